@@ -101,7 +101,7 @@ export const taskOf = <Input, Data extends JsonObject, Names extends string>({
   ...rules
 }: TaskRules & {
   admit: (input: Input, caller: Caller) => Promise<Admission<Data, NoInfer<Names>>>
-  steps: Steps<NoInfer<Data>, Names>
+  steps: Steps<NoInfer<Data>, Names, NoInfer<Names>>
   version?: number
 }): TaskFunction<Input> => ({ ...rules, admit, steps: untypedSteps(steps) })
 

@@ -176,10 +176,14 @@ export type StepResultOf<Patch, Names extends string = string> =
       state?: LiveState
       outcome?: 'unknown'
     })
-  | (StepResultBase<Patch> & StepEnd)
+  | EndResult<Patch>
 /** A step may change any part of the data. */
 type PatchOf<Data> = string extends keyof Data ? Data : Partial<Data>
 export type StepResult<Data = JsonObject, Names extends string = string> = StepResultOf<PatchOf<Data>, Names>
+
+/** The result of a step that ends its task. */
+export type EndResult<Patch = JsonObject> = StepResultBase<Patch> & StepEnd
+export type FailedResult<Patch = JsonObject> = StepResultBase<Patch> & Extract<StepEnd, { error: unknown }>
 
 export type StepEnd =
   | { end: 'completed'; outcome: 'executed' | 'partial'; result: JsonObject }

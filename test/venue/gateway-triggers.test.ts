@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { cancelAllSteps } from '#engines/venue/orders/cancel-all.ts'
-import { cancelTriggerSteps } from '#features/spot-venue/cancel.ts'
+import { disarm, type SpotCancelTaskData } from '#features/spot-venue/cancel.ts'
 import { cancelAllTriggersSteps } from '#features/spot-venue/cancel-all.ts'
 import { triggerKind } from '#features/spot-venue/triggers.ts'
-import type { Admission, Step } from '#kernel/task.ts'
+import { type Admission, type Step, type TaskView, untypedSteps } from '#kernel/task.ts'
 import { type EngineFixture, newUser, openFixture, workFor } from '../durable/engine-fixture.ts'
 
 const market = 'hl:spot:HYPE'
@@ -37,8 +37,8 @@ describe('exits held by the gateway', () => {
     const deps = { db: rig.admin.pool }
     const atVenue = cancelAllSteps(deps as unknown as Parameters<typeof cancelAllSteps>[0])
     return {
-      all: { ...atVenue, ...cancelAllTriggersSteps(deps, atVenue.begin) },
-      one: cancelTriggerSteps(deps),
+      all: untypedSteps({ ...atVenue, ...cancelAllTriggersSteps(deps, atVenue.begin) }),
+      one: untypedSteps({ disarm: (task: TaskView<SpotCancelTaskData>) => disarm(deps, task) }),
     }
   }
   const kinds: [string, () => Record<string, Step>, (id: string) => Admission][] = [

@@ -4,9 +4,9 @@ import { later } from '#kernel/clock.ts'
 import { Fault } from '#kernel/fault.ts'
 import { canonicalJson } from '#kernel/json.ts'
 import type { EvmBatch, EvmCall, EvmIntent, Policy, Signer } from '#kernel/signer.ts'
-import type { Intent, JsonObject, NonceSequence, Step, TaskView, Tx } from '#kernel/task.ts'
+import type { Intent, JsonObject, NonceSequence, TaskView, Tx } from '#kernel/task.ts'
 import type { Evm, Simulation } from '#upstreams/evm/evm.ts'
-import type { BatchPlan, BatchRules } from './batch-rules.ts'
+import type { BatchPlan, BatchRules, BatchSteps, BatchTaskData } from './batch-rules.ts'
 import { confirmStep } from './confirm.ts'
 import type { EvmPort } from './evm-port.ts'
 import type { GasBudget } from './gas-budget.ts'
@@ -21,8 +21,7 @@ export type EvmBatches = {
   /** Returns the reserved budget when nothing was sent. */
   release(tx: Tx, taskId: string): Promise<void>
   simulate(chainId: string, account: string, calls: readonly EvmCall[]): Promise<Simulation>
-  /** A task begins at `prepare`. */
-  steps(rules: BatchRules): { prepare: Step; confirm: Step }
+  steps<Data extends BatchTaskData>(rules: BatchRules<Data>): BatchSteps<Data>
 }
 
 export type ChargeOrder = { userId: string; chainId: string; gas: bigint; fullExit: boolean }
@@ -68,7 +67,7 @@ export function evmBatches({
   }
 
   const prepare =
-    ({ plan: planOf }: BatchRules): Step =>
+    <Data extends BatchTaskData>({ plan: planOf }: BatchRules<Data>): BatchSteps<Data>['prepare'] =>
     async (task, { now }) => {
       const plan = await planOf(task)
       const port = portOf(plan.chainId)
@@ -152,7 +151,11 @@ type BatchContext = {
   nowSeconds: number
 }
 
-function intentOf(task: TaskView, plan: BatchPlan, { chain, payer, account, nowSeconds }: BatchContext) {
+function intentOf(
+  task: TaskView<BatchTaskData>,
+  plan: BatchPlan,
+  { chain, payer, account, nowSeconds }: BatchContext,
+) {
   const {
     calls,
     account: address,

@@ -4,7 +4,7 @@ import { backoffMs } from '#kernel/backoff.ts'
 import { Fault } from '#kernel/fault.ts'
 import type { Effect, TaskView, TxAttempt } from '#kernel/task.ts'
 import type { Head, Receipt } from '#upstreams/evm/evm.ts'
-import type { BatchRules } from './batch-rules.ts'
+import type { BatchTaskData } from './batch-rules.ts'
 import type { EvmPort } from './evm-port.ts'
 import type { GasBudget } from './gas-budget.ts'
 
@@ -28,12 +28,11 @@ export type ChainState = {
 }
 type SendResult = { outcomeUnknown: boolean; nonceUsed: boolean }
 export type ConfirmContext = {
-  task: TaskView
+  task: TaskView<BatchTaskData>
   effect: Effect
   port: EvmPort
   nonces: Pick<NonceSequences, 'take'>
   gasBudget: Pick<GasBudget, 'settle'>
-  rules: BatchRules
   now: Date
 }
 

@@ -1,9 +1,9 @@
 import type { NonceSequences } from '#durable/nonces.ts'
 import { Fault } from '#kernel/fault.ts'
 import { pollAgain } from '#kernel/poll-again.ts'
-import type { EffectUpdate, JsonObject, Step, StepResult } from '#kernel/task.ts'
+import type { EffectUpdate, EndResult, JsonObject, StepResultOf, TaskView } from '#kernel/task.ts'
 import type { Receipt } from '#upstreams/evm/evm.ts'
-import type { BatchRules } from './batch-rules.ts'
+import type { BatchRules, BatchStepResult, BatchSteps, BatchTaskData, FinalViews } from './batch-rules.ts'
 import {
   type ChainState,
   type ConfirmContext,
@@ -19,15 +19,20 @@ import { balanceChangesOf, transactionsOf } from './tx-views.ts'
 
 const pollBackoff = { firstMs: 1_000, maxMs: 15_000 }
 
-type ConfirmDeps = {
+type ConfirmDeps<Data extends BatchTaskData> = {
   portOf: (chainId: string) => EvmPort
   nonces: Pick<NonceSequences, 'take'>
   gasBudget: Pick<GasBudget, 'settle'>
-  rules: BatchRules
+  rules: BatchRules<Data>
 }
 
 export const confirmStep =
-  ({ portOf, nonces, gasBudget, rules }: ConfirmDeps): Step =>
+  <Data extends BatchTaskData>({
+    portOf,
+    nonces,
+    gasBudget,
+    rules,
+  }: ConfirmDeps<Data>): BatchSteps<Data>['confirm'] =>
   async (task, { now, signal }) => {
     const effect = task.effects.findLast((each) => each.kind === 'evm_batch')
     if (!effect) throw new Error(`task ${task.id} confirms a batch that was never stored`)
@@ -36,13 +41,13 @@ export const confirmStep =
       effect,
       nonces,
       gasBudget,
-      rules,
       now,
       port: portOf(String(effect.intent.chainId)),
     }
     try {
       const chainState = await pollUntilFinal(context, signal)
-      if (chainState.mined && chainState.final) return await resolve(context, chainState, chainState.mined)
+      if (chainState.mined && chainState.final)
+        return await resolve(context, { task, rules }, chainState, chainState.mined)
       if (chainState.mined) return waitingResult(context, chainState)
       return (
         (await expire(context, chainState)) ??
@@ -57,12 +62,13 @@ export const confirmStep =
   }
 
 /** The receipt is final. Only the expected events prove the execution: a successful status alone does not. */
-async function resolve(
+async function resolve<Data extends BatchTaskData>(
   context: ConfirmContext,
+  { task, rules }: { task: TaskView<Data>; rules: BatchRules<Data> },
   chainState: ChainState,
   receipt: Receipt,
-): Promise<StepResult> {
-  const { task, effect, port, rules } = context
+): Promise<StepResultOf<BatchTaskData | (Partial<Data> & FinalViews), 'confirm'>> {
+  const { effect, port } = context
   // A receipt of a block that was reorganised away proves nothing.
   const block = await port.chain.headAt(receipt.block)
   if (block.hash.toLowerCase() !== receipt.blockHash.toLowerCase())
@@ -83,11 +89,10 @@ async function resolve(
         await context.gasBudget.settle(tx, task.id, receipt.feeWei)
         await settled.writes?.(tx)
       },
-      data: {
-        ...settled.data,
+      data: Object.assign({}, settled.data, {
         transactions: transactionsOf(context, chainState, 'finalized'),
         balance_changes: balanceChangesOf(port.chain, receipt, account, rules.tokens ?? []),
-      },
+      }),
     }
   }
   const { times: executed } = await port.chain.executed(account, task.id, receipt.block)
@@ -120,7 +125,7 @@ async function failureOf({ effect, port: { chain } }: ConfirmContext, receipt: R
 }
 
 /** Fails the task when the deadline passed at a final block in which the batch was not executed. */
-async function expire(context: ConfirmContext, { head }: ChainState): Promise<StepResult | undefined> {
+async function expire(context: ConfirmContext, { head }: ChainState): Promise<BatchStepResult | undefined> {
   const { task, effect, port } = context
   const { chain } = port
   const { account, deadlineSeconds } = effect.intent.batch as { account: string; deadlineSeconds: number }
@@ -153,7 +158,7 @@ const update = ({ effect }: ConfirmContext, status: EffectUpdate['status']): Eff
 
 const nextPoll = ({ task }: ConfirmContext) => pollAgain(task, 'confirm', pollBackoff)
 
-function waitingResult(context: ConfirmContext, chainState: ChainState): StepResult {
+function waitingResult(context: ConfirmContext, chainState: ChainState): BatchStepResult {
   const { data, park } = nextPoll(context)
   const isSendUnknown = chainState.outcomeUnknown && !chainState.mined
   return {
@@ -168,12 +173,15 @@ function waitingResult(context: ConfirmContext, chainState: ChainState): StepRes
   }
 }
 
-function unknownResult(context: ConfirmContext): StepResult {
+function unknownResult(context: ConfirmContext): BatchStepResult {
   const { data, park } = nextPoll(context)
   return { park, data, state: 'reconciling', outcome: 'unknown', effects: update(context, 'unknown') }
 }
 
-function reviewResult(context: ConfirmContext, chainState: Omit<ChainState, 'outcomeUnknown'>): StepResult {
+function reviewResult(
+  context: ConfirmContext,
+  chainState: Omit<ChainState, 'outcomeUnknown'>,
+): BatchStepResult {
   const { data, park } = nextPoll(context)
   return {
     park,
@@ -190,7 +198,7 @@ function droppedResult(
   context: ConfirmContext,
   chainState: Omit<ChainState, 'outcomeUnknown'>,
   { code, message, proof }: DropReason,
-): StepResult {
+): EndResult<BatchTaskData> {
   const { effect, port } = context
   return {
     end: 'failed',

@@ -1,4 +1,4 @@
-import type { StepResult } from '#kernel/task.ts'
+import type { BatchStepResult } from './batch-rules.ts'
 import {
   type ChainState,
   type ConfirmContext,
@@ -20,7 +20,7 @@ const attemptsMax = 60
 export async function reassignNonce(
   context: ConfirmContext,
   chainState: ChainState,
-): Promise<StepResult | undefined> {
+): Promise<BatchStepResult | undefined> {
   const { task, effect, port, nonces } = context
   const { chain, sponsor } = port
   const { raw, nonce, nonceSequence } = newestOf(effect)
@@ -56,7 +56,7 @@ export async function reassignNonce(
 export async function replaceStuck(
   context: ConfirmContext,
   chainState: ChainState,
-): Promise<StepResult | undefined> {
+): Promise<BatchStepResult | undefined> {
   // A node that does not answer will not accept a higher fee either.
   if (chainState.outcomeUnknown) return undefined
   const { effect, port, now } = context

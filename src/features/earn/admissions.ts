@@ -12,6 +12,7 @@ import type { Action, Policy } from '#kernel/signer.ts'
 import type { AccountRef, Admission, BalanceSnapshot } from '#kernel/task.ts'
 import type { Queryable } from '#store/query.ts'
 import type { Vault } from '#upstreams/vault/vault.ts'
+import type { EarnInput } from './contract.ts'
 import { addEarnAccount, earnAccountOf, minBlockFor, type VaultRef } from './earn-account.ts'
 import {
   cashAsset,
@@ -25,6 +26,7 @@ import type { EarnLimits } from './limits.ts'
 import type { ReadSettled } from './settled-reading.ts'
 import { addPosition, findPosition, type PositionRow } from './store.ts'
 import type { VaultRates } from './vault-rates.ts'
+import type { VaultTaskData } from './vault-steps.ts'
 import { planWithdrawal, usdcToken } from './withdrawal-plan.ts'
 
 /** Checks before a task exists: a request that cannot succeed is rejected here. */
@@ -44,8 +46,6 @@ export type AdmissionDeps = {
   clock: Clock
   random: Random
 }
-type DepositInput = { amount_usdc: string; position_id?: string | null | undefined }
-type WithdrawInput = { position_id: string; amount_usdc?: string | null | undefined }
 
 const admissionMs = 10 * 60_000
 const settleMsMax = 3_000
@@ -61,8 +61,9 @@ export function admissions(deps: AdmissionDeps) {
     return found
   }
   return {
-    deposit: (input: DepositInput, caller: Caller) => admitDeposit(deps, positionOf, input, caller),
-    withdraw: (input: WithdrawInput, caller: Caller) => admitWithdraw(deps, positionOf, input, caller),
+    deposit: (input: EarnInput<'deposit'>, caller: Caller) => admitDeposit(deps, positionOf, input, caller),
+    withdraw: (input: EarnInput<'withdraw'>, caller: Caller) =>
+      admitWithdraw(deps, positionOf, input, caller),
   }
 }
 
@@ -78,9 +79,9 @@ function amountOf(text: string, minimum: string): bigint {
 async function admitDeposit(
   { db, vault, usdc, ledger, batches, policy, rates, evmAddressOf, limits, clock, random }: AdmissionDeps,
   positionOf: FindPosition,
-  { amount_usdc, position_id }: DepositInput,
+  { amount_usdc, position_id }: EarnInput<'deposit'>,
   { userId }: Caller,
-): Promise<Admission> {
+): Promise<Admission<VaultTaskData, 'prepare'>> {
   const existing = position_id ? await positionOf(userId, position_id) : undefined
   const amountUnits = amountOf(amount_usdc, limits.minDepositUsdc)
   const action: Omit<Action, 'taskId'> = {
@@ -205,9 +206,9 @@ async function awaitFreeCash(
 async function admitWithdraw(
   deps: AdmissionDeps,
   positionOf: FindPosition,
-  { position_id, amount_usdc }: WithdrawInput,
+  { position_id, amount_usdc }: EarnInput<'withdraw'>,
   { userId }: Caller,
-): Promise<Admission> {
+): Promise<Admission<VaultTaskData, 'prepare'>> {
   const { vault, usdc, batches, policy, rates, evmAddressOf } = deps
   const position = await positionOf(userId, position_id)
   const asked = amount_usdc ?? null

@@ -1,5 +1,5 @@
 import * as T from 'typebox'
-import { group, read, task } from '#kernel/operation.ts'
+import { group, type InputOf, read, task } from '#kernel/operation.ts'
 import { TaskResponse } from '#kernel/task-response.ts'
 import {
   Address,
@@ -242,3 +242,5 @@ export const contract = group('earn', {
     ),
   }),
 })
+
+export type EarnInput<Key extends keyof typeof contract.entries> = InputOf<(typeof contract.entries)[Key]>

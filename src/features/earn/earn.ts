@@ -8,7 +8,7 @@ import type { Random } from '#kernel/id.ts'
 import type { Log } from '#kernel/log.ts'
 import type { ReadMetrics } from '#kernel/metrics.ts'
 import { fromUnits, usdcDecimals } from '#kernel/money.ts'
-import { implement, type Operation } from '#kernel/operation.ts'
+import { implement, type Operation, taskOf } from '#kernel/operation.ts'
 import type { Policy } from '#kernel/signer.ts'
 import type { TaskKind, Tx } from '#kernel/task.ts'
 import type { Queryable } from '#store/query.ts'
@@ -55,17 +55,17 @@ export function earn(deps: EarnDeps): Earn {
   const { usdc } = chain
   const rates = vaultRates({ db, vault, clock })
   const readSettled = createSettledReader({ db, vault, usdc, ledger: deps.ledger, clock })
-  const admit = admissions({ ...deps, usdc, limits, rates: rates, readSettled })
+  const admit = admissions({ ...deps, usdc, limits, rates, readSettled })
   const rules = vaultSteps({ db, vault, usdc, shareToken, ledger: deps.ledger, changed, clock })
   const onNotExecuted = async (tx: Tx, taskId: string) => {
     await policy.release(tx, taskId)
     await batches.release(tx, taskId)
   }
-  const deposit = { admit: admit.deposit, steps: batches.steps(rules.deposit), onNotExecuted }
-  const withdraw = { admit: admit.withdraw, steps: batches.steps(rules.withdraw), onNotExecuted }
+  const deposit = taskOf({ admit: admit.deposit, steps: batches.steps(rules.deposit), onNotExecuted })
+  const withdraw = taskOf({ admit: admit.withdraw, steps: batches.steps(rules.withdraw), onNotExecuted })
   const comparisonDeps = { ...deps, readSettled }
   const audit = earnAudit(comparisonDeps)
-  const positionsOf = positionsReader({ ...comparisonDeps, chainName: chain.displayName, rates: rates })
+  const positionsOf = positionsReader({ ...comparisonDeps, chainName: chain.displayName, rates })
 
   const operations = implement(contract, {
     async info() {
@@ -112,7 +112,7 @@ export function earn(deps: EarnDeps): Earn {
     enable: deposit,
     deposit,
     withdraw,
-    sync: earnSync(comparisonDeps),
+    sync: taskOf(earnSync(comparisonDeps)),
     positions: async (input, { userId }) => positionsOf(userId, input),
   })
 

@@ -1,7 +1,7 @@
 import type { Caller } from '#kernel/caller.ts'
 import type { Clock } from '#kernel/clock.ts'
 import { Fault } from '#kernel/fault.ts'
-import type { Admission, Move, Step, StepResult, TaskView, Tx } from '#kernel/task.ts'
+import type { Admission, Move, StepResult, TaskView, Tx } from '#kernel/task.ts'
 import type { Queryable } from '#store/query.ts'
 import type { Vault } from '#upstreams/vault/vault.ts'
 import { addChange, earnAccountOf, raiseVersion } from './earn-account.ts'
@@ -20,6 +20,7 @@ type SyncDeps = {
   evmAddressOf: (userId: string) => Promise<string>
   clock: Clock
 }
+type SyncTaskData = { account: string }
 type External = { positionId: string; sharesUnits: bigint }
 
 const deadlineMs = 120_000
@@ -29,7 +30,7 @@ export function earnSync({ db, vault, readSettled, finalBlock, evmAddressOf, clo
   const vaultRef = { chainId: vault.chainId, vault: vault.address.toLowerCase() }
   const asset = shareAsset(vault)
 
-  const admit = async (_input: unknown, { userId }: Caller): Promise<Admission> => {
+  const admit = async (_input: unknown, { userId }: Caller): Promise<Admission<SyncTaskData, 'compare'>> => {
     if (!(await earnAccountOf(db, userId, vaultRef)))
       throw new Fault('no_position', 'The user has no positions to compare with the chain. Deposit first')
     return { first: 'compare', deadlineMs, data: { account: await evmAddressOf(userId) } }
@@ -47,7 +48,7 @@ export function earnSync({ db, vault, readSettled, finalBlock, evmAddressOf, clo
     return external.filter(({ sharesUnits }) => sharesUnits !== 0n)
   }
 
-  const moveOf = (task: TaskView, { positionId, sharesUnits }: External): Move => {
+  const moveOf = (task: TaskView<SyncTaskData>, { positionId, sharesUnits }: External): Move => {
     const shareAccount = positionAccount(task.userId, asset, positionId)
     const isGain = sharesUnits > 0n
     return {
@@ -60,8 +61,8 @@ export function earnSync({ db, vault, readSettled, finalBlock, evmAddressOf, clo
     }
   }
 
-  const compare: Step = async (task): Promise<StepResult> => {
-    const reading = await readSettled(task.userId, String(task.data.account), { block: await finalBlock() })
+  const compare = async (task: TaskView<SyncTaskData>): Promise<StepResult<SyncTaskData, 'compare'>> => {
+    const reading = await readSettled(task.userId, task.data.account, { block: await finalBlock() })
     if (!reading) return { park: { afterMs: retryMs, next: 'compare' }, state: 'waiting' }
     const external = await externalFor(task.userId, reading)
     const gained = await Promise.all(

@@ -1,5 +1,5 @@
 import type { Ledger } from '#durable/ledger.ts'
-import type { BatchPlan, BatchRules, Settlement } from '#engines/evm-batch/batch-rules.ts'
+import type { BatchPlan, BatchRules, BatchTaskData, Settlement } from '#engines/evm-batch/batch-rules.ts'
 import type { Token } from '#kernel/chains.ts'
 import type { Clock } from '#kernel/clock.ts'
 import { fixedPointDecimals, fromFixedPoint, fromUnits, mulDiv, usdcDecimals } from '#kernel/money.ts'
@@ -21,37 +21,42 @@ type VaultStepsDeps = {
   clock: Clock
   changed: (userId: string, chainId: string) => void
 }
-type VaultTaskData = {
+/** Task data of a deposit or withdrawal. */
+export type VaultTaskData = BatchTaskData & {
   position_id: string
   account: string
   assets_units: string | null
   shares_units?: string
   held_shares?: string
+  chain_id: string
+  vault: string
+  /** As the request named it. */
+  amount_usdc: string | null
+  apy_at_action: number | null
 }
-
-const taskDataOf = (task: TaskView) => task.data as unknown as VaultTaskData
+type VaultTask = TaskView<VaultTaskData>
 
 export function vaultSteps({ db, vault, usdc, shareToken, ledger, clock, changed }: VaultStepsDeps) {
-  const onFinal = (task: TaskView) => changed(task.userId, vault.chainId)
+  const onFinal = (task: VaultTask) => changed(task.userId, vault.chainId)
   const shares = shareAsset(vault)
 
   const vaultRef = { chainId: vault.chainId, vault: vault.address.toLowerCase() }
 
-  const minBlockOf = async ({ userId }: TaskView) =>
+  const minBlockOf = async ({ userId }: VaultTask) =>
     minBlockFor(await earnAccountOf(db, userId, vaultRef), clock.now())
 
-  const recordChange = (task: TaskView, receipt: Receipt, flow: Flow, sign: 1n | -1n) => {
-    const { position_id: positionId } = taskDataOf(task)
+  const recordChange = (task: VaultTask, receipt: Receipt, flow: Flow, sign: 1n | -1n) => {
+    const { position_id: positionId } = task.data
     const sharesUnits = sign * flow.sharesUnits
     const change = { positionId, assetsUnits: flow.assetsUnits, sharesUnits, block: receipt.block }
     return async (tx: Tx) =>
       void (await addChange(tx, task.userId, vaultRef, { ...change, now: clock.now() }))
   }
 
-  const resultOf = (task: TaskView, flow: Flow, sign: 1n | -1n, txHash: string) => {
+  const resultOf = (task: VaultTask, flow: Flow, sign: 1n | -1n, txHash: string) => {
     const amount = fromUnits(flow.assetsUnits, usdcDecimals)
     return {
-      position_id: taskDataOf(task).position_id,
+      position_id: task.data.position_id,
       amount_usdc: Number(amount),
       amount_usdc_decimal: amount,
       shares_delta: String(sign * flow.sharesUnits),
@@ -60,11 +65,11 @@ export function vaultSteps({ db, vault, usdc, shareToken, ledger, clock, changed
     }
   }
 
-  const deposit: BatchRules = {
+  const deposit: BatchRules<VaultTaskData> = {
     onFinal,
     tokens: [shareToken],
     async plan(task): Promise<BatchPlan> {
-      const { account, assets_units } = taskDataOf(task)
+      const { account, assets_units } = task.data
       const amountUnits = BigInt(assets_units ?? '0')
       return {
         chainId: vault.chainId,
@@ -79,8 +84,8 @@ export function vaultSteps({ db, vault, usdc, shareToken, ledger, clock, changed
         minBlock: await minBlockOf(task),
       }
     },
-    async settle(task, receipt): Promise<Settlement | undefined> {
-      const { account, position_id } = taskDataOf(task)
+    async settle(task, receipt): Promise<Settlement<VaultTaskData> | undefined> {
+      const { account, position_id } = task.data
       const flow = vault.deposited(receipt.logs, account)
       if (!flow) return undefined
       const keys = moveKeys(task.id)
@@ -100,11 +105,11 @@ export function vaultSteps({ db, vault, usdc, shareToken, ledger, clock, changed
     },
   }
 
-  const withdraw: BatchRules = {
+  const withdraw: BatchRules<VaultTaskData> = {
     onFinal,
     tokens: [shareToken],
     async plan(task): Promise<BatchPlan> {
-      const { account, assets_units, shares_units } = taskDataOf(task)
+      const { account, assets_units, shares_units } = task.data
       const calls =
         assets_units === null
           ? vault.redeemCalls(account, BigInt(shares_units ?? '0'))
@@ -123,8 +128,8 @@ export function vaultSteps({ db, vault, usdc, shareToken, ledger, clock, changed
         minBlock: await minBlockOf(task),
       }
     },
-    async settle(task, receipt): Promise<Settlement | undefined> {
-      const { account, held_shares, assets_units, position_id } = taskDataOf(task)
+    async settle(task, receipt): Promise<Settlement<VaultTaskData> | undefined> {
+      const { account, held_shares, assets_units, position_id } = task.data
       const flow = vault.withdrawn(receipt.logs, account)
       if (!flow) return undefined
       // Posts the shares that were burnt, not those that were held: the rest stays in the position.

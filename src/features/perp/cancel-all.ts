@@ -1,4 +1,4 @@
-import { admitCancelAll, type CancelAllDeps } from '#engines/venue/orders/cancel-all.ts'
+import { admitCancelAll, type CancelAllData, type CancelAllDeps } from '#engines/venue/orders/cancel-all.ts'
 import { requireMarket } from '#engines/venue/records/markets.ts'
 import type { Caller } from '#kernel/caller.ts'
 import type { Admission } from '#kernel/task.ts'
@@ -10,7 +10,7 @@ export async function admitPerpCancelAll(
   deps: Deps,
   { asset }: { asset?: string },
   caller: Caller,
-): Promise<Admission> {
+): Promise<Admission<CancelAllData, 'begin'>> {
   const { markets } = await deps.venue.perps()
   const bySymbol = new Map(markets.map((market) => [market.symbol, market]))
   const section = {

@@ -1,6 +1,6 @@
 import { assertWorth, limitPriceOf } from '#engines/venue/orders/order-checks.ts'
 import { positionOf } from '#engines/venue/orders/order-lookup.ts'
-import { type OrderTaskData, startsWithOrder, toTaskData } from '#engines/venue/orders/order-task.ts'
+import { type OrderTaskData, startsWithOrder } from '#engines/venue/orders/order-task.ts'
 import { accountAfterTasks } from '#engines/venue/orders/read-after-write.ts'
 import {
   clockSkewMs,
@@ -24,7 +24,11 @@ export type CloseInput = {
   slippage_pct?: string
 }
 
-export async function admitClose(deps: TradeDeps, input: CloseInput, { userId }: Caller): Promise<Admission> {
+export async function admitClose(
+  deps: TradeDeps,
+  input: CloseInput,
+  { userId }: Caller,
+): Promise<Admission<OrderTaskData, 'begin'>> {
   const { venue, pricing, policy, chainId, clock, limits } = deps
   const market = requireMarket('perp', (await venue.perps()).markets, input.asset)
   const limit = limitPriceOf(input, market, pricing)
@@ -86,7 +90,7 @@ export async function admitClose(deps: TradeDeps, input: CloseInput, { userId }:
     tif: limit === undefined ? 'ioc' : 'gtc',
     reduce_only: true,
     usd_micros: '0',
-    gather: null,
+    transfer_usd: null,
     leverage: null,
     tp: null,
     sl: null,
@@ -94,7 +98,7 @@ export async function admitClose(deps: TradeDeps, input: CloseInput, { userId }:
   return {
     first: 'begin',
     deadlineMs: tradeDeadlineMs,
-    data: toTaskData(taskData),
+    data: taskData,
     signOnAccept: startsWithOrder(taskData),
     writes: (tx, taskId) => policy.reserve(tx, { ...action, taskId }),
   }

@@ -18,7 +18,7 @@ import {
   PerpOrderResult,
   protectiveOrderIds,
 } from '#engines/venue/records/task-results.ts'
-import { group, read, task } from '#kernel/operation.ts'
+import { group, type InputOf, read, task } from '#kernel/operation.ts'
 import { TaskResponse } from '#kernel/task-response.ts'
 import {
   Address,
@@ -487,3 +487,5 @@ export const contract = group('perp', {
     faults: ['policy_denied', 'insufficient_balance', 'unavailable', 'upstream_changed'],
   }),
 })
+
+export type PerpInput<Key extends keyof typeof contract.entries> = InputOf<(typeof contract.entries)[Key]>

@@ -1,5 +1,4 @@
 import { spotCashMicros } from '#engines/venue/orders/collateral.ts'
-import type { JsonObject } from '#kernel/task.ts'
 import type { Hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
 
 /** Checks for a deposit credit by the balance, which costs a tenth of the weight of the transfer list. */
@@ -35,7 +34,7 @@ export async function checkForCredit(
   venue: Source,
   taskData: CreditTaskData,
   polls: number,
-): Promise<{ isNew: boolean; data: JsonObject }> {
+): Promise<{ isNew: boolean; data: Pick<CreditTaskData, 'cash_seen' | 'list_reads'> }> {
   const { cash_seen, list_reads = 0 } = taskData
   const cash = await cashOf(venue, taskData)
   if (cash !== cash_seen) {

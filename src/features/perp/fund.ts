@@ -1,6 +1,6 @@
 import type { Ledger } from '#durable/ledger.ts'
 import type { EvmBatches } from '#engines/evm-batch/batch.ts'
-import type { BatchRules } from '#engines/evm-batch/batch-rules.ts'
+import type { BatchRules, BatchTaskData } from '#engines/evm-batch/batch-rules.ts'
 import type { SignedActions } from '#engines/venue/orders/signed-action.ts'
 import { clockSkewMs } from '#engines/venue/orders/trade-admission.ts'
 import { knownUnified } from '#engines/venue/records/account-mode.ts'
@@ -20,10 +20,10 @@ import {
   type AccountRef,
   type Admission,
   type BalanceSnapshot,
+  type EndResult,
   externalAccount,
-  type JsonObject,
-  type Step,
-  type StepResult,
+  type StepResultOf,
+  type Steps,
   type TaskView,
 } from '#kernel/task.ts'
 import type { Queryable } from '#store/query.ts'
@@ -33,7 +33,7 @@ import type { Agents } from './agent-keys.ts'
 import { type CreditTaskData, cashOf, checkForCredit } from './credit-check.ts'
 import { assertRoute, chainIdOf, depositShortage, walletToken } from './funding-route.ts'
 import type { FundingRoute, PerpLimits } from './limits.ts'
-import { type Approval, createApproval, type SetupDeps } from './setup.ts'
+import { type Approval, type ApprovalTaskData, createApproval, type SetupDeps } from './setup.ts'
 
 /** Deposits USDC from the wallet over the venue's bridge, and waits for the credit of this transfer. */
 
@@ -59,21 +59,23 @@ export type FundInput = {
   source_chain_id?: string | number
   source_token?: string
 }
-type FundTaskData = CreditTaskData & {
-  amount_units: string
-  ahead_ms: number
-  since_ms: number
-  tx_hash?: string
-  credited_at?: string
-  /** True where the account was empty at the venue when the task began. */
-  is_first?: boolean
-}
+type FundTaskData = CreditTaskData &
+  BatchTaskData &
+  ApprovalTaskData & {
+    amount_units: string
+    since_ms: number
+    /** As the request named it. */
+    source_token?: string
+    tx_hash?: string
+    credited_at?: string
+    /** True where the account was empty at the venue when the task began. */
+    is_first?: boolean
+  }
 
 const admissionMs = 10 * 60_000
 const pollBackoff = { firstMs: 300, maxMs: 5_000 }
 /** A credit can take minutes; after this time the task needs review. */
 const reviewAfterMs = 60 * 60_000
-const taskDataOf = (task: TaskView) => task.data as unknown as FundTaskData
 const cashKey = (taskId: string) => `${taskId}:cash`
 
 function amountOf({ amount, amount_usd }: FundInput, { minFundUsd }: PerpLimits): bigint {
@@ -98,7 +100,11 @@ const walletOf = (userId: string, { chain, route }: Pick<FundDeps, 'chain' | 'ro
   subAccount: 'wallet',
 })
 
-export async function admitFund(deps: FundDeps, input: FundInput, { userId }: Caller): Promise<Admission> {
+export async function admitFund(
+  deps: FundDeps,
+  input: FundInput,
+  { userId }: Caller,
+): Promise<Admission<FundTaskData, 'prepare'>> {
   const { db, venue, batches, chain, ledger, policy, route, clock, limits, transferCall } = deps
   const given = { chain: chainIdOf(input.source_chain_id, route), token: input.source_token ?? route.symbol }
   assertRoute(route, given, { chain: 'source_chain_id', token: 'source_token' })
@@ -152,11 +158,12 @@ export async function admitFund(deps: FundDeps, input: FundInput, { userId }: Ca
     unified,
     cash_seen: unified ? await cashOf(venue, { account, unified }) : state.cashUsd,
     is_first: !unified && holdsNothing(state),
+    ...(input.source_token !== undefined && { source_token: input.source_token }),
   }
   return {
     first: 'prepare',
     deadlineMs: admissionMs,
-    data: taskData as unknown as JsonObject,
+    data: taskData,
     snapshots,
     rereadSnapshots: readSnapshots,
     moves: (taskId) => [
@@ -178,11 +185,11 @@ export async function admitFund(deps: FundDeps, input: FundInput, { userId }: Ca
 }
 
 /** Only the transfer event on the chain proves that the deposit was sent. */
-function rulesOf({ chain, route, transferCall, changed }: FundDeps): BatchRules {
+function rulesOf({ chain, route, transferCall, changed }: FundDeps): BatchRules<FundTaskData> {
   return {
     onFinal: (task) => changed(task.userId, route.chainId),
     async plan(task) {
-      const { account, amount_units } = taskDataOf(task)
+      const { account, amount_units } = task.data
       const amountUnits = BigInt(amount_units)
       return {
         chainId: route.chainId,
@@ -197,7 +204,7 @@ function rulesOf({ chain, route, transferCall, changed }: FundDeps): BatchRules 
       }
     },
     async settle(task, receipt) {
-      const { account, amount_units } = taskDataOf(task)
+      const { account, amount_units } = task.data
       const same = (a: string, b: string) => a.toLowerCase() === b.toLowerCase()
       const moved = chain
         .transfers(receipt)
@@ -218,7 +225,9 @@ function rulesOf({ chain, route, transferCall, changed }: FundDeps): BatchRules 
   }
 }
 
-export function fundSteps(deps: FundDeps): Record<'prepare' | 'confirm' | 'credit' | 'approved', Step> {
+export function fundSteps(
+  deps: FundDeps,
+): Steps<FundTaskData, 'prepare' | 'confirm' | 'credit' | 'approved'> {
   const { db, venue, signedActions, agents, batches, route } = deps
   const { prepare, confirm } = batches.steps(rulesOf(deps))
   const approvalSteps: Approval = createApproval({ venue, signedActions, agents } satisfies Pick<
@@ -226,8 +235,8 @@ export function fundSteps(deps: FundDeps): Record<'prepare' | 'confirm' | 'credi
     'venue' | 'signedActions' | 'agents'
   >)
 
-  const credited = ({ data, input }: TaskView, at: string): StepResult => {
-    const { amount_units, tx_hash = '' } = data as unknown as FundTaskData
+  const credited = ({ data }: TaskView<FundTaskData>, at: string): EndResult<Record<never, never>> => {
+    const { amount_units, tx_hash = '', source_token } = data
     const amount = fromUnits(BigInt(amount_units), usdcDecimals)
     return {
       end: 'completed',
@@ -240,13 +249,15 @@ export function fundSteps(deps: FundDeps): Record<'prepare' | 'confirm' | 'credi
         token_address: route.token,
         tx_hash,
         credited_at: at,
-        ...(input.source_token !== undefined && { source_token: input.source_token }),
+        ...(source_token !== undefined && { source_token }),
       },
     }
   }
 
-  const creditOf = async (task: TaskView): Promise<{ key: string; update: LedgerUpdate } | undefined> => {
-    const { account, since_ms, amount_units } = taskDataOf(task)
+  const creditOf = async (
+    task: TaskView<FundTaskData>,
+  ): Promise<{ key: string; update: LedgerUpdate } | undefined> => {
+    const { account, since_ms, amount_units } = task.data
     const wanted = fromUnits(BigInt(amount_units), usdDecimals)
     const updates = (await venue.ledgerSince(account, since_ms))
       .filter(
@@ -282,7 +293,7 @@ export function fundSteps(deps: FundDeps): Record<'prepare' | 'confirm' | 'credi
 
     async credit(task, context) {
       const { now } = context
-      const { isNew, data } = await checkForCredit(venue, taskDataOf(task), pollsOf(task))
+      const { isNew, data } = await checkForCredit(venue, task.data, pollsOf(task))
       const found = isNew ? await creditOf(task) : undefined
       if (!found) return waitForTransfer(task, now, 'credit', data)
       const at = new Date(found.update.atMs).toISOString()
@@ -294,9 +305,9 @@ export function fundSteps(deps: FundDeps): Record<'prepare' | 'confirm' | 'credi
           at: now,
         })
         if (!mine) throw new Fault('unavailable', 'The credit was claimed by another task')
-        if (!taskDataOf(task).is_first) return
+        if (!task.data.is_first) return
         // Register in this commit, so that the record contains every fill from the first one on.
-        await registerFunded(tx, { userId: task.userId, account: taskDataOf(task).account, now })
+        await registerFunded(tx, { userId: task.userId, account: task.data.account, now })
         await addLedgerEntries(tx, { user_id: task.userId }, ledgerUpdateRows(found.update))
       }
       const { waiting: agent } = await agents.of(task.userId)
@@ -315,7 +326,7 @@ export function fundSteps(deps: FundDeps): Record<'prepare' | 'confirm' | 'credi
       const actionOutcome = await approvalSteps.confirm(task, context)
       const { effects } = actionOutcome
       if (actionOutcome.type === 'unknown') return signedActions.pollLater(task, 'approved', actionOutcome)
-      const end = { ...credited(task, taskDataOf(task).credited_at ?? ''), effects }
+      const end = { ...credited(task, task.data.credited_at ?? ''), effects }
       return actionOutcome.type === 'executed'
         ? { ...end, writes: approvalSteps.recordApproval(task, context, actionOutcome.value.validUntilMs) }
         : end
@@ -324,12 +335,12 @@ export function fundSteps(deps: FundDeps): Record<'prepare' | 'confirm' | 'credi
 }
 
 /** The transfer was sent, so the task never fails; after a long wait it needs review by an operator. */
-export function waitForTransfer(
-  task: TaskView,
+export function waitForTransfer<Name extends string, Data = unknown>(
+  task: TaskView<{ polls?: number }>,
   now: Date,
-  next = 'credit',
-  data: JsonObject = {},
-): StepResult {
+  next: Name,
+  data?: Data,
+): StepResultOf<{ polls: number } | (Data & { polls: number }), Name> {
   const { park, data: counted } = pollAgain(task, next, pollBackoff)
   const isLate = now.getTime() - task.createdAt.getTime() > reviewAfterMs
   return {

@@ -4,10 +4,10 @@ import { venueName } from '#engines/venue/records/store.ts'
 import { type Clock, later } from '#kernel/clock.ts'
 import { Fault } from '#kernel/fault.ts'
 import type { Log } from '#kernel/log.ts'
-import type { Admission, JsonObject, TaskKind, Tx } from '#kernel/task.ts'
+import { type Admission, defineTaskKind, type JsonObject, type TaskKind, type Tx } from '#kernel/task.ts'
 import { type Queryable, query } from '#store/query.ts'
 import { renewAheadMs } from './agent-keys.ts'
-import { admitSetup, type SetupDeps, setupSteps } from './setup.ts'
+import { admitSetup, type SetupDeps, type SetupTaskData, setupSteps } from './setup.ts'
 
 /** Renews trading keys before they expire, and at once where an exit has no key that the venue accepts. */
 
@@ -41,7 +41,7 @@ export function createKeyRenewal(deps: KeyRenewalDeps) {
   const { db, transact, enqueue, clock, log } = deps
   const steps = setupSteps(deps)
 
-  const renewalKind: TaskKind = {
+  const renewalKind = defineTaskKind<SetupTaskData, 'begin' | 'confirm'>({
     kind,
     version: 1,
     priority: 0,
@@ -50,19 +50,19 @@ export function createKeyRenewal(deps: KeyRenewalDeps) {
       async confirm(task, context) {
         const result = await steps.confirm(task, context)
         if (!('end' in result) || result.end !== 'completed') return result
-        const { api_wallet_address, api_wallet_expires_at } = result.result as Record<string, string>
+        const { api_wallet_address = null, api_wallet_expires_at = null } = result.result
         const data = { venue: venueName, api_wallet_address, api_wallet_expires_at }
         const event = {
           type: 'venue.key_renewed',
           subject: { kind: 'agent', id: `${api_wallet_address}` },
           data,
         }
-        return { ...result, events: [...(result.events ?? []), event] } as typeof result
+        return { ...result, events: [...(result.events ?? []), event] }
       },
     },
     retry: { attemptsMax: 50, firstMs: 500, maxMs: 60_000 },
     onNotExecuted: deps.onNotExecuted,
-  }
+  })
 
   const isRenewing = async (handle: Queryable, userId: string): Promise<boolean> =>
     (

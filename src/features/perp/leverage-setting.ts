@@ -1,6 +1,6 @@
-import { taskDataOf } from '#engines/venue/orders/order-task.ts'
+import type { OrderTaskData } from '#engines/venue/orders/order-task.ts'
 import { venueName } from '#engines/venue/records/store.ts'
-import type { Step, Tx } from '#kernel/task.ts'
+import type { StepContext, StepResultOf, TaskView, Tx } from '#kernel/task.ts'
 import { type Queryable, query } from '#store/query.ts'
 
 /** The leverage of a market that was last set through the gateway. */
@@ -31,12 +31,17 @@ const record = (tx: Tx, { userId, symbol, isCross, leverage, at }: Row) =>
     [userId, venueName, symbol, isCross, leverage, at],
   )
 
+type OrderTaskStep<Patch, Names extends string> = (
+  task: TaskView<OrderTaskData>,
+  context: StepContext,
+) => Promise<StepResultOf<Patch, Names>>
+
 /** Adds the record of the setting to the commit that continues with the order. */
 export const withLeverageRecord =
-  (inner: Step): Step =>
+  <Patch, Names extends string>(inner: OrderTaskStep<Patch, Names>): OrderTaskStep<Patch, Names> =>
   async (task, context) => {
     const result = await inner(task, context)
-    const { leverage: wanted, symbol } = taskDataOf(task)
+    const { leverage: wanted, symbol } = task.data
     if (!wanted || !('sign' in result)) return result
     const before = result.writes
     const row: Row = {

@@ -7,7 +7,7 @@ import {
   type Sizing,
 } from '#engines/venue/orders/order-checks.ts'
 import { clockToleranceMs, positionOf } from '#engines/venue/orders/order-lookup.ts'
-import { type OrderTaskData, startsWithOrder, toTaskData } from '#engines/venue/orders/order-task.ts'
+import { type OrderTaskData, startsWithOrder } from '#engines/venue/orders/order-task.ts'
 import type { Pricing } from '#engines/venue/orders/protective-orders.ts'
 import {
   accountAfterTasks,
@@ -206,7 +206,8 @@ export const admitOpen = (
   deps: TradeDeps,
   request: OpenRequest,
   { userId }: Pick<Caller, 'userId'>,
-): Promise<Admission> => rereadBalances(deps, userId, (attempt) => admitOnce(deps, request, userId, attempt))
+): Promise<Admission<OrderTaskData, 'begin'>> =>
+  rereadBalances(deps, userId, (attempt) => admitOnce(deps, request, userId, attempt))
 
 const readFor = (deps: TradeDeps, query: { userId: string; account: string; symbol: string }) =>
   Promise.all([
@@ -221,7 +222,7 @@ async function admitOnce(
   request: OpenRequest,
   userId: string,
   { isLast }: BalanceAttempt,
-): Promise<Admission> {
+): Promise<Admission<OrderTaskData, 'begin'>> {
   const input = openInputOf(request)
   const { venue, pricing, policy, chainId, clock, limits } = deps
   const isBuy = sideOf(input)
@@ -280,9 +281,9 @@ async function admitOnce(
     spendings,
     isLast,
   }
-  const gather = await denyBeforeShortage(policy, action, async () => {
+  const transfer = await denyBeforeShortage(policy, action, async () => {
     assertPosition(position, market, { reduces, isBuy, isCross: leverage.is_cross })
-    return reduces ? { gather: null } : transferForMargin(venue, margin)
+    return reduces ? { transfer_usd: null } : transferForMargin(venue, margin)
   })
   const taskData: OrderTaskData = {
     operation: 'perp_open',
@@ -303,14 +304,14 @@ async function admitOnce(
     reduce_only: reduces,
     ...exits,
     usd_micros: String(action.usdMicros),
-    ...gather,
+    ...transfer,
     ...(!reduces && { margin_micros: String(marginOf(margin)) }),
     leverage: reduces || isSet(leverage, position, setting, clock.now().getTime()) ? null : leverage,
   }
   return {
     first: 'begin',
     deadlineMs: tradeDeadlineMs,
-    data: toTaskData(taskData),
+    data: taskData,
     signOnAccept: startsWithOrder(taskData),
     writes: (tx, taskId) => policy.reserve(tx, { ...action, taskId }),
   }

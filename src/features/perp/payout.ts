@@ -1,4 +1,4 @@
-import { effectOf } from '#engines/venue/orders/signed-action.ts'
+import { type ActionTaskData, effectOf } from '#engines/venue/orders/signed-action.ts'
 import { recordsDisagree } from '#engines/venue/records/cash-reconciliation.ts'
 import { claimedTransferKeys } from '#engines/venue/records/store.ts'
 import { toUnits, usdcDecimals } from '#kernel/money.ts'
@@ -18,11 +18,15 @@ type PayoutDeps = {
   route: FundingRoute
   limits: Pick<PerpLimits, 'withdrawFeeUsd'>
 }
-type PayoutTaskData = { account: string; amount_usd: string; since_ms: number; from_block: string }
+type PayoutTaskData = ActionTaskData & {
+  account: string
+  amount_usd: string
+  since_ms: number
+  from_block: string
+}
 
 /** An arrival that is smaller by more than this many fees is not the payout. */
 const feeMultipleMax = 5n
-const taskDataOf = (task: TaskView) => task.data as unknown as PayoutTaskData
 
 export const isPaid =
   ({ paid_units }: Payout) =>
@@ -37,11 +41,11 @@ export const isUpTo =
 
 export function createPayoutSearch({ db, venue, chain, route, limits }: PayoutDeps) {
   const arrivalOf = async (
-    task: TaskView,
+    task: TaskView<PayoutTaskData>,
     blocks: { from: bigint; to: bigint },
     isPayout: (amountUnits: bigint) => boolean,
   ): Promise<{ found: { key: string; arrival: Arrival } | undefined; searchedTo: bigint }> => {
-    const { arrivals, searchedTo } = await chain.arrivals(route.token, taskDataOf(task).account, blocks)
+    const { arrivals, searchedTo } = await chain.arrivals(route.token, task.data.account, blocks)
     const fitting = arrivals
       .filter(({ amountUnits }) => isPayout(amountUnits))
       .map((arrival) => ({ key: `arrival:${arrival.txHash}:${arrival.index}`, arrival }))
@@ -53,16 +57,16 @@ export function createPayoutSearch({ db, venue, chain, route, limits }: PayoutDe
     return { found: fitting.find(({ key }) => !taken.has(key)), searchedTo }
   }
 
-  const mayBePayout = (task: TaskView) => {
-    const upperUnits = toUnits(taskDataOf(task).amount_usd, usdcDecimals)
+  const mayBePayout = (task: TaskView<PayoutTaskData>) => {
+    const upperUnits = toUnits(task.data.amount_usd, usdcDecimals)
     const lowerUnits = upperUnits - feeMultipleMax * toUnits(limits.withdrawFeeUsd, usdcDecimals)
     // Dust from third parties is not a payout.
     return (amountUnits: bigint) => amountUnits > 0n && amountUnits >= lowerUnits && amountUnits <= upperUnits
   }
 
   /** Throws where the chain shows a possible payout that the venue's list does not contain. */
-  const assertNotArrived = async (task: TaskView): Promise<void> => {
-    const { from_block } = taskDataOf(task)
+  const assertNotArrived = async (task: TaskView<PayoutTaskData>): Promise<void> => {
+    const { from_block } = task.data
     const { number: head } = await chain.head()
     for (let from = BigInt(from_block); from <= head; ) {
       const { found, searchedTo } = await arrivalOf(task, { from, to: head }, mayBePayout(task))
@@ -74,14 +78,17 @@ export function createPayoutSearch({ db, venue, chain, route, limits }: PayoutDe
     }
   }
 
-  const ownIn = (task: TaskView, updates: readonly LedgerUpdate[]): LedgerUpdate | undefined => {
+  const ownIn = (
+    task: TaskView<PayoutTaskData>,
+    updates: readonly LedgerUpdate[],
+  ): LedgerUpdate | undefined => {
     const nonce = Number(effectOf(task, 'withdraw').txAttempts.at(-1)?.nonce)
     return updates.find((update) => update.type === 'withdraw' && update.nonce === nonce)
   }
 
   /** From the venue's record, because the venue sets the fee. */
-  const payoutOf = async (task: TaskView): Promise<Payout | undefined> => {
-    const { account, since_ms } = taskDataOf(task)
+  const payoutOf = async (task: TaskView<PayoutTaskData>): Promise<Payout | undefined> => {
+    const { account, since_ms } = task.data
     const own = ownIn(task, await venue.ledgerSince(account, since_ms))
     const paidUsd = own?.amountUsd ?? null
     return paidUsd === null ? undefined : { paid_units: String(toUnits(paidUsd, usdcDecimals)) }

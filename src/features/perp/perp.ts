@@ -4,16 +4,17 @@ import type { EvmBatches } from '#engines/evm-batch/batch.ts'
 import { admitCancel, cancelSteps, type Section } from '#engines/venue/orders/cancel.ts'
 import { createCollateralTransfer } from '#engines/venue/orders/collateral-transfer.ts'
 import { placeOrderSteps } from '#engines/venue/orders/place-order.ts'
-import type { PlaceOrderDeps } from '#engines/venue/orders/place-order-deps.ts'
+import type { OnAgentRevoked } from '#engines/venue/orders/place-order-deps.ts'
 import type { VenueTrading } from '#engines/venue/orders/venue-trading.ts'
 import { pricesMaxAgeMs } from '#engines/venue/records/views.ts'
+import type { Caller } from '#kernel/caller.ts'
 import type { Log } from '#kernel/log.ts'
-import { implement, type Operation } from '#kernel/operation.ts'
+import { implement, type Operation, taskOf } from '#kernel/operation.ts'
 import type { EvmCall } from '#kernel/signer.ts'
 import type { Evm } from '#upstreams/evm/evm.ts'
 import type { Agents } from './agent-keys.ts'
 import { admitClose } from './close.ts'
-import { contract } from './contract.ts'
+import { contract, type PerpInput } from './contract.ts'
 import { admitFund, fundSteps } from './fund.ts'
 import { createKeyRenewal, type KeyRenewal, type KeyRenewalDeps } from './key-renewal.ts'
 import { withLeverageRecord } from './leverage-setting.ts'
@@ -53,9 +54,9 @@ export function perp(deps: PerpDeps): Perp {
   const status = createSetupStatus({ db, views, agents, evmAddressOf, clock, limits })
   const setUp = { ...work, status, onNotExecuted: policy.release }
   const { repairBracket, steps: repairSteps } = createBracketRepair(work)
-  const onAgentRevoked: PlaceOrderDeps['onAgentRevoked'] = (task, agent) => agents.retired(task.userId, agent)
+  const onAgentRevoked: OnAgentRevoked = agents.retired
   const collateralTransfer = createCollateralTransfer({ ...work, to: 'perp' })
-  const place = { ...work, collateralTransfer: collateralTransfer, onAgentRevoked, repairBracket }
+  const place = { ...work, collateralTransfer, onAgentRevoked, repairBracket }
   const cancelled: Section = {
     kind: 'perp',
     operation: 'perp_cancel',
@@ -76,36 +77,44 @@ export function perp(deps: PerpDeps): Perp {
     },
 
     setupStatus: async (_input, { userId }) => status(userId),
-    setup: {
-      admit: (input, caller) => admitSetup(setUp, input, caller),
+    setup: taskOf({
+      admit: (input: PerpInput<'setup'>, caller: Caller) => admitSetup(setUp, input, caller),
       steps: setupSteps(setUp),
       onNotExecuted,
       retry: setupRetry,
-    },
+    }),
 
     orders: async (_input, { userId }) => ordersOf({ db, venue, views }, userId, await evmAddressOf(userId)),
 
-    open: { admit: (input, caller) => admitOpen(trade, input, caller), steps, onNotExecuted },
-    close: { admit: (input, caller) => admitClose(exit, input, caller), steps, onNotExecuted },
-    cancel: {
-      admit: (input, caller) => admitCancel(exit, cancelled, input, caller),
-      steps: cancelSteps({ ...exit, onAgentRevoked: (task, agent) => agents.retired(task.userId, agent) }),
+    open: taskOf({
+      admit: (input: PerpInput<'open'>, caller: Caller) => admitOpen(trade, input, caller),
+      steps,
       onNotExecuted,
-    },
+    }),
+    close: taskOf({
+      admit: (input: PerpInput<'close'>, caller: Caller) => admitClose(exit, input, caller),
+      steps,
+      onNotExecuted,
+    }),
+    cancel: taskOf({
+      admit: (input: PerpInput<'cancel'>, caller: Caller) => admitCancel(exit, cancelled, input, caller),
+      steps: cancelSteps({ ...exit, onAgentRevoked }),
+      onNotExecuted,
+    }),
     ...positionOperations({ ...exit, onAgentRevoked }),
-    fund: {
-      admit: (input, caller) => admitFund(deps, input, caller),
+    fund: taskOf({
+      admit: (input: PerpInput<'fund'>, caller: Caller) => admitFund(deps, input, caller),
       steps: fundSteps(work),
       onNotExecuted: async (tx, taskId) => {
         await onNotExecuted(tx, taskId)
         await deps.batches.release(tx, taskId)
       },
-    },
-    withdraw: {
-      admit: (input, caller) => admitWithdraw(exit, input, caller),
-      steps: withdrawSteps({ ...exit, collateralTransfer: collateralTransfer }),
+    }),
+    withdraw: taskOf({
+      admit: (input: PerpInput<'withdraw'>, caller: Caller) => admitWithdraw(exit, input, caller),
+      steps: withdrawSteps({ ...exit, collateralTransfer }),
       onNotExecuted,
-    },
+    }),
   })
   return { operations, renewal: createKeyRenewal(setUp) }
 }

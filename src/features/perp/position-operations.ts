@@ -1,6 +1,7 @@
 import { type CancelAllDeps, cancelAllSteps } from '#engines/venue/orders/cancel-all.ts'
 import { fillHistory, type HistoryInput, orderHistory } from '#engines/venue/records/history.ts'
 import type { Caller } from '#kernel/caller.ts'
+import { taskOf } from '#kernel/operation.ts'
 import type { Policy } from '#kernel/signer.ts'
 import type { Hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
 import { admitPerpCancelAll } from './cancel-all.ts'
@@ -17,16 +18,16 @@ type Deps = TradeDeps &
 export function positionOperations(deps: Deps) {
   const { db, venue, policy } = deps
   return {
-    tpSl: {
+    tpSl: taskOf({
       admit: (input: TpSlInput, caller: Caller) => admitTpSl(deps, input, caller),
       steps: tpSlSteps(deps),
       onNotExecuted: policy.release,
-    },
-    cancelAll: {
+    }),
+    cancelAll: taskOf({
       admit: (input: { asset?: string }, caller: Caller) => admitPerpCancelAll(deps, input, caller),
       steps: cancelAllSteps(deps),
       onNotExecuted: policy.release,
-    },
+    }),
     fills: async (input: HistoryInput, { userId }: Caller) =>
       fillHistory(db, await historyQuery(venue, userId, input)),
     orderHistory: async (input: HistoryInput, { userId }: Caller) =>

@@ -1,22 +1,25 @@
-import { completeExits, exitsOfReply, type PlacedExits } from '#engines/venue/orders/entry-outcome.ts'
+import { completeExits, exitsOfReply } from '#engines/venue/orders/entry-outcome.ts'
 import { createOrderLookup, positionOf } from '#engines/venue/orders/order-lookup.ts'
 import { fillViews, type OrderOutcome, orderResult } from '#engines/venue/orders/order-result.ts'
-import { type OrderTaskData, taskDataOf, wantedExits } from '#engines/venue/orders/order-task.ts'
+import { type OrderTaskData, type PlacedExits, wantedExits } from '#engines/venue/orders/order-task.ts'
 import { factsOf, planOf, upstreamName } from '#engines/venue/orders/place-order.ts'
 import { exitOrder, type Pricing } from '#engines/venue/orders/protective-orders.ts'
 import { positionNote } from '#engines/venue/orders/read-after-write.ts'
 import { type ActionPlan, cloidOf, type SignedActions } from '#engines/venue/orders/signed-action.ts'
 import { type Entry, type Exit, type ExitLeg, sumFills } from '#engines/venue/records/bracket.ts'
 import { compareDecimals } from '#kernel/decimal-fields.ts'
-import type { EffectUpdate, JsonObject, Step, StepContext, StepResult, TaskView } from '#kernel/task.ts'
+import type { EffectUpdate, Step, StepContext, StepResult } from '#kernel/task.ts'
 import type { Fill, Hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
 import {
   closeKeys,
   coversSize,
   type Finish,
   onlyEntryFills,
+  type PerpOrderTask,
+  type PerpOrderTaskData,
   readAllFills,
   storedOutcome,
+  type UnwindStep,
   unwindSteps,
 } from './unwind.ts'
 
@@ -33,9 +36,12 @@ type BracketRepairDeps = {
 
 const repairSuffix = '2'
 
-const bracketData = (entry: Entry, exits: Exit[]): JsonObject => ({
-  order_outcome: { entry, exits } as unknown as JsonObject,
+const bracketData = (entry: Entry, exits: Exit[]): Pick<PerpOrderTaskData, 'order_outcome'> => ({
+  order_outcome: { entry, exits },
 })
+
+export type RepairStep = 'repair' | 'repaired' | UnwindStep
+type RepairResult = StepResult<PerpOrderTaskData, RepairStep>
 
 export function createBracketRepair({ venue, signedActions, pricing }: BracketRepairDeps) {
   const entryFills = (taskData: OrderTaskData, entry: Entry): Promise<Fill[]> =>
@@ -44,8 +50,8 @@ export function createBracketRepair({ venue, signedActions, pricing }: BracketRe
       (fills) => coversSize(fills, entry.filledSize),
     )
 
-  const ownFills = async (task: TaskView): Promise<Fill[]> => {
-    const taskData = taskDataOf(task)
+  const ownFills = async (task: PerpOrderTask): Promise<Fill[]> => {
+    const taskData = task.data
     const names = ['entry', 'tp', 'sl', `tp${repairSuffix}`, `sl${repairSuffix}`, ...closeKeys()]
     const cloids = new Set(names.map((name) => cloidOf(task.id, name)))
     const found = await Promise.all([...cloids].map((cloid) => venue.order(taskData.account, cloid)))
@@ -70,15 +76,15 @@ export function createBracketRepair({ venue, signedActions, pricing }: BracketRe
     const common = {
       effects,
       data: { fills: fillViews(fills), ...positionNote('perp', fills) },
-      result: orderResult(task.id, taskDataOf(task), { entry, exits, fills }),
+      result: orderResult(task.id, task.data, { entry, exits, fills }),
     }
     if (!error) return { ...common, end: 'completed', outcome: 'partial' }
     const outcome = fills.length > 0 ? ('partial' as const) : ('not_executed' as const)
     return { ...common, end: 'failed', outcome, error: { ...error, upstream: upstreamName } }
   }
 
-  const repairPlan = async (task: TaskView, { entry, exits }: Pick<OrderOutcome, 'entry' | 'exits'>) => {
-    const taskData = taskDataOf(task)
+  const repairPlan = async (task: PerpOrderTask, { entry, exits }: Pick<OrderOutcome, 'entry' | 'exits'>) => {
+    const taskData = task.data
     const [fills, state] = await Promise.all([entryFills(taskData, entry), venue.account(taskData.account)])
     const size = sumFills(fills).size
     const missing = wantedExits(taskData).filter(({ leg }) =>
@@ -97,14 +103,14 @@ export function createBracketRepair({ venue, signedActions, pricing }: BracketRe
   }
 
   const repairBracket = async (
-    task: TaskView,
+    task: PerpOrderTask,
     { now }: StepContext,
-    { entry, exits }: OrderOutcome,
+    { entry, exits }: Pick<OrderOutcome, 'entry' | 'exits'>,
     effects: EffectUpdate[],
-  ): Promise<StepResult> => {
+  ): Promise<RepairResult> => {
     const data = bracketData(entry, exits)
     if (entry.status === 'resting') return { next: 'unwind', state: 'settling', data, effects }
-    const taskData = taskDataOf(task)
+    const taskData = task.data
     const { orders, legs, grouping } = await repairPlan(task, { entry, exits })
     const plan: ActionPlan = {
       actionKey: 'repair',
@@ -113,15 +119,15 @@ export function createBracketRepair({ venue, signedActions, pricing }: BracketRe
       action: { type: 'order', orders, grouping },
       notes: orders.map(({ cloid }, at) => ({ cloid, leg: legs[at]!, symbol: taskData.symbol })),
     }
-    const onRefused = (): StepResult => ({ next: 'unwind', state: 'settling', data, effects })
+    const onRefused = (): RepairResult => ({ next: 'unwind', state: 'settling', data, effects })
     return signedActions.sign(task, plan, { now, next: 'repaired', data, effects, onRefused })
   }
 
-  const repair: Step = (task, context) =>
-    repairBracket(task, context, storedOutcome(task) as OrderOutcome, [])
+  const repair: Step<PerpOrderTaskData, RepairStep> = (task, context) =>
+    repairBracket(task, context, storedOutcome(task), [])
 
-  const confirmRepair = (task: TaskView, signal: AbortSignal, wanted: ExitLeg[]) => {
-    const { account, since_ms: sinceMs } = taskDataOf(task)
+  const confirmRepair = (task: PerpOrderTask, signal: AbortSignal, wanted: ExitLeg[]) => {
+    const { account, since_ms: sinceMs } = task.data
     return signedActions.confirm<Exit[]>({
       task,
       actionKey: 'repair',
@@ -136,11 +142,11 @@ export function createBracketRepair({ venue, signedActions, pricing }: BracketRe
     })
   }
 
-  const repaired: Step = async (task, { signal, now: at }) => {
+  const repaired: Step<PerpOrderTaskData, RepairStep> = async (task, { signal, now: at }) => {
     const { entry, exits } = storedOutcome(task)
     const missing = exits.filter(({ state }) => state === 'missing')
     let effects: EffectUpdate[] = []
-    let repairs = task.data.repairs as unknown as PlacedExits | undefined
+    let { repairs } = task.data
     if (!repairs) {
       const wanted = missing.map(({ leg }) => leg)
       const actionOutcome = await confirmRepair(task, signal, wanted)
@@ -156,20 +162,20 @@ export function createBracketRepair({ venue, signedActions, pricing }: BracketRe
         actionOutcome.type === 'executed'
           ? actionOutcome.value
           : missing.map((exit) => ({ ...exit, orderId: null, error: actionOutcome.message }))
-      repairs = { exits: placed, landedAtMs: await venue.timeMs(taskDataOf(task).account) }
+      repairs = { exits: placed, landedAtMs: await venue.timeMs(task.data.account) }
     }
     const found = await completeExits(venue, task, { ...repairs, signal, suffix: repairSuffix })
     if (!found.isComplete) {
       const waiting = signedActions.pollLater(task, 'repaired', { effects })
       const known: PlacedExits = { ...repairs, exits: found.exits }
-      return { ...waiting, data: { ...waiting.data, repairs: known as unknown as JsonObject } }
+      return { ...waiting, data: { ...waiting.data, repairs: known } }
     }
     const placed = found.exits
     const now = exits.map((exit) =>
       exit.state === 'missing' ? placed.find(({ leg }) => leg === exit.leg)! : exit,
     )
     const without = now.filter(({ state }) => state === 'missing')
-    if (without.some(({ leg }) => leg === 'sl') || (without.length > 0 && !taskDataOf(task).sl))
+    if (without.some(({ leg }) => leg === 'sl') || (without.length > 0 && !task.data.sl))
       return { next: 'unwind', state: 'settling', data: bracketData(entry, now), effects }
     const lost = without[0]
     const error = lost

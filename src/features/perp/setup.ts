@@ -1,6 +1,12 @@
 import { failed, failedBy } from '#engines/venue/orders/place-order.ts'
 import type { PlaceOrderDeps } from '#engines/venue/orders/place-order-deps.ts'
-import type { ActionOutcome, ActionPlan, SignedActions } from '#engines/venue/orders/signed-action.ts'
+import type {
+  ActionOutcome,
+  ActionPlan,
+  ActionTaskData,
+  SignedActions,
+  SignedResult,
+} from '#engines/venue/orders/signed-action.ts'
 import { clockSkewMs } from '#engines/venue/orders/trade-admission.ts'
 import type { Caller } from '#kernel/caller.ts'
 import type { Clock } from '#kernel/clock.ts'
@@ -9,11 +15,13 @@ import type { Action, Policy } from '#kernel/signer.ts'
 import type {
   Admission,
   EffectUpdate,
+  EndResult,
   JsonObject,
   RetryRule,
-  Step,
   StepContext,
   StepResult,
+  StepResultOf,
+  Steps,
   TaskView,
   Tx,
 } from '#kernel/task.ts'
@@ -65,7 +73,7 @@ export async function admitSetup(
   { userId }: Pick<Caller, 'userId'>,
   // `exit`: a renewed key opens no position, and exits need it while trading is paused.
   { exit = false }: { exit?: boolean } = {},
-): Promise<Admission> {
+): Promise<Admission<SetupTaskData, 'begin'>> {
   const { venue, agents, policy, chainId, clock } = deps
   const action: Omit<Action, 'taskId'> = {
     userId,
@@ -92,33 +100,43 @@ export async function admitSetup(
   }
 }
 
-type SetupTaskData = {
+export type SetupTaskData = ApprovalTaskData & {
+  /** The state of the account was read again. */
+  reread?: boolean
+}
+export type ApprovalTaskData = ActionTaskData & {
   account: string
   ahead_ms: number
   exit?: boolean
   agent?: string
   valid_until_ms?: number
 }
-const taskDataOf = (task: TaskView) => task.data as unknown as SetupTaskData
 
-type ApprovalContinuation = {
-  next: string
+type ApprovalContinuation<Name extends string> = {
+  next: Name
   operation: string
   effects?: EffectUpdate[]
   writes?: (tx: Tx) => Promise<void>
-  onRefused: (fault: Fault) => StepResult
+  onRefused: (fault: Fault) => StepResultOf<Record<never, never>, Name>
 }
 
 export type Approval = {
-  sign(
-    task: TaskView,
+  sign<Name extends string>(
+    task: TaskView<ApprovalTaskData>,
     context: StepContext,
     agent: string,
-    continuation: ApprovalContinuation,
-  ): Promise<StepResult>
-  confirm(task: TaskView, context: StepContext): Promise<ActionOutcome<{ validUntilMs: number }>>
+    continuation: ApprovalContinuation<Name>,
+  ): Promise<SignedResult<ApprovalTaskData, Name>>
+  confirm(
+    task: TaskView<ApprovalTaskData>,
+    context: StepContext,
+  ): Promise<ActionOutcome<{ validUntilMs: number }>>
   /** Runs in the commit that reports the approval. */
-  recordApproval(task: TaskView, context: StepContext, validUntilMs: number): (tx: Tx) => Promise<void>
+  recordApproval(
+    task: TaskView<ApprovalTaskData>,
+    context: StepContext,
+    validUntilMs: number,
+  ): (tx: Tx) => Promise<void>
 }
 
 /** The first deposit also approves the key, because it creates the account at the venue. */
@@ -129,7 +147,7 @@ export function createApproval({
 }: Pick<SetupDeps, 'venue' | 'signedActions' | 'agents'>): Approval {
   return {
     async sign(task, { now }, agent, { next, operation, effects = [], writes, onRefused }) {
-      const { account, ahead_ms: skewMs, exit = false } = taskDataOf(task)
+      const { account, ahead_ms: skewMs, exit = false } = task.data
       // The action names the expiry, so the reply needs no look-up of it.
       const validUntilMs = now.getTime() + skewMs + agentLifeMs
       const plan: ActionPlan = {
@@ -151,7 +169,7 @@ export function createApproval({
       return writes ? { ...result, writes } : result
     },
     confirm: (task, { signal }) => {
-      const { account, agent = '', valid_until_ms: asked } = taskDataOf(task)
+      const { account, agent = '', valid_until_ms: asked } = task.data
       return signedActions.confirm({
         task,
         actionKey: 'agent',
@@ -168,22 +186,27 @@ export function createApproval({
       (task, { now }, validUntilMs) =>
       (tx) =>
         agents.approved(tx, task.userId, {
-          address: taskDataOf(task).agent ?? '',
+          address: task.data.agent ?? '',
           expiresAt: new Date(validUntilMs),
           now,
         }),
   }
 }
 
-export function setupSteps(deps: SetupDeps): Record<'begin' | 'confirm', Step> {
+export function setupSteps(deps: SetupDeps): Steps<SetupTaskData, 'begin' | 'confirm'> {
   const { venue, signedActions, agents, status, rejections } = deps
   const approvalSteps = createApproval(deps)
 
-  const statusView = async (task: TaskView, change: Partial<SetupStatus> = {}): Promise<JsonObject> =>
-    ({ ...(await status(task.userId)), ...change }) as unknown as JsonObject
+  const statusView = async (
+    task: TaskView<SetupTaskData>,
+    change: Partial<SetupStatus> = {},
+  ): Promise<JsonObject> => ({ ...(await status(task.userId)), ...change })
 
   /** Only the first deposit is missing; its task approves the key. */
-  const unfunded = async (task: TaskView, effects: EffectUpdate[]): Promise<StepResult> => ({
+  const unfunded = async (
+    task: TaskView<SetupTaskData>,
+    effects: EffectUpdate[],
+  ): Promise<EndResult<Partial<SetupTaskData>>> => ({
     end: 'completed',
     outcome: 'partial',
     result: await statusView(task),
@@ -192,18 +215,17 @@ export function setupSteps(deps: SetupDeps): Record<'begin' | 'confirm', Step> {
 
   return {
     async begin(task, context) {
-      const { account } = taskDataOf(task)
+      const { account } = task.data
       const { current, waiting } = await agents.of(task.userId)
-      const { exit = false } = taskDataOf(task)
+      const { exit = false } = task.data
       if (!waiting) return { end: 'completed', outcome: 'executed', result: await statusView(task) }
       if (!exit && !(await isActive(venue, account, { hadKey: current !== undefined })))
         return task.data.reread ? unfunded(task, []) : rereadLater
-      const continuation = {
+      return approvalSteps.sign(task, context, waiting.address, {
         next: 'confirm',
         operation: 'perp_setup',
-        onRefused: (fault: Fault) => failedBy(fault),
-      }
-      return approvalSteps.sign(task, context, waiting.address, continuation)
+        onRefused: (fault) => failedBy(fault),
+      })
     },
 
     async confirm(task, context) {
@@ -221,7 +243,7 @@ export function setupSteps(deps: SetupDeps): Record<'begin' | 'confirm', Step> {
         setup_complete: true,
         account_activated: true,
         last_error: null,
-        api_wallet_address: taskDataOf(task).agent ?? null,
+        api_wallet_address: task.data.agent ?? null,
         api_wallet_expires_at: new Date(validUntilMs).toISOString(),
         api_wallet_renews_at: new Date(validUntilMs - renewAheadMs).toISOString(),
         steps: stepKeys.map((key) => ({ key, done: true, error: null })),
@@ -238,7 +260,7 @@ export function setupSteps(deps: SetupDeps): Record<'begin' | 'confirm', Step> {
 }
 
 /** A recent credit may be missing from a read. */
-const rereadLater: StepResult = {
+const rereadLater: StepResult<SetupTaskData, 'begin'> = {
   park: { afterMs: 1_000, next: 'begin' },
   state: 'waiting',
   data: { reread: true },

@@ -1,14 +1,23 @@
 import { confirmCancels, type OrderCancelled } from '#engines/venue/orders/cancel-batch.ts'
-import { completeExits, exitsOfReply, type PlacedExits } from '#engines/venue/orders/entry-outcome.ts'
+import { completeExits, exitsOfReply } from '#engines/venue/orders/entry-outcome.ts'
 import { createOrderLookup } from '#engines/venue/orders/order-lookup.ts'
-import { taskDataOf, wantedExits } from '#engines/venue/orders/order-task.ts'
+import { type PlacedExits, wantedExits } from '#engines/venue/orders/order-task.ts'
 import { factsOf, failedBy, planOf, rejectedResult, upstreamName } from '#engines/venue/orders/place-order.ts'
 import type { PlaceOrderDeps } from '#engines/venue/orders/place-order-deps.ts'
 import { exitOrder, type Pricing } from '#engines/venue/orders/protective-orders.ts'
 import { type ActionPlan, cloidOf, type SignedActions } from '#engines/venue/orders/signed-action.ts'
 import type { Exit } from '#engines/venue/records/bracket.ts'
 import type { Fault } from '#kernel/fault.ts'
-import type { EffectUpdate, JsonObject, Step, StepContext, StepResult, TaskView } from '#kernel/task.ts'
+import type {
+  EffectUpdate,
+  EndResult,
+  JsonObject,
+  Step,
+  StepContext,
+  StepResult,
+  Steps,
+  TaskView,
+} from '#kernel/task.ts'
 import type { Queryable } from '#store/query.ts'
 import type { Hyperliquid, LegStatus } from '#upstreams/hyperliquid/hyperliquid.ts'
 import { type EarlierExit, earlierExits, type TpSlData } from './tp-sl.ts'
@@ -22,16 +31,15 @@ export type TpSlDeps = {
   pricing: Pricing
 } & Pick<PlaceOrderDeps, 'rejections' | 'onAgentRevoked'>
 
-const dataOf = (task: TaskView) => taskDataOf(task) as TpSlData
-const placedOf = (task: TaskView) => task.data.placed as unknown as PlacedExits | undefined
-const earlierOf = (task: TaskView) => (task.data.earlier ?? []) as unknown as EarlierExit[]
+type TpSlStep = 'begin' | 'confirm' | 'replaced'
+type TpSlTask = TaskView<TpSlData>
 const isPlaced = ({ state }: Exit): boolean => state !== 'missing'
 
-export function tpSlSteps(deps: TpSlDeps): Record<'begin' | 'confirm' | 'replaced', Step> {
+export function tpSlSteps(deps: TpSlDeps): Steps<TpSlData, TpSlStep> {
   const { signedActions, venue, pricing } = deps
 
-  const begin: Step = async (task, { now }) => {
-    const data = dataOf(task)
+  const begin: Step<TpSlData, TpSlStep> = async (task, { now }) => {
+    const data = task.data
     const wanted = wantedExits(data)
     const orders = wanted.map((exit) =>
       exitOrder(task.id, data, { ...exit, size: data.size, name: exit.leg }, pricing),
@@ -40,14 +48,14 @@ export function tpSlSteps(deps: TpSlDeps): Record<'begin' | 'confirm' | 'replace
       actionKey: 'exits',
       ...planOf(data),
       facts: factsOf(data),
-      action: { type: 'order', orders, grouping: data.whole ? 'position' : 'none' },
+      action: { type: 'order', orders, grouping: data.follows_position ? 'position' : 'none' },
       notes: orders.map(({ cloid }, at) => ({ cloid, leg: wanted[at]!.leg, symbol: data.symbol })),
     }
     return signedActions.sign(task, plan, { now, next: 'confirm', onRefused: (fault) => failedBy(fault) })
   }
 
-  const confirmPlacement = (task: TaskView, signal: AbortSignal) => {
-    const { account, since_ms: sinceMs, ...data } = dataOf(task)
+  const confirmPlacement = (task: TpSlTask, signal: AbortSignal) => {
+    const { account, since_ms: sinceMs, ...data } = task.data
     const legs = wantedExits({ ...data, account, since_ms: sinceMs }).map(({ leg }) => leg)
     return signedActions.confirm<Exit[]>({
       task,
@@ -63,10 +71,10 @@ export function tpSlSteps(deps: TpSlDeps): Record<'begin' | 'confirm' | 'replace
     })
   }
 
-  const confirm: Step = async (task, context) => {
-    const { account } = dataOf(task)
+  const confirm: Step<TpSlData, TpSlStep> = async (task, context) => {
+    const { account } = task.data
     let effects: EffectUpdate[] = []
-    let placed = placedOf(task)
+    let { placed } = task.data
     if (!placed) {
       const actionOutcome = await confirmPlacement(task, context.signal)
       effects = actionOutcome.effects
@@ -78,19 +86,19 @@ export function tpSlSteps(deps: TpSlDeps): Record<'begin' | 'confirm' | 'replace
     if (!isComplete) {
       const waiting = signedActions.pollLater(task, 'confirm', { effects })
       const known: PlacedExits = { ...placed, exits }
-      return { ...waiting, data: { ...waiting.data, placed: known as unknown as JsonObject } }
+      return { ...waiting, data: { ...waiting.data, placed: known } }
     }
     if (!exits.some(isPlaced)) return allMissing(task, exits, effects)
     return replaceEarlier(task, context, exits, effects)
   }
 
   const replaceEarlier = async (
-    task: TaskView,
+    task: TpSlTask,
     { now }: StepContext,
     exits: Exit[],
     effects: EffectUpdate[],
-  ): Promise<StepResult> => {
-    const data = dataOf(task)
+  ): Promise<StepResult<TpSlData, TpSlStep>> => {
+    const data = task.data
     const placedExits = exits.filter(isPlaced)
     const legs = placedExits.map(({ leg }) => leg)
     const placed = new Set(placedExits.flatMap(({ orderId }) => orderId ?? []))
@@ -111,16 +119,16 @@ export function tpSlSteps(deps: TpSlDeps): Record<'begin' | 'confirm' | 'replace
     return signedActions.sign(task, plan, {
       now,
       next: 'replaced',
-      data: { placed: known as unknown as JsonObject, earlier },
+      data: { placed: known, earlier },
       effects,
       onRefused: (fault: Fault) => notReplaced(task, fault, { exits, earlier, effects }),
     })
   }
 
-  const replaced: Step = async (task, { signal }) => {
-    const { account, since_ms: sinceMs, asset, symbol } = dataOf(task)
-    const { exits } = placedOf(task)!
-    const earlier = earlierOf(task)
+  const replaced: Step<TpSlData, TpSlStep> = async (task, { signal }) => {
+    const { account, since_ms: sinceMs, asset, symbol } = task.data
+    const { placed, earlier = [] } = task.data
+    const { exits } = placed!
     const targets = earlier.map(({ order_id }) => ({ order_id, asset, symbol }))
     const actionOutcome = await confirmCancels(deps, {
       task,
@@ -134,9 +142,7 @@ export function tpSlSteps(deps: TpSlDeps): Record<'begin' | 'confirm' | 'replace
     if (actionOutcome.type === 'executed')
       return finish(task, { exits, replaced: actionOutcome.value }, actionOutcome.effects)
     const rejection = await rejectedResult(deps, task, actionOutcome)
-    const error =
-      'error' in rejection ? rejection.error : { code: 'venue_rejected', message: actionOutcome.message }
-    return notReplaced(task, error, { exits, earlier, effects: actionOutcome.effects })
+    return notReplaced(task, rejection.error, { exits, earlier, effects: actionOutcome.effects })
   }
 
   return { begin, confirm, replaced }
@@ -149,12 +155,12 @@ const idsOf = (exits: readonly Exit[], leg: Exit['leg']): string[] =>
 
 type ReplacedView = { order_id: string; leg: string; cancelled: boolean; venue_status: string }
 
-function resultOf(task: TaskView, exits: readonly Exit[], replaced: ReplacedView[]): JsonObject {
-  const { symbol, size, whole } = dataOf(task)
+function resultOf(task: TpSlTask, exits: readonly Exit[], replaced: ReplacedView[]): JsonObject {
+  const { symbol, size, follows_position } = task.data
   return {
     asset: symbol,
     size,
-    follows_position: whole,
+    follows_position,
     tp_oids: idsOf(exits, 'tp'),
     sl_oids: idsOf(exits, 'sl'),
     replaced,
@@ -170,8 +176,12 @@ function resultOf(task: TaskView, exits: readonly Exit[], replaced: ReplacedView
 
 type TpSlOutcome = { exits: Exit[]; replaced: readonly OrderCancelled[] }
 
-function finish(task: TaskView, { exits, replaced }: TpSlOutcome, effects: EffectUpdate[]): StepResult {
-  const legs = new Map(earlierOf(task).map(({ order_id: id, leg }) => [id, leg]))
+function finish(
+  task: TpSlTask,
+  { exits, replaced }: TpSlOutcome,
+  effects: EffectUpdate[],
+): EndResult<Partial<TpSlData>> {
+  const legs = new Map((task.data.earlier ?? []).map(({ order_id: id, leg }) => [id, leg]))
   const views = replaced.map(({ order_id: id, isCancelled, status }) => ({
     order_id: String(id),
     leg: legs.get(id) ?? 'sl',
@@ -194,7 +204,11 @@ function finish(task: TaskView, { exits, replaced }: TpSlOutcome, effects: Effec
   }
 }
 
-function allMissing(task: TaskView, exits: readonly Exit[], effects: EffectUpdate[]): StepResult {
+function allMissing(
+  task: TpSlTask,
+  exits: readonly Exit[],
+  effects: EffectUpdate[],
+): EndResult<Partial<TpSlData>> {
   const message = `The venue rejected the exits and the earlier ones are still open: ${exits[0]?.error}`
   return {
     end: 'failed',
@@ -209,10 +223,10 @@ type Replacement = { exits: readonly Exit[]; earlier: readonly EarlierExit[]; ef
 
 /** The new exits are placed and the earlier ones still open: too much protection, never too little. */
 function notReplaced(
-  task: TaskView,
+  task: TpSlTask,
   { code, message }: { code: string; message: string },
   { exits, earlier, effects }: Replacement,
-): StepResult {
+): EndResult<Partial<TpSlData>> {
   const remaining = earlier.map(({ order_id: id, leg }) => ({
     order_id: String(id),
     leg,

@@ -1,6 +1,6 @@
 import { assertExit, assertTick, assertWorth, type Sizing } from '#engines/venue/orders/order-checks.ts'
 import { positionOf } from '#engines/venue/orders/order-lookup.ts'
-import { type OrderTaskData, toTaskData, type WantedExit } from '#engines/venue/orders/order-task.ts'
+import type { OrderTaskData, PlacedExits, WantedExit } from '#engines/venue/orders/order-task.ts'
 import { accountAfterTasks } from '#engines/venue/orders/read-after-write.ts'
 import { readLagMs } from '#engines/venue/orders/signed-action.ts'
 import { clockSkewMs, tradeDeadlineMs, withAgent } from '#engines/venue/orders/trade-admission.ts'
@@ -29,9 +29,14 @@ export type TpSlInput = {
   sl_is_market?: boolean
   replace?: boolean
 }
-/** `whole`: the exits follow the size of the position. */
-export type TpSlData = OrderTaskData & { whole: boolean; replace: boolean }
 export type EarlierExit = { order_id: number; leg: ExitLeg }
+export type TpSlData = OrderTaskData & {
+  /** The exits follow the size of the position. */
+  follows_position: boolean
+  replace: boolean
+  placed?: PlacedExits
+  earlier?: EarlierExit[]
+}
 
 type Wanted = { market: PerpMarket; isLong: boolean; mark: string }
 
@@ -53,7 +58,11 @@ function exitsOf(input: TpSlInput, { market, isLong, mark }: Wanted, pricing: Si
   }
 }
 
-export async function admitTpSl(deps: TradeDeps, input: TpSlInput, { userId }: Caller): Promise<Admission> {
+export async function admitTpSl(
+  deps: TradeDeps,
+  input: TpSlInput,
+  { userId }: Caller,
+): Promise<Admission<TpSlData, 'begin'>> {
   const { venue, pricing, policy, chainId, clock, limits } = deps
   if ((input.tp_price ?? input.sl_price) === undefined)
     throw invalid(
@@ -123,16 +132,16 @@ export async function admitTpSl(deps: TradeDeps, input: TpSlInput, { userId }: C
     reduce_only: true,
     exit: true,
     usd_micros: '0',
-    gather: null,
+    transfer_usd: null,
     leverage: null,
     ...exits,
-    whole: input.size === undefined,
+    follows_position: input.size === undefined,
     replace: input.replace ?? true,
   }
   return {
     first: 'begin',
     deadlineMs: tradeDeadlineMs,
-    data: toTaskData(data),
+    data,
     signOnAccept: true,
     writes: (tx, taskId) => policy.reserve(tx, { ...action, taskId }),
   }

@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { type CancelOutcome, lookUpEnd } from '#engines/venue/orders/cancel.ts'
 import { consistentRecord, createOrderLookup, sizeOf } from '#engines/venue/orders/order-lookup.ts'
 import type { OrderOutcome } from '#engines/venue/orders/order-result.ts'
-import { gridOf, taskDataOf } from '#engines/venue/orders/order-task.ts'
+import { gridOf, type OrderTaskData, type PlacedExits } from '#engines/venue/orders/order-task.ts'
 import { factsOf, planOf } from '#engines/venue/orders/place-order.ts'
 import type { Pricing } from '#engines/venue/orders/protective-orders.ts'
 import { type ActionPlan, cloidOf, type SignedActions } from '#engines/venue/orders/signed-action.ts'
@@ -10,7 +10,7 @@ import { type Entry, type Exit, sumFills } from '#engines/venue/records/bracket.
 import { compareDecimals } from '#kernel/decimal-fields.ts'
 import { Fault } from '#kernel/fault.ts'
 import { addDecimals } from '#kernel/money.ts'
-import type { EffectUpdate, Step, StepContext, StepResult, TaskView } from '#kernel/task.ts'
+import type { EffectUpdate, EndResult, Step, StepContext, StepResult, TaskView } from '#kernel/task.ts'
 import type { VenueOrder } from '#kernel/venue.ts'
 import type { Fill, Hyperliquid, LegStatus } from '#upstreams/hyperliquid/hyperliquid.ts'
 
@@ -20,8 +20,21 @@ import type { Fill, Hyperliquid, LegStatus } from '#upstreams/hyperliquid/hyperl
 const unwindSlippagePercent = '8'
 const closesMax = 3
 
-export const storedOutcome = (task: TaskView): Pick<OrderOutcome, 'entry' | 'exits'> =>
-  task.data.order_outcome as unknown as Pick<OrderOutcome, 'entry' | 'exits'>
+export type UnwindStep = 'unwind' | 'entry_cancelled' | 'closed'
+/** Task data of a perp order, with the state of an incomplete bracket. */
+export type PerpOrderTaskData = OrderTaskData & {
+  order_outcome?: Pick<OrderOutcome, 'entry' | 'exits'>
+  repairs?: PlacedExits
+  /** Orders that closed a part of the position, and their filled size. */
+  closings?: number
+  closed_size?: string
+}
+export type PerpOrderTask = TaskView<PerpOrderTaskData>
+
+export function storedOutcome({ id, data }: PerpOrderTask): Pick<OrderOutcome, 'entry' | 'exits'> {
+  if (data.order_outcome) return data.order_outcome
+  throw new Error(`task ${id} has no stored outcome of its order`)
+}
 
 export const onlyEntryFills = (fills: readonly Fill[], { orderId }: Entry): Fill[] =>
   fills.filter((fill) => fill.orderId === orderId)
@@ -48,12 +61,12 @@ export async function readAllFills(
 export const closeKeys = () => Array.from({ length: closesMax }, (_, at) => `close${at + 1}`)
 
 export type Finish = (
-  task: TaskView,
+  task: PerpOrderTask,
   /** `closedSize`: the known filled size of the closing orders. */
   orderOutcome: Pick<OrderOutcome, 'entry' | 'exits'> & { closedSize?: string | null },
   effects: EffectUpdate[],
   error: { code: string; message: string } | null,
-) => Promise<StepResult>
+) => Promise<EndResult<Partial<PerpOrderTaskData>>>
 type UnwindDeps = {
   venue: Pick<Hyperliquid, 'order' | 'openOrders' | 'fillsSince' | 'recentFills' | 'mids' | 'account'>
   signedActions: SignedActions
@@ -74,8 +87,8 @@ export function unwindSteps({ venue, signedActions, pricing, finish }: UnwindDep
   })
 
   /** The part of the entry's fills that is still open. */
-  const openSize = async (task: TaskView, closedSize: string): Promise<string> => {
-    const { account, symbol, is_buy: isBuy, since_ms: sinceMs } = taskDataOf(task)
+  const openSize = async (task: PerpOrderTask, closedSize: string): Promise<string> => {
+    const { account, symbol, is_buy: isBuy, since_ms: sinceMs } = task.data
     const { entry } = storedOutcome(task)
     const { state, fills } = await consistentRecord(venue, { account, symbol })
     const own = onlyEntryFills(fills, entry)
@@ -93,15 +106,15 @@ export function unwindSteps({ venue, signedActions, pricing, finish }: UnwindDep
   }
 
   const close = async (
-    task: TaskView,
+    task: PerpOrderTask,
     { now }: StepContext,
     effects: EffectUpdate[],
-    closedSize = String(task.data.closed_size ?? '0'),
-  ): Promise<StepResult> => {
-    const taskData = taskDataOf(task)
+    closedSize = task.data.closed_size ?? '0',
+  ): Promise<StepResult<PerpOrderTaskData, UnwindStep>> => {
+    const taskData = task.data
     const orderOutcome = { ...storedOutcome(task), closedSize }
     const { exits } = orderOutcome
-    const round = Number(task.data.closings ?? 0)
+    const round = task.data.closings ?? 0
     const size = await openSize(task, closedSize)
     if (compareDecimals(size, '0') === 0) return finish(task, orderOutcome, effects, closedError(exits))
     const unprotected = { code: 'venue_rejected', message: 'The position is open without its stop: close it' }
@@ -125,7 +138,7 @@ export function unwindSteps({ venue, signedActions, pricing, finish }: UnwindDep
       action: { type: 'order', orders: [order], grouping: 'none' },
       notes: [{ cloid: order.cloid, leg: name, symbol: taskData.symbol }],
     }
-    const onRefused = (): StepResult => ({
+    const onRefused = (): StepResult<PerpOrderTaskData, UnwindStep> => ({
       park: { afterMs: 1_000, next: 'unwind' },
       state: 'settling',
       data: { closed_size: closedSize },
@@ -135,34 +148,38 @@ export function unwindSteps({ venue, signedActions, pricing, finish }: UnwindDep
     return signedActions.sign(task, plan, { now, next: 'closed', data, effects, onRefused })
   }
 
-  const unwind: Step = async (task, context) => {
-    const taskData = taskDataOf(task)
+  const unwind: Step<PerpOrderTaskData, UnwindStep> = async (task, context) => {
+    const taskData = task.data
     const { entry } = storedOutcome(task)
     if (entry.status !== 'resting' || entry.orderId === null) return close(task, context, [])
     const plan: ActionPlan = {
-      actionKey: 'withdrawn',
+      actionKey: 'entry_cancelled',
       ...planOf(taskData),
       facts: factsOf(taskData, { usdMicros: 0n, exit: true }),
       action: { type: 'cancel', cancels: [{ asset: taskData.asset, orderId: entry.orderId }] },
     }
-    const onRefused = (): StepResult => ({ park: { afterMs: 1_000, next: 'unwind' }, state: 'settling' })
-    return signedActions.sign(task, plan, { now: context.now, next: 'withdrawn', onRefused })
+    const onRefused = (): StepResult<PerpOrderTaskData, UnwindStep> => ({
+      park: { afterMs: 1_000, next: 'unwind' },
+      state: 'settling',
+    })
+    return signedActions.sign(task, plan, { now: context.now, next: 'entry_cancelled', onRefused })
   }
 
-  const withdrawn: Step = async (task, context) => {
-    const { account, since_ms: sinceMs, size } = taskDataOf(task)
+  const entryCancelled: Step<PerpOrderTaskData, UnwindStep> = async (task, context) => {
+    const { account, since_ms: sinceMs, size } = task.data
     const actionOutcome = await signedActions.confirm<CancelOutcome>({
       task,
-      actionKey: 'withdrawn',
+      actionKey: 'entry_cancelled',
       signal: context.signal,
       parseReply: ([leg]: LegStatus[]) =>
         leg?.type === 'accepted' ? { status: 'canceled', isCancelled: true } : undefined,
       lookUp: (how) =>
         lookUpEnd(venue, { account, sinceMs, cloid: cloidOf(task.id, 'entry'), left: size, ...how }),
     })
-    if (actionOutcome.type === 'unknown') return signedActions.pollLater(task, 'withdrawn', actionOutcome)
+    if (actionOutcome.type === 'unknown')
+      return signedActions.pollLater(task, 'entry_cancelled', actionOutcome)
     const retry = signedActions.retryThrottled(task, actionOutcome, {
-      actionKey: 'withdrawn',
+      actionKey: 'entry_cancelled',
       next: 'unwind',
       now: context.now,
     })
@@ -174,9 +191,9 @@ export function unwindSteps({ venue, signedActions, pricing, finish }: UnwindDep
     return finish(task, { entry, exits }, actionOutcome.effects, { code: 'venue_rejected', message })
   }
 
-  const closed: Step = async (task, context) => {
-    const { account, since_ms: sinceMs } = taskDataOf(task)
-    const name = `close${Number(task.data.closings ?? 1)}`
+  const closed: Step<PerpOrderTaskData, UnwindStep> = async (task, context) => {
+    const { account, since_ms: sinceMs } = task.data
+    const name = `close${task.data.closings ?? 1}`
     const actionOutcome = await signedActions.confirm({
       task,
       actionKey: name,
@@ -194,11 +211,11 @@ export function unwindSteps({ venue, signedActions, pricing, finish }: UnwindDep
       now: context.now,
     })
     // A rejected attempt does not count: sign the same close again.
-    if (retry) return { ...retry, data: { ...retry.data, closings: Number(task.data.closings ?? 1) - 1 } }
-    const before = String(task.data.closed_size ?? '0')
+    if (retry) return { ...retry, data: { ...retry.data, closings: task.data.closings ?? 1 - 1 } }
+    const before = task.data.closed_size ?? '0'
     const closedSize = actionOutcome.type === 'executed' ? addDecimals(before, actionOutcome.value) : before
     return close(task, context, actionOutcome.effects, closedSize)
   }
 
-  return { unwind, withdrawn, closed }
+  return { unwind, entry_cancelled: entryCancelled, closed }
 }

@@ -1,5 +1,6 @@
 import { collateralFor, spotCashMicros, transferFor } from '#engines/venue/orders/collateral.ts'
 import { type CollateralTransfer, noTransfer } from '#engines/venue/orders/collateral-transfer.ts'
+import type { TransferTaskData } from '#engines/venue/orders/order-task.ts'
 import { failed, failedBy } from '#engines/venue/orders/place-order.ts'
 import type { PlaceOrderDeps } from '#engines/venue/orders/place-order-deps.ts'
 import { type BalanceAttempt, rereadBalances } from '#engines/venue/orders/read-after-write.ts'
@@ -20,7 +21,7 @@ import { Fault, invalid } from '#kernel/fault.ts'
 import { fromUnits, toUnits, usdcDecimals, usdDecimals } from '#kernel/money.ts'
 import { pollsOf } from '#kernel/poll-again.ts'
 import type { Action, Policy } from '#kernel/signer.ts'
-import type { Admission, EffectUpdate, JsonObject, Step, StepContext, TaskView } from '#kernel/task.ts'
+import type { Admission, EffectUpdate, JsonObject, StepContext, Steps, TaskView } from '#kernel/task.ts'
 import type { Queryable } from '#store/query.ts'
 import type { Evm } from '#upstreams/evm/evm.ts'
 import type { Hyperliquid, LedgerUpdate } from '#upstreams/hyperliquid/hyperliquid.ts'
@@ -49,29 +50,28 @@ export type WithdrawInput = {
   destination_chain_id?: string | number
   destination_token?: string
 }
-type WithdrawTaskData = {
-  account: string
+type WithdrawTaskData = TransferTaskData & {
   amount_usd: string
   /** The payout by the venue's record of the withdrawal; absent until that record is available. */
   payout?: Payout
-  ahead_ms: number
-  since_ms: number
   /** The next block to search for the payout. */
   from_block: string
-  /** USDC to transfer from the spot side first. */
-  gather: string | null
   /** Cash of the perp side at admission, at the venue's time `since_ms`. */
   cash_before: string
   /** Free USDC at admission, in micro-dollars, where one balance serves both sides; otherwise null. */
   unified_free_before: string | null
+  /** The poll at which the transfer list was last read for the payout. */
+  payout_read_poll?: number
+  /** Shown to the user. */
+  balance_changes?: JsonObject[]
 }
+type WithdrawStep = 'begin' | 'transferred' | 'withdraw' | 'confirm' | 'arrive'
 
 const admissionMs = 10 * 60_000
 /** Polls of the chain between two reads of the transfer list. */
 const repollAfter = 6
 /** The list contains a withdrawal only after its payout: its absence before proves nothing. */
 const graceMs = 15 * 60_000
-const taskDataOf = (task: TaskView) => task.data as unknown as WithdrawTaskData
 
 const factsOf = (account: string): ActionPlan['facts'] => ({
   operation: 'perp_withdraw',
@@ -85,14 +85,15 @@ export const admitWithdraw = (
   deps: WithdrawDeps,
   input: WithdrawInput,
   { userId }: Pick<Caller, 'userId'>,
-): Promise<Admission> => rereadBalances(deps, userId, (attempt) => admitOnce(deps, input, userId, attempt))
+): Promise<Admission<WithdrawTaskData, 'begin'>> =>
+  rereadBalances(deps, userId, (attempt) => admitOnce(deps, input, userId, attempt))
 
 async function admitOnce(
   deps: WithdrawDeps,
   input: WithdrawInput,
   userId: string,
   { isLast }: BalanceAttempt,
-): Promise<Admission> {
+): Promise<Admission<WithdrawTaskData, 'begin'>> {
   const { venue, chain, policy, route, chainId, clock, limits } = deps
   const { amount_usd: amountUsd } = input
   const given = {
@@ -149,7 +150,7 @@ async function admitOnce(
   return {
     first: 'begin',
     deadlineMs: admissionMs,
-    data: taskData as unknown as JsonObject,
+    data: taskData,
     writes: (tx, taskId) => policy.reserve(tx, { ...action, taskId }),
   }
 }
@@ -161,12 +162,12 @@ const floored = (usd: string): string => {
 
 export function withdrawSteps(
   deps: WithdrawDeps & { collateralTransfer: CollateralTransfer },
-): Record<'begin' | 'gathered' | 'withdraw' | 'confirm' | 'arrive', Step> {
+): Steps<WithdrawTaskData, WithdrawStep> {
   const { venue, signedActions, chain, route, changed, rejections, collateralTransfer } = deps
   const { arrivalOf, assertNotArrived, ownIn, payoutOf } = createPayoutSearch(deps)
 
-  const send = async (task: TaskView, { now }: StepContext, effects: EffectUpdate[]) => {
-    const { account, amount_usd: amount, ahead_ms: skewMs } = taskDataOf(task)
+  const send = async (task: TaskView<WithdrawTaskData>, { now }: StepContext, effects: EffectUpdate[]) => {
+    const { account, amount_usd: amount, ahead_ms: skewMs } = task.data
     const plan: ActionPlan = {
       actionKey: 'withdraw',
       account,
@@ -181,8 +182,8 @@ export function withdrawSteps(
   }
 
   /** The transfers of the account; throws where its balance shows a payout that the list does not contain. */
-  const consistentTransfers = async (task: TaskView): Promise<LedgerUpdate[]> => {
-    const { account, amount_usd, since_ms: sinceMs, cash_before, unified_free_before } = taskDataOf(task)
+  const consistentTransfers = async (task: TaskView<WithdrawTaskData>): Promise<LedgerUpdate[]> => {
+    const { account, amount_usd, since_ms: sinceMs, cash_before, unified_free_before } = task.data
     if (unified_free_before === null)
       return reconciledTransfers(venue, account, { balanceKey: cashBalanceKey, total: cash_before, sinceMs })
     // Trades change this balance too, so only the size of the decrease is compared.
@@ -194,15 +195,15 @@ export function withdrawSteps(
 
   return {
     async begin(task, context) {
-      if (taskDataOf(task).gather === null) return send(task, context, [])
+      if (task.data.transfer_usd === null) return send(task, context, [])
       const facts = { operation: 'perp_withdraw', exit: true }
       return collateralTransfer.sign(task, context, facts, (fault) => failedBy(fault))
     },
 
-    async gathered(task, context) {
+    async transferred(task, context) {
       const actionOutcome = await collateralTransfer.confirm(task, context)
       const { effects } = actionOutcome
-      if (actionOutcome.type === 'unknown') return signedActions.pollLater(task, 'gathered', actionOutcome)
+      if (actionOutcome.type === 'unknown') return signedActions.pollLater(task, 'transferred', actionOutcome)
       if (actionOutcome.type !== 'executed')
         return failed(rejections.codeOfRejection(actionOutcome.message), actionOutcome.message, effects)
       return collateralTransfer.recordTransfer(
@@ -216,7 +217,7 @@ export function withdrawSteps(
     withdraw: (task, context) => send(task, context, []),
 
     async confirm(task, { signal, now }) {
-      const { account, since_ms } = taskDataOf(task)
+      const { account, since_ms } = task.data
       const actionOutcome = await signedActions.confirm<true>({
         task,
         actionKey: 'withdraw',
@@ -242,29 +243,29 @@ export function withdrawSteps(
       if (retry) return retry
       if (actionOutcome.type !== 'executed')
         return failed(rejections.codeOfRejection(actionOutcome.message), actionOutcome.message, effects)
-      const { amount_usd: amount, unified_free_before: unified, ahead_ms: skewMs } = taskDataOf(task)
+      const { amount_usd: amount, unified_free_before: unified, ahead_ms: skewMs } = task.data
       const atMs = now.getTime() + skewMs + noteErrorMs
       const paid = notePaid(task, { side: unified === null ? 'perp' : 'spot', amount, atMs, now })
       return { next: 'arrive', state: 'waiting', effects, data: { polls: 0, ...paid } }
     },
 
     async arrive(task, { now }) {
-      const { amount_usd, from_block } = taskDataOf(task)
+      const { amount_usd, from_block } = task.data
       const asked = toUnits(amount_usd, usdcDecimals)
       const from = BigInt(from_block)
       const { number: to } = await chain.head()
       if (to < from) return waitForTransfer(task, now, 'arrive')
       // The venue's list contains the withdrawal only after the payout, minutes later, and costs request budget: read
       // it once the chain shows a possible payout.
-      const known = taskDataOf(task).payout
+      const known = task.data.payout
       const near = await arrivalOf(task, { from, to }, known ? isPaid(known) : isUpTo(asked))
       let payout = known
       if (!known && near.found) {
         const polls = pollsOf(task)
-        const askedAt = Number(task.data.asked_poll ?? -repollAfter)
-        if (polls - askedAt < repollAfter) return waitForTransfer(task, now, 'arrive')
+        const { payout_read_poll: lastRead = -repollAfter } = task.data
+        if (polls - lastRead < repollAfter) return waitForTransfer(task, now, 'arrive')
         payout = await payoutOf(task)
-        if (!payout) return waitForTransfer(task, now, 'arrive', { asked_poll: polls })
+        if (!payout) return waitForTransfer(task, now, 'arrive', { payout_read_poll: polls })
       }
       const { found, searchedTo } =
         payout && !known ? await arrivalOf(task, { from, to }, isPaid(payout)) : near
@@ -290,7 +291,7 @@ export function withdrawSteps(
           token_address: route.token,
           tx_hash: arrival.txHash,
           credited_at: now.toISOString(),
-          moved_from_spot_usd: taskDataOf(task).gather,
+          moved_from_spot_usd: task.data.transfer_usd,
         },
         data: { balance_changes: [arrived(route, String(paid))] },
         async writes(tx) {

@@ -1,18 +1,22 @@
-import { admitCancelAll } from '#engines/venue/orders/cancel-all.ts'
+import { admitCancelAll, type CancelAllData, type Cancelled } from '#engines/venue/orders/cancel-all.ts'
 import { requireMarket } from '#engines/venue/records/markets.ts'
 import type { Caller } from '#kernel/caller.ts'
-import type { Admission, JsonObject, Step, StepResult, Tx } from '#kernel/task.ts'
+import type { Admission, Step, StepResultOf, Tx } from '#kernel/task.ts'
 import type { SpotDeps } from './deps.ts'
 import { usdcMarkets } from './market.ts'
 import { cancelTriggers, findTrigger, isOpenTrigger, openTriggers } from './triggers.ts'
 
 /** Cancels triggers held by the gateway first: an order that is cancelled at the venue may be their entry. */
 
+/** `triggers`: held by the gateway. */
+export type SpotCancelAllData = CancelAllData & { triggers?: { id: string; symbol: string }[] }
+type SpotCancelAllStep = 'disarm' | 'begin' | 'confirm'
+
 export async function admitSpotCancelAll(
   deps: SpotDeps,
   { asset }: { asset?: string },
   caller: Caller,
-): Promise<Admission> {
+): Promise<Admission<SpotCancelAllData, SpotCancelAllStep>> {
   const [{ markets }, triggers] = await Promise.all([
     usdcMarkets(deps.venue),
     openTriggers(deps.db, caller.userId),
@@ -32,15 +36,21 @@ export async function admitSpotCancelAll(
     .map(({ id, input }) => ({ id, symbol: input.symbol }))
     .filter((each) => symbol === undefined || each.symbol === symbol)
   if (triggersToCancel.length === 0) return admitCancelAll(deps, section, caller)
-  return admitCancelAll(deps, section, caller, {
-    symbols: triggersToCancel.map((each) => each.symbol),
+  const symbols = triggersToCancel.map((each) => each.symbol)
+  const admission = await admitCancelAll(deps, section, caller, symbols)
+  return {
+    ...admission,
     first: 'disarm',
-    data: { triggers: triggersToCancel },
-  })
+    data: { ...admission.data, triggers: triggersToCancel },
+    signOnAccept: false,
+  }
 }
 
 /** Adds a write to the result, also to the result of a refused signature. */
-function withWrite(result: StepResult, write: (tx: Tx) => Promise<void>): StepResult {
+function withWrite<Patch, Names extends string>(
+  result: StepResultOf<Patch, Names>,
+  write: (tx: Tx) => Promise<void>,
+): StepResultOf<Patch, Names> {
   const writes = async (tx: Tx) => {
     await write(tx)
     await result.writes?.(tx)
@@ -60,10 +70,13 @@ function withWrite(result: StepResult, write: (tx: Tx) => Promise<void>): StepRe
  * Cancels triggers in the commit of the first action at the venue, or of the task's end where there is none: a task
  * that is cancelled earlier has cancelled nothing.
  */
-export function cancelAllTriggersSteps({ db }: Pick<SpotDeps, 'db'>, begin: Step): Record<'disarm', Step> {
+export function cancelAllTriggersSteps(
+  { db }: Pick<SpotDeps, 'db'>,
+  begin: Step<CancelAllData, 'begin' | 'confirm'>,
+): Record<'disarm', Step<SpotCancelAllData, SpotCancelAllStep>> {
   return {
     async disarm(task, context) {
-      const triggers = task.data.triggers as unknown as { id: string; symbol: string }[]
+      const { triggers = [] } = task.data
       const seen = await Promise.all(
         triggers.map(async (each) => ({
           ...each,
@@ -71,7 +84,7 @@ export function cancelAllTriggersSteps({ db }: Pick<SpotDeps, 'db'>, begin: Step
         })),
       )
       const open = seen.filter(({ status }) => isOpenTrigger(status)).map(({ id }) => id)
-      const outcomes = seen.map(({ id, symbol, status }): JsonObject => {
+      const outcomes = seen.map(({ id, symbol, status }): Cancelled => {
         const cancelled = status === 'cancelled' || isOpenTrigger(status)
         return {
           order_id: id,

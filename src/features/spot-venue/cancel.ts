@@ -1,13 +1,23 @@
-import { admitCancel, type CancelInput, type Section } from '#engines/venue/orders/cancel.ts'
+import {
+  admitCancel,
+  type CancelInput,
+  type CancelTaskData,
+  cancelSteps,
+  type Section,
+} from '#engines/venue/orders/cancel.ts'
 import { tradeDeadlineMs } from '#engines/venue/orders/trade-admission.ts'
 import { bareSymbol } from '#engines/venue/records/markets.ts'
 import type { Caller } from '#kernel/caller.ts'
 import { Fault, invalid, notFound } from '#kernel/fault.ts'
-import type { Admission, Step } from '#kernel/task.ts'
+import type { Admission, EndResult, StepContext, Steps, TaskView } from '#kernel/task.ts'
 import type { SpotDeps } from './deps.ts'
 import { usdcMarkets } from './market.ts'
 import { spotAction } from './trade.ts'
 import { cancelTriggers, findTrigger, isOpenTrigger } from './triggers.ts'
+
+/** Of an order at the venue, or of a trigger held by the gateway. */
+export type SpotCancelTaskData = CancelTaskData | { trigger_id: string }
+type SpotCancelStep = 'disarm' | 'begin' | 'confirm'
 
 const operation = 'spot_cancel'
 const idForm = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
@@ -22,7 +32,7 @@ export async function admitSpotCancel(
   deps: SpotDeps,
   input: CancelInput,
   caller: Caller,
-): Promise<Admission> {
+): Promise<Admission<SpotCancelTaskData, 'disarm' | 'begin'>> {
   const { db, venue, policy } = deps
   const id = String(input.order_id ?? input.oid ?? '')
   if (!idForm.test(id) || (input.order_id !== undefined && input.oid !== undefined)) {
@@ -50,21 +60,37 @@ export async function admitSpotCancel(
   return { first: 'disarm', deadlineMs: tradeDeadlineMs, data: { trigger_id: trigger.id } }
 }
 
-export function cancelTriggerSteps({ db }: Pick<SpotDeps, 'db'>): Record<'disarm', Step> {
-  return {
-    async disarm(task) {
-      const id = String(task.data.trigger_id)
-      const status = (await findTrigger(db, task.userId, id))?.status ?? 'missing'
-      const isOpen = isOpenTrigger(status)
-      if (isOpen || status === 'cancelled')
-        return {
-          end: 'completed',
-          outcome: 'executed',
-          result: { order_id: id, venue_status: 'canceled' },
-          writes: (tx) => cancelTriggers(tx, task.userId, isOpen ? [id] : []),
-        }
-      const { code, message } = ended(status)
-      return { end: 'failed', outcome: 'not_executed', error: { code, message, retryable: false } }
-    },
+export function spotCancelSteps(
+  deps: Parameters<typeof cancelSteps>[0] & Pick<SpotDeps, 'db'>,
+): Steps<SpotCancelTaskData, SpotCancelStep> {
+  const { begin, confirm } = cancelSteps(deps)
+  return { begin: atVenue(begin), confirm: atVenue(confirm), disarm: (task) => disarm(deps, task) }
+}
+
+/** A step that only the cancel of an order at the venue has. */
+const atVenue =
+  <Result>(step: (task: TaskView<CancelTaskData>, context: StepContext) => Promise<Result>) =>
+  async (task: TaskView<SpotCancelTaskData>, context: StepContext): Promise<Result> => {
+    const { data } = task
+    if ('trigger_id' in data) throw new Error(`task ${task.id} cancels a trigger, not an order`)
+    return step({ ...task, data }, context)
   }
+
+export async function disarm(
+  { db }: Pick<SpotDeps, 'db'>,
+  { data, userId }: TaskView<SpotCancelTaskData>,
+): Promise<EndResult<Record<never, never>>> {
+  if (!('trigger_id' in data)) throw new Error('the task cancels an order, not a trigger')
+  const { trigger_id: id } = data
+  const status = (await findTrigger(db, userId, id))?.status ?? 'missing'
+  const isOpen = isOpenTrigger(status)
+  if (isOpen || status === 'cancelled')
+    return {
+      end: 'completed',
+      outcome: 'executed',
+      result: { order_id: id, venue_status: 'canceled' },
+      writes: (tx) => cancelTriggers(tx, userId, isOpen ? [id] : []),
+    }
+  const { code, message } = ended(status)
+  return { end: 'failed', outcome: 'not_executed', error: { code, message, retryable: false } }
 }

@@ -17,7 +17,7 @@ import {
   protectiveOrderIds,
   SpotOrderResult,
 } from '#engines/venue/records/task-results.ts'
-import { group, read, task } from '#kernel/operation.ts'
+import { group, type InputOf, read, task } from '#kernel/operation.ts'
 import { TaskResponse } from '#kernel/task-response.ts'
 import { Dec, DecIn, OneOf, Text, TextOrNull, Time } from '#kernel/wire-types.ts'
 
@@ -243,3 +243,5 @@ export const contract = group('spot_venue', {
     faults: readFaults,
   }),
 })
+
+export type SpotInput<Key extends keyof typeof contract.entries> = InputOf<(typeof contract.entries)[Key]>

@@ -1,9 +1,9 @@
 import type { PriceTriggers } from '#durable/price-triggers.ts'
+import type { OnAgentRevoked } from '#engines/venue/orders/place-order-deps.ts'
 import type { AgentDeps } from '#engines/venue/orders/trade-admission.ts'
 import type { VenueTrading } from '#engines/venue/orders/venue-trading.ts'
 import type { TradingKeys } from '#features/wallets/trading-keys.ts'
 import type { Log } from '#kernel/log.ts'
-import type { TaskView } from '#kernel/task.ts'
 
 /** Who holds the triggers of spot balances: the venue, where it supports spot triggers, or the gateway. */
 export type TriggerHost = 'gateway' | 'venue'
@@ -26,4 +26,4 @@ export type SpotVenueDeps = VenueTrading &
 
 export type SpotDeps = VenueTrading &
   SpotSettings &
-  AgentDeps & { onAgentRevoked(task: TaskView, agent: string): Promise<void> }
+  AgentDeps & { onAgentRevoked: OnAgentRevoked }

@@ -1,14 +1,13 @@
 import type { OrderOutcome } from '#engines/venue/orders/order-result.ts'
-import { taskDataOf } from '#engines/venue/orders/order-task.ts'
-import type { PlaceOrderDeps } from '#engines/venue/orders/place-order-deps.ts'
+import type { OrderTaskData } from '#engines/venue/orders/order-task.ts'
+import type { OrderEnd, OrderStep, PlaceOrderDeps } from '#engines/venue/orders/place-order-deps.ts'
 import { cloidOf, readLagMs } from '#engines/venue/orders/signed-action.ts'
 import { type ExitLeg, sumFills } from '#engines/venue/records/bracket.ts'
 import { later } from '#kernel/clock.ts'
 import { fromFixedPoint, toFixedPoint } from '#kernel/money.ts'
-import type { JsonObject, StepContext, StepResult, TaskView } from '#kernel/task.ts'
+import type { JsonObject, StepContext, TaskView } from '#kernel/task.ts'
 import type { SpotDeps } from './deps.ts'
 import { requireSpotMarket } from './market.ts'
-import type { SpotOrderTaskData } from './trade.ts'
 import {
   type ArmedTrigger,
   armedTriggersIn,
@@ -19,24 +18,32 @@ import {
 
 /** Exits of a purchase that the gateway holds: all of them, or those that the venue rejected. */
 
-export const spotTaskDataOf = (task: TaskView) => taskDataOf(task) as SpotOrderTaskData
-
 export type GatewayExit = { leg: ExitLeg; price: string }
+export type SpotOrderTaskData = OrderTaskData & {
+  /** Exits of a purchase that the gateway holds. */
+  gateway_exits: GatewayExit[]
+  /** Armed triggers of a token that was sold: cancelled once the balance shows the sale. */
+  exits_checked?: string[]
+  /** The outcome before the sibling of a rejected exit is cancelled. */
+  order_outcome?: OrderOutcome
+}
+export type SpotOrderTask = TaskView<SpotOrderTaskData>
+export type SpotOrderStep = OrderStep | 'siblings_cancelled'
 
 type HeldExits = {
   orderOutcome: OrderOutcome
-  result: StepResult
+  result: OrderEnd
   gatewayExits: readonly GatewayExit[]
 }
 
 export function withGatewayTriggers(
-  task: TaskView,
+  task: SpotOrderTask,
   { now }: StepContext,
   { orderOutcome, result, gatewayExits }: HeldExits,
-): StepResult {
+): OrderEnd {
   const { entry, exits: placed, fills } = orderOutcome
-  if (gatewayExits.length === 0 || !('end' in result)) return result
-  const { symbol, size: wanted, price } = spotTaskDataOf(task)
+  if (gatewayExits.length === 0) return result
+  const { symbol, size: wanted, price } = task.data
   const rests = entry.status === 'resting'
   const orderId = entry.orderId === null ? null : String(entry.orderId)
   const resultView = (result.result ?? {}) as JsonObject & { legs?: JsonObject[] }
@@ -86,7 +93,7 @@ export function createOnFilled({
   db,
   venue,
   pricing,
-}: OnFilledDeps): NonNullable<PlaceOrderDeps['onFilled']> {
+}: OnFilledDeps): NonNullable<PlaceOrderDeps<SpotOrderTaskData>['onFilled']> {
   const isHoldingSold = async ({ account, symbol }: SpotOrderTaskData): Promise<boolean> => {
     const market = await requireSpotMarket(venue, symbol)
     const balances = await venue.spotBalances(account, [market.base])
@@ -104,12 +111,16 @@ export function createOnFilled({
     )
   }
   return async (task, context, orderOutcome, result) => {
-    const taskData = spotTaskDataOf(task)
+    const taskData = task.data
     if (taskData.is_buy)
-      return withGatewayTriggers(task, context, { orderOutcome, result, gatewayExits: taskData.kept })
+      return withGatewayTriggers(task, context, {
+        orderOutcome,
+        result,
+        gatewayExits: taskData.gateway_exits,
+      })
     if (orderOutcome.entry.status === 'resting') return result
-    const checked = task.data.exits_checked as string[] | undefined
-    const cancelExits = (ids: readonly string[]): StepResult => ({
+    const checked = taskData.exits_checked
+    const cancelExits = (ids: readonly string[]): OrderEnd => ({
       ...result,
       writes: (tx) => cancelArmedTriggers(tx, ids),
     })

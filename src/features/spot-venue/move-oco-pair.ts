@@ -2,12 +2,18 @@ import { type CancelOutcome, lookUpEnd } from '#engines/venue/orders/cancel.ts'
 import type { OrderOutcome } from '#engines/venue/orders/order-result.ts'
 import { wantedExits } from '#engines/venue/orders/order-task.ts'
 import { completed, factsOf, planOf } from '#engines/venue/orders/place-order.ts'
-import type { PlaceOrderDeps } from '#engines/venue/orders/place-order-deps.ts'
+import type { OrderEnd, PlaceOrderDeps } from '#engines/venue/orders/place-order-deps.ts'
 import type { ActionPlan, SignedActions } from '#engines/venue/orders/signed-action.ts'
 import type { Exit } from '#engines/venue/records/bracket.ts'
-import type { EffectUpdate, JsonObject, Step, StepContext, StepResult, TaskView } from '#kernel/task.ts'
+import type { EffectUpdate, Step, StepContext } from '#kernel/task.ts'
 import type { Hyperliquid, LegStatus } from '#upstreams/hyperliquid/hyperliquid.ts'
-import { type GatewayExit, spotTaskDataOf, withGatewayTriggers } from './gateway-triggers.ts'
+import {
+  type GatewayExit,
+  type SpotOrderStep,
+  type SpotOrderTask,
+  type SpotOrderTaskData,
+  withGatewayTriggers,
+} from './gateway-triggers.ts'
 
 /**
  * An exit that the venue rejects does not cause a sale: the gateway holds the exit instead. It also takes over the
@@ -19,45 +25,50 @@ type OcoMoveDeps = {
   venue: Pick<Hyperliquid, 'order' | 'openOrders' | 'fillsSince'>
 }
 
-const actionKey = 'regroup'
-const storedOutcome = (task: TaskView): OrderOutcome => task.data.order_outcome as unknown as OrderOutcome
+const actionKey = 'cancel_siblings'
+function storedOutcome({ id, data }: SpotOrderTask): OrderOutcome {
+  if (data.order_outcome) return data.order_outcome
+  throw new Error(`task ${id} has no stored outcome of its order`)
+}
 const isAtVenue = ({ state, orderId }: Exit): boolean =>
   orderId !== null && (state === 'open' || state === 'waiting')
 
 const exitsOf = (
-  task: TaskView,
+  task: SpotOrderTask,
   isSelected: (exit: Exit) => boolean,
   exits: readonly Exit[],
 ): GatewayExit[] =>
-  wantedExits(spotTaskDataOf(task))
+  wantedExits(task.data)
     .filter((wanted) => exits.some((exit) => exit.leg === wanted.leg && isSelected(exit)))
     .map(({ leg, wanted }) => ({ leg, price: wanted.price }))
 
 /** The result, with the exits that the gateway holds. */
 function movedResult(
-  task: TaskView,
+  task: SpotOrderTask,
   context: StepContext,
   orderOutcome: OrderOutcome,
   { gatewayExits, effects }: { gatewayExits: GatewayExit[]; effects: EffectUpdate[] },
-): StepResult {
-  const found = completed(task, spotTaskDataOf(task), orderOutcome, { effects, now: context.now })
+): OrderEnd {
+  const found = completed(task, task.data, orderOutcome, { effects, now: context.now })
   return withGatewayTriggers(task, context, { orderOutcome, result: found, gatewayExits })
 }
 
 const isMissing = ({ state }: Exit): boolean => state === 'missing'
 
+type RepairBracket = PlaceOrderDeps<SpotOrderTaskData, 'siblings_cancelled'>['repairBracket']
+
 export function createOcoMove({ signedActions, venue }: OcoMoveDeps): {
-  repairBracket: PlaceOrderDeps['repairBracket']
-  steps: { regrouped: Step }
+  repairBracket: RepairBracket
+  steps: Record<'siblings_cancelled', Step<SpotOrderTaskData, SpotOrderStep>>
 } {
-  const repairBracket: PlaceOrderDeps['repairBracket'] = async (task, context, orderOutcome, effects) => {
+  const repairBracket: RepairBracket = async (task, context, orderOutcome, effects) => {
     const { exits } = orderOutcome
     const fired = exits.some(({ state }) => state === 'closed')
     const gatewayExits = fired ? [] : exitsOf(task, isMissing, exits)
     const siblings = exits.filter(isAtVenue)
     if (fired || siblings.length === 0)
       return movedResult(task, context, orderOutcome, { gatewayExits, effects })
-    const taskData = spotTaskDataOf(task)
+    const taskData = task.data
     const plan: ActionPlan = {
       actionKey,
       ...planOf(taskData),
@@ -69,13 +80,19 @@ export function createOcoMove({ signedActions, venue }: OcoMoveDeps): {
     }
     const onRefused = () => movedResult(task, context, orderOutcome, { gatewayExits, effects })
     // Store the fills too: a later read may lag behind the one that showed them.
-    const data: JsonObject = { order_outcome: orderOutcome as unknown as JsonObject }
-    return signedActions.sign(task, plan, { now: context.now, next: 'regrouped', data, effects, onRefused })
+    const data = { order_outcome: orderOutcome }
+    return signedActions.sign(task, plan, {
+      now: context.now,
+      next: 'siblings_cancelled',
+      data,
+      effects,
+      onRefused,
+    })
   }
 
-  const regrouped: Step = async (task, context) => {
+  const siblingsCancelled: Step<SpotOrderTaskData, SpotOrderStep> = async (task, context) => {
     const { entry, exits, fills } = storedOutcome(task)
-    const { account, since_ms: sinceMs, size } = spotTaskDataOf(task)
+    const { account, since_ms: sinceMs, size } = task.data
     const siblings = exits.filter(isAtVenue)
     const actionOutcome = await signedActions.confirm<CancelOutcome[]>({
       task,
@@ -95,7 +112,8 @@ export function createOcoMove({ signedActions, venue }: OcoMoveDeps): {
       },
     })
     const { effects } = actionOutcome
-    if (actionOutcome.type === 'unknown') return signedActions.pollLater(task, 'regrouped', actionOutcome)
+    if (actionOutcome.type === 'unknown')
+      return signedActions.pollLater(task, 'siblings_cancelled', actionOutcome)
     // The sibling could not be cancelled: it stays at the venue, and the gateway holds the other exit.
     if (actionOutcome.type !== 'executed')
       return movedResult(
@@ -113,5 +131,5 @@ export function createOcoMove({ signedActions, venue }: OcoMoveDeps): {
     return movedResult(task, context, { entry, exits: left, fills }, { gatewayExits, effects })
   }
 
-  return { repairBracket, steps: { regrouped } }
+  return { repairBracket, steps: { siblings_cancelled: siblingsCancelled } }
 }

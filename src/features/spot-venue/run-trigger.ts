@@ -5,17 +5,11 @@ import { requireAgent } from '#engines/venue/orders/trade-admission.ts'
 import { compareDecimals } from '#kernel/decimal-fields.ts'
 import { Fault } from '#kernel/fault.ts'
 import { toFixedPoint } from '#kernel/money.ts'
-import type { RetryRule, Step, StepResult, TaskView } from '#kernel/task.ts'
+import type { FailedResult, RetryRule, StepContext, StepResultOf, Steps, TaskView } from '#kernel/task.ts'
 import type { SpotDeps } from './deps.ts'
+import type { SpotOrderStep, SpotOrderTaskData } from './gateway-triggers.ts'
 import { freeOf, lesser, midOf, quoteToken, requireSpotMarket } from './market.ts'
-import {
-  baseTaskData,
-  feeReserve,
-  heldOf,
-  type SpotOrderTaskData,
-  spotAction,
-  toSpotTaskData,
-} from './trade.ts'
+import { baseTaskData, feeReserve, heldOf, spotAction } from './trade.ts'
 import { insertTriggers, type TriggerInput, triggerId } from './triggers.ts'
 
 /** Sells the size of a fired trigger, limited to the free balance. */
@@ -31,7 +25,10 @@ const isShort = (free: string, wanted: string | null): boolean =>
     ? compareDecimals(free, '0') === 0
     : toFixedPoint(free) * feeReserve.denominator < toFixedPoint(wanted) * feeReserve.numerator
 
-const inputOf = (task: TaskView) => task.input as unknown as TriggerInput
+export type TriggerTaskData = SpotOrderTaskData & { trigger_order_id?: string; trigger_price?: string }
+export type TriggerStep = 'prepare' | SpotOrderStep
+export type TriggerTask = TaskView<TriggerTaskData, TriggerInput>
+type TriggerResult = StepResultOf<Partial<TriggerTaskData>, TriggerStep>
 
 /** The order was not executed: venue not reached, key unknown, or request limit of the account. */
 const transientCodes = ['expired', 'setup_incomplete', 'rate_limited']
@@ -39,9 +36,9 @@ const transientCodes = ['expired', 'setup_incomplete', 'rate_limited']
 const unsoldMax = 30
 
 /** Arms the trigger again after a sale that certainly did not execute; it fires while the price condition holds. */
-function rearm(task: TaskView, now: Date, result: StepResult): StepResult {
+function rearm(task: TriggerTask, now: Date, result: TriggerResult): TriggerResult {
   if (!('end' in result) || result.end !== 'failed' || result.outcome !== 'not_executed') return result
-  const { symbol, leg, size, trigger_price: price, unsold: unsoldBefore = 0 } = inputOf(task)
+  const { symbol, leg, size, trigger_price: price, unsold: unsoldBefore = 0 } = task.input
   const unsold = result.error.code === 'slippage' ? unsoldBefore + 1 : unsoldBefore
   if (!transientCodes.includes(result.error.code) && (unsold === unsoldBefore || unsold > unsoldMax))
     return result
@@ -66,16 +63,19 @@ function rearm(task: TaskView, now: Date, result: StepResult): StepResult {
   }
 }
 
-const withTriggerId = (task: TaskView, result: StepResult): StepResult =>
+const withTriggerId = (task: TriggerTask, result: TriggerResult): TriggerResult =>
   'end' in result
-    ? ({
+    ? {
         ...result,
         result: { ...result.result, trigger_order_id: task.data.trigger_order_id ?? null },
-      } as StepResult)
+      }
     : result
 
 /** The steps of a manual sale, after a `prepare` step that determines the size. */
-export function triggerSteps(deps: SpotDeps, selling: Record<string, Step>): Record<string, Step> {
+export function triggerSteps(
+  deps: SpotDeps,
+  selling: Steps<SpotOrderTaskData, SpotOrderStep>,
+): Steps<TriggerTaskData, TriggerStep, TriggerStep, TriggerInput> {
   const { venue, pricing, policy, clock, limits } = deps
 
   /** 10 % below the mid price, or the lowest price at which the size reaches the venue's minimum. */
@@ -85,8 +85,10 @@ export function triggerSteps(deps: SpotDeps, selling: Record<string, Step>): Rec
     return compareDecimals(minPrice, bound) > 0 ? minPrice : bound
   }
 
-  const saleTaskData = async (task: TaskView): Promise<SpotOrderTaskData | StepResult> => {
-    const { symbol, leg, size: wanted } = inputOf(task)
+  const saleTaskData = async (
+    task: TriggerTask,
+  ): Promise<SpotOrderTaskData | FailedResult<Record<never, never>>> => {
+    const { symbol, leg, size: wanted } = task.input
     const market = await requireSpotMarket(venue, symbol)
     const [account, agent] = await Promise.all([
       deps.evmAddressOf(task.userId),
@@ -132,11 +134,11 @@ export function triggerSteps(deps: SpotDeps, selling: Record<string, Step>): Rec
       exit: true,
       usd_micros: '0',
       held_before: heldOf(balances, market),
-      fired: leg,
+      trigger_leg: leg,
     }
   }
 
-  const prepare: Step = async (task, { now }) => {
+  const prepare = async (task: TriggerTask, { now }: StepContext): Promise<TriggerResult> => {
     try {
       const found = await saleTaskData(task)
       if (!('symbol' in found)) return found
@@ -150,7 +152,7 @@ export function triggerSteps(deps: SpotDeps, selling: Record<string, Step>): Rec
       })
       return {
         next: 'begin',
-        data: toSpotTaskData(found),
+        data: found,
         writes: (tx) => policy.reserve(tx, { ...action, taskId: task.id }),
       }
     } catch (fault) {
@@ -167,10 +169,16 @@ export function triggerSteps(deps: SpotDeps, selling: Record<string, Step>): Rec
   }
 
   const withRearm =
-    (step: Step): Step =>
-    async (task, context) =>
+    (step: (task: TriggerTask, context: StepContext) => Promise<TriggerResult>) =>
+    async (task: TriggerTask, context: StepContext): Promise<TriggerResult> =>
       withTriggerId(task, rearm(task, context.now, await step(task, context)))
-  return Object.fromEntries(
-    Object.entries({ prepare, ...selling }).map(([name, step]) => [name, withRearm(step)]),
-  )
+  return {
+    prepare: withRearm(prepare),
+    begin: withRearm(selling.begin),
+    transferred: withRearm(selling.transferred),
+    leverage: withRearm(selling.leverage),
+    order: withRearm(selling.order),
+    confirm: withRearm(selling.confirm),
+    siblings_cancelled: withRearm(selling.siblings_cancelled),
+  }
 }

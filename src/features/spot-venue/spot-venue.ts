@@ -1,16 +1,16 @@
-import { cancelSteps } from '#engines/venue/orders/cancel.ts'
 import { cancelAllSteps } from '#engines/venue/orders/cancel-all.ts'
 import { createCollateralTransfer } from '#engines/venue/orders/collateral-transfer.ts'
 import { placeOrderSteps } from '#engines/venue/orders/place-order.ts'
 import { tasksOfOrders } from '#engines/venue/records/store.ts'
 import { orderView, pricesMaxAgeMs } from '#engines/venue/records/views.ts'
-import { implement, type Operation } from '#kernel/operation.ts'
-import type { Step, TaskKind } from '#kernel/task.ts'
-import { admitSpotCancel, cancelTriggerSteps } from './cancel.ts'
+import type { Caller } from '#kernel/caller.ts'
+import { implement, type Operation, taskOf } from '#kernel/operation.ts'
+import { defineTaskKind, type Steps, type TaskKind } from '#kernel/task.ts'
+import { admitSpotCancel, spotCancelSteps } from './cancel.ts'
 import { admitSpotCancelAll, cancelAllTriggersSteps } from './cancel-all.ts'
-import { contract } from './contract.ts'
+import { contract, type SpotInput } from './contract.ts'
 import type { SpotDeps, SpotVenueDeps } from './deps.ts'
-import { createOnFilled } from './gateway-triggers.ts'
+import { createOnFilled, type SpotOrderStep, type SpotOrderTaskData } from './gateway-triggers.ts'
 import { spotFills, spotOrderHistory } from './history.ts'
 import { freeOf, usdcMarkets } from './market.ts'
 import { createOcoMove } from './move-oco-pair.ts'
@@ -26,7 +26,7 @@ export type SpotVenue = { operations: Operation[]; kinds: TaskKind[]; priceLoop:
 /** Maximum age of the mark prices of balances. */
 const marksMaxAgeMs = 15_000
 
-function stepsOf(deps: SpotDeps): Record<string, Step> {
+function stepsOf(deps: SpotDeps): Steps<SpotOrderTaskData, SpotOrderStep> {
   const ocoMove = createOcoMove(deps)
   const place = {
     ...deps,
@@ -41,7 +41,7 @@ export function spotVenue({ agents, priceTriggers, priceCheckMs, log, ...given }
   const deps: SpotDeps = {
     ...given,
     agentOf: async (userId) => (await agents.of(userId)).current,
-    onAgentRevoked: (task, agent) => agents.retired(task.userId, agent),
+    onAgentRevoked: agents.retired,
   }
   const { db, venue, views, policy, evmAddressOf, limits } = deps
   // Exits take rate budget before spending, and accepted tasks before new requests.
@@ -110,38 +110,42 @@ export function spotVenue({ agents, priceTriggers, priceCheckMs, log, ...given }
       }
     },
 
-    buy: { admit: (input, caller) => admitBuy(deps, input, caller), steps: buying, onNotExecuted },
-    sell: {
-      admit: (input, caller) => admitSell(exit, input, caller),
+    buy: taskOf({
+      admit: (input: SpotInput<'buy'>, caller: Caller) => admitBuy(deps, input, caller),
+      steps: buying,
+      onNotExecuted,
+    }),
+    sell: taskOf({
+      admit: (input: SpotInput<'sell'>, caller: Caller) => admitSell(exit, input, caller),
       steps: selling,
       onNotExecuted,
-    },
-    tpSl: {
-      admit: (input, caller) => admitTpSl(exit, input, caller),
+    }),
+    tpSl: taskOf({
+      admit: (input: SpotInput<'tpSl'>, caller: Caller) => admitTpSl(exit, input, caller),
       steps: tpSlSteps(exit),
       onNotExecuted,
-    },
-    cancel: {
-      admit: (input, caller) => admitSpotCancel(exit, input, caller),
-      steps: { ...cancelSteps(exit), ...cancelTriggerSteps(deps) },
+    }),
+    cancel: taskOf({
+      admit: (input: SpotInput<'cancel'>, caller: Caller) => admitSpotCancel(exit, input, caller),
+      steps: spotCancelSteps(exit),
       onNotExecuted,
-    },
-    cancelAll: {
-      admit: (input, caller) => admitSpotCancelAll(exit, input, caller),
+    }),
+    cancelAll: taskOf({
+      admit: (input: SpotInput<'cancelAll'>, caller: Caller) => admitSpotCancelAll(exit, input, caller),
       steps: { ...cancelAll, ...cancelAllTriggersSteps(deps, cancelAll.begin) },
       onNotExecuted,
-    },
+    }),
     fills: (input, { userId }) => spotFills(deps, userId, input),
     orderHistory: (input, { userId }) => spotOrderHistory(deps, userId, input),
   })
-  const trigger: TaskKind = {
+  const trigger = defineTaskKind({
     kind: triggerKind,
     version: 1,
     priority: 0,
     steps: triggerSteps(exit, selling),
     onNotExecuted,
     retry: triggerRetry,
-  }
+  })
   const priceLoop = createPriceLoop({
     db,
     venue: exit.venue,

@@ -1,7 +1,7 @@
-import { completeExits, exitsOfReply, type PlacedExits } from '#engines/venue/orders/entry-outcome.ts'
+import { completeExits, exitsOfReply } from '#engines/venue/orders/entry-outcome.ts'
 import { assertExit, assertTick, assertWorth } from '#engines/venue/orders/order-checks.ts'
 import { createOrderLookup } from '#engines/venue/orders/order-lookup.ts'
-import { taskDataOf, wantedExits } from '#engines/venue/orders/order-task.ts'
+import { type PlacedExits, wantedExits } from '#engines/venue/orders/order-task.ts'
 import { factsOf, failedBy, planOf, rejectedResult } from '#engines/venue/orders/place-order.ts'
 import { exitOrder } from '#engines/venue/orders/protective-orders.ts'
 import { rereadBalances } from '#engines/venue/orders/read-after-write.ts'
@@ -13,19 +13,24 @@ import type { Caller } from '#kernel/caller.ts'
 import { compareDecimals } from '#kernel/decimal-fields.ts'
 import { invalid } from '#kernel/fault.ts'
 import { fromUnits } from '#kernel/money.ts'
-import type { Admission, EffectUpdate, JsonObject, Step, StepResult, TaskView } from '#kernel/task.ts'
+import type { Admission, EffectUpdate, EndResult, Steps, TaskView } from '#kernel/task.ts'
 import type { LegStatus } from '#upstreams/hyperliquid/hyperliquid.ts'
 import type { SpotDeps } from './deps.ts'
+import type { GatewayExit, SpotOrderTaskData } from './gateway-triggers.ts'
 import { freeOf, insufficientHolding, midOf, requireSpotMarket, smallestLot } from './market.ts'
-import { baseTaskData, type SpotOrderTaskData, spotAction, toSpotTaskData } from './trade.ts'
+import { baseTaskData, spotAction } from './trade.ts'
 import { assertTriggerLimit, insertTriggers, triggerId } from './triggers.ts'
 
 /** Exits of a spot balance. A single exit may be placed at the venue; an OCO pair is held by the gateway. */
 
 export type TpSlInput = { asset: string; size?: string; tp_price?: string; sl_price?: string }
 
-/** `all`: sell the free balance when the trigger fires. */
-type TpSlTaskData = SpotOrderTaskData & { all: boolean }
+type TpSlTaskData = SpotOrderTaskData & {
+  /** Sells the free balance when the trigger fires. */
+  sells_all: boolean
+  placed?: PlacedExits
+}
+type TpSlTask = TaskView<TpSlTaskData>
 
 function exitsWanted(input: TpSlInput): { leg: ExitLeg; price: string }[] {
   const exits = (['tp', 'sl'] as const).flatMap((leg) => {
@@ -46,7 +51,11 @@ function exitsWanted(input: TpSlInput): { leg: ExitLeg; price: string }[] {
 export const admitTpSl = (deps: SpotDeps, input: TpSlInput, { userId }: Pick<Caller, 'userId'>) =>
   rereadBalances(deps, userId, () => admitOnce(deps, input, userId))
 
-async function admitOnce(deps: SpotDeps, input: TpSlInput, userId: string): Promise<Admission> {
+async function admitOnce(
+  deps: SpotDeps,
+  input: TpSlInput,
+  userId: string,
+): Promise<Admission<TpSlTaskData, 'begin'>> {
   const { venue, pricing, policy, clock, limits, triggerHost } = deps
   const exits = exitsWanted(input)
   const market = await requireSpotMarket(venue, input.asset)
@@ -99,14 +108,14 @@ async function admitOnce(deps: SpotDeps, input: TpSlInput, userId: string): Prom
     usd_micros: '0',
     tp: wanted('tp'),
     sl: wanted('sl'),
-    kept: atVenue ? [] : exits,
-    all: input.size === undefined,
+    gateway_exits: atVenue ? [] : exits,
+    sells_all: input.size === undefined,
     ahead_ms: clockSkewMs(clock, state.timeMs),
   }
   return {
     first: 'begin',
     deadlineMs: tradeDeadlineMs,
-    data: toSpotTaskData(taskData),
+    data: taskData,
     writes: (tx, taskId) => policy.reserve(tx, { ...action, taskId }),
   }
 }
@@ -121,12 +130,12 @@ const exitIds = (exits: readonly { leg: ExitLeg; id: string }[]) => ({
 
 /** The commit that ends the task inserts the triggers. */
 function gatewayTriggersResult(
-  task: TaskView,
+  task: TpSlTask,
   now: Date,
-  exits: SpotOrderTaskData['kept'],
-  result: Partial<StepResult> = {},
-): StepResult {
-  const { symbol, size, all } = taskDataOf(task) as TpSlTaskData
+  exits: readonly GatewayExit[],
+  effects: EffectUpdate[] = [],
+): EndResult<Partial<TpSlTaskData>> {
+  const { symbol, size, sells_all } = task.data
   return {
     end: 'completed',
     outcome: 'executed',
@@ -139,20 +148,20 @@ function gatewayTriggersResult(
         exits,
         entry: null,
         at: now,
-        size: all ? null : size,
+        size: sells_all ? null : size,
       }),
-    ...result,
-  } as StepResult
+    effects,
+  }
 }
 
 type TpSlStepDeps = Pick<SpotDeps, 'signedActions' | 'venue' | 'pricing' | 'rejections' | 'onAgentRevoked'>
 
-export function tpSlSteps(deps: TpSlStepDeps): Record<'begin' | 'confirm', Step> {
+export function tpSlSteps(deps: TpSlStepDeps): Steps<TpSlTaskData, 'begin' | 'confirm'> {
   const { signedActions, venue, pricing } = deps
 
-  const confirmPlacement = (task: TaskView, signal: AbortSignal) => {
-    const { account, since_ms: sinceMs } = taskDataOf(task)
-    const legs = wantedExits(taskDataOf(task)).map(({ leg }) => leg)
+  const confirmPlacement = (task: TpSlTask, signal: AbortSignal) => {
+    const { account, since_ms: sinceMs } = task.data
+    const legs = wantedExits(task.data).map(({ leg }) => leg)
     return signedActions.confirm<Exit[]>({
       task,
       actionKey: 'exits',
@@ -169,8 +178,8 @@ export function tpSlSteps(deps: TpSlStepDeps): Record<'begin' | 'confirm', Step>
 
   return {
     async begin(task, { now }) {
-      const taskData = taskDataOf(task) as TpSlTaskData
-      if (taskData.kept.length > 0) return gatewayTriggersResult(task, now, taskData.kept)
+      const taskData = task.data
+      if (taskData.gateway_exits.length > 0) return gatewayTriggersResult(task, now, taskData.gateway_exits)
       const orders = wantedExits(taskData).map((exit) =>
         exitOrder(task.id, taskData, { ...exit, size: taskData.size, name: exit.leg }, pricing),
       )
@@ -186,10 +195,10 @@ export function tpSlSteps(deps: TpSlStepDeps): Record<'begin' | 'confirm', Step>
     },
 
     async confirm(task, { now, signal }) {
-      const { account } = taskDataOf(task)
-      const wanted = wantedExits(taskDataOf(task))
+      const { account } = task.data
+      const wanted = wantedExits(task.data)
       let effects: EffectUpdate[] = []
-      let placed = task.data.placed as unknown as PlacedExits | undefined
+      let { placed } = task.data
       if (!placed) {
         const actionOutcome = await confirmPlacement(task, signal)
         effects = actionOutcome.effects
@@ -207,7 +216,7 @@ export function tpSlSteps(deps: TpSlStepDeps): Record<'begin' | 'confirm', Step>
       if (!isComplete) {
         const waiting = signedActions.pollLater(task, 'confirm', { effects })
         const known: PlacedExits = { ...placed, exits }
-        return { ...waiting, data: { ...waiting.data, placed: known as unknown as JsonObject } }
+        return { ...waiting, data: { ...waiting.data, placed: known } }
       }
       const missing = exits.filter(({ state }) => state === 'missing').map(({ leg }) => leg)
       // The venue may reject triggers in this market: the gateway holds those exits.
@@ -218,7 +227,7 @@ export function tpSlSteps(deps: TpSlStepDeps): Record<'begin' | 'confirm', Step>
           wanted
             .filter(({ leg }) => missing.includes(leg))
             .map(({ leg, wanted: { price } }) => ({ leg, price })),
-          { effects },
+          effects,
         )
       const result = exitIds(exits.map(({ leg, orderId }) => ({ leg, id: String(orderId) })))
       return { end: 'completed', outcome: 'executed', result, effects }
@@ -226,7 +235,7 @@ export function tpSlSteps(deps: TpSlStepDeps): Record<'begin' | 'confirm', Step>
   }
 }
 
-const rejectedExits = (task: TaskView, error: string): Exit[] =>
-  wantedExits(taskDataOf(task)).map(({ leg }) => ({ leg, orderId: null, state: 'missing', error }))
+const rejectedExits = (task: TpSlTask, error: string): Exit[] =>
+  wantedExits(task.data).map(({ leg }) => ({ leg, orderId: null, state: 'missing', error }))
 
 export const marketKey = (symbol: string): string => assetKey('spot', symbol)

@@ -9,7 +9,7 @@ import {
   orderSize,
 } from '#engines/venue/orders/order-checks.ts'
 import type { HeldBefore } from '#engines/venue/orders/order-lookup.ts'
-import { type OrderTaskData, startsWithOrder, toTaskData } from '#engines/venue/orders/order-task.ts'
+import { startsWithOrder } from '#engines/venue/orders/order-task.ts'
 import { type BalanceAttempt, rereadBalances } from '#engines/venue/orders/read-after-write.ts'
 import { recentSpendings, SpendingNotShown } from '#engines/venue/orders/spending.ts'
 import {
@@ -27,6 +27,7 @@ import type { Action } from '#kernel/signer.ts'
 import type { Admission } from '#kernel/task.ts'
 import type { SpotMarket } from '#upstreams/hyperliquid/hyperliquid.ts'
 import type { SpotDeps } from './deps.ts'
+import type { SpotOrderTaskData } from './gateway-triggers.ts'
 import { freeOf, insufficientHolding, midOf, quoteToken, requireSpotMarket, smallestLot } from './market.ts'
 import { assertTriggerLimit } from './triggers.ts'
 
@@ -43,10 +44,6 @@ type Order = {
 }
 export type BuyInput = Order & { tp_price?: string; sl_price?: string }
 export type SellInput = Order
-
-/** `kept`: exits of a purchase that the gateway holds. */
-export type SpotOrderTaskData = OrderTaskData & { kept: { leg: 'tp' | 'sl'; price: string }[] }
-export const toSpotTaskData = (taskData: SpotOrderTaskData) => toTaskData(taskData)
 
 /** A purchase pays its fee in the bought token; no fee tier of the venue exceeds this reserve. */
 export const feeReserve = { numerator: 999n, denominator: 1000n }
@@ -86,11 +83,11 @@ export const baseTaskData = (
   ahead_ms: clockSkewMs(clock, sinceMs),
   since_ms: sinceMs,
   reduce_only: false,
-  gather: null,
+  transfer_usd: null,
   leverage: null,
   tp: null,
   sl: null,
-  kept: [],
+  gateway_exits: [],
 })
 
 type Bracket = { market: SpotMarket; reference: string; size: string; minimum: string }
@@ -154,7 +151,7 @@ async function admitBuyOnce(
   input: BuyInput,
   userId: string,
   { isLast }: BalanceAttempt,
-): Promise<Admission> {
+): Promise<Admission<SpotOrderTaskData, 'begin'>> {
   const { pricing, policy, clock, limits } = deps
   const market = await requireSpotMarket(deps.venue, input.asset)
   assertTif(input)
@@ -188,7 +185,7 @@ async function admitBuyOnce(
     usdMicros: required,
     exit: false,
   })
-  const gather = await denyBeforeShortage(policy, action, () =>
+  const transfer = await denyBeforeShortage(policy, action, () =>
     transferForPurchase(deps, accountState, { required, isLast }),
   )
   const atVenue = deps.triggerHost === 'venue'
@@ -207,14 +204,14 @@ async function admitBuyOnce(
     tp: wanted('tp'),
     sl: wanted('sl'),
     held_before: heldOf(balances, market),
-    ...gather,
-    kept: atVenue ? [] : exits,
+    ...transfer,
+    gateway_exits: atVenue ? [] : exits,
     exit_size: exitSize,
   }
   return {
     first: 'begin',
     deadlineMs: tradeDeadlineMs,
-    data: toSpotTaskData(taskData),
+    data: taskData,
     signOnAccept: startsWithOrder(taskData),
     writes: (tx, taskId) => policy.reserve(tx, { ...action, taskId }),
   }
@@ -249,7 +246,7 @@ async function admitSellOnce(
   input: SellInput,
   userId: string,
   { isLast }: BalanceAttempt,
-): Promise<Admission> {
+): Promise<Admission<SpotOrderTaskData, 'begin'>> {
   const { pricing, policy, clock, limits } = deps
   const market = await requireSpotMarket(deps.venue, input.asset)
   assertTif(input)
@@ -289,7 +286,7 @@ async function admitSellOnce(
   return {
     first: 'begin',
     deadlineMs: tradeDeadlineMs,
-    data: toSpotTaskData(taskData),
+    data: taskData,
     signOnAccept: startsWithOrder(taskData),
     writes: (tx, taskId) => policy.reserve(tx, { ...action, taskId }),
   }

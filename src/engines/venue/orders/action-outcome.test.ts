@@ -45,9 +45,9 @@ test('an exit that the venue rate-limits is signed again after ten seconds', () 
   assert.ok(first && 'park' in first)
   assert.deepEqual(first.park, { afterMs: 10_000, next: 'order' })
   assert.deepEqual(first.effects, [{ effectId: 'e', status: 'rejected' }])
-  assert.equal(first.data?.throttled_entry, 1)
-  const second = retryThrottled(task(true, { throttled_entry: 1 }), rejected(throttled), retry)
-  assert.equal(second?.data?.throttled_entry, 2)
+  assert.equal(first.data?.throttled.entry, 1)
+  const second = retryThrottled(task(true, { throttled: { entry: 1 } }), rejected(throttled), retry)
+  assert.equal(second?.data?.throttled.entry, 2)
 })
 
 test('an opening order, another rejection, and a deadline before the next request are not retried', () => {
@@ -58,10 +58,10 @@ test('an opening order, another rejection, and a deadline before the next reques
 })
 
 test('each signature of an action is an effect with its own id', () => {
-  const ids = [{}, { throttled_entry: 1 }, { throttled_entry: 2 }].map((data) =>
+  const ids = [{}, { throttled: { entry: 1 } }, { throttled: { entry: 2 } }].map((data) =>
     effectIdOf(task(true, data), 'entry'),
   )
   assert.equal(ids[0], cloidOf('t', 'entry'))
   assert.equal(new Set(ids).size, 3)
-  assert.equal(effectIdOf(task(true, { throttled_entry: 1 }), 'tp'), cloidOf('t', 'tp'))
+  assert.equal(effectIdOf(task(true, { throttled: { entry: 1 } }), 'tp'), cloidOf('t', 'tp'))
 })

@@ -1,11 +1,20 @@
 import { later } from '#kernel/clock.ts'
 import type { Fault } from '#kernel/fault.ts'
 import { sha256 } from '#kernel/id.ts'
-import type { Effect, EffectUpdate, StepResult, TaskView } from '#kernel/task.ts'
+import type { Effect, EffectUpdate, StepResultOf, TaskProgress, TaskView } from '#kernel/task.ts'
 
 /** The effect of a signed action, its outcome, and the retry of a rate-limited one. */
 
 export const effectKind = 'hyperliquid_action'
+
+/** Task data of every task that signs actions. */
+export type ActionTaskData = {
+  /** Look-ups of the present action. */
+  polls?: number
+  /** Signatures that the venue's request limit rejected, by action key. */
+  throttled?: Record<string, number>
+  progress?: TaskProgress
+}
 
 export type ActionOutcome<T> =
   | { type: 'executed'; value: T; effects: EffectUpdate[] }
@@ -22,7 +31,11 @@ export type UnknownOutcome = {
   nextMs?: (backoffMs: number) => number
 }
 
-export type ThrottleRetry = { actionKey: string; next: string; now: Date }
+export type ThrottleRetry<Name extends string> = { actionKey: string; next: Name; now: Date }
+export type ThrottledResult<Name extends string> = StepResultOf<
+  Required<Pick<ActionTaskData, 'throttled' | 'progress'>>,
+  Name
+>
 
 /** A client order id of 16 bytes, unique per task and action. */
 export const cloidOf = (taskId: string, actionKey: string): string =>
@@ -31,16 +44,16 @@ export const cloidOf = (taskId: string, actionKey: string): string =>
 /** An address above its request limit may still send one request per this time. */
 const throttledRetryMs = 10_000
 const isThrottled = (message: string): boolean => message.startsWith('Too many cumulative requests')
-const retriesKey = (actionKey: string): string => `throttled_${actionKey}`
-const retriesOf = (task: TaskView, actionKey: string): number => Number(task.data[retriesKey(actionKey)] ?? 0)
+const retriesOf = ({ data }: TaskView<ActionTaskData>, actionKey: string): number =>
+  data.throttled?.[actionKey] ?? 0
 
 /** Each retry is an effect of its own; the client order ids do not change. */
-export function effectIdOf(task: TaskView, actionKey: string): string {
+export function effectIdOf(task: TaskView<ActionTaskData>, actionKey: string): string {
   const retries = retriesOf(task, actionKey)
   return cloidOf(task.id, retries === 0 ? actionKey : `${actionKey}:retry${retries}`)
 }
 
-export function effectOf(task: TaskView, actionKey: string): Effect {
+export function effectOf(task: TaskView<ActionTaskData>, actionKey: string): Effect {
   const externalId = effectIdOf(task, actionKey)
   const effect = task.effects.find((each) => each.kind === effectKind && each.externalId === externalId)
   if (!effect) throw new Error(`task ${task.id} has no stored effect for the action ${actionKey}`)
@@ -48,11 +61,11 @@ export function effectOf(task: TaskView, actionKey: string): Effect {
 }
 
 /** See `SignedActions`. */
-export function retryThrottled<T>(
-  task: TaskView,
+export function retryThrottled<T, Name extends string>(
+  task: TaskView<ActionTaskData>,
   actionOutcome: ActionOutcome<T>,
-  { actionKey, next, now }: ThrottleRetry,
-): StepResult | undefined {
+  { actionKey, next, now }: ThrottleRetry<Name>,
+): ThrottledResult<Name> | undefined {
   if (actionOutcome.type !== 'rejected' || !isThrottled(actionOutcome.message)) return undefined
   if (effectOf(task, actionKey).intent.exit !== true) return undefined
   if (later(now, throttledRetryMs) > task.deadline) return undefined
@@ -62,6 +75,9 @@ export function retryThrottled<T>(
     park: { afterMs: throttledRetryMs, next },
     state: 'waiting',
     effects: actionOutcome.effects,
-    data: { [retriesKey(actionKey)]: retriesOf(task, actionKey) + 1, progress },
+    data: {
+      throttled: { ...task.data.throttled, [actionKey]: retriesOf(task, actionKey) + 1 },
+      progress,
+    },
   }
 }

@@ -7,10 +7,12 @@ import type { Action, Policy } from '#kernel/signer.ts'
 import type {
   Admission,
   EffectUpdate,
+  EndResult,
+  FailedResult,
   JsonObject,
-  Step,
   StepContext,
   StepResult,
+  Steps,
   TaskView,
 } from '#kernel/task.ts'
 import type { Queryable } from '#store/query.ts'
@@ -20,7 +22,7 @@ import type { OrderLookupSource } from './order-lookup.ts'
 import { failedBy, orderTtlMs, rejectedResult, upstreamName } from './place-order.ts'
 import type { PlaceOrderDeps } from './place-order-deps.ts'
 import { recentlyCancelled } from './read-after-write.ts'
-import { type ActionPlan, readLagMs, type SignedActions } from './signed-action.ts'
+import { type ActionPlan, type ActionTaskData, readLagMs, type SignedActions } from './signed-action.ts'
 import { type AgentDeps, clockSkewMs, requireAgent, tradeDeadlineMs } from './trade-admission.ts'
 
 /** Cancels every open order of a section, or of one market. */
@@ -41,8 +43,14 @@ export type CancelAllDeps = {
   chainId: string
 } & AgentDeps
 /** The user-visible outcome of one cancel. */
-type Cancelled = { order_id: string; oid: string; asset: string; cancelled: boolean; venue_status: string }
-type CancelAllData = {
+export type Cancelled = {
+  order_id: string
+  oid: string
+  asset: string
+  cancelled: boolean
+  venue_status: string
+}
+export type CancelAllData = ActionTaskData & {
   operation: string
   tokens: string[]
   account: string
@@ -54,10 +62,6 @@ type CancelAllData = {
   done: number
   outcomes: Cancelled[]
 }
-/** Triggers held by the gateway, which a section cancels before the orders at the venue. */
-export type GatewayOrders = { symbols: readonly string[]; first: string; data: JsonObject }
-
-const dataOf = (task: TaskView) => task.data as unknown as CancelAllData
 /** The venue counts an action of up to this many cancels as one request. */
 const cancelsPerAction = 39
 
@@ -65,8 +69,9 @@ export async function admitCancelAll(
   deps: CancelAllDeps,
   section: CancelAllSection,
   { userId }: Caller,
-  gatewayOrders?: GatewayOrders,
-): Promise<Admission> {
+  /** Of triggers held by the gateway, which the section cancels before the orders at the venue. */
+  gatewaySymbols: readonly string[] = [],
+): Promise<Admission<CancelAllData, 'begin'>> {
   const { db, venue, policy, chainId, clock } = deps
   const { kind, operation, symbol } = section
   const account = await deps.evmAddressOf(userId)
@@ -87,7 +92,7 @@ export async function admitCancelAll(
   const orders = [...targets.values()].filter(
     (each) => !cancelledIds.has(each.order_id) && (symbol === undefined || each.symbol === symbol),
   )
-  const symbols = new Set([...orders.map((each) => each.symbol), ...(gatewayOrders?.symbols ?? [])])
+  const symbols = new Set([...orders.map((each) => each.symbol), ...gatewaySymbols])
   const tokens = [...symbols].map((each) => assetKey(kind, each))
   const agent = orders.length > 0 ? (await requireAgent(deps, userId)).address : ''
   const action: Omit<Action, 'taskId'> = {
@@ -111,10 +116,10 @@ export async function admitCancelAll(
     outcomes: [],
   }
   return {
-    first: gatewayOrders?.first ?? 'begin',
+    first: 'begin',
     deadlineMs: tradeDeadlineMs,
-    data: { ...(data as unknown as JsonObject), ...gatewayOrders?.data },
-    signOnAccept: gatewayOrders === undefined && orders.length > 0,
+    data,
+    signOnAccept: orders.length > 0,
     writes: (tx, taskId) => policy.reserve(tx, { ...action, taskId }),
   }
 }
@@ -144,19 +149,19 @@ type CancelAllStepDeps = { venue: OrderLookupSource; signedActions: SignedAction
   'rejections' | 'onAgentRevoked'
 >
 
-export function cancelAllSteps(deps: CancelAllStepDeps): Record<'begin' | 'confirm', Step> {
+export function cancelAllSteps(deps: CancelAllStepDeps): Steps<CancelAllData, 'begin' | 'confirm'> {
   const { signedActions } = deps
   const actionKeyOf = (done: number): string => `cancel${done}`
   const nextTargets = ({ orders, done }: CancelAllData) => orders.slice(done, done + cancelsPerAction)
 
   /** The next action, or the end of the task where every order has its outcome. */
-  const proceed = (
-    task: TaskView,
+  const proceed = async (
+    task: TaskView<CancelAllData>,
     { now }: StepContext,
     { done, outcomes }: Pick<CancelAllData, 'done' | 'outcomes'>,
     effects: EffectUpdate[],
-  ): StepResult | Promise<StepResult> => {
-    const data = { ...dataOf(task), done, outcomes }
+  ): Promise<StepResult<CancelAllData, 'begin' | 'confirm'>> => {
+    const data = { ...task.data, done, outcomes }
     const targets = nextTargets(data)
     if (targets.length === 0) return cancelAllResult(outcomes, effects)
     const plan: ActionPlan = {
@@ -185,10 +190,10 @@ export function cancelAllSteps(deps: CancelAllStepDeps): Record<'begin' | 'confi
   }
 
   return {
-    begin: async (task, context) => proceed(task, context, dataOf(task), []),
+    begin: async (task, context) => proceed(task, context, task.data, []),
 
     async confirm(task, context) {
-      const data = dataOf(task)
+      const data = task.data
       const targets = nextTargets(data)
       const { account, since_ms: sinceMs, done } = data
       const { signal } = context
@@ -206,7 +211,7 @@ export function cancelAllSteps(deps: CancelAllStepDeps): Record<'begin' | 'confi
         return proceed(task, context, { done: done + targets.length, outcomes }, actionOutcome.effects)
       }
       const failure = await rejectedResult(deps, task, actionOutcome)
-      if (!data.outcomes.some(({ cancelled }) => cancelled) || !('error' in failure)) return failure
+      if (!data.outcomes.some(({ cancelled }) => cancelled)) return failure
       return interruptedResult(data, actionOutcome.effects, failure.error)
     },
   }
@@ -219,7 +224,10 @@ const resultOf = (orders: readonly Cancelled[]): JsonObject => ({
 })
 
 /** Nothing to cancel is a success. */
-export function cancelAllResult(outcomes: readonly Cancelled[], effects: EffectUpdate[] = []): StepResult {
+export function cancelAllResult(
+  outcomes: readonly Cancelled[],
+  effects: EffectUpdate[] = [],
+): EndResult<Record<never, never>> {
   const result = resultOf(outcomes)
   const left = outcomes.filter(({ cancelled }) => !cancelled)
   if (left.length === 0) return { end: 'completed', outcome: 'executed', result, effects }
@@ -239,7 +247,7 @@ function interruptedResult(
   { orders, done, outcomes }: CancelAllData,
   effects: EffectUpdate[],
   { code, message }: { code: string; message: string },
-): StepResult {
+): FailedResult<Record<never, never>> {
   const rest = orders.slice(done).map((each) => cancelView({ ...each, status: 'open', isCancelled: false }))
   return {
     end: 'failed',

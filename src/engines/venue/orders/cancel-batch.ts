@@ -2,7 +2,7 @@ import type { TaskView } from '#kernel/task.ts'
 import type { LegStatus } from '#upstreams/hyperliquid/hyperliquid.ts'
 import { type CancelOutcome, cancelOutcomeOf } from './cancel.ts'
 import { createOrderLookup, type OrderLookupSource } from './order-lookup.ts'
-import type { ActionOutcome, SignedActions } from './signed-action.ts'
+import type { ActionOutcome, ActionTaskData, SignedActions } from './signed-action.ts'
 
 /** One action that cancels several orders, with an outcome per order. */
 
@@ -16,7 +16,7 @@ export type CancelTarget = {
 export type OrderCancelled = CancelTarget & CancelOutcome
 
 type CancelBatch = {
-  task: TaskView
+  task: TaskView<ActionTaskData>
   actionKey: string
   signal: AbortSignal
   account: string

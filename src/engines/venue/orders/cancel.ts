@@ -6,14 +6,14 @@ import { later } from '#kernel/clock.ts'
 import { compareDecimals } from '#kernel/decimal-fields.ts'
 import { exactlyOneOf, Fault, invalid, notFound } from '#kernel/fault.ts'
 import type { Action, Policy } from '#kernel/signer.ts'
-import type { Admission, JsonObject, Step, TaskView } from '#kernel/task.ts'
+import type { Admission, Steps } from '#kernel/task.ts'
 import type { Queryable } from '#store/query.ts'
 import type { Hyperliquid, LegStatus, OpenOrder } from '#upstreams/hyperliquid/hyperliquid.ts'
 import type { LookUpScope } from './confirm-action.ts'
 import { createOrderLookup, type FoundOrder, type OrderLookupSource } from './order-lookup.ts'
 import { failed, failedBy, orderTtlMs, rejectedResult } from './place-order.ts'
 import type { PlaceOrderDeps } from './place-order-deps.ts'
-import { type ActionPlan, readLagMs, type SignedActions } from './signed-action.ts'
+import { type ActionPlan, type ActionTaskData, readLagMs, type SignedActions } from './signed-action.ts'
 import { type AgentDeps, clockSkewMs, requireAgent, tradeDeadlineMs } from './trade-admission.ts'
 
 export type CancelInput = { order_id?: string | number; oid?: string | number; asset?: string }
@@ -31,7 +31,7 @@ export type CancelAdmissionDeps = {
   evmAddressOf: (userId: string) => Promise<string>
   chainId: string
 } & AgentDeps
-type CancelTaskData = {
+export type CancelTaskData = ActionTaskData & {
   operation: string
   token: string
   order_id: number
@@ -42,7 +42,6 @@ type CancelTaskData = {
   since_ms?: number
   left?: string
 }
-const taskDataOf = (task: TaskView) => task.data as unknown as CancelTaskData
 
 function orderIdOf(kind: MarketKind, { order_id, oid }: CancelInput): number {
   if ((order_id === undefined) === (oid === undefined))
@@ -61,7 +60,7 @@ export async function admitCancel(
   { kind, operation, marketOf }: Section,
   input: CancelInput,
   { userId }: Caller,
-): Promise<Admission> {
+): Promise<Admission<CancelTaskData, 'begin'>> {
   const { venue, policy, chainId, clock } = deps
   const orderId = orderIdOf(kind, input)
   const account = await deps.evmAddressOf(userId)
@@ -101,7 +100,7 @@ export async function admitCancel(
   return {
     first: 'begin',
     deadlineMs: tradeDeadlineMs,
-    data: taskData as unknown as JsonObject,
+    data: taskData,
     signOnAccept: true,
     writes: (tx, taskId) => policy.reserve(tx, { ...action, taskId }),
   }
@@ -177,17 +176,16 @@ type CancelDeps = {
   signedActions: SignedActions
 } & Pick<PlaceOrderDeps, 'rejections' | 'onAgentRevoked'>
 
-export function cancelSteps(deps: CancelDeps): Record<'begin' | 'confirm', Step> {
+export function cancelSteps(deps: CancelDeps): Steps<CancelTaskData, 'begin' | 'confirm'> {
   const { signedActions, venue } = deps
   return {
     async begin(task, { now }) {
-      const { operation, token, order_id: orderId, asset, account, agent } = taskDataOf(task)
-      const { ahead_ms: aheadMs } = taskDataOf(task)
+      const { operation, token, order_id: orderId, asset, account, agent } = task.data
       const plan: ActionPlan = {
         actionKey: 'cancel',
         account,
         agent,
-        skewMs: aheadMs,
+        skewMs: task.data.ahead_ms,
         ttlMs: orderTtlMs,
         facts: {
           operation,
@@ -202,7 +200,7 @@ export function cancelSteps(deps: CancelDeps): Record<'begin' | 'confirm', Step>
     },
 
     async confirm(task, { signal, now }) {
-      const { order_id: orderId, account, since_ms: sinceMs = 0, left } = taskDataOf(task)
+      const { order_id: orderId, account, since_ms: sinceMs = 0, left } = task.data
       const actionOutcome = await signedActions.confirm<CancelOutcome>({
         task,
         actionKey: 'cancel',

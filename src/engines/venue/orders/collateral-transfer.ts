@@ -6,21 +6,21 @@ import { compareDecimals } from '#kernel/decimal-fields.ts'
 import { Fault } from '#kernel/fault.ts'
 import { sha256 } from '#kernel/id.ts'
 import { fromUnits, toMicros, toUnits, usdDecimals } from '#kernel/money.ts'
-import type { StepContext, StepResult, TaskView, Tx } from '#kernel/task.ts'
+import type { StepContext, StepResultOf, TaskView, Tx } from '#kernel/task.ts'
 import type { Queryable } from '#store/query.ts'
 import type { Hyperliquid, LedgerUpdate } from '#upstreams/hyperliquid/hyperliquid.ts'
-import type { ActionOutcome, ActionPlan, SignedActions } from './signed-action.ts'
+import type { SpendingTaskData, TransferTaskData } from './order-task.ts'
+import type { ActionOutcome, ActionPlan, SignedActions, SignedResult } from './signed-action.ts'
 import { notePaid, type PendingSpend, type Spendings } from './spending.ts'
 
 /** Transfers USDC between the spot and perp sides of an account, as a step of the task that needs it. */
 
-const actionKey = 'gather'
+const actionKey = 'transfer'
 
 export type Shortfall = { shortfallMicros: bigint; spareMicros?: bigint }
-/** `gather`: the largest amount to transfer. `gather_play`: how much less is acceptable, to make the amount unique. */
-export type TransferAmount = { gather: string | null; gather_play: string }
+export type TransferAmount = Required<Pick<TransferTaskData, 'transfer_usd' | 'transfer_jitter_micros'>>
 /** For an account with one balance for both sides. */
-export const noTransfer: TransferAmount = { gather: null, gather_play: '0' }
+export const noTransfer: TransferAmount = { transfer_usd: null, transfer_jitter_micros: '0' }
 
 /** A transfer is identified by its amount only, so each task varies the amount. */
 const jitterMaxMicros = 10_000n
@@ -36,13 +36,14 @@ function transferAmount(
   // The jitter uses at most half of the spare; the rest covers fees.
   const half = (upperMicros - shortfallMicros) / 2n
   const jitter = half < jitterMaxMicros ? half : jitterMaxMicros
-  return { gather: fromUnits(upperMicros, usdDecimals), gather_play: String(jitter) }
+  return { transfer_usd: fromUnits(upperMicros, usdDecimals), transfer_jitter_micros: String(jitter) }
 }
 
-function transferAmountOf(taskId: string, { gather, gather_play = '0' }: TransferTaskData): string {
-  const upperMicros = toUnits(gather ?? '0', usdDecimals)
+function transferAmountOf(taskId: string, taskData: TransferTaskData): string {
+  const { transfer_usd, transfer_jitter_micros = '0' } = taskData
+  const upperMicros = toUnits(transfer_usd ?? '0', usdDecimals)
   const share = BigInt(`0x${sha256(`${taskId}:${actionKey}`).slice(0, 12)}`)
-  return fromUnits(upperMicros - (share % (BigInt(gather_play) + 1n)), usdDecimals)
+  return fromUnits(upperMicros - (share % (BigInt(transfer_jitter_micros) + 1n)), usdDecimals)
 }
 
 /** The amount to transfer from the free USDC of the spot side; null where it cannot cover the shortfall. */
@@ -68,16 +69,6 @@ export async function transferableFromPerp(
 }
 
 type FoundTransfer = { key: string; atMs: number }
-type TransferTaskData = {
-  account: string
-  ahead_ms: number
-  since_ms: number
-  gather: string | null
-  gather_play?: string
-  /** USDC of the spot side just before signing the transfer. */
-  spot_before?: string
-}
-const taskDataOf = (task: TaskView) => task.data as unknown as TransferTaskData
 
 type CollateralTransferDeps = {
   db: Queryable
@@ -91,19 +82,19 @@ const otherSide = { perp: 'spot', spot: 'perp' } as const
 
 export type CollateralTransfer = {
   sign(
-    task: TaskView,
+    task: TaskView<TransferTaskData>,
     context: StepContext,
     facts: Pick<ActionPlan['facts'], 'operation' | 'exit'>,
-    refused: (fault: Fault) => StepResult,
-  ): Promise<StepResult>
-  confirm(task: TaskView, context: StepContext): Promise<ActionOutcome<FoundTransfer>>
+    refused: (fault: Fault) => StepResultOf<Partial<TransferTaskData>, 'transferred'>,
+  ): Promise<SignedResult<TransferTaskData, 'transferred'>>
+  confirm(task: TaskView<TransferTaskData>, context: StepContext): Promise<ActionOutcome<FoundTransfer>>
   /** The next step result; its commit claims the transfer for this task. */
-  recordTransfer(
-    task: TaskView,
+  recordTransfer<Data extends TransferTaskData, Name extends string>(
+    task: TaskView<Data>,
     context: StepContext,
     found: FoundTransfer,
-    nextResult: StepResult,
-  ): StepResult
+    nextResult: StepResultOf<Partial<Data>, Name>,
+  ): StepResultOf<Partial<Data> | (Partial<Data> & SpendingTaskData), Name>
 }
 
 export const createCollateralTransfer = ({
@@ -113,7 +104,7 @@ export const createCollateralTransfer = ({
   to,
 }: CollateralTransferDeps): CollateralTransfer => ({
   async sign(task, { now }, { operation, exit }, onRefused) {
-    const taskData = taskDataOf(task)
+    const taskData = task.data
     const { account, ahead_ms: aheadMs } = taskData
     const amount = transferAmountOf(task.id, taskData)
     const plan: ActionPlan = {
@@ -128,16 +119,21 @@ export const createCollateralTransfer = ({
     const progress = { step: 1, of: 2, text: `Moving ${amount} USDC from the ${otherSide[to]} side` }
     // Replace the range by the exact amount of this transfer.
     const usdc = (await venue.spotBalances(account, ['USDC'])).find(({ coin }) => coin === 'USDC')
-    const data = { progress, gather: amount, gather_play: '0', spot_before: usdc?.total ?? '0' }
-    return signedActions.sign(task, plan, { now, next: 'gathered', data, onRefused })
+    const data = {
+      progress,
+      transfer_usd: amount,
+      transfer_jitter_micros: '0',
+      spot_before: usdc?.total ?? '0',
+    }
+    return signedActions.sign(task, plan, { now, next: 'transferred', data, onRefused })
   },
 
   confirm: (task, { signal }) => {
-    const { account, since_ms: sinceMs, gather, spot_before: total = '0' } = taskDataOf(task)
+    const { account, since_ms: sinceMs, transfer_usd: amount, spot_before: total = '0' } = task.data
     const ownOf = async (updates: LedgerUpdate[]): Promise<FoundTransfer | undefined> => {
       const transfers = updates
         .filter(({ type, toPerp }) => type === 'accountClassTransfer' && toPerp === (to === 'perp'))
-        .filter(({ amountUsd }) => amountUsd !== null && compareDecimals(amountUsd, gather ?? '0') === 0)
+        .filter(({ amountUsd }) => amountUsd !== null && compareDecimals(amountUsd, amount ?? '0') === 0)
         .map(({ atMs, hash }) => ({ key: `transfer:${account}:${atMs}:${hash}`, atMs }))
       const taken = await claimedTransferKeys(
         db,
@@ -163,12 +159,12 @@ export const createCollateralTransfer = ({
   },
 
   recordTransfer: (task, { now }, { key, atMs }, nextResult) => {
-    const { gather, spot_before: before } = taskDataOf(task)
+    const { transfer_usd: amount, spot_before: before } = task.data
     const side = to === 'perp' ? 'spot' : 'perp'
-    const paid = notePaid(task, { side, amount: gather ?? '0', ...(before && { before }), atMs, now })
+    const paid = notePaid(task, { side, amount: amount ?? '0', ...(before && { before }), atMs, now })
     return {
       ...nextResult,
-      data: { ...nextResult.data, ...paid },
+      data: Object.assign({}, nextResult.data, paid),
       async writes(tx: Tx) {
         const mine = await claimTransfer(tx, { key, userId: task.userId, taskId: task.id, at: now })
         if (!mine) throw new Fault('unavailable', 'The transfer was claimed by another task')

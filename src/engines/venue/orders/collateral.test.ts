@@ -24,7 +24,7 @@ test('with one balance for both sides nothing is transferred, and its free dolla
 test('with two balances the shortage is transferred from the spot side', async () => {
   for (const mode of ['default', 'disabled', 'dexAbstraction']) {
     const { transfer } = await collateralFor(venue(mode, '100'), '0x1', missing, spendings)
-    assert.equal(transfer?.gather, '100', mode)
+    assert.equal(transfer?.transfer_usd, '100', mode)
     const short = await collateralFor(venue(mode, '99'), '0x1', missing, spendings)
     assert.equal(short.transfer, undefined, mode)
   }

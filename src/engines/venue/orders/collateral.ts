@@ -61,10 +61,10 @@ type FromOtherSide = (
 export async function transferFor(
   { required, available, pendingSpend, spareMicros, isLast, isExit = false, what }: FundsRequest,
   from: FromOtherSide,
-): Promise<TransferAmount | { gather: null }> {
+): Promise<TransferAmount | { transfer_usd: null }> {
   // A read with less than the pending spend already includes a part of it.
   const availableMin = available > pendingSpend.amount ? available - pendingSpend.amount : 0n
-  if (availableMin >= required || (isExit && isLast && available >= required)) return { gather: null }
+  if (availableMin >= required || (isExit && isLast && available >= required)) return { transfer_usd: null }
   assertShown(pendingSpend, { isLast })
   const shortfall = {
     shortfallMicros: required - availableMin,

@@ -3,7 +3,7 @@ import { Fault } from '#kernel/fault.ts'
 import { pollsOf } from '#kernel/poll-again.ts'
 import type { Effect, JsonObject, TaskView } from '#kernel/task.ts'
 import type { Hyperliquid, LegStatus, SendResult } from '#upstreams/hyperliquid/hyperliquid.ts'
-import { type ActionOutcome, effectOf } from './action-outcome.ts'
+import { type ActionOutcome, type ActionTaskData, effectOf } from './action-outcome.ts'
 
 /**
  * Determines the outcome of a signed action. The reply to the first send is trusted; after any ambiguity the venue's
@@ -23,7 +23,7 @@ export type LookUpScope = {
 }
 
 export type ConfirmRequest<T> = {
-  task: TaskView
+  task: TaskView<ActionTaskData>
   actionKey: string
   signal: AbortSignal
   /** Looks up the action at the venue; undefined where no record contains it. */

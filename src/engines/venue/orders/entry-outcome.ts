@@ -16,14 +16,11 @@ import {
   type OrderLookupSource,
 } from './order-lookup.ts'
 import type { OrderOutcome } from './order-result.ts'
-import { type OrderTaskData, taskDataOf, wantedExits } from './order-task.ts'
+import { type ObservedEntry, type OrderTaskData, wantedExits } from './order-task.ts'
 import type { PlaceOrderDeps } from './place-order-deps.ts'
 import { cloidOf } from './signed-action.ts'
 
 /** Outcome of an entry and its exits, from the reply to the order and the venue's records. */
-
-/** `replied`: from the reply to the order itself, so the stream is as recent. */
-export type ObservedEntry = { entry: Entry; exits: Exit[]; replied: boolean; landedAtMs: number | null }
 
 /** The reply is authoritative: a later read that lacks the exit does not override it. */
 function exitOfReply(leg: ExitLeg, reply: LegStatus | undefined): Exit {
@@ -111,10 +108,10 @@ async function withFills(
 /** Looks up the entry by client order id, the only key of an order whose reply was lost. */
 export async function lookUpEntry(
   { venue, rejections }: EntryLookUpDeps,
-  task: TaskView,
+  task: TaskView<OrderTaskData>,
   { allRecords, isLast }: LookUpScope,
 ): Promise<ObservedEntry | undefined> {
-  const taskData = taskDataOf(task)
+  const taskData = task.data
   const { account, since_ms: sinceMs, is_buy: isBuy } = taskData
   const lookup = createOrderLookup(venue, { account, sinceMs, allRecords })
   const listed = await lookup.find({ cloid: cloidOf(task.id, 'entry') })
@@ -161,10 +158,10 @@ type ExitResolution = {
 /** The current state of each exit: `missing` only where the venue says so, or where no record contains it. */
 export async function resolveExits(
   venue: OrderLookupSource,
-  task: TaskView,
+  task: TaskView<OrderTaskData>,
   { exits, entryRests, suffix = '', allRecords, isSettled }: ExitResolution,
 ): Promise<Exit[]> {
-  const { account, since_ms: sinceMs } = taskDataOf(task)
+  const { account, since_ms: sinceMs } = task.data
   const lookup = createOrderLookup(venue, { account, sinceMs, allRecords })
   const resolved = await Promise.all(
     exits.map(async (exit): Promise<Exit> => {
@@ -214,16 +211,13 @@ type ExitCompletion = {
   /** Suffix of the action key of each exit. */
   suffix?: string
 }
-/** Exits of which at least one landed; stored in the task until every record of them is available. */
-export type PlacedExits = Pick<ExitCompletion, 'landedAtMs'> & { exits: Exit[] }
-
 /** Exits that landed without an entry, each with its order id; `isComplete` is false while a record is missing. */
 export async function completeExits(
   venue: OrderLookupSource & Pick<PlaceOrderDeps['venue'], 'timeMs' | 'passedMs'>,
-  task: TaskView,
+  task: TaskView<OrderTaskData>,
   { exits: placed, landedAtMs, signal, suffix = '' }: ExitCompletion,
 ): Promise<{ exits: Exit[]; isComplete: boolean }> {
-  const { account } = taskDataOf(task)
+  const { account } = task.data
   const startedMs = performance.now()
   let exits = [...placed]
   for (let attempt = 0; ; attempt += 1) {
@@ -243,10 +237,10 @@ type StreamedExits = Pick<ExitResolution, 'exits' | 'entryRests'>
 /** The stream names the orders of exits that the reply accepted without an id. */
 async function streamedExits(
   { readStreamedOrder }: Pick<PlaceOrderDeps, 'readStreamedOrder'>,
-  task: TaskView,
+  task: TaskView<OrderTaskData>,
   { exits, entryRests }: StreamedExits,
 ): Promise<Exit[]> {
-  const { account } = taskDataOf(task)
+  const { account } = task.data
   return Promise.all(
     exits.map(async (exit): Promise<Exit> => {
       if (exit.orderId !== null || (exit.state !== 'waiting' && exit.state !== 'open')) return exit
@@ -261,12 +255,12 @@ type CompletedEntry = { observed: ObservedEntry; orderOutcome: OrderOutcome | un
 /** The fills and exits of an entry that landed; `orderOutcome` is undefined while a record is not available yet. */
 export async function completeOutcome(
   deps: Pick<PlaceOrderDeps, 'venue' | 'readStreamedOrder'>,
-  task: TaskView,
+  task: TaskView<OrderTaskData>,
   observed: ObservedEntry,
   signal: AbortSignal,
 ): Promise<CompletedEntry> {
   const { venue } = deps
-  const taskData = taskDataOf(task)
+  const taskData = task.data
   const { entry, replied } = observed
   const startedMs = performance.now()
   let { exits, landedAtMs } = observed

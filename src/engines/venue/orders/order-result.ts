@@ -53,7 +53,7 @@ export function orderResult(
     ...((taskData.market === 'perp' || !taskData.is_buy) && realizedPnlOf(own)),
     tp_oids: oids(exits, 'tp'),
     sl_oids: oids(exits, 'sl'),
-    [taskData.market === 'perp' ? 'moved_from_spot_usd' : 'moved_from_perp_usd']: taskData.gather,
+    [taskData.market === 'perp' ? 'moved_from_spot_usd' : 'moved_from_perp_usd']: taskData.transfer_usd,
     ...(taskData.asked_size !== undefined && {
       asked_size: taskData.asked_size,
       position_size: taskData.size,
@@ -66,7 +66,10 @@ export function orderResult(
 }
 
 /** A note for the summary of a completed task. */
-export function resultNote(taskData: OrderTaskData, { entry }: Pick<OrderOutcome, 'entry'>): JsonObject {
+export function resultNote(
+  taskData: OrderTaskData,
+  { entry }: Pick<OrderOutcome, 'entry'>,
+): Pick<OrderTaskData, 'note'> {
   const notes = [
     ...(entry.status === 'resting' ? ['the order rests in the book and is not filled yet'] : []),
     ...(taskData.asked_size === undefined

@@ -1,26 +1,51 @@
-import type { ExitLeg } from '#engines/venue/records/bracket.ts'
+import type { Entry, Exit, ExitLeg } from '#engines/venue/records/bracket.ts'
 import type { MarketKind } from '#engines/venue/records/markets.ts'
-import type { JsonObject, TaskView } from '#kernel/task.ts'
+import type { JsonObject } from '#kernel/json.ts'
 import type { VenueOrder } from '#kernel/venue.ts'
 import type { Grid } from '#upstreams/hyperliquid/rounding.ts'
 import type { HeldBefore } from './order-lookup.ts'
-import { cloidOf } from './signed-action.ts'
+import type { PositionAfter } from './recent-tasks.ts'
+import { type ActionTaskData, cloidOf } from './signed-action.ts'
 
-/** Task data of an order, written at admission. */
+/** Task data of an order: written at admission, and completed by the steps. */
 
 export type WantedExit = { price: string; isMarket: boolean }
-export type OrderTaskData = {
+/** `replied`: from the reply to the order itself, so the stream is as recent. */
+export type ObservedEntry = { entry: Entry; exits: Exit[]; replied: boolean; landedAtMs: number | null }
+/** Exits of which at least one landed; stored in the task until every record of them is available. */
+export type PlacedExits = { exits: Exit[]; landedAtMs: number }
+/** `at_ms`: the venue's time; null where the entry clears by age only. */
+export type Spending = {
+  balance_key: string
+  amount: string
+  noted_ms: number
+  at_ms: number | null
+  /** A read with this total is newer than the spending. */
+  shown_by: { balance_key: string; total: string } | null
+}
+export type SpendingTaskData = { spendings?: Spending[] }
+/** Task data of a transfer between the spot and perp sides. */
+export type TransferTaskData = ActionTaskData &
+  SpendingTaskData & {
+    account: string
+    ahead_ms: number
+    since_ms: number
+    /** USDC to transfer from the other side first: at most this much until it is signed, then exactly. */
+    transfer_usd: string | null
+    /** How much less is acceptable, which makes the amount unique. */
+    transfer_jitter_micros?: string
+    /** USDC of the spot side just before signing the transfer. */
+    spot_before?: string
+  }
+
+export type OrderTaskData = TransferTaskData & {
   operation: string
   market: MarketKind
   symbol: string
   asset: number
   size_decimals: number
   price_decimals: number
-  account: string
   agent: string
-  /** The lead of the venue's clock over ours, and the venue's time when the task began. */
-  ahead_ms: number
-  since_ms: number
   is_buy: boolean
   size: string
   price: string
@@ -31,9 +56,6 @@ export type OrderTaskData = {
   usd_micros: string
   /** Set for an order that opens or enlarges a position. */
   margin_micros?: string
-  /** USDC to transfer from the other side first. */
-  gather: string | null
-  gather_play?: string
   /** Null where the account has the wanted leverage already. */
   leverage: { is_cross: boolean; value: number } | null
   /** Set where an exit is smaller than its entry: a spot purchase pays its fee in the bought token. */
@@ -43,13 +65,17 @@ export type OrderTaskData = {
   /** The balance of the traded token when the task began. */
   held_before?: HeldBefore
   /** The leg of a trigger held by the gateway that fired and became this order. */
-  fired?: ExitLeg
+  trigger_leg?: ExitLeg
   /** The requested size of a close, where it exceeds the position. */
   asked_size?: string
+  /** The entry as last observed, until every record of it is available. */
+  observed_entry?: ObservedEntry
+  /** The position after the fills, for admissions that follow. */
+  position_after?: PositionAfter
+  /** Shown to the user. */
+  fills?: JsonObject[]
+  note?: string
 }
-
-export const taskDataOf = (task: TaskView): OrderTaskData => task.data as unknown as OrderTaskData
-export const toTaskData = (taskData: OrderTaskData): JsonObject => taskData as unknown as JsonObject
 
 export const gridOf = ({ size_decimals, price_decimals }: OrderTaskData): Grid => ({
   sizeDecimals: size_decimals,
@@ -62,12 +88,12 @@ export const wantedExits = ({ tp, sl }: OrderTaskData): { leg: ExitLeg; wanted: 
 ]
 
 /** The role of the order in user-visible results and events. */
-export const legOfOrder = ({ operation, fired }: OrderTaskData): 'entry' | 'close' | ExitLeg =>
-  fired ?? (operation === 'perp_close' ? 'close' : 'entry')
+export const legOfOrder = ({ operation, trigger_leg }: OrderTaskData): 'entry' | 'close' | ExitLeg =>
+  trigger_leg ?? (operation === 'perp_close' ? 'close' : 'entry')
 
 /** True where the order is the first action of its task. */
-export const startsWithOrder = ({ gather, leverage }: OrderTaskData): boolean =>
-  gather === null && leverage === null
+export const startsWithOrder = ({ transfer_usd, leverage }: OrderTaskData): boolean =>
+  transfer_usd === null && leverage === null
 
 export const entryOrder = (taskId: string, taskData: OrderTaskData): VenueOrder => ({
   asset: taskData.asset,

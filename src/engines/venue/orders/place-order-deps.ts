@@ -1,8 +1,9 @@
-import type { EffectUpdate, StepContext, StepResult, TaskView } from '#kernel/task.ts'
+import type { EffectUpdate, EndResult, StepContext, StepResultOf, TaskView } from '#kernel/task.ts'
 import type { Hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
 import type { VenueStreams } from '#upstreams/hyperliquid/stream.ts'
 import type { CollateralTransfer } from './collateral-transfer.ts'
 import type { OrderOutcome } from './order-result.ts'
+import type { OrderTaskData } from './order-task.ts'
 import type { Pricing } from './protective-orders.ts'
 import type { SignedActions } from './signed-action.ts'
 
@@ -13,7 +14,17 @@ export type Rejections = {
   codeOfStatus(status: string): string
   isUnknownSigner(message: string): boolean
 }
-export type PlaceOrderDeps = {
+export type OrderStep = 'begin' | 'transferred' | 'leverage' | 'order' | 'confirm'
+/** `Data`: of the section. `Repair`: the names of its steps that continue with an incomplete bracket. */
+export type OrderStepResult<Data extends OrderTaskData, Repair extends string = never> = StepResultOf<
+  Partial<OrderTaskData> | Partial<Data>,
+  OrderStep | Repair
+>
+/** The end of an order task. */
+export type OrderEnd = EndResult<Partial<OrderTaskData>>
+export type OnAgentRevoked = (userId: string, agent: string) => Promise<void>
+
+export type PlaceOrderDeps<Data extends OrderTaskData = OrderTaskData, Repair extends string = never> = {
   venue: Pick<
     Hyperliquid,
     | 'order'
@@ -33,19 +44,19 @@ export type PlaceOrderDeps = {
   rejections: Rejections
   collateralTransfer: CollateralTransfer
   /** Called when the venue rejects the trading key as unknown. */
-  onAgentRevoked(task: TaskView, agent: string): Promise<void>
+  onAgentRevoked: OnAgentRevoked
   /** Continues a task whose bracket lacks an exit. */
   repairBracket(
-    task: TaskView,
+    task: TaskView<Data>,
     context: StepContext,
     orderOutcome: OrderOutcome,
     effects: EffectUpdate[],
-  ): Promise<StepResult>
+  ): Promise<OrderStepResult<Data, Repair>>
   /** Ends a task whose order is complete, or parks it at `confirm`; returns `result` by default. */
   onFilled?(
-    task: TaskView,
+    task: TaskView<Data>,
     context: StepContext,
     orderOutcome: OrderOutcome,
-    result: StepResult,
-  ): StepResult | Promise<StepResult>
+    result: OrderEnd,
+  ): OrderStepResult<Data> | Promise<OrderStepResult<Data>>
 }

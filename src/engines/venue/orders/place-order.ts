@@ -1,11 +1,11 @@
 import { type Entry, evaluateBracket, sumFills } from '#engines/venue/records/bracket.ts'
 import { assetKey } from '#engines/venue/records/markets.ts'
 import type { Fault } from '#kernel/fault.ts'
-import type { EffectUpdate, JsonObject, Step, StepContext, StepResult, TaskView } from '#kernel/task.ts'
-import { completeOutcome, entryOfReply, lookUpEntry, type ObservedEntry } from './entry-outcome.ts'
+import type { EffectUpdate, FailedResult, StepContext, TaskView } from '#kernel/task.ts'
+import { completeOutcome, entryOfReply, lookUpEntry } from './entry-outcome.ts'
 import { fillViews, type OrderOutcome, orderResult, resultNote } from './order-result.ts'
-import { entryOrder, legOfOrder, type OrderTaskData, taskDataOf, wantedExits } from './order-task.ts'
-import type { PlaceOrderDeps } from './place-order-deps.ts'
+import { entryOrder, legOfOrder, type ObservedEntry, type OrderTaskData, wantedExits } from './order-task.ts'
+import type { OrderEnd, OrderStep, OrderStepResult, PlaceOrderDeps } from './place-order-deps.ts'
 import { exitOrder } from './protective-orders.ts'
 import { positionNote } from './read-after-write.ts'
 import type { ActionPlan } from './signed-action.ts'
@@ -16,13 +16,17 @@ import { noteSpent } from './spending.ts'
 export const orderTtlMs = 20_000
 export const upstreamName = 'Hyperliquid'
 
-export const failed = (code: string, message: string, effects: EffectUpdate[] = []): StepResult => ({
+export const failed = (
+  code: string,
+  message: string,
+  effects: EffectUpdate[] = [],
+): FailedResult<Record<never, never>> => ({
   end: 'failed',
   outcome: 'not_executed',
   effects,
   error: { code, message, retryable: code === 'rate_limited', upstream: upstreamName },
 })
-export const failedBy = (fault: Fault, effects: EffectUpdate[] = []): StepResult =>
+export const failedBy = (fault: Fault, effects: EffectUpdate[] = []) =>
   failed(fault.code, fault.message, effects)
 
 export const factsOf = (
@@ -45,15 +49,24 @@ export const planOf = (
   ttlMs: orderTtlMs,
 })
 
-export function placeOrderSteps(
-  deps: PlaceOrderDeps,
-): Record<'begin' | 'gathered' | 'leverage' | 'order' | 'confirm', Step> {
+type OrderSteps<Data extends OrderTaskData, Repair extends string> = {
+  [Name in OrderStep]: (task: TaskView<Data>, context: StepContext) => Promise<OrderStepResult<Data, Repair>>
+}
+
+export function placeOrderSteps<Data extends OrderTaskData, Repair extends string>(
+  deps: PlaceOrderDeps<Data, Repair>,
+): OrderSteps<Data, Repair> {
+  type Result = OrderStepResult<Data, Repair>
   const { signedActions, venue, pricing, rejections } = deps
 
-  const order = async (task: TaskView, { now }: StepContext, effects: EffectUpdate[]) => {
+  const order = async (
+    task: TaskView<OrderTaskData>,
+    { now }: StepContext,
+    effects: EffectUpdate[],
+  ): Promise<OrderStepResult<OrderTaskData>> => {
     if (now > task.deadline)
       return failed('expired', 'The deadline passed before the order was sent', effects)
-    const taskData = taskDataOf(task)
+    const taskData = task.data
     const exits = wantedExits(taskData)
     const orders = [
       entryOrder(task.id, taskData),
@@ -80,22 +93,26 @@ export function placeOrderSteps(
     return signedActions.sign(task, plan, { now, next: 'confirm', effects, onRefused })
   }
 
-  const begin: Step = async (task, context) => {
-    const { gather, operation, exit } = taskDataOf(task)
-    if (gather === null) return setLeverage(task, context, [])
+  const begin = async (task: TaskView<Data>, context: StepContext): Promise<Result> => {
+    const { transfer_usd, operation, exit } = task.data
+    if (transfer_usd === null) return setLeverage(task, context, [])
     return deps.collateralTransfer.sign(task, context, { operation, exit }, (fault) => failedBy(fault))
   }
 
-  const gathered: Step = async (task, context) => {
+  const transferred = async (task: TaskView<Data>, context: StepContext): Promise<Result> => {
     const actionOutcome = await deps.collateralTransfer.confirm(task, context)
-    if (actionOutcome.type === 'unknown') return signedActions.pollLater(task, 'gathered', actionOutcome)
+    if (actionOutcome.type === 'unknown') return signedActions.pollLater(task, 'transferred', actionOutcome)
     if (actionOutcome.type !== 'executed') return rejectedResult(deps, task, actionOutcome)
     const nextResult = await setLeverage(task, context, actionOutcome.effects)
     return deps.collateralTransfer.recordTransfer(task, context, actionOutcome.value, nextResult)
   }
 
-  const setLeverage = async (task: TaskView, context: StepContext, effects: EffectUpdate[]) => {
-    const taskData = taskDataOf(task)
+  const setLeverage = async (
+    task: TaskView<OrderTaskData>,
+    context: StepContext,
+    effects: EffectUpdate[],
+  ): Promise<OrderStepResult<OrderTaskData>> => {
+    const taskData = task.data
     if (!taskData.leverage) return order(task, context, effects)
     const { is_cross: isCross, value: leverage } = taskData.leverage
     const plan: ActionPlan = {
@@ -108,8 +125,8 @@ export function placeOrderSteps(
     return signedActions.sign(task, plan, { now: context.now, next: 'leverage', effects, onRefused })
   }
 
-  const leverage: Step = async (task, context) => {
-    const taskData = taskDataOf(task)
+  const leverage = async (task: TaskView<Data>, context: StepContext): Promise<Result> => {
+    const taskData = task.data
     const wanted = taskData.leverage!
     const actionOutcome = await signedActions.confirm({
       task,
@@ -126,44 +143,44 @@ export function placeOrderSteps(
     return rejectedResult(deps, task, actionOutcome)
   }
 
-  const confirmEntry = (task: TaskView, { signal }: StepContext) =>
+  const confirmEntry = (task: TaskView<Data>, { signal }: StepContext) =>
     signedActions.confirm<ObservedEntry>({
       task,
       actionKey: 'entry',
       signal,
-      parseReply: (legs) => entryOfReply(legs, taskDataOf(task), rejections),
+      parseReply: (legs) => entryOfReply(legs, task.data, rejections),
       lookUp: (how) => lookUpEntry(deps, task, how),
     })
 
   const finish = async (
-    task: TaskView,
+    task: TaskView<Data>,
     context: StepContext,
     observed: ObservedEntry,
     effects: EffectUpdate[],
-  ) => {
-    const taskData = taskDataOf(task)
+  ): Promise<Result> => {
+    const taskData = task.data
     const { entry } = observed
     if (entry.status === 'rejected' && entry.error) return rejected(task, taskData, entry, effects)
     const { orderOutcome, observed: now } = await completeOutcome(deps, task, observed, context.signal)
     if (!orderOutcome) {
       const waiting = signedActions.pollLater(task, 'confirm', { effects })
-      return { ...waiting, data: { ...waiting.data, seen: now as unknown as JsonObject } }
+      return { ...waiting, data: { ...waiting.data, observed_entry: now } }
     }
     const evaluation = evaluateBracket(entry, sumFills(orderOutcome.fills).size, orderOutcome.exits)
     if (evaluation === 'complete') {
       const result = completed(task, taskData, orderOutcome, { effects, now: context.now })
       const finished = (await deps.onFilled?.(task, context, orderOutcome, result)) ?? result
       if ('end' in finished) return finished
-      return { ...finished, data: { ...finished.data, seen: now as unknown as JsonObject } }
+      return { ...finished, data: { ...finished.data, observed_entry: now } }
     }
     if (evaluation === 'nothing')
       return failed('slippage', 'The order was not filled: no liquidity within the accepted price', effects)
     return deps.repairBracket(task, context, orderOutcome, effects)
   }
 
-  const confirm: Step = async (task, context) => {
+  const confirm = async (task: TaskView<Data>, context: StepContext): Promise<Result> => {
     // A known reply is not read again.
-    const known = task.data.seen as unknown as ObservedEntry | undefined
+    const known = task.data.observed_entry
     if (known) return finish(task, context, known, [])
     const actionOutcome = await confirmEntry(task, context)
     if (actionOutcome.type === 'unknown') return signedActions.pollLater(task, 'confirm', actionOutcome)
@@ -177,27 +194,27 @@ export function placeOrderSteps(
     return finish(task, context, actionOutcome.value, actionOutcome.effects)
   }
 
-  return { begin, gathered, leverage, order: (task, context) => order(task, context, []), confirm }
+  return { begin, transferred, leverage, order: (task, context) => order(task, context, []), confirm }
 }
 
 type NotExecuted = { type: 'rejected' | 'expired'; message: string; effects: EffectUpdate[] }
 
 export async function rejectedResult(
   { rejections, onAgentRevoked }: Pick<PlaceOrderDeps, 'rejections' | 'onAgentRevoked'>,
-  task: TaskView,
+  task: TaskView<{ agent: string }>,
   { type, message, effects }: NotExecuted,
-): Promise<StepResult> {
-  if (rejections.isUnknownSigner(message)) await onAgentRevoked(task, taskDataOf(task).agent)
+) {
+  if (rejections.isUnknownSigner(message)) await onAgentRevoked(task.userId, task.data.agent)
   const code = rejections.codeOfRejection(message)
   return failed(type === 'expired' && code === 'venue_rejected' ? 'expired' : code, message, effects)
 }
 
 function rejected(
-  task: TaskView,
+  task: TaskView<OrderTaskData>,
   taskData: OrderTaskData,
   entry: Entry,
   effects: EffectUpdate[],
-): StepResult {
+): OrderEnd {
   const { code, message } = entry.error ?? { code: 'venue_rejected', message: 'The venue rejected the order' }
   return {
     ...failed(
@@ -206,15 +223,15 @@ function rejected(
       effects.map((each) => ({ ...each, status: 'rejected' as const })),
     ),
     result: orderResult(task.id, taskData, { entry, exits: [], fills: [] }),
-  } as StepResult
+  }
 }
 
 export function completed(
-  task: TaskView,
+  task: TaskView<OrderTaskData>,
   taskData: OrderTaskData,
   orderOutcome: OrderOutcome,
   { effects, now }: { effects: EffectUpdate[]; now: Date },
-): StepResult {
+): OrderEnd {
   return {
     end: 'completed',
     outcome: orderOutcome.entry.status === 'partial' ? 'partial' : 'executed',

@@ -3,10 +3,10 @@ import { isVenueOrderId } from '#engines/venue/records/store.ts'
 import { type Clock, later } from '#kernel/clock.ts'
 import { Fault } from '#kernel/fault.ts'
 import { toFixedPoint } from '#kernel/money.ts'
-import type { JsonObject } from '#kernel/task.ts'
 import { type Queryable, query } from '#store/query.ts'
 import type { Account, Fill, Hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
 import { consistentRecord, sizeOf } from './order-lookup.ts'
+import type { OrderTaskData } from './order-task.ts'
 import { minTaskId, type PositionAfter, positionAfter, taskAgeMaxMs } from './recent-tasks.ts'
 import { readLagMs } from './signed-action.ts'
 import { SpendingNotShown } from './spending.ts'
@@ -17,7 +17,10 @@ import { SpendingNotShown } from './spending.ts'
 const rereadWaitsMs = [150, 300, 600] as const
 
 /** Task data with the position after a perp trade. */
-export function positionNote(market: 'perp' | 'spot', fills: readonly Fill[]): JsonObject {
+export function positionNote(
+  market: 'perp' | 'spot',
+  fills: readonly Fill[],
+): Pick<OrderTaskData, 'position_after'> {
   const after = market === 'perp' ? positionAfter(fills) : undefined
   return after ? { position_after: after } : {}
 }

@@ -6,22 +6,24 @@ import { sha256 } from '#kernel/id.ts'
 import { canonicalJson } from '#kernel/json.ts'
 import { pollAgain, pollsOf } from '#kernel/poll-again.ts'
 import type { Action, Policy, PolicyReceipt, VenueIntent, VenueKeys, VenueSigner } from '#kernel/signer.ts'
-import type { EffectUpdate, Intent, JsonObject, StepResult, TaskView, Tx } from '#kernel/task.ts'
+import type { EffectUpdate, Intent, JsonObject, StepResultOf, TaskView, Tx } from '#kernel/task.ts'
 import { isAgentAction, type VenueAction } from '#kernel/venue.ts'
 import { settleAll } from '#store/query.ts'
 import {
   type ActionOutcome,
+  type ActionTaskData,
   cloidOf,
   effectIdOf,
   effectKind,
   effectOf,
   retryThrottled,
+  type ThrottledResult,
   type ThrottleRetry,
   type UnknownOutcome,
 } from './action-outcome.ts'
 import { type ActionSource, type ConfirmRequest, confirmAction, readLagMs } from './confirm-action.ts'
 
-export type { ActionOutcome }
+export type { ActionOutcome, ActionTaskData }
 export { cloidOf, effectOf, readLagMs }
 
 /**
@@ -43,29 +45,46 @@ export type ActionPlan = {
   /** The bracket leg of each order. */
   notes?: { cloid: string; leg: string; symbol: string }[]
 }
-export type SignContinuation = {
+export type SignContinuation<Data, Name extends string> = {
   now: Date
-  next: string
-  data?: JsonObject
+  next: Name
+  data?: Partial<Data>
   effects?: EffectUpdate[]
   /** The step result where policy or custody refuses to sign. */
-  onRefused: (fault: Fault) => StepResult
+  onRefused: (fault: Fault) => StepResultOf<Partial<Data>, Name>
 }
+type Polled = { polls: number }
+export type SignedResult<Data, Name extends string> = StepResultOf<
+  Partial<Data> | Polled | (Polled & Partial<Data>),
+  Name
+>
+export type PollResult<Name extends string> = StepResultOf<
+  Polled & Pick<ActionTaskData, 'progress'>,
+  Name
+> & { park: { afterMs: number; next: Name } }
 
 export type SignedActions = {
-  sign(task: TaskView, plan: ActionPlan, onward: SignContinuation): Promise<StepResult>
+  sign<Data extends ActionTaskData, Name extends string>(
+    task: TaskView<Data>,
+    plan: ActionPlan,
+    onward: SignContinuation<NoInfer<Data>, Name>,
+  ): Promise<SignedResult<Data, Name>>
   confirm<T>(request: ConfirmRequest<T>): Promise<ActionOutcome<T>>
   /** Parks the task until the next look-up. */
-  pollLater(task: TaskView, next: string, unknownOutcome: UnknownOutcome): StepResult
+  pollLater<Name extends string>(
+    task: TaskView<ActionTaskData>,
+    next: Name,
+    unknownOutcome: UnknownOutcome,
+  ): PollResult<Name>
   /**
    * The step result that signs an exit again after the venue's request limit rejected it; undefined for any other
    * outcome, and where the task's deadline would pass first.
    */
-  retryThrottled<T>(
-    task: TaskView,
+  retryThrottled<T, Name extends string>(
+    task: TaskView<ActionTaskData>,
     actionOutcome: ActionOutcome<T>,
-    retry: ThrottleRetry,
-  ): StepResult | undefined
+    retry: ThrottleRetry<Name>,
+  ): ThrottledResult<Name> | undefined
 }
 
 type SignedActionDeps = {
@@ -97,7 +116,11 @@ export function createSignedActions(deps: SignedActionDeps): SignedActions {
   }
 
   return {
-    async sign(task, plan, { now, next, data, effects, onRefused }) {
+    async sign<Data extends ActionTaskData, Name extends string>(
+      task: TaskView<Data>,
+      plan: ActionPlan,
+      { now, next, data, effects, onRefused }: SignContinuation<Data, Name>,
+    ): Promise<SignedResult<Data, Name>> {
       const { actionKey, action, account, agent, facts, skewMs, ttlMs, notes = [] } = plan
       const byAgent = isAgentAction(action)
       const signerAddress = (byAgent ? agent : account).toLowerCase()
@@ -157,14 +180,20 @@ export function createSignedActions(deps: SignedActionDeps): SignedActions {
           return { ...(await signed(intent, receipt, keys)), writes }
         }
       }
-      const intent: Intent = {
+      const intent: Intent<Partial<Data>, Name> = {
         nonceSequence,
         minNonce: BigInt(venueNowMs),
         build,
         signOnAccept,
         onRefused,
       }
-      return { sign: intent, next, state: 'signed', data: { polls: 0, ...data }, ...(effects && { effects }) }
+      return {
+        sign: intent,
+        next,
+        state: 'signed',
+        data: Object.assign({ polls: 0 }, data),
+        ...(effects && { effects }),
+      }
     },
 
     confirm: (request) =>

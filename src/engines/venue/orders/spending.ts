@@ -17,26 +17,16 @@ import {
   toFixedPoint,
   usdDecimals,
 } from '#kernel/money.ts'
-import type { Json, JsonObject, TaskView } from '#kernel/task.ts'
+import type { TaskView } from '#kernel/task.ts'
 import { type Queryable, query } from '#store/query.ts'
 import type { Account, Fill, SpotBalance } from '#upstreams/hyperliquid/hyperliquid.ts'
 import { readLagMs } from './confirm-action.ts'
 import { clockToleranceMs, sizeAfter } from './order-lookup.ts'
 import type { OrderOutcome } from './order-result.ts'
-import type { OrderTaskData } from './order-task.ts'
+import type { OrderTaskData, Spending, SpendingTaskData } from './order-task.ts'
 import { minTaskId, positionAfter, taskAgeMaxMs } from './recent-tasks.ts'
 
 /** Recent spends of the user's tasks at the venue: a read of the account may still show the funds as free. */
-
-/** `at_ms`: the venue's time; null where the entry clears by age only. */
-type Spending = {
-  place: string
-  amount: string
-  noted_ms: number
-  at_ms: number | null
-  /** A read with this total is newer than the spending. */
-  shown_by: { place: string; total: string } | null
-}
 
 /** A task notes a spend up to this long before or after the venue executes it. */
 export const noteErrorMs = 2_000
@@ -49,26 +39,29 @@ export class SpendingNotShown extends Fault {
   }
 }
 
-const withSpendings = (task: TaskView, added: Spending[]): JsonObject =>
-  added.length === 0
-    ? {}
-    : { spendings: [...((task.data.spendings as Json[] | undefined) ?? []), ...(added as unknown as Json[])] }
+const withSpendings = (
+  { data: { spendings = [] } }: TaskView<SpendingTaskData>,
+  added: Spending[],
+): SpendingTaskData => (added.length === 0 ? {} : { spendings: [...spendings, ...added] })
 
 /** `before`: the spot balance when the transfer was signed. */
 type Paid = { side: 'perp' | 'spot'; amount: string; before?: string; atMs: number; now: Date }
 
 /** Notes USDC that a task moved out of one side of the account. */
-export function notePaid(task: TaskView, { side, amount, before, atMs, now }: Paid): JsonObject {
-  const place = side === 'perp' ? cashBalanceKey : spotBalanceKey('USDC')
+export function notePaid(
+  task: TaskView<SpendingTaskData>,
+  { side, amount, before, atMs, now }: Paid,
+): SpendingTaskData {
+  const balanceKey = side === 'perp' ? cashBalanceKey : spotBalanceKey('USDC')
   // Transfer amounts are unique, so no earlier state has this total.
   const left = before === undefined ? undefined : subtractDecimals(before, amount)
   return withSpendings(task, [
     {
-      place,
+      balance_key: balanceKey,
       amount,
       noted_ms: now.getTime(),
       at_ms: atMs,
-      shown_by: side === 'spot' && left !== undefined ? { place, total: left } : null,
+      shown_by: side === 'spot' && left !== undefined ? { balance_key: balanceKey, total: left } : null,
     },
   ])
 }
@@ -92,21 +85,24 @@ function spotSpendings(
 ): Omit<Spending, 'noted_ms'>[] {
   const token = taskData.held_before?.coin
   if (token === undefined) return []
-  const place = spotBalanceKey(taskData.is_buy ? 'USDC' : token)
+  const balanceKey = spotBalanceKey(taskData.is_buy ? 'USDC' : token)
   const paid = fills.reduce((sum, { price, size, feeUsd, feeToken }) => {
     const fee = feeToken === (taskData.is_buy ? 'USDC' : token) ? toFixedPoint(feeUsd) : 0n
     return sum + (taskData.is_buy ? worthOf(price, toFixedPoint(size)) : toFixedPoint(size)) + fee
   }, 0n)
   const held = taskData.is_buy ? worthOf(taskData.price, rest) : rest
   const traded = {
-    place,
+    balance_key: balanceKey,
     amount: fromFixedPoint(paid),
     at_ms: Math.max(...fills.map(({ atMs }) => atMs)),
-    shown_by: fills.length > 0 ? { place: spotBalanceKey(token), total: tokenAfter(fills, token) } : null,
+    shown_by:
+      fills.length > 0 ? { balance_key: spotBalanceKey(token), total: tokenAfter(fills, token) } : null,
   }
   return [
     ...(fills.length > 0 ? [traded] : []),
-    ...(rest > 0n ? [{ place, amount: fromFixedPoint(held), at_ms: null, shown_by: null }] : []),
+    ...(rest > 0n
+      ? [{ balance_key: balanceKey, amount: fromFixedPoint(held), at_ms: null, shown_by: null }]
+      : []),
   ]
 }
 
@@ -120,21 +116,21 @@ function perpSpendings(
   const after = rests ? undefined : positionAfter(fills)
   return [
     {
-      place: cashBalanceKey,
+      balance_key: cashBalanceKey,
       amount: fromUnits(BigInt(margin), usdDecimals),
       at_ms: after?.at_ms ?? null,
-      shown_by: after ? { place: positionBalanceKey(symbol), total: after.signed_size } : null,
+      shown_by: after ? { balance_key: positionBalanceKey(symbol), total: after.signed_size } : null,
     },
   ]
 }
 
 /** Notes what the fills of an order spent, and what its resting part reserves. */
 export function noteSpent(
-  task: TaskView,
+  task: TaskView<OrderTaskData>,
   taskData: OrderTaskData,
   { entry, fills }: Pick<OrderOutcome, 'entry' | 'fills'>,
   now: Date,
-): JsonObject {
+): SpendingTaskData {
   const own = fills.filter(({ orderId }) => orderId === entry.orderId)
   const rests = entry.status === 'resting'
   const rest = rests ? toFixedPoint(taskData.size) - toFixedPoint(sumFills(own).size) : 0n
@@ -169,15 +165,16 @@ function pendingSpend(
 ): PendingSpend {
   const isSpot = isSpotKey(balanceKey)
   const canShow = (by: Spending['shown_by']): by is NonNullable<Spending['shown_by']> =>
-    by !== null && isSpotKey(by.place) === isSpot
+    by !== null && isSpotKey(by.balance_key) === isSpot
   const shownAt = all
     .filter(
-      ({ shown_by: by }) => canShow(by) && toFixedPoint(seen.get(by.place) ?? '0') === toFixedPoint(by.total),
+      ({ shown_by: by }) =>
+        canShow(by) && toFixedPoint(seen.get(by.balance_key) ?? '0') === toFixedPoint(by.total),
     )
     .map(({ at_ms }) => at_ms ?? 0)
   const untilMs = Math.max(shownUntilMs, ...shownAt)
   const left = all.filter(
-    (each) => each.place === balanceKey && (each.at_ms === null || each.at_ms > untilMs),
+    (each) => each.balance_key === balanceKey && (each.at_ms === null || each.at_ms > untilMs),
   )
   return {
     amount: left.reduce((sum, { amount }) => sum + toFixedPoint(amount), 0n),
@@ -196,7 +193,7 @@ const spendingsOf = (all: readonly Spending[]): Spendings => {
     const seen = new Map(balances.map(({ coin, total }) => [spotBalanceKey(coin), total]))
     const balanceKey = spotBalanceKey(token)
     const isHeld = (each: Spending) =>
-      each.place === balanceKey && each.at_ms === null && each.shown_by === null
+      each.balance_key === balanceKey && each.at_ms === null && each.shown_by === null
     const held = all.filter(isHeld).reduce((sum, { amount }) => sum + toFixedPoint(amount), 0n)
     const hidden = held - toFixedPoint(balances.find(({ coin }) => coin === token)?.hold ?? '0')
     const spent = pendingSpend(
