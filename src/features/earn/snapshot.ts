@@ -21,7 +21,7 @@ export const snapshotKind = (snapshot: () => Promise<void>): TaskKind => ({
   version: 1,
   priority: 2,
   steps: {
-    async look() {
+    async snapshot() {
       await snapshot()
       return { end: 'completed', outcome: 'executed', result: {} }
     },

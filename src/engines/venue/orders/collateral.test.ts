@@ -51,7 +51,7 @@ test('a withdrawal ignores pending spends that a read may not show; a purchase d
     isLast: true,
   }
   const nothingThere = async () => ({ transfer: undefined, otherMicros: 0n, pendingSpend: nothing })
-  assert.deepEqual(await transferFor({ ...needed, isExit: true }, nothingThere), { gather: null })
+  assert.deepEqual(await transferFor({ ...needed, isExit: true }, nothingThere), { transfer_usd: null })
   await assert.rejects(transferFor(needed, nothingThere), { code: 'unavailable' })
   const wants: bigint[] = []
   const fromOtherSide = async ({ shortfallMicros }: { shortfallMicros: bigint }) => {
