@@ -43,6 +43,8 @@ export type Action = {
   /** Exits are allowed under a kill switch and beyond spent caps: they return money to the user. */
   exit: boolean
 }
+/** An action whose task does not exist yet. */
+export type PlannedAction = Omit<Action, 'taskId'>
 export type EvmIntent = Action & {
   type: 'evm_batch'
   spends: Spend[]
@@ -81,7 +83,7 @@ export type PolicyReceipt = {
 
 export type Policy = {
   /** Reads only; throws a Fault before a task exists. */
-  check(action: Omit<Action, 'taskId'>): Promise<void>
+  check(action: PlannedAction): Promise<void>
   /** In the accepting transaction: counts the amount against the caps under the user's row lock. */
   reserve(tx: Tx, action: Action): Promise<void>
   /** Check and reservation in one, for tasks that sign in the accepting transaction: takes the lock and reads. */

@@ -1,27 +1,20 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Ledger } from '#durable/ledger.ts'
 import type { EvmBatches } from '#engines/evm-batch/batch.ts'
-import type { Caller } from '#kernel/caller.ts'
+import { createAdmission } from '#kernel/admission.ts'
 import type { Token } from '#kernel/chains.ts'
 import type { Clock } from '#kernel/clock.ts'
 import { Fault, invalid, notFound } from '#kernel/fault.ts'
 import { isUuid, type Random, uuidv7 } from '#kernel/id.ts'
 import { insufficientBalance } from '#kernel/insufficient-balance.ts'
 import { toUnits, usdcDecimals } from '#kernel/money.ts'
-import type { Action, Policy } from '#kernel/signer.ts'
-import type { AccountRef, Admission, BalanceSnapshot } from '#kernel/task.ts'
+import type { PlannedAction, Policy } from '#kernel/signer.ts'
+import type { AccountRef, BalanceSnapshot } from '#kernel/task.ts'
 import type { Queryable } from '#store/query.ts'
 import type { Vault } from '#upstreams/vault/vault.ts'
 import type { EarnInput } from './contract.ts'
 import { addEarnAccount, earnAccountOf, minBlockFor, type VaultRef } from './earn-account.ts'
-import {
-  cashAsset,
-  externalAccountOf,
-  moveKeys,
-  positionAccount,
-  shareAsset,
-  walletAccount,
-} from './ledger-accounts.ts'
+import { cashAsset, moveKeys, positionAccount, shareAsset, walletAccount } from './ledger-accounts.ts'
 import type { EarnLimits } from './limits.ts'
 import type { ReadSettled } from './settled-reading.ts'
 import { addPosition, findPosition, type PositionRow } from './store.ts'
@@ -51,23 +44,16 @@ const admissionMs = 10 * 60_000
 const settleMsMax = 3_000
 const settlePollMs = 100
 
-export function admissions(deps: AdmissionDeps) {
-  const { vault, db } = deps
-  const vaultRef = { chainId: vault.chainId, vault: vault.address.toLowerCase() }
+const vaultRefOf = (vault: Vault): VaultRef => ({
+  chainId: vault.chainId,
+  vault: vault.address.toLowerCase(),
+})
 
-  const positionOf = async (userId: string, id: string): Promise<PositionRow> => {
-    const found = isUuid(id) ? await findPosition(db, userId, vaultRef, id) : undefined
-    if (!found) throw notFound('position', 'earn_positions')
-    return found
-  }
-  return {
-    deposit: (input: EarnInput<'deposit'>, caller: Caller) => admitDeposit(deps, positionOf, input, caller),
-    withdraw: (input: EarnInput<'withdraw'>, caller: Caller) =>
-      admitWithdraw(deps, positionOf, input, caller),
-  }
+async function positionOf({ db, vault }: AdmissionDeps, userId: string, id: string): Promise<PositionRow> {
+  const found = isUuid(id) ? await findPosition(db, userId, vaultRefOf(vault), id) : undefined
+  if (!found) throw notFound('position', 'earn_positions')
+  return found
 }
-
-type FindPosition = (userId: string, id: string) => Promise<PositionRow>
 
 function amountOf(text: string, minimum: string): bigint {
   const units = toUnits(text, usdcDecimals)
@@ -76,15 +62,59 @@ function amountOf(text: string, minimum: string): bigint {
   throw invalid('amount_usdc', 'below_minimum', message, { minimum, unit: 'USDC' })
 }
 
-async function admitDeposit(
-  { db, vault, usdc, ledger, batches, policy, rates, evmAddressOf, limits, clock, random }: AdmissionDeps,
-  positionOf: FindPosition,
-  { amount_usdc, position_id }: EarnInput<'deposit'>,
-  { userId }: Caller,
-): Promise<Admission<VaultTaskData, 'prepare'>> {
-  const existing = position_id ? await positionOf(userId, position_id) : undefined
-  const amountUnits = amountOf(amount_usdc, limits.minDepositUsdc)
-  const action: Omit<Action, 'taskId'> = {
+export const admitDeposit = (deps: AdmissionDeps) =>
+  createAdmission({
+    policy: deps.policy,
+    asksPolicy: 'first',
+    check: (input: EarnInput<'deposit'>, { userId }) => checkDeposit(deps, input, userId),
+    fund: (deposit) => fundDeposit(deps, deposit),
+    start(deposit, { account, apy, observed, chargeGas }) {
+      const { action, amountUnits, amountText, wallet, isNew } = deposit
+      const { vault, random, clock } = deps
+      const positionId = deposit.positionId ?? uuidv7(clock.now(), random)
+      const data: VaultTaskData = {
+        position_id: positionId,
+        account,
+        chain_id: vault.chainId,
+        vault: vault.address,
+        assets_units: String(amountUnits),
+        amount_usdc: amountText,
+        apy_at_action: apy,
+      }
+      return {
+        first: 'prepare',
+        deadlineMs: admissionMs,
+        data,
+        observed,
+        hold: {
+          keyOf: (taskId) => moveKeys(taskId).cash,
+          account: wallet,
+          amountUnits,
+          reason: 'earn_deposit',
+          token: usdcToken(deps.usdc),
+        },
+        async writes(tx, taskId) {
+          const { userId } = action
+          const vaultRef = vaultRefOf(vault)
+          await chargeGas(tx, taskId)
+          await assertNotFrozen(tx, userId, vaultRef)
+          if (!isNew) return
+          await addPosition(tx, { ...vaultRef, id: positionId, userId, taskId, now: clock.now() })
+          await addEarnAccount(tx, userId, vaultRef, clock.now())
+        },
+      }
+    },
+  })
+
+async function checkDeposit(
+  deps: AdmissionDeps,
+  { amount_usdc: amountText, position_id }: EarnInput<'deposit'>,
+  userId: string,
+) {
+  const { vault, usdc, limits } = deps
+  const existing = position_id ? await positionOf(deps, userId, position_id) : undefined
+  const amountUnits = amountOf(amountText, limits.minDepositUsdc)
+  const action: PlannedAction = {
     userId,
     operation: 'earn_deposit',
     chainId: vault.chainId,
@@ -93,13 +123,17 @@ async function admitDeposit(
     usdMicros: amountUnits,
     exit: false,
   }
-  await policy.check(action)
-  const vaultRef = { chainId: vault.chainId, vault: vault.address.toLowerCase() }
-  await assertNotFrozen(db, userId, vaultRef)
-  const account = await evmAddressOf(userId)
   const wallet = walletAccount(userId, cashAsset(vault, usdc))
+  return { action, amountUnits, amountText, wallet, positionId: existing?.id, isNew: existing === undefined }
+}
+type Deposit = Awaited<ReturnType<typeof checkDeposit>>
+
+async function fundDeposit(deps: AdmissionDeps, { action: { userId }, amountUnits, wallet }: Deposit) {
+  const { db, vault, usdc, ledger, batches, rates } = deps
+  await assertNotFrozen(db, userId, vaultRefOf(vault))
+  const account = await deps.evmAddressOf(userId)
   await batches.ready(vault.chainId)
-  const readCash = () => awaitFreeCash({ db, ledger, vault, clock }, { wallet, account, usdc, amountUnits })
+  const readCash = () => awaitFreeCash(deps, { wallet, account, usdc, amountUnits })
   const [firstCash, simulation, { apy }] = await Promise.all([
     readCash(),
     batches.simulate(vault.chainId, account, vault.depositCalls(account, amountUnits)),
@@ -117,41 +151,8 @@ async function admitDeposit(
   const snapshotsOf = ({ cashUnits, version }: Cash): BalanceSnapshot[] => [
     { account: wallet, totalUnits: cashUnits, version },
   ]
-  const positionId = existing?.id ?? uuidv7(clock.now(), random)
-  return {
-    first: 'prepare',
-    deadlineMs: admissionMs,
-    data: {
-      position_id: positionId,
-      account,
-      chain_id: vault.chainId,
-      vault: vault.address,
-      assets_units: String(amountUnits),
-      amount_usdc,
-      apy_at_action: apy,
-    },
-    snapshots: snapshotsOf(cash),
-    rereadSnapshots: async () => snapshotsOf(await readCash()),
-    moves: (taskId) => [
-      {
-        move: 'hold',
-        key: moveKeys(taskId).cash,
-        debit: wallet,
-        credit: externalAccountOf(wallet.asset),
-        amountUnits,
-        reason: 'earn_deposit',
-        token: usdcToken(usdc),
-      },
-    ],
-    writes: async (tx, taskId) => {
-      await policy.reserve(tx, { ...action, taskId })
-      await chargeGas(tx, taskId)
-      await assertNotFrozen(tx, userId, vaultRef)
-      if (existing) return
-      await addPosition(tx, { ...vaultRef, id: positionId, userId, taskId, now: clock.now() })
-      await addEarnAccount(tx, userId, vaultRef, clock.now())
-    },
-  }
+  const observed = { snapshots: snapshotsOf(cash), reread: async () => snapshotsOf(await readCash()) }
+  return { account, apy, chargeGas, observed }
 }
 
 /** New deposits are refused while the positions of the user and the chain disagree. */
@@ -175,7 +176,7 @@ async function awaitFreeCash(
   { db, ledger, vault, clock }: Pick<AdmissionDeps, 'db' | 'ledger' | 'vault' | 'clock'>,
   { wallet, account, usdc, amountUnits }: CashRequest,
 ): Promise<Cash> {
-  const vaultRef = { chainId: vault.chainId, vault: vault.address.toLowerCase() }
+  const vaultRef = vaultRefOf(vault)
   const until = performance.now() + settleMsMax
   while (true) {
     // Read the version before the chain: a hold that settles in between invalidates the reading.
@@ -203,18 +204,52 @@ async function awaitFreeCash(
   }
 }
 
-async function admitWithdraw(
+export const admitWithdraw = (deps: AdmissionDeps) =>
+  createAdmission({
+    policy: deps.policy,
+    asksPolicy: 'first',
+    check: (input: EarnInput<'withdraw'>, { userId }) => checkWithdraw(deps, input, userId),
+    fund: (withdrawal) => fundWithdrawal(deps, withdrawal),
+    start({ action, account, amountText, positionId }, { plan, apy, chargeGas }) {
+      const { vault, shareToken } = deps
+      const data: VaultTaskData = {
+        position_id: positionId,
+        account,
+        chain_id: vault.chainId,
+        vault: vault.address,
+        assets_units: plan.assetsUnits === null ? null : String(plan.assetsUnits),
+        amount_usdc: amountText,
+        shares_units: String(plan.sharesUnits),
+        held_shares: String(plan.holdUnits),
+        apy_at_action: apy,
+      }
+      return {
+        first: 'prepare',
+        deadlineMs: admissionMs,
+        data,
+        hold: {
+          keyOf: (taskId) => moveKeys(taskId).shares,
+          account: positionAccount(action.userId, shareAsset(vault), positionId),
+          amountUnits: plan.holdUnits,
+          reason: 'earn_withdraw',
+          token: shareToken,
+        },
+        writes: chargeGas,
+      }
+    },
+  })
+
+async function checkWithdraw(
   deps: AdmissionDeps,
-  positionOf: FindPosition,
   { position_id, amount_usdc }: EarnInput<'withdraw'>,
-  { userId }: Caller,
-): Promise<Admission<VaultTaskData, 'prepare'>> {
-  const { vault, usdc, batches, policy, rates, evmAddressOf } = deps
-  const position = await positionOf(userId, position_id)
-  const asked = amount_usdc ?? null
-  const assetsUnits = asked === null ? null : amountOf(asked, deps.limits.minWithdrawUsdc)
-  const account = await evmAddressOf(userId)
-  const action: Omit<Action, 'taskId'> = {
+  userId: string,
+) {
+  const { vault, usdc, limits } = deps
+  const { id: positionId } = await positionOf(deps, userId, position_id)
+  const amountText = amount_usdc ?? null
+  const assetsUnits = amountText === null ? null : amountOf(amountText, limits.minWithdrawUsdc)
+  const account = await deps.evmAddressOf(userId)
+  const action: PlannedAction = {
     userId,
     operation: 'earn_withdraw',
     chainId: vault.chainId,
@@ -223,41 +258,19 @@ async function admitWithdraw(
     usdMicros: 0n,
     exit: true,
   }
-  await policy.check(action)
+  return { action, account, amountText, assetsUnits, positionId }
+}
+type Withdrawal = Awaited<ReturnType<typeof checkWithdraw>>
+
+async function fundWithdrawal(
+  deps: AdmissionDeps,
+  { action: { userId }, account, assetsUnits, positionId }: Withdrawal,
+) {
+  const { vault, batches, rates } = deps
   const fullExit = assetsUnits === null
   await batches.ready(vault.chainId, { fullExit })
-  const plan = await planWithdrawal(deps, { userId, positionId: position.id, account, assetsUnits })
+  const plan = await planWithdrawal(deps, { userId, positionId, account, assetsUnits })
   const chargeGas = await batches.charge({ userId, chainId: vault.chainId, gas: plan.gas, fullExit })
   const { apy } = await rates.yield()
-  const shareAccount = positionAccount(userId, shareAsset(vault), position.id)
-  return {
-    first: 'prepare',
-    deadlineMs: admissionMs,
-    data: {
-      position_id: position.id,
-      account,
-      chain_id: vault.chainId,
-      vault: vault.address,
-      assets_units: plan.assetsUnits === null ? null : String(plan.assetsUnits),
-      amount_usdc: asked,
-      shares_units: String(plan.sharesUnits),
-      held_shares: String(plan.holdUnits),
-      apy_at_action: apy,
-    },
-    moves: (taskId) => [
-      {
-        move: 'hold',
-        key: moveKeys(taskId).shares,
-        debit: shareAccount,
-        credit: externalAccountOf(shareAccount.asset),
-        amountUnits: plan.holdUnits,
-        reason: 'earn_withdraw',
-        token: deps.shareToken,
-      },
-    ],
-    writes: async (tx, taskId) => {
-      await policy.reserve(tx, { ...action, taskId })
-      await chargeGas(tx, taskId)
-    },
-  }
+  return { plan, apy, chargeGas }
 }

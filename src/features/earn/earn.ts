@@ -13,7 +13,7 @@ import type { Policy } from '#kernel/signer.ts'
 import type { TaskKind, Tx } from '#kernel/task.ts'
 import type { Queryable } from '#store/query.ts'
 import type { Vault } from '#upstreams/vault/vault.ts'
-import { admissions } from './admissions.ts'
+import { admitDeposit, admitWithdraw } from './admissions.ts'
 import { earnAudit } from './audit.ts'
 import { contract } from './contract.ts'
 import { type EarnLimits, earnLimits } from './limits.ts'
@@ -55,14 +55,22 @@ export function earn(deps: EarnDeps): Earn {
   const { usdc } = chain
   const rates = vaultRates({ db, vault, clock })
   const readSettled = createSettledReader({ db, vault, usdc, ledger: deps.ledger, clock })
-  const admit = admissions({ ...deps, usdc, limits, rates, readSettled })
+  const admission = { ...deps, usdc, limits, rates, readSettled }
   const rules = vaultSteps({ db, vault, usdc, shareToken, ledger: deps.ledger, changed, clock })
   const onNotExecuted = async (tx: Tx, taskId: string) => {
     await policy.release(tx, taskId)
     await batches.release(tx, taskId)
   }
-  const deposit = taskOf({ admit: admit.deposit, steps: batches.steps(rules.deposit), onNotExecuted })
-  const withdraw = taskOf({ admit: admit.withdraw, steps: batches.steps(rules.withdraw), onNotExecuted })
+  const deposit = taskOf({
+    admit: admitDeposit(admission),
+    steps: batches.steps(rules.deposit),
+    onNotExecuted,
+  })
+  const withdraw = taskOf({
+    admit: admitWithdraw(admission),
+    steps: batches.steps(rules.withdraw),
+    onNotExecuted,
+  })
   const comparisonDeps = { ...deps, readSettled }
   const audit = earnAudit(comparisonDeps)
   const positionsOf = positionsReader({ ...comparisonDeps, chainName: chain.displayName, rates })

@@ -3,12 +3,13 @@ import { requireMarket } from '#engines/venue/records/markets.ts'
 import type { Caller } from '#kernel/caller.ts'
 import type { Admission } from '#kernel/task.ts'
 import type { Hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
+import type { PerpInput } from './contract.ts'
 
 type Deps = CancelAllDeps & { venue: Pick<Hyperliquid, 'perps'> }
 
 export async function admitPerpCancelAll(
   deps: Deps,
-  { asset }: { asset?: string },
+  { asset }: PerpInput<'cancelAll'>,
   caller: Caller,
 ): Promise<Admission<CancelAllData, 'begin'>> {
   const { markets } = await deps.venue.perps()

@@ -9,27 +9,31 @@ import {
   withAgent,
 } from '#engines/venue/orders/trade-admission.ts'
 import { assetKey, requireMarket } from '#engines/venue/records/markets.ts'
-import type { Caller } from '#kernel/caller.ts'
+import { createAdmission } from '#kernel/admission.ts'
 import { compareDecimals } from '#kernel/decimal-fields.ts'
 import { Fault } from '#kernel/fault.ts'
-import type { Action } from '#kernel/signer.ts'
-import type { Admission } from '#kernel/task.ts'
+import type { PlannedAction } from '#kernel/signer.ts'
+import type { PerpInput } from './contract.ts'
 import type { TradeDeps } from './open.ts'
 
-export type CloseInput = {
-  asset: string
-  size?: string
-  order_type?: 'market' | 'limit'
-  limit_price?: string
-  slippage_pct?: string
-}
+export const admitClose = (deps: TradeDeps) =>
+  createAdmission({
+    policy: deps.policy,
+    check: (input: PerpInput<'close'>, { userId }) => checkClose(deps, input, userId),
+    start: ({ data }) => ({
+      first: 'begin',
+      deadlineMs: tradeDeadlineMs,
+      data,
+      signOnAccept: startsWithOrder(data),
+    }),
+  })
 
-export async function admitClose(
+async function checkClose(
   deps: TradeDeps,
-  input: CloseInput,
-  { userId }: Caller,
-): Promise<Admission<OrderTaskData, 'begin'>> {
-  const { venue, pricing, policy, chainId, clock, limits } = deps
+  input: PerpInput<'close'>,
+  userId: string,
+): Promise<{ action: PlannedAction; data: OrderTaskData }> {
+  const { venue, pricing, chainId, clock, limits } = deps
   const market = requireMarket('perp', (await venue.perps()).markets, input.asset)
   const limit = limitPriceOf(input, market, pricing)
   const account = await deps.evmAddressOf(userId)
@@ -62,7 +66,7 @@ export async function admitClose(
   // A full close has no minimum; otherwise dust could never be closed.
   if (size !== held)
     assertWorth({ size, price: worthPrice, minimum: limits.minOrderUsd, field: 'size', market }, pricing)
-  const action: Omit<Action, 'taskId'> = {
+  const action: PlannedAction = {
     userId,
     operation: 'perp_close',
     chainId,
@@ -71,7 +75,7 @@ export async function admitClose(
     usdMicros: 0n,
     exit: true,
   }
-  const taskData: OrderTaskData = {
+  const data: OrderTaskData = {
     operation: 'perp_close',
     market: 'perp',
     symbol: market.symbol,
@@ -95,11 +99,5 @@ export async function admitClose(
     tp: null,
     sl: null,
   }
-  return {
-    first: 'begin',
-    deadlineMs: tradeDeadlineMs,
-    data: taskData,
-    signOnAccept: startsWithOrder(taskData),
-    writes: (tx, taskId) => policy.reserve(tx, { ...action, taskId }),
-  }
+  return { action, data }
 }

@@ -1,5 +1,6 @@
 import * as T from 'typebox'
 import {
+  cancelRequest,
   FillsPage,
   fillsQuery,
   OrderHistoryPage,
@@ -7,7 +8,6 @@ import {
   Price,
   positive,
   Slippage,
-  VenueId,
   VenueOrder,
 } from '#engines/venue/records/schemas.ts'
 import {
@@ -331,14 +331,10 @@ export const contract = group('perp', {
     rate: 'exit',
     priority: 0,
     waitSeconds,
-    body: T.Object(
-      {
-        order_id: T.Optional(VenueId),
-        oid: T.Optional(VenueId),
-        asset: T.Optional(Asset),
-      },
-      { $id: 'PerpCancelRequest', examples: [{ order_id: '91490942', asset: 'BTC' }] },
-    ),
+    body: cancelRequest(Asset, {
+      $id: 'PerpCancelRequest',
+      examples: [{ order_id: '91490942', asset: 'BTC' }],
+    }),
     output: TaskResponse,
     result: CancelResult,
     faults: [

@@ -8,28 +8,20 @@ import { registerFunded } from '#engines/venue/records/account-store.ts'
 import { ledgerUpdateRows } from '#engines/venue/records/expected-balances.ts'
 import { addLedgerEntries } from '#engines/venue/records/record-store.ts'
 import { claimedTransferKeys, claimTransfer } from '#engines/venue/records/store.ts'
-import type { Caller } from '#kernel/caller.ts'
+import { createAdmission } from '#kernel/admission.ts'
 import { assetOf } from '#kernel/chains.ts'
 import type { Clock } from '#kernel/clock.ts'
 import { compareDecimals } from '#kernel/decimal-fields.ts'
 import { exactlyOneOf, Fault, invalid } from '#kernel/fault.ts'
 import { fromUnits, toUnits, usdcDecimals, usdDecimals } from '#kernel/money.ts'
 import { pollAgain, pollsOf } from '#kernel/poll-again.ts'
-import type { Action, EvmCall, Policy } from '#kernel/signer.ts'
-import {
-  type AccountRef,
-  type Admission,
-  type BalanceSnapshot,
-  type EndResult,
-  externalAccount,
-  type StepResultOf,
-  type Steps,
-  type TaskView,
-} from '#kernel/task.ts'
+import type { EvmCall, PlannedAction, Policy } from '#kernel/signer.ts'
+import type { AccountRef, BalanceSnapshot, EndResult, StepResultOf, Steps, TaskView } from '#kernel/task.ts'
 import type { Queryable } from '#store/query.ts'
 import type { Evm } from '#upstreams/evm/evm.ts'
 import type { Account, Hyperliquid, LedgerUpdate } from '#upstreams/hyperliquid/hyperliquid.ts'
 import type { Agents } from './agent-keys.ts'
+import type { PerpInput } from './contract.ts'
 import { type CreditTaskData, cashOf, checkForCredit } from './credit-check.ts'
 import { assertRoute, chainIdOf, depositShortage, walletToken } from './funding-route.ts'
 import type { FundingRoute, PerpLimits } from './limits.ts'
@@ -53,12 +45,7 @@ export type FundDeps = {
   clock: Clock
   limits: PerpLimits
 }
-export type FundInput = {
-  amount?: string | number
-  amount_usd?: string
-  source_chain_id?: string | number
-  source_token?: string
-}
+type FundInput = PerpInput<'fund'>
 type FundTaskData = CreditTaskData &
   BatchTaskData &
   ApprovalTaskData & {
@@ -100,16 +87,35 @@ const walletOf = (userId: string, { chain, route }: Pick<FundDeps, 'chain' | 'ro
   subAccount: 'wallet',
 })
 
-export async function admitFund(
-  deps: FundDeps,
-  input: FundInput,
-  { userId }: Caller,
-): Promise<Admission<FundTaskData, 'prepare'>> {
-  const { db, venue, batches, chain, ledger, policy, route, clock, limits, transferCall } = deps
-  const given = { chain: chainIdOf(input.source_chain_id, route), token: input.source_token ?? route.symbol }
+export const admitFund = (deps: FundDeps) =>
+  createAdmission({
+    policy: deps.policy,
+    asksPolicy: 'first',
+    check: async (input: FundInput, { userId }) => checkFund(deps, input, userId),
+    fund: (deposit) => fundDeposit(deps, deposit),
+    start: ({ amountUnits, wallet }, { data, observed, chargeGas }) => ({
+      first: 'prepare',
+      deadlineMs: admissionMs,
+      data,
+      observed,
+      hold: {
+        keyOf: cashKey,
+        account: wallet,
+        amountUnits,
+        reason: 'perp_fund',
+        token: walletToken(deps.route),
+      },
+      writes: chargeGas,
+    }),
+  })
+
+function checkFund(deps: FundDeps, input: FundInput, userId: string) {
+  const { route, limits } = deps
+  const { source_token: sourceToken } = input
+  const given = { chain: chainIdOf(input.source_chain_id, route), token: sourceToken ?? route.symbol }
   assertRoute(route, given, { chain: 'source_chain_id', token: 'source_token' })
   const amountUnits = amountOf(input, limits)
-  const action: Omit<Action, 'taskId'> = {
+  const action: PlannedAction = {
     userId,
     operation: 'perp_fund',
     chainId: route.chainId,
@@ -118,22 +124,18 @@ export async function admitFund(
     usdMicros: amountUnits,
     exit: false,
   }
-  await policy.check(action)
+  return { action, amountUnits, sourceToken, wallet: walletOf(userId, deps) }
+}
+type Deposit = ReturnType<typeof checkFund>
+
+/** The observed balance, the gas to charge, and the state of the account at the venue before the deposit. */
+async function fundDeposit(deps: FundDeps, { action, amountUnits, sourceToken, wallet }: Deposit) {
+  const { venue, batches, route, clock, transferCall } = deps
+  const { userId } = action
   const account = await deps.evmAddressOf(userId)
   await batches.ready(route.chainId)
-  const wallet = walletOf(userId, deps)
-  const readSnapshots = async (): Promise<BalanceSnapshot[]> => {
-    // Read the version before the chain: a hold that settles in between invalidates the balance.
-    const { heldUnits, version } = await ledger.balance(db, wallet)
-    const { tokens } = await chain.balances(account, [route.token])
-    const [totalUnits] = tokens
-    if (totalUnits === undefined)
-      throw new Fault('unavailable', 'The chain returned no balance; try again later')
-    const available = totalUnits > heldUnits ? totalUnits - heldUnits : 0n
-    if (available < amountUnits) throw depositShortage(route, amountUnits, available)
-    return [{ account: wallet, totalUnits, version }]
-  }
-  const [snapshots, state] = await Promise.all([readSnapshots(), venue.account(account)])
+  const readCash = () => cashCovering(deps, { wallet, account, amountUnits })
+  const [snapshots, state] = await Promise.all([readCash(), venue.account(account)])
   const trial = await batches.simulate(route.chainId, account, [
     transferCall(route.token, route.bridge, amountUnits),
   ])
@@ -150,7 +152,7 @@ export async function admitFund(
     gas: trial.gas,
     fullExit: false,
   })
-  const taskData: FundTaskData = {
+  const data: FundTaskData = {
     account,
     amount_units: String(amountUnits),
     ahead_ms: clockSkewMs(clock, state.timeMs),
@@ -158,30 +160,26 @@ export async function admitFund(
     unified,
     cash_seen: unified ? await cashOf(venue, { account, unified }) : state.cashUsd,
     is_first: !unified && holdsNothing(state),
-    ...(input.source_token !== undefined && { source_token: input.source_token }),
+    ...(sourceToken !== undefined && { source_token: sourceToken }),
   }
-  return {
-    first: 'prepare',
-    deadlineMs: admissionMs,
-    data: taskData,
-    snapshots,
-    rereadSnapshots: readSnapshots,
-    moves: (taskId) => [
-      {
-        move: 'hold',
-        key: cashKey(taskId),
-        debit: wallet,
-        credit: externalAccount(wallet.asset),
-        amountUnits,
-        reason: 'perp_fund',
-        token: walletToken(route),
-      },
-    ],
-    writes: async (tx, taskId) => {
-      await policy.reserve(tx, { ...action, taskId })
-      await chargeGas(tx, taskId)
-    },
-  }
+  return { data, chargeGas, observed: { snapshots, reread: readCash } }
+}
+
+type CashRequest = { wallet: AccountRef; account: string; amountUnits: bigint }
+
+async function cashCovering(
+  { db, ledger, chain, route }: FundDeps,
+  { wallet, account, amountUnits }: CashRequest,
+): Promise<BalanceSnapshot[]> {
+  // Read the version before the chain: a hold that settles in between invalidates the balance.
+  const { heldUnits, version } = await ledger.balance(db, wallet)
+  const { tokens } = await chain.balances(account, [route.token])
+  const [totalUnits] = tokens
+  if (totalUnits === undefined)
+    throw new Fault('unavailable', 'The chain returned no balance; try again later')
+  const available = totalUnits > heldUnits ? totalUnits - heldUnits : 0n
+  if (available < amountUnits) throw depositShortage(route, amountUnits, available)
+  return [{ account: wallet, totalUnits, version }]
 }
 
 /** Only the transfer event on the chain proves that the deposit was sent. */

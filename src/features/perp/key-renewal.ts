@@ -76,7 +76,7 @@ export function createKeyRenewal(deps: KeyRenewalDeps) {
   /** Does nothing while a renewal is running. */
   const renew = async (userId: string): Promise<void> => {
     if (await isRenewing(db, userId)) return
-    const admission = await admitSetup(deps, { rotate: true }, { userId }, { exit: true })
+    const admission = await admitSetup(deps, { exit: true })({ rotate: true }, { userId })
     await transact(async (tx) => {
       if (!(await isRenewing(tx, userId)))
         await enqueue(tx, { userId, kind: renewalKind, input: {}, admission })

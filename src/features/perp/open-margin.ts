@@ -1,5 +1,6 @@
 import { collateralFor, transferFor } from '#engines/venue/orders/collateral.ts'
 import type { Spendings } from '#engines/venue/orders/spending.ts'
+import type { BalanceAttempt } from '#kernel/admission.ts'
 import { mulDiv, toMicros } from '#kernel/money.ts'
 import type { Account, Hyperliquid, Position } from '#upstreams/hyperliquid/hyperliquid.ts'
 
@@ -15,7 +16,6 @@ export type Margin = {
   position: Position | undefined
   state: Account
   spendings: Spendings
-  isLast: boolean
 }
 
 /** The margin of the order, plus the extra margin of the open position where the leverage changes. */
@@ -37,7 +37,11 @@ function freeFor({ isBuy, position, state }: Margin): bigint {
 }
 
 /** Transfers a little more than the shortfall, because the fee is paid from the same balance. */
-export const transferForMargin = (venue: Pick<Hyperliquid, 'spotBalances' | 'accountMode'>, margin: Margin) =>
+export const transferForMargin = (
+  venue: Pick<Hyperliquid, 'spotBalances' | 'accountMode'>,
+  margin: Margin,
+  { isLast }: BalanceAttempt,
+) =>
   transferFor(
     {
       what: `The margin of the order at leverage ${margin.leverage}`,
@@ -45,7 +49,7 @@ export const transferForMargin = (venue: Pick<Hyperliquid, 'spotBalances' | 'acc
       available: freeFor(margin),
       pendingSpend: margin.spendings.perpCash(margin.state),
       spareMicros: margin.notional / spareShare,
-      isLast: margin.isLast,
+      isLast,
     },
     (shortfall) => collateralFor(venue, margin.account, shortfall, margin.spendings),
   )

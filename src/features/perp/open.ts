@@ -1,3 +1,4 @@
+import type { TransferAmount } from '#engines/venue/orders/collateral-transfer.ts'
 import {
   assertExit,
   assertTick,
@@ -9,30 +10,26 @@ import {
 import { clockToleranceMs, positionOf } from '#engines/venue/orders/order-lookup.ts'
 import { type OrderTaskData, startsWithOrder } from '#engines/venue/orders/order-task.ts'
 import type { Pricing } from '#engines/venue/orders/protective-orders.ts'
-import {
-  accountAfterTasks,
-  type BalanceAttempt,
-  rereadBalances,
-} from '#engines/venue/orders/read-after-write.ts'
+import { accountAfterTasks, rereadBalances } from '#engines/venue/orders/read-after-write.ts'
 import { recentSpendings } from '#engines/venue/orders/spending.ts'
 import {
   type AgentDeps,
   clockSkewMs,
   defaultSlippagePercent,
-  denyBeforeShortage,
   tradeDeadlineMs,
   withAgent,
 } from '#engines/venue/orders/trade-admission.ts'
 import { assetKey, requireMarket } from '#engines/venue/records/markets.ts'
-import type { Caller } from '#kernel/caller.ts'
+import { createAdmission } from '#kernel/admission.ts'
+import type { Clock } from '#kernel/clock.ts'
 import { compareDecimals } from '#kernel/decimal-fields.ts'
 import { exactlyOneOf, Fault, invalid } from '#kernel/fault.ts'
-import type { Action, Policy } from '#kernel/signer.ts'
-import type { Admission } from '#kernel/task.ts'
+import type { PlannedAction, Policy } from '#kernel/signer.ts'
 import type { Hyperliquid, PerpMarket, Position } from '#upstreams/hyperliquid/hyperliquid.ts'
+import type { PerpInput } from './contract.ts'
 import { type LeverageSetting, leverageSettingOf } from './leverage-setting.ts'
 import type { PerpLimits } from './limits.ts'
-import { type Margin, marginOf, transferForMargin } from './open-margin.ts'
+import { marginOf, transferForMargin } from './open-margin.ts'
 
 /** Admission of an order that opens a position: refuses a request that cannot succeed. */
 
@@ -55,31 +52,10 @@ export type TradeDeps = {
   chainId: string
   limits: PerpLimits
 } & AgentDeps
-export type OpenInput = {
-  asset: string
-  is_buy?: boolean
-  side?: 'long' | 'short'
-  size?: string
-  notional_usd?: string
-  leverage?: number
-  is_cross?: boolean
-  order_type?: 'market' | 'limit'
-  limit_price?: string
-  tif?: 'gtc' | 'ioc' | 'alo'
-  slippage_pct?: string
-  tp_price?: string
-  sl_price?: string
-  tp_is_market?: boolean
-  sl_is_market?: boolean
-  reduce_only?: boolean
-}
+type OpenRequest = PerpInput<'open'>
+type OpenInput = Omit<OpenRequest, 'leverage' | 'side'> & { leverage?: number; side?: 'long' | 'short' }
 
-/** Also accepts the spellings of other venues and their clients. */
-export type OpenRequest = Omit<OpenInput, 'leverage' | 'side'> & {
-  leverage?: number | string
-  side?: 'long' | 'short' | 'LONG' | 'SHORT'
-}
-
+/** One spelling of what the interface accepts in several. */
 const openInputOf = ({ leverage, side, ...rest }: OpenRequest): OpenInput => ({
   ...rest,
   ...(leverage !== undefined && { leverage: Number(leverage) }),
@@ -146,20 +122,20 @@ function isSet(
   return trusted?.isCross === is_cross && trusted.leverage === value
 }
 
-type Wanted = { reduces: boolean; isBuy: boolean; isCross: boolean }
+type Wanted = { reduces: boolean; isBuy: boolean; margin: Leverage }
 
 /** Refuses what the venue would reject because of the open position. */
 function assertPosition(
   position: Position | undefined,
   { symbol }: PerpMarket,
-  { reduces, isBuy, isCross }: Wanted,
+  { reduces, isBuy, margin }: Wanted,
 ): void {
   if (reduces && position?.signedSize.startsWith('-') !== isBuy)
     throw new Fault(
       'no_position',
       `There is no position in ${symbol} that this order reduces: leave \`reduce_only\` out, or send the other \`side\``,
     )
-  if (!reduces && position && position.isCross !== isCross)
+  if (!reduces && position && position.isCross !== margin.is_cross)
     throw new Fault(
       'conflict',
       'The margin mode of an open position cannot be changed: leave `is_cross` out',
@@ -202,12 +178,20 @@ type Entry = { isBuy: boolean; limit: string | undefined; mark: string }
 const referenceOf = ({ isBuy, limit, mark }: Entry): string =>
   limit === undefined || compareDecimals(limit, mark) > 0 === isBuy ? mark : limit
 
-export const admitOpen = (
-  deps: TradeDeps,
-  request: OpenRequest,
-  { userId }: Pick<Caller, 'userId'>,
-): Promise<Admission<OrderTaskData, 'begin'>> =>
-  rereadBalances(deps, userId, (attempt) => admitOnce(deps, request, userId, attempt))
+export const admitOpen = (deps: TradeDeps) =>
+  createAdmission({
+    policy: deps.policy,
+    reread: (userId, admit) => rereadBalances(deps, userId, admit),
+    check: (request: OpenRequest, { userId }) => checkOpen(deps, openInputOf(request), userId),
+    async fund(order, { isLast }) {
+      assertPosition(order.position, order.market, order)
+      return order.reduces ? { transfer_usd: null } : transferForMargin(deps.venue, order, { isLast })
+    },
+    start(order, transfer) {
+      const data = openTaskData(order, transfer, deps.clock)
+      return { first: 'begin', deadlineMs: tradeDeadlineMs, data, signOnAccept: startsWithOrder(data) }
+    },
+  })
 
 const readFor = (deps: TradeDeps, query: { userId: string; account: string; symbol: string }) =>
   Promise.all([
@@ -217,14 +201,8 @@ const readFor = (deps: TradeDeps, query: { userId: string; account: string; symb
     recentSpendings(deps, query.userId),
   ])
 
-async function admitOnce(
-  deps: TradeDeps,
-  request: OpenRequest,
-  userId: string,
-  { isLast }: BalanceAttempt,
-): Promise<Admission<OrderTaskData, 'begin'>> {
-  const input = openInputOf(request)
-  const { venue, pricing, policy, chainId, clock, limits } = deps
+async function checkOpen(deps: TradeDeps, input: OpenInput, userId: string) {
+  const { venue, pricing, chainId, limits } = deps
   const isBuy = sideOf(input)
   assertTif(input)
   const { markets } = await venue.perps()
@@ -262,7 +240,7 @@ async function admitOnce(
   )
   const exits = exitsOf({ input, market, isBuy, reference }, pricing)
   const notional = pricing.notionalMicros(price, size, 'up')
-  const action: Omit<Action, 'taskId'> = {
+  const action: PlannedAction = {
     userId,
     operation: 'perp_open',
     chainId,
@@ -271,48 +249,39 @@ async function admitOnce(
     usdMicros: reduces ? 0n : notional,
     exit: reduces,
   }
-  const margin: Margin = {
-    account,
-    notional,
-    leverage: leverage.value,
-    isBuy,
-    position,
-    state,
-    spendings,
-    isLast,
-  }
-  const transfer = await denyBeforeShortage(policy, action, async () => {
-    assertPosition(position, market, { reduces, isBuy, isCross: leverage.is_cross })
-    return reduces ? { transfer_usd: null } : transferForMargin(venue, margin)
-  })
-  const taskData: OrderTaskData = {
-    operation: 'perp_open',
+  const tif = limit === undefined ? ('ioc' as const) : (input.tif ?? 'gtc')
+  const order = { isBuy, reduces, size, price, tif, exits, notional, leverage: leverage.value }
+  return { ...order, action, market, account, agent, state, position, spendings, margin: leverage, setting }
+}
+type CheckedOpen = Awaited<ReturnType<typeof checkOpen>>
+
+function openTaskData(
+  order: CheckedOpen,
+  transfer: TransferAmount | { transfer_usd: null },
+  clock: Clock,
+): OrderTaskData {
+  const { action, market, state, position, reduces, margin, setting } = order
+  return {
+    operation: action.operation,
     market: 'perp',
     symbol: market.symbol,
     asset: market.asset,
-    account,
-    agent: agent.address,
+    account: order.account,
+    agent: order.agent.address,
     exit: reduces,
     size_decimals: market.sizeDecimals,
     price_decimals: market.priceDecimals,
     ahead_ms: clockSkewMs(clock, state.timeMs),
     since_ms: state.timeMs - clockToleranceMs,
-    is_buy: isBuy,
-    size,
-    price,
-    tif: limit === undefined ? 'ioc' : (input.tif ?? 'gtc'),
+    is_buy: order.isBuy,
+    size: order.size,
+    price: order.price,
+    tif: order.tif,
     reduce_only: reduces,
-    ...exits,
+    ...order.exits,
     usd_micros: String(action.usdMicros),
     ...transfer,
-    ...(!reduces && { margin_micros: String(marginOf(margin)) }),
-    leverage: reduces || isSet(leverage, position, setting, clock.now().getTime()) ? null : leverage,
-  }
-  return {
-    first: 'begin',
-    deadlineMs: tradeDeadlineMs,
-    data: taskData,
-    signOnAccept: startsWithOrder(taskData),
-    writes: (tx, taskId) => policy.reserve(tx, { ...action, taskId }),
+    ...(!reduces && { margin_micros: String(marginOf(order)) }),
+    leverage: reduces || isSet(margin, position, setting, clock.now().getTime()) ? null : margin,
   }
 }

@@ -7,14 +7,13 @@ import { placeOrderSteps } from '#engines/venue/orders/place-order.ts'
 import type { OnAgentRevoked } from '#engines/venue/orders/place-order-deps.ts'
 import type { VenueTrading } from '#engines/venue/orders/venue-trading.ts'
 import { pricesMaxAgeMs } from '#engines/venue/records/views.ts'
-import type { Caller } from '#kernel/caller.ts'
 import type { Log } from '#kernel/log.ts'
 import { implement, type Operation, taskOf } from '#kernel/operation.ts'
 import type { EvmCall } from '#kernel/signer.ts'
 import type { Evm } from '#upstreams/evm/evm.ts'
 import type { Agents } from './agent-keys.ts'
 import { admitClose } from './close.ts'
-import { contract, type PerpInput } from './contract.ts'
+import { contract } from './contract.ts'
 import { admitFund, fundSteps } from './fund.ts'
 import { createKeyRenewal, type KeyRenewal, type KeyRenewalDeps } from './key-renewal.ts'
 import { withLeverageRecord } from './leverage-setting.ts'
@@ -78,7 +77,7 @@ export function perp(deps: PerpDeps): Perp {
 
     setupStatus: async (_input, { userId }) => status(userId),
     setup: taskOf({
-      admit: (input: PerpInput<'setup'>, caller: Caller) => admitSetup(setUp, input, caller),
+      admit: admitSetup(setUp, { exit: false }),
       steps: setupSteps(setUp),
       onNotExecuted,
       retry: setupRetry,
@@ -87,23 +86,23 @@ export function perp(deps: PerpDeps): Perp {
     orders: async (_input, { userId }) => ordersOf({ db, venue, views }, userId, await evmAddressOf(userId)),
 
     open: taskOf({
-      admit: (input: PerpInput<'open'>, caller: Caller) => admitOpen(trade, input, caller),
+      admit: admitOpen(trade),
       steps,
       onNotExecuted,
     }),
     close: taskOf({
-      admit: (input: PerpInput<'close'>, caller: Caller) => admitClose(exit, input, caller),
+      admit: admitClose(exit),
       steps,
       onNotExecuted,
     }),
     cancel: taskOf({
-      admit: (input: PerpInput<'cancel'>, caller: Caller) => admitCancel(exit, cancelled, input, caller),
+      admit: admitCancel(exit, cancelled),
       steps: cancelSteps({ ...exit, onAgentRevoked }),
       onNotExecuted,
     }),
     ...positionOperations({ ...exit, onAgentRevoked }),
     fund: taskOf({
-      admit: (input: PerpInput<'fund'>, caller: Caller) => admitFund(deps, input, caller),
+      admit: admitFund(deps),
       steps: fundSteps(work),
       onNotExecuted: async (tx, taskId) => {
         await onNotExecuted(tx, taskId)
@@ -111,7 +110,7 @@ export function perp(deps: PerpDeps): Perp {
       },
     }),
     withdraw: taskOf({
-      admit: (input: PerpInput<'withdraw'>, caller: Caller) => admitWithdraw(exit, input, caller),
+      admit: admitWithdraw(exit),
       steps: withdrawSteps({ ...exit, collateralTransfer }),
       onNotExecuted,
     }),

@@ -1,13 +1,14 @@
 import { type CancelAllDeps, cancelAllSteps } from '#engines/venue/orders/cancel-all.ts'
-import { fillHistory, type HistoryInput, orderHistory } from '#engines/venue/records/history.ts'
+import { fillHistory, orderHistory } from '#engines/venue/records/history.ts'
 import type { Caller } from '#kernel/caller.ts'
 import { taskOf } from '#kernel/operation.ts'
 import type { Policy } from '#kernel/signer.ts'
 import type { Hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
 import { admitPerpCancelAll } from './cancel-all.ts'
+import type { PerpInput } from './contract.ts'
 import { historyQuery } from './history.ts'
 import type { TradeDeps } from './open.ts'
-import { admitTpSl, type TpSlInput } from './tp-sl.ts'
+import { admitTpSl } from './tp-sl.ts'
 import { type TpSlDeps, tpSlSteps } from './tp-sl-steps.ts'
 
 type Deps = TradeDeps &
@@ -19,18 +20,18 @@ export function positionOperations(deps: Deps) {
   const { db, venue, policy } = deps
   return {
     tpSl: taskOf({
-      admit: (input: TpSlInput, caller: Caller) => admitTpSl(deps, input, caller),
+      admit: admitTpSl(deps),
       steps: tpSlSteps(deps),
       onNotExecuted: policy.release,
     }),
     cancelAll: taskOf({
-      admit: (input: { asset?: string }, caller: Caller) => admitPerpCancelAll(deps, input, caller),
+      admit: (input: PerpInput<'cancelAll'>, caller: Caller) => admitPerpCancelAll(deps, input, caller),
       steps: cancelAllSteps(deps),
       onNotExecuted: policy.release,
     }),
-    fills: async (input: HistoryInput, { userId }: Caller) =>
+    fills: async (input: PerpInput<'fills'>, { userId }: Caller) =>
       fillHistory(db, await historyQuery(venue, userId, input)),
-    orderHistory: async (input: HistoryInput, { userId }: Caller) =>
+    orderHistory: async (input: PerpInput<'fills'>, { userId }: Caller) =>
       orderHistory(db, await historyQuery(venue, userId, input)),
   }
 }

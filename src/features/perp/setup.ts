@@ -8,12 +8,11 @@ import type {
   SignedResult,
 } from '#engines/venue/orders/signed-action.ts'
 import { clockSkewMs } from '#engines/venue/orders/trade-admission.ts'
-import type { Caller } from '#kernel/caller.ts'
+import { createAdmission } from '#kernel/admission.ts'
 import type { Clock } from '#kernel/clock.ts'
 import type { Fault } from '#kernel/fault.ts'
-import type { Action, Policy } from '#kernel/signer.ts'
+import type { PlannedAction, Policy } from '#kernel/signer.ts'
 import type {
-  Admission,
   EffectUpdate,
   EndResult,
   JsonObject,
@@ -27,6 +26,7 @@ import type {
 } from '#kernel/task.ts'
 import type { Hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
 import { type Agents, renewAheadMs } from './agent-keys.ts'
+import type { PerpInput } from './contract.ts'
 import type { SetupStatus } from './setup-status.ts'
 
 /** Resumable set-up: trading key, account, approval. */
@@ -67,37 +67,52 @@ export const isActive = async (
   return spot.balances.length + spot.unread.length > 0
 }
 
-export async function admitSetup(
-  deps: SetupDeps,
-  { rotate = false }: { rotate?: boolean },
-  { userId }: Pick<Caller, 'userId'>,
-  // `exit`: a renewed key opens no position, and exits need it while trading is paused.
-  { exit = false }: { exit?: boolean } = {},
-): Promise<Admission<SetupTaskData, 'begin'>> {
-  const { venue, agents, policy, chainId, clock } = deps
-  const action: Omit<Action, 'taskId'> = {
-    userId,
-    operation: 'perp_setup',
-    chainId,
-    tokens: [],
-    recipients: [],
-    usdMicros: 0n,
-    exit,
-  }
-  await policy.check(action)
-  const account = await deps.evmAddressOf(userId)
-  const [{ current, waiting }, state] = await Promise.all([agents.of(userId), venue.account(account)])
+/** `exit`: a renewed key opens no position, and exits need it while trading is paused. */
+export const admitSetup = (deps: SetupDeps, { exit }: { exit: boolean }) =>
+  createAdmission({
+    policy: deps.policy,
+    asksPolicy: 'first',
+    check: async ({ rotate = false }: PerpInput<'setup'>, { userId }) => ({
+      rotate,
+      action: setupAction(deps, { userId, exit }),
+    }),
+    fund: ({ action, rotate }) => prepareKey(deps, { userId: action.userId, rotate }),
+    start(_request, { account, timeMs, newAgent }) {
+      const data: SetupTaskData = { account, ahead_ms: clockSkewMs(deps.clock, timeMs), exit }
+      return {
+        first: 'begin',
+        deadlineMs: setupMs,
+        data,
+        async writes(tx) {
+          if (newAgent) await deps.agents.add(tx, newAgent)
+        },
+      }
+    },
+  })
+
+const setupAction = (
+  { chainId }: SetupDeps,
+  { userId, exit }: Pick<PlannedAction, 'userId' | 'exit'>,
+): PlannedAction => ({
+  userId,
+  operation: 'perp_setup',
+  chainId,
+  tokens: [],
+  recipients: [],
+  usdMicros: 0n,
+  exit,
+})
+
+/** A new key where the user has none that is valid or waits for its approval. */
+async function prepareKey(
+  { venue, agents, clock, evmAddressOf }: SetupDeps,
+  { userId, rotate }: { userId: string; rotate: boolean },
+) {
+  const account = await evmAddressOf(userId)
+  const [{ current, waiting }, { timeMs }] = await Promise.all([agents.of(userId), venue.account(account)])
   const expired = current?.expiresAt != null && current.expiresAt <= clock.now()
   const newAgent = !waiting && (rotate || !current || expired) ? await agents.prepare(userId) : undefined
-  return {
-    first: 'begin',
-    deadlineMs: setupMs,
-    data: { account, ahead_ms: clockSkewMs(clock, state.timeMs), exit },
-    async writes(tx, taskId) {
-      await policy.reserve(tx, { ...action, taskId })
-      if (newAgent) await agents.add(tx, newAgent)
-    },
-  }
+  return { account, timeMs, newAgent }
 }
 
 export type SetupTaskData = ApprovalTaskData & {

@@ -7,28 +7,20 @@ import { clockSkewMs, tradeDeadlineMs, withAgent } from '#engines/venue/orders/t
 import type { ExitLeg } from '#engines/venue/records/bracket.ts'
 import { assetKey, requireMarket } from '#engines/venue/records/markets.ts'
 import { isVenueOrderId, recentOrders } from '#engines/venue/records/store.ts'
-import type { Caller } from '#kernel/caller.ts'
+import { createAdmission } from '#kernel/admission.ts'
 import { later } from '#kernel/clock.ts'
 import { compareDecimals } from '#kernel/decimal-fields.ts'
 import { Fault, invalid } from '#kernel/fault.ts'
-import type { Action } from '#kernel/signer.ts'
-import type { Admission } from '#kernel/task.ts'
+import type { PlannedAction } from '#kernel/signer.ts'
 import type { Queryable } from '#store/query.ts'
 import type { Hyperliquid, OpenOrder, PerpMarket } from '#upstreams/hyperliquid/hyperliquid.ts'
+import type { PerpInput } from './contract.ts'
 import type { TradeDeps } from './open.ts'
 import { markOf } from './views.ts'
 
 /** Exits of an open position: the new ones are placed before the earlier ones are cancelled. */
 
-export type TpSlInput = {
-  asset: string
-  size?: string
-  tp_price?: string
-  sl_price?: string
-  tp_is_market?: boolean
-  sl_is_market?: boolean
-  replace?: boolean
-}
+type TpSlInput = PerpInput<'tpSl'>
 export type EarlierExit = { order_id: number; leg: ExitLeg }
 export type TpSlData = OrderTaskData & {
   /** The exits follow the size of the position. */
@@ -58,12 +50,19 @@ function exitsOf(input: TpSlInput, { market, isLong, mark }: Wanted, pricing: Si
   }
 }
 
-export async function admitTpSl(
+export const admitTpSl = (deps: TradeDeps) =>
+  createAdmission({
+    policy: deps.policy,
+    check: (input: TpSlInput, { userId }) => checkTpSl(deps, input, userId),
+    start: ({ data }) => ({ first: 'begin', deadlineMs: tradeDeadlineMs, data, signOnAccept: true }),
+  })
+
+async function checkTpSl(
   deps: TradeDeps,
   input: TpSlInput,
-  { userId }: Caller,
-): Promise<Admission<TpSlData, 'begin'>> {
-  const { venue, pricing, policy, chainId, clock, limits } = deps
+  userId: string,
+): Promise<{ action: PlannedAction; data: TpSlData }> {
+  const { venue, pricing, chainId, clock, limits } = deps
   if ((input.tp_price ?? input.sl_price) === undefined)
     throw invalid(
       'tp_price',
@@ -104,7 +103,7 @@ export async function admitTpSl(
     const { minOrderUsd: minimum } = limits
     assertWorth({ size, price: mark, minimum, field: 'size', market }, pricing)
   }
-  const action: Omit<Action, 'taskId'> = {
+  const action: PlannedAction = {
     userId,
     operation: 'perp_tp_sl',
     chainId,
@@ -138,13 +137,7 @@ export async function admitTpSl(
     follows_position: input.size === undefined,
     replace: input.replace ?? true,
   }
-  return {
-    first: 'begin',
-    deadlineMs: tradeDeadlineMs,
-    data,
-    signOnAccept: true,
-    writes: (tx, taskId) => policy.reserve(tx, { ...action, taskId }),
-  }
+  return { action, data }
 }
 
 type EarlierDeps = { db: Queryable; venue: Pick<Hyperliquid, 'openOrders'> }

@@ -3,7 +3,7 @@ import { type CollateralTransfer, noTransfer } from '#engines/venue/orders/colla
 import type { TransferTaskData } from '#engines/venue/orders/order-task.ts'
 import { failed, failedBy } from '#engines/venue/orders/place-order.ts'
 import type { PlaceOrderDeps } from '#engines/venue/orders/place-order-deps.ts'
-import { type BalanceAttempt, rereadBalances } from '#engines/venue/orders/read-after-write.ts'
+import { rereadBalances } from '#engines/venue/orders/read-after-write.ts'
 import type { ActionPlan, SignedActions } from '#engines/venue/orders/signed-action.ts'
 import { noteErrorMs, notePaid, recentSpendings } from '#engines/venue/orders/spending.ts'
 import { clockSkewMs } from '#engines/venue/orders/trade-admission.ts'
@@ -14,17 +14,18 @@ import {
 } from '#engines/venue/records/cash-reconciliation.ts'
 import { cashBalanceKey } from '#engines/venue/records/expected-balances.ts'
 import { claimTransfer } from '#engines/venue/records/store.ts'
-import type { Caller } from '#kernel/caller.ts'
+import { type BalanceAttempt, createAdmission } from '#kernel/admission.ts'
 import type { Clock } from '#kernel/clock.ts'
 import { compareDecimals } from '#kernel/decimal-fields.ts'
 import { Fault, invalid } from '#kernel/fault.ts'
 import { fromUnits, toUnits, usdcDecimals, usdDecimals } from '#kernel/money.ts'
 import { pollsOf } from '#kernel/poll-again.ts'
-import type { Action, Policy } from '#kernel/signer.ts'
-import type { Admission, EffectUpdate, JsonObject, StepContext, Steps, TaskView } from '#kernel/task.ts'
+import type { PlannedAction, Policy } from '#kernel/signer.ts'
+import type { EffectUpdate, JsonObject, StepContext, Steps, TaskView } from '#kernel/task.ts'
 import type { Queryable } from '#store/query.ts'
 import type { Evm } from '#upstreams/evm/evm.ts'
 import type { Hyperliquid, LedgerUpdate } from '#upstreams/hyperliquid/hyperliquid.ts'
+import type { PerpInput } from './contract.ts'
 import { waitForTransfer } from './fund.ts'
 import { assertRoute, chainIdOf } from './funding-route.ts'
 import type { FundingRoute, PerpLimits } from './limits.ts'
@@ -45,11 +46,7 @@ export type WithdrawDeps = {
   clock: Clock
   limits: PerpLimits
 } & Pick<PlaceOrderDeps, 'rejections'>
-export type WithdrawInput = {
-  amount_usd: string
-  destination_chain_id?: string | number
-  destination_token?: string
-}
+type WithdrawInput = PerpInput<'withdraw'>
 type WithdrawTaskData = TransferTaskData & {
   amount_usd: string
   /** The payout by the venue's record of the withdrawal; absent until that record is available. */
@@ -81,45 +78,49 @@ const factsOf = (account: string): ActionPlan['facts'] => ({
   exit: true,
 })
 
-export const admitWithdraw = (
-  deps: WithdrawDeps,
-  input: WithdrawInput,
-  { userId }: Pick<Caller, 'userId'>,
-): Promise<Admission<WithdrawTaskData, 'begin'>> =>
-  rereadBalances(deps, userId, (attempt) => admitOnce(deps, input, userId, attempt))
+export const admitWithdraw = (deps: WithdrawDeps) =>
+  createAdmission({
+    policy: deps.policy,
+    asksPolicy: 'first',
+    reread: (userId, admit) => rereadBalances(deps, userId, admit),
+    check: (input: WithdrawInput, { userId }) => checkWithdraw(deps, input, userId),
+    fund: (withdrawal, { isLast }) => fundWithdrawal(deps, withdrawal, { isLast }),
+    start: (_withdrawal, data) => ({ first: 'begin', deadlineMs: admissionMs, data }),
+  })
 
-async function admitOnce(
-  deps: WithdrawDeps,
+async function checkWithdraw(
+  { route, chainId, limits, evmAddressOf }: WithdrawDeps,
   input: WithdrawInput,
   userId: string,
-  { isLast }: BalanceAttempt,
-): Promise<Admission<WithdrawTaskData, 'begin'>> {
-  const { venue, chain, policy, route, chainId, clock, limits } = deps
-  const { amount_usd: amountUsd } = input
+) {
   const given = {
     chain: chainIdOf(input.destination_chain_id, route),
     token: input.destination_token ?? route.symbol,
   }
   assertRoute(route, given, { chain: 'destination_chain_id', token: 'destination_token' })
   const minimum = limits.minWithdrawUsd
-  if (compareDecimals(amountUsd, minimum) < 0)
-    throw invalid(
-      'amount_usd',
-      'below_minimum',
-      `Input should be at least ${minimum} USD, of which the venue keeps ${limits.withdrawFeeUsd} USD as its fee`,
-      {
-        minimum,
-        unit: 'USD',
-        fee: limits.withdrawFeeUsd,
-      },
-    )
-  const account = await deps.evmAddressOf(userId)
-  const action: Omit<Action, 'taskId'> = { userId, chainId, ...factsOf(account) }
-  await policy.check(action)
+  if (compareDecimals(input.amount_usd, minimum) < 0)
+    throw invalid('amount_usd', 'below_minimum', `Input should be at least ${minimum} USD`, {
+      minimum,
+      unit: 'USD',
+      fee: limits.withdrawFeeUsd,
+    })
+  const account = await evmAddressOf(userId)
+  const action: PlannedAction = { userId, chainId, ...factsOf(account) }
+  return { action, account, amountUsd: input.amount_usd }
+}
+type Withdrawal = Awaited<ReturnType<typeof checkWithdraw>>
+
+async function fundWithdrawal(
+  deps: WithdrawDeps,
+  { action, account, amountUsd }: Withdrawal,
+  { isLast }: BalanceAttempt,
+): Promise<WithdrawTaskData> {
+  const { venue, chain, clock } = deps
   const [state, head, spendings] = await Promise.all([
     venue.account(account),
     chain.head(),
-    recentSpendings(deps, userId),
+    recentSpendings(deps, action.userId),
   ])
   let freeBefore: bigint | null = null
   const transfer = await transferFor(
@@ -137,7 +138,7 @@ async function admitOnce(
       return found
     },
   )
-  const taskData: WithdrawTaskData = {
+  return {
     account,
     amount_usd: amountUsd,
     ahead_ms: clockSkewMs(clock, state.timeMs),
@@ -146,12 +147,6 @@ async function admitOnce(
     ...transfer,
     cash_before: state.cashUsd,
     unified_free_before: freeBefore === null ? null : String(freeBefore),
-  }
-  return {
-    first: 'begin',
-    deadlineMs: admissionMs,
-    data: taskData,
-    writes: (tx, taskId) => policy.reserve(tx, { ...action, taskId }),
   }
 }
 

@@ -2,6 +2,7 @@ import { admitCancelAll, type CancelAllData, type Cancelled } from '#engines/ven
 import { requireMarket } from '#engines/venue/records/markets.ts'
 import type { Caller } from '#kernel/caller.ts'
 import type { Admission, Step, StepResultOf, Tx } from '#kernel/task.ts'
+import type { SpotInput } from './contract.ts'
 import type { SpotDeps } from './deps.ts'
 import { usdcMarkets } from './market.ts'
 import { cancelTriggers, findTrigger, isOpenTrigger, openTriggers } from './triggers.ts'
@@ -14,7 +15,7 @@ type SpotCancelAllStep = 'disarm' | 'begin' | 'confirm'
 
 export async function admitSpotCancelAll(
   deps: SpotDeps,
-  { asset }: { asset?: string },
+  { asset }: SpotInput<'cancelAll'>,
   caller: Caller,
 ): Promise<Admission<SpotCancelAllData, SpotCancelAllStep>> {
   const [{ markets }, triggers] = await Promise.all([

@@ -41,7 +41,7 @@ export async function admitSpotCancel(
       operation,
       marketOf: async ({ symbol }) => (await usdcMarkets(venue)).markets.find(({ coin }) => coin === symbol),
     }
-    return admitCancel(deps, section, input, caller)
+    return admitCancel(deps, section)(input, caller)
   }
   const { userId } = caller
   const trigger = await findTrigger(db, userId, id.toLowerCase())

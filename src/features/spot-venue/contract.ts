@@ -1,5 +1,6 @@
 import * as T from 'typebox'
 import {
+  cancelRequest,
   FillsPage,
   fillsQuery,
   OrderHistoryPage,
@@ -7,7 +8,6 @@ import {
   Price,
   positive,
   Slippage,
-  VenueId,
   VenueOrder,
 } from '#engines/venue/records/schemas.ts'
 import {
@@ -187,14 +187,7 @@ export const contract = group('spot_venue', {
     priority: 0,
     waitSeconds,
     taskKind: 'spot_cancel',
-    body: T.Object(
-      {
-        order_id: T.Optional(VenueId),
-        oid: T.Optional(VenueId),
-        asset: T.Optional(Asset),
-      },
-      { $id: 'SpotCancelRequest', examples: [{ order_id: '91490942' }] },
-    ),
+    body: cancelRequest(Asset, { $id: 'SpotCancelRequest', examples: [{ order_id: '91490942' }] }),
     output: TaskResponse,
     result: CancelResult,
     faults: [

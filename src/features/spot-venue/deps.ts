@@ -24,6 +24,4 @@ export type SpotVenueDeps = VenueTrading &
     log: Log
   }
 
-export type SpotDeps = VenueTrading &
-  SpotSettings &
-  AgentDeps & { onAgentRevoked: OnAgentRevoked }
+export type SpotDeps = VenueTrading & SpotSettings & AgentDeps & { onAgentRevoked: OnAgentRevoked }

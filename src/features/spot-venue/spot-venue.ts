@@ -111,17 +111,17 @@ export function spotVenue({ agents, priceTriggers, priceCheckMs, log, ...given }
     },
 
     buy: taskOf({
-      admit: (input: SpotInput<'buy'>, caller: Caller) => admitBuy(deps, input, caller),
+      admit: admitBuy(deps),
       steps: buying,
       onNotExecuted,
     }),
     sell: taskOf({
-      admit: (input: SpotInput<'sell'>, caller: Caller) => admitSell(exit, input, caller),
+      admit: admitSell(exit),
       steps: selling,
       onNotExecuted,
     }),
     tpSl: taskOf({
-      admit: (input: SpotInput<'tpSl'>, caller: Caller) => admitTpSl(exit, input, caller),
+      admit: admitTpSl(exit),
       steps: tpSlSteps(exit),
       onNotExecuted,
     }),

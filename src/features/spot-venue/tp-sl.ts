@@ -6,15 +6,16 @@ import { factsOf, failedBy, planOf, rejectedResult } from '#engines/venue/orders
 import { exitOrder } from '#engines/venue/orders/protective-orders.ts'
 import { rereadBalances } from '#engines/venue/orders/read-after-write.ts'
 import { type ActionPlan, cloidOf } from '#engines/venue/orders/signed-action.ts'
-import { clockSkewMs, requireAgent, tradeDeadlineMs } from '#engines/venue/orders/trade-admission.ts'
+import { requireAgent, tradeDeadlineMs } from '#engines/venue/orders/trade-admission.ts'
 import type { Exit, ExitLeg } from '#engines/venue/records/bracket.ts'
 import { assetKey } from '#engines/venue/records/markets.ts'
-import type { Caller } from '#kernel/caller.ts'
+import { createAdmission } from '#kernel/admission.ts'
 import { compareDecimals } from '#kernel/decimal-fields.ts'
 import { invalid } from '#kernel/fault.ts'
 import { fromUnits } from '#kernel/money.ts'
-import type { Admission, EffectUpdate, EndResult, Steps, TaskView } from '#kernel/task.ts'
-import type { LegStatus } from '#upstreams/hyperliquid/hyperliquid.ts'
+import type { EffectUpdate, EndResult, Steps, TaskView } from '#kernel/task.ts'
+import type { LegStatus, SpotMarket } from '#upstreams/hyperliquid/hyperliquid.ts'
+import type { SpotInput } from './contract.ts'
 import type { SpotDeps } from './deps.ts'
 import type { GatewayExit, SpotOrderTaskData } from './gateway-triggers.ts'
 import { freeOf, insufficientHolding, midOf, requireSpotMarket, smallestLot } from './market.ts'
@@ -23,7 +24,7 @@ import { assertTriggerLimit, insertTriggers, triggerId } from './triggers.ts'
 
 /** Exits of a spot balance. A single exit may be placed at the venue; an OCO pair is held by the gateway. */
 
-export type TpSlInput = { asset: string; size?: string; tp_price?: string; sl_price?: string }
+type TpSlInput = SpotInput<'tpSl'>
 
 type TpSlTaskData = SpotOrderTaskData & {
   /** Sells the free balance when the trigger fires. */
@@ -48,15 +49,30 @@ function exitsWanted(input: TpSlInput): { leg: ExitLeg; price: string }[] {
   )
 }
 
-export const admitTpSl = (deps: SpotDeps, input: TpSlInput, { userId }: Pick<Caller, 'userId'>) =>
-  rereadBalances(deps, userId, () => admitOnce(deps, input, userId))
+export const admitTpSl = (deps: SpotDeps) =>
+  createAdmission({
+    policy: deps.policy,
+    reread: (userId, admit) => rereadBalances(deps, userId, admit),
+    check: (input: TpSlInput, { userId }) => checkTpSl(deps, input, userId),
+    async fund({ input, exits, market, free, action }) {
+      const size = coveredSize(deps, { market, free, asked: input.size })
+      const lowest = exits.reduce(
+        (low, { price }) => (compareDecimals(price, low) < 0 ? price : low),
+        exits[0]!.price,
+      )
+      const { minOrderUsd: minimum } = deps.limits
+      assertWorth({ size, price: lowest, minimum, field: 'size' }, deps.pricing)
+      await assertTriggerLimit(deps.db, action.userId)
+      return size
+    },
+    start(request, size) {
+      const data = tpSlTaskData(deps, request, size)
+      return { first: 'begin', deadlineMs: tradeDeadlineMs, data }
+    },
+  })
 
-async function admitOnce(
-  deps: SpotDeps,
-  input: TpSlInput,
-  userId: string,
-): Promise<Admission<TpSlTaskData, 'begin'>> {
-  const { venue, pricing, policy, clock, limits, triggerHost } = deps
+async function checkTpSl(deps: SpotDeps, input: TpSlInput, userId: string) {
+  const { venue, pricing } = deps
   const exits = exitsWanted(input)
   const market = await requireSpotMarket(venue, input.asset)
   for (const { leg, price } of exits) assertTick(price, market, `${leg}_price`, pricing)
@@ -70,17 +86,6 @@ async function admitOnce(
   for (const { leg, price } of exits)
     assertExit({ leg, price, isBuy: true, reference, field: `${leg}_price` })
   const free = freeOf(balances, market.base)
-  const size = pricing.roundSize(input.size ?? free, market)
-  const lot = fromUnits(1n, market.sizeDecimals)
-  if (compareDecimals(size, '0') === 0)
-    throw insufficientHolding(market, { what: 'The exit', required: lot, free, note: smallestLot(lot) })
-  if (compareDecimals(size, free) > 0)
-    throw insufficientHolding(market, { what: 'The exit', required: size, free })
-  const lowest = exits.reduce(
-    (low, { price }) => (compareDecimals(price, low) < 0 ? price : low),
-    exits[0]!.price,
-  )
-  assertWorth({ size, price: lowest, minimum: limits.minOrderUsd, field: 'size' }, pricing)
   const action = spotAction(deps, {
     userId,
     operation: 'spot_tp_sl',
@@ -88,17 +93,41 @@ async function admitOnce(
     usdMicros: 0n,
     exit: true,
   })
-  await policy.check(action)
-  await assertTriggerLimit(deps.db, userId)
+  return {
+    input,
+    action,
+    exits,
+    market,
+    account,
+    agent: agent.address,
+    sinceMs: state.timeMs,
+    reference,
+    free,
+  }
+}
+type CheckedTpSl = Awaited<ReturnType<typeof checkTpSl>>
+
+type Asked = { market: SpotMarket; free: string; asked: string | undefined }
+
+/** The size in lots; throws where the free balance does not cover it. */
+function coveredSize({ pricing }: SpotDeps, { market, free, asked }: Asked): string {
+  const size = pricing.roundSize(asked ?? free, market)
+  const lot = fromUnits(1n, market.sizeDecimals)
+  if (compareDecimals(size, '0') === 0)
+    throw insufficientHolding(market, { what: 'The exit', required: lot, free, note: smallestLot(lot) })
+  if (compareDecimals(size, free) > 0)
+    throw insufficientHolding(market, { what: 'The exit', required: size, free })
+  return size
+}
+
+function tpSlTaskData({ triggerHost, clock }: SpotDeps, request: CheckedTpSl, size: string): TpSlTaskData {
+  const { input, exits, market, account, agent, sinceMs, reference } = request
   const [only] = exits
   const atVenue = triggerHost === 'venue' && exits.length === 1
   const wanted = (leg: ExitLeg) =>
     atVenue && only?.leg === leg ? { price: only.price, isMarket: true } : null
-  const taskData: TpSlTaskData = {
-    ...baseTaskData(
-      { operation: 'spot_tp_sl', market, account, agent: agent.address, sinceMs: state.timeMs },
-      clock,
-    ),
+  return {
+    ...baseTaskData({ operation: 'spot_tp_sl', market, account, agent, sinceMs }, clock),
     // The side of the past purchase; its exits have the opposite side.
     is_buy: true,
     size,
@@ -110,13 +139,6 @@ async function admitOnce(
     sl: wanted('sl'),
     gateway_exits: atVenue ? [] : exits,
     sells_all: input.size === undefined,
-    ahead_ms: clockSkewMs(clock, state.timeMs),
-  }
-  return {
-    first: 'begin',
-    deadlineMs: tradeDeadlineMs,
-    data: taskData,
-    writes: (tx, taskId) => policy.reserve(tx, { ...action, taskId }),
   }
 }
 

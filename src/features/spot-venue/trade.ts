@@ -10,22 +10,21 @@ import {
 } from '#engines/venue/orders/order-checks.ts'
 import type { HeldBefore } from '#engines/venue/orders/order-lookup.ts'
 import { startsWithOrder } from '#engines/venue/orders/order-task.ts'
-import { type BalanceAttempt, rereadBalances } from '#engines/venue/orders/read-after-write.ts'
+import { rereadBalances } from '#engines/venue/orders/read-after-write.ts'
 import { recentSpendings, SpendingNotShown } from '#engines/venue/orders/spending.ts'
 import {
   clockSkewMs,
   defaultSlippagePercent,
-  denyBeforeShortage,
   tradeDeadlineMs,
   withAgent,
 } from '#engines/venue/orders/trade-admission.ts'
 import { assetKey } from '#engines/venue/records/markets.ts'
-import type { Caller } from '#kernel/caller.ts'
+import { createAdmission } from '#kernel/admission.ts'
 import { compareDecimals } from '#kernel/decimal-fields.ts'
 import { fromFixedPoint, fromUnits, mulDiv, toFixedPoint, toMicros } from '#kernel/money.ts'
-import type { Action } from '#kernel/signer.ts'
-import type { Admission } from '#kernel/task.ts'
+import type { PlannedAction } from '#kernel/signer.ts'
 import type { SpotMarket } from '#upstreams/hyperliquid/hyperliquid.ts'
+import type { SpotInput } from './contract.ts'
 import type { SpotDeps } from './deps.ts'
 import type { SpotOrderTaskData } from './gateway-triggers.ts'
 import { freeOf, insufficientHolding, midOf, quoteToken, requireSpotMarket, smallestLot } from './market.ts'
@@ -33,17 +32,8 @@ import { assertTriggerLimit } from './triggers.ts'
 
 /** Admission of purchases and sales: refuses a request that cannot succeed. */
 
-type Order = {
-  asset: string
-  size?: string
-  notional_usdc?: string
-  order_type?: 'market' | 'limit'
-  limit_price?: string
-  tif?: 'gtc' | 'ioc' | 'alo'
-  slippage_pct?: string
-}
-export type BuyInput = Order & { tp_price?: string; sl_price?: string }
-export type SellInput = Order
+type BuyInput = SpotInput<'buy'>
+type SellInput = SpotInput<'sell'>
 
 /** A purchase pays its fee in the bought token; no fee tier of the venue exceeds this reserve. */
 export const feeReserve = { numerator: 999n, denominator: 1000n }
@@ -51,7 +41,7 @@ export const feeReserve = { numerator: 999n, denominator: 1000n }
 export const spotAction = (
   { chainId }: Pick<SpotDeps, 'chainId'>,
   facts: { userId: string; operation: string; symbol: string; usdMicros: bigint; exit: boolean },
-): Omit<Action, 'taskId'> => {
+): PlannedAction => {
   const { userId, operation, symbol, usdMicros, exit } = facts
   const tokens = [assetKey('spot', symbol)]
   return { userId, operation, chainId, tokens, recipients: [], usdMicros, exit }
@@ -143,16 +133,25 @@ async function readAccount(deps: SpotDeps, userId: string, tokens: readonly stri
   return { account, agent: agent.address, balances, sinceMs: state.timeMs, mids, spendings }
 }
 
-export const admitBuy = (deps: SpotDeps, input: BuyInput, { userId }: Pick<Caller, 'userId'>) =>
-  rereadBalances(deps, userId, (attempt) => admitBuyOnce(deps, input, userId, attempt))
+export const admitBuy = (deps: SpotDeps) =>
+  createAdmission({
+    policy: deps.policy,
+    reread: (userId, admit) => rereadBalances(deps, userId, admit),
+    check: (input: BuyInput, { userId }) => checkBuy(deps, input, userId),
+    fund: ({ accountState, required }, { isLast }) =>
+      transferForPurchase(deps, accountState, { required, isLast }),
+    start: ({ data }, transfer) => startOrder({ ...data, ...transfer }),
+  })
 
-async function admitBuyOnce(
-  deps: SpotDeps,
-  input: BuyInput,
-  userId: string,
-  { isLast }: BalanceAttempt,
-): Promise<Admission<SpotOrderTaskData, 'begin'>> {
-  const { pricing, policy, clock, limits } = deps
+const startOrder = (data: SpotOrderTaskData) => ({
+  first: 'begin' as const,
+  deadlineMs: tradeDeadlineMs,
+  data,
+  signOnAccept: startsWithOrder(data),
+})
+
+async function checkBuy(deps: SpotDeps, input: BuyInput, userId: string) {
+  const { pricing, clock, limits } = deps
   const market = await requireSpotMarket(deps.venue, input.asset)
   assertTif(input)
   const limit = limitPriceOf(input, market, pricing)
@@ -185,15 +184,12 @@ async function admitBuyOnce(
     usdMicros: required,
     exit: false,
   })
-  const transfer = await denyBeforeShortage(policy, action, () =>
-    transferForPurchase(deps, accountState, { required, isLast }),
-  )
   const atVenue = deps.triggerHost === 'venue'
   const wanted = (leg: 'tp' | 'sl') => {
     const exit = atVenue ? exits.find((each) => each.leg === leg) : undefined
     return exit ? { price: exit.price, isMarket: true } : null
   }
-  const taskData: SpotOrderTaskData = {
+  const data: SpotOrderTaskData = {
     ...baseTaskData({ operation: 'spot_buy', market, account, agent, sinceMs }, clock),
     is_buy: true,
     size,
@@ -204,17 +200,10 @@ async function admitBuyOnce(
     tp: wanted('tp'),
     sl: wanted('sl'),
     held_before: heldOf(balances, market),
-    ...transfer,
     gateway_exits: atVenue ? [] : exits,
     exit_size: exitSize,
   }
-  return {
-    first: 'begin',
-    deadlineMs: tradeDeadlineMs,
-    data: taskData,
-    signOnAccept: startsWithOrder(taskData),
-    writes: (tx, taskId) => policy.reserve(tx, { ...action, taskId }),
-  }
+  return { action, accountState, required, data }
 }
 
 type Held = { market: SpotMarket; price: string; free: string; minimum: string }
@@ -238,22 +227,31 @@ function saleSize(input: SellInput, held: Held, pricing: SpotDeps['pricing']): s
   return size
 }
 
-export const admitSell = (deps: SpotDeps, input: SellInput, { userId }: Pick<Caller, 'userId'>) =>
-  rereadBalances(deps, userId, (attempt) => admitSellOnce(deps, input, userId, attempt))
+export const admitSell = (deps: SpotDeps) =>
+  createAdmission({
+    policy: deps.policy,
+    reread: (userId, admit) => rereadBalances(deps, userId, admit),
+    check: (input: SellInput, { userId }) => checkSell(deps, input, userId),
+    async fund({ input, market, price, accountState }, { isLast }) {
+      const { balances, spendings } = accountState
+      const free = freeOf(balances, market.base)
+      const { minOrderUsd: minimum } = deps.limits
+      const size = saleSize(input, { market, price, free, minimum }, deps.pricing)
+      const pending = spendings.onSpot(balances, market.base)
+      // On the last attempt a pending spend does not refuse a sale: the venue rejects an excessive size itself.
+      if (!isLast && toFixedPoint(size) > toFixedPoint(free) - pending.amount) throw new SpendingNotShown()
+      return size
+    },
+    start: ({ data }, size) => startOrder({ ...data, size }),
+  })
 
-async function admitSellOnce(
-  deps: SpotDeps,
-  input: SellInput,
-  userId: string,
-  { isLast }: BalanceAttempt,
-): Promise<Admission<SpotOrderTaskData, 'begin'>> {
-  const { pricing, policy, clock, limits } = deps
+async function checkSell(deps: SpotDeps, input: SellInput, userId: string) {
+  const { pricing, clock } = deps
   const market = await requireSpotMarket(deps.venue, input.asset)
   assertTif(input)
   const limit = limitPriceOf(input, market, pricing)
-  const { account, agent, balances, sinceMs, mids, spendings } = await readAccount(deps, userId, [
-    market.base,
-  ])
+  const accountState = await readAccount(deps, userId, [market.base])
+  const { account, agent, balances, sinceMs, mids } = accountState
   const price =
     limit ??
     pricing.boundPrice(midOf(mids, market), {
@@ -261,11 +259,6 @@ async function admitSellOnce(
       isBuy: false,
       grid: market,
     })
-  const free = freeOf(balances, market.base)
-  const size = saleSize(input, { market, price, free, minimum: limits.minOrderUsd }, pricing)
-  const pending = spendings.onSpot(balances, market.base)
-  // On the last attempt a pending spend does not refuse a sale: the venue rejects an excessive size itself.
-  if (!isLast && toFixedPoint(size) > toFixedPoint(free) - pending.amount) throw new SpendingNotShown()
   const action = spotAction(deps, {
     userId,
     operation: 'spot_sell',
@@ -273,21 +266,14 @@ async function admitSellOnce(
     usdMicros: 0n,
     exit: true,
   })
-  const taskData: SpotOrderTaskData = {
+  const data: Omit<SpotOrderTaskData, 'size'> = {
     ...baseTaskData({ operation: 'spot_sell', market, account, agent, sinceMs }, clock),
     is_buy: false,
-    size,
     price,
     tif: limit === undefined ? 'ioc' : (input.tif ?? 'gtc'),
     exit: true,
     usd_micros: '0',
     held_before: heldOf(balances, market),
   }
-  return {
-    first: 'begin',
-    deadlineMs: tradeDeadlineMs,
-    data: taskData,
-    signOnAccept: startsWithOrder(taskData),
-    writes: (tx, taskId) => policy.reserve(tx, { ...action, taskId }),
-  }
+  return { input, action, market, price, accountState, data }
 }

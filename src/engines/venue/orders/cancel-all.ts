@@ -1,9 +1,10 @@
 import { phaseOf } from '#engines/venue/records/bracket.ts'
 import { assetKey, type MarketKind } from '#engines/venue/records/markets.ts'
 import { isVenueOrderId, type RecentOrders, recentOrders } from '#engines/venue/records/store.ts'
+import { createAdmission } from '#kernel/admission.ts'
 import type { Caller } from '#kernel/caller.ts'
 import { later } from '#kernel/clock.ts'
-import type { Action, Policy } from '#kernel/signer.ts'
+import type { PlannedAction, Policy } from '#kernel/signer.ts'
 import type {
   Admission,
   EffectUpdate,
@@ -38,7 +39,7 @@ export type CancelAllSection = {
 export type CancelAllDeps = {
   db: Queryable
   venue: Pick<Hyperliquid, 'openOrders' | 'account' | 'order'>
-  policy: Pick<Policy, 'reserve'>
+  policy: Pick<Policy, 'check' | 'reserve'>
   evmAddressOf: (userId: string) => Promise<string>
   chainId: string
 } & AgentDeps
@@ -65,14 +66,31 @@ export type CancelAllData = ActionTaskData & {
 /** The venue counts an action of up to this many cancels as one request. */
 const cancelsPerAction = 39
 
-export async function admitCancelAll(
+export const admitCancelAll = (
   deps: CancelAllDeps,
   section: CancelAllSection,
-  { userId }: Caller,
+  caller: Caller,
   /** Of triggers held by the gateway, which the section cancels before the orders at the venue. */
   gatewaySymbols: readonly string[] = [],
-): Promise<Admission<CancelAllData, 'begin'>> {
-  const { db, venue, policy, chainId, clock } = deps
+): Promise<Admission<CancelAllData, 'begin'>> =>
+  createAdmission({
+    policy: deps.policy,
+    check: (_input: unknown, { userId }) => checkCancelAll(deps, section, userId, gatewaySymbols),
+    start: ({ data }) => ({
+      first: 'begin',
+      deadlineMs: tradeDeadlineMs,
+      data,
+      signOnAccept: data.orders.length > 0,
+    }),
+  })(undefined, caller)
+
+async function checkCancelAll(
+  deps: CancelAllDeps,
+  section: CancelAllSection,
+  userId: string,
+  gatewaySymbols: readonly string[],
+): Promise<{ action: PlannedAction; data: CancelAllData }> {
+  const { db, venue, chainId, clock } = deps
   const { kind, operation, symbol } = section
   const account = await deps.evmAddressOf(userId)
   const since = later(clock.now(), -readLagMs)
@@ -95,7 +113,7 @@ export async function admitCancelAll(
   const symbols = new Set([...orders.map((each) => each.symbol), ...gatewaySymbols])
   const tokens = [...symbols].map((each) => assetKey(kind, each))
   const agent = orders.length > 0 ? (await requireAgent(deps, userId)).address : ''
-  const action: Omit<Action, 'taskId'> = {
+  const action: PlannedAction = {
     userId,
     operation,
     chainId,
@@ -115,13 +133,7 @@ export async function admitCancelAll(
     done: 0,
     outcomes: [],
   }
-  return {
-    first: 'begin',
-    deadlineMs: tradeDeadlineMs,
-    data,
-    signOnAccept: orders.length > 0,
-    writes: (tx, taskId) => policy.reserve(tx, { ...action, taskId }),
-  }
+  return { action, data }
 }
 
 /** Recent orders of our tasks that the list of open orders may not contain yet. */

@@ -1,12 +1,14 @@
+import type { Static } from 'typebox'
 import { phaseOf } from '#engines/venue/records/bracket.ts'
 import { assetKey, bareSymbol, type MarketKind } from '#engines/venue/records/markets.ts'
+import type { cancelRequest } from '#engines/venue/records/schemas.ts'
 import { marketOfRecentOrder } from '#engines/venue/records/store.ts'
-import type { Caller } from '#kernel/caller.ts'
+import { createAdmission } from '#kernel/admission.ts'
 import { later } from '#kernel/clock.ts'
 import { compareDecimals } from '#kernel/decimal-fields.ts'
 import { exactlyOneOf, Fault, invalid, notFound } from '#kernel/fault.ts'
-import type { Action, Policy } from '#kernel/signer.ts'
-import type { Admission, Steps } from '#kernel/task.ts'
+import type { PlannedAction, Policy } from '#kernel/signer.ts'
+import type { Steps } from '#kernel/task.ts'
 import type { Queryable } from '#store/query.ts'
 import type { Hyperliquid, LegStatus, OpenOrder } from '#upstreams/hyperliquid/hyperliquid.ts'
 import type { LookUpScope } from './confirm-action.ts'
@@ -16,7 +18,7 @@ import type { PlaceOrderDeps } from './place-order-deps.ts'
 import { type ActionPlan, type ActionTaskData, readLagMs, type SignedActions } from './signed-action.ts'
 import { type AgentDeps, clockSkewMs, requireAgent, tradeDeadlineMs } from './trade-admission.ts'
 
-export type CancelInput = { order_id?: string | number; oid?: string | number; asset?: string }
+export type CancelInput = Static<ReturnType<typeof cancelRequest>>
 /** The section of the order, and its markets. */
 export type Section = {
   kind: MarketKind
@@ -27,7 +29,7 @@ export type Section = {
 export type CancelAdmissionDeps = {
   db: Queryable
   venue: Pick<Hyperliquid, 'openOrders' | 'account' | 'order'>
-  policy: Pick<Policy, 'reserve'>
+  policy: Pick<Policy, 'check' | 'reserve'>
   evmAddressOf: (userId: string) => Promise<string>
   chainId: string
 } & AgentDeps
@@ -54,14 +56,21 @@ function orderIdOf(kind: MarketKind, { order_id, oid }: CancelInput): number {
 const orderNotFound = (kind: MarketKind): Fault =>
   notFound('order', kind === 'perp' ? 'perp_orders' : 'spot_venue_orders')
 
+export const admitCancel = (deps: CancelAdmissionDeps, section: Section) =>
+  createAdmission({
+    policy: deps.policy,
+    check: (input: CancelInput, { userId }) => checkCancel(deps, section, input, userId),
+    start: ({ data }) => ({ first: 'begin', deadlineMs: tradeDeadlineMs, data, signOnAccept: true }),
+  })
+
 /** Looks up the market of the order: with a wrong market the venue reports that the order does not exist. */
-export async function admitCancel(
+async function checkCancel(
   deps: CancelAdmissionDeps,
   { kind, operation, marketOf }: Section,
   input: CancelInput,
-  { userId }: Caller,
-): Promise<Admission<CancelTaskData, 'begin'>> {
-  const { venue, policy, chainId, clock } = deps
+  userId: string,
+): Promise<{ action: PlannedAction; data: CancelTaskData }> {
+  const { venue, chainId, clock } = deps
   const orderId = orderIdOf(kind, input)
   const account = await deps.evmAddressOf(userId)
   const [open, state] = await Promise.all([venue.openOrders(account), venue.account(account)])
@@ -77,7 +86,7 @@ export async function admitCancel(
       { asset: symbol },
     )
   const agent = await requireAgent(deps, userId)
-  const action: Omit<Action, 'taskId'> = {
+  const action: PlannedAction = {
     userId,
     operation,
     chainId,
@@ -86,7 +95,7 @@ export async function admitCancel(
     usdMicros: 0n,
     exit: true,
   }
-  const taskData: CancelTaskData = {
+  const data: CancelTaskData = {
     operation,
     token: assetKey(kind, symbol),
     order_id: orderId,
@@ -97,13 +106,7 @@ export async function admitCancel(
     since_ms: state.timeMs,
     ...(order && { left: order.size }),
   }
-  return {
-    first: 'begin',
-    deadlineMs: tradeDeadlineMs,
-    data: taskData,
-    signOnAccept: true,
-    writes: (tx, taskId) => policy.reserve(tx, { ...action, taskId }),
-  }
+  return { action, data }
 }
 
 type OrderQuery = { userId: string; account: string; orderId: number; open: readonly OpenOrder[] }

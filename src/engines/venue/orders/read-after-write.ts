@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { isVenueOrderId } from '#engines/venue/records/store.ts'
+import type { BalanceAttempt } from '#kernel/admission.ts'
 import { type Clock, later } from '#kernel/clock.ts'
 import { Fault } from '#kernel/fault.ts'
 import { toFixedPoint } from '#kernel/money.ts'
@@ -120,9 +121,6 @@ export async function recentlyCancelled({ db, clock }: TaskDeps, userId: string)
   )
   return new Set(rows.flatMap(({ id }) => (id !== null && isVenueOrderId(id) ? [Number(id)] : [])))
 }
-
-/** `isLast`: pending spends count as spent. */
-export type BalanceAttempt = { isLast: boolean }
 
 /** Repeats an admission that fails for insufficient balance where a recent task of the user moved money. */
 export async function rereadBalances<T>(

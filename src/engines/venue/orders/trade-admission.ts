@@ -1,6 +1,5 @@
 import type { Clock } from '#kernel/clock.ts'
 import { Fault } from '#kernel/fault.ts'
-import type { Action, Policy } from '#kernel/signer.ts'
 import type { Agent } from '#kernel/venue.ts'
 import { type Queryable, query } from '#store/query.ts'
 
@@ -75,23 +74,6 @@ export async function withAgent<T>(
   pending.catch(() => undefined)
   const agent = await requireAgent(deps, userId)
   return { agent, read: await pending }
-}
-
-/**
- * Asks the policy first, so that a denial wins over insufficient_balance. Without a shortage only the accepting
- * transaction asks the policy.
- */
-export async function denyBeforeShortage<T>(
-  policy: Pick<Policy, 'check'>,
-  action: Omit<Action, 'taskId'>,
-  check: () => Promise<T>,
-): Promise<T> {
-  try {
-    return await check()
-  } catch (shortage) {
-    await policy.check(action)
-    throw shortage
-  }
 }
 
 /** Lead of the venue's clock over ours, never negative. */

@@ -1,3 +1,4 @@
+import type { Static } from 'typebox'
 import { later } from '#kernel/clock.ts'
 import { compareDecimals } from '#kernel/decimal-fields.ts'
 import { fixedPointOne, fromFixedPoint, subtractDecimals, toFixedPoint } from '#kernel/money.ts'
@@ -6,11 +7,12 @@ import type { SpotMarket } from '#upstreams/hyperliquid/hyperliquid.ts'
 import { phaseOf } from './bracket.ts'
 import { baseLeg } from './ingest.ts'
 import type { MarketKind } from './markets.ts'
+import type { fillsQuery } from './schemas.ts'
 import { venueName } from './store.ts'
 
 /** Fill and order history from the gateway's record of the account, newest first. */
 
-export type HistoryInput = { asset?: string; before?: string; limit?: number }
+export type HistoryInput = Static<ReturnType<typeof fillsQuery>>
 /** `symbol`: the market's name in its section; undefined for every market. */
 export type HistoryQuery = {
   userId: string

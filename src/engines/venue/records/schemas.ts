@@ -34,6 +34,16 @@ export const VenueId = T.Unsafe<string | number>({
   maxLength: 64,
   description: 'Order id, as the list of orders shows it',
 })
+/** `asset`: the section's market. */
+export const cancelRequest = (asset: T.TSchema, options: T.TObjectOptions) =>
+  T.Object(
+    {
+      order_id: T.Optional(VenueId),
+      oid: T.Optional(VenueId),
+      asset: T.Optional(asset as typeof Text),
+    },
+    options,
+  )
 export const VenueOrder = T.Object(
   {
     order_id: Text,

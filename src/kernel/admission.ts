@@ -1,0 +1,107 @@
+import type { Caller } from './caller.ts'
+import type { PlannedAction, Policy } from './signer.ts'
+import {
+  type AccountRef,
+  type Admission,
+  type BalanceSnapshot,
+  externalAccount,
+  type LedgerToken,
+  type Move,
+  type Tx,
+} from './task.ts'
+
+/**
+ * The admission of every operation that moves money, in one order: input and readiness, policy, balance, and what the
+ * acceptance reserves. An operation fills in the parts; `createAdmission` calls them.
+ */
+
+/** `isLast`: no further read follows, so spends that a read may not show yet count as spent. */
+export type BalanceAttempt = { isLast: boolean }
+export type Attempt = BalanceAttempt & { userId: string }
+
+export type AdmissionParts<Input, Request extends { action: PlannedAction }, Funds, Start> = {
+  policy: Pick<Policy, 'check' | 'reserve'>
+  /** 1. Checks the input, reads what the operation needs, and refuses an account that is not set up. */
+  check(input: Input, attempt: Attempt): Promise<Request>
+  /**
+   * 2. `first`: the policy is asked before the balance is read. `on_shortage`: only where `fund` refuses, so that a denial
+   * wins over a shortage; otherwise the accepting transaction alone asks. Default `on_shortage`.
+   */
+  asksPolicy?: 'first' | 'on_shortage'
+  /** 3. Finds the funds, and throws where they do not suffice. */
+  fund?(request: Request, attempt: Attempt): Promise<Funds>
+  /** Repeats parts 1 to 3 where an older read may be the cause of a shortage; without it they run once. */
+  reread?: <Result>(userId: string, admit: (attempt: BalanceAttempt) => Promise<Result>) => Promise<Result>
+  /** 4. The task, and what its acceptance reserves beside the policy's cap. */
+  start(request: Request, funds: Funds, attempt: Attempt): Start
+}
+
+export type Hold = {
+  keyOf(taskId: string): string
+  account: AccountRef
+  amountUnits: bigint
+  reason: string
+  token: LedgerToken
+}
+/** The balance that covers the hold, as it was read, and how to read it again. */
+export type ObservedBalance = { snapshots: BalanceSnapshot[]; reread(): Promise<BalanceSnapshot[]> }
+
+export type TaskStart<Data, First extends string> = Pick<
+  Admission<Data, First>,
+  'data' | 'first' | 'deadlineMs' | 'signOnAccept'
+> & {
+  /** Units that the ledger holds until the task posts or voids them. */
+  hold?: Hold
+  observed?: ObservedBalance
+  /** Rows of the feature, after the reservation of the policy: locks of caps precede all others. */
+  writes?: (tx: Tx, taskId: string) => Promise<void>
+}
+
+export const createAdmission =
+  <Input, Request extends { action: PlannedAction }, Funds, Data, First extends string>({
+    policy,
+    check,
+    asksPolicy = 'on_shortage',
+    fund,
+    reread,
+    start,
+  }: AdmissionParts<Input, Request, Funds, TaskStart<Data, First>>) =>
+  (input: Input, { userId }: Pick<Caller, 'userId'>): Promise<Admission<Data, First>> => {
+    const admit = async ({ isLast }: BalanceAttempt): Promise<Admission<Data, First>> => {
+      const attempt = { userId, isLast }
+      const request = await check(input, attempt)
+      if (asksPolicy === 'first') await policy.check(request.action)
+      const funds = await fund?.(request, attempt).catch(async (refusal: unknown) => {
+        if (asksPolicy === 'on_shortage') await policy.check(request.action)
+        throw refusal
+      })
+      return toAdmission(policy, request.action, start(request, funds as Funds, attempt))
+    }
+    return reread ? reread(userId, admit) : admit({ isLast: true })
+  }
+
+function toAdmission<Data, First extends string>(
+  policy: Pick<Policy, 'reserve'>,
+  action: PlannedAction,
+  { hold, observed, writes, ...task }: TaskStart<Data, First>,
+): Admission<Data, First> {
+  return {
+    ...task,
+    ...(observed && { snapshots: observed.snapshots, rereadSnapshots: observed.reread }),
+    ...(hold && { moves: (taskId: string) => [holdMove(hold, taskId)] }),
+    async writes(tx, taskId) {
+      await policy.reserve(tx, { ...action, taskId })
+      await writes?.(tx, taskId)
+    },
+  }
+}
+
+const holdMove = ({ keyOf, account, amountUnits, reason, token }: Hold, taskId: string): Move => ({
+  move: 'hold',
+  key: keyOf(taskId),
+  debit: account,
+  credit: externalAccount(account.asset),
+  amountUnits,
+  reason,
+  token,
+})
