@@ -8,7 +8,13 @@ import { has, manifest, packageJson, read, sources, texts } from './architecture
 import { ruleFixtures, textFixtures } from './architecture/rule-fixtures.ts'
 import { ruleFindings, rules } from './architecture/rules.ts'
 import { type Source, source } from './architecture/source.ts'
-import { allowedImports, packages, raisedLimits, unrestrictedFiles } from './architecture/tables.ts'
+import {
+  allowedImports,
+  castBorders,
+  packages,
+  raisedLimits,
+  unrestrictedFiles,
+} from './architecture/tables.ts'
 
 const findings = (file: Source, known: Manifest): Finding[] => [
   ...importFindings(file, known),
@@ -92,6 +98,7 @@ test('the tables name only what exists', () => {
       `reach: ${area} has no row of its own`,
     )
   for (const path of Object.keys(raisedLimits)) assert.ok(has(path), `raised: ${path} does not exist`)
+  for (const path of Object.keys(castBorders)) assert.ok(has(path), `borders: ${path} does not exist`)
 })
 
 test('every dependency is pinned and explained', () => {

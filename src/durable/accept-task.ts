@@ -9,7 +9,7 @@ import { jsonText, query, settleAll } from '#store/query.ts'
 import { type Committed, type Committer, canSignOnAccept, type SignOnAccept } from './commit.ts'
 import { movesToJson, snapshotsToJson, toLedgerError } from './ledger.ts'
 import { stepView, type Task } from './task-row.ts'
-import { createdEvent } from './task-view.ts'
+import { taskEvent } from './task-view.ts'
 import { retryOnConflict, type Transactions } from './transactions.ts'
 
 export type TaskAcceptanceDeps = {
@@ -117,7 +117,8 @@ function buildTask({ clock, random, instanceId }: TaskAcceptanceDeps, wanted: Ne
   }
 }
 
-const creationEvents = (task: Task): NewEvent[] => (task.user_id === systemOwner ? [] : [createdEvent(task)])
+const creationEvents = (task: Task): NewEvent[] =>
+  task.user_id === systemOwner ? [] : [taskEvent('task.created', task)]
 
 /** The argument of the database function `task_accept`, but for moves and events. */
 const acceptanceJson = ({ leaseMs }: TaskAcceptanceDeps, task: Task, { key }: NewTask) => ({

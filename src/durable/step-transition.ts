@@ -1,7 +1,7 @@
 import type { JsonObject } from '#kernel/json.ts'
 import type { EffectUpdate, Move, NewEvent, StepResult } from '#kernel/task.ts'
 import { isEnded, type Task } from './task-row.ts'
-import { toTaskFullView } from './task-view.ts'
+import { taskEvent } from './task-view.ts'
 
 /** The change of the task row that a step's result implies. */
 export type StepTransition = {
@@ -64,5 +64,5 @@ export function transitionEvents(before: Task, after: Task, extra: NewEvent[]): 
     before.status !== after.status ||
     before.outcome !== after.outcome
   const type = isEnded(after) ? `task.${after.status}` : 'task.updated'
-  return [...(seen ? [{ type, data: toTaskFullView(after) as unknown as JsonObject }] : []), ...extra]
+  return [...(seen ? [taskEvent(type, after)] : []), ...extra]
 }

@@ -44,9 +44,9 @@ export const toTaskBrief = (task: Task): TaskBrief => ({
 /** Once an effect is under way a cancel could lie: the bytes may have been sent already. */
 const effectStates = ['signed', 'submitted', 'confirming', 'settling', 'reconciling', 'review']
 
-/** The first event of every task. */
-export const createdEvent = (task: Task): NewEvent => ({
-  type: 'task.created',
+/** An event with the view of its task, which is JSON by its schema. */
+export const taskEvent = (type: string, task: Task): NewEvent => ({
+  type,
   data: toTaskFullView(task) as unknown as JsonObject,
 })
 

@@ -8,7 +8,7 @@ import { movesToJson, toLedgerError } from './ledger.ts'
 import type { CommittedEvents } from './local-events.ts'
 import { type StepTransition, transitionEvents } from './step-transition.ts'
 import type { Task } from './task-row.ts'
-import { createdEvent } from './task-view.ts'
+import { taskEvent } from './task-view.ts'
 
 export type TaskWriteDeps = {
   clock: Clock
@@ -36,7 +36,7 @@ export async function writeTask(
 ): Promise<Committed | undefined> {
   const after = taskAfter(task, change, deps.clock.now())
   const taskEvents = transitionEvents(task, after, change.events)
-  const all = acceptance ? [createdEvent(task), ...taskEvents] : taskEvents
+  const all = acceptance ? [taskEvent('task.created', task), ...taskEvents] : taskEvents
   const events = task.user_id === systemOwner ? [] : all
   const body = { ...taskWriteJson(deps, { task, after, change, events }), ...extra }
   const [text, values] = acceptance

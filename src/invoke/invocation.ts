@@ -1,7 +1,7 @@
 import type { Invoke, InvokeOptions, InvokeRequest } from '#durable/operation-call.ts'
 import { addressKey } from '#kernel/address-key.ts'
 import type { Caller } from '#kernel/caller.ts'
-import type { Schema } from '#kernel/decimal-fields.ts'
+import { plainSchema } from '#kernel/decimal-fields.ts'
 import { Fault, internalFault } from '#kernel/fault.ts'
 import type { NumberSources } from '#kernel/json.ts'
 import type { Entry, Operation, RateClass, StreamItem } from '#kernel/operation.ts'
@@ -105,7 +105,7 @@ export function createInvocation({
     prepare(operation) {
       const { entry } = operation
       const locationOf = inputLocations(entry)
-      const output = 'output' in entry ? (entry.output as unknown as Schema) : undefined
+      const output = 'output' in entry ? plainSchema(entry.output) : undefined
       const mayAct = entry.kind === 'task' || entry.kind === 'act'
       const toFault = (error: unknown, options: { mayHaveActed: boolean }): Fault =>
         error instanceof Fault ? locateIssues(error, locationOf) : internalFault(error, options)

@@ -1,9 +1,12 @@
+import type { TSchema } from 'typebox'
 import { type Issue, issuesMax } from './fault.ts'
 import type { NumberSources } from './json.ts'
 import { canonicalDecimal, decimalOfSource, decimalPlaces, toUnits } from './money.ts'
 
 /** JSON Schema as plain data. */
 export type Schema = { readonly [keyword: string]: unknown }
+/** A schema of a contract, read as the JSON Schema that it is. */
+export const plainSchema = (schema: TSchema): Schema => schema as unknown as Schema
 /** Finds the schema behind a `$ref`. */
 export type Resolve = (ref: string) => Schema | undefined
 
@@ -58,7 +61,7 @@ function walk(schema: Schema, place: Place, context: Context): void {
   }
   for (const part of list(schema.allOf)) walk(part, place, context)
   if (Array.isArray(value)) {
-    const rows = value as unknown as Holder
+    const rows = value as Holder & unknown[]
     value.forEach((_, index) => {
       const item = list(schema.prefixItems)[index] ?? asSchema(schema.items)
       if (item) walk(item, { holder: rows, key: String(index), path: [...path, index] }, context)

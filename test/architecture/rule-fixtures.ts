@@ -181,6 +181,18 @@ const shapes: RuleFixture[] = [
     good: [`// any\nconst any = 1\nconst a = { any: 'any' }\nPromise.any([any])`],
   },
   {
+    rule: 'noDoubleCast',
+    path: 'src/features/perp/open.ts',
+    bad: [`const a = task.data as unknown as OpenData`, `const a = (b as unknown as {\n  c: string\n}).c`],
+    good: [`// as unknown as\nconst a = 'as unknown as'\nconst b = c as unknown`],
+  },
+  {
+    rule: 'noDoubleCast',
+    path: 'src/store/query.ts',
+    bad: [`export const a = 1`, `const a = b as unknown as Tx\nconst c = d as unknown as Tx`],
+    good: [`export const asTx = (client: pg.PoolClient): Tx => client as unknown as Tx`],
+  },
+  {
     rule: 'noDefaultExport',
     path: 'src/kernel/a.ts',
     bad: [`export default 1`, `const a = 1\nexport { a as default }`],

@@ -69,6 +69,19 @@ const noAny: Rule = (file) =>
     .filter((token) => file.running.code[token.index] === ' ')
     .map((token) => ({ line: token.line, says: 'any takes the types away; say unknown and look' }))
 
+/** A double cast takes any value for any type: it stands at the listed borders only. The world has its own rules. */
+const noDoubleCast: Rule = (file) => {
+  if (!inSrc(file) || isTest(file) || file.path.startsWith('src/world/')) return []
+  const expected = tables.castBorders[file.path]?.casts ?? 0
+  const found = findMatches(
+    file.written.code,
+    /\bas\s+unknown\s+as\b/g,
+    'a double cast; derive the type, or list the border in tables.ts',
+  )
+  if (found.length >= expected) return found.length === expected ? [] : found
+  return [{ line: 1, says: `${found.length} double casts, and ${expected} are listed in tables.ts` }]
+}
+
 const noDefaultExport: Rule = (file) => [
   ...findMatches(file.written.code, /\bexport\s+default\b/g, 'a default export has no name of its own'),
   ...findMatches(file.written.code, /\bas\s+default\b/g, 'a default export has no name of its own'),
@@ -310,6 +323,7 @@ export const rules: Record<string, Rule> = {
   size,
   noPacking,
   noAny,
+  noDoubleCast,
   noDefaultExport,
   typeNotInterface,
   classesOnlyForErrors,

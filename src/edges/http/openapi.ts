@@ -1,5 +1,5 @@
 import { isAllOptional, isKeyed, withWait } from '#invoke/input.ts'
-import { isRecord, type Schema } from '#kernel/decimal-fields.ts'
+import { isRecord, plainSchema, type Schema } from '#kernel/decimal-fields.ts'
 import { type FaultCode, faults } from '#kernel/fault.ts'
 import type { Entry, Operation } from '#kernel/operation.ts'
 import {
@@ -89,8 +89,8 @@ function operationObject({ name, group, entry }: Documented, named: Components):
     ...(parameters.length > 0 && { parameters }),
     ...(entry.body && {
       requestBody: {
-        required: entry.bodyOptional !== true && !mayBeAbsent(entry.body as unknown as Schema),
-        content: { [json]: bodyOf(entry.body as unknown as Schema, named) },
+        required: entry.bodyOptional !== true && !mayBeAbsent(plainSchema(entry.body)),
+        content: { [json]: bodyOf(plainSchema(entry.body), named) },
       },
     }),
     responses: responsesOf(name, entry, named),
@@ -165,7 +165,7 @@ function responsesOf(name: string, entry: Entry, named: Components): Json {
 
 function okOf(name: string, entry: Entry, named: Components): Json {
   if (entry.kind === 'stream') {
-    const schema = named.refer(entry.event as unknown as Schema)
+    const schema = named.refer(plainSchema(entry.event))
     return { description: 'A stream of events', content: { 'text/event-stream': { schema } } }
   }
   const replayed = {
@@ -183,7 +183,7 @@ function okOf(name: string, entry: Entry, named: Components): Json {
 
 /** The answer of a task operation is the common task, with the result of this operation. */
 function outputOf(name: string, entry: Exclude<Entry, { kind: 'stream' }>, named: Components): Json {
-  const output = named.refer(entry.output as unknown as Schema)
+  const output = named.refer(plainSchema(entry.output))
   if (entry.kind !== 'task' || entry.result === undefined) return output
   const result = { anyOf: [entry.result, { type: 'null' }], description: 'Null until the task has ended' }
   const own = { type: 'object', properties: { result } }
@@ -191,7 +191,7 @@ function outputOf(name: string, entry: Exclude<Entry, { kind: 'stream' }>, named
   return named.refer({
     $id: id,
     description: `Task of ${name}`,
-    allOf: [entry.output as unknown as Schema, own],
+    allOf: [plainSchema(entry.output), own],
   })
 }
 

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { type LocatedInput, withWait } from '#invoke/input.ts'
 import type { InvocableOperation, Outcome } from '#invoke/invocation.ts'
-import type { Schema } from '#kernel/decimal-fields.ts'
+import { plainSchema, type Schema } from '#kernel/decimal-fields.ts'
 import { Fault, internalFault } from '#kernel/fault.ts'
 import type { Log } from '#kernel/log.ts'
 import type { Entry, StreamItem } from '#kernel/operation.ts'
@@ -88,7 +88,7 @@ function createHandler({ operation, readInput, call }: InvocableOperation, deps:
 
 /** Path and query carry text, which their schemas read. */
 function inputLocator(entry: Entry): (request: FastifyRequest) => LocatedInput {
-  const pathSchema = (entry.params ?? {}) as unknown as Schema
+  const pathSchema = entry.params ? plainSchema(entry.params) : {}
   const querySchema = withWait(entry) ?? {}
   return ({ params, query, body, headers }) => {
     const key = headers['idempotency-key']
@@ -114,7 +114,7 @@ function send(
 const identity: AddLinks = (value) => value
 
 const answerSchema = (entry: Entry): Schema =>
-  (entry.kind === 'stream' ? entry.event : entry.output) as unknown as Schema
+  plainSchema(entry.kind === 'stream' ? entry.event : entry.output)
 
 async function stream(
   { items }: Extract<Outcome, { kind: 'stream' }>,

@@ -26,17 +26,16 @@ function typesOf(text: string | undefined): { types?: EventType[] } {
   return { types }
 }
 
-const item = (event: StoredEvent): Item => ({
-  id: event.id,
-  event: event.type,
-  data: event as unknown as NotificationEvent,
-})
+/** The data of an event is stored as JSON of the type that the event names; `reset` is no stored event. */
+const toEvent = (data: StoredEvent | { from: string; to: string }) => data as unknown as NotificationEvent
+
+const item = (event: StoredEvent): Item => ({ id: event.id, event: event.type, data: toEvent(event) })
 
 /** Sent once where the cursor is older than the retained log: the client must read its state again. */
 const reset = (from: bigint, to: bigint): Item => ({
   id: String(to),
   event: 'reset',
-  data: { from: String(from), to: String(to) } as unknown as NotificationEvent,
+  data: toEvent({ from: String(from), to: String(to) }),
 })
 
 export const notifications = ({ events }: NotificationsDeps) =>
@@ -61,7 +60,7 @@ export const notifications = ({ events }: NotificationsDeps) =>
       const filter = { ...typesOf(types), taskId: task_id }
       const page = await events.page(caller.userId, BigInt(after), { limit, skip }, filter)
       return {
-        events: page.events as unknown as NotificationEvent[],
+        events: page.events.map(toEvent),
         total_count: page.total,
         limit,
         skip,

@@ -36,6 +36,12 @@ export type TriggerRow = {
   created_at: Date
 }
 
+/** The input of a row of this kind is written by `insertTriggers` only. */
+const toTriggerRow = <Row extends { input: unknown }>(row: Row) => ({
+  ...row,
+  input: row.input as TriggerInput,
+})
+
 /** Deterministic per task and leg, so that a repeated step inserts nothing twice. */
 export function triggerId(taskId: string, leg: ExitLeg | 'group'): string {
   const hex = sha256(`${taskId}:trigger:${leg}`)
@@ -105,8 +111,8 @@ const columns = [
   'created_at',
 ] as const
 
-export const openTriggers = (db: Queryable, userId: string): Promise<TriggerRow[]> =>
-  fetchAll(
+export async function openTriggers(db: Queryable, userId: string): Promise<TriggerRow[]> {
+  const rows = await fetchAll(
     db,
     builder
       .selectFrom('trigger_order')
@@ -115,7 +121,9 @@ export const openTriggers = (db: Queryable, userId: string): Promise<TriggerRow[
       .where('kind', '=', triggerKind)
       .where('status', 'in', ['waiting', 'armed'])
       .orderBy('created_at'),
-  ) as unknown as Promise<TriggerRow[]>
+  )
+  return rows.map(toTriggerRow)
+}
 
 /** Throws 409 where the user has the maximum number of open triggers. */
 export async function assertTriggerLimit(db: Queryable, userId: string): Promise<void> {
@@ -135,8 +143,12 @@ export async function assertTriggerLimit(db: Queryable, userId: string): Promise
   )
 }
 
-export const findTrigger = (db: Queryable, userId: string, id: string): Promise<TriggerRow | undefined> =>
-  fetchOne(
+export async function findTrigger(
+  db: Queryable,
+  userId: string,
+  id: string,
+): Promise<TriggerRow | undefined> {
+  const row = await fetchOne(
     db,
     builder
       .selectFrom('trigger_order')
@@ -144,7 +156,9 @@ export const findTrigger = (db: Queryable, userId: string, id: string): Promise<
       .where('id', '=', id)
       .where('user_id', '=', userId)
       .where('kind', '=', triggerKind),
-  ) as unknown as Promise<TriggerRow | undefined>
+  )
+  return row && toTriggerRow(row)
+}
 
 export type ArmedTrigger = Pick<TriggerRow, 'id' | 'entry_cloid' | 'created_at'>
 
