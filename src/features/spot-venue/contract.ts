@@ -7,6 +7,7 @@ import {
   orderHistoryQuery,
   Price,
   positive,
+  readFaults,
   Slippage,
   VenueOrder,
 } from '#engines/venue/records/schemas.ts'
@@ -52,7 +53,6 @@ const Balance = T.Object(
   { $id: 'SpotBalance' },
 )
 
-const readFaults = ['unavailable', 'upstream_timeout', 'upstream_changed']
 const tradeFaults = [
   'policy_denied',
   'setup_incomplete',

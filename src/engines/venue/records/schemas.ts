@@ -13,6 +13,8 @@ import {
 
 /** Schemas that both sections of the venue share. */
 
+/** Of every read of the venue. */
+export const readFaults = ['unavailable', 'upstream_timeout', 'upstream_changed']
 /** Larger than any market value, and safely within the range of the arithmetic. */
 export const positive = { exclusiveMinimum: 0, maximum: 1_000_000_000_000 }
 export const Slippage = T.Optional(

@@ -1,0 +1,316 @@
+import * as T from 'typebox'
+import {
+  cancelRequest,
+  FillsPage,
+  fillsQuery,
+  OrderHistoryPage,
+  orderHistoryQuery,
+  Price,
+  positive,
+  readFaults,
+  Slippage,
+  VenueOrder,
+} from '#engines/venue/records/schemas.ts'
+import {
+  CancelAllResult,
+  CancelResult,
+  OrderLeg,
+  openResult,
+  PerpOrderResult,
+  protectiveOrderIds,
+} from '#engines/venue/records/task-results.ts'
+import { read, task } from '#kernel/operation.ts'
+import { TaskResponse } from '#kernel/task-response.ts'
+import { ChainId, Dec, DecIn, DecOrNull, OneOf, Text, TextOrNull, Time } from '#kernel/wire-types.ts'
+
+/** Orders and positions of the perpetual venue. */
+
+const waitSeconds = 90
+const Asset = T.String({
+  minLength: 1,
+  maxLength: 64,
+  description: 'Market, as `BTC`, `hl:perp:BTC`, `BTC-PERP`, `BTC-USD` or `BTC/USDC:USDC`',
+  examples: ['BTC'],
+})
+const Side = OneOf(['long', 'short'] as const)
+const SideIn = OneOf(['long', 'short', 'LONG', 'SHORT'] as const)
+const _Market = T.Object(
+  {
+    symbol: Text,
+    asset_key: Text,
+    name: Text,
+    chain_id: ChainId,
+    size_decimals: T.Integer(),
+    price_decimals_max: T.Integer(),
+    max_leverage: T.Integer(),
+    only_isolated: T.Boolean(),
+    mark_price: Dec,
+    oracle_price: Dec,
+    mid_price: DecOrNull,
+    funding_rate: T.String({ description: 'Funding of the hour, as a fraction' }),
+    open_interest: Dec,
+    volume_24h_usd: Dec,
+    prev_day_price: Dec,
+    min_order_usd: Dec,
+    routable: T.Boolean(),
+    reason: TextOrNull,
+  },
+  { $id: 'PerpMarket' },
+)
+
+const Position = T.Object(
+  {
+    asset: Text,
+    side: Side,
+    size: Dec,
+    entry_price: DecOrNull,
+    mark_price: DecOrNull,
+    leverage: T.Integer(),
+    is_cross: T.Boolean(),
+    margin_used_usd: Dec,
+    liquidation_price: DecOrNull,
+    unrealized_pnl_usd: Dec,
+    funding_paid_usd: Dec,
+    tp_oids: T.Array(Text),
+    sl_oids: T.Array(Text),
+  },
+  { $id: 'PerpPosition' },
+)
+
+const admissionFaults = [
+  'policy_denied',
+  'trading_paused',
+  'setup_incomplete',
+  'unavailable',
+  'upstream_changed',
+]
+const TpSlResult = T.Object(
+  {
+    asset: Text,
+    size: Dec,
+    follows_position: T.Boolean(),
+    ...protectiveOrderIds,
+    replaced: T.Array(
+      T.Object({ order_id: Text, leg: Text, cancelled: T.Boolean(), venue_status: Text }, openResult),
+    ),
+    legs: T.Array(OrderLeg),
+  },
+  { $id: 'PerpTpSlResult', description: 'The triggers of the position', ...openResult },
+)
+
+export const ordersEntries = {
+  orders: read('GET /v1/perp/orders', {
+    summary: 'Open orders with their triggers, positions and mark prices',
+    description:
+      'Use it to read open orders, triggers and positions; sizes are in the asset, money in USD. Next: `perp_close`, `perp_tp_sl` or `perp_cancel` with an `order_id`.',
+    access: 'read',
+    output: T.Object(
+      {
+        orders: T.Array(VenueOrder),
+        positions: T.Array(Position),
+        mark_prices: T.Record(T.String(), Dec),
+        account: T.Object({ account_value_usd: Dec, withdrawable_usd: Dec, margin_used_usd: Dec }),
+        as_of: Time,
+      },
+      { $id: 'PerpOrdersResponse' },
+    ),
+    faults: readFaults,
+  }),
+  open: task('POST /v1/perp/open', {
+    summary: 'Open a position, optionally with a take-profit and stop-loss bracket',
+    description:
+      'Use it to open or increase a position. It needs setup AND funding: `setup_incomplete` (409) names the missing call in `next_call`. Give exactly one of `size` (in the asset) and `notional_usd`, and exactly one of `side` and `is_buy`. Next: poll `tasks_get`, or send `wait=true`. Success is `status: completed` and `outcome: executed`; `result` has the filled size, average price and fee. With `result.resting: true` the order rests in the book and is not filled yet.',
+    access: 'trade',
+    rate: 'money',
+    waitSeconds,
+    body: T.Object(
+      {
+        asset: Asset,
+        is_buy: T.Optional(T.Boolean({ description: 'True is long; either this or `side`' })),
+        side: T.Optional(SideIn),
+        size: T.Optional(
+          DecIn({
+            ...positive,
+            description: 'Size in the asset; either this or `notional_usd`',
+            example: '0.01',
+          }),
+        ),
+        notional_usd: T.Optional(
+          DecIn({
+            ...positive,
+            description: 'Worth of the position in USD; either this or `size`',
+            example: 250,
+          }),
+        ),
+        leverage: T.Optional(
+          T.Unsafe<number | string>({
+            type: ['integer', 'string'],
+            minimum: 1,
+            pattern: '^[1-9][0-9]{0,3}$',
+            description:
+              'Multiple, from 1 to the maximum of the market; default: that of the position, else of the account, else 1',
+          }),
+        ),
+        is_cross: T.Optional(
+          T.Boolean({ description: 'Default true, except in markets that are isolated only' }),
+        ),
+        order_type: T.Optional(OneOf(['market', 'limit'] as const, { default: 'market' })),
+        limit_price: Price('Required for a limit order; on the tick of the market'),
+        tif: T.Optional(OneOf(['gtc', 'ioc', 'alo'] as const, { default: 'gtc' })),
+        slippage_pct: Slippage,
+        tp_price: Price('Take-profit, on the tick of the market'),
+        sl_price: Price('Stop-loss, on the tick of the market'),
+        tp_is_market: T.Optional(T.Boolean({ default: true })),
+        sl_is_market: T.Optional(T.Boolean({ default: true })),
+        reduce_only: T.Optional(T.Boolean({ default: false })),
+        client_order_id: T.Optional(
+          T.String({ maxLength: 64, description: 'A label; the id at the venue is derived from the task' }),
+        ),
+      },
+      {
+        $id: 'PerpOpenRequest',
+        examples: [
+          {
+            asset: 'BTC',
+            side: 'long',
+            notional_usd: '250',
+            leverage: 3,
+            tp_price: '110000',
+            sl_price: '90000',
+          },
+        ],
+      },
+    ),
+    output: TaskResponse,
+    result: PerpOrderResult,
+    faults: [...admissionFaults, 'insufficient_balance', 'no_position', 'conflict', 'market_closed'],
+  }),
+  close: task('POST /v1/perp/close', {
+    summary: 'Close a position, in part or whole',
+    description:
+      'Use it to reduce or close a position. Without `size` (in the asset) it closes all. It is accepted under a kill switch. Next: poll `tasks_get`, or send `wait=true`. Success is `status: completed` and `outcome: executed`; `result` has the closed size, average price and realised profit in USD.',
+    access: 'trade',
+    rate: 'exit',
+    priority: 0,
+    waitSeconds,
+    body: T.Object(
+      {
+        asset: Asset,
+        size: T.Optional(
+          DecIn({ ...positive, description: 'In the asset; omitted closes all', example: '0.01' }),
+        ),
+        order_type: T.Optional(OneOf(['market', 'limit'] as const, { default: 'market' })),
+        limit_price: Price('Required for a limit order; on the tick of the market'),
+        slippage_pct: Slippage,
+      },
+      { $id: 'PerpCloseRequest', examples: [{ asset: 'BTC' }] },
+    ),
+    output: TaskResponse,
+    result: PerpOrderResult,
+    faults: [
+      'policy_denied',
+      'setup_incomplete',
+      'no_position',
+      'market_closed',
+      'unavailable',
+      'upstream_changed',
+    ],
+  }),
+  cancel: task('POST /v1/perp/orders/cancel', {
+    summary: 'Cancel an open order or trigger by the order id of the venue',
+    description:
+      'Use it to cancel one open order or trigger. Give `order_id` (or its alias `oid`) as `perp_orders` shows it. `order_not_cancellable` means that the order has ended. Next: poll `tasks_get`; what was filled before the cancel stays filled, see `perp_fills`.',
+    access: 'trade',
+    rate: 'exit',
+    priority: 0,
+    waitSeconds,
+    body: cancelRequest(Asset, {
+      $id: 'PerpCancelRequest',
+      examples: [{ order_id: '91490942', asset: 'BTC' }],
+    }),
+    output: TaskResponse,
+    result: CancelResult,
+    faults: [
+      'not_found',
+      'policy_denied',
+      'setup_incomplete',
+      'order_not_cancellable',
+      'unavailable',
+      'upstream_changed',
+    ],
+  }),
+  tpSl: task('POST /v1/perp/tp-sl', {
+    summary: 'Set or replace the take-profit and stop-loss of an open position',
+    description:
+      'Use it to protect an open position. The triggers are reduce-only. New triggers are placed before earlier ones of the same leg are cancelled; a leg that is not given stays as it is. Without `size` (in the asset) they follow the whole position. It is accepted under a kill switch. Next: poll `tasks_get`; `result.tp_oids` and `result.sl_oids` are the new order ids.',
+    access: 'trade',
+    rate: 'exit',
+    priority: 0,
+    waitSeconds,
+    body: T.Object(
+      {
+        asset: Asset,
+        size: T.Optional(
+          DecIn({
+            ...positive,
+            description: 'In the asset; omitted follows the whole position, also when its size changes',
+            example: '0.01',
+          }),
+        ),
+        tp_price: Price('Take-profit, on the tick of the market, on the winning side of the mark'),
+        sl_price: Price('Stop-loss, on the tick of the market, on the losing side of the mark'),
+        tp_is_market: T.Optional(T.Boolean({ default: true })),
+        sl_is_market: T.Optional(T.Boolean({ default: true })),
+        replace: T.Optional(
+          T.Boolean({ default: true, description: 'False keeps earlier ones beside the new ones' }),
+        ),
+      },
+      { $id: 'PerpTpSlRequest', examples: [{ asset: 'BTC', tp_price: '110000', sl_price: '90000' }] },
+    ),
+    output: TaskResponse,
+    result: TpSlResult,
+    faults: [
+      'policy_denied',
+      'setup_incomplete',
+      'no_position',
+      'market_closed',
+      'unavailable',
+      'upstream_changed',
+    ],
+  }),
+  cancelAll: task('POST /v1/perp/orders/cancel-all', {
+    summary: 'Cancel every open order and trigger, or those of one market',
+    description:
+      'Use it to cancel every open order, or those of `asset`. Positions stay open and lose their take-profit and stop-loss. It is accepted under a kill switch. Next: poll `tasks_get`; `result.orders` has the outcome of each order.',
+    access: 'trade',
+    rate: 'exit',
+    priority: 0,
+    waitSeconds,
+    bodyOptional: true,
+    body: T.Object(
+      { asset: T.Optional(Asset) },
+      { $id: 'PerpCancelAllRequest', examples: [{ asset: 'BTC' }] },
+    ),
+    output: TaskResponse,
+    result: CancelAllResult,
+    faults: ['policy_denied', 'setup_incomplete', 'market_closed', 'unavailable', 'upstream_changed'],
+  }),
+  fills: read('GET /v1/perp/fills', {
+    summary: 'Fills with fees and realised profit, newest first',
+    description:
+      "Use it for fees and realised profit in USD by fill. It reads the gateway's own record, which begins with the first funding. Next: `before=next_before` reads the next page.",
+    access: 'read',
+    query: fillsQuery(Asset),
+    output: FillsPage,
+    faults: readFaults,
+  }),
+  orderHistory: read('GET /v1/perp/orders/history', {
+    summary: 'Orders placed through the gateway, with what became of them, newest first',
+    description:
+      'Use it to learn how an order of the gateway ended. Sizes are in the asset, prices in USD. Next: `before=next_before` reads the next page; `tasks_get` has the task of an order.',
+    access: 'read',
+    query: orderHistoryQuery(Asset),
+    output: OrderHistoryPage,
+    faults: readFaults,
+  }),
+}
