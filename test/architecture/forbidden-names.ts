@@ -327,11 +327,6 @@ export const nameExceptions: { name: string; in: string; why: string }[] = [
     in: 'src/engines/venue/orders/cancel-all.ts',
     why: 'a counter in task data, and no outcome',
   },
-  { name: 'gather', in: 'src/engines/venue', why: 'task data, until it is typed' },
-  { name: 'gather', in: 'src/features', why: 'task data, until it is typed' },
-  { name: 'gathered', in: 'src/engines/venue', why: 'a step, until task data is typed' },
-  { name: 'gathered', in: 'src/features', why: 'a step, until task data is typed' },
-  { name: 'kept', in: 'src/features/spot-venue', why: 'task data, until it is typed' },
   {
     name: 'lanes',
     in: 'src/world/hyperliquid/keccak.ts',
