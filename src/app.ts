@@ -5,39 +5,47 @@ import { connectionLimits, rateLimits } from '#compose/settings.ts'
 import { warningsOf } from '#config-safety.ts'
 import { createMaintenance } from '#durable/maintenance.ts'
 import { throwAsFault } from '#durable/operation-faults.ts'
-import { httpEdge } from '#edges/http/http.ts'
+import { type HttpEdgeDeps, httpEdge } from '#edges/http/http.ts'
 import { auditSchedule } from '#features/earn/audit.ts'
 import { snapshotSchedule } from '#features/earn/snapshot.ts'
 import { renewalSchedule } from '#features/perp/key-renewal.ts'
-import { createInvocation } from '#invoke/invocation.ts'
+import { createInvocation, type InvocationDeps } from '#invoke/invocation.ts'
 import { repeat } from '#kernel/repeat.ts'
 
 type AppDeps = Omit<ComposeDeps, 'baseUrl'>
 
-/** The HTTP door over all operations. */
-async function openDoor(composed: Composed, parts: AsyncDisposableStack) {
+export type DoorDeps = InvocationDeps & Omit<HttpEdgeDeps, 'invocation'>
+
+/** The composed parts and settings as the doors take them. */
+export function doorDepsOf(composed: Composed): DoorDeps {
   const { config, log, clock, baseUrl, runtime, features } = composed
   const { operations, auth, health } = features
-  const authenticate = (header: string | undefined) => auth.authenticate(header).catch(throwAsFault)
-  const invocation = createInvocation({
+  return {
+    operations,
     execute: runtime.invoke,
-    authenticate,
+    authenticate: (header) => auth.authenticate(header).catch(throwAsFault),
+    health,
     limits: rateLimits(config),
     quotas: { streamsPerUser: config.STREAMS_PER_USER },
-  })
-  parts.defer(() => invocation.close())
-  return httpEdge({
-    operations,
-    invocation,
-    health,
+    connections: connectionLimits(config),
+    trustProxy: config.TRUST_PROXY,
+    corsOrigins: config.CORS_ORIGINS,
+    metrics: openMetrics(composed),
     baseUrl,
     log,
     clock,
-    trustProxy: config.TRUST_PROXY,
-    corsOrigins: config.CORS_ORIGINS,
-    connections: connectionLimits(config),
-    metrics: openMetrics(composed),
-  })
+  }
+}
+
+/** What every door shares, and the HTTP door on it. */
+export async function openDoors(deps: DoorDeps) {
+  await using parts = new AsyncDisposableStack()
+  const invocation = createInvocation(deps)
+  parts.defer(() => invocation.close())
+  const http = await httpEdge({ ...deps, invocation })
+  parts.defer(() => http.close())
+  const owned = parts.move()
+  return { invocation, http, [Symbol.asyncDispose]: () => owned.disposeAsync() }
 }
 
 /** What runs in the background: tasks, price checks, comparisons, schedules and maintenance. */
@@ -66,7 +74,7 @@ async function startWork(composed: Composed, parts: AsyncDisposableStack): Promi
   )
 }
 
-/** Builds every part, opens the door and starts the background work. */
+/** Builds every part, opens the doors and starts the background work. */
 export async function app(
   deps: AppDeps,
   overrides: Overrides = {},
@@ -80,10 +88,9 @@ export async function app(
   await composed.assertConsistent()
   composed.probe.start()
   composed.venue?.health.start()
-  const http = await openDoor(composed, parts)
+  const { http } = parts.use(await openDoors(doorDepsOf(composed)))
   const address = await http.listen({ host: config.HOST, port: config.PORT })
   listening ??= address
-  parts.defer(() => http.close())
   await startWork(composed, parts)
   const owned = parts.move()
   return { url: baseUrl(), [Symbol.asyncDispose]: () => owned.disposeAsync() }

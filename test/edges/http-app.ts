@@ -1,9 +1,9 @@
 /** The HTTP server with operations of its own: tests reach its rules over a real socket, without the product. */
 import { connect, type Socket } from 'node:net'
 import * as T from 'typebox'
+import { type DoorDeps, openDoors } from '#app.ts'
 import type { Invoke, InvokeOptions } from '#durable/operation-call.ts'
-import { type HttpEdge, type HttpEdgeDeps, httpEdge } from '#edges/http/http.ts'
-import { createInvocation, type InvocationDeps } from '#invoke/invocation.ts'
+import type { HttpEdge } from '#edges/http/http.ts'
 import { defaultLimits, type Limits } from '#invoke/limits.ts'
 import type { Caller } from '#kernel/caller.ts'
 import { systemClock } from '#kernel/clock.ts'
@@ -243,9 +243,7 @@ export const noLimits: Limits = Object.fromEntries(
   Object.keys(defaultLimits).map((name) => [name, { points: 0, windowSeconds: 60 }]),
 ) as Limits
 
-export async function createHttpApp(
-  deps: Partial<HttpEdgeDeps & InvocationDeps> & { streams?: Streams } = {},
-): Promise<HttpApp> {
+export async function createHttpApp(deps: Partial<DoorDeps> & { streams?: Streams } = {}): Promise<HttpApp> {
   const seen: RecordedCall[] = []
   const lines: HttpApp['lines'] = []
   const note = (facts: object, sentence: string) => {
@@ -253,16 +251,12 @@ export async function createHttpApp(
   }
   const log: Log = { ...silentLog, info: note, warn: note, error: note }
   let url = 'http://127.0.0.1'
-  const invocation = createInvocation({
+  const doors = await openDoors({
+    operations,
     execute: callOf(seen, deps.streams ?? {}),
     authenticate,
     limits: noLimits,
     load: { delayMsMax: 60_000 },
-    ...deps,
-  })
-  const edge = await httpEdge({
-    operations,
-    invocation,
     health: async () => ({ body: { status: 'ok' }, down: false }),
     baseUrl: () => url,
     trustProxy: [],
@@ -271,16 +265,13 @@ export async function createHttpApp(
     clock: systemClock,
     ...deps,
   })
-  url = await edge.listen({ host: '127.0.0.1', port: 0 })
+  url = await doors.http.listen({ host: '127.0.0.1', port: 0 })
   return {
     url,
-    edge,
+    edge: doors.http,
     seen,
     lines,
-    async close() {
-      await edge.close()
-      await invocation.close()
-    },
+    close: () => doors[Symbol.asyncDispose](),
   }
 }
 
