@@ -15,7 +15,7 @@ import { tasks } from '#features/tasks/tasks.ts'
 import { user } from '#features/user/user.ts'
 import { createFaucetGrant, faucetGrantAdmission } from '#features/wallets/faucet-grant.ts'
 import { type Holdings, holdings as makeHoldings } from '#features/wallets/holdings.ts'
-import { pastTokens } from '#features/wallets/past-tokens.ts'
+import { recentTokens } from '#features/wallets/recent-tokens.ts'
 import { walletsOf } from '#features/wallets/store.ts'
 import { wallets } from '#features/wallets/wallets.ts'
 import type { Chain } from '#kernel/chains.ts'
@@ -97,7 +97,7 @@ export function openFeatures(needs: FeatureDeps, overrides: FeatureOverrides = {
     prices: prices({ url: urls.prices ?? '', net, clock }),
     share: earn?.share ?? null,
     walletsOf: (userId) => walletsOf(db, userId),
-    pastTokens: (userId) => pastTokens(db, userId),
+    recentTokens: (userId) => recentTokens(db, userId),
     clock,
   })
   const changed = (userId: string, chainId: string) => holdings.invalidate(userId, chainId)

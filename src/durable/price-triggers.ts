@@ -7,8 +7,8 @@ import { query } from '#store/query.ts'
 import { isDatabaseUnavailable } from '#store/unavailable.ts'
 import type { TaskAcceptance } from './accept-task.ts'
 import { bodyHash, internalKey } from './idempotency.ts'
-import { newestKind } from './kinds.ts'
 import { type Notifier, readyTopic } from './notifier.ts'
+import { newestKind } from './task-kinds.ts'
 import type { Transactions } from './transactions.ts'
 
 type PriceTriggerDeps = {

@@ -1,11 +1,11 @@
 import type pg from 'pg'
 import { createKeyCounts, type KeyCounts } from '#kernel/key-counts.ts'
 import type { Effect, TaskKind } from '#kernel/task.ts'
-import { kindKey } from './kinds.ts'
 import { createLeases, type Leases } from './lease.ts'
 import type { LocalEvents } from './local-events.ts'
 import { type Notifier, readyTopic } from './notifier.ts'
 import { deferToNewerVersion } from './step-result.ts'
+import { kindKey } from './task-kinds.ts'
 import { isEnded, type Task } from './task-row.ts'
 import { advanceTask, type LoadedTask, type TaskRunDeps } from './task-run.ts'
 

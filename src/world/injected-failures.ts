@@ -1,4 +1,4 @@
-import { type Preset, type PresetName, realistic } from './presets.ts'
+import { type Preset, type PresetName, realistic } from './failure-presets.ts'
 
 /** One injected failure of a server. Without `count` and `rate` it applies to every matching request. */
 export type InjectedFailure = {

@@ -6,7 +6,7 @@ import { useCompileCache } from './compile-cache.ts'
 process.umask(0o077)
 useCompileCache()
 const { supervise } = await import('./supervisor.ts')
-const { presetNames } = await import('./presets.ts')
+const { presetNames } = await import('./failure-presets.ts')
 
 const { values } = parseArgs({
   options: {

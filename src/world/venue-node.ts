@@ -3,8 +3,8 @@ import { join } from 'node:path'
 import { startChild } from './child.ts'
 import type { WorldClock } from './clock.ts'
 import { compileCacheArgs } from './compile-cache.ts'
+import type { PresetName } from './failure-presets.ts'
 import { nodeFlags } from './node-flags.ts'
-import type { PresetName } from './presets.ts'
 import { createRestartable, type Signal } from './restartable.ts'
 
 /** A trading venue in a process of its own, with a control port for this world only. */

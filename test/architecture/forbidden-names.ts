@@ -266,7 +266,7 @@ export const forbiddenFiles: Record<string, Record<string, string>> = {
   },
   'src/features/wallets': {
     'agent-book': 'agent-cache',
-    'holdings-seen': 'past-tokens',
+    'holdings-seen': 'recent-tokens',
     keks: 'key-encryption-keys',
     welcome: 'faucet-grant',
   },

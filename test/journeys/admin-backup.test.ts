@@ -4,7 +4,7 @@ import { statSync } from 'node:fs'
 import { after, before, test } from 'node:test'
 import { type Operator, operatorOf } from '../harness/admin.ts'
 import { type Gateway, newAgent } from '../harness/gateway.ts'
-import { isKnown, offlineInstallations } from './offline.ts'
+import { isKnown, offlineInstallations } from './offline-gateway.ts'
 
 const installations = offlineInstallations()
 const { path } = installations

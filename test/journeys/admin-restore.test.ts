@@ -7,7 +7,7 @@ import { embeddedPostgres } from '#store/embedded.ts'
 import type { Operator } from '../harness/admin.ts'
 import { type Gateway, newAgent } from '../harness/gateway.ts'
 import { query } from '../store/instances.ts'
-import { isKnown, offlineInstallations } from './offline.ts'
+import { isKnown, offlineInstallations } from './offline-gateway.ts'
 
 const installations = offlineInstallations()
 const { path } = installations

@@ -48,7 +48,7 @@ export const surfaceMutations = [
   ),
   ...mutationsOf(
     'src/features/perp/withdraw.ts',
-    ['test/venue/journey.test.ts'],
+    ['test/venue/perp-lifecycle.test.ts'],
     [
       [
         'amount_usd: fromUnits(paid, usdcDecimals)',

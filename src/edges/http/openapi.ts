@@ -2,14 +2,14 @@ import { isAllOptional, isKeyed, withWait } from '#invoke/input.ts'
 import { isRecord, plainSchema, type Schema } from '#kernel/decimal-fields.ts'
 import { type FaultCode, faults } from '#kernel/fault.ts'
 import type { Entry, Operation } from '#kernel/operation.ts'
+import { describeFields, glossaryText } from './field-descriptions.ts'
 import {
   type Components,
   components,
   defaultsAsText,
   httpValidationError,
   problemSchema,
-} from './components.ts'
-import { describeFields, glossaryText } from './field-descriptions.ts'
+} from './openapi-components.ts'
 import { introduction, tagOf } from './openapi-intro.ts'
 
 /** What the document needs of an operation; its function is not among it. */

@@ -8,9 +8,9 @@ import type { Entry, StreamItem } from '#kernel/operation.ts'
 import { budgetHeaders } from './budget-headers.ts'
 import type { HttpMetrics } from './http-metrics.ts'
 import type { AddLinks, LinksOf } from './links.ts'
-import { readParameters } from './query-text.ts'
 import type { RequestContexts } from './request-context.ts'
 import { type EventStream, openEventStream, type SseSettings } from './sse.ts'
+import { readParameters } from './text-parameters.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {

@@ -4,7 +4,7 @@ import { claimedTransferKeys } from '#engines/venue/records/store.ts'
 import { toUnits, usdcDecimals } from '#kernel/money.ts'
 import type { TaskView } from '#kernel/task.ts'
 import type { Queryable } from '#store/query.ts'
-import type { Arrival, Evm } from '#upstreams/evm/evm.ts'
+import type { Evm, IncomingTransfer } from '#upstreams/evm/evm.ts'
 import type { Hyperliquid, LedgerUpdate } from '#upstreams/hyperliquid/hyperliquid.ts'
 import type { FundingRoute, PerpLimits } from './limits.ts'
 
@@ -14,7 +14,7 @@ export type Payout = { paid_units: string }
 type PayoutDeps = {
   db: Queryable
   venue: Pick<Hyperliquid, 'ledgerSince'>
-  chain: Pick<Evm, 'head' | 'arrivals'>
+  chain: Pick<Evm, 'head' | 'incomingTransfers'>
   route: FundingRoute
   limits: Pick<PerpLimits, 'withdrawFeeUsd'>
 }
@@ -44,9 +44,9 @@ export function createPayoutSearch({ db, venue, chain, route, limits }: PayoutDe
     task: TaskView<PayoutTaskData>,
     blocks: { from: bigint; to: bigint },
     isPayout: (amountUnits: bigint) => boolean,
-  ): Promise<{ found: { key: string; arrival: Arrival } | undefined; searchedTo: bigint }> => {
-    const { arrivals, searchedTo } = await chain.arrivals(route.token, task.data.account, blocks)
-    const fitting = arrivals
+  ): Promise<{ found: { key: string; arrival: IncomingTransfer } | undefined; searchedTo: bigint }> => {
+    const { transfers, searchedTo } = await chain.incomingTransfers(route.token, task.data.account, blocks)
+    const fitting = transfers
       .filter(({ amountUnits }) => isPayout(amountUnits))
       .map((arrival) => ({ key: `arrival:${arrival.txHash}:${arrival.index}`, arrival }))
     const taken = await claimedTransferKeys(

@@ -37,7 +37,7 @@ export type WithdrawDeps = {
   db: Queryable
   venue: Pick<Hyperliquid, 'account' | 'ledgerSince' | 'spotBalances' | 'accountMode'> & CashSource
   signedActions: SignedActions
-  chain: Pick<Evm, 'head' | 'arrivals' | 'row'>
+  chain: Pick<Evm, 'head' | 'incomingTransfers' | 'row'>
   policy: Pick<Policy, 'check' | 'reserve'>
   evmAddressOf: (userId: string) => Promise<string>
   changed: (userId: string, chainId: string) => void

@@ -20,7 +20,7 @@ type HoldingsDeps = {
   prices: Prices
   share: EarnShare | null
   walletsOf: (userId: string) => Promise<Wallet[]>
-  pastTokens: (userId: string) => Promise<Map<string, Token[]>>
+  recentTokens: (userId: string) => Promise<Map<string, Token[]>>
   clock: Clock
   freshMs?: number
 }
@@ -51,7 +51,7 @@ export function holdings({
   prices,
   share,
   walletsOf,
-  pastTokens,
+  recentTokens,
   clock,
   freshMs,
 }: HoldingsDeps): Holdings {
@@ -72,7 +72,7 @@ export function holdings({
     )
     const request = {
       address,
-      pastTokens: unlisted,
+      recentTokens: unlisted,
       share: here,
       signal: AbortSignal.timeout(row.readTimeoutMs),
     }
@@ -85,7 +85,7 @@ export function holdings({
     invalidate: (userId, chainId) => cache.invalidate(keyOf(userId, chainId)),
 
     async forUser(userId, { family, force }) {
-      const [wallets, tokensByChain] = await Promise.all([walletsOf(userId), pastTokens(userId)])
+      const [wallets, tokensByChain] = await Promise.all([walletsOf(userId), recentTokens(userId)])
       const asked = chains.filter((each) => !family || each.family === family)
       const results = await Promise.all(
         asked.flatMap((reader) => {

@@ -27,18 +27,18 @@ export type EarnShare = {
 type ReadRequest = {
   address: string
   /** Unverified tokens from the user's own tasks. */
-  pastTokens: readonly Token[]
+  recentTokens: readonly Token[]
   share: EarnShare | null
   signal: AbortSignal
 }
 
 export async function readEvm(
   chain: Evm,
-  { address, pastTokens, share, signal }: ReadRequest,
+  { address, recentTokens, share, signal }: ReadRequest,
 ): Promise<WalletReading> {
   const { row } = chain
   const verified = row.tokens.map((token) => ({ kind: 'token' as const, token, verified: true }))
-  const others = pastTokens.map((token) => ({ kind: 'token' as const, token, verified: false }))
+  const others = recentTokens.map((token) => ({ kind: 'token' as const, token, verified: false }))
   const shares = share ? [{ kind: 'earn_share' as const, token: share.token, verified: true }] : []
   const asked = [...verified, ...others, ...shares]
   const addresses = asked.map(({ token }) => token.address)
@@ -62,14 +62,14 @@ async function withBacking(held: HeldToken, share: EarnShare | null): Promise<He
 
 export async function readSolana(
   chain: Solana,
-  { address, pastTokens, signal }: ReadRequest,
+  { address, recentTokens, signal }: ReadRequest,
 ): Promise<WalletReading> {
   const { row } = chain
   const { slot, lamports, tokens } = await chain.holdings(address, signal)
   const native: HeldToken = { kind: 'native', token: row.native, amountUnits: lamports, verified: true }
   const listed = tokens.map(({ mint, amountUnits, decimals }): HeldToken => {
     const known = findToken(row, row.tokens, mint)
-    const other = known ?? findToken(row, pastTokens, mint)
+    const other = known ?? findToken(row, recentTokens, mint)
     // An unlisted mint gets a symbol from its address: every holding has a symbol and decimals.
     const token = { ...(other ?? { symbol: mint.slice(0, 4), name: mint }), address: mint, decimals }
     return { kind: 'token', token, amountUnits, verified: known !== undefined }

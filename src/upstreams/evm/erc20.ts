@@ -65,7 +65,7 @@ function decode(data: Hex) {
 }
 
 /** What the logs of transfers to an account are found by. */
-export const arrivalTopics = (owner: string) =>
+export const incomingTransferTopics = (owner: string) =>
   encodeEventTopics({ abi, eventName: 'Transfer', args: { to: owner as Hex } })
 
 export type TransferLog = { token: string; from: string; to: string; amountUnits: bigint }

@@ -1,9 +1,13 @@
 import type { EvmChainRow } from '#kernel/chains.ts'
 import type { Net } from '#kernel/net.ts'
 import type { EvmCall } from '#kernel/signer.ts'
-import { type ArrivalSearch, type BlockRange, createArrivalSearch } from './arrivals.ts'
 import { blockNumberData, callsData, nonceOf, type View, type ViewResult } from './batch.ts'
 import { type TransferLog, transfersOf } from './erc20.ts'
+import {
+  type BlockRange,
+  createIncomingTransferSearch,
+  type IncomingTransferSearch,
+} from './incoming-transfers.ts'
 import { type BlockTag, callAll, callOne, createNode, type EvmNode, rpc, tagOf } from './rpc.ts'
 import { resultOf, type Simulation, simulationOf } from './simulation.ts'
 import { type Balances, readBalances, readExecuted, readViews, type StateHead } from './views.ts'
@@ -20,7 +24,7 @@ import {
   sendVerdictOf,
 } from './wire.ts'
 
-export type { Arrival } from './arrivals.ts'
+export type { IncomingTransfer } from './incoming-transfers.ts'
 export type { BlockTag } from './rpc.ts'
 export type { Simulation } from './simulation.ts'
 export type { Balances, StateHead } from './views.ts'
@@ -59,7 +63,7 @@ export type Evm = {
    * Transfers of a token to an account, in an inclusive range of blocks. The search may end before the last block: where
    * the node lags, or limits the blocks of one request.
    */
-  arrivals(token: string, owner: string, blocks: BlockRange): Promise<ArrivalSearch>
+  incomingTransfers(token: string, owner: string, blocks: BlockRange): Promise<IncomingTransferSearch>
   suggestedPriority(): Promise<{ head: Head; priorityWei: bigint }>
   sendRaw(raw: string): Promise<SendVerdict>
   receipts(hashes: readonly string[]): Promise<{ head: Head; receipts: (Receipt | undefined)[] }>
@@ -90,7 +94,7 @@ export function evm({ row, net, timeoutMs = 5_000 }: Options): Evm {
     executed: (account, taskId, at) => readExecuted(node, account, taskId, at),
     batchNonce: nonceOf,
     transfers: ({ logs }) => transfersOf(logs),
-    arrivals: createArrivalSearch({ row, rpc: (calls) => rpc(node, calls) }),
+    incomingTransfers: createIncomingTransferSearch({ row, rpc: (calls) => rpc(node, calls) }),
     suggestedPriority: () => readSuggestedPriority(node),
     sendRaw: (raw) => sendRaw(node, raw),
     receipts: (hashes) => readReceipts(node, hashes),

@@ -4,7 +4,7 @@ import { type Queryable, query } from '#store/query.ts'
 const tokensMax = 50
 
 /** Tokens that the user's latest tasks moved, by chain; they may be on no token list. */
-export async function pastTokens(db: Queryable, userId: string): Promise<Map<string, Token[]>> {
+export async function recentTokens(db: Queryable, userId: string): Promise<Map<string, Token[]>> {
   const rows = await query<{ chain_id: string; address: string; symbol: string; decimals: number }>(
     db,
     `select distinct on (c ->> 'chain_id', lower(c ->> 'token_address'))

@@ -1,17 +1,20 @@
 import type { EvmChainRow } from '#kernel/chains.ts'
 import { Fault } from '#kernel/fault.ts'
-import { arrivalTopics, type TransferLog, transfersOf } from './erc20.ts'
+import { incomingTransferTopics, type TransferLog, transfersOf } from './erc20.ts'
 import { resultOf } from './simulation.ts'
 import { foundLogsOf, type Hex, headOf, hexQuantity, type RpcAnswer, type RpcCall } from './wire.ts'
 
 /** Transfers of a token to one account, searched in the logs of blocks. */
 
-export type Arrival = TransferLog & { txHash: Hex; index: number; block: bigint }
-/** `searchedTo`: the last block whose logs were read. It may lie before the block that was asked for. */
-export type ArrivalSearch = { arrivals: Arrival[]; searchedTo: bigint }
+export type IncomingTransfer = TransferLog & { txHash: Hex; index: number; block: bigint }
+/** `searchedTo`: the last block whose logs were read. It may be before the requested block. */
+export type IncomingTransferSearch = { transfers: IncomingTransfer[]; searchedTo: bigint }
 export type BlockRange = { from: bigint; to: bigint }
 
-type ArrivalSearchDeps = { row: EvmChainRow; rpc: (calls: readonly RpcCall[]) => Promise<RpcAnswer[]> }
+type IncomingTransferSearchDeps = {
+  row: EvmChainRow
+  rpc: (calls: readonly RpcCall[]) => Promise<RpcAnswer[]>
+}
 
 const requestsMax = 40
 const blocksMax = 1_000n
@@ -21,13 +24,13 @@ const isRangeTooLarge = ({ message }: { message: string }): boolean =>
 
 const min = (a: bigint, b: bigint): bigint => (a < b ? a : b)
 
-export function createArrivalSearch({ row, rpc }: ArrivalSearchDeps) {
+export function createIncomingTransferSearch({ row, rpc }: IncomingTransferSearchDeps) {
   /** The provider's limit of blocks per search, as far as its errors have stated it. */
   let blocksAtOnce = blocksMax
 
-  return async (token: string, owner: string, { from, to }: BlockRange): Promise<ArrivalSearch> => {
-    const topics = arrivalTopics(owner)
-    const arrivals: Arrival[] = []
+  return async (token: string, owner: string, { from, to }: BlockRange): Promise<IncomingTransferSearch> => {
+    const topics = incomingTransferTopics(owner)
+    const transfers: IncomingTransfer[] = []
     let next = from
     let last = to
     for (let requests = 0; next <= last && requests < requestsMax; requests += 1) {
@@ -48,11 +51,11 @@ export function createArrivalSearch({ row, rpc }: ArrivalSearchDeps) {
       const logs = foundLogsOf(resultOf(row, found!))
       for (const log of logs)
         for (const transfer of transfersOf([log]))
-          arrivals.push({ ...transfer, txHash: log.txHash, index: log.index, block: log.block })
+          transfers.push({ ...transfer, txHash: log.txHash, index: log.index, block: log.block })
       next = min(end, head) + 1n
     }
     if (next === from)
       throw new Fault('unavailable', `The ${row.displayName} node shows no logs of these blocks yet`)
-    return { arrivals, searchedTo: next - 1n }
+    return { transfers, searchedTo: next - 1n }
   }
 }
