@@ -1,5 +1,6 @@
 import type { Registry } from 'prom-client'
 import { gauge, type Metric, type MetricSources, type ReadMetrics, type Sample } from '#kernel/metrics.ts'
+import { withTimeLimit } from '#kernel/time-limit.ts'
 import { metricsText } from './metrics-text.ts'
 
 const sourceTimeoutMs = 1_000
@@ -50,14 +51,5 @@ async function processRegistry(): Promise<Registry> {
 }
 
 /** Undefined where the part fails or takes too long. */
-async function readInTime(read: ReadMetrics): Promise<readonly Metric[] | undefined> {
-  const { promise, resolve } = Promise.withResolvers<undefined>()
-  const timer = setTimeout(resolve, sourceTimeoutMs, undefined)
-  try {
-    return await Promise.race([read(), promise])
-  } catch {
-    return undefined
-  } finally {
-    clearTimeout(timer)
-  }
-}
+const readInTime = (read: ReadMetrics): Promise<readonly Metric[] | undefined> =>
+  withTimeLimit(Promise.try(read), sourceTimeoutMs).catch(() => undefined)

@@ -5,6 +5,7 @@ import { plainSchema, type Schema } from '#kernel/decimal-fields.ts'
 import { Fault, internalFault } from '#kernel/fault.ts'
 import type { Log } from '#kernel/log.ts'
 import type { Entry, StreamItem } from '#kernel/operation.ts'
+import { withTimeLimit } from '#kernel/time-limit.ts'
 import { budgetHeaders } from './budget-headers.ts'
 import type { HttpMetrics } from './http-metrics.ts'
 import type { AddLinks, LinksOf } from './links.ts'
@@ -125,7 +126,8 @@ async function stream(
   const context = deps.contexts.get(request)
   const iterator = items[Symbol.asyncIterator]()
   const first = iterator.next()
-  await waitAtMost(first, firstEventMs)
+  // A failure of the first event is still an HTTP error; a silent stream opens after a moment.
+  await withTimeLimit(first, firstEventMs)
   const events = openEventStream(reply, deps.sse)
   deps.openEventStreams.add(events)
   deps.metrics.streamOpened()
@@ -158,16 +160,4 @@ async function pump(
     'comment' in item ? item : { ...item, data: addLinks(item.data) }
   let found = await first
   while (!found.done && (await events.write(shown(found.value)))) found = await iterator.next()
-}
-
-/** Waits for the first event, whose failure is still an HTTP error; a silent stream opens after a moment. */
-async function waitAtMost(first: Promise<unknown>, ms: number): Promise<void> {
-  const { promise, resolve } = Promise.withResolvers<void>()
-  const timer = setTimeout(resolve, ms)
-  try {
-    await Promise.race([first, promise])
-  } finally {
-    clearTimeout(timer)
-    first.catch(() => undefined)
-  }
 }

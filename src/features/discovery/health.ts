@@ -1,5 +1,6 @@
 import type * as T from 'typebox'
 import { type Clock, monotonicMs } from '#kernel/clock.ts'
+import { withTimeLimit } from '#kernel/time-limit.ts'
 import { createCachedValue } from '#kernel/ttl-cache.ts'
 import type { contract, healthStates } from './contract.ts'
 
@@ -87,14 +88,6 @@ async function timed(check: () => Promise<unknown>, ms: number): Promise<number 
   }, ms)
 }
 
-async function within<R>(check: () => Promise<R>, ms: number): Promise<R | undefined> {
-  const { promise, resolve } = Promise.withResolvers<R | undefined>()
-  const timer = setTimeout(resolve, ms, undefined)
-  try {
-    return await Promise.race([check(), promise])
-  } catch {
-    return undefined
-  } finally {
-    clearTimeout(timer)
-  }
-}
+/** Undefined where the check failed or timed out. */
+const within = <R>(check: () => Promise<R>, ms: number): Promise<R | undefined> =>
+  withTimeLimit(Promise.try(check), ms).catch(() => undefined)

@@ -1,0 +1,13 @@
+/**
+ * The result of the work, or undefined where it takes longer. The work goes on; what it does after the limit is
+ * discarded, a failure included.
+ */
+export async function withTimeLimit<T>(work: Promise<T>, limitMs: number): Promise<T | undefined> {
+  const { promise, resolve } = Promise.withResolvers<undefined>()
+  const timer = setTimeout(resolve, limitMs, undefined)
+  try {
+    return await Promise.race([work, promise])
+  } finally {
+    clearTimeout(timer)
+  }
+}
