@@ -38,6 +38,7 @@ const checkUnchanged = async (script: string, file: string): Promise<Verdict> =>
 const generated = [
   ['openapi', 'scripts/openapi.ts', 'docs/openapi.json'],
   ['settings', 'scripts/env-example.ts', '.env.example'],
+  ['mistakes', 'scripts/mistakes.ts', 'docs/mistakes.md'],
 ] as const
 
 const steps: Step[] = [

@@ -131,7 +131,7 @@ export function openFeatures(needs: FeatureDeps, overrides: FeatureOverrides = {
     ...wallets({ chainRows: table, holdings, walletsOf: (userId) => walletsOf(db, userId) }),
     ...(earn?.operations ?? []),
     ...(venueFeatures?.operations ?? []),
-    ...tasks({ tasks: taskEngine.tasks, view: toTaskFullView }),
+    ...tasks({ tasks: taskEngine.tasks, view: toTaskFullView, kinds: () => kindNames }),
     ...credits.operations,
     ...user({ db, walletsOf, credits, policySummary: custody.policy.summary }),
     ...notifications({ events: taskEngine.events }),
@@ -142,8 +142,17 @@ export function openFeatures(needs: FeatureDeps, overrides: FeatureOverrides = {
     ...(earn ? [snapshotKind(earn.snapshot), earn.audit] : []),
     ...(venueFeatures?.kinds ?? []),
   ]
+  const kindNames = kindNamesOf(operations, kinds)
   return { operations, kinds, auth, credits, health, earn, holdings, faucetGrant, venueFeatures }
 }
+
+/** Every kind that a task can have. */
+const kindNamesOf = (operations: readonly Operation[], kinds: readonly TaskKind[]): string[] => [
+  ...new Set([
+    ...operations.flatMap(({ name, entry }) => (entry.kind === 'task' ? [entry.taskKind ?? name] : [])),
+    ...kinds.map(({ kind }) => kind),
+  ]),
+]
 
 const factsOf = (config: Config, table: readonly Chain[]) => ({
   chains: { ids: table.map(({ id }) => id) },

@@ -86,9 +86,13 @@ export function createTaskQueries({ transactions: { pool }, notifier, clock }: T
         const now = await findTask(db, userId, taskId)
         if (now.status === 'cancelled') return now
         const reason = isEnded(now) ? 'it has ended' : 'it has been sent'
-        throw new Fault('not_cancellable', `The task cannot be cancelled: ${reason}`, {
-          extras: { task_id: taskId, status: now.status, reason },
-        })
+        throw new Fault(
+          'not_cancellable',
+          `The task cannot be cancelled: ${reason}; \`tasks_get\` has its outcome`,
+          {
+            extras: { task_id: taskId, status: now.status, reason },
+          },
+        )
       }
       const notify = () => notifier.notify([readyTopic, taskTopic(taskId)])
       if (afterCommit) afterCommit(notify)

@@ -22,7 +22,7 @@ export type UnknownField = (name: string, declared: readonly string[], options: 
 
 const isJson = (location: InputLocation): boolean => location === 'body'
 
-const typeWords: Record<string, (location: InputLocation) => IssueText> = {
+const typeWords: Record<string, (location: InputLocation, schema: Schema) => IssueText> = {
   string: () => ({ type: 'string_type', msg: 'Input should be a valid string: text in double quotes' }),
   integer: (location) => ({
     type: 'int_parsing',
@@ -38,10 +38,14 @@ const typeWords: Record<string, (location: InputLocation) => IssueText> = {
     type: 'bool_parsing',
     msg: `Input should be a valid boolean: true or false${isJson(location) ? ' without quotes' : ''}`,
   }),
-  object: () => ({
-    type: 'model_attributes_type',
-    msg: 'Input should be a valid dictionary: a JSON object in braces',
-  }),
+  object: (_, { required }) => {
+    const names = Array.isArray(required) ? required.map((name) => `\`${name}\``) : []
+    const fields = names.length > 0 ? ` with ${names.join(', ')}` : ' in braces'
+    return {
+      type: 'model_attributes_type',
+      msg: `Input should be a valid dictionary: a JSON object${fields}`,
+    }
+  },
   array: () => ({ type: 'list_type', msg: 'Input should be a valid list: a JSON array in square brackets' }),
   null: () => ({ type: 'none_required', msg: 'Input should be null' }),
 }
@@ -53,9 +57,9 @@ const limit =
 const length =
   (type: string, words: string, unit: string, what: string) =>
   ({ params }: Failure) => ({ type, msg: `${what} should have ${words} ${count(params.limit, unit)}` })
-const missing = ({ params }: Failure) => ({
+const missing = ({ params, schema, value }: Failure) => ({
   type: 'missing',
-  msg: missingField(String(params.missingProperty)),
+  msg: missingField(String(params.missingProperty), propertyNames(schema), value),
   below: String(params.missingProperty),
 })
 const extra = ({ params, schema, unknownField, isTop }: Failure) => {
@@ -66,14 +70,26 @@ const extra = ({ params, schema, unknownField, isTop }: Failure) => {
 const propertyNames = ({ properties }: Schema): string[] =>
   isRecord(properties) ? Object.keys(properties) : []
 
-export const missingField = (name: string): string => `Field required: add \`${name}\``
+/** How many undeclared names are compared with a missing one. */
+const namesComparedMax = 32
+
+/** A field that is there under another name is to be renamed. */
+function missingField(name: string, declared: readonly string[], value: unknown): string {
+  const given = isRecord(value) ? Object.keys(value) : []
+  const unknown = given.filter((each) => !declared.includes(each)).slice(0, namesComparedMax)
+  const [meant] = nearest(name, unknown)
+  return meant === undefined
+    ? `Field required: add \`${name}\``
+    : `Field required: rename \`${meant}\` to \`${name}\``
+}
 
 /** `'a', 'b' or 'c'`, as FastAPI lists the allowed values, and the one that was probably meant. */
 function choice(values: readonly unknown[], given: unknown): string {
   const shown = values.map((value) => (typeof value === 'string' ? `'${value}'` : JSON.stringify(value)))
   const texts = values.filter((value) => typeof value === 'string')
   const meant = typeof given === 'string' ? nearest(given, texts) : []
-  const hint = meant.length === 1 ? `; did you mean '${meant[0]}'?` : ''
+  const isOneWord = new Set(meant.map((word) => word.toLowerCase())).size === 1
+  const hint = isOneWord ? `; did you mean '${meant[0]}'?` : ''
   return `Input should be ${alternatives(shown)}${hint}`
 }
 
@@ -125,9 +141,21 @@ const issueTexts: Record<string, (failure: Failure) => IssueText> = {
       type: 'value_error',
       msg: `Input should be a valid ${params.format}`,
     },
-  type: ({ params: { type }, location }) => {
-    const named = String(Array.isArray(type) ? type[0] : type).split(',')[0] ?? ''
-    return typeWords[named]?.(location) ?? { type: 'value_error', msg: `Input should be a valid ${named}` }
+  type: ({ params, location, schema, value }) => {
+    const names = [params.type]
+      .flat()
+      .join(',')
+      .split(',')
+      .filter((name) => name !== 'null')
+    const isNumber = typeof value === 'number'
+    const first = isNumber && names.includes('integer') ? 'integer' : (names[0] ?? '')
+    const described = typeWords[first]?.(location, schema) ?? {
+      type: 'value_error',
+      msg: `Input should be a valid ${first}`,
+    }
+    // A decimal comes as a number or as text, and is described as a number.
+    const isSeveral = names.length > 1 && first !== 'number' && !isNumber
+    return isSeveral ? { ...described, msg: `Input should be a valid ${alternatives(names)}` } : described
   },
 }
 

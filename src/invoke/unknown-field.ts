@@ -2,7 +2,7 @@ import { alternatives, nearest } from '#kernel/nearest.ts'
 import { type DeclaredInput, namesIn } from './input-location.ts'
 import type { UnknownField } from './issues.ts'
 
-const namesShownMax = 12
+const namesShownMax = 24
 
 /** The error of a field that is not declared at its location, and the most similar declared one. */
 export function unknownFields({

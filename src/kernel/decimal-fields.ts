@@ -164,11 +164,15 @@ function outOfBounds(plain: string, schema: Schema): DecimalIssue | undefined {
     if (typeof bound !== 'number' && typeof bound !== 'string') continue
     const limit = decimalOfSource(String(bound))
     if (limit !== undefined && !holds(compareDecimals(plain, limit))) {
-      return { type, msg: `Input should be ${words} ${limit}` }
+      return { type, msg: `Input should be ${words} ${limit}${meaningOf(schema)}` }
     }
   }
   return undefined
 }
+
+/** The unit is in the description: 50 is too much of a percentage, and would be little in another unit. */
+const meaningOf = ({ description }: Schema): string =>
+  typeof description === 'string' ? ` (${description})` : ''
 
 /** Compares two decimals exactly: negative, zero or positive. */
 export function compareDecimals(a: string, b: string): number {

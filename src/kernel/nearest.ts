@@ -27,7 +27,8 @@ export function editDistance(a: string, b: string, max: number): number | undefi
   return distance > max ? undefined : distance
 }
 
-const editsMax = ({ length }: string): number => (length <= 2 ? 0 : length <= 5 ? 1 : length <= 9 ? 2 : 3)
+/** Short words are near to each other by chance: `side` and `size`. */
+const editsMax = ({ length }: string): number => (length <= 4 ? 0 : length <= 6 ? 1 : length <= 9 ? 2 : 3)
 const folded = (name: string): string => name.replace(/[^A-Za-z0-9]/g, '').toLowerCase()
 const wordsOf = (name: string): string[] => name.toLowerCase().split(/[^a-z0-9]+/)
 const holdsWords = (name: string, words: readonly string[]): boolean => {

@@ -78,7 +78,7 @@ test('an unknown path is answered with the nearest one, and a wrong method with 
     ['GET /v1/uuids/7', 'There is no such path; did you mean GET /v1/uuid/{id}?'],
     ['GET /.env', 'There is no such path; /openapi.json lists every path'],
     [`GET /${'a/'.repeat(4_000)}`, 'There is no such path; /openapi.json lists every path'],
-    ['DELETE /v1/probe', 'This path does not take DELETE: send GET or PUT'],
+    ['DELETE /v1/probe', 'This path does not take DELETE: send GET, PUT or POST /v1/probe/check'],
     ['GET /v1/pay', 'This path does not take GET: send POST'],
   ] as const)
     assert.equal((await sendRequest(app.url, route)).body.detail, sentence, route.slice(0, 60))

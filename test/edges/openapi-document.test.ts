@@ -126,3 +126,26 @@ test('no request field has a default keyword, which generators read as required'
       assert.equal(field.default, undefined, operationId + path)
   }
 })
+
+/** The form of a decimal has a message of its own. */
+test('every pattern of a request has a description and an example, since errors never show it', () => {
+  const parameters = methods.flatMap(({ operationId, parameters: list = [] }) =>
+    list.map((each) => ({ path: `${operationId}.${each.name}`, field: each as Json })),
+  )
+  const ofQuery = parameters
+    .map(({ path, field }) => ({ path, field: { ...field, ...(field.schema as Json) } }))
+    .filter(({ path }) => !path.endsWith('.Idempotency-Key'))
+  const named = methods.flatMap(({ requestBody }) => {
+    const ref = requestBody?.content['application/json']?.schema.$ref
+    const name = ref === undefined ? undefined : String(ref).split('/').at(-1)!
+    return name === undefined ? [] : fieldsOf(name, document.components.schemas[name]!)
+  })
+  const withPattern = [...ofQuery, ...named].filter(
+    ({ field }) => field.pattern !== undefined && field['x-decimal'] === undefined,
+  )
+  assert.ok(withPattern.length >= 5)
+  for (const { path, field } of withPattern) {
+    assert.equal(typeof field.description, 'string', path)
+    assert.ok(Array.isArray(field.examples), path)
+  }
+})

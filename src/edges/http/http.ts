@@ -13,7 +13,7 @@ import { type HttpMetrics, httpMetrics } from './http-metrics.ts'
 import { parseJson } from './json-body.ts'
 import { links } from './links.ts'
 import { scraper } from './metrics.ts'
-import { type NearestPath, nearestPath } from './nearest-path.ts'
+import { type PathHints, pathHints } from './nearest-path.ts'
 import { openapiOf, openapiText } from './openapi.ts'
 import { type HttpDeps, mount } from './operation-route.ts'
 import { errorCatalog, readGuard, serveDocs, serveDocument, serveMetrics } from './pages.ts'
@@ -80,9 +80,9 @@ export async function httpEdge(deps: HttpEdgeDeps): Promise<HttpEdge> {
     if (operation.entry.path !== healthPath) mount(fastify, invocation.prepare(operation), routeDeps)
   }
   serveHealth(fastify, deps.health)
-  const nearest = nearestPath(operations)
+  const hints = pathHints(operations)
   fastify.setNotFoundHandler({ preHandler: readGuard(invocation.limits) }, (request, reply) =>
-    notFound(request, reply, { routes, nearest }),
+    notFound(request, reply, { routes, hints }),
   )
   const document = openapiOf(operations)
   const documentText = openapiText(document)
@@ -94,7 +94,7 @@ export async function httpEdge(deps: HttpEdgeDeps): Promise<HttpEdge> {
   })
   serveDocument(fastify, { guards: guardRead, path: '/error-catalog.json', text: errorCatalog })
   serveWellKnown(fastify, guardRead, baseUrl)
-  serveMetrics(fastify, scraper({ http: measured.read, ...deps.metrics }), nearest)
+  serveMetrics(fastify, scraper({ http: measured.read, ...deps.metrics }), hints)
   serveDocs(fastify, guardRead)
   serveRoot(fastify, guardRead, baseUrl)
 
@@ -246,20 +246,20 @@ function faultSender(
   }
 }
 
-type KnownPaths = { routes: RouteTable; nearest: NearestPath }
+type KnownPaths = { routes: RouteTable; hints: PathHints }
 
 function notFound(
   { method, url }: FastifyRequest,
   reply: FastifyReply,
-  { routes, nearest }: KnownPaths,
+  { routes, hints }: KnownPaths,
 ): FastifyReply {
   const methods = routes.methodsAt(url)
-  if (methods.length === 0) throw new Fault('not_found', nearest(method, url))
+  if (methods.length === 0) throw new Fault('not_found', hints.nearest(method, url))
   if (method === 'OPTIONS') return reply.code(204).header('allow', methods.join(', ')).send()
   const callable = methods.filter((name) => name !== 'HEAD' && name !== 'OPTIONS')
-  throw new Fault('method_not_allowed', `This path does not take ${method}: send ${alternatives(callable)}`, {
-    extras: { allow: methods },
-  })
+  const changes = method === 'GET' ? [] : hints.changesBelow(url)
+  const sentence = `This path does not take ${method}: send ${alternatives([...callable, ...changes])}`
+  throw new Fault('method_not_allowed', sentence, { extras: { allow: methods } })
 }
 
 /** Answers under any load and without a credential, since balancers and people in trouble ask it. */

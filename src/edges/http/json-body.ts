@@ -178,8 +178,11 @@ function readKey(cursor: Cursor, fields: object): string {
   if (++cursor.keys > keysMax) throw decodeError(`More than ${keysMax} keys`)
   if (key.length > keyLengthMax) throw decodeError(`A key is longer than ${keyLengthMax} characters`)
   if (key === '__proto__') throw decodeError("The key '__proto__' is not allowed")
-  if (Object.hasOwn(fields, key)) throw decodeError(`Duplicate key ${JSON.stringify(key.slice(0, 64))}`)
+  if (Object.hasOwn(fields, key)) throw duplicateKey(key)
   return key
 }
+
+const duplicateKey = (key: string): Fault =>
+  decodeError(`Duplicate key ${JSON.stringify(key.slice(0, 64))}: send it once`)
 
 const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type Entry, read } from '#kernel/operation.ts'
 import { OpenObject } from '#kernel/wire-types.ts'
-import { nearestPath } from './nearest-path.ts'
+import { pathHints } from './nearest-path.ts'
 
 const documented = (route: `${'GET' | 'POST'} /${string}`) => ({
   name: route,
@@ -19,7 +19,7 @@ const routes = [
   'POST /v1/tasks/{task_id}/cancel',
   'GET /credits/packs',
 ] as const
-const suggest = nearestPath(routes.map(documented))
+const { nearest: suggest, changesBelow } = pathHints(routes.map(documented))
 
 test('a misspelt path gets the nearest one with its method', () => {
   for (const [method, url, wanted] of [
@@ -43,6 +43,13 @@ test('a path that is near to none leads to the list of paths', () => {
   const listed = 'There is no such path; /openapi.json lists every path'
   for (const url of ['/nothing', '/', '/wp-admin/setup.php', '/.env', '/a/b/c/d/e/f/g/h/i'])
     assert.equal(suggest('GET', url), listed, url)
+})
+
+test('below a known path stands what changes it', () => {
+  assert.deepEqual(changesBelow('/v1/tasks/abc?x=1'), ['POST /v1/tasks/{task_id}/cancel'])
+  assert.deepEqual(changesBelow('/v1/perp/orders/'), ['POST /v1/perp/orders/cancel'])
+  assert.deepEqual(changesBelow('/v1/perp/setup'), [])
+  assert.deepEqual(changesBelow('/'), [])
 })
 
 test('a path made to be expensive costs no more than a common one', () => {

@@ -51,12 +51,15 @@ function distance(sent: readonly string[], wanted: readonly string[], compare: C
   return last.at(-1) ?? sent.length * segmentCost
 }
 
-export type NearestPath = (method: string, url: string) => string
+export type PathHints = {
+  /** The sentence that answers an unknown path: what it may stand for, as `METHOD /path`. */
+  nearest(method: string, url: string): string
+  /** What changes something one segment below a known path: a task is cancelled by POST to its `/cancel`. */
+  changesBelow(url: string): string[]
+}
 
-/**
- * The sentence that answers an unknown path: `METHOD /path` of the nearest operations. Only published paths are named.
- */
-export function nearestPath(operations: readonly Documented[]): NearestPath {
+/** Names published paths only. */
+export function pathHints(operations: readonly Documented[]): PathHints {
   const routes: Route[] = operations.map(({ entry: { method, path } }) => ({
     method,
     path,
@@ -64,11 +67,9 @@ export function nearestPath(operations: readonly Documented[]): NearestPath {
   }))
   const absent = 'There is no such path'
   const listed = `${absent}; /openapi.json lists every path`
-  return (method, url) => {
-    const path = url.split('?', 1)[0] ?? url
-    if (path.length > pathLengthMax) return listed
-    const sent = segmentsOf(path.toLowerCase())
-    if (sent.length === 0 || sent.length > segmentsMax) return listed
+  const nearest = (method: string, url: string): string => {
+    const sent = sentSegments(url)
+    if (sent.length === 0) return listed
     const compare = comparison()
     let best: Route[] = []
     let bestCost = costMax
@@ -84,4 +85,24 @@ export function nearestPath(operations: readonly Documented[]): NearestPath {
     const shown = (same.length > 0 ? same : best).map((route) => `${route.method} ${route.path}`)
     return `${absent}; did you mean ${alternatives(shown.slice(0, suggestionsMax))}?`
   }
+  const changesBelow = (url: string): string[] => {
+    const sent = sentSegments(url)
+    return routes
+      .filter(({ method, segments }) => method !== 'GET' && isBelow(sent, segments))
+      .map(({ method, path }) => `${method} ${path}`)
+      .slice(0, suggestionsMax)
+  }
+  return { nearest, changesBelow }
 }
+
+/** Empty where the path is beyond the bounds. */
+function sentSegments(url: string): string[] {
+  const path = url.split('?', 1)[0] ?? url
+  const segments = path.length > pathLengthMax ? [] : segmentsOf(path.toLowerCase())
+  return segments.length > segmentsMax ? [] : segments
+}
+
+const isBelow = (sent: readonly string[], wanted: readonly string[]): boolean =>
+  sent.length > 0 &&
+  wanted.length === sent.length + 1 &&
+  sent.every((segment, at) => segment === wanted[at] || isParameter(wanted[at] ?? ''))

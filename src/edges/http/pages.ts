@@ -7,7 +7,7 @@ import { addressKey } from '#kernel/address-key.ts'
 import { Fault, faults } from '#kernel/fault.ts'
 import { budgetHeaders } from './budget-headers.ts'
 import { metricsContentType } from './metrics-text.ts'
-import type { NearestPath } from './nearest-path.ts'
+import type { PathHints } from './nearest-path.ts'
 
 /** The documents that belong to the door itself and to no operation. */
 
@@ -156,7 +156,7 @@ const loopback = /^(?:127\.|::1$|::ffff:127\.)/
 export function serveMetrics(
   fastify: FastifyInstance,
   scrape: () => Promise<string>,
-  nearest: NearestPath,
+  { nearest }: PathHints,
 ): void {
   fastify.get('/metrics', async (request: FastifyRequest, reply: FastifyReply) => {
     const direct = request.headers['x-forwarded-for'] === undefined && request.headers.forwarded === undefined

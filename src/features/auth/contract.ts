@@ -13,7 +13,14 @@ export const contract = group('auth', {
     body: T.Object(
       {
         public_key: T.String({ description: 'Base64 Ed25519 public key' }),
-        agent_name: T.Optional(T.String({ maxLength: 64, pattern: '^[^\\u0000-\\u001f\\u007f]*$' })),
+        agent_name: T.Optional(
+          T.String({
+            maxLength: 64,
+            pattern: '^[^\\u0000-\\u001f\\u007f]*$',
+            description: 'Name of the agent, in one line without control characters',
+            examples: ['momentum-bot'],
+          }),
+        ),
       },
       {
         $id: 'RegisterRequest',

@@ -6,6 +6,7 @@ import { eventTypes, NotificationEvent } from './event-types.ts'
 const cursor = T.String({
   pattern: '^(0|[1-9][0-9]{0,17})$',
   description: 'Sequence number after which to begin',
+  examples: ['42'],
 })
 const types = T.String({
   minLength: 1,

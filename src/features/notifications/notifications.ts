@@ -1,5 +1,5 @@
 import type { EventLog, StoredEvent } from '#durable/event-log.ts'
-import { invalid } from '#kernel/fault.ts'
+import { Fault, type Issue, invalid } from '#kernel/fault.ts'
 import { alternatives, nearest } from '#kernel/nearest.ts'
 import type { StreamItem } from '#kernel/operation.ts'
 import { implement } from '#kernel/operation.ts'
@@ -29,6 +29,16 @@ function typesOf(text: string | undefined): { types?: EventType[] } {
 /** The data of an event is stored as JSON of the type that the event names; `reset` is no stored event. */
 const toEvent = (data: StoredEvent | { from: string; to: string }) => data as unknown as NotificationEvent
 
+/** An empty one is sent by clients that have seen no event yet. */
+function cursorOf(lastEventId: string | undefined): string | undefined {
+  if (lastEventId === undefined || lastEventId === '') return undefined
+  if (/^\d{1,18}$/.test(lastEventId)) return lastEventId
+  const msg =
+    'Input should be the id of an event of this stream, such as 42; without it the last 50 events come first'
+  const issue: Issue = { location: 'header', path: ['Last-Event-ID'], msg, type: 'string_pattern_mismatch' }
+  throw new Fault('validation', msg, { issues: [issue] })
+}
+
 const item = (event: StoredEvent): Item => ({ id: event.id, event: event.type, data: toEvent(event) })
 
 /** Sent once where the cursor is older than the retained log: the client must read its state again. */
@@ -43,7 +53,7 @@ export const notifications = ({ events }: NotificationsDeps) =>
     async *stream({ after, types }, caller, { lastEventId, signal }) {
       const filter = typesOf(types)
       const { first, last } = await events.bounds(caller.userId)
-      const asked = lastEventId !== undefined && /^\d{1,18}$/.test(lastEventId) ? lastEventId : after
+      const asked = cursorOf(lastEventId) ?? after
       let seq = asked === undefined ? last - replayedEvents : BigInt(asked)
       // A cursor beyond the end belongs to another database; keeping it would hide every event until then.
       if (seq > last) seq = last

@@ -147,6 +147,7 @@ export const ordersEntries = {
             type: ['integer', 'string'],
             minimum: 1,
             pattern: '^[1-9][0-9]{0,3}$',
+            examples: [3],
             description:
               'Multiple, from 1 to the maximum of the market; default: that of the position, else of the account, else 1',
           }),

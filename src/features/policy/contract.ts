@@ -7,7 +7,15 @@ const ChainAddress = T.Object({ chain_id: ChainId, address: Address }, { $id: 'P
 /** An address of an EVM chain or of Solana, or a market of a venue. */
 const addressPattern = '^(0x[0-9a-fA-F]{40}|[1-9A-HJ-NP-Za-km-z]{32,44}|hl:(perp|spot):[!-~]{1,40})$'
 const ChainAddressIn = T.Object(
-  { chain_id: ChainIdIn, address: T.String({ maxLength: 64, pattern: addressPattern }) },
+  {
+    chain_id: ChainIdIn,
+    address: T.String({
+      maxLength: 64,
+      pattern: addressPattern,
+      description: 'Address on an EVM chain or Solana, or a market as `hl:perp:BTC`',
+      examples: ['0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913'],
+    }),
+  },
   { $id: 'PolicyPlaceRequest', additionalProperties: false },
 )
 const chainAddresses = (description: string) =>

@@ -107,7 +107,7 @@ export function operations({ db, transact, clock, view, served }: OperationsDeps
         const wider = rules.widenedFields(limits, wanted).map((field) => fieldNames[field])
         if (wider.length > 0) {
           const sentence =
-            'Raising a limit requires confirmation by a person, which this release does not support'
+            'Raising a limit requires confirmation by a person, which this release does not support; the operator of this gateway can do it'
           throw stepUp(userId, { operation: 'policy_tighten', input }, sentence, { fields: wider })
         }
         const hasChanges = Object.values(wanted).some((each) => each !== null)
@@ -127,7 +127,8 @@ export function operations({ db, transact, clock, view, served }: OperationsDeps
         if (wantsOn) await store.setSwitch(tx, id, { since: clock.now(), setBy: agentId })
         const since = (await store.switchOf(tx, id))?.since
         if (!wantsOn && since) {
-          const sentence = 'Resuming requires confirmation by a person, which this release does not support'
+          const sentence =
+            'Resuming requires confirmation by a person, which this release does not support; the operator of this gateway can do it'
           throw stepUp(userId, { operation: 'policy_kill', on: false }, sentence)
         }
         return { on: wantsOn, scope: 'user' as const, since: since?.toISOString() ?? null }

@@ -58,7 +58,9 @@ export type PolicyFeature = {
 function faultOf(refusal: rules.Refusal): Fault {
   if (refusal.code === 'policy_denied') {
     const { code, ...extras } = refusal
-    return new Fault(code, `The policy denies this: ${extras.reason}`, { extras })
+    return new Fault(code, `The policy denies this: ${extras.reason}; \`policy_show\` has the limits`, {
+      extras,
+    })
   }
   const { scope, since } = refusal
   const extras = { scope, since: since.toISOString() }

@@ -23,9 +23,13 @@ const operation = 'spot_cancel'
 const idForm = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
 const ended = (status: string): Fault =>
-  new Fault('order_not_cancellable', `The trigger cannot be cancelled: its status is ${status}`, {
-    extras: { status, reason: `the trigger is ${status}` },
-  })
+  new Fault(
+    'order_not_cancellable',
+    `The trigger cannot be cancelled: its status is ${status}; \`spot_venue_orders\` lists the open ones`,
+    {
+      extras: { status, reason: `the trigger is ${status}` },
+    },
+  )
 
 /** The id format distinguishes a trigger held by the gateway from an order at the venue. */
 export async function admitSpotCancel(

@@ -1,16 +1,32 @@
 import type { TaskQueries } from '#durable/task-queries.ts'
 import type { Task } from '#durable/task-row.ts'
+import { invalid } from '#kernel/fault.ts'
+import { alternatives, nearest } from '#kernel/nearest.ts'
 import { implement } from '#kernel/operation.ts'
 import type { TaskFullView } from '#kernel/task-response.ts'
 import { contract } from './contract.ts'
 
-type TasksDeps = { tasks: TaskQueries; view: (task: Task) => TaskFullView }
+type TasksDeps = {
+  tasks: TaskQueries
+  view: (task: Task) => TaskFullView
+  /** A function, since the kinds are collected from all sections. */
+  kinds: () => readonly string[]
+}
 
-export const tasks = ({ tasks, view }: TasksDeps) =>
+/** A misspelt kind would be an empty list for ever. */
+function assertKind(kind: string, known: readonly string[]): void {
+  if (known.includes(kind)) return
+  const meant = nearest(kind, known)
+  const remedy = `did you mean ${alternatives(meant.length > 0 ? meant : [...known].sort())}?`
+  throw invalid('kind', 'unknown_task_kind', `There is no such kind of task; ${remedy}`)
+}
+
+export const tasks = ({ tasks, view, kinds }: TasksDeps) =>
   implement(contract, {
     get: async ({ task_id }, caller) => view(await tasks.find(caller.userId, task_id)),
 
     list: async ({ skip = 0, limit = 20, status, kind }, caller) => {
+      if (kind !== undefined) assertKind(kind, kinds())
       const page = await tasks.list(caller.userId, {
         skip,
         limit,

@@ -53,8 +53,8 @@ function orderIdOf(kind: MarketKind, { order_id, oid }: CancelInput): number {
   throw orderNotFound(kind)
 }
 
-const orderNotFound = (kind: MarketKind): Fault =>
-  notFound('order', kind === 'perp' ? 'perp_orders' : 'spot_venue_orders')
+const listedBy = { perp: 'perp_orders', spot: 'spot_venue_orders' } as const
+const orderNotFound = (kind: MarketKind): Fault => notFound('order', listedBy[kind])
 
 export const admitCancel = (deps: CancelAdmissionDeps, section: Section) =>
   createAdmission({
@@ -132,9 +132,13 @@ async function locateOrder(
   if (ours && !known) return { market: ours }
   if (!known) throw orderNotFound(kind)
   const reason = `its status is ${known.status}`
-  throw new Fault('order_not_cancellable', `The order cannot be cancelled: ${reason}`, {
-    extras: { status: known.status, reason },
-  })
+  throw new Fault(
+    'order_not_cancellable',
+    `The order cannot be cancelled: ${reason}; \`${listedBy[kind]}\` lists the open ones`,
+    {
+      extras: { status: known.status, reason },
+    },
+  )
 }
 
 export type CancelOutcome = { status: string; isCancelled: boolean }

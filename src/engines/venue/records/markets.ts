@@ -48,7 +48,9 @@ export function findMarket<M extends MarketNames>(
 /** Names the markets that were probably meant. */
 function unknownMarket(kind: MarketKind, markets: readonly MarketNames[], asset: string): string {
   const symbols = markets.map(({ symbol, base }) => base ?? symbol)
-  const meant = nearest(bareSymbol(kind, asset), new Set(symbols))
+  const symbol = asset.replace(/[-_/:]?(?:USD[TC]?|PERP)$/i, '')
+  const own = symbols.find((each) => each.toLowerCase() === symbol.toLowerCase())
+  const meant = own === undefined ? nearest(bareSymbol(kind, asset), new Set(symbols)) : [own]
   const remedy =
     meant.length > 0 ? `did you mean ${alternatives(meant)}?` : `\`${listedBy[kind]}\` lists them`
   return `There is no ${names[kind]} market ${asset}; ${remedy}`

@@ -75,11 +75,12 @@ export const VenueOrder = T.Object(
 )
 
 const HistoryLimit = T.Optional(T.Integer({ minimum: 1, maximum: 100, default: 50 }))
-const Before = (pattern: string) =>
+const Before = ({ pattern, example }: { pattern: string; example: string }) =>
   T.Optional(
     T.String({
       maxLength: 64,
       pattern,
+      examples: [example],
       description: 'Returns older entries only: `next_before` of the previous page',
     }),
   )
@@ -101,13 +102,16 @@ const Leg = T.Union([T.String(), T.Null()], {
 export const fillsQuery = (asset: T.TSchema) =>
   T.Object({
     asset: T.Optional(asset as typeof Text),
-    before: Before('^[0-9]{1,15}-[0-9]{1,18}$'),
+    before: Before({ pattern: '^[0-9]{1,15}-[0-9]{1,18}$', example: '1769860800000-42' }),
     limit: HistoryLimit,
   })
 export const orderHistoryQuery = (asset: T.TSchema) =>
   T.Object({
     asset: T.Optional(asset as typeof Text),
-    before: Before('^[0-9]{1,15}-0x[0-9a-f]{32}$'),
+    before: Before({
+      pattern: '^[0-9]{1,15}-0x[0-9a-f]{32}$',
+      example: '1769860800000-0x0198c5f66a0e7c1e9d435f0f6c7a2b11',
+    }),
     limit: HistoryLimit,
   })
 

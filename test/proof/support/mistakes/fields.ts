@@ -1,0 +1,293 @@
+import type { MistakeSection } from './mistake.ts'
+
+export const fields: MistakeSection = {
+  title: 'Fields and amounts',
+  mistakes: [
+    {
+      mistake: 'A unit that is nearly right',
+      send: 'POST /v1/earn/deposit',
+      body: { amount_usd: '5' },
+      answer: {
+        status: 422,
+        code: 'validation',
+        at: 'body.amount_usdc',
+        says: 'Field required: rename `amount_usd` to `amount_usdc`',
+      },
+    },
+    {
+      mistake: 'Camel case',
+      send: 'POST /v1/earn/deposit',
+      body: { amountUsdc: '5' },
+      answer: {
+        status: 422,
+        code: 'validation',
+        at: 'body.amount_usdc',
+        says: 'Field required: rename `amountUsdc` to `amount_usdc`',
+      },
+    },
+    {
+      mistake: 'Half of the name',
+      send: 'POST /v1/earn/deposit',
+      body: { amount: '5' },
+      answer: {
+        status: 422,
+        code: 'validation',
+        at: 'body.amount_usdc',
+        says: 'Field required: rename `amount` to `amount_usdc`',
+      },
+    },
+    {
+      mistake: 'A field of another operation',
+      send: 'POST /v1/earn/deposit',
+      body: { amount_usdc: '5', slippage_pct: 1 },
+      answer: {
+        status: 422,
+        code: 'validation',
+        at: 'body.slippage_pct',
+        says: 'Extra inputs are not permitted; the fields are `amount_usdc`, `position_id`',
+      },
+    },
+    {
+      mistake: 'An empty object',
+      send: 'POST /v1/earn/deposit',
+      body: {},
+      answer: {
+        status: 422,
+        code: 'validation',
+        at: 'body.amount_usdc',
+        says: 'Field required: add `amount_usdc`',
+      },
+    },
+    {
+      mistake: 'A number in words',
+      send: 'POST /v1/earn/deposit',
+      body: { amount_usdc: 'five' },
+      answer: {
+        status: 422,
+        code: 'validation',
+        at: 'body.amount_usdc',
+        says: 'Input should be a decimal number such as 12.5: no unit, sign +, separator, exponent or space',
+      },
+    },
+    {
+      mistake: 'A unit beside the number',
+      send: 'POST /v1/earn/deposit',
+      body: { amount_usdc: '5 USDC' },
+      answer: {
+        status: 422,
+        code: 'validation',
+        at: 'body.amount_usdc',
+        says: 'Input should be a decimal number such as 12.5: no unit, sign +, separator, exponent or space',
+      },
+    },
+    {
+      mistake: 'A currency sign',
+      send: 'POST /v1/earn/deposit',
+      body: { amount_usdc: '$5' },
+      answer: {
+        status: 422,
+        code: 'validation',
+        at: 'body.amount_usdc',
+        says: 'Input should be a decimal number such as 12.5: no unit, sign +, separator, exponent or space',
+      },
+    },
+    {
+      mistake: 'Separators of thousands',
+      send: 'POST /v1/earn/deposit',
+      body: { amount_usdc: '1,000' },
+      answer: {
+        status: 422,
+        code: 'validation',
+        at: 'body.amount_usdc',
+        says: 'Input should be a decimal number such as 12.5: no unit, sign +, separator, exponent or space',
+      },
+    },
+    {
+      mistake: 'A decimal comma',
+      send: 'POST /v1/earn/deposit',
+      body: { amount_usdc: '2,5' },
+      answer: {
+        status: 422,
+        code: 'validation',
+        at: 'body.amount_usdc',
+        says: 'Input should be a decimal number such as 12.5: no unit, sign +, separator, exponent or space',
+      },
+    },
+    {
+      mistake: 'An exponent in text',
+      send: 'POST /v1/earn/deposit',
+      body: { amount_usdc: '1e3' },
+      answer: {
+        status: 422,
+        code: 'validation',
+        at: 'body.amount_usdc',
+        says: 'Input should be a decimal number such as 12.5: no unit, sign +, separator, exponent or space',
+      },
+    },
+    {
+      mistake: 'A sign in front',
+      send: 'POST /v1/earn/deposit',
+      body: { amount_usdc: '+5' },
+      answer: {
+        status: 422,
+        code: 'validation',
+        at: 'body.amount_usdc',
+        says: 'Input should be a decimal number such as 12.5: no unit, sign +, separator, exponent or space',
+      },
+    },
+    {
+      mistake: 'A negative amount',
+      send: 'POST /v1/earn/deposit',
+      body: { amount_usdc: -5 },
+      answer: {
+        status: 422,
+        code: 'validation',
+        at: 'body.amount_usdc',
+        says: 'Input should be greater than 0 (USDC to deposit)',
+      },
+    },
+    {
+      mistake: 'Nothing',
+      send: 'POST /v1/earn/deposit',
+      body: { amount_usdc: 0 },
+      answer: {
+        status: 422,
+        code: 'validation',
+        at: 'body.amount_usdc',
+        says: 'Input should be greater than 0 (USDC to deposit)',
+      },
+    },
+    {
+      mistake: 'More decimals than the token has',
+      send: 'POST /v1/earn/deposit',
+      body: { amount_usdc: '1.0000001' },
+      answer: {
+        status: 422,
+        code: 'validation',
+        at: 'body.amount_usdc',
+        says: 'Decimal input should have no more than 6 decimal places; round it first',
+      },
+    },
+    {
+      mistake: 'A number beyond every token',
+      send: 'POST /v1/earn/deposit',
+      raw: '{"amount_usdc": 1e60}',
+      headers: { 'content-type': 'application/json' },
+      answer: {
+        status: 422,
+        code: 'validation',
+        at: 'body.amount_usdc',
+        says: 'Decimal input should have no more than 39 digits before the decimal point',
+      },
+    },
+    {
+      mistake: 'null for an amount',
+      send: 'POST /v1/earn/deposit',
+      body: { amount_usdc: null },
+      answer: {
+        status: 422,
+        code: 'validation',
+        at: 'body.amount_usdc',
+        says: 'Input should be a valid number, such as 12.5 or "12.5"',
+      },
+    },
+    {
+      mistake: 'true for an amount',
+      send: 'POST /v1/earn/deposit',
+      body: { amount_usdc: true },
+      answer: {
+        status: 422,
+        code: 'validation',
+        at: 'body.amount_usdc',
+        says: 'Input should be a valid number, such as 12.5 or "12.5"',
+      },
+    },
+    {
+      mistake: 'Less than the minimum',
+      send: 'POST /v1/earn/deposit',
+      body: { amount_usdc: '0.5' },
+      answer: {
+        status: 422,
+        code: 'validation',
+        at: 'body.amount_usdc',
+        says: 'Input should be at least 1 USDC, which is the minimum',
+      },
+    },
+    {
+      mistake: 'More than the wallet holds',
+      send: 'POST /v1/earn/deposit',
+      body: { amount_usdc: '20000' },
+      answer: {
+        status: 409,
+        code: 'insufficient_balance',
+        says: 'The deposit needs 20000 USDC, but only 9990 USDC is available',
+      },
+    },
+    {
+      mistake: 'A field in the query',
+      send: 'POST /v1/earn/deposit?amount_usdc=5',
+      body: { amount_usdc: '5' },
+      answer: {
+        status: 422,
+        code: 'validation',
+        at: 'query.amount_usdc',
+        says: 'Extra inputs are not permitted here: send `amount_usdc` in the body',
+      },
+    },
+    {
+      mistake: 'A parameter in the body',
+      send: 'POST /v1/earn/deposit',
+      body: { amount_usdc: '5', wait: true },
+      answer: {
+        status: 422,
+        code: 'validation',
+        at: 'body.wait',
+        says: 'Extra inputs are not permitted here: send `wait` in the query',
+      },
+    },
+    {
+      mistake: 'wait in another word',
+      send: 'POST /v1/earn/deposit?wait=please',
+      body: { amount_usdc: '5' },
+      answer: {
+        status: 422,
+        code: 'validation',
+        at: 'query.wait',
+        says: 'Input should be a valid boolean: true or false',
+      },
+    },
+    {
+      mistake: 'A timeout over the limit',
+      send: 'POST /v1/earn/deposit?wait=true&timeout=120',
+      body: { amount_usdc: '5' },
+      answer: {
+        status: 422,
+        code: 'validation',
+        at: 'query.timeout',
+        says: 'Input should be less than or equal to 90',
+      },
+    },
+    {
+      mistake: 'A timeout in words',
+      send: 'POST /v1/earn/deposit?wait=true&timeout=1m',
+      body: { amount_usdc: '5' },
+      answer: {
+        status: 422,
+        code: 'validation',
+        at: 'query.timeout',
+        says: 'Input should be a valid integer, such as 10',
+      },
+    },
+    {
+      mistake: 'A withdrawal without its position',
+      send: 'POST /v1/earn/withdraw',
+      body: { amount_usdc: '1' },
+      answer: {
+        status: 422,
+        code: 'validation',
+        at: 'body.position_id',
+        says: 'Field required: add `position_id`',
+      },
+    },
+  ],
+}

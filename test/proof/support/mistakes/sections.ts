@@ -1,0 +1,27 @@
+import { addresses } from './addresses.ts'
+import { credentials } from './credentials.ts'
+import { fields } from './fields.ts'
+import { json } from './json.ts'
+import { keyPairs } from './key-pairs.ts'
+import { keys } from './keys.ts'
+import { lists } from './lists.ts'
+import type { MistakeSection } from './mistake.ts'
+import { objects } from './objects.ts'
+import { perpetuals } from './perpetuals.ts'
+import { policies } from './policies.ts'
+import { spot } from './spot.ts'
+
+/** In the order of the table. */
+export const mistakeSections: readonly MistakeSection[] = [
+  addresses,
+  credentials,
+  keyPairs,
+  json,
+  fields,
+  objects,
+  perpetuals,
+  spot,
+  keys,
+  lists,
+  policies,
+]
