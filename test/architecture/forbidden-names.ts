@@ -35,6 +35,7 @@ export const forbiddenIdentifiers: Record<string, Record<string, string>> = {
     giveUp: 'expire',
     ground: 'createEngine',
     Ground: 'Engine',
+    Hand: 'RunningTask',
     hearers: 'listeners',
     heldFor: 'sharesToHold',
     houseOwner: 'systemOwner',
@@ -53,6 +54,7 @@ export const forbiddenIdentifiers: Record<string, Record<string, string>> = {
     letGo: 'release',
     lifted_by: 'unfrozen_by',
     lifting: 'unfreezing',
+    lookAgainAt: 'recheckAt',
     loosened: 'widenedFields',
     market_watch: 'market_lease',
     Memory: 'TaskData',
@@ -86,10 +88,12 @@ export const forbiddenIdentifiers: Record<string, Record<string, string>> = {
     venue_change: 'venue_ledger_entry',
     venue_credit: 'claimed_transfer',
     VenueActs: 'SignedActions',
+    Wake: 'Notifier',
     Watcher: 'PriceTriggers',
     wholeOf: 'sharesForFullExit',
   },
   'src/durable': {
+    book: 'sub_account',
     company: 'peers',
     epochs: 'fencing tokens',
     fenced: 'withFence',
@@ -105,9 +109,12 @@ export const forbiddenIdentifiers: Record<string, Record<string, string>> = {
     agreement: 'expectedBalances',
     crossed: 'fireTriggers',
     enrol: 'register',
+    look: 'lookUp',
     Pace: 'Intervals',
     stage: 'the part that it is',
   },
+  'src/engines/evm-batch': { hand: 'send', judge: 'resolve' },
+  'src/features/spot-venue': { fire: 'runTrigger' },
   'src/kernel': {
     fresh: 'neverSent',
     outside: 'externalAccount',
@@ -116,12 +123,17 @@ export const forbiddenIdentifiers: Record<string, Record<string, string>> = {
     settlements: 'version',
   },
   'src/store': { again: 'retry', q: 'sql' },
+  'src/store/migrations': { baseline_ms: 'baseline_at_ms', book: 'sub_account', place: 'balance_key' },
+  'src/store/tables': { baseline_ms: 'baseline_at_ms', book: 'sub_account', place: 'balance_key' },
+  'src/upstreams/evm': { bump: 'raiseFees', offer: 'quoteFees' },
+  test: { keeper: 'reconcilers', stage: 'app', wild: 'hostileInputs' },
   'src/features/policy': { narrow: 'intersect' },
   'src/edges': { Door: 'HttpDeps', visit: 'RequestContext', unfit: 'unstorable' },
 }
 
 /** Words that no identifier contains, alone or as a part of camelCase or snake_case. */
 export const forbiddenParts: Record<string, string> = {
+  demand: 'assert',
   doubt: 'unknown outcome',
   gather: 'transfer',
   gathered: 'transferred',
@@ -151,6 +163,9 @@ export const forbiddenParts: Record<string, string> = {
   wish: 'request',
   wished: 'requested',
 }
+
+/** Ends of identifiers; `atMost` and `atLeast` are words of their own. */
+export const forbiddenSuffixes: Record<string, string> = { Least: 'Min', Most: 'Max' }
 
 /** String literals that name an outcome or a state, within `forbiddenTagFolders`. */
 export const forbiddenTags: Record<string, string> = {

@@ -35,6 +35,9 @@ const wrongIdentifier = (identifier: string, rows: Record<string, string>): Omit
     if (instead !== undefined)
       return { name: part, says: `${part} in ${name} is not a name here; use ${instead}` }
   }
+  for (const [suffix, instead] of Object.entries(names.forbiddenSuffixes))
+    if (name.endsWith(suffix) && name !== suffix && !/at(Most|Least)$/i.test(name))
+      return { name, says: `${name} ends in ${suffix}; use ${instead}` }
   return undefined
 }
 

@@ -116,6 +116,7 @@ const shapes: RuleFixture[] = [
       `export type Needs = { a: string }`,
       `const row = { lifted_by: 1 }`,
       `const heardFills = 1`,
+      `const sizeMost = 1`,
       `const a = { task_told: 1 }`,
       `if (outcome.type === 'dead') end()`,
       `// The waiter is told of the end`,
