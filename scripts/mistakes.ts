@@ -1,4 +1,7 @@
-/** Writes docs/mistakes.md from the table that test/proof/mistakes.test.ts proves; with --check it only says whether it is current. */
+/**
+ * Writes docs/mistakes.md from the table that test/proof/mistakes.test.ts proves; with --check it only reports whether
+ * it is current.
+ */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import type { Mistake } from '../test/proof/support/mistakes/mistake.ts'
 import { mistakeSections } from '../test/proof/support/mistakes/sections.ts'
@@ -9,7 +12,7 @@ const path = `${root}/docs/mistakes.md`
 const cell = (text: string): string => text.replaceAll('|', '\\|').replaceAll('\n', '\\n')
 const code = (text: string): string => (text.includes('`') ? `\`\` ${text} \`\`` : `\`${text}\``)
 
-/** The route, what is sent, and the headers that make the mistake. */
+/** The route, the request, and the headers that make the mistake. */
 function requestText({ send, body, raw, headers = {}, shown }: Mistake): string {
   if (shown !== undefined) return shown
   const sent = raw ?? (body === undefined ? '' : JSON.stringify(body))

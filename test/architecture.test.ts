@@ -67,7 +67,7 @@ test('imports in src have no circle, types included, and every planted circle is
   for (const texts of circleFixtures.good) assert.deepEqual(circlesIn(texts), [])
 })
 
-test('SQL and documents use the names of the field, and every exception is needed', () => {
+test('SQL, contracts and documents use the names of the field, and every exception is needed', () => {
   const documents = texts()
   assert.ok(documents.length > 15, `only ${documents.length} texts were found`)
   assert.deepEqual(documents.flatMap(({ path, text }) => forbiddenNamesInText(path, text)).map(say), [])

@@ -20,7 +20,7 @@ export const sources = (): Source[] =>
     .sort()
     .map((path) => source(path, read(path)))
 
-/** The SQL and the documents of ours. A decision that was taken is not edited, so its words stay. */
+/** The SQL, the contracts and the documents of ours. A decision that was taken is not edited, so its words stay. */
 export const texts = (): { path: string; text: string }[] =>
   [
     ...['src', 'docs'].flatMap((folder) =>
@@ -30,7 +30,7 @@ export const texts = (): { path: string; text: string }[] =>
     ),
     ...readdirSync(root).filter((name) => name.endsWith('.md')),
   ]
-    .filter((path) => /\.(sql|md)$/.test(path) && !path.startsWith('docs/decisions/'))
+    .filter((path) => /\.(sql|sol|md)$/.test(path) && !path.startsWith('docs/decisions/'))
     .sort()
     .map((path) => ({ path, text: read(path) }))
 

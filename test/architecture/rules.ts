@@ -69,7 +69,7 @@ const noAny: Rule = (file) =>
     .filter((token) => file.running.code[token.index] === ' ')
     .map((token) => ({ line: token.line, says: 'any takes the types away; say unknown and look' }))
 
-/** A double cast takes any value for any type: it stands at the listed borders only. The world has its own rules. */
+/** A double cast accepts any value for any type: only the listed borders use it. The world has its own rules. */
 const noDoubleCast: Rule = (file) => {
   if (!inSrc(file) || isTest(file) || file.path.startsWith('src/world/')) return []
   const expected = tables.castBorders[file.path]?.casts ?? 0
@@ -258,7 +258,7 @@ const shortage: Rule = (file) => {
 
 const parametersMax = 4
 
-/** The tokens between the commas that stand outside every bracket. */
+/** The tokens between the commas outside every bracket. */
 const splitAtCommas = (tokens: readonly Token[]): Token[][] => {
   const parts: Token[][] = [[]]
   let depth = 0
@@ -302,7 +302,7 @@ const parameters: Rule = (file) => {
       line,
       says: `${count} parameters, at most ${parametersMax}; hand over an object`,
     }))
-  // A type of a function is gone when the code runs, and one with a return type is reported by the running code only.
+  // Stripping removes a type of a function; a function with a return type is found in the running code only.
   const booleans = [...lists(file.running.tokens), ...lists(file.written.tokens)].flatMap((params) =>
     booleanParameters(file, params[0]?.index ?? 0, params.at(-1)?.index ?? 0),
   )

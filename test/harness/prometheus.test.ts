@@ -5,7 +5,7 @@ import { metricsOfExpression, parseMetrics, problemsOf } from './prometheus.ts'
 const described = (name: string, type: string, ...samples: string[]) =>
   [`# HELP ${name} Help`, `# TYPE ${name} ${type}`, ...samples, ''].join('\n')
 
-test('a good answer is read, and no rule is broken', () => {
+test('a valid answer is parsed, and no rule is broken', () => {
   const histogram = ['_bucket{le="1"} 1', '_bucket{le="+Inf"} 2', '_sum 3', '_count 2'].map(
     (end) => `call_seconds${end}`,
   )
@@ -23,7 +23,7 @@ test('a good answer is read, and no rule is broken', () => {
   assert.equal(scrape.value('absent'), undefined)
 })
 
-test('each rule is noticed when it is broken', () => {
+test('each broken rule is detected', () => {
   const broken: [string, RegExp][] = [
     [described('requests', 'counter', 'requests 1'), /should have "_total"/],
     [described('requests_total', 'gauge', 'requests_total 1'), /should not have "_total"/],
@@ -49,7 +49,7 @@ test('each rule is noticed when it is broken', () => {
   for (const [text, problem] of broken) assert.match(problemsOf(parseMetrics(text)).join(), problem)
 })
 
-test('what no scraper accepts is refused', () => {
+test('an answer that no scraper accepts is rejected', () => {
   const refused: [string, RegExp][] = [
     [described('a', 'gauge', 'a 1', 'a 2'), /a series twice/],
     [described('a', 'gauge', 'a{x="1",y="2"} 1', 'a{y="2",x="1"} 2'), /a series twice/],
@@ -62,7 +62,7 @@ test('what no scraper accepts is refused', () => {
   for (const [text, why] of refused) assert.throws(() => parseMetrics(text), why)
 })
 
-test('an expression is searched for metrics, not for functions, labels and words of the language', () => {
+test('an expression is searched for metrics, not for functions, labels and keywords', () => {
   const expression = `sum by (operation) (rate(requests_total{status="5xx", le!="a_b"}[5m])) / on (instance) group_left (x)
     histogram_quantile(0.99, sum by (le) (call_seconds_bucket)) > bool 0.05 and time() - at_seconds offset 5m > 1e3 unless absent(up)`
   assert.deepEqual(metricsOfExpression(expression).sort(), [

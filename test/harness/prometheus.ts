@@ -1,4 +1,4 @@
-/** Reads the Prometheus text format and judges it by the rules of `promtool check metrics`. */
+/** Parses the Prometheus text format and checks it by the rules of `promtool check metrics`. */
 
 export type ScrapedSample = { name: string; labels: Readonly<Record<string, string>>; value: number }
 export type Family = {
@@ -9,7 +9,7 @@ export type Family = {
 }
 export type Scrape = {
   families: ReadonlyMap<string, Family>
-  /** The value of the only series that has these labels; undefined where there is none. */
+  /** The value of the only series with these labels; undefined where there is none. */
   value(name: string, labels?: Readonly<Record<string, string>>): number | undefined
 }
 
@@ -38,7 +38,7 @@ const familyOf = (name: string, families: ReadonlyMap<string, Family>): string =
   return type === 'histogram' || type === 'summary' ? base : name
 }
 
-/** Throws where the text is no such format: a scraper would drop the whole answer. */
+/** Throws where the text is not valid: a scraper would drop the whole answer. */
 export function parseMetrics(text: string): Scrape {
   if (!text.endsWith('\n')) throw new Error('the last line has no end')
   const families = new Map<string, Family>()
@@ -86,7 +86,7 @@ export function parseMetrics(text: string): Scrape {
   return { families, value }
 }
 
-/** Units by which nobody can compare two metrics; the base unit stands beside each. */
+/** Units that make two metrics incomparable, each with its base unit. */
 const otherUnits: Readonly<Record<string, string>> = {
   milliseconds: 'seconds',
   microseconds: 'seconds',
@@ -122,7 +122,7 @@ const abbreviations = new Set([
 ])
 const typesInNames = new Set(['gauge', 'counter', 'summary', 'histogram', 'untyped'])
 
-/** One sentence for each rule that a family breaks; none for a good one. */
+/** One sentence for each rule that a family breaks; none for a valid one. */
 export function problemsOf(scrape: Scrape): string[] {
   return [...scrape.families.values()].flatMap((family) => {
     const { name, help, type, samples } = family
@@ -169,7 +169,7 @@ function histogramProblems({ name, samples }: Family): string[] {
       ascends(counts, (a, b) => a <= b) &&
       counts.at(-1) === count &&
       own.some((sample) => sample.name === `${name}_sum`)
-    return isWhole ? [] : [`the histogram of ${series} is not whole`]
+    return isWhole ? [] : [`the histogram of ${series} is incomplete`]
   })
 }
 

@@ -1,4 +1,4 @@
-/** What a running gateway measures, and whether the dashboard and the alert rules of `ops` ask for what it measures. */
+/** The metrics of a running gateway, and that the dashboard and the alert rules of `ops` read only existing ones. */
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { after, before, describe, test } from 'node:test'
@@ -23,7 +23,7 @@ type Dashboard = { panels: Panel[]; templating: { list: { type: string; definiti
 const rules = (parse(read('ops/prometheus/alerts.yml')) as Rules).groups.flatMap((group) => group.rules)
 const dashboard = JSON.parse(read('ops/grafana/portico.json')) as Dashboard
 
-/** Made by Prometheus itself for each target. */
+/** Added by Prometheus itself for each target. */
 const ofPrometheus = new Set(['up'])
 
 describe('the metrics of a running gateway', () => {
@@ -40,7 +40,7 @@ describe('the metrics of a running gateway', () => {
     const headers = { authorization: `Bearer ${person.token}` }
     await eventsUntil(`${gateway.url}/v1/notifications/stream?after=0`, headers, () => true)
     await fetch(`${gateway.url}/v1/nothing`)
-    // The balances of sponsors come with the scrape after the one that asks for them, the audit within seconds.
+    // The balances of sponsors are in the scrape after the one that requests them, the audit within seconds.
     scrape = await eventually(
       async () => {
         const found = await scraped()
@@ -63,7 +63,7 @@ describe('the metrics of a running gateway', () => {
       assert.ok(samples.length <= 2_000, `${name} has ${samples.length} series`)
   })
 
-  test('count the deposit that was made, and nothing of who made it', () => {
+  test('count the deposit, and nothing of its user', () => {
     const deposit = { kind: 'earn_deposit' }
     assert.equal(scrape.value('portico_tasks_accepted_total', deposit), 1)
     const ended = { ...deposit, status: 'completed', outcome: 'executed' }
@@ -83,7 +83,7 @@ describe('the metrics of a running gateway', () => {
       assert.ok(!values.some((value) => value.toLowerCase().includes(secret.toLowerCase())), secret)
   })
 
-  test('name the release and know the sponsors of each chain', () => {
+  test('name the release and list the sponsors of each chain', () => {
     const { version } = JSON.parse(read('package.json')) as { version: string }
     assert.equal(scrape.value('portico_build_info', { version, environment: 'local' }), 1)
     const balances = scrape.families.get('portico_sponsor_balance_coins')?.samples ?? []
@@ -100,7 +100,7 @@ describe('the metrics of a running gateway', () => {
     assert.equal(forwarded.status, 404)
   })
 
-  test('a scrape asks no upstream while the balances are known', async () => {
+  test('a scrape sends no upstream request while the balances are known', async () => {
     const before = await scraped()
     const sent = (found: Scrape) =>
       (found.families.get('portico_upstream_requests_total')?.samples ?? [])
@@ -110,7 +110,7 @@ describe('the metrics of a running gateway', () => {
     const scrapes = 50
     for (let n = 0; n < scrapes; n++) await scraped()
     const seconds = (performance.now() - took) / 1_000
-    // The health probe asks for the head of each chain every few seconds.
+    // The health probe requests the head of each chain every few seconds.
     assert.ok(sent(await scraped()) - sent(before) <= 1 + seconds, `${seconds} s`)
   })
 
@@ -157,7 +157,7 @@ describe('the metrics of a running gateway', () => {
     assertMeasured(named, 'the list of instances')
   })
 
-  test('a metric that does not exist would be noticed', () => {
+  test('an unknown metric is detected', () => {
     assert.throws(
       () => assertMeasured('rate(portico_invented_total[5m])', 'a rule'),
       /portico_invented_total/,

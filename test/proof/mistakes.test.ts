@@ -14,7 +14,7 @@ import { unlimitedRates } from './support/unlimited.ts'
 
 const parts = new AsyncDisposableStack()
 let client: HttpClient
-/** What the placeholders stand for. */
+/** The values of the placeholders. */
 const values: Record<string, string> = {
   long_text: 'x'.repeat(17_000),
   huge_text: '5'.repeat(270_000),
@@ -23,7 +23,7 @@ const values: Record<string, string> = {
 }
 
 before(async () => {
-  const gateway = parts.use(await freshGateway(unlimitedRates, { ownWorld: 'prices stand still' }))
+  const gateway = parts.use(await freshGateway(unlimitedRates, { ownWorld: 'prices are constant' }))
   client = parts.use(createHttpClient(gateway.url))
   const venue = venueControl(gateway.world)
   await venue('POST', '/settings', { walking: false })
@@ -45,7 +45,7 @@ async function addIdentities(url: string, person: Person, rows: IdentityRecords)
   const revoked = await freshToken(url, person.agentId, person.privateKey)
   await http(`${url}/v1/auth/token`, { method: 'DELETE', headers: bearer({ token: revoked }) })
   await http(`${url}/v1/kill`, { method: 'POST', body: { on: true }, headers: bearer(paused) })
-  testFunding.excludeUser(suspended.agentId, 'who is suspended reads nothing')
+  testFunding.excludeUser(suspended.agentId, 'a suspended user reads nothing')
   const suspendedToken = await rows.token(suspendedId)
   await rows.suspend(suspendedId)
   const registered = await http<{ nonce: string }>(`${url}/v1/auth/register`, {
@@ -123,7 +123,7 @@ function send({ send: route, body, raw, headers = {} }: Sent): Promise<HttpReply
   })
 }
 
-/** A sentence in which `<...>` stands for anything. */
+/** A sentence in which `<...>` matches anything. */
 const sentencePattern = (sentence: string): RegExp =>
   new RegExp(
     `^${sentence
@@ -167,7 +167,7 @@ test('the table has at least 99 mistakes, each with a sentence of its own reques
 })
 
 for (const { title, mistakes } of mistakeSections)
-  test(`${title}: each of ${mistakes.length} mistakes is answered with its code, its place and a remedy`, async () => {
+  test(`${title}: each of ${mistakes.length} mistakes is answered with its code, its location and a remedy`, async () => {
     const differences: string[] = []
     for (const each of mistakes) differences.push(...(await difference(each)))
     assert.deepEqual(differences, [])

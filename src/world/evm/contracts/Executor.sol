@@ -26,9 +26,9 @@ struct SignedBatchedCall {
     uint256 deadline;
 }
 
-/// What an account's code becomes by EIP-7702 in a local world. It offers the part of Calibur's interface that
-/// a gateway needs: batches signed by the account's own key (key hash zero), sent by anybody or by one executor.
-/// Written from the published interface and EIP-712 types; no other key, no hook and no ERC-4337 is known here.
+/// The code of a delegated account (EIP-7702) in a local world. It implements the part of Calibur's interface that
+/// a gateway needs: batches signed by the account's own key (key hash zero), sent by any account or by one executor.
+/// Written from the published interface and EIP-712 types; without other keys, hooks and ERC-4337.
 contract Executor is IERC1271, ERC721Holder, ERC1155Holder {
     bytes32 private constant DOMAIN_TYPE = keccak256(
         "EIP712Domain(string name,string version,uint256 chainId,address verifyingContract,bytes32 salt)"
@@ -46,7 +46,7 @@ contract Executor is IERC1271, ERC721Holder, ERC1155Holder {
     /// constructor, so the address is an argument.
     address private immutable IMPLEMENTATION;
 
-    /// Apart from the account's first slots: another delegate may have used those.
+    /// Away from the account's first slots, which another delegate may have used.
     /// @custom:storage-location erc7201:portico.world.executor
     struct Sequences {
         mapping(uint256 key => uint256 next) next;
@@ -136,7 +136,7 @@ contract Executor is IERC1271, ERC721Holder, ERC1155Holder {
         return problem == ECDSA.RecoverError.NoError && signer == address(this);
     }
 
-    /// Upper 192 bits choose a queue, the lower 64 must be the next number in it.
+    /// The upper 192 bits are the nonce key, the lower 64 must be its next sequence number.
     function _useNonce(uint256 nonce) private {
         uint256 key = nonce >> 64;
         uint256 expected = _sequences().next[key]++;

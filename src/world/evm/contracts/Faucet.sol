@@ -11,8 +11,8 @@ interface IWrapped {
     function deposit() external payable;
 }
 
-/// Hands out money once per id. The memory of what was given lives on the chain beside the money, so a chain
-/// that forgets its last second forgets both, and a repeated request is exact after any crash.
+/// Grants tokens once per id. The record of grants is on the chain beside the tokens, so a chain that loses its last
+/// second loses both, and a repeated request is exact after any crash.
 contract Faucet {
     enum Kind {
         Native,

@@ -7,7 +7,7 @@ import {Nonces} from "@openzeppelin/contracts/utils/Nonces.sol";
 import {MessageHashUtils} from "@openzeppelin/contracts/utils/cryptography/MessageHashUtils.sol";
 import {SignatureChecker} from "@openzeppelin/contracts/utils/cryptography/SignatureChecker.sol";
 
-/// A dollar for local worlds: six decimals, ERC-2612 permit, and a mint that is open to everybody.
+/// A dollar for local worlds: six decimals, ERC-2612 permit, and a mint that is open to every account.
 /// The code is placed without its constructor, so nothing below may depend on constructor storage, and the
 /// signing domain (version "2", as the real coin has it) is computed on each use. That rules out ERC20Permit,
 /// whose version is fixed.
@@ -32,7 +32,7 @@ contract LocalUsdc is ERC20, IERC20Permit, Nonces {
         permit(owner, spender, value, deadline, abi.encodePacked(r, s, v));
     }
 
-    /// The real coin offers this form too. An account with code answers for its own signature (ERC-1271).
+    /// The real coin has this form too. An account with code validates its own signature (ERC-1271).
     function permit(address owner, address spender, uint256 value, uint256 deadline, bytes memory signature)
         public
     {

@@ -3,8 +3,8 @@ pragma solidity ^0.8.28;
 
 import {ERC20} from "@openzeppelin/contracts/token/ERC20/ERC20.sol";
 
-/// Any ordinary token of a local world. Name, symbol and decimals live in storage, so that one piece of code can
-/// be placed at many addresses and described there slot by slot.
+/// An ordinary token of a local world. Name, symbol and decimals are in storage, so that one bytecode can be placed
+/// at many addresses and configured there by its slots.
 contract Token is ERC20 {
     uint8 private _decimals;
 

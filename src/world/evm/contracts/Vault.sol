@@ -12,15 +12,15 @@ interface IMintable {
 }
 
 /// An ERC-4626 vault whose assets grow with block time, compounding per second, so that the yearly yield read
-/// from two share prices is the rate that was set, whatever their distance and however often people interact.
-/// Yield is real: each interaction first mints what has accrued, so every share stays redeemable.
+/// from two share prices is the configured rate, at any distance and with any number of interactions.
+/// Yield is backed: each interaction first mints the accrued assets, so every share stays redeemable.
 contract Vault is ERC4626 {
     uint256 private constant RAY = 1e27;
     uint256 private constant SCALE = 1e18;
 
     address public immutable keeper;
 
-    /// Growth per second, in ray: 1e27 stands still.
+    /// Growth per second, in ray: 1e27 is no growth.
     uint256 public growthPerSecond;
     uint256 public accruedAt;
     bool public illiquid;
@@ -56,7 +56,7 @@ contract Vault is ERC4626 {
         emit IlliquidSet(illiquid_);
     }
 
-    /// Brings what has grown since the last call into being. Anyone may call it.
+    /// Mints the growth since the last call. Any account may call it.
     function accrue() public {
         _exactAssets = _grown();
         accruedAt = block.timestamp;
@@ -77,7 +77,7 @@ contract Vault is ERC4626 {
         return _grown() / SCALE;
     }
 
-    /// While the vault is illiquid nothing can be taken out, and the limits say so.
+    /// While the vault is illiquid nothing can be withdrawn, and the limits are zero.
     function maxWithdraw(address owner) public view override returns (uint256) {
         return illiquid ? 0 : super.maxWithdraw(owner);
     }
@@ -124,12 +124,12 @@ contract Vault is ERC4626 {
         _exactAssets -= assets * SCALE;
     }
 
-    /// Twelve more digits than the six of the asset: 18 in all, and a first depositor cannot be robbed by rounding.
+    /// Twelve more digits than the six of the asset: 18 in all, so that rounding cannot be exploited against the first depositor.
     function _decimalsOffset() internal pure override returns (uint8) {
         return 12;
     }
 
-    /// Assets that somebody sent here without depositing count for the holders, as in a plain ERC-4626 vault.
+    /// Assets that were sent here without a deposit count for the holders, as in a plain ERC-4626 vault.
     function _grown() private view returns (uint256) {
         uint256 base = Math.max(_exactAssets, IERC20(asset()).balanceOf(address(this)) * SCALE);
         if (growthPerSecond <= RAY || accruedAt == 0 || block.timestamp <= accruedAt) return base;

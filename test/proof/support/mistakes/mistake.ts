@@ -5,24 +5,24 @@ export type Sent = {
   send: string
   /** Sent as JSON. */
   body?: unknown
-  /** Sent as it is. */
+  /** Sent unchanged. */
   raw?: string
-  /** Beside a good token; null takes a header away. */
+  /** Added to a valid token; null removes a header. */
   headers?: Record<string, string | null>
 }
 
 export type Expected = {
   status: number
   code: string
-  /** The place of a 422: `body.amount_usdc`. */
+  /** The location of a 422: `body.amount_usdc`. */
   at?: string
-  /** The sentence; `<...>` stands for what differs from run to run. */
+  /** The sentence; `<...>` matches what differs from run to run. */
   says: string
 }
 
 export type Mistake = Sent & {
   mistake: string
-  /** What is sent before it, and is answered with 200. */
+  /** A request that is sent before it, and is answered with 200. */
   before?: Sent[]
   /** For the table, where the request itself is too long. */
   shown?: string
