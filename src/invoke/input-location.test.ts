@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import * as T from 'typebox'
 import { Fault, invalid } from '#kernel/fault.ts'
 import { Nullable } from '#kernel/wire-types.ts'
-import { inputLocations, locateIssues } from './input-location.ts'
+import { assertDistinctNames, inputLocations, locateIssues } from './input-location.ts'
 
 const params = T.Object({ id: T.String() })
 const query = T.Object({ limit: T.Integer() })
@@ -24,4 +24,13 @@ test('an issue without a location gets one by its first segment, and one with a 
   assert.equal(locateIssues(found, locationOf), found)
   const plain = new Fault('conflict', 'Taken')
   assert.equal(locateIssues(plain, locationOf), plain)
+})
+
+test('a name that two locations declare is refused', () => {
+  const names = (...list: string[]) => new Set(list)
+  assertDistinctNames({ path: names('id'), query: names('limit'), body: names('note') }, 'GET /v1/notes')
+  assert.throws(
+    () => assertDistinctNames({ path: names('id'), query: names(), body: names('id') }, 'PUT /v1/notes/{id}'),
+    /PUT \/v1\/notes\/\{id\}: `id` is declared in the path and in the body/,
+  )
 })

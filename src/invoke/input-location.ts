@@ -18,6 +18,19 @@ export function inputLocations({ params, query, body }: DeclaredInput): Location
   }
 }
 
+/** Throws where two locations declare one name: the input of an operation, flat or not, holds each name once. */
+export function assertDistinctNames(declared: Record<string, ReadonlySet<string>>, label: string): void {
+  const owners = new Map<string, string>()
+  for (const [location, names] of Object.entries(declared)) {
+    for (const name of names) {
+      const owner = owners.get(name)
+      if (owner !== undefined)
+        throw new Error(`${label}: \`${name}\` is declared in the ${owner} and in the ${location}`)
+      owners.set(name, location)
+    }
+  }
+}
+
 /** The same fault, with the location of each issue that an operation reported by its field alone. */
 export function locateIssues(fault: Fault, locationOf: LocationOf): Fault {
   if (fault.issues.every(({ location }) => location !== undefined)) return fault

@@ -80,3 +80,15 @@ test('a flat record names each wrong field once', () => {
     ],
   )
 })
+
+test('an operation of which one flat record could not hold the input is refused at the start', () => {
+  const shape = { summary: 'Pay', access: 'trade', waitSeconds: 60, output: OpenObject } as const
+  const id = T.Object({ id: T.String() })
+  const timeout = T.Object({ timeout: T.Integer() })
+  const key = T.Object({ idempotency_key: T.String() })
+  const refused = (entry: unknown) => assert.throws(() => readerOf(entry), /is declared in the/)
+  refused(task('POST /v1/pay/{id}', { ...shape, params: id, body: id }))
+  refused(task('POST /v1/pay/{id}', { ...shape, params: id, query: id, body: OpenObject }))
+  refused(task('POST /v1/pay', { ...shape, body: timeout }))
+  refused(task('POST /v1/pay', { ...shape, body: key }))
+})

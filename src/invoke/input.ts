@@ -4,7 +4,7 @@ import { isRecord, readDecimals, type Schema } from '#kernel/decimal-fields.ts'
 import { Fault, type InputLocation, type Issue } from '#kernel/fault.ts'
 import type { NumberSources } from '#kernel/json.ts'
 import { type Entry, type Operation, waitQuery } from '#kernel/operation.ts'
-import { inputLocations } from './input-location.ts'
+import { assertDistinctNames, inputLocations, namesIn } from './input-location.ts'
 import { addRoundedIntegers } from './integer-precision.ts'
 import { addErrors, type IssueList, issueList, type UnknownField } from './issues.ts'
 import { filterBySchema } from './schema-filter.ts'
@@ -123,8 +123,14 @@ function readFields(
 /** Splits a flat record by declared location. An unknown field joins the body, or the query where there is none. */
 function flatInputLocator(entry: Entry, sources: NumberSources) {
   const { params, body } = entry
-  const locationOf = inputLocations({ params, query: withWait(entry), body })
+  const query = withWait(entry)
   const keyed = isKeyed(entry)
+  const key = new Set(keyed ? ['idempotency_key'] : [])
+  assertDistinctNames(
+    { path: namesIn(params), query: namesIn(query), body: namesIn(body), 'idempotency key': key },
+    entry.route,
+  )
+  const locationOf = inputLocations({ params, query, body })
   return (flat: Record<string, unknown>): LocatedInput => {
     // Without a prototype, so that no name of a field can reach one.
     const groups = { path: Object.create(null), query: Object.create(null), body: Object.create(null) }

@@ -1,3 +1,4 @@
+import { type FaultView, faultView } from '#invoke/fault-view.ts'
 import { Fault, type FaultCode, faults } from '#kernel/fault.ts'
 
 /** The only place that prints HTTP errors. Every exception becomes one of the two documented forms. */
@@ -51,9 +52,10 @@ export const faultNamed = (code: FaultCode, cause?: unknown): Fault =>
   new Fault(code, sentences[code] ?? faults[code].when, { cause })
 
 export function print(fault: Fault, facts: Facts): Printed {
-  const extras = extrasOf(fault)
-  const headers = { ...headersOf(fault, extras, facts.baseUrl), 'cache-control': 'no-store' }
-  const { status, code, retryable } = fault
+  const view = faultView(fault)
+  const { status, code, message, retryable } = view
+  const extras = extrasOf(view)
+  const headers = { ...headersOf(view, facts.baseUrl), 'cache-control': 'no-store' }
   const isValidation = code === 'validation'
   const wantsProblem = facts.accept?.includes(problemType) ?? false
   if (wantsProblem) {
@@ -63,8 +65,8 @@ export function print(fault: Fault, facts: Facts): Printed {
       type: `${facts.baseUrl}/error-catalog.json#${code}`,
       title: faults[code].when,
       status,
-      detail: fault.message,
-      ...(isValidation ? { errors: issuesOf(fault) } : {}),
+      detail: message,
+      ...(isValidation ? { errors: issuesOf(view) } : {}),
       code,
       retryable,
       ...more,
@@ -73,7 +75,7 @@ export function print(fault: Fault, facts: Facts): Printed {
     return { status, headers: { ...headers, 'content-type': problemType }, body: JSON.stringify(problem) }
   }
   const body = {
-    detail: isValidation ? issuesOf(fault) : fault.message,
+    detail: isValidation ? issuesOf(view) : message,
     code,
     retryable,
     // The extras of a validation fault are in its items.
@@ -83,24 +85,23 @@ export function print(fault: Fault, facts: Facts): Printed {
   return { status, headers: { ...headers, 'content-type': jsonType }, body: JSON.stringify(body) }
 }
 
-const issuesOf = (fault: Fault) =>
-  fault.issues.length > 0
-    ? fault.issues.map(({ location = 'body', path, ...rest }) => ({ loc: [location, ...path], ...rest }))
-    : [{ loc: ['body'], msg: fault.message, type: 'value_error', ...fault.extras }]
+/** The form of FastAPI. */
+const issuesOf = ({ issues }: FaultView) =>
+  issues.map(({ location, path, ...rest }) => ({ loc: [location, ...path], ...rest }))
 
 /** The extras may add to the common fields, never replace them. */
-function extrasOf(fault: Fault): Record<string, unknown> {
-  const { detail: _detail, code: _code, retryable: _retryable, request_id: _id, ...extras } = fault.extras
-  return { ...(fault.status === 503 && { outcome: 'not_executed' }), ...extras }
+function extrasOf({ extras }: FaultView): Record<string, unknown> {
+  const { detail: _detail, code: _code, retryable: _retryable, request_id: _id, ...more } = extras
+  return more
 }
 
-function headersOf(fault: Fault, extras: Record<string, unknown>, baseUrl: string): Record<string, string> {
+function headersOf({ status, code, extras }: FaultView, baseUrl: string): Record<string, string> {
   const headers: Record<string, string> = {}
-  if (fault.status === 401) headers['www-authenticate'] = challengeOf(baseUrl)
+  if (status === 401) headers['www-authenticate'] = challengeOf(baseUrl)
   // The rest of the body is never read, so the connection cannot be used again.
-  if (fault.status === 413) headers.connection = 'close'
+  if (status === 413) headers.connection = 'close'
   if (Array.isArray(extras.allow)) headers.allow = extras.allow.join(', ')
-  const owed = retrySeconds[fault.code] ?? (fault.status === 429 || fault.status === 503 ? 1 : undefined)
+  const owed = retrySeconds[code] ?? (status === 429 || status === 503 ? 1 : undefined)
   const seconds = typeof extras.retry_after === 'number' ? extras.retry_after : owed
   if (seconds !== undefined) headers['retry-after'] = String(Math.max(1, Math.ceil(seconds)))
   return headers

@@ -1,0 +1,32 @@
+import type { Fault, FaultCode, InputLocation, Issue } from '#kernel/fault.ts'
+
+type LocatedIssue = Issue & { location: InputLocation }
+
+/** What every door reports of a fault, in its own form. */
+export type FaultView = {
+  /** The HTTP status of the code. */
+  status: number
+  code: FaultCode
+  message: string
+  retryable: boolean
+  extras: Record<string, unknown>
+  /** At least one for `validation`, none for any other code. */
+  issues: LocatedIssue[]
+}
+
+export function faultView(fault: Fault): FaultView {
+  const { status, code, message, retryable, extras } = fault
+  return {
+    status,
+    code,
+    message,
+    retryable,
+    extras: status === 503 ? { outcome: 'not_executed', ...extras } : extras,
+    issues: code === 'validation' ? issuesOf(fault) : [],
+  }
+}
+
+function issuesOf({ message, issues }: Fault): LocatedIssue[] {
+  if (issues.length === 0) return [{ location: 'body', path: [], msg: message, type: 'value_error' }]
+  return issues.map(({ location = 'body', ...issue }) => ({ location, ...issue }))
+}
