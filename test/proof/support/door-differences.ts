@@ -1,0 +1,60 @@
+/** What two doors answered, but for what belongs to one user and one moment. */
+import type { DoorReply } from '../../harness/in-process-door.ts'
+import type { Replies } from './twins.ts'
+
+type Json = Record<string, unknown>
+
+const forms: readonly (readonly [RegExp, string])[] = [
+  [/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g, '<uuid>'],
+  [/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/g, '<time>'],
+  [/agt_[\w-]{16,}/g, '<agent>'],
+  [/0x[0-9a-fA-F]{32,}/g, '<hex>'],
+  [/full again in \d+ s/g, 'full again in <seconds>'],
+  [/Moving [\d.]+ USDC/g, 'Moving <amount> USDC'],
+  [/"(?:[1-9A-HJ-NP-Za-km-z]{43,44})"/g, '"<solana address>"'],
+]
+
+/** Ids of one user, places in a chain, and the amount of a transfer, by which its task knows it again. */
+const ownFields = new Set(
+  [
+    ['block', 'as_of_block', 'nonce', 'intent_sha256'],
+    ['order_id', 'oid', 'fill_id', 'sl_oids', 'tp_oids'],
+    ['moved_from_perp_usd', 'account_value_usd', 'withdrawable_usd'],
+    ['retry_after', 'uptime_seconds', 'latency_ms', 'queue_depth', 'oldest_pending_seconds', 'age_ms'],
+  ].flat(),
+)
+
+/** Ids, addresses and times are of one user and one moment; the transfers of one receipt have no order. */
+function normalised(value: unknown): unknown {
+  let text = JSON.stringify(value, (name, field) => {
+    const isOwn = ownFields.has(name) || (name === 'total' && typeof field === 'string')
+    if (isOwn && field !== null) return `<${name}>`
+    return name === 'balance_changes' ? bySymbol(field) : field
+  })
+  for (const [form, name] of forms) text = text.replace(form, name)
+  return JSON.parse(text)
+}
+
+const bySymbol = (changes: { symbol: string }[]) => changes.toSorted((a, b) => (a.symbol < b.symbol ? -1 : 1))
+
+function comparable(reply: DoorReply): unknown {
+  if (!('fault' in reply)) return normalised(reply)
+  // Members of RFC 9457, whose names the extras of a problem document cannot have.
+  const { type: _, title: __, status: ___, ...extras } = reply.fault.extras
+  return normalised({ ...reply.fault, extras })
+}
+
+/** Every place where the replies differ. */
+function differences(http: unknown, inProcess: unknown, path: string): string[] {
+  if (typeof http !== 'object' || typeof inProcess !== 'object' || http === null || inProcess === null)
+    return http === inProcess
+      ? []
+      : [`${path}: ${JSON.stringify(http)}, in process ${JSON.stringify(inProcess)}`]
+  const names = new Set([...Object.keys(http), ...Object.keys(inProcess)])
+  return [...names].flatMap((name) =>
+    differences((http as Json)[name], (inProcess as Json)[name], `${path}.${name}`),
+  )
+}
+
+export const differencesOf = (label: string, [http, inProcess]: Replies): string[] =>
+  differences(comparable(http), comparable(inProcess), label)

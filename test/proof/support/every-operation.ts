@@ -1,0 +1,120 @@
+/** A way through every operation; the state of both users is the same before each step. */
+import assert from 'node:assert/strict'
+import { sign } from 'node:crypto'
+import { keyPair } from '../../harness/gateway.ts'
+import type { Question } from './twins.ts'
+
+type Json = Record<string, unknown>
+export type Step = Question & {
+  /** What later steps refer to. */
+  keep?: (result: Json, known: Json) => void
+  /** The one answer that this state allows, where it is no result. */
+  fault?: string
+}
+
+const taskResult = (result: Json): Json => {
+  assert.deepEqual([result.status, result.error], ['completed', null], JSON.stringify(result))
+  return result.result as Json
+}
+const keepOrder = (result: Json, known: Json): void => {
+  known.order_id = taskResult(result).order_id
+}
+const ended = (result: Json): void => void taskResult(result)
+export const wait = { wait: true, timeout: 60 }
+const base64 = (bytes: Uint8Array) => Buffer.from(bytes).toString('base64')
+const resting = { asset: 'ETH', side: 'long', order_type: 'limit', limit_price: '1000', size: '0.02' }
+const restingSpot = { asset: 'HYPE', order_type: 'limit', limit_price: '20', size: '1' }
+
+export const journey: Step[] = [
+  { name: 'discovery_capabilities' },
+  { name: 'discovery_health' },
+  { name: 'chains_list' },
+  { name: 'earn_info' },
+  {
+    name: 'auth_register',
+    input: (known) => {
+      known.key ??= keyPair()
+      return { public_key: (known.key as ReturnType<typeof keyPair>).publicKey, agent_name: 'twin' }
+    },
+    keep: ({ nonce, challenge }, known) => Object.assign(known, { nonce, challenge }),
+  },
+  {
+    name: 'auth_verify',
+    input: ({ key, nonce, challenge }) => ({
+      nonce,
+      signature: base64(
+        sign(null, Buffer.from(String(challenge)), (key as ReturnType<typeof keyPair>).privateKey),
+      ),
+    }),
+    keep: ({ agent_id }, known) => Object.assign(known, { agent_id }),
+  },
+  {
+    name: 'auth_token',
+    input: ({ key, agent_id }) => {
+      const timestamp = Math.floor(Date.now() / 1_000)
+      const { privateKey } = key as ReturnType<typeof keyPair>
+      return {
+        agent_id,
+        timestamp,
+        signature: base64(sign(null, Buffer.from(`${agent_id}${timestamp}`), privateKey)),
+      }
+    },
+    keep: ({ token }, known) => Object.assign(known, { token }),
+  },
+  { name: 'auth_revoke', authorization: ({ known }) => `Bearer ${known.token}` },
+  { name: 'user_show' },
+  { name: 'wallets_list' },
+  { name: 'wallets_holdings' },
+  { name: 'credits_available' },
+  { name: 'credits_packs' },
+  { name: 'policy_show' },
+  { name: 'earn_vault' },
+  {
+    name: 'earn_enable',
+    input: { amount_usdc: '5', ...wait },
+    keep: (result, known) => {
+      known.position_id = taskResult(result).position_id
+      known.task_id = result.task_id
+    },
+  },
+  { name: 'earn_deposit', input: { amount_usdc: '2', ...wait }, keep: ended },
+  { name: 'earn_positions' },
+  { name: 'earn_sync', input: wait, keep: ended },
+  {
+    name: 'earn_withdraw',
+    input: ({ position_id }) => ({ position_id, amount_usdc: '1', ...wait }),
+    keep: ended,
+  },
+  { name: 'perp_setup', input: wait },
+  { name: 'perp_fund', input: { amount_usd: '200', ...wait }, keep: ended },
+  { name: 'perp_setup_status' },
+  { name: 'perp_markets', input: { search_text: 'ETH' } },
+  { name: 'perp_open', input: { ...resting, ...wait }, keep: keepOrder },
+  { name: 'perp_orders' },
+  { name: 'perp_cancel', input: ({ order_id }) => ({ order_id, ...wait }), keep: ended },
+  { name: 'perp_cancel', input: ({ order_id }) => ({ order_id }), fault: 'order_not_cancellable' },
+  { name: 'perp_open', input: { asset: 'BTC', side: 'long', size: '0.001', ...wait }, keep: ended },
+  { name: 'perp_tp_sl', input: { asset: 'BTC', sl_price: '10000', ...wait }, keep: ended },
+  { name: 'perp_close', input: { asset: 'BTC', ...wait }, keep: ended },
+  { name: 'perp_cancel_all', input: wait, keep: ended },
+  { name: 'perp_fills' },
+  { name: 'perp_order_history' },
+  { name: 'spot_venue_markets', input: { search_text: 'HYPE' } },
+  { name: 'spot_venue_buy', input: { ...restingSpot, ...wait }, keep: keepOrder },
+  { name: 'spot_venue_orders' },
+  { name: 'spot_venue_cancel', input: ({ order_id }) => ({ order_id, ...wait }), keep: ended },
+  { name: 'spot_venue_buy', input: { asset: 'HYPE', size: '1', ...wait }, keep: ended },
+  { name: 'spot_venue_tp_sl', input: { asset: 'HYPE', size: '0.5', sl_price: '25', ...wait }, keep: ended },
+  { name: 'spot_venue_cancel_all', input: wait, keep: ended },
+  { name: 'spot_venue_sell', input: { asset: 'HYPE', size: '0.5', ...wait }, keep: ended },
+  { name: 'spot_venue_fills' },
+  { name: 'spot_venue_order_history' },
+  { name: 'perp_withdraw', input: { amount_usd: '10', ...wait }, keep: ended },
+  { name: 'tasks_get', input: ({ task_id }) => ({ task_id }) },
+  { name: 'tasks_list', input: { kind: 'earn_deposit' } },
+  { name: 'tasks_cancel', input: ({ task_id }) => ({ task_id }), fault: 'not_cancellable' },
+  { name: 'notifications_list', input: { types: 'task.completed', limit: 3 } },
+  { name: 'notifications_stream', input: { after: '0', types: 'task.created,task.completed' }, itemsMax: 12 },
+  { name: 'policy_tighten', input: { per_day_usd: '50000' } },
+  { name: 'policy_kill', input: { on: false } },
+]

@@ -1,0 +1,141 @@
+/** Two users in the same state, on one gateway: one is served over HTTP, the other without a transport. */
+import { throwAsFault } from '#durable/operation-faults.ts'
+import { httpEdge } from '#edges/http/http.ts'
+import { createInvocation, type Invocation } from '#invoke/invocation.ts'
+import { defaultLimits, type Limits } from '#invoke/limits.ts'
+import { systemClock as clock } from '#kernel/clock.ts'
+import { silentLog } from '#kernel/log.ts'
+import type { Operation } from '#kernel/operation.ts'
+import { testDatabase } from '../../harness/cluster.ts'
+import { eventually, http, newAgent } from '../../harness/gateway.ts'
+import { type Door, type DoorReply, inProcessDoor, loopback } from '../../harness/in-process-door.ts'
+import { openInstance } from '../../harness/instance.ts'
+import { processWorld } from '../../harness/process-world.ts'
+import { venueControl } from '../../harness/venue-gateway.ts'
+import { httpDoor } from './http-door.ts'
+import { type IdentityRecords, openIdentityRecords } from './identity-records.ts'
+
+type Json = Record<string, unknown>
+export type Twin = {
+  door: Door
+  token: string
+  userId: string
+  /** What later requests refer to. */
+  known: Json
+}
+export type Authorization = (twin: Twin) => string | undefined
+export type Question = {
+  name: string
+  input?: Json | ((known: Json) => Json)
+  key?: string
+  authorization?: Authorization
+  itemsMax?: number
+}
+export type Replies = [http: DoorReply, inProcess: DoorReply]
+export type Twins = {
+  operations: readonly Operation[]
+  invocation: Invocation
+  rows: IdentityRecords
+  twins: readonly [Twin, Twin]
+  /** The same request through both doors. */
+  ask(question: Question): Promise<Replies>
+  /** How many requests were compared. */
+  count(): number
+} & AsyncDisposable
+
+const ownToken: Authorization = ({ token }) => `Bearer ${token}`
+
+export async function openTwins(points: number): Promise<Twins> {
+  await using parts = new AsyncDisposableStack()
+  const home = parts.use(await testDatabase())
+  const { control, ...urls } = await processWorld()
+  parts.use(await stillWorld(control))
+  const env = { HYPERLIQUID_WEIGHT_PER_MINUTE: '0' }
+  const { runtime, features } = parts.use(await openInstance({ databaseUrl: home.url, urls, env }))
+  const { operations } = features
+  const invocation = createInvocation({
+    execute: runtime.invoke,
+    authenticate: (header) => features.auth.authenticate(header).catch(throwAsFault),
+    limits: limitsOf(points),
+    load: { delayMsMax: 60_000 },
+  })
+  parts.defer(() => invocation.close())
+  let url = ''
+  const edge = await httpEdge({
+    operations,
+    invocation,
+    health: features.health,
+    baseUrl: () => url,
+    trustProxy: [],
+    corsOrigins: [],
+    log: silentLog,
+    clock,
+  })
+  parts.defer(() => edge.close())
+  url = await edge.listen({ host: loopback, port: 0 })
+  runtime.start()
+  const rows = parts.use(await openIdentityRecords(home.url))
+  const twins = [
+    await createTwin(url, rows, httpDoor(operations, url)),
+    await createTwin(url, rows, inProcessDoor(operations, invocation)),
+  ] as const
+  let count = 0
+  const owned = parts.move()
+  return {
+    operations,
+    invocation,
+    rows,
+    twins,
+    ask({ name, input = {}, key, authorization = ownToken, itemsMax = 1 }) {
+      count++
+      const [http, inProcess] = twins.map((twin) =>
+        twin.door(name, typeof input === 'function' ? input(twin.known) : input, {
+          authorization: authorization(twin),
+          itemsMax,
+          ...(key !== undefined && { key }),
+        }),
+      )
+      return Promise.all([http!, inProcess!])
+    },
+    count: () => count,
+    [Symbol.asyncDispose]: () => owned.disposeAsync(),
+  }
+}
+
+/** Prices and yields stand still: a second later they are the same. */
+async function stillWorld(control: string): Promise<AsyncDisposable> {
+  const venue = venueControl(control)
+  const setVault = async (change: object) => {
+    const { status, body } = await http(`${control}/vault`, { method: 'POST', body: change })
+    if (status !== 200) throw new Error(JSON.stringify(body))
+  }
+  const before = (await http<{ drip_bps_per_year: number }>(`${control}/vault`)).body
+  await setVault({ drip_bps_per_year: 0 })
+  await venue('POST', '/settings', { walking: false })
+  return {
+    async [Symbol.asyncDispose]() {
+      await setVault({ drip_bps_per_year: before.drip_bps_per_year })
+      await venue('POST', '/settings', { walking: true })
+    },
+  }
+}
+
+/** In windows that no test outlasts. */
+const limitsOf = (points: number): Limits => ({
+  ...defaultLimits,
+  ...Object.fromEntries(Object.keys(defaultLimits).map((name) => [name, { points, windowSeconds: 3_600 }])),
+})
+
+async function createTwin(url: string, rows: IdentityRecords, door: Door): Promise<Twin> {
+  const { token, agentId } = await newAgent(url)
+  const found = await rows.db.query<{ id: string }>('select id from app_user where agent_id = $1', [agentId])
+  const userId = found.rows[0]!.id
+  const live = `select 1 from task where user_id = $1 and status in ('pending', 'running')`
+  // Until the faucet's grant is there the balance covers nothing.
+  await eventually(
+    async () => ((await rows.db.query(live, [userId])).rowCount === 0 ? true : undefined),
+    'the faucet grant',
+    60_000,
+  )
+  return { door, token, userId, known: {} }
+}
