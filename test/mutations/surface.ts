@@ -3,6 +3,44 @@ import { mutationsOf } from './mutation.ts'
 /** Texts for clients and operators, and checks of the HTTP server. */
 export const surfaceMutations = [
   ...mutationsOf(
+    'src/edges/http/links.ts',
+    ['src/edges/http/links.test.ts'],
+    [
+      [
+        'if (path !== undefined) shown[name] = baseUrl() + path',
+        'if (path !== undefined) value[name] = baseUrl() + path',
+        'an address is written into the event that other streams share',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/invoke/input.ts',
+    ['src/invoke/input.test.ts'],
+    [
+      [
+        'query: namesIn(query), body: namesIn(body)',
+        'query: namesIn(query), body: new Set()',
+        'a field of the body may have the name of one in the path',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/invoke/quotas.ts',
+    ['src/invoke/quotas.test.ts'],
+    [
+      [
+        'if (open.delete(entry)) streams.remove(userId)',
+        'open.delete(entry)',
+        'a stream that ended keeps its place in the share of its user',
+      ],
+      [
+        'if (refusal) reject(refusal)\n    else iterator',
+        'iterator',
+        'a stream whose reader was slow outlives its credential',
+      ],
+    ],
+  ),
+  ...mutationsOf(
     'src/durable/ledger.ts',
     ['src/durable/ledger.test.ts'],
     [
