@@ -211,7 +211,7 @@ export function unwindSteps({ venue, signedActions, pricing, finish }: UnwindDep
       now: context.now,
     })
     // A rejected attempt does not count: sign the same close again.
-    if (retry) return { ...retry, data: { ...retry.data, closings: task.data.closings ?? 1 - 1 } }
+    if (retry) return { ...retry, data: { ...retry.data, closings: (task.data.closings ?? 1) - 1 } }
     const before = task.data.closed_size ?? '0'
     const closedSize = actionOutcome.type === 'executed' ? addDecimals(before, actionOutcome.value) : before
     return close(task, context, actionOutcome.effects, closedSize)
