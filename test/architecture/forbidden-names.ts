@@ -338,11 +338,6 @@ export const nameExceptions: { name: string; in: string; why: string }[] = [
     why: 'the state of a completed task in the interface',
   },
   {
-    name: 'done',
-    in: 'src/engines/venue/orders/cancel-all.ts',
-    why: 'a counter in task data, and no outcome',
-  },
-  {
     name: 'lanes',
     in: 'src/world/hyperliquid/keccak.ts',
     why: 'the word of Keccak for its 64-bit words',

@@ -51,7 +51,7 @@ describe('exits held by the gateway', () => {
         data: {
           operation: 'spot_cancel_all',
           orders: [],
-          done: 0,
+          resolved: 0,
           outcomes: [],
           triggers: [{ id, symbol: 'HYPE' }],
         },

@@ -9,7 +9,6 @@ import {
 } from '#engines/venue/orders/order-checks.ts'
 import { clockToleranceMs, positionOf } from '#engines/venue/orders/order-lookup.ts'
 import { type OrderTaskData, startsWithOrder } from '#engines/venue/orders/order-task.ts'
-import type { Pricing } from '#engines/venue/orders/protective-orders.ts'
 import { accountAfterTasks, rereadBalances } from '#engines/venue/orders/read-after-write.ts'
 import { recentSpendings } from '#engines/venue/orders/spending.ts'
 import {
@@ -19,6 +18,7 @@ import {
   tradeDeadlineMs,
   withAgent,
 } from '#engines/venue/orders/trade-admission.ts'
+import type { Pricing } from '#engines/venue/orders/venue-orders.ts'
 import { assetKey, requireMarket } from '#engines/venue/records/markets.ts'
 import { createAdmission } from '#kernel/admission.ts'
 import type { Clock } from '#kernel/clock.ts'

@@ -228,6 +228,29 @@ export function setupSteps(deps: SetupDeps): Steps<SetupTaskData, 'begin' | 'con
     effects,
   })
 
+  const approved = async (
+    task: TaskView<SetupTaskData>,
+    context: StepContext,
+    { validUntilMs, effects }: { validUntilMs: number; effects: EffectUpdate[] },
+  ): Promise<EndResult<Partial<SetupTaskData>>> => {
+    const change = {
+      setup_complete: true,
+      account_activated: true,
+      last_error: null,
+      api_wallet_address: task.data.agent ?? null,
+      api_wallet_expires_at: new Date(validUntilMs).toISOString(),
+      api_wallet_renews_at: new Date(validUntilMs - renewAheadMs).toISOString(),
+      steps: stepKeys.map((key) => ({ key, done: true, error: null })),
+    }
+    return {
+      end: 'completed',
+      outcome: 'executed',
+      result: await statusView(task, change),
+      effects,
+      writes: approvalSteps.recordApproval(task, context, validUntilMs),
+    }
+  }
+
   return {
     async begin(task, context) {
       const { account } = task.data
@@ -245,31 +268,14 @@ export function setupSteps(deps: SetupDeps): Steps<SetupTaskData, 'begin' | 'con
 
     async confirm(task, context) {
       const actionOutcome = await approvalSteps.confirm(task, context)
-      const { effects } = actionOutcome
-      if (actionOutcome.type === 'unknown') return signedActions.pollLater(task, 'confirm', actionOutcome)
-      if (actionOutcome.type !== 'executed') {
-        const code = rejections.codeOfRejection(actionOutcome.message)
-        return code === 'setup_incomplete'
-          ? unfunded(task, effects)
-          : failed(code, actionOutcome.message, effects)
-      }
-      const { validUntilMs } = actionOutcome.value
-      const change = {
-        setup_complete: true,
-        account_activated: true,
-        last_error: null,
-        api_wallet_address: task.data.agent ?? null,
-        api_wallet_expires_at: new Date(validUntilMs).toISOString(),
-        api_wallet_renews_at: new Date(validUntilMs - renewAheadMs).toISOString(),
-        steps: stepKeys.map((key) => ({ key, done: true, error: null })),
-      }
-      return {
-        end: 'completed',
-        outcome: 'executed',
-        result: await statusView(task, change),
-        effects,
-        writes: approvalSteps.recordApproval(task, context, validUntilMs),
-      }
+      return signedActions.matchOutcome(task, actionOutcome, {
+        poll: 'confirm',
+        executed: ({ validUntilMs }, effects) => approved(task, context, { validUntilMs, effects }),
+        async notExecuted({ message, effects }) {
+          const code = rejections.codeOfRejection(message)
+          return code === 'setup_incomplete' ? unfunded(task, effects) : failed(code, message, effects)
+        },
+      })
     },
   }
 }

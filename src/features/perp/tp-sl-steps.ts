@@ -4,8 +4,8 @@ import { createOrderLookup } from '#engines/venue/orders/order-lookup.ts'
 import { type PlacedExits, wantedExits } from '#engines/venue/orders/order-task.ts'
 import { factsOf, failedBy, planOf, rejectedResult, upstreamName } from '#engines/venue/orders/place-order.ts'
 import type { PlaceOrderDeps } from '#engines/venue/orders/place-order-deps.ts'
-import { exitOrder, type Pricing } from '#engines/venue/orders/protective-orders.ts'
 import { type ActionPlan, cloidOf, type SignedActions } from '#engines/venue/orders/signed-action.ts'
+import { exitOrder, type Pricing } from '#engines/venue/orders/venue-orders.ts'
 import type { Exit } from '#engines/venue/records/bracket.ts'
 import type { Fault } from '#kernel/fault.ts'
 import type {
@@ -138,11 +138,14 @@ export function tpSlSteps(deps: TpSlDeps): Steps<TpSlData, TpSlStep> {
       sinceMs,
       targets,
     })
-    if (actionOutcome.type === 'unknown') return signedActions.pollLater(task, 'replaced', actionOutcome)
-    if (actionOutcome.type === 'executed')
-      return finish(task, { exits, replaced: actionOutcome.value }, actionOutcome.effects)
-    const rejection = await rejectedResult(deps, task, actionOutcome)
-    return notReplaced(task, rejection.error, { exits, earlier, effects: actionOutcome.effects })
+    return signedActions.matchOutcome(task, actionOutcome, {
+      poll: 'replaced',
+      executed: (cancelled, effects) => finish(task, { exits, replaced: cancelled }, effects),
+      async notExecuted(outcome) {
+        const { error } = await rejectedResult(deps, task, outcome)
+        return notReplaced(task, error, { exits, earlier, effects: outcome.effects })
+      },
+    })
   }
 
   return { begin, confirm, replaced }

@@ -4,8 +4,8 @@ import { consistentRecord, createOrderLookup, sizeOf } from '#engines/venue/orde
 import type { OrderOutcome } from '#engines/venue/orders/order-result.ts'
 import { gridOf, type OrderTaskData, type PlacedExits } from '#engines/venue/orders/order-task.ts'
 import { factsOf, planOf } from '#engines/venue/orders/place-order.ts'
-import type { Pricing } from '#engines/venue/orders/protective-orders.ts'
 import { type ActionPlan, cloidOf, type SignedActions } from '#engines/venue/orders/signed-action.ts'
+import type { Pricing } from '#engines/venue/orders/venue-orders.ts'
 import { type Entry, type Exit, sumFills } from '#engines/venue/records/bracket.ts'
 import { compareDecimals } from '#kernel/decimal-fields.ts'
 import { Fault } from '#kernel/fault.ts'
@@ -176,19 +176,16 @@ export function unwindSteps({ venue, signedActions, pricing, finish }: UnwindDep
       lookUp: (how) =>
         lookUpEnd(venue, { account, sinceMs, cloid: cloidOf(task.id, 'entry'), left: size, ...how }),
     })
-    if (actionOutcome.type === 'unknown')
-      return signedActions.pollLater(task, 'entry_cancelled', actionOutcome)
-    const retry = signedActions.retryThrottled(task, actionOutcome, {
-      actionKey: 'entry_cancelled',
-      next: 'unwind',
-      now: context.now,
+    return signedActions.matchOutcome(task, actionOutcome, {
+      poll: 'entry_cancelled',
+      retry: { actionKey: 'entry_cancelled', next: 'unwind', now: context.now },
+      executed: (_cancelled, effects) => close(task, context, effects),
+      notExecuted({ message: reason, effects }) {
+        const { entry, exits } = storedOutcome(task)
+        const message = `The entry is open without its stop (${missingReason(exits)}); cancel it: ${reason}`
+        return finish(task, { entry, exits }, effects, { code: 'venue_rejected', message })
+      },
     })
-    if (retry) return retry
-    if (actionOutcome.type === 'executed') return close(task, context, actionOutcome.effects)
-    const { exits } = storedOutcome(task)
-    const message = `The entry is open without its stop (${missingReason(exits)}); cancel it: ${actionOutcome.message}`
-    const entry = storedOutcome(task).entry
-    return finish(task, { entry, exits }, actionOutcome.effects, { code: 'venue_rejected', message })
   }
 
   const closed: Step<PerpOrderTaskData, UnwindStep> = async (task, context) => {

@@ -1,3 +1,4 @@
+import type { NotExecutedOutcome } from '#engines/venue/orders/action-outcome.ts'
 import { collateralFor, spotCashMicros, transferFor } from '#engines/venue/orders/collateral.ts'
 import { type CollateralTransfer, noTransfer } from '#engines/venue/orders/collateral-transfer.ts'
 import type { TransferTaskData } from '#engines/venue/orders/order-task.ts'
@@ -21,7 +22,7 @@ import { Fault, invalid } from '#kernel/fault.ts'
 import { fromUnits, toUnits, usdcDecimals, usdDecimals } from '#kernel/money.ts'
 import { pollsOf } from '#kernel/poll-again.ts'
 import type { PlannedAction, Policy } from '#kernel/signer.ts'
-import type { EffectUpdate, JsonObject, StepContext, Steps, TaskView } from '#kernel/task.ts'
+import type { EffectUpdate, JsonObject, StepContext, StepResult, Steps, TaskView } from '#kernel/task.ts'
 import type { Queryable } from '#store/query.ts'
 import type { Evm } from '#upstreams/evm/evm.ts'
 import type { Hyperliquid, LedgerUpdate } from '#upstreams/hyperliquid/hyperliquid.ts'
@@ -188,6 +189,20 @@ export function withdrawSteps(
     return venue.ledgerSince(account, sinceMs)
   }
 
+  const notExecuted = ({ message, effects }: NotExecutedOutcome) =>
+    failed(rejections.codeOfRejection(message), message, effects)
+
+  const awaitPayout = (
+    task: TaskView<WithdrawTaskData>,
+    now: Date,
+    effects: EffectUpdate[],
+  ): StepResult<WithdrawTaskData, WithdrawStep> => {
+    const { amount_usd: amount, unified_free_before: unified, ahead_ms: skewMs } = task.data
+    const atMs = now.getTime() + skewMs + noteErrorMs
+    const paid = notePaid(task, { side: unified === null ? 'perp' : 'spot', amount, atMs, now })
+    return { next: 'arrive', state: 'waiting', effects, data: { polls: 0, ...paid } }
+  }
+
   return {
     async begin(task, context) {
       if (task.data.transfer_usd === null) return send(task, context, [])
@@ -197,16 +212,12 @@ export function withdrawSteps(
 
     async transferred(task, context) {
       const actionOutcome = await collateralTransfer.confirm(task, context)
-      const { effects } = actionOutcome
-      if (actionOutcome.type === 'unknown') return signedActions.pollLater(task, 'transferred', actionOutcome)
-      if (actionOutcome.type !== 'executed')
-        return failed(rejections.codeOfRejection(actionOutcome.message), actionOutcome.message, effects)
-      return collateralTransfer.recordTransfer(
-        task,
-        context,
-        actionOutcome.value,
-        await send(task, context, effects),
-      )
+      return signedActions.matchOutcome(task, actionOutcome, {
+        poll: 'transferred',
+        executed: async (transfer, effects) =>
+          collateralTransfer.recordTransfer(task, context, transfer, await send(task, context, effects)),
+        notExecuted,
+      })
     },
 
     withdraw: (task, context) => send(task, context, []),
@@ -228,20 +239,12 @@ export function withdrawSteps(
           return undefined
         },
       })
-      const { effects } = actionOutcome
-      if (actionOutcome.type === 'unknown') return signedActions.pollLater(task, 'confirm', actionOutcome)
-      const retry = signedActions.retryThrottled(task, actionOutcome, {
-        actionKey: 'withdraw',
-        next: 'withdraw',
-        now,
+      return signedActions.matchOutcome(task, actionOutcome, {
+        poll: 'confirm',
+        retry: { actionKey: 'withdraw', next: 'withdraw', now },
+        executed: (_isSent, effects) => awaitPayout(task, now, effects),
+        notExecuted,
       })
-      if (retry) return retry
-      if (actionOutcome.type !== 'executed')
-        return failed(rejections.codeOfRejection(actionOutcome.message), actionOutcome.message, effects)
-      const { amount_usd: amount, unified_free_before: unified, ahead_ms: skewMs } = task.data
-      const atMs = now.getTime() + skewMs + noteErrorMs
-      const paid = notePaid(task, { side: unified === null ? 'perp' : 'spot', amount, atMs, now })
-      return { next: 'arrive', state: 'waiting', effects, data: { polls: 0, ...paid } }
     },
 
     async arrive(task, { now }) {

@@ -1,7 +1,7 @@
 import { failed } from '#engines/venue/orders/place-order.ts'
-import { exitSlippagePercent } from '#engines/venue/orders/protective-orders.ts'
 import { boughtRecently } from '#engines/venue/orders/read-after-write.ts'
 import { requireAgent } from '#engines/venue/orders/trade-admission.ts'
+import { exitSlippagePercent } from '#engines/venue/orders/venue-orders.ts'
 import { compareDecimals } from '#kernel/decimal-fields.ts'
 import { Fault } from '#kernel/fault.ts'
 import { toFixedPoint } from '#kernel/money.ts'

@@ -24,6 +24,8 @@ export type ActionOutcome<T> =
   | { type: 'expired'; message: string; effects: EffectUpdate[] }
   | ({ type: 'unknown' } & UnknownOutcome)
 
+export type NotExecutedOutcome = Extract<ActionOutcome<never>, { type: 'rejected' | 'expired' }>
+
 export type UnknownOutcome = {
   effects: EffectUpdate[]
   cause?: Fault

@@ -60,7 +60,7 @@ export type CancelAllData = ActionTaskData & {
   since_ms: number
   orders: CancelTarget[]
   /** The number of orders that have an outcome. */
-  done: number
+  resolved: number
   outcomes: Cancelled[]
 }
 /** The venue counts an action of up to this many cancels as one request. */
@@ -130,7 +130,7 @@ async function checkCancelAll(
     ahead_ms: clockSkewMs(clock, state.timeMs),
     since_ms: state.timeMs,
     orders,
-    done: 0,
+    resolved: 0,
     outcomes: [],
   }
   return { action, data }
@@ -163,21 +163,22 @@ type CancelAllStepDeps = { venue: OrderLookupSource; signedActions: SignedAction
 
 export function cancelAllSteps(deps: CancelAllStepDeps): Steps<CancelAllData, 'begin' | 'confirm'> {
   const { signedActions } = deps
-  const actionKeyOf = (done: number): string => `cancel${done}`
-  const nextTargets = ({ orders, done }: CancelAllData) => orders.slice(done, done + cancelsPerAction)
+  const actionKeyOf = (resolved: number): string => `cancel${resolved}`
+  const nextTargets = ({ orders, resolved }: CancelAllData) =>
+    orders.slice(resolved, resolved + cancelsPerAction)
 
   /** The next action, or the end of the task where every order has its outcome. */
   const proceed = async (
     task: TaskView<CancelAllData>,
     { now }: StepContext,
-    { done, outcomes }: Pick<CancelAllData, 'done' | 'outcomes'>,
+    { resolved, outcomes }: Pick<CancelAllData, 'resolved' | 'outcomes'>,
     effects: EffectUpdate[],
   ): Promise<StepResult<CancelAllData, 'begin' | 'confirm'>> => {
-    const data = { ...task.data, done, outcomes }
+    const data = { ...task.data, resolved, outcomes }
     const targets = nextTargets(data)
     if (targets.length === 0) return cancelAllResult(outcomes, effects)
     const plan: ActionPlan = {
-      actionKey: actionKeyOf(done),
+      actionKey: actionKeyOf(resolved),
       account: data.account,
       agent: data.agent,
       skewMs: data.ahead_ms,
@@ -195,7 +196,7 @@ export function cancelAllSteps(deps: CancelAllStepDeps): Steps<CancelAllData, 'b
     return signedActions.sign(task, plan, {
       now,
       next: 'confirm',
-      data: { done, outcomes },
+      data: { resolved, outcomes },
       effects,
       onRefused,
     })
@@ -207,24 +208,23 @@ export function cancelAllSteps(deps: CancelAllStepDeps): Steps<CancelAllData, 'b
     async confirm(task, context) {
       const data = task.data
       const targets = nextTargets(data)
-      const { account, since_ms: sinceMs, done } = data
+      const { account, since_ms: sinceMs, resolved } = data
       const { signal } = context
-      const request = { task, actionKey: actionKeyOf(done), signal, account, sinceMs, targets }
+      const request = { task, actionKey: actionKeyOf(resolved), signal, account, sinceMs, targets }
       const actionOutcome = await confirmCancels(deps, request)
-      if (actionOutcome.type === 'unknown') return signedActions.pollLater(task, 'confirm', actionOutcome)
-      const retry = signedActions.retryThrottled(task, actionOutcome, {
-        actionKey: actionKeyOf(done),
-        next: 'begin',
-        now: context.now,
+      return signedActions.matchOutcome(task, actionOutcome, {
+        poll: 'confirm',
+        retry: { actionKey: actionKeyOf(resolved), next: 'begin', now: context.now },
+        executed(cancelled, effects) {
+          const outcomes = [...data.outcomes, ...cancelled.map(cancelView)]
+          return proceed(task, context, { resolved: resolved + targets.length, outcomes }, effects)
+        },
+        async notExecuted(outcome) {
+          const failure = await rejectedResult(deps, task, outcome)
+          if (!data.outcomes.some(({ cancelled }) => cancelled)) return failure
+          return interruptedResult(data, outcome.effects, failure.error)
+        },
       })
-      if (retry) return retry
-      if (actionOutcome.type === 'executed') {
-        const outcomes = [...data.outcomes, ...actionOutcome.value.map(cancelView)]
-        return proceed(task, context, { done: done + targets.length, outcomes }, actionOutcome.effects)
-      }
-      const failure = await rejectedResult(deps, task, actionOutcome)
-      if (!data.outcomes.some(({ cancelled }) => cancelled)) return failure
-      return interruptedResult(data, actionOutcome.effects, failure.error)
     },
   }
 }
@@ -256,11 +256,13 @@ export function cancelAllResult(
 
 /** Cancelled in part: the result lists both the cancelled and the open orders. */
 function interruptedResult(
-  { orders, done, outcomes }: CancelAllData,
+  { orders, resolved, outcomes }: CancelAllData,
   effects: EffectUpdate[],
   { code, message }: { code: string; message: string },
 ): FailedResult<Record<never, never>> {
-  const rest = orders.slice(done).map((each) => cancelView({ ...each, status: 'open', isCancelled: false }))
+  const rest = orders
+    .slice(resolved)
+    .map((each) => cancelView({ ...each, status: 'open', isCancelled: false }))
   return {
     end: 'failed',
     outcome: 'partial',

@@ -8,7 +8,7 @@ import { later } from '#kernel/clock.ts'
 import { compareDecimals } from '#kernel/decimal-fields.ts'
 import { exactlyOneOf, Fault, invalid, notFound } from '#kernel/fault.ts'
 import type { PlannedAction, Policy } from '#kernel/signer.ts'
-import type { Steps } from '#kernel/task.ts'
+import type { EffectUpdate, EndResult, Steps } from '#kernel/task.ts'
 import type { Queryable } from '#store/query.ts'
 import type { Hyperliquid, LegStatus, OpenOrder } from '#upstreams/hyperliquid/hyperliquid.ts'
 import type { LookUpScope } from './confirm-action.ts'
@@ -216,24 +216,26 @@ export function cancelSteps(deps: CancelDeps): Steps<CancelTaskData, 'begin' | '
           leg?.type === 'accepted' ? { status: 'canceled', isCancelled: true } : undefined,
         lookUp: (how) => lookUpEnd(venue, { account, sinceMs, orderId, left, ...how }),
       })
-      if (actionOutcome.type === 'unknown') return signedActions.pollLater(task, 'confirm', actionOutcome)
-      const retry = signedActions.retryThrottled(task, actionOutcome, {
-        actionKey: 'cancel',
-        next: 'begin',
-        now,
+      return signedActions.matchOutcome(task, actionOutcome, {
+        poll: 'confirm',
+        retry: { actionKey: 'cancel', next: 'begin', now },
+        executed: (ended, effects) => cancelResult(orderId, ended, effects),
+        notExecuted: (outcome) => rejectedResult(deps, task, outcome),
       })
-      if (retry) return retry
-      if (actionOutcome.type !== 'executed') return rejectedResult(deps, task, actionOutcome)
-      const { status, isCancelled } = actionOutcome.value
-      const result = { order_id: String(orderId), venue_status: status }
-      if (isCancelled)
-        return { end: 'completed', outcome: 'executed', result, effects: actionOutcome.effects }
-      const effects = actionOutcome.effects.map((each) => ({ ...each, status: 'rejected' as const }))
-      return failed(
-        'order_not_cancellable',
-        `The order could not be cancelled: its status is ${status}`,
-        effects,
-      )
     },
   }
+}
+
+function cancelResult(
+  orderId: number,
+  { status, isCancelled }: CancelOutcome,
+  effects: EffectUpdate[],
+): EndResult<Record<never, never>> {
+  const result = { order_id: String(orderId), venue_status: status }
+  if (isCancelled) return { end: 'completed', outcome: 'executed', result, effects }
+  return failed(
+    'order_not_cancellable',
+    `The order could not be cancelled: its status is ${status}`,
+    effects.map((each) => ({ ...each, status: 'rejected' as const })),
+  )
 }

@@ -1,11 +1,10 @@
 import type { Entry, Exit, ExitLeg } from '#engines/venue/records/bracket.ts'
 import type { MarketKind } from '#engines/venue/records/markets.ts'
 import type { JsonObject } from '#kernel/json.ts'
-import type { VenueOrder } from '#kernel/venue.ts'
 import type { Grid } from '#upstreams/hyperliquid/rounding.ts'
 import type { HeldBefore } from './order-lookup.ts'
 import type { PositionAfter } from './recent-tasks.ts'
-import { type ActionTaskData, cloidOf } from './signed-action.ts'
+import type { ActionTaskData } from './signed-action.ts'
 
 /** Task data of an order: written at admission, and completed by the steps. */
 
@@ -94,13 +93,3 @@ export const legOfOrder = ({ operation, trigger_leg }: OrderTaskData): 'entry' |
 /** True where the order is the first action of its task. */
 export const startsWithOrder = ({ transfer_usd, leverage }: OrderTaskData): boolean =>
   transfer_usd === null && leverage === null
-
-export const entryOrder = (taskId: string, taskData: OrderTaskData): VenueOrder => ({
-  asset: taskData.asset,
-  isBuy: taskData.is_buy,
-  price: taskData.price,
-  size: taskData.size,
-  reduceOnly: taskData.reduce_only,
-  when: { tif: taskData.tif },
-  cloid: cloidOf(taskId, 'entry'),
-})

@@ -4,8 +4,8 @@ import type { VenueStreams } from '#upstreams/hyperliquid/stream.ts'
 import type { CollateralTransfer } from './collateral-transfer.ts'
 import type { OrderOutcome } from './order-result.ts'
 import type { OrderTaskData } from './order-task.ts'
-import type { Pricing } from './protective-orders.ts'
 import type { SignedActions } from './signed-action.ts'
+import type { Pricing } from './venue-orders.ts'
 
 /** What the steps of an order need from the venue and from the section that places it. */
 

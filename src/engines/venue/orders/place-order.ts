@@ -2,14 +2,15 @@ import { type Entry, evaluateBracket, sumFills } from '#engines/venue/records/br
 import { assetKey } from '#engines/venue/records/markets.ts'
 import type { Fault } from '#kernel/fault.ts'
 import type { EffectUpdate, FailedResult, StepContext, TaskView } from '#kernel/task.ts'
+import type { NotExecutedOutcome } from './action-outcome.ts'
 import { completeOutcome, entryOfReply, lookUpEntry } from './entry-outcome.ts'
 import { fillViews, type OrderOutcome, orderResult, resultNote } from './order-result.ts'
-import { entryOrder, legOfOrder, type ObservedEntry, type OrderTaskData, wantedExits } from './order-task.ts'
+import type { ObservedEntry, OrderTaskData } from './order-task.ts'
 import type { OrderEnd, OrderStep, OrderStepResult, PlaceOrderDeps } from './place-order-deps.ts'
-import { exitOrder } from './protective-orders.ts'
 import { positionNote } from './read-after-write.ts'
 import type { ActionPlan } from './signed-action.ts'
 import { noteSpent } from './spending.ts'
+import { bracketAction } from './venue-orders.ts'
 
 /** Steps of an order: collateral transfer, leverage, the order with its exits, and its confirmation. */
 
@@ -67,27 +68,11 @@ export function placeOrderSteps<Data extends OrderTaskData, Repair extends strin
     if (now > task.deadline)
       return failed('expired', 'The deadline passed before the order was sent', effects)
     const taskData = task.data
-    const exits = wantedExits(taskData)
-    const orders = [
-      entryOrder(task.id, taskData),
-      ...exits.map((exit) =>
-        exitOrder(
-          task.id,
-          taskData,
-          { ...exit, size: taskData.exit_size ?? taskData.size, name: exit.leg },
-          pricing,
-        ),
-      ),
-    ]
-    const legs = [legOfOrder(taskData), ...exits.map(({ leg }) => leg)]
-    const notes = orders.map(({ cloid }, at) => ({ cloid, leg: legs[at]!, symbol: taskData.symbol }))
-    const grouping = exits.length > 0 ? ('bracket' as const) : ('none' as const)
     const plan: ActionPlan = {
       actionKey: 'entry',
       ...planOf(taskData),
       facts: factsOf(taskData),
-      notes,
-      action: { type: 'order', orders, grouping },
+      ...bracketAction(task.id, taskData, pricing),
     }
     const onRefused = (fault: Fault) => failedBy(fault, effects)
     return signedActions.sign(task, plan, { now, next: 'confirm', effects, onRefused })
@@ -101,10 +86,14 @@ export function placeOrderSteps<Data extends OrderTaskData, Repair extends strin
 
   const transferred = async (task: TaskView<Data>, context: StepContext): Promise<Result> => {
     const actionOutcome = await deps.collateralTransfer.confirm(task, context)
-    if (actionOutcome.type === 'unknown') return signedActions.pollLater(task, 'transferred', actionOutcome)
-    if (actionOutcome.type !== 'executed') return rejectedResult(deps, task, actionOutcome)
-    const nextResult = await setLeverage(task, context, actionOutcome.effects)
-    return deps.collateralTransfer.recordTransfer(task, context, actionOutcome.value, nextResult)
+    return signedActions.matchOutcome(task, actionOutcome, {
+      poll: 'transferred',
+      async executed(transfer, effects) {
+        const nextResult = await setLeverage(task, context, effects)
+        return deps.collateralTransfer.recordTransfer(task, context, transfer, nextResult)
+      },
+      notExecuted: (outcome) => rejectedResult(deps, task, outcome),
+    })
   }
 
   const setLeverage = async (
@@ -138,9 +127,11 @@ export function placeOrderSteps<Data extends OrderTaskData, Repair extends strin
         return isCross === wanted.is_cross && value === wanted.value ? (true as const) : undefined
       },
     })
-    if (actionOutcome.type === 'unknown') return signedActions.pollLater(task, 'leverage', actionOutcome)
-    if (actionOutcome.type === 'executed') return order(task, context, actionOutcome.effects)
-    return rejectedResult(deps, task, actionOutcome)
+    return signedActions.matchOutcome(task, actionOutcome, {
+      poll: 'leverage',
+      executed: (_isSet, effects) => order(task, context, effects),
+      notExecuted: (outcome) => rejectedResult(deps, task, outcome),
+    })
   }
 
   const confirmEntry = (task: TaskView<Data>, { signal }: StepContext) =>
@@ -183,26 +174,21 @@ export function placeOrderSteps<Data extends OrderTaskData, Repair extends strin
     const known = task.data.observed_entry
     if (known) return finish(task, context, known, [])
     const actionOutcome = await confirmEntry(task, context)
-    if (actionOutcome.type === 'unknown') return signedActions.pollLater(task, 'confirm', actionOutcome)
-    const retry = signedActions.retryThrottled(task, actionOutcome, {
-      actionKey: 'entry',
-      next: 'order',
-      now: context.now,
+    return signedActions.matchOutcome(task, actionOutcome, {
+      poll: 'confirm',
+      retry: { actionKey: 'entry', next: 'order', now: context.now },
+      executed: (entry, effects) => finish(task, context, entry, effects),
+      notExecuted: (outcome) => rejectedResult(deps, task, outcome),
     })
-    if (retry) return retry
-    if (actionOutcome.type !== 'executed') return rejectedResult(deps, task, actionOutcome)
-    return finish(task, context, actionOutcome.value, actionOutcome.effects)
   }
 
   return { begin, transferred, leverage, order: (task, context) => order(task, context, []), confirm }
 }
 
-type NotExecuted = { type: 'rejected' | 'expired'; message: string; effects: EffectUpdate[] }
-
 export async function rejectedResult(
   { rejections, onAgentRevoked }: Pick<PlaceOrderDeps, 'rejections' | 'onAgentRevoked'>,
   task: TaskView<{ agent: string }>,
-  { type, message, effects }: NotExecuted,
+  { type, message, effects }: NotExecutedOutcome,
 ) {
   if (rejections.isUnknownSigner(message)) await onAgentRevoked(task.userId, task.data.agent)
   const code = rejections.codeOfRejection(message)

@@ -4,6 +4,7 @@ import { later } from '#kernel/clock.ts'
 import type { Fault } from '#kernel/fault.ts'
 import { sha256 } from '#kernel/id.ts'
 import { canonicalJson } from '#kernel/json.ts'
+import { match } from '#kernel/match.ts'
 import { pollAgain, pollsOf } from '#kernel/poll-again.ts'
 import type { Action, Policy, PolicyReceipt, VenueIntent, VenueKeys, VenueSigner } from '#kernel/signer.ts'
 import type { EffectUpdate, Intent, JsonObject, StepResultOf, TaskView, Tx } from '#kernel/task.ts'
@@ -16,6 +17,7 @@ import {
   effectIdOf,
   effectKind,
   effectOf,
+  type NotExecutedOutcome,
   retryThrottled,
   type ThrottledResult,
   type ThrottleRetry,
@@ -85,6 +87,20 @@ export type SignedActions = {
     actionOutcome: ActionOutcome<T>,
     retry: ThrottleRetry<Name>,
   ): ThrottledResult<Name> | undefined
+  /** The step result that follows from an outcome: an unknown one is looked up again, an exit may be signed again. */
+  matchOutcome<T, Poll extends string, Retry extends string, Executed, NotExecuted>(
+    task: TaskView<ActionTaskData>,
+    actionOutcome: ActionOutcome<T>,
+    cases: OutcomeCases<T, Poll, Retry, Executed, NotExecuted>,
+  ): PollResult<Poll> | ThrottledResult<Retry> | Executed | NotExecuted
+}
+export type OutcomeCases<T, Poll extends string, Retry extends string, Executed, NotExecuted> = {
+  /** The step that looks the action up. */
+  poll: Poll
+  /** For exits, which are signed again where the venue's request limit rejected them. */
+  retry?: ThrottleRetry<Retry>
+  executed(value: T, effects: EffectUpdate[]): Executed
+  notExecuted(outcome: NotExecutedOutcome): NotExecuted
 }
 
 type SignedActionDeps = {
@@ -103,6 +119,21 @@ const defaultGraceMs = 120_000
 const pollBackoff = { firstMs: 500, maxMs: 30_000 }
 /** About one hour of polling. */
 const reviewAfterPolls = 120
+
+const pollLater: SignedActions['pollLater'] = (task, next, { effects, cause, nextMs }) => {
+  const { park, data } = pollAgain(task, next, pollBackoff)
+  const afterMs = nextMs?.(park.afterMs) ?? park.afterMs
+  // Retrying does not fix a reply of an unknown format.
+  const needsReview = pollsOf(task) >= reviewAfterPolls || cause?.code === 'upstream_changed'
+  const reason = needsReview && cause ? { progress: { step: 1, of: 1, text: cause.message } } : {}
+  return {
+    park: { afterMs, next },
+    state: needsReview ? 'review' : 'reconciling',
+    outcome: 'unknown',
+    effects,
+    data: { ...data, ...reason },
+  }
+}
 
 export function createSignedActions(deps: SignedActionDeps): SignedActions {
   const { venue, chainId, policy, signer, nonces } = deps
@@ -199,21 +230,17 @@ export function createSignedActions(deps: SignedActionDeps): SignedActions {
     confirm: (request) =>
       confirmAction(request, { venue, graceMs: deps.graceMs ?? request.graceMs ?? defaultGraceMs }),
 
-    pollLater(task, next, { effects, cause, nextMs }) {
-      const { park, data } = pollAgain(task, next, pollBackoff)
-      const afterMs = nextMs?.(park.afterMs) ?? park.afterMs
-      // Retrying does not fix a reply of an unknown format.
-      const needsReview = pollsOf(task) >= reviewAfterPolls || cause?.code === 'upstream_changed'
-      const reason = needsReview && cause ? { progress: { step: 1, of: 1, text: cause.message } } : {}
-      return {
-        park: { afterMs, next },
-        state: needsReview ? 'review' : 'reconciling',
-        outcome: 'unknown',
-        effects,
-        data: { ...data, ...reason },
-      }
-    },
-
+    pollLater,
     retryThrottled,
+    matchOutcome(task, actionOutcome, { poll, retry, executed, notExecuted }) {
+      const unlessThrottled = (outcome: NotExecutedOutcome) =>
+        (retry && retryThrottled(task, outcome, retry)) ?? notExecuted(outcome)
+      return match(actionOutcome, {
+        unknown: (outcome) => pollLater(task, poll, outcome),
+        executed: ({ value, effects }) => executed(value, effects),
+        rejected: unlessThrottled,
+        expired: unlessThrottled,
+      })
+    },
   }
 }

@@ -6,8 +6,8 @@ import type { Hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
 import type { Grid } from '#upstreams/hyperliquid/rounding.ts'
 import type { Sizing } from './order-checks.ts'
 import type { PlaceOrderDeps, Rejections } from './place-order-deps.ts'
-import type { Pricing } from './protective-orders.ts'
 import type { SignedActions } from './signed-action.ts'
+import type { Pricing } from './venue-orders.ts'
 
 /** What every section that trades at the venue needs. */
 export type VenueTrading = {

@@ -1,0 +1,73 @@
+import type { ExitLeg } from '#engines/venue/records/bracket.ts'
+import type { VenueOrder } from '#kernel/venue.ts'
+import { gridOf, legOfOrder, type OrderTaskData, type WantedExit, wantedExits } from './order-task.ts'
+import { type ActionPlan, cloidOf } from './signed-action.ts'
+
+/** The orders of a task as the venue takes them. */
+
+/** Maximum slippage of a market exit from its trigger price. */
+export const exitSlippagePercent = '10'
+
+/** Price rounding, injected from the venue's adapter. */
+export type Pricing = {
+  boundPrice(
+    price: string,
+    bound: {
+      percent: string
+      isBuy: boolean
+      grid: { sizeDecimals: number; priceDecimals: number }
+    },
+  ): string
+}
+
+type ExitRequest = { leg: ExitLeg; wanted: WantedExit; size: string; name: string }
+
+/** A reduce-only order on the opposite side of the entry. */
+export function exitOrder(
+  taskId: string,
+  taskData: OrderTaskData,
+  { leg, wanted, size, name }: ExitRequest,
+  { boundPrice }: Pricing,
+): VenueOrder {
+  const isBuy = !taskData.is_buy
+  return {
+    asset: taskData.asset,
+    isBuy,
+    size,
+    reduceOnly: true,
+    cloid: cloidOf(taskId, name),
+    price: wanted.isMarket
+      ? boundPrice(wanted.price, { percent: exitSlippagePercent, isBuy, grid: gridOf(taskData) })
+      : wanted.price,
+    when: { triggerPrice: wanted.price, leg, isMarket: wanted.isMarket },
+  }
+}
+
+const entryOrder = (taskId: string, taskData: OrderTaskData): VenueOrder => ({
+  asset: taskData.asset,
+  isBuy: taskData.is_buy,
+  price: taskData.price,
+  size: taskData.size,
+  reduceOnly: taskData.reduce_only,
+  when: { tif: taskData.tif },
+  cloid: cloidOf(taskId, 'entry'),
+})
+
+/** The entry with its exits in one action. */
+export function bracketAction(
+  taskId: string,
+  taskData: OrderTaskData,
+  pricing: Pricing,
+): Pick<ActionPlan, 'action' | 'notes'> {
+  const exits = wantedExits(taskData)
+  const size = taskData.exit_size ?? taskData.size
+  const orders = [
+    entryOrder(taskId, taskData),
+    ...exits.map((exit) => exitOrder(taskId, taskData, { ...exit, size, name: exit.leg }, pricing)),
+  ]
+  const legs = [legOfOrder(taskData), ...exits.map(({ leg }) => leg)]
+  return {
+    action: { type: 'order', orders, grouping: exits.length > 0 ? 'bracket' : 'none' },
+    notes: orders.map(({ cloid }, at) => ({ cloid, leg: legs[at]!, symbol: taskData.symbol })),
+  }
+}
