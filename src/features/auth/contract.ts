@@ -1,5 +1,5 @@
 import * as T from 'typebox'
-import { act, group } from '#kernel/operation.ts'
+import { act, group, type InputOf } from '#kernel/operation.ts'
 import { Time } from '#kernel/wire-types.ts'
 
 export const contract = group('auth', {
@@ -115,3 +115,5 @@ export const contract = group('auth', {
     ),
   }),
 })
+
+export type AuthInput<Key extends keyof typeof contract.entries> = InputOf<(typeof contract.entries)[Key]>

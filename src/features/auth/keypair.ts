@@ -8,6 +8,7 @@ import { Fault, invalid } from '#kernel/fault.ts'
 import type { Queryable } from '#store/query.ts'
 import type { Attempts, FailureBudget } from './attempts.ts'
 import { isAgentId, tokenMessages } from './challenge.ts'
+import type { AuthInput } from './contract.ts'
 import { decodeBase64, importKey, signatureBytes, verifySignature } from './ed25519.ts'
 import * as store from './store.ts'
 import type { Tokens } from './tokens.ts'
@@ -48,7 +49,6 @@ export function failureBudgets(subject: string, ip: string): FailureBudget[] {
 }
 
 type TokenHandlerDeps = { db: Queryable; clock: Clock; tokens: Tokens; attempts: Attempts; ttlMs: number }
-type TokenInput = { agent_id: string; timestamp: number; signature: string }
 
 export function tokenHandler({ db, clock, tokens, attempts, ttlMs }: TokenHandlerDeps) {
   const imported = new LRUCache<string, KeyObject>({ max: 10_000 })
@@ -64,7 +64,7 @@ export function tokenHandler({ db, clock, tokens, attempts, ttlMs }: TokenHandle
     return good
   }
 
-  return async ({ agent_id, timestamp, signature: text }: TokenInput, address: string) => {
+  return async ({ agent_id, timestamp, signature: text }: AuthInput<'token'>, address: string) => {
     const signature = readSignature(text)
     const budgets = failureBudgets(isAgentId(agent_id) ? agent_id : '', address)
     const now = clock.now()

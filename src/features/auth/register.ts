@@ -8,6 +8,7 @@ import type { Tx } from '#kernel/task.ts'
 import type { Queryable } from '#store/query.ts'
 import type { Attempts } from './attempts.ts'
 import { challengeText } from './challenge.ts'
+import type { AuthInput } from './contract.ts'
 import { decodeBase64, importKey, isUsableKey, publicKeyBytes, verifySignature } from './ed25519.ts'
 import { failureBudgets, readSignature } from './keypair.ts'
 import type { SignupGrants } from './signup-grants.ts'
@@ -36,7 +37,7 @@ type RegisterDeps = { db: Queryable; clock: Clock; random: Random; baseUrl: () =
 
 export const registerHandler =
   ({ db, clock, random, baseUrl }: RegisterDeps) =>
-  async ({ public_key: text, agent_name }: { public_key: string; agent_name?: string }) => {
+  async ({ public_key: text, agent_name }: AuthInput<'register'>) => {
     const public_key = readKey(text)
     const known = await store.agentOfKey(db, public_key)
     if (known !== undefined) throw duplicate(known)
@@ -79,7 +80,7 @@ type VerifyDeps = {
 
 export function verifyHandler(deps: VerifyDeps) {
   const { db, transact, clock, random, attempts, keystore, grantSignup, signups, onSignup } = deps
-  return async ({ nonce, signature: text }: { nonce: string; signature: string }, address: string) => {
+  return async ({ nonce, signature: text }: AuthInput<'verify'>, address: string) => {
     const signature = readSignature(text)
     const budgets = failureBudgets(isUuid(nonce) ? nonce.toLowerCase() : '', address)
     const now = clock.now()

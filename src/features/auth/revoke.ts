@@ -1,6 +1,7 @@
 import type { Caller, RequestFacts } from '#kernel/caller.ts'
 import { Fault } from '#kernel/fault.ts'
 import type { Queryable } from '#store/query.ts'
+import type { AuthInput } from './contract.ts'
 import * as store from './store.ts'
 import type { Tokens } from './tokens.ts'
 
@@ -8,7 +9,7 @@ type RevokeDeps = { db: Queryable; tokens: Pick<Tokens, 'publishRevoked'> }
 
 /** Publishes after the commit: another instance that is notified earlier would read the row and cache it again. */
 export function revokeHandler({ db, tokens }: RevokeDeps) {
-  return async ({ all }: { all?: boolean }, caller: Caller, { tx, afterCommit }: RequestFacts) => {
+  return async ({ all }: AuthInput<'revoke'>, caller: Caller, { tx, afterCommit }: RequestFacts) => {
     const { userId, scopes, token } = caller
     if (all && !scopes.has('manage'))
       throw new Fault(

@@ -2,6 +2,7 @@ import { Fault } from '#kernel/fault.ts'
 import { fromUnits, mulDiv, usdcDecimals } from '#kernel/money.ts'
 import type { Queryable } from '#store/query.ts'
 import type { Vault } from '#upstreams/vault/vault.ts'
+import type { EarnInput } from './contract.ts'
 import { shareAsset } from './ledger-accounts.ts'
 import type { ReadSettled } from './settled-reading.ts'
 import { externalOf } from './shares.ts'
@@ -46,14 +47,6 @@ function entryOf(row: EarnTaskRow) {
   }
 }
 
-export type PositionsInput = {
-  limit?: number
-  after?: string
-  status?: 'active' | 'withdrawn'
-  history_limit?: number
-  history_after?: string
-}
-
 const limitDefault = 100
 
 export function positionsReader({ db, vault, chainName, rates, readSettled, evmAddressOf }: PositionsDeps) {
@@ -79,7 +72,7 @@ export function positionsReader({ db, vault, chainName, rates, readSettled, evmA
     }
   }
 
-  return async (userId: string, input: PositionsInput) => {
+  return async (userId: string, input: EarnInput<'positions'>) => {
     const { limit = limitDefault, after, status, history_limit: historyLimit = limitDefault } = input
     const page = { limit: limit + 1, after, status, asset: shareAsset(vault) }
     const [found, tasks, vaultReading, { apy }] = await Promise.all([
