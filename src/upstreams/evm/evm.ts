@@ -8,7 +8,7 @@ import {
   createIncomingTransferSearch,
   type IncomingTransferSearch,
 } from './incoming-transfers.ts'
-import { type BlockTag, callAll, callOne, createNode, type EvmNode, rpc, tagOf } from './rpc.ts'
+import { type BlockTag, callAll, callOne, createNode, type EvmNode, tagOf } from './rpc.ts'
 import { resultOf, type Simulation, simulationOf } from './simulation.ts'
 import { type Balances, readBalances, readExecuted, readViews, type StateHead } from './views.ts'
 import {
@@ -94,7 +94,7 @@ export function evm({ row, net, timeoutMs = 5_000 }: Options): Evm {
     executed: (account, taskId, at) => readExecuted(node, account, taskId, at),
     batchNonce: nonceOf,
     transfers: ({ logs }) => transfersOf(logs),
-    incomingTransfers: createIncomingTransferSearch({ row, rpc: (calls) => rpc(node, calls) }),
+    incomingTransfers: createIncomingTransferSearch({ row, rpc: node.rpc }),
     suggestedPriority: () => readSuggestedPriority(node),
     sendRaw: (raw) => sendRaw(node, raw),
     receipts: (hashes) => readReceipts(node, hashes),
@@ -142,7 +142,7 @@ async function simulateCalls(node: EvmNode, account: string, calls: readonly Evm
     ...(value > 0n && { value: hexQuantity(value) }),
   })
   const blockOf = { to: row.multicall, value: 0n, data: blockNumberData }
-  const [tried, measured] = await rpc(node, [
+  const [tried, measured] = await node.rpc([
     {
       method: 'eth_call',
       params: [transaction([...calls, blockOf], { allowFailure: true }), 'latest', override],
@@ -153,7 +153,7 @@ async function simulateCalls(node: EvmNode, account: string, calls: readonly Evm
 }
 
 async function readSuggestedPriority(node: EvmNode): Promise<{ head: Head; priorityWei: bigint }> {
-  const [block, tip] = await rpc(node, [
+  const [block, tip] = await node.rpc([
     { method: 'eth_getBlockByNumber', params: ['latest', false] },
     { method: 'eth_maxPriorityFeePerGas', params: [] },
   ])
@@ -163,7 +163,7 @@ async function readSuggestedPriority(node: EvmNode): Promise<{ head: Head; prior
 }
 
 async function sendRaw(node: EvmNode, raw: string): Promise<SendVerdict> {
-  const [answer] = await rpc(node, [{ method: 'eth_sendRawTransaction', params: [raw] }])
+  const [answer] = await node.rpc([{ method: 'eth_sendRawTransaction', params: [raw] }])
   return sendVerdictOf(answer!)
 }
 

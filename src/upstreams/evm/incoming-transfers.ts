@@ -1,8 +1,9 @@
 import type { EvmChainRow } from '#kernel/chains.ts'
 import { Fault } from '#kernel/fault.ts'
+import type { JsonRpc } from '#kernel/json-rpc.ts'
 import { incomingTransferTopics, type TransferLog, transfersOf } from './erc20.ts'
 import { resultOf } from './simulation.ts'
-import { foundLogsOf, type Hex, headOf, hexQuantity, type RpcAnswer, type RpcCall } from './wire.ts'
+import { foundLogsOf, type Hex, headOf, hexQuantity } from './wire.ts'
 
 /** Transfers of a token to one account, searched in the logs of blocks. */
 
@@ -13,7 +14,7 @@ export type BlockRange = { from: bigint; to: bigint }
 
 type IncomingTransferSearchDeps = {
   row: EvmChainRow
-  rpc: (calls: readonly RpcCall[]) => Promise<RpcAnswer[]>
+  rpc: JsonRpc
 }
 
 const requestsMax = 40

@@ -1,8 +1,9 @@
 import type { EvmChainRow } from '#kernel/chains.ts'
 import { Fault } from '#kernel/fault.ts'
+import type { RpcAnswer } from '#kernel/json-rpc.ts'
 import { resultsOf, type ViewResult } from './batch.ts'
 import { revertReason } from './revert-reason.ts'
-import { type Hex, hexOf, quantityOf, type RpcAnswer } from './wire.ts'
+import { type Hex, hexOf, quantityOf } from './wire.ts'
 
 /** What a node answers to calls that were only tried. */
 

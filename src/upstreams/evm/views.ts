@@ -1,4 +1,5 @@
 import { Fault } from '#kernel/fault.ts'
+import type { RpcCall } from '#kernel/json-rpc.ts'
 import {
   blockNumberData,
   blockTimeData,
@@ -13,7 +14,7 @@ import {
 import { balanceData } from './erc20.ts'
 import { callAll, type EvmNode, tagOf } from './rpc.ts'
 import { wordOf } from './simulation.ts'
-import { headOf, hexOf, type RpcCall } from './wire.ts'
+import { headOf, hexOf } from './wire.ts'
 
 /** Contract views, read together at one block. */
 

@@ -1,54 +1,14 @@
 import { Fault } from '#kernel/fault.ts'
+import type { RpcAnswer } from '#kernel/json-rpc.ts'
 
-/** JSON-RPC as nodes speak it, read with suspicion. */
+/** What nodes answer, read with suspicion. */
 
 export type Hex = `0x${string}`
-export type RpcCall = { method: string; params: unknown[] }
-export type RpcError = { code: number; message: string; data?: unknown }
-export type RpcAnswer = { result: unknown } | { error: RpcError }
-
-export const requestOf = (calls: readonly RpcCall[]): string => {
-  const envelopes = calls.map((call, index) => ({ jsonrpc: '2.0', id: index + 1, ...call }))
-  return JSON.stringify(envelopes.length === 1 ? envelopes[0] : envelopes)
-}
 
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
 const broken = (what: string) => new Fault('unavailable', `The node answered with ${what}`)
-
-export function answersOf(body: string, count: number): RpcAnswer[] {
-  let parsed: unknown
-  try {
-    parsed = JSON.parse(body)
-  } catch {
-    throw broken('something that is not JSON')
-  }
-  const list = Array.isArray(parsed) ? parsed : [parsed]
-  const byId = new Map<unknown, RpcAnswer>()
-  for (const item of list) {
-    if (!isObject(item)) throw broken('a malformed envelope')
-    byId.set(item.id, answerOf(item))
-  }
-  // Some nodes answer a refused batch with one error of no id.
-  const whole = list.length === 1 && count > 1 ? byId.get(null) : undefined
-  return Array.from({ length: count }, (_, index) => {
-    const answer = byId.get(index + 1) ?? whole
-    if (!answer) throw broken('an incomplete batch')
-    return answer
-  })
-}
-
-function answerOf(item: Record<string, unknown>): RpcAnswer {
-  const { error } = item
-  if (isObject(error)) {
-    const code = typeof error.code === 'number' ? error.code : 0
-    const message = typeof error.message === 'string' ? error.message : 'no reason given'
-    return { error: { code, message, data: error.data } }
-  }
-  if (!('result' in item)) throw broken('neither result nor error')
-  return { result: item.result }
-}
 
 export function hexOf(value: unknown): Hex {
   if (typeof value !== 'string' || !/^0x[0-9a-fA-F]*$/.test(value)) throw broken('no hex where hex was due')

@@ -1,11 +1,10 @@
 import type { SolanaChainRow } from '#kernel/chains.ts'
-import { Fault } from '#kernel/fault.ts'
+import { createJsonRpc, type RpcCall } from '#kernel/json-rpc.ts'
 import type { Net } from '#kernel/net.ts'
 import {
   balanceOf,
-  type RpcCall,
-  requestOf,
-  resultsOf,
+  parseExactly,
+  resultOf,
   slotOf,
   type TokenBalance,
   tokenPrograms,
@@ -24,26 +23,12 @@ export type Solana = {
 
 type Options = { row: SolanaChainRow; net: Net; timeoutMs?: number }
 
-const maxBytes = 4 * 1024 * 1024
 const confirmed = { commitment: 'confirmed' }
 
 export function solana({ row, net, timeoutMs = 5_000 }: Options): Solana {
-  async function callAll(calls: readonly RpcCall[], signal?: AbortSignal): Promise<unknown[]> {
-    const { status, body } = await net.fetch({
-      url: row.rpcUrl,
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: requestOf(calls),
-      timeoutMs,
-      maxBytes,
-      ...(signal && { signal }),
-    })
-    if (status === 429 || status >= 500)
-      throw new Fault('unavailable', `The Solana node answered with status ${status}`)
-    if (status >= 400)
-      throw new Fault('upstream_rejected', `The Solana node rejected the request with status ${status}`)
-    return resultsOf(body, calls.length)
-  }
+  const rpc = createJsonRpc({ url: row.rpcUrl, net, name: row.displayName, timeoutMs, parse: parseExactly })
+  const callAll = async (calls: readonly RpcCall[], signal?: AbortSignal): Promise<unknown[]> =>
+    (await rpc(calls, signal)).map(resultOf)
 
   return {
     row,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { tokensOf } from './wire.ts'
+import { balanceOf, parseExactly, resultOf, tokensOf } from './wire.ts'
 
 const parsed = (mint: string, amount: string) => ({
   pubkey: 'p',
@@ -19,4 +19,16 @@ test('an account that the node cannot parse is omitted, and hides none of the ot
 
 test('an answer without a list of accounts is invalid', () => {
   assert.throws(() => tokensOf({ context: { slot: 7 }, value: null }, 'program'), { code: 'unavailable' })
+})
+
+test('an amount beyond the range of a float keeps every digit', () => {
+  const result = parseExactly('{"context":{"slot":7},"value":9007199254740993}')
+  assert.deepEqual(balanceOf(result), { slot: 7n, lamports: 9_007_199_254_740_993n })
+})
+
+test('an error of the node is an unavailable node', () => {
+  assert.throws(() => resultOf({ error: { code: -32005, message: 'behind' } }), {
+    code: 'unavailable',
+    message: /behind/,
+  })
 })

@@ -1,13 +1,13 @@
 import { Fault } from '#kernel/fault.ts'
+import type { RpcAnswer } from '#kernel/json-rpc.ts'
 
-/** JSON-RPC of Solana nodes. Amounts of lamports can exceed a float's range: unsafe numbers are read as text. */
+/** What Solana nodes answer. Amounts of lamports can exceed a float's range: unsafe numbers are read as text. */
 
 export const tokenPrograms = [
   'TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA',
   'TokenzQdBNbLqP5VEhdkAS6EPFLC1PHnBqCXEpPxuEb',
 ] as const
 
-export type RpcCall = { method: string; params: unknown[] }
 export type TokenBalance = { mint: string; amountUnits: bigint; decimals: number; program: string }
 
 const broken = (what: string) => new Fault('unavailable', `The Solana node answered with ${what}`)
@@ -15,26 +15,15 @@ const broken = (what: string) => new Fault('unavailable', `The Solana node answe
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-export const requestOf = (calls: readonly RpcCall[]): string =>
-  JSON.stringify(calls.map((call, index) => ({ jsonrpc: '2.0', id: index + 1, ...call })))
+/** An unsafe number becomes its source text. */
+export const parseExactly = (body: string): unknown =>
+  JSON.parse(body, (_key, value, context?: { source?: string }) =>
+    typeof value === 'number' && !Number.isSafeInteger(value) && context?.source ? context.source : value,
+  )
 
-export function resultsOf(body: string, count: number): unknown[] {
-  let parsed: unknown
-  try {
-    parsed = JSON.parse(body, (_key, value, context?: { source?: string }) =>
-      typeof value === 'number' && !Number.isSafeInteger(value) && context?.source ? context.source : value,
-    )
-  } catch {
-    throw broken('something that is not JSON')
-  }
-  if (!Array.isArray(parsed)) throw broken('a reply that is not a batch')
-  const byId = new Map(parsed.filter(isObject).map((item) => [item.id, item]))
-  return Array.from({ length: count }, (_, index) => {
-    const item = byId.get(index + 1)
-    if (!item) throw broken('an incomplete batch')
-    if (isObject(item.error)) throw broken(`an error: ${String(item.error.message)}`)
-    return item.result
-  })
+export function resultOf(answer: RpcAnswer): unknown {
+  if ('result' in answer) return answer.result
+  throw broken(`an error: ${answer.error.message}`)
 }
 
 const integerOf = (value: unknown): bigint | undefined => {
