@@ -1,4 +1,4 @@
-/** Checks the README: its tour runs as it is printed, block by block, on a gateway that it starts. */
+/** Runs the README and docs/tour.md as they are printed, block by block, on a gateway that the test starts. */
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
@@ -6,6 +6,7 @@ import { createServer } from 'node:net'
 import { after, before, describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { variables } from '#config.ts'
+import { eventTypes } from '#features/notifications/event-types.ts'
 import { childEnvironment } from './harness/child-environment.ts'
 import { assertAllConserved, testFunding } from './harness/conservation.ts'
 import { dataFolder, eventually } from './harness/gateway.ts'
@@ -13,14 +14,22 @@ import { dataFolder, eventually } from './harness/gateway.ts'
 const root = fileURLToPath(new URL('..', import.meta.url))
 const read = (path: string) => readFileSync(`${root}/${path}`, 'utf8')
 const readme = read('README.md')
-const tour = readme.slice(readme.indexOf('## Five-minute tour')).split(/^## (?!Five)/m)[0] ?? ''
+const shortTour = readme.slice(readme.indexOf('## Five-minute tour')).split(/^## (?!Five)/m)[0] ?? ''
+const longTour = read('docs/tour.md')
 
 type Block = { command: string; promised?: string }
 
+const fenced = /^```(bash|js)\n([\s\S]*?)^```\n(?:```text\n([\s\S]*?)^```\n)?/gm
+
+/** A program in JavaScript becomes a command that runs it. */
+const commandOf = (language: string, code: string): string =>
+  language === 'js' ? `node --input-type=module - <<'END OF PROGRAM'\n${code}END OF PROGRAM\n` : code
+
 const blocksOf = (text: string): Block[] =>
-  [...text.matchAll(/^```bash\n([\s\S]*?)^```\n(?:```text\n([\s\S]*?)^```\n)?/gm)].map(
-    ([, command = '', promised]) => ({ command, ...(promised !== undefined && { promised }) }),
-  )
+  [...text.matchAll(fenced)].map(([, language = '', code = '', promised]) => ({
+    command: commandOf(language, code),
+    ...(promised !== undefined && { promised }),
+  }))
 
 /** Patterns of values that differ from run to run. */
 const volatile: readonly (readonly [RegExp, string])[] = [
@@ -38,11 +47,11 @@ const volatile: readonly (readonly [RegExp, string])[] = [
 const shape = (text: string): string =>
   volatile.reduce((shaped, [pattern, name]) => shaped.replace(pattern, name), text.trim())
 
-/** A line of three dots matches any lines. */
+/** A line of three dots matches any lines, an ellipsis the rest of a line. */
 const promise = (text: string): RegExp => {
   const parts = shape(text)
     .split(/^\.\.\.$/m)
-    .map((part) => part.replace(/[.*+?^${}()|[\]\\]/g, '\\$&'))
+    .map((part) => part.replace(/[.*+?^${}()|[\]\\]/g, '\\$&').replaceAll('…', '.*'))
   return new RegExp(`^${parts.join('[\\s\\S]*?')}$`)
 }
 
@@ -95,9 +104,9 @@ const run = (command: string, args: string[], env: Record<string, string>) => {
   }
 }
 
-describe('the tour of the README', () => {
+describe('the README and the tour', () => {
   const folder = dataFolder()
-  const blocks = blocksOf(tour)
+  const blocks = [...blocksOf(readme), ...blocksOf(longTour)]
   let shown: string[] = []
   let env: Record<string, string> = {}
   let gateway: ReturnType<typeof run> | undefined
@@ -132,14 +141,14 @@ describe('the tour of the README', () => {
     const text = blocks
       .map(
         ({ command }, at) =>
-          `${at === blocks.length - 1 ? waitsForAudit : ''}echo '<block ${at}>'\n${command}`,
+          `${at === blocks.length - 1 ? waitsForAudit : ''}echo && echo '<block ${at}>'\n${command}`,
       )
       .join('')
-      .replace(/^PORTICO=.*$/m, `PORTICO=http://127.0.0.1:${port}`)
-      .replace(/^WORLD=.*$/m, `WORLD=http://127.0.0.1:${worldPort}`)
+      .replaceAll('http://127.0.0.1:8080', `http://127.0.0.1:${port}`)
+      .replaceAll('http://127.0.0.1:8090', `http://127.0.0.1:${worldPort}`)
       // Files that the tour writes belong to the test's own folder.
-      .replace(/\b(\w+)\.log\b/g, `${folder.path}/$1.log`)
-    script = run('bash', ['-c', `set -euo pipefail\n${text}\necho '<end>'`], env)
+      .replace(/\b(?!console\b)(\w+)\.log\b/g, `${folder.path}/$1.log`)
+    script = run('bash', ['-c', `set -euo pipefail\n${text}\necho && echo '<end>'`], env)
     conserved = audit(`http://127.0.0.1:${port}`, `http://127.0.0.1:${worldPort}`)
     conserved.catch(() => undefined)
     const { code, all: said } = script
@@ -183,11 +192,31 @@ const ofTheTests = new Set(['PROOF_SEED'])
 /** Pages of the HTTP server itself, which belong to no operation. */
 const undocumented = new Set(['/metrics'])
 
+describe('the form of the README', () => {
+  test('a reader meets the first call soon, and a tour of at most 60 lines', () => {
+    const lines = readme.split('\n')
+    assert.ok(lines.findIndex((line) => line.startsWith('curl ')) < 25)
+    assert.ok(shortTour.trim().split('\n').length <= 60)
+    const opening = lines.slice(0, 6).join('\n')
+    assert.match(opening, /no real money/)
+    assert.match(opening, /Nobody has audited/)
+  })
+
+  test('docs/events.md lists every type of event, and no other', () => {
+    const listed = [...read('docs/events.md').matchAll(/^\| `([\w.]+)` \|/gm)].map(([, type]) => type)
+    assert.deepEqual(listed.sort(), [...eventTypes].sort())
+  })
+})
+
 describe('names in the documents', () => {
   const documents = ['README.md', 'ARCHITECTURE.md', 'CONTRIBUTING.md', 'AGENTS.md', 'SECURITY.md']
-  const texts = [...documents, 'docs/operations.md', 'docs/durability.md'].map(
-    (path) => [path, read(path)] as const,
-  )
+  const texts = [
+    ...documents,
+    'docs/operations.md',
+    'docs/durability.md',
+    'docs/tour.md',
+    'docs/events.md',
+  ].map((path) => [path, read(path)] as const)
 
   test('every folder of src has its line in the map of the source', () => {
     for (const entry of readdirSync(`${root}/src`, { withFileTypes: true }))
@@ -207,7 +236,7 @@ describe('names in the documents', () => {
           `${path} names the route ${method} ${route}`,
         )
       for (const [, file = ''] of text.matchAll(
-        /[`(]((?:src|test|scripts|docs|bench)\/[\w./-]+\.(?:ts|md|cjs|json))[`)]/g,
+        /[`(]((?:src|test|scripts|docs|bench|ops)\/[\w./-]+\.(?:ts|md|cjs|json|yml))[`)]/g,
       ))
         assert.ok(existsSync(`${root}/${file}`), `${path} names the file ${file}`)
       for (const [, script = ''] of text.matchAll(/`npm run (\w+)/g))

@@ -157,6 +157,13 @@ describe('the metrics of a running gateway', () => {
     assertMeasured(named, 'the list of instances')
   })
 
+  test('the operations guide describes every metric, and no other', () => {
+    const described = new Set(read('docs/operations.md').match(/\bportico_[a-z_]+/g))
+    const measured = [...scrape.families.keys()].filter((name) => name.startsWith('portico_'))
+    for (const name of measured) assert.ok(described.has(name), `${name} is not described`)
+    for (const name of described) assert.ok(scrape.families.has(name), `${name} does not exist`)
+  })
+
   test('an unknown metric is detected', () => {
     assert.throws(
       () => assertMeasured('rate(portico_invented_total[5m])', 'a rule'),
