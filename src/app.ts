@@ -37,7 +37,7 @@ export function doorDepsOf(composed: Composed): DoorDeps {
   }
 }
 
-/** What every door shares, and the HTTP door on it. */
+/** The parts that all doors share, and the HTTP door on them. */
 export async function openDoors(deps: DoorDeps) {
   await using parts = new AsyncDisposableStack()
   const invocation = createInvocation(deps)
@@ -48,7 +48,7 @@ export async function openDoors(deps: DoorDeps) {
   return { invocation, http, [Symbol.asyncDispose]: () => owned.disposeAsync() }
 }
 
-/** What runs in the background: tasks, price checks, comparisons, schedules and maintenance. */
+/** Background work: tasks, price checks, comparisons, schedules and maintenance. */
 async function startWork(composed: Composed, parts: AsyncDisposableStack): Promise<void> {
   const { config, log, clock, db, transactions, taskEngine, chains, custody, keyMonitor, features } = composed
   const { auth, earn, venueFeatures } = features

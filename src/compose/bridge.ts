@@ -5,7 +5,7 @@ import { transferData } from '#upstreams/evm/erc20.ts'
 import type { Chains } from './chains.ts'
 import { bridgeOf } from './settings.ts'
 
-/** The way of dollars to the venue; undefined where the chain of its bridge is not configured. */
+/** The transfer route of dollars to the venue; undefined where the chain of its bridge is not configured. */
 export function openBridge(config: Config, { ports }: Chains) {
   const { chainId, address } = bridgeOf(config)
   const chain = ports.get(chainId)?.chain

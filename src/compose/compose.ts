@@ -12,10 +12,10 @@ import type { UpstreamUrls } from './upstream-urls.ts'
 import { openVenue, type VenueOverrides } from './venue.ts'
 
 export type ComposeDeps = CoreDeps & {
-  /** Only what has a URL is served. */
+  /** Only upstreams with a URL are served. */
   urls: UpstreamUrls
 }
-/** What a test or a bench replaces; absent: what production uses. */
+/** Overrides of a test or a bench; absent: the values of production. */
 export type Overrides = CoreOverrides &
   ChainOverrides &
   CustodyOverrides &
@@ -26,7 +26,7 @@ export type Overrides = CoreOverrides &
     wrapNet?: (net: Net) => Net
   }
 
-/** Speaking names of the upstreams, for sentences, metrics and failpoints. */
+/** Readable names of the upstreams, for error texts, metrics and failpoints. */
 function labelsOf({ evm, solana, hyperliquid, prices, faucet }: UpstreamUrls): Record<string, string> {
   const named = {
     ethereum: evm['1'],
@@ -73,7 +73,7 @@ export async function compose(deps: ComposeDeps, overrides: Overrides = {}) {
     features,
     runtime,
     reconciler,
-    /** Throws where database, nodes or keys do not belong together, before anything is written or signed. */
+    /** Throws where database, nodes or keys do not match, before anything is written or signed. */
     async assertConsistent(): Promise<void> {
       const worldMismatch = urls.worldId && (await findWorldMismatch(stores.database, urls.worldId))
       if (worldMismatch) throw new ConfigRefused([worldMismatch])

@@ -16,10 +16,10 @@ export type CoreDeps = {
   /** Writes a line about the progress of the start. */
   printLine: (line: string) => void
   failpoints: Failpoints
-  /** A function, since the port is known only once the server listens. */
+  /** A function, because the port is known only once the server listens. */
   baseUrl: () => string
 }
-/** What a test or a bench replaces; absent: what production uses. */
+/** Overrides of a test or a bench; absent: the values of production. */
 export type CoreOverrides = {
   clock?: Clock
   random?: Random

@@ -6,7 +6,7 @@ import { release } from './release.ts'
 import { sponsorBalances } from './sponsor-balances.ts'
 import type { Stores } from './store.ts'
 
-/** What `/metrics` reads at a scrape: memory, and short queries of open work; never an upstream. */
+/** The values that `/metrics` reads at a scrape: memory, and short queries of open work; never an upstream. */
 export function openMetrics(composed: Composed): MetricSources {
   const { config, log, clock, stores, transactions, taskEngine, runtime, chains } = composed
   const { keyMonitor, venue, reconciler, upstreamMetrics } = composed

@@ -4,7 +4,7 @@ import type { Access } from '#kernel/operation.ts'
 
 export type Authenticate = (authorization: string | undefined) => Promise<Caller>
 
-/** Who calls, and whether the credential reaches this far. */
+/** Identifies the caller, and checks the scope of the credential. */
 export async function authorize(
   access: Access,
   authorization: string | undefined,
@@ -25,7 +25,7 @@ export async function authorize(
   return caller
 }
 
-/** A public path owes an answer to everyone, so a stale credential only means that the caller stays unknown. */
+/** A public path answers every caller, so a stale credential only leaves the caller unknown. */
 async function authenticateOptional(
   authorization: string,
   authenticate: Authenticate,

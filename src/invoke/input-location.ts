@@ -1,7 +1,7 @@
 import { isRecord } from '#kernel/decimal-fields.ts'
 import { Fault, type InputLocation } from '#kernel/fault.ts'
 
-/** The part of a request that carries a field; a field that is declared nowhere would arrive where inputs mostly do. */
+/** The part of a request that carries a field; an undeclared field is located where most inputs are. */
 export type LocationOf = (field: string) => Exclude<InputLocation, 'header'>
 /** The schemas of an operation by location. */
 export type DeclaredInput = { params?: unknown; query?: unknown; body?: unknown }

@@ -11,7 +11,7 @@ import { filterBySchema } from './schema-filter.ts'
 import { checkStorable } from './storable-text.ts'
 import { unknownFields } from './unknown-field.ts'
 
-/** An input by location, each value already read from its text. */
+/** An input by location, each value already parsed from its text. */
 export type LocatedInput = {
   path: Record<string, unknown>
   query: Record<string, unknown>
@@ -25,26 +25,29 @@ export type ParsedInput = {
   timeoutMs: number
   key?: string
 }
-/** Checks a located input and makes it the input of its operation, or throws a 422. It takes the objects over. */
+/**
+ * Validates a located input and makes it the input of its operation, or throws a 422. It takes ownership of the
+ * objects.
+ */
 export type ReadInput = (located: LocatedInput) => ParsedInput
 /** The same for one flat record: each field goes to the location that the contract declares. */
 export type ReadFlatInput = (flat: Record<string, unknown>) => ParsedInput
 export type InputReaders = { readInput: ReadInput; readFlatInput: ReadFlatInput }
 
-/** Set by the caller's credential alone: clients may send them, nobody reads them. */
+/** Set by the caller's credential alone: clients may send them, and they are ignored. */
 const identityFields = ['agent_id', 'application_id', 'user_id']
 const visibleAscii = /^[\x21-\x7e]{1,255}$/
 
 type Compile = (schema: Schema) => ValidateFunction
 
-/** The one checker of all operations: an instance costs as much as hundreds of requests. */
+/** The one validator of all operations: an instance costs as much as hundreds of requests. */
 export function inputReaders(sources: NumberSources): (operation: Pick<Operation, 'entry'>) => InputReaders {
   const ajv = new Ajv2020({
     allErrors: true,
     useDefaults: true,
     strict: false,
     ownProperties: true,
-    // An error carries its value and schema, from which its message is made.
+    // An error carries its value and schema, from which its message is built.
     verbose: true,
   })
   formats.default(ajv)
@@ -94,7 +97,7 @@ function inputReader(entry: Entry, compile: Compile, sources: NumberSources): Re
   }
 }
 
-/** Whether repeating the request under the same key repeats the answer; that needs someone to whom the key belongs. */
+/** Whether a repeat under the same key returns the same answer; that requires an owner of the key. */
 export const isKeyed = ({ kind, method, access }: Entry): boolean =>
   kind !== 'read' && method !== 'GET' && access !== 'public'
 
@@ -132,7 +135,7 @@ function flatInputLocator(entry: Entry, sources: NumberSources) {
   )
   const locationOf = inputLocations({ params, query, body })
   return (flat: Record<string, unknown>): LocatedInput => {
-    // Without a prototype, so that no name of a field can reach one.
+    // Without a prototype, so that no field name can reach one.
     const groups = { path: Object.create(null), query: Object.create(null), body: Object.create(null) }
     for (const [name, value] of Object.entries(flat)) {
       const location = keyed && name === 'idempotency_key' ? 'body' : locationOf(name)
@@ -144,7 +147,7 @@ function flatInputLocator(entry: Entry, sources: NumberSources) {
   }
 }
 
-/** A misspelt parameter would be silence for ever, as a misspelt field would. */
+/** A misspelt parameter would be ignored silently, as a misspelt field would. */
 function addUnknown(
   issues: IssueList,
   sent: Record<string, unknown>,
@@ -159,7 +162,7 @@ function addUnknown(
   }
 }
 
-/** Text first, then the schema, then the decimals; the number sources hang on the very objects that were parsed. */
+/** Text first, then the schema, then the decimals; the number sources belong to the parsed objects themselves. */
 function checked(
   { schema, check, unknownField }: Part,
   value: unknown,
@@ -188,7 +191,7 @@ function readBody(part: Part, given: unknown, entry: Entry, reading: Reading): R
   return issues.items.length > 0 ? {} : record(filterBySchema(part.schema, value))
 }
 
-/** An object of which every field may be left out. */
+/** An object with only optional fields. */
 export function isAllOptional(schema: Schema): boolean {
   const { type, required, properties } = schema
   const fields = record(properties)
@@ -206,7 +209,7 @@ function declares(schema: Schema, field: string): boolean {
   return Array.isArray(arms) && arms.some((arm) => isRecord(arm) && declares(arm, field))
 }
 
-/** The header or the field of that name, taken out of the body; both must agree. */
+/** The header or the field of that name, removed from the body; both must agree. */
 function readKey(header: string | undefined, body: unknown, issues: IssueList): string | undefined {
   const inBody = isRecord(body) ? body.idempotency_key : undefined
   if (isRecord(body)) delete body.idempotency_key
@@ -236,9 +239,9 @@ const notVisible = (location: InputLocation, field: string): Issue => ({
 type Strictness = { isStrict: boolean }
 
 /**
- * The form of a schema that ajv checks. Names are dropped, because several operations may share a schema. A decimal keeps its
- * types only: its pattern and bounds are held exactly, on its text. Sealed: an undeclared field is an error, at any
- * depth, because a misspelt stop price must not open a position without a stop.
+ * The form of a schema that ajv checks. Names are dropped, because several operations may share a schema. A decimal
+ * keeps its types only: its pattern and bounds are checked exactly, on its text. Sealed: an undeclared field is an
+ * error, at any depth, because a misspelt stop price must not open a position without a stop.
  */
 function ajvSchema(schema: Schema, { isStrict }: Strictness): Schema {
   if (schema['x-decimal'] !== undefined) {
@@ -268,7 +271,7 @@ function onlyArmBesideNull(schema: Schema): Schema | undefined {
   return arms.length === 2 && others.length === 1 && plain && arm['x-decimal'] === undefined ? arm : undefined
 }
 
-/** Beyond these a JSON integer has lost digits before anyone looks at it. */
+/** Beyond these a JSON integer has lost digits when it is parsed. */
 function safeBounds(schema: Schema): Record<string, number> {
   return {
     ...(schema.minimum === undefined && { minimum: Number.MIN_SAFE_INTEGER }),

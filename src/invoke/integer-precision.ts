@@ -14,8 +14,8 @@ type NumberInput = {
 type Place = { holder: object; key: string; path: Issue['path'] }
 
 /**
- * A double rounds before anyone looks: 1e-400 reads as 0 and 1.00000000000000000001 as 1, which are whole. Where an
- * integer is wanted the text decides, so that a number arrives as it was written or not at all.
+ * Parsing to a double rounds: 1e-400 reads as 0 and 1.00000000000000000001 as 1, which are whole. Where an integer is
+ * expected the text decides, so that a number arrives exactly or is rejected.
  */
 export function addRoundedIntegers(
   issues: IssueList,

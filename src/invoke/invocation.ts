@@ -32,10 +32,10 @@ export type InvocationDeps = {
 
 export type Credentials = { authorization: string | undefined; address: string }
 
-/** What is decided before the input is read. */
+/** All decisions before the input is read. */
 export type Admitted = {
   caller: Caller | null
-  /** The credential, which is judged again while a stream is open. */
+  /** The credential, which is checked again while a stream is open. */
   authorization: string | undefined
   /** Absent where the class of the operation is not limited. */
   budget: BudgetState | undefined
@@ -49,7 +49,7 @@ export type Outcome =
   | { kind: 'answer'; body: unknown; replayed: boolean; key?: string }
   | {
       kind: 'stream'
-      /** Throws faults alone; ends with one where the credential no longer counts. */
+      /** Throws only faults; ends with one where the credential becomes invalid. */
       items: AsyncIterable<StreamItem>
     }
 
@@ -80,7 +80,7 @@ export const rateClassOf = (entry: Entry): RateClass => {
   return entry.kind === 'read' ? 'read' : 'money'
 }
 
-/** What every door shares: admission by load, credential, scope and budget; input; call; output; faults. */
+/** The logic that every door shares: admission by load, credential, scope and budget; input; call; output; faults. */
 export function createInvocation({
   execute,
   authenticate,
@@ -152,8 +152,8 @@ function admission(entry: Entry, { authenticate, limits, load }: AdmissionDeps) 
     try {
       return await authorize(entry.access, authorization, authenticate)
     } catch (error) {
-      // Counted after the look-up, so that bad credentials never refuse a good one from the same address. Asking
-      // without a credential is how clients find the way in.
+      // Counted after the look-up, so that bad credentials never block a good one from the same address. A request
+      // without a credential is how clients discover the authentication.
       const isGuess = authorization !== undefined && error instanceof Fault && error.status === 401
       throw (isGuess ? (await limits.consume('refused', address)).fault : undefined) ?? error
     }

@@ -7,7 +7,7 @@ type Path = Issue['path']
 type IssueText = { type: string; msg: string; below?: string }
 type Params = Record<string, unknown>
 
-/** What an error is about: the keyword's own facts, the value, and the schema that holds the keyword. */
+/** The subject of an error: the keyword's own facts, the value, and the schema of the keyword. */
 type Failure = {
   params: Params
   value: unknown
@@ -73,7 +73,7 @@ const propertyNames = ({ properties }: Schema): string[] =>
 /** How many undeclared names are compared with a missing one. */
 const namesComparedMax = 32
 
-/** A field that is there under another name is to be renamed. */
+/** A field that is present under another name is to be renamed. */
 function missingField(name: string, declared: readonly string[], value: unknown): string {
   const given = isRecord(value) ? Object.keys(value) : []
   const unknown = given.filter((each) => !declared.includes(each)).slice(0, namesComparedMax)
@@ -83,7 +83,7 @@ function missingField(name: string, declared: readonly string[], value: unknown)
     : `Field required: rename \`${meant}\` to \`${name}\``
 }
 
-/** `'a', 'b' or 'c'`, as FastAPI lists the allowed values, and the one that was probably meant. */
+/** `'a', 'b' or 'c'`, as FastAPI lists the allowed values, and the most similar one. */
 function choice(values: readonly unknown[], given: unknown): string {
   const shown = values.map((value) => (typeof value === 'string' ? `'${value}'` : JSON.stringify(value)))
   const texts = values.filter((value) => typeof value === 'string')
@@ -93,7 +93,7 @@ function choice(values: readonly unknown[], given: unknown): string {
   return `Input should be ${alternatives(shown)}${hint}`
 }
 
-/** A pattern is for machines: readers get what the field is, and an example of it. */
+/** A pattern is for machines: readers get the meaning of the field, and an example of it. */
 function wrongForm({ description, examples }: Schema): string {
   const example = Array.isArray(examples) ? examples[0] : undefined
   const form = typeof description === 'string' ? `: ${description}` : ''
@@ -203,17 +203,17 @@ export function addErrors(
 const isNullArm = (error: ErrorObject): boolean =>
   error.keyword === 'type' && error.params.type === 'null' && nullArm.test(error.schemaPath)
 
-/** A union of literals fails once per literal; the reader wants them in one sentence. */
+/** A union of literals fails once per literal; the message is one sentence. */
 const literalsAt = (path: string, errors: readonly ErrorObject[]): unknown[] =>
   errors
     .filter((error) => error.keyword === 'const' && error.instancePath === path)
     .map((error) => error.params.allowedValue)
 
-/** Printed bytes of all issues together, so that a refusal is never larger than what it refuses. */
+/** Printed bytes of all issues together, so that an answer is never larger than its request. */
 const issuesBytesMax = 8 * 1024
 const partLengthMax = 64
 
-/** What is wrong with one request: the first issue of each field, and no more than a reader can use. */
+/** The errors of one request: the first issue of each field, up to a readable number. */
 export type IssueList = {
   readonly items: Issue[]
   add(issue: Issue): void

@@ -57,7 +57,7 @@ export function memoryPointStore(nowMs = monotonicMs): PointStore {
   }
 }
 
-/** What is left of a budget after the call that was just counted. */
+/** The rest of a budget after the last counted call. */
 export type BudgetState = {
   name: LimitName
   points: number
@@ -67,7 +67,7 @@ export type BudgetState = {
 }
 export type RateLimitResult = { budget?: BudgetState; fault?: Fault }
 
-/** Counts one call, and says what is left of its class. */
+/** Counts one call, and returns the rest of its class. */
 export function rateLimits(limits: Limits, store: PointStore) {
   const resultOf = (
     name: LimitName,

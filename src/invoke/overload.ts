@@ -2,12 +2,12 @@ import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { budgetSpent, type Fault } from '#kernel/fault.ts'
 import type { RateClass } from '#kernel/operation.ts'
 
-/** Samples in a row above the limit before a read, and before an operation that moves money, is turned away. */
+/** Samples in a row above the limit before a read, and before an operation that moves money, is rejected. */
 const readSamplesMax = 2
 export const moneySamplesMax = 5
 
 export type LoadSettings = {
-  /** How late the event loop may be on average; a loop that is busy but in time sheds nothing. */
+  /** Maximum mean delay of the event loop; a busy loop without delay sheds nothing. */
   delayMsMax: number
   everyMs: number
   /** The mean delay since the last call. */
@@ -15,8 +15,8 @@ export type LoadSettings = {
 }
 
 /**
- * An event loop that runs late answers everyone late; turning some away keeps the rest whole. Ways out (cancel, close,
- * withdraw) are never shed, money only after the load has lasted.
+ * A late event loop delays every answer; rejecting some keeps the others fast. Exits (cancel, close, withdraw) are
+ * never shed, money operations only after the overload has lasted.
  */
 export function loadShedder(delayMsMax: number) {
   let samplesAbove = 0

@@ -5,10 +5,10 @@ import { repeat } from '#kernel/repeat.ts'
 import type { Authenticate } from './authenticate.ts'
 
 export type Quotas = {
-  /** Open streams of one user, and waits that hold a caller. */
+  /** Open streams of one user, and waits that block a caller. */
   streamsPerUser: number
   waitsPerUser: number
-  /** How often the credential of each open stream is judged again. */
+  /** How often the credential of each open stream is checked again. */
   checkEveryMs: number
 }
 export const defaultQuotas: Quotas = { streamsPerUser: 10, waitsPerUser: 256, checkEveryMs: 1_000 }
@@ -25,11 +25,11 @@ type OpenStream = { authorization: string | undefined; refuse(fault: Fault): voi
 
 export type UserQuotas = {
   /**
-   * The items, until the credential that opened the stream no longer counts. Throws where the user has a full share of
-   * streams already; the items throw faults alone.
+   * The items, until the credential that opened the stream becomes invalid. Throws where the user has a full share of
+   * streams already; the items throw only faults.
    */
   stream(wanted: NewStream): Items
-  /** Undefined where the user has a full share: the answer is then given at once. */
+  /** Undefined where the user has a full share: the answer is then sent at once. */
   wait(userId: string): Disposable | undefined
   close(): Promise<void>
 }
@@ -71,7 +71,7 @@ async function checkCredentials(open: ReadonlySet<OpenStream>, authenticate: Aut
   }
 }
 
-/** The items, whose reader gets a fault as soon as one is given. A producer that waits ends by the signal of its request. */
+/** The items, whose reader gets a fault as soon as one occurs. A waiting producer ends by the signal of its request. */
 function revocable({
   items,
   toFault,
@@ -114,7 +114,7 @@ function revocable({
   }
 }
 
-/** A store that is away says nothing about a credential. */
+/** An unreachable store says nothing about a credential. */
 async function refusalOf(
   authenticate: Authenticate,
   authorization: string | undefined,

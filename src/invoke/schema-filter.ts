@@ -1,8 +1,8 @@
 import { isRecord, propertySchema, type Schema, selectSchema } from '#kernel/decimal-fields.ts'
 
 /**
- * Keeps what a schema names and drops the rest: unknown fields of a request are never acted upon, undeclared fields of
- * an answer never leak. Values pass unchecked. An object schema without properties is open.
+ * Keeps the fields of a schema and drops the rest: unknown fields of a request have no effect, undeclared fields of an
+ * answer never leak. Values are not validated. An object schema without properties is open.
  */
 export function filterBySchema(schema: Schema, value: unknown): unknown {
   if (typeof value === 'bigint') return value.toString()
@@ -18,13 +18,13 @@ export type Outline = {
   parts: readonly Schema[]
   isNarrow: boolean
   isOpen: boolean
-  /** Declared by name; `true` where the schema says nothing more of it. */
+  /** Declared by name; `true` where the schema says nothing more about it. */
   declared: ReadonlyMap<string, Schema | true>
 }
 
 const outlines = new WeakMap<Schema, Outline>()
 
-/** Looked up once per schema: taking one apart for each answer costs more than writing the answer. */
+/** Computed once per schema: analysing one for each answer costs more than writing the answer. */
 export function outlineOf(schema: Schema): Outline {
   const known = outlines.get(schema)
   if (known) return known
@@ -68,7 +68,7 @@ function filterRecord(outline: Outline, value: Record<string, unknown>): Record<
 export const declaredField = (outline: Outline, name: string): Schema | boolean | undefined =>
   outline.declared.get(name) ?? undeclared(outline, name)
 
-/** By a pattern or by what the schema says of all other names; never remembered, for clients choose the names. */
+/** By a pattern or by the rule for all other names; never cached, because clients choose the names. */
 function undeclared({ parts, isOpen }: Outline, name: string): Schema | boolean {
   return parts.map((part) => propertySchema(part, name)).find((found) => found !== undefined) ?? isOpen
 }
@@ -78,7 +78,7 @@ function filterList(schema: Schema | undefined, values: unknown[]): unknown[] {
   return values.map((value) => (items ? filterBySchema(items, value) : plain(value)))
 }
 
-/** Dates and big integers become text also where no schema looks. */
+/** Dates and big integers become text also where no schema applies. */
 function plain(value: unknown): unknown {
   if (typeof value === 'bigint') return value.toString()
   if (value instanceof Date) return value.toISOString()

@@ -3,13 +3,13 @@ import type { InputLocation, Issue } from '#kernel/fault.ts'
 import type { IssueList } from './issues.ts'
 import { declaredField, outlineOf } from './schema-filter.ts'
 
-/** Text that the database cannot hold: a zero byte, or half of a character that takes two. */
+/** Text that the database cannot store: a zero byte, or half of a surrogate pair. */
 const isUnstorable = (text: string): boolean => text.includes('\u0000') || !text.isWellFormed()
 
 /**
- * Walks the declared fields before anything else does. Adds each value, keys of open objects included, that would fail
- * only where it is stored: such text, and numbers beyond a double. A list that is longer than its schema allows is
- * reported and cut, so that nobody judges the rest of it. False where something cannot be stored.
+ * Visits the declared fields first. Adds each value, keys of open objects included, that would fail only where it is
+ * stored: such text, and numbers beyond a double. A list that is longer than its schema allows is reported and cut, so
+ * that its rest is not validated. False where something cannot be stored.
  */
 export function checkStorable(
   location: InputLocation,

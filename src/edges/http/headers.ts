@@ -4,7 +4,7 @@ import type { Clock } from '#kernel/clock.ts'
 
 const requestIdForm = /^[\w-]{8,64}$/
 
-/** The caller's own id where it has the form of one, else a new UUIDv7. */
+/** The caller's own id where it has a valid form, else a new UUIDv7. */
 export const requestIds =
   (clock: Clock) =>
   (request: { headers: Record<string, string | string[] | undefined> }): string => {
@@ -12,7 +12,9 @@ export const requestIds =
     return typeof given === 'string' && requestIdForm.test(given) ? given : timedUuid(clock.now())
   }
 
-/** A UUIDv7 whose random part comes from Node's own stock: drawing bytes for each request costs as much as routing it. */
+/**
+ * A UUIDv7 whose random part comes from Node's own pool: generating bytes for each request costs as much as routing it.
+ */
 function timedUuid(at: Date): string {
   const ms = at.getTime().toString(16).padStart(12, '0')
   return `${ms.slice(0, 8)}-${ms.slice(8)}-7${randomUUID().slice(15)}`
@@ -58,7 +60,7 @@ const isDiscovery = (url: string): boolean => discoveryPaths.test(url)
 
 export type Cors = (request: FastifyRequest, reply: FastifyReply) => void
 
-/** Says what a page of another origin may read. Credentials travel in a header, so cookies are never allowed. */
+/** CORS for pages of other origins. Credentials travel in a header, so cookies are never allowed. */
 export function cors(origins: readonly string[]): Cors {
   const list = new Set(origins)
   const all = list.has('*')
@@ -72,7 +74,7 @@ export function cors(origins: readonly string[]): Cors {
   }
 }
 
-/** Node keeps the first of several; a proxy in front may have judged another one. */
+/** Node keeps the first of several; a proxy in front may have checked another one. */
 export function hasTwoHosts({ rawHeaders }: { rawHeaders: readonly string[] }): boolean {
   let hosts = 0
   for (let index = 0; index < rawHeaders.length; index += 2) {
@@ -87,7 +89,7 @@ export const isPreflight = (request: FastifyRequest): boolean =>
   request.headers.origin !== undefined &&
   request.headers['access-control-request-method'] !== undefined
 
-/** Without an allowed origin the answer is as empty, and the browser keeps the request to itself. */
+/** Without an allowed origin the answer is as empty, and the browser does not send the request. */
 export function answerPreflight(reply: FastifyReply, methods: readonly string[]): FastifyReply {
   if (reply.hasHeader('access-control-allow-origin')) {
     reply.header('access-control-allow-methods', methods.join(', '))

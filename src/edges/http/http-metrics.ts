@@ -1,6 +1,6 @@
 import { createCounter, createHistogram, gauge, type Metric, type Observe } from '#kernel/metrics.ts'
 
-/** What a request did for its time: plain ones are fast, waits last as long as a task, streams as long as a client. */
+/** The kind of a request's duration: plain ones are fast, waits last as long as a task, streams as long as a client. */
 export type RequestMode = 'plain' | 'wait' | 'stream'
 
 const plainBounds = [0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]

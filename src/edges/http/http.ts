@@ -30,7 +30,7 @@ export type HttpEdgeDeps = {
   operations: readonly Operation[]
   invocation: Invocation
   health: () => Promise<{ body: object; down: boolean }>
-  /** A function, since a port of 0 is known only after listening. */
+  /** A function, because a port of 0 is known only after listening. */
   baseUrl: () => string
   trustProxy: readonly string[]
   corsOrigins: readonly string[]
@@ -127,7 +127,7 @@ function server(
     trustProxy: trustProxy.length > 0 ? [...trustProxy] : false,
     // Covers the receipt of a request only, so neither a wait nor a stream is cut by it.
     requestTimeout: 30_000,
-    // Above the idle time of the balancer in front, or it would reuse a connection that is just closing.
+    // Above the idle time of the balancer in front, or it would reuse a connection that is closing.
     keepAliveTimeout: 75_000,
     http: { headersTimeout: 10_000, connectionsCheckingInterval: 5_000, maxHeaderSize: headerLimitBytes },
     routerOptions: { ignoreTrailingSlash: true, maxParamLength: 1_024 },
@@ -178,7 +178,7 @@ function addRequestHooks(
 ): void {
   const applyCors = cors(corsOrigins)
   let warnsOfProxy = trustProxy.length === 0
-  // Hooks with a callback: a promise for each of them would be most of what the dressing costs.
+  // Hooks with a callback: a promise for each of them would be most of the cost of the hooks.
   fastify.addHook('onRequest', (request, reply, next) => {
     contexts.begin(request, reply, (context) => {
       const ms = performance.now() - context.startedMs
@@ -230,7 +230,7 @@ function faultSender(
   measured: HttpMetrics,
 ): SendFault {
   return (error, request, reply) => {
-    // A client that aborted its upload reads no answer, and the gateway made no mistake.
+    // A client that aborted its upload reads no answer, and the abort is no error of the gateway.
     const isAbandoned = request.raw.destroyed && !request.raw.complete
     const fault =
       faultOf(error) ??
@@ -262,12 +262,12 @@ function notFound(
   throw new Fault('method_not_allowed', sentence, { extras: { allow: methods } })
 }
 
-/** Answers under any load and without a credential, since balancers and people in trouble ask it. */
+/** Answers under any load and without a credential, because balancers and operators need it then. */
 function serveHealth(fastify: FastifyInstance, health: HttpEdgeDeps['health']): void {
   let last: { body: object; text: string } | undefined
   fastify.get(healthPath, async (_request, reply) => {
     const { body, down } = await health()
-    // The same report is given to everyone who asks within half a second.
+    // All requests within half a second get the same report.
     if (last?.body !== body) last = { body, text: JSON.stringify(body) }
     if (down) reply.code(503).header('retry-after', '2')
     return reply.type('application/json; charset=utf-8').send(last.text)

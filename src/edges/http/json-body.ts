@@ -92,7 +92,7 @@ function match(cursor: Cursor, pattern: RegExp): string | undefined {
   return found
 }
 
-/** Steps over white space and returns the character behind it. */
+/** Skips white space and returns the next character. */
 function skipSpace(cursor: Cursor): string | undefined {
   match(cursor, space)
   return cursor.text[cursor.at]

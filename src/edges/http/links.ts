@@ -6,7 +6,7 @@ import type { Operation } from '#kernel/operation.ts'
 type Fields = Record<string, unknown>
 /** The path of an operation, filled from fields; undefined where one of them is absent. */
 type PathOf = (fields: Fields) => string | undefined
-/** Copies what it adds to: events are shared between streams. */
+/** Copies the objects that it extends: events are shared between streams. */
 export type AddLinks = (value: unknown) => unknown
 /** Reads a schema once; undefined where it declares no link. */
 export type LinksOf = (schema: Schema) => AddLinks | undefined
@@ -66,7 +66,7 @@ function linksOfUnion(schema: Schema, linksOf: LinksOf): AddLinks | undefined {
   }
 }
 
-/** Finds the arm by the one value of its first constant field, without a comparison of whole outlines. */
+/** Finds the arm by the value of its first constant field, without comparing whole schemas. */
 function selectByTag(arms: readonly Schema[]): ((value: unknown) => Schema | undefined) | undefined {
   const tags = arms.map((arm) =>
     [...outlineOf(arm).declared].flatMap(([name, field]) => {

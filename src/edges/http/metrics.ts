@@ -32,15 +32,15 @@ export function scraper(sources: MetricSources): () => Promise<string> {
       '1 where the measurements of a part could be read',
       up,
     )
-    // The library spells a missing number in a way that the format does not know.
+    // The library spells a missing number in a form that the format does not allow.
     const ofProcess = process.replaceAll(/ Nan$/gm, ' NaN').replaceAll(unmeasured, '')
     return ofProcess + metricsText([...readings.flatMap((reading) => reading ?? []), complete])
   }
 }
 
 /**
- * Event-loop delay, memory, processor and garbage collection. Loaded and counted from the first scrape on: a start that
- * nobody scrapes need not wait for a hundred modules.
+ * Event-loop delay, memory, processor and garbage collection. Loaded and counted from the first scrape on: a start
+ * without a scrape need not load a hundred modules.
  */
 async function processRegistry(): Promise<Registry> {
   const { collectDefaultMetrics, Registry } = await import('prom-client')

@@ -7,24 +7,24 @@ const segmentsMax = 8
 const segmentLengthMax = 32
 const suggestionsMax = 3
 
-/** Edits that a whole path may be away; a segment too many or too few counts as two. */
+/** Maximum edits of a whole path; a segment too many or too few counts as two. */
 const costMax = 3
 const segmentCost = 2
 const wrongSegment = costMax + 1
 
 type Route = { method: string; path: string; segments: string[] }
-/** Compares a segment that was sent with one of a route. */
+/** Compares a segment of the request with one of a route. */
 type Compare = (sent: string, wanted: string) => number
 
 const segmentsOf = (path: string): string[] => path.split('/').filter((segment) => segment !== '')
 const isParameter = (segment: string): boolean => segment.startsWith('{')
 
-/** Each pair is compared once, since most routes share their segments. */
+/** Each pair is compared once, because most routes share their segments. */
 function comparison(): Compare {
   const known = new Map<string, number>()
   return (sent, wanted) => {
     if (sent === wanted) return 0
-    // A parameter takes any text, and a literal that fits is the better match.
+    // A parameter matches any text, and a matching literal is the better match.
     if (isParameter(wanted)) return 0.5
     if (sent.length > segmentLengthMax) return wrongSegment
     const pair = `${sent}/${wanted}`
@@ -36,7 +36,7 @@ function comparison(): Compare {
 
 const editsMax = ({ length }: string): number => (length <= 3 ? 1 : length <= 5 ? 2 : costMax)
 
-/** The least cost of turning one list of segments into the other. */
+/** The lowest cost of turning one list of segments into the other. */
 function distance(sent: readonly string[], wanted: readonly string[], compare: Compare): number {
   let last = wanted.map((_, at) => (at + 1) * segmentCost)
   for (const [i, segment] of sent.entries()) {
@@ -54,7 +54,7 @@ function distance(sent: readonly string[], wanted: readonly string[], compare: C
 export type PathHints = {
   /** The sentence that answers an unknown path: what it may stand for, as `METHOD /path`. */
   nearest(method: string, url: string): string
-  /** What changes something one segment below a known path: a task is cancelled by POST to its `/cancel`. */
+  /** Operations one segment below a known path: a task is cancelled by POST to its `/cancel`. */
   changesBelow(url: string): string[]
 }
 
@@ -95,7 +95,7 @@ export function pathHints(operations: readonly Documented[]): PathHints {
   return { nearest, changesBelow }
 }
 
-/** Empty where the path is beyond the bounds. */
+/** Empty where the path exceeds the bounds. */
 function sentSegments(url: string): string[] {
   const path = url.split('?', 1)[0] ?? url
   const segments = path.length > pathLengthMax ? [] : segmentsOf(path.toLowerCase())

@@ -67,7 +67,7 @@ function withoutDefaulted(copy: Json): Json {
 }
 
 /**
- * Generators read `default` as a field that is always present, which no request has to be: the text names the default
+ * Generators treat a field with `default` as always present, which a request need not be: the text names the default
  * instead.
  */
 export function defaultsAsText(schema: Schema): Schema {

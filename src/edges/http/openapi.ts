@@ -12,13 +12,13 @@ import {
 } from './openapi-components.ts'
 import { introduction, tagOf } from './openapi-intro.ts'
 
-/** What the document needs of an operation; its function is not among it. */
+/** The parts of an operation that the document needs; without its function. */
 export type Documented = Pick<Operation, 'name' | 'group' | 'entry'>
 type Json = Record<string, unknown>
 
 const interfaceVersion = '1.0.0'
 const json = 'application/json'
-/** Where the default settings listen. */
+/** The default listening address. */
 const defaultBaseUrl = 'http://127.0.0.1:8080'
 
 /** OpenAPI 3.1 of the operations, written directly: our schemas are JSON Schemas already. */
@@ -62,7 +62,7 @@ export function openapiOf(operations: readonly Documented[]): Json {
 
 const serversAt = (url: string) => [{ url, description: 'The gateway that serves this document' }]
 
-/** The text of the document under the address of the gateway, which is known only after listening. */
+/** The text of the document under the URL of the gateway, which is known only after listening. */
 export function openapiText(document: object): (baseUrl: string) => string {
   const texts = new Map<string, string>()
   return (baseUrl) => {
@@ -156,7 +156,7 @@ function headersOf(entry: Entry): Json[] {
 
 function responsesOf(name: string, entry: Entry, named: Components): Json {
   const ok = okOf(name, entry, named)
-  // Health is asked by machines that know no error form: both answers have one shape.
+  // Machines that know no error form read health: both answers have one shape.
   if (entry.path === '/health') {
     return { 200: ok, 400: responseRef(400), 503: { ...ok, description: 'The database is down' } }
   }

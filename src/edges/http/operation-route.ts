@@ -41,16 +41,16 @@ export function mount(fastify: FastifyInstance, invocable: InvocableOperation, d
     method: entry.method,
     url: routePath(entry.path),
     config: { operation: invocable.operation.name },
-    // Anybody may send here, and a credential needs few bytes.
+    // Every caller may send here, and a credential needs few bytes.
     ...(entry.access === 'public' && { bodyLimit: publicBodyBytesMax }),
-    // A HEAD would open the stream for nobody.
+    // A HEAD would open a stream without a reader.
     exposeHeadRoute: entry.method === 'GET' && entry.kind !== 'stream',
     onRequest: guard(invocable, deps),
     handler: createHandler(invocable, deps),
   })
 }
 
-/** Everything that is decided before the body is read. */
+/** All decisions before the body is read. */
 function guard({ admit }: InvocableOperation, { contexts }: HttpDeps) {
   return async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
     const { authorization } = request.headers

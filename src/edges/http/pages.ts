@@ -9,7 +9,7 @@ import { budgetHeaders } from './budget-headers.ts'
 import { metricsContentType } from './metrics-text.ts'
 import type { PathHints } from './nearest-path.ts'
 
-/** The documents that belong to the door itself and to no operation. */
+/** Documents of the HTTP server that belong to no operation. */
 
 const cacheControl = 'public, max-age=3600'
 const jsonType = 'application/json; charset=utf-8'
@@ -33,7 +33,7 @@ const compressedFromBytes = 1_024
 const readsGzip = ({ headers }: FastifyRequest): boolean =>
   /(?:^|[ ,])gzip(?:[ ,]|;q=(?:1|0\.0*[1-9])|$)/.test(String(headers['accept-encoding'] ?? ''))
 
-/** Sends bytes that are the same for everyone; compressed once, for all who read that. */
+/** Sends bytes that are the same for all clients; compressed once. */
 async function sendBytes(
   request: FastifyRequest,
   reply: FastifyReply,
@@ -55,7 +55,7 @@ type PublicDocument = {
   headers?: () => Record<string, string>
 }
 
-/** A public document with a validator, so that a second reader gets 304. */
+/** A public document with a validator, so that a repeated request gets 304. */
 export function serveDocument(
   fastify: FastifyInstance,
   { guards, path, text, type = jsonType, headers = () => ({}) }: PublicDocument,
@@ -81,7 +81,7 @@ export const errorCatalog = (): string =>
     })),
   })
 
-/** Scripts and styles come from the package alone; the page may talk to this server and to nothing else. */
+/** Scripts and styles come from the package alone; the page may connect to this server only. */
 const docsPolicy = [
   "default-src 'none'",
   "script-src 'self' 'unsafe-inline'",
@@ -97,8 +97,8 @@ const docsPolicy = [
 const referencePaths = ['/docs', '/docs/js/scalar.js']
 
 /**
- * The reference weighs megabytes and most processes never show it, so it is loaded by its first reader: into a server
- * of its own that never listens, whose answers are kept.
+ * The reference weighs megabytes and most processes never show it, so the first request loads it: into a server of its
+ * own that never listens, whose answers are cached.
  */
 export function serveDocs(fastify: FastifyInstance, guard: Guard): void {
   let reference: Promise<FastifyInstance> | undefined
@@ -148,11 +148,11 @@ async function loadReference(): Promise<FastifyInstance> {
   return server
 }
 
-/** A name that leads to this machine only: a page of another name that resolves here is refused. */
+/** Accepts loopback names only: a page under another name that resolves here is rejected. */
 const localHost = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d{1,5})?$/i
 const loopback = /^(?:127\.|::1$|::ffff:127\.)/
 
-/** Numbers of the inside are for the machine's own scraper: direct from loopback, through no proxy. */
+/** Metrics are for the machine's own scraper: direct from loopback, through no proxy. */
 export function serveMetrics(
   fastify: FastifyInstance,
   scrape: () => Promise<string>,

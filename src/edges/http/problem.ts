@@ -9,7 +9,7 @@ type Facts = { requestId: string; accept: string | undefined; baseUrl: string }
 const problemType = 'application/problem+json'
 const jsonType = 'application/json; charset=utf-8'
 
-/** Seconds to stay away where the fault does not say; the header is owed with each of these. */
+/** Seconds to wait where the fault does not state them; the header is required with each of these. */
 const retrySeconds: Partial<Record<FaultCode, number>> = {
   rate_limited: 1,
   overloaded: 1,
@@ -20,7 +20,7 @@ const retrySeconds: Partial<Record<FaultCode, number>> = {
 export const challengeOf = (baseUrl: string): string =>
   `Bearer resource_metadata="${baseUrl}/.well-known/oauth-protected-resource"`
 
-/** What Fastify and Node throw before any of our code runs, by their own codes. */
+/** Errors of Fastify and Node before any of our code runs, by their own codes. */
 const frameworkCodes: Record<string, FaultCode> = {
   FST_ERR_CTP_BODY_TOO_LARGE: 'body_too_large',
   FST_ERR_CTP_INVALID_MEDIA_TYPE: 'unsupported_media_type',

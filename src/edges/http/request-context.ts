@@ -2,18 +2,18 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Admitted } from '#invoke/invocation.ts'
 import type { RequestMode } from './http-metrics.ts'
 
-/** What the door knows of one request beside the request itself. */
+/** State of the HTTP server for one request. */
 export type RequestContext = {
   /** Absent until the request is admitted. */
   admitted: Admitted | undefined
   startedMs: number
   mode: RequestMode
-  /** Aborted when the client leaves, or when the server closes and the visit may end early. */
+  /** Aborted when the client leaves, or when the server closes and the request may end early. */
   readonly signal: AbortSignal
   abort(): void
 }
 
-/** The signal is made for those who ask for it: most requests are answered before anyone could leave. */
+/** The signal is created on first use: most requests are answered before a client could leave. */
 function createContext(startedMs: number): RequestContext {
   let controller: AbortController | undefined
   let aborted = false
@@ -36,12 +36,12 @@ function createContext(startedMs: number): RequestContext {
 const contextKey = Symbol('visit')
 type ContextRequest = FastifyRequest & { [contextKey]?: RequestContext }
 
-/** Live visits, and which of them the closing server may cut short. */
+/** Live requests, and which of them the closing server may end early. */
 export function requestContexts() {
   const interruptible = new Set<RequestContext>()
   let closing = false
   return {
-    /** `ended` is called once, when the answer is out or the client is gone. */
+    /** `ended` is called once, when the answer is sent or the client has left. */
     begin(
       request: ContextRequest,
       reply: FastifyReply,
@@ -60,7 +60,7 @@ export function requestContexts() {
       if (!context) throw new Error('a request without a visit')
       return context
     },
-    /** Runs what a closing server need not wait for: a wait for a task, which goes on without its caller. */
+    /** Runs work that a closing server does not wait for: a wait for a task, which continues without its caller. */
     async interruptible<T>(context: RequestContext, run: () => Promise<T>): Promise<T> {
       interruptible.add(context)
       if (closing) context.abort()

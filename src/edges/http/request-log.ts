@@ -1,13 +1,13 @@
 import type { Log } from '#kernel/log.ts'
 
-/** Query parameters that never belong into a log; headers and bodies are not logged at all. */
+/** Query parameters that are never logged; headers and bodies are not logged at all. */
 const secretNames = /^(?:authorization|x-backend-key)$|sig|secret|token|password|api_?key|code/i
 /** Tokens, JWTs and signatures are redacted by their form too, under any name and also as part of a path. */
 const secretPatterns =
   /agt_[\w-]{43}|(?<![\w-])eyJ[\w-]+\.[\w-]+(?:\.[\w-]*)?|(?:[\w+/-]|%2[bf]){80,}(?:=|%3d)*/gi
 const traceForm = /^00-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}$/
 
-/** Both are enough to recognise a request; what is behind them is neither read nor logged. */
+/** Both are enough to recognise a request; the rest is neither read nor logged. */
 const pairsMax = 50
 const urlLengthMax = 2_048
 
@@ -20,7 +20,7 @@ export function redactUrl(url: string): string {
   return isCut ? `${shown}…` : shown
 }
 
-/** Half of a token would not be recognised as one, so the part in which the cut falls is left out. */
+/** Half of a token would not be recognised as one, so the part with the cut is omitted. */
 const completeParts = (cut: string): string =>
   cut.slice(0, Math.max(cut.lastIndexOf('/'), cut.lastIndexOf('?'), cut.lastIndexOf('&')) + 1)
 
@@ -35,7 +35,7 @@ function redactQuery(url: string): string {
   return `${url.slice(0, mark)}?${shown.join('&')}`
 }
 
-/** An encoded name must not hide what it names. */
+/** An encoded name must not hide a parameter. */
 function decodeName(name: string): string {
   try {
     return decodeURIComponent(name)

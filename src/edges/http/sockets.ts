@@ -7,7 +7,7 @@ export type ConnectionLimits = {
   max: number
   /** Infinity behind a proxy, where every connection has the proxy's address. */
   perAddress: number
-  /** How long a client may read nothing of an answer. */
+  /** How long a client may leave an answer unread. */
   stallMs?: number
 }
 export const unlimitedConnections: ConnectionLimits = {
@@ -27,9 +27,9 @@ type Connection = { socket: Socket; address: string; exchanges: Set<Exchange> }
 const isUnread = ({ socket }: Connection): boolean => socket.writableLength > 0
 
 /**
- * Open connections, by address, the one that was quiet longest first. Over a limit a quiet connection of the address
- * that has most of them is closed, so that a crowd of one address never keeps another one out. Also ends unused
- * connections when the server closes: Node would wait for them, though nobody speaks on them.
+ * Open connections by address, the least recently active first. Above a limit an idle connection of the address with
+ * most connections is closed, so that many connections of one address never block another. Also closes idle connections
+ * when the server closes: Node would wait for them.
  */
 export function sockets({ max, perAddress, stallMs = stallMsDefault }: ConnectionLimits, log: Log) {
   const bySocket = new Map<Socket, Connection>()
@@ -57,8 +57,8 @@ export function sockets({ max, perAddress, stallMs = stallMsDefault }: Connectio
     connection.socket.destroy()
   }
   /**
-   * The longest quiet one, else one that is still uploading, else one whose answer nobody reads. Where all are in use,
-   * an address that has most of them gives one up for the newcomer of another address.
+   * The longest idle one, else one that is still uploading, else one whose answer is not read. Where all are in use, an
+   * address with most connections loses one to a new connection of another address.
    */
   const closeOneOf = (siblings: ReadonlySet<Connection>, newcomer: Connection, limit: number): void => {
     let uploading: Connection | undefined
@@ -107,7 +107,7 @@ export function sockets({ max, perAddress, stallMs = stallMsDefault }: Connectio
           close(connection, 'too many requests at once on one connection: it is closed', {
             limit: exchangesMax,
           })
-        // Fires where nothing was read or written for so long; a client that waits for its answer has nothing to read.
+        // Fires after so long without a read or write; a client that waits for its answer has nothing to read.
         response.setTimeout(stallMs, () => {
           if (isUnread(connection))
             close(connection, 'an answer of which nothing is read: its connection is closed', { stallMs })
@@ -117,11 +117,11 @@ export function sockets({ max, perAddress, stallMs = stallMsDefault }: Connectio
           touch(connection)
         })
       })
-      // Only 100-continue is an expectation that anybody has; Node would answer the others in a form of its own.
+      // Only the expectation 100-continue is in use; Node would answer others in a form of its own.
       server.on('checkExpectation', (request, response) => server.emit('request', request, response))
     },
     count: (): number => bySocket.size,
-    /** Whether the head of an answer is out, and its end is not. */
+    /** Whether the head of an answer is sent, and its end is not. */
     isAnswering: (socket: Socket): boolean =>
       [...(bySocket.get(socket)?.exchanges ?? [])].some(({ response }) => response.headersSent),
     /** Sweeps until it is stopped; the first interval leaves time for a request in progress. */

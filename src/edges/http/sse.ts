@@ -5,9 +5,9 @@ import type { StreamItem } from '#kernel/operation.ts'
 export type SseSettings = {
   /** Proxies cut a silent connection after a minute or less. */
   heartbeatMs: number
-  /** What may wait in this process for a slow reader. */
+  /** Maximum bytes in this process for a slow reader. */
   bufferBytesMax: number
-  /** How long a reader may take nothing while the buffer is full. */
+  /** How long a reader may read nothing while the buffer is full. */
   stallMs: number
 }
 export const sseDefaults: SseSettings = { heartbeatMs: 15_000, bufferBytesMax: 64 * 1024, stallMs: 10_000 }
@@ -29,17 +29,17 @@ export function frameOf(item: StreamItem): string {
 }
 
 export type EventStream = {
-  /** False once nobody listens any more. */
+  /** False once the client has left. */
   write(item: StreamItem): Promise<boolean>
-  /** Names the last event once more, so that a client resumes where it was cut. */
+  /** Repeats the last event id, so that a client resumes where it was cut. */
   finish(): void
   /** Resolves when the stream has ended, for any reason. */
   ended: Promise<void>
 }
 
 /**
- * Takes the connection over. Fastify's hooks no longer run from here on, so the headers that they set are copied. A full
- * buffer makes the producer wait; a reader that stays stuck is cut and comes back with its last event id.
+ * Takes the connection over. Fastify's hooks no longer run from here on, so the headers that they set are copied. A
+ * full buffer makes the producer wait; a reader that stays stuck is cut and resumes with its last event id.
  */
 export function openEventStream(reply: FastifyReply, settings: SseSettings): EventStream {
   const { raw } = reply
@@ -82,14 +82,14 @@ export function openEventStream(reply: FastifyReply, settings: SseSettings): Eve
   }
 }
 
-/** Events of one moment leave in one write. */
+/** Concurrent events are written together. */
 function corkForTick({ socket }: ServerResponse): void {
   if (!socket || socket.writableCorked > 0) return
   socket.cork()
   process.nextTick(() => socket.uncork())
 }
 
-/** Whether the reader took what was waiting, before it left and before the time was over. */
+/** Whether the reader took the buffered bytes, before it left and before the timeout. */
 async function drained(raw: ServerResponse, stallMs: number): Promise<boolean> {
   const { promise, resolve } = Promise.withResolvers<boolean>()
   const timer = setTimeout(resolve, stallMs, false)

@@ -38,7 +38,7 @@ function readParameter(schema: Schema, given: unknown): unknown {
   return typeof given === 'string' ? readText(given, typesOf(schema)) : given
 }
 
-/** The parameters that were sent, the declared ones read by their schema. No name can reach a prototype. */
+/** The parameters of the request, the declared ones parsed by their schema. No name can reach a prototype. */
 export function readParameters(schema: Schema, given: Record<string, unknown>): Record<string, unknown> {
   const properties = isRecord(schema.properties) ? schema.properties : {}
   const values: Record<string, unknown> = Object.create(null)

@@ -2,8 +2,8 @@ import type { FastifyInstance } from 'fastify'
 import { type Guard, serveDocument } from './pages.ts'
 
 /**
- * The discovery documents. Every 401 points at the protected resource metadata (RFC 9728), which names no
- * authorization server while none is served: tokens come from `auth_token` only.
+ * The discovery documents. Every 401 refers to the protected resource metadata (RFC 9728), which names no authorization
+ * server while none is served: tokens come from `auth_token` only.
  */
 export function serveWellKnown(fastify: FastifyInstance, guard: Guard, baseUrl: () => string): void {
   serveDocument(fastify, {
