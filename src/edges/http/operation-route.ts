@@ -125,6 +125,8 @@ async function stream(
 ): Promise<FastifyReply> {
   const context = deps.contexts.get(request)
   const iterator = items[Symbol.asyncIterator]()
+  // Gives the place of the stream back, also where the answer cannot be opened.
+  using _reading: Disposable = { [Symbol.dispose]: () => void iterator.return?.() }
   const first = iterator.next()
   // A failure of the first event is still an HTTP error; a silent stream opens after a moment.
   await withTimeLimit(first, firstEventMs)
@@ -144,7 +146,6 @@ async function stream(
   events.finish()
   // A producer in the middle of a wait ends by its signal; the answer does not wait for that.
   context.abort()
-  void iterator.return?.()
   deps.openEventStreams.delete(events)
   deps.metrics.streamClosed()
   return reply
