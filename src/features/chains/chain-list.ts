@@ -1,4 +1,5 @@
 import type { Chain, EvmChainRow, SolanaChainRow, Token } from '#kernel/chains.ts'
+import { nativeDecimals, usdcDecimals } from '#kernel/money.ts'
 
 /** All chains. A chain without an RPC URL is not served. */
 
@@ -16,6 +17,12 @@ const token = (symbol: string, name: string, decimals: number, address: string):
   address,
 })
 
+/** The chain's USDC is the first of its tokens. */
+const tokensWithUsdc = (address: string, others: Token[], name = 'USD Coin') => ({
+  usdc: address,
+  tokens: [token('USDC', name, usdcDecimals, address), ...others],
+})
+
 const evmDefaults = {
   family: 'evm',
   supportedOperations: [],
@@ -28,7 +35,7 @@ const evmDefaults = {
 } as const
 
 const ether = {
-  ...token('ETH', 'Ether', 18, nativeSentinel),
+  ...token('ETH', 'Ether', nativeDecimals, nativeSentinel),
   priceId: 'coingecko:ethereum',
 }
 
@@ -41,15 +48,13 @@ const ethereum: Draft<EvmChainRow> = {
   displayName: 'Ethereum',
   native: ether,
   confirmations: 12,
-  usdc: '0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48',
-  tokens: [
-    token('USDC', 'USD Coin', 6, '0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48'),
+  ...tokensWithUsdc('0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48', [
     token('USDT', 'Tether USD', 6, '0xdAC17F958D2ee523a2206206994597C13D831ec7'),
     token('WETH', 'Wrapped Ether', 18, '0xC02aaA39b223FE8D0A0e5C4F27eAD9083C756Cc2'),
     token('WBTC', 'Wrapped BTC', 8, '0x2260FAC5E5542a773Aa44fBCfeDf7C193bc2C599'),
     token('LINK', 'Chainlink', 18, '0x514910771AF9Ca656af840dff83E8264EcF986CA'),
     token('UNI', 'Uniswap', 18, '0x1f9840a85d5aF5bf1D1762F925BDADdC4201F984'),
-  ],
+  ]),
   llamaSlug: 'ethereum',
   explorerUrl: 'https://etherscan.io',
   fees: { priorityFloorWei: gwei / 10n, capWei: 200n * gwei },
@@ -62,14 +67,12 @@ const base: Draft<EvmChainRow> = {
   displayName: 'Base',
   native: ether,
   confirmations: 6,
-  usdc: '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913',
-  tokens: [
-    token('USDC', 'USD Coin', 6, '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913'),
+  ...tokensWithUsdc('0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913', [
     token('WETH', 'Wrapped Ether', 18, '0x4200000000000000000000000000000000000006'),
     token('cbBTC', 'Coinbase Wrapped BTC', 8, '0xcbB7C0000aB88B473b1f5aFd9ef808440eed33Bf'),
     token('DAI', 'Dai Stablecoin', 18, '0x50c5725949A6F0c72E6C4a641F24049A917DB0Cb'),
     token('AERO', 'Aerodrome', 18, '0x940181a94A35A4569E4529A3CDfB74e38FD98631'),
-  ],
+  ]),
   llamaSlug: 'base',
   explorerUrl: 'https://basescan.org',
   fees: { priorityFloorWei: gwei / 1_000n, capWei: 20n * gwei },
@@ -83,14 +86,12 @@ const arbitrum: Draft<EvmChainRow> = {
   callsSeeBlockNumber: false,
   native: ether,
   confirmations: 20,
-  usdc: '0xaf88d065e77c8cC2239327C5EDb3A432268e5831',
-  tokens: [
-    token('USDC', 'USD Coin', 6, '0xaf88d065e77c8cC2239327C5EDb3A432268e5831'),
+  ...tokensWithUsdc('0xaf88d065e77c8cC2239327C5EDb3A432268e5831', [
     token('WETH', 'Wrapped Ether', 18, '0x82aF49447D8a07e3bd95BD0d56f35241523fBab1'),
     token('WBTC', 'Wrapped BTC', 8, '0x2f2a2543B76A4166549F7aaB2e75Bef0aefC5B0f'),
     token('ARB', 'Arbitrum', 18, '0x912CE59144191C1204E64559FE8253a0e49E6548'),
     token('LINK', 'Chainlink', 18, '0xf97f4df75117a78c1A5a0DBb814Af92458539FB4'),
-  ],
+  ]),
   llamaSlug: 'arbitrum',
   explorerUrl: 'https://arbiscan.io',
   fees: { priorityFloorWei: gwei / 1_000n, capWei: 20n * gwei },
@@ -102,8 +103,7 @@ const arbitrumSepolia: Draft<EvmChainRow> = {
   id: '421614',
   name: 'arbitrum-sepolia',
   displayName: 'Arbitrum Sepolia',
-  usdc: '0x1baAbB04529D43a73232B713C0FE471f7c7334d5',
-  tokens: [token('USDC', 'USD Coin (test)', 6, '0x1baAbB04529D43a73232B713C0FE471f7c7334d5')],
+  ...tokensWithUsdc('0x1baAbB04529D43a73232B713C0FE471f7c7334d5', [], 'USD Coin (test)'),
   llamaSlug: 'arbitrum-sepolia',
   explorerUrl: 'https://sepolia.arbiscan.io',
 }
@@ -113,16 +113,17 @@ const polygon: Draft<EvmChainRow> = {
   id: '137',
   name: 'polygon',
   displayName: 'Polygon',
-  native: { ...token('POL', 'POL', 18, nativeSentinel), priceId: 'coingecko:polygon-ecosystem-token' },
+  native: {
+    ...token('POL', 'POL', nativeDecimals, nativeSentinel),
+    priceId: 'coingecko:polygon-ecosystem-token',
+  },
   confirmations: 64,
-  usdc: '0x3c499c542cEF5E3811e1192ce70d8cC03d5c3359',
-  tokens: [
-    token('USDC', 'USD Coin', 6, '0x3c499c542cEF5E3811e1192ce70d8cC03d5c3359'),
+  ...tokensWithUsdc('0x3c499c542cEF5E3811e1192ce70d8cC03d5c3359', [
     token('USDC.e', 'Bridged USD Coin', 6, '0x2791Bca1f2de4661ED88A30C99A7a9449Aa84174'),
     token('WETH', 'Wrapped Ether', 18, '0x7ceB23fD6bC0adD59E62ac25578270cFf1b9f619'),
     token('WPOL', 'Wrapped POL', 18, '0x0d500B1d8E8eF31E21C99d1Db9A6444d3ADf1270'),
     token('LINK', 'Chainlink', 18, '0x53E0bca35eC356BD5ddDFebbD1Fc0fD03FaBad39'),
-  ],
+  ]),
   llamaSlug: 'polygon',
   explorerUrl: 'https://polygonscan.com',
   fees: { priorityFloorWei: 25n * gwei, capWei: 2_000n * gwei },
@@ -137,13 +138,11 @@ const solana: Draft<SolanaChainRow> = {
   supportedOperations: [],
   confirmations: 32,
   readTimeoutMs: 1_500,
-  usdc: 'EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v',
-  tokens: [
-    token('USDC', 'USD Coin', 6, 'EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v'),
+  ...tokensWithUsdc('EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v', [
     token('BONK', 'Bonk', 5, 'DezXAZ8z7PnrnRJjz3wXBoRgixCa6xjnB7YaB1pPB263'),
     token('JUP', 'Jupiter', 6, 'JUPyiwrYJFskUPiHa7hkeR8VUtAeFoSYbKedZNsDvCN'),
     token('PYUSD', 'PayPal USD', 6, '2b1kV6DkPAnxd5ixfnxCpjxmKwqjjaYmCZfHsFu24GXo'),
-  ],
+  ]),
   llamaSlug: 'solana',
   explorerUrl: 'https://solscan.io',
 }
