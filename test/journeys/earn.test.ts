@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { after, before, describe, test } from 'node:test'
 import { fromUnits } from '#kernel/money.ts'
+import { decimalUnits } from '../harness/conservation.ts'
 import { eventually, freshGateway, http } from '../harness/gateway.ts'
 import { createFundedPerson, type Person, type Positions, type TaskBody } from './people.ts'
 import { type World, worldOf } from './world.ts'
@@ -9,10 +10,7 @@ import { type World, worldOf } from './world.ts'
 type Info = Record<'share_price' | 'min_deposit_usdc' | 'total_assets_usdc', string> & { apy: number | null }
 type Refusal = Record<string, unknown> & { code: string; reason?: string }
 
-const microsOf = (text: string): bigint => {
-  const [whole = '0', fraction = ''] = text.split('.')
-  return BigInt(whole + fraction.padEnd(6, '0'))
-}
+const microsOf = (text: string): bigint => decimalUnits(text, 6)
 
 describe('a user earns on USDC', () => {
   let gateway: Awaited<ReturnType<typeof freshGateway>>

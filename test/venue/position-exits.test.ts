@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
+import { decimalUnits } from '../harness/conservation.ts'
 import { eventually, http } from '../harness/gateway.ts'
 import { venueGateway } from '../harness/venue-gateway.ts'
 import { createFundedPerson, type Person } from '../journeys/people.ts'
@@ -46,10 +47,7 @@ type Fill = {
 type OrderRecord = { order_id: string; leg: string; status: string; filled_size: string; task_id: string }
 type Truth = { accounts: { fills: { tid: number; fee: string; closedPnl: string; oid: number }[] }[] }
 
-const micros = (text: string): bigint => {
-  const [, sign = '', whole = '0', fraction = ''] = /^(-?)(\d+)(?:\.(\d*))?$/.exec(text) ?? []
-  return BigInt(`${sign}${whole}${fraction.padEnd(6, '0').slice(0, 6)}`)
-}
+const micros = (text: string): bigint => decimalUnits(text, 6)
 
 describe('an open position through HTTP alone', () => {
   let gateway: Awaited<ReturnType<typeof venueGateway>>
