@@ -42,7 +42,7 @@ export async function admitAndAccept(deps: TaskAdmitterDeps, given: NewTaskReque
     try {
       return await acceptRereadingBalances(deps, request, admission, startedMs)
     } catch (error) {
-      // Others were accepted in between: what is left is for a new admission to say.
+      // Other tasks were accepted meanwhile: a new admission decides about the rest.
       if (!isInsufficientBalance(error) || attempt >= admissionAttemptsMax) throw error
     }
   }

@@ -50,7 +50,7 @@ async function runTask(state: InvokerState, call: UserCall<'task'>): Promise<Ans
     await pending.get(pendingKey)?.catch(() => undefined)
     const earlier = await findTaskByKey(deps, keyed)
     if (earlier) return answerTask(deps, call, { task: earlier, replayed: true })
-    // Several may have waited for one that was refused: again only the first of them goes on.
+    // Several may have waited for a rejected one: again only the first of them continues.
     if (!pending.has(pendingKey)) break
   }
   try {

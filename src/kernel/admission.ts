@@ -24,8 +24,8 @@ export type AdmissionParts<Input, Request extends { action: PlannedAction }, Fun
   /** 1. Checks the input, reads what the operation needs, and refuses an account that is not set up. */
   check(input: Input, attempt: Attempt): Promise<Request>
   /**
-   * 2. `first`: the policy is asked before the balance is read. `on_shortage`: only where `fund` refuses, so that a denial
-   * wins over a shortage; otherwise the accepting transaction alone asks. Default `on_shortage`.
+   * 2. `first`: the policy is checked before the balance is read. `on_shortage`: only where `fund` rejects, so that a
+   * denial wins over a shortage; otherwise the accepting transaction alone checks it. Default `on_shortage`.
    */
   asksPolicy?: 'first' | 'on_shortage'
   /** 3. Finds the funds, and throws where they do not suffice. */

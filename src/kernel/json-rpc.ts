@@ -69,7 +69,7 @@ export function createJsonRpc({ url, net, name, timeoutMs, parse = JSON.parse }:
       maxBytes,
       ...(signal && { signal }),
     })
-    // An error page of a proxy is no reply to the call, whatever its status.
+    // An error page of a proxy is no reply to the call, with any status.
     if (status === 429 || status >= 500 || (status >= 400 && !body.includes('jsonrpc')))
       throw unusable(`status ${status}`)
     return answersOf(body, calls.length)

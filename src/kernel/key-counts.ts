@@ -1,4 +1,4 @@
-/** A count per key; a key whose count is 0 takes no memory, so what is counted bounds the size. */
+/** A count per key; a key whose count is 0 takes no memory, so the counted items bound the size. */
 export type KeyCounts = {
   get(key: string): number
   add(key: string): void

@@ -14,7 +14,7 @@ export type NetRequest = {
 export type NetReply = {
   status: number
   body: string
-  /** The delay that an error reply asks for. */
+  /** The delay that an error reply requests. */
   retryAfterMs?: number
 }
 

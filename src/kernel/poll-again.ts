@@ -1,6 +1,8 @@
 import { type Backoff, backoffMs } from './backoff.ts'
 
-/** A parked step that asks again: the number of its polls is in the data of the task, so that the backoff survives a crash. */
+/**
+ * A parked step that polls: the number of its polls is in the data of the task, so that the backoff survives a crash.
+ */
 
 type PolledTask = { data: { polls?: number } }
 

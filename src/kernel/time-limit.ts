@@ -1,5 +1,5 @@
 /**
- * The result of the work, or undefined where it takes longer. The work goes on; what it does after the limit is
+ * The result of the work, or undefined where it takes longer. The work continues; a result after the limit is
  * discarded, a failure included.
  */
 export async function withTimeLimit<T>(work: Promise<T>, limitMs: number): Promise<T | undefined> {

@@ -52,7 +52,7 @@ function distance(sent: readonly string[], wanted: readonly string[], compare: C
 }
 
 export type PathHints = {
-  /** The sentence that answers an unknown path: what it may stand for, as `METHOD /path`. */
+  /** The sentence that answers an unknown path: the path that it may mean, as `METHOD /path`. */
   nearest(method: string, url: string): string
   /** Operations one segment below a known path: a task is cancelled by POST to its `/cancel`. */
   changesBelow(url: string): string[]

@@ -50,7 +50,7 @@ const remedy = 'obtain one with `auth_token` (POST /v1/auth/token)'
 const invalidToken = (why = 'The token is unknown, expired or revoked') =>
   new Fault('invalid_token', `${why}: ${remedy}`)
 
-/** Says what was sent in place of a token, judging by its form alone. */
+/** Says what was sent in place of a token, by its form alone. */
 const notToken = (text: string) =>
   invalidToken(
     isAgentId(text)

@@ -89,7 +89,7 @@ export function earnAudit(deps: AuditDeps) {
     const booked = reading.positionShares.reduce((sum, { sharesUnits }) => sum + sharesUnits, 0n)
     const difference = reading.onChainUnits - booked
     const comparison = { mismatch: difference === 0n ? null : difference, now }
-    // Anybody can send shares to an account, so a surplus freezes nobody; the positions show it.
+    // Any account can send shares to another one, so a surplus freezes no account; the positions show it.
     if (difference >= 0n) {
       if (account.state === 'frozen' && account.frozen_by === auditor) await unfreeze(userId, address)
       const nextAt = later(now, recheckMs)

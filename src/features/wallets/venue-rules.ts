@@ -29,7 +29,7 @@ const isSameAddress = (a: string, b: string) => a.toLowerCase() === b.toLowerCas
 const isPositive = (text: string): boolean =>
   canonicalDecimal(text) === text && compareDecimals(text, '0') > 0
 
-/** Spot has no reduce-only: a purchase opens, and a sale reduces what is held. */
+/** Spot has no reduce-only: a purchase opens, and a sale reduces the holding. */
 const opensPosition = ({ asset, isBuy, reduceOnly }: VenueOrder): boolean =>
   isSpotAsset(asset) ? isBuy : !reduceOnly
 

@@ -1,4 +1,4 @@
-/** EIP-1559 fees: what to offer, and by how much a replacement has to beat what it replaces. */
+/** EIP-1559 fees: the fees of a new transaction, and the minimum increase of a replacement. */
 
 export type Fees = { maxFeeWei: bigint; priorityWei: bigint }
 export type FeeRule = { priorityFloorWei: bigint; capWei: bigint }
@@ -7,7 +7,7 @@ const ceilDiv = (a: bigint, b: bigint) => (a + b - 1n) / b
 const max = (a: bigint, b: bigint) => (a > b ? a : b)
 const min = (a: bigint, b: bigint) => (a < b ? a : b)
 
-/** Public nodes ask for about 10 % more; 12.5 % passes all of them. The development node would accept less. */
+/** Public nodes require about 10 % more; 12.5 % satisfies all of them. The development node accepts less. */
 const raised = (wei: bigint): bigint => ceilDiv(wei * 9n, 8n)
 
 export const raiseFees = (old: Fees): Fees => ({

@@ -37,7 +37,7 @@ export function createIncomingTransferSearch({ row, rpc }: IncomingTransferSearc
     for (let requests = 0; next <= last && requests < requestsMax; requests += 1) {
       const end = min(last, next + blocksAtOnce - 1n)
       const range = { fromBlock: hexQuantity(next), toBlock: hexQuantity(end) }
-      // A node that lags answers with no logs for blocks that it has not seen, so its own head is asked for beside them.
+      // A node that lags answers with no logs for blocks that it has not seen, so its own head is read with them.
       const [block, found] = await rpc([
         { method: 'eth_getBlockByNumber', params: ['latest', false] },
         { method: 'eth_getLogs', params: [{ address: token, topics, ...range }] },

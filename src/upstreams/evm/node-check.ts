@@ -4,8 +4,8 @@ type Node = { chainId: string; clientVersion: string }
 type Expected = { chainId: string; local: boolean }
 
 /**
- * Real chain ids make a signature of the local world valid on the real chain, so the two must never meet: a sentence
- * that says what is wrong, or undefined.
+ * Real chain ids make a signature of the local world valid on the real chain, so the two must never be connected.
+ * Returns the error sentence, or undefined.
  */
 export function nodeMismatch({ chainId, clientVersion }: Node, expected: Expected): string | undefined {
   if (chainId !== expected.chainId)

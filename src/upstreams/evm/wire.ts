@@ -76,7 +76,7 @@ function logOf(value: unknown): Log {
   }
 }
 
-/** Logs that were asked for by what they are about, each with its transaction. */
+/** Logs selected by their topics, each with its transaction. */
 export function foundLogsOf(value: unknown): (Log & { txHash: Hex; block: bigint })[] {
   if (!Array.isArray(value)) throw broken('no list of logs')
   return value

@@ -1,2 +1,2 @@
-/** Exits and look-ups first, then what was signed already, then new orders, then views, then the reconciler. */
+/** Exits and look-ups first, then signed actions, then new orders, then views, then the reconciler. */
 export type Urgency = 'exit' | 'work' | 'admission' | 'view' | 'background'

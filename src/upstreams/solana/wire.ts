@@ -48,8 +48,8 @@ export function balanceOf(result: unknown): { slot: bigint; lamports: bigint } {
 }
 
 /**
- * Accounts of one owner under one token program in `jsonParsed` form; extensions are irrelevant here. An account that the
- * node cannot parse arrives as bytes and is left out: anybody can send one to a wallet.
+ * Accounts of one owner under one token program in `jsonParsed` form; extensions are irrelevant here. An account that
+ * the node cannot parse arrives as bytes and is skipped: any account can send one to a wallet.
  */
 export function tokensOf(result: unknown, program: string): TokenBalance[] {
   const { value } = contextOf(result)

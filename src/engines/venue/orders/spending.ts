@@ -124,7 +124,7 @@ function perpSpendings(
   ]
 }
 
-/** Notes what the fills of an order spent, and what its resting part reserves. */
+/** Records the amounts that the fills of an order spent, and those that its resting part reserves. */
 export function noteSpent(
   task: TaskView<OrderTaskData>,
   taskData: OrderTaskData,

@@ -45,8 +45,8 @@ export function sumFills(fills: readonly Fill[]): FillSum {
 export type BracketEvaluation = 'complete' | 'repair' | 'unwind' | 'nothing'
 
 /**
- * `repair`: a position lacks an exit that was asked for; the exits are placed again, or else the position is closed.
- * `unwind`: the entry still rests, so an exit has no position to reduce; the entry is cancelled.
+ * `repair`: a position lacks a requested exit; the exits are placed again, or else the position is closed. `unwind`:
+ * the entry still rests, so an exit has no position to reduce; the entry is cancelled.
  */
 export function evaluateBracket(entry: Entry, filled: string, exits: readonly Exit[]): BracketEvaluation {
   const missing = exits.some(({ state }) => state === 'missing')

@@ -32,8 +32,8 @@ const marketsAgeMs = 3_600_000
 /** The tif of orders that the venue places to liquidate an account; their fills may not name that account. */
 const liquidationTif = 'LiquidationMarket'
 
-/** `nobody`: the order exists and no task placed it. `unknown`: the venue does not show the order, or not yet. */
-type Owner = { taskId: string | null; leg: string | null } | 'nobody' | 'unknown'
+/** `none`: the order exists and no task placed it. `unknown`: the venue does not show the order, or not yet. */
+type Owner = { taskId: string | null; leg: string | null } | 'none' | 'unknown'
 type Owners = Map<number, Owner>
 const isOurs = (owner: Owner | undefined): owner is Exclude<Owner, string> => typeof owner === 'object'
 
@@ -54,14 +54,14 @@ export function createIngest({ db, transact, venue, events, skipped }: IngestDep
     account: VenueAccount,
     { orderId, cloid }: Pick<Fill, 'orderId' | 'cloid'>,
   ): Promise<Owner> => {
-    if (cloid) return 'nobody'
+    if (cloid) return 'none'
     // A fill may lack the client id of its order.
     const found = await venue.order(account.account, orderId)
     if (!found) return 'unknown'
     if (found.order.tif === liquidationTif) return noOwner
     const known = found.order.cloid
     const owner = known ? (await ownersOfOrders(db, account.user_id, [known])).get(known) : undefined
-    return owner ?? 'nobody'
+    return owner ?? 'none'
   }
 
   /** Fills of listed markets, and of our orders; the others belong to exchanges that this gateway does not trade on. */
@@ -87,14 +87,13 @@ export function createIngest({ db, transact, venue, events, skipped }: IngestDep
     account: VenueAccount,
     { fills, owners, updates }: { fills: readonly Fill[]; owners: Owners; updates: readonly LedgerUpdate[] },
   ): Promise<ForeignRecord | undefined> => {
-    const foreign = (owner: 'nobody' | 'unknown') =>
-      fills.find(({ tradeId }) => owners.get(tradeId) === owner)
-    const fill = foreign('nobody') ?? foreign('unknown')
+    const foreign = (owner: 'none' | 'unknown') => fills.find(({ tradeId }) => owners.get(tradeId) === owner)
+    const fill = foreign('none') ?? foreign('unknown')
     if (fill)
       return {
         code: 'foreign_fill',
         reason: `order ${fill.orderId} in ${fill.symbol} was filled and was not placed by this gateway`,
-        isCertain: owners.get(fill.tradeId) === 'nobody',
+        isCertain: owners.get(fill.tradeId) === 'none',
       }
     for (const update of updates.filter(isOutgoingTransfer))
       if (!(await record.wasSigned(db, account.account, update.nonce)))
