@@ -109,7 +109,7 @@ export const venueMutations = [
     ['src/engines/venue/orders/entry-outcome.test.ts'],
     [
       [
-        `reply.as === 'waitingForFill' ? 'waiting' : 'open'`,
+        `as === 'waitingForFill' ? 'waiting' : 'open'`,
         "'open'",
         'a result lists an exit that waits for its entry as open',
       ],

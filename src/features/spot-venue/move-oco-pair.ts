@@ -111,24 +111,23 @@ export function createOcoMove({ signedActions, venue }: OcoMoveDeps): {
         return outcomes.every((outcome) => outcome !== undefined) ? outcomes : undefined
       },
     })
-    const { effects } = actionOutcome
-    if (actionOutcome.type === 'unknown')
-      return signedActions.pollLater(task, 'siblings_cancelled', actionOutcome)
-    // The sibling could not be cancelled: it stays at the venue, and the gateway holds the other exit.
-    if (actionOutcome.type !== 'executed')
-      return movedResult(
-        task,
-        context,
-        { entry, exits, fills },
-        { gatewayExits: exitsOf(task, isMissing, exits), effects },
-      )
-    const ended = actionOutcome.value.every(({ isCancelled }) => isCancelled)
-    const left = exits.map(
-      (exit): Exit => (isAtVenue(exit) ? { ...exit, state: ended ? 'missing' : 'closed' } : exit),
-    )
-    // A sibling that fired meanwhile sells the balance, so no exit is needed.
-    const gatewayExits = ended ? exitsOf(task, isMissing, left) : []
-    return movedResult(task, context, { entry, exits: left, fills }, { gatewayExits, effects })
+    return signedActions.matchOutcome(task, actionOutcome, {
+      poll: 'siblings_cancelled',
+      executed(cancels, effects) {
+        const ended = cancels.every(({ isCancelled }) => isCancelled)
+        const left = exits.map(
+          (exit): Exit => (isAtVenue(exit) ? { ...exit, state: ended ? 'missing' : 'closed' } : exit),
+        )
+        // A sibling that fired meanwhile sells the balance, so no exit is needed.
+        const gatewayExits = ended ? exitsOf(task, isMissing, left) : []
+        return movedResult(task, context, { entry, exits: left, fills }, { gatewayExits, effects })
+      },
+      // The sibling could not be cancelled: it stays at the venue, and the gateway holds the other exit.
+      notExecuted({ effects }) {
+        const gatewayExits = exitsOf(task, isMissing, exits)
+        return movedResult(task, context, { entry, exits, fills }, { gatewayExits, effects })
+      },
+    })
   }
 
   return { repairBracket, steps: { siblings_cancelled: siblingsCancelled } }

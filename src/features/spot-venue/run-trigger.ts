@@ -25,6 +25,7 @@ const isShort = (free: string, wanted: string | null): boolean =>
     ? compareDecimals(free, '0') === 0
     : toFixedPoint(free) * feeReserve.denominator < toFixedPoint(wanted) * feeReserve.numerator
 
+/** The price triggers write the id and the price; `prepare` writes the order. */
 export type TriggerTaskData = SpotOrderTaskData & { trigger_order_id?: string; trigger_price?: string }
 export type TriggerStep = 'prepare' | SpotOrderStep
 export type TriggerTask = TaskView<TriggerTaskData, TriggerInput>

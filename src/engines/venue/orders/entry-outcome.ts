@@ -3,6 +3,7 @@ import { type Entry, type Exit, type ExitLeg, exitStateOf, sumFills } from '#eng
 import { backoffMs } from '#kernel/backoff.ts'
 import { compareDecimals } from '#kernel/decimal-fields.ts'
 import { Fault } from '#kernel/fault.ts'
+import { match } from '#kernel/match.ts'
 import type { TaskView } from '#kernel/task.ts'
 import type { Fill, LegStatus } from '#upstreams/hyperliquid/hyperliquid.ts'
 import { effectOf } from './action-outcome.ts'
@@ -25,12 +26,14 @@ import { cloidOf } from './signed-action.ts'
 /** The reply is authoritative: a later read that lacks the exit does not override it. */
 function exitOfReply(leg: ExitLeg, reply: LegStatus | undefined): Exit {
   if (!reply) return { leg, orderId: null, state: 'unknown', error: null }
-  if (reply.type === 'error') return { leg, orderId: null, state: 'missing', error: reply.message }
-  if (reply.type === 'accepted') {
-    const state = reply.as === 'waitingForFill' ? 'waiting' : 'open'
-    return { leg, orderId: null, state, error: null }
-  }
-  return { leg, orderId: reply.orderId, state: reply.type === 'filled' ? 'closed' : 'open', error: null }
+  return match(reply, {
+    error: ({ message }): Exit => ({ leg, orderId: null, state: 'missing', error: message }),
+    accepted({ as }): Exit {
+      return { leg, orderId: null, state: as === 'waitingForFill' ? 'waiting' : 'open', error: null }
+    },
+    resting: ({ orderId }): Exit => ({ leg, orderId, state: 'open', error: null }),
+    filled: ({ orderId }): Exit => ({ leg, orderId, state: 'closed', error: null }),
+  })
 }
 
 export const exitsOfReply = (wanted: readonly ExitLeg[], legs: readonly LegStatus[]): Exit[] =>
@@ -43,23 +46,33 @@ export function entryOfReply(
   rejections: PlaceOrderDeps['rejections'],
 ): ObservedEntry | undefined {
   const [first, ...rest] = legs
-  if (!first || first.type === 'accepted') return undefined
   const exits = exitsOfReply(
     wantedExits(taskData).map(({ leg }) => leg),
     rest,
   )
-  const observed = (entry: Entry): ObservedEntry => ({ entry, exits, replied: true, landedAtMs: null })
-  if (first.type === 'error') {
-    const error = { code: rejections.codeOfRejection(first.message), message: first.message }
-    return observed({ orderId: null, status: 'rejected', filledSize: null, error })
-  }
-  const { orderId } = first
-  if (first.type === 'resting') return observed({ orderId, status: 'resting', filledSize: null, error: null })
-  const isWhole = compareDecimals(first.size, taskData.size) >= 0
-  // Only an IOC order ends with a partial fill: the remainder of another order may rest.
-  if (!isWhole && taskData.tif !== 'ioc') return undefined
-  return observed({ orderId, status: isWhole ? 'filled' : 'partial', filledSize: first.size, error: null })
+  const entry = first && entryReplied(first, taskData, rejections)
+  return entry && { entry, exits, replied: true, landedAtMs: null }
 }
+
+const entryReplied = (
+  reply: LegStatus,
+  { size: wanted, tif }: OrderTaskData,
+  rejections: PlaceOrderDeps['rejections'],
+): Entry | undefined =>
+  match(reply, {
+    accepted: () => undefined,
+    error({ message }): Entry {
+      const error = { code: rejections.codeOfRejection(message), message }
+      return { orderId: null, status: 'rejected', filledSize: null, error }
+    },
+    resting: ({ orderId }): Entry => ({ orderId, status: 'resting', filledSize: null, error: null }),
+    filled({ orderId, size }): Entry | undefined {
+      const isWhole = compareDecimals(size, wanted) >= 0
+      // Only an IOC order ends with a partial fill: the remainder of another order may rest.
+      if (!isWhole && tif !== 'ioc') return undefined
+      return { orderId, status: isWhole ? 'filled' : 'partial', filledSize: size, error: null }
+    },
+  })
 
 /** Undefined where the record does not determine the state of the entry. */
 function entryFound(
