@@ -1,7 +1,6 @@
 /** One world and one database, with as many gateways as a test kills. */
 import { once } from 'node:events'
 import pg from 'pg'
-import { startWorld } from '#world/world.ts'
 import { testDatabase } from '../harness/cluster.ts'
 import {
   type Agent,
@@ -15,13 +14,14 @@ import {
   newAgent,
   upstreamsOf,
 } from '../harness/gateway.ts'
+import { ownWorld } from '../harness/own-world.ts'
 
 export type CrashApp = Awaited<ReturnType<typeof createCrashApp>>
 
 export async function createCrashApp() {
   const folder = dataFolder()
   const database = await testDatabase()
-  const world = await startWorld({ dataDir: `${folder.path}/world`, port: 0 })
+  const world = await ownWorld()
   const { control } = world.urls
   const upstreams = { ...upstreamsOf(world.urls), DATABASE_URL: database.url }
   const off = {

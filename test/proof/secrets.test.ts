@@ -8,7 +8,7 @@ import { systemRandom } from '#kernel/id.ts'
 import { evmCrypto } from '#upstreams/evm/sign.ts'
 import { base58 } from '#upstreams/solana/base58.ts'
 import { svmCrypto } from '#upstreams/solana/sign.ts'
-import { startWorld, type World } from '#world/world.ts'
+import type { World } from '#world/world.ts'
 import { type TestDatabase, testDatabase } from '../harness/cluster.ts'
 import {
   type Agent,
@@ -22,6 +22,7 @@ import {
   launch,
   NotReady,
 } from '../harness/gateway.ts'
+import { ownWorld } from '../harness/own-world.ts'
 import { operationsOf } from './support/contracts.ts'
 import { createHttpClient, type HttpReply } from './support/http-client.ts'
 import { hashOf, type IdentityRecords, openIdentityRecords } from './support/identity-records.ts'
@@ -76,8 +77,7 @@ function start(env: Record<string, string>): Promise<Gateway> {
 }
 
 before(async () => {
-  const folder = parts.use(dataFolder())
-  world = parts.use(await startWorld({ dataDir: folder.path, port: 0 }))
+  world = parts.use(await ownWorld())
   database = parts.use(await testDatabase())
   rows = parts.use(await openIdentityRecords(database.url))
   await using gateway = await start({ LOG_LEVEL: 'debug' })
