@@ -215,9 +215,10 @@ test('waits are measured apart from plain requests', async (t) => {
   await assert.rejects(waiting)
   const counts = async () => {
     const { value } = parseMetrics((await sendRequest(measured.url, 'GET /metrics')).text)
-    return ['wait', 'request'].map((kind) =>
-      value(`portico_http_${kind}_duration_seconds_count`, { operation: 'probe_pay' }),
-    )
+    const count = (mode: string, status_class: string) =>
+      value(`portico_http_${mode}_duration_seconds_count`, { operation: 'probe_pay', status_class })
+    // An abandoned wait is no success.
+    return [count('wait', '4xx'), count('request', '2xx')]
   }
   await eventually(async () => ((await counts()).includes(undefined) ? undefined : true), 'both have ended')
   assert.deepEqual(await counts(), [1, 1])

@@ -158,6 +158,9 @@ function readJson(fastify: FastifyInstance, sources: NumberSources): void {
   })
 }
 
+/** The code that proxies log for a client that left before the answer began. */
+const abandonedStatus = 499
+
 const compressedBody = (encoding: string): Fault =>
   new Fault(
     'unsupported_media_type',
@@ -185,7 +188,7 @@ function addRequestHooks(
       const { method } = request
       const route = request.routeOptions.url ?? 'unknown'
       const operation = request.routeOptions.config.operation ?? route
-      const status = reply.raw.statusCode
+      const status = reply.raw.headersSent ? reply.raw.statusCode : abandonedStatus
       measured.ended(context.mode, operation, status, ms)
       logRequest(log, status, () => ({
         request_id: request.id,
