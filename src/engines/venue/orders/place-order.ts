@@ -58,7 +58,7 @@ export function placeOrderSteps<Data extends OrderTaskData, Repair extends strin
   deps: PlaceOrderDeps<Data, Repair>,
 ): OrderSteps<Data, Repair> {
   type Result = OrderStepResult<Data, Repair>
-  const { signedActions, venue, pricing, rejections } = deps
+  const { signedActions, pricing } = deps
 
   const order = async (
     task: TaskView<OrderTaskData>,
@@ -115,33 +115,13 @@ export function placeOrderSteps<Data extends OrderTaskData, Repair extends strin
   }
 
   const leverage = async (task: TaskView<Data>, context: StepContext): Promise<Result> => {
-    const taskData = task.data
-    const wanted = taskData.leverage!
-    const actionOutcome = await signedActions.confirm({
-      task,
-      actionKey: 'leverage',
-      signal: context.signal,
-      parseReply: () => true as const,
-      async lookUp() {
-        const { isCross, leverage: value } = await venue.marketSettings(taskData.account, taskData.symbol)
-        return isCross === wanted.is_cross && value === wanted.value ? (true as const) : undefined
-      },
-    })
+    const actionOutcome = await confirmLeverage(deps, task, context)
     return signedActions.matchOutcome(task, actionOutcome, {
       poll: 'leverage',
       executed: (_isSet, effects) => order(task, context, effects),
       notExecuted: (outcome) => rejectedResult(deps, task, outcome),
     })
   }
-
-  const confirmEntry = (task: TaskView<Data>, { signal }: StepContext) =>
-    signedActions.confirm<ObservedEntry>({
-      task,
-      actionKey: 'entry',
-      signal,
-      parseReply: (legs) => entryOfReply(legs, task.data, rejections),
-      lookUp: (how) => lookUpEntry(deps, task, how),
-    })
 
   const finish = async (
     task: TaskView<Data>,
@@ -173,7 +153,7 @@ export function placeOrderSteps<Data extends OrderTaskData, Repair extends strin
     // A known reply is not read again.
     const known = task.data.observed_entry
     if (known) return finish(task, context, known, [])
-    const actionOutcome = await confirmEntry(task, context)
+    const actionOutcome = await confirmEntry(deps, task, context)
     return signedActions.matchOutcome(task, actionOutcome, {
       poll: 'confirm',
       retry: { actionKey: 'entry', next: 'order', now: context.now },
@@ -184,6 +164,34 @@ export function placeOrderSteps<Data extends OrderTaskData, Repair extends strin
 
   return { begin, transferred, leverage, order: (task, context) => order(task, context, []), confirm }
 }
+
+type ConfirmDeps = Pick<PlaceOrderDeps, 'venue' | 'signedActions' | 'rejections'>
+
+const confirmLeverage = (
+  { signedActions, venue }: ConfirmDeps,
+  task: TaskView<OrderTaskData>,
+  { signal }: StepContext,
+) =>
+  signedActions.confirm<true>({
+    task,
+    actionKey: 'leverage',
+    signal,
+    parseReply: () => true,
+    async lookUp() {
+      const { account, symbol, leverage: wanted } = task.data
+      const { isCross, leverage } = await venue.marketSettings(account, symbol)
+      return isCross === wanted?.is_cross && leverage === wanted.value ? true : undefined
+    },
+  })
+
+const confirmEntry = (deps: ConfirmDeps, task: TaskView<OrderTaskData>, { signal }: StepContext) =>
+  deps.signedActions.confirm<ObservedEntry>({
+    task,
+    actionKey: 'entry',
+    signal,
+    parseReply: (legs) => entryOfReply(legs, task.data, deps.rejections),
+    lookUp: (how) => lookUpEntry(deps, task, how),
+  })
 
 export async function rejectedResult(
   { rejections, onAgentRevoked }: Pick<PlaceOrderDeps, 'rejections' | 'onAgentRevoked'>,
