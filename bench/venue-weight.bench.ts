@@ -2,7 +2,7 @@
 
 import { setTimeout as pause } from 'node:timers/promises'
 import { http, launch } from '../test/harness/gateway.ts'
-import { createFundedPerson, type Person, type TaskBody } from '../test/journeys/people.ts'
+import { createFundedPerson, type Person, type TaskBody } from '../test/journeys/users.ts'
 import { createEnvironment, unlimited } from './support/environment.ts'
 import { median, report } from './support/measure.ts'
 import { createVenueMeter } from './support/venue-meter.ts'

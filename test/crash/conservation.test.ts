@@ -13,7 +13,7 @@ import {
 } from '../harness/conservation.ts'
 import { dataFolder, eventually, type Gateway, launch } from '../harness/gateway.ts'
 import { childrenOf, killAtOnce, processesOf, programOf } from '../harness/processes.ts'
-import { createFundedPerson, type Person, personOf } from '../journeys/people.ts'
+import { createFundedPerson, type Person, personOf } from '../journeys/users.ts'
 import { bySize, proofSeed } from '../proof/support/seed.ts'
 import { randomOf } from './venue-traders.ts'
 

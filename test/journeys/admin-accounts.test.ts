@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { type Operator, operatorOf } from '../harness/admin.ts'
 import { dataFolder, eventually, freshGateway } from '../harness/gateway.ts'
-import { createFundedPerson, type Person } from './people.ts'
+import { createFundedPerson, type Person } from './users.ts'
 
 let gateway: Awaited<ReturnType<typeof freshGateway>>
 let operator: Operator

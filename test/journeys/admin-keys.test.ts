@@ -16,7 +16,7 @@ import {
   NotReady,
   newAgent,
 } from '../harness/gateway.ts'
-import { createFundedPerson } from './people.ts'
+import { createFundedPerson } from './users.ts'
 import { worldOf } from './world.ts'
 
 /** One gateway rewraps in its interval, the other finds it in its next one. */

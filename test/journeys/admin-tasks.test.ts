@@ -10,7 +10,7 @@ import { testDatabase } from '../harness/cluster.ts'
 import { testFunding } from '../harness/conservation.ts'
 import { bearer, dataFolder, eventually, freshGateway, launch } from '../harness/gateway.ts'
 import { eventsUntil } from '../harness/stream.ts'
-import { createFundedPerson, type Person } from './people.ts'
+import { createFundedPerson, type Person } from './users.ts'
 import { base, worldOf } from './world.ts'
 
 type Rpc = { id: number; method: string }

@@ -13,7 +13,7 @@ import {
   launch,
   newAgent,
 } from '../harness/gateway.ts'
-import { createFundedPerson, type Person } from './people.ts'
+import { createFundedPerson, type Person } from './users.ts'
 import { worldOf } from './world.ts'
 
 let first: Awaited<ReturnType<typeof freshGateway>>

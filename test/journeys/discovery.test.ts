@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { after, before, describe, test } from 'node:test'
 import { eventually, freshGateway, http } from '../harness/gateway.ts'
-import { createFundedPerson } from './people.ts'
+import { createFundedPerson } from './users.ts'
 import { polygon, type World, worldOf } from './world.ts'
 
 type Operation = {

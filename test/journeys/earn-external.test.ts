@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { operatorOf } from '../harness/admin.ts'
 import { eventually, freshGateway } from '../harness/gateway.ts'
-import { createFundedPerson, type Person, type Positions, type TaskBody } from './people.ts'
+import { createFundedPerson, type Person, type Positions, type TaskBody } from './users.ts'
 import { type World, worldOf } from './world.ts'
 
 type Refusal = { code: string; scope?: string; reason?: string }

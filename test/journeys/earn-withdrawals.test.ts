@@ -4,7 +4,7 @@ import { after, before, describe, test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import { type CrashApp, createCrashApp } from '../crash/crash-app.ts'
 import type { Gateway } from '../harness/gateway.ts'
-import { createFundedPerson, type Person, type Positions } from './people.ts'
+import { createFundedPerson, type Person, type Positions } from './users.ts'
 import { type World, worldOf } from './world.ts'
 
 describe('positions withdrawn in quick succession', () => {

@@ -4,7 +4,7 @@ import { after, before, describe, test } from 'node:test'
 import { fromUnits } from '#kernel/money.ts'
 import { decimalUnits } from '../harness/conservation.ts'
 import { eventually, freshGateway, http } from '../harness/gateway.ts'
-import { createFundedPerson, type Person, type Positions, type TaskBody } from './people.ts'
+import { createFundedPerson, type Person, type Positions, type TaskBody } from './users.ts'
 import { type World, worldOf } from './world.ts'
 
 type Info = Record<'share_price' | 'min_deposit_usdc' | 'total_assets_usdc', string> & { apy: number | null }

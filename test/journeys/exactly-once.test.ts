@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { freshGateway } from '../harness/gateway.ts'
-import { createFundedPerson } from './people.ts'
+import { createFundedPerson } from './users.ts'
 import { type World, worldOf } from './world.ts'
 
 type Refusal = { code: string; task_id?: string }

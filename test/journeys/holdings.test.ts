@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, afterEach, before, describe, test } from 'node:test'
 import { eventually, freshGateway, newAgent } from '../harness/gateway.ts'
-import { type Person, personOf } from './people.ts'
+import { type Person, personOf } from './users.ts'
 import { base, polygon, solana, type World, worldOf } from './world.ts'
 
 type Holding = Record<

@@ -3,7 +3,7 @@ import { after, before, test } from 'node:test'
 import pg from 'pg'
 import { bearer, eventually, freshGateway, freshToken, newAgent } from '../harness/gateway.ts'
 import { sentEvents } from '../harness/stream.ts'
-import { type Person, personOf } from './people.ts'
+import { type Person, personOf } from './users.ts'
 
 let gateway: Awaited<ReturnType<typeof freshGateway>>
 let person: Person

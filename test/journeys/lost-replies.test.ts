@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, afterEach, before, describe, test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import { eventually, freshGateway } from '../harness/gateway.ts'
-import { createFundedPerson, type Person, type TaskBody } from './people.ts'
+import { createFundedPerson, type Person, type TaskBody } from './users.ts'
 import { base, type World, worldOf } from './world.ts'
 
 const chain = `evm:${base}`

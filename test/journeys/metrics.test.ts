@@ -6,7 +6,7 @@ import { parse } from 'yaml'
 import { eventually, freshGateway } from '../harness/gateway.ts'
 import { metricsOfExpression, parseMetrics, problemsOf, type Scrape } from '../harness/prometheus.ts'
 import { eventsUntil } from '../harness/stream.ts'
-import { createFundedPerson, type Person } from './people.ts'
+import { createFundedPerson, type Person } from './users.ts'
 
 const read = (path: string) => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8')
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { randomUUID, sign } from 'node:crypto'
 import { after, before, describe, test } from 'node:test'
 import { bearer, eventually, freshGateway, freshToken, http, keyPair, newAgent } from '../harness/gateway.ts'
-import { createFundedPerson, personOf } from './people.ts'
+import { createFundedPerson, personOf } from './users.ts'
 
 type Holdings = { holdings: { chain_id: string; symbol: string; amount: string }[] }
 

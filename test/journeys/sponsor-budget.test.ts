@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import pg from 'pg'
 import { eventually, freshGateway } from '../harness/gateway.ts'
-import { createFundedPerson, type Person } from './people.ts'
+import { createFundedPerson, type Person } from './users.ts'
 import { type World, worldOf } from './world.ts'
 
 type Refusal = {

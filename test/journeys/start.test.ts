@@ -4,7 +4,7 @@ import { after, before, describe, test } from 'node:test'
 import { testDatabase } from '../harness/cluster.ts'
 import { dataFolder, eventually, type Gateway, http, launch, NotReady } from '../harness/gateway.ts'
 import { type SentEvent, sentEvents } from '../harness/stream.ts'
-import { createFundedPerson, type Person, type Positions, personOf, type TaskBody } from './people.ts'
+import { createFundedPerson, type Person, type Positions, personOf, type TaskBody } from './users.ts'
 import { base, worldOf } from './world.ts'
 
 const stopMsMax = 10_000

@@ -11,7 +11,7 @@ import {
 } from '../harness/gateway.ts'
 import { eventsUntil, type SentEvent, sentEvents } from '../harness/stream.ts'
 import { openIdentityRecords } from '../proof/support/identity-records.ts'
-import { createFundedPerson, type Person, type TaskBody } from './people.ts'
+import { createFundedPerson, type Person, type TaskBody } from './users.ts'
 import { base, type World, worldOf } from './world.ts'
 
 type Envelope = { id: string; type: string; task_id: string | null; data: TaskBody; created_at: string }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, afterEach, before, describe, test } from 'node:test'
 import { bearer, eventually, freshGateway } from '../harness/gateway.ts'
-import { createFundedPerson, type Person, type TaskBody } from './people.ts'
+import { createFundedPerson, type Person, type TaskBody } from './users.ts'
 import { base, type World, worldOf } from './world.ts'
 
 type Refusal = { code: string; status: string; reason: string }

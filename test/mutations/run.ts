@@ -21,20 +21,20 @@ import { startTestCluster } from '../harness/cluster.ts'
 import { chainMutations } from './chains.ts'
 import { durableMutations } from './durable.ts'
 import { identityMutations } from './identity.ts'
+import { interfaceMutations } from './interface.ts'
 import type { Mutation } from './mutation.ts'
 import { numberMutations } from './numbers.ts'
-import { ruleMutations } from './rules.ts'
-import { surfaceMutations } from './surface.ts'
+import { policyMutations } from './policy-and-custody.ts'
 import { venueMutations } from './venue.ts'
 
 export const mutations: readonly Mutation[] = [
   ...numberMutations,
-  ...ruleMutations,
+  ...policyMutations,
   ...identityMutations,
   ...chainMutations,
   ...venueMutations,
   ...durableMutations,
-  ...surfaceMutations,
+  ...interfaceMutations,
 ]
 
 /** A test that hangs over a mistake has found it; one that is only slow must not count as that. */

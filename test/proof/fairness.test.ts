@@ -5,7 +5,7 @@ import { Agent, type IncomingMessage, request as open } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import { after, before, test } from 'node:test'
 import { bearer, freshGateway } from '../harness/gateway.ts'
-import { createFundedPerson, type Person } from '../journeys/people.ts'
+import { createFundedPerson, type Person } from '../journeys/users.ts'
 
 const connectionsHeld = 1_000
 const badTokensPerSecond = 1_000 / 60

@@ -3,7 +3,7 @@ import { after, before, describe, test } from 'node:test'
 import { decimalUnits } from '../harness/conservation.ts'
 import { eventually, http } from '../harness/gateway.ts'
 import { venueGateway } from '../harness/venue-gateway.ts'
-import { createFundedPerson, type Person } from '../journeys/people.ts'
+import { createFundedPerson, type Person } from '../journeys/users.ts'
 
 /** Operations on an open position through HTTP alone: exits, cancel all, profit and history. */
 

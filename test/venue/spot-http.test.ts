@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { eventually } from '../harness/gateway.ts'
 import { venueGateway } from '../harness/venue-gateway.ts'
-import { createFundedPerson, type Person } from '../journeys/people.ts'
+import { createFundedPerson, type Person } from '../journeys/users.ts'
 
 type PlacedOrder = {
   task_id: string

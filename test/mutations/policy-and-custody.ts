@@ -1,7 +1,7 @@
 import { mutationsOf } from './mutation.ts'
 
 /** Policy, receipts and the rules of custody. */
-export const ruleMutations = [
+export const policyMutations = [
   ...mutationsOf(
     'src/features/policy/rules.ts',
     ['src/features/policy/rules.test.ts'],

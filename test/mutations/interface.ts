@@ -1,7 +1,7 @@
 import { mutationsOf } from './mutation.ts'
 
 /** Texts for clients and operators, and checks of the HTTP server. */
-export const surfaceMutations = [
+export const interfaceMutations = [
   ...mutationsOf(
     'src/edges/http/links.ts',
     ['src/edges/http/links.test.ts'],
