@@ -127,6 +127,19 @@ test('no request field has a default keyword, which generators read as required'
   }
 })
 
+/** orval names the types of an operation by its id and these words. */
+test('no named schema has the name that a generator gives to the types of an operation', () => {
+  const suffixes = ['Result', 'Params', 'Body', 'Data', 'Error', 'Errors', 'Responses']
+  const taken = methods.flatMap(({ operationId }) => {
+    const name = operationId.replace(/(?:^|_)([a-z])/g, (_, letter: string) => letter.toUpperCase())
+    return suffixes.map((suffix) => `${name}${suffix}`)
+  })
+  assert.deepEqual(
+    Object.keys(document.components.schemas).filter((name) => taken.includes(name)),
+    [],
+  )
+})
+
 /** The form of a decimal has a message of its own. */
 test('every pattern of a request has a description and an example, since errors never show it', () => {
   const parameters = methods.flatMap(({ operationId, parameters: list = [] }) =>

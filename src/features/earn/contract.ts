@@ -110,7 +110,7 @@ const SyncResult = T.Object(
     shares: Units,
     positions: T.Array(T.Object({ position_id: Text, shares_delta: SignedUnits }, openResult)),
   },
-  { $id: 'EarnSyncResult', description: 'Shares on the chain, and what was booked', ...openResult },
+  { $id: 'EarnSyncSummary', description: 'Shares on the chain, and what was booked', ...openResult },
 )
 
 export const contract = group('earn', {

@@ -68,11 +68,11 @@ const arrived = {
 }
 const FundResult = T.Object(
   { ...arrived, source_token: T.Optional(Text) },
-  { $id: 'PerpFundResult', description: 'USDC that arrived at the venue', ...openResult },
+  { $id: 'PerpFundingResult', description: 'USDC that arrived at the venue', ...openResult },
 )
 const WithdrawResult = T.Object(
   { ...arrived, withdrawn_usd: Dec, moved_from_spot_usd: DecOrNull },
-  { $id: 'PerpWithdrawResult', description: 'USDC that arrived in the wallet', ...openResult },
+  { $id: 'PerpWithdrawalResult', description: 'USDC that arrived in the wallet', ...openResult },
 )
 
 export const accountEntries = {

@@ -95,7 +95,7 @@ const TpSlResult = T.Object(
     ),
     legs: T.Array(OrderLeg),
   },
-  { $id: 'PerpTpSlResult', description: 'The triggers of the position', ...openResult },
+  { $id: 'PerpProtectionResult', description: 'The triggers of the position', ...openResult },
 )
 
 export const ordersEntries = {
