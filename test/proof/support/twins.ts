@@ -1,10 +1,7 @@
 /** Two users in the same state, on one gateway: one is served over HTTP, the other without a transport. */
-import { throwAsFault } from '#durable/operation-faults.ts'
-import { httpEdge } from '#edges/http/http.ts'
-import { createInvocation, type Invocation } from '#invoke/invocation.ts'
+import { doorDepsOf, openDoors } from '#app.ts'
+import type { Invocation } from '#invoke/invocation.ts'
 import { defaultLimits, type Limits } from '#invoke/limits.ts'
-import { systemClock as clock } from '#kernel/clock.ts'
-import { silentLog } from '#kernel/log.ts'
 import type { Operation } from '#kernel/operation.ts'
 import { testDatabase } from '../../harness/cluster.ts'
 import { eventually, http, newAgent } from '../../harness/gateway.ts'
@@ -51,29 +48,19 @@ export async function openTwins(points: number): Promise<Twins> {
   const { control, ...urls } = await processWorld()
   parts.use(await stillWorld(control))
   const env = { HYPERLIQUID_WEIGHT_PER_MINUTE: '0' }
-  const { runtime, features } = parts.use(await openInstance({ databaseUrl: home.url, urls, env }))
-  const { operations } = features
-  const invocation = createInvocation({
-    execute: runtime.invoke,
-    authenticate: (header) => features.auth.authenticate(header).catch(throwAsFault),
-    limits: limitsOf(points),
-    load: { delayMsMax: 60_000 },
-  })
-  parts.defer(() => invocation.close())
+  const instance = parts.use(await openInstance({ databaseUrl: home.url, urls, env }))
+  const { operations } = instance.features
   let url = ''
-  const edge = await httpEdge({
-    operations,
-    invocation,
-    health: features.health,
-    baseUrl: () => url,
-    trustProxy: [],
-    corsOrigins: [],
-    log: silentLog,
-    clock,
-  })
-  parts.defer(() => edge.close())
-  url = await edge.listen({ host: loopback, port: 0 })
-  runtime.start()
+  const { invocation, http } = parts.use(
+    await openDoors({
+      ...doorDepsOf(instance),
+      baseUrl: () => url,
+      limits: limitsOf(points),
+      load: { delayMsMax: 60_000 },
+    }),
+  )
+  url = await http.listen({ host: loopback, port: 0 })
+  instance.runtime.start()
   const rows = parts.use(await openIdentityRecords(home.url))
   const twins = [
     await createTwin(url, rows, httpDoor(operations, url)),
