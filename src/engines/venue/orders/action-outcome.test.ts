@@ -13,7 +13,7 @@ const rejected = (message: string): ActionOutcome<never> => ({
   effects: [{ effectId: 'e', status: 'rejected' }],
 })
 
-const effect = (externalId: string, exit: boolean): Effect => ({
+const effect = (externalId: string, { exit }: { exit: boolean }): Effect => ({
   id: 'e',
   step: 'begin',
   kind: effectKind,
@@ -25,7 +25,8 @@ const effect = (externalId: string, exit: boolean): Effect => ({
   at: now,
   txAttempts: [],
 })
-const task = (exit: boolean, data: TaskView['data'] = {}, deadline = later(60_000)): TaskView => {
+type TaskFacts = { exit: boolean; data?: TaskView['data']; deadline?: Date }
+const task = ({ exit, data = {}, deadline = later(60_000) }: TaskFacts): TaskView => {
   const view: TaskView = {
     id: 't',
     userId: 'u',
@@ -37,31 +38,41 @@ const task = (exit: boolean, data: TaskView['data'] = {}, deadline = later(60_00
     createdAt: now,
     deadline,
   }
-  return { ...view, effects: [effect(effectIdOf(view, 'entry'), exit)] }
+  return { ...view, effects: [effect(effectIdOf(view, 'entry'), { exit })] }
 }
 
 test('an exit that the venue rate-limits is signed again after ten seconds', () => {
-  const first = retryThrottled(task(true), rejected(throttled), retry)
+  const first = retryThrottled(task({ exit: true }), rejected(throttled), retry)
   assert.ok(first && 'park' in first)
   assert.deepEqual(first.park, { afterMs: 10_000, next: 'order' })
   assert.deepEqual(first.effects, [{ effectId: 'e', status: 'rejected' }])
   assert.equal(first.data?.throttled.entry, 1)
-  const second = retryThrottled(task(true, { throttled: { entry: 1 } }), rejected(throttled), retry)
+  const second = retryThrottled(
+    task({ exit: true, data: { throttled: { entry: 1 } } }),
+    rejected(throttled),
+    retry,
+  )
   assert.equal(second?.data?.throttled.entry, 2)
 })
 
 test('an opening order, another rejection, and a deadline before the next request are not retried', () => {
-  assert.equal(retryThrottled(task(false), rejected(throttled), retry), undefined)
-  assert.equal(retryThrottled(task(true), rejected('Insufficient margin to place order.'), retry), undefined)
-  assert.equal(retryThrottled(task(true, {}, later(9_999)), rejected(throttled), retry), undefined)
-  assert.equal(retryThrottled(task(true), { type: 'unknown', effects: [] }, retry), undefined)
+  assert.equal(retryThrottled(task({ exit: false }), rejected(throttled), retry), undefined)
+  assert.equal(
+    retryThrottled(task({ exit: true }), rejected('Insufficient margin to place order.'), retry),
+    undefined,
+  )
+  assert.equal(
+    retryThrottled(task({ exit: true, deadline: later(9_999) }), rejected(throttled), retry),
+    undefined,
+  )
+  assert.equal(retryThrottled(task({ exit: true }), { type: 'unknown', effects: [] }, retry), undefined)
 })
 
 test('each signature of an action is an effect with its own id', () => {
   const ids = [{}, { throttled: { entry: 1 } }, { throttled: { entry: 2 } }].map((data) =>
-    effectIdOf(task(true, data), 'entry'),
+    effectIdOf(task({ exit: true, data }), 'entry'),
   )
   assert.equal(ids[0], cloidOf('t', 'entry'))
   assert.equal(new Set(ids).size, 3)
-  assert.equal(effectIdOf(task(true, { throttled: { entry: 1 } }), 'tp'), cloidOf('t', 'tp'))
+  assert.equal(effectIdOf(task({ exit: true, data: { throttled: { entry: 1 } } }), 'tp'), cloidOf('t', 'tp'))
 })

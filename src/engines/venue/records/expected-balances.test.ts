@@ -59,12 +59,12 @@ test('the smallest printed unit of a position or a token is a difference, howeve
 
 test('a fill adds the bought asset and subtracts the sold one', () => {
   const fill = { tradeId: 1, orderId: 2, cloid: null, symbol: 'BTC', size: '2', price: '3', feeUsd: '0' }
-  const rowOf = (isBuy: boolean) =>
+  const rowOf = ({ isBuy }: { isBuy: boolean }) =>
     fillRow(
       { ...fill, isBuy, feeToken: 'USDC', cause: 'order', atMs: 7 } as Parameters<typeof fillRow>[0],
       new Map(),
     )
-  assert.deepEqual([rowOf(true).signed_size, rowOf(false).signed_size], ['2', '-2'])
+  assert.deepEqual([rowOf({ isBuy: true }).signed_size, rowOf({ isBuy: false }).signed_size], ['2', '-2'])
 })
 
 test('with one balance for both sides only positions are compared', () => {
