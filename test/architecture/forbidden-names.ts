@@ -95,8 +95,6 @@ export const forbiddenIdentifiers: Record<string, Record<string, string>> = {
   'src/durable': {
     book: 'sub_account',
     company: 'peers',
-    epochs: 'fencing tokens',
-    fenced: 'withFence',
     follow: 'subscribe',
     forget: 'reset',
     hint: 'notify',
@@ -172,6 +170,7 @@ export const forbiddenTags: Record<string, string> = {
   agreed: 'matched',
   apart: 'mismatch',
   blurred: 'indeterminate',
+  bump: 'raise',
   busy: 'rateLimited',
   certain: 'foreign',
   dead: 'expired',

@@ -175,7 +175,7 @@ async function countReconciled({ admin }: CrashApp): Promise<number> {
     'every account agrees with the venue',
     settleMs,
   ).catch(async (error: unknown) => {
-    throw new Error(`apart: ${JSON.stringify(await mismatched())}`, { cause: error })
+    throw new Error(`mismatch: ${JSON.stringify(await mismatched())}`, { cause: error })
   })
   const { rows } = await admin.query(`select count(*)::integer as n from venue_account`)
   const flags = await admin.query(`select body from user_event where type = 'security.flagged'`)

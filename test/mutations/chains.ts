@@ -12,8 +12,8 @@ export const chainMutations = [
         'a replacement offers no more than the replaced transaction',
       ],
       [
-        "if (fees.maxFeeWei <= capWei) return { kind: 'bump', fees }",
-        "return { kind: 'bump', fees }",
+        "if (fees.maxFeeWei <= capWei) return { kind: 'raise', fees }",
+        "return { kind: 'raise', fees }",
         'a stuck transaction is replaced above the cap on fees',
       ],
       ['if (baseFeeWei >= rule.capWei) return undefined', '', 'gas is bought above the cap on fees'],

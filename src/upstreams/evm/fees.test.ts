@@ -50,7 +50,7 @@ test('at the cap the nonce is cancelled once, and then left alone', () => {
   const old = { maxFeeWei: 950n, priorityWei: 10n }
   const market = { maxFeeWei: 400n, priorityWei: 20n }
   assert.deepEqual(planReplacement({ maxFeeWei: 100n, priorityWei: 10n }, market, 1_000n), {
-    kind: 'bump',
+    kind: 'raise',
     fees: { maxFeeWei: 400n, priorityWei: 20n },
   })
   const cancel = planReplacement(old, market, 1_000n)

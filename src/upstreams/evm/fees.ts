@@ -25,7 +25,7 @@ export function quoteFees(baseFeeWei: bigint, suggestedWei: bigint, rule: FeeRul
   return { maxFeeWei: min(baseFeeWei * 2n + priorityWei, rule.capWei), priorityWei }
 }
 
-export type Replacement = { kind: 'bump' | 'cancel'; fees: Fees }
+export type Replacement = { kind: 'raise' | 'cancel'; fees: Fees }
 
 /**
  * The next try at the same nonce: both fees bumped, and up to the market where that is higher. Above the cap the nonce
@@ -43,6 +43,6 @@ export function planReplacement(
         priorityWei: max(minimum.priorityWei, market.priorityWei),
       }
     : minimum
-  if (fees.maxFeeWei <= capWei) return { kind: 'bump', fees }
+  if (fees.maxFeeWei <= capWei) return { kind: 'raise', fees }
   return old.maxFeeWei <= capWei ? { kind: 'cancel', fees: minimum } : undefined
 }
