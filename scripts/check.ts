@@ -52,7 +52,7 @@ const steps: Step[] = [
     name: 'architecture',
     run: () => node('--test', '--test-isolation=none', '--test-reporter=spec', 'test/architecture.test.ts'),
   },
-  { name: 'lockfile', run: () => node('scripts/lock.ts', '--check') },
+  { name: 'lockfile', run: () => node('scripts/lockfile.ts', '--check') },
   { name: 'mutations', run: () => node('test/mutations/run.ts', '--check') },
   ...generated
     .filter(([, script]) => existsSync(`${root}/${script}`))

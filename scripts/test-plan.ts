@@ -51,7 +51,7 @@ const families: readonly Family[] = [
   { files: /^test\/crash\/venue-points-/, short: true },
   { files: /^test\/crash\/cancel-points-/, short: true },
   { files: /^test\/venue\//, parts: 6 },
-  { files: /^test\/journeys\/(?!admin|launcher|start)/, parts: 2 },
+  { files: /^test\/journeys\/(?!admin|npm-start|start)/, parts: 2 },
   { files: /^test\/conformance\/venue-/ },
   { files: /^test\/(identity|edges)\/(?!fairness)/ },
   { files: /^test\/durable\// },

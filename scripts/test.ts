@@ -6,7 +6,7 @@ import { fork } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { cleanEnvironment, nodeFlags, root } from './environment.ts'
-import type { Counts } from './test-files.ts'
+import type { Counts } from './run-test-files.ts'
 import { openRunFolder, type RunFolder } from './test-folder.ts'
 import { type Batch, batchesOf, choose, discover, isPure } from './test-plan.ts'
 
@@ -49,7 +49,7 @@ const runFiles = ({ label, files, env, folder }: Run): Promise<Result> =>
   new Promise((resolve) => {
     const startMs = performance.now()
     const temporary = folder.open()
-    const child = fork(`${root}/scripts/test-files.ts`, [String(fileTimeoutMs), ...files], {
+    const child = fork(`${root}/scripts/run-test-files.ts`, [String(fileTimeoutMs), ...files], {
       cwd: root,
       env: { ...env, TMPDIR: temporary.path },
       detached: true,

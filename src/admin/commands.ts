@@ -2,9 +2,9 @@ import { accountCommands } from './accounts.ts'
 import { usageLine } from './arguments.ts'
 import { backupCommands } from './backup.ts'
 import type { AdminCommand } from './command.ts'
+import { earnAccountCommands } from './earn-accounts.ts'
 import { keyCommands } from './keys.ts'
 import { logCommands } from './log.ts'
-import { positionCommands } from './positions.ts'
 import { psqlCommands } from './psql.ts'
 import { sponsorCommands } from './sponsors.ts'
 import { taskCommands } from './tasks.ts'
@@ -13,7 +13,7 @@ import { userCommands } from './users.ts'
 export const commands: readonly AdminCommand[] = [
   ...taskCommands,
   ...accountCommands,
-  ...positionCommands,
+  ...earnAccountCommands,
   ...userCommands,
   ...keyCommands,
   ...sponsorCommands,

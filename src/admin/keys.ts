@@ -15,13 +15,13 @@ const countByKey = ({ database }: Session) =>
 
 /** Imports on first use: signing schemes and an HTTP client double the start of every other command. */
 const openKeys = async ({ config, clock }: Session, parts: AsyncDisposableStack) => {
-  const [{ openKeystore }, { net }] = await Promise.all([
+  const [{ openKeystore }, { createHttpClient }] = await Promise.all([
     import('#compose/custody.ts'),
-    import('#upstreams/net.ts'),
+    import('#upstreams/http-client.ts'),
   ])
   return openKeystore({
     config,
-    net: parts.use(net({ failpoints: noFailpoints })),
+    net: parts.use(createHttpClient({ failpoints: noFailpoints })),
     clock,
     random: systemRandom,
   })

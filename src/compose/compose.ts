@@ -1,7 +1,7 @@
 import { ConfigRefused } from '#config.ts'
 import { chainHealth } from '#features/chains/chain-health.ts'
 import type { Net } from '#kernel/net.ts'
-import { net as makeNet } from '#upstreams/net.ts'
+import { createHttpClient } from '#upstreams/http-client.ts'
 import { type ChainOverrides, findNodeProblems, openChains } from './chains.ts'
 import { type CoreDeps, type CoreOverrides, openCore } from './core.ts'
 import { type CustodyOverrides, createKeyMonitor, openCustody } from './custody.ts'
@@ -50,7 +50,7 @@ export async function compose(deps: ComposeDeps, overrides: Overrides = {}) {
   await using parts = new AsyncDisposableStack()
   const core = parts.use(await openCore(deps, overrides))
   const { config, log, clock, stores, db, taskEngine } = core
-  const client = parts.use(makeNet({ failpoints, labels: labelsOf(urls) }))
+  const client = parts.use(createHttpClient({ failpoints, labels: labelsOf(urls) }))
   const net = overrides.wrapNet?.(client) ?? client
   const chains = openChains({ core, urls, net }, overrides)
   const custody = openCustody({ core, urls, net, chains }, overrides)

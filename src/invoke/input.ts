@@ -6,7 +6,7 @@ import type { NumberSources } from '#kernel/json.ts'
 import { type Entry, type Operation, waitQuery } from '#kernel/operation.ts'
 import { assertDistinctNames, inputLocations, namesIn } from './input-location.ts'
 import { addRoundedIntegers } from './integer-precision.ts'
-import { addErrors, type IssueList, issueList, type UnknownField } from './issues.ts'
+import { addSchemaErrors, type IssueList, issueList, type UnknownField } from './issues.ts'
 import { filterBySchema } from './schema-filter.ts'
 import { checkStorable } from './storable-text.ts'
 import { unknownFields } from './unknown-field.ts'
@@ -169,7 +169,7 @@ function checked(
   { location, sources, issues }: Reading,
 ): unknown {
   if (!checkStorable(location, schema, value, issues)) return undefined
-  if (!check(value)) addErrors(issues, check.errors ?? [], { location, root: value, unknownField })
+  if (!check(value)) addSchemaErrors(issues, check.errors ?? [], { location, root: value, unknownField })
   if (sources) addRoundedIntegers(issues, { location, schema, value, sources })
   const decimals = readDecimals(schema, value, sources)
   for (const issue of decimals.issues) issues.add({ ...issue, location })

@@ -177,7 +177,7 @@ function pathOf(pointer: string, root: unknown): Path {
 type Judged = { location: InputLocation; root: unknown; unknownField: UnknownField }
 
 /** Adds the errors at one location of the input in FastAPI's words; a union is described by its arms. */
-export function addErrors(
+export function addSchemaErrors(
   issues: IssueList,
   errors: readonly ErrorObject[],
   { location, root, unknownField }: Judged,

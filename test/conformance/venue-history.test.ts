@@ -6,7 +6,7 @@ import { after, before, test } from 'node:test'
 import type { Command } from '#world/hyperliquid/apply.ts'
 import { openJournal, replay, writeLine } from '#world/hyperliquid/journal.ts'
 import { conservation } from '#world/hyperliquid/settlement.ts'
-import { dollars, limit, startMs, userAt } from './venue/venue-harness.ts'
+import { dollars, limit, startMs, userAt } from './venue/in-memory-venue.ts'
 
 let dataDir: string
 before(() => {

@@ -5,13 +5,13 @@ import { type Perp, perps, type Tier } from '#world/hyperliquid/markets.ts'
 import type { Account } from '#world/hyperliquid/state.ts'
 import { accountOf, stateOf, type Venue } from '#world/hyperliquid/venue.ts'
 import { nextInteger, nextRandom, type RandomState } from '#world/venue-core/random.ts'
-import { createVenueHarness, take, traded, userAt, type VenueHarness } from './venue/venue-harness.ts'
+import { createInMemoryVenue, type InMemoryVenue, take, traded, userAt } from './venue/in-memory-venue.ts'
 
 const user = userAt(0x77)
 
-const randomPortfolio = (seed: number): { harness: VenueHarness; random: RandomState } => {
+const randomPortfolio = (seed: number): { harness: InMemoryVenue; random: RandomState } => {
   const random = { at: seed * 7_919 }
-  const harness = createVenueHarness(seed)
+  const harness = createInMemoryVenue(seed)
   const wealth = 10 ** (2.5 + nextRandom(random) * 4)
   harness.run({ kind: 'credit', user, coin: 'perp', units: BigInt(Math.round(wealth)) * 100_000_000n })
   for (let i = 0; i <= nextInteger(random, 4); i += 1) {
@@ -181,11 +181,11 @@ const liquidationsOf = (venue: Venue, from: number) =>
     .filter(({ delta }) => delta.type === 'liquidation')
     .map(({ delta }) => delta as unknown as { leverageType: string; liquidatedPositions: { coin: string }[] })
 
-const moveAndCheck = (harness: VenueHarness, market: Perp, usd: number): number => {
+const moveAndCheck = (harness: InMemoryVenue, market: Perp, usd: number): number => {
   const { venue } = harness
   const known = accountOf(venue, user).ledger.length
   // The price is on a tick, so it is tried on the venue's own ticks first.
-  const probe = createVenueHarness(venue.state.seed)
+  const probe = createInMemoryVenue(venue.state.seed)
   probe.run({ kind: 'price', coin: market.coin, usd, pin: true })
   const mark = stateOf(probe.venue, market.asset).mark / 1e8
   const expectedOutcome = verdict(venue, new Map([[market.asset, mark]]))
@@ -207,7 +207,7 @@ const moveAndCheck = (harness: VenueHarness, market: Perp, usd: number): number 
   return liquidated.length
 }
 
-const checkFunding = (harness: VenueHarness): number => {
+const checkFunding = (harness: InMemoryVenue): number => {
   const { venue } = harness
   const before = accountOf(venue, user)
   const paidBefore = before.fundings.length

@@ -4,37 +4,37 @@ import { median } from '#world/hyperliquid/mark.ts'
 import { type Perp, perps } from '#world/hyperliquid/markets.ts'
 import { accountOf, backstopAddress, bookOf, stateOf } from '#world/hyperliquid/venue.ts'
 import {
-  createVenueHarness,
+  createInMemoryVenue,
   dollars,
+  type InMemoryVenue,
   limit,
   place,
   take,
   trigger,
   userAt,
-  type VenueHarness,
-} from './venue/venue-harness.ts'
+} from './venue/in-memory-venue.ts'
 
 const user = userAt(0x51)
 const other = userAt(0x52)
 const btc = perps[0] as Perp
 
-const funded = (seed: number, usd = 10_000, address = user): VenueHarness => {
-  const harness = createVenueHarness(seed)
+const funded = (seed: number, usd = 10_000, address = user): InMemoryVenue => {
+  const harness = createInMemoryVenue(seed)
   harness.run({ kind: 'price', coin: 'BTC', usd: 100_000, pin: true })
   harness.run({ kind: 'credit', user: address, coin: 'perp', units: dollars(usd) })
   return harness
 }
 
-const price = (harness: VenueHarness, coin: string, usd: number, afterMs = 0) =>
+const price = (harness: InMemoryVenue, coin: string, usd: number, afterMs = 0) =>
   harness.run({ kind: 'price', coin, usd, pin: true }, afterMs)
 
-const statuses = (harness: VenueHarness, address = user) =>
+const statuses = (harness: InMemoryVenue, address = user) =>
   harness.orders(address).map(({ status }) => status)
-const sizeOf = (harness: VenueHarness, asset: number, address = user) =>
+const sizeOf = (harness: InMemoryVenue, asset: number, address = user) =>
   harness.account(address).positions.get(asset)?.size ?? 0
 
 test('a large position is liquidated by a fifth, and whole at the second time within half a minute', () => {
-  const harness = createVenueHarness(1)
+  const harness = createInMemoryVenue(1)
   const back = btc.startUsd * 0.9832
   harness.run({ kind: 'credit', user, coin: 'perp', units: dollars(20_000) })
   harness.act(user, { type: 'updateLeverage', asset: 0, isCross: true, leverage: 40 })
@@ -53,7 +53,7 @@ test('a large position is liquidated by a fifth, and whole at the second time wi
 })
 
 test('the backstop takes over what cannot be sold in time with its margin, and no account ends below zero', () => {
-  const harness = createVenueHarness(2)
+  const harness = createInMemoryVenue(2)
   harness.run({ kind: 'credit', user, coin: 'perp', units: dollars(10_000) })
   harness.act(user, { type: 'updateLeverage', asset: 0, isCross: true, leverage: 40 })
   take(harness, user, btc, false, 380_000)

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { WebSocketTransport } from '@nktkas/hyperliquid'
+import { userAt } from './venue/in-memory-venue.ts'
 import { eventually, type RunningVenue, startVenue } from './venue/venue.ts'
-import { userAt } from './venue/venue-harness.ts'
 
 let venue: RunningVenue
 before(async () => {

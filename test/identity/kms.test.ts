@@ -2,14 +2,14 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { keyEncryptionKeys } from '#features/wallets/key-encryption-keys.ts'
 import { noFailpoints } from '#kernel/failpoint.ts'
+import { createHttpClient } from '#upstreams/http-client.ts'
 import { vaultTransit } from '#upstreams/kms/kms.ts'
-import { net } from '#upstreams/net.ts'
 import { type KmsEmulator, kmsEmulator } from '../harness/kms-emulator.ts'
 import { createIdentityApp, faultOf, type IdentityApp } from './identity-app.ts'
 
 let vault: KmsEmulator
 let app: IdentityApp
-const http = net({ failpoints: noFailpoints })
+const http = createHttpClient({ failpoints: noFailpoints })
 const post = (path: string, body: object) =>
   fetch(`${vault.url}/v1/transit/${path}`, {
     method: 'POST',

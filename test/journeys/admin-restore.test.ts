@@ -6,7 +6,7 @@ import { after, before, test } from 'node:test'
 import { embeddedPostgres } from '#store/embedded.ts'
 import type { Operator } from '../harness/admin.ts'
 import { type Gateway, newAgent } from '../harness/gateway.ts'
-import { query } from '../store/instances.ts'
+import { query } from '../store/embedded-fixture.ts'
 import { isKnown, offlineInstallations } from './offline-gateway.ts'
 
 const installations = offlineInstallations()

@@ -109,14 +109,14 @@ describe('shares that moved outside the gateway', () => {
     const operator = operatorOf({ DATABASE_URL: gateway.databaseUrl })
     const person = await createFundedPerson(gateway.url)
     const { position_id } = (await person.deposit('10')).body.result
-    await operator.act('a question is open', 'positions', 'freeze', person.agentId)
+    await operator.act('a question is open', 'earn-accounts', 'freeze', person.agentId)
     const refused = await person.call<Refusal>('POST /v1/earn/deposit', { body: { amount_usdc: '1' } })
     assert.deepEqual([refused.status, refused.body.scope], [403, 'earn'])
     assert.match(String(refused.body.reason), /a question is open/)
     const part = await person.withdraw({ position_id, amount_usdc: '2' })
     assert.equal(part.body.outcome, 'executed', JSON.stringify(part.body))
-    assert.equal((await operator.rows('positions', 'list')).length, 1)
-    await operator.act('it is answered', 'positions', 'unfreeze', person.agentId)
+    assert.equal((await operator.rows('earn-accounts', 'list')).length, 1)
+    await operator.act('it is answered', 'earn-accounts', 'unfreeze', person.agentId)
     assert.equal((await person.deposit('1')).status, 200)
     assert.deepEqual(
       (await flagsOf(person)).map(({ data }) => data.state),

@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { openDatabase } from '#store/database.ts'
 import { isDatabaseUnavailable } from '#store/unavailable.ts'
 import { testDatabase } from '../harness/cluster.ts'
-import { waitUntil } from './instances.ts'
+import { waitUntil } from './embedded-fixture.ts'
 
 async function openTestDatabase(t: TestContext, more: { statementTimeoutMs?: number } = {}) {
   const { url, drop } = await testDatabase()

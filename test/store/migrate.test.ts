@@ -8,7 +8,7 @@ import { type TestContext, test } from 'node:test'
 import pg from 'pg'
 import { migrate, readMigrations } from '#store/migrate.ts'
 import { testDatabase } from '../harness/cluster.ts'
-import { waitUntil } from './instances.ts'
+import { waitUntil } from './embedded-fixture.ts'
 
 /** An empty database and a folder of migrations, by path. */
 async function migrationFixture(t: TestContext, files: Record<string, string>) {

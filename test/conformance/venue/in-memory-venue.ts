@@ -9,7 +9,7 @@ import { accountOf, createVenue, newState, type Venue } from '#world/hyperliquid
 /**
  * The venue in memory, without its server: for rules that need a thousand venues, or a state that no client can create.
  */
-export type VenueHarness = {
+export type InMemoryVenue = {
   venue: Venue
   run: (command: Command, afterMs?: number) => Answer | undefined
   act: (user: string, action: { type: string } & Record<string, unknown>) => unknown
@@ -24,10 +24,10 @@ export const traded: readonly Perp[] = perps.filter(({ delisted }) => !delisted)
 export const dollars = (usd: number): bigint => BigInt(Math.round(usd * 1e6)) * 100n
 export const userAt = (number: number): string => `0x${number.toString(16).padStart(40, '0')}`
 
-export const createVenueHarness = (seed: number): VenueHarness => {
+export const createInMemoryVenue = (seed: number): InMemoryVenue => {
   const venue = createVenue(newState(seed, startMs), matchRules)
   let nonce = startMs
-  const run: VenueHarness['run'] = (command, afterMs = 0) =>
+  const run: InMemoryVenue['run'] = (command, afterMs = 0) =>
     apply(venue, command, venue.state.nowMs + afterMs)
   run({ kind: 'settings', settings: { walking: false } })
   for (const { coin, startUsd } of traded) run({ kind: 'price', coin, usd: startUsd, pin: true })
@@ -79,11 +79,11 @@ export const trigger = (
   t: { trigger: { isMarket: true, triggerPx, tpsl } },
 })
 
-export const place = (harness: VenueHarness, user: string, ...orders: unknown[]) =>
+export const place = (harness: InMemoryVenue, user: string, ...orders: unknown[]) =>
   harness.act(user, { type: 'order', orders, grouping: 'na' })
 
 /** Opens by immediate orders; the market maker quotes again after each, so that big positions fit too. */
-export const take = (harness: VenueHarness, user: string, market: Perp, buy: boolean, usd: number): void => {
+export const take = (harness: InMemoryVenue, user: string, market: Perp, buy: boolean, usd: number): void => {
   const { asset, coin, sizeDecimals, startUsd } = market
   const targetLots = Number(digits(usd / startUsd, sizeDecimals))
   const bound = digits(startUsd * (buy ? 1.2 : 0.8), startUsd > 1_000 ? 0 : startUsd > 10 ? 2 : 4)

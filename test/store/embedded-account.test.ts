@@ -17,7 +17,7 @@ import { test } from 'node:test'
 import { packagedNative } from '#store/embedded/binaries.ts'
 import { isReachable } from '#store/embedded/cluster-paths.ts'
 import { serverFolder } from '../harness/cluster.ts'
-import { freshFolder, isRoot, launcherFixture, nobody, postmasterOf, query } from './instances.ts'
+import { embeddedFixture, freshFolder, isRoot, nobody, postmasterOf, query } from './embedded-fixture.ts'
 
 type Ready = { url: string; version: string }
 
@@ -35,7 +35,7 @@ const onPath = (() => {
 })()
 
 test('root puts the database of a closed folder where the server can reach it', root, async (t) => {
-  const { dataDir, open } = launcherFixture(t, { mode: 0o700 })
+  const { dataDir, open } = embeddedFixture(t, { mode: 0o700 })
   const first = await open()
   const home = serverFolder(dataDir)
   assert.match(home, /^\/var\/(lib\/portico\/|tmp\/portico-pg-)[0-9a-f]{12}-[0-9a-f]{8}$/)
@@ -61,7 +61,7 @@ test('root puts the database of a closed folder where the server can reach it', 
 })
 
 test('a database that root can no longer hand over is rejected, not replaced', root, async (t) => {
-  const { dataDir, open } = launcherFixture(t)
+  const { dataDir, open } = embeddedFixture(t)
   await (await open()).close()
   execFileSync('chmod', ['700', dataDir])
   await assert.rejects(open(), /cannot be reached by the account 65534/)
@@ -79,7 +79,7 @@ test('binaries that the server cannot read are copied once and checked each time
   cpSync(native, join(closed, 'native'), { recursive: true, verbatimSymlinks: true })
   writeFileSync(join(closed, 'package.json'), JSON.stringify({ version }))
 
-  const { open } = launcherFixture(t)
+  const { open } = embeddedFixture(t)
   const server = await open({ native: join(closed, 'native') })
   assert.match(server.version, /^18\./)
   await server.close()
@@ -100,7 +100,7 @@ test(
   'a server under a borrowed account admits root only, and no other process of that account',
   root,
   async (t) => {
-    const { open } = launcherFixture(t)
+    const { open } = embeddedFixture(t)
     const server = await open()
     const rules = 'select type, auth_method from pg_hba_file_rules'
     assert.deepEqual(await query(server.url, rules), [{ type: 'local', auth_method: 'peer' }])
@@ -122,7 +122,7 @@ test(
 test('an ordinary user owns the server', {
   skip: nodeForAll ? false : 'needs root and a node that all may run',
 }, async (t) => {
-  const { dataDir, spawn } = launcherFixture(t, { mode: 0o700, account: nobody })
+  const { dataDir, spawn } = embeddedFixture(t, { mode: 0o700, account: nobody })
   const first = spawn({}, { account: nobody })
   const { url } = await first.waitForLine<Ready>('ready')
   const status = readFileSync(`/proc/${postmasterOf(dataDir)}/status`, 'utf8')
@@ -135,7 +135,7 @@ test('an ordinary user owns the server', {
 test('the server on PATH is used without the package, and neither reads the data of the other', {
   skip: onPath && native ? false : 'needs a postgres on PATH besides the package',
 }, async (t) => {
-  const { open } = launcherFixture(t)
+  const { open } = embeddedFixture(t)
   const server = await open({ native: null })
   const major = Number.parseInt(server.version, 10)
   const [shown] = await query<{ server_version: string }>(server.url, 'show server_version')
@@ -145,7 +145,7 @@ test('the server on PATH is used without the package, and neither reads the data
   assert.equal(Number.parseInt(again.version, 10), major)
   await again.close()
 
-  const newer = launcherFixture(t)
+  const newer = embeddedFixture(t)
   await (await newer.open()).close()
   const refused = newer.spawn({ native: null })
   if (major === 18) assert.ok(await refused.waitForLine<Ready>('ready'))

@@ -10,7 +10,7 @@ import { userOf } from './users.ts'
 
 const listFrozen: AdminCommand['run'] = async (session) => {
   const { pool } = session.database
-  await session.record(pool, { command: 'positions list' })
+  await session.record(pool, { command: 'earn-accounts list' })
   const text = `select e.user_id, u.agent_id, e.chain_id, e.vault, e.reason, e.frozen_since, e.frozen_by, e.mismatch, e.compared_at
     from earn_account e join app_user u on u.id = e.user_id where e.state = 'frozen' order by e.frozen_since`
   session.print(await query(pool, text))
@@ -21,7 +21,7 @@ const setFrozen =
   async (session, args) => {
     const { database, clock } = session
     const { id } = await userOf(database.pool, args.positional('user'))
-    const command = frozen ? 'positions freeze' : 'positions unfreeze'
+    const command = frozen ? 'earn-accounts freeze' : 'earn-accounts unfreeze'
     await database.transaction(async (tx) => {
       const rows = await query<{ chain_id: string; vault: string }>(
         tx,
@@ -40,7 +40,9 @@ const setFrozen =
         if (isChanged) changed += 1
       }
       if (changed === 0)
-        throw new UsageError(`User ${id} has no ${frozen ? 'positions to freeze' : 'frozen positions'}.`)
+        throw new UsageError(
+          `User ${id} has no ${frozen ? 'vault account to freeze' : 'frozen vault account'}.`,
+        )
       await session.record(tx, { command, subject: id, details: { vaults: changed } })
       const data = { state: frozen ? 'frozen' : 'active', code: 'operator', reason, since: now.toISOString() }
       const event = { type: 'security.flagged', subject: { kind: 'account', id }, data }
@@ -50,9 +52,9 @@ const setFrozen =
     session.printLine(`Deposits of user ${id} into the vault are ${frozen ? 'frozen' : 'accepted again'}`)
   }
 
-export const positionCommands: readonly AdminCommand[] = [
+export const earnAccountCommands: readonly AdminCommand[] = [
   {
-    name: 'positions list',
+    name: 'earn-accounts list',
     positionals: [],
     options: {},
     changes: false,
@@ -60,7 +62,7 @@ export const positionCommands: readonly AdminCommand[] = [
     run: listFrozen,
   },
   {
-    name: 'positions freeze',
+    name: 'earn-accounts freeze',
     positionals: ['<user>'],
     options: {},
     changes: true,
@@ -68,7 +70,7 @@ export const positionCommands: readonly AdminCommand[] = [
     run: setFrozen({ frozen: true }),
   },
   {
-    name: 'positions unfreeze',
+    name: 'earn-accounts unfreeze',
     positionals: ['<user>'],
     options: {},
     changes: true,

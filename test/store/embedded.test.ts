@@ -7,19 +7,19 @@ import { test } from 'node:test'
 import pg from 'pg'
 import { isDatabaseUnavailable } from '#store/unavailable.ts'
 import {
+  embeddedFixture,
   isRoot,
-  launcherFixture,
   nobody,
   postmasterOf,
   query,
   serverProcesses,
   waitUntil,
-} from './instances.ts'
+} from './embedded-fixture.ts'
 
 type Ready = { url: string; version: string }
 
 test('a killed process leaves its server to the next one, and the last one stops it', async (t) => {
-  const { dataDir, open, spawn } = launcherFixture(t)
+  const { dataDir, open, spawn } = embeddedFixture(t)
   const first = spawn()
   const { url, version } = await first.waitForLine<Ready>('ready')
   const pid = postmasterOf(dataDir)
@@ -39,7 +39,7 @@ test('a killed process leaves its server to the next one, and the last one stops
 })
 
 test('no acknowledged insert is lost when node and every server process are killed', async (t) => {
-  const { dataDir, open, spawn } = launcherFixture(t)
+  const { dataDir, open, spawn } = embeddedFixture(t)
   const first = spawn({ fsync: true })
   const { url } = await first.waitForLine<Ready>('ready')
   await query(url, 'create table written (writer int, n int, primary key (writer, n))')
@@ -90,7 +90,7 @@ test('no acknowledged insert is lost when node and every server process are kill
 })
 
 test('a server that is killed under its instance is started again', async (t) => {
-  const { dataDir, open } = launcherFixture(t)
+  const { dataDir, open } = embeddedFixture(t)
   const lines: string[] = []
   const server = await open({ progress: (line) => lines.push(line) })
   await query(server.url, 'create table kept (id int)')
@@ -108,7 +108,7 @@ test('a server that is killed under its instance is started again', async (t) =>
 })
 
 test('three processes that start at once share one database, and any of them may leave first', async (t) => {
-  const { dataDir, spawn } = launcherFixture(t)
+  const { dataDir, spawn } = embeddedFixture(t)
   const all = [1, 2, 3].map(() => spawn())
   const ready = await Promise.all(all.map((each) => each.waitForLine<Ready>('ready')))
   const url = ready[0]?.url ?? ''
@@ -126,7 +126,7 @@ test('three processes that start at once share one database, and any of them may
 })
 
 test('a start that is killed while it creates the database leaves no partial database', async (t) => {
-  const { dataDir, open, spawn } = launcherFixture(t)
+  const { dataDir, open, spawn } = embeddedFixture(t)
   const first = spawn()
   assert.match(await first.waitForLine<string>('progress'), /^Creating/)
   await waitUntil(
@@ -142,7 +142,7 @@ test('a start that is killed while it creates the database leaves no partial dat
 })
 
 test('a very long path and a path with a comma get a short socket folder', async (t) => {
-  const { open } = launcherFixture(t, { below: ['a, b', 'x'.repeat(120), 'y'.repeat(120)] })
+  const { open } = embeddedFixture(t, { below: ['a, b', 'x'.repeat(120), 'y'.repeat(120)] })
   const server = await open()
   const folder = /host=(%2Ftmp%2Fportico-pg-[0-9a-f]{20})&/.exec(server.url)?.[1]
   assert.ok(folder, server.url)
@@ -152,7 +152,7 @@ test('a very long path and a path with a comma get a short socket folder', async
 })
 
 test('a process id that another program reuses does not keep the server from starting', async (t) => {
-  const { dataDir, open, spawn } = launcherFixture(t)
+  const { dataDir, open, spawn } = embeddedFixture(t)
   const first = spawn()
   const { url } = await first.waitForLine<Ready>('ready')
   await first.kill()
@@ -168,7 +168,7 @@ test('a process id that another program reuses does not keep the server from sta
 })
 
 test('a missing database is never replaced by an empty one', async (t) => {
-  const { dataDir, open } = launcherFixture(t)
+  const { dataDir, open } = embeddedFixture(t)
   writeFileSync(
     join(dataDir, 'postgres.json'),
     '{ "home": "postgres", "system_identifier": "7710396347815291158" }',
@@ -179,7 +179,7 @@ test('a missing database is never replaced by an empty one', async (t) => {
 })
 
 test('without any server program the error names all three remedies', async (t) => {
-  const { spawn } = launcherFixture(t)
+  const { spawn } = embeddedFixture(t)
   const refused = spawn({ native: null }, { path: '/nowhere' })
   const sentence = await refused.waitForLine<string>('refused')
   await refused.close()

@@ -34,7 +34,11 @@ const nowMs = () => performance.now()
 const durationBounds = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30]
 
 /** The keep-alive HTTP client of all adapters: explicit timeouts, a size limit, one circuit breaker per origin. */
-export function net({ failpoints, labels = {}, connectionsPerOrigin = 32 }: Options): MeasuredNet {
+export function createHttpClient({
+  failpoints,
+  labels = {},
+  connectionsPerOrigin = 32,
+}: Options): MeasuredNet {
   const agents = new Map<string, Agent>()
   const agentOf = (localAddress: string | undefined): Agent => {
     const known = agents.get(localAddress ?? '')

@@ -11,7 +11,7 @@ import { type Account, isAlive } from '#store/embedded/cluster-paths.ts'
 import { type EmbeddedOptions, type EmbeddedPostgres, embeddedPostgres } from '#store/embedded.ts'
 import { serverFolder } from '../harness/cluster.ts'
 
-export type Instance = {
+export type EmbeddedProcess = {
   process: ChildProcess
   /** The first line of this kind. */
   waitForLine<T>(word: 'progress' | 'ready' | 'refused'): Promise<T>
@@ -24,7 +24,7 @@ export const nobody = { uid: 65534, gid: 65534 }
 
 /** The system's own folder, not the one that the environment names: the length of its path matters here. */
 export function freshFolder(mode = 0o755, account?: Account): string {
-  const folder = mkdtempSync('/tmp/portico-launcher-')
+  const folder = mkdtempSync('/tmp/portico-embedded-')
   chmodSync(folder, mode)
   if (account) lchownSync(folder, account.uid, account.gid)
   return folder
@@ -32,10 +32,13 @@ export function freshFolder(mode = 0o755, account?: Account): string {
 
 export type SpawnSettings = { account?: Account; path?: string }
 
-function instance(options: Omit<EmbeddedOptions, 'progress'>, settings: SpawnSettings = {}): Instance {
+function spawnEmbedded(
+  options: Omit<EmbeddedOptions, 'progress'>,
+  settings: SpawnSettings = {},
+): EmbeddedProcess {
   const child = spawn(
     process.execPath,
-    [fileURLToPath(new URL('./instance.ts', import.meta.url)), JSON.stringify(options)],
+    [fileURLToPath(new URL('./embedded-process.ts', import.meta.url)), JSON.stringify(options)],
     {
       stdio: ['pipe', 'pipe', 'inherit'],
       ...settings.account,
@@ -120,23 +123,23 @@ async function removeAll(dataDir: string, folder: string): Promise<void> {
   rmSync(folder, { recursive: true, force: true })
 }
 
-export type LauncherFixture = {
+export type EmbeddedFixture = {
   dataDir: string
   /** In this process. */
   open(options?: Partial<EmbeddedOptions>): Promise<EmbeddedPostgres>
   /** In a process of its own. */
-  spawn(options?: Partial<EmbeddedOptions>, spawning?: SpawnSettings): Instance
+  spawn(options?: Partial<EmbeddedOptions>, spawning?: SpawnSettings): EmbeddedProcess
 }
 
 /** One data folder, and an end for everything that was started on it, after success and failure. */
-export function launcherFixture(
+export function embeddedFixture(
   t: TestContext,
   folderOptions: { mode?: number; account?: Account; below?: string[] } = {},
-): LauncherFixture {
+): EmbeddedFixture {
   const folder = freshFolder(folderOptions.mode, folderOptions.account)
   const dataDir = join(folder, ...(folderOptions.below ?? []))
   const opened: EmbeddedPostgres[] = []
-  const spawned: Instance[] = []
+  const spawned: EmbeddedProcess[] = []
   t.after(async () => {
     await Promise.all([...opened.map((each) => each.close()), ...spawned.map((each) => each.kill())])
     await removeAll(dataDir, folder)
@@ -149,7 +152,7 @@ export function launcherFixture(
       return server
     },
     spawn(options, spawning) {
-      const started = instance({ dataDir, fsync: false, ...options }, spawning)
+      const started = spawnEmbedded({ dataDir, fsync: false, ...options }, spawning)
       spawned.push(started)
       return started
     },

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { test } from 'node:test'
 import { noFailpoints } from '#kernel/failpoint.ts'
 import { Fault } from '#kernel/fault.ts'
-import { net } from '#upstreams/net.ts'
+import { createHttpClient } from '#upstreams/http-client.ts'
 
 async function server(answer: RequestListener) {
   const http = createServer(answer)
@@ -37,7 +37,7 @@ const codeOf = async (promise: Promise<unknown>) => {
 
 test('an answer has its status, whatever it is', async () => {
   await using there = await server((_, reply) => reply.writeHead(503).end('no'))
-  await using client = net({ failpoints: noFailpoints })
+  await using client = createHttpClient({ failpoints: noFailpoints })
   assert.deepEqual(await client.fetch(get(there.url)), { status: 503, body: 'no' })
 })
 
@@ -46,14 +46,14 @@ test('an unreachable server certainly received nothing', async () => {
     await there[Symbol.asyncDispose]()
     return there
   })
-  await using client = net({ failpoints: noFailpoints })
+  await using client = createHttpClient({ failpoints: noFailpoints })
   assert.equal(await codeOf(client.fetch(get(url))), 'unavailable')
 })
 
 test('after silence or a broken connection it is unknown whether anything arrived', async () => {
   await using silent = await server(() => {})
   await using torn = await server((request) => request.socket.destroy())
-  await using client = net({ failpoints: noFailpoints })
+  await using client = createHttpClient({ failpoints: noFailpoints })
   const startedMs = performance.now()
   assert.equal(await codeOf(client.fetch(get(silent.url, { timeoutMs: 200 }))), 'upstream_timeout')
   assert.ok(performance.now() - startedMs < 1_500)
@@ -67,7 +67,7 @@ test('a slow body ends at the deadline, and an endless one at the limit of bytes
     reply.on('close', () => clearInterval(timer))
   })
   await using large = await server((_, reply) => reply.end('x'.repeat(5_000)))
-  await using client = net({ failpoints: noFailpoints })
+  await using client = createHttpClient({ failpoints: noFailpoints })
   assert.equal(await codeOf(client.fetch(get(slow.url, { timeoutMs: 300 }))), 'upstream_timeout')
   assert.equal(await codeOf(client.fetch(get(large.url))), 'upstream_rejected')
 })
@@ -80,7 +80,7 @@ test('a server that keeps failing is skipped for a moment, and then tried again'
     if (broken) request.socket.destroy()
     else reply.end('fine')
   })
-  await using client = net({ failpoints: noFailpoints })
+  await using client = createHttpClient({ failpoints: noFailpoints })
   for (let turn = 0; turn < 12; turn++) await codeOf(client.fetch(get(there.url)))
   assert.ok(hits < 12, `${hits} requests reached it`)
   broken = false
@@ -96,7 +96,7 @@ test('both sides of a request can fail by name', async () => {
   await using there = await server((_, reply) => reply.end('fine'))
   const passed: string[] = []
   const label = new URL(there.url).origin
-  await using client = net({
+  await using client = createHttpClient({
     failpoints: { pass: (name) => void passed.push(name) },
     labels: { [label]: 'base' },
   })

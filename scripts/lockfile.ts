@@ -152,7 +152,7 @@ if (import.meta.main) {
     if (missing.length > 0) console.error(`package-lock.json lacks ${missing.join(', ')}`)
     if (unchecked.length > 0) console.error(`package-lock.json has no integrity for ${unchecked.join(', ')}`)
     if (missing.length + unchecked.length > 0) {
-      console.error('run: node scripts/lock.ts')
+      console.error('run: node scripts/lockfile.ts')
       process.exitCode = 1
     }
   } else {
