@@ -21,7 +21,7 @@ import {
 } from '#engines/venue/records/task-results.ts'
 import { read, task } from '#kernel/operation.ts'
 import { TaskResponse } from '#kernel/task-response.ts'
-import { ChainId, Dec, DecIn, DecOrNull, OneOf, Text, TextOrNull, Time } from '#kernel/wire-types.ts'
+import { Dec, DecIn, DecOrNull, OneOf, Text, Time } from '#kernel/wire-types.ts'
 
 /** Orders and positions of the perpetual venue. */
 
@@ -34,30 +34,6 @@ const Asset = T.String({
 })
 const Side = OneOf(['long', 'short'] as const)
 const SideIn = OneOf(['long', 'short', 'LONG', 'SHORT'] as const)
-const _Market = T.Object(
-  {
-    symbol: Text,
-    asset_key: Text,
-    name: Text,
-    chain_id: ChainId,
-    size_decimals: T.Integer(),
-    price_decimals_max: T.Integer(),
-    max_leverage: T.Integer(),
-    only_isolated: T.Boolean(),
-    mark_price: Dec,
-    oracle_price: Dec,
-    mid_price: DecOrNull,
-    funding_rate: T.String({ description: 'Funding of the hour, as a fraction' }),
-    open_interest: Dec,
-    volume_24h_usd: Dec,
-    prev_day_price: Dec,
-    min_order_usd: Dec,
-    routable: T.Boolean(),
-    reason: TextOrNull,
-  },
-  { $id: 'PerpMarket' },
-)
-
 const Position = T.Object(
   {
     asset: Text,
