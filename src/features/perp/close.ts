@@ -77,6 +77,7 @@ async function checkClose(
   }
   const data: OrderTaskData = {
     operation: 'perp_close',
+    role: 'close',
     market: 'perp',
     symbol: market.symbol,
     asset: market.asset,

@@ -135,7 +135,7 @@ export function triggerSteps(
       exit: true,
       usd_micros: '0',
       held_before: heldOf(balances, market),
-      trigger_leg: leg,
+      role: leg,
     }
   }
 

@@ -3,7 +3,7 @@ import { realizedPnlOf } from '#engines/venue/records/realized-pnl.ts'
 import { venueName } from '#engines/venue/records/store.ts'
 import type { JsonObject } from '#kernel/task.ts'
 import type { Fill } from '#upstreams/hyperliquid/hyperliquid.ts'
-import { legOfOrder, type OrderTaskData } from './order-task.ts'
+import { type OrderTaskData, roleOf } from './order-task.ts'
 import { cloidOf } from './signed-action.ts'
 
 /** The user-visible result of an order task. */
@@ -59,7 +59,7 @@ export function orderResult(
       position_size: taskData.size,
     }),
     legs: [
-      legView(legOfOrder(taskData), entry.orderId, entry.status, entry.error?.message ?? null),
+      legView(roleOf(taskData), entry.orderId, entry.status, entry.error?.message ?? null),
       ...exits.map(({ leg, orderId, state, error }) => legView(leg, orderId, state, error)),
     ],
   }

@@ -8,6 +8,8 @@ import type { ActionTaskData } from './signed-action.ts'
 
 /** Task data of an order: written at admission, and completed by the steps. */
 
+/** What an order is in user-visible results and events. */
+export type OrderRole = 'entry' | 'close' | ExitLeg
 export type WantedExit = { price: string; isMarket: boolean }
 /** `replied`: from the reply to the order itself, so the stream is as recent. */
 export type ObservedEntry = { entry: Entry; exits: Exit[]; replied: boolean; landedAtMs: number | null }
@@ -63,8 +65,8 @@ export type OrderTaskData = TransferTaskData & {
   sl: WantedExit | null
   /** The balance of the traded token when the task began. */
   held_before?: HeldBefore
-  /** The leg of a trigger held by the gateway that fired and became this order. */
-  trigger_leg?: ExitLeg
+  /** Default: `entry`. An exit leg where a trigger held by the gateway fired and became this order. */
+  role?: OrderRole
   /** The requested size of a close, where it exceeds the position. */
   asked_size?: string
   /** The entry as last observed, until every record of it is available. */
@@ -86,9 +88,7 @@ export const wantedExits = ({ tp, sl }: OrderTaskData): { leg: ExitLeg; wanted: 
   ...(sl ? [{ leg: 'sl' as const, wanted: sl }] : []),
 ]
 
-/** The role of the order in user-visible results and events. */
-export const legOfOrder = ({ operation, trigger_leg }: OrderTaskData): 'entry' | 'close' | ExitLeg =>
-  trigger_leg ?? (operation === 'perp_close' ? 'close' : 'entry')
+export const roleOf = ({ role }: OrderTaskData): OrderRole => role ?? 'entry'
 
 /** True where the order is the first action of its task. */
 export const startsWithOrder = ({ transfer_usd, leverage }: OrderTaskData): boolean =>

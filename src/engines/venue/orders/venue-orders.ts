@@ -1,6 +1,6 @@
 import type { ExitLeg } from '#engines/venue/records/bracket.ts'
 import type { VenueOrder } from '#kernel/venue.ts'
-import { gridOf, legOfOrder, type OrderTaskData, type WantedExit, wantedExits } from './order-task.ts'
+import { gridOf, type OrderTaskData, roleOf, type WantedExit, wantedExits } from './order-task.ts'
 import { type ActionPlan, cloidOf } from './signed-action.ts'
 
 /** The orders of a task as the venue takes them. */
@@ -65,7 +65,7 @@ export function bracketAction(
     entryOrder(taskId, taskData),
     ...exits.map((exit) => exitOrder(taskId, taskData, { ...exit, size, name: exit.leg }, pricing)),
   ]
-  const legs = [legOfOrder(taskData), ...exits.map(({ leg }) => leg)]
+  const legs = [roleOf(taskData), ...exits.map(({ leg }) => leg)]
   return {
     action: { type: 'order', orders, grouping: exits.length > 0 ? 'bracket' : 'none' },
     notes: orders.map(({ cloid }, at) => ({ cloid, leg: legs[at]!, symbol: taskData.symbol })),
