@@ -1,4 +1,5 @@
 /** Users of a gateway under test, with its URL and their own key and nothing else. */
+import { assertDocumentedAnswer } from '../harness/documented-answers.ts'
 import { type Agent, type Answer, bearer, eventually, http, newAgent } from '../harness/gateway.ts'
 
 type Json = Record<string, unknown>
@@ -36,14 +37,16 @@ export type Person = Agent & {
 }
 
 export async function personOf(url: string, agent: Agent): Promise<Person> {
-  const call = <B = Json>(route: string, { key, body, headers, at = url }: Options = {}) => {
+  const call = async <B = Json>(route: string, { key, body, headers, at = url }: Options = {}) => {
     const [method = 'GET', path = ''] = route.split(' ')
     const withKey = key === undefined ? {} : { 'idempotency-key': key }
-    return http<B>(at + path, {
+    const answer = await http<B>(at + path, {
       method,
       ...(body !== undefined && { body }),
       headers: { ...bearer(agent), ...withKey, ...headers },
     })
+    assertDocumentedAnswer(method, path, answer)
+    return answer
   }
   const { wallets } = (await call<{ wallets: { chain_type: string; address: string }[] }>('GET /v1/wallets'))
     .body

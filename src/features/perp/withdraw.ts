@@ -101,11 +101,16 @@ async function checkWithdraw(
   assertRoute(route, given, { chain: 'destination_chain_id', token: 'destination_token' })
   const minimum = limits.minWithdrawUsd
   if (compareDecimals(input.amount_usd, minimum) < 0)
-    throw invalid('amount_usd', 'below_minimum', `Input should be at least ${minimum} USD`, {
-      minimum,
-      unit: 'USD',
-      fee: limits.withdrawFeeUsd,
-    })
+    throw invalid(
+      'amount_usd',
+      'below_minimum',
+      `Input should be at least ${minimum} USD, of which the venue keeps ${limits.withdrawFeeUsd} USD as its fee`,
+      {
+        minimum,
+        unit: 'USD',
+        fee: limits.withdrawFeeUsd,
+      },
+    )
   const account = await evmAddressOf(userId)
   const action: PlannedAction = { userId, chainId, ...factsOf(account) }
   return { action, account, amountUsd: input.amount_usd }
