@@ -224,7 +224,8 @@ export function issueList(): IssueList {
   const items: Issue[] = []
   const seen = new Set<string>()
   let bytes = 0
-  const isFull = () => items.length >= issuesMax || bytes >= issuesBytesMax
+  let isCut = false
+  const isFull = () => isCut || items.length >= issuesMax || bytes >= issuesBytesMax
   return {
     items,
     isFull,
@@ -234,7 +235,9 @@ export function issueList(): IssueList {
       const where = JSON.stringify([issue.location, ...path])
       if (seen.has(where)) return
       const printedBytes = where.length + issue.msg.length
-      if (items.length > 0 && bytes + printedBytes > issuesBytesMax) return
+      // Describing more errors would cost much, and none of them might fit.
+      isCut = items.length > 0 && bytes + printedBytes > issuesBytesMax
+      if (isCut) return
       seen.add(where)
       bytes += printedBytes
       items.push({ ...issue, path })
