@@ -48,10 +48,11 @@ function labelsOf({ evm, solana, hyperliquid, prices, faucet }: UpstreamUrls): R
 export async function compose(deps: ComposeDeps, overrides: Overrides = {}) {
   const { urls, failpoints } = deps
   await using parts = new AsyncDisposableStack()
-  const core = parts.use(await openCore(deps, overrides))
-  const { config, log, clock, stores, db, taskEngine } = core
+  // Opened before the core and so closed after it: the steps under way at a shutdown still receive their replies.
   const client = parts.use(createHttpClient({ failpoints, labels: labelsOf(urls) }))
   const net = overrides.wrapNet?.(client) ?? client
+  const core = parts.use(await openCore(deps, overrides))
+  const { config, log, clock, stores, db, taskEngine } = core
   const chains = openChains({ core, urls, net }, overrides)
   const custody = openCustody({ core, urls, net, chains }, overrides)
   const keyMonitor = createKeyMonitor({ keystore: custody.keystore, db, log })

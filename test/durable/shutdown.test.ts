@@ -1,0 +1,53 @@
+/** A shutdown ends the work under way in order. */
+import assert from 'node:assert/strict'
+import { createServer, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { test } from 'node:test'
+import { faucetGrantAdmission } from '#features/wallets/faucet-grant.ts'
+import { query } from '#store/query.ts'
+import { eventually } from '../harness/gateway.ts'
+import { addUser, openInstance } from '../harness/instance.ts'
+import { ownDatabase } from '../harness/own-database.ts'
+
+/** An upstream that answers when the test says so. */
+async function openHeldUpstream() {
+  const held: ServerResponse[] = []
+  const server = createServer((_request, response) => held.push(response))
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    requests: () => held.length,
+    answer: () => {
+      for (const response of held) response.end('{}')
+    },
+    [Symbol.asyncDispose]: async () => {
+      server.closeAllConnections()
+      await new Promise((resolve) => server.close(resolve))
+    },
+  }
+}
+
+test('a step that waits for an upstream at a shutdown gets its reply and is committed', async () => {
+  await using own = await ownDatabase()
+  await using upstream = await openHeldUpstream()
+  const instance = await openInstance({ databaseUrl: own.url, urls: { faucet: upstream.url } })
+  const { id, evm } = await addUser(instance)
+  const { runtime, transactions, taskEngine, features } = instance
+  runtime.start()
+  const admission = faucetGrantAdmission([{ id, kind: 'evm', address: evm }], [{ id: '1', family: 'evm' }])
+  const taskId = await transactions.run((tx) =>
+    taskEngine.enqueue(tx, { userId: id, kind: features.faucetGrant!, input: {}, admission }),
+  )
+  await eventually(async () => (upstream.requests() > 0 ? true : undefined), 'the request of the step')
+  const closed = instance[Symbol.asyncDispose]()
+  await eventually(async () => {
+    using slot = runtime.runner.reserve(1, id)
+    return slot ? undefined : true
+  }, 'the runner takes no tasks')
+  upstream.answer()
+  await closed
+  const tasks = await query(own.database.pool, 'select status, outcome, attempts from task where id = $1', [
+    taskId,
+  ])
+  assert.deepEqual(tasks, [{ status: 'completed', outcome: 'executed', attempts: 0 }])
+})
