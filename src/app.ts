@@ -66,12 +66,12 @@ async function startWork(composed: Composed, parts: AsyncDisposableStack): Promi
   const runMaintenance = () =>
     // A missing key stops the rewrap; the key monitor reports it.
     Promise.all([auth.sweep(), maintain(), rewrap().finally(keyMonitor.check)])
-  parts.use(
-    repeat(runMaintenance, {
-      everyMs: config.MAINTENANCE_MS,
-      onError: (error) => log.warn({ error }, 'maintenance failed; it runs again after the next interval'),
-    }),
-  )
+  const maintenance = repeat(runMaintenance, {
+    everyMs: config.MAINTENANCE_MS,
+    onError: (error) => log.warn({ error }, 'maintenance failed; it runs again after the next interval'),
+  })
+  // Not awaited, because an audit may take minutes: doors and tasks close meanwhile, and its query ends with the pool.
+  parts.defer(() => void maintenance[Symbol.asyncDispose]())
 }
 
 /** Builds every part, opens the doors and starts the background work. */

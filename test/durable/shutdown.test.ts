@@ -1,13 +1,15 @@
-/** A shutdown ends the work under way in order. */
+/** A shutdown ends the work under way in order, and does not wait for maintenance. */
 import assert from 'node:assert/strict'
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { test } from 'node:test'
+import pg from 'pg'
 import { faucetGrantAdmission } from '#features/wallets/faucet-grant.ts'
 import { query } from '#store/query.ts'
-import { eventually } from '../harness/gateway.ts'
+import { dataFolder, eventually, http, launch } from '../harness/gateway.ts'
 import { addUser, openInstance } from '../harness/instance.ts'
 import { ownDatabase } from '../harness/own-database.ts'
+import { offlineSettings } from '../journeys/offline-gateway.ts'
 
 /** An upstream that answers when the test says so. */
 async function openHeldUpstream() {
@@ -50,4 +52,27 @@ test('a step that waits for an upstream at a shutdown gets its reply and is comm
     taskId,
   ])
   assert.deepEqual(tasks, [{ status: 'completed', outcome: 'executed', attempts: 0 }])
+})
+
+test('maintenance that takes long does not keep the doors open at a shutdown', async () => {
+  await using own = await ownDatabase()
+  using folder = dataFolder()
+  const env = { ...offlineSettings, DATABASE_URL: own.url, DATA_DIR: folder.path, MAINTENANCE_MS: '1000' }
+  await using gateway = await launch({ env })
+  const blocker = new pg.Client({ connectionString: own.url })
+  await blocker.connect()
+  await blocker.query('begin; lock table maintenance_run in access exclusive mode')
+  const isBlocked = async () => {
+    const waiting = `select 1 from pg_locks where not granted and relation = 'maintenance_run'::regclass`
+    return (await query(own.database.pool, waiting, [])).length > 0 ? true : undefined
+  }
+  await eventually(isBlocked, 'maintenance waits for the lock')
+  const stopped = gateway.stop()
+  const isClosed = () =>
+    http(`${gateway.url}/health`).then(
+      () => undefined,
+      () => true,
+    )
+  await eventually(isClosed, 'the doors are closed', 5_000).finally(() => blocker.end())
+  assert.equal(await stopped, 0)
 })

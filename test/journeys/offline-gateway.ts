@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { type Operator, operatorOf } from '../harness/admin.ts'
 import { bearer, dataFolder, type Gateway, http, launch } from '../harness/gateway.ts'
 
-const settings = {
+export const offlineSettings = {
   ...Object.fromEntries(
     ['ETHEREUM', 'BASE', 'ARBITRUM', 'POLYGON', 'SOLANA'].map((name) => [`${name}_RPC_URL`, 'off']),
   ),
@@ -17,7 +17,7 @@ const settings = {
 export function offlineInstallations() {
   const folder = dataFolder()
   const path = (name: string) => join(folder.path, name)
-  const envOf = (name: string) => ({ ...settings, DATA_DIR: path(name) })
+  const envOf = (name: string) => ({ ...offlineSettings, DATA_DIR: path(name) })
   return {
     path,
     launch: (name: string): Promise<Gateway> => launch({ env: envOf(name) }),
