@@ -61,17 +61,24 @@ async function startWork(composed: Composed, parts: AsyncDisposableStack): Promi
     ...(venueFeatures ? [renewalSchedule(clock.now())] : []),
   ]
   for (const schedule of schedules) await taskEngine.schedules.ensure(db, schedule)
-  const maintain = createMaintenance({ transactions, clock, log, intervalMs: config.MAINTENANCE_MS * 0.8 })
-  const rewrap = createKeyRotation(custody.keystore, db, log)
-  const runMaintenance = () =>
-    // A missing key stops the rewrap; the key monitor reports it.
-    Promise.all([auth.sweep(), maintain(), rewrap().finally(keyMonitor.check)])
-  const maintenance = repeat(runMaintenance, {
-    everyMs: config.MAINTENANCE_MS,
-    onError: (error) => log.warn({ error }, 'maintenance failed; it runs again after the next interval'),
-  })
-  // Not awaited, because an audit may take minutes: doors and tasks close meanwhile, and its query ends with the pool.
-  parts.defer(() => void maintenance[Symbol.asyncDispose]())
+  const maintenance = createMaintenance({ transactions, clock, log, intervalMs: config.MAINTENANCE_MS * 0.8 })
+  // Each runs on its own: an audit or a large rotation takes longer than the interval.
+  const jobs = {
+    credentials: auth.sweep,
+    retention: maintenance.deleteExpired,
+    audit: maintenance.auditLedger,
+    rewrap: createKeyRotation(custody.keystore, db, log),
+    keys: keyMonitor.check,
+  }
+  for (const [job, run] of Object.entries(jobs)) {
+    const repetition = repeat(run, {
+      everyMs: config.MAINTENANCE_MS,
+      onError: (error) =>
+        log.warn({ error, job }, 'maintenance failed; it runs again after the next interval'),
+    })
+    // Not awaited: doors and tasks close while a job ends, and its query ends with the pool.
+    parts.defer(() => void repetition[Symbol.asyncDispose]())
+  }
 }
 
 /** Builds every part, opens the doors and starts the background work. */

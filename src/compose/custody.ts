@@ -97,21 +97,13 @@ export function createKeyRotation(
   db: Queryable,
   log: Log,
 ): () => Promise<void> {
-  let running = false
   return async () => {
-    // A large rotation takes longer than the interval between two calls.
-    if (running) return
-    running = true
-    try {
-      for (let after: string | null = null, more = true; more; more = after !== null) {
-        const { rewrapped, broken, next } = await rewrap(db, { after })
-        after = next
-        if (rewrapped > 0) log.info({ rewrapped }, 'wallet keys wrapped under the current key-encryption key')
-        if (broken.length > 0)
-          log.error({ wallets: broken }, 'no configured key-encryption key unwraps these wallet keys')
-      }
-    } finally {
-      running = false
+    for (let after: string | null = null, more = true; more; more = after !== null) {
+      const { rewrapped, broken, next } = await rewrap(db, { after })
+      after = next
+      if (rewrapped > 0) log.info({ rewrapped }, 'wallet keys wrapped under the current key-encryption key')
+      if (broken.length > 0)
+        log.error({ wallets: broken }, 'no configured key-encryption key unwraps these wallet keys')
     }
   }
 }

@@ -60,8 +60,14 @@ with counted as (select account_id, sum(d_avail) as avail, sum(d_held) as held f
        from account a left join pending p on p.debit = a.id where a.held <> coalesce(p.held, 0)
      union all select 'sum of the asset', asset, '0', sum(avail + held)::text from account group by asset having sum(avail + held) <> 0`
 
+export type Maintenance = {
+  deleteExpired(): Promise<void>
+  /** May take minutes. */
+  auditLedger(): Promise<void>
+}
+
 /** Retention and audit: every instance tries, one of them runs each job per interval. */
-export function createMaintenance({ transactions, clock, log, intervalMs }: MaintenanceDeps) {
+export function createMaintenance({ transactions, clock, log, intervalMs }: MaintenanceDeps): Maintenance {
   const { pool } = transactions
   const claimRun = async (name: string): Promise<boolean> => {
     const taken = await query(
@@ -110,10 +116,12 @@ export function createMaintenance({ transactions, clock, log, intervalMs }: Main
       await query(pool, 'update maintenance_run set took_ms = $2 where name = $1', [auditName, tookMs])
     }
   }
-  return async (): Promise<void> => {
-    const [mayDelete, mayAudit] = [await claimRun(retentionName), await claimRun(auditName)]
-    // A failure of one job must not stop the other.
-    const results = await Promise.allSettled([mayDelete && deleteExpired(), mayAudit && audit()])
-    for (const end of results) if (end.status === 'rejected') throw end.reason
+  return {
+    async deleteExpired() {
+      if (await claimRun(retentionName)) await deleteExpired()
+    },
+    async auditLedger() {
+      if (await claimRun(auditName)) await audit()
+    },
   }
 }

@@ -22,7 +22,8 @@ describe('maintenance', () => {
       run: fixture.admin.transaction,
       pipelined: fixture.admin.pipelinedTransaction,
     }
-    const maintain = () => createMaintenance({ transactions, clock, log: silentLog, intervalMs: 60_000 })()
+    const maintain = () =>
+      createMaintenance({ transactions, clock, log: silentLog, intervalMs: 60_000 }).deleteExpired()
     const left = async () =>
       (
         await fixture.rows<{ events: number; replies: number }>(
@@ -57,12 +58,12 @@ describe('maintenance', () => {
       pipelined: fixture.admin.pipelinedTransaction,
     }
     const log = { ...silentLog, error: (facts: unknown) => errors.push(facts) }
-    const maintain = createMaintenance({ transactions, clock, log, intervalMs: 60_000 })
+    const { auditLedger } = createMaintenance({ transactions, clock, log, intervalMs: 60_000 })
     await fixture.rows(
       `insert into account (shard, owner, asset, sub_account, avail) values (0, $1, 'test', 'wallet', 1)`,
       newUser(),
     )
-    return { maintain, errors }
+    return { auditLedger, errors }
   }
   const ranBefore = (ago: string, tookMs: number) =>
     fixture.rows(
@@ -72,16 +73,16 @@ describe('maintenance', () => {
     )
 
   test('a slow audit runs less often', async () => {
-    const { maintain, errors } = await drifting()
-    await maintain()
+    const { auditLedger, errors } = await drifting()
+    await auditLedger()
     await ranBefore('2 minutes', 30_000)
-    await maintain()
+    await auditLedger()
     const before = errors.length
     await ranBefore('9 minutes', 30_000)
-    await maintain()
+    await auditLedger()
     assert.equal(errors.length, before, 'it pauses for 20 times 30 seconds')
     await ranBefore('11 minutes', 30_000)
-    await maintain()
+    await auditLedger()
     assert.equal(errors.length, before + 1)
     const [row] = await fixture.rows<{ took_ms: bigint }>(
       `select took_ms from maintenance_run where name = 'ledger audit'`,
@@ -97,13 +98,13 @@ describe('maintenance', () => {
     const holder = await slow.pool.connect()
     await holder.query('begin')
     await holder.query('lock table ledger_entry')
-    const maintain = createMaintenance({
+    const { auditLedger } = createMaintenance({
       transactions: { pool, run, pipelined },
       clock,
       log: silentLog,
       intervalMs: 1,
     })
-    const failed = assert.rejects(maintain(), { code: '57014' })
+    const failed = assert.rejects(auditLedger(), { code: '57014' })
     await eventually(async () => {
       const cancelled = await fixture.rows(
         `select pg_cancel_backend(pid) from pg_stat_activity where application_name = 'failing'
@@ -120,7 +121,7 @@ describe('maintenance', () => {
     }
     const first = await runs()
     assert.ok(Number(first.took_ms) >= 300, String(first.took_ms))
-    await maintain()
+    await auditLedger()
     assert.deepEqual((await runs()).started_at, first.started_at, 'it pauses for 20 times as long')
     await Promise.all([database.close(), slow.close()])
   })
@@ -138,13 +139,13 @@ describe('maintenance', () => {
     const holder = await slow.pool.connect()
     await holder.query('begin')
     await holder.query('lock table ledger_entry')
-    const maintain = createMaintenance({
+    const { auditLedger } = createMaintenance({
       transactions: { pool, run, pipelined },
       clock,
       log: silentLog,
       intervalMs: 60_000,
     })
-    const done = maintain()
+    const done = auditLedger()
     await eventually(async () => {
       const waiting = await fixture.rows(
         `select from pg_stat_activity where application_name = 'quick' and wait_event_type = 'Lock'

@@ -160,19 +160,14 @@ export const interfaceMutations = [
     ['test/journeys/admin-keys.test.ts'],
     [
       [
-        'rewrap().finally(keyMonitor.check)',
-        'rewrap().then(keyMonitor.check)',
-        'a key that is missing while the gateway runs stops the rewrap, and is not reported',
-      ],
-      [
-        'rewrap().finally(keyMonitor.check)',
-        'keyMonitor.check()',
+        '    rewrap: createKeyRotation(custody.keystore, db, log),\n',
+        '',
         'no gateway wraps keys under a new one by itself',
       ],
       [
-        'rewrap().finally(keyMonitor.check)',
-        'rewrap()',
-        'a key that is closed while the gateway runs is not reported',
+        '    keys: keyMonitor.check,\n',
+        '',
+        'a key that is missing or closed while the gateway runs is not reported',
       ],
     ],
   ),

@@ -1,4 +1,4 @@
-/** A shutdown ends the work under way in order, and does not wait for maintenance. */
+/** Background work: a shutdown ends it in order, and a long audit delays nothing. */
 import assert from 'node:assert/strict'
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -54,25 +54,55 @@ test('a step that waits for an upstream at a shutdown gets its reply and is comm
   assert.deepEqual(tasks, [{ status: 'completed', outcome: 'executed', attempts: 0 }])
 })
 
-test('maintenance that takes long does not keep the doors open at a shutdown', async () => {
-  await using own = await ownDatabase()
-  using folder = dataFolder()
-  const env = { ...offlineSettings, DATABASE_URL: own.url, DATA_DIR: folder.path, MAINTENANCE_MS: '1000' }
-  await using gateway = await launch({ env })
+/** A gateway without upstreams whose ledger audit waits for a lock until `unblock`. */
+async function launchWithBlockedAudit(own: Awaited<ReturnType<typeof ownDatabase>>, dataDir: string) {
+  const env = { ...offlineSettings, DATABASE_URL: own.url, DATA_DIR: dataDir, MAINTENANCE_MS: '1000' }
+  const gateway = await launch({ env })
   const blocker = new pg.Client({ connectionString: own.url })
   await blocker.connect()
-  await blocker.query('begin; lock table maintenance_run in access exclusive mode')
-  const isBlocked = async () => {
-    const waiting = `select 1 from pg_locks where not granted and relation = 'maintenance_run'::regclass`
+  await blocker.query('begin; lock table ledger_entry in access exclusive mode')
+  await eventually(async () => {
+    const waiting = `select 1 from pg_locks where not granted and relation = 'ledger_entry'::regclass`
     return (await query(own.database.pool, waiting, [])).length > 0 ? true : undefined
+  }, 'the audit waits for the lock')
+  return {
+    gateway,
+    unblock: () => blocker.end(),
+    [Symbol.asyncDispose]: () => gateway[Symbol.asyncDispose](),
   }
-  await eventually(isBlocked, 'maintenance waits for the lock')
+}
+
+test('an audit that takes long delays no other maintenance', async () => {
+  await using own = await ownDatabase()
+  using folder = dataFolder()
+  await using blocked = await launchWithBlockedAudit(own, folder.path)
+  const { pool } = own.database
+  await query(pool, `insert into spent_signature values (sha256('old'), now() - interval '1 day')`, [])
+  await query(
+    pool,
+    `insert into idempotency (user_id, key, operation, body_hash, at)
+       values (gen_random_uuid(), 'old', 'old', '', now() - interval '31 days')`,
+    [],
+  )
+  const old = `select (select count(*) from spent_signature) + (select count(*) from idempotency) as count`
+  const isDeleted = async () => {
+    const [row] = await query<{ count: bigint }>(pool, old, [])
+    return Number(row?.count) === 0 ? true : undefined
+  }
+  await eventually(isDeleted, 'expired rows are deleted').finally(blocked.unblock)
+})
+
+test('an audit that takes long does not keep the doors open at a shutdown', async () => {
+  await using own = await ownDatabase()
+  using folder = dataFolder()
+  await using blocked = await launchWithBlockedAudit(own, folder.path)
+  const { gateway } = blocked
   const stopped = gateway.stop()
   const isClosed = () =>
     http(`${gateway.url}/health`).then(
       () => undefined,
       () => true,
     )
-  await eventually(isClosed, 'the doors are closed', 5_000).finally(() => blocker.end())
+  await eventually(isClosed, 'the doors are closed', 5_000).finally(blocked.unblock)
   assert.equal(await stopped, 0)
 })
