@@ -70,6 +70,18 @@ test('an unknown path is 404, a known path under another method 405 with Allow',
   }
 })
 
+test('an unknown path and a wrong method are answered without reading the body', async () => {
+  for (const [type, raw] of [
+    ['application/json', '{'],
+    ['text/plain', 'amount_usdc=5'],
+    ['application/json', `"${'y'.repeat(300 * 1024)}"`],
+  ] as const) {
+    const sent = { raw, headers: { 'content-type': type, authorization: undefined } }
+    assert.equal((await sendRequest(app.url, 'POST /v1/nothing', sent)).status, 404)
+    assert.equal((await sendRequest(app.url, 'DELETE /v1/probe', sent)).status, 405)
+  }
+})
+
 test('an unknown path is answered with the nearest one, and a wrong method with those of the path', async () => {
   for (const [route, sentence] of [
     ['GET /v1/prob', 'There is no such path; did you mean GET /v1/probe?'],

@@ -81,12 +81,15 @@ export async function httpEdge(deps: HttpEdgeDeps): Promise<HttpEdge> {
   }
   serveHealth(fastify, deps.health)
   const hints = pathHints(operations)
-  fastify.setNotFoundHandler({ preHandler: readGuard(invocation.limits) }, (request, reply) =>
-    notFound(request, reply, { routes, hints }),
-  )
+  const guardRead = readGuard(invocation.limits)
+  // Before the body is read: otherwise a caller without a credential could have large ones parsed.
+  fastify.addHook('onRequest', async (request, reply) => {
+    if (!request.is404) return
+    await guardRead(request, reply)
+    return notFound(request, reply, { routes, hints })
+  })
   const document = openapiOf(operations)
   const documentText = openapiText(document)
-  const guardRead = readGuard(invocation.limits)
   serveDocument(fastify, {
     guards: guardRead,
     path: '/openapi.json',
