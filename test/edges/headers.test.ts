@@ -199,6 +199,16 @@ test('metrics name operations and not their arguments, and are for direct loopba
     assert.equal((await sendRequest(app.url, 'GET /metrics', { headers: proxied })).status, 404)
 })
 
+test('a caller who may not read metrics pays for the answer as for a wrong path', async (t) => {
+  const limited = await createHttpApp({ limits: { ...noLimits, read: { points: 1, windowSeconds: 60 } } })
+  t.after(() => limited.close())
+  const statusOf = async (headers: Record<string, string>) =>
+    (await sendRequest(limited.url, 'GET /metrics', { headers })).status
+  const proxied = { 'x-forwarded-for': '1.2.3.4' }
+  assert.deepEqual([await statusOf(proxied), await statusOf(proxied)], [404, 429])
+  assert.equal(await statusOf({}), 200)
+})
+
 test('waits are measured apart from plain requests', async (t) => {
   const measured = await createHttpApp()
   t.after(() => measured.close())

@@ -97,7 +97,11 @@ export async function httpEdge(deps: HttpEdgeDeps): Promise<HttpEdge> {
   })
   serveDocument(fastify, { guards: guardRead, path: '/error-catalog.json', text: errorCatalog })
   serveWellKnown(fastify, guardRead, baseUrl)
-  serveMetrics(fastify, scraper({ http: measured.read, ...deps.metrics }), hints)
+  serveMetrics(fastify, {
+    guard: guardRead,
+    scrape: scraper({ http: measured.read, ...deps.metrics }),
+    hints,
+  })
   serveDocs(fastify, guardRead)
   serveRoot(fastify, guardRead, baseUrl)
 

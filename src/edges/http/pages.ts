@@ -152,16 +152,21 @@ async function loadReference(): Promise<FastifyInstance> {
 const localHost = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d{1,5})?$/i
 const loopback = /^(?:127\.|::1$|::ffff:127\.)/
 
-/** Metrics are for the machine's own scraper: direct from loopback, through no proxy. */
+type MetricsPage = { guard: Guard; scrape: () => Promise<string>; hints: PathHints }
+
+/**
+ * Metrics are for the machine's own scraper: direct from loopback, through no proxy. For any other caller the path does
+ * not exist.
+ */
 export function serveMetrics(
   fastify: FastifyInstance,
-  scrape: () => Promise<string>,
-  { nearest }: PathHints,
+  { guard, scrape, hints: { nearest } }: MetricsPage,
 ): void {
   fastify.get('/metrics', async (request: FastifyRequest, reply: FastifyReply) => {
     const direct = request.headers['x-forwarded-for'] === undefined && request.headers.forwarded === undefined
     const isLocal = localHost.test(request.headers.host ?? '')
     if (!direct || !isLocal || !loopback.test(request.socket.remoteAddress ?? '')) {
+      await guard(request, reply)
       throw new Fault('not_found', nearest(request.method, request.url))
     }
     return reply.type(metricsContentType).send(await scrape())
