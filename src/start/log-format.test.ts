@@ -42,3 +42,9 @@ test('nothing in a line reaches the terminal as a control sequence or as a line 
   // The stack is split at its own line breaks and indented.
   for (const line of text.trimEnd().split('\n')) assert.match(line, /^(?:09:08:07\.654 ERROR | {4})/)
 })
+
+test('a control character beyond the first plane is escaped whole, so that two of them stay apart', () => {
+  const shown = (url: string) => formatLogLine(JSON.stringify({ level: 30, time, url, msg: 'request' }))
+  assert.match(shown('a\u{e0041}'), /url=a\\u\{e0041\}\n$/)
+  assert.notEqual(shown('a\u{e0041}'), shown('a\u{e0042}'))
+})

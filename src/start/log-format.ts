@@ -4,7 +4,10 @@ const control = /[\p{Cc}\p{Cf}\u2028\u2029]/gu
 const plainValue = /^[^\s"={}]+$/
 
 const printable = (text: string): string =>
-  text.replace(control, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`)
+  text.replace(control, (character) => {
+    const hex = character.codePointAt(0)!.toString(16)
+    return hex.length > 4 ? `\\u{${hex}}` : `\\u${hex.padStart(4, '0')}`
+  })
 
 const valueText = (value: unknown): string =>
   printable(typeof value === 'string' && plainValue.test(value) ? value : JSON.stringify(value))
