@@ -46,19 +46,25 @@ type Family = {
   parts?: number
   /** In a full run each of them takes as long as others together. */
   short?: true
+  /** The processors that one process of the family keeps busy, with all that it starts. */
+  processors: number
 }
 const families: readonly Family[] = [
-  { files: /^test\/crash\/venue-points-/, short: true },
-  { files: /^test\/crash\/cancel-points-/, short: true },
-  { files: /^test\/venue\//, parts: 6 },
-  { files: /^test\/journeys\/(?!admin|npm-start|start)/, parts: 2 },
-  { files: /^test\/conformance\/venue-/ },
-  { files: /^test\/(identity|edges)\/(?!fairness)/ },
-  { files: /^test\/durable\// },
-  { files: /^src\/(world|store)\// },
+  { files: /^test\/crash\/venue-points-/, short: true, processors: 1 },
+  { files: /^test\/crash\/cancel-points-/, short: true, processors: 0.6 },
+  { files: /^test\/venue\//, parts: 6, processors: 0.3 },
+  { files: /^test\/journeys\/(admin|npm-start|start)/, parts: 3, processors: 0.6 },
+  { files: /^test\/journeys\//, parts: 2, processors: 0.4 },
+  { files: /^test\/proof\/(?!fuzz|start|network)/, processors: 0.8 },
+  { files: /^test\/conformance\/venue-/, processors: 0.4 },
+  { files: /^test\/conformance\/world-(?!crash|realism)/, processors: 0.4 },
+  { files: /^test\/chains\//, processors: 0.3 },
+  { files: /^test\/(identity|edges)\/(?!fairness)/, processors: 0.4 },
+  { files: /^test\/durable\//, processors: 0.2 },
+  { files: /^(src\/(world|store)|test\/store)\//, processors: 0.6 },
 ]
 
-export type Batch = { label: string; files: readonly string[] }
+export type Batch = { label: string; files: readonly string[]; processors: number }
 
 const rankOf = (file: string): number => {
   const rank = longest.findIndex((each) => each.test(file))
@@ -68,8 +74,9 @@ const rankOf = (file: string): number => {
 /** The groups of one process each, in the order in which the processes start. */
 export const batchesOf = (files: readonly string[], { short }: { short: boolean }): Batch[] => {
   const counts = new Map<Family, number>()
+  const familyOf = (file: string) => families.find((each) => each.files.test(file) && (short || !each.short))
   const keyOf = (file: string) => {
-    const family = families.find((each) => each.files.test(file) && (short || !each.short))
+    const family = familyOf(file)
     if (!family) return file
     const count = counts.get(family) ?? 0
     counts.set(family, count + 1)
@@ -82,5 +89,12 @@ export const batchesOf = (files: readonly string[], { short }: { short: boolean 
   return [...groups.values()].map((all) => ({
     label: all.length === 1 ? all[0]! : `${all[0]} and ${all.length - 1} more`,
     files: all,
+    processors: familyOf(all[0]!)?.processors ?? 1,
   }))
+}
+
+/** Takes the first batch out of the queue that the free processors suffice for; an idle machine takes any. */
+export function takeFitting(queue: Batch[], free: { processors: number; idle: boolean }): Batch | undefined {
+  const index = free.idle ? 0 : queue.findIndex(({ processors }) => processors <= free.processors + 1e-9)
+  return index < 0 ? undefined : queue.splice(index, 1)[0]
 }

@@ -4,11 +4,12 @@
  */
 import { fork } from 'node:child_process'
 import { existsSync } from 'node:fs'
+import { availableParallelism } from 'node:os'
 import { parseArgs } from 'node:util'
 import { cleanEnvironment, nodeFlags, root } from './environment.ts'
 import type { Counts } from './run-test-files.ts'
 import { openRunFolder, type RunFolder } from './test-folder.ts'
-import { type Batch, batchesOf, choose, discover, isPure } from './test-plan.ts'
+import { type Batch, batchesOf, choose, discover, isPure, takeFitting } from './test-plan.ts'
 
 type Result = Pick<Counts, 'passed' | 'failed' | 'skipped'>
 
@@ -19,8 +20,8 @@ const { values: options, positionals } = parseArgs({
     only: { type: 'string', multiple: true, default: [] },
     /** Every kill point and every seed of the proofs that `npm test` only samples. */
     full: { type: 'boolean', default: false },
-    /** A file waits for most of its time, so that two processors serve several. */
-    processes: { type: 'string', default: '2' },
+    /** Processes start while the processors that they keep busy are free. */
+    processors: { type: 'string', default: String(availableParallelism()) },
   },
   allowPositionals: true,
 })
@@ -43,7 +44,7 @@ const endGroup = (pid: number): void => {
   running.delete(pid)
 }
 
-type Run = Batch & { env: NodeJS.ProcessEnv; folder: RunFolder }
+type Run = Omit<Batch, 'processors'> & { env: NodeJS.ProcessEnv; folder: RunFolder }
 
 const runFiles = ({ label, files, env, folder }: Run): Promise<Result> =>
   new Promise((resolve) => {
@@ -118,12 +119,27 @@ const runAlone = async (files: readonly string[], folder: RunFolder): Promise<Ju
   const queue = batchesOf(files, { short: (process.env.PROOF ?? 'short') === 'short' && !options.full })
   const results = new Map<Batch, Result>()
   const flaky: string[] = []
-  const runNext = async () => {
-    for (let batch = queue.shift(); batch && !stopping; batch = queue.shift())
-      results.set(batch, await runFiles({ ...batch, env, folder }))
+  const runAll = async () => {
+    const active = new Map<Batch, Promise<void>>()
+    while (!stopping) {
+      const used = [...active.keys()].reduce((sum, { processors }) => sum + processors, 0)
+      const next = takeFitting(queue, {
+        processors: Number(options.processors) - used,
+        idle: active.size === 0,
+      })
+      if (next) {
+        const run = runFiles({ ...next, env, folder }).then((result) => {
+          results.set(next, result)
+          active.delete(next)
+        })
+        active.set(next, run)
+      } else if (active.size > 0) await Promise.race(active.values())
+      else break
+    }
+    await Promise.all(active.values())
   }
   try {
-    await Promise.all(Array.from({ length: Number(options.processes) }, runNext))
+    await runAll()
     // Files share the processors here, and some tests bound a time. A file that failed beside another one runs once
     // more alone; a second failure, or failures in many files, count.
     const failed = [...results].filter(([, { failed }]) => failed > 0).map(([batch]) => batch)
