@@ -1,19 +1,23 @@
 /** Accounts at the venue that an operator freezes and unfreezes. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
+import pg from 'pg'
 import { type Operator, operatorOf } from '../harness/admin.ts'
 import { dataFolder, eventually, freshGateway } from '../harness/gateway.ts'
 import { createFundedPerson, type Person } from './users.ts'
 
 let gateway: Awaited<ReturnType<typeof freshGateway>>
 let operator: Operator
+let database: pg.Pool
 const folder = dataFolder()
 
 before(async () => {
   gateway = await freshGateway()
   operator = operatorOf({ DATABASE_URL: gateway.databaseUrl, DATA_DIR: folder.path })
+  database = new pg.Pool({ connectionString: gateway.databaseUrl, max: 1 })
 })
 after(async () => {
+  await database?.end()
   await gateway?.[Symbol.asyncDispose]()
   folder[Symbol.dispose]()
 })
@@ -23,6 +27,12 @@ const perp = (person: Person, path: string, body: object) =>
   person.call<OrderAnswer>(`POST /v1/perp/${path}`, { body })
 const open = (person: Person) =>
   perp(person, 'open?wait=true', { asset: 'BTC', side: 'long', notional_usd: '40', leverage: 2 })
+
+type Events = { events: { type: string; data: { state: string } }[] }
+const flaggedStates = async (person: Person): Promise<string[]> => {
+  const { body } = await person.call<Events>('GET /v1/notifications?limit=100')
+  return body.events.filter(({ type }) => type === 'security.flagged').map(({ data }) => data.state)
+}
 
 test('a frozen account opens nothing and closes; unfrozen it opens again, and events report both', async () => {
   const person = await createFundedPerson(gateway.url)
@@ -34,8 +44,8 @@ test('a frozen account opens nothing and closes; unfrozen it opens again, and ev
   // The account is registered with its first comparison.
   await eventually(
     async () => {
-      const [row] = await operator.rows('psql', 'select state from venue_account')
-      return row?.state === 'active' ? true : undefined
+      const { rows } = await database.query('select state from venue_account')
+      return rows[0]?.state === 'active' ? true : undefined
     },
     'the account is registered',
     30_000,
@@ -53,20 +63,15 @@ test('a frozen account opens nothing and closes; unfrozen it opens again, and ev
 
   await operator.act('the user explained', 'accounts', 'unfreeze', person.agentId)
   await eventually(
-    async () => {
-      const rows = await operator.rows('accounts', 'list')
-      return rows.length === 0 ? true : undefined
-    },
+    async () => ((await flaggedStates(person)).includes('unfrozen') ? true : undefined),
     'the account is unfrozen',
     60_000,
   )
+  assert.deepEqual(await operator.rows('accounts', 'list'), [])
   const again = await open(person)
   assert.equal(again.body.outcome, 'executed', JSON.stringify(again.body))
   await operator.rows('accounts', 'changes', person.agentId)
-  type Events = { events: { type: string; data: { state: string } }[] }
-  const events = (await person.call<Events>('GET /v1/notifications?limit=100')).body.events
-  const states = events.filter(({ type }) => type === 'security.flagged').map(({ data }) => data.state)
-  assert.deepEqual(states.toSorted(), ['frozen', 'unfrozen'])
+  assert.deepEqual((await flaggedStates(person)).toSorted(), ['frozen', 'unfrozen'])
   assert.match(
     await operator.refusal('accounts', 'unfreeze', person.agentId, '--why', 'x'),
     /no frozen venue account/,
