@@ -118,13 +118,12 @@ function resultOf(
   const { outcome, evidence, txHash } = resolution
   const proof: JsonObject = { operator: actor, evidence, ...(txHash !== undefined && { tx_hash: txHash }) }
   const live = effects.filter(isLive)
-  const facts: JsonObject = { ended_by: 'operator', ...(txHash !== undefined && { tx_hash: txHash }) }
-  const data: JsonObject = { operator: proof }
   if (outcome === 'not_executed') {
     const dropped = live.map(({ id }): EffectUpdate => ({ effectId: id, status: 'dropped', proof }))
     const message = 'An operator determined that nothing was executed'
-    const error = { code: 'ended_by_operator', message, retryable: false, details: facts }
-    return { end: 'failed', outcome, error, data, effects: dropped }
+    const details: JsonObject = { ended_by: 'operator', ...(txHash !== undefined && { tx_hash: txHash }) }
+    const error = { code: 'ended_by_operator', message, retryable: false, details }
+    return { end: 'failed', outcome, error, data: { operator: proof }, effects: dropped }
   }
   const moves = transfers
     .filter(({ state }) => state === 'pending')
@@ -137,7 +136,16 @@ function resultOf(
       ...(txHash !== undefined && { attemptExternalId: txHash }),
     }),
   )
-  return { end: 'completed', outcome, result: facts, data, moves, effects: confirmed }
+  const where = txHash === undefined ? '' : `, in transaction ${txHash}`
+  const note = `an operator determined that it was executed${where}`
+  return {
+    end: 'completed',
+    outcome,
+    result: null,
+    data: { operator: proof, note },
+    moves,
+    effects: confirmed,
+  }
 }
 
 function readResolution(args: Arguments): Resolution {

@@ -186,7 +186,12 @@ export type EndResult<Patch = JsonObject> = StepResultBase<Patch> & StepEnd
 export type FailedResult<Patch = JsonObject> = StepResultBase<Patch> & Extract<StepEnd, { error: unknown }>
 
 export type StepEnd =
-  | { end: 'completed'; outcome: 'executed' | 'partial'; result: JsonObject }
+  | {
+      end: 'completed'
+      outcome: 'executed' | 'partial'
+      /** Null only where an operator ended the task: the figures of its result are not known then. */
+      result: JsonObject | null
+    }
   | {
       end: 'failed' | 'cancelled'
       outcome: 'not_executed' | 'partial'

@@ -129,7 +129,11 @@ test('a task in review is listed with its signed transactions, and ended as exec
   const words = ['--outcome', 'executed', '--tx-hash', hash, '--evidence', 'mined, by two other nodes']
   await operator.act('the node has lost the receipt', 'tasks', 'end', id, ...words)
   const ended = await person.ended(id, 5_000)
-  assert.deepEqual([ended.status, ended.outcome, ended.result.tx_hash], ['completed', 'executed', hash])
+  assert.deepEqual([ended.status, ended.outcome, ended.result], ['completed', 'executed', null])
+  assert.equal(
+    ended.message,
+    `Completed: an operator determined that it was executed, in transaction ${hash}`,
+  )
   await events
 
   const after = await show(id)

@@ -10,6 +10,8 @@ import type { VenueAccountRow } from '#store/tables/venue.ts'
 import { eventually } from '../harness/gateway.ts'
 import type { Instance, User, VenueApp } from './venue-app.ts'
 
+/** A realistic venue may answer with an old state for seconds, and a busy machine takes its time. */
+const comparisonMsMax = 30_000
 /** No account is compared by itself, unless it traded or a test requests it. */
 const quickIntervals: Intervals = {
   tickMs: 40,
@@ -72,18 +74,26 @@ export const accountRecords = (app: VenueApp) => {
       await waitForBaseline(user)
       const from = new Date()
       await sql('update venue_account set next_at = $2 where user_id = $1', [user.id, from])
-      return eventually(async () => {
-        const row = await account(user)
-        if (row?.state === 'frozen') throw new Error(`frozen: ${row.reason}`)
-        return row?.checked_at && row.checked_at > from && row.mismatch === null ? row : undefined
-      }, 'a matching comparison')
+      return eventually(
+        async () => {
+          const row = await account(user)
+          if (row?.state === 'frozen') throw new Error(`frozen: ${row.reason}`)
+          return row?.checked_at && row.checked_at > from && row.mismatch === null ? row : undefined
+        },
+        'a matching comparison',
+        comparisonMsMax,
+      )
     },
     waitForFrozen: async (user: User) => {
       await sql('update venue_account set next_at = now() where user_id = $1', [user.id])
-      return eventually(async () => {
-        const row = await account(user)
-        return row?.state === 'frozen' ? row : undefined
-      }, 'a frozen account')
+      return eventually(
+        async () => {
+          const row = await account(user)
+          return row?.state === 'frozen' ? row : undefined
+        },
+        'a frozen account',
+        comparisonMsMax,
+      )
     },
     fills: (user: User) =>
       sql<{ order_id: bigint; trade_id: bigint }>('select * from venue_fill where user_id = $1', [user.id]),

@@ -185,7 +185,8 @@ function okOf(name: string, entry: Entry, named: Components): Json {
 function outputOf(name: string, entry: Exclude<Entry, { kind: 'stream' }>, named: Components): Json {
   const output = named.refer(plainSchema(entry.output))
   if (entry.kind !== 'task' || entry.result === undefined) return output
-  const result = { anyOf: [entry.result, { type: 'null' }], description: 'Null until the task has ended' }
+  const description = 'Null until the task has ended, and where an operator ended it as executed'
+  const result = { anyOf: [entry.result, { type: 'null' }], description }
   const own = { type: 'object', properties: { result } }
   const id = `${name.replace(/(?:^|_)([a-z])/g, (_, letter: string) => letter.toUpperCase())}Task`
   return named.refer({

@@ -50,7 +50,7 @@ export function createKeyRenewal(deps: KeyRenewalDeps) {
       async confirm(task, context) {
         const result = await steps.confirm(task, context)
         if (!('end' in result) || result.end !== 'completed') return result
-        const { api_wallet_address = null, api_wallet_expires_at = null } = result.result
+        const { api_wallet_address = null, api_wallet_expires_at = null } = result.result ?? {}
         const data = { venue: venueName, api_wallet_address, api_wallet_expires_at }
         const event = {
           type: 'venue.key_renewed',
