@@ -43,7 +43,7 @@ test('each broken rule is detected', () => {
         'call_seconds_sum 1',
         'call_seconds_count 1',
       ),
-      /not whole/,
+      /incomplete/,
     ],
   ]
   for (const [text, problem] of broken) assert.match(problemsOf(parseMetrics(text)).join(), problem)

@@ -19,9 +19,10 @@ type IncomingTransferSearchDeps = {
 
 const requestsMax = 40
 const blocksMax = 1_000n
-/** Providers limit the blocks or the results of one search, each with a sentence of its own. */
-const isRangeTooLarge = ({ message }: { message: string }): boolean =>
-  /range|more than \d+ results|too many results|response size/i.test(message)
+/** Providers limit the results of one search, or its blocks, each with a sentence of its own. */
+const hasTooManyResults = ({ message }: { message: string }): boolean =>
+  /more than \d+ results|too many results|response size/i.test(message)
+const isRangeTooLarge = ({ message }: { message: string }): boolean => /range/i.test(message)
 
 const min = (a: bigint, b: bigint): bigint => (a < b ? a : b)
 
@@ -32,10 +33,11 @@ export function createIncomingTransferSearch({ row, rpc }: IncomingTransferSearc
   return async (token: string, owner: string, { from, to }: BlockRange): Promise<IncomingTransferSearch> => {
     const topics = incomingTransferTopics(owner)
     const transfers: IncomingTransfer[] = []
+    let window = blocksAtOnce
     let next = from
     let last = to
     for (let requests = 0; next <= last && requests < requestsMax; requests += 1) {
-      const end = min(last, next + blocksAtOnce - 1n)
+      const end = min(last, next + window - 1n)
       const range = { fromBlock: hexQuantity(next), toBlock: hexQuantity(end) }
       // A node that lags answers with no logs for blocks that it has not seen, so its own head is read with them.
       const [block, found] = await rpc([
@@ -45,9 +47,18 @@ export function createIncomingTransferSearch({ row, rpc }: IncomingTransferSearc
       const head = headOf(resultOf(row, block!)).number
       last = min(last, head)
       if (last < next || ('error' in found! && head < end)) continue
-      if ('error' in found! && end > next && isRangeTooLarge(found.error)) {
-        blocksAtOnce = (end - next + 1n) / 2n
-        continue
+      if ('error' in found! && end > next) {
+        const half = (end - next + 1n) / 2n
+        // Many results belong to this owner alone: the searches of others keep their window.
+        if (hasTooManyResults(found.error)) {
+          window = half
+          continue
+        }
+        if (isRangeTooLarge(found.error)) {
+          window = half
+          blocksAtOnce = min(blocksAtOnce, half)
+          continue
+        }
       }
       const logs = foundLogsOf(resultOf(row, found!))
       for (const log of logs)
