@@ -109,7 +109,8 @@ async function runAgentDay({ url }: Gateway): Promise<void> {
   const verified = JSON.parse(
     record(await post('/v1/auth/verify', { nonce: register.nonce, signature: base64(proof) })).text,
   )
-  const timestamp = Math.floor(Date.now() / 1000)
+  // In milliseconds, as workers that share an agent sign: `freshToken` may sign this second.
+  const timestamp = Date.now()
   const signature = sign(null, Buffer.from(`${verified.agent_id}${timestamp}`), privateKey)
   const asked = { agent_id: verified.agent_id, timestamp, signature: base64(signature) }
   // The one answer that contains a token.
