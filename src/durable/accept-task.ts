@@ -3,8 +3,18 @@ import { type Clock, later } from '#kernel/clock.ts'
 import { type Random, shardOf, uuidv7 } from '#kernel/id.ts'
 import type { JsonObject } from '#kernel/json.ts'
 import { createKeyedMutex, type KeyedMutex } from '#kernel/keyed-mutex.ts'
-import type { Admission, NewEvent, TaskKind, Tx } from '#kernel/task.ts'
-import { systemOwner } from '#kernel/task.ts'
+import {
+  type AccountRef,
+  type Admission,
+  externalAccount,
+  type GasCharge,
+  type Move,
+  type NewEvent,
+  spendKey,
+  systemOwner,
+  type TaskKind,
+  type Tx,
+} from '#kernel/task.ts'
 import { jsonText, query, settleAll } from '#store/query.ts'
 import { type Committed, type Committer, canSignOnAccept, type SignOnAccept } from './commit.ts'
 import { movesToJson, snapshotsToJson, toLedgerError } from './ledger.ts'
@@ -52,13 +62,61 @@ type AcceptanceContext = {
 export function createTaskAcceptance(deps: TaskAcceptanceDeps): TaskAcceptance {
   const context: AcceptanceContext = { deps, mutex: createKeyedMutex() }
   return {
-    accept: (wanted) => acceptTask(context, wanted),
-    async enqueue(tx, wanted) {
-      const task = buildTask(deps, { ...wanted, leased: false })
-      await writeAll(deps, tx, { task, wanted: { ...wanted, leased: false } })
+    accept: (wanted) => acceptTask(context, expandSpend(deps, wanted)),
+    async enqueue(tx, given) {
+      const wanted = expandSpend(deps, { ...given, leased: false })
+      const task = buildTask(deps, wanted)
+      await writeAll(deps, tx, { task, wanted })
       return task.id
     },
   }
+}
+
+/** The snapshot, the hold, and the reservations of a spend. */
+function expandSpend({ clock }: TaskAcceptanceDeps, wanted: NewTask): NewTask {
+  const { admission } = wanted
+  const { spend } = admission
+  if (!spend) return wanted
+  const { account, amountUnits, seen, gas, token = { symbol: '', decimals: 0, address: '' } } = spend
+  const holdOf = (taskId: string, debit: AccountRef): Move => ({
+    move: 'hold',
+    key: spendKey(taskId),
+    debit,
+    credit: externalAccount(debit.asset),
+    amountUnits: amountUnits ?? 0n,
+    reason: spend.action.operation,
+    token,
+  })
+  return {
+    ...wanted,
+    admission: {
+      ...admission,
+      ...(account &&
+        seen && { snapshots: [{ account, totalUnits: seen.totalUnits, version: seen.version }] }),
+      ...(account && amountUnits && { moves: (taskId: string) => [holdOf(taskId, account)] }),
+      async writes(tx, taskId) {
+        await spend.reserve(tx, taskId)
+        if (gas) await reserveGas(tx, taskId, wanted.userId, { gas, now: clock.now() })
+        await admission.writes?.(tx, taskId)
+      },
+    },
+  }
+}
+
+async function reserveGas(
+  tx: Tx,
+  taskId: string,
+  userId: string,
+  { gas, now }: { gas: GasCharge; now: Date },
+): Promise<void> {
+  const { chainId, wei, budgetWei } = gas
+  const [row] = await query<{ wei: string | null; used: string }>(
+    tx,
+    `select sponsor_reserve($1, $2, $3, $4::date, $5::numeric, $6::numeric) as wei,
+       coalesce((select wei from sponsor_day where user_id = $2 and chain_id = $3 and day = $4::date), 0) as used`,
+    [taskId, userId, chainId, now.toISOString().slice(0, 10), wei, budgetWei],
+  )
+  if (row?.wei == null) throw gas.refuse(BigInt(row?.used ?? 0))
 }
 
 async function acceptTask({ deps, mutex }: AcceptanceContext, wanted: NewTask): Promise<Committed> {

@@ -66,10 +66,19 @@ async function acceptRereadingBalances(
       return await accept(deps, request, current)
     } catch (error) {
       const isRetryable = error instanceof StaleSnapshot && performance.now() - startedMs < staleMsMax
-      if (!isRetryable || !current.rereadSnapshots) throw error
-      current = { ...current, snapshots: await current.rereadSnapshots().catch(throwAdmissionFault) }
+      const reread = isRetryable && rereadOf(current)
+      if (!reread) throw error
+      current = await reread().catch(throwAdmissionFault)
     }
   }
+}
+
+function rereadOf(admission: Admission): (() => Promise<Admission>) | undefined {
+  const { spend, rereadSnapshots } = admission
+  const seen = spend?.seen
+  if (spend && seen)
+    return async () => ({ ...admission, spend: { ...spend, seen: { ...seen, ...(await seen.reread()) } } })
+  return rereadSnapshots && (async () => ({ ...admission, snapshots: await rereadSnapshots() }))
 }
 
 /** Commits the task, leased to this instance where it has a slot, and starts or announces it. */

@@ -16,7 +16,9 @@ type SigningResult = Extract<StepResult, { sign: unknown }>
 export type SignOnAccept = SigningResult & { sign: { signOnAccept: NonNullable<Intent['signOnAccept']> } }
 export const canSignOnAccept = (result: StepResult): result is SignOnAccept => {
   if (!('sign' in result) || !result.sign.signOnAccept || result.writes) return false
-  return (result.moves ?? []).length === 0 && (result.effects ?? []).length === 0
+  return (
+    result.spent === undefined && (result.moves ?? []).length === 0 && (result.effects ?? []).length === 0
+  )
 }
 
 type RetryState = { state: string; outcome: 'unknown' | null }

@@ -1,5 +1,5 @@
 import type { JsonObject } from '#kernel/json.ts'
-import type { EffectUpdate, Move, NewEvent, StepResult } from '#kernel/task.ts'
+import { type EffectUpdate, type Move, type NewEvent, type StepResult, spendKey } from '#kernel/task.ts'
 import { isEnded, type Task } from './task-row.ts'
 import { taskEvent } from './task-view.ts'
 
@@ -22,7 +22,7 @@ export type StepTransition = {
 export function transition(task: Task, result: StepResult): StepTransition {
   const rest = {
     data: result.data ?? {},
-    moves: result.moves ?? [],
+    moves: [...spentMoves(task, result), ...(result.moves ?? [])],
     effects: result.effects ?? [],
     events: result.events ?? [],
   }
@@ -66,3 +66,6 @@ export function transitionEvents(before: Task, after: Task, extra: NewEvent[]): 
   const type = isEnded(after) ? `task.${after.status}` : 'task.updated'
   return [...(seen ? [taskEvent(type, after)] : []), ...extra]
 }
+
+const spentMoves = ({ id }: Task, { spent }: StepResult): Move[] =>
+  spent === undefined ? [] : [{ move: 'post', key: spendKey(id), amountUnits: spent }]

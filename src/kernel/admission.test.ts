@@ -10,6 +10,14 @@ const planned: PlannedAction = { ...action, usdMicros: 5n, exit: false }
 const shortage = new Fault('insufficient_balance', 'The balance is short')
 const denial = new Fault('policy_denied', 'The policy denies this')
 const tx = {} as Tx
+const grant = {
+  version: 0,
+  countedMicros: 5n,
+  perDayMicros: 9n,
+  chainId: '1',
+  exit: false,
+  exempt: false,
+}
 
 /** Admissions that note the order of their parts. */
 function recorded({
@@ -22,6 +30,7 @@ function recorded({
     async check() {
       calls.push('policy')
       if (isDenied) throw denial
+      return grant
     },
     async reserve() {
       calls.push('reserve')
@@ -71,6 +80,7 @@ test('without a shortage only the accepting transaction asks the policy, before 
   const { admit, calls } = recorded({ isDenied: true })
   const admission = await admit(input, caller)
   assert.deepEqual(calls, ['check', 'fund'])
+  await admission.spend?.reserve(tx, 't')
   await admission.writes?.(tx, 't')
   assert.deepEqual(calls, ['check', 'fund', 'reserve', 'writes'])
 })

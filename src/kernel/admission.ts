@@ -1,5 +1,5 @@
 import type { Caller } from './caller.ts'
-import type { PlannedAction, Policy } from './signer.ts'
+import type { PlannedAction, Policy, PolicyGrant } from './signer.ts'
 import {
   type AccountRef,
   type Admission,
@@ -7,6 +7,7 @@ import {
   externalAccount,
   type LedgerToken,
   type Move,
+  type Spend,
   type Tx,
 } from './task.ts'
 
@@ -50,6 +51,8 @@ export type TaskStart<Data, First extends string> = Pick<
   Admission<Data, First>,
   'data' | 'first' | 'deadlineMs' | 'signOnAccept'
 > & {
+  /** What the acceptance holds and charges, beside the action that it counts. */
+  spend?: Omit<Spend, 'action'>
   /** Units that the ledger holds until the task posts or voids them. */
   hold?: Hold
   observed?: ObservedBalance
@@ -70,28 +73,32 @@ export const createAdmission =
     const admit = async ({ isLast }: BalanceAttempt): Promise<Admission<Data, First>> => {
       const attempt = { userId, isLast }
       const request = await check(input, attempt)
-      if (asksPolicy === 'first') await policy.check(request.action)
+      const { action } = request
+      const grant = asksPolicy === 'first' ? await policy.check(action) : undefined
       const funds = await fund?.(request, attempt).catch(async (refusal: unknown) => {
-        if (asksPolicy === 'on_shortage') await policy.check(request.action)
+        if (asksPolicy === 'on_shortage') await policy.check(action)
         throw refusal
       })
-      return toAdmission(policy, request.action, start(request, funds as Funds, attempt))
+      return toAdmission(policy, start(request, funds as Funds, attempt), { action, grant })
     }
     return reread ? reread(userId, admit) : admit({ isLast: true })
   }
 
 function toAdmission<Data, First extends string>(
-  policy: Pick<Policy, 'reserve'>,
-  action: PlannedAction,
-  { hold, observed, writes, ...task }: TaskStart<Data, First>,
+  policy: Pick<Policy, 'check' | 'reserve'>,
+  { spend, hold, observed, ...task }: TaskStart<Data, First>,
+  { action, grant }: { action: PlannedAction; grant: PolicyGrant | undefined },
 ): Admission<Data, First> {
   return {
     ...task,
     ...(observed && { snapshots: observed.snapshots, rereadSnapshots: observed.reread }),
     ...(hold && { moves: (taskId: string) => [holdMove(hold, taskId)] }),
-    async writes(tx, taskId) {
-      await policy.reserve(tx, { ...action, taskId })
-      await writes?.(tx, taskId)
+    spend: {
+      ...spend,
+      ...(grant && { grant }),
+      action,
+      check: () => policy.check(action),
+      reserve: (tx, taskId) => policy.reserve(tx, { ...action, taskId }),
     },
   }
 }

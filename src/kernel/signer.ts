@@ -1,7 +1,10 @@
+import type { Action, PlannedAction, PolicyGrant } from './action.ts'
 import { sha256 } from './id.ts'
 import { canonicalJson } from './json.ts'
 import type { Tx } from './task.ts'
 import type { VenueAction } from './venue.ts'
+
+export type { Action, PlannedAction, PolicyGrant }
 
 /** The types shared by custody, policy and chains. A key never leaves custody; nothing is signed without a receipt. */
 
@@ -29,25 +32,11 @@ export type SignedDelegation = {
 }
 
 /** An amount that leaves the user's wallet, and the contract that may take it. */
-export type Spend = { token: string; amountUnits: bigint; spender: string }
+export type TokenSpend = { token: string; amountUnits: bigint; spender: string }
 
-/** An action on money as the policy evaluates it. `usdMicros` counts against the caps; an exit has 0n. */
-export type Action = {
-  userId: string
-  taskId: string
-  operation: string
-  chainId: string
-  tokens: string[]
-  recipients: string[]
-  usdMicros: bigint
-  /** Exits are allowed under a kill switch and beyond spent caps: they return money to the user. */
-  exit: boolean
-}
-/** An action whose task does not exist yet. */
-export type PlannedAction = Omit<Action, 'taskId'>
 export type EvmIntent = Action & {
   type: 'evm_batch'
-  spends: Spend[]
+  spends: TokenSpend[]
   batch: EvmBatch
   delegation: Delegation | null
 }
@@ -82,8 +71,8 @@ export type PolicyReceipt = {
 }
 
 export type Policy = {
-  /** Reads only; throws a Fault before a task exists. */
-  check(action: PlannedAction): Promise<void>
+  /** Reads only; throws a Fault before a task exists. The grant is what the accepting statement compares and counts. */
+  check(action: PlannedAction): Promise<PolicyGrant>
   /** In the accepting transaction: counts the amount against the caps under the user's row lock. */
   reserve(tx: Tx, action: Action): Promise<void>
   /** Check and reservation in one, for tasks that sign in the accepting transaction: takes the lock and reads. */

@@ -1,3 +1,4 @@
+import type { PlannedAction, PolicyGrant } from './action.ts'
 import type { Token } from './chains.ts'
 import type { Fault } from './fault.ts'
 import type { Json, JsonObject } from './json.ts'
@@ -72,6 +73,42 @@ export type Move =
  */
 export type BalanceSnapshot = { account: AccountRef; totalUnits: bigint; version: bigint }
 
+/** The balance that covers a spend, as it was read, and how to read it again. */
+export type SeenBalance = ReadBalance & { reread(): Promise<ReadBalance> }
+type ReadBalance = Pick<BalanceSnapshot, 'totalUnits' | 'version'>
+
+/** What the transaction of a task may cost its sponsor, counted against the user's budget of the day. */
+export type GasCharge = {
+  chainId: string
+  wei: bigint
+  /** Null: counted and never refused. */
+  budgetWei: bigint | null
+  /** The fault where the budget does not cover the charge. */
+  refuse(usedWei: bigint): Fault
+}
+
+/** What a task spends: counted against the user's limits, and held, by the statement that accepts it. */
+export type Spend = {
+  action: PlannedAction
+  /** With `amountUnits`: held until the task ends; `spent` of a step posts it. */
+  account?: AccountRef
+  amountUnits?: bigint
+  /** Names the asset in the message of a shortage. */
+  token?: LedgerToken
+  seen?: SeenBalance
+  gas?: GasCharge
+}
+/** The key of the hold of a spend. */
+export const spendKey = (taskId: string): string => `${taskId}:spend`
+export type AdmittedSpend = Spend & {
+  /** Absent where the policy was not asked yet. */
+  grant?: PolicyGrant
+  /** Asks the policy, for the fault or for a grant by the present limits. */
+  check(): Promise<PolicyGrant>
+  /** Counts the action in the caller's transaction. */
+  reserve(tx: Tx, taskId: string): Promise<void>
+}
+
 export type NonceSequence = { kind: string; chain: string; signer: string }
 
 /** An external side effect. Its bytes and id are stored before they are sent. */
@@ -132,6 +169,8 @@ export type NewEvent = {
 type StepResultBase<Patch> = {
   /** Merged into the task's data. */
   data?: Patch
+  /** Units of the task's spend that were delivered: posts its hold; the rest of it is available again. */
+  spent?: bigint
   moves?: Move[]
   effects?: EffectUpdate[]
   events?: NewEvent[]
@@ -235,6 +274,7 @@ export type Admission<Data = JsonObject, Names extends string = string> = {
   data: Data
   first: Names
   deadlineMs?: number
+  spend?: AdmittedSpend
   snapshots?: BalanceSnapshot[]
   /** Reads `snapshots` again after a settlement of the account in between. */
   rereadSnapshots?: () => Promise<BalanceSnapshot[]>

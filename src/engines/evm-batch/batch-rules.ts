@@ -1,5 +1,5 @@
 import type { Token } from '#kernel/chains.ts'
-import type { EvmCall, Spend } from '#kernel/signer.ts'
+import type { EvmCall, TokenSpend } from '#kernel/signer.ts'
 import type { JsonObject, Move, NewEvent, StepContext, StepResultOf, TaskView, Tx } from '#kernel/task.ts'
 import type { Receipt } from '#upstreams/evm/evm.ts'
 
@@ -10,7 +10,7 @@ export type BatchPlan = {
   account: string
   operation: string
   calls: EvmCall[]
-  spends: Spend[]
+  spends: TokenSpend[]
   tokens: string[]
   recipients: string[]
   usdMicros: bigint

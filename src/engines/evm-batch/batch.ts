@@ -4,7 +4,7 @@ import { later } from '#kernel/clock.ts'
 import { Fault } from '#kernel/fault.ts'
 import { canonicalJson } from '#kernel/json.ts'
 import type { EvmBatch, EvmCall, EvmIntent, Policy, Signer } from '#kernel/signer.ts'
-import type { Intent, JsonObject, NonceSequence, TaskView, Tx } from '#kernel/task.ts'
+import type { GasCharge, Intent, JsonObject, NonceSequence, TaskView, Tx } from '#kernel/task.ts'
 import type { Evm, Simulation } from '#upstreams/evm/evm.ts'
 import type { BatchPlan, BatchRules, BatchSteps, BatchTaskData } from './batch-rules.ts'
 import { confirmStep } from './confirm.ts'
@@ -18,6 +18,8 @@ export type EvmBatches = {
   ready(chainId: string, options?: { fullExit: boolean }): Promise<void>
   /** Throws where the user's gas budget is too small; the returned function reserves the gas with the task. */
   charge(order: ChargeOrder): Promise<(tx: Tx, taskId: string) => Promise<void>>
+  /** Throws where the user's gas budget is too small; the charge belongs to the spend of the admission. */
+  gasCharge(order: ChargeOrder): Promise<GasCharge>
   /** Returns the reserved budget when nothing was sent. */
   release(tx: Tx, taskId: string): Promise<void>
   simulate(chainId: string, account: string, calls: readonly EvmCall[]): Promise<Simulation>
@@ -122,6 +124,10 @@ export function evmBatches({
       const gasOrder = { ...order, wei: maxFeeWei * gas }
       await gasBudget.check(gasOrder)
       return (tx, taskId) => gasBudget.reserve(tx, taskId, gasOrder)
+    },
+    async gasCharge({ gas, ...order }) {
+      const { maxFeeWei } = await portOf(order.chainId).sponsor.fees()
+      return gasBudget.chargeOf({ ...order, wei: maxFeeWei * gas })
     },
     release: (tx, taskId) => gasBudget.settle(tx, taskId, 0n),
     simulate: (chainId, account, calls) => portOf(chainId).chain.simulate(account, calls),

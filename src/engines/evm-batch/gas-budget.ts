@@ -1,7 +1,7 @@
 import type { Clock } from '#kernel/clock.ts'
 import { type BudgetOwner, Fault } from '#kernel/fault.ts'
 import { fromUnits, nativeDecimals } from '#kernel/money.ts'
-import type { Tx } from '#kernel/task.ts'
+import type { GasCharge, Tx } from '#kernel/task.ts'
 import { type Queryable, query } from '#store/query.ts'
 
 /** Sponsored gas per user and UTC day, so that one user cannot use up the gas that others need to withdraw. */
@@ -17,6 +17,8 @@ export type GasOrder = {
 export type GasBudget = {
   /** Reads only; throws before a task exists. */
   check(order: GasOrder): Promise<void>
+  /** The same as data: what the accepting statement counts, after the check. */
+  chargeOf(order: GasOrder): Promise<GasCharge>
   /** Runs in the accepting transaction. */
   reserve(tx: Tx, taskId: string, order: GasOrder): Promise<void>
   /** Runs in the transaction that ends the task. `wei`: the fee paid, 0n where nothing was mined. */
@@ -28,6 +30,7 @@ type GasBudgetDeps = { db: Queryable; budgetWei: bigint; clock: Clock }
 const dayMs = 86_400_000
 
 export function gasBudget({ db, budgetWei, clock }: GasBudgetDeps): GasBudget {
+  const budgetOf = ({ fullExit }: GasOrder) => (fullExit ? null : budgetWei)
   const today = () => clock.now().toISOString().slice(0, 10)
 
   const refusal = ({ wei }: GasOrder, usedWei: bigint): Fault => {
@@ -57,18 +60,26 @@ export function gasBudget({ db, budgetWei, clock }: GasBudgetDeps): GasBudget {
     return BigInt(row?.wei ?? 0)
   }
 
+  const check = async (order: GasOrder) => {
+    if (order.fullExit) return
+    const used = await usedBy(db, order)
+    if (used + order.wei > budgetWei) throw refusal(order, used)
+  }
+
   return {
-    async check(order) {
-      if (order.fullExit) return
-      const used = await usedBy(db, order)
-      if (used + order.wei > budgetWei) throw refusal(order, used)
+    check,
+    async chargeOf(order) {
+      await check(order)
+      const { chainId, wei } = order
+      const refuse = (usedWei: bigint) => refusal(order, usedWei)
+      return { chainId, wei, budgetWei: budgetOf(order), refuse }
     },
     async reserve(tx, taskId, order) {
-      const { userId, chainId, wei, fullExit } = order
+      const { userId, chainId, wei } = order
       const [row] = await query<{ wei: string | null }>(
         tx,
         'select sponsor_reserve($1, $2, $3, $4::date, $5::numeric, $6::numeric) as wei',
-        [taskId, userId, chainId, today(), wei, fullExit ? null : budgetWei],
+        [taskId, userId, chainId, today(), wei, budgetOf(order)],
       )
       if (row?.wei == null) throw refusal(order, await usedBy(tx, order))
     },

@@ -173,8 +173,17 @@ function engine({ db, clock, random, walletsOf, limits: platformLimits, view, is
 
   return {
     async check(action) {
-      const { userId, chainId } = action
-      await enforce(db, userId, action, await view(db, userId, { chainId }))
+      const { userId, chainId, exit } = action
+      const state = await view(db, userId, { chainId })
+      await enforce(db, userId, action, state)
+      return {
+        version: state.version,
+        countedMicros: rules.countedMicros(action),
+        perDayMicros: state.limits.perDayMicros,
+        chainId,
+        exit,
+        exempt: action.usdMicros === 0n,
+      }
     },
 
     async reserve(tx, action) {

@@ -307,6 +307,11 @@ begin
   insert into task_step (task_id, step, epoch, attempt, out, at)
     values (v_id, p ->> 'done', (p ->> 'epoch')::integer, (p ->> 'attempt')::integer, p -> 'data', v_at);
 
+  -- What the acceptance counted, before the ledger: in this order every transaction locks.
+  if p ->> 'outcome' = 'not_executed' then
+    update policy_spend set state = 'released' where task_id = v_id and state = 'reserved';
+    perform sponsor_settle(v_id, 0);
+  end if;
   if jsonb_array_length(coalesce(p -> 'moves', '[]')) > 0 then
     perform ledger_apply(p -> 'moves', v_id, v_task.shard, v_at);
   end if;

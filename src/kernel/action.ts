@@ -1,0 +1,31 @@
+/** An action on money as the policy evaluates it. `usdMicros` counts against the caps; an exit has 0n. */
+export type Action = {
+  userId: string
+  taskId: string
+  operation: string
+  chainId: string
+  tokens: string[]
+  recipients: string[]
+  usdMicros: bigint
+  /** Exits are allowed under a kill switch and beyond spent caps: they return money to the user. */
+  exit: boolean
+}
+/** An action whose task does not exist yet. */
+export type PlannedAction = Omit<Action, 'taskId'>
+
+/**
+ * What the policy has allowed, as data. The accepting statement counts it under the lock of the user's limits, and only
+ * where nothing has changed that could refuse it since.
+ */
+export type PolicyGrant = {
+  /** The version of the user's limits by which the action was evaluated. */
+  version: number
+  countedMicros: bigint
+  perDayMicros: bigint
+  /** The chain or venue whose switch stops the action. */
+  chainId: string
+  /** Not stopped by switches, limits or caps. */
+  exit: boolean
+  /** Not stopped by the switch of one venue. */
+  exempt: boolean
+}
