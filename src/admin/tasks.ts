@@ -42,6 +42,7 @@ type TransferSummary = {
   from: string
   to: string
   amount: string
+  posted: string | null
   state: string
   reason: string
 }
@@ -49,7 +50,8 @@ type TransferSummary = {
 const readTransfers = ({ database }: Session, taskId: string): Promise<TransferSummary[]> =>
   query<TransferSummary>(
     database.pool,
-    `select t.key, d.asset, d.sub_account as "from", c.sub_account as "to", t.amount::text as amount, t.state, t.reason
+    `select t.key, d.asset, d.sub_account as "from", c.sub_account as "to", t.amount::text as amount, t.posted::text as posted,
+       t.state, t.reason
      from transfer t join account d on d.id = t.debit join account c on c.id = t.credit
      where t.task_id = $1 order by t.id`,
     [taskId],
@@ -59,17 +61,16 @@ const showTask: AdminCommand['run'] = async (session, args) => {
   const task = await readTask(session, args.positional('task'))
   const { pool } = session.database
   await session.record(pool, { command: 'tasks show', subject: task.id })
-  const [effects, transfers, steps] = await Promise.all([
+  const [effects, transfers] = await Promise.all([
     readEffects(pool, task.id),
     readTransfers(session, task.id),
-    query(pool, 'select step, epoch, attempt, at from task_step where task_id = $1 order by at', [task.id]),
   ])
   const sent = effects.map(({ signed: _signed, txAttempts, ...effect }) => ({
     ...effect,
     // The signed bytes are long; explorers need only the hash.
     transactions: txAttempts.map(({ raw: _raw, ...attempt }) => attempt),
   }))
-  const shown = { task, effects: sent, transfers, steps }
+  const shown = { task, effects: sent, transfers }
   session.printLine(jsonText(shown))
 }
 

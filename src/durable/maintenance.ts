@@ -38,7 +38,7 @@ type Drift = { what: string; id: string; recorded: string; counted: string }
 const auditMsMax = 15 * 60_000
 const auditLock = 5_065_705
 
-/** Recomputes all balances from the ledger entries. Undefined while another audit runs. */
+/** Recomputes all balances from the transfers. Undefined while another audit runs. */
 const auditLedger = ({ run }: Pick<Transactions, 'run'>): Promise<Drift[] | undefined> =>
   run(async (tx) => {
     const [lock] = await query<{ taken: boolean }>(tx, 'select pg_try_advisory_xact_lock($1) as taken', [
@@ -50,14 +50,14 @@ const auditLedger = ({ run }: Pick<Transactions, 'run'>): Promise<Drift[] | unde
   })
 
 const auditSql = `
-with counted as (select account_id, sum(d_avail) as avail, sum(d_held) as held from ledger_entry group by account_id),
-       pending as (select debit, sum(amount) as held from transfer where state = 'pending' group by debit)
-     select 'available' as what, a.id::text, a.avail::text as recorded, coalesce(c.avail, 0)::text as counted
-       from account a left join counted c on c.account_id = a.id where a.avail <> coalesce(c.avail, 0)
-     union all select 'held', a.id::text, a.held::text, coalesce(c.held, 0)::text
-       from account a left join counted c on c.account_id = a.id where a.held <> coalesce(c.held, 0)
+with side as (select debit as id, -posted as units from transfer where posted > 0
+         union all select credit, posted from transfer where posted > 0),
+       counted as (select id, sum(units) as units from side group by id),
+       pending as (select debit as id, sum(amount) as held from transfer where state = 'pending' group by debit)
+     select 'balance' as what, a.id::text, (a.avail + a.held)::text as recorded, coalesce(c.units, 0)::text as counted
+       from account a left join counted c using (id) where a.avail + a.held <> coalesce(c.units, 0)
      union all select 'pending holds', a.id::text, a.held::text, coalesce(p.held, 0)::text
-       from account a left join pending p on p.debit = a.id where a.held <> coalesce(p.held, 0)
+       from account a left join pending p using (id) where a.held <> coalesce(p.held, 0)
      union all select 'sum of the asset', asset, '0', sum(avail + held)::text from account group by asset having sum(avail + held) <> 0`
 
 export type Maintenance = {
@@ -109,7 +109,8 @@ export function createMaintenance({ transactions, clock, log, intervalMs }: Main
         'update maintenance_run set problems = $2, ended_at = clock_timestamp() where name = $1',
         [auditName, drift.length],
       )
-      if (drift.length > 0) log.error({ drift: drift.slice(0, 10) }, 'the ledger disagrees with its entries')
+      if (drift.length > 0)
+        log.error({ drift: drift.slice(0, 10) }, 'the ledger disagrees with its transfers')
     } finally {
       // An audit that times out costs as much as one that succeeds.
       const tookMs = Math.ceil(performance.now() - startedMs)

@@ -111,8 +111,8 @@ export function createPriceTriggers({
       const fired = await transactions.run(async (tx) => {
         const current = await query(
           tx,
-          `update market_lease set last_price = $4, seen_at = $5 where market = $1 and owner = $2 and epoch = $3 returning market`,
-          [market, instanceId, epoch, price, now],
+          'select market from market_lease where market = $1 and owner = $2 and epoch = $3 for no key update',
+          [market, instanceId, epoch],
         )
         if (current.length === 0) return 0
         const triggered = await query<ArmedTrigger>(

@@ -43,7 +43,6 @@ type DueSchedule = {
   kind: string
   input: JsonObject
   every_seconds: number
-  misfire: string
   next_at: Date
 }
 
@@ -69,13 +68,8 @@ export function createScheduler({
   const enqueueDue = async (tx: Tx, due: DueSchedule, now: Date): Promise<void> => {
     const kind = newestKind(kinds, due.kind)
     const next = nextSlot(due.next_at, due.every_seconds, now)
-    const late = next.getTime() - due.next_at.getTime() > due.every_seconds * 1000
-    await query(tx, 'update schedule set next_at = $2, last_slot = $3 where id = $1', [
-      due.id,
-      next,
-      due.next_at,
-    ])
-    if (!kind || (late && due.misfire === 'skip')) return
+    await query(tx, 'update schedule set next_at = $2 where id = $1', [due.id, next])
+    if (!kind) return
     const key = internalKey('sched', `${due.id} ${due.next_at.toISOString()}`)
     await acceptance.enqueue(tx, {
       userId: due.user_id ?? systemOwner,
@@ -91,7 +85,7 @@ export function createScheduler({
     const fired = await transactions.run(async (tx) => {
       const rows = await query<DueSchedule>(
         tx,
-        `select * from schedule where status = 'active' and next_at <= $1 order by next_at limit $2 for update skip locked`,
+        'select * from schedule where next_at <= $1 order by next_at limit $2 for update skip locked',
         [now, batchMax],
       )
       for (const row of rows) await enqueueDue(tx, row, now)

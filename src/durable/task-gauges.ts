@@ -48,7 +48,7 @@ export async function readLedgerGauges(reading: Reading): Promise<Metric[]> {
   return [
     gauge(
       'portico_ledger_disagreements',
-      'Balances that disagree with the ledger entries, by the last audit',
+      'Balances that disagree with the transfers, by the last audit',
       record.disagreements,
     ),
     gauge(

@@ -88,7 +88,6 @@ const taskWriteJson = (
   commits: task.commits,
   at: after.updated_at,
   done: task.step,
-  attempt: task.attempts + 1,
   status: after.status,
   state: after.state,
   outcome: after.outcome,

@@ -144,12 +144,3 @@ export const deposit = (url: string, customer: Customer, key: string, wait: bool
     body: { amount_usdc: 1 },
     timeoutMs: 25_000,
   })
-
-/** Checks that the ledger balances and that every account equals its entries. */
-export async function ledgerDrift(admin: pg.Pool): Promise<number> {
-  const { rows } = await admin.query(`select
-    (select count(*) from (select 1 from account group by asset having sum(avail + held) <> 0) x)
-    + (select count(*) from account a where avail <> (select coalesce(sum(d_avail), 0) from ledger_entry where account_id = a.id)
-        or held <> (select coalesce(sum(d_held), 0) from ledger_entry where account_id = a.id)) as drift`)
-  return Number(rows[0].drift)
-}

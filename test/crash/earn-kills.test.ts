@@ -3,15 +3,9 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import { bearer, eventually, type Gateway, http } from '../harness/gateway.ts'
+import { ledgerDrift } from '../harness/ledger.ts'
 import { bySize } from '../proof/support/seed.ts'
-import {
-  type Customer,
-  createCrashApp,
-  deposit,
-  ledgerDrift,
-  newCustomer,
-  type TaskBody,
-} from './crash-app.ts'
+import { type Customer, createCrashApp, deposit, newCustomer, type TaskBody } from './crash-app.ts'
 import { createGatewayPool } from './gateway-pool.ts'
 
 const users = bySize({ short: 4, full: 10, nightly: 10 })

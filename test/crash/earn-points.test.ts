@@ -5,15 +5,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { type Gateway, NotReady } from '../harness/gateway.ts'
+import { ledgerDrift } from '../harness/ledger.ts'
 import { isNightly, isShort } from '../proof/support/seed.ts'
-import {
-  type CrashApp,
-  type Customer,
-  createCrashApp,
-  deposit,
-  ledgerDrift,
-  newCustomer,
-} from './crash-app.ts'
+import { type CrashApp, type Customer, createCrashApp, deposit, newCustomer } from './crash-app.ts'
 
 /** Statements and calls that belong to the task; others belong to the running process. */
 const taskPointPattern =

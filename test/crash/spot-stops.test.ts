@@ -3,9 +3,10 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import { bearer, eventually, type Gateway, http, newAgent } from '../harness/gateway.ts'
+import { ledgerDrift } from '../harness/ledger.ts'
 import { creditAtVenue } from '../harness/venue-gateway.ts'
 import { bySize, proofSeed } from '../proof/support/seed.ts'
-import { type Customer, createCrashApp, ledgerDrift } from './crash-app.ts'
+import { type Customer, createCrashApp } from './crash-app.ts'
 import { createGatewayPool } from './gateway-pool.ts'
 
 const holders = bySize({ short: 8, full: 24, nightly: 200 })

@@ -7,9 +7,10 @@ import { createHash } from 'node:crypto'
 import { test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import { bearer, eventually, type Gateway, http, newAgent } from '../harness/gateway.ts'
+import { ledgerDrift } from '../harness/ledger.ts'
 import { creditAtVenue } from '../harness/venue-gateway.ts'
 import { bySize, proofSeed } from '../proof/support/seed.ts'
-import { type CrashApp, createCrashApp, ledgerDrift } from './crash-app.ts'
+import { type CrashApp, createCrashApp } from './crash-app.ts'
 import { createGatewayPool } from './gateway-pool.ts'
 import {
   markets,

@@ -60,9 +60,9 @@ async function launchWithBlockedAudit(own: Awaited<ReturnType<typeof ownDatabase
   const gateway = await launch({ env })
   const blocker = new pg.Client({ connectionString: own.url })
   await blocker.connect()
-  await blocker.query('begin; lock table ledger_entry in access exclusive mode')
+  await blocker.query('begin; lock table transfer in access exclusive mode')
   await eventually(async () => {
-    const waiting = `select 1 from pg_locks where not granted and relation = 'ledger_entry'::regclass`
+    const waiting = `select 1 from pg_locks where not granted and relation = 'transfer'::regclass`
     return (await query(own.database.pool, waiting, [])).length > 0 ? true : undefined
   }, 'the audit waits for the lock')
   return {

@@ -97,7 +97,7 @@ describe('maintenance', () => {
     const slow = openDatabase({ url: db.url, poolMax: 1, applicationName: 'slow' })
     const holder = await slow.pool.connect()
     await holder.query('begin')
-    await holder.query('lock table ledger_entry')
+    await holder.query('lock table transfer')
     const { auditLedger } = createMaintenance({
       transactions: { pool, run, pipelined },
       clock,
@@ -138,7 +138,7 @@ describe('maintenance', () => {
     const slow = openDatabase({ url: db.url, poolMax: 1, applicationName: 'slow' })
     const holder = await slow.pool.connect()
     await holder.query('begin')
-    await holder.query('lock table ledger_entry')
+    await holder.query('lock table transfer')
     const { auditLedger } = createMaintenance({
       transactions: { pool, run, pipelined },
       clock,

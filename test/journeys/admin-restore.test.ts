@@ -23,15 +23,7 @@ after(async () => {
   installations[Symbol.dispose]()
 })
 
-const tables = [
-  'app_user',
-  'agent_key',
-  'wallet',
-  'access_token',
-  'account',
-  'ledger_entry',
-  'schema_migration',
-]
+const tables = ['app_user', 'agent_key', 'wallet', 'access_token', 'account', 'transfer', 'schema_migration']
 const contents = async (url: string): Promise<string[]> =>
   Promise.all(
     tables.map(async (table) => {

@@ -122,8 +122,8 @@ export const durableMutations = [
     ['test/durable/balance-snapshots.test.ts'],
     [
       [
-        "'hold', -v_amount, v_amount, false",
-        "'hold', -v_amount, v_amount, true",
+        'perform ledger_write(v_debit, -v_amount, v_amount, false);',
+        'perform ledger_write(v_debit, -v_amount, v_amount, true);',
         'a hold raises the version of its account and makes balance snapshots stale for ever',
       ],
     ],
@@ -133,8 +133,8 @@ export const durableMutations = [
     ['test/durable/engine.test.ts'],
     [
       [
-        "perform ledger_write(p_transfer, p_debit, 'void', p_amount, -p_amount, true, p_at);",
-        "perform ledger_write(p_transfer, p_debit, 'void', 0, -p_amount, true, p_at);",
+        'perform ledger_write(p_debit, p_amount - p_post, -p_amount, true);',
+        'perform ledger_write(p_debit, 0, -p_amount, true);',
         'a released hold is not returned',
       ],
     ],

@@ -145,8 +145,6 @@ export function policy(deps: PolicyDeps): PolicyFeature {
   }
 }
 
-const ruleOf = ({ exit }: SigningIntent) => (exit ? 'exit' : 'within_limits')
-
 type View = store.StoredPolicy & { limits: rules.Limits }
 type ReadView = (
   db: Queryable,
@@ -218,10 +216,7 @@ function engine({ db, clock, random, walletsOf, limits: platformLimits, view, is
         return {
           receipt: issued.make({ ...facts, userId, expiresAt: later(now, receiptMs) }),
           async write() {
-            await settleAll([
-              store.addSpend(tx, { taskId, userId, usdMicros, authorizedMicros: usdMicros, now }),
-              store.addDecision(tx, { ...facts, rule: ruleOf(intent), now }),
-            ])
+            await store.addSpend(tx, { taskId, userId, usdMicros, authorizedMicros: usdMicros, now })
           },
         }
       }
@@ -243,10 +238,7 @@ function engine({ db, clock, random, walletsOf, limits: platformLimits, view, is
       await enforce(tx, userId, requestOf(intent), { ...state, spentMicros })
       const id = uuidv7(now, random)
       const hash = intentHash(intent)
-      await settleAll([
-        store.saveSpend(tx, taskId, takenMicros, authorizedMicros),
-        store.addDecision(tx, { id, taskId, intentHash: hash, rule: ruleOf(intent), now }),
-      ])
+      await store.saveSpend(tx, taskId, takenMicros, authorizedMicros)
       return issued.make({ id, userId, taskId, intentHash: hash, expiresAt: later(now, receiptMs) })
     },
 

@@ -181,13 +181,3 @@ export const switchOf = (db: Queryable, id: SwitchId) =>
       .where('scope', '=', id.scope)
       .where('subject', '=', subjectOf(id)),
   )
-
-type Decision = { id: string; taskId: string; intentHash: string; rule: string; now: Date }
-
-export const addDecision = (tx: Queryable, { id, taskId, intentHash, rule, now }: Decision) =>
-  fetchAll(
-    tx,
-    builder
-      .insertInto('policy_decision')
-      .values({ id, task_id: taskId, intent_hash: intentHash, decision: 'allowed', rule, at: now }),
-  )

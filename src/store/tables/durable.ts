@@ -50,20 +50,13 @@ export type TransferRow = {
   credit: bigint
   key: string
   amount: Amount
+  posted: Amount | null
   state: string
   task_id: string | null
   reason: string
   at: Date
   settled_at: Date | null
-}
-
-export type LedgerEntryRow = {
-  account_id: bigint
-  transfer_id: bigint
-  phase: string
-  d_avail: Amount
-  d_held: Amount
-  at: Date
+  settled_seq: bigint | null
 }
 
 export type DurableTables = {
@@ -71,8 +64,6 @@ export type DurableTables = {
   task: TaskRow
   account: AccountRow
   transfer: TransferRow
-  ledger_entry: LedgerEntryRow
-  task_step: { task_id: string; step: string; epoch: number; attempt: number; out: Jsonb; at: Date }
   idempotency: {
     user_id: string
     key: string
@@ -124,13 +115,8 @@ export type DurableTables = {
     user_id: string | null
     kind: string
     input: Jsonb
-    every_seconds: number | null
-    cron: string | null
-    timezone: string
-    misfire: string
-    status: string
-    next_at: Date | null
-    last_slot: Date | null
+    every_seconds: number
+    next_at: Date
     created_at: Date
   }
   trigger_order: {
@@ -154,10 +140,7 @@ export type DurableTables = {
     owner: string | null
     epoch: number
     lease_until: Date | null
-    last_price: string | null
-    seen_at: Date | null
   }
   maintenance_run: { name: string; started_at: Date; ended_at: Date | null; problems: number }
   instance: { id: string; started_at: Date; seen_at: Date }
-  audit: { user_id: string; seq: bigint; prev: string; hash: string; body: Jsonb; at: Date }
 }

@@ -75,12 +75,4 @@ export type IdentityTables = {
     set_by: string
     reason: Generated<string | null>
   }
-  policy_decision: {
-    id: string
-    task_id: string
-    intent_hash: string
-    decision: 'allowed'
-    rule: string
-    at: Date
-  }
 }

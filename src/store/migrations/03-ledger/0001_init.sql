@@ -1,7 +1,7 @@
 -- Double-entry ledger. Amounts are in base units of the asset. The rules are functions of the database, so that a
 -- commit that moves money is one round trip whatever it consists of.
 
--- Balances. They are derived from the ledger entries, and an audit counts them again.
+-- Balances. They are derived from the transfers, and an audit counts them again.
 create table account (
   id bigint generated always as identity primary key,
   shard smallint not null,
@@ -19,7 +19,12 @@ create table account (
   constraint only_external_accounts_may_be_negative check (avail >= 0 or sub_account like 'external:%')
 ) with (fillfactor = 70);
 
--- Movements between two accounts. A hold is pending until it is posted or voided.
+-- Numbers transfers in the order in which they are settled. A transaction that has taken a number holds a lock on this
+-- sequence until it ends.
+create sequence transfer_settled_seq;
+
+-- Movements between two accounts. A hold is pending until it is posted or voided. A settled row is never changed: every
+-- balance can be counted again from these rows.
 create table transfer (
   id bigint generated always as identity primary key,
   -- Idempotency key: a repeated movement changes nothing.
@@ -27,45 +32,24 @@ create table transfer (
   debit bigint not null references account (id),
   credit bigint not null references account (id),
   amount numeric(78, 0) not null check (amount > 0),
+  -- Units that reached the credit account; of a hold, the rest went back. Null while the hold is pending.
+  posted numeric(78, 0) check (posted between 0 and amount),
   state text not null check (state in ('pending', 'posted', 'voided')),
   task_id uuid,
   reason text not null,
   at timestamptz not null,
   settled_at timestamptz,
-  unique (key)
+  -- From transfer_settled_seq, taken by the statement that settles the transfer.
+  settled_seq bigint,
+  unique (key),
+  constraint settled_transfer_is_complete check (
+    case state when 'pending' then num_nonnulls(posted, settled_at, settled_seq) = 0
+      when 'posted' then num_nulls(posted, settled_at, settled_seq) = 0 and posted > 0
+      else num_nulls(posted, settled_at, settled_seq) = 0 and posted = 0 end)
 );
 create index transfer_of_task on transfer (task_id) where task_id is not null;
-
--- One row per transfer, account and phase. Append-only: every balance can be counted again from it.
-create table ledger_entry (
-  account_id bigint not null references account (id),
-  transfer_id bigint not null references transfer (id),
-  phase text not null check (phase in ('transfer', 'hold', 'post', 'void')),
-  -- Change of the available balance.
-  d_avail numeric(78, 0) not null,
-  -- Change of the held balance.
-  d_held numeric(78, 0) not null,
-  at timestamptz not null,
-  primary key (account_id, transfer_id, phase)
-);
-create index ledger_entry_of_transfer on ledger_entry (transfer_id);
-
-create function ledger_entry_is_append_only() returns trigger language plpgsql as $$
-begin
-  raise exception 'ledger entries are never changed';
-end $$;
-create trigger ledger_entry_append_only before update or delete on ledger_entry
-  for each row execute function ledger_entry_is_append_only();
-
-create function ledger_entries_sum_to_zero() returns trigger language plpgsql as $$
-begin
-  if (select sum(d_avail + d_held) from ledger_entry where transfer_id = new.transfer_id) <> 0 then
-    raise exception 'entries of transfer % do not sum to zero', new.transfer_id;
-  end if;
-  return null;
-end $$;
-create constraint trigger ledger_entries_sum_to_zero after insert on ledger_entry
-  deferrable initially deferred for each row execute function ledger_entries_sum_to_zero();
+-- What was settled since a number, and the pending holds of an account, whose number is null.
+create index transfer_settled on transfer (settled_seq, debit);
 
 -- The external account is split into 16 by the user's shard: one hot row would serialise every user.
 create function ledger_sub_account(p_ref jsonb, p_shard integer) returns text language sql immutable as $$
@@ -88,13 +72,10 @@ begin
   end loop;
 end $$;
 
--- Writes one entry and applies it to its account.
-create function ledger_write(
-  p_transfer bigint, p_account bigint, p_phase text, p_avail numeric, p_held numeric, p_changes_version boolean, p_at timestamptz
-) returns void language plpgsql as $$
+-- Changes one balance.
+create function ledger_write(p_account bigint, p_avail numeric, p_held numeric, p_changes_version boolean)
+returns void language plpgsql as $$
 begin
-  insert into ledger_entry (account_id, transfer_id, phase, d_avail, d_held, at)
-    values (p_account, p_transfer, p_phase, p_avail, p_held, p_at);
   update account
     set avail = avail + p_avail, held = held + p_held, version = version + (case when p_changes_version then 1 else 0 end)
     where id = p_account;
@@ -105,14 +86,14 @@ create function ledger_settle(
   p_transfer bigint, p_debit bigint, p_credit bigint, p_amount numeric, p_post numeric, p_at timestamptz
 ) returns void language plpgsql as $$
 begin
+  perform ledger_write(p_debit, p_amount - p_post, -p_amount, true);
   if p_post > 0 then
-    perform ledger_write(p_transfer, p_debit, 'post', p_amount - p_post, -p_amount, true, p_at);
-    perform ledger_write(p_transfer, p_credit, 'post', p_post, 0, true, p_at);
-    update transfer set state = 'posted', settled_at = p_at where id = p_transfer;
-  else
-    perform ledger_write(p_transfer, p_debit, 'void', p_amount, -p_amount, true, p_at);
-    update transfer set state = 'voided', settled_at = p_at where id = p_transfer;
+    perform ledger_write(p_credit, p_post, 0, true);
   end if;
+  update transfer
+    set state = case when p_post > 0 then 'posted' else 'voided' end, posted = p_post, settled_at = p_at,
+      settled_seq = nextval('transfer_settled_seq')
+    where id = p_transfer;
 end $$;
 
 -- Books what a chain or venue says an account holds, against the external account. Refuses a snapshot that was taken
@@ -123,7 +104,6 @@ declare
   v_account account;
   v_delta numeric;
   v_external bigint;
-  v_transfer bigint;
 begin
   select * into v_account from account where id = v_id for no key update;
   if v_account.version <> (p_snapshot ->> 'version')::bigint then
@@ -133,12 +113,12 @@ begin
   if v_delta = 0 then return; end if;
   v_external := ledger_account(
     jsonb_build_object('owner', p_snapshot ->> 'systemOwner', 'asset', v_account.asset, 'subAccount', 'external'), p_shard);
-  insert into transfer (debit, credit, key, amount, state, reason, at, settled_at)
+  insert into transfer (debit, credit, key, amount, posted, state, reason, at, settled_at, settled_seq)
     values (case when v_delta > 0 then v_external else v_id end, case when v_delta > 0 then v_id else v_external end,
-      'balance_snapshot:' || v_id || ':' || gen_random_uuid(), abs(v_delta), 'posted', 'balance_snapshot', p_at, p_at)
-    returning id into v_transfer;
-  perform ledger_write(v_transfer, v_id, 'transfer', v_delta, 0, false, p_at);
-  perform ledger_write(v_transfer, v_external, 'transfer', -v_delta, 0, false, p_at);
+      'balance_snapshot:' || v_id || ':' || gen_random_uuid(), abs(v_delta), abs(v_delta), 'posted', 'balance_snapshot',
+      p_at, p_at, nextval('transfer_settled_seq'));
+  perform ledger_write(v_id, v_delta, 0, false);
+  perform ledger_write(v_external, -v_delta, 0, false);
 end $$;
 
 -- Locks the accounts of an admission before any of it is written: the user's accounts by id, then the external ones by
@@ -172,6 +152,7 @@ declare
   v_credit bigint;
   v_amount numeric;
   v_avail numeric;
+  v_posts boolean;
   v_transfer transfer;
 begin
   -- Every transaction locks rows in this order, external accounts last, so that no two wait for each other. The lock
@@ -190,10 +171,11 @@ begin
       v_debit := ledger_account(v_move -> 'debit', p_shard);
       v_credit := ledger_account(v_move -> 'credit', p_shard);
       v_amount := (v_move ->> 'amountUnits')::numeric;
-      insert into transfer (debit, credit, key, amount, state, task_id, reason, at, settled_at)
-        values (v_debit, v_credit, v_move ->> 'key', v_amount,
-          case v_move ->> 'move' when 'hold' then 'pending' else 'posted' end, p_task, v_move ->> 'reason', p_at,
-          case v_move ->> 'move' when 'hold' then null else p_at end)
+      v_posts := v_move ->> 'move' = 'transfer';
+      insert into transfer (debit, credit, key, amount, posted, state, task_id, reason, at, settled_at, settled_seq)
+        values (v_debit, v_credit, v_move ->> 'key', v_amount, case when v_posts then v_amount end,
+          case when v_posts then 'posted' else 'pending' end, p_task, v_move ->> 'reason', p_at,
+          case when v_posts then p_at end, case when v_posts then nextval('transfer_settled_seq') end)
         on conflict (key) do nothing returning * into v_transfer;
       -- A repeated movement: it is booked already.
       if v_transfer.id is null then continue; end if;
@@ -202,11 +184,11 @@ begin
         raise exception 'insufficient balance' using errcode = 'PT001', detail = jsonb_build_object(
           'asset', v_move -> 'debit' ->> 'asset', 'required', v_amount::text, 'available', v_avail::text)::text;
       end if;
-      if v_move ->> 'move' = 'hold' then
-        perform ledger_write(v_transfer.id, v_debit, 'hold', -v_amount, v_amount, false, p_at);
+      if v_posts then
+        perform ledger_write(v_debit, -v_amount, 0, true);
+        perform ledger_write(v_credit, v_amount, 0, true);
       else
-        perform ledger_write(v_transfer.id, v_debit, 'transfer', -v_amount, 0, true, p_at);
-        perform ledger_write(v_transfer.id, v_credit, 'transfer', v_amount, 0, true, p_at);
+        perform ledger_write(v_debit, -v_amount, v_amount, false);
       end if;
     else
       select * into v_transfer from transfer where key = v_move ->> 'key' for no key update;

@@ -57,18 +57,6 @@ create index task_open_of_user on task (user_id, id desc) where status in ('pend
 -- What a user's tasks did in the last seconds, which reads of the venue may not show yet.
 create index task_recent_of_user on task (user_id, completed_at) where completed_at is not null;
 
--- History of the committed steps of each task.
-create table task_step (
-  task_id uuid not null references task (id),
-  step text not null,
-  epoch integer not null,
-  attempt integer not null,
-  -- What the step added to the task's data.
-  out jsonb not null,
-  at timestamptz not null
-);
-create index task_step_of_task on task_step (task_id);
-
 -- Idempotency keys of requests, schedules and triggers.
 create table idempotency (
   user_id uuid not null,
@@ -76,7 +64,7 @@ create table idempotency (
   operation text not null,
   body_hash text not null,
   -- The task of the key. Keys of tasks are never deleted.
-  task_id uuid references task (id),
+  task_id uuid,
   -- The reply to a request that made no task. Such rows are deleted by age.
   response jsonb,
   at timestamptz not null,
@@ -84,10 +72,11 @@ create table idempotency (
 );
 create index idempotency_reply_age on idempotency (at) where task_id is null;
 
--- What a task does outside of this database: one signed intent. It is stored before it is sent.
+-- What a task does outside of this database: one signed intent. It is stored before it is sent, and is the record of
+-- what the policy has allowed.
 create table effect (
   id uuid primary key,
-  task_id uuid not null references task (id),
+  task_id uuid not null,
   step text not null,
   kind text not null,
   -- What the policy has allowed.
@@ -96,7 +85,7 @@ create table effect (
   -- Its id outside, such as the hash of the signed calls.
   external_id text not null,
   status text not null check (status in ('prepared', 'sent', 'confirmed', 'rejected', 'dropped', 'unknown')),
-  -- Id of the policy decision.
+  -- Id of the policy's receipt.
   policy_receipt text not null,
   -- Evidence for the final status, such as the block of the receipt.
   proof jsonb,
@@ -137,24 +126,19 @@ create table nonce_sequence (
   primary key (kind, chain, signer)
 );
 
--- Creates a task at each slot of a grid of times. The slot is part of the task's idempotency key.
+-- Creates a task at each slot of a grid of times. The slot is part of the task's idempotency key. Slots that were
+-- missed make one task.
 create table schedule (
   id uuid primary key,
   -- Null for the system's own.
   user_id uuid,
   kind text not null,
   input jsonb not null,
-  every_seconds integer,
-  cron text,
-  timezone text not null default 'UTC',
-  -- Slots that were missed make one task or none.
-  misfire text not null default 'once' check (misfire in ('skip', 'once')),
-  status text not null default 'active' check (status in ('active', 'paused', 'ended')),
-  next_at timestamptz,
-  last_slot timestamptz,
+  every_seconds integer not null,
+  next_at timestamptz not null,
   created_at timestamptz not null
 );
-create index schedule_due on schedule (next_at) where status = 'active';
+create index schedule_due on schedule (next_at);
 
 -- Creates a task when a price crosses the trigger: take-profits and stop-losses that the gateway hosts.
 create table trigger_order (
@@ -190,9 +174,7 @@ create table market_lease (
   owner uuid,
   -- Fencing token, raised when another instance takes over.
   epoch integer not null default 0,
-  lease_until timestamptz,
-  last_price numeric,
-  seen_at timestamptz
+  lease_until timestamptz
 );
 
 -- Stores what a step has signed, before it is sent.
@@ -271,8 +253,6 @@ begin
     insert into idempotency (user_id, key, operation, body_hash, task_id, at)
       values (v_user, p ->> 'key', p ->> 'operation', p ->> 'hash', v_id, v_at);
   end if;
-  insert into task_step (task_id, step, epoch, attempt, out, at)
-    values (v_id, p_step ->> 'done', 1, (p_step ->> 'attempt')::integer, p_step -> 'data', v_done_at);
   perform effect_store(p_step, v_id, v_done_at);
   return coalesce(user_event_append(v_user, v_id, p_step -> 'events', v_done_at), 0);
 end $$;
@@ -304,14 +284,12 @@ begin
     returning * into v_task;
   if not found then return null; end if;
 
-  insert into task_step (task_id, step, epoch, attempt, out, at)
-    values (v_id, p ->> 'done', (p ->> 'epoch')::integer, (p ->> 'attempt')::integer, p -> 'data', v_at);
-
   -- What the acceptance counted, before the ledger: in this order every transaction locks.
   if p ->> 'outcome' = 'not_executed' then
     update policy_spend set state = 'released' where task_id = v_id and state = 'reserved';
     perform sponsor_settle(v_id, 0);
   end if;
+
   if jsonb_array_length(coalesce(p -> 'moves', '[]')) > 0 then
     perform ledger_apply(p -> 'moves', v_id, v_task.shard, v_at);
   end if;
@@ -344,11 +322,6 @@ begin
 
   return coalesce(user_event_append(v_task.user_id, v_id, p -> 'events', v_at), 0);
 end $$;
-
--- The same with a plain answer: whether the step was committed.
-create function task_commit(p jsonb) returns boolean language sql as $$
-  select task_write(p) is not null
-$$;
 
 -- Requests the cancellation of a task that has sent nothing. The row lock comes first, so that it waits for a
 -- transaction that is storing a signature; the next statement has a snapshot of its own and sees that signature.

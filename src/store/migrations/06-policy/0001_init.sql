@@ -69,17 +69,6 @@ end $$;
 create trigger policy_spend_counted after insert or delete or update of usd_micros, state, at, user_id on policy_spend
   for each row execute function policy_spend_counted();
 
--- The policy's receipts: what it allowed, and by which rule. No signature is made without one.
-create table policy_decision (
-  id uuid primary key,
-  task_id uuid not null,
-  intent_hash text not null,
-  decision text not null check (decision in ('allowed')),
-  rule text not null,
-  at timestamptz not null
-);
-create index policy_decision_of_task on policy_decision (task_id);
-
 -- Kill switches that are on.
 create table kill_switch (
   -- All users, one user, or one user at one venue.

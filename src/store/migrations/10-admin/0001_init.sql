@@ -1,4 +1,4 @@
--- Records of operator commands and audited actions.
+-- Records of operator commands.
 
 -- One row per use of the operator's command line. Append-only.
 create table admin_action (
@@ -19,15 +19,3 @@ begin
 end $$;
 create trigger admin_action_append_only before update or delete on admin_action
   for each row execute function admin_action_is_append_only();
-
--- Hash chain of audited actions, by user. Nothing writes it yet.
-create table audit (
-  user_id uuid not null,
-  seq bigint not null,
-  -- Hash of the row before.
-  prev text not null,
-  hash text not null,
-  body jsonb not null,
-  at timestamptz not null,
-  primary key (user_id, seq)
-);
