@@ -91,7 +91,11 @@ async function commitInTransaction(
     return writeTask(deps, tx, { task, change, extra })
   }
   const { nonceSequence, minNonce, build, onRefused } = result.sign
-  const built = await build(await takeNonce(tx, nonceSequence, minNonce), tx).catch((error: unknown) => {
+  const signOnce = async () => {
+    const sign = await build(tx)
+    return sign(await takeNonce(tx, nonceSequence, minNonce))
+  }
+  const built = await signOnce().catch((error: unknown) => {
     throw onRefused && error instanceof Fault && !error.retryable
       ? new SigningRefused(onRefused(error))
       : error

@@ -6,8 +6,8 @@ import type { Transactions } from './transactions.ts'
 export type NonceSequences = {
   /** Inserts a missing counter; an existing one keeps its value. */
   ensure(nonceSequence: NonceSequence, start: bigint): Promise<void>
-  /** The number of unresolved transactions by signer, from which the least busy signer is chosen. */
-  inFlight(kind: string, chain: string): Promise<Map<string, number>>
+  /** The next nonce of each signer of a chain. */
+  nextNonces(kind: string, chain: string): Promise<Map<string, bigint>>
   peek(nonceSequence: NonceSequence): Promise<bigint | undefined>
   /** The next nonce, at least `minNonce`, in the transaction that stores its signature. */
   take(tx: Tx, nonceSequence: NonceSequence, minNonce: bigint): Promise<bigint>
@@ -21,14 +21,13 @@ export const createNonceSequences = ({ pool }: Transactions): NonceSequences => 
       [kind, chain, signer, start],
     )
   },
-  async inFlight(kind, chain) {
-    const rows = await query<{ signer: string; n: number }>(
+  async nextNonces(kind, chain) {
+    const rows = await query<{ signer: string; next: bigint }>(
       pool,
-      `select c.signer, count(*)::integer as n from tx_attempt c join effect e on e.id = c.effect_id
-       where c.nonce_kind = $1 and c.chain = $2 and e.status in ('prepared', 'sent', 'unknown') group by c.signer`,
+      'select signer, next from nonce_sequence where kind = $1 and chain = $2',
       [kind, chain],
     )
-    return new Map(rows.map(({ signer, n }) => [signer, n]))
+    return new Map(rows.map(({ signer, next }) => [signer, BigInt(next)]))
   },
   async peek({ kind, chain, signer }) {
     const [row] = await fetchAll(

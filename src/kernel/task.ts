@@ -186,7 +186,8 @@ export type Intent<Patch = JsonObject, Names extends string = string> = {
   nonceSequence: NonceSequence
   /** Lower bound of the nonce: venues with timestamp nonces reject older ones. */
   minNonce?: bigint
-  build: (nonce: bigint, tx: Tx) => Promise<SignedEffect>
+  /** Runs before the nonce is taken; what it returns runs under the lock of the sequence, and so does little. */
+  build: (tx: Tx) => Promise<(nonce: bigint) => Promise<SignedEffect>>
   /**
    * For the first step of a task that does not exist yet. Its statements are pipelined with `begin` and the nonce, and run
    * alone where those fail: so it only reads and locks, and the nonce sequence may have gaps.

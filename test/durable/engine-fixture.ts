@@ -57,7 +57,7 @@ export const signingStep = (next: string): Step => {
     effect: { kind: 'test', externalId: id, policyReceipt: 'none', intent: {}, signed: {} },
     txAttempt: { externalId: `${id}:${nonce}`, raw: `signed ${nonce}`, nonce },
   })
-  return async ({ id }) => ({ sign: { nonceSequence, build: (nonce) => build(nonce, id) }, next })
+  return async ({ id }) => ({ sign: { nonceSequence, build: async () => (nonce) => build(nonce, id) }, next })
 }
 export const executed: StepResult = { end: 'completed', outcome: 'executed', result: {} }
 export const confirmed = ({ effects }: TaskView): StepResult => ({

@@ -63,7 +63,7 @@ async function instance(databaseUrl: string, name: string, lookups: Map<string, 
         begin: async ({ id }) => ({
           sign: {
             nonceSequence,
-            build: async (nonce: bigint) => built(id, nonce),
+            build: async () => async (nonce: bigint) => built(id, nonce),
             signOnAccept: async () => async (nonce: bigint) => ({
               ...built(id, nonce),
               writes: async () => {},

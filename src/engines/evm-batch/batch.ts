@@ -10,6 +10,7 @@ import type { BatchPlan, BatchRules, BatchSteps, BatchTaskData } from './batch-r
 import { confirmStep } from './confirm.ts'
 import type { EvmPort } from './evm-port.ts'
 import type { GasBudget } from './gas-budget.ts'
+import { createSponsorLoad, nonceKind } from './sponsor-load.ts'
 
 /** A batch of calls from the user's account in one sponsored transaction, as two task steps: `prepare`, `confirm`. */
 
@@ -33,11 +34,10 @@ type EvmBatchesDeps = {
   ports: ReadonlyMap<string, EvmPort>
   policy: Pick<Policy, 'authorize'>
   signer: Signer
-  nonces: Pick<NonceSequences, 'ensure' | 'inFlight' | 'take'>
+  nonces: Pick<NonceSequences, 'ensure' | 'nextNonces' | 'take'>
   startNonce: (chain: Evm, signer: string) => Promise<bigint>
 }
 
-export const nonceKind = 'evm'
 export const effectKind = 'evm_batch'
 
 export function evmBatches({
@@ -63,10 +63,7 @@ export function evmBatches({
     openedSequences.add(key)
   }
 
-  const payerOf = async ({ chain, sponsor }: EvmPort, { fullExit }: { fullExit: boolean }) => {
-    const payer = await sponsor.pick(await nonces.inFlight(nonceKind, chain.row.id), { fullExit })
-    return { payer, mined: await chain.transactionCount(payer, 'latest') }
-  }
+  const loads = new Map([...ports].map(([id, port]) => [id, createSponsorLoad({ ...port, nonces })]))
 
   const prepare =
     <Data extends BatchTaskData>({ plan: planOf }: BatchRules<Data>): BatchSteps<Data>['prepare'] =>
@@ -78,7 +75,7 @@ export function evmBatches({
         chain.account(plan.account),
         chain.simulate(plan.account, plan.calls),
         sponsor.fees(),
-        payerOf(port, { fullExit: plan.fullExit ?? false }),
+        loads.get(plan.chainId)!.pick({ fullExit: plan.fullExit ?? false }),
       ])
       if (account.hasOtherCode) return notExecuted(chain.row, 'the account has the code of another contract')
       if (!simulation.ok) {
@@ -98,11 +95,17 @@ export function evmBatches({
         account,
         nowSeconds: Math.floor(now.getTime() / 1_000),
       })
-      const build: Intent['build'] = async (nonce, tx) => {
+      const build: Intent['build'] = async (tx) => {
         const receipt = await policy.authorize(tx, intent)
         const signed = await signer.signBatch(intent, receipt)
-        const order = { intent, signed, receipt, signer: payer, nonce, gas: simulation.gas, fees }
-        const { batchHash, ...txAttempt } = await sponsor.signBatchTx(order)
+        const { batchHash, sign } = sponsor.prepareBatchTx({
+          intent,
+          signed,
+          receipt,
+          signer: payer,
+          gas: simulation.gas,
+          fees,
+        })
         const effect = {
           kind: effectKind,
           externalId: batchHash,
@@ -111,7 +114,7 @@ export function evmBatches({
           policyReceipt: receipt.id,
           validUntil: later(new Date(0), intent.batch.deadlineSeconds * 1_000),
         }
-        return { effect, txAttempt }
+        return async (nonce) => ({ effect, txAttempt: await sign(nonce) })
       }
       // Other transactions of the signer on this chain have used the nonces below `mined`.
       return { sign: { nonceSequence, minNonce: mined, build }, next: 'confirm', state: 'signed' }
@@ -133,7 +136,13 @@ export function evmBatches({
     simulate: (chainId, account, calls) => portOf(chainId).chain.simulate(account, calls),
     steps: (rules) => ({
       prepare: prepare(rules),
-      confirm: confirmStep({ portOf, nonces, gasBudget, rules }),
+      confirm: confirmStep({
+        portOf,
+        nonces,
+        gasBudget,
+        rules,
+        onNonceUsed: (chainId) => loads.get(chainId)?.invalidate(),
+      }),
     }),
   }
 }

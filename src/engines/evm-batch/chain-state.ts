@@ -18,15 +18,18 @@ const sendsMax = 4
 /** A node that reports the nonce as used may show the receipt a little later. */
 const nonceUsedMs = 100
 
-export type ChainState = {
+export type ReceiptState = {
   head: Head
   receipts: (Receipt | undefined)[]
   mined: Receipt | undefined
   final: boolean
+}
+export type ChainState = ReceiptState & SendResult
+type SendResult = {
   /** The last send got no reply. */
   outcomeUnknown: boolean
+  nonceUsed: boolean
 }
-type SendResult = { outcomeUnknown: boolean; nonceUsed: boolean }
 export type ConfirmContext = {
   task: TaskView<BatchTaskData>
   effect: Effect
@@ -49,7 +52,7 @@ export async function pollUntilFinal(
     const waitMs = backoffMs(pollBackoff, polls)
     const isLate = signal.aborted || performance.now() - startedMs > inlineMs
     const reading = await tryReadChainState(effect, chain, { isLast: isLate })
-    const chainState = reading && { ...reading, outcomeUnknown: sent.outcomeUnknown }
+    const chainState = reading && { ...reading, ...sent }
     if (chainState && (chainState.final || isLate)) return chainState
     // Our transaction is mined and not visible yet, or another one used the nonce: polling cannot distinguish them.
     if (chainState && !chainState.mined && sent.nonceUsed && performance.now() - startedMs > nonceUsedMs)
@@ -93,10 +96,7 @@ export const newestOf = (effect: Effect): TxAttempt => {
   return newest
 }
 
-export async function readChainState(
-  effect: Effect,
-  chain: EvmPort['chain'],
-): Promise<Omit<ChainState, 'outcomeUnknown'>> {
+export async function readChainState(effect: Effect, chain: EvmPort['chain']): Promise<ReceiptState> {
   const { head, receipts } = await chain.receipts(effect.txAttempts.map((attempt) => attempt.externalId))
   // Attempts under several nonces can all be mined; at most one of them executed the batch.
   const mined =

@@ -63,6 +63,7 @@ function createConfirmStep({ mined, times = 0n }: { mined: bigint; times?: bigin
     portOf: () => ({ chain: chain as Evm, sponsor: sponsor as Sponsor }),
     nonces: { take: async (_tx, _sequence, minNonce) => minNonce },
     gasBudget: { settle: async () => undefined },
+    onNonceUsed: () => undefined,
     rules: {
       plan: () => Promise.reject(new Error('not planned again')),
       settle: async () => undefined,

@@ -10,6 +10,7 @@ import {
   finalBlockOf,
   newestOf,
   pollUntilFinal,
+  type ReceiptState,
   readChainState,
 } from './chain-state.ts'
 import type { EvmPort } from './evm-port.ts'
@@ -24,6 +25,8 @@ type ConfirmDeps<Data extends BatchTaskData> = {
   nonces: Pick<NonceSequences, 'take'>
   gasBudget: Pick<GasBudget, 'settle'>
   rules: BatchRules<Data>
+  /** Another transaction of the sponsor used the nonce of a batch, or a batch of before was mined unseen. */
+  onNonceUsed: (chainId: string) => void
 }
 
 export const confirmStep =
@@ -32,6 +35,7 @@ export const confirmStep =
     nonces,
     gasBudget,
     rules,
+    onNonceUsed,
   }: ConfirmDeps<Data>): BatchSteps<Data>['confirm'] =>
   async (task, { now, signal }) => {
     const effect = task.effects.findLast((each) => each.kind === 'evm_batch')
@@ -46,6 +50,7 @@ export const confirmStep =
     }
     try {
       const chainState = await pollUntilFinal(context, signal)
+      if (chainState.nonceUsed) onNonceUsed(context.port.chain.row.id)
       if (chainState.mined && chainState.final)
         return await resolve(context, { task, rules }, chainState, chainState.mined)
       if (chainState.mined) return waitingResult(context, chainState)
@@ -178,10 +183,7 @@ function unknownResult(context: ConfirmContext): BatchStepResult {
   return { park, data, state: 'reconciling', outcome: 'unknown', effects: update(context, 'unknown') }
 }
 
-function reviewResult(
-  context: ConfirmContext,
-  chainState: Omit<ChainState, 'outcomeUnknown'>,
-): BatchStepResult {
+function reviewResult(context: ConfirmContext, chainState: ReceiptState): BatchStepResult {
   const { data, park } = nextPoll(context)
   return {
     park,
@@ -196,7 +198,7 @@ type DropReason = { code: string; message: string; proof: JsonObject }
 
 function droppedResult(
   context: ConfirmContext,
-  chainState: Omit<ChainState, 'outcomeUnknown'>,
+  chainState: ReceiptState,
   { code, message, proof }: DropReason,
 ): EndResult<BatchTaskData> {
   const { effect, port } = context

@@ -3,8 +3,8 @@ import type { Log } from '#kernel/log.ts'
 import { repeat } from '#kernel/repeat.ts'
 import { builder, fetchAll, fetchOne, type Queryable, query } from '#store/query.ts'
 import type { NonceRepairPlan, StoredAttempt } from '#upstreams/evm/nonce-repair-plan.ts'
-import { nonceKind } from './batch.ts'
 import type { EvmPort } from './evm-port.ts'
+import { nonceKind } from './sponsor-load.ts'
 
 /** Reconciles the nonce counters of the sponsors with the chains, at start and every minute after. */
 

@@ -1,6 +1,6 @@
 import type { EvmChainRow } from '#kernel/chains.ts'
 import { monotonicMs } from '#kernel/clock.ts'
-import { createJsonRpc, type JsonRpc, type RpcCall } from '#kernel/json-rpc.ts'
+import { createJsonRpc, type JsonRpc, type RpcAnswer, type RpcCall } from '#kernel/json-rpc.ts'
 import type { Net } from '#kernel/net.ts'
 import { type CachedValue, createCachedValue } from '#kernel/ttl-cache.ts'
 import { resultOf } from './simulation.ts'
@@ -32,10 +32,62 @@ export const callOne = async (
   signal?: AbortSignal,
 ): Promise<unknown> => (await callAll(node, [{ method, params }], signal))[0]
 
+/** Nodes refuse long batches; the usual limits are 100 and more. */
+const callsMax = 50
+
+type Waiting = {
+  calls: readonly RpcCall[]
+  resolve: (answers: RpcAnswer[]) => void
+  reject: (error: unknown) => void
+}
+
+/** Calls that are made in one turn of the event loop go out as one request; nothing waits for a timer. */
+export function coalesceCalls(rpc: JsonRpc): JsonRpc {
+  let waiting: Waiting[] = []
+
+  const send = async (group: readonly Waiting[]) => {
+    try {
+      const answers = await rpc(group.flatMap(({ calls }) => calls))
+      let at = 0
+      for (const { calls, resolve } of group) {
+        resolve(answers.slice(at, at + calls.length))
+        at += calls.length
+      }
+    } catch (error) {
+      for (const { reject } of group) reject(error)
+    }
+  }
+
+  const flush = () => {
+    const all = waiting
+    waiting = []
+    let group: Waiting[] = []
+    let count = 0
+    for (const each of all) {
+      if (count + each.calls.length > callsMax && group.length > 0) {
+        void send(group)
+        group = []
+        count = 0
+      }
+      group.push(each)
+      count += each.calls.length
+    }
+    void send(group)
+  }
+
+  return (calls, signal) => {
+    // A request that one caller may abort is its own.
+    if (signal) return rpc(calls, signal)
+    return new Promise((resolve, reject) => {
+      if (waiting.push({ calls, resolve, reject }) === 1) setImmediate(flush)
+    })
+  }
+}
+
 type NodeOptions = { row: EvmChainRow; net: Net; timeoutMs: number }
 
 export function createNode({ row, net, timeoutMs }: NodeOptions): EvmNode {
-  const rpc = createJsonRpc({ url: row.rpcUrl, net, name: row.displayName, timeoutMs })
+  const rpc = coalesceCalls(createJsonRpc({ url: row.rpcUrl, net, name: row.displayName, timeoutMs }))
   const readMulticallCode = async () => hexOf(await callOne(node, 'eth_getCode', [row.multicall, 'latest']))
   const multicallCode = createCachedValue(readMulticallCode, {
     ttlMs: Number.POSITIVE_INFINITY,

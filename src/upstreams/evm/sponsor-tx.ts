@@ -15,10 +15,11 @@ export type BatchTxOrder = {
   signed: SignedBatch
   receipt: PolicyReceipt
   signer: string
-  nonce: bigint
   gas: bigint
   fees: Fees
 }
+/** A transaction that lacks only its nonce and the signature of the sponsor. */
+export type PreparedBatchTx = { batchHash: string; sign(nonce: bigint): Promise<SignedTx> }
 type Unsigned = TransactionSerializableEIP1559 | TransactionSerializableEIP7702
 /** The private keys of the sponsors of one chain, by lower-case address. */
 export type SponsorKeys = { row: EvmChainRow; byAddress: ReadonlyMap<string, Hex> }
@@ -72,31 +73,34 @@ export const signEmptyTx = (
     gas: transferGas,
   })
 
-export async function signBatch(
+export function prepareBatch(
   keys: SponsorKeys,
-  { intent, signed: batch, signer, nonce, gas, fees }: BatchTxOrder,
-): Promise<SignedTx & { batchHash: string }> {
-  const call = {
-    ...feeFields(keys, nonce, fees),
-    to: intent.batch.account as Hex,
-    value: 0n,
-    data: executeData(intent.batch, batch.signature),
-    gas,
-  }
-  const id = { batchHash: batchHash(intent.batch) }
+  { intent, signed: batch, signer, gas, fees }: BatchTxOrder,
+): PreparedBatchTx {
+  const data = executeData(intent.batch, batch.signature)
   const { delegation } = batch
-  if (!delegation) return { ...id, ...(await signTx(keys, signer, { type: 'eip1559', ...call })) }
-  const { chainId, address, nonce: accountNonce, r, s, yParity } = delegation
-  const authorization = {
-    chainId,
-    address: address as Hex,
-    nonce: accountNonce,
-    r: r as Hex,
-    s: s as Hex,
-    yParity,
+  const authorizationList = delegation && [
+    {
+      chainId: delegation.chainId,
+      address: delegation.address as Hex,
+      nonce: delegation.nonce,
+      r: delegation.r as Hex,
+      s: delegation.s as Hex,
+      yParity: delegation.yParity,
+    },
+  ]
+  return {
+    batchHash: batchHash(intent.batch),
+    sign(nonce) {
+      const fields = feeFields(keys, nonce, fees)
+      const call = { ...fields, to: intent.batch.account as Hex, value: 0n, data, gas }
+      return signTx(
+        keys,
+        signer,
+        authorizationList ? { type: 'eip7702', ...call, authorizationList } : { type: 'eip1559', ...call },
+      )
+    },
   }
-  const transaction = { type: 'eip7702', ...call, authorizationList: [authorization] } as const
-  return { ...id, ...(await signTx(keys, signer, transaction)) }
 }
 
 /** Signs the same call again, under another nonce or other fees. */

@@ -1,21 +1,23 @@
-import type { Clock } from '#kernel/clock.ts'
+import { type Clock, monotonicMs } from '#kernel/clock.ts'
 import { Fault } from '#kernel/fault.ts'
 import { intentHash } from '#kernel/signer.ts'
+import { type CachedValue, createCachedValue } from '#kernel/ttl-cache.ts'
 import type { Evm } from './evm.ts'
 import { type Fees, isValidReplacement, planReplacement, quoteFees, type Replacement } from './fees.ts'
 import {
   type BatchTxOrder,
   feesOf,
   nonceOfTx,
+  type PreparedBatchTx,
+  prepareBatch,
   type SignedTx,
   type SponsorKeys,
   signAgain,
-  signBatch,
   signEmptyTx,
   sponsorKeys,
 } from './sponsor-tx.ts'
 
-export type { BatchTxOrder, SignedTx } from './sponsor-tx.ts'
+export type { BatchTxOrder, PreparedBatchTx, SignedTx } from './sponsor-tx.ts'
 
 /** A full exit may also spend the reserve between `exitMinWei` and `balanceMinWei`. */
 export type SponsorOptions = { fullExit: boolean }
@@ -29,9 +31,10 @@ export type Sponsor = {
   ready(options?: SponsorOptions): Promise<void>
   /** The signer with the fewest transactions in flight, among those that can pay. */
   pick(inFlight: ReadonlyMap<string, number>, options?: SponsorOptions): Promise<string>
-  /** The present fees of the chain; throws `unavailable` above the cap. */
+  /** The present fees of the chain, read at most every second; throws `unavailable` above the cap. */
   fees(): Promise<Fees>
-  signBatchTx(order: BatchTxOrder): Promise<SignedTx & { batchHash: string }>
+  /** Checks the receipt and encodes everything, so that only the signature waits for the nonce. */
+  prepareBatchTx(order: BatchTxOrder): PreparedBatchTx
   /** The next replacement of a transaction at its nonce; undefined where none is allowed any more. */
   replacementOf(raw: string): Promise<Replacement | undefined>
   /** The same call with higher fees, or an empty transaction that cancels it. */
@@ -60,10 +63,13 @@ type SponsorState = {
   signers: readonly string[]
   /** Counts picks, for the turn among equally busy signers. */
   picks: number
-  balances: { atMs: number; byAddress: Promise<Map<string, bigint>> } | undefined
+  balances: CachedValue<Map<string, bigint>>
+  fees: CachedValue<Fees>
 }
 
 const balanceFreshMs = 5_000
+/** The maximum fee outlives six full blocks in a row. */
+const feesFreshMs = 1_000
 
 export function sponsor({
   chain,
@@ -76,14 +82,18 @@ export function sponsor({
   const keys = sponsorKeys(chain.row, secrets)
   const signers = [...keys.byAddress.keys()]
   const deps = { chain, secrets, clock, balanceMinWei, isPaused, exitMinWei }
-  const state: SponsorState = { deps, keys, signers, picks: 0, balances: undefined }
+  const cached = <V>(load: () => Promise<V>, ttlMs: number) =>
+    createCachedValue(load, { ttlMs, nowMs: monotonicMs })
+  const balances = cached(() => readBalances(chain, signers), balanceFreshMs)
+  const fees = cached(() => currentFees(chain), feesFreshMs)
+  const state: SponsorState = { deps, keys, signers, picks: 0, balances, fees }
   return {
     signers,
-    balances: () => signerBalances(state),
+    balances: () => balances.get(),
     ready: async (options) => void (await fundedSigners(state, options)),
     pick: (inFlight, options) => pickSigner(state, inFlight, options),
-    fees: () => currentFees(chain),
-    signBatchTx: (order) => signBatchTx(state, order),
+    fees: () => fees.get(),
+    prepareBatchTx: (order) => prepareBatchTx(state, order),
     replacementOf: (raw) => replacementOf(chain, raw),
     replace: (raw, signer, plan) => signReplacement(keys, raw, signer, plan),
     reassignNonce: (raw, signer, options) => signAgain(keys, raw, signer, options),
@@ -97,7 +107,7 @@ async function fundedSigners(
   { fullExit }: SponsorOptions = { fullExit: false },
 ): Promise<string[]> {
   const { chain, isPaused, exitMinWei, balanceMinWei } = state.deps
-  const known = await signerBalances(state)
+  const known = await state.balances.get()
   const minWei = fullExit ? exitMinWei : balanceMinWei
   const paused = await Promise.all(state.signers.map(isPaused))
   const funded = state.signers.filter(
@@ -109,22 +119,8 @@ async function fundedSigners(
   })
 }
 
-function signerBalances(state: SponsorState): Promise<Map<string, bigint>> {
-  const atMs = performance.now()
-  if (!state.balances || atMs - state.balances.atMs > balanceFreshMs) {
-    const byAddress = readBalances(state)
-    state.balances = { atMs, byAddress }
-    byAddress.catch(() => {
-      state.balances = undefined
-    })
-  }
-  return state.balances.byAddress
-}
-
-const readBalances = async ({ deps, signers }: SponsorState): Promise<Map<string, bigint>> =>
-  new Map(
-    await Promise.all(signers.map(async (signer) => [signer, await deps.chain.balance(signer)] as const)),
-  )
+const readBalances = async (chain: Evm, signers: readonly string[]): Promise<Map<string, bigint>> =>
+  new Map(await Promise.all(signers.map(async (signer) => [signer, await chain.balance(signer)] as const)))
 
 async function pickSigner(
   state: SponsorState,
@@ -150,15 +146,12 @@ async function currentFees(chain: Evm): Promise<Fees> {
   })
 }
 
-async function signBatchTx(
-  { deps, keys }: SponsorState,
-  order: BatchTxOrder,
-): Promise<SignedTx & { batchHash: string }> {
+function prepareBatchTx({ deps, keys }: SponsorState, order: BatchTxOrder): PreparedBatchTx {
   const { intent, receipt } = order
   const covers = receipt.intentHash === intentHash(intent) && receipt.expiresAt > deps.clock.now()
   if (!covers || intent.chainId !== deps.chain.row.id)
     throw new Fault('policy_denied', 'The sponsor signs nothing without a valid policy receipt')
-  return signBatch(keys, order)
+  return prepareBatch(keys, order)
 }
 
 async function replacementOf(chain: Evm, raw: string): Promise<Replacement | undefined> {

@@ -194,7 +194,7 @@ export function createSignedActions(deps: SignedActionDeps): SignedActions {
           txAttempt: { externalId: `${signerAddress}:${nonce}`, raw, nonce },
         }
       }
-      const build: Intent['build'] = async (nonce, tx) => {
+      const build: Intent['build'] = async (tx) => async (nonce) => {
         const intent = intentOf(nonce)
         const keys = openKeys()
         const receipt = await policy.authorize(tx, intent)

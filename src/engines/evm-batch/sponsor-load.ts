@@ -1,0 +1,49 @@
+import type { NonceSequences } from '#durable/nonces.ts'
+import { monotonicMs } from '#kernel/clock.ts'
+import { createCachedValue } from '#kernel/ttl-cache.ts'
+import type { SponsorOptions } from '#upstreams/evm/sponsor.ts'
+import type { EvmPort } from './evm-port.ts'
+
+/**
+ * Distributes the batches of one chain over its sponsors. The transactions in flight of a sponsor are the nonces that
+ * were taken and are not mined, by all instances together: one statement and one request per second, whatever the
+ * number of tasks. Between two readings this instance adds its own choices.
+ */
+export type SponsorLoad = {
+  /** The least busy sponsor that can pay, and the nonce that the chain expects of it. */
+  pick(options: SponsorOptions): Promise<{ payer: string; mined: bigint }>
+  /** The chain used a nonce that the last reading does not have. */
+  invalidate(): void
+}
+
+type SponsorLoadDeps = EvmPort & { nonces: Pick<NonceSequences, 'nextNonces'> }
+
+export const nonceKind = 'evm'
+const freshMs = 1_000
+
+export function createSponsorLoad({ chain, sponsor, nonces }: SponsorLoadDeps): SponsorLoad {
+  const read = async () => {
+    const { signers } = sponsor
+    const [next, counts] = await Promise.all([
+      nonces.nextNonces(nonceKind, chain.row.id),
+      Promise.all(signers.map((signer) => chain.transactionCount(signer, 'latest'))),
+    ])
+    const mined = new Map(signers.map((signer, index) => [signer, counts[index]!]))
+    const inFlight = new Map<string, number>()
+    for (const [signer, count] of mined) {
+      const taken = next.get(signer) ?? count
+      inFlight.set(signer, taken > count ? Number(taken - count) : 0)
+    }
+    return { mined, inFlight }
+  }
+  const reading = createCachedValue(read, { ttlMs: freshMs, nowMs: monotonicMs })
+  return {
+    async pick(options) {
+      const { mined, inFlight } = await reading.get()
+      const payer = await sponsor.pick(inFlight, options)
+      inFlight.set(payer, (inFlight.get(payer) ?? 0) + 1)
+      return { payer, mined: mined.get(payer)! }
+    },
+    invalidate: () => reading.invalidate(),
+  }
+}
