@@ -1,4 +1,3 @@
-import { sql } from 'kysely'
 import type { RequestFacts } from '#kernel/caller.ts'
 import type { Clock } from '#kernel/clock.ts'
 import { Fault, notFound } from '#kernel/fault.ts'
@@ -13,6 +12,8 @@ type TaskQueryDeps = { transactions: Transactions; notifier: Notifier; clock: Cl
 
 /** Pages end here, and the count stops here: counting a whole history per page is too slow. */
 export const totalMax = 10_100
+/** The newest tasks of a status among which those of one kind are searched: no index has both. */
+export const searchedMax = 20_000
 
 /** Reads and cancels the tasks of one user. */
 export type TaskQueries = {
@@ -32,6 +33,20 @@ export async function readTask(db: Queryable, taskId: string): Promise<Task> {
   return asTask(row)
 }
 
+type TaskFilter = { status?: TaskStatus; kind?: string }
+
+/** Ids of the tasks of user $1, of kind $2 where one is given, newest first. */
+function matchingSql({ status, kind }: TaskFilter): string {
+  // Range and order fit only the index by kind, which avoids a scan of other kinds.
+  const ofKind = 'and kind >= $2 and kind <= $2 order by kind, id desc'
+  if (status === undefined)
+    return `select id from task where user_id = $1 ${kind === undefined ? 'order by id desc' : ofKind}`
+  // A literal, so that the planner can use the partial index of the status.
+  const ofStatus = `from task where user_id = $1 and status = '${status}' order by id desc`
+  if (kind === undefined) return `select id ${ofStatus}`
+  return `select id from (select id, kind ${ofStatus} limit ${searchedMax}) searched where kind = $2 order by id desc`
+}
+
 export function createTaskQueries({ transactions: { pool }, notifier, clock }: TaskQueryDeps): TaskQueries {
   const findTask = async (db: Queryable, userId: string, taskId: string): Promise<Task> => {
     if (!isUuid(taskId)) throw notFound('task', 'tasks_list')
@@ -46,15 +61,16 @@ export function createTaskQueries({ transactions: { pool }, notifier, clock }: T
   return {
     find: (userId, taskId) => findTask(pool, userId, taskId),
 
-    async list(userId, { skip, limit, status, kind }) {
-      let filtered = builder.selectFrom('task').where('user_id', '=', userId)
-      // A literal, so that the planner can use the partial index of the status.
-      if (status !== undefined) filtered = filtered.where('status', '=', sql.lit(status))
-      if (kind !== undefined) filtered = filtered.where('kind', '>=', kind).where('kind', '<=', kind)
-      // Range and order fit only the index by kind, which avoids a scan of other kinds.
-      const sorted = kind === undefined ? filtered : filtered.orderBy('kind')
+    async list(userId, { skip, limit, ...filter }) {
+      const matching = matchingSql(filter)
+      const values = filter.kind === undefined ? [userId] : [userId, filter.kind]
+      const next = values.length + 1
       // An index-only scan finds the page; only its own rows are read.
-      const page = await fetchAll(pool, sorted.orderBy('id', 'desc').select('id').offset(skip).limit(limit))
+      const page = await query<{ id: string }>(
+        pool,
+        `${matching} offset $${next}::integer limit $${next + 1}::integer`,
+        [...values, skip, limit],
+      )
       const ids = page.map(({ id }) => id)
       const rows = await fetchAll(
         pool,
@@ -64,12 +80,12 @@ export function createTaskQueries({ transactions: { pool }, notifier, clock }: T
           .where('id', '=', (eb) => eb.fn.any(eb.val(ids)))
           .orderBy('id', 'desc'),
       )
-      const counted = builder.selectFrom(filtered.select('id').limit(totalMax).as('counted'))
-      const count = await fetchOne(
+      const [count] = await query<{ n: number }>(
         pool,
-        counted.select((eb) => eb.fn.countAll<bigint>().as('n')),
+        `select count(*)::integer as n from (${matching} limit ${totalMax}) counted`,
+        values,
       )
-      return { tasks: rows.map(asTask), total: Number(count?.n ?? 0) }
+      return { tasks: rows.map(asTask), total: count?.n ?? 0 }
     },
 
     /** Refused once an effect is stored, since its bytes may be in flight. */

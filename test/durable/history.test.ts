@@ -4,14 +4,19 @@ import { after, before, describe, test } from 'node:test'
 import pg from 'pg'
 import { readLedgerGauges, readTaskGauges } from '#durable/task-gauges.ts'
 import { createTaskQueries, totalMax } from '#durable/task-queries.ts'
+import { requireAgent } from '#engines/venue/orders/trade-admission.ts'
+import { fillHistory, orderHistory } from '#engines/venue/records/history.ts'
+import { outcomeMismatches, reportedOrders } from '#engines/venue/records/record-store.ts'
 import { lastTaskOf, marketOfRecentOrder, recentOrders } from '#engines/venue/records/store.ts'
 import { earnTasksPage } from '#features/earn/store.ts'
 import { systemClock as clock } from '#kernel/clock.ts'
 import { type EngineFixture, executed, newUser, openFixture } from './engine-fixture.ts'
 
 const tasksOfUser = 20_000
+/** A trader without a key, whose next call of the set-up depends on earlier tasks. */
+const agentless = { agentOf: async () => undefined, limits: { minFundUsd: '5' }, clock }
 /** The table has several thousand. */
-const blocksMax = 300
+const blocksMax = 400
 
 type SentQuery = { text: string; values: unknown[] }
 type Plan = { 'QUERY PLAN': [{ Plan: { 'Shared Hit Blocks': number; 'Shared Read Blocks': number } }] }
@@ -37,7 +42,23 @@ describe('a user with a long history', () => {
       user,
       tasksOfUser,
     )
-    await fixture.rows('vacuum analyze task')
+    await fixture.rows(
+      `insert into venue_fill (user_id, venue, trade_id, order_id, cloid, symbol, base, quote, signed_size, price, fee, fee_token, cause, at_ms)
+       select $1, 'hyperliquid', n, n, n::text, case n when 7 then 'RARE' else 'BTC' end, case n when 8 then 'HYPE' end, 'USDC',
+         1, 1, 0, 'USDC', case n when 9 then 'liquidation' else 'order' end, n
+       from generate_series(1, $2::integer) n returning trade_id`,
+      user,
+      tasksOfUser,
+    )
+    await fixture.rows(
+      `insert into venue_order (cloid, venue, user_id, task_id, leg, symbol, market, at, ended_at)
+       select n::text, 'hyperliquid', $1, ('01900000-0000-7000-8000-' || lpad(to_hex(n), 12, '0'))::uuid, 'entry',
+         case n when 7 then 'RARE' else 'BTC' end, case n when 8 then 'spot' else 'perp' end, now() - make_interval(secs => n), now()
+       from generate_series(1, $2::integer) n returning cloid`,
+      user,
+      tasksOfUser,
+    )
+    for (const table of ['task', 'venue_fill', 'venue_order']) await fixture.rows(`vacuum analyze ${table}`)
   })
   after(async () => fixture[Symbol.asyncDispose]())
 
@@ -88,6 +109,8 @@ describe('a user with a long history', () => {
       { status: 'cancelled' as const },
       { status: 'running' as const },
       { status: 'failed' as const, kind: 'spot_buy' },
+      { status: 'completed' as const, kind: 'spot_buy' },
+      { status: 'completed' as const, kind: 'perp_setup' },
     ])
       await assertBlocksBounded(`the list by ${JSON.stringify(filter)}`, (on) =>
         listOn(on)(user, { ...page, ...filter }),
@@ -103,9 +126,37 @@ describe('a user with a long history', () => {
       marketOfRecentOrder(on, { userId: user, orderId: '1', kind: 'perp', since }),
     )
     await assertBlocksBounded('the last task of a kind', (on) => lastTaskOf(on, user, 'perp_setup'))
+    await assert.rejects(requireAgent({ ...agentless, db: fixture.admin.pool }, user), {
+      code: 'setup_incomplete',
+    })
+    await assertBlocksBounded('the next call of the set-up', (on) =>
+      requireAgent({ ...agentless, db: on }, user).catch(() => undefined),
+    )
     await assertBlocksBounded('the history of positions', (on) =>
       earnTasksPage(on, user, { limit: 51, after: undefined }),
     )
+  })
+
+  test('fills and orders, by any filter', async () => {
+    const page = { userId: user, before: undefined, limit: 20 }
+    for (const filter of [
+      { kind: 'perp' as const, symbol: undefined },
+      { kind: 'perp' as const, symbol: 'RARE' },
+      { kind: 'spot' as const, symbol: undefined },
+      { kind: 'perp' as const, symbol: 'BTC', before: '5000-5000' },
+    ]) {
+      await assertBlocksBounded(`fills by ${JSON.stringify(filter)}`, (on) =>
+        fillHistory(on, { ...page, ...filter }),
+      )
+      await assertBlocksBounded(`orders by ${JSON.stringify(filter)}`, (on) =>
+        orderHistory(on, { ...page, ...filter }),
+      )
+    }
+    await assertBlocksBounded('the liquidations on record', (on) =>
+      reportedOrders(on as never, { user_id: user }, [9], [10]),
+    )
+    const account = { user_id: user, baseline_at_ms: BigInt(tasksOfUser - 20) }
+    await assertBlocksBounded('outcomes that contradict fills', (on) => outcomeMismatches(on, account, 0))
   })
 
   test('what a scrape of the metrics reads', async () => {

@@ -190,7 +190,14 @@ export const revokeKeysOf = (db: Queryable, userId: string, now: Date) =>
       .where('revoked_at', 'is', null),
   )
 
+const sweepMax = 1_000
+
+/** In batches, by index, so that no statement runs long. */
 export const sweep = async (db: Queryable, now: Date): Promise<void> => {
-  for (const table of ['challenge', 'spent_signature', 'access_token'] as const)
-    await fetchAll(db, builder.deleteFrom(table).where('expires_at', '<', now))
+  for (const table of ['challenge', 'spent_signature', 'access_token']) {
+    const text = `delete from ${table} where ctid = any(array(
+        select ctid from ${table} where expires_at < $1 order by expires_at limit ${sweepMax} for update skip locked))
+      returning 1 as deleted`
+    while ((await query(db, text, [now])).length === sweepMax);
+  }
 }

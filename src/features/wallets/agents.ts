@@ -5,7 +5,7 @@ import type { AgentWalletRow } from '#store/tables/venue.ts'
 
 /** Agent keys that trade for users at venues. A key that the venue no longer knows is never used again. */
 
-export type SealedAgent = Omit<AgentWalletRow, 'approved_at' | 'expires_at' | 'retired_at'>
+export type SealedAgent = Omit<AgentWalletRow, 'approved_at' | 'expires_at' | 'retired_at' | 'is_registered'>
 type AgentOwner = { userId: string; venue: string }
 
 const agentOf = (row: AgentWalletRow): Agent => ({

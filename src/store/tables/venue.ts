@@ -13,6 +13,7 @@ type AgentWallet = {
   approved_at: Generated<Date | null>
   expires_at: Generated<Date | null>
   retired_at: Generated<Date | null>
+  is_registered: Generated<boolean>
 }
 
 type VenueAccount = {

@@ -3,7 +3,7 @@ import type { MarketKind } from '#engines/venue/records/markets.ts'
 import type { JsonObject } from '#kernel/json.ts'
 import type { Grid } from '#upstreams/hyperliquid/rounding.ts'
 import type { HeldBefore } from './order-lookup.ts'
-import type { PositionAfter } from './recent-tasks.ts'
+import type { PositionAfter } from './position-after.ts'
 import type { ActionTaskData } from './signed-action.ts'
 
 /** Task data of an order: written at admission, and completed by the steps. */

@@ -5,6 +5,7 @@ import {
   positionBalanceKey,
   spotBalanceKey,
 } from '#engines/venue/records/expected-balances.ts'
+import { minTaskId, taskAgeMaxMs } from '#engines/venue/records/task-age.ts'
 import type { Clock } from '#kernel/clock.ts'
 import { Fault } from '#kernel/fault.ts'
 import {
@@ -24,7 +25,7 @@ import { readLagMs } from './confirm-action.ts'
 import { clockToleranceMs, sizeAfter } from './order-lookup.ts'
 import type { OrderOutcome } from './order-result.ts'
 import type { OrderTaskData, Spending, SpendingTaskData } from './order-task.ts'
-import { minTaskId, positionAfter, taskAgeMaxMs } from './recent-tasks.ts'
+import { positionAfter } from './position-after.ts'
 
 /** Recent spends of the user's tasks at the venue: a read of the account may still show the funds as free. */
 

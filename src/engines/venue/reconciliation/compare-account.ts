@@ -15,6 +15,7 @@ import * as record from '#engines/venue/records/record-store.ts'
 import { Fault } from '#kernel/fault.ts'
 import type { Queryable } from '#store/query.ts'
 import type { Hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
+import { rollBaseline } from './roll-baseline.ts'
 
 /**
  * Compares the venue's balances of one account with the sum of its fills, funding and transfers. Reads the balances
@@ -45,7 +46,6 @@ type AccountComparerDeps = {
 /** The venue may add records with an earlier timestamp a little later. */
 const overlapMs = 5_000
 const outcomeWindowMs = 24 * 3_600_000
-const entriesMax = 2_000
 const separateModes = ['default', 'disabled']
 
 export function createAccountComparer({ db, transact, venue, ingest }: AccountComparerDeps) {
@@ -113,23 +113,13 @@ export function createAccountComparer({ db, transact, venue, ingest }: AccountCo
     return { type: 'mismatch', found: [], atMs, mismatch: { code: 'order_outcome', reason } }
   }
 
-  /** Advances the baseline, so that few entries have to be summed. */
-  const advanceBaseline = async (account: VenueAccount, atMs: number) => {
-    const { expected, entries } = await record.expectedAt(db, account, atMs)
-    if (entries < entriesMax) return
-    await transact(async (tx) => {
-      const current = await findAccount(tx, account.user_id, { lock: true })
-      if (current?.baseline_at_ms !== account.baseline_at_ms || current.state !== 'active') return
-      await record.setBaseline(tx, account, expected, { atMs, checksBalances: account.checks_balances })
-    })
-  }
-
+  /** `found`: beyond the rounding of the venue. `rounding`: within it. */
   const findDifferences = async (account: VenueAccount, seen: Awaited<ReturnType<typeof readBalances>>) => {
     const { expected, entries } = await record.expectedAt(db, account, seen.atMs)
     // Skip balances that the venue shows in an unknown format.
-    return compareBalances(expected, seen.observed, entries).filter(
-      ({ balanceKey }) => !seen.unread.includes(balanceKey),
-    )
+    const readable = ({ balanceKey }: Difference) => !seen.unread.includes(balanceKey)
+    const found = compareBalances(expected, seen.observed, entries).filter(readable)
+    return { found, entries, rounding: compareBalances(expected, seen.observed, 0).filter(readable) }
   }
 
   /** Where one balance serves both sides, only positions are comparable. */
@@ -148,27 +138,31 @@ export function createAccountComparer({ db, transact, venue, ingest }: AccountCo
     async compare(account: VenueAccount, { thorough = false } = {}): Promise<ComparisonResult> {
       if (account.state === 'unfreezing') return rebaseline(account)
       const seen = await readBalances(account)
-      const sinceMs = Math.max(Number(account.reconciled_through_ms) - overlapMs, 0)
-      let found = await findDifferences(account, seen)
+      // Records up to the baseline are never imported.
+      const explainedMs = Math.max(Number(account.reconciled_through_ms), Number(account.baseline_at_ms))
+      const sinceMs = Math.max(explainedMs - overlapMs, 0)
+      let compared = await findDifferences(account, seen)
       for (const read of [readFillsOf, readChanges]) {
-        if (found.length === 0 && !(thorough && read === readFillsOf)) break
+        if (compared.found.length === 0 && !(thorough && read === readFillsOf)) break
         const foreign = await ingest(account, await read(account.account, sinceMs))
         if (foreign?.isCertain) return { type: 'foreign', mismatch: foreign }
         if (foreign) return { type: 'mismatch', found: [], atMs: seen.atMs, mismatch: foreign }
-        found = await findDifferences(account, seen)
+        compared = await findDifferences(account, seen)
       }
-      found = await onlyComparable(account, found)
+      const { atMs } = seen
+      const found = await onlyComparable(account, compared.found)
       if (found.length > 0) {
         const code = found.some(isPosition) ? 'position' : 'balance'
-        return {
-          type: 'mismatch',
-          found,
-          atMs: seen.atMs,
-          mismatch: { code, reason: describeDifferences(found) },
-        }
+        // Where balances do not freeze an account, the mismatch may last, and all lists were read.
+        if (code === 'balance')
+          await rollBaseline({ db, transact }, account, { ...compared, atMs, rounding: [] })
+        return { type: 'mismatch', found, atMs, mismatch: { code, reason: describeDifferences(found) } }
       }
-      const result = await checkOutcomes(account, seen.atMs)
-      if (result.type === 'matched') await advanceBaseline(account, seen.atMs)
+      const result = await checkOutcomes(account, atMs)
+      // Differences that are not comparable are no rounding.
+      const rounding = compared.found.length > 0 ? [] : compared.rounding
+      if (result.type === 'matched')
+        await rollBaseline({ db, transact }, account, { ...compared, atMs, rounding })
       return result
     },
 

@@ -8,16 +8,17 @@ import { venueName } from './store.ts'
 export type VenueAccount = VenueAccountRow
 type AccountKey = Pick<VenueAccountRow, 'user_id'>
 
-/** Adds the accounts whose trading key was approved. */
+/** Adds the accounts whose trading key was approved, and marks the key, so that each is looked at once. */
 export const register = (db: Queryable, now: Date) =>
   query(
     db,
-    `insert into venue_account (user_id, venue, account, active_at, next_at)
-     select a.user_id, a.venue, lower(w.address), $2, $2 from agent_wallet a
-       join wallet w on w.user_id = a.user_id and w.kind = 'evm'
-     where a.venue = $1 and a.approved_at is not null and a.retired_at is null
-       and not exists (select from venue_account v where v.user_id = a.user_id and v.venue = a.venue)
-     on conflict do nothing`,
+    `with fresh as (
+       update agent_wallet a set is_registered = true from wallet w
+       where a.venue = $1 and a.approved_at is not null and a.retired_at is null and not a.is_registered
+         and w.user_id = a.user_id and w.kind = 'evm'
+       returning a.user_id, a.venue, lower(w.address) as account)
+     insert into venue_account (user_id, venue, account, active_at, next_at)
+     select user_id, venue, account, $2, $2 from fresh on conflict do nothing`,
     [venueName, now],
   )
 

@@ -48,18 +48,20 @@ type FillRecord = {
   leg: string | null
 }
 
-/** Keyset pagination by time and trade id: fills that arrive between two pages shift nothing. */
-const fillsPage = `
+/**
+ * Keyset pagination by time and trade id: fills that arrive between two pages shift nothing. A filter that is absent is
+ * absent from the text, so that the planner uses the index of those that are there.
+ */
+const fillsPage = ({ symbol }: { symbol: boolean }) => `
   select f.trade_id::text, f.order_id::text, f.cloid, f.symbol, f.base, f.signed_size > 0 as is_buy,
     trim_scale(abs(f.signed_size))::text as size, trim_scale(f.price)::text as price,
     trim_scale(f.fee)::text as fee, f.fee_token, f.cause, trim_scale(f.realized_pnl)::text as realized_pnl,
     f.at_ms::text, o.task_id::text, o.leg
   from venue_fill f left join venue_order o on o.cloid = f.cloid and o.user_id = f.user_id
-  where f.user_id = $1 and f.venue = $2 and (f.base is null) = ($3 = 'perp')
-    and ($4::text is null or f.symbol = $4)
-    and f.at_ms <= coalesce($5::bigint, 9223372036854775807)
-    and ($5::bigint is null or (f.at_ms, f.trade_id) < ($5, $6::bigint))
-  order by f.at_ms desc, f.trade_id desc limit $7`
+  where f.user_id = $1 and f.venue = $2 and (f.base is null) = $3
+    ${symbol ? 'and f.symbol = $7' : ''}
+    and (f.at_ms, f.trade_id) < (coalesce($4::bigint, 9223372036854775807), coalesce($5::bigint, 0))
+  order by f.at_ms desc, f.trade_id desc limit $6`
 
 const fillView = (row: FillRecord, asset: string) => ({
   fill_id: row.trade_id,
@@ -89,8 +91,10 @@ export async function fillHistory(
 ) {
   const coin = kind === 'spot' ? (spots.find((each) => each.symbol === symbol)?.coin ?? symbol) : symbol
   const [atMs = null, tradeId = null] = before?.split('-') ?? []
-  const values = [userId, venueName, kind, coin ?? null, atMs, tradeId, limit + 1]
-  const rows = await query<FillRecord>(db, fillsPage, values)
+  const values = [userId, venueName, kind === 'perp', atMs, tradeId, limit + 1]
+  const rows = await (coin === undefined
+    ? query<FillRecord>(db, fillsPage({ symbol: false }), values)
+    : query<FillRecord>(db, fillsPage({ symbol: true }), [...values, coin]))
   const page = rows.slice(0, limit)
   const last = page.at(-1)
   const names = spotNames(spots)
@@ -122,17 +126,13 @@ type OrderRecord = {
   task_outcome: string | null
 }
 
-/** An order of an earlier release has no `market`: the kind of its task determines it. */
-const ordersPage = `
+const ordersPage = ({ symbol }: { symbol: boolean }) => `
   with found as (
     select o.* from venue_order o
-    where o.user_id = $1 and o.venue = $2
-      and (o.market = $3 or (o.market is null and $3 =
-        (select case when t.kind like 'spot%' then 'spot' else 'perp' end from task t where t.id = o.task_id)))
-      and ($4::text is null or o.symbol = $4)
-      and o.at <= coalesce($5::timestamptz, 'infinity')
-      and ($5::timestamptz is null or (o.at, o.cloid) < ($5, $6::text))
-    order by o.at desc, o.cloid desc limit $7),
+    where o.user_id = $1 and o.venue = $2 and o.market = $3
+      ${symbol ? 'and o.symbol = $7' : ''}
+      and (o.at, o.cloid) < (coalesce($4::timestamptz, 'infinity'), coalesce($5::text, ''))
+    order by o.at desc, o.cloid desc limit $6),
   page as (select found.*, t.outcome, t.result from found left join task t on t.id = found.task_id)
   select p.cloid, p.task_id::text, p.leg, p.symbol, p.at, p.status as venue_status, p.ended_at, p.is_buy,
     trim_scale(p.size)::text as size, trim_scale(p.price)::text as price,
@@ -196,15 +196,10 @@ const orderRecordView = (row: OrderRecord) => ({
 export async function orderHistory(db: Queryable, { userId, kind, symbol, before, limit }: HistoryQuery) {
   const [atMs, cloid = null] = before?.split('-') ?? []
   const at = atMs === undefined ? null : later(new Date(0), Number(atMs))
-  const rows = await query<OrderRecord>(db, ordersPage, [
-    userId,
-    venueName,
-    kind,
-    symbol ?? null,
-    at,
-    cloid,
-    limit + 1,
-  ])
+  const values = [userId, venueName, kind, at, cloid, limit + 1]
+  const rows = await (symbol === undefined
+    ? query<OrderRecord>(db, ordersPage({ symbol: false }), values)
+    : query<OrderRecord>(db, ordersPage({ symbol: true }), [...values, symbol]))
   const page = rows.slice(0, limit)
   const last = page.at(-1)
   return {

@@ -78,7 +78,7 @@ export async function reportedOrders(
   const rows = await query<{ order_id: bigint }>(
     tx,
     `select distinct order_id from venue_fill where user_id = $1 and venue = $2 and order_id = any($3::bigint[])
-       and trade_id <> all($4::bigint[])`,
+       and cause = 'liquidation' and trade_id <> all($4::bigint[])`,
     [user_id, venueName, orderIds, except],
   )
   return new Set(rows.map(({ order_id }) => Number(order_id)))
@@ -152,12 +152,12 @@ export const addAdjustments = (
     })),
   )
 
-export async function setBaseline(
+export async function replaceBaseline(
   tx: Tx,
   { user_id }: AccountKey,
   balances: Balances,
-  { atMs, checksBalances }: { atMs: number; checksBalances: boolean },
-) {
+  atMs: number,
+): Promise<void> {
   await query(tx, 'delete from venue_baseline where user_id = $1 and venue = $2', [user_id, venueName])
   await query(
     tx,
@@ -169,28 +169,53 @@ export async function setBaseline(
       JSON.stringify([...balances].map(([balance_key, amount]) => ({ balance_key, amount }))),
     ],
   )
+  await query(tx, 'update venue_account set baseline_at_ms = $3 where user_id = $1 and venue = $2', [
+    user_id,
+    venueName,
+    atMs,
+  ])
+}
+
+/** Begins the record anew: everything before counts as explained. */
+export async function setBaseline(
+  tx: Tx,
+  accountKey: AccountKey,
+  balances: Balances,
+  { atMs, checksBalances }: { atMs: number; checksBalances: boolean },
+) {
+  await replaceBaseline(tx, accountKey, balances, atMs)
   await query(
     tx,
-    `update venue_account set state = 'active', baseline_at_ms = $3, reconciled_through_ms = $3, checks_balances = $4,
+    `update venue_account set state = 'active', reconciled_through_ms = $3, checks_balances = $4,
        mismatch = null, mismatch_since = null, reason = null, frozen_since = null, unfrozen_by = null where user_id = $1 and venue = $2`,
-    [user_id, venueName, atMs, checksBalances],
+    [accountKey.user_id, venueName, atMs, checksBalances],
   )
 }
 
-/** Tasks whose result contradicts the fills of their orders. */
+/** More than the baseline leaves to compare. */
+const recentFillsMax = 5_000
+
+/**
+ * Tasks whose result contradicts the fills of their orders: all fills of each order, since a baseline may lie between
+ * two of them. The lateral joins keep the plan to look-ups by key, whatever the statistics are.
+ */
 export async function outcomeMismatches(
   db: Queryable,
-  { user_id, baseline_at_ms }: VenueAccount,
+  { user_id, baseline_at_ms }: Pick<VenueAccount, 'user_id' | 'baseline_at_ms'>,
   sinceMs: number,
 ) {
   return query<{ task_id: string; said: string; filled: string }>(
     db,
-    `with f as (select cloid, trim_scale(sum(abs(signed_size))) as filled from venue_fill
-       where user_id = $1 and venue = $2 and at_ms > greatest($3::bigint, $4::bigint) and cloid is not null group by cloid)
-     select t.id::text as task_id, f.filled::text, coalesce(t.result ->> 'filled_size', t.outcome) as said
-     from f join venue_order o on o.cloid = f.cloid join task t on t.id = o.task_id
-     where t.completed_at is not null and (t.outcome = 'not_executed'
-       or (t.result ->> 'cloid' = f.cloid and t.result ->> 'order_status' = 'filled' and (t.result ->> 'filled_size')::numeric <> f.filled))
+    `with recent as materialized (select distinct cloid from (
+       select cloid from venue_fill where user_id = $1 and venue = $2 and at_ms > greatest($3::bigint, $4::bigint)
+       order by at_ms desc limit ${recentFillsMax}) last where cloid is not null)
+     select o.task_id::text, f.filled::text, coalesce(t.result ->> 'filled_size', t.outcome) as said from recent
+       cross join lateral (select task_id from venue_order where cloid = recent.cloid limit 1) o
+       cross join lateral (select outcome, result from task where id = o.task_id and completed_at is not null limit 1) t
+       cross join lateral (select trim_scale(sum(abs(signed_size))) as filled from venue_fill
+         where cloid = recent.cloid and user_id = $1 and venue = $2) f
+     where t.outcome = 'not_executed' or (t.result ->> 'cloid' = recent.cloid
+       and t.result ->> 'order_status' = 'filled' and (t.result ->> 'filled_size')::numeric <> f.filled)
      limit 5`,
     [user_id, venueName, baseline_at_ms, sinceMs],
   )

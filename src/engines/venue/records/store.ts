@@ -1,6 +1,8 @@
+import { later } from '#kernel/clock.ts'
 import type { JsonObject, Tx } from '#kernel/task.ts'
 import { isSpotAsset, type VenueOrder } from '#kernel/venue.ts'
 import { builder, fetchAll, fetchOne, type Queryable, query } from '#store/query.ts'
+import { minTaskId, taskAgeMaxMs } from './task-age.ts'
 
 export const venueName = 'hyperliquid'
 
@@ -117,6 +119,8 @@ export const lastTaskOf = (db: Queryable, userId: string, kind: string) =>
 
 type RecentOrder = { userId: string; orderId: string; kind: string; since: Date }
 
+const oldestTask = (since: Date): string => minTaskId(later(since, -taskAgeMaxMs))
+
 /** The market of an order that a task of the user placed since then. */
 export async function marketOfRecentOrder(
   db: Queryable,
@@ -125,9 +129,9 @@ export async function marketOfRecentOrder(
   const [row] = await query<{ symbol: string; asset: number }>(
     db,
     `select data ->> 'symbol' as symbol, (data -> 'asset')::integer as asset from task
-     where user_id = $1 and completed_at > $4 and data ->> 'market' = $3
+     where user_id = $1 and id > $5 and completed_at > $4 and data ->> 'market' = $3
        and (result ->> 'order_id' = $2 or result -> 'tp_oids' ? $2 or result -> 'sl_oids' ? $2) limit 1`,
-    [userId, orderId, kind, since],
+    [userId, orderId, kind, since, oldestTask(since)],
   )
   return row
 }
@@ -157,7 +161,7 @@ export const recentOrders = (
        case when result ->> 'order_status' = 'resting' then result ->> 'order_id' end as resting,
        coalesce(result ->> 'order_status', 'filled') = 'filled' as is_filled,
        coalesce(result -> 'tp_oids', '[]') as tp_oids, coalesce(result -> 'sl_oids', '[]') as sl_oids
-     from task where user_id = $1 and completed_at > $3 and data ->> 'market' = $2 and result is not null
+     from task where user_id = $1 and id > $4 and completed_at > $3 and data ->> 'market' = $2 and result is not null
      order by id desc limit 200`,
-    [userId, kind, since],
+    [userId, kind, since, oldestTask(since)],
   )

@@ -52,8 +52,8 @@ create index task_leased on task (owner) where owner is not null;
 -- Lists of a user's tasks, newest first: all, by kind, by how they ended, and those that have not ended.
 create index task_of_user on task (user_id, id desc);
 create index task_kind_of_user on task (user_id, kind, id desc);
-create index task_ended_of_user on task (user_id, status, id desc) where status in ('completed', 'failed', 'cancelled');
-create index task_open_of_user on task (user_id, id desc) where status in ('pending', 'running');
+create index task_ended_of_user on task (user_id, status, id desc) include (kind) where status in ('completed', 'failed', 'cancelled');
+create index task_open_of_user on task (user_id, id desc) include (kind) where status in ('pending', 'running');
 -- What a user's tasks did in the last seconds, which reads of the venue may not show yet.
 create index task_recent_of_user on task (user_id, completed_at) where completed_at is not null;
 
@@ -123,7 +123,8 @@ create table nonce_sequence (
   chain text not null,
   signer text not null,
   next bigint not null,
-  primary key (kind, chain, signer)
+  -- The signer comes before the chain: a nonce of a user is looked up without its chain.
+  primary key (kind, signer, chain)
 );
 
 -- Creates a task at each slot of a grid of times. The slot is part of the task's idempotency key. Slots that were
@@ -165,6 +166,7 @@ create table trigger_order (
 );
 create index trigger_armed on trigger_order (market, direction, trigger_price) where status = 'armed';
 create index trigger_waiting on trigger_order (market) where status = 'waiting';
+create index trigger_of_entry on trigger_order (entry_cloid) where status = 'waiting';
 create index trigger_open on trigger_order (user_id, created_at) where status in ('waiting', 'armed');
 create index trigger_oco on trigger_order (oco_group) where oco_group is not null;
 

@@ -18,6 +18,8 @@ create table agent_wallet (
   approved_at timestamptz,
   expires_at timestamptz,
   retired_at timestamptz,
+  -- The account of the user was added to venue_account.
+  is_registered boolean not null default false,
   unique (venue, address)
 );
 -- One key in use and one awaiting approval.
@@ -25,7 +27,13 @@ create unique index agent_wallet_current on agent_wallet (user_id, venue)
   where approved_at is not null and retired_at is null;
 create unique index agent_wallet_pending on agent_wallet (user_id, venue)
   where approved_at is null and retired_at is null;
+create index agent_wallet_of_user on agent_wallet (user_id, venue) where retired_at is null;
 create index agent_wallet_of_kek on agent_wallet (kek_id, id);
+-- Keys in use, by when they expire; and those whose account is not yet added.
+create index agent_wallet_expiry on agent_wallet (venue, expires_at)
+  where approved_at is not null and retired_at is null;
+create index agent_wallet_unregistered on agent_wallet (venue)
+  where approved_at is not null and retired_at is null and not is_registered;
 
 -- Orders that tasks have sent, written in the commit that signs them.
 create table venue_order (
@@ -37,7 +45,7 @@ create table venue_order (
   -- The order's role in its task: entry, close, tp or sl.
   leg text not null,
   symbol text not null,
-  market text check (market in ('perp', 'spot')),
+  market text not null check (market in ('perp', 'spot')),
   is_buy boolean,
   size numeric,
   price numeric,
@@ -48,7 +56,9 @@ create table venue_order (
   status text,
   ended_at timestamptz
 );
-create index venue_order_of_user on venue_order (user_id, venue, at);
+-- Histories by section, newest first: all markets, and one of them.
+create index venue_order_of_user on venue_order (user_id, venue, market, at, cloid);
+create index venue_order_of_symbol on venue_order (user_id, venue, market, symbol, at, cloid);
 create index venue_order_open on venue_order (user_id, venue, at) where ended_at is null;
 create index venue_order_recent on venue_order (venue, at);
 
@@ -131,6 +141,10 @@ create table venue_fill (
   primary key (user_id, venue, trade_id)
 );
 create index venue_fill_by_time on venue_fill (user_id, venue, at_ms);
+-- Histories by section, newest first: all markets, and one of them.
+create index venue_fill_of_section on venue_fill (user_id, venue, (base is null), at_ms, trade_id);
+create index venue_fill_of_symbol on venue_fill (user_id, venue, symbol, at_ms, trade_id);
+create index venue_fill_of_liquidation on venue_fill (user_id, venue, order_id) where cause = 'liquidation';
 create index venue_fill_of_order on venue_fill (cloid) where cloid is not null;
 
 -- Every other change of a balance: funding, deposits, transfers, and adjustments with their reason.

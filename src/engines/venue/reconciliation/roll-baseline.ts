@@ -1,0 +1,47 @@
+import type { Transact } from '#durable/transactions.ts'
+import { findAccount, type VenueAccount } from '#engines/venue/records/account-store.ts'
+import type { Difference } from '#engines/venue/records/expected-balances.ts'
+import * as record from '#engines/venue/records/record-store.ts'
+import type { Queryable } from '#store/query.ts'
+
+/** Rolls the baseline of an account forward, so that a comparison sums few records however old the account is. */
+
+const entriesMax = 2_000
+const ageMsMax = 24 * 3_600_000
+/**
+ * The new baseline lies this far back: records that the venue adds late still count, and the fills of a task that has
+ * not ended are still compared with its result.
+ */
+export const baselineLagMs = 10 * 60_000
+
+type Compared = {
+  /** The venue's time of the comparison. */
+  atMs: number
+  /** Records that the comparison summed. */
+  entries: number
+  /** Deviations within the rounding of the venue. A later comparison sums fewer records and tolerates less. */
+  rounding: readonly Difference[]
+}
+
+/** Takes over what the record expects, not what the venue shows: a mismatch is the same after it. */
+export async function rollBaseline(
+  { db, transact }: { db: Queryable; transact: Transact },
+  account: VenueAccount,
+  { atMs, entries, rounding }: Compared,
+): Promise<void> {
+  const isOld = atMs - Number(account.baseline_at_ms) >= ageMsMax
+  if (entries === 0 || (entries < entriesMax && !isOld)) return
+  const rollAtMs = atMs - baselineLagMs
+  if (rollAtMs <= Number(account.baseline_at_ms)) return
+  const settled = await record.expectedAt(db, account, rollAtMs)
+  // Most records are recent: the next comparisons roll further.
+  if (settled.entries < entriesMax / 2 && !isOld) return
+  await transact(async (tx) => {
+    const current = await findAccount(tx, account.user_id, { lock: true })
+    if (current?.baseline_at_ms !== account.baseline_at_ms || current.state !== 'active') return
+    const reason = 'rounding of the venue'
+    await record.addAdjustments(tx, account, rounding, { kind: 'rounding', reason, atMs: rollAtMs })
+    const { expected } = await record.expectedAt(tx, current, rollAtMs)
+    await record.replaceBaseline(tx, account, expected, rollAtMs)
+  })
+}
