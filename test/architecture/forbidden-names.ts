@@ -267,7 +267,7 @@ export const forbiddenFiles: Record<string, Record<string, string>> = {
     wish: 'order-checks',
   },
   'src/features/chains': { probe: 'chain-health', table: 'chain-list' },
-  'src/features/earn': { lots: 'ledger-accounts', market: 'vault-rates', settle: 'vault-steps' },
+  'src/features/earn': { lots: 'ledger-accounts', market: 'vault-rates', settle: 'vault-task' },
   'src/features/perp': { mend: 'repair-bracket', way: 'funding-route' },
   'src/features/spot-venue': {
     entries: 'pending-entries',

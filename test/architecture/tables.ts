@@ -104,10 +104,6 @@ export const raisedLimits: Record<string, { fileLines?: number; functionLines?: 
     functionLines: 130,
     why: 'fills, fundings and transfers, until each is a function',
   },
-  'src/features/earn/vault-steps.ts': {
-    functionLines: 130,
-    why: 'the steps of the vault, until they are named functions',
-  },
   'src/features/perp/repair-bracket.ts': { functionLines: 150, why: 'one repair, until its cases are named' },
   'src/features/perp/unwind.ts': {
     functionLines: 150,

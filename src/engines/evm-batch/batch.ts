@@ -3,28 +3,36 @@ import type { Chain } from '#kernel/chains.ts'
 import { later } from '#kernel/clock.ts'
 import { Fault } from '#kernel/fault.ts'
 import { canonicalJson } from '#kernel/json.ts'
+import type { EffectDriver } from '#kernel/one-effect.ts'
 import type { EvmBatch, EvmCall, EvmIntent, Policy, Signer } from '#kernel/signer.ts'
-import type { GasCharge, Intent, JsonObject, NonceSequence, TaskView, Tx } from '#kernel/task.ts'
+import type {
+  GasCharge,
+  Intent,
+  JsonObject,
+  NonceSequence,
+  StepContext,
+  StepResultOf,
+  TaskView,
+} from '#kernel/task.ts'
 import type { Evm, Simulation } from '#upstreams/evm/evm.ts'
-import type { BatchPlan, BatchRules, BatchSteps, BatchTaskData } from './batch-rules.ts'
-import { confirmStep } from './confirm.ts'
+import type { BatchOptions, BatchPlan, BatchTaskData } from './batch-rules.ts'
+import { type ConfirmDeps, confirmBatch } from './confirm.ts'
 import type { EvmPort } from './evm-port.ts'
 import type { GasBudget } from './gas-budget.ts'
 import { createSponsorLoad, nonceKind } from './sponsor-load.ts'
 
-/** A batch of calls from the user's account in one sponsored transaction, as two task steps: `prepare`, `confirm`. */
+/** A batch of calls from the user's account in one sponsored transaction, as the driver of an effect. */
 
 export type EvmBatches = {
   /** Throws before a task exists where the chain is not served or no sponsor can pay. */
   ready(chainId: string, options?: { fullExit: boolean }): Promise<void>
-  /** Throws where the user's gas budget is too small; the returned function reserves the gas with the task. */
-  charge(order: ChargeOrder): Promise<(tx: Tx, taskId: string) => Promise<void>>
   /** Throws where the user's gas budget is too small; the charge belongs to the spend of the admission. */
   gasCharge(order: ChargeOrder): Promise<GasCharge>
-  /** Returns the reserved budget when nothing was sent. */
-  release(tx: Tx, taskId: string): Promise<void>
   simulate(chainId: string, account: string, calls: readonly EvmCall[]): Promise<Simulation>
-  steps<Data extends BatchTaskData>(rules: BatchRules<Data>): BatchSteps<Data>
+  /** The driver of an effect whose second step is called `confirm`. */
+  driver<Data extends BatchTaskData, Proof, Names extends string = 'sign' | 'confirm'>(
+    options: BatchOptions<Data, Proof>,
+  ): EffectDriver<Data, BatchPlan, Proof, Names | 'confirm'>
 }
 
 export type ChargeOrder = { userId: string; chainId: string; gas: bigint; fullExit: boolean }
@@ -65,84 +73,79 @@ export function evmBatches({
 
   const loads = new Map([...ports].map(([id, port]) => [id, createSponsorLoad({ ...port, nonces })]))
 
-  const prepare =
-    <Data extends BatchTaskData>({ plan: planOf }: BatchRules<Data>): BatchSteps<Data>['prepare'] =>
-    async (task, { now }) => {
-      const plan = await planOf(task)
-      const port = portOf(plan.chainId)
-      const { chain, sponsor } = port
-      const [account, simulation, fees, { payer, mined }] = await Promise.all([
-        chain.account(plan.account),
-        chain.simulate(plan.account, plan.calls),
-        sponsor.fees(),
-        loads.get(plan.chainId)!.pick({ fullExit: plan.fullExit ?? false }),
-      ])
-      if (account.hasOtherCode) return notExecuted(chain.row, 'the account has the code of another contract')
-      if (!simulation.ok) {
-        const isOld = simulation.block !== undefined && simulation.block < (plan.minBlock ?? 0n)
-        if (isOld)
-          throw new Fault(
-            'unavailable',
-            `The ${chain.row.displayName} node is behind the chain; try again later`,
-          )
-        return notExecuted(chain.row, simulation.reason)
-      }
-      const nonceSequence = { kind: nonceKind, chain: plan.chainId, signer: payer }
-      await openSequence(port, nonceSequence)
-      const intent = intentOf(task, plan, {
-        chain,
-        payer,
-        account,
-        nowSeconds: Math.floor(now.getTime() / 1_000),
-      })
-      const build: Intent['build'] = async (tx) => {
-        const receipt = await policy.authorize(tx, intent)
-        const signed = await signer.signBatch(intent, receipt)
-        const { batchHash, sign } = sponsor.prepareBatchTx({
-          intent,
-          signed,
-          receipt,
-          signer: payer,
-          gas: simulation.gas,
-          fees,
-        })
-        const effect = {
-          kind: effectKind,
-          externalId: batchHash,
-          intent: JSON.parse(canonicalJson(intent)) as JsonObject,
-          signed: JSON.parse(canonicalJson(signed)) as JsonObject,
-          policyReceipt: receipt.id,
-          validUntil: later(new Date(0), intent.batch.deadlineSeconds * 1_000),
-        }
-        return async (nonce) => ({ effect, txAttempt: await sign(nonce) })
-      }
-      // Other transactions of the signer on this chain have used the nonces below `mined`.
-      return { sign: { nonceSequence, minNonce: mined, build }, next: 'confirm', state: 'signed' }
+  const confirmDeps: ConfirmDeps = {
+    portOf,
+    nonces,
+    gasBudget,
+    onNonceUsed: (chainId) => loads.get(chainId)?.invalidate(),
+  }
+
+  const sign = async (
+    task: TaskView<BatchTaskData>,
+    plan: BatchPlan,
+    { now }: StepContext,
+  ): Promise<StepResultOf<never, 'confirm'>> => {
+    const port = portOf(plan.chainId)
+    const { chain, sponsor } = port
+    const [account, simulation, fees, { payer, mined }] = await Promise.all([
+      chain.account(plan.account),
+      chain.simulate(plan.account, plan.calls),
+      sponsor.fees(),
+      loads.get(plan.chainId)!.pick({ fullExit: plan.fullExit ?? false }),
+    ])
+    if (account.hasOtherCode) return notExecuted(chain.row, 'the account has the code of another contract')
+    if (!simulation.ok) {
+      const isOld = simulation.block !== undefined && simulation.block < (plan.minBlock ?? 0n)
+      if (isOld)
+        throw new Fault(
+          'unavailable',
+          `The ${chain.row.displayName} node is behind the chain; try again later`,
+        )
+      return notExecuted(chain.row, simulation.reason)
     }
+    const nonceSequence = { kind: nonceKind, chain: plan.chainId, signer: payer }
+    await openSequence(port, nonceSequence)
+    const intent = intentOf(task, plan, {
+      chain,
+      payer,
+      account,
+      nowSeconds: Math.floor(now.getTime() / 1_000),
+    })
+    const build: Intent['build'] = async (tx) => {
+      const receipt = await policy.authorize(tx, intent)
+      const signed = await signer.signBatch(intent, receipt)
+      const { batchHash, sign: signTx } = sponsor.prepareBatchTx({
+        intent,
+        signed,
+        receipt,
+        signer: payer,
+        gas: simulation.gas,
+        fees,
+      })
+      const effect = {
+        kind: effectKind,
+        externalId: batchHash,
+        intent: JSON.parse(canonicalJson(intent)) as JsonObject,
+        signed: JSON.parse(canonicalJson(signed)) as JsonObject,
+        policyReceipt: receipt.id,
+        validUntil: later(new Date(0), intent.batch.deadlineSeconds * 1_000),
+      }
+      return async (nonce) => ({ effect, txAttempt: await signTx(nonce) })
+    }
+    // Other transactions of the signer on this chain have used the nonces below `mined`.
+    return { sign: { nonceSequence, minNonce: mined, build }, next: 'confirm', state: 'signed' }
+  }
 
   return {
     ready: async (chainId, options = { fullExit: false }) => portOf(chainId).sponsor.ready(options),
-    async charge({ gas, ...order }) {
-      const { maxFeeWei } = await portOf(order.chainId).sponsor.fees()
-      const gasOrder = { ...order, wei: maxFeeWei * gas }
-      await gasBudget.check(gasOrder)
-      return (tx, taskId) => gasBudget.reserve(tx, taskId, gasOrder)
-    },
     async gasCharge({ gas, ...order }) {
       const { maxFeeWei } = await portOf(order.chainId).sponsor.fees()
       return gasBudget.chargeOf({ ...order, wei: maxFeeWei * gas })
     },
-    release: (tx, taskId) => gasBudget.settle(tx, taskId, 0n),
     simulate: (chainId, account, calls) => portOf(chainId).chain.simulate(account, calls),
-    steps: (rules) => ({
-      prepare: prepare(rules),
-      confirm: confirmStep({
-        portOf,
-        nonces,
-        gasBudget,
-        rules,
-        onNonceUsed: (chainId) => loads.get(chainId)?.invalidate(),
-      }),
+    driver: (options) => ({
+      sign,
+      confirm: (task, settle, context) => confirmBatch(confirmDeps, { ...options, task, settle }, context),
     }),
   }
 }

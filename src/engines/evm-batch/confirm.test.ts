@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import type { Effect, TaskView, Tx } from '#kernel/task.ts'
 import type { Evm, Head } from '#upstreams/evm/evm.ts'
 import type { Sponsor } from '#upstreams/evm/sponsor.ts'
-import { confirmStep } from './confirm.ts'
+import { type ConfirmDeps, confirmBatch } from './confirm.ts'
 
 const now = new Date(1_700_000_000_000)
 const nowSeconds = now.getTime() / 1_000
@@ -59,17 +59,14 @@ function createConfirmStep({ mined, times = 0n }: { mined: bigint; times?: bigin
     fees: async () => ({ maxFeeWei: 2n, priorityWei: 1n }),
     reassignNonce: async (raw, _signer, { nonce }) => ({ externalId: `${raw}:${nonce}`, raw, nonce }),
   }
-  const step = confirmStep({
+  const deps: ConfirmDeps = {
     portOf: () => ({ chain: chain as Evm, sponsor: sponsor as Sponsor }),
     nonces: { take: async (_tx, _sequence, minNonce) => minNonce },
     gasBudget: { settle: async () => undefined },
     onNonceUsed: () => undefined,
-    rules: {
-      plan: () => Promise.reject(new Error('not planned again')),
-      settle: async () => undefined,
-    },
-  })
-  return { run: () => step(task, { now, signal: new AbortController().signal }), sent }
+  }
+  const settling = { task, prove: () => undefined, settle: () => Promise.reject(new Error('not proven')) }
+  return { run: () => confirmBatch(deps, settling, { now, signal: new AbortController().signal }), sent }
 }
 
 test('a batch whose nonce was used by another transaction is sent under the next nonce at once', async () => {

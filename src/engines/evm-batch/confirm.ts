@@ -1,9 +1,17 @@
 import type { NonceSequences } from '#durable/nonces.ts'
 import { Fault } from '#kernel/fault.ts'
+import { addToResult, type Settled } from '#kernel/one-effect.ts'
 import { pollAgain } from '#kernel/poll-again.ts'
-import type { EffectUpdate, EndResult, JsonObject, StepResultOf, TaskView } from '#kernel/task.ts'
+import type {
+  EffectUpdate,
+  EndResult,
+  JsonObject,
+  StepContext,
+  StepResultOf,
+  TaskView,
+} from '#kernel/task.ts'
 import type { Receipt } from '#upstreams/evm/evm.ts'
-import type { BatchRules, BatchStepResult, BatchSteps, BatchTaskData, FinalViews } from './batch-rules.ts'
+import type { BatchOptions, BatchStepResult, BatchTaskData } from './batch-rules.ts'
 import {
   type ChainState,
   type ConfirmContext,
@@ -20,86 +28,93 @@ import { balanceChangesOf, transactionsOf } from './tx-views.ts'
 
 const pollBackoff = { firstMs: 1_000, maxMs: 15_000 }
 
-type ConfirmDeps<Data extends BatchTaskData> = {
+export type ConfirmDeps = {
   portOf: (chainId: string) => EvmPort
   nonces: Pick<NonceSequences, 'take'>
   gasBudget: Pick<GasBudget, 'settle'>
-  rules: BatchRules<Data>
   /** Another transaction of the sponsor used the nonce of a batch, or a batch of before was mined unseen. */
   onNonceUsed: (chainId: string) => void
 }
+type Result<Data, Names extends string> = StepResultOf<Partial<Data>, Names | 'confirm'>
+type Settling<Data extends BatchTaskData, Proof, Names extends string> = BatchOptions<Data, Proof> & {
+  task: TaskView<Data>
+  settle: (proof: Proof) => Promise<Settled<Data, Names | 'confirm'>>
+}
 
-export const confirmStep =
-  <Data extends BatchTaskData>({
-    portOf,
+export async function confirmBatch<Data extends BatchTaskData, Proof, Names extends string>(
+  { portOf, nonces, gasBudget, onNonceUsed }: ConfirmDeps,
+  settling: Settling<Data, Proof, Names>,
+  { now, signal }: StepContext,
+): Promise<Result<Data, Names>> {
+  const { task } = settling
+  const effect = task.effects.findLast((each) => each.kind === 'evm_batch')
+  if (!effect) throw new Error(`task ${task.id} confirms a batch that was never stored`)
+  const context = {
+    task,
+    effect,
     nonces,
     gasBudget,
-    rules,
-    onNonceUsed,
-  }: ConfirmDeps<Data>): BatchSteps<Data>['confirm'] =>
-  async (task, { now, signal }) => {
-    const effect = task.effects.findLast((each) => each.kind === 'evm_batch')
-    if (!effect) throw new Error(`task ${task.id} confirms a batch that was never stored`)
-    const context = {
-      task,
-      effect,
-      nonces,
-      gasBudget,
-      now,
-      port: portOf(String(effect.intent.chainId)),
-    }
-    try {
-      const chainState = await pollUntilFinal(context, signal)
-      if (chainState.nonceUsed) onNonceUsed(context.port.chain.row.id)
-      if (chainState.mined && chainState.final)
-        return await resolve(context, { task, rules }, chainState, chainState.mined)
-      if (chainState.mined) return waitingResult(context, chainState)
-      return (
-        (await expire(context, chainState)) ??
+    now,
+    port: portOf(String(effect.intent.chainId)),
+  }
+  try {
+    const chainState = await pollUntilFinal(context, signal)
+    if (chainState.nonceUsed) onNonceUsed(context.port.chain.row.id)
+    if (chainState.mined && chainState.final)
+      return await resolve(context, settling, chainState, chainState.mined)
+    if (chainState.mined) return ofTask(waitingResult(context, chainState))
+    return ofTask(
+      (await expire(context, chainState)) ??
         (await reassignNonce(context, chainState)) ??
         (await replaceStuck(context, chainState)) ??
-        waitingResult(context, chainState)
-      )
-    } catch (fault) {
-      if (!(fault instanceof Fault)) throw fault
-      return unknownResult(context)
-    }
+        waitingResult(context, chainState),
+    )
+  } catch (fault) {
+    if (!(fault instanceof Fault)) throw fault
+    return ofTask(unknownResult(context))
   }
+}
+
+/** The data of the task has the fields of a batch, which the compiler cannot see in a part of unknown data. */
+const ofTask = <Data extends BatchTaskData, Names extends string>(
+  result: StepResultOf<BatchTaskData, 'confirm'>,
+) => result as Result<Data, Names>
 
 /** The receipt is final. Only the expected events prove the execution: a successful status alone does not. */
-async function resolve<Data extends BatchTaskData>(
+async function resolve<Data extends BatchTaskData, Proof, Names extends string>(
   context: ConfirmContext,
-  { task, rules }: { task: TaskView<Data>; rules: BatchRules<Data> },
+  { task, prove, settle, tokens = [], onFinal }: Settling<Data, Proof, Names>,
   chainState: ChainState,
   receipt: Receipt,
-): Promise<StepResultOf<BatchTaskData | (Partial<Data> & FinalViews), 'confirm'>> {
+): Promise<Result<Data, Names>> {
   const { effect, port } = context
   // A receipt of a block that was reorganised away proves nothing.
   const block = await port.chain.headAt(receipt.block)
   if (block.hash.toLowerCase() !== receipt.blockHash.toLowerCase())
-    return waitingResult(context, { ...chainState, mined: undefined, final: false })
-  rules.onFinal?.(task)
+    return ofTask(waitingResult(context, { ...chainState, mined: undefined, final: false }))
+  onFinal?.(task)
   const account = String((effect.intent.batch as JsonObject).account)
-  const settled = receipt.success ? await rules.settle(task, receipt) : undefined
-  if (settled) {
-    return {
-      end: 'completed',
-      outcome: settled.outcome ?? 'executed',
-      result: settled.result,
-      moves: settled.moves ?? [],
-      events: settled.events ?? [],
-      effects: [{ effectId: effect.id, status: 'confirmed', attemptExternalId: receipt.txHash }],
-      writes: async (tx) => {
-        // Lock the budget row first, as the accepting transaction does: another order could deadlock.
-        await context.gasBudget.settle(tx, task.id, receipt.feeWei)
-        await settled.writes?.(tx)
-      },
-      data: Object.assign({}, settled.data, {
-        transactions: transactionsOf(context, chainState, 'finalized'),
-        balance_changes: balanceChangesOf(port.chain, receipt, account, rules.tokens ?? []),
-      }),
-    }
+  const proof = receipt.success ? prove(task, receipt) : undefined
+  if (proof === undefined) return ofTask(await notProven(context, chainState, receipt))
+  const data: BatchTaskData = {
+    transactions: transactionsOf(context, chainState, 'finalized'),
+    balance_changes: balanceChangesOf(port.chain, receipt, account, tokens),
   }
+  return addToResult(await settle(proof), {
+    effects: [{ effectId: effect.id, status: 'confirmed', attemptExternalId: receipt.txHash }],
+    data: data as Partial<Data>,
+    // Lock the budget row first, as the accepting transaction does: another order could deadlock.
+    writes: (tx) => context.gasBudget.settle(tx, task.id, receipt.feeWei),
+  })
+}
+
+async function notProven(
+  context: ConfirmContext,
+  chainState: ChainState,
+  receipt: Receipt,
+): Promise<BatchStepResult> {
+  const { task, effect, port } = context
+  const account = String((effect.intent.batch as JsonObject).account)
   const { times: executed } = await port.chain.executed(account, task.id, receipt.block)
   if (executed > 0n) return reviewResult(context, chainState)
   // The batch names its sender: it cannot be executed once every nonce of its attempts is used.

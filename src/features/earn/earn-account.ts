@@ -7,13 +7,6 @@ import type { EarnAccountRow } from '#store/tables/earn.ts'
 export type EarnAccount = EarnAccountRow
 export type VaultRef = { chainId: string; vault: string }
 
-export const addEarnAccount = (tx: Tx, userId: string, { chainId, vault }: VaultRef, now: Date) =>
-  query(
-    tx,
-    `insert into earn_account (user_id, chain_id, vault, next_at) values ($1, $2, $3, $4) on conflict do nothing`,
-    [userId, chainId, vault, now],
-  )
-
 export async function earnAccountOf(
   db: Queryable,
   userId: string,
@@ -38,23 +31,47 @@ export const minBlockFor = (account: EarnAccount | undefined, now: Date): bigint
     ? account.settled_block
     : 0n
 
-type Change = { positionId: string; assetsUnits: bigint; sharesUnits: bigint; block: bigint; now: Date }
+type Change = {
+  positionId: string
+  assetsUnits: bigint
+  sharesUnits: bigint
+  block: bigint
+  /** When the position was opened, where this is its first deposit. */
+  createdAt: Date
+  now: Date
+}
 
-/** Applies what a receipt or a comparison found. A deposit is positive in both; a withdrawal is negative in shares. */
+/**
+ * Applies what a receipt or a comparison found; the first deposit opens the position and the account. A deposit is
+ * positive in both amounts; a withdrawal is negative in shares.
+ */
 export const addChange = (
   tx: Tx,
   userId: string,
   { chainId, vault }: VaultRef,
-  { positionId, assetsUnits, sharesUnits, block, now }: Change,
+  { positionId, assetsUnits, sharesUnits, block, createdAt, now }: Change,
 ) =>
   query(
     tx,
     `with counted as (
-       update earn_account set settled_block = greatest(settled_block, $4::bigint), settled_at = $8,
-         next_at = least(next_at, $8::timestamptz + make_interval(secs => $9))
-       where user_id = $1 and chain_id = $2 and vault = $3)
-     select earn_position_add($5::uuid, $6::numeric, $7::numeric, $8::timestamptz)`,
-    [userId, chainId, vault, block, positionId, assetsUnits, sharesUnits, now, compareAfterSeconds],
+       insert into earn_account (user_id, chain_id, vault, settled_block, settled_at, next_at)
+       values ($1, $2, $3, $4::bigint, $8, $8::timestamptz + make_interval(secs => $10))
+       on conflict (user_id, chain_id, vault) do update
+         set settled_block = greatest(earn_account.settled_block, excluded.settled_block),
+           settled_at = excluded.settled_at, next_at = least(earn_account.next_at, excluded.next_at))
+     select earn_position_add($5::uuid, $1::uuid, $2, $3, $6::numeric, $7::numeric, $9::timestamptz)`,
+    [
+      userId,
+      chainId,
+      vault,
+      block,
+      positionId,
+      assetsUnits,
+      sharesUnits,
+      now,
+      createdAt,
+      compareAfterSeconds,
+    ],
   )
 
 /** Optimistic lock on the account: false where another booking came first. */

@@ -10,18 +10,18 @@ import type { ReadMetrics } from '#kernel/metrics.ts'
 import { fromUnits, usdcDecimals } from '#kernel/money.ts'
 import { implement, type Operation, taskOf } from '#kernel/operation.ts'
 import type { Policy } from '#kernel/signer.ts'
-import type { TaskKind, Tx } from '#kernel/task.ts'
+import type { TaskKind } from '#kernel/task.ts'
 import type { Queryable } from '#store/query.ts'
 import type { Vault } from '#upstreams/vault/vault.ts'
-import { admitDeposit, admitWithdraw } from './admissions.ts'
 import { earnAudit } from './audit.ts'
 import { contract } from './contract.ts'
+import { deposit } from './deposit.ts'
 import { type EarnLimits, earnLimits } from './limits.ts'
 import { positionsReader } from './positions.ts'
 import { createSettledReader } from './settled-reading.ts'
 import { earnSync } from './sync.ts'
 import { priceText, vaultRates } from './vault-rates.ts'
-import { vaultSteps } from './vault-steps.ts'
+import { withdraw } from './withdraw.ts'
 
 export type EarnDeps = {
   db: Queryable
@@ -51,26 +51,12 @@ export type Earn = {
 }
 
 export function earn(deps: EarnDeps): Earn {
-  const { db, vault, chain, shareToken, batches, policy, clock, changed, limits = earnLimits } = deps
+  const { db, vault, chain, clock, limits = earnLimits } = deps
   const { usdc } = chain
   const rates = vaultRates({ db, vault, clock })
   const readSettled = createSettledReader({ db, vault, usdc, ledger: deps.ledger, clock })
-  const admission = { ...deps, usdc, limits, rates, readSettled }
-  const rules = vaultSteps({ db, vault, usdc, shareToken, ledger: deps.ledger, changed, clock })
-  const onNotExecuted = async (tx: Tx, taskId: string) => {
-    await policy.release(tx, taskId)
-    await batches.release(tx, taskId)
-  }
-  const deposit = taskOf({
-    admit: admitDeposit(admission),
-    steps: batches.steps(rules.deposit),
-    onNotExecuted,
-  })
-  const withdraw = taskOf({
-    admit: admitWithdraw(admission),
-    steps: batches.steps(rules.withdraw),
-    onNotExecuted,
-  })
+  const vaultTask = { ...deps, usdc, limits, rates, readSettled }
+  const depositTask = deposit(vaultTask)
   const comparisonDeps = { ...deps, readSettled }
   const audit = earnAudit(comparisonDeps)
   const positionsOf = positionsReader({ ...comparisonDeps, chainName: chain.displayName, rates })
@@ -117,9 +103,9 @@ export function earn(deps: EarnDeps): Earn {
       }
     },
 
-    enable: deposit,
-    deposit,
-    withdraw,
+    enable: depositTask,
+    deposit: depositTask,
+    withdraw: withdraw(vaultTask),
     sync: taskOf(earnSync(comparisonDeps)),
     positions: async (input, { userId }) => positionsOf(userId, input),
   })

@@ -1,5 +1,4 @@
 import type { AccountRef } from '#kernel/task.ts'
-import { externalAccount } from '#kernel/task.ts'
 import type { Vault } from '#upstreams/vault/vault.ts'
 
 /** The ledger accounts of cash and vault shares. */
@@ -22,12 +21,4 @@ export const positionAccount = (userId: string, asset: string, positionId: strin
   owner: userId,
   asset,
   subAccount: positionSubAccount(positionId),
-})
-
-export const externalAccountOf = externalAccount
-/** Idempotency keys of a task's moves, so that a repeated step moves nothing twice. */
-export const moveKeys = (taskId: string) => ({
-  cash: `${taskId}:cash`,
-  shares: `${taskId}:shares`,
-  excess: `${taskId}:beyond`,
 })

@@ -93,10 +93,9 @@ export function positionsReader({ db, vault, chainName, rates, readSettled, evmA
         const sharesUnits = BigInt(position.shares)
         const cost = BigInt(position.cost_units)
         const value = vaultReading ? worthOf(sharesUnits, vaultReading.state) : null
-        const isActive = sharesUnits > 0n || position.is_opening
         return {
           id: position.id,
-          status: isActive ? ('active' as const) : ('withdrawn' as const),
+          status: sharesUnits > 0n ? ('active' as const) : ('withdrawn' as const),
           vault_address: vault.address,
           chain_id: vault.chainId,
           vault_chain_name: chainName,

@@ -1,7 +1,7 @@
-import type { JsonObject, Tx } from '#kernel/task.ts'
+import type { JsonObject } from '#kernel/task.ts'
 import { builder, fetchAll, fetchOne, type Queryable, query } from '#store/query.ts'
 
-export type PositionRow = { id: string; number: number; created_at: Date }
+export type PositionRow = { id: string; created_at: Date }
 export type EarnTaskRow = {
   id: string
   kind: string
@@ -16,12 +16,12 @@ type VaultRef = { chainId: string; vault: string }
 const positionsQuery = (userId: string, { chainId, vault }: VaultRef) =>
   builder
     .selectFrom('earn_position')
-    .select(['id', 'number', 'created_at'])
+    .select(['id', 'created_at'])
     .where('user_id', '=', userId)
     .where('chain_id', '=', chainId)
     .where('vault', '=', vault)
 
-export type PositionView = PositionRow & { cost_units: string; shares: string; is_opening: boolean }
+export type PositionView = PositionRow & { cost_units: string; shares: string }
 type PositionsPage = {
   limit: number
   after: string | undefined
@@ -29,7 +29,7 @@ type PositionsPage = {
   asset: string
 }
 
-/** Newest first, from the one after `after`. Positions whose first deposit failed are left out. */
+/** Newest first, from the one after `after`. */
 export const positionsPage = (
   db: Queryable,
   userId: string,
@@ -38,14 +38,12 @@ export const positionsPage = (
 ): Promise<PositionView[]> =>
   query(
     db,
-    `select p.id, p.number, p.created_at, p.cost_units, coalesce(a.avail + a.held, 0) as shares, p.settled_at is null as is_opening
+    `select p.id, p.created_at, p.cost_units, coalesce(a.avail + a.held, 0) as shares
      from earn_position p
        left join account a on a.owner = p.user_id and a.asset = $4 and a.sub_account = 'position:' || p.id
-       left join task t on t.id = p.opening_task_id and p.settled_at is null
      where p.user_id = $1 and p.chain_id = $2 and p.vault = $3
-       and (p.settled_at is not null or t.status in ('pending', 'running'))
        and ($5::uuid is null or p.id < $5::uuid)
-       and ($6::boolean is null or $6 = (p.settled_at is null or coalesce(a.avail + a.held, 0) > 0))
+       and ($6::boolean is null or $6 = (coalesce(a.avail + a.held, 0) > 0))
      order by p.id desc limit $7`,
     [userId, chainId, vault, asset, after ?? null, status === undefined ? null : status === 'active', limit],
   )
@@ -54,23 +52,7 @@ export const findPosition = (db: Queryable, userId: string, vaultRef: VaultRef, 
   fetchOne<PositionRow>(db, positionsQuery(userId, vaultRef).where('id', '=', id))
 
 export const newestPosition = (db: Queryable, userId: string, vaultRef: VaultRef) =>
-  fetchOne<PositionRow>(db, positionsQuery(userId, vaultRef).orderBy('number', 'desc').limit(1))
-
-type NewPosition = { id: string; userId: string; taskId: string; now: Date } & VaultRef
-
-/** Call it under the lock of the user's policy row, so that two concurrent deposits get two numbers. */
-export async function addPosition(
-  tx: Tx,
-  { id, userId, taskId, chainId, vault, now }: NewPosition,
-): Promise<void> {
-  await query(
-    tx,
-    `insert into earn_position (id, user_id, chain_id, vault, number, created_at, opening_task_id)
-     select $1::uuid, $2::uuid, $3::text, $4::text, coalesce(max(number), 0) + 1, $5::timestamptz, $6::uuid
-       from earn_position where user_id = $2 and chain_id = $3 and vault = $4`,
-    [id, userId, chainId, vault, now, taskId],
-  )
-}
+  fetchOne<PositionRow>(db, positionsQuery(userId, vaultRef).orderBy('id', 'desc').limit(1))
 
 /**
  * Newest first, from the one after `after`. The history of a position consists of tasks of two kinds; a range per kind

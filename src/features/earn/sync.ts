@@ -1,11 +1,18 @@
 import type { Caller } from '#kernel/caller.ts'
 import type { Clock } from '#kernel/clock.ts'
 import { Fault } from '#kernel/fault.ts'
-import type { Admission, Move, StepResult, TaskView, Tx } from '#kernel/task.ts'
+import {
+  type Admission,
+  externalAccount,
+  type Move,
+  type StepResult,
+  type TaskView,
+  type Tx,
+} from '#kernel/task.ts'
 import type { Queryable } from '#store/query.ts'
 import type { Vault } from '#upstreams/vault/vault.ts'
 import { addChange, earnAccountOf, raiseVersion } from './earn-account.ts'
-import { externalAccountOf, positionAccount, shareAsset } from './ledger-accounts.ts'
+import { positionAccount, shareAsset } from './ledger-accounts.ts'
 import type { ReadSettled, SettledReading } from './settled-reading.ts'
 import { externalOf } from './shares.ts'
 import { newestPosition } from './store.ts'
@@ -54,8 +61,8 @@ export function earnSync({ db, vault, readSettled, finalBlock, evmAddressOf, clo
     return {
       move: 'transfer',
       key: `${task.id}:external:${positionId}`,
-      debit: isGain ? externalAccountOf(asset) : shareAccount,
-      credit: isGain ? shareAccount : externalAccountOf(asset),
+      debit: isGain ? externalAccount(asset) : shareAccount,
+      credit: isGain ? shareAccount : externalAccount(asset),
       amountUnits: isGain ? sharesUnits : -sharesUnits,
       reason: 'earn_external',
     }
@@ -75,7 +82,7 @@ export function earnSync({ db, vault, readSettled, finalBlock, evmAddressOf, clo
         throw new Fault('unavailable', 'Another task changed the positions meanwhile. Try again')
       for (const [index, { positionId, sharesUnits }] of external.entries()) {
         const change = { positionId, sharesUnits, assetsUnits: gained[index]!, block: reading.block }
-        await addChange(tx, task.userId, vaultRef, { ...change, now: clock.now() })
+        await addChange(tx, task.userId, vaultRef, { ...change, createdAt: task.createdAt, now: clock.now() })
       }
     }
     return {

@@ -1,8 +1,8 @@
 import type { Ledger } from '#durable/ledger.ts'
 import type { EvmBatches } from '#engines/evm-batch/batch.ts'
 import type { BatchTaskData } from '#engines/evm-batch/batch-rules.ts'
-import type { SignedActions } from '#engines/venue/orders/signed-action.ts'
 import { clockSkewMs } from '#engines/venue/orders/trade-admission.ts'
+import type { VenueDriverDeps } from '#engines/venue/orders/venue-effect.ts'
 import { knownUnified } from '#engines/venue/records/account-mode.ts'
 import { createAdmission } from '#kernel/admission.ts'
 import { assetOf } from '#kernel/chains.ts'
@@ -11,7 +11,7 @@ import { compareDecimals } from '#kernel/decimal-fields.ts'
 import { exactlyOneOf, Fault, invalid } from '#kernel/fault.ts'
 import { toUnits, usdcDecimals } from '#kernel/money.ts'
 import type { EvmCall, PlannedAction, Policy } from '#kernel/signer.ts'
-import type { AccountRef, BalanceSnapshot } from '#kernel/task.ts'
+import type { AccountRef } from '#kernel/task.ts'
 import type { Queryable } from '#store/query.ts'
 import type { Evm } from '#upstreams/evm/evm.ts'
 import type { Account, Hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
@@ -24,10 +24,9 @@ import type { ApprovalTaskData, SetupDeps } from './setup.ts'
 
 /** Admission of a deposit: the balance of the wallet, the gas, and the account at the venue before it. */
 
-export type FundDeps = {
+export type FundDeps = VenueDriverDeps & {
   db: Queryable
   venue: SetupDeps['venue'] & Pick<Hyperliquid, 'ledgerSince' | 'spotBalances' | 'accountMode'>
-  signedActions: SignedActions
   agents: Agents
   batches: EvmBatches
   chain: Pick<Evm, 'balances' | 'transfers' | 'row'>
@@ -55,7 +54,6 @@ export type FundTaskData = CreditTaskData &
   }
 
 const admissionMs = 10 * 60_000
-export const cashKey = (taskId: string) => `${taskId}:cash`
 
 function amountOf({ amount, amount_usd }: FundInput, { minFundUsd }: PerpLimits): bigint {
   if ((amount === undefined) === (amount_usd === undefined))
@@ -79,25 +77,26 @@ const walletOf = (userId: string, { chain, route }: Pick<FundDeps, 'chain' | 'ro
   subAccount: 'wallet',
 })
 
+export const fundFacts = (route: FundingRoute, amountUnits: bigint): Omit<PlannedAction, 'userId'> => ({
+  operation: 'perp_fund',
+  chainId: route.chainId,
+  tokens: [route.token],
+  recipients: [route.bridge],
+  usdMicros: amountUnits,
+  exit: false,
+})
+
 export const admitFund = (deps: FundDeps) =>
   createAdmission({
     policy: deps.policy,
     asksPolicy: 'first',
     check: async (input: FundInput, { userId }) => checkFund(deps, input, userId),
     fund: (deposit) => fundDeposit(deps, deposit),
-    start: ({ amountUnits, wallet }, { data, observed, chargeGas }) => ({
-      first: 'prepare',
+    start: ({ amountUnits, wallet }, { data, seen, gas }) => ({
+      first: 'sign',
       deadlineMs: admissionMs,
       data,
-      observed,
-      hold: {
-        keyOf: cashKey,
-        account: wallet,
-        amountUnits,
-        reason: 'perp_fund',
-        token: walletToken(deps.route),
-      },
-      writes: chargeGas,
+      spend: { account: wallet, amountUnits, token: walletToken(deps.route), seen, gas },
     }),
   })
 
@@ -107,15 +106,7 @@ function checkFund(deps: FundDeps, input: FundInput, userId: string) {
   const given = { chain: chainIdOf(input.source_chain_id, route), token: sourceToken ?? route.symbol }
   assertRoute(route, given, { chain: 'source_chain_id', token: 'source_token' })
   const amountUnits = amountOf(input, limits)
-  const action: PlannedAction = {
-    userId,
-    operation: 'perp_fund',
-    chainId: route.chainId,
-    tokens: [route.token],
-    recipients: [route.bridge],
-    usdMicros: amountUnits,
-    exit: false,
-  }
+  const action = { userId, ...fundFacts(route, amountUnits) }
   return { action, amountUnits, sourceToken, wallet: walletOf(userId, deps) }
 }
 type Deposit = ReturnType<typeof checkFund>
@@ -127,7 +118,7 @@ async function fundDeposit(deps: FundDeps, { action, amountUnits, sourceToken, w
   const account = await deps.evmAddressOf(userId)
   await batches.ready(route.chainId)
   const readCash = () => cashCovering(deps, { wallet, account, amountUnits })
-  const [snapshots, state] = await Promise.all([readCash(), venue.account(account)])
+  const [cash, state] = await Promise.all([readCash(), venue.account(account)])
   const trial = await batches.simulate(route.chainId, account, [
     transferCall(route.token, route.bridge, amountUnits),
   ])
@@ -138,12 +129,7 @@ async function fundDeposit(deps: FundDeps, { action, amountUnits, sourceToken, w
   // An account without a key still has the default mode, and reading the mode costs much weight.
   const { current } = await deps.agents.of(userId)
   const unified = current !== undefined && knownUnified(await venue.accountMode(account))
-  const chargeGas = await batches.charge({
-    userId,
-    chainId: route.chainId,
-    gas: trial.gas,
-    fullExit: false,
-  })
+  const gas = await batches.gasCharge({ userId, chainId: route.chainId, gas: trial.gas, fullExit: false })
   const data: FundTaskData = {
     account,
     amount_units: String(amountUnits),
@@ -154,7 +140,7 @@ async function fundDeposit(deps: FundDeps, { action, amountUnits, sourceToken, w
     is_first: !unified && holdsNothing(state),
     ...(sourceToken !== undefined && { source_token: sourceToken }),
   }
-  return { data, chargeGas, observed: { snapshots, reread: readCash } }
+  return { data, gas, seen: { ...cash, reread: readCash } }
 }
 
 type CashRequest = { wallet: AccountRef; account: string; amountUnits: bigint }
@@ -162,7 +148,7 @@ type CashRequest = { wallet: AccountRef; account: string; amountUnits: bigint }
 async function cashCovering(
   { db, ledger, chain, route }: FundDeps,
   { wallet, account, amountUnits }: CashRequest,
-): Promise<BalanceSnapshot[]> {
+): Promise<{ totalUnits: bigint; version: bigint }> {
   // Read the version before the chain: a hold that settles in between invalidates the balance.
   const { heldUnits, version } = await ledger.balance(db, wallet)
   const { tokens } = await chain.balances(account, [route.token])
@@ -171,5 +157,5 @@ async function cashCovering(
     throw new Fault('unavailable', 'The chain returned no balance; try again later')
   const available = totalUnits > heldUnits ? totalUnits - heldUnits : 0n
   if (available < amountUnits) throw depositShortage(route, amountUnits, available)
-  return [{ account: wallet, totalUnits, version }]
+  return { totalUnits, version }
 }

@@ -41,12 +41,12 @@ export function createKeyRenewal(deps: KeyRenewalDeps) {
   const { db, transact, enqueue, clock, log } = deps
   const steps = setupSteps(deps)
 
-  const renewalKind = defineTaskKind<SetupTaskData, 'begin' | 'confirm'>({
+  const renewalKind = defineTaskKind<SetupTaskData, 'sign' | 'confirm'>({
     kind,
     version: 1,
     priority: 0,
     steps: {
-      begin: steps.begin,
+      sign: steps.sign,
       async confirm(task, context) {
         const result = await steps.confirm(task, context)
         if (!('end' in result) || result.end !== 'completed') return result
@@ -61,7 +61,6 @@ export function createKeyRenewal(deps: KeyRenewalDeps) {
       },
     },
     retry: { attemptsMax: 50, firstMs: 500, maxMs: 60_000 },
-    onNotExecuted: deps.onNotExecuted,
   })
 
   const isRenewing = async (handle: Queryable, userId: string): Promise<boolean> =>

@@ -4,7 +4,6 @@ import type { EvmBatches } from '#engines/evm-batch/batch.ts'
 import { admitCancel, cancelSteps, type Section } from '#engines/venue/orders/cancel.ts'
 import { createCollateralTransfer } from '#engines/venue/orders/collateral-transfer.ts'
 import { placeOrderSteps } from '#engines/venue/orders/place-order.ts'
-import type { OnAgentRevoked } from '#engines/venue/orders/place-order-deps.ts'
 import type { VenueTrading } from '#engines/venue/orders/venue-trading.ts'
 import { pricesMaxAgeMs } from '#engines/venue/records/views.ts'
 import type { Log } from '#kernel/log.ts'
@@ -45,18 +44,18 @@ export type PerpDeps = VenueTrading & {
 export type Perp = { operations: Operation[]; renewal: KeyRenewal }
 
 export function perp(deps: PerpDeps): Perp {
-  const { db, venue, views, chainId, agents, policy, evmAddressOf, limits, clock } = deps
+  const { db, venue, views, chainId, agents, evmAddressOf, limits, clock } = deps
   const agentOf = async (userId: string) => (await agents.of(userId)).current
-  const trade = { ...deps, agentOf }
+  const onAgentRevoked = agents.retired
+  const trade = { ...deps, agentOf, onAgentRevoked }
   // Exits take rate budget before spending, and accepted tasks before new requests.
   const exit = { ...trade, venue: venue.withUrgency('exit') }
-  const work = { ...deps, venue: venue.withUrgency('work') }
+  const work = { ...trade, venue: venue.withUrgency('work') }
   const status = createSetupStatus({ db, views, agents, evmAddressOf, clock, limits })
-  const setUp = { ...work, status, onNotExecuted: policy.release }
+  const setUp = { ...work, status }
   const { repairBracket, steps: repairSteps } = createBracketRepair(work)
-  const onAgentRevoked: OnAgentRevoked = agents.retired
   const collateralTransfer = createCollateralTransfer({ ...work, to: 'perp' })
-  const place = { ...work, collateralTransfer, onAgentRevoked, repairBracket }
+  const place = { ...work, collateralTransfer, repairBracket }
   const cancelled: Section = {
     kind: 'perp',
     operation: 'perp_cancel',
@@ -64,7 +63,6 @@ export function perp(deps: PerpDeps): Perp {
   }
   const placed = placeOrderSteps(place)
   const steps = { ...placed, leverage: withLeverageRecord(placed.leverage), ...repairSteps }
-  const onNotExecuted = policy.release
 
   const operations = implement(contract, {
     async markets({ search_text }) {
@@ -80,7 +78,6 @@ export function perp(deps: PerpDeps): Perp {
     setup: taskOf({
       admit: admitSetup(setUp, { exit: false }),
       steps: setupSteps(setUp),
-      onNotExecuted,
       retry: setupRetry,
     }),
 
@@ -89,31 +86,20 @@ export function perp(deps: PerpDeps): Perp {
     open: taskOf({
       admit: admitOpen(trade),
       steps,
-      onNotExecuted,
     }),
     close: taskOf({
       admit: admitClose(exit),
       steps,
-      onNotExecuted,
     }),
     cancel: taskOf({
       admit: admitCancel(exit, cancelled),
-      steps: cancelSteps({ ...exit, onAgentRevoked }),
-      onNotExecuted,
+      steps: cancelSteps(exit),
     }),
-    ...positionOperations({ ...exit, onAgentRevoked }),
-    fund: taskOf({
-      admit: admitFund(deps),
-      steps: fundSteps(work),
-      onNotExecuted: async (tx, taskId) => {
-        await onNotExecuted(tx, taskId)
-        await deps.batches.release(tx, taskId)
-      },
-    }),
+    ...positionOperations(exit),
+    fund: taskOf({ admit: admitFund(trade), steps: fundSteps(work) }),
     withdraw: taskOf({
       admit: admitWithdraw(exit),
       steps: withdrawSteps({ ...exit, collateralTransfer }),
-      onNotExecuted,
     }),
   })
   return { operations, renewal: createKeyRenewal(setUp) }

@@ -13,21 +13,19 @@ import { type TpSlDeps, tpSlSteps } from './tp-sl-steps.ts'
 
 type Deps = TradeDeps &
   CancelAllDeps &
-  TpSlDeps & { venue: Hyperliquid; policy: Pick<Policy, 'check' | 'reserve' | 'release'> }
+  TpSlDeps & { venue: Hyperliquid; policy: Pick<Policy, 'check' | 'reserve'> }
 
 /** Exits, cancel-all and history of positions and orders. */
 export function positionOperations(deps: Deps) {
-  const { db, venue, policy } = deps
+  const { db, venue } = deps
   return {
     tpSl: taskOf({
       admit: admitTpSl(deps),
       steps: tpSlSteps(deps),
-      onNotExecuted: policy.release,
     }),
     cancelAll: taskOf({
       admit: (input: PerpInput<'cancelAll'>, caller: Caller) => admitPerpCancelAll(deps, input, caller),
       steps: cancelAllSteps(deps),
-      onNotExecuted: policy.release,
     }),
     fills: async (input: PerpInput<'fills'>, { userId }: Caller) =>
       fillHistory(db, await historyQuery(venue, userId, input)),

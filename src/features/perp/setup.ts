@@ -1,29 +1,12 @@
-import { failed, failedBy } from '#engines/venue/orders/place-order.ts'
-import type { PlaceOrderDeps } from '#engines/venue/orders/place-order-deps.ts'
-import type {
-  ActionOutcome,
-  ActionPlan,
-  ActionTaskData,
-  SignedActions,
-  SignedResult,
-} from '#engines/venue/orders/signed-action.ts'
+import { failed } from '#engines/venue/orders/order-failures.ts'
+import type { ActionTaskData } from '#engines/venue/orders/signed-action.ts'
 import { clockSkewMs } from '#engines/venue/orders/trade-admission.ts'
+import { type VenueDriverDeps, type VenuePlan, venueDriver } from '#engines/venue/orders/venue-effect.ts'
 import { createAdmission } from '#kernel/admission.ts'
 import type { Clock } from '#kernel/clock.ts'
-import type { Fault } from '#kernel/fault.ts'
+import { oneEffect } from '#kernel/one-effect.ts'
 import type { PlannedAction, Policy } from '#kernel/signer.ts'
-import type {
-  EffectUpdate,
-  EndResult,
-  JsonObject,
-  RetryRule,
-  StepContext,
-  StepResult,
-  StepResultOf,
-  Steps,
-  TaskView,
-  Tx,
-} from '#kernel/task.ts'
+import type { EndResult, RetryRule, StepResult, TaskView, Tx } from '#kernel/task.ts'
 import type { Hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
 import { type Agents, renewAheadMs } from './agent-keys.ts'
 import type { PerpInput } from './contract.ts'
@@ -31,17 +14,15 @@ import type { SetupStatus } from './setup-status.ts'
 
 /** Resumable set-up: trading key, account, approval. */
 
-export type SetupDeps = {
+export type SetupDeps = VenueDriverDeps & {
   venue: Pick<Hyperliquid, 'account' | 'agents' | 'spotHoldings'>
-  signedActions: SignedActions
   agents: Agents
   policy: Pick<Policy, 'check' | 'reserve'>
   evmAddressOf: (userId: string) => Promise<string>
   status: (userId: string) => Promise<SetupStatus>
-  onNotExecuted: (tx: Tx, taskId: string) => Promise<void>
   chainId: string
   clock: Clock
-} & Pick<PlaceOrderDeps, 'rejections'>
+}
 
 /** The venue replaces an agent by a newer one of the same name. */
 const agentName = 'portico'
@@ -74,48 +55,29 @@ export const admitSetup = (deps: SetupDeps, { exit }: { exit: boolean }) =>
     asksPolicy: 'first',
     check: async ({ rotate = false }: PerpInput<'setup'>, { userId }) => ({
       rotate,
-      action: setupAction(deps, { userId, exit }),
+      action: { ...approvalFacts({ operation: 'perp_setup', exit }), userId, chainId: deps.chainId },
     }),
-    fund: ({ action, rotate }) => prepareKey(deps, { userId: action.userId, rotate }),
-    start(_request, { account, timeMs, newAgent }) {
-      const data: SetupTaskData = { account, ahead_ms: clockSkewMs(deps.clock, timeMs), exit }
-      return {
-        first: 'begin',
-        deadlineMs: setupMs,
-        data,
-        async writes(tx) {
-          if (newAgent) await deps.agents.add(tx, newAgent)
-        },
-      }
+    async fund({ action: { userId } }) {
+      const account = await deps.evmAddressOf(userId)
+      return { account, skewMs: clockSkewMs(deps.clock, (await deps.venue.account(account)).timeMs) }
+    },
+    start({ rotate }, { account, skewMs }) {
+      const data: SetupTaskData = { account, ahead_ms: skewMs, exit, rotate }
+      return { first: 'sign', deadlineMs: setupMs, data }
     },
   })
 
-const setupAction = (
-  { chainId }: SetupDeps,
-  { userId, exit }: Pick<PlannedAction, 'userId' | 'exit'>,
-): PlannedAction => ({
-  userId,
-  operation: 'perp_setup',
-  chainId,
+const approvalFacts = ({ operation, exit }: Pick<PlannedAction, 'operation' | 'exit'>) => ({
+  operation,
+  exit,
   tokens: [],
   recipients: [],
   usdMicros: 0n,
-  exit,
 })
 
-/** A new key where the user has none that is valid or waits for its approval. */
-async function prepareKey(
-  { venue, agents, clock, evmAddressOf }: SetupDeps,
-  { userId, rotate }: { userId: string; rotate: boolean },
-) {
-  const account = await evmAddressOf(userId)
-  const [{ current, waiting }, { timeMs }] = await Promise.all([agents.of(userId), venue.account(account)])
-  const expired = current?.expiresAt != null && current.expiresAt <= clock.now()
-  const newAgent = !waiting && (rotate || !current || expired) ? await agents.prepare(userId) : undefined
-  return { account, timeMs, newAgent }
-}
-
 export type SetupTaskData = ApprovalTaskData & {
+  /** Replaces a key that is still valid. */
+  rotate: boolean
   /** The state of the account was read again. */
   reread?: boolean
 }
@@ -127,162 +89,106 @@ export type ApprovalTaskData = ActionTaskData & {
   valid_until_ms?: number
 }
 
-type ApprovalContinuation<Name extends string> = {
-  next: Name
-  operation: string
-  effects?: EffectUpdate[]
-  writes?: (tx: Tx) => Promise<void>
-  onRefused: (fault: Fault) => StepResultOf<Record<never, never>, Name>
-}
-
-export type Approval = {
-  sign<Name extends string>(
-    task: TaskView<ApprovalTaskData>,
-    context: StepContext,
-    agent: string,
-    continuation: ApprovalContinuation<Name>,
-  ): Promise<SignedResult<ApprovalTaskData, Name>>
-  confirm(
-    task: TaskView<ApprovalTaskData>,
-    context: StepContext,
-  ): Promise<ActionOutcome<{ validUntilMs: number }>>
-  /** Runs in the commit that reports the approval. */
-  recordApproval(
-    task: TaskView<ApprovalTaskData>,
-    context: StepContext,
-    validUntilMs: number,
-  ): (tx: Tx) => Promise<void>
-}
-
-/** The first deposit also approves the key, because it creates the account at the venue. */
-export function createApproval({
-  venue,
-  signedActions,
-  agents,
-}: Pick<SetupDeps, 'venue' | 'signedActions' | 'agents'>): Approval {
+/** The approval of a key. The first deposit also approves it, because it creates the account at the venue. */
+export const approvalPlan = (
+  { account, ahead_ms: skewMs, exit = false }: ApprovalTaskData,
+  { agent, operation, now }: { agent: string; operation: string; now: Date },
+): VenuePlan<ApprovalTaskData, never> => {
+  // The action names the expiry, so the reply needs no look-up of it.
+  const validUntilMs = now.getTime() + skewMs + agentLifeMs
   return {
-    async sign(task, { now }, agent, { next, operation, effects = [], writes, onRefused }) {
-      const { account, ahead_ms: skewMs, exit = false } = task.data
-      // The action names the expiry, so the reply needs no look-up of it.
-      const validUntilMs = now.getTime() + skewMs + agentLifeMs
-      const plan: ActionPlan = {
-        actionKey: 'agent',
-        account,
-        agent: account,
-        skewMs,
-        ttlMs,
-        facts: { operation, tokens: [], recipients: [], usdMicros: 0n, exit },
-        action: { type: 'approve_agent', agent, name: `${agentName} valid_until ${validUntilMs}` },
-      }
-      const result = await signedActions.sign(task, plan, {
-        now: now,
-        next,
-        data: { agent, valid_until_ms: validUntilMs },
-        effects,
-        onRefused,
-      })
-      return writes ? { ...result, writes } : result
-    },
-    confirm: (task, { signal }) => {
-      const { account, agent = '', valid_until_ms: asked } = task.data
-      return signedActions.confirm({
-        task,
-        actionKey: 'agent',
-        signal,
-        parseReply: () => (asked === undefined ? undefined : { validUntilMs: asked }),
-        async lookUp() {
-          const known = await venue.agents(account)
-          const found = known.find(({ address }) => address.toLowerCase() === agent.toLowerCase())
-          return found && { validUntilMs: found.validUntilMs }
-        },
-      })
-    },
-    recordApproval:
-      (task, { now }, validUntilMs) =>
-      (tx) =>
-        agents.approved(tx, task.userId, {
-          address: task.data.agent ?? '',
-          expiresAt: new Date(validUntilMs),
-          now,
-        }),
+    account,
+    agent: account,
+    skewMs,
+    ttlMs,
+    facts: approvalFacts({ operation, exit }),
+    action: { type: 'approve_agent', agent, name: `${agentName} valid_until ${validUntilMs}` },
+    data: { agent, valid_until_ms: validUntilMs },
   }
 }
 
-export function setupSteps(deps: SetupDeps): Steps<SetupTaskData, 'begin' | 'confirm'> {
-  const { venue, signedActions, agents, status, rejections } = deps
-  const approvalSteps = createApproval(deps)
+/** `validUntilMs`: by the reply or the records of the venue. */
+type ApprovalProof = { validUntilMs: number }
 
-  const statusView = async (
-    task: TaskView<SetupTaskData>,
-    change: Partial<SetupStatus> = {},
-  ): Promise<JsonObject> => ({ ...(await status(task.userId)), ...change })
-
-  /** Only the first deposit is missing; its task approves the key. */
-  const unfunded = async (
-    task: TaskView<SetupTaskData>,
-    effects: EffectUpdate[],
-  ): Promise<EndResult<Partial<SetupTaskData>>> => ({
-    end: 'completed',
-    outcome: 'partial',
-    result: await statusView(task),
-    effects,
+export const approvalSearch =
+  ({ venue }: Pick<SetupDeps, 'venue'>) =>
+  ({ data: { account, agent = '', valid_until_ms: asked } }: TaskView<ApprovalTaskData>) => ({
+    parseReply: (): ApprovalProof | undefined => (asked === undefined ? undefined : { validUntilMs: asked }),
+    async lookUp(): Promise<ApprovalProof | undefined> {
+      const known = await venue.agents(account)
+      const found = known.find(({ address }) => address.toLowerCase() === agent.toLowerCase())
+      return found && { validUntilMs: found.validUntilMs }
+    },
   })
 
-  const approved = async (
-    task: TaskView<SetupTaskData>,
-    context: StepContext,
-    { validUntilMs, effects }: { validUntilMs: number; effects: EffectUpdate[] },
-  ): Promise<EndResult<Partial<SetupTaskData>>> => {
-    const change = {
-      setup_complete: true,
-      account_activated: true,
-      last_error: null,
-      api_wallet_address: task.data.agent ?? null,
-      api_wallet_expires_at: new Date(validUntilMs).toISOString(),
-      api_wallet_renews_at: new Date(validUntilMs - renewAheadMs).toISOString(),
-      steps: stepKeys.map((key) => ({ key, done: true, error: null })),
-    }
-    return {
+/** Runs in the commit that reports the approval. */
+export const recordApproval =
+  (
+    { agents }: Pick<SetupDeps, 'agents'>,
+    { userId, data }: TaskView<ApprovalTaskData>,
+    { validUntilMs, now }: ApprovalProof & { now: Date },
+  ) =>
+  (tx: Tx): Promise<void> =>
+    agents.approved(tx, userId, { address: data.agent ?? '', expiresAt: new Date(validUntilMs), now })
+
+type SetupTask = TaskView<SetupTaskData>
+
+export function setupSteps(deps: SetupDeps) {
+  const { venue, agents, status, rejections } = deps
+
+  /** Only the first deposit is missing; its task approves the key. */
+  const unfunded = async (userId: string): Promise<EndResult<Partial<SetupTaskData>>> => ({
+    end: 'completed',
+    outcome: 'partial',
+    result: await status(userId),
+  })
+
+  const approved = (task: SetupTask, before: SetupStatus, { validUntilMs }: ApprovalProof) => ({
+    ...before,
+    setup_complete: true,
+    account_activated: true,
+    last_error: null,
+    api_wallet_address: task.data.agent ?? null,
+    api_wallet_expires_at: new Date(validUntilMs).toISOString(),
+    api_wallet_renews_at: new Date(validUntilMs - renewAheadMs).toISOString(),
+    steps: stepKeys.map((key) => ({ key, done: true, error: null })),
+  })
+
+  return oneEffect({
+    driver: venueDriver<SetupTaskData, ApprovalProof>(deps, {
+      actionKey: 'agent',
+      search: approvalSearch(deps),
+      onRejected({ userId }, { message }) {
+        const code = rejections.codeOfRejection(message)
+        return code === 'setup_incomplete' ? unfunded(userId) : failed(code, message)
+      },
+    }),
+    async plan({ userId, data }, { now }) {
+      const { current, waiting } = await agents.of(userId)
+      if (!waiting) {
+        const isExpired = current?.expiresAt != null && current.expiresAt <= now
+        if (current && !isExpired && !data.rotate)
+          return { end: 'completed', outcome: 'executed', result: await status(userId) }
+        // Custody approves no key that is not stored. Of two tasks the first stores its key, and both approve that one.
+        const sealed = await agents.prepare(userId)
+        return { next: 'sign', writes: (tx) => agents.add(tx, sealed) }
+      }
+      if (!data.exit && !(await isActive(venue, data.account, { hadKey: current !== undefined })))
+        return data.reread ? unfunded(userId) : rereadLater
+      return approvalPlan(data, { agent: waiting.address, operation: 'perp_setup', now })
+    },
+    settle: async (task, proof, { now }) => ({
       end: 'completed',
       outcome: 'executed',
-      result: await statusView(task, change),
-      effects,
-      writes: approvalSteps.recordApproval(task, context, validUntilMs),
-    }
-  }
-
-  return {
-    async begin(task, context) {
-      const { account } = task.data
-      const { current, waiting } = await agents.of(task.userId)
-      const { exit = false } = task.data
-      if (!waiting) return { end: 'completed', outcome: 'executed', result: await statusView(task) }
-      if (!exit && !(await isActive(venue, account, { hadKey: current !== undefined })))
-        return task.data.reread ? unfunded(task, []) : rereadLater
-      return approvalSteps.sign(task, context, waiting.address, {
-        next: 'confirm',
-        operation: 'perp_setup',
-        onRefused: (fault) => failedBy(fault),
-      })
-    },
-
-    async confirm(task, context) {
-      const actionOutcome = await approvalSteps.confirm(task, context)
-      return signedActions.matchOutcome(task, actionOutcome, {
-        poll: 'confirm',
-        executed: ({ validUntilMs }, effects) => approved(task, context, { validUntilMs, effects }),
-        async notExecuted({ message, effects }) {
-          const code = rejections.codeOfRejection(message)
-          return code === 'setup_incomplete' ? unfunded(task, effects) : failed(code, message, effects)
-        },
-      })
-    },
-  }
+      result: approved(task, await status(task.userId), proof),
+      writes: recordApproval(deps, task, { ...proof, now }),
+    }),
+  })
 }
 
 /** A recent credit may be missing from a read. */
-const rereadLater: StepResult<SetupTaskData, 'begin'> = {
-  park: { afterMs: 1_000, next: 'begin' },
+const rereadLater: StepResult<SetupTaskData, 'sign'> = {
+  park: { afterMs: 1_000, next: 'sign' },
   state: 'waiting',
   data: { reread: true },
 }

@@ -1,5 +1,5 @@
 import type { PriceTriggers } from '#durable/price-triggers.ts'
-import type { OnAgentRevoked } from '#engines/venue/orders/place-order-deps.ts'
+import type { OnAgentRevoked } from '#engines/venue/orders/order-failures.ts'
 import type { AgentDeps } from '#engines/venue/orders/trade-admission.ts'
 import type { VenueTrading } from '#engines/venue/orders/venue-trading.ts'
 import type { TradingKeys } from '#features/wallets/trading-keys.ts'

@@ -1,4 +1,4 @@
-import { failed } from '#engines/venue/orders/place-order.ts'
+import { failed } from '#engines/venue/orders/order-failures.ts'
 import { boughtRecently } from '#engines/venue/orders/read-after-write.ts'
 import { requireAgent } from '#engines/venue/orders/trade-admission.ts'
 import { exitSlippagePercent } from '#engines/venue/orders/venue-orders.ts'

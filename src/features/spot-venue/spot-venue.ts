@@ -43,13 +43,12 @@ export function spotVenue({ agents, priceTriggers, priceCheckMs, log, ...given }
     agentOf: async (userId) => (await agents.of(userId)).current,
     onAgentRevoked: agents.retired,
   }
-  const { db, venue, views, policy, evmAddressOf, limits } = deps
+  const { db, venue, views, evmAddressOf, limits } = deps
   // Exits take rate budget before spending, and accepted tasks before new requests.
   const exit = { ...deps, venue: venue.withUrgency('exit') }
   const buying = stepsOf({ ...deps, venue: venue.withUrgency('work') })
   const selling = stepsOf(exit)
   const cancelAll = cancelAllSteps(exit)
-  const onNotExecuted = policy.release
 
   const operations = implement(contract, {
     async markets({ search_text }) {
@@ -113,27 +112,22 @@ export function spotVenue({ agents, priceTriggers, priceCheckMs, log, ...given }
     buy: taskOf({
       admit: admitBuy(deps),
       steps: buying,
-      onNotExecuted,
     }),
     sell: taskOf({
       admit: admitSell(exit),
       steps: selling,
-      onNotExecuted,
     }),
     tpSl: taskOf({
       admit: admitTpSl(exit),
       steps: tpSlSteps(exit),
-      onNotExecuted,
     }),
     cancel: taskOf({
       admit: (input: SpotInput<'cancel'>, caller: Caller) => admitSpotCancel(exit, input, caller),
       steps: spotCancelSteps(exit),
-      onNotExecuted,
     }),
     cancelAll: taskOf({
       admit: (input: SpotInput<'cancelAll'>, caller: Caller) => admitSpotCancelAll(exit, input, caller),
       steps: { ...cancelAll, ...cancelAllTriggersSteps(deps, cancelAll.begin) },
-      onNotExecuted,
     }),
     fills: (input, { userId }) => spotFills(deps, userId, input),
     orderHistory: (input, { userId }) => spotOrderHistory(deps, userId, input),
@@ -143,7 +137,6 @@ export function spotVenue({ agents, priceTriggers, priceCheckMs, log, ...given }
     version: 1,
     priority: 0,
     steps: triggerSteps(exit, selling),
-    onNotExecuted,
     retry: triggerRetry,
   })
   const priceLoop = createPriceLoop({

@@ -21,12 +21,9 @@ export type EarnTables = {
     user_id: string
     chain_id: string
     vault: string
-    number: number
     created_at: Date
     cost_units: string
     counted_shares: string
-    settled_at: Date | null
-    opening_task_id: string | null
   }
   earn_account: EarnAccountRow
   share_price: { chain_id: string; vault: string; at: Date; block: bigint; price: string }

@@ -2,6 +2,7 @@ import type { EffectUpdate, EndResult, StepContext, StepResultOf, TaskView } fro
 import type { Hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
 import type { VenueStreams } from '#upstreams/hyperliquid/stream.ts'
 import type { CollateralTransfer } from './collateral-transfer.ts'
+import type { RejectionDeps } from './order-failures.ts'
 import type { OrderOutcome } from './order-result.ts'
 import type { OrderTaskData } from './order-task.ts'
 import type { SignedActions } from './signed-action.ts'
@@ -9,11 +10,6 @@ import type { Pricing } from './venue-orders.ts'
 
 /** What the steps of an order need from the venue and from the section that places it. */
 
-export type Rejections = {
-  codeOfRejection(message: string): string
-  codeOfStatus(status: string): string
-  isUnknownSigner(message: string): boolean
-}
 export type OrderStep = 'begin' | 'transferred' | 'leverage' | 'order' | 'confirm'
 /** `Data`: of the section. `Repair`: the names of its steps that continue with an incomplete bracket. */
 export type OrderStepResult<Data extends OrderTaskData, Repair extends string = never> = StepResultOf<
@@ -22,9 +18,11 @@ export type OrderStepResult<Data extends OrderTaskData, Repair extends string = 
 >
 /** The end of an order task. */
 export type OrderEnd = EndResult<Partial<OrderTaskData>>
-export type OnAgentRevoked = (userId: string, agent: string) => Promise<void>
 
-export type PlaceOrderDeps<Data extends OrderTaskData = OrderTaskData, Repair extends string = never> = {
+export type PlaceOrderDeps<
+  Data extends OrderTaskData = OrderTaskData,
+  Repair extends string = never,
+> = RejectionDeps & {
   venue: Pick<
     Hyperliquid,
     | 'order'
@@ -41,10 +39,7 @@ export type PlaceOrderDeps<Data extends OrderTaskData = OrderTaskData, Repair ex
   readStreamedOrder: VenueStreams['readOrder']
   signedActions: SignedActions
   pricing: Pricing
-  rejections: Rejections
   collateralTransfer: CollateralTransfer
-  /** Called when the venue rejects the trading key as unknown. */
-  onAgentRevoked: OnAgentRevoked
   /** Continues a task whose bracket lacks an exit. */
   repairBracket(
     task: TaskView<Data>,

@@ -1,9 +1,9 @@
 import { type Entry, evaluateBracket, sumFills } from '#engines/venue/records/bracket.ts'
 import { assetKey } from '#engines/venue/records/markets.ts'
 import type { Fault } from '#kernel/fault.ts'
-import type { EffectUpdate, FailedResult, StepContext, TaskView } from '#kernel/task.ts'
-import type { NotExecutedOutcome } from './action-outcome.ts'
+import type { EffectUpdate, StepContext, TaskView } from '#kernel/task.ts'
 import { completeOutcome, entryOfReply, lookUpEntry } from './entry-outcome.ts'
+import { failed, failedBy, rejectedResult } from './order-failures.ts'
 import { fillViews, type OrderOutcome, orderResult, resultNote } from './order-result.ts'
 import type { ObservedEntry, OrderTaskData } from './order-task.ts'
 import type { OrderEnd, OrderStep, OrderStepResult, PlaceOrderDeps } from './place-order-deps.ts'
@@ -15,21 +15,6 @@ import { bracketAction } from './venue-orders.ts'
 /** Steps of an order: collateral transfer, leverage, the order with its exits, and its confirmation. */
 
 export const orderTtlMs = 20_000
-export const upstreamName = 'Hyperliquid'
-
-export const failed = (
-  code: string,
-  message: string,
-  effects: EffectUpdate[] = [],
-): FailedResult<Record<never, never>> => ({
-  end: 'failed',
-  outcome: 'not_executed',
-  effects,
-  error: { code, message, retryable: code === 'rate_limited', upstream: upstreamName },
-})
-export const failedBy = (fault: Fault, effects: EffectUpdate[] = []) =>
-  failed(fault.code, fault.message, effects)
-
 export const factsOf = (
   taskData: OrderTaskData,
   change: Partial<ActionPlan['facts']> = {},
@@ -192,16 +177,6 @@ const confirmEntry = (deps: ConfirmDeps, task: TaskView<OrderTaskData>, { signal
     parseReply: (legs) => entryOfReply(legs, task.data, deps.rejections),
     lookUp: (how) => lookUpEntry(deps, task, how),
   })
-
-export async function rejectedResult(
-  { rejections, onAgentRevoked }: Pick<PlaceOrderDeps, 'rejections' | 'onAgentRevoked'>,
-  task: TaskView<{ agent: string }>,
-  { type, message, effects }: NotExecutedOutcome,
-) {
-  if (rejections.isUnknownSigner(message)) await onAgentRevoked(task.userId, task.data.agent)
-  const code = rejections.codeOfRejection(message)
-  return failed(type === 'expired' && code === 'venue_rejected' ? 'expired' : code, message, effects)
-}
 
 function rejected(
   task: TaskView<OrderTaskData>,

@@ -1,37 +1,32 @@
 -- Positions in vaults, their comparison with the chain, and share prices.
 
--- Lots of shares in a vault. The number of shares is in the ledger.
+-- Lots of shares in a vault, each from the settlement of its first deposit on. The number of shares is in the ledger.
 create table earn_position (
   id uuid primary key,
   user_id uuid not null references app_user (id),
   chain_id text not null,
   vault text not null,
-  -- Counts the user's positions in this vault from 1.
-  number integer not null check (number > 0),
-  -- The task of the first deposit.
-  opening_task_id uuid,
   -- What the counted shares cost. A withdrawal takes its part along, rounded down.
   cost_units numeric(78, 0) not null default 0,
   -- Shares of the deposits less those of the withdrawals that were settled.
   counted_shares numeric(78, 0) not null default 0,
-  created_at timestamptz not null,
-  -- Null until the first deposit is settled. Where that failed, the position never existed.
-  settled_at timestamptz,
-  unique (user_id, chain_id, vault, number)
+  created_at timestamptz not null
 );
 create index earn_position_of_user on earn_position (user_id, chain_id, vault, id desc);
 
--- Adds a settled deposit, or subtracts a settled withdrawal, whose p_shares are negative.
-create function earn_position_add(p_id uuid, p_assets numeric, p_shares numeric, p_at timestamptz)
+-- Adds a settled deposit, the first of which opens the position, or subtracts a settled withdrawal, whose p_shares are
+-- negative.
+create function earn_position_add(
+  p_id uuid, p_user uuid, p_chain text, p_vault text, p_assets numeric, p_shares numeric, p_created timestamptz)
 returns void language sql as $$
-  update earn_position set
+  insert into earn_position as p (id, user_id, chain_id, vault, cost_units, counted_shares, created_at)
+  values (p_id, p_user, p_chain, p_vault, p_assets, greatest(p_shares, 0), p_created)
+  on conflict (id) do update set
     cost_units = case
-      when p_shares >= 0 then cost_units + p_assets
-      when counted_shares <= -p_shares then 0
-      else cost_units - div(cost_units * -p_shares, counted_shares) end,
-    counted_shares = greatest(counted_shares + p_shares, 0),
-    settled_at = coalesce(settled_at, p_at)
-  where id = p_id
+      when p_shares >= 0 then p.cost_units + p_assets
+      when p.counted_shares <= -p_shares then 0
+      else p.cost_units - div(p.cost_units * -p_shares, p.counted_shares) end,
+    counted_shares = greatest(p.counted_shares + p_shares, 0)
 $$;
 
 -- A user at a vault: the shares of the user's positions are compared with those that the chain shows, and a mismatch

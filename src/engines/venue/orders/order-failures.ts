@@ -1,0 +1,44 @@
+import type { Fault } from '#kernel/fault.ts'
+import type { EffectUpdate, FailedResult, TaskView } from '#kernel/task.ts'
+import type { NotExecutedOutcome } from './action-outcome.ts'
+
+/** The end of a task whose action was not executed. */
+
+export const upstreamName = 'Hyperliquid'
+
+export type Rejections = {
+  codeOfRejection(message: string): string
+  codeOfStatus(status: string): string
+  isUnknownSigner(message: string): boolean
+}
+export type OnAgentRevoked = (userId: string, agent: string) => Promise<void>
+
+export const failed = (
+  code: string,
+  message: string,
+  effects: EffectUpdate[] = [],
+): FailedResult<Record<never, never>> => ({
+  end: 'failed',
+  outcome: 'not_executed',
+  effects,
+  error: { code, message, retryable: code === 'rate_limited', upstream: upstreamName },
+})
+export const failedBy = (fault: Fault, effects: EffectUpdate[] = []) =>
+  failed(fault.code, fault.message, effects)
+
+export type RejectionDeps = {
+  rejections: Rejections
+  /** Called when the venue rejects the trading key as unknown. */
+  onAgentRevoked: OnAgentRevoked
+}
+
+export async function rejectedResult(
+  { rejections, onAgentRevoked }: RejectionDeps,
+  task: TaskView<{ agent?: string }>,
+  { type, message, effects }: NotExecutedOutcome,
+) {
+  const { agent } = task.data
+  if (agent !== undefined && rejections.isUnknownSigner(message)) await onAgentRevoked(task.userId, agent)
+  const code = rejections.codeOfRejection(message)
+  return failed(type === 'expired' && code === 'venue_rejected' ? 'expired' : code, message, effects)
+}

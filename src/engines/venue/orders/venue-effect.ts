@@ -1,0 +1,86 @@
+import type { Fault } from '#kernel/fault.ts'
+import { match } from '#kernel/match.ts'
+import { addToResult, type EffectDriver, type Settled } from '#kernel/one-effect.ts'
+import type { EffectUpdate, StepResultOf, TaskView } from '#kernel/task.ts'
+import type { NotExecutedOutcome } from './action-outcome.ts'
+import type { ConfirmRequest } from './confirm-action.ts'
+import { failedBy, type RejectionDeps, rejectedResult } from './order-failures.ts'
+import type { ActionPlan, ActionTaskData, SignedActions } from './signed-action.ts'
+
+/** A signed action at the venue as the driver of an effect. */
+
+type Result<Data, Names extends string> = StepResultOf<Partial<Data>, Names>
+
+export type VenuePlan<Data, Names extends string = 'sign' | 'confirm'> = Omit<ActionPlan, 'actionKey'> & {
+  /** Committed with the signature. */
+  data?: Partial<Data>
+  /** The result where policy or custody refuses to sign; the failure of the task by default. */
+  onRefused?: (fault: Fault) => Result<Data, Names>
+}
+
+/** How to find the action at the venue. `known`: a proof that an earlier run of the step has stored. */
+export type ActionSearch<Proof> = Pick<ConfirmRequest<Proof>, 'parseReply' | 'lookUp' | 'graceMs'> & {
+  known?: Proof | undefined
+}
+export type VenueAction<Data, Proof, Names extends string> = {
+  /** Unique within the task. */
+  actionKey: string | ((data: Data) => string)
+  search(task: TaskView<Data>): ActionSearch<Proof>
+  /** The result where the venue did not execute the action; by default, or where undefined, the failure of the task. */
+  onRejected?(
+    task: TaskView<Data>,
+    outcome: NotExecutedOutcome,
+  ): Promise<Result<Data, Names> | undefined> | Result<Data, Names> | undefined
+}
+
+export type VenueDriverDeps = RejectionDeps & { signedActions: SignedActions }
+
+/** An exit that the request limit of the venue rejected is signed again. */
+export const venueDriver = <
+  Data extends ActionTaskData & { agent?: string },
+  Proof,
+  Names extends string = 'sign' | 'confirm',
+>(
+  deps: VenueDriverDeps,
+  { actionKey, search, onRejected }: VenueAction<Data, Proof, Names>,
+): EffectDriver<Data, VenuePlan<Data, Names>, Proof, Names> => {
+  const { signedActions } = deps
+  const keyOf = (data: Data) => (typeof actionKey === 'string' ? actionKey : actionKey(data))
+  // The data of the task has the fields of its actions, which the compiler cannot see in a part of unknown data.
+  const ofTask = (result: StepResultOf<ActionTaskData | Partial<Data>, Names>) =>
+    result as Result<Data, Names>
+  return {
+    async sign(task, { data, onRefused = failedBy, ...plan }, { now, steps }) {
+      const onward = { now, next: steps.confirm, ...(data && { data }), onRefused }
+      return ofTask(await signedActions.sign(task, { actionKey: keyOf(task.data), ...plan }, onward))
+    },
+
+    async confirm(task, settle, { now, signal, steps }) {
+      const { known, ...how } = search(task)
+      if (known !== undefined) return withEffects(await settle(known), [])
+      const key = keyOf(task.data)
+      const outcome = await signedActions.confirm({ task, actionKey: key, signal, ...how })
+      const notExecuted = async (rejection: NotExecutedOutcome): Promise<Result<Data, Names>> => {
+        const retry = signedActions.retryThrottled(task, rejection, { actionKey: key, next: steps.sign, now })
+        if (retry) return ofTask(retry)
+        const own = await onRejected?.(task, rejection)
+        return own ? withEffects(own, rejection.effects) : rejectedResult(deps, task, rejection)
+      }
+      return match(outcome, {
+        unknown: async (each) => ofTask(signedActions.pollLater(task, steps.confirm, each)),
+        executed: async ({ value, effects }) => withEffects(await settle(value), effects),
+        rejected: notExecuted,
+        expired: notExecuted,
+      })
+    },
+  }
+}
+
+function withEffects<Data, Names extends string>(
+  { rejected = false, ...result }: Settled<Data, Names>,
+  effects: EffectUpdate[],
+): Result<Data, Names> {
+  return addToResult(result, {
+    effects: rejected ? effects.map((each) => ({ ...each, status: 'rejected' as const })) : effects,
+  })
+}

@@ -1,0 +1,182 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { createAdmission } from '#kernel/admission.ts'
+import { Fault } from '#kernel/fault.ts'
+import { uuidv7 } from '#kernel/id.ts'
+import { insufficientBalance } from '#kernel/insufficient-balance.ts'
+import { oneEffect } from '#kernel/one-effect.ts'
+import { taskOf } from '#kernel/operation.ts'
+import type { PlannedAction } from '#kernel/signer.ts'
+import { type AccountRef, externalAccount } from '#kernel/task.ts'
+import type { EarnInput } from './contract.ts'
+import { earnAccountOf, minBlockFor } from './earn-account.ts'
+import { cashAsset, positionAccount, shareAsset, walletAccount } from './ledger-accounts.ts'
+import {
+  admissionMs,
+  amountOf,
+  batchBase,
+  positionOf,
+  settledFlow,
+  type VaultTaskData,
+  type VaultTaskDeps,
+  vaultDriver,
+  vaultRefOf,
+} from './vault-task.ts'
+import { usdcToken } from './withdrawal-plan.ts'
+
+/** A deposit into the vault: cash of the wallet is held until the vault's events show the shares that it bought. */
+
+const settleMsMax = 3_000
+const settlePollMs = 100
+
+export const deposit = (deps: VaultTaskDeps) =>
+  taskOf({ admit: admitDeposit(deps), steps: depositSteps(deps) })
+
+const actionOf = ({ vault, usdc }: VaultTaskDeps, amountUnits: bigint): Omit<PlannedAction, 'userId'> => ({
+  operation: 'earn_deposit',
+  chainId: vault.chainId,
+  tokens: [usdc],
+  recipients: [vault.address],
+  usdMicros: amountUnits,
+  exit: false,
+})
+
+const admitDeposit = (deps: VaultTaskDeps) =>
+  createAdmission({
+    policy: deps.policy,
+    asksPolicy: 'first',
+    async check({ amount_usdc: amountText, position_id }: EarnInput<'deposit'>, { userId }) {
+      const { vault, usdc, limits, clock, random } = deps
+      const positionId = position_id
+        ? (await positionOf(deps, userId, position_id)).id
+        : uuidv7(clock.now(), random)
+      const amountUnits = amountOf(amountText, limits.minDepositUsdc)
+      const wallet = walletAccount(userId, cashAsset(vault, usdc))
+      return {
+        action: { userId, ...actionOf(deps, amountUnits) },
+        amountUnits,
+        amountText,
+        wallet,
+        positionId,
+      }
+    },
+    fund: ({ wallet, amountUnits }) => fundDeposit(deps, wallet, amountUnits),
+    start({ amountUnits, amountText, wallet, positionId }, { account, apy, seen, gas }) {
+      const { vault, usdc } = deps
+      const data: VaultTaskData = {
+        position_id: positionId,
+        account,
+        chain_id: vault.chainId,
+        vault: vault.address,
+        assets_units: String(amountUnits),
+        amount_usdc: amountText,
+        apy_at_action: apy,
+      }
+      const spend = { account: wallet, amountUnits, token: usdcToken(usdc), seen, gas }
+      return { first: 'sign', deadlineMs: admissionMs, data, spend }
+    },
+  })
+
+async function fundDeposit(deps: VaultTaskDeps, wallet: AccountRef, amountUnits: bigint) {
+  const { db, vault, usdc, ledger, batches, rates } = deps
+  const userId = wallet.owner
+  await assertNotFrozen(deps, userId)
+  const account = await deps.evmAddressOf(userId)
+  await batches.ready(vault.chainId)
+  const readCash = () => awaitFreeCash(deps, { wallet, account, usdc, amountUnits })
+  const [firstCash, simulation, { apy }] = await Promise.all([
+    readCash(),
+    batches.simulate(vault.chainId, account, vault.depositCalls(account, amountUnits)),
+    rates.yield(),
+  ])
+  if (!simulation.ok)
+    throw new Fault('conflict', `The vault would reject the deposit: ${simulation.reason}`, {
+      extras: { reason: simulation.reason },
+    })
+  const gasOrder = { userId, chainId: vault.chainId, gas: simulation.gas, fullExit: false }
+  const gas = await batches.gasCharge(gasOrder)
+  // The simulation is slower than reading the cash: read it again if something settled meanwhile.
+  const latest = await ledger.balance(db, wallet)
+  const cash = latest.version === firstCash.version ? firstCash : await readCash()
+  return { account, apy, gas, seen: { ...cash, reread: readCash } }
+}
+
+/** New deposits are refused while the positions of the user and the chain disagree. */
+async function assertNotFrozen({ db, vault }: VaultTaskDeps, userId: string): Promise<void> {
+  const account = await earnAccountOf(db, userId, vaultRefOf(vault))
+  if (account?.state !== 'frozen') return
+  const since = account.frozen_since?.toISOString() ?? null
+  throw new Fault('trading_paused', `Deposits into the vault are paused: ${account.reason}`, {
+    extras: { scope: 'earn', since, reason: account.reason },
+  })
+}
+
+type CashRequest = { wallet: AccountRef; account: string; usdc: string; amountUnits: bigint }
+
+/**
+ * A deposit that is executed on the chain and not settled yet counts twice for a moment: as held and as spent. Where
+ * the chain has enough and only the holds are in the way, this waits a little for them to settle.
+ */
+async function awaitFreeCash(
+  { db, ledger, vault, clock }: VaultTaskDeps,
+  { wallet, account, usdc, amountUnits }: CashRequest,
+): Promise<{ totalUnits: bigint; version: bigint }> {
+  const vaultRef = vaultRefOf(vault)
+  const until = performance.now() + settleMsMax
+  while (true) {
+    // Read the version before the chain: a hold that settles in between invalidates the reading.
+    const [{ heldUnits, version }, earnAccount] = await Promise.all([
+      ledger.balance(db, wallet),
+      earnAccountOf(db, wallet.owner, vaultRef),
+    ])
+    const { cashUnits, block } = await vault.account(account)
+    if (block < minBlockFor(earnAccount, clock.now())) {
+      if (performance.now() > until)
+        throw new Fault('unavailable', 'The chain node lags behind the last settlement. Try again')
+      await pause(settlePollMs)
+      continue
+    }
+    const free = cashUnits > heldUnits ? cashUnits - heldUnits : 0n
+    if (free >= amountUnits) return { totalUnits: cashUnits, version }
+    const isHopeless = cashUnits < amountUnits || heldUnits === 0n
+    if (isHopeless || performance.now() > until)
+      throw insufficientBalance(usdcToken(usdc), {
+        what: 'The deposit',
+        requiredUnits: amountUnits,
+        availableUnits: free,
+      })
+    await pause(settlePollMs)
+  }
+}
+
+const depositSteps = (deps: VaultTaskDeps) => {
+  const { vault, usdc } = deps
+  return oneEffect({
+    driver: vaultDriver<VaultTaskData>(deps, vault.deposited),
+    async plan(task) {
+      const amountUnits = BigInt(task.data.assets_units ?? '0')
+      return {
+        ...actionOf(deps, amountUnits),
+        ...(await batchBase(deps, task)),
+        calls: vault.depositCalls(task.data.account, amountUnits),
+        spends: [{ token: usdc, amountUnits, spender: vault.address }],
+      }
+    },
+    settle(task, proof) {
+      const shares = shareAsset(vault)
+      return {
+        ...settledFlow(deps, task, proof, 1n),
+        spent: proof.flow.assetsUnits,
+        moves: [
+          {
+            move: 'transfer',
+            key: `${task.id}:shares`,
+            debit: externalAccount(shares),
+            credit: positionAccount(task.userId, shares, task.data.position_id),
+            amountUnits: proof.flow.sharesUnits,
+            reason: 'earn_deposit',
+          },
+        ],
+      }
+    },
+  })
+}

@@ -1,0 +1,123 @@
+import { createAdmission } from '#kernel/admission.ts'
+import { oneEffect } from '#kernel/one-effect.ts'
+import { taskOf } from '#kernel/operation.ts'
+import type { PlannedAction } from '#kernel/signer.ts'
+import { externalAccount, type Move, type TaskView } from '#kernel/task.ts'
+import type { Flow } from '#upstreams/vault/vault.ts'
+import type { EarnInput } from './contract.ts'
+import { positionAccount, shareAsset } from './ledger-accounts.ts'
+import {
+  admissionMs,
+  amountOf,
+  batchBase,
+  positionOf,
+  settledFlow,
+  type VaultTaskData,
+  type VaultTaskDeps,
+  vaultDriver,
+} from './vault-task.ts'
+import { planWithdrawal } from './withdrawal-plan.ts'
+
+/** A withdrawal from the vault: shares of the position are held until the vault's events show how many it burnt. */
+
+type WithdrawTaskData = VaultTaskData & { shares_units: string; held_shares: string }
+type WithdrawTask = TaskView<WithdrawTaskData>
+
+export const withdraw = (deps: VaultTaskDeps) =>
+  taskOf({ admit: admitWithdraw(deps), steps: withdrawSteps(deps) })
+
+const actionOf = ({ vault, usdc }: VaultTaskDeps, account: string): Omit<PlannedAction, 'userId'> => ({
+  operation: 'earn_withdraw',
+  chainId: vault.chainId,
+  tokens: [usdc],
+  recipients: [account],
+  usdMicros: 0n,
+  exit: true,
+})
+
+const admitWithdraw = (deps: VaultTaskDeps) =>
+  createAdmission({
+    policy: deps.policy,
+    asksPolicy: 'first',
+    async check({ position_id, amount_usdc }: EarnInput<'withdraw'>, { userId }) {
+      const { id: positionId } = await positionOf(deps, userId, position_id)
+      const amountText = amount_usdc ?? null
+      const assetsUnits = amountText === null ? null : amountOf(amountText, deps.limits.minWithdrawUsdc)
+      const account = await deps.evmAddressOf(userId)
+      return { action: { userId, ...actionOf(deps, account) }, account, amountText, assetsUnits, positionId }
+    },
+    async fund({ action: { userId }, account, assetsUnits, positionId }) {
+      const { vault, batches, rates } = deps
+      const fullExit = assetsUnits === null
+      await batches.ready(vault.chainId, { fullExit })
+      const plan = await planWithdrawal(deps, { userId, positionId, account, assetsUnits })
+      const gas = await batches.gasCharge({ userId, chainId: vault.chainId, gas: plan.gas, fullExit })
+      const { apy } = await rates.yield()
+      return { plan, apy, gas }
+    },
+    start({ action, account, amountText, positionId }, { plan, apy, gas }) {
+      const { vault, shareToken } = deps
+      const data: WithdrawTaskData = {
+        position_id: positionId,
+        account,
+        chain_id: vault.chainId,
+        vault: vault.address,
+        assets_units: plan.assetsUnits === null ? null : String(plan.assetsUnits),
+        amount_usdc: amountText,
+        shares_units: String(plan.sharesUnits),
+        held_shares: String(plan.holdUnits),
+        apy_at_action: apy,
+      }
+      const position = positionAccount(action.userId, shareAsset(vault), positionId)
+      const spend = { account: position, amountUnits: plan.holdUnits, token: shareToken, gas }
+      return { first: 'sign', deadlineMs: admissionMs, data, spend }
+    },
+  })
+
+const withdrawSteps = (deps: VaultTaskDeps) => {
+  const { vault } = deps
+  return oneEffect({
+    driver: vaultDriver<WithdrawTaskData>(deps, vault.withdrawn),
+    async plan(task) {
+      const { account, assets_units, shares_units } = task.data
+      const isFull = assets_units === null
+      return {
+        ...actionOf(deps, account),
+        ...(await batchBase(deps, task)),
+        calls: isFull
+          ? vault.redeemCalls(account, BigInt(shares_units))
+          : vault.withdrawCalls(account, BigInt(assets_units)),
+        spends: [],
+        fullExit: isFull,
+      }
+    },
+    async settle(task, proof) {
+      const burntUnits = proof.flow.sharesUnits
+      const heldUnits = BigInt(task.data.held_shares)
+      return {
+        ...settledFlow(deps, task, proof, -1n),
+        // The shares that were burnt, not those that were held: the rest stays in the position.
+        spent: burntUnits < heldUnits ? burntUnits : heldUnits,
+        moves: await excessMoves(deps, task, proof.flow),
+      }
+    },
+  })
+}
+
+/** If the vault lost value, an amount can cost more shares than were held. Outside shares were never booked. */
+async function excessMoves(
+  { db, vault, ledger }: VaultTaskDeps,
+  task: WithdrawTask,
+  flow: Flow,
+): Promise<Move[]> {
+  const { held_shares, assets_units, position_id } = task.data
+  const excess = flow.sharesUnits - BigInt(held_shares)
+  if (assets_units === null || excess <= 0n) return []
+  const shares = shareAsset(vault)
+  const debit = positionAccount(task.userId, shares, position_id)
+  const { availUnits } = await ledger.balance(db, debit)
+  const amountUnits = excess < availUnits ? excess : availUnits
+  if (amountUnits === 0n) return []
+  const credit = externalAccount(shares)
+  return [{ move: 'transfer', key: `${task.id}:beyond`, debit, credit, amountUnits, reason: 'earn_withdraw' }]
+}

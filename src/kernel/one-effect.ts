@@ -1,0 +1,94 @@
+import type { EffectUpdate, StepContext, StepResultOf, TaskView, Tx } from './task.ts'
+
+/**
+ * A signed effect as two steps of a task: one signs and stores the bytes, the next one sends them and determines the
+ * outcome. The author gives the plan of the effect and its settlement. States, polls, retries and the failure of an
+ * effect that was not executed come from its driver.
+ */
+
+type Result<Data, Names extends string> = StepResultOf<Partial<Data>, Names>
+/** `rejected`: the effect reached its host, which did nothing. */
+export type Settled<Data, Names extends string> = Result<Data, Names> & { rejected?: boolean }
+
+/** The names of the two steps in their task. */
+export type EffectNames<Names extends string> = { sign: Names; confirm: Names }
+export type EffectContext<Names extends string> = StepContext & { steps: EffectNames<Names> }
+
+/** Signs effects of one kind, and proves their outcomes. `Names`: all steps of the task. */
+export type EffectDriver<Data, Plan, Proof, Names extends string = 'sign' | 'confirm'> = {
+  sign(task: TaskView<Data>, plan: Plan, context: EffectContext<Names>): Promise<Result<Data, Names>>
+  /** `settle` gives the result of an executed effect; the driver adds what became of the effect. */
+  confirm(
+    task: TaskView<Data>,
+    settle: (proof: Proof) => Promise<Settled<Data, Names>>,
+    context: EffectContext<Names>,
+  ): Promise<Result<Data, Names>>
+}
+
+export type EffectRules<Data, Plan, Proof, Names extends string = 'sign' | 'confirm'> = {
+  driver: EffectDriver<Data, Plan, Proof, Names>
+  /** What to sign; or the result of the step, where nothing is to be signed. */
+  plan(
+    task: TaskView<Data>,
+    context: StepContext,
+  ): Plan | Result<Data, Names> | Promise<Plan | Result<Data, Names>>
+  settle(
+    task: TaskView<Data>,
+    proof: Proof,
+    context: StepContext,
+  ): Settled<Data, Names> | Promise<Settled<Data, Names>>
+}
+type EffectStep<Data, Names extends string> = (
+  task: TaskView<Data>,
+  context: StepContext,
+) => Promise<Result<Data, Names>>
+
+const isResult = <Plan extends object, Data, Names extends string>(
+  planned: Plan | Result<Data, Names>,
+): planned is Result<Data, Names> => 'next' in planned || 'park' in planned || 'end' in planned
+
+/** One effect of a task with several steps; `steps` names its two among them. */
+export const createEffect = <Data, Plan extends object, Proof, Names extends string>({
+  driver,
+  plan,
+  settle,
+  steps,
+}: EffectRules<Data, Plan, Proof, Names> & { steps: EffectNames<Names> }): Record<
+  'sign' | 'confirm',
+  EffectStep<Data, Names>
+> => ({
+  async sign(task, context) {
+    const planned = await plan(task, context)
+    return isResult(planned) ? planned : driver.sign(task, planned, { ...context, steps })
+  },
+  confirm: (task, context) =>
+    driver.confirm(task, async (proof) => settle(task, proof, context), { ...context, steps }),
+})
+
+/** The steps of a task that is one effect. */
+export const oneEffect = <Data, Plan extends object, Proof>(rules: EffectRules<Data, Plan, Proof>) =>
+  createEffect({ ...rules, steps: { sign: 'sign', confirm: 'confirm' } })
+
+type Addition<Patch> = { effects?: EffectUpdate[]; data?: Patch; writes?: (tx: Tx) => Promise<void> }
+
+/** Adds to what a step commits, also where its signature is refused. */
+export function addToResult<Patch, Names extends string>(
+  result: StepResultOf<Patch, Names>,
+  addition: Addition<Patch>,
+): StepResultOf<Patch, Names> {
+  const { effects = [], data, writes } = addition
+  const more = {
+    ...result,
+    effects: [...effects, ...(result.effects ?? [])],
+    ...(data && { data: Object.assign({}, result.data, data) }),
+    ...(writes && {
+      async writes(tx: Tx) {
+        await writes(tx)
+        await result.writes?.(tx)
+      },
+    }),
+  }
+  if (!('sign' in more) || !more.sign.onRefused) return more
+  const { onRefused } = more.sign
+  return { ...more, sign: { ...more.sign, onRefused: (fault) => addToResult(onRefused(fault), addition) } }
+}
