@@ -13,14 +13,16 @@ create table instance (
   seen_at timestamptz not null
 );
 
--- Jobs that one instance runs for all of them, such as retention and the ledger audit.
+-- Jobs that one instance runs for all of them, such as retention and the ledger audit: the last run of each.
 create table maintenance_run (
   name text primary key,
-  -- The instance whose statement advances this time does the run.
+  -- Fencing token, raised with each claim: an earlier run neither renews the lease nor ends the run.
+  run bigint not null,
+  -- The instance that claimed the run.
+  owner uuid not null,
   started_at timestamptz not null,
-  -- Duration of the last run: the longer a job takes, the longer the pause before the next run.
-  took_ms bigint not null default 0,
-  -- When the last run that finished ended, and how many problems it found.
-  ended_at timestamptz,
-  problems integer not null default 0
+  -- Renewed after each batch. Null once the run has ended; in the past where another instance may take it over.
+  lease_until timestamptz,
+  -- When the last run that did all its work ended.
+  ended_at timestamptz
 );

@@ -51,6 +51,17 @@ create index transfer_of_task on transfer (task_id) where task_id is not null;
 -- What was settled since a number, and the pending holds of an account, whose number is null.
 create index transfer_settled on transfer (settled_seq, debit);
 
+-- What the audit has found and not found corrected since.
+create table ledger_discrepancy (
+  what text not null,
+  -- The account or asset.
+  subject text not null,
+  recorded numeric not null,
+  counted numeric not null,
+  found_at timestamptz not null,
+  primary key (what, subject)
+);
+
 -- The external account is split into 16 by the user's shard: one hot row would serialise every user.
 create function ledger_sub_account(p_ref jsonb, p_shard integer) returns text language sql immutable as $$
   select case when p_ref ->> 'subAccount' = 'external' then 'external:' || (p_shard % 16) else p_ref ->> 'subAccount' end
