@@ -52,10 +52,10 @@ const renew = async (pool: pg.Pool, { name, run }: Run): Promise<boolean> => {
 }
 
 /** Another instance may take an unfinished run over at once, and a failed one in the next interval. */
-const end = async (pool: pg.Pool, { name, run }: Run, how: 'done' | 'failed' | 'unfinished') => {
+const end = async (pool: pg.Pool, { name, run }: Run, how: 'complete' | 'failed' | 'unfinished') => {
   const text = `update maintenance_run
     set lease_until = case $3 when 'unfinished' then clock_timestamp() end,
-      ended_at = case $3 when 'done' then clock_timestamp() else ended_at end
+      ended_at = case $3 when 'complete' then clock_timestamp() else ended_at end
     where name = $1 and run = $2 returning name`
   await query(pool, text, [name, run, how])
 }
@@ -80,7 +80,7 @@ export function createMaintenance({ pool, instanceId, log, everyMs }: Maintenanc
       await end(pool, current, 'failed')
       throw error
     }
-    await end(pool, current, 'done')
+    await end(pool, current, 'complete')
   }
   return {
     async run(jobs) {
