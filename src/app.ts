@@ -1,12 +1,12 @@
 import { type ComposeDeps, type Composed, compose, type Overrides } from '#compose/compose.ts'
 import { createKeyRotation } from '#compose/custody.ts'
 import { openMetrics } from '#compose/metrics.ts'
+import { retentionJobs } from '#compose/retention.ts'
 import { connectionLimits, rateLimits } from '#compose/settings.ts'
 import { warningsOf } from '#config-safety.ts'
 import { ledgerAudit } from '#durable/ledger-audit.ts'
 import { createMaintenance } from '#durable/maintenance.ts'
 import { throwAsFault } from '#durable/operation-faults.ts'
-import { retentionJobs } from '#durable/retention.ts'
 import { type HttpEdgeDeps, httpEdge } from '#edges/http/http.ts'
 import { auditSchedule } from '#features/earn/audit.ts'
 import { snapshotSchedule } from '#features/earn/snapshot.ts'
@@ -67,7 +67,7 @@ async function startWork(composed: Composed, parts: AsyncDisposableStack): Promi
 }
 
 function startMaintenance(composed: Composed, parts: AsyncDisposableStack): void {
-  const { config, log, clock, db, transactions, taskEngine, custody, keyMonitor, features } = composed
+  const { config, log, db, transactions, taskEngine, custody, keyMonitor, features } = composed
   const { pool } = transactions
   const everyMs = config.MAINTENANCE_MS
   const credentials = async () => {
@@ -76,7 +76,7 @@ function startMaintenance(composed: Composed, parts: AsyncDisposableStack): void
   }
   const maintenance = createMaintenance({ pool, instanceId: taskEngine.instanceId, log, everyMs }).start([
     { name: 'retention of credentials', runBatch: credentials },
-    ...retentionJobs({ pool, clock }),
+    ...retentionJobs(composed),
     ledgerAudit({ pool, log }),
   ])
   // Each instance checks and uses the keys of its own settings.

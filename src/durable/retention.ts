@@ -3,43 +3,51 @@ import { type Clock, later } from '#kernel/clock.ts'
 import { query } from '#store/query.ts'
 import type { MaintenanceJob } from './maintenance.ts'
 
-const dayMs = 86_400_000
-const eventRetentionMs = 7 * dayMs
-/** Stored replies without a task; idempotency keys of tasks never expire. */
-const replyRetentionMs = 30 * dayMs
+export const dayMs = 86_400_000
+/** Rows of one statement, so that none runs long. */
 const batchMax = 1_000
 
-type RetentionDeps = { pool: pg.Pool; clock: Clock }
-type Deletion = {
+export type Deletion = {
   name: string
   ageMs: number
-  /** Deletes at most `batchMax` rows older than $1, by an index, and returns them. */
+  /** Deletes at most $2 rows older than $1, by an index, and returns them. */
   text: string
 }
 
-const deletions: readonly Deletion[] = [
+export const logDeletions = ({
+  eventsMs,
+  repliesMs,
+}: {
+  eventsMs: number
+  repliesMs: number
+}): Deletion[] => [
   {
     name: 'retention of events',
-    ageMs: eventRetentionMs,
+    ageMs: eventsMs,
     text: `delete from user_event where (user_id, seq) in
-      (select user_id, seq from user_event where at < $1 order by at limit ${batchMax}) returning seq`,
+      (select user_id, seq from user_event where at < $1 order by at limit $2) returning seq`,
   },
   {
+    // Keys of tasks are deleted with their task.
     name: 'retention of replies',
-    ageMs: replyRetentionMs,
+    ageMs: repliesMs,
     text: `delete from idempotency where (user_id, key) in
-      (select user_id, key from idempotency where task_id is null and at < $1 order by at limit ${batchMax}) returning key`,
+      (select user_id, key from idempotency where task_id is null and at < $1 order by at limit $2) returning key`,
   },
   {
     name: 'retention of instances',
     ageMs: dayMs,
-    text: `delete from instance where id in (select id from instance where seen_at < $1 limit ${batchMax}) returning id`,
+    text: `delete from instance where id in (select id from instance where seen_at < $1 limit $2) returning id`,
   },
 ]
 
-/** Deletes what is older than its retention. */
-export const retentionJobs = ({ pool, clock }: RetentionDeps): MaintenanceJob[] =>
+/** Deletes what is older than its retention, each run until nothing is left. */
+export const deletionJobs = (
+  { pool, clock }: { pool: pg.Pool; clock: Clock },
+  deletions: readonly Deletion[],
+): MaintenanceJob[] =>
   deletions.map(({ name, ageMs, text }) => ({
     name,
-    runBatch: async () => (await query(pool, text, [later(clock.now(), -ageMs)])).length === batchMax,
+    runBatch: async () =>
+      (await query(pool, text, [later(clock.now(), -ageMs), batchMax])).length === batchMax,
   }))

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { createMaintenance, type MaintenanceJob } from '#durable/maintenance.ts'
-import { retentionJobs } from '#durable/retention.ts'
+import { dayMs, deletionJobs, logDeletions } from '#durable/retention.ts'
 import { systemClock as clock } from '#kernel/clock.ts'
 import { silentLog } from '#kernel/log.ts'
 import { eventually } from '../harness/gateway.ts'
@@ -171,7 +171,8 @@ describe('maintenance', () => {
          values ($1, 'new', 'new', '', now() - interval '29 days') returning key`,
       user,
     )
-    await instance().run(retentionJobs({ pool: fixture.admin.pool, clock }))
+    const ages = { eventsMs: 7 * dayMs, repliesMs: 30 * dayMs }
+    await instance().run(deletionJobs({ pool: fixture.admin.pool, clock }, logDeletions(ages)))
     assert.deepEqual(await left(), { events: 1, replies: 1 })
   })
 })

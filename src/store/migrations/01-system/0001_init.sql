@@ -26,3 +26,11 @@ create table maintenance_run (
   -- When the last run that did all its work ended.
   ended_at timestamptz
 );
+
+-- How far a job has come that passes over all rows of a table once, or once a day.
+create table maintenance_position (
+  name text primary key,
+  -- The key after which it goes on; empty where the pass has ended.
+  position text not null,
+  at timestamptz not null default clock_timestamp()
+);
