@@ -43,7 +43,7 @@ await using _instances = {
   },
 }
 
-type HeldTask = { id: string; owner: string; epoch: number }
+type HeldTask = { id: string; owner: string; version: number }
 const waitUntilIdle = () =>
   eventually(
     async () => {
@@ -57,7 +57,7 @@ const waitUntilIdle = () =>
   )
 const ownersOf = async (instances: number): Promise<string[]> => {
   const { rows } = await pool.query<{ id: string }>(
-    'select id from instance order by seen_at desc limit $1',
+    'select id from instance order by lease_until desc limit $1',
     [instances],
   )
   return rows.map(({ id }) => id)
@@ -87,22 +87,17 @@ function flood(at: Gateway, agents: Agent[]): { stop(): Promise<void> } {
 const heldBy = async (owners: readonly string[]): Promise<HeldTask[]> =>
   (
     await pool.query<HeldTask>(
-      `select id, owner, epoch from task where owner = any($1) and status in ('pending', 'running')`,
+      `select id, owner, version from task_queue join task on id = task_id where owner = any($1)`,
       [owners],
     )
   ).rows
 const countUnmoved = async (held: HeldTask[]): Promise<number> => {
-  const { rows } = await pool.query<{ id: string; epoch: number; status: string }>(
-    'select id, epoch, status from task where id = any($1)',
+  const { rows } = await pool.query<{ id: string; version: number }>(
+    'select id, version from task_queue join task on id = task_id where task_id = any($1)',
     [held.map(({ id }) => id)],
   )
-  const now = new Map(rows.map((row) => [row.id, row]))
-  return held.filter(({ id, epoch }) => {
-    const row = now.get(id)
-    return (
-      row && Number(row.epoch) === Number(epoch) && (row.status === 'pending' || row.status === 'running')
-    )
-  }).length
+  const now = new Map(rows.map(({ id, version }) => [id, version]))
+  return held.filter(({ id, version }) => now.get(id) === version).length
 }
 
 /** Kills under load, runs `then`, and returns how long the orphaned tasks were idle. */

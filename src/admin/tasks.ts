@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { createCommitter } from '#durable/commit.ts'
+import { releaseLease } from '#durable/lease.ts'
 import { taskTopic, userTopic } from '#durable/notifier.ts'
 import { asTask, isLive, readEffects, type Task } from '#durable/task-row.ts'
 import { releaseSpend } from '#features/policy/store.ts'
@@ -25,8 +26,8 @@ const listTasks: AdminCommand['run'] = async (session, args) => {
   await session.record(pool, { command: 'tasks list', details: { state } })
   const text = `select t.id, t.kind, t.state, t.step, u.agent_id, t.created_at, t.updated_at, t.deadline,
       (select string_agg(distinct c.external_id, ' ') from effect e join tx_attempt c on c.effect_id = e.id where e.task_id = t.id) as sent
-    from task t left join app_user u on u.id = t.user_id
-    where t.status in ('pending', 'running') and ($1 = 'all' or t.state = $1) order by t.updated_at limit 1000`
+    from task_queue q join task t on t.id = q.task_id left join app_user u on u.id = t.user_id
+    where ($1 = 'all' or t.state = $1) order by t.updated_at limit 1000`
   session.print(await query(pool, text, [state]))
 }
 
@@ -77,17 +78,22 @@ const showTask: AdminCommand['run'] = async (session, args) => {
 const leaseSeconds = 60
 const claimMsMax = 15_000
 
-/** Waits for a running look-up: the task is claimed only while no instance works on it. */
+/**
+ * Waits for a running look-up: the task is claimed only while no instance works on it. The command has a lease of its own
+ * meanwhile, as an instance has.
+ */
 async function claimTask({ database, instanceId }: Session, { id }: Task): Promise<Task> {
   const startedMs = performance.now()
   while (true) {
     const [row] = await query(
       database.pool,
-      `update task set owner = $2, epoch = epoch + 1, cancel_requested = false,
-         lease_until = clock_timestamp() + make_interval(secs => $3)
-       where id = $1 and state = 'review' and status in ('pending', 'running')
-         and (owner is null or lease_until < clock_timestamp())
-       returning *`,
+      `with registered as (insert into instance (id, started_at, lease_until)
+         values ($2, clock_timestamp(), clock_timestamp() + make_interval(secs => $3))
+         on conflict (id) do update set lease_until = excluded.lease_until),
+       free as materialized (select id from task join task_queue on task_id = id
+         where id = $1 and state = 'review' and owner is null for no key update of task, task_queue skip locked),
+       owned as (update task_queue set owner = $2 from free where task_id = free.id)
+       update task set version = version + 1, cancel_requested = false from free where task.id = free.id returning task.*`,
       [id, instanceId, leaseSeconds],
     )
     if (row) return asTask(row as Task)
@@ -176,22 +182,11 @@ const endTask: AdminCommand['run'] = async (session, args) => {
       if (resolution.outcome === 'not_executed') await releaseSpend(tx, task.id)
       await session.record(tx, { command: 'tasks end', subject: task.id, details })
     }
-    const leaseMs = leaseSeconds * 1_000
-    const commits = createCommitter({
-      transactions,
-      clock,
-      random: systemRandom,
-      instanceId,
-      leaseMs,
-    })
+    const commits = createCommitter({ transactions, clock, random: systemRandom })
     if (!(await commits.step(task, { ...ending, writes })))
       throw new UsageError(`Task ${task.id} was changed by another process. Try again.`)
-  } catch (error) {
-    await query(database.pool, 'update task set owner = null where id = $1 and owner = $2', [
-      task.id,
-      instanceId,
-    ])
-    throw error
+  } finally {
+    await releaseLease({ pool: database.pool, instanceId })
   }
   await session.notify([taskTopic(task.id), userTopic(task.user_id)])
   session.printLine(`Task ${task.id} has ended: ${resolution.outcome}`)

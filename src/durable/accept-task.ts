@@ -28,7 +28,6 @@ export type TaskAcceptanceDeps = {
   clock: Clock
   random: Random
   instanceId: string
-  leaseMs: number
 }
 export type NewTask = {
   userId: string
@@ -37,7 +36,7 @@ export type NewTask = {
   admission: Admission
   key?: { key: string; operation: string; hash: string }
   parentId?: string
-  /** Inserted already leased to this instance, which needs no claim then. */
+  /** Inserted as a task that this instance runs, which needs no claim then. */
   leased: boolean
   runAt?: Date
 }
@@ -50,7 +49,7 @@ const noop = async () => {}
 export type TaskAcceptance = {
   /** Commits key, task, holds, the rows of the feature and the event in one transaction. */
   accept(wanted: NewTask): Promise<Committed>
-  /** Inserts an unleased task in the caller's transaction. */
+  /** Inserts a task that any instance may claim, in the caller's transaction. */
   enqueue(tx: Tx, wanted: Omit<NewTask, 'leased'>): Promise<string>
 }
 type AcceptanceContext = {
@@ -141,8 +140,8 @@ async function acceptTask({ deps, mutex }: AcceptanceContext, wanted: NewTask): 
   return { task }
 }
 
-function buildTask({ clock, random, instanceId }: TaskAcceptanceDeps, wanted: NewTask): Task {
-  const { userId, kind, input, admission, key, parentId, leased, runAt } = wanted
+function buildTask({ clock, random }: TaskAcceptanceDeps, wanted: NewTask): Task {
+  const { userId, kind, input, admission, key, parentId, leased } = wanted
   const at = clock.now()
   return {
     id: uuidv7(at, random),
@@ -150,7 +149,7 @@ function buildTask({ clock, random, instanceId }: TaskAcceptanceDeps, wanted: Ne
     user_id: userId,
     kind: kind.kind,
     kind_version: kind.version,
-    status: 'pending',
+    status: leased ? 'running' : 'pending',
     state: 'accepted',
     outcome: null,
     step: admission.first,
@@ -158,13 +157,8 @@ function buildTask({ clock, random, instanceId }: TaskAcceptanceDeps, wanted: Ne
     input,
     result: null,
     error: null,
-    priority: kind.priority,
-    run_at: runAt ?? at,
     attempts: 0,
-    commits: 0,
-    owner: leased ? instanceId : null,
-    epoch: leased ? 1 : 0,
-    lease_until: null,
+    version: 1,
     cancel_requested: false,
     deadline: later(at, admission.deadlineMs ?? deadlineMsDefault),
     parent_id: parentId ?? null,
@@ -179,7 +173,11 @@ const creationEvents = (task: Task): NewEvent[] =>
   task.user_id === systemOwner ? [] : [taskEvent('task.created', task)]
 
 /** The argument of the database function `task_accept`, but for moves and events. */
-const acceptanceJson = ({ leaseMs }: TaskAcceptanceDeps, task: Task, { key }: NewTask) => ({
+const acceptanceJson = (
+  { instanceId }: TaskAcceptanceDeps,
+  task: Task,
+  { key, kind, leased, runAt = task.created_at }: NewTask,
+) => ({
   id: task.id,
   shard: task.shard,
   user: task.user_id,
@@ -188,10 +186,9 @@ const acceptanceJson = ({ leaseMs }: TaskAcceptanceDeps, task: Task, { key }: Ne
   step: task.step,
   data: task.data,
   input: task.input,
-  priority: task.priority,
-  runAt: task.run_at,
-  owner: task.owner,
-  leaseSeconds: leaseMs / 1000,
+  priority: kind.priority,
+  runAt,
+  owner: leased ? instanceId : null,
   deadline: task.deadline,
   parent: task.parent_id,
   at: task.created_at,

@@ -1,6 +1,7 @@
 import { Fault } from '#kernel/fault.ts'
 import type { Intent, Replacement, StepResult, Tx } from '#kernel/task.ts'
 import { query, settleAll } from '#store/query.ts'
+import type { TaskRow } from '#store/tables/durable.ts'
 import { takeNonce } from './nonces.ts'
 import { buildEffect, signedEffectJson, txAttemptJson } from './signed-effect.ts'
 import { transition } from './step-transition.ts'
@@ -22,16 +23,18 @@ export const canSignOnAccept = (result: StepResult): result is SignOnAccept => {
 }
 
 type RetryState = { state: string; outcome: 'unknown' | null }
-/** Writes the results of steps, fenced by owner and epoch. */
+/** Writes the results of steps, fenced by the version. */
 export type Committer = {
-  /** Undefined where this instance no longer owns the task, or where a cancel came first. */
+  /** Undefined where the task was claimed again, or where a cancel came first. */
   step(task: Task, result: StepResult): Promise<Committed | undefined>
   /** Commits the acceptance and the first step in one transaction. */
   acceptAndSign(task: Task, result: SignOnAccept, acceptance: object): Promise<Committed>
   /** Schedules the same step again after a failed attempt. */
   retry(task: Task, afterMs: number, retryState: RetryState): Promise<Committed | undefined>
-  reread(taskId: string): Promise<Task | undefined>
+  /** The task and the instance that runs it now. */
+  reread(taskId: string): Promise<OwnedTask | undefined>
 }
+export type OwnedTask = { task: Task; owner: string | null }
 
 export const createCommitter = (deps: CommitterDeps): Committer => ({
   step: (task, result) => commitStep(deps, task, result),
@@ -66,15 +69,15 @@ async function commitStep(
 
 /** Locks the row of the task before any other row, so that all transactions lock in one order. */
 const withTaskLock = async <T>(
-  { transactions, instanceId }: CommitterDeps,
+  { transactions }: CommitterDeps,
   task: Task,
   run: (tx: Tx) => Promise<T>,
 ): Promise<T | undefined> =>
   transactions.run(async (tx) => {
     const held = await query(
       tx,
-      `select id from task where id = $1 and epoch = $2 and owner = $3 and status in ('pending', 'running') for update`,
-      [task.id, task.epoch, instanceId],
+      `select id from task where id = $1 and version = $2 and status in ('pending', 'running') for update`,
+      [task.id, task.version],
     )
     return held.length === 1 ? run(tx) : undefined
   })
@@ -154,9 +157,15 @@ async function commitRetry(
   })
 }
 
-async function rereadTask({ transactions }: CommitterDeps, taskId: string): Promise<Task | undefined> {
-  const [row] = await query(transactions.pool, 'select * from task where id = $1', [taskId])
-  return row && asTask(row as Task)
+async function rereadTask({ transactions }: CommitterDeps, taskId: string): Promise<OwnedTask | undefined> {
+  const [row] = await query<TaskRow & { owner: string | null }>(
+    transactions.pool,
+    'select task.*, owner from task left join task_queue on task_id = id where id = $1',
+    [taskId],
+  )
+  if (!row) return undefined
+  const { owner, ...task } = row
+  return { task: asTask(task), owner }
 }
 
 class CommitLost extends Error {}

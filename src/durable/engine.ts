@@ -52,9 +52,7 @@ export function createEngine(needs: EngineDeps) {
   const { leaseMs } = options
   const kinds = new Map<string, TaskKind>()
   const counters = createTaskCounters()
-  const stepCommitter = counters.ofCommitter(
-    createCommitter({ transactions, clock, random, instanceId, leaseMs }),
-  )
+  const stepCommitter = counters.ofCommitter(createCommitter({ transactions, clock, random }))
   const acceptance = counters.ofAcceptance(
     createTaskAcceptance({
       transactions,
@@ -62,7 +60,6 @@ export function createEngine(needs: EngineDeps) {
       clock,
       random,
       instanceId,
-      leaseMs,
     }),
   )
   const taskRunner = createRunner({

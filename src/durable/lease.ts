@@ -1,105 +1,139 @@
 import type pg from 'pg'
+import { type PacedJob, startPacedJob } from '#kernel/paced-job.ts'
 import { repeat } from '#kernel/repeat.ts'
 import { query } from '#store/query.ts'
 import { type ClaimDeps, type ClaimState, claimAt, claimNow, createClaims } from './task-claims.ts'
 
-/** The leases of this instance: heartbeat, sweep of expired leases, release. */
+/** The lease of this instance: heartbeat, release of the tasks of instances that died, end. */
 
-type LeasedTask = { id: string; epoch: number }
-type LeaseDeps = ClaimDeps & {
+export type LeasedRun = { abort: AbortController }
+type LeaseDeps = Omit<ClaimDeps, 'isLeaseHeld'> & {
   heartbeats: pg.Pool
-  /** The tasks that this instance runs; any other lease of it expires. */
-  leased: () => LeasedTask[]
-  /** Another instance claimed the task, or the sweep released it. */
-  onLost: (task: LeasedTask) => void
+  /** The runs of this instance by task. */
+  runs: () => ReadonlyMap<string, LeasedRun>
+  /** Tasks of an instance that died are ready. */
+  onFreed: () => void
   /** The number of other live instances. */
   onPeerCount: (others: number) => void
 }
 export type Leases = {
   start(): void
+  /** False from the moment on in which another instance may take the tasks of this one. */
+  isHeld(): boolean
   claimNow(): void
   /** Claims again where the last claim left due tasks behind. */
   slotFreed(): void
   claimAt(due: Date): void
-  /** Releases every lease, so that other instances need not wait for it to expire. */
-  releaseAll(): Promise<void>
+  stopClaims(): Promise<void>
+  /** Releases the tasks and the lease, so that other instances need not wait for it to expire. */
+  release(): Promise<void>
 } & AsyncDisposable
 
 type LeaseState = {
   deps: LeaseDeps
   claims: ClaimState
-  jobs: AsyncDisposableStack
+  heartbeat: PacedJob | undefined
+  polling: AsyncDisposable | undefined
+  /** By the monotonic clock, from before the heartbeat was sent. */
+  heldUntilMs: number
+  /** Tasks of this instance that it did not run at its last heartbeat: a reply was lost, or their run failed. */
+  strays: ReadonlySet<string>
   isSkewLogged: boolean
 }
 
-const sweepMs = 500
 const skewMsMax = 2_000
+/** How long after the end of another instance's lease its tasks are freed. */
+const expiryMarginMs = 20
 
 /**
- * Skips locked rows, so that one slow transaction delays the lease of no other task: a commit renews its own lease, and
- * the sweep skips the same row.
+ * Renews the lease of this instance ($1), and frees the tasks of instances whose lease has ended, and its own that it
+ * does not run ($3). An instance whose own row is gone has lost all its tasks, and registers again. It waits for no row
+ * of a task, so that no slow transaction costs a lease. The time is that of the snapshot: a statement that had to wait
+ * must not find leases ended that were renewed meanwhile.
  */
-const heartbeatSql = `with beat as (insert into instance (id, started_at, seen_at) values ($1, clock_timestamp(), clock_timestamp())
-    on conflict (id) do update set seen_at = excluded.seen_at),
-  held as materialized (select * from unnest($3::uuid[], $4::integer[]) as h (id, epoch)),
-  mine as materialized (select task.id from task join held on held.id = task.id and held.epoch = task.epoch
-    where task.owner = $1 for no key update of task skip locked),
-  renewed as (update task set lease_until = clock_timestamp() + make_interval(secs => $2) from mine where task.id = mine.id)
-  select (select count(*)::integer from instance
-      where id <> $1 and seen_at > clock_timestamp() - make_interval(secs => $2)) as others,
-    clock_timestamp() as now,
-    coalesce((select json_agg(held) from held join task on task.id = held.id
-      where task.owner is distinct from $1 or task.epoch <> held.epoch), '[]') as lost`
+const heartbeatSql = `with renewed as (
+    update instance set lease_until = statement_timestamp() + make_interval(secs => $2) where id = $1 returning id),
+  registered as (insert into instance (id, started_at, lease_until)
+    select $1, statement_timestamp(), statement_timestamp() + make_interval(secs => $2) where not exists (select from renewed)
+    on conflict (id) do update set lease_until = excluded.lease_until),
+  ended as (delete from instance where id = any(array(
+    select id from instance where id <> $1 and lease_until < statement_timestamp() for update skip locked))),
+  others as materialized (select id, lease_until from instance where id <> $1 and lease_until >= statement_timestamp()),
+  without_run as materialized (select task_id, owner from task_queue where owner is not null
+    and case when owner = $1 then task_id = any($3::uuid[]) or not exists (select from renewed)
+      else owner not in (select id from others) end for update skip locked),
+  freed as (update task_queue set owner = null where task_id = any(array(select task_id from without_run)) returning 1)
+  select (select count(*)::integer from others) as others, (select count(*)::integer from freed) as freed,
+    (select extract(epoch from min(lease_until) - statement_timestamp())::float8 * 1000 from others) as "nextEndMs",
+    array(select task_id from task_queue where owner = $1 and exists (select from renewed)) as owned,
+    clock_timestamp() as now`
+
+type Heartbeat = { others: number; freed: number; nextEndMs: number | null; owned: string[]; now: Date }
 
 export function createLeases(deps: LeaseDeps): Leases {
-  const claims = createClaims(deps)
-  const leases: LeaseState = { deps, claims, jobs: new AsyncDisposableStack(), isSkewLogged: false }
+  const isHeld = () => performance.now() < leases.heldUntilMs
+  const claims = createClaims({ ...deps, isLeaseHeld: isHeld })
+  const leases: LeaseState = {
+    deps,
+    claims,
+    heartbeat: undefined,
+    polling: undefined,
+    heldUntilMs: Number.NEGATIVE_INFINITY,
+    strays: new Set(),
+    isSkewLogged: false,
+  }
   return {
     start: () => startLeases(leases),
+    isHeld,
     claimNow: () => claimNow(claims),
     slotFreed() {
       if (claims.mayHaveMore) claimNow(claims)
     },
     claimAt: (due) => claimAt(claims, due),
-    releaseAll: () => releaseAll(deps),
-    [Symbol.asyncDispose]: () => stopLeases(leases),
+    stopClaims: () => stopClaims(leases),
+    release: () => releaseLease(deps),
+    async [Symbol.asyncDispose]() {
+      await stopClaims(leases)
+      await leases.heartbeat?.[Symbol.asyncDispose]()
+    },
   }
 }
 
 function startLeases(leases: LeaseState): void {
-  const { deps, claims, jobs } = leases
+  const { deps, claims } = leases
   const { leaseMs, pollMs } = deps.options
   claims.stopped = false
-  const warn = (name: string) => (error: unknown) =>
-    deps.log.warn({ error }, `${name} failed; the next one tries again`)
-  jobs.use(
-    repeat(() => heartbeat(leases), {
-      everyMs: leaseMs / 3,
-      immediately: true,
-      onError: warn('heartbeat'),
-    }),
-  )
-  jobs.use(repeat(() => sweepExpired(leases), { everyMs: sweepMs, onError: warn('sweep of expired leases') }))
-  jobs.use(repeat(async () => claimNow(claims), { everyMs: pollMs, immediately: true }))
+  leases.heartbeat = startPacedJob(() => beat(leases), {
+    retryMs: leaseMs / 6,
+    onError: (error) => deps.log.warn({ error }, 'heartbeat failed; the next one tries again'),
+  })
+  leases.polling = repeat(async () => claimNow(claims), { everyMs: pollMs })
 }
 
-async function heartbeat(leases: LeaseState): Promise<void> {
-  const { deps } = leases
-  const tasks = deps.leased()
-  const [row] = await query<{ others: number; now: Date; lost: LeasedTask[] }>(
-    deps.heartbeats,
-    heartbeatSql,
-    [
-      deps.instanceId,
-      deps.options.leaseMs / 1000,
-      tasks.map(({ id }) => id),
-      tasks.map(({ epoch }) => epoch),
-    ],
-  )
-  if (!row) return
+/** Renews the lease, and returns when to renew it next: earlier where another lease may end before. */
+async function beat(leases: LeaseState): Promise<number> {
+  const { deps, claims } = leases
+  const { leaseMs } = deps.options
+  const runs = new Map(deps.runs())
+  const strays = [...leases.strays].filter((taskId) => !runs.has(taskId))
+  const sentMs = performance.now()
+  const wasHeld = sentMs < leases.heldUntilMs
+  const [row] = await query<Heartbeat>(deps.heartbeats, heartbeatSql, [
+    deps.instanceId,
+    leaseMs / 1_000,
+    strays,
+  ])
+  if (!row) throw new Error('the heartbeat returned no row')
+  leases.heldUntilMs = sentMs + leaseMs
+  const owned = new Set(row.owned)
+  for (const [taskId, run] of runs) if (!owned.has(taskId)) run.abort.abort()
+  const running = deps.runs()
+  leases.strays = new Set(row.owned.filter((taskId) => !running.has(taskId)))
   deps.onPeerCount(row.others)
-  for (const task of row.lost) deps.onLost(task)
+  if (row.freed > 0) deps.onFreed()
+  if (!wasHeld) claimNow(claims)
   checkSkew(leases, row.now.getTime())
+  return Math.min(leaseMs / 3, (row.nextEndMs ?? leaseMs) + expiryMarginMs)
 }
 
 /** Deadlines and due times use the clock of the instance, leases the clock of the database. */
@@ -111,23 +145,22 @@ function checkSkew(leases: LeaseState, databaseMs: number): void {
   leases.isSkewLogged = skewMs > skewMsMax
 }
 
-async function sweepExpired({ deps, claims }: LeaseState): Promise<void> {
-  const freed = await query(
-    deps.pool,
-    `update task set owner = null where id in (select id from task where owner is not null
-       and lease_until < clock_timestamp() limit 500 for update skip locked) returning id`,
-  )
-  if (freed.length > 0) claimNow(claims)
-}
-
-async function releaseAll({ pool, instanceId }: LeaseDeps): Promise<void> {
-  await query(pool, 'update task set owner = null where owner = $1', [instanceId])
-  await query(pool, 'delete from instance where id = $1', [instanceId])
-}
-
-async function stopLeases({ claims, jobs }: LeaseState): Promise<void> {
+async function stopClaims({ claims, polling }: LeaseState): Promise<void> {
   claims.stopped = true
   clearTimeout(claims.next?.timer)
-  await jobs.disposeAsync()
+  await polling?.[Symbol.asyncDispose]()
   await claims.claiming
+}
+
+/** Ends the lease of an instance, and leaves its tasks to the others. */
+export async function releaseLease({
+  pool,
+  instanceId,
+}: Pick<LeaseDeps, 'pool' | 'instanceId'>): Promise<void> {
+  await query(
+    pool,
+    `with freed as (update task_queue set owner = null where owner = $1)
+     delete from instance where id = $1`,
+    [instanceId],
+  )
 }

@@ -11,8 +11,8 @@ export async function readQueueStats(
 ): Promise<QueueStats> {
   const [row] = await query<{ depth: number; oldest: Date | null }>(
     pool,
-    `select count(*)::integer as depth, min(run_at) as oldest from task
-     where status in ('pending', 'running') and owner is null and run_at <= $1`,
+    `select count(*)::integer as depth, min(run_at) as oldest from task_queue
+     where owner is null and run_at <= $1`,
     [clock.now()],
   )
   const oldest = row?.oldest ?? null

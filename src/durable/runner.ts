@@ -5,6 +5,7 @@ import { createLeases, type Leases } from './lease.ts'
 import type { LocalEvents } from './local-events.ts'
 import { type Notifier, readyTopic } from './notifier.ts'
 import { deferToNewerVersion } from './step-result.ts'
+import type { Capacity } from './task-claims.ts'
 import { kindKey } from './task-kinds.ts'
 import { isEnded, type Task } from './task-row.ts'
 import { advanceTask, type LoadedTask, type TaskRunDeps } from './task-run.ts'
@@ -26,8 +27,8 @@ export type Slot = {
 } & Disposable
 export type Runner = {
   /**
-   * Reserves a slot for a task that is inserted already leased to this instance. Undefined where no slot is free, or
-   * where the user holds its share of them.
+   * Reserves a slot for a task that is inserted as one that this instance runs. Undefined where no slot is free, where
+   * the user holds its share of them, or while this instance has no lease.
    */
   reserve(priority: number, userId: string): Slot | undefined
   counts(): RunnerCounts
@@ -36,11 +37,14 @@ export type Runner = {
 
 /** Extra slots for exits (cancel, close, stop), which run even while all other slots are busy. */
 const exitSlots = 8
+/** Background tasks (audits, snapshots) take half of the slots at most, and two that no other task takes. */
+const backgroundShare = 0.5
+const backgroundSlots = 2
 /** The share of the slots that one user holds at most; of the exit slots it is half. */
 const userShare = 0.75
 
-/** The run of one claim; `abort` ends it when the lease is lost. */
-type RunningTask = { epoch: number; abort: AbortController; work: Promise<void> }
+/** The run of one claim; `abort` ends it when the task is another instance's. */
+type RunningTask = { priority: number; abort: AbortController; work: Promise<void> }
 type RunnerState = {
   deps: RunnerDeps
   leases: Leases
@@ -81,27 +85,39 @@ const createRunnerLeases = (deps: RunnerDeps, state: () => RunnerState): Leases 
     log: deps.log,
     instanceId: deps.instanceId,
     options: deps.options,
-    capacity: (priority) => capacity(state(), priority),
-    usersAtShare: (priority) => state().slotCounts.withAtLeast(userSlotsMax(state(), priority)),
+    capacity: () => capacityOf(state()),
+    priorityOf: ({ kind, kind_version }) => deps.kinds.get(kindKey(kind, kind_version))?.priority ?? 1,
+    userShares: (priority) => {
+      const share = userSlotsMax(state(), priority)
+      const { slotCounts } = state()
+      return { full: slotCounts.withAtLeast(share), left: share - slotCounts.highestBelow(share) }
+    },
     kinds: () => [...deps.kinds.keys()],
     onClaimed: (task) => track(state(), { task }),
-    leased: () => [...state().running].map(([id, { epoch }]) => ({ id, epoch })),
-    onLost: ({ id, epoch }) => {
-      const entry = state().running.get(id)
-      if (entry?.epoch === epoch) entry.abort.abort()
-    },
+    runs: () => state().running,
+    onFreed: () => deps.notifier.notify([readyTopic]),
     onPeerCount: deps.notifier.setPeerCount,
   })
 
-const capacity = ({ deps, running, reserved }: RunnerState, priority: number) =>
-  Math.max(0, deps.options.slots + (priority === 0 ? exitSlots : 0) - running.size - reserved)
+function capacityOf({ deps: { options }, running, reserved }: RunnerState): Capacity {
+  const taken = running.size + reserved
+  const background = [...running.values()].filter(({ priority }) => priority === 2).length
+  return {
+    exits: Math.max(0, options.slots + exitSlots - taken),
+    ordinary: Math.max(0, options.slots - taken),
+    backgroundMax: Math.max(0, Math.ceil(options.slots * backgroundShare) - background),
+    backgroundMin: Math.max(0, backgroundSlots - background),
+  }
+}
 
 const userSlotsMax = ({ deps }: RunnerState, priority: number) =>
   Math.ceil(deps.options.slots * userShare) + (priority === 0 ? exitSlots / 2 : 0)
 
 function reserveSlot(runner: RunnerState, priority: number, userId: string): Slot | undefined {
   const isUserFull = runner.slotCounts.get(userId) >= userSlotsMax(runner, priority)
-  if (runner.stopping || capacity(runner, priority) === 0 || isUserFull) return undefined
+  const capacity = capacityOf(runner)
+  const isFull = (priority === 0 ? capacity.exits : capacity.ordinary) === 0
+  if (runner.stopping || isFull || isUserFull || !runner.leases.isHeld()) return undefined
   runner.reserved += 1
   runner.slotCounts.add(userId)
   let isReserved = true
@@ -124,17 +140,19 @@ function reserveSlot(runner: RunnerState, priority: number, userId: string): Slo
   }
 }
 
-/** Runs a leased task in the background; its entry lives as long as the run. */
+/** Runs a task of this instance in the background; its entry lives as long as the run. */
 function track(runner: RunnerState, loaded: LoadedTask): void {
   const { running, slotCounts, deps, leases } = runner
-  const { id, epoch, user_id: userId } = loaded.task
-  // A second claim of the same task raised its epoch: the earlier run can commit nothing any more.
+  const { id, kind, kind_version, user_id: userId } = loaded.task
+  // A second claim of the same task raised its version: the earlier run can commit nothing any more.
   running.get(id)?.abort.abort()
   if (!running.has(id)) slotCounts.add(userId)
   const abort = new AbortController()
   const work = runTask(runner, loaded, abort.signal)
-    // The database is unavailable or refused: the lease expires, and another claim resumes at the last commit.
-    .catch((error: unknown) => deps.log.warn({ error, task: id }, 'task released: lease will expire'))
+    // The database is unavailable or refused: heartbeats release the task, and another claim resumes at the last commit.
+    .catch((error: unknown) =>
+      deps.log.warn({ error, task: id }, 'run failed; the task will be claimed again'),
+    )
     .finally(() => {
       if (running.get(id) === entry) {
         running.delete(id)
@@ -142,11 +160,12 @@ function track(runner: RunnerState, loaded: LoadedTask): void {
       }
       leases.slotFreed()
     })
-  const entry: RunningTask = { epoch, abort, work }
+  const priority = deps.kinds.get(kindKey(kind, kind_version))?.priority ?? 1
+  const entry: RunningTask = { priority, abort, work }
   running.set(id, entry)
 }
 
-/** Runs step after step until the task ends, parks or loses its lease. */
+/** Runs step after step until the task ends, parks or is another instance's. */
 async function runTask(runner: RunnerState, first: LoadedTask, lost: AbortSignal): Promise<void> {
   const { deps, leases } = runner
   const kind = deps.kinds.get(kindKey(first.task.kind, first.task.kind_version))
@@ -159,13 +178,14 @@ async function runTask(runner: RunnerState, first: LoadedTask, lost: AbortSignal
     const { task } = loaded
     deps.localEvents.publish(task, loaded.committedEvents)
     if (isEnded(task)) return
-    if (task.owner === null) return leases.claimAt(task.run_at)
+    if (loaded.parkedUntil) return leases.claimAt(loaded.parkedUntil)
   }
 }
 
 async function stopRunner(runner: RunnerState): Promise<void> {
   runner.stopping = true
-  await runner.leases[Symbol.asyncDispose]()
+  await runner.leases.stopClaims()
   await Promise.all([...runner.running.values()].map(({ work }) => work))
-  await runner.leases.releaseAll()
+  await runner.leases[Symbol.asyncDispose]()
+  await runner.leases.release()
 }

@@ -4,17 +4,28 @@ import type { Log } from '#kernel/log.ts'
 import { query } from '#store/query.ts'
 import { asTask, type Task } from './task-row.ts'
 
-/** Claims of due tasks that no instance has leased. */
+/** Claims of due tasks that no instance runs. */
 
+/** How many tasks of each class (priority) may be claimed. */
+export type Capacity = {
+  exits: number
+  /** Exits count against it too. */
+  ordinary: number
+  /** What background tasks may take of it, and what they may take in any case. */
+  backgroundMax: number
+  backgroundMin: number
+}
 export type ClaimDeps = {
   pool: pg.Pool
   clock: Clock
   log: Log
   instanceId: string
   options: { leaseMs: number; pollMs: number }
-  capacity: (priority: 0 | 1) => number
-  /** The users who hold their share of the slots for tasks of this priority. */
-  usersAtShare: (priority: 0 | 1) => string[]
+  isLeaseHeld: () => boolean
+  capacity: () => Capacity
+  /** By priority: the users who hold their share of the slots, and what each of the others may take at least. */
+  userShares: (priority: 0 | 1) => { full: string[]; left: number }
+  priorityOf: (task: Task) => number
   onClaimed: (task: Task) => void
   /** The kinds and versions that this instance can run; it leaves the others to its peers. */
   kinds: () => string[]
@@ -22,14 +33,26 @@ export type ClaimDeps = {
 
 const batchMax = 16
 
-/** Materialized: the planner may evaluate a joined subquery twice, which would lock and claim more tasks. */
-const claimSql = `with due as materialized (select id from task where status in ('pending', 'running') and owner is null
-    and run_at <= $3 and priority <= $4 and kind || '@' || kind_version = any($6::text[])
-    and user_id <> all(case priority when 0 then $8::uuid[] else $7::uuid[] end)
-    order by priority, run_at limit $5 for update skip locked)
-  update task set owner = $1, status = 'running', epoch = epoch + 1,
-    lease_until = clock_timestamp() + make_interval(secs => $2)
-  from due where task.id = due.id returning task.*`
+const dueOf = (priority: 0 | 1 | 2, usersFull: string, limit: string): string =>
+  `select task_id from task_queue where owner is null and priority = ${priority} and run_at <= $2
+     and kind = any($3::text[]) and user_id <> all(${usersFull}::uuid[]) order by run_at limit ${limit} for update skip locked`
+
+/**
+ * Each class has a scan of its own, so that no backlog of one hides the tasks of another. Materialized, because the
+ * planner may evaluate a joined subquery twice; arrays, so that it looks each task up by its key however many there are.
+ * A task that is locked is skipped, because its transaction locks the task before its place in the queue.
+ */
+const claimSql = `with exits as materialized (${dueOf(0, '$5', '$6')}),
+  ordinary as materialized (${dueOf(1, '$4', 'greatest(0, $7 - (select count(*) from exits))')}),
+  background as materialized (${dueOf(
+    2,
+    '$4',
+    'least($8, greatest($9, $7 - (select count(*) from exits) - (select count(*) from ordinary)))',
+  )}),
+  due as materialized (table exits union all table ordinary union all table background),
+  free as materialized (select id from task where id = any(array(select task_id from due)) for no key update skip locked),
+  owned as (update task_queue set owner = $1 where task_id = any(array(select id from free)))
+  update task set status = 'running', version = version + 1 where id = any(array(select id from free)) returning *`
 
 export type ClaimState = {
   deps: ClaimDeps
@@ -75,29 +98,44 @@ async function claimAll(claims: ClaimState): Promise<void> {
   } while (claims.claimAgain && !claims.stopped)
 }
 
-/** Claims exits only (priority 0) when the ordinary slots are full. True where more tasks may be due. */
+/** True where more tasks may be due, and there is capacity for them. */
 async function claimBatch(claims: ClaimState): Promise<boolean> {
-  const { pool, clock, instanceId, options, capacity, usersAtShare, onClaimed, kinds } = claims.deps
-  const ordinary = capacity(1)
-  const priorityMax = ordinary > 0 ? 2 : 0
-  const limit = Math.min(batchMax, ordinary > 0 ? ordinary : capacity(0))
+  const { pool, clock, instanceId, isLeaseHeld, userShares, priorityOf, onClaimed, kinds } = claims.deps
   claims.mayHaveMore = true
-  if (limit === 0) return false
-  const [usersFull, usersFullOfExits] = [usersAtShare(1), usersAtShare(0)]
-  const values = [
+  // Its next heartbeat claims again.
+  if (!isLeaseHeld()) return false
+  const capacity = claims.deps.capacity()
+  const [share, exitShare] = [userShares(1), userShares(0)]
+  // All that one statement claims may be of one user.
+  const exitsMax = Math.min(batchMax, capacity.exits, exitShare.left)
+  const ordinaryMax = Math.min(batchMax, capacity.ordinary, share.left)
+  if (exitsMax + ordinaryMax + capacity.backgroundMin === 0) return false
+  const rows = await query<Task>(pool, claimSql, [
     instanceId,
-    options.leaseMs / 1000,
     clock.now(),
-    priorityMax,
-    limit,
     kinds(),
-    usersFull,
-    usersFullOfExits,
-  ]
-  const rows = await query(pool, claimSql, values)
-  for (const row of rows) onClaimed(asTask(row as Task))
-  claims.mayHaveMore = ordinary === 0 || rows.length === limit || usersFull.length > 0
-  return rows.length === limit
+    share.full,
+    exitShare.full,
+    exitsMax,
+    ordinaryMax,
+    capacity.backgroundMax,
+    capacity.backgroundMin,
+  ])
+  const claimed = [0, 0, 0]
+  for (const row of rows) {
+    const task = asTask(row)
+    claimed[priorityOf(task)]! += 1
+    onClaimed(task)
+  }
+  const [exits, ordinary, background] = claimed as [number, number, number]
+  const ordinaryLeft = Math.max(0, ordinaryMax - exits)
+  const backgroundLeft = Math.min(
+    capacity.backgroundMax,
+    Math.max(capacity.backgroundMin, ordinaryMax - exits - ordinary),
+  )
+  const isAnyFull = exits === exitsMax || ordinary === ordinaryLeft || background === backgroundLeft
+  claims.mayHaveMore = isAnyFull || share.full.length > 0
+  return rows.length > 0 && isAnyFull
 }
 
 /** Claims again when a parked task becomes due, before the next poll. */

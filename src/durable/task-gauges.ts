@@ -1,18 +1,15 @@
 import type { Clock } from '#kernel/clock.ts'
 import { gauge, type Metric } from '#kernel/metrics.ts'
 import { query } from '#store/query.ts'
-import { readAuditRecord } from './ledger-audit.ts'
+import { readAuditRecord } from './maintenance.ts'
 import { readQueueStats } from './queue-stats.ts'
 import type { RunnerCounts } from './runner.ts'
 import type { Transactions } from './transactions.ts'
 
-/** Both halves of the union have a partial index of open tasks, so that no ended task is read. */
+/** The queue has the tasks that have not ended, so that no ended task is read. */
 const uncertainSql = `
-  select state, count(*)::integer as count from (
-    select state from task where status in ('pending', 'running') and owner is null
-    union all
-    select state from task where status in ('pending', 'running') and owner is not null
-  ) open where state in ('review', 'reconciling') group by state`
+  select state, count(*)::integer as count from task_queue join task on task.id = task_id
+  where state in ('review', 'reconciling') group by state`
 
 type Reading = Pick<Transactions, 'pool'>
 
@@ -48,7 +45,7 @@ export async function readLedgerGauges(reading: Reading): Promise<Metric[]> {
   return [
     gauge(
       'portico_ledger_disagreements',
-      'Balances that disagree with the transfers, by the audit',
+      'Balances that disagree with the transfers, by the last audit',
       record.disagreements,
     ),
     gauge(

@@ -28,6 +28,7 @@ export type LoadedTask = {
   effects?: Effect[] | undefined
   signed?: Effect | undefined
   committedEvents?: CommittedEvents | undefined
+  parkedUntil?: Date | undefined
 }
 
 const defaultRetry: RetryRule = { attemptsMax: 8, firstMs: 200, maxMs: 10_000 }
@@ -49,12 +50,11 @@ export async function advanceTask(
   if (after || lost.aborted) return after
   const { task } = loaded
   const now = await deps.committer.reread(task.id)
-  const mine = now && now.epoch === task.epoch && now.owner === deps.instanceId && !isEnded(now)
-  if (!mine) return undefined
-  const changed = now.commits !== task.commits || now.cancel_requested !== task.cancel_requested
-  // The database would refuse the same commit again: the task waits until its lease expires.
+  if (now?.owner !== deps.instanceId || now.task.version > task.version + 1) return undefined
+  const changed = now.task.version !== task.version || now.task.cancel_requested !== task.cancel_requested
+  // The database would refuse the same commit again: the task waits until it is released.
   if (!changed) deps.log.error({ task: task.id, step: task.step }, 'commit of the lease owner refused')
-  return changed ? { task: now } : undefined
+  return changed ? { task: now.task } : undefined
 }
 
 async function attemptStep(

@@ -13,11 +13,15 @@ import { taskEvent } from './task-view.ts'
 export type TaskWriteDeps = {
   clock: Clock
   random: Random
-  instanceId: string
-  leaseMs: number
 }
 /** The task as committed, the events of the commit, and the effect that the step signed. */
-export type Committed = { task: Task; committedEvents?: CommittedEvents; signed?: Effect }
+export type Committed = {
+  task: Task
+  committedEvents?: CommittedEvents
+  signed?: Effect
+  /** When the task is due again, where the step parked it. */
+  parkedUntil?: Date | undefined
+}
 
 type TaskWrite = {
   task: Task
@@ -28,17 +32,18 @@ type TaskWrite = {
   acceptance?: object
 }
 
-/** Writes a transition in one statement, fenced by owner and epoch; undefined where the fence refused it. */
+/** Writes a transition in one statement, fenced by the version; undefined where the fence refused it. */
 export async function writeTask(
   deps: TaskWriteDeps,
   db: pg.Pool | Tx,
   { task, change, extra = {}, acceptance }: TaskWrite,
 ): Promise<Committed | undefined> {
   const after = taskAfter(task, change, deps.clock.now())
+  const parkedUntil = change.parkMs === undefined ? undefined : later(after.updated_at, change.parkMs)
   const taskEvents = transitionEvents(task, after, change.events)
   const all = acceptance ? [taskEvent('task.created', task), ...taskEvents] : taskEvents
   const events = task.user_id === systemOwner ? [] : all
-  const body = { ...taskWriteJson(deps, { task, after, change, events }), ...extra }
+  const body = { ...taskWriteJson({ task, after, change, events }), runAt: parkedUntil, ...extra }
   const [text, values] = acceptance
     ? ['select task_accept_signed($1::jsonb, $2::jsonb) as last', [acceptance, body]]
     : ['select task_write($1::jsonb) as last', [body]]
@@ -47,7 +52,8 @@ export async function writeTask(
     throw toLedgerError(error, change.moves)
   })
   const last = row?.last ?? null
-  return last === null ? undefined : { task: after, committedEvents: { last: BigInt(last), events } }
+  if (last === null) return undefined
+  return { task: after, committedEvents: { last: BigInt(last), events }, parkedUntil }
 }
 
 function taskAfter(task: Task, change: StepTransition, at: Date): Task {
@@ -62,9 +68,7 @@ function taskAfter(task: Task, change: StepTransition, at: Date): Task {
     data: { ...task.data, ...change.data },
     result: change.result ?? task.result,
     error: change.error ?? task.error,
-    run_at: change.parkMs === undefined ? task.run_at : later(at, change.parkMs),
-    owner: ended || change.parkMs !== undefined ? null : task.owner,
-    commits: task.commits + 1,
+    version: task.version + 1,
     updated_at: at,
     completed_at: ended ? at : null,
   }
@@ -78,14 +82,9 @@ type WrittenTransition = {
 }
 
 /** The argument of the database function `task_write`. */
-const taskWriteJson = (
-  { instanceId, leaseMs }: TaskWriteDeps,
-  { task, after, change, events }: WrittenTransition,
-) => ({
+const taskWriteJson = ({ task, after, change, events }: WrittenTransition) => ({
   id: task.id,
-  owner: instanceId,
-  epoch: task.epoch,
-  commits: task.commits,
+  version: task.version,
   at: after.updated_at,
   done: task.step,
   status: after.status,
@@ -96,9 +95,6 @@ const taskWriteJson = (
   data: change.data,
   result: change.result,
   error: change.error,
-  parkMs: change.parkMs,
-  runAt: change.parkMs === undefined ? undefined : after.run_at,
-  leaseSeconds: after.owner === null ? undefined : leaseMs / 1000,
   moves: movesToJson(change.moves),
   effects: change.effects,
   events,

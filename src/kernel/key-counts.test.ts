@@ -25,4 +25,5 @@ test('the keys that reach a count are found', () => {
     [counts.withAtLeast(1), counts.withAtLeast(2), counts.withAtLeast(3)],
     [['a', 'b'], ['a'], []],
   )
+  assert.deepEqual([counts.highestBelow(3), counts.highestBelow(2), counts.highestBelow(1)], [2, 1, 0])
 })

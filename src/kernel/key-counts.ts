@@ -6,6 +6,8 @@ export type KeyCounts = {
   /** The number of keys with a count. */
   size(): number
   withAtLeast(count: number): string[]
+  /** The highest of the counts below this one; 0 without any. */
+  highestBelow(count: number): number
 }
 
 export function createKeyCounts(): KeyCounts {
@@ -19,6 +21,7 @@ export function createKeyCounts(): KeyCounts {
       else counts.delete(key)
     },
     size: () => counts.size,
+    highestBelow: (count) => Math.max(0, ...[...counts.values()].filter((each) => each < count)),
     withAtLeast: (count) => [...counts].filter(([, each]) => each >= count).map(([key]) => key),
   }
 }

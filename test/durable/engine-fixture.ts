@@ -92,8 +92,9 @@ export type TaskSummary = {
   state: string
   outcome: string | null
   step: string
+  /** Null also once the task has ended. */
   owner: string | null
-  epoch: number
+  version: number
   attempts: number
 }
 
@@ -107,7 +108,12 @@ export async function openFixture() {
     rows,
     admin,
     readTask: async (taskId: string) =>
-      (await rows<TaskSummary>('select * from task where id = $1', taskId))[0] as TaskSummary,
+      (
+        await rows<TaskSummary>(
+          'select task.*, owner from task left join task_queue on task_id = id where id = $1',
+          taskId,
+        )
+      )[0] as TaskSummary,
     waitForEnd: (taskId: string, msMax = 15_000) =>
       eventually(
         async () =>
@@ -182,14 +188,13 @@ export function writer({ admin }: EngineFixture) {
     clock,
     random,
     instanceId: newUser(),
-    leaseMs: 600_000,
   }
   const commits = createCommitter(deps)
   const { accept } = createTaskAcceptance({ ...deps, committer: commits })
   const kind: TaskKind = { kind: 'test', version: 1, priority: 1, steps: {} }
   return {
     ...commits,
-    /** The task is leased to this writer. */
+    /** The task is one that this writer runs, whose lease no instance has seen. */
     async accept(userId: string, admission: Pick<Admission, 'snapshots' | 'moves'> = {}) {
       const { task } = await accept({
         userId,

@@ -13,8 +13,24 @@ describe('fencing of commits', () => {
   })
   after(async () => fixture[Symbol.asyncDispose]())
 
-  test('an instance commits nothing to a task that it does not own', async () => {
+  /** As an instance does that lives for another hour. */
+  const claimAs = (instanceId: string, taskId: string) =>
+    fixture.rows(
+      `with registered as (insert into instance (id, started_at, lease_until)
+         values ($1, now(), now() + interval '1 hour')),
+       owned as (update task_queue set owner = $1 where task_id = $2)
+       update task set version = version + 1 where id = $2 returning id`,
+      instanceId,
+      taskId,
+    )
+
+  test('an instance commits nothing to a task that another one has claimed', async () => {
     const task = await writer(fixture).accept(newUser())
+    const claimed = await fixture.rows(
+      'update task set version = version + 1 where id = $1 returning id',
+      task.id,
+    )
+    assert.equal(claimed.length, 1)
     const before = await fixture.readTask(task.id)
     assert.equal(await writer(fixture).step(task, executed), undefined)
     assert.deepEqual(await fixture.readTask(task.id), before)
@@ -23,12 +39,12 @@ describe('fencing of commits', () => {
   test('a run of an earlier claim commits nothing, even on the instance that claimed again', async () => {
     const own = writer(fixture)
     const task = await own.accept(newUser())
-    await fixture.rows('update task set epoch = epoch + 1 where id = $1 returning id', task.id)
+    await fixture.rows('update task set version = version + 1 where id = $1 returning id', task.id)
     const before = await fixture.readTask(task.id)
     assert.equal(await own.step(task, executed), undefined)
     assert.deepEqual(await fixture.readTask(task.id), before)
     const claimed = await own.reread(task.id)
-    assert.equal((await own.step(claimed!, executed))?.task.status, 'completed')
+    assert.equal((await own.step(claimed!.task, executed))?.task.status, 'completed')
   })
 
   test('a commit that is repeated after a lost reply writes nothing', async () => {
@@ -94,15 +110,11 @@ describe('fencing of commits', () => {
     const { task_id } = await a.run(newUser(), { timeoutMs: 0 })
     await eventually(async () => signals.length > 0 || undefined, 'the step has begun')
     const other = newUser()
-    await fixture.rows(
-      `update task set owner = $2, epoch = epoch + 1, lease_until = now() + interval '1 hour' where id = $1 returning id`,
-      task_id,
-      other,
-    )
+    await claimAs(other, task_id)
     await eventually(async () => signals.every(({ aborted }) => aborted) || undefined, 'the run is aborted')
     await a[Symbol.asyncDispose]()
     assert.deepEqual(errors, [])
     const { owner, attempts, status } = await fixture.readTask(task_id)
-    assert.deepEqual([owner, attempts, status], [other, 0, 'pending'])
+    assert.deepEqual([owner, attempts, status], [other, 0, 'running'])
   })
 })

@@ -33,11 +33,11 @@ describe('a user with a long history', () => {
   before(async () => {
     fixture = await openFixture()
     await fixture.rows(
-      `insert into task (id, shard, user_id, kind, kind_version, status, state, outcome, step, data, input, result, priority,
-         run_at, deadline, created_at, updated_at, completed_at)
+      `insert into task (id, shard, user_id, kind, kind_version, status, state, outcome, step, data, input, result,
+         deadline, created_at, updated_at, completed_at)
        select ('01900000-0000-7000-8000-' || lpad(to_hex(n), 12, '0'))::uuid, 0, $1, case n % 2 when 0 then 'perp_open' else 'spot_buy' end,
-         1, 'completed', 'done', 'executed', 'only', jsonb_build_object('market', 'perp', 'pad', repeat(md5(n::text), 20)), '{}', '{}', 1,
-         at, at, at, at, at
+         1, 'completed', 'done', 'executed', 'only', jsonb_build_object('market', 'perp', 'pad', repeat(md5(n::text), 20)), '{}', '{}',
+         at, at, at, at
        from generate_series(1, $2::integer) n, lateral (select now() - make_interval(secs => 60 + $2 - n) as at) t returning id`,
       user,
       tasksOfUser,

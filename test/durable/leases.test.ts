@@ -45,22 +45,85 @@ describe('leases', () => {
     assert.equal(long.total(), 12)
   })
 
-  test('a missed heartbeat ends the old run, and the new one completes the task', async () => {
+  test('a heartbeat that is missed within the lease loses nothing', async () => {
+    const long = longSteps(3)
+    await using a = await fixture.instance(long.kind, { leaseMs })
+    await using _b = await fixture.instance(long.kind, { leaseMs })
+    const running = a.run(newUser())
+    await eventually(async () => long.total() > 0 || undefined, 'the step has begun')
+    const withheld = await a.heartbeats.pool.connect()
+    await workFor(0.5 * leaseMs)
+    withheld.release()
+    assert.equal((await running).outcome, 'executed')
+    assert.equal(long.total(), 1)
+  })
+
+  test('an instance alone keeps its tasks, however late its heartbeat is', async () => {
+    const long = longSteps(3)
+    await using a = await fixture.instance(long.kind, { leaseMs })
+    const running = a.run(newUser())
+    await eventually(async () => long.total() > 0 || undefined, 'the step has begun')
+    const withheld = await a.heartbeats.pool.connect()
+    await workFor(2 * leaseMs)
+    withheld.release()
+    assert.equal((await running).outcome, 'executed')
+    assert.equal(long.total(), 1)
+  })
+
+  test('an instance whose lease has ended loses its tasks, commits nothing to them, and begins anew', async () => {
+    const long = longSteps(2.5)
+    await using a = await fixture.instance(long.kind, { leaseMs })
+    const { task_id } = await a.run(newUser(), { timeoutMs: 0 })
+    await eventually(async () => long.total() > 0 || undefined, 'the step has begun')
+    await using b = await fixture.instance(long.kind, { leaseMs })
+    const withheld = await a.heartbeats.pool.connect()
+    const lost = await fixture.readTask(task_id)
+    const taken = await eventually(async () => {
+      const now = await fixture.readTask(task_id)
+      return now.owner !== lost.owner && now.owner !== null ? now : undefined
+    }, 'the other one has claimed the task')
+    assert.equal(taken.version, lost.version + 1)
+    // The first run ends before the second one, with its lease gone and its heartbeats still away.
+    await workFor(1.5 * leaseMs)
+    assert.deepEqual(await fixture.readTask(task_id), taken)
+    assert.equal(
+      (await a.run(newUser(), { timeoutMs: 0 })).status,
+      'pending',
+      'it takes no task without a lease',
+    )
+    withheld.release()
+    assert.equal((await fixture.waitForEnd(task_id)).outcome, 'executed')
+    assert.equal(long.runs.get(task_id)?.length, 2)
+    await eventually(
+      async () => (await fixture.rows('select 1 from instance')).length === 2 || undefined,
+      'it has registered again',
+    )
+    const [, { outcome }] = await Promise.all([b.run(newUser()), a.run(newUser())])
+    assert.equal(outcome, 'executed')
+  })
+
+  test('a run whose instance lost its lease is aborted by the next heartbeat', async () => {
+    const long = longSteps(8)
+    await using a = await fixture.instance(long.kind, { leaseMs })
+    await a.run(newUser(), { timeoutMs: 0 })
+    await eventually(async () => long.total() > 0 || undefined, 'the step has begun')
+    await fixture.rows('delete from instance returning id')
+    const [[signal]] = [...long.runs.values()] as [[AbortSignal]]
+    await eventually(async () => signal.aborted || undefined, 'the run is aborted', leaseMs)
+    await eventually(
+      async () => long.total() === 2 || undefined,
+      'the instance has claimed the task anew',
+      leaseMs,
+    )
+  })
+
+  test('a task that its own instance claims again runs on under the new claim only', async () => {
     const long = longSteps(2.5)
     await using a = await fixture.instance(long.kind, { leaseMs })
     const running = a.run(newUser(), { timeoutMs: 16 * leaseMs })
     await eventually(async () => long.total() > 0 || undefined, 'the step has begun')
     const taskId = [...long.runs.keys()][0]!
-    const withheld = await a.heartbeats.pool.connect()
-    try {
-      await eventually(
-        async () => (await fixture.readTask(taskId)).epoch > 1 || undefined,
-        'the task is claimed again',
-        8 * leaseMs,
-      )
-    } finally {
-      withheld.release()
-    }
+    await fixture.rows('update task_queue set owner = null where task_id = $1 returning 1', taskId)
     assert.equal((await running).outcome, 'executed')
     assert.deepEqual(
       long.runs.get(taskId)?.map(({ aborted }) => aborted),
@@ -69,7 +132,7 @@ describe('leases', () => {
     )
   })
 
-  test('a run that has lost its lease to another instance is aborted, and its result is discarded', async () => {
+  test('a run that has lost its task to another instance is aborted, and its result is discarded', async () => {
     const long = longSteps(4)
     await using a = await fixture.instance(long.kind, { leaseMs })
     const running = a.run(newUser())
@@ -77,36 +140,67 @@ describe('leases', () => {
     const [taskId, [signal]] = [...long.runs][0]! as [string, [AbortSignal]]
     const other = newUser()
     const taken = await fixture.rows(
-      'update task set owner = $2, epoch = epoch + 1 where id = $1 returning id',
+      `with owned as (update task_queue set owner = $2 where task_id = $1)
+       update task set version = version + 1 where id = $1 returning id`,
       taskId,
       other,
     )
     assert.equal(taken.length, 1)
     await eventually(async () => signal.aborted || undefined, 'the run is aborted', leaseMs * 2)
-    await eventually(
-      async () => (a.taskEngine && (await fixture.readTask(taskId)).owner !== other) || undefined,
-      'its lease expires',
-    )
-    assert.equal((await running).outcome, 'executed')
+    assert.equal((await running).outcome, 'executed', 'the other one has no lease, so the task was freed')
     assert.equal(long.total(), 2)
   })
 
-  test('a locked row costs no other task its lease', async () => {
+  test('a locked row costs no instance its lease', async () => {
     const long = longSteps(4)
     await using a = await fixture.instance(long.kind, { leaseMs })
+    await using _b = await fixture.instance(long.kind, { leaseMs })
     const all = Array.from({ length: 6 }, () => a.run(newUser()))
     await eventually(async () => long.total() === 6 || undefined, 'all of them have begun')
     const [taskId] = [...long.runs.keys()] as [string]
+    const orphan = newUser()
+    await fixture.rows(
+      `insert into task_queue (task_id, user_id, kind, priority, run_at, owner) values ($1, $1, 'other@1', 1, now(), $1)
+       returning 1`,
+      orphan,
+    )
     {
-      using _lock = await fixture.lockRows('select 1 from task where id = $1 for update', taskId)
+      using _task = await fixture.lockRows('select 1 from task where id = $1 for update', taskId)
+      using _orphan = await fixture.lockRows('select 1 from task_queue where task_id = $1 for update', orphan)
       await workFor(3 * leaseMs)
     }
     for (const { outcome } of await Promise.all(all)) assert.equal(outcome, 'executed')
-    const others = [...long.runs].filter(([id]) => id !== taskId)
-    assert.deepEqual(
-      others.map(([, runs]) => runs.length),
-      [1, 1, 1, 1, 1],
+    assert.equal(long.total(), 6)
+    await eventually(
+      async () =>
+        (await fixture.rows('select 1 from task_queue where owner = $1', orphan)).length === 0 || undefined,
+      'the task of the instance that is not alive is freed once its row is not locked',
     )
+    await fixture.rows('delete from task_queue where task_id = $1 returning 1', orphan)
+  })
+
+  test('a task whose instance does not run it is released', async () => {
+    const long = longSteps(0)
+    await using a = await fixture.instance(long.kind, { leaseMs })
+    const self = await eventually(
+      async () => (await fixture.rows<{ id: string }>('select id from instance'))[0],
+      'its first heartbeat',
+    )
+    const stray = newUser()
+    await fixture.rows(
+      `insert into task_queue (task_id, user_id, kind, priority, run_at, owner) values ($1, $1, 'other@1', 1, now(), $2)
+       returning 1`,
+      stray,
+      self.id,
+    )
+    await eventually(
+      async () =>
+        (await fixture.rows('select 1 from task_queue where owner is null')).length === 1 || undefined,
+      'it is free for others',
+      2 * leaseMs,
+    )
+    await fixture.rows('delete from task_queue where task_id = $1 returning 1', stray)
+    assert.equal((await a.run(newUser())).outcome, 'executed')
   })
 
   test('leases outlast work that takes every connection of the pool', async () => {

@@ -84,7 +84,7 @@ describe('failing steps', () => {
     await using _new = await fixture.instance({
       steps: { sign: signingStep('renamed'), renamed: async (task) => confirmed(task) },
     })
-    await fixture.rows('update task set run_at = now() where id = $1 returning id', task_id)
+    await fixture.rows('update task_queue set run_at = now() where task_id = $1 returning 1', task_id)
     assert.equal((await fixture.waitForEnd(task_id)).outcome, 'executed')
   })
 
@@ -100,7 +100,7 @@ describe('failing steps', () => {
       }),
     )
     for (let n = 0; n < 5; n++) assert.equal((await a.run(newUser())).outcome, 'executed')
-    assert.equal((await fixture.readTask(taskId)).epoch, 0)
+    assert.equal((await fixture.readTask(taskId)).version, 1)
     await using _b = await fixture.instance({ steps: { only: async () => executed } }, { internal: [newer] })
     assert.equal((await fixture.waitForEnd(taskId)).outcome, 'executed')
   })
@@ -179,7 +179,8 @@ describe('failing steps', () => {
     }, 'the task is parked')
     isFound = true
     await fixture.rows(
-      'update task set cancel_requested = true, run_at = now() where id = $1 returning id',
+      `with due as (update task_queue set run_at = now() where task_id = $1)
+       update task set cancel_requested = true where id = $1 returning id`,
       task_id,
     )
     assert.deepEqual((await fixture.waitForEnd(task_id)).status, 'completed')

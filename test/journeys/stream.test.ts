@@ -127,7 +127,7 @@ describe('every event is streamed, on every instance', () => {
     const person = await createFundedPerson(one.url)
     await world.fault(`evm:${base}`, { latency_ms: 700, methods: ['eth_sendRawTransaction'] })
     const accepted = await person.deposit('10', { key: 'joined', query: '' })
-    assert.equal(accepted.body.status, 'pending')
+    assert.equal(accepted.body.status, 'running')
     const joined = await person.deposit('10', { key: 'joined', at: two.url })
     assert.equal(joined.headers.get('idempotent-replayed'), 'true')
     assert.equal(joined.body.task_id, accepted.body.task_id)

@@ -37,7 +37,7 @@ describe('a caller waits, leaves and cancels', () => {
       'status',
       'task_id',
     ])
-    assert.equal(brief.status, 'pending')
+    assert.equal(brief.status, 'running')
     assert.equal((await person.ended(brief.task_id)).outcome, 'executed')
     const tooLong = await person.deposit('10', { query: '?wait=true&timeout=91' })
     assert.equal(tooLong.status, 422)

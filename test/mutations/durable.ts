@@ -51,11 +51,11 @@ export const durableMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/durable/runner.ts',
+    'src/durable/lease.ts',
     ['test/durable/fencing.test.ts'],
     [
       [
-        '      if (entry?.epoch === epoch) entry.abort.abort()\n',
+        '  for (const [taskId, run] of runs) if (!owned.has(taskId)) run.abort.abort()\n',
         '',
         'a run continues after another instance has taken its task',
       ],
@@ -77,14 +77,14 @@ export const durableMutations = [
     ['test/durable/fencing.test.ts'],
     [
       [
-        "    where id = v_id and epoch = (p ->> 'epoch')::integer and owner = (p ->> 'owner')::uuid\n",
-        '    where id = v_id\n',
-        'an instance that lost its lease commits its step',
+        "    where id = v_id and version = (p ->> 'version')::integer and status in",
+        '    where id = v_id and status in',
+        'an instance that lost its task commits its step, and a step whose commit lost its reply is committed twice',
       ],
       [
-        "      and commits = (p ->> 'commits')::integer and status in",
-        '      and status in',
-        'a step whose commit lost its reply is committed twice',
+        "attempts = (p ->> 'attempts')::integer, version = version + 1,",
+        "attempts = (p ->> 'attempts')::integer,",
+        'a step whose commit lost its reply is committed once more',
       ],
       [
         "(select 1 from effect where task_id = p_task and status not in ('dropped', 'rejected'))\n    returning *",
@@ -193,14 +193,30 @@ export const durableMutations = [
     ['test/durable/leases.test.ts'],
     [
       [
-        'for no key update of task skip locked',
-        'for no key update of task',
-        'one locked row costs an instance all its leases',
+        'else owner not in (select id from others) end for update skip locked)',
+        'else owner not in (select id from others) end for update)',
+        'one locked row costs an instance its lease',
       ],
       [
-        '    deps.heartbeats,\n',
-        '    deps.pool,\n',
-        'work that takes every connection delays the heartbeat until the leases are lost',
+        'query<Heartbeat>(deps.heartbeats, heartbeatSql',
+        'query<Heartbeat>(deps.pool, heartbeatSql',
+        'work that takes every connection delays the heartbeat until the lease has ended',
+      ],
+      [
+        '  leases.strays = new Set(row.owned.filter((taskId) => !running.has(taskId)))\n',
+        '',
+        'a task that its instance does not run is never released',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/durable/task-claims.ts',
+    ['test/durable/leases.test.ts'],
+    [
+      [
+        "set status = 'running', version = version + 1 where",
+        "set status = 'running' where",
+        'the former run of a claimed task commits its step',
       ],
     ],
   ),

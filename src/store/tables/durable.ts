@@ -17,13 +17,8 @@ export type TaskRow = {
   input: Jsonb
   result: Jsonb | null
   error: Jsonb | null
-  priority: number
-  run_at: Date
-  owner: string | null
-  epoch: number
-  lease_until: Date | null
   attempts: number
-  commits: number
+  version: number
   deadline: Date
   cancel_requested: boolean
   parent_id: string | null
@@ -31,6 +26,15 @@ export type TaskRow = {
   created_at: Date
   updated_at: Date
   completed_at: Date | null
+}
+
+export type TaskQueueRow = {
+  task_id: string
+  user_id: string
+  kind: string
+  priority: number
+  run_at: Date
+  owner: string | null
 }
 
 export type AccountRow = {
@@ -62,9 +66,9 @@ export type TransferRow = {
 export type DurableTables = {
   database_binding: { key: string; value: string }
   task: TaskRow
+  task_queue: TaskQueueRow
   account: AccountRow
   transfer: TransferRow
-  ledger_discrepancy: { what: string; subject: string; recorded: string; counted: string; found_at: Date }
   idempotency: {
     user_id: string
     key: string
@@ -142,13 +146,6 @@ export type DurableTables = {
     epoch: number
     lease_until: Date | null
   }
-  maintenance_run: {
-    name: string
-    run: bigint
-    owner: string
-    started_at: Date
-    lease_until: Date | null
-    ended_at: Date | null
-  }
-  instance: { id: string; started_at: Date; seen_at: Date }
+  maintenance_run: { name: string; started_at: Date; ended_at: Date | null; problems: number }
+  instance: { id: string; started_at: Date; lease_until: Date }
 }

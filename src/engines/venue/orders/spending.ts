@@ -5,10 +5,9 @@ import {
   positionBalanceKey,
   spotBalanceKey,
 } from '#engines/venue/records/expected-balances.ts'
-import { taskAgeMaxMs } from '#engines/venue/records/task-age.ts'
+import { minTaskId, taskAgeMaxMs } from '#engines/venue/records/task-age.ts'
 import type { Clock } from '#kernel/clock.ts'
 import { Fault } from '#kernel/fault.ts'
-import { minIdAt } from '#kernel/id.ts'
 import {
   fixedPointDecimals,
   fixedPointOne,
@@ -228,7 +227,7 @@ export async function recentSpendings(
      where user_id = $1 and id > $2 and (completed_at is null or completed_at > $3) and data ? 'spendings'`,
     [
       userId,
-      minIdAt(new Date(nowMs - taskAgeMaxMs)),
+      minTaskId(new Date(nowMs - taskAgeMaxMs)),
       new Date(nowMs - readLagMs - noteErrorMs - clockToleranceMs),
     ],
   )

@@ -1,7 +1,8 @@
 -- Durable tasks, what they sign and send, and what creates them: requests, schedules and price triggers. The hot paths
 -- are functions, so that a commit is one round trip.
 
--- Tasks. A task is claimed under a lease; each step ends with one commit, which is fenced by owner and epoch.
+-- Tasks. Each step ends with one commit, which is fenced by the version. What changes with each claim stands in
+-- task_queue, and no index has a column that a step changes, so that commits of steps are HOT updates.
 create table task (
   id uuid primary key,
   shard smallint not null,
@@ -25,19 +26,11 @@ create table task (
   result jsonb,
   error jsonb,
   cancel_requested boolean not null default false,
-  -- Lowest first.
-  priority smallint not null,
-  run_at timestamptz not null,
   deadline timestamptz not null,
-  -- The instance that leases the task; null where none does.
-  owner uuid,
-  -- Fencing token, raised with each claim.
-  epoch integer not null default 0,
-  lease_until timestamptz,
   -- Failed attempts of the present step.
   attempts integer not null default 0,
-  -- Committed steps.
-  commits integer not null default 0,
+  -- Fencing token, raised with each claim and each commit.
+  version integer not null default 1,
   created_at timestamptz not null,
   updated_at timestamptz not null,
   completed_at timestamptz,
@@ -46,16 +39,30 @@ create table task (
     (status in ('completed', 'failed', 'cancelled'))
       = (completed_at is not null and outcome is not null and outcome <> 'unknown'))
 ) with (fillfactor = 70);
--- A claim scans unowned tasks only. Epoch and lease are not indexed, so that commits of steps stay HOT updates.
-create index task_ready on task (priority, run_at) where status in ('pending', 'running') and owner is null;
-create index task_leased on task (owner) where owner is not null;
--- Lists of a user's tasks, newest first: all, by kind, by how they ended, and those that have not ended.
+-- Lists of a user's tasks, newest first: all, by kind, and by status.
 create index task_of_user on task (user_id, id desc);
 create index task_kind_of_user on task (user_id, kind, id desc);
-create index task_ended_of_user on task (user_id, status, id desc) include (kind) where status in ('completed', 'failed', 'cancelled');
-create index task_open_of_user on task (user_id, id desc) include (kind) where status in ('pending', 'running');
+create index task_status_of_user on task (user_id, status, id desc) include (kind);
 -- What a user's tasks did in the last seconds, which reads of the venue may not show yet.
 create index task_recent_of_user on task (user_id, completed_at) where completed_at is not null;
+
+-- What there is to run: one narrow row for each task that has not ended, deleted with its end. Every transaction locks
+-- the row of the task before this one; a claim skips a task that is locked.
+create table task_queue (
+  task_id uuid primary key,
+  user_id uuid not null,
+  -- Name and version, as 'earn_deposit@1': an instance claims only what it can run.
+  kind text not null,
+  -- Lowest first.
+  priority smallint not null,
+  run_at timestamptz not null,
+  -- The instance that runs the task, for as long as its lease lasts; null where none does.
+  owner uuid
+) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 500,
+  autovacuum_vacuum_cost_delay = 0);
+create index task_queue_ready on task_queue (priority, run_at) where owner is null;
+create index task_queue_owned on task_queue (owner) where owner is not null;
+create index task_queue_of_user on task_queue (user_id, task_id desc);
 
 -- Idempotency keys of requests, schedules and triggers.
 create table idempotency (
@@ -93,9 +100,9 @@ create table effect (
   valid_until timestamptz,
   at timestamptz not null,
   unique (kind, external_id)
--- One or two changes of the status, which no index has: with some free space they are HOT.
-) with (fillfactor = 85, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000);
+);
 create index effect_of_task on effect (task_id);
+create index effect_live on effect (kind, at) where status in ('prepared', 'sent', 'unknown');
 
 -- Signed transactions of an effect. A replacement is a further row under the same nonce.
 create table tx_attempt (
@@ -114,8 +121,7 @@ create table tx_attempt (
   at timestamptz not null,
   primary key (effect_id, n),
   unique (nonce_kind, chain, signer, nonce, n)
--- As effect.
-) with (fillfactor = 85, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000);
+);
 
 -- Next nonce of each signer. The lock on its row serialises the signatures of that signer.
 create table nonce_sequence (
@@ -126,9 +132,7 @@ create table nonce_sequence (
   next bigint not null,
   -- The signer comes before the chain: a nonce of a user is looked up without its chain.
   primary key (kind, signer, chain)
--- The row of a sponsor is updated by each of its transactions: few live rows, many dead ones.
-) with (fillfactor = 30, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 200,
-  autovacuum_vacuum_cost_delay = 0);
+);
 
 -- Creates a task at each slot of a grid of times. The slot is part of the task's idempotency key. Slots that were
 -- missed make one task.
@@ -201,6 +205,13 @@ begin
   end if;
 end $$;
 
+-- Makes an accepted task ready, or gives it to the instance that accepted it.
+create function task_enqueue(p jsonb) returns void language sql as $$
+  insert into task_queue (task_id, user_id, kind, priority, run_at, owner)
+    values ((p ->> 'id')::uuid, (p ->> 'user')::uuid, (p ->> 'kind') || '@' || (p ->> 'version'),
+      (p ->> 'priority')::smallint, (p ->> 'runAt')::timestamptz, (p ->> 'owner')::uuid)
+$$;
+
 -- Accepts a task: the task, its idempotency key, balance snapshots, movements and events.
 create function task_accept(p jsonb) returns void language plpgsql as $$
 declare
@@ -212,14 +223,13 @@ declare
   v_moves jsonb := coalesce(p -> 'moves', '[]');
   v_snapshot jsonb;
 begin
-  insert into task (id, shard, user_id, kind, kind_version, status, state, step, data, input, priority, run_at, owner,
-      epoch, lease_until, deadline, parent_id, idempotency_key, created_at, updated_at)
-    values (v_id, v_shard, v_user, p ->> 'kind', (p ->> 'version')::integer, 'pending', 'accepted', p ->> 'step',
-      p -> 'data', p -> 'input', (p ->> 'priority')::smallint, coalesce((p ->> 'runAt')::timestamptz, v_at),
-      (p ->> 'owner')::uuid, case when p ->> 'owner' is null then 0 else 1 end,
-      case when p ->> 'owner' is null then null
-        else clock_timestamp() + make_interval(secs => (p ->> 'leaseSeconds')::float8) end,
-      (p ->> 'deadline')::timestamptz, (p ->> 'parent')::uuid, p ->> 'key', v_at, v_at);
+  insert into task (id, shard, user_id, kind, kind_version, status, state, step, data, input, deadline, parent_id,
+      idempotency_key, created_at, updated_at)
+    -- It is running where its instance runs it at once: then its first commit is a HOT update too.
+    values (v_id, v_shard, v_user, p ->> 'kind', (p ->> 'version')::integer,
+      case when p ->> 'owner' is null then 'pending' else 'running' end, 'accepted', p ->> 'step', p -> 'data',
+      p -> 'input', (p ->> 'deadline')::timestamptz, (p ->> 'parent')::uuid, p ->> 'key', v_at, v_at);
+  perform task_enqueue(p);
   if p ->> 'key' is not null then
     insert into idempotency (user_id, key, operation, body_hash, task_id, at)
       values (v_user, p ->> 'key', p ->> 'operation', p ->> 'hash', v_id, v_at);
@@ -247,13 +257,12 @@ declare
   v_id uuid := (p ->> 'id')::uuid;
   v_user uuid := (p ->> 'user')::uuid;
 begin
-  insert into task (id, shard, user_id, kind, kind_version, status, state, step, data, input, priority, run_at, owner,
-      epoch, lease_until, commits, deadline, parent_id, idempotency_key, created_at, updated_at)
+  insert into task (id, shard, user_id, kind, kind_version, status, state, step, data, input, version, deadline,
+      parent_id, idempotency_key, created_at, updated_at)
     values (v_id, (p ->> 'shard')::smallint, v_user, p ->> 'kind', (p ->> 'version')::integer, 'running',
-      p_step ->> 'state', p_step ->> 'step', (p -> 'data') || (p_step -> 'data'), p -> 'input',
-      (p ->> 'priority')::smallint, (p ->> 'runAt')::timestamptz, (p ->> 'owner')::uuid, 1,
-      clock_timestamp() + make_interval(secs => (p ->> 'leaseSeconds')::float8), 1,
+      p_step ->> 'state', p_step ->> 'step', (p -> 'data') || (p_step -> 'data'), p -> 'input', 2,
       (p ->> 'deadline')::timestamptz, (p ->> 'parent')::uuid, p ->> 'key', v_at, v_done_at);
+  perform task_enqueue(p);
   if p ->> 'key' is not null then
     insert into idempotency (user_id, key, operation, body_hash, task_id, at)
       values (v_user, p ->> 'key', p ->> 'operation', p ->> 'hash', v_id, v_at);
@@ -262,8 +271,8 @@ begin
   return coalesce(user_event_append(v_user, v_id, p_step -> 'events', v_done_at), 0);
 end $$;
 
--- Commits one step if the caller still owns the task, and renews its lease. Returns the number of its last event, or 0
--- without events; null where the caller is not the owner any more: then nothing is written.
+-- Commits one step if nobody has claimed or changed the task since the caller read it. Returns the number of its last
+-- event, or 0 without events; null where the version is another one: then nothing is written.
 create function task_write(p jsonb) returns bigint language plpgsql as $$
 declare
   v_at timestamptz := (p ->> 'at')::timestamptz;
@@ -276,18 +285,19 @@ begin
   update task set
       status = p ->> 'status', state = p ->> 'state', outcome = p ->> 'outcome', step = p ->> 'step',
       data = data || (p -> 'data'), result = coalesce(p -> 'result', result), error = coalesce(p -> 'error', error),
-      attempts = (p ->> 'attempts')::integer,
-      owner = case when v_ended or p ->> 'parkMs' is not null then null else owner end,
-      lease_until = coalesce(clock_timestamp() + make_interval(secs => (p ->> 'leaseSeconds')::float8), lease_until),
-      run_at = coalesce((p ->> 'runAt')::timestamptz, run_at), commits = commits + 1,
+      attempts = (p ->> 'attempts')::integer, version = version + 1,
       updated_at = v_at, completed_at = case when v_ended then v_at end
-    -- The count of commits detects a repeat after a lost reply. A stored effect outweighs a cancel request.
-    where id = v_id and epoch = (p ->> 'epoch')::integer and owner = (p ->> 'owner')::uuid
-      and commits = (p ->> 'commits')::integer and status in ('pending', 'running')
+    -- The version also detects a repeat after a lost reply. A stored effect outweighs a cancel request.
+    where id = v_id and version = (p ->> 'version')::integer and status in ('pending', 'running')
       and (not cancel_requested or p ->> 'status' = 'cancelled' or exists
         (select 1 from effect where task_id = v_id and effect.status not in ('dropped', 'rejected')))
     returning * into v_task;
   if not found then return null; end if;
+  if v_ended then
+    delete from task_queue where task_id = v_id;
+  elsif p ->> 'runAt' is not null then
+    update task_queue set owner = null, run_at = (p ->> 'runAt')::timestamptz where task_id = v_id;
+  end if;
 
   -- What the acceptance counted, before the ledger: in this order every transaction locks.
   if p ->> 'outcome' = 'not_executed' then
@@ -334,8 +344,11 @@ create function task_cancel(p_task uuid, p_user uuid, p_at timestamptz) returns 
 begin
   perform 1 from task where id = p_task and user_id = p_user and status in ('pending', 'running') for no key update;
   if not found then return; end if;
-  return query update task set cancel_requested = true, run_at = least(run_at, p_at)
+  return query update task set cancel_requested = true
     where id = p_task and not exists
       (select 1 from effect where task_id = p_task and status not in ('dropped', 'rejected'))
     returning *;
+  if found then
+    update task_queue set run_at = p_at where task_id = p_task and run_at > p_at;
+  end if;
 end $$;

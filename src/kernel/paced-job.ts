@@ -1,0 +1,45 @@
+export type PacedJob = {
+  /** Brings the next run forward to this delay; a run under way is followed by another one. */
+  wake(afterMs?: number): void
+} & AsyncDisposable
+
+type PacedOptions = {
+  /** Receives the failure of a run; the next one follows after `retryMs`. */
+  onError: (error: unknown) => void
+  retryMs: number
+}
+
+/** Runs a job again and again: each run returns after how many milliseconds the next one follows. Runs do not overlap. */
+export function startPacedJob(run: () => Promise<number>, { onError, retryMs }: PacedOptions): PacedJob {
+  let running: Promise<void> | undefined
+  let next: { atMs: number; timer: NodeJS.Timeout } | undefined
+  let isStopped = false
+  const wake = (afterMs = 0) => {
+    const atMs = performance.now() + afterMs
+    if (isStopped || (next && next.atMs <= atMs)) return
+    clearTimeout(next?.timer)
+    next = { atMs, timer: setTimeout(start, afterMs).unref() }
+  }
+  const start = () => {
+    next = undefined
+    if (running) return void running.finally(() => wake())
+    running = Promise.try(run)
+      .catch((error: unknown) => {
+        onError(error)
+        return retryMs
+      })
+      .then((afterMs) => {
+        running = undefined
+        wake(afterMs)
+      })
+  }
+  start()
+  return {
+    wake,
+    async [Symbol.asyncDispose]() {
+      isStopped = true
+      clearTimeout(next?.timer)
+      await running
+    },
+  }
+}

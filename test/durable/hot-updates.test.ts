@@ -1,0 +1,51 @@
+/** Commits of steps are HOT updates: they write no index. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { eventually } from '../harness/gateway.ts'
+import { type Answer, confirmed, newUser, openFixture, signingStep, type TestKind } from './engine-fixture.ts'
+
+const tasks = 200
+const atOnce = 4
+const shareMin = 0.9
+
+test('commits of steps, but for the end of a task, write no index', async (t) => {
+  await using fixture = await openFixture()
+  let isEnding = true
+  const kind: TestKind = {
+    steps: {
+      plan: async () => ({ next: 'sign', state: 'held', data: { note: 'x'.repeat(200) } }),
+      sign: signingStep('send'),
+      send: async () => ({ next: 'look', state: 'submitted', data: { hash: 'y'.repeat(66) } }),
+      look: async (task) => (isEnding ? confirmed(task) : { park: { afterMs: 60_000, next: 'look' } }),
+    },
+  }
+  await using a = await fixture.instance(kind)
+  // It has its lease once it has run a task: those that follow need no claim.
+  assert.equal((await a.run(newUser())).outcome, 'executed')
+  isEnding = false
+  const updates = async () => {
+    // Each backend reports what it counted when it is idle, or when it is asked.
+    await fixture.rows('select pg_stat_force_next_flush()')
+    const [row] = await fixture.rows<{ all: string; hot: string }>(
+      `select n_tup_upd::text as all, n_tup_hot_upd::text as hot from pg_stat_user_tables where relname = 'task'`,
+    )
+    return { all: Number(row?.all), hot: Number(row?.hot) }
+  }
+  const before = await updates()
+  const accepted: Answer[] = []
+  const runAll = async () => {
+    while (accepted.length < tasks) accepted.push(await a.run(newUser(), { timeoutMs: 0 }))
+  }
+  await Promise.all(Array.from({ length: atOnce }, runAll))
+  const counted = await eventually(async () => {
+    const { all, hot } = await updates()
+    const since = { all: all - before.all, hot: hot - before.hot }
+    return since.all >= 4 * accepted.length ? since : undefined
+  }, 'four commits of each task are counted')
+  t.diagnostic(`${counted.hot} of ${counted.all} updates of task were HOT`)
+  assert.ok(counted.hot / counted.all >= shareMin, `${counted.hot} of ${counted.all}`)
+  isEnding = true
+  await fixture.rows('update task_queue set run_at = now() where owner is null returning 1')
+  for (const { task_id } of accepted) assert.equal((await fixture.waitForEnd(task_id)).outcome, 'executed')
+  assert.deepEqual(await fixture.rows('select 1 from task_queue'), [], 'the queue has no ended task')
+})
