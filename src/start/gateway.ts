@@ -6,6 +6,7 @@ import { openDatabaseEndpoint, openUpstreamEndpoints } from './endpoints.ts'
 import { lockDataDir } from './lock.ts'
 import { assertPortFree } from './port.ts'
 import { toStartupError } from './startup-errors.ts'
+import { exitOnUncaught } from './uncaught.ts'
 
 type PrintLine = (line: string) => void
 export type Gateway = { url: string; close(): Promise<void> }
@@ -32,6 +33,7 @@ function failpointsOf({ FAILPOINT, FAILPOINT_LOG, FAILPOINT_STOP }: Config): Fai
 
 /** Starts all parts in order of dependency; closes the started ones in reverse order, also when a later one fails. */
 export async function startGateway(config: Config, log: Log, printLine: PrintLine): Promise<Gateway> {
+  exitOnUncaught(log)
   const parts = new AsyncDisposableStack()
   try {
     await assertPortFree(config.HOST, config.PORT, 'PORT')

@@ -3,6 +3,17 @@ import { mutationsOf } from './mutation.ts'
 /** Orders, brackets and the reconciliation of accounts with the venue. */
 export const venueMutations = [
   ...mutationsOf(
+    'src/upstreams/hyperliquid/stream-connection.ts',
+    ['test/venue/foreign-frames.test.ts'],
+    [
+      [
+        '    if (isReadableFrame(data)) return dispatch(event)\n',
+        '    if (data !== undefined) return dispatch(event)\n',
+        "a frame that the venue's client library cannot read ends the process",
+      ],
+    ],
+  ),
+  ...mutationsOf(
     'src/upstreams/hyperliquid/sign.ts',
     ['src/upstreams/hyperliquid/sign.test.ts'],
     [

@@ -93,8 +93,13 @@ export function createBriefSubscriptions({ usersMax, nowMs, open, read }: Deps):
     const listen = (event: CustomEvent<unknown>) => {
       const message = read(channel, event.detail)
       if (!message || (message as { user: string }).user.toLowerCase() !== user) return
-      const value = accept(message)
-      if (value !== undefined) resolve(value)
+      try {
+        const value = accept(message)
+        if (value !== undefined) resolve(value)
+      } catch {
+        // The exception of a listener would end the process; the caller falls back to a request.
+        resolve(undefined)
+      }
     }
     try {
       const transport = await open()

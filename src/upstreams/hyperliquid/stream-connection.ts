@@ -2,6 +2,7 @@ import type { WebSocketTransport } from '@nktkas/hyperliquid'
 import type { Clock } from '#kernel/clock.ts'
 import type { Random } from '#kernel/id.ts'
 import type { Log } from '#kernel/log.ts'
+import { isReadableFrame } from './frames.ts'
 import { createReconnectBackoff, reconnectDelayMs } from './reconnect-backoff.ts'
 import type { Subscription } from './stream-topics.ts'
 import { type Channel, type ChannelMessage, type OnSkipped, parseMessage } from './wire.ts'
@@ -34,6 +35,8 @@ export type StreamConnection = {
 
 const requestMs = 10_000
 const pingEveryMs = 30_000
+/** Characters of a dropped frame in the log. */
+const loggedMax = 200
 
 export function createStreamConnection(options: ConnectionOptions): StreamConnection {
   const { clock, random } = options
@@ -62,6 +65,7 @@ export function openConnection(connection: StreamConnection): Promise<WebSocketT
       keepAlive: { interval: pingEveryMs, timeout: requestMs },
       reconnect: { reconnectionDelay: connection.reconnectDelayMs, connectionTimeout: requestMs },
     })
+    dropUnreadableFrames(connection, opened.socket)
     opened.socket.addEventListener('open', () => {
       connection.connections += 1
       connection.connected = true
@@ -75,6 +79,20 @@ export function openConnection(connection: StreamConnection): Promise<WebSocketT
     return opened
   })
   return connection.connecting
+}
+
+/** Between the socket and all listeners of the library, which are added when the transport is made. */
+function dropUnreadableFrames(connection: StreamConnection, socket: EventTarget): void {
+  const dispatch = socket.dispatchEvent.bind(socket)
+  socket.dispatchEvent = (event) => {
+    if (event.type !== 'message') return dispatch(event)
+    const { data } = event as MessageEvent
+    if (isReadableFrame(data)) return dispatch(event)
+    connection.unreadable += 1
+    const frame = typeof data === 'string' ? data.slice(0, loggedMax) : typeof data
+    connection.options.log.debug({ frame }, 'frame of the venue stream dropped')
+    return true
+  }
 }
 
 export async function closeConnection({ connecting }: StreamConnection): Promise<void> {
@@ -98,8 +116,16 @@ export function readOnce<K extends Channel>(
   channel: K,
   detail: unknown,
 ): ChannelMessage<K> | undefined {
-  if (typeof detail !== 'object' || detail === null) return parseMessage(channel, detail, options.onSkipped)
-  if (!readMessages.has(detail)) readMessages.set(detail, parseMessage(channel, detail, options.onSkipped))
+  const parse = () => {
+    try {
+      return parseMessage(channel, detail, options.onSkipped)
+    } catch (error) {
+      options.log.error({ error, channel }, 'message of the venue stream failed to parse')
+      return undefined
+    }
+  }
+  if (typeof detail !== 'object' || detail === null) return parse()
+  if (!readMessages.has(detail)) readMessages.set(detail, parse())
   return readMessages.get(detail) as ChannelMessage<K> | undefined
 }
 
