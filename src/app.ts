@@ -1,8 +1,10 @@
 import { type ComposeDeps, type Composed, compose, type Overrides } from '#compose/compose.ts'
 import { createKeyRotation } from '#compose/custody.ts'
 import { openMetrics } from '#compose/metrics.ts'
+import { retentionJobs } from '#compose/retention.ts'
 import { connectionLimits, rateLimits } from '#compose/settings.ts'
 import { warningsOf } from '#config-safety.ts'
+import { ledgerAudit } from '#durable/ledger-audit.ts'
 import { createMaintenance } from '#durable/maintenance.ts'
 import { throwAsFault } from '#durable/operation-faults.ts'
 import { type HttpEdgeDeps, httpEdge } from '#edges/http/http.ts'
@@ -50,8 +52,8 @@ export async function openDoors(deps: DoorDeps) {
 
 /** Background work: tasks, price checks, comparisons, schedules and maintenance. */
 async function startWork(composed: Composed, parts: AsyncDisposableStack): Promise<void> {
-  const { config, log, clock, db, transactions, taskEngine, chains, custody, keyMonitor, features } = composed
-  const { auth, earn, venueFeatures } = features
+  const { clock, db, taskEngine, chains, features } = composed
+  const { earn, venueFeatures } = features
   parts.use(chains.nonceRepair.start())
   composed.runtime.start()
   if (venueFeatures) parts.use(venueFeatures.priceLoop).start()
@@ -61,24 +63,36 @@ async function startWork(composed: Composed, parts: AsyncDisposableStack): Promi
     ...(venueFeatures ? [renewalSchedule(clock.now())] : []),
   ]
   for (const schedule of schedules) await taskEngine.schedules.ensure(db, schedule)
-  const maintenance = createMaintenance({ transactions, clock, log, intervalMs: config.MAINTENANCE_MS * 0.8 })
-  // Each runs on its own: an audit or a large rotation takes longer than the interval.
-  const jobs = {
-    credentials: auth.sweep,
-    retention: maintenance.deleteExpired,
-    audit: maintenance.auditLedger,
+  startMaintenance(composed, parts)
+}
+
+function startMaintenance(composed: Composed, parts: AsyncDisposableStack): void {
+  const { config, log, db, transactions, taskEngine, custody, keyMonitor, features } = composed
+  const { pool } = transactions
+  const everyMs = config.MAINTENANCE_MS
+  const credentials = async () => {
+    await features.auth.sweep()
+    return false
+  }
+  const maintenance = createMaintenance({ pool, instanceId: taskEngine.instanceId, log, everyMs }).start([
+    { name: 'retention of credentials', runBatch: credentials },
+    ...retentionJobs(composed),
+    ledgerAudit({ pool, log }),
+  ])
+  // Each instance checks and uses the keys of its own settings.
+  const ofKeys = {
     rewrap: createKeyRotation(custody.keystore, db, log),
     keys: keyMonitor.check,
   }
-  for (const [job, run] of Object.entries(jobs)) {
-    const repetition = repeat(run, {
-      everyMs: config.MAINTENANCE_MS,
+  const repetitions = Object.entries(ofKeys).map(([job, run]) =>
+    repeat(run, {
+      everyMs,
       onError: (error) =>
         log.warn({ error, job }, 'maintenance failed; it runs again after the next interval'),
-    })
-    // Not awaited: doors and tasks close while a job ends, and its query ends with the pool.
-    parts.defer(() => void repetition[Symbol.asyncDispose]())
-  }
+    }),
+  )
+  // Not awaited: doors and tasks close while a job ends, and its query ends with the pool.
+  for (const each of [maintenance, ...repetitions]) parts.defer(() => void each[Symbol.asyncDispose]())
 }
 
 /** Builds every part, opens the doors and starts the background work. */

@@ -1,4 +1,3 @@
-import { isIP } from 'node:net'
 import { resolve } from 'node:path'
 import {
   problemsInLocal,
@@ -11,74 +10,30 @@ import {
   worldSponsors,
   worldVault,
 } from './config-safety.ts'
+import {
+  addresses,
+  BadValue,
+  databaseUrl,
+  decimal,
+  evmAddress,
+  hexKeys,
+  integer,
+  keyPairs,
+  list,
+  oneOf,
+  optional,
+  optionalEvmAddress,
+  optionalInteger,
+  optionalUrl,
+  type Parse,
+  text,
+  upstream,
+} from './config-values.ts'
 
 /** The only reader of the environment. Each variable is declared once; an invalid value stops the start. */
 
 type Environment = 'local' | 'staging' | 'production'
-type Parse<T> = (text: string) => T
 type Variable<T> = { doc: string; initial: string; parse: Parse<T> }
-
-class BadValue extends Error {}
-const reject = (wants: string): never => {
-  throw new BadValue(wants)
-}
-
-const text: Parse<string> = (value) => value
-const optional: Parse<string | undefined> = (value) => (value === '' ? undefined : value)
-const list: Parse<string[]> = (value) =>
-  value
-    .split(',')
-    .map((item) => item.trim())
-    .filter(Boolean)
-const addresses: Parse<string[]> = (value) => {
-  const items = list(value)
-  return items.every((item) => isIP(item) > 0) ? items : reject('IP addresses, separated by commas')
-}
-const oneOf =
-  <const V extends string>(...values: V[]): Parse<V> =>
-  (value) =>
-    values.find((each) => each === value) ?? reject(`one of ${values.join(', ')}`)
-const integer =
-  (min: number, max: number): Parse<number> =>
-  (value) => {
-    const number = /^\d{1,12}$/.test(value) ? Number(value) : -1
-    return number >= min && number <= max ? number : reject(`a whole number from ${min} to ${max}`)
-  }
-const optionalInteger =
-  (min: number, max: number): Parse<number | undefined> =>
-  (value) =>
-    value === '' ? undefined : integer(min, max)(value)
-const decimal: Parse<string> = (value) =>
-  /^(0|[1-9]\d{0,15})(\.\d{1,6})?$/.test(value) ? value : reject('a decimal such as 25000')
-const url: Parse<string> = (value) => (URL.canParse(value) ? value.replace(/\/$/, '') : reject('a URL'))
-const optionalUrl: Parse<string | undefined> = (value) => (value === '' ? undefined : url(value))
-/** `local`: the world that starts with the gateway. `off`: not served. */
-const upstream: Parse<string | undefined> = (value) => {
-  if (value === 'off') return undefined
-  return value === 'local' ? value : url(value)
-}
-const databaseUrl: Parse<string | undefined> = (value) =>
-  value === ''
-    ? undefined
-    : /^postgres(ql)?:\/\//.test(value)
-      ? value
-      : reject('a URL that begins with postgresql://')
-const keyPairs: Parse<{ id: string; key: string }[]> = (value) =>
-  list(value).map((item) => {
-    const at = item.indexOf(':')
-    if (at < 1 || Buffer.from(item.slice(at + 1), 'base64').length !== 32)
-      reject('id:base64 of 32 bytes, separated by commas')
-    return { id: item.slice(0, at), key: item.slice(at + 1) }
-  })
-const hexKeys: Parse<string[]> = (value) =>
-  list(value).map((item) =>
-    /^0x[0-9a-fA-F]{64}$/.test(item) ? item : reject('0x and 64 hex digits each, separated by commas'),
-  )
-const evmAddress: Parse<string> = (value) =>
-  /^0x[0-9a-fA-F]{40}$/.test(value) ? value : reject('an address: 0x and 40 hex digits')
-
-const optionalEvmAddress: Parse<string | undefined> = (value) =>
-  value === '' ? undefined : evmAddress(value)
 
 const variable = <T>(parse: Parse<T>, initial: string, doc: string): Variable<T> => ({ parse, initial, doc })
 
@@ -256,6 +211,31 @@ export const variables = {
     'Concurrent connections per address, ignored with TRUST_PROXY; beyond it the longest unused one is closed. Empty: a quarter of CONNECTIONS_MAX',
   ),
   STREAMS_PER_USER: variable(integer(1, 1_000), '10', 'Open event streams of one user at this instance'),
+  EVENT_RETENTION_DAYS: variable(
+    integer(1, 3_650),
+    '7',
+    'Days after which events are deleted; a stream that resumes before them begins with reset',
+  ),
+  REPLY_RETENTION_DAYS: variable(
+    integer(1, 3_650),
+    '30',
+    'Days after which the idempotency keys and stored replies of requests that made no task are deleted',
+  ),
+  TASK_RETENTION_DAYS: variable(
+    optionalInteger(1, 36_500),
+    '',
+    'Days after which an ended task that signed nothing and moved no money is deleted with its idempotency key; empty: kept',
+  ),
+  MONEY_TASK_RETENTION_DAYS: variable(
+    optionalInteger(365, 36_500),
+    '',
+    'The same for tasks that moved money: a request that repeats such a key moves it again; empty: kept',
+  ),
+  VENUE_RECORD_RETENTION_DAYS: variable(
+    optionalInteger(30, 36_500),
+    '',
+    'Days after which fills, ended orders and other records of the venue accounts are deleted; empty: kept',
+  ),
   MAINTENANCE_MS: variable(
     integer(1_000, 3_600_000),
     '60000',

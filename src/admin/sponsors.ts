@@ -5,12 +5,16 @@ import type { AdminCommand } from './command.ts'
 
 const chains = ['1', '8453', '42161', '421614', '137'] as const
 
+/** Nonces are mined in order: what is under way is among the last ones. */
+const pendingMax = 10_000
+
 const listSponsors: AdminCommand['run'] = async (session) => {
   const { pool } = session.database
   await session.record(pool, { command: 'sponsors list' })
   const text = `select l.chain, l.signer, l.next as next_nonce,
       (select count(*) from tx_attempt c join effect e on e.id = c.effect_id
-        where c.chain = l.chain and c.signer = l.signer and e.status in ('prepared', 'sent', 'unknown')) as under_way,
+        where c.nonce_kind = 'evm' and c.chain = l.chain and c.signer = l.signer and c.nonce >= l.next - ${pendingMax}
+          and e.status in ('prepared', 'sent', 'unknown')) as under_way,
       p.since as paused_since, p.set_by as paused_by, p.reason
     from (select chain, signer, next from nonce_sequence where kind = 'evm'
       union select p.chain, p.signer, null from paused_sponsor p

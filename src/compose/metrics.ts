@@ -1,12 +1,14 @@
 import type { Config } from '#config.ts'
+import { tableGauges } from '#durable/table-gauges.ts'
 import { readLedgerGauges, readTaskGauges } from '#durable/task-gauges.ts'
 import { gauge, type Metric, type MetricSources } from '#kernel/metrics.ts'
 import type { Composed } from './compose.ts'
 import { release } from './release.ts'
+import { tableRetention } from './retention.ts'
 import { sponsorBalances } from './sponsor-balances.ts'
 import type { Stores } from './store.ts'
 
-/** The values that `/metrics` reads at a scrape: memory, and short queries of open work; never an upstream. */
+/** The values that `/metrics` reads at a scrape: memory, short queries of open work, and statistics; never an upstream. */
 export function openMetrics(composed: Composed): MetricSources {
   const { config, log, clock, stores, transactions, taskEngine, runtime, chains } = composed
   const { keyMonitor, venue, reconciler, upstreamMetrics } = composed
@@ -17,6 +19,7 @@ export function openMetrics(composed: Composed): MetricSources {
     task_counters: taskEngine.metrics,
     tasks: () => readTaskGauges(transactions, clock, runtime.runner.counts()),
     ledger: () => readLedgerGauges(transactions),
+    tables: tableGauges({ pool: transactions.pool, clock, retention: tableRetention(config) }),
     sponsors: sponsorBalances(chains, clock, log),
     upstreams: upstreamMetrics,
     keys: keyMonitor.metrics,

@@ -1,7 +1,7 @@
 import type { Clock } from '#kernel/clock.ts'
 import { gauge, type Metric } from '#kernel/metrics.ts'
 import { query } from '#store/query.ts'
-import { readAuditRecord } from './maintenance.ts'
+import { readAuditRecord } from './ledger-audit.ts'
 import { readQueueStats } from './queue-stats.ts'
 import type { RunnerCounts } from './runner.ts'
 import type { Transactions } from './transactions.ts'
@@ -45,7 +45,7 @@ export async function readLedgerGauges(reading: Reading): Promise<Metric[]> {
   return [
     gauge(
       'portico_ledger_disagreements',
-      'Balances that disagree with the transfers, by the last audit',
+      'Balances that disagree with the transfers, by the audit',
       record.disagreements,
     ),
     gauge(

@@ -22,6 +22,12 @@ export function uuidv7(at: Date, random: Random): string {
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`
 }
 
+/** The smallest id of that time: ids are compared with it to find those made before or after. */
+export function minIdAt(at: Date): string {
+  const hex = at.getTime().toString(16).padStart(12, '0')
+  return `${hex.slice(0, 8)}-${hex.slice(8)}-0000-0000-000000000000`
+}
+
 const crockford = '0123456789ABCDEFGHJKMNPQRSTVWXYZ'
 
 /** `agt_` and a ULID: always 30 characters, so that the length distinguishes an id from a token. */

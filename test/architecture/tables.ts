@@ -3,7 +3,8 @@
  * slice. The longest prefix wins; a path without a row may not be imported.
  */
 export const allowedImports: Record<string, readonly string[]> = {
-  'config.ts': ['kernel', 'config-safety.ts'],
+  'config.ts': ['kernel', 'config-safety.ts', 'config-values.ts'],
+  'config-values.ts': [],
   'config-safety.ts': ['kernel'],
   // Every section's contract in the order of the interface: what documents, the SDK and the CLI read.
   'contracts.ts': ['kernel', 'features contract'],

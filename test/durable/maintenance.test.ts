@@ -1,11 +1,10 @@
-/** Retention and audit: every instance attempts them and one of them runs them. */
+/** Jobs that one instance runs for all of them: claims, batches, take-over; and the retention. */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { createMaintenance } from '#durable/maintenance.ts'
+import { createMaintenance, type MaintenanceJob } from '#durable/maintenance.ts'
+import { dayMs, deletionJobs, logDeletions } from '#durable/retention.ts'
 import { systemClock as clock } from '#kernel/clock.ts'
 import { silentLog } from '#kernel/log.ts'
-import { openDatabase } from '#store/database.ts'
-import { testDatabase } from '../harness/cluster.ts'
 import { eventually } from '../harness/gateway.ts'
 import { type EngineFixture, newUser, openFixture } from './engine-fixture.ts'
 
@@ -16,146 +15,164 @@ describe('maintenance', () => {
   })
   after(async () => fixture[Symbol.asyncDispose]())
 
-  test('one of several instances deletes old rows, and the others do nothing in that interval', async () => {
-    const transactions = {
-      pool: fixture.admin.pool,
-      run: fixture.admin.transaction,
-      pipelined: fixture.admin.pipelinedTransaction,
+  const instance = (everyMs = 60_000) =>
+    createMaintenance({ pool: fixture.admin.pool, instanceId: newUser(), log: silentLog, everyMs })
+  const set = async (name: string, columns: string) =>
+    assert.equal(
+      (await fixture.rows(`update maintenance_run set ${columns} where name = $1 returning name`, name))
+        .length,
+      1,
+    )
+  /** A job whose batches wait for `go`, each for one call. */
+  const steppedJob = (name: string, batches: number) => {
+    const starts: ((fails?: Error) => void)[] = []
+    let left = batches
+    const job: MaintenanceJob = {
+      name,
+      async runBatch() {
+        const { promise, resolve, reject } = Promise.withResolvers<void>()
+        starts.push((error) => (error ? reject(error) : resolve()))
+        await promise
+        return --left > 0
+      },
     }
-    const maintain = () =>
-      createMaintenance({ transactions, clock, log: silentLog, intervalMs: 60_000 }).deleteExpired()
+    return {
+      job,
+      begun: () => starts.length,
+      go(fails?: Error) {
+        for (const start of starts) start(fails)
+      },
+      waitFor: (count: number) =>
+        eventually(async () => starts.length >= count || undefined, `batch ${count} of ${name}`),
+    }
+  }
+  const countedJob = (name: string) => {
+    let runs = 0
+    const job: MaintenanceJob = {
+      name,
+      async runBatch() {
+        runs++
+        return false
+      },
+    }
+    return { job, runs: () => runs }
+  }
+  const runOf = async (name: string) =>
+    (
+      await fixture.rows<{ run: bigint; has_ended: boolean; is_leased: boolean }>(
+        `select run, ended_at is not null as has_ended, lease_until > clock_timestamp() as is_leased
+         from maintenance_run where name = $1`,
+        name,
+      )
+    )[0]!
+
+  test('one instance runs a job to its end, and no other one begins it meanwhile or in the same interval', async () => {
+    const long = steppedJob('long', 2)
+    const first = instance().run([long.job])
+    await long.waitFor(1)
+    await set('long', `started_at = clock_timestamp() - interval '1 hour'`)
+    const other = countedJob('long')
+    await Promise.all([instance().run([other.job]), instance().run([other.job])])
+    long.go()
+    await long.waitFor(2)
+    await instance().run([other.job])
+    long.go()
+    await first
+    assert.deepEqual(await runOf('long'), { run: 1n, has_ended: true, is_leased: null })
+    await set('long', 'started_at = clock_timestamp()')
+    await instance().run([other.job])
+    assert.equal(other.runs(), 0)
+    await set('long', `started_at = clock_timestamp() - interval '1 minute'`)
+    await instance().run([other.job])
+    assert.equal(other.runs(), 1)
+  })
+
+  test('the run of an instance that died is taken over, and the earlier one ends without a trace', async () => {
+    const dead = steppedJob('dying', 3)
+    const stopped = instance().run([dead.job])
+    await dead.waitFor(1)
+    await set('dying', `lease_until = clock_timestamp() - interval '1 millisecond'`)
+    const heir = steppedJob('dying', 1)
+    const second = instance().run([heir.job])
+    await heir.waitFor(1)
+    dead.go()
+    await stopped
+    assert.equal(dead.begun(), 1)
+    assert.deepEqual(await runOf('dying'), { run: 2n, has_ended: false, is_leased: true })
+    heir.go()
+    await second
+    assert.equal((await runOf('dying')).has_ended, true)
+  })
+
+  test('a failed run reports its error, has not ended, and runs again in the next interval', async () => {
+    const failing = steppedJob('failing', 1)
+    const failed = assert.rejects(instance().run([failing.job]), /out of order/)
+    await failing.waitFor(1)
+    failing.go(new Error('out of order'))
+    await failed
+    assert.deepEqual(await runOf('failing'), { run: 1n, has_ended: false, is_leased: null })
+    const again = countedJob('failing')
+    await instance().run([again.job])
+    assert.equal(again.runs(), 0)
+    await set('failing', `started_at = clock_timestamp() - interval '1 minute'`)
+    await instance().run([again.job])
+    assert.equal(again.runs(), 1)
+  })
+
+  test('a start or a lease that lies in the future, because the clock was set back, stops no job', async () => {
+    const job = steppedJob('stepping', 1)
+    const first = instance().run([job.job])
+    await job.waitFor(1)
+    await set('stepping', `lease_until = clock_timestamp() + interval '1 hour'`)
+    const heir = countedJob('stepping')
+    await instance().run([heir.job])
+    assert.equal(heir.runs(), 1)
+    job.go()
+    await first
+    await set('stepping', `started_at = clock_timestamp() + interval '1 hour'`)
+    await instance().run([heir.job])
+    assert.equal(heir.runs(), 2)
+  })
+
+  test('a long job delays no other one, and a stop ends it after its batch for another instance to go on', async () => {
+    const long = steppedJob('endless', 2)
+    const quick = countedJob('quick')
+    const started = instance(20).start([long.job, quick.job])
+    await long.waitFor(1)
+    await eventually(async () => quick.runs() >= 3 || undefined, 'the other job runs meanwhile')
+    const stop = started[Symbol.asyncDispose]()
+    long.go()
+    await stop
+    assert.equal(long.begun(), 1)
+    const heir = countedJob('endless')
+    await instance().run([heir.job])
+    assert.equal(heir.runs(), 1)
+  })
+
+  test('everything that is older than its retention is deleted, in batches', async () => {
     const left = async () =>
       (
         await fixture.rows<{ events: number; replies: number }>(
           `select (select count(*)::integer from user_event) as events, (select count(*)::integer from idempotency) as replies`,
         )
       )[0]
-    const addOld = (count: number) =>
-      fixture.rows(
-        `with event as (insert into user_event (user_id, seq, type, body, at)
-             select $1, n, 'old', '{}', now() - interval '8 days' from generate_series(1, $2::integer) n)
-         insert into idempotency (user_id, key, operation, body_hash, at)
-           select $1, n::text, 'old', '', now() - interval '31 days' from generate_series(1, $2::integer) n returning key`,
-        newUser(),
-        count,
-      )
-    await addOld(3_500)
-    await Promise.all([maintain(), maintain(), maintain()])
-    assert.deepEqual(await left(), { events: 0, replies: 0 })
-    await addOld(1)
-    await maintain()
-    assert.deepEqual(await left(), { events: 1, replies: 1 })
-    await fixture.rows(`update maintenance_run set started_at = now() - interval '2 minutes' returning name`)
-    await maintain()
-    assert.deepEqual(await left(), { events: 0, replies: 0 })
-  })
-
-  const drifting = async () => {
-    const errors: unknown[] = []
-    const transactions = {
-      pool: fixture.admin.pool,
-      run: fixture.admin.transaction,
-      pipelined: fixture.admin.pipelinedTransaction,
-    }
-    const log = { ...silentLog, error: (facts: unknown) => errors.push(facts) }
-    const { auditLedger } = createMaintenance({ transactions, clock, log, intervalMs: 60_000 })
+    const user = newUser()
     await fixture.rows(
-      `insert into account (shard, owner, asset, sub_account, avail) values (0, $1, 'test', 'wallet', 1)`,
-      newUser(),
+      `with event as (insert into user_event (user_id, seq, type, body, at)
+           select $1, n, 'old', '{}', now() - interval '8 days' from generate_series(1, 3500) n)
+       insert into idempotency (user_id, key, operation, body_hash, at)
+         select $1, n::text, 'old', '', now() - interval '31 days' from generate_series(1, 3500) n returning key`,
+      user,
     )
-    return { auditLedger, errors }
-  }
-  const ranBefore = (ago: string, tookMs: number) =>
-    fixture.rows(
-      'update maintenance_run set started_at = now() - $1::interval, took_ms = $2 returning name',
-      ago,
-      tookMs,
+    await fixture.rows(
+      `with event as (insert into user_event (user_id, seq, type, body, at)
+           values ($1, 3501, 'new', '{}', now() - interval '6 days'))
+       insert into idempotency (user_id, key, operation, body_hash, at)
+         values ($1, 'new', 'new', '', now() - interval '29 days') returning key`,
+      user,
     )
-
-  test('a slow audit runs less often', async () => {
-    const { auditLedger, errors } = await drifting()
-    await auditLedger()
-    await ranBefore('2 minutes', 30_000)
-    await auditLedger()
-    const before = errors.length
-    await ranBefore('9 minutes', 30_000)
-    await auditLedger()
-    assert.equal(errors.length, before, 'it pauses for 20 times 30 seconds')
-    await ranBefore('11 minutes', 30_000)
-    await auditLedger()
-    assert.equal(errors.length, before + 1)
-    const [row] = await fixture.rows<{ took_ms: bigint }>(
-      `select took_ms from maintenance_run where name = 'ledger audit'`,
-    )
-    assert.ok(Number(row?.took_ms) < 30_000, 'its duration is measured again')
-  })
-
-  test('a failed audit pauses for as long as a completed one', async () => {
-    await using db = await testDatabase()
-    const database = openDatabase({ url: db.url, poolMax: 2, applicationName: 'failing' })
-    const { pool, transaction: run, pipelinedTransaction: pipelined } = database
-    const slow = openDatabase({ url: db.url, poolMax: 1, applicationName: 'slow' })
-    const holder = await slow.pool.connect()
-    await holder.query('begin')
-    await holder.query('lock table transfer')
-    const { auditLedger } = createMaintenance({
-      transactions: { pool, run, pipelined },
-      clock,
-      log: silentLog,
-      intervalMs: 1,
-    })
-    const failed = assert.rejects(auditLedger(), { code: '57014' })
-    await eventually(async () => {
-      const cancelled = await fixture.rows(
-        `select pg_cancel_backend(pid) from pg_stat_activity where application_name = 'failing'
-           and wait_event_type = 'Lock' and query_start < clock_timestamp() - interval '300 ms'`,
-      )
-      return cancelled.length > 0 || undefined
-    }, 'the audit is cancelled')
-    await failed
-    await holder.query('rollback')
-    holder.release()
-    const runs = async () => {
-      const { rows } = await pool.query(`select * from maintenance_run where name = 'ledger audit'`)
-      return rows[0] as { started_at: Date; took_ms: bigint }
-    }
-    const first = await runs()
-    assert.ok(Number(first.took_ms) >= 300, String(first.took_ms))
-    await auditLedger()
-    assert.deepEqual((await runs()).started_at, first.started_at, 'it pauses for 20 times as long')
-    await Promise.all([database.close(), slow.close()])
-  })
-
-  test('an audit that outlasts the limit of other statements completes', async () => {
-    await using db = await testDatabase()
-    const database = openDatabase({
-      url: db.url,
-      poolMax: 2,
-      applicationName: 'quick',
-      statementTimeoutMs: 100,
-    })
-    const { pool, transaction: run, pipelinedTransaction: pipelined } = database
-    const slow = openDatabase({ url: db.url, poolMax: 1, applicationName: 'slow' })
-    const holder = await slow.pool.connect()
-    await holder.query('begin')
-    await holder.query('lock table transfer')
-    const { auditLedger } = createMaintenance({
-      transactions: { pool, run, pipelined },
-      clock,
-      log: silentLog,
-      intervalMs: 60_000,
-    })
-    const done = auditLedger()
-    await eventually(async () => {
-      const waiting = await fixture.rows(
-        `select from pg_stat_activity where application_name = 'quick' and wait_event_type = 'Lock'
-           and query_start < clock_timestamp() - interval '300 ms'`,
-      )
-      return waiting.length > 0 || undefined
-    }, 'the audit has waited longer than other statements may')
-    await holder.query('rollback')
-    holder.release()
-    await done
-    await Promise.all([database.close(), slow.close()])
+    const ages = { eventsMs: 7 * dayMs, repliesMs: 30 * dayMs }
+    await instance().run(deletionJobs({ pool: fixture.admin.pool, clock }, logDeletions(ages)))
+    assert.deepEqual(await left(), { events: 1, replies: 1 })
   })
 })

@@ -56,9 +56,15 @@ export const interfaceMutations = [
     ['test/durable/maintenance.test.ts'],
     [
       [
-        '    } finally {\n      // An audit',
-        '    } catch (error) {\n      throw error\n    }\n    {\n      // An audit',
-        'a failed audit begins again in the next interval',
+        'clock_timestamp() not between m.lease_until - make_interval(secs => $4) and m.lease_until end',
+        'true end',
+        'a job runs on two instances at a time',
+      ],
+      ["      await end(pool, current, 'failed')\n", '', 'a job that failed waits for its lease to expire'],
+      [
+        'where name = $1 and run = $2 returning name`\n  return',
+        'where name = $1 returning name`\n  return',
+        'a run that was taken over goes on',
       ],
     ],
   ),

@@ -69,6 +69,7 @@ export type DurableTables = {
   task_queue: TaskQueueRow
   account: AccountRow
   transfer: TransferRow
+  ledger_discrepancy: { what: string; subject: string; recorded: string; counted: string; found_at: Date }
   idempotency: {
     user_id: string
     key: string
@@ -146,6 +147,13 @@ export type DurableTables = {
     epoch: number
     lease_until: Date | null
   }
-  maintenance_run: { name: string; started_at: Date; ended_at: Date | null; problems: number }
+  maintenance_run: {
+    name: string
+    run: bigint
+    owner: string
+    started_at: Date
+    lease_until: Date | null
+    ended_at: Date | null
+  }
   instance: { id: string; started_at: Date; lease_until: Date }
 }

@@ -1,9 +1,10 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { isVenueOrderId } from '#engines/venue/records/store.ts'
-import { minTaskId, taskAgeMaxMs } from '#engines/venue/records/task-age.ts'
+import { taskAgeMaxMs } from '#engines/venue/records/task-age.ts'
 import type { BalanceAttempt } from '#kernel/admission.ts'
 import { type Clock, later } from '#kernel/clock.ts'
 import { Fault } from '#kernel/fault.ts'
+import { minIdAt } from '#kernel/id.ts'
 import { toFixedPoint } from '#kernel/money.ts'
 import { type Queryable, query } from '#store/query.ts'
 import type { Account, Fill, Hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
@@ -40,7 +41,7 @@ async function lastPositionOf(
     `select data -> 'position_after' as after from task
      where user_id = $1 and id > $2 and completed_at > $3
        and data ->> 'market' = 'perp' and data ->> 'symbol' = $4 and data ? 'position_after'`,
-    [userId, minTaskId(later(now, -taskAgeMaxMs)), later(now, -readLagMs), symbol],
+    [userId, minIdAt(later(now, -taskAgeMaxMs)), later(now, -readLagMs), symbol],
   )
   return rows
     .map(({ after }) => after)
@@ -85,7 +86,7 @@ const changedRecently = async ({ db, clock }: TaskDeps, userId: string): Promise
     db,
     `select 1 from task where user_id = $1 and id > $2 and completed_at > $3
        and outcome in ('executed', 'partial') and (kind like 'perp_%' or kind like 'spot_%') limit 1`,
-    [userId, minTaskId(later(now, -taskAgeMaxMs)), later(now, -readLagMs)],
+    [userId, minIdAt(later(now, -taskAgeMaxMs)), later(now, -readLagMs)],
   )
   return rows.length > 0
 }
@@ -101,7 +102,7 @@ export async function boughtRecently(
     db,
     `select 1 from task where user_id = $1 and id > $2 and completed_at > $3
        and outcome in ('executed', 'partial') and kind = 'spot_buy' and data ->> 'symbol' = $4 limit 1`,
-    [userId, minTaskId(later(now, -taskAgeMaxMs)), later(now, -readLagMs), symbol],
+    [userId, minIdAt(later(now, -taskAgeMaxMs)), later(now, -readLagMs), symbol],
   )
   return rows.length > 0
 }
@@ -118,7 +119,7 @@ export async function recentlyCancelled({ db, clock }: TaskDeps, userId: string)
      select result ->> 'order_id' as id from recent where result ->> 'venue_status' = 'canceled'
      union
      select jsonb_path_query(result, '$.*[*] ? (@.cancelled == true).order_id') #>> '{}' from recent`,
-    [userId, minTaskId(later(now, -taskAgeMaxMs)), later(now, -readLagMs)],
+    [userId, minIdAt(later(now, -taskAgeMaxMs)), later(now, -readLagMs)],
   )
   return new Set(rows.flatMap(({ id }) => (id !== null && isVenueOrderId(id) ? [Number(id)] : [])))
 }

@@ -5,9 +5,10 @@ import {
   positionBalanceKey,
   spotBalanceKey,
 } from '#engines/venue/records/expected-balances.ts'
-import { minTaskId, taskAgeMaxMs } from '#engines/venue/records/task-age.ts'
+import { taskAgeMaxMs } from '#engines/venue/records/task-age.ts'
 import type { Clock } from '#kernel/clock.ts'
 import { Fault } from '#kernel/fault.ts'
+import { minIdAt } from '#kernel/id.ts'
 import {
   fixedPointDecimals,
   fixedPointOne,
@@ -227,7 +228,7 @@ export async function recentSpendings(
      where user_id = $1 and id > $2 and (completed_at is null or completed_at > $3) and data ? 'spendings'`,
     [
       userId,
-      minTaskId(new Date(nowMs - taskAgeMaxMs)),
+      minIdAt(new Date(nowMs - taskAgeMaxMs)),
       new Date(nowMs - readLagMs - noteErrorMs - clockToleranceMs),
     ],
   )

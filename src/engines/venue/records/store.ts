@@ -1,8 +1,9 @@
 import { later } from '#kernel/clock.ts'
+import { minIdAt } from '#kernel/id.ts'
 import type { JsonObject, Tx } from '#kernel/task.ts'
 import { isSpotAsset, type VenueOrder } from '#kernel/venue.ts'
 import { builder, fetchAll, fetchOne, type Queryable, query } from '#store/query.ts'
-import { minTaskId, taskAgeMaxMs } from './task-age.ts'
+import { taskAgeMaxMs } from './task-age.ts'
 
 export const venueName = 'hyperliquid'
 
@@ -119,7 +120,7 @@ export const lastTaskOf = (db: Queryable, userId: string, kind: string) =>
 
 type RecentOrder = { userId: string; orderId: string; kind: string; since: Date }
 
-const oldestTask = (since: Date): string => minTaskId(later(since, -taskAgeMaxMs))
+const oldestTask = (since: Date): string => minIdAt(later(since, -taskAgeMaxMs))
 
 /** The market of an order that a task of the user placed since then. */
 export async function marketOfRecentOrder(

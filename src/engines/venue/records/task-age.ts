@@ -1,8 +1,2 @@
-/** A task id begins with its creation time, so the primary key bounds the search. */
+/** Tasks that ended within the read lag were created at most this long ago, so that their ids bound a search. */
 export const taskAgeMaxMs = 10 * 60_000
-
-/** The smallest id of a task created at that time. */
-export function minTaskId(at: Date): string {
-  const hex = at.getTime().toString(16).padStart(12, '0')
-  return `${hex.slice(0, 8)}-${hex.slice(8)}-0000-0000-000000000000`
-}

@@ -14,14 +14,24 @@ create table instance (
   lease_until timestamptz not null
 ) with (fillfactor = 50);
 
--- Jobs that one instance runs for all of them, such as retention and the ledger audit.
+-- Jobs that one instance runs for all of them, such as retention and the ledger audit: the last run of each.
 create table maintenance_run (
   name text primary key,
-  -- The instance whose statement advances this time does the run.
+  -- Fencing token, raised with each claim: an earlier run neither renews the lease nor ends the run.
+  run bigint not null,
+  -- The instance that claimed the run.
+  owner uuid not null,
   started_at timestamptz not null,
-  -- Duration of the last run: the longer a job takes, the longer the pause before the next run.
-  took_ms bigint not null default 0,
-  -- When the last run that finished ended, and how many problems it found.
-  ended_at timestamptz,
-  problems integer not null default 0
+  -- Renewed after each batch. Null once the run has ended; in the past where another instance may take it over.
+  lease_until timestamptz,
+  -- When the last run that did all its work ended.
+  ended_at timestamptz
+);
+
+-- How far a job has come that passes over all rows of a table once, or once a day.
+create table maintenance_position (
+  name text primary key,
+  -- The key after which it goes on; empty where the pass has ended.
+  position text not null,
+  at timestamptz not null default clock_timestamp()
 );

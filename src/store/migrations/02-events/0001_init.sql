@@ -4,7 +4,10 @@
 create table user_event_seq (
   user_id uuid primary key,
   seq bigint not null
-);
+-- Each event updates one narrow row: free space keeps the updates within the page (HOT), and vacuum comes after few of
+-- them, so that the row that every commit locks stays short to find.
+) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 500,
+  autovacuum_vacuum_cost_delay = 0);
 
 -- Events by user, numbered from 1 without gaps. Old rows are deleted by age.
 create table user_event (
@@ -18,7 +21,9 @@ create table user_event (
   body jsonb not null,
   at timestamptz not null,
   primary key (user_id, seq)
-);
+-- Never updated, deleted by age. A fifth of a log of millions is too long to wait: dead entries at its old end are what
+-- the next deletion reads first.
+) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_insert_scale_factor = 0.05);
 create index user_event_age on user_event (at);
 
 -- Appends events of one user and returns the number of the last one; null without events. An event may name its task

@@ -17,7 +17,10 @@ create table account (
   version bigint not null default 0,
   unique (owner, asset, sub_account),
   constraint only_external_accounts_may_be_negative check (avail >= 0 or sub_account like 'external:%')
-) with (fillfactor = 70);
+-- Balances change in place, and no index has them: with free space that is HOT. External accounts are few and change with
+-- every transfer.
+) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 500,
+  autovacuum_vacuum_cost_delay = 0);
 
 -- Numbers transfers in the order in which they are settled. A transaction that has taken a number holds a lock on this
 -- sequence until it ends.
@@ -50,6 +53,17 @@ create table transfer (
 create index transfer_of_task on transfer (task_id) where task_id is not null;
 -- What was settled since a number, and the pending holds of an account, whose number is null.
 create index transfer_settled on transfer (settled_seq, debit);
+
+-- What the audit has found and not found corrected since.
+create table ledger_discrepancy (
+  what text not null,
+  -- The account or asset.
+  subject text not null,
+  recorded numeric not null,
+  counted numeric not null,
+  found_at timestamptz not null,
+  primary key (what, subject)
+);
 
 -- The external account is split into 16 by the user's shard: one hot row would serialise every user.
 create function ledger_sub_account(p_ref jsonb, p_shard integer) returns text language sql immutable as $$

@@ -100,9 +100,9 @@ create table effect (
   valid_until timestamptz,
   at timestamptz not null,
   unique (kind, external_id)
-);
+-- One or two changes of the status, which no index has: with some free space they are HOT.
+) with (fillfactor = 85, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000);
 create index effect_of_task on effect (task_id);
-create index effect_live on effect (kind, at) where status in ('prepared', 'sent', 'unknown');
 
 -- Signed transactions of an effect. A replacement is a further row under the same nonce.
 create table tx_attempt (
@@ -121,7 +121,8 @@ create table tx_attempt (
   at timestamptz not null,
   primary key (effect_id, n),
   unique (nonce_kind, chain, signer, nonce, n)
-);
+-- As effect.
+) with (fillfactor = 85, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000);
 
 -- Next nonce of each signer. The lock on its row serialises the signatures of that signer.
 create table nonce_sequence (
@@ -132,7 +133,9 @@ create table nonce_sequence (
   next bigint not null,
   -- The signer comes before the chain: a nonce of a user is looked up without its chain.
   primary key (kind, signer, chain)
-);
+-- The row of a sponsor is updated by each of its transactions: few live rows, many dead ones.
+) with (fillfactor = 30, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 200,
+  autovacuum_vacuum_cost_delay = 0);
 
 -- Creates a task at each slot of a grid of times. The slot is part of the task's idempotency key. Slots that were
 -- missed make one task.

@@ -33,6 +33,7 @@ create table policy_spend (
   state text not null check (state in ('reserved', 'released')),
   at timestamptz not null
 );
+create index policy_spend_age on policy_spend (at);
 create index policy_spend_recent on policy_spend (user_id, at) include (usd_micros) where state = 'reserved';
 
 -- Sums of the reserved spend by minute: a day of orders is read as a few sums and not as a row per order.
@@ -41,7 +42,9 @@ create table policy_spend_minute (
   minute timestamptz not null,
   usd_micros bigint not null,
   primary key (user_id, minute)
-) with (fillfactor = 70);
+-- The row of the present minute is updated by each order of the user.
+) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 500);
+create index policy_spend_minute_age on policy_spend_minute (minute);
 
 create function policy_spend_minute_add(p_user uuid, p_at timestamptz, p_micros bigint)
 returns void language plpgsql as $$
@@ -61,12 +64,13 @@ begin
   if tg_op <> 'INSERT' and old.state = 'reserved' then
     perform policy_spend_minute_add(old.user_id, old.at, -old.usd_micros);
   end if;
-  if tg_op <> 'DELETE' and new.state = 'reserved' then
+  if new.state = 'reserved' then
     perform policy_spend_minute_add(new.user_id, new.at, new.usd_micros);
   end if;
   return null;
 end $$;
-create trigger policy_spend_counted after insert or delete or update of usd_micros, state, at, user_id on policy_spend
+-- A row is deleted when it counts no more, so that deletion changes no sum.
+create trigger policy_spend_counted after insert or update of usd_micros, state, at, user_id on policy_spend
   for each row execute function policy_spend_counted();
 
 -- Kill switches that are on.

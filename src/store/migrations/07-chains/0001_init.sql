@@ -8,6 +8,7 @@ create table sponsor_day (
   wei numeric(78, 0) not null,
   primary key (user_id, chain_id, day)
 );
+create index sponsor_day_age on sponsor_day (day);
 
 -- What each task adds to the day of its user. Reserved at acceptance by what the transaction may cost, corrected to
 -- what it did cost.
@@ -19,6 +20,7 @@ create table sponsor_charge (
   wei numeric(78, 0) not null,
   is_final boolean not null default false
 );
+create index sponsor_charge_age on sponsor_charge (day) where is_final;
 
 -- Returns the new sum of the day, or null where the budget does not cover it: then nothing is written.
 create function sponsor_reserve(p_task uuid, p_user uuid, p_chain text, p_day date, p_wei numeric, p_budget numeric)

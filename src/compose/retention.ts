@@ -1,0 +1,39 @@
+import type { Config } from '#config.ts'
+import type { MaintenanceJob } from '#durable/maintenance.ts'
+import { dayMs, deletionJobs, logDeletions } from '#durable/retention.ts'
+import { taskRetentionJobs } from '#durable/task-retention.ts'
+import { gasDeletions } from '#engines/evm-batch/retention.ts'
+import { venueRetentionJob } from '#engines/venue/records/retention.ts'
+import { policyDeletions } from '#features/policy/retention.ts'
+import type { Core } from './core.ts'
+
+const optionalMs = (days: number | undefined): number | undefined => days && days * dayMs
+
+const retentionOf = (config: Config) => ({
+  eventsMs: config.EVENT_RETENTION_DAYS * dayMs,
+  repliesMs: config.REPLY_RETENTION_DAYS * dayMs,
+  tasksMs: optionalMs(config.TASK_RETENTION_DAYS),
+  moneyTasksMs: optionalMs(config.MONEY_TASK_RETENTION_DAYS),
+  venueRecordsMs: optionalMs(config.VENUE_RECORD_RETENTION_DAYS),
+})
+
+/** By table, for the gauges. Tasks without money alone do not let the oldest row become younger. */
+export function tableRetention(config: Config): Record<string, number> {
+  const { eventsMs, repliesMs, moneyTasksMs } = retentionOf(config)
+  return { user_event: eventsMs, idempotency: repliesMs, ...(moneyTasksMs && { task: moneyTasksMs }) }
+}
+
+/** Everything that is deleted by age. */
+export function retentionJobs({
+  config,
+  db: pool,
+  clock,
+}: Pick<Core, 'config' | 'db' | 'clock'>): MaintenanceJob[] {
+  const retention = retentionOf(config)
+  const { venueRecordsMs } = retention
+  return [
+    ...deletionJobs({ pool, clock }, [...logDeletions(retention), ...policyDeletions, ...gasDeletions]),
+    ...taskRetentionJobs({ pool, clock, retention, taskTables: ['policy_spend', 'sponsor_charge'] }),
+    ...(venueRecordsMs ? [venueRetentionJob(pool, clock, venueRecordsMs)] : []),
+  ]
+}

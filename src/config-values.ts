@@ -1,0 +1,68 @@
+import { isIP } from 'node:net'
+
+/** What the text of a setting may be. */
+
+export type Parse<T> = (text: string) => T
+
+export class BadValue extends Error {}
+const reject = (wants: string): never => {
+  throw new BadValue(wants)
+}
+
+export const text: Parse<string> = (value) => value
+export const optional: Parse<string | undefined> = (value) => (value === '' ? undefined : value)
+export const list: Parse<string[]> = (value) =>
+  value
+    .split(',')
+    .map((item) => item.trim())
+    .filter(Boolean)
+export const addresses: Parse<string[]> = (value) => {
+  const items = list(value)
+  return items.every((item) => isIP(item) > 0) ? items : reject('IP addresses, separated by commas')
+}
+export const oneOf =
+  <const V extends string>(...values: V[]): Parse<V> =>
+  (value) =>
+    values.find((each) => each === value) ?? reject(`one of ${values.join(', ')}`)
+export const integer =
+  (min: number, max: number): Parse<number> =>
+  (value) => {
+    const number = /^\d{1,12}$/.test(value) ? Number(value) : -1
+    return number >= min && number <= max ? number : reject(`a whole number from ${min} to ${max}`)
+  }
+export const optionalInteger =
+  (min: number, max: number): Parse<number | undefined> =>
+  (value) =>
+    value === '' ? undefined : integer(min, max)(value)
+export const decimal: Parse<string> = (value) =>
+  /^(0|[1-9]\d{0,15})(\.\d{1,6})?$/.test(value) ? value : reject('a decimal such as 25000')
+export const url: Parse<string> = (value) =>
+  URL.canParse(value) ? value.replace(/\/$/, '') : reject('a URL')
+export const optionalUrl: Parse<string | undefined> = (value) => (value === '' ? undefined : url(value))
+/** `local`: the world that starts with the gateway. `off`: not served. */
+export const upstream: Parse<string | undefined> = (value) => {
+  if (value === 'off') return undefined
+  return value === 'local' ? value : url(value)
+}
+export const databaseUrl: Parse<string | undefined> = (value) =>
+  value === ''
+    ? undefined
+    : /^postgres(ql)?:\/\//.test(value)
+      ? value
+      : reject('a URL that begins with postgresql://')
+export const keyPairs: Parse<{ id: string; key: string }[]> = (value) =>
+  list(value).map((item) => {
+    const at = item.indexOf(':')
+    if (at < 1 || Buffer.from(item.slice(at + 1), 'base64').length !== 32)
+      reject('id:base64 of 32 bytes, separated by commas')
+    return { id: item.slice(0, at), key: item.slice(at + 1) }
+  })
+export const hexKeys: Parse<string[]> = (value) =>
+  list(value).map((item) =>
+    /^0x[0-9a-fA-F]{64}$/.test(item) ? item : reject('0x and 64 hex digits each, separated by commas'),
+  )
+export const evmAddress: Parse<string> = (value) =>
+  /^0x[0-9a-fA-F]{40}$/.test(value) ? value : reject('an address: 0x and 40 hex digits')
+
+export const optionalEvmAddress: Parse<string | undefined> = (value) =>
+  value === '' ? undefined : evmAddress(value)

@@ -1,0 +1,48 @@
+import type pg from 'pg'
+import { type Clock, later } from '#kernel/clock.ts'
+import { query } from '#store/query.ts'
+import type { MaintenanceJob } from './maintenance.ts'
+
+export const dayMs = 86_400_000
+/** Rows of one statement, so that none runs long. */
+const batchMax = 1_000
+
+export type Deletion = {
+  name: string
+  ageMs: number
+  /** Deletes at most $2 rows older than $1, by an index, and returns them. */
+  text: string
+}
+
+export const logDeletions = ({
+  eventsMs,
+  repliesMs,
+}: {
+  eventsMs: number
+  repliesMs: number
+}): Deletion[] => [
+  {
+    name: 'retention of events',
+    ageMs: eventsMs,
+    text: `delete from user_event where (user_id, seq) in
+      (select user_id, seq from user_event where at < $1 order by at limit $2) returning seq`,
+  },
+  {
+    // Keys of tasks are deleted with their task.
+    name: 'retention of replies',
+    ageMs: repliesMs,
+    text: `delete from idempotency where (user_id, key) in
+      (select user_id, key from idempotency where task_id is null and at < $1 order by at limit $2) returning key`,
+  },
+]
+
+/** Deletes what is older than its retention, each run until nothing is left. */
+export const deletionJobs = (
+  { pool, clock }: { pool: pg.Pool; clock: Clock },
+  deletions: readonly Deletion[],
+): MaintenanceJob[] =>
+  deletions.map(({ name, ageMs, text }) => ({
+    name,
+    runBatch: async () =>
+      (await query(pool, text, [later(clock.now(), -ageMs), batchMax])).length === batchMax,
+  }))
