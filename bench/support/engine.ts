@@ -4,6 +4,7 @@ import type { Invoke } from '#durable/operation-call.ts'
 import type { Caller } from '#kernel/caller.ts'
 import { systemRandom, uuidv7 } from '#kernel/id.ts'
 import { group, implement, type Operation, task } from '#kernel/operation.ts'
+import type { TaskKind } from '#kernel/task.ts'
 import { externalAccount, type Move } from '#kernel/task.ts'
 import { TaskResponse } from '#kernel/task-response.ts'
 import type { openDatabase } from '#store/database.ts'
@@ -29,6 +30,8 @@ const contract = group('bench', {
 export type EngineInstance = {
   call: Invoke
   pool: ReturnType<typeof openDatabase>['pool']
+  taskEngine: Awaited<ReturnType<typeof openTestCore>>['taskEngine']
+  transact: Awaited<ReturnType<typeof openTestCore>>['transactions']['run']
   operation: Operation
   accept(caller: Caller, n: number, key?: string): Promise<string>
   wait(caller: Caller, n: number, key: string): Promise<unknown>
@@ -39,6 +42,7 @@ export async function createInstance(
   databaseUrl: string,
   poolMax: number,
   release: (n: number) => Promise<void>,
+  internal: readonly TaskKind[] = [],
 ): Promise<EngineInstance> {
   const core = await openTestCore({
     databaseUrl,
@@ -82,13 +86,15 @@ export async function createInstance(
       },
     },
   })
-  const { invoke, start } = taskEngine.createRuntime(operations, [])
+  const { invoke, start } = taskEngine.createRuntime(operations, internal)
   start()
   const operation = operations[0] as Operation
   const request = () => ({ id: 'bench', address: '127.0.0.1', signal: new AbortController().signal })
   return {
     call: invoke,
     pool: db,
+    taskEngine,
+    transact: core.transactions.run,
     operation,
     async accept(caller, n, key) {
       const options = { wait: false, timeoutMs: 0, ...(key !== undefined && { key }) }

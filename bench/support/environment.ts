@@ -27,7 +27,8 @@ export type BenchEnvironment = {
   control(): string
 } & AsyncDisposable
 
-export async function createEnvironment(): Promise<BenchEnvironment> {
+/** `settings` of the server, beside those of every bench. */
+export async function createEnvironment(settings: Record<string, string> = {}): Promise<BenchEnvironment> {
   const parts = new AsyncDisposableStack()
   const folder = mkdtempSync(join(tmpdir(), 'portico-bench-'))
   chmodSync(folder, folderMode)
@@ -43,7 +44,7 @@ export async function createEnvironment(): Promise<BenchEnvironment> {
   const serve = async () => {
     const made = await embeddedPostgres({
       dataDir: newFolder('postgres'),
-      settings: { max_connections: '200' },
+      settings: { max_connections: '200', ...settings },
     })
     parts.defer(() => made.close())
     return made

@@ -4,6 +4,9 @@ import type { Transactions } from './transactions.ts'
 
 export type QueueStats = { queueDepth: number; oldestPendingSeconds: number | null }
 
+/** A longer queue says nothing more, and its count would load the database that is behind. */
+const depthMax = 100_000
+
 /** The number and age of due tasks that no instance has claimed. */
 export async function readQueueStats(
   { pool }: Pick<Transactions, 'pool'>,
@@ -11,8 +14,8 @@ export async function readQueueStats(
 ): Promise<QueueStats> {
   const [row] = await query<{ depth: number; oldest: Date | null }>(
     pool,
-    `select count(*)::integer as depth, min(run_at) as oldest from task_queue
-     where owner is null and run_at <= $1`,
+    `select count(*)::integer as depth, min(run_at) as oldest from
+       (select run_at from task_queue where owner is null and run_at <= $1 order by priority, run_at limit ${depthMax}) due`,
     [clock.now()],
   )
   const oldest = row?.oldest ?? null

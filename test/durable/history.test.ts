@@ -4,6 +4,7 @@ import { after, before, describe, test } from 'node:test'
 import pg from 'pg'
 import { readLedgerGauges, readTaskGauges } from '#durable/task-gauges.ts'
 import { createTaskQueries, totalMax } from '#durable/task-queries.ts'
+import { recentSpendings } from '#engines/venue/orders/spending.ts'
 import { requireAgent } from '#engines/venue/orders/trade-admission.ts'
 import { fillHistory, orderHistory } from '#engines/venue/records/history.ts'
 import { outcomeMismatches, reportedOrders } from '#engines/venue/records/record-store.ts'
@@ -124,6 +125,9 @@ describe('a user with a long history', () => {
     )
     await assertBlocksBounded('the market of an order', (on) =>
       marketOfRecentOrder(on, { userId: user, orderId: '1', kind: 'perp', since }),
+    )
+    await assertBlocksBounded('spends that a read may not show', (on) =>
+      recentSpendings({ db: on, clock }, user),
     )
     await assertBlocksBounded('the last task of a kind', (on) => lastTaskOf(on, user, 'perp_setup'))
     await assert.rejects(requireAgent({ ...agentless, db: fixture.admin.pool }, user), {

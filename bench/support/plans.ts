@@ -1,0 +1,84 @@
+/** Records the statements of a pool: their durations, and afterwards their plans. */
+import pg from 'pg'
+
+type Statement = { text: string; values: unknown[] }
+export type Plan = { text: string; lines: string[]; scans: string[] }
+export type PlanLog = {
+  clear(): void
+  /** Milliseconds of each statement that matches. */
+  durations(matching: RegExp): number[]
+  /** A generic plan of each distinct statement since `clear`, executed and rolled back. */
+  plans(on: pg.Pool): Promise<Plan[]>
+}
+
+const literal = (value: unknown): string => {
+  if (value === null || value === undefined) return 'null'
+  if (Array.isArray(value))
+    return pg.escapeLiteral(`{${value.map((each) => JSON.stringify(String(each))).join()}}`)
+  return pg.escapeLiteral(value instanceof Date ? value.toISOString() : String(value))
+}
+
+async function planOf(client: pg.PoolClient, { text, values }: Statement): Promise<string[]> {
+  await client.query('begin')
+  try {
+    await client.query('set local plan_cache_mode = force_generic_plan')
+    await client.query(`prepare measured as ${text}`)
+    const args = values.length > 0 ? `(${values.map(literal).join()})` : ''
+    const { rows } = await client.query<{ 'QUERY PLAN': string }>(
+      `explain (analyze, buffers, costs off, timing off, summary off) execute measured${args}`,
+    )
+    return rows.map((row) => row['QUERY PLAN'])
+  } catch (error) {
+    return [`no plan: ${error instanceof Error ? error.message : String(error)}`]
+  } finally {
+    await client.query('rollback')
+    await client.query('deallocate all')
+  }
+}
+
+/** `select function(...)`: its plan says nothing. */
+const isCall = (text: string) => /^\s*select (\* from )?\w+\(/.test(text)
+
+export function recordStatements(pool: pg.Pool): PlanLog {
+  const statements = new Map<string, Statement>()
+  let measured: { text: string; ms: number }[] = []
+  const query = pool.query.bind(pool) as (...args: unknown[]) => Promise<unknown>
+  const recorded = async (...args: unknown[]): Promise<unknown> => {
+    const [config] = args
+    const startedMs = performance.now()
+    try {
+      return await query(...args)
+    } finally {
+      const { text, values = [] } = config as { text: string; values?: unknown[] }
+      if (typeof text === 'string') {
+        measured.push({ text, ms: performance.now() - startedMs })
+        statements.set(text, { text, values })
+      }
+    }
+  }
+  pool.query = recorded as typeof pool.query
+  return {
+    clear() {
+      statements.clear()
+      measured = []
+    },
+    durations: (matching) => measured.filter(({ text }) => matching.test(text)).map(({ ms }) => ms),
+    async plans(on) {
+      const client = await on.connect()
+      try {
+        const found: Plan[] = []
+        for (const statement of statements.values()) {
+          if (isCall(statement.text)) continue
+          const lines = await planOf(client, statement)
+          const scans = lines.flatMap(
+            (line) => /(?:Seq|Index|Index Only|Bitmap Heap) Scan (?:using \w+ )?on \w+/.exec(line)?.[0] ?? [],
+          )
+          found.push({ text: statement.text.replace(/\s+/g, ' ').trim(), lines, scans })
+        }
+        return found
+      } finally {
+        client.release(true)
+      }
+    },
+  }
+}
