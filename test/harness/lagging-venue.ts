@@ -15,6 +15,8 @@ export type Lag = {
   fillsMs?: number
   /** Changes an answer, by the type of the request. */
   rewrite?: (type: string, answer: unknown) => unknown
+  /** Runs before an action is passed on; a result is the reply instead of the venue's. */
+  intercept?: (action: Row) => Promise<Row | undefined> | Row | undefined
   /** Changes the reply to an action that the venue accepted. */
   rewriteReply?: (action: Row, reply: Row) => unknown
 }
@@ -80,6 +82,12 @@ export async function laggingVenue(target: string) {
         latest.set(type, asked)
         const user = String(asked.user ?? '').toLowerCase()
         weights.set(user, (weights.get(user) ?? 0) + infoWeight(type))
+      }
+      const instead = request.url === '/exchange' ? await lag.intercept?.(asked.action as Row) : undefined
+      if (instead) {
+        response.writeHead(200, { 'content-type': 'application/json' })
+        response.end(JSON.stringify(instead))
+        return
       }
       const reply = await fetch(`${target}${request.url}`, {
         method: 'POST',

@@ -3,6 +3,17 @@ import { mutationsOf } from './mutation.ts'
 /** Orders, brackets and the reconciliation of accounts with the venue. */
 export const venueMutations = [
   ...mutationsOf(
+    'src/features/perp/unwind.ts',
+    ['test/venue/unwind.test.ts', 'src/features/perp/unwind.test.ts'],
+    [
+      [
+        'const known = { order_outcome: { entry, exits }, closed_size: closedSize }',
+        'const known = { closed_size: closedSize }',
+        'an entry whose cancel is confirmed is cancelled again before a close that has to be repeated',
+      ],
+    ],
+  ),
+  ...mutationsOf(
     'src/upstreams/hyperliquid/stream-connection.ts',
     ['test/venue/foreign-frames.test.ts'],
     [

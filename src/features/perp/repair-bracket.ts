@@ -74,10 +74,12 @@ export function createBracketRepair({ venue, signedActions, pricing }: BracketRe
           closedSize,
         ),
     )
+    const isUnfilled = entry.status === 'partial' && !fills.some(isEntry)
+    const ended: Entry = isUnfilled ? { ...entry, status: 'rejected', error } : entry
     const common = {
       effects,
       data: { fills: fillViews(fills), ...positionNote('perp', fills) },
-      result: orderResult(task.id, task.data, { entry, exits, fills }),
+      result: orderResult(task.id, task.data, { entry: ended, exits, fills }),
     }
     if (!error) return { ...common, end: 'completed', outcome: 'partial' }
     const outcome = fills.length > 0 ? ('partial' as const) : ('not_executed' as const)

@@ -2,7 +2,9 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { effectKind } from '#engines/venue/orders/action-outcome.ts'
 import { cloidOf, createSignedActions } from '#engines/venue/orders/signed-action.ts'
+import { Fault } from '#kernel/fault.ts'
 import type { Effect } from '#kernel/task.ts'
+import type { Account, Fill, SendResult, Unread } from '#upstreams/hyperliquid/hyperliquid.ts'
 import { type PerpOrderTask, type PerpOrderTaskData, unwindSteps } from './unwind.ts'
 
 const now = new Date(1_700_000_000_000)
@@ -94,4 +96,52 @@ test('a close that the request limit rejects is signed again, and does not count
   assert.ok('park' in result)
   assert.deepEqual(result.park, { afterMs: 10_000, next: 'unwind' })
   assert.equal(result.data?.closings, 1)
+})
+
+test('an entry that was cancelled stays ended where the close is refused first, and the step it parks to closes', async () => {
+  const signal = new AbortController().signal
+  const entry = { orderId: 7, status: 'resting', filledSize: null, error: null } as const
+  const exits = [{ leg: 'sl', orderId: null, state: 'missing', error: 'too far' }] as const
+  const fill = { symbol: 'BTC', orderId: 7, isBuy: true, size: '1', price: '100000', atMs: now.getTime() + 1 }
+  const position = { symbol: 'BTC', signedSize: '1' }
+  const steps = unwindSteps({
+    venue: {
+      order: unused,
+      openOrders: unused,
+      fillsSince: unused,
+      mids: async () => new Map([['BTC', '100000']]),
+      recentFills: async () => [{ ...fill, startSize: '0', feeUsd: '0', feeToken: 'USDC' } as Fill],
+      account: async () => ({ positions: [position], unread: [] as Unread }) as Account,
+    },
+    signedActions: createSignedActions({
+      venue: {
+        send: async () => ({ type: 'ok', legs: [{ type: 'accepted', as: 'success' }] }) as SendResult,
+        timeMs: async () => now.getTime(),
+        passedMs: async () => now.getTime(),
+      },
+      chainId: 'hl',
+      policy: { authorize: unused, authorizeOnAccept: unused },
+      signer: { venueKeys: unused },
+      nonces: { ensure: async () => {} },
+    }),
+    pricing: { boundPrice: (price) => price },
+    finish: unused,
+  })
+  const { closings: _none, closed_size: _size, ...opened } = data
+  const resting = { ...opened, order_outcome: { entry, exits: [...exits] } }
+  const cancelled = { ...effect, externalId: cloidOf('t', 'entry_cancelled') }
+  const after = await steps.entry_cancelled({ ...task, data: resting, effects: [cancelled] }, { now, signal })
+  assert.ok('sign' in after)
+  const refused = after.sign.onRefused!(new Fault('policy_denied', 'no'))
+  assert.ok('park' in refused)
+  const { neverSent: _sent, ...sent } = cancelled
+  const confirmed: Effect = { ...sent, status: 'confirmed' }
+  const stored = { ...resting, ...refused.data } as PerpOrderTaskData
+  const again = await steps[refused.park.next](
+    { ...task, data: stored, effects: [confirmed] },
+    { now, signal },
+  )
+  assert.ok('sign' in again)
+  assert.equal(again.next, 'closed')
+  assert.equal(again.data && 'closings' in again.data && again.data.closings, 1)
 })

@@ -36,6 +36,18 @@ export function storedOutcome({ id, data }: PerpOrderTask): Pick<OrderOutcome, '
   throw new Error(`task ${id} has no stored outcome of its order`)
 }
 
+/** `closedSize`: the known filled size of the closing orders. */
+type UnwindState = Pick<OrderOutcome, 'entry' | 'exits'> & { closedSize: string }
+
+const storedState = (task: PerpOrderTask): UnwindState => ({
+  ...storedOutcome(task),
+  closedSize: task.data.closed_size ?? '0',
+})
+
+/** A resting entry after its cancel: the order may have been filled first, whole or in part. */
+const endedEntry = ({ data }: PerpOrderTask, entry: Entry, { isCancelled }: CancelOutcome): Entry =>
+  isCancelled ? { ...entry, status: 'partial' } : { ...entry, status: 'filled', filledSize: data.size }
+
 export const onlyEntryFills = (fills: readonly Fill[], { orderId }: Entry): Fill[] =>
   fills.filter((fill) => fill.orderId === orderId)
 
@@ -87,9 +99,8 @@ export function unwindSteps({ venue, signedActions, pricing, finish }: UnwindDep
   })
 
   /** The part of the entry's fills that is still open. */
-  const openSize = async (task: PerpOrderTask, closedSize: string): Promise<string> => {
+  const openSize = async (task: PerpOrderTask, { entry, closedSize }: UnwindState): Promise<string> => {
     const { account, symbol, is_buy: isBuy, since_ms: sinceMs } = task.data
-    const { entry } = storedOutcome(task)
     const { state, fills } = await consistentRecord(venue, { account, symbol })
     const own = onlyEntryFills(fills, entry)
     const back = fills.filter(
@@ -109,16 +120,15 @@ export function unwindSteps({ venue, signedActions, pricing, finish }: UnwindDep
     task: PerpOrderTask,
     { now }: StepContext,
     effects: EffectUpdate[],
-    closedSize = task.data.closed_size ?? '0',
+    state = storedState(task),
   ): Promise<StepResult<PerpOrderTaskData, UnwindStep>> => {
     const taskData = task.data
-    const orderOutcome = { ...storedOutcome(task), closedSize }
-    const { exits } = orderOutcome
+    const { entry, exits, closedSize } = state
     const round = task.data.closings ?? 0
-    const size = await openSize(task, closedSize)
-    if (compareDecimals(size, '0') === 0) return finish(task, orderOutcome, effects, closedError(exits))
+    const size = await openSize(task, state)
+    if (compareDecimals(size, '0') === 0) return finish(task, state, effects, closedError(exits))
     const unprotected = { code: 'venue_rejected', message: 'The position is open without its stop: close it' }
-    if (round >= closesMax) return finish(task, orderOutcome, effects, unprotected)
+    if (round >= closesMax) return finish(task, state, effects, unprotected)
     const mid = (await venue.mids()).get(taskData.symbol) ?? taskData.price
     const isBuy = !taskData.is_buy
     const name = `close${round + 1}`
@@ -138,13 +148,15 @@ export function unwindSteps({ venue, signedActions, pricing, finish }: UnwindDep
       action: { type: 'order', orders: [order], grouping: 'none' },
       notes: [{ cloid: order.cloid, leg: name, symbol: taskData.symbol }],
     }
+    // The entry is stored as ended, so that no later step cancels it again.
+    const known = { order_outcome: { entry, exits }, closed_size: closedSize }
     const onRefused = (): StepResult<PerpOrderTaskData, UnwindStep> => ({
       park: { afterMs: 1_000, next: 'unwind' },
       state: 'settling',
-      data: { closed_size: closedSize },
+      data: known,
       effects,
     })
-    const data = { closings: round + 1, closed_size: closedSize }
+    const data = { ...known, closings: round + 1 }
     return signedActions.sign(task, plan, { now, next: 'closed', data, effects, onRefused })
   }
 
@@ -179,7 +191,10 @@ export function unwindSteps({ venue, signedActions, pricing, finish }: UnwindDep
     return signedActions.matchOutcome(task, actionOutcome, {
       poll: 'entry_cancelled',
       retry: { actionKey: 'entry_cancelled', next: 'unwind', now: context.now },
-      executed: (_cancelled, effects) => close(task, context, effects),
+      executed(cancelled, effects) {
+        const state = storedState(task)
+        return close(task, context, effects, { ...state, entry: endedEntry(task, state.entry, cancelled) })
+      },
       notExecuted({ message: reason, effects }) {
         const { entry, exits } = storedOutcome(task)
         const message = `The entry is open without its stop (${missingReason(exits)}); cancel it: ${reason}`
@@ -209,9 +224,12 @@ export function unwindSteps({ venue, signedActions, pricing, finish }: UnwindDep
     })
     // A rejected attempt does not count: sign the same close again.
     if (retry) return { ...retry, data: { ...retry.data, closings: (task.data.closings ?? 1) - 1 } }
-    const before = task.data.closed_size ?? '0'
-    const closedSize = actionOutcome.type === 'executed' ? addDecimals(before, actionOutcome.value) : before
-    return close(task, context, actionOutcome.effects, closedSize)
+    const state = storedState(task)
+    const closedSize =
+      actionOutcome.type === 'executed'
+        ? addDecimals(state.closedSize, actionOutcome.value)
+        : state.closedSize
+    return close(task, context, actionOutcome.effects, { ...state, closedSize })
   }
 
   return { unwind, entry_cancelled: entryCancelled, closed }
