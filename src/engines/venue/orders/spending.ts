@@ -5,8 +5,10 @@ import {
   positionBalanceKey,
   spotBalanceKey,
 } from '#engines/venue/records/expected-balances.ts'
+import { taskAgeMaxMs } from '#engines/venue/records/task-age.ts'
 import type { Clock } from '#kernel/clock.ts'
 import { Fault } from '#kernel/fault.ts'
+import { minIdAt } from '#kernel/id.ts'
 import {
   fixedPointDecimals,
   fixedPointOne,
@@ -225,8 +227,12 @@ export async function recentSpendings(
     `select data -> 'spendings' as spendings from task
      where id = any(array(select task_id from task_queue where user_id = $1)) and data ? 'spendings'
      union all select data -> 'spendings' from task
-     where user_id = $1 and completed_at > $2 and data ? 'spendings'`,
-    [userId, new Date(nowMs - readLagMs - noteErrorMs - clockToleranceMs)],
+     where user_id = $1 and id > $3 and completed_at > $2 and data ? 'spendings'`,
+    [
+      userId,
+      new Date(nowMs - readLagMs - noteErrorMs - clockToleranceMs),
+      minIdAt(new Date(nowMs - taskAgeMaxMs)),
+    ],
   )
   const all = rows.flatMap(({ spendings }) => spendings)
   return spendingsOf(all.filter(({ noted_ms }) => noted_ms > nowMs - readLagMs - noteErrorMs))
