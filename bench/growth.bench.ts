@@ -122,20 +122,20 @@ const operations: Operation[] = [
   {
     id: 'P19a',
     name: 'acceptance of a money task',
-    calls: 300,
+    calls: 1_000,
     call: ({ engine }, userId, n) => engine.accept(callerOf(userId), n),
   },
   {
     id: 'P19b',
     name: 'acceptance to the answer of its waiter',
-    calls: 200,
+    calls: 500,
     call: ({ engine }, userId, n) => engine.wait(callerOf(userId), n, `wait-${performance.now()}-${n}`),
   },
   { id: 'P19c', name: 'statements of claims', calls: 2, call: enqueueDue, statement: /skip locked/ },
   {
     id: 'P19d',
     name: 'lists of tasks: all, by kind, by status',
-    calls: 300,
+    calls: 1_000,
     async call({ engine: { taskEngine } }, userId, n) {
       const filters = [
         {},
@@ -149,7 +149,7 @@ const operations: Operation[] = [
   {
     id: 'P19e',
     name: 'pages of events, all and by type',
-    calls: 300,
+    calls: 1_000,
     async call({ engine: { taskEngine } }, userId, n) {
       const { last } = await taskEngine.events.bounds(userId)
       const after = last > 100n ? last - 100n : 0n
@@ -164,7 +164,7 @@ const operations: Operation[] = [
   {
     id: 'P19f',
     name: 'histories of fills, orders and positions',
-    calls: 300,
+    calls: 1_000,
     call: ({ engine: { pool } }, userId, n) => {
       if (n % 3 === 0) return fillHistory(pool, { userId, ...history })
       if (n % 3 === 1) return orderHistory(pool, { userId, ...history })
@@ -174,7 +174,7 @@ const operations: Operation[] = [
   {
     id: 'P19g',
     name: 'what an admission reads of earlier tasks and spend',
-    calls: 300,
+    calls: 1_000,
     call: ({ engine: { pool } }, userId, n) => {
       const since = new Date(Date.now() - 10_000)
       if (n % 3 === 0) return recentOrders(pool, { userId, kind: 'perp', since })
@@ -195,7 +195,7 @@ const operations: Operation[] = [
   {
     id: 'P19i',
     name: 'audits of the ledger, each after 20 money tasks',
-    calls: 5,
+    calls: 20,
     prepare: async (side) => {
       for (let n = 0; n < 20; n++)
         await side.engine.wait(
@@ -212,7 +212,7 @@ const operations: Operation[] = [
   {
     id: 'P19j',
     name: 'gauges of tasks, as a scrape reads them',
-    calls: 50,
+    calls: 300,
     call: ({ engine: { pool } }) => readTaskGauges({ pool }, clock, { running: 0, slots: 1 }),
   },
 ]

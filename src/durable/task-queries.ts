@@ -3,7 +3,7 @@ import type { Clock } from '#kernel/clock.ts'
 import { Fault, notFound } from '#kernel/fault.ts'
 import { isUuid } from '#kernel/id.ts'
 import type { TaskStatus } from '#kernel/task.ts'
-import { builder, fetchAll, fetchOne, type Queryable, query } from '#store/query.ts'
+import { builder, fetchOne, type Queryable, query } from '#store/query.ts'
 import { type Notifier, readyTopic, taskTopic } from './notifier.ts'
 import { asTask, isEnded, type Task } from './task-row.ts'
 import type { Transactions } from './transactions.ts'
@@ -65,26 +65,19 @@ export function createTaskQueries({ transactions: { pool }, notifier, clock }: T
       const matching = matchingSql(filter)
       const values = filter.kind === undefined ? [userId] : [userId, filter.kind]
       const next = values.length + 1
-      // An index-only scan finds the page; only its own rows are read.
-      const page = await query<{ id: string }>(
-        pool,
-        `${matching} offset $${next}::integer limit $${next + 1}::integer`,
-        [...values, skip, limit],
-      )
-      const ids = page.map(({ id }) => id)
-      const rows = await fetchAll(
-        pool,
-        builder
-          .selectFrom('task')
-          .selectAll()
-          .where('id', '=', (eb) => eb.fn.any(eb.val(ids)))
-          .orderBy('id', 'desc'),
-      )
-      const [count] = await query<{ n: number }>(
-        pool,
-        `select count(*)::integer as n from (${matching} limit ${totalMax}) counted`,
-        values,
-      )
+      const [rows, [count]] = await Promise.all([
+        // An index-only scan finds the page; only its own rows are read.
+        query<Task>(
+          pool,
+          `select * from task where id = any(array(${matching} offset $${next}::integer limit $${next + 1}::integer)) order by id desc`,
+          [...values, skip, limit],
+        ),
+        query<{ n: number }>(
+          pool,
+          `select count(*)::integer as n from (${matching} limit ${totalMax}) counted`,
+          values,
+        ),
+      ])
       return { tasks: rows.map(asTask), total: count?.n ?? 0 }
     },
 

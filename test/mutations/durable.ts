@@ -231,4 +231,31 @@ export const durableMutations = [
       ],
     ],
   ),
+  ...mutationsOf(
+    'src/durable/task-retention.ts',
+    ['test/durable/retention.test.ts'],
+    [
+      [
+        'not exists (select from effect where task_id = passed.id)\n    and ',
+        '',
+        'a task that has signed is deleted as one that moved nothing',
+      ],
+      [
+        'from passed where completed_at is not null and',
+        'from passed where',
+        'a task that has not ended is deleted',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/features/policy/retention.ts',
+    ['test/durable/retention.test.ts'],
+    [
+      [
+        'and exists (select from task where id = s.task_id and completed_at is not null)',
+        '',
+        'the reservation of an open task is deleted',
+      ],
+    ],
+  ),
 ]

@@ -257,4 +257,42 @@ export const venueMutations = [
       ],
     ],
   ),
+  ...mutationsOf(
+    'src/engines/venue/reconciliation/roll-baseline.ts',
+    ['test/venue/baselines.test.ts'],
+    [
+      [
+        'record.replaceBaseline(tx, account, expected, rollAtMs)',
+        'record.replaceBaseline(tx, account, expected, atMs)',
+        'records between the new baseline and the comparison are in no sum',
+      ],
+      [
+        "await record.addAdjustments(tx, account, rounding, { kind: 'rounding', reason, atMs: rollAtMs })",
+        'void [rounding, reason]',
+        'what the venue has rounded becomes a mismatch once the records leave the sum',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/engines/venue/records/record-store.ts',
+    ['test/venue/baselines.test.ts'],
+    [
+      [
+        'where cloid = recent.cloid and user_id = $1 and venue = $2) f',
+        'where cloid = recent.cloid and user_id = $1 and venue = $2 and at_ms > $3) f',
+        'an order that a baseline divides is compared by its later fills alone',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/engines/venue/records/retention.ts',
+    ['test/durable/retention.test.ts'],
+    [
+      [
+        'least(baseline_at_ms, $3::bigint) as until_ms',
+        '$3::bigint as until_ms',
+        'fills that no baseline contains are deleted',
+      ],
+    ],
+  ),
 ]
