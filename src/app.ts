@@ -77,7 +77,7 @@ function startMaintenance(composed: Composed, parts: AsyncDisposableStack): void
   const maintenance = createMaintenance({ pool, instanceId: taskEngine.instanceId, log, everyMs }).start([
     { name: 'retention of credentials', runBatch: credentials },
     ...retentionJobs(composed),
-    ledgerAudit({ pool, log }),
+    ledgerAudit({ ...transactions, log }),
   ])
   // Each instance checks and uses the keys of its own settings.
   const ofKeys = {

@@ -54,13 +54,51 @@ create index transfer_of_task on transfer (task_id) where task_id is not null;
 -- What was settled since a number, and the pending holds of an account, whose number is null.
 create index transfer_settled on transfer (settled_seq, debit);
 
+-- What every column of a transfer amounts to: a sum over rows changes where one of them does.
+create function transfer_digest(t transfer) returns bigint language sql stable as $$
+  select ('x' || encode(substr(sha256(convert_to(concat_ws(' ', t.id, t.key, t.debit, t.credit, t.amount, t.posted, t.state,
+    coalesce(t.task_id::text, '-'), t.reason, extract(epoch from t.at), extract(epoch from t.settled_at), t.settled_seq),
+    'UTF8')), 1, 8), 'hex'))::bit(64)::bigint
+$$;
+
+-- How far the audit of the ledger has come. One row; its lock is held by whatever changes the tables below.
+create table ledger_audit (
+  singleton boolean primary key default true check (singleton),
+  -- Every transfer up to this settled_seq is counted.
+  counted_seq bigint not null default 0,
+  -- The last account that was compared in this cycle through all accounts.
+  compared_account bigint not null default 0,
+  -- The next block to be read again.
+  read_block bigint not null default 0
+);
+insert into ledger_audit default values;
+
+-- The counted transfers of each account: what it gained less what it lost.
+create table ledger_checkpoint (
+  account_id bigint primary key,
+  units numeric not null
+) with (fillfactor = 70);
+
+-- The counted transfers by blocks of 4096 numbers, so that a change or a deletion is found when the block is read again.
+create table ledger_block (
+  number bigint primary key,
+  transfers integer not null,
+  digest numeric not null
+);
+
+-- Sums of the checkpoints of the accounts that were compared in this cycle.
+create table ledger_audit_sum (
+  asset text primary key,
+  units numeric not null
+);
+
 -- What the audit has found and not found corrected since.
 create table ledger_discrepancy (
   what text not null,
-  -- The account or asset.
+  -- The account, asset, transfer or block.
   subject text not null,
-  recorded numeric not null,
-  counted numeric not null,
+  recorded text not null,
+  counted text not null,
   found_at timestamptz not null,
   primary key (what, subject)
 );
