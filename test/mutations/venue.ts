@@ -3,6 +3,22 @@ import { mutationsOf } from './mutation.ts'
 /** Orders, brackets and the reconciliation of accounts with the venue. */
 export const venueMutations = [
   ...mutationsOf(
+    'src/upstreams/hyperliquid/markets-cache.ts',
+    ['test/venue/odd-market-lists.test.ts'],
+    [
+      [
+        'const markets = withKnown(isFailed ? [] : read)',
+        'const markets = isFailed ? [] : read',
+        'a position cannot be closed while the list of markets does not parse',
+      ],
+      [
+        'midPrice: null, isStale: true',
+        'midPrice: null, isStale: false',
+        'an order is opened in a market that the venue does not show readably',
+      ],
+    ],
+  ),
+  ...mutationsOf(
     'src/features/perp/unwind.ts',
     ['test/venue/unwind.test.ts', 'src/features/perp/unwind.test.ts'],
     [

@@ -1,5 +1,5 @@
 import { admitCancelAll, type CancelAllData, type CancelAllDeps } from '#engines/venue/orders/cancel-all.ts'
-import { requireMarket } from '#engines/venue/records/markets.ts'
+import { requireKnownMarket } from '#engines/venue/records/markets.ts'
 import type { Caller } from '#kernel/caller.ts'
 import type { Admission } from '#kernel/task.ts'
 import type { Hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
@@ -12,12 +12,12 @@ export async function admitPerpCancelAll(
   { asset }: PerpInput<'cancelAll'>,
   caller: Caller,
 ): Promise<Admission<CancelAllData, 'begin'>> {
-  const { markets } = await deps.venue.perps()
-  const bySymbol = new Map(markets.map((market) => [market.symbol, market]))
+  const list = await deps.venue.perps()
+  const bySymbol = new Map(list.markets.map((market) => [market.symbol, market]))
   const section = {
     kind: 'perp' as const,
     operation: 'perp_cancel_all',
-    symbol: asset === undefined ? undefined : requireMarket('perp', markets, asset).symbol,
+    symbol: asset === undefined ? undefined : requireKnownMarket('perp', list, asset).symbol,
     marketOf({ symbol }: { symbol: string }) {
       const market = bySymbol.get(symbol)
       return market && { symbol, asset: market.asset }

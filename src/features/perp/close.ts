@@ -8,7 +8,7 @@ import {
   tradeDeadlineMs,
   withAgent,
 } from '#engines/venue/orders/trade-admission.ts'
-import { assetKey, requireMarket } from '#engines/venue/records/markets.ts'
+import { assetKey, requireKnownMarket } from '#engines/venue/records/markets.ts'
 import { createAdmission } from '#kernel/admission.ts'
 import { compareDecimals } from '#kernel/decimal-fields.ts'
 import { Fault } from '#kernel/fault.ts'
@@ -34,7 +34,7 @@ async function checkClose(
   userId: string,
 ): Promise<{ action: PlannedAction; data: OrderTaskData }> {
   const { venue, pricing, chainId, clock, limits } = deps
-  const market = requireMarket('perp', (await venue.perps()).markets, input.asset)
+  const market = requireKnownMarket('perp', await venue.perps(), input.asset)
   const limit = limitPriceOf(input, market, pricing)
   const account = await deps.evmAddressOf(userId)
   const pending = Promise.all([

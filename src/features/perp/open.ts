@@ -205,8 +205,7 @@ async function checkOpen(deps: TradeDeps, input: OpenInput, userId: string) {
   const { venue, pricing, chainId, limits } = deps
   const isBuy = sideOf(input)
   assertTif(input)
-  const { markets } = await venue.perps()
-  const market = requireMarket('perp', markets, input.asset)
+  const market = requireMarket('perp', await venue.perps(), input.asset)
   assertLeverage(input, market)
   const limit = limitPriceOf(input, market, pricing)
   const account = await deps.evmAddressOf(userId)

@@ -5,6 +5,7 @@ import { admitCancel, cancelSteps, type Section } from '#engines/venue/orders/ca
 import { createCollateralTransfer } from '#engines/venue/orders/collateral-transfer.ts'
 import { placeOrderSteps } from '#engines/venue/orders/place-order.ts'
 import type { VenueTrading } from '#engines/venue/orders/venue-trading.ts'
+import { currentMarkets } from '#engines/venue/records/markets.ts'
 import { pricesMaxAgeMs } from '#engines/venue/records/views.ts'
 import type { Log } from '#kernel/log.ts'
 import { implement, type Operation, taskOf } from '#kernel/operation.ts'
@@ -66,12 +67,12 @@ export function perp(deps: PerpDeps): Perp {
 
   const operations = implement(contract, {
     async markets({ search_text }) {
-      const { markets, at } = await venue.perps(pricesMaxAgeMs)
+      const list = await venue.perps(pricesMaxAgeMs)
       const part = search_text?.toLowerCase() ?? ''
-      const rows = markets
+      const rows = currentMarkets(list)
         .map((market) => marketView(market, chainId, limits))
         .filter(({ symbol, name }) => `${symbol} ${name}`.toLowerCase().includes(part))
-      return { markets: rows, total: rows.length, as_of: new Date(at).toISOString() }
+      return { markets: rows, total: rows.length, as_of: new Date(list.at).toISOString() }
     },
 
     setupStatus: async (_input, { userId }) => status(userId),

@@ -5,7 +5,7 @@ import { accountAfterTasks } from '#engines/venue/orders/read-after-write.ts'
 import { readLagMs } from '#engines/venue/orders/signed-action.ts'
 import { clockSkewMs, tradeDeadlineMs, withAgent } from '#engines/venue/orders/trade-admission.ts'
 import type { ExitLeg } from '#engines/venue/records/bracket.ts'
-import { assetKey, requireMarket } from '#engines/venue/records/markets.ts'
+import { assetKey, requireKnownMarket } from '#engines/venue/records/markets.ts'
 import { isVenueOrderId, recentOrders } from '#engines/venue/records/store.ts'
 import { createAdmission } from '#kernel/admission.ts'
 import { later } from '#kernel/clock.ts'
@@ -72,7 +72,7 @@ async function checkTpSl(
         fields: ['tp_price', 'sl_price'],
       },
     )
-  const market = requireMarket('perp', (await venue.perps()).markets, input.asset)
+  const market = requireKnownMarket('perp', await venue.perps(), input.asset)
   const account = await deps.evmAddressOf(userId)
   const { agent, read: state } = await withAgent(
     deps,

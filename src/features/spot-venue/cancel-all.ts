@@ -1,5 +1,5 @@
 import { admitCancelAll, type CancelAllData, type Cancelled } from '#engines/venue/orders/cancel-all.ts'
-import { requireMarket } from '#engines/venue/records/markets.ts'
+import { requireKnownMarket } from '#engines/venue/records/markets.ts'
 import type { Caller } from '#kernel/caller.ts'
 import type { Admission, Step, StepResultOf, Tx } from '#kernel/task.ts'
 import type { SpotInput } from './contract.ts'
@@ -18,12 +18,9 @@ export async function admitSpotCancelAll(
   { asset }: SpotInput<'cancelAll'>,
   caller: Caller,
 ): Promise<Admission<SpotCancelAllData, SpotCancelAllStep>> {
-  const [{ markets }, triggers] = await Promise.all([
-    usdcMarkets(deps.venue),
-    openTriggers(deps.db, caller.userId),
-  ])
-  const symbol = asset === undefined ? undefined : requireMarket('spot', markets, asset).symbol
-  const byCoin = new Map(markets.map((market) => [market.coin, market]))
+  const [list, triggers] = await Promise.all([usdcMarkets(deps.venue), openTriggers(deps.db, caller.userId)])
+  const symbol = asset === undefined ? undefined : requireKnownMarket('spot', list, asset).symbol
+  const byCoin = new Map(list.markets.map((market) => [market.coin, market]))
   const section = {
     kind: 'spot' as const,
     operation: 'spot_cancel_all',

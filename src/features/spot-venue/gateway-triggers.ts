@@ -7,7 +7,7 @@ import { later } from '#kernel/clock.ts'
 import { fromFixedPoint, toFixedPoint } from '#kernel/money.ts'
 import type { JsonObject, StepContext, TaskView } from '#kernel/task.ts'
 import type { SpotDeps } from './deps.ts'
-import { requireSpotMarket } from './market.ts'
+import { requireKnownSpotMarket } from './market.ts'
 import {
   type ArmedTrigger,
   armedTriggersIn,
@@ -95,7 +95,7 @@ export function createOnFilled({
   pricing,
 }: OnFilledDeps): NonNullable<PlaceOrderDeps<SpotOrderTaskData>['onFilled']> {
   const isHoldingSold = async ({ account, symbol }: SpotOrderTaskData): Promise<boolean> => {
-    const market = await requireSpotMarket(venue, symbol)
+    const market = await requireKnownSpotMarket(venue, symbol)
     const balances = await venue.spotBalances(account, [market.base])
     const total = balances.find(({ coin }) => coin === market.base)?.total ?? '0'
     return pricing.roundSize(total, market) === '0'
@@ -107,7 +107,8 @@ export function createOnFilled({
     if (!held_before) return false
     const left = toFixedPoint(held_before.total) - toFixedPoint(sumFills(fills).size)
     return (
-      left <= 0n || pricing.roundSize(fromFixedPoint(left), await requireSpotMarket(venue, symbol)) === '0'
+      left <= 0n ||
+      pricing.roundSize(fromFixedPoint(left), await requireKnownSpotMarket(venue, symbol)) === '0'
     )
   }
   return async (task, context, orderOutcome, result) => {

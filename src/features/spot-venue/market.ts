@@ -1,4 +1,4 @@
-import { requireMarket } from '#engines/venue/records/markets.ts'
+import { requireKnownMarket, requireMarket } from '#engines/venue/records/markets.ts'
 import { compareDecimals } from '#kernel/decimal-fields.ts'
 import { Fault } from '#kernel/fault.ts'
 import { insufficientBalance } from '#kernel/insufficient-balance.ts'
@@ -10,15 +10,23 @@ import type { Hyperliquid, SpotMarket } from '#upstreams/hyperliquid/hyperliquid
 export const quoteToken = 'USDC'
 
 export async function usdcMarkets(venue: Pick<Hyperliquid, 'spots'>, maxAgeMs?: number) {
-  const { markets, at } = await venue.spots(maxAgeMs)
-  return { markets: markets.filter(({ quote }) => quote === quoteToken), at }
+  const list = await venue.spots(maxAgeMs)
+  return { ...list, markets: list.markets.filter(({ quote }) => quote === quoteToken) }
 }
 
 export async function requireSpotMarket(
   venue: Pick<Hyperliquid, 'spots'>,
   asset: string,
 ): Promise<SpotMarket> {
-  return requireMarket('spot', (await usdcMarkets(venue)).markets, asset)
+  return requireMarket('spot', await usdcMarkets(venue), asset)
+}
+
+/** For exits, which nothing may delay. */
+export async function requireKnownSpotMarket(
+  venue: Pick<Hyperliquid, 'spots'>,
+  asset: string,
+): Promise<SpotMarket> {
+  return requireKnownMarket('spot', await usdcMarkets(venue), asset)
 }
 
 type Balance = { coin: string; total: string; hold: string }

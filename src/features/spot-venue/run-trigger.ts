@@ -8,7 +8,7 @@ import { toFixedPoint } from '#kernel/money.ts'
 import type { FailedResult, RetryRule, StepContext, StepResultOf, Steps, TaskView } from '#kernel/task.ts'
 import type { SpotDeps } from './deps.ts'
 import type { SpotOrderStep, SpotOrderTaskData } from './gateway-triggers.ts'
-import { freeOf, lesser, midOf, quoteToken, requireSpotMarket } from './market.ts'
+import { freeOf, lesser, midOf, quoteToken, requireKnownSpotMarket } from './market.ts'
 import { baseTaskData, feeReserve, heldOf, spotAction } from './trade.ts'
 import { insertTriggers, type TriggerInput, triggerId } from './triggers.ts'
 
@@ -90,7 +90,7 @@ export function triggerSteps(
     task: TriggerTask,
   ): Promise<SpotOrderTaskData | FailedResult<Record<never, never>>> => {
     const { symbol, leg, size: wanted } = task.input
-    const market = await requireSpotMarket(venue, symbol)
+    const market = await requireKnownSpotMarket(venue, symbol)
     const [account, agent] = await Promise.all([
       deps.evmAddressOf(task.userId),
       requireAgent(deps, task.userId),

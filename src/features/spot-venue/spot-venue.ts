@@ -1,6 +1,7 @@
 import { cancelAllSteps } from '#engines/venue/orders/cancel-all.ts'
 import { createCollateralTransfer } from '#engines/venue/orders/collateral-transfer.ts'
 import { placeOrderSteps } from '#engines/venue/orders/place-order.ts'
+import { currentMarkets } from '#engines/venue/records/markets.ts'
 import { tasksOfOrders } from '#engines/venue/records/store.ts'
 import { orderView, pricesMaxAgeMs } from '#engines/venue/records/views.ts'
 import type { Caller } from '#kernel/caller.ts'
@@ -52,12 +53,12 @@ export function spotVenue({ agents, priceTriggers, priceCheckMs, log, ...given }
 
   const operations = implement(contract, {
     async markets({ search_text }) {
-      const { markets, at } = await usdcMarkets(venue, pricesMaxAgeMs)
+      const list = await usdcMarkets(venue, pricesMaxAgeMs)
       const part = search_text?.toLowerCase() ?? ''
-      const rows = markets
+      const rows = currentMarkets(list)
         .map((market) => marketView(market, limits.minOrderUsd))
         .filter(({ symbol, base }) => `${symbol} ${base}`.toLowerCase().includes(part))
-      return { markets: rows, total: rows.length, as_of: new Date(at).toISOString() }
+      return { markets: rows, total: rows.length, as_of: new Date(list.at).toISOString() }
     },
 
     async orders(_input, { userId }) {

@@ -19,7 +19,7 @@ import type { LegStatus, SpotMarket } from '#upstreams/hyperliquid/hyperliquid.t
 import type { SpotInput } from './contract.ts'
 import type { SpotDeps } from './deps.ts'
 import type { GatewayExit, SpotOrderTaskData } from './gateway-triggers.ts'
-import { freeOf, insufficientHolding, midOf, requireSpotMarket, smallestLot } from './market.ts'
+import { freeOf, insufficientHolding, midOf, requireKnownSpotMarket, smallestLot } from './market.ts'
 import { baseTaskData, spotAction } from './trade.ts'
 import { assertTriggerLimit, insertTriggers, triggerId } from './triggers.ts'
 
@@ -75,7 +75,7 @@ export const admitTpSl = (deps: SpotDeps) =>
 async function checkTpSl(deps: SpotDeps, input: TpSlInput, userId: string) {
   const { venue, pricing } = deps
   const exits = exitsWanted(input)
-  const market = await requireSpotMarket(venue, input.asset)
+  const market = await requireKnownSpotMarket(venue, input.asset)
   for (const { leg, price } of exits) assertTick(price, market, `${leg}_price`, pricing)
   const [account, agent] = await Promise.all([deps.evmAddressOf(userId), requireAgent(deps, userId)])
   const [balances, state, mids] = await Promise.all([

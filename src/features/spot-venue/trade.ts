@@ -27,7 +27,15 @@ import type { SpotMarket } from '#upstreams/hyperliquid/hyperliquid.ts'
 import type { SpotInput } from './contract.ts'
 import type { SpotDeps } from './deps.ts'
 import type { SpotOrderTaskData } from './gateway-triggers.ts'
-import { freeOf, insufficientHolding, midOf, quoteToken, requireSpotMarket, smallestLot } from './market.ts'
+import {
+  freeOf,
+  insufficientHolding,
+  midOf,
+  quoteToken,
+  requireKnownSpotMarket,
+  requireSpotMarket,
+  smallestLot,
+} from './market.ts'
 import { assertTriggerLimit } from './triggers.ts'
 
 /** Admission of purchases and sales: refuses a request that cannot succeed. */
@@ -247,7 +255,7 @@ export const admitSell = (deps: SpotDeps) =>
 
 async function checkSell(deps: SpotDeps, input: SellInput, userId: string) {
   const { pricing, clock } = deps
-  const market = await requireSpotMarket(deps.venue, input.asset)
+  const market = await requireKnownSpotMarket(deps.venue, input.asset)
   assertTif(input)
   const limit = limitPriceOf(input, market, pricing)
   const accountState = await readAccount(deps, userId, [market.base])

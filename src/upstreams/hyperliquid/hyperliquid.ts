@@ -1,7 +1,8 @@
 import type { Clock } from '#kernel/clock.ts'
 import { Fault } from '#kernel/fault.ts'
-import { createCachedValue, createTtlCache } from '#kernel/ttl-cache.ts'
+import { createTtlCache } from '#kernel/ttl-cache.ts'
 import { plain } from './decimals.ts'
+import { createMarketsCache, type MarketList } from './markets-cache.ts'
 import {
   type Account,
   type Fill,
@@ -30,6 +31,7 @@ import { type VenueClock, venueClock } from './venue-clock.ts'
 import type { InfoAnswer, InfoType } from './wire.ts'
 
 export type { ExchangeReply, LegStatus } from './exchange-reply.ts'
+export type { MarketList } from './markets-cache.ts'
 export type {
   Account,
   Fill,
@@ -47,8 +49,8 @@ export type { Egress, SendResult } from './requests.ts'
 
 export type Hyperliquid = {
   /** Prices are at most `maxAgeMs` old. */
-  perps(maxAgeMs?: number): Promise<{ markets: PerpMarket[]; at: number }>
-  spots(maxAgeMs?: number): Promise<{ markets: SpotMarket[]; at: number }>
+  perps(maxAgeMs?: number): Promise<MarketList<PerpMarket>>
+  spots(maxAgeMs?: number): Promise<MarketList<SpotMarket>>
   mids(): Promise<ReadonlyMap<string, string>>
   account(user: string): Promise<Account>
   /** The venue's clock; reads the account where no recent reply contained the time. */
@@ -100,26 +102,19 @@ const defaultMaxAgeMs = 60_000
 /** A market that trades in every block, so that the time of its book is that of the last block. */
 const clockCoin = 'BTC'
 
-/** The markets of one kind with the time of their request. */
-function createMarketsCache<M>(ask: () => Promise<M[]>, nowMs: () => number) {
-  const cached = createCachedValue(
-    async () => {
-      const at = nowMs()
-      return { markets: await ask(), at }
-    },
-    { ttlMs: defaultMaxAgeMs, nowMs },
-  )
-  return (maxAgeMs = defaultMaxAgeMs) => cached.get({ maxAgeMs })
-}
-
 export function hyperliquid(options: Options): Hyperliquid {
   const nowMs = () => options.clock.now().getTime()
   const { info, send } = venueRequests(options)
-  const perps = createMarketsCache(async () => parsePerps(await info('metaAndAssetCtxs', {}, 'work')), nowMs)
-  const spots = createMarketsCache(
-    async () => parseSpots(await info('spotMetaAndAssetCtxs', {}, 'work')),
+  const perps = createMarketsCache({
+    ask: async (onSkipped) => parsePerps(await info('metaAndAssetCtxs', {}, 'work', onSkipped)),
     nowMs,
-  )
+    ttlMs: defaultMaxAgeMs,
+  })
+  const spots = createMarketsCache({
+    ask: async (onSkipped) => parseSpots(await info('spotMetaAndAssetCtxs', {}, 'work', onSkipped)),
+    nowMs,
+    ttlMs: defaultMaxAgeMs,
+  })
   const clock = venueClock(nowMs)
   const { prices: shared } = options
   const modes = createTtlCache<string>({ ttlMs: modeMaxAgeMs, entriesMax: modesMax, nowMs })

@@ -11,6 +11,8 @@ export type PerpMarket = Grid & {
   maxLeverage: number
   onlyIsolated: boolean
   isDelisted: boolean
+  /** From an earlier reply, because the last one does not show the market readably. */
+  isStale?: boolean
   markPrice: string
   oraclePrice: string
   midPrice: string | null
@@ -21,6 +23,8 @@ export type PerpMarket = Grid & {
 }
 export type SpotMarket = Grid & {
   symbol: string
+  /** As of a perp market. */
+  isStale?: boolean
   coin: string
   asset: number
   base: string

@@ -98,14 +98,20 @@ export function venueRequests({
       type: K,
       fields: Record<string, unknown>,
       requested: Urgency,
+      /** Called for each skipped record of this reply. */
+      noteSkipped: () => void = () => {},
     ): Promise<InfoAnswer<K>> {
+      const skip: OnSkipped = (list, record) => {
+        noteSkipped()
+        onSkipped?.(list, record)
+      }
       // An order status determines the outcome of a sent action, so it is urgent.
       const urgency = type === 'orderStatus' && requested !== 'background' ? 'exit' : requested
       const account = typeof fields.user === 'string' ? fields.user.toLowerCase() : undefined
       const call = { weight: infoWeight(type), urgency, account }
       const payload = JSON.stringify({ type, ...fields })
       const nodeReply = await askNode(type, payload)
-      if (nodeReply !== undefined) return parseInfo(type, nodeReply, onSkipped)
+      if (nodeReply !== undefined) return parseInfo(type, nodeReply, skip)
       const { status, body, retryAfterMs, budget } = await post('info', payload, call)
       if (status === 422)
         throw new Fault('upstream_changed', `Hyperliquid rejected the ${type} request as malformed`)
@@ -113,7 +119,7 @@ export function venueRequests({
         throw new Fault('unavailable', `Hyperliquid answered with status ${status}`, {
           ...(retryAfterMs !== undefined && { extras: { retry_after: Math.ceil(retryAfterMs / 1_000) } }),
         })
-      const answer = parseInfo(type, body, onSkipped)
+      const answer = parseInfo(type, body, skip)
       budget.add(itemsWeight(type, answer))
       return answer
     },

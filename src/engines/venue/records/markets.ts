@@ -59,13 +59,49 @@ function unknownMarket(kind: MarketKind, markets: readonly MarketNames[], asset:
 export const closedReason = ({ isDelisted }: { isDelisted?: boolean }): string | null =>
   isDelisted ? 'delisted' : null
 
-/** Throws before a task exists where the market is missing or delisted. */
-export function requireMarket<M extends MarketNames & { isDelisted?: boolean }>(
+type TradedMarket = MarketNames & { isDelisted?: boolean; isStale?: boolean }
+type ReadMarkets<M> = { markets: readonly M[]; isComplete: boolean }
+
+/** For views: the markets of the last reply alone. */
+export function currentMarkets<M extends TradedMarket>({
+  markets,
+  failure,
+}: {
+  markets: readonly M[]
+  failure?: Fault
+}): M[] {
+  if (failure) throw failure
+  return markets.filter(({ isStale }) => !isStale)
+}
+
+const unreadMarket = (asset: string): Fault =>
+  new Fault(
+    'unavailable',
+    `The venue does not show the market ${asset} readably now; try again in a few seconds`,
+    {
+      extras: { retry_after: 5 },
+    },
+  )
+
+/** The market as an earlier reply showed it serves exits, which nothing may delay; all else needs its prices. */
+export function requireMarket<M extends TradedMarket>(
   kind: MarketKind,
-  markets: readonly M[],
+  list: ReadMarkets<M>,
+  asset: string,
+): M {
+  const market = requireKnownMarket(kind, list, asset)
+  if (market.isStale) throw unreadMarket(market.symbol)
+  return market
+}
+
+/** Throws before a task exists where the market is missing or delisted. */
+export function requireKnownMarket<M extends TradedMarket>(
+  kind: MarketKind,
+  { markets, isComplete }: ReadMarkets<M>,
   asset: string,
 ): M {
   const market = findMarket(kind, markets, asset)
+  if (!market && !isComplete) throw unreadMarket(asset)
   if (!market) throw invalid('asset', 'unsupported_asset', unknownMarket(kind, markets, asset), { asset })
   if (market.isDelisted)
     throw new Fault('market_closed', `${market.symbol} is no longer traded at the venue`, {

@@ -1,0 +1,64 @@
+import { type Backoff, backoffMs } from '#kernel/backoff.ts'
+import { Fault } from '#kernel/fault.ts'
+import { createCachedValue } from '#kernel/ttl-cache.ts'
+
+/** The venue's markets of one kind, and what is known of those that its last reply does not show readably. */
+
+type ListedMarket = {
+  asset: number
+  midPrice: string | null
+  /** From an earlier reply, because the last one does not show the market readably: enough for exits only. */
+  isStale?: boolean
+}
+export type MarketList<M> = {
+  markets: M[]
+  /** The time of the request. */
+  at: number
+  /** False where a market may be missing, because a record was skipped. */
+  isComplete: boolean
+  /** Why the last request failed; every market is then from an earlier one. */
+  failure?: Fault
+}
+type Options<M> = {
+  /** Calls back for each record that it skips. */
+  ask: (onSkipped: () => void) => Promise<M[]>
+  nowMs: () => number
+  ttlMs: number
+}
+
+/** A list with a gap is read again soon, at a price that the rate budget can bear for ever. */
+const incompleteRereads: Backoff = { firstMs: 2_000, maxMs: 10_000 }
+
+export function createMarketsCache<M extends ListedMarket>({ ask, nowMs, ttlMs }: Options<M>) {
+  let last: MarketList<M> | undefined
+  let incompleteReads = 0
+
+  /** The venue delists a market and never removes one, so that a missing one is a gap in the reply. */
+  const withKnown = (read: readonly M[]): M[] => {
+    const shown = new Set(read.map(({ asset }) => asset))
+    const missing = (last?.markets ?? []).filter(({ asset }) => !shown.has(asset))
+    return [...read, ...missing.map((market) => ({ ...market, midPrice: null, isStale: true }))]
+  }
+  const load = async (): Promise<MarketList<M>> => {
+    const at = nowMs()
+    let skipped = 0
+    const read = await ask(() => {
+      skipped += 1
+    }).catch((fault: unknown) => {
+      if (fault instanceof Fault && last) return fault
+      throw fault
+    })
+    const isFailed = read instanceof Fault
+    const markets = withKnown(isFailed ? [] : read)
+    const isComplete = skipped === 0 && markets.every(({ isStale }) => !isStale)
+    incompleteReads = isComplete ? 0 : incompleteReads + 1
+    last = { markets, at, isComplete, ...(isFailed && { failure: read }) }
+    return last
+  }
+  const cached = createCachedValue(load, { ttlMs, nowMs })
+
+  return (maxAgeMs = ttlMs): Promise<MarketList<M>> => {
+    if (incompleteReads === 0) return cached.get({ maxAgeMs })
+    return cached.get({ maxAgeMs: Math.min(maxAgeMs, backoffMs(incompleteRereads, incompleteReads - 1)) })
+  }
+}
