@@ -3,6 +3,17 @@ import { mutationsOf } from './mutation.ts'
 /** Fees, nonces, signed batches, the vault, and the shares of positions. */
 export const chainMutations = [
   ...mutationsOf(
+    'src/upstreams/evm/rpc.ts',
+    ['src/upstreams/evm/rpc.test.ts'],
+    [
+      [
+        "if (code === '0x')",
+        "if (code === '')",
+        'one node without the multicall contract stops every simulation until the next start',
+      ],
+    ],
+  ),
+  ...mutationsOf(
     'src/upstreams/evm/fees.ts',
     ['src/upstreams/evm/fees.test.ts'],
     [

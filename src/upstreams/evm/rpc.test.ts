@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import type { EvmChainRow } from '#kernel/chains.ts'
+import type { Fault } from '#kernel/fault.ts'
 import type { RpcCall } from '#kernel/json-rpc.ts'
-import { coalesceCalls } from './rpc.ts'
+import { coalesceCalls, createNode as createChainNode } from './rpc.ts'
 
 const callsOf = (...methods: string[]): RpcCall[] => methods.map((method) => ({ method, params: [] }))
 
@@ -40,4 +42,27 @@ test('a request has a limit of calls, and a call that can be aborted goes alone'
     requests.map(({ length }) => length),
     [1, 50, 10],
   )
+})
+
+test('a node without the code of the multicall contract is unavailable, and its answer is not kept', async () => {
+  const codes = ['0x', '0x', '0x6001']
+  const node = createChainNode({
+    row: { id: '8453', displayName: 'Base', rpcUrl: 'http://node', multicall: '0xca11' } as EvmChainRow,
+    net: {
+      async fetch({ body }) {
+        const asked = JSON.parse(body!) as { id: unknown } | [{ id: unknown }]
+        const { id } = Array.isArray(asked) ? asked[0] : asked
+        const reply = { jsonrpc: '2.0', id, result: codes.shift() }
+        return { status: 200, body: JSON.stringify(Array.isArray(asked) ? [reply] : reply) }
+      },
+    },
+    timeoutMs: 1_000,
+  })
+  for (const _ of [1, 2])
+    await assert.rejects(node.multicallCode.get(), ({ code, retryable }: Fault) => {
+      assert.deepEqual([code, retryable], ['unavailable', true])
+      return true
+    })
+  assert.equal(await node.multicallCode.get(), '0x6001')
+  assert.equal(await node.multicallCode.get(), '0x6001')
 })

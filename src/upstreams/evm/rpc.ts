@@ -1,5 +1,6 @@
 import type { EvmChainRow } from '#kernel/chains.ts'
 import { monotonicMs } from '#kernel/clock.ts'
+import { Fault } from '#kernel/fault.ts'
 import { createJsonRpc, type JsonRpc, type RpcAnswer, type RpcCall } from '#kernel/json-rpc.ts'
 import type { Net } from '#kernel/net.ts'
 import { type CachedValue, createCachedValue } from '#kernel/ttl-cache.ts'
@@ -88,7 +89,13 @@ type NodeOptions = { row: EvmChainRow; net: Net; timeoutMs: number }
 
 export function createNode({ row, net, timeoutMs }: NodeOptions): EvmNode {
   const rpc = coalesceCalls(createJsonRpc({ url: row.rpcUrl, net, name: row.displayName, timeoutMs }))
-  const readMulticallCode = async () => hexOf(await callOne(node, 'eth_getCode', [row.multicall, 'latest']))
+  const readMulticallCode = async () => {
+    const code = hexOf(await callOne(node, 'eth_getCode', [row.multicall, 'latest']))
+    // One node of a provider may lack the state; a failure is not cached.
+    if (code === '0x')
+      throw new Fault('unavailable', `The ${row.displayName} node shows no code of the multicall contract`)
+    return code
+  }
   const multicallCode = createCachedValue(readMulticallCode, {
     ttlMs: Number.POSITIVE_INFINITY,
     nowMs: monotonicMs,
