@@ -25,11 +25,11 @@ export type CoreOverrides = {
   random?: Random
   /** Notifications between instances. */
   createBus?: (database: Database) => MessageBus
-  /** Interval in which the runner looks for due tasks. */
+  /** Interval in which the instance on duty looks for due tasks whose hint was lost. */
   claimPollMs?: number
 }
 
-const claimPollMsDefault = 250
+const claimPollMsDefault = 1_000
 
 /** The parts that every section needs: the database, the task engine, time and randomness. */
 export async function openCore(deps: CoreDeps, overrides: CoreOverrides = {}) {

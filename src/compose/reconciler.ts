@@ -27,6 +27,7 @@ export function openReconciler(
     transact: taskEngine.transact,
     events: taskEngine.events,
     instanceId: taskEngine.instanceId,
+    isOnDuty: taskEngine.isOnDuty,
     venue: venue.client.withUrgency('background'),
     streams: venue.streams,
     clock,

@@ -46,6 +46,7 @@ export function openVenueFeatures(
     limits,
     log,
     priceTriggers: taskEngine.priceTriggers,
+    isOnDuty: taskEngine.isOnDuty,
     priceCheckMs,
   })
   return {

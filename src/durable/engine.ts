@@ -83,6 +83,7 @@ export function createEngine(needs: EngineDeps) {
     clock,
     random,
     log,
+    isOnDuty: taskRunner.isOnDuty,
   })
 
   return {
@@ -95,6 +96,8 @@ export function createEngine(needs: EngineDeps) {
     tasks: createTaskQueries({ transactions, notifier, clock }),
     events: createEventLog({ transactions, notifier, localEvents: localEvents, changePoller, clock }),
     enqueue: acceptance.enqueue,
+    /** True on one live instance: it looks often for what one of them has to find, the others rarely. */
+    isOnDuty: taskRunner.isOnDuty,
     schedules: scheduler,
     priceTriggers: createPriceTriggers({
       transactions,

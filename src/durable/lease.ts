@@ -1,13 +1,20 @@
 import type pg from 'pg'
 import { type PacedJob, startPacedJob } from '#kernel/paced-job.ts'
-import { repeat } from '#kernel/repeat.ts'
 import { query } from '#store/query.ts'
-import { type ClaimDeps, type ClaimState, claimAt, claimNow, createClaims } from './task-claims.ts'
+import {
+  type ClaimDeps,
+  type ClaimState,
+  claimAt,
+  claimNow,
+  createClaims,
+  startClaims,
+  stopClaims,
+} from './task-claims.ts'
 
 /** The lease of this instance: heartbeat, release of the tasks of instances that died, end. */
 
 export type LeasedRun = { abort: AbortController }
-type LeaseDeps = Omit<ClaimDeps, 'isLeaseHeld'> & {
+type LeaseDeps = Omit<ClaimDeps, 'isLeaseHeld' | 'isOnDuty' | 'hasPeers'> & {
   heartbeats: pg.Pool
   /** The runs of this instance by task. */
   runs: () => ReadonlyMap<string, LeasedRun>
@@ -20,6 +27,8 @@ export type Leases = {
   start(): void
   /** False from the moment on in which another instance may take the tasks of this one. */
   isHeld(): boolean
+  /** True on one live instance, as far as each knows: what one has to look for, it looks for often. */
+  isOnDuty(): boolean
   claimNow(): void
   /** Claims again where the last claim left due tasks behind. */
   slotFreed(): void
@@ -33,7 +42,8 @@ type LeaseState = {
   deps: LeaseDeps
   claims: ClaimState
   heartbeat: PacedJob | undefined
-  polling: AsyncDisposable | undefined
+  isOnDuty: boolean
+  others: number
   /** By the monotonic clock, from before the heartbeat was sent. */
   heldUntilMs: number
   /** Tasks of this instance that it did not run at its last heartbeat: a reply was lost, or their run failed. */
@@ -66,18 +76,28 @@ const heartbeatSql = `with renewed as (
   select (select count(*)::integer from others) as others, (select count(*)::integer from freed) as freed,
     (select extract(epoch from min(lease_until) - statement_timestamp())::float8 * 1000 from others) as "nextEndMs",
     array(select task_id from task_queue where owner = $1 and exists (select from renewed)) as owned,
-    clock_timestamp() as now`
+    not exists (select from others where id < $1) as "isOnDuty", clock_timestamp() as now`
 
-type Heartbeat = { others: number; freed: number; nextEndMs: number | null; owned: string[]; now: Date }
+type Heartbeat = {
+  others: number
+  freed: number
+  nextEndMs: number | null
+  owned: string[]
+  isOnDuty: boolean
+  now: Date
+}
 
 export function createLeases(deps: LeaseDeps): Leases {
   const isHeld = () => performance.now() < leases.heldUntilMs
-  const claims = createClaims({ ...deps, isLeaseHeld: isHeld })
+  const isOnDuty = () => leases.isOnDuty && isHeld()
+  const hasPeers = () => leases.others > 0
+  const claims = createClaims({ ...deps, isLeaseHeld: isHeld, isOnDuty, hasPeers })
   const leases: LeaseState = {
     deps,
     claims,
     heartbeat: undefined,
-    polling: undefined,
+    isOnDuty: false,
+    others: 0,
     heldUntilMs: Number.NEGATIVE_INFINITY,
     strays: new Set(),
     isSkewLogged: false,
@@ -85,15 +105,16 @@ export function createLeases(deps: LeaseDeps): Leases {
   return {
     start: () => startLeases(leases),
     isHeld,
+    isOnDuty,
     claimNow: () => claimNow(claims),
     slotFreed() {
       if (claims.mayHaveMore) claimNow(claims)
     },
     claimAt: (due) => claimAt(claims, due),
-    stopClaims: () => stopClaims(leases),
+    stopClaims: () => stopClaims(claims),
     release: () => releaseLease(deps),
     async [Symbol.asyncDispose]() {
-      await stopClaims(leases)
+      await stopClaims(claims)
       await leases.heartbeat?.[Symbol.asyncDispose]()
     },
   }
@@ -101,13 +122,12 @@ export function createLeases(deps: LeaseDeps): Leases {
 
 function startLeases(leases: LeaseState): void {
   const { deps, claims } = leases
-  const { leaseMs, pollMs } = deps.options
-  claims.stopped = false
+  const { leaseMs } = deps.options
   leases.heartbeat = startPacedJob(() => beat(leases), {
     retryMs: leaseMs / 6,
     onError: (error) => deps.log.warn({ error }, 'heartbeat failed; the next one tries again'),
   })
-  leases.polling = repeat(async () => claimNow(claims), { everyMs: pollMs })
+  startClaims(claims)
 }
 
 /** Renews the lease, and returns when to renew it next: earlier where another lease may end before. */
@@ -129,9 +149,13 @@ async function beat(leases: LeaseState): Promise<number> {
   for (const [taskId, run] of runs) if (!owned.has(taskId)) run.abort.abort()
   const running = deps.runs()
   leases.strays = new Set(row.owned.filter((taskId) => !running.has(taskId)))
+  const isNewOnDuty = row.isOnDuty && !leases.isOnDuty
+  const hasLostPeer = row.others < leases.others
+  leases.isOnDuty = row.isOnDuty
+  leases.others = row.others
   deps.onPeerCount(row.others)
   if (row.freed > 0) deps.onFreed()
-  if (!wasHeld) claimNow(claims)
+  if (!wasHeld || isNewOnDuty || hasLostPeer) claimNow(claims)
   checkSkew(leases, row.now.getTime())
   return Math.min(leaseMs / 3, (row.nextEndMs ?? leaseMs) + expiryMarginMs)
 }
@@ -143,13 +167,6 @@ function checkSkew(leases: LeaseState, databaseMs: number): void {
   if (skewMs > skewMsMax && !leases.isSkewLogged)
     log.warn({ skewMs }, 'the clock of this machine differs from the clock of the database')
   leases.isSkewLogged = skewMs > skewMsMax
-}
-
-async function stopClaims({ claims, polling }: LeaseState): Promise<void> {
-  claims.stopped = true
-  clearTimeout(claims.next?.timer)
-  await polling?.[Symbol.asyncDispose]()
-  await claims.claiming
 }
 
 /** Ends the lease of an instance, and leaves its tasks to the others. */

@@ -32,6 +32,8 @@ export type Runner = {
    */
   reserve(priority: number, userId: string): Slot | undefined
   counts(): RunnerCounts
+  /** See `Leases`. */
+  isOnDuty(): boolean
   start(): void
 } & AsyncDisposable
 
@@ -53,6 +55,8 @@ type RunnerState = {
   slotCounts: KeyCounts
   reserved: number
   stopping: boolean
+  /** The hint that tasks are ready is for the others. */
+  isHandingOver: boolean
 }
 
 export function createRunner(deps: RunnerDeps): Runner {
@@ -63,11 +67,15 @@ export function createRunner(deps: RunnerDeps): Runner {
     slotCounts: createKeyCounts(),
     reserved: 0,
     stopping: false,
+    isHandingOver: false,
   }
-  const readySubscription = deps.notifier.on(readyTopic, () => runner.leases.claimNow())
+  const readySubscription = deps.notifier.on(readyTopic, () => {
+    if (!runner.isHandingOver) runner.leases.claimNow()
+  })
   return {
     reserve: (priority, userId) => reserveSlot(runner, priority, userId),
     counts: () => ({ running: runner.running.size, slots: deps.options.slots }),
+    isOnDuty: () => runner.leases.isOnDuty(),
     start: () => runner.leases.start(),
     async [Symbol.asyncDispose]() {
       readySubscription[Symbol.dispose]()
@@ -96,6 +104,12 @@ const createRunnerLeases = (deps: RunnerDeps, state: () => RunnerState): Leases 
     onClaimed: (task) => track(state(), { task }),
     runs: () => state().running,
     onFreed: () => deps.notifier.notify([readyTopic]),
+    onSaturated() {
+      const runner = state()
+      runner.isHandingOver = true
+      deps.notifier.notify([readyTopic])
+      runner.isHandingOver = false
+    },
     onPeerCount: deps.notifier.setPeerCount,
   })
 

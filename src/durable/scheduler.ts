@@ -2,7 +2,7 @@ import { type Clock, later } from '#kernel/clock.ts'
 import { type Random, uuidv7 } from '#kernel/id.ts'
 import type { JsonObject } from '#kernel/json.ts'
 import type { Log } from '#kernel/log.ts'
-import { repeat } from '#kernel/repeat.ts'
+import { type PacedJob, startPacedJob } from '#kernel/paced-job.ts'
 import { systemOwner, type TaskKind, type Tx } from '#kernel/task.ts'
 import { query } from '#store/query.ts'
 import type { TaskAcceptance } from './accept-task.ts'
@@ -19,6 +19,8 @@ type SchedulerDeps = {
   clock: Clock
   random: Random
   log: Log
+  /** Runs due schedules at once; the other instances wait whether this one does. */
+  isOnDuty: () => boolean
 }
 export type NewSchedule = {
   id?: string
@@ -30,11 +32,17 @@ export type NewSchedule = {
 }
 export type Scheduler = {
   /** Inserts a missing schedule. Every instance ensures the system schedules at its start. */
-  ensure(tx: Tx | Transactions['pool'], schedule: NewSchedule): Promise<string>
+  ensure(pool: Transactions['pool'], schedule: NewSchedule): Promise<string>
   start(): void
 } & AsyncDisposable
 
-const pollMs = 1_000
+/** A schedule that another instance has made is found within this time. */
+const pollMs = 10_000
+const retryMs = 1_000
+/** How long after a slot an instance that is not on duty runs it. */
+const standInMs = 500
+/** The pause where another instance holds the row of the due schedule. */
+const lockedMs = 250
 const batchMax = 20
 
 type DueSchedule = {
@@ -62,8 +70,9 @@ export function createScheduler({
   clock,
   random,
   log,
+  isOnDuty,
 }: SchedulerDeps): Scheduler {
-  let polling: AsyncDisposable | undefined
+  let job: PacedJob | undefined
 
   const enqueueDue = async (tx: Tx, due: DueSchedule, now: Date): Promise<void> => {
     const kind = newestKind(kinds, due.kind)
@@ -80,8 +89,15 @@ export function createScheduler({
     })
   }
 
-  const tick = async (): Promise<void> => {
+  /** Runs the schedules that are due, and returns when to look again. */
+  const tick = async (): Promise<number> => {
     const now = clock.now()
+    const [next] = await query<{ at: Date | null }>(
+      transactions.pool,
+      'select min(next_at) as at from schedule where next_at is not null',
+    )
+    const dueInMs = next?.at ? next.at.getTime() + (isOnDuty() ? 0 : standInMs) - now.getTime() : pollMs
+    if (dueInMs > 0) return Math.min(dueInMs, pollMs)
     const fired = await transactions.run(async (tx) => {
       const rows = await query<DueSchedule>(
         tx,
@@ -92,26 +108,28 @@ export function createScheduler({
       return rows.length
     })
     if (fired > 0) notifier.notify([readyTopic])
+    return fired > 0 ? 0 : lockedMs
   }
 
   return {
-    async ensure(db, { id = uuidv7(clock.now(), random), userId, kind, input, everySeconds, firstAt }) {
+    async ensure(pool, { id = uuidv7(clock.now(), random), userId, kind, input, everySeconds, firstAt }) {
       await query(
-        db,
+        pool,
         `insert into schedule (id, user_id, kind, input, every_seconds, next_at, created_at)
          values ($1, $2, $3, $4, $5, $6, $7) on conflict (id) do nothing`,
         [id, userId ?? null, kind, JSON.stringify(input), everySeconds, firstAt, clock.now()],
       )
+      job?.runWithin()
       return id
     },
     start() {
-      polling = repeat(tick, {
-        everyMs: pollMs,
+      job = startPacedJob(tick, {
+        retryMs,
         onError: (error) => log.warn({ error }, 'schedule poll failed; the next poll tries again'),
       })
     },
     async [Symbol.asyncDispose]() {
-      await polling?.[Symbol.asyncDispose]()
+      await job?.[Symbol.asyncDispose]()
     },
   }
 }

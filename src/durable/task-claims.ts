@@ -1,7 +1,9 @@
 import type pg from 'pg'
 import type { Clock } from '#kernel/clock.ts'
 import type { Log } from '#kernel/log.ts'
+import { type PacedJob, startPacedJob } from '#kernel/paced-job.ts'
 import { query } from '#store/query.ts'
+import type { TaskRow } from '#store/tables/durable.ts'
 import { asTask, type Task } from './task-row.ts'
 
 /** Claims of due tasks that no instance runs. */
@@ -22,6 +24,11 @@ export type ClaimDeps = {
   instanceId: string
   options: { leaseMs: number; pollMs: number }
   isLeaseHeld: () => boolean
+  /** This instance looks for due tasks often, the others rarely. */
+  isOnDuty: () => boolean
+  hasPeers: () => boolean
+  /** There may be due tasks that this instance has no slots for. */
+  onSaturated: () => void
   capacity: () => Capacity
   /** By priority: the users who hold their share of the slots, and what each of the others may take at least. */
   userShares: (priority: 0 | 1) => { full: string[]; left: number }
@@ -32,10 +39,18 @@ export type ClaimDeps = {
 }
 
 const batchMax = 16
+/** Polls are so many intervals apart on an instance that is not on duty, and on one that is alone: hints reach it. */
+const restPolls = 8
+const alonePolls = 5
+/** Due times within this span are one claim. */
+const dueGrainMs = 10
 
 const dueOf = (priority: 0 | 1 | 2, usersFull: string, limit: string): string =>
   `select task_id from task_queue where owner is null and priority = ${priority} and run_at <= $2
      and kind = any($3::text[]) and user_id <> all(${usersFull}::uuid[]) order by run_at limit ${limit} for update skip locked`
+
+const nextDueOf = (priority: number): string =>
+  `(select min(run_at) from task_queue where owner is null and priority = ${priority} and run_at > $2)`
 
 /**
  * Each class has a scan of its own, so that no backlog of one hides the tasks of another. Materialized, because the
@@ -51,16 +66,18 @@ const claimSql = `with exits as materialized (${dueOf(0, '$5', '$6')}),
   )}),
   due as materialized (table exits union all table ordinary union all table background),
   free as materialized (select id from task where id = any(array(select task_id from due)) for no key update skip locked),
-  owned as (update task_queue set owner = $1 where task_id = any(array(select id from free)))
-  update task set status = 'running', version = version + 1 where id = any(array(select id from free)) returning *`
+  owned as (update task_queue set owner = $1 where task_id = any(array(select id from free))),
+  claimed as (update task set status = 'running', version = version + 1 where id = any(array(select id from free)) returning *),
+  parked as (select least(${[0, 1, 2].map(nextDueOf).join()}) as "nextDue")
+  select claimed.*, "nextDue" from parked left join claimed on true`
 
 export type ClaimState = {
   deps: ClaimDeps
-  /** The claim at the due time of a parked task. */
-  next: { at: number; timer: NodeJS.Timeout } | undefined
-  /** The claim under way; `claimAgain` repeats it once it ends. */
-  claiming: Promise<void> | undefined
-  claimAgain: boolean
+  job: PacedJob | undefined
+  /** When tasks that this instance parked are due, by the clock. */
+  parkedUntil: Set<number>
+  /** When the next of all parked tasks is due, as of the last claim. */
+  nextDue: Date | null
   stopped: boolean
   /** The last claim may have left due tasks behind for lack of slots. */
   mayHaveMore: boolean
@@ -68,34 +85,51 @@ export type ClaimState = {
 
 export const createClaims = (deps: ClaimDeps): ClaimState => ({
   deps,
-  next: undefined,
-  claiming: undefined,
-  claimAgain: false,
-  stopped: true,
+  job: undefined,
+  parkedUntil: new Set(),
+  nextDue: null,
+  stopped: false,
   mayHaveMore: true,
 })
 
-export function claimNow(claims: ClaimState): void {
-  if (claims.stopped) return
-  if (claims.claiming) {
-    claims.claimAgain = true
-    return
-  }
-  claims.claiming = claimAll(claims)
-    .catch((error: unknown) =>
-      claims.deps.log.warn({ error }, 'claim of tasks failed; the next poll tries again'),
-    )
-    .finally(() => {
-      claims.claiming = undefined
-      if (claims.claimAgain) claimNow(claims)
-    })
+export function startClaims(claims: ClaimState): void {
+  const { log, options } = claims.deps
+  claims.job = startPacedJob(() => claimAll(claims), {
+    retryMs: options.pollMs,
+    onError: (error) => log.warn({ error }, 'claim of tasks failed; the next poll tries again'),
+  })
 }
 
-async function claimAll(claims: ClaimState): Promise<void> {
-  do {
-    claims.claimAgain = false
-    while (!claims.stopped && (await claimBatch(claims)));
-  } while (claims.claimAgain && !claims.stopped)
+export async function stopClaims(claims: ClaimState): Promise<void> {
+  claims.stopped = true
+  await claims.job?.[Symbol.asyncDispose]()
+}
+
+export const claimNow = ({ job }: ClaimState): void => job?.runWithin()
+
+/** Claims until no capacity or no due task is left, and returns when to claim again. */
+async function claimAll(claims: ClaimState): Promise<number> {
+  const { isOnDuty, hasPeers, capacity, onSaturated } = claims.deps
+  while (!claims.stopped && (await claimBatch(claims)));
+  // Only the instance on duty looks often; where it cannot claim, it notifies the others.
+  if (isOnDuty() && hasPeers() && capacity().ordinary === 0) onSaturated()
+  return untilNextClaimMs(claims)
+}
+
+function untilNextClaimMs({ deps, parkedUntil, nextDue }: ClaimState): number {
+  const { clock, options, isOnDuty, hasPeers } = deps
+  const now = clock.now().getTime()
+  for (const at of parkedUntil) if (at <= now) parkedUntil.delete(at)
+  const dues = [...parkedUntil, ...(isOnDuty() && nextDue ? [nextDue.getTime()] : [])]
+  const polls = !isOnDuty() ? restPolls : hasPeers() ? 1 : alonePolls
+  return Math.min(polls * options.pollMs, ...dues.map((at) => Math.max(0, at - now)))
+}
+
+/** Claims again when a parked task becomes due, before the next poll. */
+export function claimAt({ deps, job, parkedUntil }: ClaimState, due: Date): void {
+  const at = Math.ceil(due.getTime() / dueGrainMs) * dueGrainMs
+  parkedUntil.add(at)
+  job?.runWithin(Math.max(0, at - deps.clock.now().getTime()))
 }
 
 /** True where more tasks may be due, and there is capacity for them. */
@@ -110,7 +144,7 @@ async function claimBatch(claims: ClaimState): Promise<boolean> {
   const exitsMax = Math.min(batchMax, capacity.exits, exitShare.left)
   const ordinaryMax = Math.min(batchMax, capacity.ordinary, share.left)
   if (exitsMax + ordinaryMax + capacity.backgroundMin === 0) return false
-  const rows = await query<Task>(pool, claimSql, [
+  const rows = await query<TaskRow & { nextDue: Date | null }>(pool, claimSql, [
     instanceId,
     clock.now(),
     kinds(),
@@ -122,7 +156,9 @@ async function claimBatch(claims: ClaimState): Promise<boolean> {
     capacity.backgroundMin,
   ])
   const claimed = [0, 0, 0]
-  for (const row of rows) {
+  for (const { nextDue, ...row } of rows) {
+    claims.nextDue = nextDue
+    if (row.id === null) break
     const task = asTask(row)
     claimed[priorityOf(task)]! += 1
     onClaimed(task)
@@ -135,21 +171,5 @@ async function claimBatch(claims: ClaimState): Promise<boolean> {
   )
   const isAnyFull = exits === exitsMax || ordinary === ordinaryLeft || background === backgroundLeft
   claims.mayHaveMore = isAnyFull || share.full.length > 0
-  return rows.length > 0 && isAnyFull
-}
-
-/** Claims again when a parked task becomes due, before the next poll. */
-export function claimAt(claims: ClaimState, due: Date): void {
-  const { clock, options } = claims.deps
-  const at = due.getTime()
-  if (claims.stopped || (claims.next && claims.next.at <= at)) return
-  clearTimeout(claims.next?.timer)
-  const timer = setTimeout(
-    () => {
-      claims.next = undefined
-      claimNow(claims)
-    },
-    Math.min(Math.max(0, at - clock.now().getTime()), options.pollMs),
-  )
-  claims.next = { at, timer }
+  return exits + ordinary + background > 0 && isAnyFull
 }

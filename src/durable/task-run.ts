@@ -8,7 +8,7 @@ import type { Committed, Committer } from './commit.ts'
 import type { CommittedEvents } from './local-events.ts'
 import { raceAbort, StepAborted } from './step-abort.ts'
 import { cancelled, deferToNewerVersion, failed, withNotExecutedHook } from './step-result.ts'
-import { isEnded, isLive, readEffects, stepView, type Task } from './task-row.ts'
+import { isLive, readEffects, stepView, type Task } from './task-row.ts'
 import type { Transactions } from './transactions.ts'
 
 /** The steps of one claimed task: run, commit, retry. */

@@ -52,15 +52,15 @@ test('each run says when the next one follows, and a failed one is repeated afte
 
 test('a run that is brought forward replaces the later one, and does not overlap the one under way', async (t) => {
   const { job, runs, end, pass } = gatedJob(t)
-  job.wake()
+  job.runWithin()
   await pass(0)
   assert.equal(runs.length, 1, 'one at a time')
   await end(60_000)
   await pass(0)
   assert.equal(runs.length, 2, 'what was asked for meanwhile follows')
   await end(60_000)
-  job.wake(100)
-  job.wake(500)
+  job.runWithin(100)
+  job.runWithin(500)
   await pass(100)
   assert.equal(runs.length, 3, 'the earliest request counts')
   await end(60_000)
@@ -78,7 +78,7 @@ test('nothing runs after the disposal, which waits for the run under way', async
   assert.equal(isDisposed, false)
   await end(10)
   await disposal
-  job.wake()
+  job.runWithin()
   await pass(60_000)
   assert.equal(runs.length, 1)
 })

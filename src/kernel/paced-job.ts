@@ -1,6 +1,6 @@
 export type PacedJob = {
   /** Brings the next run forward to this delay; a run under way is followed by another one. */
-  wake(afterMs?: number): void
+  runWithin(afterMs?: number): void
 } & AsyncDisposable
 
 type PacedOptions = {
@@ -14,7 +14,7 @@ export function startPacedJob(run: () => Promise<number>, { onError, retryMs }: 
   let running: Promise<void> | undefined
   let next: { atMs: number; timer: NodeJS.Timeout } | undefined
   let isStopped = false
-  const wake = (afterMs = 0) => {
+  const runWithin = (afterMs = 0) => {
     const atMs = performance.now() + afterMs
     if (isStopped || (next && next.atMs <= atMs)) return
     clearTimeout(next?.timer)
@@ -22,7 +22,7 @@ export function startPacedJob(run: () => Promise<number>, { onError, retryMs }: 
   }
   const start = () => {
     next = undefined
-    if (running) return void running.finally(() => wake())
+    if (running) return void running.finally(() => runWithin())
     running = Promise.try(run)
       .catch((error: unknown) => {
         onError(error)
@@ -30,12 +30,12 @@ export function startPacedJob(run: () => Promise<number>, { onError, retryMs }: 
       })
       .then((afterMs) => {
         running = undefined
-        wake(afterMs)
+        runWithin(afterMs)
       })
   }
   start()
   return {
-    wake,
+    runWithin,
     async [Symbol.asyncDispose]() {
       isStopped = true
       clearTimeout(next?.timer)

@@ -5,7 +5,7 @@ import { eventually } from '../harness/gateway.ts'
 import { type Answer, confirmed, newUser, openFixture, signingStep, type TestKind } from './engine-fixture.ts'
 
 const tasks = 200
-const atOnce = 4
+const atOnce = 2
 const shareMin = 0.9
 
 test('commits of steps, but for the end of a task, write no index', async (t) => {

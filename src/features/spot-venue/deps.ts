@@ -21,6 +21,8 @@ export type SpotVenueDeps = VenueTrading &
     priceTriggers: PriceTriggers
     /** Interval in which the prices of markets with triggers are checked. */
     priceCheckMs?: number | undefined
+    /** The instance that looks often for what one of all has to find. */
+    isOnDuty: () => boolean
     log: Log
   }
 

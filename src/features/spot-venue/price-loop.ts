@@ -19,10 +19,13 @@ type PriceLoopDeps = {
   /** Prices from the stream; undefined while they are stale. */
   streamedMids?: () => ReadonlyMap<string, string> | undefined
   everyMs?: number | undefined
+  /** The other instances look for open triggers rarely while there are none. */
+  isOnDuty: () => boolean
 }
 
 const defaultEveryMs = 1_000
 const idleMs = 3_000
+const restMs = 10_000
 const roundsMax = 20
 /** Bounds the delay of a stop after an outage of the venue. */
 const retryMaxMs = 5_000
@@ -35,6 +38,7 @@ export function createPriceLoop({
   log,
   streamedMids,
   everyMs = defaultEveryMs,
+  isOnDuty,
 }: PriceLoopDeps) {
   const pendingEntries = createPendingEntries({ db, venue, evmAddressOf })
   let resolving: Promise<void> | undefined
@@ -82,7 +86,7 @@ export function createPriceLoop({
   let running: Promise<void> = Promise.resolve()
   let failures = 0
   const run = async (): Promise<void> => {
-    let waitMs = idleMs
+    let waitMs = isOnDuty() ? idleMs : restMs
     try {
       if (await checkPrices()) waitMs = everyMs
       failures = 0

@@ -148,6 +148,7 @@ export function spotVenue({ agents, priceTriggers, priceCheckMs, log, ...given }
     log,
     streamedMids: deps.streamedMids,
     everyMs: priceCheckMs,
+    isOnDuty: given.isOnDuty,
   })
   return { operations, kinds: [trigger], priceLoop }
 }

@@ -44,13 +44,16 @@ export type ReconcilerDeps = Omit<ApplyDeps, 'settleMs' | 'nextAfter' | 'onFroze
   venue: Hyperliquid
   streams: Pick<VenueStreams, 'subscribe' | 'onOrders' | 'onFills'>
   instanceId: string
+  /** This instance looks for accounts more often than the others. */
+  isOnDuty: () => boolean
   random: Random
   intervals?: Intervals
 }
 
 const concurrencyMax = 4
 const batchMax = 20
-const registerEveryTicks = 3
+/** While there is nothing to do, accounts are looked for once in so many rounds: on duty, and by the others. */
+const idleTicks = { onDuty: 2, others: 10 }
 /** Maximum clock difference between two instances. */
 const clockToleranceMs = 10_000
 const waitingMax = 1_000
@@ -172,16 +175,28 @@ export function reconciler(deps: ReconcilerDeps) {
   )
   let ticks = 0
   let scheduledAt = clock.now()
+  let foundWork = true
   let stopped = false
 
-  const tick = async (): Promise<void> => {
+  /** Makes accounts due that are new or have traded, and leases those that are due. */
+  const claimAccounts = async (): Promise<store.VenueAccount[]> => {
     const now = clock.now()
-    if (ticks++ % registerEveryTicks === 0) await store.register(db, now)
-    const pauseSeconds = intervals.tradingMs / 1_000
-    await store.scheduleActive(db, { since: later(scheduledAt, -clockToleranceMs), now, pauseSeconds })
+    const since = later(scheduledAt, -clockToleranceMs)
+    const work = await store.findWork(db, { owner: lease.owner, since, now })
+    if (work.hasNewKeys) await store.register(db, now)
+    if (work.hasTraded)
+      await store.scheduleActive(db, { since, now, pauseSeconds: intervals.tradingMs / 1_000 })
     scheduledAt = now
+    foundWork = Object.values(work).includes(true)
+    return foundWork ? store.claimDue(db, { ...lease, now, limit: batchMax }) : []
+  }
+
+  const tick = async (): Promise<void> => {
+    const idle = deps.isOnDuty() ? idleTicks.onDuty : idleTicks.others
+    const isResting = !foundWork && ++ticks % idle !== 0
     await accountStreams.renew()
-    const waiting = await store.claimDue(db, { ...lease, now, limit: batchMax })
+    if (isResting) return
+    const waiting = await claimAccounts()
     const work = async () => {
       for (let account = waiting.shift(); account && !stopped; account = waiting.shift()) {
         const isSubscribed = accountStreams.acquire(account)

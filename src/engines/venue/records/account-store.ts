@@ -50,6 +50,24 @@ export const disableBalanceChecks = (db: Queryable, { user_id }: AccountKey) =>
     venueName,
   ])
 
+/** What a round of the reconciler would find to do; one statement, because idle instances ask again and again. */
+export async function findWork(
+  db: Queryable,
+  { owner, since, now }: { owner: string; since: Date; now: Date },
+): Promise<{ hasNewKeys: boolean; hasTraded: boolean; hasDue: boolean }> {
+  const [row] = await query<{ hasNewKeys: boolean; hasTraded: boolean; hasDue: boolean }>(
+    db,
+    `select exists (select from agent_wallet
+         where venue = $1 and approved_at is not null and retired_at is null and not is_registered) as "hasNewKeys",
+       exists (select from venue_order o join venue_account a on a.user_id = o.user_id and a.venue = o.venue
+         where o.venue = $1 and o.at > $2 and a.active_at < o.at) as "hasTraded",
+       exists (select from venue_account where venue = $1 and next_at <= $3
+         and (owner is null or owner = $4 or lease_until < clock_timestamp())) as "hasDue"`,
+    [venueName, since, now, owner],
+  )
+  return row ?? { hasNewKeys: true, hasTraded: true, hasDue: true }
+}
+
 /** Makes accounts that traded since then due soon, at most once per `pauseSeconds`. */
 export const scheduleActive = (
   db: Queryable,

@@ -38,10 +38,10 @@ create table task (
   constraint ended_task_has_an_outcome check (
     (status in ('completed', 'failed', 'cancelled'))
       = (completed_at is not null and outcome is not null and outcome <> 'unknown'))
--- A few updates in the first seconds, then none: free space for two more versions keeps them HOT. A fifth of millions of
+-- A few updates in the first seconds, then none: free space for more versions keeps them HOT. A fifth of millions of
 -- rows is too long to wait for a vacuum: pages of lists are index-only scans, which read the table where no vacuum has
 -- marked its pages, and the statistics of users and kinds age.
-) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 1000,
+) with (fillfactor = 60, autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 1000,
   autovacuum_vacuum_insert_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02);
 -- Lists of a user's tasks, newest first: all, by kind, and by status.
 create index task_of_user on task (user_id, id desc);
