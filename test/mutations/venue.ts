@@ -267,8 +267,8 @@ export const venueMutations = [
     ['test/venue/gateway-triggers.test.ts'],
     [
       [
-        'return withWrite(begun, (tx) => cancelTriggers(tx, task.userId, open))',
-        'return begun',
+        'writes: (tx) => cancelTriggers(tx, task.userId, open),',
+        '',
         'exits of the gateway are reported as cancelled and stay armed',
       ],
     ],

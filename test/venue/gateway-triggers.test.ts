@@ -37,7 +37,7 @@ describe('exits held by the gateway', () => {
     const deps = { db: rig.admin.pool }
     const atVenue = cancelAllSteps(deps as unknown as Parameters<typeof cancelAllSteps>[0])
     return {
-      all: untypedSteps({ ...atVenue, ...cancelAllTriggersSteps(deps, atVenue.begin) }),
+      all: untypedSteps({ ...atVenue, ...cancelAllTriggersSteps(deps, atVenue.sign) }),
       one: untypedSteps({ disarm: (task: TaskView<SpotCancelTaskData>) => disarm(deps, task) }),
     }
   }

@@ -11,7 +11,7 @@ export async function admitPerpCancelAll(
   deps: Deps,
   { asset }: PerpInput<'cancelAll'>,
   caller: Caller,
-): Promise<Admission<CancelAllData, 'begin'>> {
+): Promise<Admission<CancelAllData, 'sign'>> {
   const list = await deps.venue.perps()
   const bySymbol = new Map(list.markets.map((market) => [market.symbol, market]))
   const section = {

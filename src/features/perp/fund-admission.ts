@@ -71,7 +71,10 @@ function amountOf({ amount, amount_usd }: FundInput, { minFundUsd }: PerpLimits)
 const holdsNothing = ({ positions, unread, cashUsd }: Account): boolean =>
   positions.length + unread.length === 0 && compareDecimals(cashUsd, '0') === 0
 
-const walletOf = (userId: string, { chain, route }: Pick<FundDeps, 'chain' | 'route'>): AccountRef => ({
+export const walletOf = (
+  userId: string,
+  { chain, route }: Pick<FundDeps, 'chain' | 'route'>,
+): AccountRef => ({
   owner: userId,
   asset: assetOf(chain.row, route.token),
   subAccount: 'wallet',
@@ -145,7 +148,7 @@ async function fundDeposit(deps: FundDeps, { action, amountUnits, sourceToken, w
 
 type CashRequest = { wallet: AccountRef; account: string; amountUnits: bigint }
 
-async function cashCovering(
+export async function cashCovering(
   { db, ledger, chain, route }: FundDeps,
   { wallet, account, amountUnits }: CashRequest,
 ): Promise<{ totalUnits: bigint; version: bigint }> {

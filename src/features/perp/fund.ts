@@ -9,6 +9,7 @@ import { fromUnits, usdcDecimals, usdDecimals } from '#kernel/money.ts'
 import { addToResult, createEffect } from '#kernel/one-effect.ts'
 import { pollAgain, pollsOf } from '#kernel/poll-again.ts'
 import type { EndResult, StepResultOf, Steps, TaskView, Tx } from '#kernel/task.ts'
+import type { TransferLog } from '#upstreams/evm/erc20.ts'
 import type { Receipt } from '#upstreams/evm/evm.ts'
 import type { LedgerUpdate } from '#upstreams/hyperliquid/hyperliquid.ts'
 import { checkForCredit } from './credit-check.ts'
@@ -49,23 +50,26 @@ export function fundSteps(deps: FundDeps): Steps<FundTaskData, FundStep> {
 const same = (a: string, b: string) => a.toLowerCase() === b.toLowerCase()
 
 /** Only the transfer event on the chain proves that the deposit was sent. */
-const transferEffect = ({ batches, chain, route, transferCall, changed }: FundDeps) =>
-  createEffect({
+export const depositProof = (
+  { chain, route }: FundDeps,
+  { account, amount_units }: Pick<FundTaskData, 'account' | 'amount_units'>,
+  receipt: Receipt,
+): Receipt | undefined => {
+  const isDeposit = ({ token, from, to, amountUnits }: TransferLog) =>
+    same(token, route.token) &&
+    same(from, account) &&
+    same(to, route.bridge) &&
+    amountUnits === BigInt(amount_units)
+  return chain.transfers(receipt).some(isDeposit) ? receipt : undefined
+}
+
+const transferEffect = (deps: FundDeps) => {
+  const { batches, route, transferCall, changed } = deps
+  return createEffect({
     steps: { sign: 'sign', confirm: 'confirm' },
     driver: batches.driver<FundTaskData, Receipt, FundStep>({
       onFinal: ({ userId }) => changed(userId, route.chainId),
-      prove: ({ data: { account, amount_units } }, receipt) =>
-        chain
-          .transfers(receipt)
-          .some(
-            ({ token, from, to, amountUnits }) =>
-              same(token, route.token) &&
-              same(from, account) &&
-              same(to, route.bridge) &&
-              amountUnits === BigInt(amount_units),
-          )
-          ? receipt
-          : undefined,
+      prove: ({ data }, receipt) => depositProof(deps, data, receipt),
     }),
     plan({ data: { account, amount_units } }) {
       const amountUnits = BigInt(amount_units)
@@ -83,6 +87,7 @@ const transferEffect = ({ batches, chain, route, transferCall, changed }: FundDe
       data: { tx_hash: txHash, polls: 0 },
     }),
   })
+}
 
 async function creditOf({ db, venue }: FundDeps, task: FundTask): Promise<FoundCredit | undefined> {
   const { account, since_ms, amount_units } = task.data

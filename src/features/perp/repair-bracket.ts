@@ -2,8 +2,13 @@ import { completeExits, exitsOfReply } from '#engines/venue/orders/entry-outcome
 import { upstreamName } from '#engines/venue/orders/order-failures.ts'
 import { createOrderLookup, positionOf } from '#engines/venue/orders/order-lookup.ts'
 import { fillViews, type OrderOutcome, orderResult } from '#engines/venue/orders/order-result.ts'
-import { type OrderTaskData, type PlacedExits, wantedExits } from '#engines/venue/orders/order-task.ts'
-import { factsOf, planOf } from '#engines/venue/orders/place-order.ts'
+import {
+  factsOf,
+  type OrderTaskData,
+  type PlacedExits,
+  planOf,
+  wantedExits,
+} from '#engines/venue/orders/order-task.ts'
 import { positionNote } from '#engines/venue/orders/read-after-write.ts'
 import { type ActionPlan, cloidOf, type SignedActions } from '#engines/venue/orders/signed-action.ts'
 import { exitOrder, type Pricing } from '#engines/venue/orders/venue-orders.ts'

@@ -54,7 +54,7 @@ export const admitTpSl = (deps: TradeDeps) =>
   createAdmission({
     policy: deps.policy,
     check: (input: TpSlInput, { userId }) => checkTpSl(deps, input, userId),
-    start: ({ data }) => ({ first: 'begin', deadlineMs: tradeDeadlineMs, data, signOnAccept: true }),
+    start: ({ data }) => ({ first: 'sign', deadlineMs: tradeDeadlineMs, data, signOnAccept: true }),
   })
 
 async function checkTpSl(

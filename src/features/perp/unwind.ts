@@ -2,8 +2,13 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { type CancelOutcome, lookUpEnd } from '#engines/venue/orders/cancel.ts'
 import { consistentRecord, createOrderLookup, sizeOf } from '#engines/venue/orders/order-lookup.ts'
 import type { OrderOutcome } from '#engines/venue/orders/order-result.ts'
-import { gridOf, type OrderTaskData, type PlacedExits } from '#engines/venue/orders/order-task.ts'
-import { factsOf, planOf } from '#engines/venue/orders/place-order.ts'
+import {
+  factsOf,
+  gridOf,
+  type OrderTaskData,
+  type PlacedExits,
+  planOf,
+} from '#engines/venue/orders/order-task.ts'
 import { type ActionPlan, cloidOf, type SignedActions } from '#engines/venue/orders/signed-action.ts'
 import type { Pricing } from '#engines/venue/orders/venue-orders.ts'
 import { type Entry, type Exit, sumFills } from '#engines/venue/records/bracket.ts'

@@ -1,7 +1,13 @@
-import { admitCancelAll, type CancelAllData, type Cancelled } from '#engines/venue/orders/cancel-all.ts'
+import {
+  admitCancelAll,
+  type CancelAllData,
+  type CancelAllStep,
+  type Cancelled,
+} from '#engines/venue/orders/cancel-all.ts'
 import { requireKnownMarket } from '#engines/venue/records/markets.ts'
 import type { Caller } from '#kernel/caller.ts'
-import type { Admission, Step, StepResultOf, Tx } from '#kernel/task.ts'
+import { addToResult } from '#kernel/one-effect.ts'
+import type { Admission, Step } from '#kernel/task.ts'
 import type { SpotInput } from './contract.ts'
 import type { SpotDeps } from './deps.ts'
 import { usdcMarkets } from './market.ts'
@@ -11,7 +17,7 @@ import { cancelTriggers, findTrigger, isOpenTrigger, openTriggers } from './trig
 
 /** `triggers`: held by the gateway. */
 export type SpotCancelAllData = CancelAllData & { triggers?: { id: string; symbol: string }[] }
-type SpotCancelAllStep = 'disarm' | 'begin' | 'confirm'
+type SpotCancelAllStep = 'disarm' | CancelAllStep
 
 export async function admitSpotCancelAll(
   deps: SpotDeps,
@@ -44,33 +50,13 @@ export async function admitSpotCancelAll(
   }
 }
 
-/** Adds a write to the result, also to the result of a refused signature. */
-function withWrite<Patch, Names extends string>(
-  result: StepResultOf<Patch, Names>,
-  write: (tx: Tx) => Promise<void>,
-): StepResultOf<Patch, Names> {
-  const writes = async (tx: Tx) => {
-    await write(tx)
-    await result.writes?.(tx)
-  }
-  if (!('sign' in result)) return { ...result, writes }
-  const { sign } = result
-  const { onRefused } = sign
-  if (!onRefused) return { ...result, writes }
-  return {
-    ...result,
-    writes,
-    sign: { ...sign, onRefused: (fault) => withWrite(onRefused(fault), write) },
-  }
-}
-
 /**
  * Cancels triggers in the commit of the first action at the venue, or of the task's end where there is none: a task
  * that is cancelled earlier has cancelled nothing.
  */
 export function cancelAllTriggersSteps(
   { db }: Pick<SpotDeps, 'db'>,
-  begin: Step<CancelAllData, 'begin' | 'confirm'>,
+  sign: Step<CancelAllData, CancelAllStep>,
 ): Record<'disarm', Step<SpotCancelAllData, SpotCancelAllStep>> {
   return {
     async disarm(task, context) {
@@ -92,8 +78,11 @@ export function cancelAllTriggersSteps(
           venue_status: cancelled ? 'canceled' : status,
         }
       })
-      const begun = await begin({ ...task, data: { ...task.data, outcomes } }, context)
-      return withWrite(begun, (tx) => cancelTriggers(tx, task.userId, open))
+      const signed = await sign({ ...task, data: { ...task.data, outcomes } }, context)
+      return addToResult(signed, {
+        data: { outcomes },
+        writes: (tx) => cancelTriggers(tx, task.userId, open),
+      })
     },
   }
 }

@@ -17,7 +17,7 @@ import { cancelTriggers, findTrigger, isOpenTrigger } from './triggers.ts'
 
 /** Of an order at the venue, or of a trigger held by the gateway. */
 export type SpotCancelTaskData = CancelTaskData | { trigger_id: string }
-type SpotCancelStep = 'disarm' | 'begin' | 'confirm'
+type SpotCancelStep = 'disarm' | 'sign' | 'confirm'
 
 const operation = 'spot_cancel'
 const idForm = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
@@ -36,7 +36,7 @@ export async function admitSpotCancel(
   deps: SpotDeps,
   input: CancelInput,
   caller: Caller,
-): Promise<Admission<SpotCancelTaskData, 'disarm' | 'begin'>> {
+): Promise<Admission<SpotCancelTaskData, 'disarm' | 'sign'>> {
   const { db, venue, policy } = deps
   const id = String(input.order_id ?? input.oid ?? '')
   if (!idForm.test(id) || (input.order_id !== undefined && input.oid !== undefined)) {
@@ -67,8 +67,8 @@ export async function admitSpotCancel(
 export function spotCancelSteps(
   deps: Parameters<typeof cancelSteps>[0] & Pick<SpotDeps, 'db'>,
 ): Steps<SpotCancelTaskData, SpotCancelStep> {
-  const { begin, confirm } = cancelSteps(deps)
-  return { begin: atVenue(begin), confirm: atVenue(confirm), disarm: (task) => disarm(deps, task) }
+  const { sign, confirm } = cancelSteps(deps)
+  return { sign: atVenue(sign), confirm: atVenue(confirm), disarm: (task) => disarm(deps, task) }
 }
 
 /** A step that only the cancel of an order at the venue has. */

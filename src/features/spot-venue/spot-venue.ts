@@ -128,7 +128,7 @@ export function spotVenue({ agents, priceTriggers, priceCheckMs, log, ...given }
     }),
     cancelAll: taskOf({
       admit: (input: SpotInput<'cancelAll'>, caller: Caller) => admitSpotCancelAll(exit, input, caller),
-      steps: { ...cancelAll, ...cancelAllTriggersSteps(deps, cancelAll.begin) },
+      steps: { ...cancelAll, ...cancelAllTriggersSteps(deps, cancelAll.sign) },
     }),
     fills: (input, { userId }) => spotFills(deps, userId, input),
     orderHistory: (input, { userId }) => spotOrderHistory(deps, userId, input),

@@ -1,21 +1,18 @@
-import { completeExits, exitsOfReply } from '#engines/venue/orders/entry-outcome.ts'
 import { assertExit, assertTick, assertWorth } from '#engines/venue/orders/order-checks.ts'
-import { failedBy, rejectedResult } from '#engines/venue/orders/order-failures.ts'
-import { createOrderLookup } from '#engines/venue/orders/order-lookup.ts'
 import { type PlacedExits, wantedExits } from '#engines/venue/orders/order-task.ts'
-import { factsOf, planOf } from '#engines/venue/orders/place-order.ts'
+import { completePlacement, exitsPlan, exitsSearch } from '#engines/venue/orders/place-exits.ts'
 import { rereadBalances } from '#engines/venue/orders/read-after-write.ts'
-import { type ActionPlan, cloidOf } from '#engines/venue/orders/signed-action.ts'
 import { requireAgent, tradeDeadlineMs } from '#engines/venue/orders/trade-admission.ts'
-import { exitOrder } from '#engines/venue/orders/venue-orders.ts'
+import { type VenueDriverDeps, venueDriver } from '#engines/venue/orders/venue-effect.ts'
 import type { Exit, ExitLeg } from '#engines/venue/records/bracket.ts'
 import { assetKey } from '#engines/venue/records/markets.ts'
 import { createAdmission } from '#kernel/admission.ts'
 import { compareDecimals } from '#kernel/decimal-fields.ts'
 import { invalid } from '#kernel/fault.ts'
 import { fromUnits } from '#kernel/money.ts'
-import type { EffectUpdate, EndResult, Steps, TaskView } from '#kernel/task.ts'
-import type { LegStatus, SpotMarket } from '#upstreams/hyperliquid/hyperliquid.ts'
+import { oneEffect } from '#kernel/one-effect.ts'
+import type { EndResult, TaskView } from '#kernel/task.ts'
+import type { SpotMarket } from '#upstreams/hyperliquid/hyperliquid.ts'
 import type { SpotInput } from './contract.ts'
 import type { SpotDeps } from './deps.ts'
 import type { GatewayExit, SpotOrderTaskData } from './gateway-triggers.ts'
@@ -68,7 +65,7 @@ export const admitTpSl = (deps: SpotDeps) =>
     },
     start(request, size) {
       const data = tpSlTaskData(deps, request, size)
-      return { first: 'begin', deadlineMs: tradeDeadlineMs, data }
+      return { first: 'sign', deadlineMs: tradeDeadlineMs, data }
     },
   })
 
@@ -154,9 +151,8 @@ const exitIds = (exits: readonly { leg: ExitLeg; id: string }[]) => ({
 /** The commit that ends the task inserts the triggers. */
 function gatewayTriggersResult(
   task: TpSlTask,
-  now: Date,
   exits: readonly GatewayExit[],
-  effects: EffectUpdate[] = [],
+  at: Date,
 ): EndResult<Partial<TpSlTaskData>> {
   const { symbol, size, sells_all } = task.data
   return {
@@ -170,95 +166,48 @@ function gatewayTriggersResult(
         symbol,
         exits,
         entry: null,
-        at: now,
+        at,
         size: sells_all ? null : size,
       }),
-    effects,
   }
 }
 
-type TpSlStepDeps = Pick<SpotDeps, 'signedActions' | 'venue' | 'pricing' | 'rejections' | 'onAgentRevoked'>
+type TpSlStepDeps = VenueDriverDeps & Pick<SpotDeps, 'venue' | 'pricing'>
 
-export function tpSlSteps(deps: TpSlStepDeps): Steps<TpSlTaskData, 'begin' | 'confirm'> {
-  const { signedActions, venue, pricing } = deps
-
-  const confirmPlacement = (task: TpSlTask, signal: AbortSignal) => {
-    const { account, since_ms: sinceMs } = task.data
-    const legs = wantedExits(task.data).map(({ leg }) => leg)
-    return signedActions.confirm<Exit[]>({
-      task,
+export const tpSlSteps = (deps: TpSlStepDeps) =>
+  oneEffect({
+    driver: venueDriver<TpSlTaskData, Exit[]>(deps, {
       actionKey: 'exits',
-      signal,
-      parseReply: (replies: LegStatus[]) =>
-        replies.length === legs.length ? exitsOfReply(legs, replies) : undefined,
-      async lookUp({ allRecords }) {
-        const lookup = createOrderLookup(venue, { account, sinceMs, allRecords })
-        const found = await Promise.all(legs.map((leg) => lookup.find({ cloid: cloidOf(task.id, leg) })))
-        return found.some((each) => each !== undefined) ? exitsOfReply(legs, []) : undefined
-      },
-    })
-  }
-
-  return {
-    async begin(task, { now }) {
-      const taskData = task.data
-      if (taskData.gateway_exits.length > 0) return gatewayTriggersResult(task, now, taskData.gateway_exits)
-      const orders = wantedExits(taskData).map((exit) =>
-        exitOrder(task.id, taskData, { ...exit, size: taskData.size, name: exit.leg }, pricing),
-      )
-      const legs = wantedExits(taskData).map(({ leg }) => leg)
-      const plan: ActionPlan = {
-        actionKey: 'exits',
-        ...planOf(taskData),
-        facts: factsOf(taskData),
-        action: { type: 'order', orders, grouping: 'none' },
-        notes: orders.map(({ cloid }, at) => ({ cloid, leg: legs[at]!, symbol: taskData.symbol })),
-      }
-      return signedActions.sign(task, plan, { now, next: 'confirm', onRefused: (fault) => failedBy(fault) })
-    },
-
-    async confirm(task, { now, signal }) {
-      const { account } = task.data
-      const wanted = wantedExits(task.data)
-      let effects: EffectUpdate[] = []
-      let { placed } = task.data
-      if (!placed) {
-        const actionOutcome = await confirmPlacement(task, signal)
-        effects = actionOutcome.effects
-        if (actionOutcome.type === 'unknown') return signedActions.pollLater(task, 'confirm', actionOutcome)
-        if (actionOutcome.type === 'expired') return rejectedResult(deps, task, actionOutcome)
-        placed = {
-          exits:
-            actionOutcome.type === 'executed'
-              ? actionOutcome.value
-              : rejectedExits(task, actionOutcome.message),
-          landedAtMs: await venue.timeMs(account),
-        }
-      }
-      const { exits, isComplete } = await completeExits(venue, task, { ...placed, signal })
-      if (!isComplete) {
-        const waiting = signedActions.pollLater(task, 'confirm', { effects })
-        const known: PlacedExits = { ...placed, exits }
-        return { ...waiting, data: { ...waiting.data, placed: known } }
-      }
-      const missing = exits.filter(({ state }) => state === 'missing').map(({ leg }) => leg)
+      search: (task) =>
+        exitsSearch(deps.venue, task, {
+          legs: wantedExits(task.data).map(({ leg }) => leg),
+          placed: task.data.placed,
+        }),
       // The venue may reject triggers in this market: the gateway holds those exits.
+      onRejected: (task, { type }, { now }) =>
+        type === 'rejected' ? gatewayTriggersResult(task, wantedPrices(task), now) : undefined,
+    }),
+    plan: (task, { now }) =>
+      task.data.gateway_exits.length > 0
+        ? gatewayTriggersResult(task, task.data.gateway_exits, now)
+        : exitsPlan(task, deps.pricing, { size: task.data.size, grouping: 'none' }),
+    async settle(task, found, { signal, now }) {
+      const { placed } = task.data
+      const { exits, waiting } = await completePlacement(deps.venue, task, { exits: found, placed, signal })
+      if (waiting) return deps.signedActions.waitForRecords(task, 'confirm', { placed: waiting })
+      const missing = exits.filter(({ state }) => state === 'missing').map(({ leg }) => leg)
       if (missing.length > 0)
         return gatewayTriggersResult(
           task,
+          wantedPrices(task).filter(({ leg }) => missing.includes(leg)),
           now,
-          wanted
-            .filter(({ leg }) => missing.includes(leg))
-            .map(({ leg, wanted: { price } }) => ({ leg, price })),
-          effects,
         )
       const result = exitIds(exits.map(({ leg, orderId }) => ({ leg, id: String(orderId) })))
-      return { end: 'completed', outcome: 'executed', result, effects }
+      return { end: 'completed', outcome: 'executed', result }
     },
-  }
-}
+  })
 
-const rejectedExits = (task: TpSlTask, error: string): Exit[] =>
-  wantedExits(task.data).map(({ leg }) => ({ leg, orderId: null, state: 'missing', error }))
+const wantedPrices = ({ data }: TpSlTask): GatewayExit[] =>
+  wantedExits(data).map(({ leg, wanted: { price } }) => ({ leg, price }))
 
 export const marketKey = (symbol: string): string => assetKey('spot', symbol)

@@ -4,28 +4,20 @@ import { isVenueOrderId, type RecentOrders, recentOrders } from '#engines/venue/
 import { createAdmission } from '#kernel/admission.ts'
 import type { Caller } from '#kernel/caller.ts'
 import { later } from '#kernel/clock.ts'
+import { addToResult, oneEffect } from '#kernel/one-effect.ts'
 import type { PlannedAction, Policy } from '#kernel/signer.ts'
-import type {
-  Admission,
-  EffectUpdate,
-  EndResult,
-  FailedResult,
-  JsonObject,
-  StepContext,
-  StepResult,
-  Steps,
-  TaskView,
-} from '#kernel/task.ts'
+import type { Admission, EndResult, FailedResult, JsonObject, Steps } from '#kernel/task.ts'
 import type { Queryable } from '#store/query.ts'
 import type { Hyperliquid, OpenOrder } from '#upstreams/hyperliquid/hyperliquid.ts'
-import { type CancelTarget, cancelView, confirmCancels } from './cancel-batch.ts'
-import { failedBy, rejectedResult, upstreamName } from './order-failures.ts'
+import { cancelOf } from './cancel.ts'
+import { type CancelTarget, cancelSearch, cancelView, type OrderCancelled } from './cancel-batch.ts'
+import { failed, failedBy, rejectedResult, upstreamName } from './order-failures.ts'
 import type { OrderLookupSource } from './order-lookup.ts'
-import { orderTtlMs } from './place-order.ts'
-import type { PlaceOrderDeps } from './place-order-deps.ts'
+import { exitFacts, planOf } from './order-task.ts'
 import { recentlyCancelled } from './read-after-write.ts'
-import { type ActionPlan, type ActionTaskData, readLagMs, type SignedActions } from './signed-action.ts'
+import { type ActionTaskData, readLagMs } from './signed-action.ts'
 import { type AgentDeps, clockSkewMs, requireAgent, tradeDeadlineMs } from './trade-admission.ts'
+import { type VenueDriverDeps, venueDriver } from './venue-effect.ts'
 
 /** Cancels every open order of a section, or of one market. */
 
@@ -64,6 +56,7 @@ export type CancelAllData = ActionTaskData & {
   resolved: number
   outcomes: Cancelled[]
 }
+export type CancelAllStep = 'sign' | 'confirm'
 /** The venue counts an action of up to this many cancels as one request. */
 const cancelsPerAction = 39
 
@@ -73,12 +66,12 @@ export const admitCancelAll = (
   caller: Caller,
   /** Of triggers held by the gateway, which the section cancels before the orders at the venue. */
   gatewaySymbols: readonly string[] = [],
-): Promise<Admission<CancelAllData, 'begin'>> =>
+): Promise<Admission<CancelAllData, 'sign'>> =>
   createAdmission({
     policy: deps.policy,
     check: (_input: unknown, { userId }) => checkCancelAll(deps, section, userId, gatewaySymbols),
     start: ({ data }) => ({
-      first: 'begin',
+      first: 'sign',
       deadlineMs: tradeDeadlineMs,
       data,
       signOnAccept: data.orders.length > 0,
@@ -114,15 +107,7 @@ async function checkCancelAll(
   const symbols = new Set([...orders.map((each) => each.symbol), ...gatewaySymbols])
   const tokens = [...symbols].map((each) => assetKey(kind, each))
   const agent = orders.length > 0 ? (await requireAgent(deps, userId)).address : ''
-  const action: PlannedAction = {
-    userId,
-    operation,
-    chainId,
-    tokens,
-    recipients: [],
-    usdMicros: 0n,
-    exit: true,
-  }
+  const action: PlannedAction = { userId, chainId, ...exitFacts(operation, tokens) }
   const data: CancelAllData = {
     operation,
     tokens,
@@ -157,77 +142,49 @@ async function findUnlisted(
   })
 }
 
-type CancelAllStepDeps = { venue: OrderLookupSource; signedActions: SignedActions } & Pick<
-  PlaceOrderDeps,
-  'rejections' | 'onAgentRevoked'
->
-
-export function cancelAllSteps(deps: CancelAllStepDeps): Steps<CancelAllData, 'begin' | 'confirm'> {
-  const { signedActions } = deps
-  const actionKeyOf = (resolved: number): string => `cancel${resolved}`
+export function cancelAllSteps(
+  deps: VenueDriverDeps & { venue: OrderLookupSource },
+): Steps<CancelAllData, CancelAllStep> {
   const nextTargets = ({ orders, resolved }: CancelAllData) =>
     orders.slice(resolved, resolved + cancelsPerAction)
 
-  /** The next action, or the end of the task where every order has its outcome. */
-  const proceed = async (
-    task: TaskView<CancelAllData>,
-    { now }: StepContext,
-    { resolved, outcomes }: Pick<CancelAllData, 'resolved' | 'outcomes'>,
-    effects: EffectUpdate[],
-  ): Promise<StepResult<CancelAllData, 'begin' | 'confirm'>> => {
-    const data = { ...task.data, resolved, outcomes }
-    const targets = nextTargets(data)
-    if (targets.length === 0) return cancelAllResult(outcomes, effects)
-    const plan: ActionPlan = {
-      actionKey: actionKeyOf(resolved),
-      account: data.account,
-      agent: data.agent,
-      skewMs: data.ahead_ms,
-      ttlMs: orderTtlMs,
-      facts: { operation: data.operation, tokens: data.tokens, recipients: [], usdMicros: 0n, exit: true },
-      action: {
-        type: 'cancel',
-        cancels: targets.map(({ asset, order_id: orderId }) => ({ asset, orderId })),
+  const steps: Steps<CancelAllData, CancelAllStep> = oneEffect({
+    driver: venueDriver<CancelAllData, OrderCancelled[]>(deps, {
+      actionKey: ({ resolved }) => `cancel${resolved}`,
+      search: ({ data }) =>
+        cancelSearch(deps.venue, {
+          account: data.account,
+          sinceMs: data.since_ms,
+          targets: nextTargets(data),
+        }),
+      async onRejected(task, outcome) {
+        const failure = await rejectedResult(deps, task, outcome)
+        return interruptedResult(task.data, failure.error) ?? failure
       },
-    }
-    const onRefused = (fault: Parameters<typeof failedBy>[0]) =>
-      outcomes.some(({ cancelled }) => cancelled)
-        ? interruptedResult(data, effects, { code: fault.code, message: fault.message })
-        : failedBy(fault, effects)
-    return signedActions.sign(task, plan, {
-      now,
-      next: 'confirm',
-      data: { resolved, outcomes },
-      effects,
-      onRefused,
-    })
-  }
-
-  return {
-    begin: async (task, context) => proceed(task, context, task.data, []),
-
-    async confirm(task, context) {
-      const data = task.data
+    }),
+    plan({ data }) {
       const targets = nextTargets(data)
-      const { account, since_ms: sinceMs, resolved } = data
-      const { signal } = context
-      const request = { task, actionKey: actionKeyOf(resolved), signal, account, sinceMs, targets }
-      const actionOutcome = await confirmCancels(deps, request)
-      return signedActions.matchOutcome(task, actionOutcome, {
-        poll: 'confirm',
-        retry: { actionKey: actionKeyOf(resolved), next: 'begin', now: context.now },
-        executed(cancelled, effects) {
-          const outcomes = [...data.outcomes, ...cancelled.map(cancelView)]
-          return proceed(task, context, { resolved: resolved + targets.length, outcomes }, effects)
-        },
-        async notExecuted(outcome) {
-          const failure = await rejectedResult(deps, task, outcome)
-          if (!data.outcomes.some(({ cancelled }) => cancelled)) return failure
-          return interruptedResult(data, outcome.effects, failure.error)
-        },
-      })
+      if (targets.length === 0) return cancelAllResult(data.outcomes)
+      return {
+        ...planOf(data),
+        facts: exitFacts(data.operation, data.tokens),
+        action: cancelOf(targets),
+        onRefused: (fault) => interruptedResult(data, fault) ?? failedBy(fault),
+      }
     },
-  }
+    /** Signs the next action, or ends the task where every order has its outcome. */
+    async settle(task, cancelled, context) {
+      const resolved = task.data.resolved + cancelled.length
+      const outcomes = [...task.data.outcomes, ...cancelled.map(cancelView)]
+      const data = { resolved, outcomes }
+      const result = await steps.sign({ ...task, data: { ...task.data, ...data } }, context)
+      return {
+        ...addToResult(result, { data }),
+        rejected: cancelled.every(({ isCancelled }) => !isCancelled),
+      }
+    },
+  })
+  return steps
 }
 
 const resultOf = (orders: readonly Cancelled[]): JsonObject => ({
@@ -237,30 +194,21 @@ const resultOf = (orders: readonly Cancelled[]): JsonObject => ({
 })
 
 /** Nothing to cancel is a success. */
-export function cancelAllResult(
-  outcomes: readonly Cancelled[],
-  effects: EffectUpdate[] = [],
-): EndResult<Record<never, never>> {
+export function cancelAllResult(outcomes: readonly Cancelled[]): EndResult<Record<never, never>> {
   const result = resultOf(outcomes)
   const left = outcomes.filter(({ cancelled }) => !cancelled)
-  if (left.length === 0) return { end: 'completed', outcome: 'executed', result, effects }
-  if (left.length < outcomes.length) return { end: 'completed', outcome: 'partial', result, effects }
+  if (left.length === 0) return { end: 'completed', outcome: 'executed', result }
+  if (left.length < outcomes.length) return { end: 'completed', outcome: 'partial', result }
   const message = `No order could be cancelled; their states are ${[...new Set(left.map(({ venue_status }) => venue_status))].join(', ')}`
-  return {
-    end: 'failed',
-    outcome: 'not_executed',
-    error: { code: 'order_not_cancellable', message, retryable: false, upstream: upstreamName },
-    result,
-    effects: effects.map((each) => ({ ...each, status: 'rejected' as const })),
-  }
+  return { ...failed('order_not_cancellable', message), result }
 }
 
-/** Cancelled in part: the result lists both the cancelled and the open orders. */
+/** Cancelled in part: the result lists both the cancelled and the open orders. Undefined where none was cancelled. */
 function interruptedResult(
   { orders, resolved, outcomes }: CancelAllData,
-  effects: EffectUpdate[],
   { code, message }: { code: string; message: string },
-): FailedResult<Record<never, never>> {
+): FailedResult<Record<never, never>> | undefined {
+  if (!outcomes.some(({ cancelled }) => cancelled)) return undefined
   const rest = orders
     .slice(resolved)
     .map((each) => cancelView({ ...each, status: 'open', isCancelled: false }))
@@ -269,6 +217,5 @@ function interruptedResult(
     outcome: 'partial',
     error: { code, message, retryable: true, upstream: upstreamName },
     result: resultOf([...outcomes, ...rest]),
-    effects,
   }
 }

@@ -1,8 +1,7 @@
-import type { TaskView } from '#kernel/task.ts'
 import type { LegStatus } from '#upstreams/hyperliquid/hyperliquid.ts'
 import { type CancelOutcome, cancelOutcomeOf } from './cancel.ts'
 import { createOrderLookup, type OrderLookupSource } from './order-lookup.ts'
-import type { ActionOutcome, ActionTaskData, SignedActions } from './signed-action.ts'
+import type { ActionSearch } from './venue-effect.ts'
 
 /** One action that cancels several orders, with an outcome per order. */
 
@@ -15,29 +14,19 @@ export type CancelTarget = {
 }
 export type OrderCancelled = CancelTarget & CancelOutcome
 
-type CancelBatch = {
-  task: TaskView<ActionTaskData>
-  actionKey: string
-  signal: AbortSignal
-  account: string
-  sinceMs: number
-  targets: readonly CancelTarget[]
-}
+type CancelBatch = { account: string; sinceMs: number; targets: readonly CancelTarget[] }
 
 const cancelledNow: CancelOutcome = { status: 'canceled', isCancelled: true }
 const stillOpen: CancelOutcome = { status: 'open', isCancelled: false }
 
-export function confirmCancels(
-  { signedActions, venue }: { signedActions: SignedActions; venue: OrderLookupSource },
-  { task, actionKey, signal, account, sinceMs, targets }: CancelBatch,
-): Promise<ActionOutcome<OrderCancelled[]>> {
+export function cancelSearch(
+  venue: OrderLookupSource,
+  { account, sinceMs, targets }: CancelBatch,
+): ActionSearch<OrderCancelled[]> {
   const replied = new Map<number, CancelOutcome>()
   const outcomesOf = (endings: readonly CancelOutcome[]): OrderCancelled[] =>
     targets.map((target, at) => ({ ...target, ...endings[at]! }))
-  return signedActions.confirm<OrderCancelled[]>({
-    task,
-    actionKey,
-    signal,
+  return {
     parseReply(legs: LegStatus[]) {
       if (legs.length !== targets.length) return undefined
       targets.forEach(({ order_id: orderId }, at) => {
@@ -57,7 +46,7 @@ export function confirmCancels(
       if (missing > 0 && (!isLast || missing === endings.length)) return undefined
       return outcomesOf(endings.map((ending) => ending ?? stillOpen))
     },
-  })
+  }
 }
 
 export const cancelView = ({ order_id: orderId, symbol, status, isCancelled }: OrderCancelled) => ({

@@ -7,17 +7,17 @@ import { createAdmission } from '#kernel/admission.ts'
 import { later } from '#kernel/clock.ts'
 import { compareDecimals } from '#kernel/decimal-fields.ts'
 import { exactlyOneOf, Fault, invalid, notFound } from '#kernel/fault.ts'
+import { oneEffect, type Settled } from '#kernel/one-effect.ts'
 import type { PlannedAction, Policy } from '#kernel/signer.ts'
-import type { EffectUpdate, EndResult, Steps } from '#kernel/task.ts'
 import type { Queryable } from '#store/query.ts'
 import type { Hyperliquid, LegStatus, OpenOrder } from '#upstreams/hyperliquid/hyperliquid.ts'
 import type { LookUpScope } from './confirm-action.ts'
-import { failed, failedBy, rejectedResult } from './order-failures.ts'
+import { failed } from './order-failures.ts'
 import { createOrderLookup, type FoundOrder, type OrderLookupSource } from './order-lookup.ts'
-import { orderTtlMs } from './place-order.ts'
-import type { PlaceOrderDeps } from './place-order-deps.ts'
-import { type ActionPlan, type ActionTaskData, readLagMs, type SignedActions } from './signed-action.ts'
+import { exitFacts, planOf } from './order-task.ts'
+import { type ActionTaskData, readLagMs } from './signed-action.ts'
 import { type AgentDeps, clockSkewMs, requireAgent, tradeDeadlineMs } from './trade-admission.ts'
+import { type VenueDriverDeps, venueDriver } from './venue-effect.ts'
 
 export type CancelInput = Static<ReturnType<typeof cancelRequest>>
 /** The section of the order, and its markets. */
@@ -61,7 +61,7 @@ export const admitCancel = (deps: CancelAdmissionDeps, section: Section) =>
   createAdmission({
     policy: deps.policy,
     check: (input: CancelInput, { userId }) => checkCancel(deps, section, input, userId),
-    start: ({ data }) => ({ first: 'begin', deadlineMs: tradeDeadlineMs, data, signOnAccept: true }),
+    start: ({ data }) => ({ first: 'sign', deadlineMs: tradeDeadlineMs, data, signOnAccept: true }),
   })
 
 /** Looks up the market of the order: with a wrong market the venue reports that the order does not exist. */
@@ -87,18 +87,11 @@ async function checkCancel(
       { asset: symbol },
     )
   const agent = await requireAgent(deps, userId)
-  const action: PlannedAction = {
-    userId,
-    operation,
-    chainId,
-    tokens: [assetKey(kind, symbol)],
-    recipients: [],
-    usdMicros: 0n,
-    exit: true,
-  }
+  const token = assetKey(kind, symbol)
+  const action: PlannedAction = { userId, chainId, ...exitFacts(operation, [token]) }
   const data: CancelTaskData = {
     operation,
-    token: assetKey(kind, symbol),
+    token,
     order_id: orderId,
     asset,
     account,
@@ -179,64 +172,37 @@ export function cancelOutcomeOf(
   return { status: isFilled ? 'filled' : 'canceled', isCancelled: !isFilled }
 }
 
-type CancelDeps = {
-  venue: OrderLookupSource
-  signedActions: SignedActions
-} & Pick<PlaceOrderDeps, 'rejections' | 'onAgentRevoked'>
+/** The action of a cancel, and where the venue's records show its outcome. */
+export const cancelOf = (orders: readonly { asset: number; order_id: number }[]) => ({
+  type: 'cancel' as const,
+  cancels: orders.map(({ asset, order_id: orderId }) => ({ asset, orderId })),
+})
+export const cancelReplied = ([leg]: LegStatus[]): CancelOutcome | undefined =>
+  leg?.type === 'accepted' ? { status: 'canceled', isCancelled: true } : undefined
 
-export function cancelSteps(deps: CancelDeps): Steps<CancelTaskData, 'begin' | 'confirm'> {
-  const { signedActions, venue } = deps
-  return {
-    async begin(task, { now }) {
-      const { operation, token, order_id: orderId, asset, account, agent } = task.data
-      const plan: ActionPlan = {
-        actionKey: 'cancel',
-        account,
-        agent,
-        skewMs: task.data.ahead_ms,
-        ttlMs: orderTtlMs,
-        facts: {
-          operation,
-          tokens: [token],
-          recipients: [],
-          usdMicros: 0n,
-          exit: true,
-        },
-        action: { type: 'cancel', cancels: [{ asset, orderId }] },
-      }
-      return signedActions.sign(task, plan, { now, next: 'confirm', onRefused: (fault) => failedBy(fault) })
-    },
-
-    async confirm(task, { signal, now }) {
-      const { order_id: orderId, account, since_ms: sinceMs = 0, left } = task.data
-      const actionOutcome = await signedActions.confirm<CancelOutcome>({
-        task,
-        actionKey: 'cancel',
-        signal,
-        parseReply: ([leg]: LegStatus[]) =>
-          leg?.type === 'accepted' ? { status: 'canceled', isCancelled: true } : undefined,
-        lookUp: (how) => lookUpEnd(venue, { account, sinceMs, orderId, left, ...how }),
-      })
-      return signedActions.matchOutcome(task, actionOutcome, {
-        poll: 'confirm',
-        retry: { actionKey: 'cancel', next: 'begin', now },
-        executed: (ended, effects) => cancelResult(orderId, ended, effects),
-        notExecuted: (outcome) => rejectedResult(deps, task, outcome),
-      })
-    },
-  }
-}
+export const cancelSteps = (deps: VenueDriverDeps & { venue: OrderLookupSource }) =>
+  oneEffect({
+    driver: venueDriver<CancelTaskData, CancelOutcome>(deps, {
+      actionKey: 'cancel',
+      search: ({ data: { account, order_id: orderId, since_ms: sinceMs = 0, left } }) => ({
+        parseReply: cancelReplied,
+        lookUp: (how) => lookUpEnd(deps.venue, { account, sinceMs, orderId, left, ...how }),
+      }),
+    }),
+    plan: ({ data }) => ({
+      ...planOf(data),
+      facts: exitFacts(data.operation, [data.token]),
+      action: cancelOf([data]),
+    }),
+    settle: ({ data }, ended) => cancelResult(data.order_id, ended),
+  })
 
 function cancelResult(
   orderId: number,
   { status, isCancelled }: CancelOutcome,
-  effects: EffectUpdate[],
-): EndResult<Record<never, never>> {
+): Settled<CancelTaskData, 'sign' | 'confirm'> {
   const result = { order_id: String(orderId), venue_status: status }
-  if (isCancelled) return { end: 'completed', outcome: 'executed', result, effects }
-  return failed(
-    'order_not_cancellable',
-    `The order could not be cancelled: its status is ${status}`,
-    effects.map((each) => ({ ...each, status: 'rejected' as const })),
-  )
+  if (isCancelled) return { end: 'completed', outcome: 'executed', result }
+  const message = `The order could not be cancelled: its status is ${status}`
+  return { ...failed('order_not_cancellable', message), rejected: true }
 }

@@ -1,10 +1,10 @@
 import type { Entry, Exit, ExitLeg } from '#engines/venue/records/bracket.ts'
-import type { MarketKind } from '#engines/venue/records/markets.ts'
+import { assetKey, type MarketKind } from '#engines/venue/records/markets.ts'
 import type { JsonObject } from '#kernel/json.ts'
 import type { Grid } from '#upstreams/hyperliquid/rounding.ts'
 import type { HeldBefore } from './order-lookup.ts'
 import type { PositionAfter } from './position-after.ts'
-import type { ActionTaskData } from './signed-action.ts'
+import type { ActionPlan, ActionTaskData } from './signed-action.ts'
 
 /** Task data of an order: written at admission, and completed by the steps. */
 
@@ -93,3 +93,34 @@ export const roleOf = ({ role }: OrderTaskData): OrderRole => role ?? 'entry'
 /** True where the order is the first action of its task. */
 export const startsWithOrder = ({ transfer_usd, leverage }: OrderTaskData): boolean =>
   transfer_usd === null && leverage === null
+
+const orderTtlMs = 20_000
+
+/** What an action does, as the policy evaluates it: an order and what belongs to it. */
+export const factsOf = (
+  taskData: OrderTaskData,
+  change: Partial<ActionPlan['facts']> = {},
+): ActionPlan['facts'] => ({
+  operation: taskData.operation,
+  tokens: [assetKey(taskData.market, taskData.symbol)],
+  recipients: [],
+  usdMicros: BigInt(taskData.usd_micros),
+  exit: taskData.exit,
+  ...change,
+})
+/** The same of an action that only reduces risk. */
+export const exitFacts = (operation: string, tokens: string[]): ActionPlan['facts'] => ({
+  operation,
+  tokens,
+  recipients: [],
+  usdMicros: 0n,
+  exit: true,
+})
+export const planOf = (
+  taskData: Pick<OrderTaskData, 'account' | 'agent' | 'ahead_ms'>,
+): Pick<ActionPlan, 'account' | 'agent' | 'skewMs' | 'ttlMs'> => ({
+  account: taskData.account,
+  agent: taskData.agent,
+  skewMs: taskData.ahead_ms,
+  ttlMs: orderTtlMs,
+})

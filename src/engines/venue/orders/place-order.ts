@@ -1,11 +1,10 @@
 import { type Entry, evaluateBracket, sumFills } from '#engines/venue/records/bracket.ts'
-import { assetKey } from '#engines/venue/records/markets.ts'
 import type { Fault } from '#kernel/fault.ts'
 import type { EffectUpdate, StepContext, TaskView } from '#kernel/task.ts'
 import { completeOutcome, entryOfReply, lookUpEntry } from './entry-outcome.ts'
 import { failed, failedBy, rejectedResult } from './order-failures.ts'
 import { fillViews, type OrderOutcome, orderResult, resultNote } from './order-result.ts'
-import type { ObservedEntry, OrderTaskData } from './order-task.ts'
+import { factsOf, type ObservedEntry, type OrderTaskData, planOf } from './order-task.ts'
 import type { OrderEnd, OrderStep, OrderStepResult, PlaceOrderDeps } from './place-order-deps.ts'
 import { positionNote } from './read-after-write.ts'
 import type { ActionPlan } from './signed-action.ts'
@@ -13,27 +12,6 @@ import { noteSpent } from './spending.ts'
 import { bracketAction } from './venue-orders.ts'
 
 /** Steps of an order: collateral transfer, leverage, the order with its exits, and its confirmation. */
-
-export const orderTtlMs = 20_000
-export const factsOf = (
-  taskData: OrderTaskData,
-  change: Partial<ActionPlan['facts']> = {},
-): ActionPlan['facts'] => ({
-  operation: taskData.operation,
-  tokens: [assetKey(taskData.market, taskData.symbol)],
-  recipients: [],
-  usdMicros: BigInt(taskData.usd_micros),
-  exit: taskData.exit,
-  ...change,
-})
-export const planOf = (
-  taskData: OrderTaskData,
-): Pick<ActionPlan, 'account' | 'agent' | 'skewMs' | 'ttlMs'> => ({
-  account: taskData.account,
-  agent: taskData.agent,
-  skewMs: taskData.ahead_ms,
-  ttlMs: orderTtlMs,
-})
 
 type OrderSteps<Data extends OrderTaskData, Repair extends string> = {
   [Name in OrderStep]: (task: TaskView<Data>, context: StepContext) => Promise<OrderStepResult<Data, Repair>>

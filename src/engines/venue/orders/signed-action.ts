@@ -78,6 +78,12 @@ export type SignedActions = {
     next: Name,
     unknownOutcome: UnknownOutcome,
   ): PollResult<Name>
+  /** The same while the records of an executed action lag behind; `data` is stored. */
+  waitForRecords<Data extends ActionTaskData, Name extends string>(
+    task: TaskView<Data>,
+    next: Name,
+    data: Partial<Data>,
+  ): StepResultOf<Partial<Data>, Name> & { park: { afterMs: number; next: Name } }
   /**
    * The step result that signs an exit again after the venue's request limit rejected it; undefined for any other
    * outcome, and where the task's deadline would pass first.
@@ -231,6 +237,10 @@ export function createSignedActions(deps: SignedActionDeps): SignedActions {
       confirmAction(request, { venue, graceMs: deps.graceMs ?? request.graceMs ?? defaultGraceMs }),
 
     pollLater,
+    waitForRecords(task, next, data) {
+      const waiting = pollLater(task, next, { effects: [] })
+      return { ...waiting, data: Object.assign({}, waiting.data, data) }
+    },
     retryThrottled,
     matchOutcome(task, actionOutcome, { poll, retry, executed, notExecuted }) {
       const unlessThrottled = (outcome: NotExecutedOutcome) =>

@@ -1,7 +1,7 @@
 import type { Fault } from '#kernel/fault.ts'
 import { match } from '#kernel/match.ts'
 import { addToResult, type EffectDriver, type Settled } from '#kernel/one-effect.ts'
-import type { EffectUpdate, StepResultOf, TaskView } from '#kernel/task.ts'
+import type { EffectUpdate, StepContext, StepResultOf, TaskView } from '#kernel/task.ts'
 import type { NotExecutedOutcome } from './action-outcome.ts'
 import type { ConfirmRequest } from './confirm-action.ts'
 import { failedBy, type RejectionDeps, rejectedResult } from './order-failures.ts'
@@ -30,6 +30,7 @@ export type VenueAction<Data, Proof, Names extends string> = {
   onRejected?(
     task: TaskView<Data>,
     outcome: NotExecutedOutcome,
+    context: StepContext,
   ): Promise<Result<Data, Names> | undefined> | Result<Data, Names> | undefined
 }
 
@@ -55,7 +56,8 @@ export const venueDriver = <
       return ofTask(await signedActions.sign(task, { actionKey: keyOf(task.data), ...plan }, onward))
     },
 
-    async confirm(task, settle, { now, signal, steps }) {
+    async confirm(task, settle, { steps, ...context }) {
+      const { now, signal } = context
       const { known, ...how } = search(task)
       if (known !== undefined) return withEffects(await settle(known), [])
       const key = keyOf(task.data)
@@ -63,7 +65,7 @@ export const venueDriver = <
       const notExecuted = async (rejection: NotExecutedOutcome): Promise<Result<Data, Names>> => {
         const retry = signedActions.retryThrottled(task, rejection, { actionKey: key, next: steps.sign, now })
         if (retry) return ofTask(retry)
-        const own = await onRejected?.(task, rejection)
+        const own = await onRejected?.(task, rejection, context)
         return own ? withEffects(own, rejection.effects) : rejectedResult(deps, task, rejection)
       }
       return match(outcome, {

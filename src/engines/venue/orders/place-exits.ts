@@ -1,0 +1,70 @@
+import type { Exit, ExitLeg } from '#engines/venue/records/bracket.ts'
+import type { TaskView } from '#kernel/task.ts'
+import type { VenueGrouping } from '#kernel/venue.ts'
+import { completeExits, exitsOfReply } from './entry-outcome.ts'
+import { createOrderLookup, type OrderLookupSource } from './order-lookup.ts'
+import { factsOf, type OrderTaskData, type PlacedExits, planOf, wantedExits } from './order-task.ts'
+import { cloidOf } from './signed-action.ts'
+import type { ActionSearch, VenuePlan } from './venue-effect.ts'
+import { exitOrder, type Pricing } from './venue-orders.ts'
+
+/** Exits that are placed without an entry, as an effect of their task. */
+
+type ExitsPlacement = {
+  size: string
+  grouping: VenueGrouping
+  /** Suffix of the action key of each exit. */
+  suffix?: string
+  only?: (leg: ExitLeg) => boolean
+}
+
+/** The orders of the wanted exits. */
+export function exitsPlan(
+  { id, data }: TaskView<OrderTaskData>,
+  pricing: Pricing,
+  { size, grouping, suffix = '', only = () => true }: ExitsPlacement,
+): Pick<VenuePlan<OrderTaskData>, 'account' | 'agent' | 'skewMs' | 'ttlMs' | 'facts' | 'action' | 'notes'> {
+  const wanted = wantedExits(data).filter(({ leg }) => only(leg))
+  const nameOf = (leg: ExitLeg) => `${leg}${suffix}`
+  const orders = wanted.map((exit) => exitOrder(id, data, { ...exit, size, name: nameOf(exit.leg) }, pricing))
+  return {
+    ...planOf(data),
+    facts: factsOf(data, { usdMicros: 0n, exit: true }),
+    action: { type: 'order', orders, grouping },
+    notes: orders.map(({ cloid }, at) => ({ cloid, leg: nameOf(wanted[at]!.leg), symbol: data.symbol })),
+  }
+}
+
+/** `placed`: what an earlier run of the step has found. */
+export const exitsSearch = (
+  venue: OrderLookupSource,
+  { id, data: { account, since_ms: sinceMs } }: TaskView<OrderTaskData>,
+  { legs, suffix = '', placed }: { legs: ExitLeg[]; suffix?: string; placed: PlacedExits | undefined },
+): ActionSearch<Exit[]> => ({
+  known: placed?.exits,
+  parseReply: (replies) => (replies.length === legs.length ? exitsOfReply(legs, replies) : undefined),
+  async lookUp({ allRecords }) {
+    const lookup = createOrderLookup(venue, { account, sinceMs, allRecords })
+    const found = await Promise.all(legs.map((leg) => lookup.find({ cloid: cloidOf(id, `${leg}${suffix}`) })))
+    return found.some((each) => each !== undefined) ? exitsOfReply(legs, []) : undefined
+  },
+})
+
+type Completion = {
+  /** As found now, and as stored by an earlier run of the step. */
+  exits: Exit[]
+  placed: PlacedExits | undefined
+  signal: AbortSignal
+  suffix?: string
+}
+
+/** The exits with their order ids; `waiting` is to be stored until every record of them is available. */
+export async function completePlacement(
+  venue: Parameters<typeof completeExits>[0],
+  task: TaskView<OrderTaskData>,
+  { exits: found, placed, signal, suffix = '' }: Completion,
+): Promise<{ exits: Exit[]; waiting?: PlacedExits }> {
+  const landedAtMs = placed?.landedAtMs ?? (await venue.timeMs(task.data.account))
+  const { exits, isComplete } = await completeExits(venue, task, { exits: found, landedAtMs, signal, suffix })
+  return isComplete ? { exits } : { exits, waiting: { exits, landedAtMs } }
+}
