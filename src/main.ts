@@ -1,6 +1,7 @@
 import { enableCompileCache } from 'node:module'
 import { ConfigRefused, readConfig } from '#config.ts'
 import { compileCacheOf, openDataDir } from '#start/data-dir.ts'
+import { keepTickShape } from '#start/tick-shape.ts'
 
 /** Expected failures of a start are printed in one sentence each; anything else is a bug and keeps its stack. */
 const expected = new Set(['ConfigRefused', 'DataDirRefusal', 'InUse', 'StoreRefusal', 'WorldRefusal'])
@@ -18,6 +19,7 @@ function exitWithProblems(error: unknown): never {
   process.exit(1)
 }
 
+keepTickShape()
 // Otherwise Node opens an inspector, through which any process of this account can read keys.
 process.on('SIGUSR1', () => {})
 

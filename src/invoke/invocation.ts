@@ -4,7 +4,7 @@ import type { Caller } from '#kernel/caller.ts'
 import { plainSchema } from '#kernel/decimal-fields.ts'
 import { Fault, internalFault } from '#kernel/fault.ts'
 import type { NumberSources } from '#kernel/json.ts'
-import type { Entry, Operation, RateClass, StreamItem } from '#kernel/operation.ts'
+import { type Entry, type Operation, type RateClass, type StreamItem, versionOf } from '#kernel/operation.ts'
 import { type Authenticate, authorize } from './authenticate.ts'
 import { inputReaders, type ReadFlatInput, type ReadInput } from './input.ts'
 import { inputLocations, locateIssues } from './input-location.ts'
@@ -14,6 +14,7 @@ import {
   type Limits,
   memoryPointStore,
   type PointStore,
+  type RateLimitResult,
   type RateLimits,
   rateLimits,
 } from './limits.ts'
@@ -55,7 +56,10 @@ export type Outcome =
 
 export type InvocableOperation = {
   operation: Operation
-  admit(credentials: Credentials): Promise<Admitted>
+  /** At once where nothing has to be read for it. */
+  admit(credentials: Credentials): Admitted | Promise<Admitted>
+  /** The answer that is the same for every caller, where its version has not changed since it was computed. */
+  shared(): Outcome | undefined
   readInput: ReadInput
   readFlatInput: ReadFlatInput
   call(
@@ -110,9 +114,12 @@ export function createInvocation({
       const toFault = (error: unknown, options: { mayHaveActed: boolean }): Fault =>
         error instanceof Fault ? locateIssues(error, locationOf) : internalFault(error, options)
 
+      const version = versionOf(operation)
+      let known: { version: unknown; outcome: Outcome } | undefined
       const call: InvocableOperation['call'] = async (admitted, input, options, request) => {
         if (admitted.refusal) throw admitted.refusal
         const { caller, authorization } = admitted
+        const current = version?.()
         const userId = caller?.userId ?? ''
         using waiting = options.wait ? quotas.wait(userId) : undefined
         // Above the share the task continues as without waiting, and the answer shows its current state.
@@ -132,12 +139,15 @@ export function createInvocation({
           }
         }
         const body = output ? filterBySchema(output, reply.body) : reply.body
-        return { ...reply, body }
+        const outcome: Outcome = { ...reply, body }
+        if (version) known = { version: current, outcome }
+        return outcome
       }
       return {
         operation,
         admit: admission(entry, { authenticate, limits, load }),
         ...readers(operation),
+        shared: () => (known && known.version === version?.() ? known.outcome : undefined),
         call,
       }
     },
@@ -158,20 +168,31 @@ function admission(entry: Entry, { authenticate, limits, load }: AdmissionDeps) 
       throw (isGuess ? (await limits.consume('refused', address)).fault : undefined) ?? error
     }
   }
-  return async ({ authorization, address: given }: Credentials): Promise<Admitted> => {
+  const countsFailures = entry.counts === 'failures'
+  const toAdmitted = (
+    caller: Caller | null,
+    authorization: string | undefined,
+    { budget, fault }: RateLimitResult,
+  ): Admitted => ({
+    caller,
+    authorization,
+    budget,
+    refusal: countsFailures ? undefined : fault,
+    refusalOfFailure: countsFailures ? fault : undefined,
+  })
+  const admitCaller = async (authorization: string | undefined, address: string): Promise<Admitted> => {
+    const caller = await authorized(authorization, address)
+    const principal = caller && rate !== 'auth' ? `user:${caller.userId}` : address
+    return toAdmitted(caller, authorization, await limits.consume(rate, principal))
+  }
+  return ({ authorization, address: given }: Credentials): Admitted | Promise<Admitted> => {
     const overloadFault = load.refusal(rate)
     if (overloadFault) throw overloadFault
     const address = addressKey(given)
-    const caller = await authorized(authorization, address)
-    const principal = caller && rate !== 'auth' ? `user:${caller.userId}` : address
-    const { budget, fault } = await limits.consume(rate, principal)
-    const countsFailures = entry.counts === 'failures'
-    return {
-      caller,
-      authorization,
-      budget,
-      refusal: countsFailures ? undefined : fault,
-      refusalOfFailure: countsFailures ? fault : undefined,
-    }
+    if (entry.access !== 'public' || authorization !== undefined) return admitCaller(authorization, address)
+    const counted = limits.consume(rate, address)
+    return counted instanceof Promise
+      ? counted.then((result) => toAdmitted(null, undefined, result))
+      : toAdmitted(null, undefined, counted)
   }
 }

@@ -65,6 +65,7 @@ export type BudgetState = {
   left: number
   resetSeconds: number
 }
+const unlimited: RateLimitResult = {}
 export type RateLimitResult = { budget?: BudgetState; fault?: Fault }
 
 /** Counts one call, and returns the rest of its class. */
@@ -86,10 +87,14 @@ export function rateLimits(limits: Limits, store: PointStore) {
     return { budget, fault }
   }
   return {
-    async consume(name: LimitName, key: string): Promise<RateLimitResult> {
+    /** At once where the store counts in memory. */
+    consume(name: LimitName, key: string): RateLimitResult | Promise<RateLimitResult> {
       const limit = limits[name]
-      if (limit.points <= 0) return {}
-      return resultOf(name, key, limit, await store.add(name, key, limit))
+      if (limit.points <= 0) return unlimited
+      const counted = store.add(name, key, limit)
+      return counted instanceof Promise
+        ? counted.then((count) => resultOf(name, key, limit, count))
+        : resultOf(name, key, limit, counted)
     },
   }
 }

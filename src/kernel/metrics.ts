@@ -74,8 +74,9 @@ export function createHistogram(name: string, help: string, bounds: readonly num
       count: 0,
       sum: 0,
       observe(value) {
-        const index = bounds.findIndex((bound) => value <= bound)
-        if (index >= 0) counts[index] = counts[index]! + 1
+        let index = 0
+        while (index < bounds.length && value > bounds[index]!) index += 1
+        if (index < bounds.length) counts[index] = counts[index]! + 1
         series.count += 1
         series.sum += value
       },

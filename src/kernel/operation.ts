@@ -117,6 +117,24 @@ type FunctionOf<E> = E extends { kind: 'task' }
 
 export type Functions<C extends Contract> = { [K in keyof C['entries']]: FunctionOf<C['entries'][K]> }
 
+/** Names the state of an answer; it changes whenever the answer does. */
+type Version = () => unknown
+/**
+ * A public read whose answer depends on no caller, and changes only with its version: until then a door repeats the
+ * bytes that it sent.
+ */
+export const sharedRead = <F extends (...given: never[]) => Promise<unknown>>(
+  version: Version,
+  run: F,
+): F & { version: Version } => Object.assign(run, { version })
+
+/** Absent where each call has an answer of its own. Nothing of a request may enter a shared answer. */
+export function versionOf({ entry, run }: Operation): Version | undefined {
+  const isFixed = entry.kind === 'read' && entry.access === 'public' && entry.method === 'GET'
+  if (!isFixed || entry.params || entry.query || !('version' in run)) return undefined
+  return typeof run.version === 'function' ? (run.version as Version) : undefined
+}
+
 type UntypedFunctions = { [K in Entry['kind']]: FunctionOf<Extract<Entry, { kind: K }>> }
 /** An entry with the function that implements it, as edges and runner read it. */
 export type Operation = {

@@ -77,6 +77,8 @@ export function createTtlCache<V>({ ttlMs, entriesMax, nowMs }: TtlCacheOptions)
 
 export type CachedValue<V> = {
   get(options?: GetOptions): Promise<V>
+  /** The value, where it is fresh. */
+  peek(): V | undefined
   last(): V | undefined
   invalidate(): void
 }
@@ -90,6 +92,7 @@ export function createCachedValue<V>(
   const cache = createTtlCache<V>({ ...options, entriesMax: 1 })
   return {
     get: (getOptions) => cache.get(key, load, getOptions),
+    peek: () => cache.peek(key),
     last: () => cache.last(key),
     invalidate: () => cache.invalidate(key),
   }

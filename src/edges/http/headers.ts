@@ -1,23 +1,46 @@
-import { randomUUID } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { BudgetState } from '#invoke/limits.ts'
 import type { Clock } from '#kernel/clock.ts'
+import { budgetHeaders } from './budget-headers.ts'
 
 const requestIdForm = /^[\w-]{8,64}$/
 
 /** The caller's own id where it has a valid form, else a new UUIDv7. */
-export const requestIds =
-  (clock: Clock) =>
-  (request: { headers: Record<string, string | string[] | undefined> }): string => {
-    const given = request.headers['x-request-id']
-    return typeof given === 'string' && requestIdForm.test(given) ? given : timedUuid(clock.now())
+export const requestIds = (
+  clock: Clock,
+): ((request: { headers: Record<string, string | string[] | undefined> }) => string) => {
+  const next = timedUuids(clock)
+  return ({ headers }) => {
+    const given = headers['x-request-id']
+    return typeof given === 'string' && requestIdForm.test(given) ? given : next()
   }
+}
 
-/**
- * A UUIDv7 whose random part comes from Node's own pool: generating bytes for each request costs as much as routing it.
- */
-function timedUuid(at: Date): string {
-  const ms = at.getTime().toString(16).padStart(12, '0')
-  return `${ms.slice(0, 8)}-${ms.slice(8)}-7${randomUUID().slice(15)}`
+const poolBytes = 4_096
+const digitsPerId = 18
+
+/** UUIDv7s from a pool of random digits: generating bytes for each request costs as much as routing it. */
+function timedUuids(clock: Clock): () => string {
+  let pool = ''
+  let used = 0
+  let lastMs = Number.NaN
+  let prefix = ''
+  return () => {
+    const ms = clock.now().getTime()
+    if (ms !== lastMs) {
+      lastMs = ms
+      const digits = ms.toString(16).padStart(12, '0')
+      prefix = `${digits.slice(0, 8)}-${digits.slice(8)}-7`
+    }
+    if (used + digitsPerId > pool.length) {
+      pool = randomBytes(poolBytes).toString('hex')
+      used = 0
+    }
+    const at = used
+    used += digitsPerId
+    return `${prefix}${pool.slice(at, at + 3)}-8${pool.slice(at + 3, at + 6)}-${pool.slice(at + 6, at + 18)}`
+  }
 }
 
 /** Pages that run scripts replace the policy by their own. */
@@ -58,19 +81,54 @@ const preflightSeconds = 600
 const discoveryPaths = /^\/(?:\.well-known\/|(?:openapi\.json|error-catalog\.json|mcp\/server-card)(?:\?|$))/
 const isDiscovery = (url: string): boolean => discoveryPaths.test(url)
 
-export type Cors = (request: FastifyRequest, reply: FastifyReply) => void
+const securityPairs = Object.entries(securityHeaders).flat()
+
+/** Names and values in turn, as `writeHead` takes them. */
+export type HeaderPairs = string[]
+/** The headers of every answer to a request. */
+export type CommonHeaders = {
+  pairs(request: FastifyRequest): HeaderPairs
+  isAllowedOrigin(request: FastifyRequest): boolean
+}
 
 /** CORS for pages of other origins. Credentials travel in a header, so cookies are never allowed. */
-export function cors(origins: readonly string[]): Cors {
+export function commonHeaders(origins: readonly string[]): CommonHeaders {
   const list = new Set(origins)
   const all = list.has('*')
-  return (request, reply) => {
-    const open = all || isDiscovery(request.url)
-    if (!open) reply.header('vary', 'Origin')
-    const { origin } = request.headers
-    if (origin === undefined || !(open || list.has(origin))) return
-    reply.header('access-control-allow-origin', open ? '*' : origin)
-    reply.header('access-control-expose-headers', exposedHeaders)
+  const isOpen = (url: string): boolean => all || isDiscovery(url)
+  return {
+    pairs(request) {
+      const pairs = [...securityPairs, 'x-request-id', request.id, 'cache-control', 'no-store']
+      const open = isOpen(request.url)
+      if (!open) pairs.push('vary', 'Origin')
+      const { origin } = request.headers
+      if (origin !== undefined && (open || list.has(origin)))
+        pairs.push(
+          'access-control-allow-origin',
+          open ? '*' : origin,
+          'access-control-expose-headers',
+          exposedHeaders,
+        )
+      return pairs
+    },
+    isAllowedOrigin: ({ url, headers: { origin } }) =>
+      origin !== undefined && (isOpen(url) || list.has(origin)),
+  }
+}
+
+export function pushBudget(pairs: HeaderPairs, budget: BudgetState | undefined): void {
+  const headers = budgetHeaders(budget)
+  for (const name of Object.keys(headers)) pairs.push(name, headers[name]!)
+}
+
+/** Adds what the handler of a page did not set itself; what an answer varies by adds up. */
+export function addHeaders(reply: FastifyReply, pairs: HeaderPairs): void {
+  for (let index = 0; index < pairs.length; index += 2) {
+    const name = pairs[index]!
+    const value = pairs[index + 1]!
+    const own = reply.getHeader(name)
+    if (own === undefined) reply.header(name, value)
+    else if (name === 'vary') reply.header(name, `${value}, ${String(own)}`)
   }
 }
 
@@ -90,8 +148,12 @@ export const isPreflight = (request: FastifyRequest): boolean =>
   request.headers['access-control-request-method'] !== undefined
 
 /** Without an allowed origin the answer is as empty, and the browser does not send the request. */
-export function answerPreflight(reply: FastifyReply, methods: readonly string[]): FastifyReply {
-  if (reply.hasHeader('access-control-allow-origin')) {
+export function answerPreflight(
+  reply: FastifyReply,
+  methods: readonly string[],
+  { isAllowed }: { isAllowed: boolean },
+): FastifyReply {
+  if (isAllowed) {
     reply.header('access-control-allow-methods', methods.join(', '))
     reply.header('access-control-allow-headers', allowedHeaders)
     reply.header('access-control-max-age', String(preflightSeconds))

@@ -3,6 +3,9 @@ import { createCounter, createHistogram, gauge, type Metric, type Observe } from
 /** The kind of a request's duration: plain ones are fast, waits last as long as a task, streams as long as a client. */
 export type RequestMode = 'plain' | 'wait' | 'stream'
 
+const modes: readonly RequestMode[] = ['plain', 'wait', 'stream']
+const classesMax = 10
+
 const plainBounds = [0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 const waitBounds = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 90]
 const streamBounds = [1, 10, 60, 300, 1_800, 3_600, 14_400]
@@ -27,14 +30,15 @@ export function httpMetrics() {
     ),
   }
   const faults = createCounter('portico_http_faults_total', 'Error answers by code of the error catalogue')
-  /** Saves the hot path from hashing labels. */
-  const series = new Map<string, Observe>()
+  /** By operation, then by mode and class of the status: saves the hot path from hashing labels. */
+  const series = new Map<string, (Observe | undefined)[]>()
   const seriesOf = (mode: RequestMode, operation: string, status: number): Observe => {
-    const key = `${mode} ${Math.floor(status / 100)} ${operation}`
-    const known = series.get(key)
-    if (known) return known
-    const observe = durations[mode].series({ operation, status_class: `${Math.floor(status / 100)}xx` })
-    series.set(key, observe)
+    const known = series.get(operation) ?? []
+    if (known.length === 0) series.set(operation, known)
+    const statusClass = Math.floor(status / 100)
+    const index = modes.indexOf(mode) * classesMax + statusClass
+    const observe = known[index] ?? durations[mode].series({ operation, status_class: `${statusClass}xx` })
+    known[index] = observe
     return observe
   }
   let inFlight = 0

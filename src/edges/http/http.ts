@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http'
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import type { Invocation } from '#invoke/invocation.ts'
 import { parseJson } from '#invoke/json-body.ts'
@@ -9,8 +10,19 @@ import type { MetricSources } from '#kernel/metrics.ts'
 import { alternatives } from '#kernel/nearest.ts'
 import type { Operation } from '#kernel/operation.ts'
 import { clientErrors } from './client-errors.ts'
-import { answerPreflight, cors, hasTwoHosts, isPreflight, requestIds, securityHeaders } from './headers.ts'
+import {
+  addHeaders,
+  answerPreflight,
+  type CommonHeaders,
+  commonHeaders,
+  hasTwoHosts,
+  isPreflight,
+  pushBudget,
+  requestIds,
+  securityHeaders,
+} from './headers.ts'
 import { type HttpMetrics, httpMetrics } from './http-metrics.ts'
+import { createJsonSender, type SendJson } from './json-answer.ts'
 import { links } from './links.ts'
 import { scraper } from './metrics.ts'
 import { type PathHints, pathHints } from './nearest-path.ts'
@@ -18,18 +30,20 @@ import { openapiOf, openapiText } from './openapi.ts'
 import { type HttpDeps, mount } from './operation-route.ts'
 import { errorCatalog, readGuard, serveDocs, serveDocument, serveMetrics } from './pages.ts'
 import { faultNamed, faultOf, print } from './problem.ts'
-import { type RequestContexts, requestContexts } from './request-context.ts'
-import { logRequest, traceIdOf } from './request-log.ts'
+import { type RequestContext, type RequestContexts, requestContexts } from './request-context.ts'
+import { isRequestLogged, logRequest, traceIdOf } from './request-log.ts'
 import { serveRoot } from './root-page.ts'
 import { type RouteTable, routeTable } from './route-table.ts'
 import { type ConnectionLimits, sockets, unlimitedConnections } from './sockets.ts'
 import { type EventStream, type SseSettings, sseDefaults } from './sse.ts'
 import { serveWellKnown } from './well-known.ts'
 
+type Health = { body: object; down: boolean }
+
 export type HttpEdgeDeps = {
   operations: readonly Operation[]
   invocation: Invocation
-  health: () => Promise<{ body: object; down: boolean }>
+  health: () => Health | Promise<Health>
   /** A function, because a port of 0 is known only after listening. */
   baseUrl: () => string
   trustProxy: readonly string[]
@@ -56,20 +70,24 @@ const healthPath = '/health'
 
 export async function httpEdge(deps: HttpEdgeDeps): Promise<HttpEdge> {
   const { operations, invocation, baseUrl, log } = deps
-  const contexts = requestContexts()
   const openEventStreams = new Set<EventStream>()
   const measured = httpMetrics()
+  const contexts = requestContexts(requestEnded(log, measured))
+  const common = commonHeaders(deps.corsOrigins)
+  const sendJson = createJsonSender(common, contexts)
   const sendFault = faultSender(deps, contexts, measured)
   const connections = sockets(deps.connections ?? unlimitedConnections, log)
   const fastify = server(deps, sendFault, connections.isAnswering)
   connections.watch(fastify.server)
   const routes = routeTable(fastify)
   readJson(fastify, invocation.sources)
-  addRequestHooks(fastify, deps, { routes, contexts, measured })
+  addRequestHooks(fastify, deps, { routes, contexts, measured, common })
   fastify.setErrorHandler(sendFault)
 
   const routeDeps: HttpDeps = {
-    contexts: contexts,
+    contexts,
+    common,
+    sendJson,
     metrics: measured,
     openEventStreams,
     log,
@@ -79,7 +97,7 @@ export async function httpEdge(deps: HttpEdgeDeps): Promise<HttpEdge> {
   for (const operation of operations) {
     if (operation.entry.path !== healthPath) mount(fastify, invocation.prepare(operation), routeDeps)
   }
-  serveHealth(fastify, deps.health)
+  serveHealth(fastify, deps.health, { sendJson })
   const hints = pathHints(operations)
   const guardRead = readGuard(invocation.limits)
   // Before the body is read: otherwise a caller without a credential could have large ones parsed.
@@ -136,7 +154,13 @@ function server(
     requestTimeout: 30_000,
     // Above the idle time of the balancer in front, or it would reuse a connection that is closing.
     keepAliveTimeout: 75_000,
-    http: { headersTimeout: 10_000, connectionsCheckingInterval: 5_000, maxHeaderSize: headerLimitBytes },
+    http: {
+      headersTimeout: 10_000,
+      connectionsCheckingInterval: 5_000,
+      maxHeaderSize: headerLimitBytes,
+      // The stream of a body that cannot come costs a sixth of a bare request.
+      optimizeEmptyRequests: true,
+    },
     routerOptions: { ignoreTrailingSlash: true, maxParamLength: 1_024 },
     return503OnClosing: false,
     frameworkErrors: (error, request, reply) => {
@@ -178,41 +202,20 @@ type RequestParts = {
   routes: RouteTable
   contexts: RequestContexts
   measured: HttpMetrics
+  common: CommonHeaders
 }
 
 /** Applies to every request of every route: headers, metrics, its line in the log. */
 function addRequestHooks(
   fastify: FastifyInstance,
-  { log, corsOrigins, trustProxy }: HttpEdgeDeps,
-  { routes, contexts, measured }: RequestParts,
+  { log, trustProxy }: HttpEdgeDeps,
+  { routes, contexts, measured, common }: RequestParts,
 ): void {
-  const applyCors = cors(corsOrigins)
   let warnsOfProxy = trustProxy.length === 0
   // Hooks with a callback: a promise for each of them would be most of the cost of the hooks.
   fastify.addHook('onRequest', (request, reply, next) => {
-    contexts.begin(request, reply, (context) => {
-      const ms = performance.now() - context.startedMs
-      const { method } = request
-      const route = request.routeOptions.url ?? 'unknown'
-      const operation = request.routeOptions.config.operation ?? route
-      const status = reply.raw.headersSent ? reply.raw.statusCode : abandonedStatus
-      measured.ended(context.mode, operation, status, ms)
-      logRequest(log, status, () => ({
-        request_id: request.id,
-        method,
-        route,
-        url: request.url,
-        status,
-        ms,
-        address: request.ip,
-        agent_id: context.admitted?.caller?.agentId,
-        trace_id: traceIdOf(request.headers.traceparent),
-        left: !reply.raw.writableFinished,
-      }))
-    })
+    contexts.begin(request, reply)
     measured.started()
-    reply.headers(securityHeaders).header('x-request-id', request.id).header('cache-control', 'no-store')
-    applyCors(request, reply)
     if (contexts.isClosing()) {
       return next(new Fault('unavailable', 'The server is about to stop', { extras: { retry_after: 1 } }))
     }
@@ -225,14 +228,45 @@ function addRequestHooks(
       )
     }
     const methods = isPreflight(request) ? routes.methodsAt(request.url) : []
-    if (methods.length > 0) answerPreflight(reply, methods)
+    if (methods.length > 0) answerPreflight(reply, methods, { isAllowed: common.isAllowedOrigin(request) })
     else next()
   })
-  fastify.addHook('onSend', (_request, reply, _payload, next) => {
+  // An answer of an operation is written without this hook, with the same headers.
+  fastify.addHook('onSend', (request, reply, _payload, next) => {
+    const pairs = common.pairs(request)
+    pushBudget(pairs, contexts.find(reply)?.admitted?.budget)
+    addHeaders(reply, pairs)
     if (contexts.isClosing()) reply.header('connection', 'close')
     next()
   })
 }
+
+/** For the requests that end before their operation begins, and for those of no operation. */
+const nameOf = ({ routeOptions: { config, url } }: FastifyRequest): string =>
+  config.operation ?? url ?? 'unknown'
+
+/** Measures the request and logs its line. */
+const requestEnded =
+  (log: Log, measured: HttpMetrics) =>
+  (context: RequestContext, response: ServerResponse): void => {
+    const { request, mode, startedMs, admitted } = context
+    const ms = performance.now() - startedMs
+    const status = response.headersSent ? response.statusCode : abandonedStatus
+    measured.ended(mode, context.operation ?? nameOf(request), status, ms)
+    if (!isRequestLogged(log, status)) return
+    logRequest(log, {
+      request_id: request.id,
+      method: request.method,
+      route: request.routeOptions.url ?? 'unknown',
+      url: request.url,
+      status,
+      ms,
+      address: request.ip,
+      agent_id: admitted?.caller?.agentId,
+      trace_id: traceIdOf(request.headers.traceparent),
+      left: !response.writableFinished,
+    })
+  }
 
 function faultSender(
   { log, baseUrl }: HttpEdgeDeps,
@@ -241,7 +275,7 @@ function faultSender(
 ): SendFault {
   return (error, request, reply) => {
     // A client that aborted its upload reads no answer, and the abort is no error of the gateway.
-    const isAbandoned = request.raw.destroyed && !request.raw.complete
+    const isAbandoned = request.raw.socket.destroyed && !request.raw.complete
     const fault =
       faultOf(error) ??
       (isAbandoned ? faultNamed('bad_request', error) : internalFault(error, { mayHaveActed: false }))
@@ -273,13 +307,20 @@ function notFound(
 }
 
 /** Answers under any load and without a credential, because balancers and operators need it then. */
-function serveHealth(fastify: FastifyInstance, health: HttpEdgeDeps['health']): void {
+function serveHealth(
+  fastify: FastifyInstance,
+  health: HttpEdgeDeps['health'],
+  { sendJson }: { sendJson: SendJson },
+): void {
   let last: { body: object; text: string } | undefined
-  fastify.get(healthPath, async (_request, reply) => {
-    const { body, down } = await health()
-    // All requests within half a second get the same report.
-    if (last?.body !== body) last = { body, text: JSON.stringify(body) }
-    if (down) reply.code(503).header('retry-after', '2')
-    return reply.type('application/json; charset=utf-8').send(last.text)
+  fastify.get(healthPath, (request, reply) => {
+    const send = ({ body, down }: Health): void => {
+      // All requests within half a second get the same report.
+      if (last?.body !== body) last = { body, text: JSON.stringify(body) }
+      sendJson(request, reply, last.text, down ? { status: 503, pairs: ['retry-after', '2'] } : undefined)
+    }
+    const report = health()
+    if (report instanceof Promise) report.then(send).catch((error: unknown) => void reply.send(error))
+    else send(report)
   })
 }

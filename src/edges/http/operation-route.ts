@@ -1,15 +1,17 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { Readable } from 'node:stream'
+import type { FastifyInstance, FastifyReply, FastifyRequest, preParsingHookHandler } from 'fastify'
 import { type LocatedInput, withWait } from '#invoke/input.ts'
-import type { InvocableOperation, Outcome } from '#invoke/invocation.ts'
+import type { Admitted, InvocableOperation, Outcome } from '#invoke/invocation.ts'
 import { plainSchema, type Schema } from '#kernel/decimal-fields.ts'
 import { Fault, internalFault } from '#kernel/fault.ts'
 import type { Log } from '#kernel/log.ts'
 import type { Entry, StreamItem } from '#kernel/operation.ts'
 import { withTimeLimit } from '#kernel/time-limit.ts'
-import { budgetHeaders } from './budget-headers.ts'
+import { addHeaders, type CommonHeaders, type HeaderPairs, pushBudget } from './headers.ts'
 import type { HttpMetrics } from './http-metrics.ts'
+import type { SendJson } from './json-answer.ts'
 import type { AddLinks, LinksOf } from './links.ts'
-import type { RequestContexts } from './request-context.ts'
+import { abort, type RequestContexts, signalOf } from './request-context.ts'
 import { type EventStream, openEventStream, type SseSettings } from './sse.ts'
 import { readParameters } from './text-parameters.ts'
 
@@ -22,6 +24,8 @@ declare module 'fastify' {
 
 export type HttpDeps = {
   contexts: RequestContexts
+  common: CommonHeaders
+  sendJson: SendJson
   metrics: HttpMetrics
   openEventStreams: Set<EventStream>
   sse: SseSettings
@@ -46,27 +50,39 @@ export function mount(fastify: FastifyInstance, invocable: InvocableOperation, d
     // A HEAD would open a stream without a reader.
     exposeHeadRoute: entry.method === 'GET' && entry.kind !== 'stream',
     onRequest: guard(invocable, deps),
+    ...(entry.method !== 'GET' && { preParsing: readEmptyBody }),
     handler: createHandler(invocable, deps),
   })
 }
 
+/** Node has ended the stream of a request without a body before its parser could read the end. */
+const readEmptyBody: preParsingHookHandler = (_request, _reply, payload, done) =>
+  done(null, (payload as Readable).readableEnded ? Readable.from([]) : payload)
+
 /** All decisions before the body is read. */
-function guard({ admit }: InvocableOperation, { contexts }: HttpDeps) {
-  return async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
+function guard({ admit, operation }: InvocableOperation, { contexts }: HttpDeps) {
+  return (request: FastifyRequest, reply: FastifyReply, next: (error?: Error) => void): void => {
+    const context = contexts.get(reply)
+    context.operation = operation.name
+    const enter = (admitted: Admitted): void => {
+      context.admitted = admitted
+      next(admitted.refusal)
+    }
     const { authorization } = request.headers
-    const admitted = await admit({ authorization, address: request.ip })
-    contexts.get(request).admitted = admitted
-    reply.headers(budgetHeaders(admitted.budget))
-    if (admitted.refusal) throw admitted.refusal
+    // Throws where the load is too high.
+    const admitted = admit({ authorization, address: request.ip })
+    if (admitted instanceof Promise) admitted.then(enter, next)
+    else enter(admitted)
   }
 }
 
-function createHandler({ operation, readInput, call }: InvocableOperation, deps: HttpDeps) {
+function createHandler({ operation, readInput, call, shared }: InvocableOperation, deps: HttpDeps) {
   const locatedInput = inputLocator(operation.entry)
   const addLinks = deps.linksOf(answerSchema(operation.entry)) ?? identity
-  return async (request: FastifyRequest, reply: FastifyReply): Promise<unknown> => {
+  let sent: { outcome: Outcome; text: string } | undefined
+  const answer = async (request: FastifyRequest, reply: FastifyReply): Promise<unknown> => {
     const { input, ...options } = readInput(locatedInput(request))
-    const context = deps.contexts.get(request)
+    const context = deps.contexts.get(reply)
     const { admitted } = context
     if (!admitted) throw new Error('a request that was not admitted')
     const lastEventId = request.headers['last-event-id']
@@ -74,16 +90,25 @@ function createHandler({ operation, readInput, call }: InvocableOperation, deps:
       id: request.id,
       address: request.ip,
       get signal() {
-        return context.signal
+        return signalOf(context)
       },
       ...(typeof lastEventId === 'string' && { lastEventId }),
     }
     if (options.wait) context.mode = 'wait'
     const run = () => call(admitted, input, options, facts)
     const outcome = await (options.wait ? deps.contexts.interruptible(context, run) : run())
-    return outcome.kind === 'stream'
-      ? stream(outcome, request, reply, { ...deps, addLinks })
-      : send(outcome, reply, addLinks)
+    if (outcome.kind === 'stream') return stream(outcome, request, reply, { ...deps, addLinks })
+    const text = textOf(outcome, addLinks)
+    if (outcome === shared()) sent = { outcome, text }
+    deps.sendJson(request, reply, text, { pairs: keyPairs(outcome) })
+    return undefined
+  }
+  return (request: FastifyRequest, reply: FastifyReply): unknown => {
+    // A query is validated, also where none is declared.
+    const known = sent && !request.url.includes('?') ? shared() : undefined
+    if (!sent || known !== sent.outcome) return answer(request, reply)
+    deps.sendJson(request, reply, sent.text)
+    return undefined
   }
 }
 
@@ -102,14 +127,15 @@ function inputLocator(entry: Entry): (request: FastifyRequest) => LocatedInput {
   }
 }
 
-function send(
-  { body, replayed, key }: Extract<Outcome, { kind: 'answer' }>,
-  reply: FastifyReply,
-  addLinks: AddLinks,
-): FastifyReply {
-  if (replayed) reply.header('idempotent-replayed', 'true')
-  if (key !== undefined) reply.header('idempotency-key', key)
-  return reply.type('application/json; charset=utf-8').send(JSON.stringify(addLinks(body ?? null)))
+type Answer = Extract<Outcome, { kind: 'answer' }>
+
+const textOf = ({ body }: Answer, addLinks: AddLinks): string => JSON.stringify(addLinks(body ?? null))
+
+function keyPairs({ replayed, key }: Answer): HeaderPairs {
+  const pairs: HeaderPairs = []
+  if (replayed) pairs.push('idempotent-replayed', 'true')
+  if (key !== undefined) pairs.push('idempotency-key', key)
+  return pairs
 }
 
 const identity: AddLinks = (value) => value
@@ -123,13 +149,16 @@ async function stream(
   reply: FastifyReply,
   deps: HttpDeps & { addLinks: AddLinks },
 ): Promise<FastifyReply> {
-  const context = deps.contexts.get(request)
+  const context = deps.contexts.get(reply)
   const iterator = items[Symbol.asyncIterator]()
   // Gives the place of the stream back, also where the answer cannot be opened.
   using _reading: Disposable = { [Symbol.dispose]: () => void iterator.return?.() }
   const first = iterator.next()
   // A failure of the first event is still an HTTP error; a silent stream opens after a moment.
   await withTimeLimit(first, firstEventMs)
+  const pairs = deps.common.pairs(request)
+  pushBudget(pairs, context.admitted?.budget)
+  addHeaders(reply, pairs)
   const events = openEventStream(reply, deps.sse)
   deps.openEventStreams.add(events)
   deps.metrics.streamOpened()
@@ -145,7 +174,7 @@ async function stream(
   await Promise.race([pumped, events.ended])
   events.finish()
   // A producer in the middle of a wait ends by its signal; the answer does not wait for that.
-  context.abort()
+  abort(context)
   deps.openEventStreams.delete(events)
   deps.metrics.streamClosed()
   return reply

@@ -1,69 +1,74 @@
+import type { ServerResponse } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Admitted } from '#invoke/invocation.ts'
 import type { RequestMode } from './http-metrics.ts'
 
 /** State of the HTTP server for one request. */
 export type RequestContext = {
+  request: FastifyRequest
+  /** Name for measurements; absent where the route belongs to no operation. */
+  operation: string | undefined
   /** Absent until the request is admitted. */
   admitted: Admitted | undefined
   startedMs: number
   mode: RequestMode
-  /** Aborted when the client leaves, or when the server closes and the request may end early. */
-  readonly signal: AbortSignal
-  abort(): void
+  isAborted: boolean
+  controller: AbortController | undefined
 }
 
-/** The signal is created on first use: most requests are answered before a client could leave. */
-function createContext(startedMs: number): RequestContext {
-  let controller: AbortController | undefined
-  let aborted = false
-  return {
-    admitted: undefined,
-    startedMs,
-    mode: 'plain',
-    get signal() {
-      controller ??= new AbortController()
-      if (aborted) controller.abort()
-      return controller.signal
-    },
-    abort() {
-      aborted = true
-      controller?.abort()
-    },
-  }
+/** Aborts when the client leaves, or when the server closes and the request may end early. Created on first use. */
+export function signalOf(context: RequestContext): AbortSignal {
+  context.controller ??= new AbortController()
+  if (context.isAborted) context.controller.abort()
+  return context.controller.signal
 }
 
-const contextKey = Symbol('visit')
-type ContextRequest = FastifyRequest & { [contextKey]?: RequestContext }
+export function abort(context: RequestContext): void {
+  context.isAborted = true
+  context.controller?.abort()
+}
+
+const contextKey = Symbol('context')
+type ContextResponse = ServerResponse & { [contextKey]?: RequestContext }
+/** Called once, when the answer is sent or the client has left. */
+type Ended = (context: RequestContext, response: ServerResponse) => void
 
 /** Live requests, and which of them the closing server may end early. */
-export function requestContexts() {
+export function requestContexts(ended: Ended) {
   const interruptible = new Set<RequestContext>()
   let closing = false
+  /** One listener for all responses: one of its own would cost each request a function. */
+  function end(this: ContextResponse): void {
+    const context = this[contextKey]
+    if (!context) return
+    if (!this.writableFinished) abort(context)
+    ended(context, this)
+  }
   return {
-    /** `ended` is called once, when the answer is sent or the client has left. */
-    begin(
-      request: ContextRequest,
-      reply: FastifyReply,
-      ended: (context: RequestContext) => void,
-    ): RequestContext {
-      const context = createContext(performance.now())
-      request[contextKey] = context
-      reply.raw.once('close', () => {
-        if (!reply.raw.writableFinished) context.abort()
-        ended(context)
-      })
-      return context
+    begin(request: FastifyRequest, { raw }: FastifyReply): void {
+      const response: ContextResponse = raw
+      response[contextKey] = {
+        request,
+        operation: undefined,
+        admitted: undefined,
+        startedMs: performance.now(),
+        mode: 'plain',
+        isAborted: false,
+        controller: undefined,
+      }
+      response.on('close', end)
     },
-    get(request: ContextRequest): RequestContext {
-      const context = request[contextKey]
-      if (!context) throw new Error('a request without a visit')
+    /** Absent where the request line could not be routed. */
+    find: ({ raw }: FastifyReply): RequestContext | undefined => (raw as ContextResponse)[contextKey],
+    get({ raw }: FastifyReply): RequestContext {
+      const context = (raw as ContextResponse)[contextKey]
+      if (!context) throw new Error('a request without a context')
       return context
     },
     /** Runs work that a closing server does not wait for: a wait for a task, which continues without its caller. */
     async interruptible<T>(context: RequestContext, run: () => Promise<T>): Promise<T> {
       interruptible.add(context)
-      if (closing) context.abort()
+      if (closing) abort(context)
       try {
         return await run()
       } finally {
@@ -73,7 +78,7 @@ export function requestContexts() {
     isClosing: () => closing,
     close(): void {
       closing = true
-      for (const context of interruptible) context.abort()
+      for (const context of interruptible) abort(context)
     },
   }
 }

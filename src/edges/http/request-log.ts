@@ -65,11 +65,13 @@ export type RequestLine = {
 /** Loggers usually report what they would drop. */
 type LeveledLog = Log & { isLevelEnabled?: (level: string) => boolean }
 
-/** Builds the line only where the log level prints it. */
-export function logRequest(log: LeveledLog, status: number, lineOf: () => RequestLine): void {
-  const level = status >= 500 ? 'warn' : 'info'
-  if (log.isLevelEnabled?.(level) === false) return
-  const { url, ms, agent_id, trace_id, left, ...line } = lineOf()
+const levelOf = (status: number): 'warn' | 'info' => (status >= 500 ? 'warn' : 'info')
+
+/** Asked first, so that a line is built only where the log level prints it. */
+export const isRequestLogged = (log: LeveledLog, status: number): boolean =>
+  log.isLevelEnabled?.(levelOf(status)) !== false
+
+export function logRequest(log: Log, { url, ms, agent_id, trace_id, left, ...line }: RequestLine): void {
   const facts = {
     ...line,
     url: redactUrl(url),
@@ -78,5 +80,5 @@ export function logRequest(log: LeveledLog, status: number, lineOf: () => Reques
     ...(trace_id !== undefined && { trace_id }),
     ...(left && { left }),
   }
-  log[level](facts, 'request')
+  log[levelOf(line.status)](facts, 'request')
 }

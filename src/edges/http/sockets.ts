@@ -21,13 +21,22 @@ const exchangesMax = 64
 const warnEveryMs = 10_000
 const stallMsDefault = 30_000
 
-type Exchange = { request: IncomingMessage; response: ServerResponse }
-type Connection = { socket: Socket; address: string; exchanges: Set<Exchange> }
+type Connection = {
+  socket: Socket
+  address: string
+  /** The answers under way, of which a client that pipelines has several. */
+  responses: ServerResponse[]
+  /** A number that rises with each new connection and each answer. */
+  lastUse: number
+  hasAnswered: boolean
+}
 
+const longerUnused = (a: Connection | undefined, b: Connection): Connection =>
+  a === undefined || b.lastUse < a.lastUse ? b : a
 const isUnread = ({ socket }: Connection): boolean => socket.writableLength > 0
 
 /**
- * Open connections by address, the least recently active first. Above a limit an idle connection of the address with
+ * Open connections by address. Above a limit the longest unused connection of the address with
  * most connections is closed, so that many connections of one address never block another. Also closes idle connections
  * when the server closes: Node would wait for them.
  */
@@ -35,17 +44,13 @@ export function sockets({ max, perAddress, stallMs = stallMsDefault }: Connectio
   const bySocket = new Map<Socket, Connection>()
   const byAddress = new Map<string, Set<Connection>>()
   let warnedMs = Number.NEGATIVE_INFINITY
+  let uses = 0
 
   const remove = (connection: Connection): void => {
     if (!bySocket.delete(connection.socket)) return
     const siblings = byAddress.get(connection.address)
     siblings?.delete(connection)
     if (siblings?.size === 0) byAddress.delete(connection.address)
-  }
-  /** At the end of its address: it is the last one to be closed. */
-  const touch = (connection: Connection): void => {
-    const siblings = byAddress.get(connection.address)
-    if (siblings?.delete(connection)) siblings.add(connection)
   }
   const close = (connection: Connection, sentence: string, facts: object): void => {
     const nowMs = performance.now()
@@ -61,6 +66,7 @@ export function sockets({ max, perAddress, stallMs = stallMsDefault }: Connectio
    * address with most connections loses one to a new connection of another address.
    */
   const closeOneOf = (siblings: ReadonlySet<Connection>, newcomer: Connection, limit: number): void => {
+    let idle: Connection | undefined
     let uploading: Connection | undefined
     let unread: Connection | undefined
     let oldest: Connection | undefined
@@ -68,16 +74,16 @@ export function sockets({ max, perAddress, stallMs = stallMsDefault }: Connectio
     const facts = { connections: siblings.size, limit }
     for (const each of siblings) {
       if (each === newcomer) continue
-      if (each.exchanges.size === 0) {
-        close(each, sentence, facts)
-        return
+      if (each.responses.length === 0) {
+        idle = longerUnused(idle, each)
+        continue
       }
-      oldest ??= each
-      if (isUnread(each)) unread ??= each
-      uploading ??= [...each.exchanges].some(({ request }) => !request.complete) ? each : undefined
+      oldest = longerUnused(oldest, each)
+      if (isUnread(each)) unread = longerUnused(unread, each)
+      if (each.responses.some(({ req }) => !req.complete)) uploading = longerUnused(uploading, each)
     }
     const inUse = siblings.has(newcomer) ? newcomer : oldest
-    close(uploading ?? unread ?? inUse ?? newcomer, sentence, facts)
+    close(idle ?? uploading ?? unread ?? inUse ?? newcomer, sentence, facts)
   }
   const largest = (own: Set<Connection>): Set<Connection> => {
     let found = own
@@ -86,7 +92,7 @@ export function sockets({ max, perAddress, stallMs = stallMsDefault }: Connectio
   }
   const admit = (socket: Socket): void => {
     const address = addressKey(socket.remoteAddress ?? 'unknown')
-    const connection: Connection = { socket, address, exchanges: new Set() }
+    const connection: Connection = { socket, address, responses: [], lastUse: ++uses, hasAnswered: false }
     const siblings = byAddress.get(address) ?? new Set()
     byAddress.set(address, siblings.add(connection))
     bySocket.set(socket, connection)
@@ -95,39 +101,53 @@ export function sockets({ max, perAddress, stallMs = stallMsDefault }: Connectio
     if (bySocket.size > max) closeOneOf(largest(siblings), connection, max)
   }
 
+  /** One listener for all responses: one of its own would cost each request a function. */
+  function end(this: ServerResponse): void {
+    const connection = bySocket.get(this.req.socket)
+    if (!connection) return
+    const at = connection.responses.indexOf(this)
+    if (at >= 0) connection.responses.splice(at, 1)
+    connection.lastUse = ++uses
+    connection.hasAnswered = true
+  }
+  const begin = ({ socket }: IncomingMessage, response: ServerResponse): void => {
+    const connection = bySocket.get(socket)
+    if (!connection) return
+    connection.responses.push(response)
+    if (connection.responses.length > exchangesMax)
+      close(connection, 'too many requests at once on one connection: it is closed', {
+        limit: exchangesMax,
+      })
+    response.on('close', end)
+  }
+  /** After so long without a read or write. A client that waits for its answer has nothing to read. */
+  const onSilence = (socket: Socket): void => {
+    const connection = bySocket.get(socket)
+    if (connection && connection.responses.length > 0) {
+      if (isUnread(connection))
+        close(connection, 'an answer of which nothing is read: its connection is closed', { stallMs })
+      return
+    }
+    // Kept alive for long enough. One that has not sent a whole head yet is ended by its own limit.
+    if (!connection || connection.hasAnswered) socket.destroy()
+  }
+
   return {
     watch(server: Server): void {
       server.on('connection', admit)
-      server.on('request', (request: IncomingMessage, response: ServerResponse) => {
-        const connection = bySocket.get(request.socket)
-        if (!connection) return
-        const exchange = { request, response }
-        connection.exchanges.add(exchange)
-        if (connection.exchanges.size > exchangesMax)
-          close(connection, 'too many requests at once on one connection: it is closed', {
-            limit: exchangesMax,
-          })
-        // Fires after so long without a read or write; a client that waits for its answer has nothing to read.
-        response.setTimeout(stallMs, () => {
-          if (isUnread(connection))
-            close(connection, 'an answer of which nothing is read: its connection is closed', { stallMs })
-        })
-        response.once('close', () => {
-          connection.exchanges.delete(exchange)
-          touch(connection)
-        })
-      })
+      server.on('request', begin)
+      server.setTimeout(stallMs, onSilence)
       // Only the expectation 100-continue is in use; Node would answer others in a form of its own.
       server.on('checkExpectation', (request, response) => server.emit('request', request, response))
     },
     count: (): number => bySocket.size,
     /** Whether the head of an answer is sent, and its end is not. */
     isAnswering: (socket: Socket): boolean =>
-      [...(bySocket.get(socket)?.exchanges ?? [])].some(({ response }) => response.headersSent),
+      bySocket.get(socket)?.responses.some(({ headersSent }) => headersSent) ?? false,
     /** Sweeps until it is stopped; the first interval leaves time for a request in progress. */
     closeIdle(): () => void {
       const timer = setInterval(() => {
-        for (const [socket, { exchanges }] of bySocket) if (exchanges.size === 0) socket.destroy()
+        for (const [socket, { responses }] of bySocket) if (responses.length === 0) socket.destroy()
       }, sweepMs)
       return () => clearInterval(timer)
     },

@@ -1,5 +1,5 @@
 import type { Chain, ChainStatus } from '#kernel/chains.ts'
-import { implement } from '#kernel/operation.ts'
+import { implement, sharedRead } from '#kernel/operation.ts'
 import { contract } from './contract.ts'
 
 type ChainsDeps = { chainRows: readonly Chain[]; status: (chainId: string) => ChainStatus }
@@ -20,5 +20,8 @@ export const infoOf = (chain: Chain, status: ChainStatus) => ({
 
 export const chains = ({ chainRows, status }: ChainsDeps) =>
   implement(contract, {
-    list: async () => ({ chains: chainRows.map((chain) => infoOf(chain, status(chain.id))) }),
+    list: sharedRead(
+      () => chainRows.map(({ id }) => status(id)).join(),
+      async () => ({ chains: chainRows.map((chain) => infoOf(chain, status(chain.id))) }),
+    ),
   })

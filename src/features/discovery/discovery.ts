@@ -25,7 +25,7 @@ type DiscoveryDeps = {
   operations: () => readonly Pick<Operation, 'name' | 'group' | 'entry'>[]
   facts: CapabilityFacts
   protocols: readonly string[]
-  health: () => Promise<HealthReport>
+  health: () => HealthReport | Promise<HealthReport>
 }
 
 const snake = (name: string): string => name.replaceAll('-', '_')

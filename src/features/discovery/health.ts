@@ -30,14 +30,14 @@ const freshMs = 500
 const pendingSecondsMax = 60
 
 /** Runs all checks at once. A check that hangs ends at the time limit and counts as down. */
-export function healthCheck(deps: HealthDeps): () => Promise<HealthReport> {
+export function healthCheck(deps: HealthDeps): () => HealthReport | Promise<HealthReport> {
   const startedMs = performance.now()
   const uptimeSeconds = () => Math.floor((performance.now() - startedMs) / 1_000)
   const report = createCachedValue(() => checkAll(deps, uptimeSeconds()), {
     ttlMs: freshMs,
     nowMs: monotonicMs,
   })
-  return () => report.get()
+  return () => report.peek() ?? report.get()
 }
 
 async function checkAll(deps: HealthDeps, uptimeSeconds: number): Promise<HealthReport> {
