@@ -6,7 +6,6 @@ import { keepTickShape } from '#start/tick-shape.ts'
 /** Expected failures of a start are printed in one sentence each; anything else is a bug and keeps its stack. */
 const expected = new Set(['ConfigRefused', 'DataDirRefusal', 'InUse', 'StoreRefusal', 'WorldRefusal'])
 const stopMsMax = 10_000
-
 const printLine = (line: string) => process.stdout.write(`${line}\n`)
 
 function exitWithProblems(error: unknown): never {
