@@ -79,11 +79,11 @@ export function createEngine(needs: EngineDeps) {
     transactions,
     acceptance,
     kinds,
-    notifier,
     clock,
     random,
     log,
     isOnDuty: taskRunner.isOnDuty,
+    claimNow: taskRunner.claimNow,
   })
 
   return {

@@ -34,6 +34,7 @@ export type Runner = {
   counts(): RunnerCounts
   /** See `Leases`. */
   isOnDuty(): boolean
+  claimNow(): void
   start(): void
 } & AsyncDisposable
 
@@ -76,6 +77,7 @@ export function createRunner(deps: RunnerDeps): Runner {
     reserve: (priority, userId) => reserveSlot(runner, priority, userId),
     counts: () => ({ running: runner.running.size, slots: deps.options.slots }),
     isOnDuty: () => runner.leases.isOnDuty(),
+    claimNow: () => runner.leases.claimNow(),
     start: () => runner.leases.start(),
     async [Symbol.asyncDispose]() {
       readySubscription[Symbol.dispose]()

@@ -7,7 +7,6 @@ import { systemOwner, type TaskKind, type Tx } from '#kernel/task.ts'
 import { query } from '#store/query.ts'
 import type { TaskAcceptance } from './accept-task.ts'
 import { bodyHash, internalKey } from './idempotency.ts'
-import { type Notifier, readyTopic } from './notifier.ts'
 import { newestKind } from './task-kinds.ts'
 import type { Transactions } from './transactions.ts'
 
@@ -15,12 +14,13 @@ type SchedulerDeps = {
   transactions: Transactions
   acceptance: TaskAcceptance
   kinds: ReadonlyMap<string, TaskKind>
-  notifier: Notifier
   clock: Clock
   random: Random
   log: Log
   /** Runs due schedules at once; the other instances wait whether this one does. */
   isOnDuty: () => boolean
+  /** Claims what a schedule has made; a hint to all instances would make each of them look for it. */
+  claimNow: () => void
 }
 export type NewSchedule = {
   id?: string
@@ -66,11 +66,11 @@ export function createScheduler({
   transactions,
   acceptance,
   kinds,
-  notifier,
   clock,
   random,
   log,
   isOnDuty,
+  claimNow,
 }: SchedulerDeps): Scheduler {
   let job: PacedJob | undefined
 
@@ -107,7 +107,7 @@ export function createScheduler({
       for (const row of rows) await enqueueDue(tx, row, now)
       return rows.length
     })
-    if (fired > 0) notifier.notify([readyTopic])
+    if (fired > 0) claimNow()
     return fired > 0 ? 0 : lockedMs
   }
 

@@ -25,7 +25,7 @@ type PriceLoopDeps = {
 
 const defaultEveryMs = 1_000
 const idleMs = 3_000
-const restMs = 10_000
+const restMs = 15_000
 const roundsMax = 20
 /** Bounds the delay of a stop after an outage of the venue. */
 const retryMaxMs = 5_000
