@@ -3,6 +3,22 @@ import { mutationsOf } from './mutation.ts'
 /** Orders, brackets and the reconciliation of accounts with the venue. */
 export const venueMutations = [
   ...mutationsOf(
+    'src/engines/venue/orders/entry-outcome.ts',
+    ['src/engines/venue/orders/entry-outcome.test.ts'],
+    [
+      [
+        'timeMs(task.data.account), nonceMs, foundAtMs)',
+        'timeMs(task.data.account), foundAtMs)',
+        'the absence of an exit is judged by the time of a server that lags',
+      ],
+      [
+        'isSettled && allRecords && exit.orderId === null',
+        'isSettled && allRecords',
+        'an exit that the venue showed before counts as missing while a server hides it',
+      ],
+    ],
+  ),
+  ...mutationsOf(
     'src/upstreams/hyperliquid/markets-cache.ts',
     ['test/venue/odd-market-lists.test.ts'],
     [

@@ -1,6 +1,6 @@
-import { completeExits, exitsOfReply } from '#engines/venue/orders/entry-outcome.ts'
+import { completeExits, exitsOfReply, landedMs, lookUpExits } from '#engines/venue/orders/entry-outcome.ts'
 import { upstreamName } from '#engines/venue/orders/order-failures.ts'
-import { createOrderLookup, positionOf } from '#engines/venue/orders/order-lookup.ts'
+import { positionOf } from '#engines/venue/orders/order-lookup.ts'
 import { fillViews, type OrderOutcome, orderResult } from '#engines/venue/orders/order-result.ts'
 import {
   factsOf,
@@ -135,18 +135,14 @@ export function createBracketRepair({ venue, signedActions, pricing }: BracketRe
     repairBracket(task, context, storedOutcome(task), [])
 
   const confirmRepair = (task: PerpOrderTask, signal: AbortSignal, wanted: ExitLeg[]) => {
-    const { account, since_ms: sinceMs } = task.data
-    return signedActions.confirm<Exit[]>({
+    return signedActions.confirm<PlacedExits>({
       task,
       actionKey: 'repair',
       signal,
-      parseReply: (legs) => (legs.length === wanted.length ? exitsOfReply(wanted, legs) : undefined),
-      async lookUp({ allRecords }) {
-        const lookup = createOrderLookup(venue, { account, sinceMs, allRecords })
-        const names = wanted.map((leg) => cloidOf(task.id, `${leg}${repairSuffix}`))
-        const found = await Promise.all(names.map((cloid) => lookup.find({ cloid })))
-        return found.some((each) => each !== undefined) ? exitsOfReply(wanted, []) : undefined
-      },
+      parseReply: (legs) =>
+        legs.length === wanted.length ? { exits: exitsOfReply(wanted, legs), landedAtMs: 0 } : undefined,
+      lookUp: ({ allRecords }) =>
+        lookUpExits(venue, task, { legs: wanted, suffix: repairSuffix, allRecords }),
     })
   }
 
@@ -166,11 +162,14 @@ export function createBracketRepair({ venue, signedActions, pricing }: BracketRe
         now: at,
       })
       if (retry) return retry
-      const placed =
+      const { exits: placed, landedAtMs } =
         actionOutcome.type === 'executed'
           ? actionOutcome.value
-          : missing.map((exit) => ({ ...exit, orderId: null, error: actionOutcome.message }))
-      repairs = { exits: placed, landedAtMs: await venue.timeMs(task.data.account) }
+          : {
+              exits: missing.map((exit) => ({ ...exit, orderId: null, error: actionOutcome.message })),
+              landedAtMs: 0,
+            }
+      repairs = { exits: placed, landedAtMs: await landedMs(venue, task, 'repair', landedAtMs) }
     }
     const found = await completeExits(venue, task, { ...repairs, signal, suffix: repairSuffix })
     if (!found.isComplete) {

@@ -17,7 +17,7 @@ import {
   type OrderLookupSource,
 } from './order-lookup.ts'
 import type { OrderOutcome } from './order-result.ts'
-import { type ObservedEntry, type OrderTaskData, wantedExits } from './order-task.ts'
+import { type ObservedEntry, type OrderTaskData, type PlacedExits, wantedExits } from './order-task.ts'
 import type { PlaceOrderDeps } from './place-order-deps.ts'
 import { cloidOf } from './signed-action.ts'
 
@@ -193,7 +193,8 @@ export async function resolveExits(
   return resolved.map((exit): Exit => {
     if (exit.state !== 'unknown') return exit
     if (hasFired) return { ...exit, state: 'closed' }
-    const isAbsent = isSettled && allRecords
+    // A record that was seen once is hidden by a lag: only the venue's word ends it.
+    const isAbsent = isSettled && allRecords && exit.orderId === null
     return isAbsent ? { ...exit, state: 'missing', error: 'The venue has no such order' } : exit
   })
 }
@@ -202,6 +203,40 @@ function stateOf({ phase, status }: FoundOrder, { entryRests }: { entryRests: bo
   if (status !== null) return exitStateOf(status, { entryRests })
   if (phase === 'waiting') return 'waiting'
   return phase === 'filling' ? 'closed' : 'open'
+}
+
+/**
+ * A time at or after which the orders of an action landed. The venue's time alone may come from a server that lags or
+ * from a cache, and the absence of an order would be judged too early; no action lands before its nonce.
+ */
+export async function landedMs(
+  venue: Pick<PlaceOrderDeps['venue'], 'timeMs'>,
+  task: TaskView<OrderTaskData>,
+  actionKey: string,
+  foundAtMs = 0,
+): Promise<number> {
+  const nonceMs = Number(effectOf(task, actionKey).intent.nonce)
+  return Math.max(await venue.timeMs(task.data.account), nonceMs, foundAtMs)
+}
+
+type ExitLookUp = { legs: readonly ExitLeg[]; suffix?: string; allRecords: boolean }
+
+/** Exits whose reply was lost, with the ids of those that a record contains; undefined where no record contains any. */
+export async function lookUpExits(
+  venue: OrderLookupSource,
+  task: TaskView<OrderTaskData>,
+  { legs, suffix = '', allRecords }: ExitLookUp,
+): Promise<PlacedExits | undefined> {
+  const { account, since_ms: sinceMs } = task.data
+  const lookup = createOrderLookup(venue, { account, sinceMs, allRecords })
+  const found = await Promise.all(
+    legs.map((leg) => lookup.find({ cloid: cloidOf(task.id, `${leg}${suffix}`) })),
+  )
+  if (found.every((each) => each === undefined)) return undefined
+  return {
+    exits: exitsOfReply(legs, []).map((exit, at) => ({ ...exit, orderId: found[at]?.orderId ?? null })),
+    landedAtMs: Math.max(...found.map((each) => each?.atMs ?? 0)),
+  }
 }
 
 const isResolved = (exits: readonly Exit[]): boolean =>
@@ -285,7 +320,7 @@ export async function completeOutcome(
   if (replied && landedAtMs === null && entry.status !== 'partial')
     exits = await streamedExits(deps, task, { exits, entryRests })
   for (let attempt = 0; ; attempt += 1) {
-    if (attempt > 0) landedAtMs ??= await venue.timeMs(taskData.account)
+    if (attempt > 0) landedAtMs ??= await landedMs(venue, task, 'entry')
     const isSettled = landedAtMs !== null && (await isShownByNow(venue, taskData.account, landedAtMs))
     const resolving = {
       exits,

@@ -1,14 +1,16 @@
 import type { Exit, ExitLeg } from '#engines/venue/records/bracket.ts'
 import type { TaskView } from '#kernel/task.ts'
 import type { VenueGrouping } from '#kernel/venue.ts'
-import { completeExits, exitsOfReply } from './entry-outcome.ts'
-import { createOrderLookup, type OrderLookupSource } from './order-lookup.ts'
+import { completeExits, exitsOfReply, landedMs, lookUpExits } from './entry-outcome.ts'
+import type { OrderLookupSource } from './order-lookup.ts'
 import { factsOf, type OrderTaskData, type PlacedExits, planOf, wantedExits } from './order-task.ts'
-import { cloidOf } from './signed-action.ts'
 import type { ActionSearch, VenuePlan } from './venue-effect.ts'
 import { exitOrder, type Pricing } from './venue-orders.ts'
 
 /** Exits that are placed without an entry, as an effect of their task. */
+
+/** The action key of exits that are placed without an entry. */
+const exitsKey = 'exits'
 
 type ExitsPlacement = {
   size: string
@@ -38,15 +40,13 @@ export function exitsPlan(
 /** `placed`: what an earlier run of the step has found. */
 export const exitsSearch = (
   venue: OrderLookupSource,
-  { id, data: { account, since_ms: sinceMs } }: TaskView<OrderTaskData>,
+  task: TaskView<OrderTaskData>,
   { legs, suffix = '', placed }: { legs: ExitLeg[]; suffix?: string; placed: PlacedExits | undefined },
 ): ActionSearch<Exit[]> => ({
   known: placed?.exits,
   parseReply: (replies) => (replies.length === legs.length ? exitsOfReply(legs, replies) : undefined),
   async lookUp({ allRecords }) {
-    const lookup = createOrderLookup(venue, { account, sinceMs, allRecords })
-    const found = await Promise.all(legs.map((leg) => lookup.find({ cloid: cloidOf(id, `${leg}${suffix}`) })))
-    return found.some((each) => each !== undefined) ? exitsOfReply(legs, []) : undefined
+    return (await lookUpExits(venue, task, { legs, suffix, allRecords }))?.exits
   },
 })
 
@@ -64,7 +64,7 @@ export async function completePlacement(
   task: TaskView<OrderTaskData>,
   { exits: found, placed, signal, suffix = '' }: Completion,
 ): Promise<{ exits: Exit[]; waiting?: PlacedExits }> {
-  const landedAtMs = placed?.landedAtMs ?? (await venue.timeMs(task.data.account))
+  const landedAtMs = placed?.landedAtMs ?? (await landedMs(venue, task, exitsKey))
   const { exits, isComplete } = await completeExits(venue, task, { exits: found, landedAtMs, signal, suffix })
   return isComplete ? { exits } : { exits, waiting: { exits, landedAtMs } }
 }
