@@ -33,7 +33,7 @@ for (const each of [local, remote]) {
     const text = typeof statement === 'string' ? statement : (statement.text ?? '')
     const values = (typeof statement === 'string' ? listed : statement.values) ?? []
     const answer = await query(...args)
-    if (text.includes('task_write(')) {
+    if (text.includes('task_step(')) {
       const body = JSON.parse(String(values[0])) as { id: string; status: string }
       if (body.status === 'completed') committedMs.set(body.id, performance.now())
     }

@@ -5,10 +5,10 @@ import type { Caller } from '#kernel/caller.ts'
 import { systemRandom, uuidv7 } from '#kernel/id.ts'
 import { group, implement, type Operation, task } from '#kernel/operation.ts'
 import type { TaskKind } from '#kernel/task.ts'
-import { externalAccount, type Move } from '#kernel/task.ts'
 import { TaskResponse } from '#kernel/task-response.ts'
 import type { openDatabase } from '#store/database.ts'
 import { openTestCore } from '../../test/harness/core.ts'
+import { testSpend } from '../../test/harness/spend.ts'
 
 export const newCaller = (): Caller => {
   const userId = uuidv7(new Date(), systemRandom)
@@ -61,27 +61,17 @@ export async function createInstance(
         return {
           data: {},
           first: 'end',
-          // The writes of a money task beside the task itself; here none.
-          writes: async () => {},
-          snapshots: [{ account: debit, totalUnits: totalOf(userId), version }],
-          moves: (id): Move[] => [
-            {
-              move: 'hold',
-              key: id,
-              debit,
-              credit: externalAccount(asset),
-              amountUnits: 1n,
-              reason: 'bench',
-              token,
-            },
-          ],
+          spend: testSpend(
+            { account: debit, amountUnits: 1n, token },
+            { totalUnits: totalOf(userId), version },
+          ),
         }
       },
       steps: {
-        end: async ({ id, userId, input }) => {
+        end: async ({ userId, input }) => {
           await release(Number(input.n))
           totals.set(userId, totalOf(userId) - 1n)
-          return { end: 'completed', outcome: 'executed', result: {}, moves: [{ move: 'post', key: id }] }
+          return { end: 'completed', outcome: 'executed', result: {}, spent: 1n }
         },
       },
     },

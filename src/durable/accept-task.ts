@@ -1,150 +1,136 @@
-import type pg from 'pg'
+import { batchByArrival } from '#kernel/arrival-batches.ts'
 import { type Clock, later } from '#kernel/clock.ts'
 import { type Random, shardOf, uuidv7 } from '#kernel/id.ts'
-import type { JsonObject } from '#kernel/json.ts'
-import { createKeyedMutex, type KeyedMutex } from '#kernel/keyed-mutex.ts'
-import {
-  type AccountRef,
-  type Admission,
-  externalAccount,
-  type GasCharge,
-  type Move,
-  type NewEvent,
-  spendKey,
-  systemOwner,
-  type TaskKind,
-  type Tx,
-} from '#kernel/task.ts'
-import { jsonText, query, settleAll } from '#store/query.ts'
-import { type Committed, type Committer, canSignOnAccept, type SignOnAccept } from './commit.ts'
-import { movesToJson, snapshotsToJson, toLedgerError } from './ledger.ts'
-import { stepView, type Task } from './task-row.ts'
+import type { NewEvent, Tx } from '#kernel/task.ts'
+import { systemOwner } from '#kernel/task.ts'
+import { jsonText, query } from '#store/query.ts'
+import { isDatabaseUnavailable } from '#store/unavailable.ts'
+import { signFirstStep } from './first-signature.ts'
+import { acceptPromises, type NewTask, refusalOf, type TaskPromise } from './promise.ts'
+import { acceptInTransaction, type Decision } from './promise-transaction.ts'
+import type { Task } from './task-row.ts'
 import { taskEvent } from './task-view.ts'
+import type { Committed } from './task-write.ts'
 import { retryOnConflict, type Transactions } from './transactions.ts'
+
+export type { NewTask } from './promise.ts'
 
 export type TaskAcceptanceDeps = {
   transactions: Transactions
-  committer: Pick<Committer, 'acceptAndSign'>
   clock: Clock
   random: Random
   instanceId: string
 }
-export type NewTask = {
-  userId: string
-  kind: TaskKind
-  input: JsonObject
-  admission: Admission
-  key?: { key: string; operation: string; hash: string }
-  parentId?: string
-  /** Inserted as a task that this instance runs, which needs no claim then. */
-  leased: boolean
-  runAt?: Date
-}
-
-const deadlineMsDefault = 15 * 60_000
-const signOnAcceptMsMax = 3_000
-
-const noop = async () => {}
-
 export type TaskAcceptance = {
-  /** Commits key, task, holds, the rows of the feature and the event in one transaction. */
+  /** Commits key, task, limits, gas, hold, signature, rows of the feature and events, or throws why it was refused. */
   accept(wanted: NewTask): Promise<Committed>
   /** Inserts a task that any instance may claim, in the caller's transaction. */
   enqueue(tx: Tx, wanted: Omit<NewTask, 'leased'>): Promise<string>
 }
+
+const deadlineMsDefault = 15 * 60_000
+const batchSizeMax = 32
+/** A grant is outdated where the limits changed, or other promises of the user were counted, in between. */
+const grantsMax = 10
+
 type AcceptanceContext = {
   deps: TaskAcceptanceDeps
-  /** Serialises signing per signer in memory, so that waiters do not each hold a connection. */
-  mutex: KeyedMutex
+  /** The batches of each nonce sequence without gaps, of all other transactions, and of single statements. */
+  batches: Map<string, (promise: TaskPromise) => Promise<Decision>>
 }
 
 export function createTaskAcceptance(deps: TaskAcceptanceDeps): TaskAcceptance {
-  const context: AcceptanceContext = { deps, mutex: createKeyedMutex() }
+  const context: AcceptanceContext = { deps, batches: new Map() }
   return {
-    accept: (wanted) => acceptTask(context, expandSpend(deps, wanted)),
-    async enqueue(tx, given) {
-      const wanted = expandSpend(deps, { ...given, leased: false })
-      const task = buildTask(deps, wanted)
-      await writeAll(deps, tx, { task, wanted })
-      return task.id
-    },
+    accept: (wanted) => acceptTask(context, wanted),
+    enqueue: (tx, wanted) => enqueueTask(deps, tx, { ...wanted, leased: false }),
   }
 }
 
-/** The snapshot, the hold, and the reservations of a spend. */
-function expandSpend({ clock }: TaskAcceptanceDeps, wanted: NewTask): NewTask {
-  const { admission } = wanted
-  const { spend } = admission
-  if (!spend) return wanted
-  const { account, amountUnits, seen, gas, token = { symbol: '', decimals: 0, address: '' } } = spend
-  const holdOf = (taskId: string, debit: AccountRef): Move => ({
-    move: 'hold',
-    key: spendKey(taskId),
-    debit,
-    credit: externalAccount(debit.asset),
-    amountUnits: amountUnits ?? 0n,
-    reason: spend.action.operation,
-    token,
-  })
-  return {
-    ...wanted,
-    admission: {
-      ...admission,
-      ...(account &&
-        seen && { snapshots: [{ account, totalUnits: seen.totalUnits, version: seen.version }] }),
-      ...(account && amountUnits && { moves: (taskId: string) => [holdOf(taskId, account)] }),
-      async writes(tx, taskId) {
-        await spend.reserve(tx, taskId)
-        if (gas) await reserveGas(tx, taskId, wanted.userId, { gas, now: clock.now() })
-        await admission.writes?.(tx, taskId)
-      },
-    },
+async function acceptTask({ deps, batches }: AcceptanceContext, wanted: NewTask): Promise<Committed> {
+  const plain = buildPromise(deps, wanted)
+  const promise = (await signFirstStep(deps, plain)) ?? plain
+  const { check } = promise
+  let grant = promise.grant ?? (await check?.())
+  for (let grants = 1; ; grants++) {
+    const { verdict, signature = promise.signature } = await decide({ deps, batches }, { ...promise, grant })
+    if (verdict.verdict === 'accepted') {
+      const { task, events } = promise
+      const committedEvents = verdict.last === null ? undefined : { last: verdict.last, events }
+      return {
+        task,
+        ...(committedEvents && { committedEvents }),
+        ...(signature && { signed: signature.effect }),
+      }
+    }
+    if (verdict.verdict !== 'policy' || !check || grants === grantsMax) throw refusalOf(verdict, wanted)
+    // The limits, a switch or the sum of the day have changed: this throws the fault, or grants by the present ones.
+    grant = await check()
   }
 }
 
-async function reserveGas(
-  tx: Tx,
-  taskId: string,
-  userId: string,
-  { gas, now }: { gas: GasCharge; now: Date },
-): Promise<void> {
-  const { chainId, wei, budgetWei } = gas
-  const [row] = await query<{ wei: string | null; used: string }>(
-    tx,
-    `select sponsor_reserve($1, $2, $3, $4::date, $5::numeric, $6::numeric) as wei,
-       coalesce((select wei from sponsor_day where user_id = $2 and chain_id = $3 and day = $4::date), 0) as used`,
-    [taskId, userId, chainId, now.toISOString().slice(0, 10), wei, budgetWei],
-  )
-  if (row?.wei == null) throw gas.refuse(BigInt(row?.used ?? 0))
+/** Decides together with the promises that arrive while the last batch of its sort is decided. */
+function decide({ deps, batches }: AcceptanceContext, promise: TaskPromise): Promise<Decision> {
+  const { inOrder, wanted } = promise
+  const needsTransaction = inOrder !== undefined || wanted.admission.writes !== undefined
+  const name = inOrder
+    ? Object.values(inOrder.sequence).join(' ')
+    : needsTransaction
+      ? 'transaction'
+      : 'statement'
+  let batch = batches.get(name)
+  if (!batch) {
+    batch = batchByArrival<TaskPromise, Decision>({
+      run: (promises) =>
+        needsTransaction ? acceptInTransaction(deps, promises) : acceptTogether(deps, promises),
+      sizeMax: batchSizeMax,
+      // Two promises of one user would spend the same balance and the same limits.
+      keyOf: ({ task }) => task.user_id,
+      // The reply may be lost while the commit was not.
+      isFinal: isDatabaseUnavailable,
+    })
+    batches.set(name, batch)
+  }
+  return batch(promise)
 }
 
-async function acceptTask({ deps, mutex }: AcceptanceContext, wanted: NewTask): Promise<Committed> {
-  const { transactions, committer } = deps
+async function acceptTogether(
+  { transactions, instanceId }: TaskAcceptanceDeps,
+  promises: readonly TaskPromise[],
+): Promise<Decision[]> {
+  const verdicts = await retryOnConflict(() => acceptPromises(transactions.pool, instanceId, promises))
+  return verdicts.map((verdict) => ({ verdict }))
+}
+
+/** Events come last in every transaction: their lock orders everything that happens to a user. */
+async function enqueueTask(deps: TaskAcceptanceDeps, tx: Tx, wanted: NewTask): Promise<string> {
+  const { writes, spend } = wanted.admission
+  const { events, ...promise } = buildPromise(deps, wanted)
+  const grant = spend && (spend.grant ?? (await spend.check()))
+  const [verdict] = await acceptPromises(tx, deps.instanceId, [
+    { ...promise, grant, events: writes ? [] : events },
+  ])
+  if (verdict && verdict.verdict !== 'accepted') throw refusalOf(verdict, wanted)
+  const { task } = promise
+  if (writes) {
+    await writes(tx, task.id)
+    const values = [task.user_id, task.id, jsonText(events), task.created_at]
+    await query(tx, 'select user_event_append($1, $2, $3::jsonb, $4)', values)
+  }
+  return task.id
+}
+
+function buildPromise(deps: TaskAcceptanceDeps, wanted: NewTask): TaskPromise {
   const task = buildTask(deps, wanted)
-  const signing = await trySignFirstStep(task, wanted)
-  if (signing) {
-    const { kind, chain, signer } = signing.sign.nonceSequence
-    const accept = async () =>
-      isLate(deps, task)
-        ? undefined
-        : committer.acceptAndSign(task, signing, acceptanceJson(deps, task, wanted))
-    const accepted = await mutex.run(`${kind} ${chain} ${signer}`, accept)
-    if (accepted) return accepted
-  }
-  if (wanted.admission.writes)
-    await transactions.pipelined(noop, (tx, _, commit) => writeAll(deps, tx, { task, wanted, flush: commit }))
-  else
-    await retryOnConflict(() =>
-      writeAcceptance(deps, transactions.pool, { task, wanted, events: creationEvents(task) }),
-    )
-  return { task }
+  const { spend } = wanted.admission
+  return { task, wanted, events: creationEvents(task), grant: spend?.grant, check: spend?.check }
 }
 
 function buildTask({ clock, random }: TaskAcceptanceDeps, wanted: NewTask): Task {
   const { userId, kind, input, admission, key, parentId, leased } = wanted
   const at = clock.now()
   return {
-    id: uuidv7(at, random),
+    id: key?.isOwn ? key.key : uuidv7(at, random),
     shard: shardOf(userId),
     user_id: userId,
     kind: kind.kind,
@@ -171,87 +157,3 @@ function buildTask({ clock, random }: TaskAcceptanceDeps, wanted: NewTask): Task
 
 const creationEvents = (task: Task): NewEvent[] =>
   task.user_id === systemOwner ? [] : [taskEvent('task.created', task)]
-
-/** The argument of the database function `task_accept`, but for moves and events. */
-const acceptanceJson = (
-  { instanceId }: TaskAcceptanceDeps,
-  task: Task,
-  { key, kind, leased, runAt = task.created_at }: NewTask,
-) => ({
-  id: task.id,
-  shard: task.shard,
-  user: task.user_id,
-  kind: task.kind,
-  version: task.kind_version,
-  step: task.step,
-  data: task.data,
-  input: task.input,
-  priority: kind.priority,
-  runAt,
-  owner: leased ? instanceId : null,
-  deadline: task.deadline,
-  parent: task.parent_id,
-  at: task.created_at,
-  key: key?.key,
-  operation: key?.operation,
-  hash: key?.hash,
-})
-
-type AcceptedTask = { task: Task; wanted: NewTask }
-
-async function writeAcceptance(
-  deps: TaskAcceptanceDeps,
-  db: pg.Pool | Tx,
-  { task, wanted, events }: AcceptedTask & { events: NewEvent[] },
-): Promise<void> {
-  const { admission } = wanted
-  const moves = admission.moves?.(task.id) ?? []
-  const body = {
-    ...acceptanceJson(deps, task, wanted),
-    snapshots: snapshotsToJson(admission.snapshots ?? []),
-    moves: movesToJson(moves),
-    events,
-  }
-  await query(db as pg.Pool, 'select task_accept($1::jsonb)', [jsonText(body)]).catch((error: unknown) => {
-    throw toLedgerError(error, moves)
-  })
-}
-
-/** Events come last in every transaction: their lock orders everything that happens to a user. */
-async function writeAll(
-  deps: TaskAcceptanceDeps,
-  tx: Tx,
-  { task, wanted, flush = noop }: AcceptedTask & { flush?: () => Promise<void> },
-): Promise<void> {
-  const { writes } = wanted.admission
-  const events = creationEvents(task)
-  if (!writes) return void (await settleAll([writeAcceptance(deps, tx, { task, wanted, events }), flush()]))
-  // Locks of caps and budgets precede those of the ledger, as at the end of a task. `writes` is awaited first: its
-  // statements, interleaved with the ledger's, would deadlock.
-  await writes(tx, task.id)
-  await writeAcceptance(deps, tx, { task, wanted, events: [] })
-  const append = query(tx, 'select user_event_append($1, $2, $3::jsonb, $4)', [
-    task.user_id,
-    task.id,
-    jsonText(events),
-    task.created_at,
-  ])
-  await settleAll([append, flush()])
-}
-
-/** Runs the first step before its task exists; undefined where the step does more than sign. */
-async function trySignFirstStep(
-  task: Task,
-  { admission, kind, leased }: NewTask,
-): Promise<SignOnAccept | undefined> {
-  if (!admission.signOnAccept || !leased) return undefined
-  if (admission.snapshots || admission.moves)
-    throw new Error(`${kind.kind} signs on acceptance and must not move money there`)
-  const signal = AbortSignal.timeout(signOnAcceptMsMax)
-  const result = await kind.steps[task.step]?.(stepView(task, []), { now: task.created_at, signal })
-  return result && canSignOnAccept(result) ? result : undefined
-}
-
-/** The result of the first step is outdated: the task is accepted without it, and the step runs again. */
-const isLate = ({ clock }: TaskAcceptanceDeps, task: Task) =>
-  clock.now().getTime() - task.created_at.getTime() > signOnAcceptMsMax

@@ -4,11 +4,11 @@ import type { JsonObject } from '#kernel/json.ts'
 import type { Admission, TaskKind } from '#kernel/task.ts'
 import type { TaskAcceptance } from './accept-task.ts'
 import type { KeyedRequest } from './idempotency.ts'
-import { StaleSnapshot } from './ledger.ts'
 import type { LocalEvents } from './local-events.ts'
 import { type Notifier, readyTopic } from './notifier.ts'
 import type { OperationOf } from './operation-call.ts'
 import { isInsufficientBalance, throwAdmissionFault } from './operation-faults.ts'
+import { StaleBalance } from './promise.ts'
 import type { Runner } from './runner.ts'
 import { kindKey } from './task-kinds.ts'
 import type { Task } from './task-row.ts'
@@ -65,7 +65,7 @@ async function acceptRereadingBalances(
     try {
       return await accept(deps, request, current)
     } catch (error) {
-      const isRetryable = error instanceof StaleSnapshot && performance.now() - startedMs < staleMsMax
+      const isRetryable = error instanceof StaleBalance && performance.now() - startedMs < staleMsMax
       const reread = isRetryable && rereadOf(current)
       if (!reread) throw error
       current = await reread().catch(throwAdmissionFault)
@@ -74,11 +74,10 @@ async function acceptRereadingBalances(
 }
 
 function rereadOf(admission: Admission): (() => Promise<Admission>) | undefined {
-  const { spend, rereadSnapshots } = admission
+  const { spend } = admission
   const seen = spend?.seen
-  if (spend && seen)
-    return async () => ({ ...admission, spend: { ...spend, seen: { ...seen, ...(await seen.reread()) } } })
-  return rereadSnapshots && (async () => ({ ...admission, snapshots: await rereadSnapshots() }))
+  if (!seen) return undefined
+  return async () => ({ ...admission, spend: { ...spend, seen: { ...seen, ...(await seen.reread()) } } })
 }
 
 /** Commits the task, leased to this instance where it has a slot, and starts or announces it. */

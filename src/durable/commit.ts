@@ -1,34 +1,33 @@
+import { batchByArrival } from '#kernel/arrival-batches.ts'
 import { Fault } from '#kernel/fault.ts'
-import type { Intent, Replacement, StepResult, Tx } from '#kernel/task.ts'
-import { query, settleAll } from '#store/query.ts'
+import type { Replacement, StepResult, Tx } from '#kernel/task.ts'
+import { query } from '#store/query.ts'
 import type { TaskRow } from '#store/tables/durable.ts'
+import { isDatabaseUnavailable } from '#store/unavailable.ts'
 import { takeNonce } from './nonces.ts'
 import { buildEffect, signedEffectJson, txAttemptJson } from './signed-effect.ts'
 import { transition } from './step-transition.ts'
 import { asTask, type Task } from './task-row.ts'
-import { type Committed, type TaskWriteDeps, writeTask } from './task-write.ts'
+import {
+  type Committed,
+  needsOwnStatement,
+  type TaskWrite,
+  type TaskWriteDeps,
+  writeTasks,
+} from './task-write.ts'
 import { retryOnConflict, type Transactions } from './transactions.ts'
 
 export type { Committed } from './task-write.ts'
 
 type CommitterDeps = TaskWriteDeps & { transactions: Transactions }
-type SigningResult = Extract<StepResult, { sign: unknown }>
-/** A step that only signs, and so can be committed together with the acceptance of its task. */
-export type SignOnAccept = SigningResult & { sign: { signOnAccept: NonNullable<Intent['signOnAccept']> } }
-export const canSignOnAccept = (result: StepResult): result is SignOnAccept => {
-  if (!('sign' in result) || !result.sign.signOnAccept || result.writes) return false
-  return (
-    result.spent === undefined && (result.moves ?? []).length === 0 && (result.effects ?? []).length === 0
-  )
-}
+type Write = (write: TaskWrite) => Promise<Committed | undefined>
+type CommitterContext = CommitterDeps & { write: Write }
 
 type RetryState = { state: string; outcome: 'unknown' | null }
 /** Writes the results of steps, fenced by the version. */
 export type Committer = {
   /** Undefined where the task was claimed again, or where a cancel came first. */
   step(task: Task, result: StepResult): Promise<Committed | undefined>
-  /** Commits the acceptance and the first step in one transaction. */
-  acceptAndSign(task: Task, result: SignOnAccept, acceptance: object): Promise<Committed>
   /** Schedules the same step again after a failed attempt. */
   retry(task: Task, afterMs: number, retryState: RetryState): Promise<Committed | undefined>
   /** The task and the instance that runs it now. */
@@ -36,33 +35,46 @@ export type Committer = {
 }
 export type OwnedTask = { task: Task; owner: string | null }
 
-export const createCommitter = (deps: CommitterDeps): Committer => ({
-  step: (task, result) => commitStep(deps, task, result),
-  acceptAndSign: (task, result, acceptance) => acceptAndSign(deps, task, result, acceptance),
-  retry: (task, afterMs, retryState) => commitRetry(deps, task, afterMs, retryState),
-  reread: (taskId) => rereadTask(deps, taskId),
-})
+const batchSizeMax = 32
+
+export const createCommitter = (deps: CommitterDeps): Committer => {
+  const context = { ...deps, write: createWrite(deps) }
+  return {
+    step: (task, result) => commitStep(context, task, result),
+    retry: (task, afterMs, retryState) => commitRetry(context, task, afterMs, retryState),
+    reread: (taskId) => rereadTask(deps, taskId),
+  }
+}
+
+/** One statement for all steps that end while the last one runs. */
+function createWrite(deps: CommitterDeps): Write {
+  const writeAll = (writes: readonly TaskWrite[]) =>
+    retryOnConflict(() => writeTasks(deps, deps.transactions.pool, writes))
+  const writeTogether = batchByArrival({
+    run: writeAll,
+    sizeMax: batchSizeMax,
+    keyOf: ({ task }) => task.id,
+    isFinal: isDatabaseUnavailable,
+  })
+  return async (write) => (needsOwnStatement(write) ? (await writeAll([write]))[0] : writeTogether(write))
+}
 
 async function commitStep(
-  deps: CommitterDeps,
+  context: CommitterContext,
   task: Task,
   result: StepResult,
 ): Promise<Committed | undefined> {
   const takesNonce = 'sign' in result || 'replace' in result
-  if (!takesNonce && !result.writes) {
-    return retryOnConflict(() =>
-      writeTask(deps, deps.transactions.pool, { task, change: transition(task, result) }),
-    )
-  }
-  return withTaskLock(deps, task, async (tx) => {
+  if (!takesNonce && !result.writes) return context.write({ task, change: transition(task, result) })
+  return withTaskLock(context, task, async (tx) => {
     await result.writes?.(tx)
-    const committed = await commitInTransaction(deps, tx, task, result)
+    const committed = await commitInTransaction(context, tx, task, result)
     // A concurrent cancel rolls everything back: the nonce, the signature and the writes of the feature.
     if (!committed) throw new CommitLost()
     return committed
   }).catch((error: unknown) => {
     if (error instanceof CommitLost) return undefined
-    if (error instanceof SigningRefused) return commitStep(deps, task, error.fallback)
+    if (error instanceof SigningRefused) return commitStep(context, task, error.fallback)
     throw error
   })
 }
@@ -90,8 +102,10 @@ async function commitInTransaction(
 ): Promise<Committed | undefined> {
   const change = transition(task, result)
   if (!('sign' in result)) {
-    const extra = 'replace' in result ? { txAttempt: await replacementJson(tx, result.replace) } : {}
-    return writeTask(deps, tx, { task, change, extra })
+    const replacement =
+      'replace' in result ? { signed: { txAttempt: await replacementJson(tx, result.replace) } } : {}
+    const [committed] = await writeTasks(deps, tx, [{ task, change, ...replacement }])
+    return committed
   }
   const { nonceSequence, minNonce, build, onRefused } = result.sign
   const signOnce = async () => {
@@ -103,58 +117,23 @@ async function commitInTransaction(
       ? new SigningRefused(onRefused(error))
       : error
   })
-  const signed = buildEffect(deps, built, nonceSequence, task.step)
-  const after = await writeTask(deps, tx, {
-    task,
-    change,
-    extra: signedEffectJson(built, signed, nonceSequence),
-  })
-  return after && { ...after, signed }
+  const effect = buildEffect(deps, built, nonceSequence, task.step)
+  const signed = signedEffectJson(built, effect, nonceSequence)
+  const [committed] = await writeTasks(deps, tx, [{ task, change, signed }])
+  return committed && { ...committed, signed: effect }
 }
 
 const replacementJson = async (tx: Tx, { effectId, nonceSequence, build }: Replacement) =>
   txAttemptJson(await build(tx), effectId, nonceSequence)
 
-/**
- * Takes the nonce before any other lock, so that a transaction that waits for it blocks no other. All writes then go out
- * in one round trip.
- */
-const acceptAndSign = (
-  deps: CommitterDeps,
-  task: Task,
-  result: SignOnAccept,
-  acceptance: object,
-): Promise<Committed> => {
-  const { nonceSequence, minNonce, signOnAccept } = result.sign
-  return deps.transactions.pipelined(
-    (tx) => settleAll([takeNonce(tx, nonceSequence, minNonce), signOnAccept(tx)]),
-    async (tx, [nonce, sign], commit) => {
-      const built = await sign(nonce)
-      const signed = buildEffect(deps, built, nonceSequence, task.step)
-      const extra = signedEffectJson(built, signed, nonceSequence)
-      const change = transition(task, result)
-      const [, after] = await settleAll([
-        built.writes(),
-        writeTask(deps, tx, { task, change, extra, acceptance }),
-        commit(),
-      ])
-      if (!after) throw new Error(`task ${task.id} is missing in the transaction that inserted it`)
-      return { ...after, signed }
-    },
-  )
-}
-
 async function commitRetry(
-  deps: CommitterDeps,
+  { write }: CommitterContext,
   task: Task,
   afterMs: number,
   { state, outcome }: RetryState,
 ): Promise<Committed | undefined> {
   const change = transition(task, { park: { afterMs, next: task.step } })
-  return writeTask(deps, deps.transactions.pool, {
-    task,
-    change: { ...change, state, outcome, attempts: task.attempts + 1 },
-  })
+  return write({ task, change: { ...change, state, outcome, attempts: task.attempts + 1 } })
 }
 
 async function rereadTask({ transactions }: CommitterDeps, taskId: string): Promise<OwnedTask | undefined> {

@@ -56,7 +56,6 @@ export function createEngine(needs: EngineDeps) {
   const acceptance = counters.ofAcceptance(
     createTaskAcceptance({
       transactions,
-      committer: stepCommitter,
       clock,
       random,
       instanceId,

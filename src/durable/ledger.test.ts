@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Fault } from '#kernel/fault.ts'
 import { externalAccount, type Move } from '#kernel/task.ts'
-import { movesToJson, StaleSnapshot, toLedgerError } from './ledger.ts'
+import { movesToJson, toLedgerError } from './ledger.ts'
 
 const asset = '8453:0xabc'
 const hold: Move = {
@@ -35,7 +35,6 @@ test('a ledger error states the amounts in the token of the hold, as decimals', 
 test('other errors of the ledger are unchanged', () => {
   const bug = new Error('bug')
   assert.equal(toLedgerError(bug, [hold]), bug)
-  assert.ok(toLedgerError({ code: 'PT002' }, [hold]) instanceof StaleSnapshot)
 })
 
 test('the database receives amounts as text, and nothing of the token', () => {

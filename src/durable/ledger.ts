@@ -1,6 +1,6 @@
 import { shardOf } from '#kernel/id.ts'
 import { insufficientBalance } from '#kernel/insufficient-balance.ts'
-import type { AccountRef, BalanceSnapshot, Move, Tx } from '#kernel/task.ts'
+import type { AccountRef, Move, Tx } from '#kernel/task.ts'
 import { systemOwner } from '#kernel/task.ts'
 import { builder, fetchAll, fetchOne, type Queryable, query } from '#store/query.ts'
 
@@ -12,29 +12,17 @@ export type Ledger = {
   subAccounts(db: Queryable, owner: string, asset: string): Promise<SubAccount[]>
 }
 
-/** The account was settled after the snapshot was read, so the snapshot may be outdated. */
-export class StaleSnapshot extends Error {}
-
 /** The JSON of moves for the database functions: amounts are text, since JSON numbers are exact only to 2^53. */
 export const movesToJson = (moves: Move[]) =>
   moves.map((move) =>
     'amountUnits' in move ? { ...move, amountUnits: String(move.amountUnits), token: undefined } : move,
   )
 
-export const snapshotsToJson = (snapshots: BalanceSnapshot[]) =>
-  snapshots.map(({ account, totalUnits, version }) => ({
-    account,
-    totalUnits: String(totalUnits),
-    version: String(version),
-    systemOwner,
-  }))
-
 type Raised = { asset: string; required: string; available: string }
 
 /** Translates the errors that the ledger functions raise. */
 export function toLedgerError(error: unknown, moves: Move[]): unknown {
   const { code, detail } = error as { code?: string; detail?: string }
-  if (code === 'PT002') return new StaleSnapshot()
   if (code !== 'PT001') return error
   const { asset, required, available } = JSON.parse(detail ?? '{}') as Raised
   const hold = moves.find((move) => move.move === 'hold' && move.debit.asset === asset)

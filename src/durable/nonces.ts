@@ -44,17 +44,47 @@ export const createNonceSequences = ({ pool }: Transactions): NonceSequences => 
   take: takeNonce,
 })
 
-export async function takeNonce(
+export const takeNonce = (tx: Tx, nonceSequence: NonceSequence, minNonce = 0n): Promise<bigint> =>
+  takeNonces(tx, nonceSequence, { minNonce, count: 1 })
+
+/** The first of as many consecutive nonces. */
+export async function takeNonces(
   tx: Tx,
-  { kind, chain, signer }: NonceSequence,
-  minNonce = 0n,
+  nonceSequence: NonceSequence,
+  { minNonce, count }: { minNonce: bigint; count: number },
 ): Promise<bigint> {
+  const { kind, chain, signer } = nonceSequence
   const [row] = await query<{ nonce: string | bigint }>(
     tx,
-    `update nonce_sequence set next = greatest(next, $4::bigint) + 1
-     where kind = $1 and chain = $2 and signer = $3 returning next - 1 as nonce`,
+    `update nonce_sequence set next = greatest(next, $4::bigint) + $5
+     where kind = $1 and chain = $2 and signer = $3 returning next - $5 as nonce`,
+    [kind, chain, signer, minNonce, count],
+  )
+  return nonceOf(row, nonceSequence)
+}
+
+/**
+ * Takes a nonce of a sequence that may have gaps, in a statement of its own. Nothing waits for its commit to reach the
+ * disk: a commit that stores the signature is written after it.
+ */
+export async function takeNonceAlone(
+  pool: Transactions['pool'],
+  nonceSequence: NonceSequence,
+  minNonce = 0n,
+): Promise<bigint> {
+  const { kind, chain, signer } = nonceSequence
+  const [row] = await query<{ nonce: string | bigint | null }>(
+    pool,
+    'select nonce_take_alone($1, $2, $3, $4) as nonce',
     [kind, chain, signer, minNonce],
   )
-  if (!row) throw new Error(`nonce sequence ${kind} ${chain} ${signer} does not exist`)
+  return nonceOf(row, nonceSequence)
+}
+
+function nonceOf(
+  row: { nonce: string | bigint | null } | undefined,
+  { kind, chain, signer }: NonceSequence,
+): bigint {
+  if (row?.nonce == null) throw new Error(`nonce sequence ${kind} ${chain} ${signer} does not exist`)
   return BigInt(row.nonce)
 }

@@ -6,9 +6,9 @@ import { isDatabaseUnavailable } from '#store/unavailable.ts'
 import { admitAndAccept, type NewTaskRequest, type TaskAdmitterDeps } from './admit-task.ts'
 import type { ChangePoller } from './change-poller.ts'
 import { bodyHash, findKey, isKeyTaken, type KeyedRequest } from './idempotency.ts'
-import { StaleSnapshot } from './ledger.ts'
 import type { Answer, UserCall } from './operation-call.ts'
 import { acceptanceUnknown, accountBusy } from './operation-faults.ts'
+import { StaleBalance } from './promise.ts'
 import { readTask } from './task-queries.ts'
 import { isEnded, type Task } from './task-row.ts'
 import { toTaskBrief, toTaskFullView } from './task-view.ts'
@@ -40,7 +40,9 @@ async function runTask(state: InvokerState, call: UserCall<'task'>): Promise<Ans
   const input = call.input as JsonObject
   const keyed = {
     userId: caller.userId,
+    // Without a key of the client the id of the task is its key, and needs no row.
     key: options.key ?? uuidv7(deps.clock.now(), deps.random),
+    isOwn: options.key === undefined,
     operation: operation.name,
     hash: bodyHash(operation.name, input),
   }
@@ -90,7 +92,7 @@ async function answerTwin(
   error: unknown,
 ): Promise<Answer> {
   const lost = isDatabaseUnavailable(error)
-  const stale = error instanceof StaleSnapshot
+  const stale = error instanceof StaleBalance
   if (!lost && !stale && !isKeyTaken(error) && !(error instanceof Fault)) throw error
   const twin = await findTaskByKey(deps, keyed).catch((cause: unknown) => {
     throw lost ? acceptanceUnknown(keyed.key, cause) : cause

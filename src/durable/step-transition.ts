@@ -1,5 +1,5 @@
 import type { JsonObject } from '#kernel/json.ts'
-import { type EffectUpdate, type Move, type NewEvent, type StepResult, spendKey } from '#kernel/task.ts'
+import type { EffectUpdate, Move, NewEvent, StepResult } from '#kernel/task.ts'
 import { isEnded, type Task } from './task-row.ts'
 import { taskEvent } from './task-view.ts'
 
@@ -14,6 +14,8 @@ export type StepTransition = {
   result?: JsonObject
   error?: JsonObject
   parkMs?: number
+  /** Units of the task's hold that were delivered. */
+  spent?: bigint
   moves: Move[]
   effects: EffectUpdate[]
   events: NewEvent[]
@@ -22,7 +24,8 @@ export type StepTransition = {
 export function transition(task: Task, result: StepResult): StepTransition {
   const rest = {
     data: result.data ?? {},
-    moves: [...spentMoves(task, result), ...(result.moves ?? [])],
+    ...(result.spent !== undefined && { spent: result.spent }),
+    moves: result.moves ?? [],
     effects: result.effects ?? [],
     events: result.events ?? [],
   }
@@ -66,6 +69,3 @@ export function transitionEvents(before: Task, after: Task, extra: NewEvent[]): 
   const type = isEnded(after) ? `task.${after.status}` : 'task.updated'
   return [...(seen ? [taskEvent(type, after)] : []), ...extra]
 }
-
-const spentMoves = ({ id }: Task, { spent }: StepResult): Move[] =>
-  spent === undefined ? [] : [{ move: 'post', key: spendKey(id), amountUnits: spent }]

@@ -1,14 +1,14 @@
 import type pg from 'pg'
 import { type Clock, later } from '#kernel/clock.ts'
 import type { Random } from '#kernel/id.ts'
-import type { Effect, NewEvent, Tx } from '#kernel/task.ts'
-import { systemOwner } from '#kernel/task.ts'
+import { type Effect, type Move, type NewEvent, spendKey, systemOwner, type Tx } from '#kernel/task.ts'
 import { jsonText, query } from '#store/query.ts'
 import { movesToJson, toLedgerError } from './ledger.ts'
 import type { CommittedEvents } from './local-events.ts'
 import { type StepTransition, transitionEvents } from './step-transition.ts'
 import type { Task } from './task-row.ts'
-import { taskEvent } from './task-view.ts'
+
+/** The statement that commits steps, fenced by the version of each task. */
 
 export type TaskWriteDeps = {
   clock: Clock
@@ -22,41 +22,48 @@ export type Committed = {
   /** When the task is due again, where the step parked it. */
   parkedUntil?: Date | undefined
 }
+/** A transition, and the JSON of what the step has signed. */
+export type TaskWrite = { task: Task; change: StepTransition; signed?: object }
+type PreparedWrite = TaskWrite & { after: Task; events: NewEvent[]; parkedUntil: Date | undefined }
 
-type TaskWrite = {
-  task: Task
-  change: StepTransition
-  /** Further fields of the argument of the database function. */
-  extra?: object
-  /** Inserts the task in the same statement. */
-  acceptance?: object
-}
-
-/** Writes a transition in one statement, fenced by the version; undefined where the fence refused it. */
-export async function writeTask(
-  deps: TaskWriteDeps,
+/** Writes transitions in one statement; undefined for those that the fence refused. */
+export async function writeTasks(
+  { clock }: TaskWriteDeps,
   db: pg.Pool | Tx,
-  { task, change, extra = {}, acceptance }: TaskWrite,
-): Promise<Committed | undefined> {
-  const after = taskAfter(task, change, deps.clock.now())
-  const parkedUntil = change.parkMs === undefined ? undefined : later(after.updated_at, change.parkMs)
-  const taskEvents = transitionEvents(task, after, change.events)
-  const all = acceptance ? [taskEvent('task.created', task), ...taskEvents] : taskEvents
-  const events = task.user_id === systemOwner ? [] : all
-  const body = { ...taskWriteJson({ task, after, change, events }), runAt: parkedUntil, ...extra }
-  const [text, values] = acceptance
-    ? ['select task_accept_signed($1::jsonb, $2::jsonb) as last', [acceptance, body]]
-    : ['select task_write($1::jsonb) as last', [body]]
-  const sent = values.map(jsonText)
-  const [row] = await query<{ last: bigint | null }>(db as pg.Pool, text, sent).catch((error: unknown) => {
-    throw toLedgerError(error, change.moves)
+  writes: readonly TaskWrite[],
+): Promise<(Committed | undefined)[]> {
+  const prepared = writes.map((write) => prepareWrite(write, clock.now()))
+  const json = jsonText(prepared.map(taskChangeJson))
+  const rows = await query<{ n: number; last: bigint | string | null }>(
+    db as pg.Pool,
+    'select * from task_step($1::jsonb)',
+    [json],
+  ).catch((error: unknown) => {
+    throw toLedgerError(
+      error,
+      writes.flatMap(({ change }) => change.moves),
+    )
   })
-  const last = row?.last ?? null
-  if (last === null) return undefined
-  return { task: after, committedEvents: { last: BigInt(last), events }, parkedUntil }
+  const lasts = new Map(rows.map(({ n, last }) => [n, last]))
+  return prepared.map(({ after, events, parkedUntil }, n) => {
+    const last = lasts.get(n)
+    if (last === undefined) return undefined
+    return { task: after, committedEvents: { last: BigInt(last ?? 0), events }, parkedUntil }
+  })
 }
 
-function taskAfter(task: Task, change: StepTransition, at: Date): Task {
+/** Other movements than those of holds lock accounts in an order of their own. */
+export const needsOwnStatement = ({ change: { moves } }: TaskWrite): boolean => moves.length > 0
+
+function prepareWrite(write: TaskWrite, at: Date): PreparedWrite {
+  const { task, change } = write
+  const after = taskAfter(task, change, at)
+  const events = task.user_id === systemOwner ? [] : transitionEvents(task, after, change.events)
+  const parkedUntil = change.parkMs === undefined ? undefined : later(at, change.parkMs)
+  return { ...write, after, events, parkedUntil }
+}
+
+export function taskAfter(task: Task, change: StepTransition, at: Date): Task {
   const ended = change.status !== 'running'
   return {
     ...task,
@@ -74,28 +81,34 @@ function taskAfter(task: Task, change: StepTransition, at: Date): Task {
   }
 }
 
-type WrittenTransition = {
-  task: Task
-  after: Task
-  change: StepTransition
-  events: readonly NewEvent[]
+/** One element of the argument of the database function `task_step`. */
+function taskChangeJson({ task, after, change, events, parkedUntil, signed }: PreparedWrite, n: number) {
+  const { spent, moves } = change
+  const hasMoves = moves.length > 0
+  return {
+    n,
+    id: task.id,
+    user_id: task.user_id,
+    shard: task.shard,
+    version: task.version,
+    at: after.updated_at,
+    status: after.status,
+    state: after.state,
+    outcome: after.outcome,
+    step: after.step,
+    attempts: after.attempts,
+    data: change.data,
+    result: change.result,
+    error: change.error,
+    parked_until: parkedUntil,
+    spent: spent === undefined || hasMoves ? null : String(spent),
+    moves: hasMoves ? movesToJson([...spentMoves(task, spent), ...moves]) : null,
+    effects: change.effects.length > 0 ? change.effects : null,
+    signed: signed && { done: task.step, ...signed },
+    events,
+  }
 }
 
-/** The argument of the database function `task_write`. */
-const taskWriteJson = ({ task, after, change, events }: WrittenTransition) => ({
-  id: task.id,
-  version: task.version,
-  at: after.updated_at,
-  done: task.step,
-  status: after.status,
-  state: after.state,
-  outcome: after.outcome,
-  step: after.step,
-  attempts: after.attempts,
-  data: change.data,
-  result: change.result,
-  error: change.error,
-  moves: movesToJson(change.moves),
-  effects: change.effects,
-  events,
-})
+/** With other movements the hold is posted among them, so that they lock their accounts together. */
+const spentMoves = ({ id }: Task, spent: bigint | undefined): Move[] =>
+  spent === undefined ? [] : [{ move: 'post', key: spendKey(id), amountUnits: spent }]

@@ -1,15 +1,6 @@
 import type { Caller } from './caller.ts'
 import type { PlannedAction, Policy, PolicyGrant } from './signer.ts'
-import {
-  type AccountRef,
-  type Admission,
-  type BalanceSnapshot,
-  externalAccount,
-  type LedgerToken,
-  type Move,
-  type Spend,
-  type Tx,
-} from './task.ts'
+import type { Admission, Spend, Tx } from './task.ts'
 
 /**
  * The admission of every operation that moves money, in one order: input and readiness, policy, balance, and what the
@@ -21,12 +12,12 @@ export type BalanceAttempt = { isLast: boolean }
 export type Attempt = BalanceAttempt & { userId: string }
 
 export type AdmissionParts<Input, Request extends { action: PlannedAction }, Funds, Start> = {
-  policy: Pick<Policy, 'check' | 'reserve'>
+  policy: Pick<Policy, 'check'>
   /** 1. Checks the input, reads what the operation needs, and refuses an account that is not set up. */
   check(input: Input, attempt: Attempt): Promise<Request>
   /**
    * 2. `first`: the policy is checked before the balance is read. `on_shortage`: only where `fund` rejects, so that a
-   * denial wins over a shortage; otherwise the accepting transaction alone checks it. Default `on_shortage`.
+   * denial wins over a shortage; otherwise it is checked right before the acceptance. Default `on_shortage`.
    */
   asksPolicy?: 'first' | 'on_shortage'
   /** 3. Finds the funds, and throws where they do not suffice. */
@@ -37,26 +28,13 @@ export type AdmissionParts<Input, Request extends { action: PlannedAction }, Fun
   start(request: Request, funds: Funds, attempt: Attempt): Start
 }
 
-export type Hold = {
-  keyOf(taskId: string): string
-  account: AccountRef
-  amountUnits: bigint
-  reason: string
-  token: LedgerToken
-}
-/** The balance that covers the hold, as it was read, and how to read it again. */
-export type ObservedBalance = { snapshots: BalanceSnapshot[]; reread(): Promise<BalanceSnapshot[]> }
-
 export type TaskStart<Data, First extends string> = Pick<
   Admission<Data, First>,
   'data' | 'first' | 'deadlineMs' | 'signOnAccept'
 > & {
   /** What the acceptance holds and charges, beside the action that it counts. */
   spend?: Omit<Spend, 'action'>
-  /** Units that the ledger holds until the task posts or voids them. */
-  hold?: Hold
-  observed?: ObservedBalance
-  /** Rows of the feature, after the reservation of the policy: locks of caps precede all others. */
+  /** New rows of the feature, after everything that may refuse the task. */
   writes?: (tx: Tx, taskId: string) => Promise<void>
 }
 
@@ -85,30 +63,17 @@ export const createAdmission =
   }
 
 function toAdmission<Data, First extends string>(
-  policy: Pick<Policy, 'check' | 'reserve'>,
-  { spend, hold, observed, ...task }: TaskStart<Data, First>,
+  policy: Pick<Policy, 'check'>,
+  { spend, ...task }: TaskStart<Data, First>,
   { action, grant }: { action: PlannedAction; grant: PolicyGrant | undefined },
 ): Admission<Data, First> {
   return {
     ...task,
-    ...(observed && { snapshots: observed.snapshots, rereadSnapshots: observed.reread }),
-    ...(hold && { moves: (taskId: string) => [holdMove(hold, taskId)] }),
     spend: {
       ...spend,
       ...(grant && { grant }),
       action,
       check: () => policy.check(action),
-      reserve: (tx, taskId) => policy.reserve(tx, { ...action, taskId }),
     },
   }
 }
-
-const holdMove = ({ keyOf, account, amountUnits, reason, token }: Hold, taskId: string): Move => ({
-  move: 'hold',
-  key: keyOf(taskId),
-  debit: account,
-  credit: externalAccount(account.asset),
-  amountUnits,
-  reason,
-  token,
-})

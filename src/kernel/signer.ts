@@ -75,16 +75,20 @@ export type Policy = {
   check(action: PlannedAction): Promise<PolicyGrant>
   /** In the accepting transaction: counts the amount against the caps under the user's row lock. */
   reserve(tx: Tx, action: Action): Promise<void>
-  /** Check and reservation in one, for tasks that sign in the accepting transaction: takes the lock and reads. */
-  authorizeOnAccept(tx: Tx, userId: string, chainId: string): Promise<AuthorizeOnAccept>
+  /** For tasks that sign before or while they are accepted: reads what `check` reads, and takes no lock. */
+  authorizeOnAccept(userId: string, chainId: string): Promise<AuthorizeOnAccept>
   /** In the signing transaction: checks everything again and issues the receipt. */
   authorize(tx: Tx, intent: SigningIntent): Promise<PolicyReceipt>
   /** Releases the reservation of a task that executed nothing. */
   release(tx: Tx, taskId: string): Promise<void>
 }
 
-/** Evaluates an intent; `write` stores the decision in the same transaction. */
-export type AuthorizeOnAccept = (intent: SigningIntent) => { receipt: PolicyReceipt; write(): Promise<void> }
+/** The accepting statement counts the grant; `check` evaluates the same intent by the present limits. */
+export type AuthorizeOnAccept = (intent: SigningIntent) => {
+  receipt: PolicyReceipt
+  grant: PolicyGrant
+  check(): Promise<PolicyGrant>
+}
 
 export type SignedBatch = { signature: string; delegation: SignedDelegation | null }
 export type Signer = { signBatch(intent: EvmIntent, receipt: PolicyReceipt): Promise<SignedBatch> }

@@ -71,11 +71,9 @@ export type Move =
  * A balance read from a chain or venue. `version` is the account's counter read BEFORE the balance: if a hold was posted
  * or voided in between, the reading is of unknown age and the admission starts again.
  */
-export type BalanceSnapshot = { account: AccountRef; totalUnits: bigint; version: bigint }
-
+export type ReadBalance = { totalUnits: bigint; version: bigint }
 /** The balance that covers a spend, as it was read, and how to read it again. */
 export type SeenBalance = ReadBalance & { reread(): Promise<ReadBalance> }
-type ReadBalance = Pick<BalanceSnapshot, 'totalUnits' | 'version'>
 
 /** What the transaction of a task may cost its sponsor, counted against the user's budget of the day. */
 export type GasCharge = {
@@ -105,8 +103,6 @@ export type AdmittedSpend = Spend & {
   grant?: PolicyGrant
   /** Asks the policy, for the fault or for a grant by the present limits. */
   check(): Promise<PolicyGrant>
-  /** Counts the action in the caller's transaction. */
-  reserve(tx: Tx, taskId: string): Promise<void>
 }
 
 export type NonceSequence = { kind: string; chain: string; signer: string }
@@ -189,16 +185,27 @@ export type Intent<Patch = JsonObject, Names extends string = string> = {
   /** Runs before the nonce is taken; what it returns runs under the lock of the sequence, and so does little. */
   build: (tx: Tx) => Promise<(nonce: bigint) => Promise<SignedEffect>>
   /**
-   * For the first step of a task that does not exist yet. Its statements are pipelined with `begin` and the nonce, and run
-   * alone where those fail: so it only reads and locks, and the nonce sequence may have gaps.
+   * For the first step of a task that does not exist yet, under a nonce from a sequence that may have gaps: reads while
+   * the nonce is taken, and signs before the promise is accepted.
    */
-  signOnAccept?: (tx: Tx) => Promise<SignWithNonce>
+  signOnAccept?: (() => Promise<SignOnAccept>) | undefined
+  /** The same for a sequence without gaps: signs within the accepting transaction. */
+  signInOrder?: () => Promise<SignInOrder>
   /** The step's result where the signature is refused; without it a refusal is a failed attempt. */
   onRefused?: (fault: Fault) => StepResultOf<Patch, Names>
 }
 export type SignedEffect = { effect: NewEffect; txAttempt: NewTxAttempt }
-/** `writes` runs together with the task's own statements, pipelined with the commit. */
-export type SignWithNonce = (nonce: bigint) => Promise<SignedEffect & { writes: () => Promise<void> }>
+/** What the promise of a task that signs at once needs beside its admission. */
+export type SigningGrant = {
+  /** Absent where nothing counts against limits. */
+  grant?: PolicyGrant
+  check?: () => Promise<PolicyGrant>
+  rows?: FeatureRows[]
+}
+export type SignOnAccept = (nonce: bigint) => Promise<SignedEffect & SigningGrant>
+export type SignInOrder = SigningGrant & { sign(nonce: bigint): Promise<SignedEffect> }
+/** New rows of a feature's table, inserted with the task. A row that exists already is left as it is. */
+export type FeatureRows = { table: string; rows: JsonObject[] }
 /** A further attempt for a live effect, under the nonce of its first one. */
 export type Replacement = {
   effectId: string
@@ -276,14 +283,11 @@ export type Admission<Data = JsonObject, Names extends string = string> = {
   first: Names
   deadlineMs?: number
   spend?: AdmittedSpend
-  snapshots?: BalanceSnapshot[]
-  /** Reads `snapshots` again after a settlement of the account in between. */
-  rereadSnapshots?: () => Promise<BalanceSnapshot[]>
-  moves?: (taskId: string) => Move[]
+  rows?: FeatureRows[]
   writes?: (tx: Tx, taskId: string) => Promise<void>
   /**
-   * The first step reads no upstream and signs: through `signOnAccept` of its intent it is committed together with the
-   * acceptance, where this instance has capacity. That reserves at the policy itself, and `writes` is skipped.
+   * The first step signs: through `signOnAccept` or `signInOrder` of its intent it is committed together with the
+   * acceptance, where this instance has capacity.
    */
   signOnAccept?: boolean
 }

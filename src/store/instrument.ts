@@ -4,10 +4,10 @@ import type { Failpoints } from '#kernel/failpoint.ts'
 type Callback = (error: Error | undefined, result: unknown) => void
 type Query = (...args: unknown[]) => unknown
 
-/** `select task_write(...)` is `task_write`, `update nonce_sequence set ...` is `update nonce_sequence`, and so on. */
+/** `select * from task_step(...)` is `task_step`, `update nonce_sequence set ...` is `update nonce_sequence`, and so on. */
 export function statementLabel(text: string): string {
   const flat = text.trim().toLowerCase()
-  const call = /^select (\w+)\(/.exec(flat)?.[1]
+  const call = /^select (?:\* from )?(\w+)\(/.exec(flat)?.[1]
   if (call) return call
   const [verb = '?'] = flat.split(/\s+/, 1)
   const table = /\b(?:update|into|from)\s+"?(\w+)"?/.exec(flat)?.[1]

@@ -80,7 +80,7 @@ export const forbiddenIdentifiers: Record<string, Record<string, string>> = {
     suspected_at: 'mismatch_since',
     suspicion: 'mismatch',
     SvmScheme: 'SvmCrypto',
-    task_open: 'task_accept_signed',
+    task_open: 'task_accept',
     tasksOf: 'a query named for what it selects',
     Tightening: 'Overrides',
     upkeep: 'maintenance',

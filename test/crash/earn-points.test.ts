@@ -11,9 +11,9 @@ import { type CrashApp, type Customer, createCrashApp, deposit, newCustomer } fr
 
 /** Statements and calls that belong to the task; others belong to the running process. */
 const taskPointPattern =
-  /^(db:(task_accept|task_write|user_event_append|policy_lock|update nonce_sequence|select task|begin|commit|insert policy|update policy|select effect|select tx_attempt)|net:base)/
+  /^(db:(task_accept|task_accept_complete|task_step|user_event_append|policy_lock|update nonce_sequence|select task|begin|commit|insert policy|update policy|select effect|select tx_attempt)|net:base)/
 /** The second pass too, where a task passes a point more than once. */
-const passesOf = (name: string) => (isNightly ? 50 : /task_write|net:/.test(name) ? 2 : 1)
+const passesOf = (name: string) => (isNightly ? 50 : /task_step|net:/.test(name) ? 2 : 1)
 
 let app: CrashApp
 let survivor: Gateway
@@ -74,7 +74,7 @@ async function dieAt(point: string, victim: Gateway): Promise<boolean> {
   return died
 }
 
-const needed = [/^db:task_accept:after/, /^db:task_write:before/, /^net:/]
+const needed = [/^db:task_accept:after/, /^db:task_step:before/, /^net:/]
 
 /** One of each relevant kind; all of them in `npm run test:crash`. */
 const pointsOf = (all: string[]): string[] =>

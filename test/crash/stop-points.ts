@@ -150,7 +150,7 @@ async function createStopPoints() {
       [1, 2].filter((pass) => pass <= count && (pass === 1 || isNightly)).map((pass) => `${name}@${pass}`),
     )
     const signing = points.filter((point) =>
-      /nonce_sequence:after|task_write:before|task_accept_signed:before/.test(point),
+      /nonce_sequence:after|nonce_take_alone:after|task_step:before|task_accept:before/.test(point),
     )
     const others = points.filter((point) => !signing.includes(point))
     const order = [

@@ -132,7 +132,7 @@ test('an exit killed at any point while it fires sells exactly once', async (t) 
   )
   await recorded.stop()
   const random = randomOf(proofSeed('points of a trigger'))
-  const needed = ['update trigger_order:after', 'task_write:after', 'net:hyperliquid:after']
+  const needed = ['update trigger_order:after', 'task_step:after', 'net:hyperliquid:after']
   const rankOf = (name: string) => {
     const rank = needed.findIndex((each) => name.includes(each))
     return rank < 0 ? needed.length + random() : rank

@@ -40,10 +40,10 @@ export type SendRequest = (path: string, key: string, body: object) => Promise<T
 
 /** Statements and calls that belong to the task; others belong to the running process. */
 export const taskPointPattern =
-  /^(db:(task_accept|task_accept_signed|task_write|user_event_append|policy_lock|update nonce_sequence|select task|commit|insert policy|update policy|select effect|select tx_attempt|insert venue_order|insert claimed_transfer|insert trigger_order|update trigger_order)|net:(hyperliquid|arbitrum))/
+  /^(db:(task_accept|task_accept_complete|task_step|nonce_take_alone|user_event_append|policy_lock|update nonce_sequence|select task|commit|insert policy|update policy|select effect|select tx_attempt|insert venue_order|insert claimed_transfer|insert trigger_order|update trigger_order)|net:(hyperliquid|arbitrum))/
 /** For points with many passes, this many of them; each kind of point at least once. */
 const passesOf = (name: string) =>
-  isNightly ? 50 : name.startsWith('net:') ? 3 : /task_write/.test(name) ? 2 : 1
+  isNightly ? 50 : name.startsWith('net:') ? 3 : /task_step/.test(name) ? 2 : 1
 const concurrency = bySize({ short: 1, full: 3, nightly: 3 })
 const roundsMax = 4
 const endMs = 40_000
@@ -216,7 +216,7 @@ async function createVenuePoints() {
       const random = randomOf(proofSeed(`points of ${taskCase.kind}`))
       const contexts = await Promise.all(Array.from({ length: concurrency }, () => createContext(taskCase)))
       const all = choosePasses(await recordPasses(taskCase, contexts[0]!), random)
-      const stored = [/^db:task_accept(_signed)?:after/, /^db:task_write:before/]
+      const stored = [/^db:task_accept:after/, /^db:task_step:before/]
       const needed = taskCase.isLocal ? stored : [...stored, /^net:hyperliquid:after/]
       for (const each of needed)
         assert.ok(

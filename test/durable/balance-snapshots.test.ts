@@ -1,8 +1,10 @@
 /** How the ledger applies balances that were read from a chain, with concurrent holds and settlements. */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { ledger, StaleSnapshot } from '#durable/ledger.ts'
+import { ledger } from '#durable/ledger.ts'
+import { StaleBalance } from '#durable/promise.ts'
 import { externalAccount, type Move } from '#kernel/task.ts'
+import { testSpend } from '../harness/spend.ts'
 import { type EngineFixture, newUser, openFixture, writer } from './engine-fixture.ts'
 
 const asset = 'test:coin'
@@ -30,7 +32,7 @@ describe('balance snapshots', () => {
         return [availUnits, heldUnits]
       },
       acceptWithSnapshot: (totalUnits: bigint, version: bigint) =>
-        accept(owner, { snapshots: [{ account, totalUnits, version }] }),
+        accept(owner, { spend: testSpend({ account, amountUnits: 0n }, { totalUnits, version }) }),
       hold: (amountUnits: bigint) =>
         apply({
           move: 'hold',
@@ -71,7 +73,7 @@ describe('balance snapshots', () => {
       await hold(40n)
       const { version } = await read()
       await end(move)
-      await assert.rejects(acceptWithSnapshot(100n, version), StaleSnapshot)
+      await assert.rejects(acceptWithSnapshot(100n, version), StaleBalance)
       assert.deepEqual(await parts(), [left, 0n])
       assert.equal(await accepted(), 1)
       await acceptWithSnapshot(left, (await read()).version)

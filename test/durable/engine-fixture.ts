@@ -190,12 +190,12 @@ export function writer({ admin }: EngineFixture) {
     instanceId: newUser(),
   }
   const commits = createCommitter(deps)
-  const { accept } = createTaskAcceptance({ ...deps, committer: commits })
+  const { accept } = createTaskAcceptance(deps)
   const kind: TaskKind = { kind: 'test', version: 1, priority: 1, steps: {} }
   return {
     ...commits,
     /** The task is one that this writer runs, whose lease no instance has seen. */
-    async accept(userId: string, admission: Pick<Admission, 'snapshots' | 'moves'> = {}) {
+    async accept(userId: string, admission: Pick<Admission, 'spend'> = {}) {
       const { task } = await accept({
         userId,
         kind,

@@ -10,6 +10,7 @@ import { TaskResponse } from '#kernel/task-response.ts'
 import { type TestDatabase, testDatabase } from '../harness/cluster.ts'
 import { openTestCore } from '../harness/core.ts'
 import { ledgerDrift } from '../harness/ledger.ts'
+import { testSpend } from '../harness/spend.ts'
 
 const asset = 'test:coin'
 const coin = { symbol: 'COIN', decimals: 2, address: 'coin' }
@@ -45,17 +46,7 @@ async function instance(databaseUrl: string, seen: Seen[], name: string) {
         return {
           data: { how: how ?? null },
           first: 'check',
-          moves: (taskId) => [
-            {
-              move: 'hold',
-              key: `${taskId}:hold`,
-              debit: account,
-              credit: externalAccount(asset),
-              amountUnits: BigInt(amount),
-              reason: 'spend',
-              token: coin,
-            },
-          ],
+          spend: testSpend({ account, amountUnits: BigInt(amount), token: coin }),
         }
       },
       steps: {
@@ -68,14 +59,14 @@ async function instance(databaseUrl: string, seen: Seen[], name: string) {
           seen.push({ taskId: id, instance: name })
           return { next: 'finish', data: { sent: true } }
         },
-        finish: async ({ id, data }) =>
+        finish: async ({ data, input }) =>
           data.how === 'reject'
             ? { end: 'failed', outcome: 'not_executed', error: { code: 'venue_rejected', message: 'no' } }
             : {
                 end: 'completed',
                 outcome: 'executed',
                 result: { ok: true },
-                moves: [{ move: 'post', key: `${id}:hold` }],
+                spent: BigInt(Number(input.amount)),
               },
       },
     },

@@ -57,17 +57,13 @@ async function instance(databaseUrl: string, name: string, lookups: Map<string, 
         first: 'begin',
         data: { stumbles },
         signOnAccept: true,
-        writes: async () => {},
       }),
       steps: {
         begin: async ({ id }) => ({
           sign: {
             nonceSequence,
             build: async () => async (nonce: bigint) => built(id, nonce),
-            signOnAccept: async () => async (nonce: bigint) => ({
-              ...built(id, nonce),
-              writes: async () => {},
-            }),
+            signOnAccept: async () => async (nonce: bigint) => built(id, nonce),
           },
           next: 'look',
         }),
@@ -208,7 +204,7 @@ describe('a promise with its first signature', () => {
       async () =>
         (
           await rows(
-            `select 1 from pg_stat_activity where wait_event_type = 'Lock' and query like 'update nonce_sequence%'`,
+            `select 1 from pg_stat_activity where wait_event_type = 'Lock' and query like 'select nonce_take_alone%'`,
           )
         ).length > 0 || undefined,
       'the first of them waits for its nonce',

@@ -77,13 +77,13 @@ export const durableMutations = [
     ['test/durable/fencing.test.ts'],
     [
       [
-        "    where id = v_id and version = (p ->> 'version')::integer and status in",
-        '    where id = v_id and status in',
+        "      where t.id = x.id and t.version = x.version and t.status in ('pending', 'running')",
+        "      where t.id = x.id and t.status in ('pending', 'running')",
         'an instance that lost its task commits its step, and a step whose commit lost its reply is committed twice',
       ],
       [
-        "attempts = (p ->> 'attempts')::integer, version = version + 1,",
-        "attempts = (p ->> 'attempts')::integer,",
+        'version = t.version + 1, updated_at = x.at,',
+        'updated_at = x.at,',
         'a step whose commit lost its reply is committed once more',
       ],
       [
@@ -98,13 +98,13 @@ export const durableMutations = [
     ['test/durable/step-failures.test.ts', 'test/durable/engine.test.ts'],
     [
       [
-        "  if v_ended and p ->> 'outcome' = 'not_executed' and exists",
-        "  if v_ended and p ->> 'outcome' = 'nothing' and exists",
+        "select x.* into v_change from unnest(v_all) x where x.outcome = 'not_executed' and exists",
+        "select x.* into v_change from unnest(v_all) x where x.outcome = 'nothing' and exists",
         'a task ends as not executed while its effect may still land',
       ],
       [
-        'v_hold.amount, 0, v_at);',
-        'v_hold.amount, v_hold.amount, v_at);',
+        'then coalesce(x.spent, 0) else 0 end,',
+        'then coalesce(x.spent, h.amount) else 0 end,',
         'a task that ends without execution posts its hold',
       ],
     ],
@@ -133,35 +133,35 @@ export const durableMutations = [
     ['test/durable/engine.test.ts'],
     [
       [
-        'perform ledger_write(p_debit, p_amount - p_post, -p_amount, true);',
-        'perform ledger_write(p_debit, 0, -p_amount, true);',
+        '(h.debit, h.amount - h.posted, -h.amount, true)',
+        '(h.debit, 0, -h.amount, true)',
         'a released hold is not returned',
       ],
     ],
   ),
   ...mutationsOf(
-    'src/store/migrations/03-ledger/0001_init.sql',
+    'src/store/migrations/04-tasks/0001_init.sql',
     ['test/durable/balance-snapshots.test.ts'],
     [
       [
-        "v_delta := greatest((p_snapshot ->> 'totalUnits')::numeric - v_account.avail - v_account.held, -v_account.avail);",
-        "v_delta := greatest((p_snapshot ->> 'totalUnits')::numeric - v_account.avail, -v_account.avail);",
+        'greatest(o.seen_total - o.avail - o.held, -o.avail)',
+        'greatest(o.seen_total - o.avail, -o.avail)',
         'a snapshot books the held part as available once more',
       ],
       [
-        "if v_account.version <> (p_snapshot ->> 'version')::bigint then",
-        'if false then',
+        'coalesce(o.version <> o.seen_version, false)',
+        'false',
         'a balance that was read before a settlement is accepted after it',
       ],
     ],
   ),
   ...mutationsOf(
-    'src/durable/nonces.ts',
+    'src/store/migrations/04-tasks/0001_init.sql',
     ['test/durable/sign-on-accept.test.ts'],
     [
       [
-        'set next = greatest(next, $4::bigint) + 1',
-        'set next = greatest(next, $4::bigint)',
+        'set next = greatest(next, p_min) + 1',
+        'set next = greatest(next, p_min)',
         'two signatures take one nonce',
       ],
     ],

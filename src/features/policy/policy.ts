@@ -4,7 +4,13 @@ import { type Clock, later } from '#kernel/clock.ts'
 import { Fault } from '#kernel/fault.ts'
 import { type Random, uuidv7 } from '#kernel/id.ts'
 import type { Operation } from '#kernel/operation.ts'
-import { intentHash, type Policy, type PolicyReceipt, type SigningIntent } from '#kernel/signer.ts'
+import {
+  intentHash,
+  type Policy,
+  type PolicyGrant,
+  type PolicyReceipt,
+  type SigningIntent,
+} from '#kernel/signer.ts'
 import type { Tx } from '#kernel/task.ts'
 import { type Queryable, settleAll } from '#store/query.ts'
 import { operations } from './operations.ts'
@@ -145,6 +151,18 @@ export function policy(deps: PolicyDeps): PolicyFeature {
   }
 }
 
+const grantOf = (
+  action: rules.PolicyRequest,
+  { version, limits }: Pick<View, 'version' | 'limits'>,
+): PolicyGrant => ({
+  version,
+  countedMicros: rules.countedMicros(action),
+  perDayMicros: limits.perDayMicros,
+  chainId: action.chainId,
+  exit: action.exit,
+  exempt: action.usdMicros === 0n,
+})
+
 type View = store.StoredPolicy & { limits: rules.Limits }
 type ReadView = (
   db: Queryable,
@@ -171,17 +189,10 @@ function engine({ db, clock, random, walletsOf, limits: platformLimits, view, is
 
   return {
     async check(action) {
-      const { userId, chainId, exit } = action
+      const { userId, chainId } = action
       const state = await view(db, userId, { chainId })
       await enforce(db, userId, action, state)
-      return {
-        version: state.version,
-        countedMicros: rules.countedMicros(action),
-        perDayMicros: state.limits.perDayMicros,
-        chainId,
-        exit,
-        exempt: action.usdMicros === 0n,
-      }
+      return grantOf(action, state)
     },
 
     async reserve(tx, action) {
@@ -198,27 +209,21 @@ function engine({ db, clock, random, walletsOf, limits: platformLimits, view, is
       await enforce(tx, userId, action, state)
     },
 
-    async authorizeOnAccept(tx, userId, chainId) {
-      const [, state, ownAddresses] = await settleAll([
-        store.lockPolicy(tx, userId, clock.now()),
-        view(tx, userId, { chainId }),
-        addressesOf(tx, userId),
-      ])
+    async authorizeOnAccept(userId, chainId) {
+      const readState = () => settleAll([view(db, userId, { chainId }), addressesOf(db, userId)])
+      const evaluate = (intent: SigningIntent, [state, ownAddresses]: [View, string[]]) => {
+        throwIfRefused(rules.evaluate(requestOf(intent), { ...state, platformLimits, ownAddresses }))
+        return grantOf(intent, state)
+      }
+      const read = await readState()
       return (intent) => {
         if (intent.userId !== userId || intent.chainId !== chainId)
           throw new Error('an intent of another user or chain was submitted for signing on accept')
+        const grant = evaluate(intent, read)
         const now = clock.now()
-        const { taskId } = intent
-        const usdMicros = rules.countedMicros(intent)
-        if (usdMicros < 0n) throw faultOf(rules.refuse('amount', 'the value is negative'))
-        throwIfRefused(rules.evaluate(requestOf(intent), { ...state, platformLimits, ownAddresses }))
-        const facts = { id: uuidv7(now, random), taskId, intentHash: intentHash(intent) }
-        return {
-          receipt: issued.make({ ...facts, userId, expiresAt: later(now, receiptMs) }),
-          async write() {
-            await store.addSpend(tx, { taskId, userId, usdMicros, authorizedMicros: usdMicros, now })
-          },
-        }
+        const facts = { id: uuidv7(now, random), taskId: intent.taskId, intentHash: intentHash(intent) }
+        const receipt = issued.make({ ...facts, userId, expiresAt: later(now, receiptMs) })
+        return { receipt, grant, check: async () => evaluate(intent, await readState()) }
       }
     },
 

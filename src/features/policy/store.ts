@@ -102,18 +102,17 @@ export type Spend = {
   taskId: string
   userId: string
   usdMicros: bigint
-  authorizedMicros?: bigint
   now: Date
 }
 
-export const addSpend = (tx: Queryable, { taskId, userId, usdMicros, authorizedMicros = 0n, now }: Spend) =>
+export const addSpend = (tx: Queryable, { taskId, userId, usdMicros, now }: Spend) =>
   fetchAll(
     tx,
     builder.insertInto('policy_spend').values({
       task_id: taskId,
       user_id: userId,
       usd_micros: usdMicros,
-      authorized_micros: authorizedMicros,
+      authorized_micros: 0n,
       state: 'reserved',
       at: now,
     }),

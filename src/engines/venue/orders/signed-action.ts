@@ -1,5 +1,5 @@
 import type { NonceSequences } from '#durable/nonces.ts'
-import { noteOrders, venueName } from '#engines/venue/records/store.ts'
+import { noteOrders, orderRows, venueName } from '#engines/venue/records/store.ts'
 import { later } from '#kernel/clock.ts'
 import type { Fault } from '#kernel/fault.ts'
 import { sha256 } from '#kernel/id.ts'
@@ -7,7 +7,7 @@ import { canonicalJson } from '#kernel/json.ts'
 import { match } from '#kernel/match.ts'
 import { pollAgain, pollsOf } from '#kernel/poll-again.ts'
 import type { Action, Policy, PolicyReceipt, VenueIntent, VenueKeys, VenueSigner } from '#kernel/signer.ts'
-import type { EffectUpdate, Intent, JsonObject, StepResultOf, TaskView, Tx } from '#kernel/task.ts'
+import type { EffectUpdate, Intent, JsonObject, StepResultOf, TaskView } from '#kernel/task.ts'
 import { isAgentAction, type VenueAction } from '#kernel/venue.ts'
 import { settleAll } from '#store/query.ts'
 import {
@@ -178,13 +178,12 @@ export function createSignedActions(deps: SignedActionDeps): SignedActions {
         nonce,
         expiresAtMs: byAgent ? Math.max(venueNowMs, Number(nonce)) + ttlMs : null,
       })
-      const writeNotes = (tx: Tx) =>
-        noteOrders(tx, notes, {
-          userId: task.userId,
-          taskId: task.id,
-          at: now,
-          orders: action.type === 'order' ? action.orders : [],
-        })
+      const notedOrders = {
+        userId: task.userId,
+        taskId: task.id,
+        at: now,
+        orders: action.type === 'order' ? action.orders : [],
+      }
       const signed = async (intent: VenueIntent, receipt: PolicyReceipt, keys: VenueKeys) => {
         const { nonce, expiresAtMs } = intent
         const raw = await keys.sign(intent, receipt)
@@ -204,17 +203,17 @@ export function createSignedActions(deps: SignedActionDeps): SignedActions {
         const intent = intentOf(nonce)
         const keys = openKeys()
         const receipt = await policy.authorize(tx, intent)
-        const [built] = await settleAll([signed(intent, receipt, keys), writeNotes(tx)])
+        const [built] = await settleAll([signed(intent, receipt, keys), noteOrders(tx, notes, notedOrders)])
         return built
       }
-      const signOnAccept: Intent['signOnAccept'] = async (tx) => {
+      const signOnAccept: Intent['signOnAccept'] = async () => {
         const keys = openKeys()
-        const authorizeAction = await policy.authorizeOnAccept(tx, task.userId, chainId)
+        const authorizeAction = await policy.authorizeOnAccept(task.userId, chainId)
         return async (nonce) => {
           const intent = intentOf(nonce)
-          const { receipt, write } = authorizeAction(intent)
-          const writes = async () => void (await settleAll([write(), writeNotes(tx)]))
-          return { ...(await signed(intent, receipt, keys)), writes }
+          const { receipt, grant, check } = authorizeAction(intent)
+          const rows = [{ table: 'venue_order', rows: orderRows(notes, notedOrders) }]
+          return { ...(await signed(intent, receipt, keys)), grant, check, rows }
         }
       }
       const intent: Intent<Partial<Data>, Name> = {

@@ -2,7 +2,7 @@ import { later } from '#kernel/clock.ts'
 import { minIdAt } from '#kernel/id.ts'
 import type { JsonObject, Tx } from '#kernel/task.ts'
 import { isSpotAsset, type VenueOrder } from '#kernel/venue.ts'
-import { builder, fetchAll, fetchOne, type Queryable, query } from '#store/query.ts'
+import { builder, fetchAll, fetchOne, jsonText, type Queryable, query } from '#store/query.ts'
 import { taskAgeMaxMs } from './task-age.ts'
 
 export const venueName = 'hyperliquid'
@@ -10,38 +10,39 @@ export const venueName = 'hyperliquid'
 export type OrderNote = { cloid: string; leg: string; symbol: string }
 type OrdersSent = { userId: string; taskId: string; at: Date; orders: readonly VenueOrder[] }
 
-/** Runs in the transaction that signs the orders; idempotent when the step repeats. */
-export async function noteOrders(
-  tx: Tx,
+/** The rows of the noted orders of one action. */
+export const orderRows = (
   notes: readonly OrderNote[],
   { userId, taskId, at, orders }: OrdersSent,
-): Promise<void> {
-  await Promise.all(
-    notes.map(({ cloid, leg, symbol }) => {
-      const order = orders.find((each) => each.cloid === cloid)
-      if (!order) throw new Error(`the action does not contain the noted order ${cloid}`)
-      const { asset, isBuy, size, price, when, reduceOnly } = order
-      return query(
-        tx,
-        `insert into venue_order (cloid, venue, user_id, task_id, leg, symbol, at, market, is_buy, size, price, trigger_price, reduce_only)
-         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13) on conflict do nothing`,
-        [
-          cloid,
-          venueName,
-          userId,
-          taskId,
-          leg,
-          symbol,
-          at,
-          isSpotAsset(asset) ? 'spot' : 'perp',
-          isBuy,
-          size,
-          price,
-          'triggerPrice' in when ? when.triggerPrice : null,
-          reduceOnly,
-        ],
-      )
-    }),
+): JsonObject[] =>
+  notes.map(({ cloid, leg, symbol }) => {
+    const order = orders.find((each) => each.cloid === cloid)
+    if (!order) throw new Error(`the action does not contain the noted order ${cloid}`)
+    const { asset, isBuy, size, price, when, reduceOnly } = order
+    return {
+      cloid,
+      venue: venueName,
+      user_id: userId,
+      task_id: taskId,
+      leg,
+      symbol,
+      at: at.toISOString(),
+      market: isSpotAsset(asset) ? 'spot' : 'perp',
+      is_buy: isBuy,
+      size,
+      price,
+      trigger_price: 'triggerPrice' in when ? when.triggerPrice : null,
+      reduce_only: reduceOnly,
+    }
+  })
+
+/** Runs in the transaction that signs the orders; idempotent when the step repeats. */
+export async function noteOrders(tx: Tx, notes: readonly OrderNote[], sent: OrdersSent): Promise<void> {
+  if (notes.length === 0) return
+  await query(
+    tx,
+    `insert into venue_order select * from jsonb_populate_recordset(null::venue_order, $1::jsonb) on conflict do nothing`,
+    [jsonText(orderRows(notes, sent))],
   )
 }
 

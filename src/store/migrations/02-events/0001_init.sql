@@ -26,21 +26,37 @@ create table user_event (
 ) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_insert_scale_factor = 0.05);
 create index user_event_age on user_event (at);
 
--- Appends events of one user and returns the number of the last one; null without events. An event may name its task
--- itself, where p_task is null.
-create function user_event_append(p_user uuid, p_task uuid, p_events jsonb, p_at timestamptz)
-returns bigint language plpgsql as $$
-declare
-  v_count integer := jsonb_array_length(p_events);
-  v_seq bigint;
+-- Events of one user in one commit. An event may name its task itself, where task_id is null.
+create type new_user_events as (n integer, user_id uuid, task_id uuid, events jsonb, at timestamptz);
+
+-- Appends events and returns for each element the number of its last one; null without events. The row lock of the
+-- number makes commit order equal to seq order, without gaps. Every transaction takes it last, by user.
+create function user_events_append(p_all new_user_events[]) returns table (n integer, last bigint)
+language plpgsql as $$
+#variable_conflict use_column
 begin
-  if v_count = 0 then return null; end if;
-  -- The row lock makes commit order equal to seq order, without gaps. Every transaction takes it last.
-  insert into user_event_seq as s (user_id, seq) values (p_user, v_count)
-    on conflict (user_id) do update set seq = s.seq + v_count returning seq into v_seq;
-  insert into user_event (user_id, seq, type, task_id, subject, body, at)
-    select p_user, v_seq - v_count + n, e ->> 'type', coalesce(p_task, (e ->> 'taskId')::uuid),
-      nullif(e -> 'subject', 'null'::jsonb), e -> 'data', p_at
-    from jsonb_array_elements(p_events) with ordinality as x (e, n);
-  return v_seq;
+  return query
+  with counted as (
+    select x.n, x.user_id, x.task_id, x.events, x.at, jsonb_array_length(x.events) as length,
+      sum(jsonb_array_length(x.events)) over (partition by x.user_id order by x.n) as upto,
+      sum(jsonb_array_length(x.events)) over (partition by x.user_id) as total
+    from unnest(p_all) x where jsonb_array_length(x.events) > 0),
+  numbered as (
+    insert into user_event_seq as s (user_id, seq)
+      select distinct c.user_id, c.total from counted c order by c.user_id
+    on conflict (user_id) do update set seq = s.seq + excluded.seq returning s.user_id, s.seq),
+  placed as (
+    select c.*, (s.seq - c.total + c.upto)::bigint as last from counted c join numbered s on s.user_id = c.user_id),
+  written as (
+    insert into user_event (user_id, seq, type, task_id, subject, body, at)
+      select c.user_id, c.last - c.length + e.ordinal, e.event ->> 'type', coalesce(c.task_id, (e.event ->> 'taskId')::uuid),
+        nullif(e.event -> 'subject', 'null'::jsonb), e.event -> 'data', c.at
+      from placed c, jsonb_array_elements(c.events) with ordinality as e (event, ordinal))
+  select x.n, c.last from unnest(p_all) x left join placed c on c.n = x.n;
 end $$;
+
+-- The same for one user.
+create function user_event_append(p_user uuid, p_task uuid, p_events jsonb, p_at timestamptz)
+returns bigint language sql as $$
+  select last from user_events_append(array[(0, p_user, p_task, p_events, p_at)::new_user_events])
+$$;

@@ -133,67 +133,50 @@ begin
     where id = p_account;
 end $$;
 
--- Ends a hold: posts p_post of it to the credit account and returns the rest to the debit account.
-create function ledger_settle(
-  p_transfer bigint, p_debit bigint, p_credit bigint, p_amount numeric, p_post numeric, p_at timestamptz
-) returns void language plpgsql as $$
+-- What one movement changes in one balance.
+create type ledger_delta as (account bigint, avail numeric, held numeric, changes_version boolean);
+
+-- Changes balances. The locks come first and in the order of their ids, because an update has no order.
+create function ledger_change(p_all ledger_delta[]) returns void language plpgsql as $$
 begin
-  perform ledger_write(p_debit, p_amount - p_post, -p_amount, true);
-  if p_post > 0 then
-    perform ledger_write(p_credit, p_post, 0, true);
+  perform 1 from account where id = any(array(select d.account from unnest(p_all) d)) order by id for no key update;
+  update account a set avail = a.avail + d.avail, held = a.held + d.held, version = a.version + d.changes
+    from (select d.account, sum(d.avail) as avail, sum(d.held) as held, sum(d.changes_version::integer) as changes
+      from unnest(p_all) d group by d.account) d
+    where a.id = d.account;
+end $$;
+
+-- The end of a hold: so many units reach the credit account, and the rest goes back.
+create type ledger_settlement as (
+  id bigint, debit bigint, credit bigint, amount numeric, posted numeric, at timestamptz
+);
+
+create function ledger_settle(p_all ledger_settlement[]) returns void language plpgsql as $$
+begin
+  if exists (select 1 from unnest(p_all) h where h.posted > h.amount or h.posted < 0) then
+    raise exception 'a hold cannot deliver more than it holds' using errcode = 'PT003';
   end if;
-  update transfer
-    set state = case when p_post > 0 then 'posted' else 'voided' end, posted = p_post, settled_at = p_at,
+  perform ledger_change(array(select (h.debit, h.amount - h.posted, -h.amount, true)::ledger_delta from unnest(p_all) h));
+  if exists (select 1 from unnest(p_all) h where h.posted > 0) then
+    perform ledger_change(array(
+      select (h.credit, h.posted, 0, true)::ledger_delta from unnest(p_all) h where h.posted > 0));
+  end if;
+  update transfer t
+    set state = case when h.posted > 0 then 'posted' else 'voided' end, posted = h.posted, settled_at = h.at,
       settled_seq = nextval('transfer_settled_seq')
-    where id = p_transfer;
+    from unnest(p_all) h where t.id = h.id;
 end $$;
 
--- Books what a chain or venue says an account holds, against the external account. Refuses a snapshot that was taken
--- before the last movement.
-create function ledger_apply_snapshot(p_snapshot jsonb, p_shard integer, p_at timestamptz) returns void language plpgsql as $$
-declare
-  v_id bigint := ledger_account(p_snapshot -> 'account', p_shard);
-  v_account account;
-  v_delta numeric;
-  v_external bigint;
-begin
-  select * into v_account from account where id = v_id for no key update;
-  if v_account.version <> (p_snapshot ->> 'version')::bigint then
-    raise exception 'stale balance snapshot' using errcode = 'PT002';
-  end if;
-  v_delta := greatest((p_snapshot ->> 'totalUnits')::numeric - v_account.avail - v_account.held, -v_account.avail);
-  if v_delta = 0 then return; end if;
-  v_external := ledger_account(
-    jsonb_build_object('owner', p_snapshot ->> 'systemOwner', 'asset', v_account.asset, 'subAccount', 'external'), p_shard);
-  insert into transfer (debit, credit, key, amount, posted, state, reason, at, settled_at, settled_seq)
-    values (case when v_delta > 0 then v_external else v_id end, case when v_delta > 0 then v_id else v_external end,
-      'balance_snapshot:' || v_id || ':' || gen_random_uuid(), abs(v_delta), abs(v_delta), 'posted', 'balance_snapshot',
-      p_at, p_at, nextval('transfer_settled_seq'));
-  perform ledger_write(v_id, v_delta, 0, false);
-  perform ledger_write(v_external, -v_delta, 0, false);
-end $$;
+-- An account under its lock: what a reading of its chain or venue adds to it, and whether that reading is out of date.
+create type ledger_reading as (n integer, id bigint, avail numeric, delta numeric, is_stale boolean);
 
--- Locks the accounts of an admission before any of it is written: the user's accounts by id, then the external ones by
--- id, as every other transaction of the ledger does. Only needed where several accounts of the user take part; with
--- one, the statements that follow lock in this order by themselves.
-create function ledger_lock(p_snapshot jsonb, p_moves jsonb, p_shard integer) returns void language plpgsql as $$
-declare
-  v_own bigint[];
-  v_external bigint[];
-begin
-  select array_agg(distinct ledger_account(ref, p_shard)) into v_own from (
-    select s -> 'account' as ref from jsonb_array_elements(p_snapshot) s
-    union all select m -> side from jsonb_array_elements(p_moves) m, unnest(array['debit', 'credit']) side
-      where m ? side and (side = 'debit' or m ->> 'move' = 'transfer') and m -> side ->> 'subAccount' <> 'external') x;
-  perform 1 from account where id = any(v_own) order by id for no key update;
-  select array_agg(distinct ledger_account(ref, p_shard)) into v_external from (
-    select jsonb_build_object('owner', s ->> 'systemOwner', 'asset', s #>> '{account,asset}', 'subAccount', 'external') as ref
-      from jsonb_array_elements(p_snapshot) s join account a on a.id = ledger_account(s -> 'account', p_shard)
-      where greatest((s ->> 'totalUnits')::numeric - a.avail - a.held, -a.avail) <> 0
-    union all select m -> side from jsonb_array_elements(p_moves) m, unnest(array['debit', 'credit']) side
-      where m ? side and (side = 'debit' or m ->> 'move' = 'transfer') and m -> side ->> 'subAccount' = 'external') x;
-  perform 1 from account where id = any(v_external) order by id for no key update;
-end $$;
+create function ledger_system() returns uuid language sql immutable as $$
+  select '00000000-0000-7000-8000-000000000000'::uuid
+$$;
+
+create function ledger_external(p_shard integer) returns text language sql immutable as $$
+  select 'external:' || (p_shard % 16)
+$$;
 
 -- Applies movements of a task: transfers and holds, and the posts and voids that end holds.
 create function ledger_apply(p_moves jsonb, p_task uuid, p_shard integer, p_at timestamptz)
@@ -258,7 +241,8 @@ begin
       if v_amount > v_transfer.amount then
         raise exception 'a hold cannot deliver more than it holds: %', v_move ->> 'key' using errcode = 'PT003';
       end if;
-      perform ledger_settle(v_transfer.id, v_transfer.debit, v_transfer.credit, v_transfer.amount, v_amount, p_at);
+      perform ledger_settle(array[
+        (v_transfer.id, v_transfer.debit, v_transfer.credit, v_transfer.amount, v_amount, p_at)::ledger_settlement]);
     end if;
   end loop;
 end $$;

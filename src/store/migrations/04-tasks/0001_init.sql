@@ -212,137 +212,368 @@ begin
   end if;
 end $$;
 
--- Makes an accepted task ready, or gives it to the instance that accepted it.
-create function task_enqueue(p jsonb) returns void language sql as $$
-  insert into task_queue (task_id, user_id, kind, priority, run_at, owner)
-    values ((p ->> 'id')::uuid, (p ->> 'user')::uuid, (p ->> 'kind') || '@' || (p ->> 'version'),
-      (p ->> 'priority')::smallint, (p ->> 'runAt')::timestamptz, (p ->> 'owner')::uuid)
+-- Takes a nonce in a transaction of its own, of a sequence that may have gaps; null where there is no such sequence. Its
+-- commit need not be on the disk: whatever uses the nonce is committed after it, so a nonce that was used is never lost.
+create function nonce_take_alone(p_kind text, p_chain text, p_signer text, p_min bigint)
+returns bigint language plpgsql as $$
+declare
+  v_nonce bigint;
+begin
+  perform set_config('synchronous_commit', 'off', true);
+  update nonce_sequence set next = greatest(next, p_min) + 1
+    where kind = p_kind and chain = p_chain and signer = p_signer returning next - 1 into v_nonce;
+  return v_nonce;
+end $$;
+
+-- One promise, as task_accept reads it from its array. What a promise does not use is null.
+create type task_promise as (
+  -- Its place in the array.
+  n integer,
+  id uuid,
+  shard smallint,
+  user_id uuid,
+  parent_id uuid,
+  -- Key of the request; null where the id of the task serves as its key.
+  key text,
+  operation text,
+  hash text,
+  idempotency_key text,
+  kind text,
+  kind_version integer,
+  priority smallint,
+  input jsonb,
+  data jsonb,
+  step text,
+  status text,
+  state text,
+  run_at timestamptz,
+  deadline timestamptz,
+  -- The instance that runs the task at once.
+  owner uuid,
+  created_at timestamptz,
+  updated_at timestamptz,
+  -- The grant of the policy: the version of the limits, what counts against them, and what of it was signed.
+  policy_version integer,
+  counted bigint,
+  authorized bigint,
+  per_day bigint,
+  policy_chain text,
+  is_exit boolean,
+  is_exempt boolean,
+  -- What the transaction may cost its sponsor.
+  gas_chain text,
+  gas_day date,
+  gas_wei numeric,
+  gas_budget numeric,
+  -- What is held, of an account of the user as it was read.
+  asset text,
+  sub_account text,
+  amount numeric,
+  seen_total numeric,
+  seen_version bigint,
+  reason text,
+  hold_key text,
+  -- What the first step has signed.
+  signed jsonb,
+  -- New rows of the feature, by table.
+  rows jsonb,
+  events jsonb
+);
+
+create function task_promises_without(p_all task_promise[], p_refused integer[]) returns task_promise[]
+language sql immutable as $$
+  select array_agg(x order by x.user_id, x.n) from unnest(p_all) x where x.n <> all(p_refused)
 $$;
 
--- Accepts a task: the task, its idempotency key, balance snapshots, movements and events.
-create function task_accept(p jsonb) returns void language plpgsql as $$
-declare
-  v_at timestamptz := (p ->> 'at')::timestamptz;
-  v_id uuid := (p ->> 'id')::uuid;
-  v_user uuid := (p ->> 'user')::uuid;
-  v_shard integer := (p ->> 'shard')::integer;
-  v_snapshots jsonb := coalesce(p -> 'snapshots', '[]');
-  v_moves jsonb := coalesce(p -> 'moves', '[]');
-  v_snapshot jsonb;
+-- Holds what promises spend, and books the balances that they have read, against the external accounts.
+create function task_hold(p_all task_promise[], p_accounts ledger_reading[]) returns void language plpgsql as $$
 begin
-  insert into task (id, shard, user_id, kind, kind_version, status, state, step, data, input, deadline, parent_id,
-      idempotency_key, created_at, updated_at)
-    -- It is running where its instance runs it at once: then its first commit is a HOT update too.
-    values (v_id, v_shard, v_user, p ->> 'kind', (p ->> 'version')::integer,
-      case when p ->> 'owner' is null then 'pending' else 'running' end, 'accepted', p ->> 'step', p -> 'data',
-      p -> 'input', (p ->> 'deadline')::timestamptz, (p ->> 'parent')::uuid, p ->> 'key', v_at, v_at);
-  perform task_enqueue(p);
-  if p ->> 'key' is not null then
-    insert into idempotency (user_id, key, operation, body_hash, task_id, at)
-      values (v_user, p ->> 'key', p ->> 'operation', p ->> 'hash', v_id, v_at);
+  insert into account (shard, owner, asset, sub_account)
+    select distinct on (x.asset, ledger_external(x.shard)) x.shard, ledger_system(), x.asset, ledger_external(x.shard)
+      from unnest(p_all) x
+      where x.asset is not null and not exists (select 1 from account a where a.owner = ledger_system()
+        and a.asset = x.asset and a.sub_account = ledger_external(x.shard))
+      order by x.asset, ledger_external(x.shard)
+    on conflict do nothing;
+  update account a set avail = a.avail + r.delta - x.amount, held = a.held + x.amount
+    from unnest(p_all) x join unnest(p_accounts) r on r.n = x.n where a.id = r.id;
+  if exists (select 1 from unnest(p_all) x join unnest(p_accounts) r on r.n = x.n where r.delta <> 0) then
+    perform ledger_change(array_agg((e.id, -r.delta, 0, false)::ledger_delta))
+      from unnest(p_all) x join unnest(p_accounts) r on r.n = x.n
+      join account e on e.owner = ledger_system() and e.asset = x.asset and e.sub_account = ledger_external(x.shard)
+      where r.delta <> 0;
+    insert into transfer (debit, credit, key, amount, posted, state, reason, at, settled_at, settled_seq)
+      select case when r.delta > 0 then e.id else r.id end, case when r.delta > 0 then r.id else e.id end,
+        'balance_snapshot:' || r.id || ':' || gen_random_uuid(), abs(r.delta), abs(r.delta), 'posted',
+        'balance_snapshot', x.created_at, x.created_at, nextval('transfer_settled_seq')
+      from unnest(p_all) x join unnest(p_accounts) r on r.n = x.n
+      join account e on e.owner = ledger_system() and e.asset = x.asset and e.sub_account = ledger_external(x.shard)
+      where r.delta <> 0;
   end if;
-  if jsonb_array_length(v_snapshots) > 1 or (jsonb_array_length(v_snapshots) = 1 and
-      (jsonb_array_length(v_moves) > 1 or v_moves #> '{0,debit}' <> v_snapshots #> '{0,account}')) then
-    perform ledger_lock(v_snapshots, v_moves, v_shard);
+  insert into transfer (debit, credit, key, amount, state, task_id, reason, at)
+    select r.id, e.id, x.hold_key, x.amount, 'pending', x.id, x.reason, x.created_at
+    from unnest(p_all) x join unnest(p_accounts) r on r.n = x.n
+    join account e on e.owner = ledger_system() and e.asset = x.asset and e.sub_account = ledger_external(x.shard)
+    where x.amount > 0;
+end $$;
+
+-- Accepts promises, each one whole or not at all, and none because of another. Returns a verdict about each: 'accepted'
+-- with the number of its last event, or why it is refused: key_taken, policy, gas, stale or short. An array has at most
+-- one promise of a user.
+-- Locks come before decisions, and decisions before writes. They are taken in the order of every transaction: tasks by
+-- id, limits by user, gas, own accounts by id, external accounts by id, nonce sequences, numbers of events by user; a key
+-- precedes all of them.
+create function task_accept(p jsonb) returns table (n integer, verdict text, detail jsonb, last bigint)
+language plpgsql as $$
+#variable_conflict use_column
+declare
+  v_all task_promise[];
+  v_given task_promise[];
+  v_out integer[];
+  v_used jsonb;
+  v_accounts ledger_reading[];
+  v_has_gas boolean;
+  v_table text;
+begin
+  select array_agg(x order by x.user_id, x.n), bool_or(x.gas_wei is not null) into v_all, v_has_gas
+    from jsonb_populate_recordset(null::task_promise, p) x;
+  v_given := v_all;
+
+  -- Waits for the end of a transaction that has inserted the same key.
+  if exists (select 1 from unnest(v_all) x where x.key is not null) then
+    with free as (
+      insert into idempotency (user_id, key, operation, body_hash, task_id, at)
+        select x.user_id, x.key, x.operation, x.hash, x.id, x.created_at from unnest(v_all) x
+          where x.key is not null order by x.user_id, x.key
+        on conflict do nothing returning task_id)
+    select array_agg(x.n) into v_out from unnest(v_all) x
+      where x.key is not null and not exists (select 1 from free where task_id = x.id);
+    if v_out is not null then
+      return query select x, 'key_taken', null::jsonb, null::bigint from unnest(v_out) x;
+      v_all := task_promises_without(v_all, v_out);
+    end if;
   end if;
-  for v_snapshot in select * from jsonb_array_elements(v_snapshots) s
-      order by s #>> '{account,asset}', s #>> '{account,subAccount}' loop
-    perform ledger_apply_snapshot(v_snapshot, v_shard, v_at);
+
+  if exists (select 1 from unnest(v_all) x where not x.is_exit) then
+    v_out := policy_refused(v_all);
+    if v_out is not null then
+      return query select x, 'policy', null::jsonb, null::bigint from unnest(v_out) x;
+      v_all := task_promises_without(v_all, v_out);
+    end if;
+  end if;
+
+  if v_has_gas then
+    v_used := sponsor_refused(v_all);
+    if v_used is not null then
+      return query select u.key::integer, 'gas', jsonb_build_object('used', u.value), null::bigint
+        from jsonb_each_text(v_used) u;
+      v_all := task_promises_without(v_all, array(select jsonb_object_keys(v_used)::integer));
+    end if;
+  end if;
+
+  if exists (select 1 from unnest(v_all) x where x.asset is not null) then
+    v_accounts := task_read_accounts(v_all);
+    select array_agg(r.n) into v_out from unnest(v_accounts) r where r.is_stale;
+    if v_out is not null then
+      return query select x, 'stale', null::jsonb, null::bigint from unnest(v_out) x;
+      v_all := task_promises_without(v_all, v_out);
+    end if;
+    select array_agg(x.n) into v_out from unnest(v_all) x join unnest(v_accounts) r on r.n = x.n
+      where x.amount > r.avail + r.delta;
+    if v_out is not null then
+      return query select x.n, 'short', jsonb_build_object('required', x.amount::text,
+          'available', (r.avail + r.delta)::text), null::bigint
+        from unnest(v_all) x join unnest(v_accounts) r on r.n = x.n where x.n = any(v_out);
+      v_all := task_promises_without(v_all, v_out);
+    end if;
+    perform task_hold(v_all, v_accounts);
+  end if;
+
+  if v_all is null or cardinality(v_all) < cardinality(v_given) then
+    delete from idempotency i using unnest(v_given) x
+      where i.user_id = x.user_id and i.key = x.key and i.task_id = x.id
+        and not exists (select 1 from unnest(v_all) y where y.n = x.n);
+    if v_all is null then return; end if;
+  end if;
+
+  insert into policy_spend (task_id, user_id, usd_micros, authorized_micros, state, at)
+    select x.id, x.user_id, x.counted, x.authorized, 'reserved', x.created_at from unnest(v_all) x
+      where x.counted is not null;
+  if v_has_gas then
+    update sponsor_day d set wei = d.wei + x.gas_wei from unnest(v_all) x
+      where d.user_id = x.user_id and d.chain_id = x.gas_chain and d.day = x.gas_day;
+    insert into sponsor_charge (task_id, user_id, chain_id, day, wei)
+      select x.id, x.user_id, x.gas_chain, x.gas_day, x.gas_wei from unnest(v_all) x where x.gas_wei is not null;
+  end if;
+  insert into task (id, shard, user_id, parent_id, idempotency_key, kind, kind_version, input, data, step, status,
+      state, deadline, created_at, updated_at)
+    select x.id, x.shard, x.user_id, x.parent_id, x.idempotency_key, x.kind, x.kind_version, x.input, x.data, x.step,
+      x.status, x.state, x.deadline, x.created_at, x.updated_at from unnest(v_all) x;
+  insert into task_queue (task_id, user_id, kind, priority, run_at, owner)
+    select x.id, x.user_id, x.kind || '@' || x.kind_version, x.priority, x.run_at, x.owner from unnest(v_all) x;
+  perform effect_store(x.signed, x.id, x.updated_at) from unnest(v_all) x where x.signed is not null;
+  for v_table in select distinct r.key from unnest(v_all) x, jsonb_each(x.rows) r order by 1 loop
+    execute format('insert into %I select r.* from unnest($1) x, jsonb_populate_recordset(null::%I, x.rows -> %L) r
+      on conflict do nothing', v_table, v_table, v_table) using v_all;
   end loop;
-  if jsonb_array_length(v_moves) > 0 then
-    perform ledger_apply(v_moves, v_id, v_shard, v_at);
-  end if;
-  perform user_event_append(v_user, v_id, p -> 'events', v_at);
+  return query select e.n, 'accepted', null::jsonb, e.last from user_events_append(
+    array(select (x.n, x.user_id, x.id, x.events, x.updated_at)::new_user_events from unnest(v_all) x)) e;
 end $$;
 
--- Accepts a task and commits its first step, which signs, at once: the task begins as p_step leaves it. Returns the
--- number of its last event, or 0 without events.
-create function task_accept_signed(p jsonb, p_step jsonb) returns bigint language plpgsql as $$
+-- Locks the accounts of promises, after those of them that are missing were created, and reads them.
+create function task_read_accounts(p_all task_promise[]) returns ledger_reading[] language plpgsql as $$
 declare
-  v_at timestamptz := (p ->> 'at')::timestamptz;
-  v_done_at timestamptz := (p_step ->> 'at')::timestamptz;
-  v_id uuid := (p ->> 'id')::uuid;
-  v_user uuid := (p ->> 'user')::uuid;
+  v_accounts ledger_reading[];
 begin
-  insert into task (id, shard, user_id, kind, kind_version, status, state, step, data, input, version, deadline,
-      parent_id, idempotency_key, created_at, updated_at)
-    values (v_id, (p ->> 'shard')::smallint, v_user, p ->> 'kind', (p ->> 'version')::integer, 'running',
-      p_step ->> 'state', p_step ->> 'step', (p -> 'data') || (p_step -> 'data'), p -> 'input', 2,
-      (p ->> 'deadline')::timestamptz, (p ->> 'parent')::uuid, p ->> 'key', v_at, v_done_at);
-  perform task_enqueue(p);
-  if p ->> 'key' is not null then
-    insert into idempotency (user_id, key, operation, body_hash, task_id, at)
-      values (v_user, p ->> 'key', p ->> 'operation', p ->> 'hash', v_id, v_at);
-  end if;
-  perform effect_store(p_step, v_id, v_done_at);
-  return coalesce(user_event_append(v_user, v_id, p_step -> 'events', v_done_at), 0);
+  insert into account (shard, owner, asset, sub_account)
+    select x.shard, x.user_id, x.asset, x.sub_account from unnest(p_all) x
+      where x.asset is not null and not exists (select 1 from account a where a.owner = x.user_id
+        and a.asset = x.asset and a.sub_account = x.sub_account)
+      order by x.user_id, x.asset, x.sub_account
+    on conflict do nothing;
+  select array_agg((o.n, o.id, o.avail,
+      case when o.seen_total is null then 0 else greatest(o.seen_total - o.avail - o.held, -o.avail) end,
+      coalesce(o.version <> o.seen_version, false))::ledger_reading) into v_accounts
+    from (select x.n, a.id, a.avail, a.held, a.version, x.seen_total, x.seen_version
+      from unnest(p_all) x join account a on a.owner = x.user_id and a.asset = x.asset and a.sub_account = x.sub_account
+      order by a.id for no key update of a) o;
+  return v_accounts;
 end $$;
 
--- Commits one step if nobody has claimed or changed the task since the caller read it. Returns the number of its last
--- event, or 0 without events; null where the version is another one: then nothing is written.
-create function task_write(p jsonb) returns bigint language plpgsql as $$
-declare
-  v_at timestamptz := (p ->> 'at')::timestamptz;
-  v_id uuid := (p ->> 'id')::uuid;
-  v_ended boolean := p ->> 'status' in ('completed', 'failed', 'cancelled');
-  v_task task;
-  v_update jsonb;
-  v_hold transfer;
+-- Stores what accepted promises have signed within their transaction, and appends their events.
+create function task_accept_complete(p jsonb) returns table (n integer, last bigint) language plpgsql as $$
 begin
-  update task set
-      status = p ->> 'status', state = p ->> 'state', outcome = p ->> 'outcome', step = p ->> 'step',
-      data = data || (p -> 'data'), result = coalesce(p -> 'result', result), error = coalesce(p -> 'error', error),
-      attempts = (p ->> 'attempts')::integer, version = version + 1,
-      updated_at = v_at, completed_at = case when v_ended then v_at end
-    -- The version also detects a repeat after a lost reply. A stored effect outweighs a cancel request.
-    where id = v_id and version = (p ->> 'version')::integer and status in ('pending', 'running')
-      and (not cancel_requested or p ->> 'status' = 'cancelled' or exists
-        (select 1 from effect where task_id = v_id and effect.status not in ('dropped', 'rejected')))
-    returning * into v_task;
-  if not found then return null; end if;
-  if v_ended then
-    delete from task_queue where task_id = v_id;
-  elsif p ->> 'runAt' is not null then
-    update task_queue set owner = null, run_at = (p ->> 'runAt')::timestamptz where task_id = v_id;
+  perform effect_store(x.signed, x.id, x.at)
+    from jsonb_to_recordset(p) x (id uuid, at timestamptz, signed jsonb) where x.signed is not null;
+  return query select * from user_events_append(
+    array(select (x.n, x.user_id, x.id, x.events, x.at)::new_user_events
+      from jsonb_to_recordset(p) x (n integer, user_id uuid, id uuid, events jsonb, at timestamptz)));
+end $$;
+
+-- The commit of one step, as task_step reads it from its array. What a step does not change is null.
+create type task_change as (
+  -- Its place in the array.
+  n integer,
+  id uuid,
+  user_id uuid,
+  shard smallint,
+  -- As the caller read the task.
+  version integer,
+  at timestamptz,
+  status text,
+  state text,
+  outcome text,
+  step text,
+  attempts integer,
+  data jsonb,
+  result jsonb,
+  error jsonb,
+  -- Leaves the task to the next claim after this time.
+  parked_until timestamptz,
+  -- Units of the task's hold that were delivered.
+  spent numeric,
+  moves jsonb,
+  effects jsonb,
+  signed jsonb,
+  events jsonb
+);
+
+-- Commits steps, each one if nobody has claimed or changed its task since the caller read it. Returns one row for each
+-- that was committed, with the number of its last event. A task that ends returns what is left of its holds; one that
+-- executed nothing returns what it reserved of limits and gas, too. Locks are taken in the order of task_accept.
+create function task_step(p jsonb) returns table (n integer, last bigint) language plpgsql as $$
+#variable_conflict use_column
+declare
+  v_all task_change[];
+  v_written uuid[];
+  v_change task_change;
+begin
+  select array_agg(x order by x.id) into v_all from jsonb_populate_recordset(null::task_change, p) x;
+  with written as (
+    update task t set status = x.status, state = x.state, outcome = x.outcome, step = x.step, data = t.data || x.data,
+        result = coalesce(x.result, t.result), error = coalesce(x.error, t.error), attempts = x.attempts,
+        version = t.version + 1, updated_at = x.at, completed_at = case when x.status <> 'running' then x.at end
+      from unnest(v_all) x
+      where t.id = x.id and t.version = x.version and t.status in ('pending', 'running')
+        -- A stored effect outweighs a cancel request.
+        and (not t.cancel_requested or x.status = 'cancelled' or exists
+          (select 1 from effect where task_id = t.id and effect.status not in ('dropped', 'rejected')))
+      returning t.id)
+  select array_agg(id) into v_written from written;
+  if v_written is null then return; end if;
+  if cardinality(v_written) < cardinality(v_all) then
+    v_all := array(select x from unnest(v_all) x where x.id = any(v_written) order by x.id);
   end if;
 
-  -- What the acceptance counted, before the ledger: in this order every transaction locks.
-  if p ->> 'outcome' = 'not_executed' then
-    update policy_spend set state = 'released' where task_id = v_id and state = 'reserved';
-    perform sponsor_settle(v_id, 0);
+  if exists (select 1 from unnest(v_all) x where x.status <> 'running') then
+    delete from task_queue using unnest(v_all) x where task_id = x.id and x.status <> 'running';
+  end if;
+  if exists (select 1 from unnest(v_all) x where x.parked_until is not null) then
+    update task_queue set owner = null, run_at = x.parked_until from unnest(v_all) x
+      where task_id = x.id and x.parked_until is not null and x.status = 'running';
   end if;
 
-  if jsonb_array_length(coalesce(p -> 'moves', '[]')) > 0 then
-    perform ledger_apply(p -> 'moves', v_id, v_task.shard, v_at);
-  end if;
-  if v_ended then
-    for v_hold in select * from transfer where task_id = v_id and state = 'pending'
-        order by debit, id for no key update loop
-      perform ledger_settle(v_hold.id, v_hold.debit, v_hold.credit, v_hold.amount, 0, v_at);
-    end loop;
+  if exists (select 1 from unnest(v_all) x where x.outcome = 'not_executed') then
+    update policy_spend s set state = 'released' from unnest(v_all) x
+      where x.outcome = 'not_executed' and s.task_id = x.id and s.state = 'reserved';
+    perform sponsor_settle(c.task_id, 0) from (
+      select c.task_id from unnest(v_all) x join sponsor_charge c on c.task_id = x.id
+        where x.outcome = 'not_executed' and not c.is_final order by c.user_id, c.chain_id, c.task_id) c;
   end if;
 
-  perform effect_store(p, v_id, v_at);
-  for v_update in select * from jsonb_array_elements(coalesce(p -> 'effects', '[]')) loop
-    update effect set status = v_update ->> 'status', proof = coalesce(v_update -> 'proof', proof)
-      where id = (v_update ->> 'effectId')::uuid and task_id = v_id
-        and status not in ('confirmed', 'rejected', 'dropped');
-    if v_update ->> 'status' = 'confirmed' then
-      update tx_attempt
-        set status = case when external_id = v_update ->> 'attemptExternalId' then 'confirmed' else 'replaced' end
-        where effect_id = (v_update ->> 'effectId')::uuid;
-    elsif v_update ->> 'status' = 'dropped' then
-      update tx_attempt set status = 'dropped' where effect_id = (v_update ->> 'effectId')::uuid;
-    elsif v_update ->> 'status' = 'sent' then
-      update tx_attempt set status = 'sent' where effect_id = (v_update ->> 'effectId')::uuid and status = 'prepared';
+  for v_change in select * from unnest(v_all) x where x.moves is not null loop
+    perform ledger_apply(v_change.moves, v_change.id, v_change.shard, v_change.at);
+  end loop;
+  perform task_settle(v_all);
+
+  perform effect_store(x.signed, x.id, x.at) from unnest(v_all) x where x.signed is not null;
+  if exists (select 1 from unnest(v_all) x where x.effects is not null) then perform effects_update(v_all); end if;
+  select x.* into v_change from unnest(v_all) x where x.outcome = 'not_executed' and exists
+    (select 1 from effect where task_id = x.id and effect.status in ('prepared', 'sent', 'unknown')) limit 1;
+  if found then
+    raise exception 'task % cannot end as not executed: its effect may still land', v_change.id using errcode = 'PT004';
+  end if;
+
+  return query select * from user_events_append(
+    array(select (x.n, x.user_id, x.id, x.events, x.at)::new_user_events from unnest(v_all) x));
+end $$;
+
+-- Ends the hold of each task that has spent, and every hold of a task that has ended. What was not spent goes back.
+create function task_settle(p_all task_change[]) returns void language plpgsql as $$
+declare
+  v_holds ledger_settlement[];
+begin
+  select array_agg((h.id, h.debit, h.credit, h.amount, case when h.key = x.id || ':spend' then coalesce(x.spent, 0) else 0 end,
+      x.at)::ledger_settlement) into v_holds
+    from unnest(p_all) x join transfer h on h.task_id = x.id and h.state = 'pending'
+    where x.status <> 'running' or (x.spent is not null and h.key = x.id || ':spend');
+  if v_holds is not null then perform ledger_settle(v_holds); end if;
+  if exists (select 1 from unnest(p_all) x where x.spent > 0 and not exists
+      (select 1 from transfer h where h.task_id = x.id and h.key = x.id || ':spend' and h.posted = x.spent)) then
+    raise exception 'a task has spent what it does not hold' using errcode = 'PT003';
+  end if;
+end $$;
+
+-- Stores what became of effects, and of their transactions.
+create function effects_update(p_all task_change[]) returns void language plpgsql as $$
+declare
+  v_update record;
+begin
+  for v_update in
+    select x.id as task_id, (u ->> 'effectId')::uuid as id, u ->> 'status' as status, u -> 'proof' as proof,
+        u ->> 'attemptExternalId' as attempt
+      from unnest(p_all) x, jsonb_array_elements(x.effects) u loop
+    update effect set status = v_update.status, proof = coalesce(v_update.proof, proof)
+      where id = v_update.id and task_id = v_update.task_id and status not in ('confirmed', 'rejected', 'dropped');
+    if v_update.status = 'confirmed' then
+      update tx_attempt set status = case when external_id = v_update.attempt then 'confirmed' else 'replaced' end
+        where effect_id = v_update.id;
+    elsif v_update.status = 'dropped' then
+      update tx_attempt set status = 'dropped' where effect_id = v_update.id;
+    elsif v_update.status = 'sent' then
+      update tx_attempt set status = 'sent' where effect_id = v_update.id and status = 'prepared';
     end if;
   end loop;
-  if v_ended and p ->> 'outcome' = 'not_executed' and exists
-      (select 1 from effect where task_id = v_id and status in ('prepared', 'sent', 'unknown')) then
-    raise exception 'task % cannot end as not executed: its effect may still land', v_id using errcode = 'PT004';
-  end if;
-
-  return coalesce(user_event_append(v_task.user_id, v_id, p -> 'events', v_at), 0);
 end $$;
 
 -- Requests the cancellation of a task that has sent nothing. The row lock comes first, so that it waits for a

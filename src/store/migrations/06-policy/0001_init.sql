@@ -46,32 +46,36 @@ create table policy_spend_minute (
 ) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 500);
 create index policy_spend_minute_age on policy_spend_minute (minute);
 
-create function policy_spend_minute_add(p_user uuid, p_at timestamptz, p_micros bigint)
-returns void language plpgsql as $$
-begin
-  if p_micros = 0 then return; end if;
-  insert into policy_spend_minute as m (user_id, minute, usd_micros)
-    values (p_user, date_trunc('minute', p_at), p_micros)
-    on conflict (user_id, minute) do update set usd_micros = m.usd_micros + excluded.usd_micros;
-end $$;
-
+-- Adds what a statement has changed of the reserved spend to the sums.
 create function policy_spend_counted() returns trigger language plpgsql as $$
 begin
-  if tg_op = 'UPDATE'
-      and (old.user_id, old.at, old.usd_micros, old.state) = (new.user_id, new.at, new.usd_micros, new.state) then
-    return null;
-  end if;
-  if tg_op <> 'INSERT' and old.state = 'reserved' then
-    perform policy_spend_minute_add(old.user_id, old.at, -old.usd_micros);
-  end if;
-  if new.state = 'reserved' then
-    perform policy_spend_minute_add(new.user_id, new.at, new.usd_micros);
+  if tg_op = 'INSERT' then
+    insert into policy_spend_minute as m (user_id, minute, usd_micros)
+      select user_id, date_trunc('minute', at), sum(usd_micros) from added where state = 'reserved'
+        group by 1, 2 having sum(usd_micros) <> 0 order by 1, 2
+      on conflict (user_id, minute) do update set usd_micros = m.usd_micros + excluded.usd_micros;
+  else
+    insert into policy_spend_minute as m (user_id, minute, usd_micros)
+      select user_id, date_trunc('minute', at), sum(micros) from (
+        select user_id, at, usd_micros as micros from added where state = 'reserved'
+        union all select user_id, at, -usd_micros from removed where state = 'reserved') changed
+        group by 1, 2 having sum(micros) <> 0 order by 1, 2
+      on conflict (user_id, minute) do update set usd_micros = m.usd_micros + excluded.usd_micros;
   end if;
   return null;
 end $$;
 -- A row is deleted when it counts no more, so that deletion changes no sum.
-create trigger policy_spend_counted after insert or update of usd_micros, state, at, user_id on policy_spend
-  for each row execute function policy_spend_counted();
+create trigger policy_spend_added after insert on policy_spend
+  referencing new table as added for each statement execute function policy_spend_counted();
+create trigger policy_spend_changed after update on policy_spend
+  referencing old table as removed new table as added for each statement execute function policy_spend_counted();
+-- What counts against the cap of a day that began at p_since: whole minutes as sums, and the rows of the first minute.
+create function policy_spent(p_user uuid, p_since timestamptz) returns numeric language sql stable as $$
+  select (select coalesce(sum(usd_micros), 0) from policy_spend_minute where user_id = p_user and minute > p_since)
+    + (select coalesce(sum(usd_micros), 0) from policy_spend
+      where user_id = p_user and state = 'reserved' and at > p_since
+        and at < date_trunc('minute', p_since) + interval '1 minute')
+$$;
 
 -- Kill switches that are on.
 create table kill_switch (
@@ -84,3 +88,26 @@ create table kill_switch (
   reason text,
   primary key (scope, subject)
 );
+
+-- The promises whose grant no longer holds, under the locks of the limits of their users: the limits changed, a switch
+-- is on, or others were counted meanwhile and the day has too little left. Nothing of this stops an exit.
+create function policy_refused(p_all task_promise[]) returns integer[] language plpgsql as $$
+declare
+  v_refused integer[];
+begin
+  insert into policy (user_id, updated_at)
+    select x.user_id, x.created_at from unnest(p_all) x
+      where not x.is_exit and not exists (select 1 from policy p where p.user_id = x.user_id)
+      order by x.user_id
+    on conflict do nothing;
+  perform 1 from policy where user_id = any(array(select x.user_id from unnest(p_all) x where not x.is_exit))
+    order by user_id for update;
+  select array_agg(x.n) into v_refused from unnest(p_all) x join policy l on l.user_id = x.user_id
+    where not x.is_exit and (
+      l.version <> x.policy_version
+      or exists (select 1 from kill_switch k where (k.scope = 'global' and k.subject = '')
+        or (k.scope = 'user' and k.subject = x.user_id::text)
+        or (k.scope = 'venue' and k.subject = x.user_id || ':' || x.policy_chain and not x.is_exempt))
+      or (x.counted > 0 and x.counted + policy_spent(x.user_id, x.created_at - interval '24 hours') > x.per_day));
+  return v_refused;
+end $$;

@@ -38,6 +38,26 @@ begin
   return v_wei;
 end $$;
 
+-- The promises whose charge the budget of the day does not cover, with what is used of it, under the locks of the days.
+create function sponsor_refused(p_all task_promise[]) returns jsonb language plpgsql as $$
+declare
+  v_used jsonb;
+begin
+  insert into sponsor_day (user_id, chain_id, day, wei)
+    select x.user_id, x.gas_chain, x.gas_day, 0 from unnest(p_all) x
+      where x.gas_wei is not null and not exists (select 1 from sponsor_day d
+        where d.user_id = x.user_id and d.chain_id = x.gas_chain and d.day = x.gas_day)
+      order by x.user_id, x.gas_chain, x.gas_day
+    on conflict do nothing;
+  perform 1 from unnest(p_all) x
+    join sponsor_day d on d.user_id = x.user_id and d.chain_id = x.gas_chain and d.day = x.gas_day
+    order by d.user_id, d.chain_id, d.day for update of d;
+  select jsonb_object_agg(x.n, d.wei::text) into v_used from unnest(p_all) x
+    join sponsor_day d on d.user_id = x.user_id and d.chain_id = x.gas_chain and d.day = x.gas_day
+    where d.wei + x.gas_wei > x.gas_budget;
+  return v_used;
+end $$;
+
 -- Replaces the reservation of a task by its cost, once.
 create function sponsor_settle(p_task uuid, p_wei numeric) returns void language plpgsql as $$
 declare

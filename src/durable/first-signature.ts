@@ -1,0 +1,99 @@
+import type { Clock } from '#kernel/clock.ts'
+import type { Random } from '#kernel/id.ts'
+import type { SignedEffect, SignInOrder, SignOnAccept, StepResult } from '#kernel/task.ts'
+import { takeNonceAlone } from './nonces.ts'
+import type { StoredSignature, TaskPromise } from './promise.ts'
+import { buildEffect, signedEffectJson } from './signed-effect.ts'
+import { transition, transitionEvents } from './step-transition.ts'
+import { stepView } from './task-row.ts'
+import { taskAfter } from './task-write.ts'
+import type { Transactions } from './transactions.ts'
+
+/** Promises whose first step signs: they are accepted as that step leaves them. */
+
+type FirstSignatureDeps = { transactions: Transactions; clock: Clock; random: Random }
+type SigningResult = Extract<StepResult, { sign: unknown }>
+
+const signOnAcceptMsMax = 3_000
+
+/** Runs the first step before its task exists; undefined where the step does more than sign, or took too long. */
+export async function signFirstStep(
+  deps: FirstSignatureDeps,
+  promise: TaskPromise,
+): Promise<TaskPromise | undefined> {
+  const { task, wanted } = promise
+  if (!wanted.admission.signOnAccept || !wanted.leased) return undefined
+  const signal = AbortSignal.timeout(signOnAcceptMsMax)
+  const result = await wanted.kind.steps[task.step]?.(stepView(task, []), { now: task.created_at, signal })
+  if (!result || !onlySigns(result)) return undefined
+  const { signOnAccept, signInOrder } = result.sign
+  if (signInOrder) return signingInOrder(deps, withResult(deps, promise, result), result, await signInOrder())
+  return signOnAccept && signNow(deps, promise, result, signOnAccept)
+}
+
+function onlySigns(result: StepResult): result is SigningResult {
+  const isSigning = 'sign' in result && !result.writes && result.spent === undefined
+  return isSigning && (result.moves ?? []).length === 0 && (result.effects ?? []).length === 0
+}
+
+/** The nonce and the policy's check are one round trip: no lock is held while the signature is made. */
+async function signNow(
+  deps: FirstSignatureDeps,
+  promise: TaskPromise,
+  result: SigningResult,
+  signOnAccept: () => Promise<SignOnAccept>,
+): Promise<TaskPromise | undefined> {
+  const { nonceSequence, minNonce } = result.sign
+  const [nonce, sign] = await Promise.all([
+    takeNonceAlone(deps.transactions.pool, nonceSequence, minNonce),
+    signOnAccept(),
+  ])
+  // The result of the step is outdated: the task is accepted without it, and the step runs again.
+  if (deps.clock.now().getTime() - promise.task.created_at.getTime() > signOnAcceptMsMax) return undefined
+  const { grant, check, rows, ...built } = await sign(nonce)
+  const signature = storedSignature(deps, promise, result, built)
+  return { ...withResult(deps, promise, result), ...grantOf(promise, { grant, check }), rows, signature }
+}
+
+function signingInOrder(
+  deps: FirstSignatureDeps,
+  promise: TaskPromise,
+  result: SigningResult,
+  { grant, check, rows, sign }: SignInOrder,
+): TaskPromise {
+  const { nonceSequence: sequence, minNonce = 0n } = result.sign
+  const inOrder = {
+    sequence,
+    minNonce,
+    sign: async (nonce: bigint) => storedSignature(deps, promise, result, await sign(nonce)),
+  }
+  return { ...promise, ...grantOf(promise, { grant, check }), rows, inOrder }
+}
+
+function withResult({ clock }: FirstSignatureDeps, promise: TaskPromise, result: SigningResult): TaskPromise {
+  const { task } = promise
+  const change = transition(task, result)
+  const after = { ...taskAfter(task, change, clock.now()), version: task.version }
+  return {
+    ...promise,
+    task: after,
+    events: [...promise.events, ...transitionEvents(task, after, change.events)],
+  }
+}
+
+function storedSignature(
+  deps: FirstSignatureDeps,
+  { wanted }: TaskPromise,
+  { sign: { nonceSequence } }: SigningResult,
+  built: SignedEffect,
+): StoredSignature {
+  const step = wanted.admission.first
+  const effect = buildEffect(deps, built, nonceSequence, step)
+  return { effect, json: { done: step, ...signedEffectJson(built, effect, nonceSequence) } }
+}
+
+/** The signature's own evaluation covers more than that of the admission. */
+const grantOf = (promise: TaskPromise, { grant, check }: Pick<TaskPromise, 'grant' | 'check'>) => ({
+  grant: grant ?? promise.grant,
+  check: check ?? promise.check,
+})

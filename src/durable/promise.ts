@@ -1,0 +1,198 @@
+import type pg from 'pg'
+import type { PolicyGrant } from '#kernel/action.ts'
+import type { Fault } from '#kernel/fault.ts'
+import { insufficientBalance } from '#kernel/insufficient-balance.ts'
+import {
+  type Admission,
+  type Effect,
+  type FeatureRows,
+  type JsonObject,
+  type NewEvent,
+  type NonceSequence,
+  spendKey,
+  type TaskKind,
+  type Tx,
+} from '#kernel/task.ts'
+import { jsonText, query } from '#store/query.ts'
+import { accountBusy } from './operation-faults.ts'
+import type { Task } from './task-row.ts'
+
+/** The statement that accepts promises: their JSON, and its verdict about each of them. */
+
+export type NewTask = {
+  userId: string
+  kind: TaskKind
+  input: JsonObject
+  admission: Admission
+  /** `isOwn`: no client named it; the task has it as its id, and no row of its own remembers it. */
+  key?: { key: string; operation: string; hash: string; isOwn?: boolean }
+  parentId?: string
+  /** Inserted as a task that this instance runs, which needs no claim then. */
+  leased: boolean
+  runAt?: Date
+}
+/** A task that is to be accepted, as it begins, and what the statement needs beside it. */
+export type TaskPromise = {
+  task: Task
+  wanted: NewTask
+  events: NewEvent[]
+  grant?: PolicyGrant | undefined
+  /** Asks the policy again, for the fault or for a grant by the present limits. */
+  check?: (() => Promise<PolicyGrant>) | undefined
+  /** Rows of the feature, beside those of the admission. */
+  rows?: FeatureRows[] | undefined
+  /** What the first step has signed. */
+  signature?: StoredSignature
+  /** Signs within the accepting transaction, after everything that may refuse the promise. */
+  inOrder?: SignatureInOrder
+}
+/** An effect, and its JSON for the database. */
+export type StoredSignature = { effect: Effect; json: object }
+export type SignatureInOrder = {
+  sequence: NonceSequence
+  minNonce: bigint
+  sign(nonce: bigint): Promise<StoredSignature>
+}
+
+export type Verdict =
+  | { verdict: 'accepted'; last: bigint | null }
+  | { verdict: 'key_taken' }
+  | { verdict: 'policy' }
+  | { verdict: 'stale' }
+  | { verdict: 'gas'; usedWei: bigint }
+  | { verdict: 'short'; requiredUnits: bigint; availableUnits: bigint }
+
+type VerdictRow = {
+  n: number
+  verdict: Verdict['verdict']
+  detail: { used?: string; required?: string; available?: string } | null
+  last: bigint | string | null
+}
+
+/** Accepts each promise whole or not at all. `instanceId`: runs the leased ones. */
+export async function acceptPromises(
+  db: pg.Pool | Tx,
+  instanceId: string,
+  promises: readonly TaskPromise[],
+): Promise<Verdict[]> {
+  const json = promises.map((promise, n) => promiseJson(promise, n, instanceId))
+  const rows = await query<VerdictRow>(db as pg.Pool, 'select * from task_accept($1::jsonb)', [
+    jsonText(json),
+  ])
+  const verdicts = new Map(rows.map((row) => [row.n, toVerdict(row)]))
+  return promises.map((_, n) => {
+    const verdict = verdicts.get(n)
+    if (!verdict) throw new Error('the accepting statement returned no verdict for a promise')
+    return verdict
+  })
+}
+
+function toVerdict({ verdict, detail, last }: VerdictRow): Verdict {
+  if (verdict === 'accepted') return { verdict, last: last === null ? null : BigInt(last) }
+  if (verdict === 'gas') return { verdict, usedWei: BigInt(detail?.used ?? 0) }
+  if (verdict !== 'short') return { verdict }
+  const { required = 0, available = 0 } = detail ?? {}
+  return { verdict, requiredUnits: BigInt(required), availableUnits: BigInt(available) }
+}
+
+/** Another request under the same key was accepted first. */
+export class KeyTaken extends Error {}
+/** The account was settled after its balance was read, so the reading may be outdated. */
+export class StaleBalance extends Error {}
+
+/** The error of a refusal that no further attempt of the same statement can change. */
+export function refusalOf(verdict: Exclude<Verdict, { verdict: 'accepted' }>, { admission }: NewTask): Error {
+  const { spend } = admission
+  if (verdict.verdict === 'key_taken') return new KeyTaken('the idempotency key is taken')
+  if (verdict.verdict === 'stale') return new StaleBalance('the balance was read before a settlement')
+  if (verdict.verdict === 'policy') return accountBusy()
+  if (verdict.verdict === 'gas') return gasRefusal(verdict.usedWei, admission)
+  const symbol = spend?.account?.asset ?? ''
+  // A transfer within the gateway names no token; its units have no decimals.
+  return insufficientBalance(spend?.token ?? { symbol, decimals: 0, address: symbol }, verdict)
+}
+
+function gasRefusal(usedWei: bigint, { spend }: Admission): Fault {
+  if (!spend?.gas) throw new Error('a promise without gas was refused for its gas')
+  return spend.gas.refuse(usedWei)
+}
+
+/** One element of the argument of the database function `task_accept`. */
+function promiseJson(
+  { task, wanted, events, grant, rows = [], signature, inOrder }: TaskPromise,
+  n: number,
+  instanceId: string,
+) {
+  const { kind, key, leased, admission, runAt = task.created_at } = wanted
+  const own = key?.isOwn ?? true
+  return {
+    n,
+    id: task.id,
+    shard: task.shard,
+    user_id: task.user_id,
+    parent_id: task.parent_id,
+    key: own ? null : key?.key,
+    operation: key?.operation,
+    hash: key?.hash,
+    idempotency_key: task.idempotency_key,
+    kind: task.kind,
+    kind_version: task.kind_version,
+    priority: kind.priority,
+    input: task.input,
+    data: task.data,
+    step: task.step,
+    status: task.status,
+    state: task.state,
+    run_at: runAt,
+    deadline: task.deadline,
+    owner: leased ? instanceId : null,
+    created_at: task.created_at,
+    updated_at: task.updated_at,
+    signed: signature?.json,
+    rows: rowsByTable([...(admission.rows ?? []), ...rows]),
+    events,
+    ...grantJson(grant, { hasSigned: signature !== undefined || inOrder !== undefined }),
+    ...spendJson(task, admission),
+  }
+}
+
+/** A task that has signed has used what it reserved. */
+const grantJson = (grant: PolicyGrant | undefined, { hasSigned }: { hasSigned: boolean }) =>
+  grant && {
+    policy_version: grant.version,
+    counted: String(grant.countedMicros),
+    authorized: hasSigned ? String(grant.countedMicros) : '0',
+    per_day: String(grant.perDayMicros),
+    policy_chain: grant.chainId,
+    is_exit: grant.exit,
+    is_exempt: grant.exempt,
+  }
+
+function spendJson(task: Task, { spend }: Admission) {
+  if (!spend) return {}
+  const { account, amountUnits = 0n, seen, gas, action } = spend
+  if (account && account.owner !== task.user_id)
+    throw new Error(`${task.kind} spends from an account of another user`)
+  return {
+    gas_chain: gas?.chainId,
+    gas_day: gas && task.created_at.toISOString().slice(0, 10),
+    gas_wei: gas && String(gas.wei),
+    gas_budget: gas?.budgetWei == null ? null : String(gas.budgetWei),
+    ...(account && {
+      asset: account.asset,
+      sub_account: account.subAccount,
+      amount: String(amountUnits),
+      seen_total: seen && String(seen.totalUnits),
+      seen_version: seen && String(seen.version),
+      reason: action.operation,
+      hold_key: spendKey(task.id),
+    }),
+  }
+}
+
+function rowsByTable(all: readonly FeatureRows[]): Record<string, object[]> | null {
+  if (all.length === 0) return null
+  const byTable: Record<string, object[]> = {}
+  for (const { table, rows } of all) byTable[table] = [...(byTable[table] ?? []), ...rows]
+  return byTable
+}

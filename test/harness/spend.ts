@@ -1,0 +1,27 @@
+import type { PolicyGrant } from '#kernel/action.ts'
+import type { AccountRef, AdmittedSpend, LedgerToken } from '#kernel/task.ts'
+
+/** Spends of tasks whose limits are not what a test is about. */
+
+type Held = { account: AccountRef; amountUnits: bigint; token?: LedgerToken }
+type Seen = { totalUnits: bigint; version: bigint }
+
+export const unlimited = (chainId = 'test'): PolicyGrant => ({
+  version: 0,
+  countedMicros: 0n,
+  perDayMicros: 0n,
+  chainId,
+  exit: true,
+  exempt: true,
+})
+
+export function testSpend(held: Held, seen?: Seen): AdmittedSpend {
+  const { owner, asset } = held.account
+  const action = { userId: owner, operation: 'spend', chainId: 'test', tokens: [asset], recipients: [] }
+  return {
+    ...held,
+    action: { ...action, usdMicros: 0n, exit: true },
+    check: async () => unlimited(),
+    ...(seen && { seen: { ...seen, reread: async () => seen } }),
+  }
+}
