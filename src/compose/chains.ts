@@ -8,6 +8,7 @@ import type { Net } from '#kernel/net.ts'
 import { evm } from '#upstreams/evm/evm.ts'
 import { nodeMismatch } from '#upstreams/evm/node-check.ts'
 import { planNonceRepair } from '#upstreams/evm/nonce-repair-plan.ts'
+import { createReceiptWatcher } from '#upstreams/evm/receipt-watcher.ts'
 import { sponsor } from '#upstreams/evm/sponsor.ts'
 import { solana } from '#upstreams/solana/solana.ts'
 import type { Core } from './core.ts'
@@ -46,7 +47,8 @@ export function openChains({ core, urls, net }: ChainDeps, overrides: ChainOverr
       exitMinWei: sponsorExitMinWei,
       isPaused: (signer) => paused.has(row.id, signer),
     })
-    ports.set(row.id, { chain, sponsor: payer })
+    const watcher = createReceiptWatcher({ chain, wake: taskEngine.wakeTasks, log })
+    ports.set(row.id, { chain, sponsor: payer, watcher })
     return { family: 'evm' as const, chain }
   })
   /** One cheap call per chain, for the health probe. */
@@ -62,7 +64,16 @@ export function openChains({ core, urls, net }: ChainDeps, overrides: ChainOverr
     plan: planNonceRepair,
     log,
   })
-  return { table, ports, readers, heads, nonceRepair }
+  return {
+    table,
+    ports,
+    readers,
+    heads,
+    nonceRepair,
+    [Symbol.dispose]() {
+      for (const { watcher } of ports.values()) watcher.close()
+    },
+  }
 }
 export type Chains = ReturnType<typeof openChains>
 

@@ -20,6 +20,7 @@ import { createTaskCounters } from './task-counters.ts'
 import { kindKey } from './task-kinds.ts'
 import { createTaskQueries } from './task-queries.ts'
 import type { Transactions } from './transactions.ts'
+import { createWakeTasks } from './wake-tasks.ts'
 
 type EngineDeps = {
   transactions: Transactions
@@ -97,6 +98,7 @@ export function createEngine(needs: EngineDeps) {
     enqueue: acceptance.enqueue,
     /** True on one live instance: it looks often for what one of them has to find, the others rarely. */
     isOnDuty: taskRunner.isOnDuty,
+    wakeTasks: createWakeTasks({ transactions, notifier, clock }),
     schedules: scheduler,
     priceTriggers: createPriceTriggers({
       transactions,

@@ -32,6 +32,8 @@ export type EvmChainRow = Row & {
   /** A contract sees the number of its own block. False on chains where it sees the parent chain's. */
   callsSeeBlockNumber: boolean
   fees: { priorityFloorWei: bigint; capWei: bigint }
+  /** While transactions are pending, the head is read this often. */
+  blockPollMs: number
   /** A transaction without a receipt for this long is replaced. */
   stuckAfterMs: number
   /** Lifetime of a batch signature. */

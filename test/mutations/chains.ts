@@ -123,6 +123,33 @@ export const chainMutations = [
     ],
   ),
   ...mutationsOf(
+    'src/upstreams/evm/receipt-watcher.ts',
+    ['src/upstreams/evm/receipt-watcher.test.ts'],
+    [
+      [
+        '    for (const taskId of woken) remove(taskId)\n',
+        '    for (const { task } of changed) remove(task.taskId)\n',
+        'a task that is parked after its receipt came is not woken',
+      ],
+      [
+        'const isNew = head.hash !== newestHash',
+        'const isNew = newestHash === undefined',
+        'receipts are not asked for with each block',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/engines/evm-batch/sponsor-load.ts',
+    ['test/chains/sponsor-load.test.ts'],
+    [
+      [
+        'inFlight.set(payer, (inFlight.get(payer) ?? 0) + 1)',
+        '',
+        'batches between two readings go to a sponsor that is busy',
+      ],
+    ],
+  ),
+  ...mutationsOf(
     'src/engines/evm-batch/tx-replacement.ts',
     ['src/engines/evm-batch/confirm.test.ts'],
     [

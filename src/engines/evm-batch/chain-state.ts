@@ -1,9 +1,11 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { NonceSequences } from '#durable/nonces.ts'
 import { backoffMs } from '#kernel/backoff.ts'
+import type { EvmChainRow } from '#kernel/chains.ts'
 import { Fault } from '#kernel/fault.ts'
 import type { Effect, TaskView, TxAttempt } from '#kernel/task.ts'
 import type { Head, Receipt } from '#upstreams/evm/evm.ts'
+import type { ReceiptReading } from '#upstreams/evm/receipt-watcher.ts'
 import type { BatchTaskData } from './batch-rules.ts'
 import type { EvmPort } from './evm-port.ts'
 import type { GasBudget } from './gas-budget.ts'
@@ -12,7 +14,8 @@ import type { GasBudget } from './gas-budget.ts'
 
 /** A fast chain confirms within this time; the task is parked for a slower one. */
 const inlineMs = 2_000
-const pollBackoff = { firstMs: 15, maxMs: 250 }
+const slowReplyMs = 4_000
+const resendBackoff = { firstMs: 15, maxMs: 250 }
 /** Sends per step run. */
 const sendsMax = 4
 /** A node that reports the nonce as used may show the receipt a little later. */
@@ -40,42 +43,43 @@ export type ConfirmContext = {
 }
 
 /** Sends bytes that were never sent; looks up bytes that were, and sends them again only where absent. */
-export async function pollUntilFinal(
-  { effect, port: { chain } }: ConfirmContext,
+export async function awaitFinality(
+  { effect, port: { chain, watcher } }: ConfirmContext,
   signal: AbortSignal,
 ): Promise<ChainState> {
   const newest = newestOf(effect)
   let sends = newest.status === 'prepared' ? 1 : 0
   let sent = sends > 0 ? await send(chain, newest.raw) : { outcomeUnknown: false, nonceUsed: false }
   const startedMs = performance.now()
-  for (let polls = 0; ; polls += 1) {
-    const waitMs = backoffMs(pollBackoff, polls)
-    const isLate = signal.aborted || performance.now() - startedMs > inlineMs
-    const reading = await tryReadChainState(effect, chain, { isLast: isLate })
-    const chainState = reading && { ...reading, ...sent }
-    if (chainState && (chainState.final || isLate)) return chainState
-    // Our transaction is mined and not visible yet, or another one used the nonce: polling cannot distinguish them.
-    if (chainState && !chainState.mined && sent.nonceUsed && performance.now() - startedMs > nonceUsedMs)
-      return chainState
-    if (!chainState) {
-      await pause(waitMs, undefined, { signal }).catch(() => undefined)
+  const elapsedMs = () => performance.now() - startedMs
+  const sleep = (ms: number) => pause(ms, undefined, { signal }).catch(() => undefined)
+  using watch = watcher.watch(hashesOf(effect), signal)
+  let state: ReceiptState | undefined
+  for (let isFresh = true; ; ) {
+    // A lone request that is slow has its own timeout.
+    const timeoutMs = state || elapsedMs() < inlineMs ? Math.max(0, inlineMs - elapsedMs()) : slowReplyMs
+    const reading = await watch.next({ timeoutMs, isFresh })
+    isFresh = false
+    if (reading) state = receiptStateOf(reading, chain.row)
+    const isLate = signal.aborted || elapsedMs() >= inlineMs
+    if (!state) {
+      if (signal.aborted || elapsedMs() > inlineMs + slowReplyMs)
+        throw new Fault('upstream_timeout', `The ${chain.row.displayName} node is slow`)
       continue
     }
-    if (!chainState.mined && (sends === 0 || (sent.outcomeUnknown && sends < sendsMax))) {
+    if (state.final || isLate) return { ...state, ...sent }
+    if (state.mined) continue
+    // Our transaction is mined and not visible yet, or another one used the nonce: polling cannot distinguish them.
+    if (sent.nonceUsed) {
+      if (elapsedMs() > nonceUsedMs) return { ...state, ...sent }
+      await sleep(nonceUsedMs)
+      isFresh = true
+    } else if (sends === 0 || (sent.outcomeUnknown && sends < sendsMax)) {
       sends += 1
       sent = await send(chain, newest.raw)
+      if (sent.outcomeUnknown) await sleep(backoffMs(resendBackoff, sends))
+      isFresh = true
     }
-    await pause(waitMs, undefined, { signal }).catch(() => undefined)
-  }
-}
-
-/** Retries a failed read while there is time; the last one throws. */
-async function tryReadChainState(effect: Effect, chain: EvmPort['chain'], { isLast }: { isLast: boolean }) {
-  try {
-    return await readChainState(effect, chain)
-  } catch (fault) {
-    if (isLast || !(fault instanceof Fault)) throw fault
-    return undefined
   }
 }
 
@@ -96,12 +100,19 @@ export const newestOf = (effect: Effect): TxAttempt => {
   return newest
 }
 
-export async function readChainState(effect: Effect, chain: EvmPort['chain']): Promise<ReceiptState> {
-  const { head, receipts } = await chain.receipts(effect.txAttempts.map((attempt) => attempt.externalId))
+export const hashesOf = (effect: Effect): string[] => effect.txAttempts.map((attempt) => attempt.externalId)
+
+export const readChainState = async (effect: Effect, chain: EvmPort['chain']): Promise<ReceiptState> =>
+  receiptStateOf(await chain.receipts(hashesOf(effect)), chain.row)
+
+export function receiptStateOf(
+  { head, receipts }: ReceiptReading,
+  { confirmations }: Pick<EvmChainRow, 'confirmations'>,
+): ReceiptState {
   // Attempts under several nonces can all be mined; at most one of them executed the batch.
   const mined =
     receipts.find((receipt) => receipt?.success) ?? receipts.find((receipt) => receipt !== undefined)
-  const final = mined !== undefined && head.number - mined.block + 1n >= BigInt(chain.row.confirmations)
+  const final = mined !== undefined && head.number - mined.block + 1n >= BigInt(confirmations)
   return { head, receipts, mined, final }
 }
 

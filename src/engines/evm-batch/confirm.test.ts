@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Effect, TaskView, Tx } from '#kernel/task.ts'
 import type { Evm, Head } from '#upstreams/evm/evm.ts'
+import type { ReceiptWatcher } from '#upstreams/evm/receipt-watcher.ts'
 import type { Sponsor } from '#upstreams/evm/sponsor.ts'
 import { type ConfirmDeps, confirmBatch } from './confirm.ts'
 
@@ -59,8 +60,17 @@ function createConfirmStep({ mined, times = 0n }: { mined: bigint; times?: bigin
     fees: async () => ({ maxFeeWei: 2n, priorityWei: 1n }),
     reassignNonce: async (raw, _signer, { nonce }) => ({ externalId: `${raw}:${nonce}`, raw, nonce }),
   }
+  const watcher: ReceiptWatcher = {
+    watch: () => ({
+      next: async () => ({ head, receipts: [undefined] }),
+      [Symbol.dispose]: () => undefined,
+    }),
+    wakeOnNews: () => true,
+    forget: () => undefined,
+    close: () => undefined,
+  }
   const deps: ConfirmDeps = {
-    portOf: () => ({ chain: chain as Evm, sponsor: sponsor as Sponsor }),
+    portOf: () => ({ chain: chain as Evm, sponsor: sponsor as Sponsor, watcher }),
     nonces: { take: async (_tx, _sequence, minNonce) => minNonce },
     gasBudget: { settle: async () => undefined },
     onNonceUsed: () => undefined,

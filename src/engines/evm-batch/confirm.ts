@@ -13,13 +13,15 @@ import type {
 import type { Receipt } from '#upstreams/evm/evm.ts'
 import type { BatchOptions, BatchStepResult, BatchTaskData } from './batch-rules.ts'
 import {
+  awaitFinality,
   type ChainState,
   type ConfirmContext,
   finalBlockOf,
+  hashesOf,
   newestOf,
-  pollUntilFinal,
   type ReceiptState,
   readChainState,
+  receiptStateOf,
 } from './chain-state.ts'
 import type { EvmPort } from './evm-port.ts'
 import type { GasBudget } from './gas-budget.ts'
@@ -27,6 +29,8 @@ import { reassignNonce, replaceStuck } from './tx-replacement.ts'
 import { balanceChangesOf, transactionsOf } from './tx-views.ts'
 
 const pollBackoff = { firstMs: 1_000, maxMs: 15_000 }
+/** For a task that the watcher of the receipts wakes: only where this instance ends does another one need the poll. */
+const watchedBackoff = { firstMs: 4_000, maxMs: 15_000 }
 
 export type ConfirmDeps = {
   portOf: (chainId: string) => EvmPort
@@ -57,8 +61,9 @@ export async function confirmBatch<Data extends BatchTaskData, Proof, Names exte
     now,
     port: portOf(String(effect.intent.chainId)),
   }
+  context.port.watcher.forget(task.id)
   try {
-    const chainState = await pollUntilFinal(context, signal)
+    const chainState = await awaitFinality(context, signal)
     if (chainState.nonceUsed) onNonceUsed(context.port.chain.row.id)
     if (chainState.mined && chainState.final)
       return await resolve(context, settling, chainState, chainState.mined)
@@ -89,7 +94,8 @@ async function resolve<Data extends BatchTaskData, Proof, Names extends string>(
 ): Promise<Result<Data, Names>> {
   const { effect, port } = context
   // A receipt of a block that was reorganised away proves nothing.
-  const block = await port.chain.headAt(receipt.block)
+  const { head } = chainState
+  const block = head.number === receipt.block ? head : await port.chain.headAt(receipt.block)
   if (block.hash.toLowerCase() !== receipt.blockHash.toLowerCase())
     return ofTask(waitingResult(context, { ...chainState, mined: undefined, final: false }))
   onFinal?.(task)
@@ -178,8 +184,30 @@ const update = ({ effect }: ConfirmContext, status: EffectUpdate['status']): Eff
 
 const nextPoll = ({ task }: ConfirmContext) => pollAgain(task, 'confirm', pollBackoff)
 
+/** The watcher wakes the task at a receipt, at its finality, and where the receipt vanishes. */
+function parkWatched(
+  { task, effect, port: { chain, watcher }, now }: ConfirmContext,
+  { mined, outcomeUnknown }: ChainState,
+) {
+  const stuckInMs = newestOf(effect).at.getTime() + chain.row.stuckAfterMs - now.getTime()
+  // A transaction that may have to be sent again, or replaced, is due without news.
+  const isPatient = !outcomeUnknown && (mined !== undefined || stuckInMs > 0)
+  const { data, park } = pollAgain(task, 'confirm', isPatient ? watchedBackoff : pollBackoff)
+  const afterMs = isPatient && !mined ? Math.min(park.afterMs, stuckInMs) : park.afterMs
+  const isWatched = watcher.wakeOnNews({
+    taskId: task.id,
+    hashes: hashesOf(effect),
+    afterMs,
+    isNews(reading) {
+      const seen = receiptStateOf(reading, chain.row)
+      return seen.final || seen.mined?.blockHash !== mined?.blockHash
+    },
+  })
+  return { data, park: { ...park, afterMs: isWatched ? afterMs : Math.min(afterMs, pollBackoff.firstMs) } }
+}
+
 function waitingResult(context: ConfirmContext, chainState: ChainState): BatchStepResult {
-  const { data, park } = nextPoll(context)
+  const { data, park } = parkWatched(context, chainState)
   const isSendUnknown = chainState.outcomeUnknown && !chainState.mined
   return {
     park,

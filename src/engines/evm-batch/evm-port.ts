@@ -1,5 +1,6 @@
 import type { Evm } from '#upstreams/evm/evm.ts'
+import type { ReceiptWatcher } from '#upstreams/evm/receipt-watcher.ts'
 import type { Sponsor } from '#upstreams/evm/sponsor.ts'
 
-/** One chain and its sponsor. */
-export type EvmPort = { chain: Evm; sponsor: Sponsor }
+/** One chain, its sponsor, and the watcher of its receipts. */
+export type EvmPort = { chain: Evm; sponsor: Sponsor; watcher: ReceiptWatcher }

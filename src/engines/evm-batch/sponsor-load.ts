@@ -16,7 +16,7 @@ export type SponsorLoad = {
   invalidate(): void
 }
 
-type SponsorLoadDeps = EvmPort & { nonces: Pick<NonceSequences, 'nextNonces'> }
+type SponsorLoadDeps = Pick<EvmPort, 'chain' | 'sponsor'> & { nonces: Pick<NonceSequences, 'nextNonces'> }
 
 export const nonceKind = 'evm'
 const freshMs = 1_000

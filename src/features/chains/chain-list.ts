@@ -30,6 +30,7 @@ const evmDefaults = {
   multicall: multicall3,
   callsSeeBlockNumber: true,
   readTimeoutMs: 1_500,
+  blockPollMs: 500,
   stuckAfterMs: 60_000,
   batchTtlSeconds: 600,
 } as const
@@ -47,6 +48,7 @@ const ethereum: Draft<EvmChainRow> = {
   name: 'ethereum',
   displayName: 'Ethereum',
   native: ether,
+  blockPollMs: 2_000,
   confirmations: 12,
   ...tokensWithUsdc('0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48', [
     token('USDT', 'Tether USD', 6, '0xdAC17F958D2ee523a2206206994597C13D831ec7'),
@@ -85,6 +87,7 @@ const arbitrum: Draft<EvmChainRow> = {
   displayName: 'Arbitrum One',
   callsSeeBlockNumber: false,
   native: ether,
+  blockPollMs: 250,
   confirmations: 20,
   ...tokensWithUsdc('0xaf88d065e77c8cC2239327C5EDb3A432268e5831', [
     token('WETH', 'Wrapped Ether', 18, '0x82aF49447D8a07e3bd95BD0d56f35241523fBab1'),
@@ -149,6 +152,9 @@ const solana: Draft<SolanaChainRow> = {
 
 const drafts = [ethereum, base, arbitrum, arbitrumSepolia, polygon, solana]
 
+/** A local chain makes a block with each transaction. */
+const localBlockPollMs = 50
+
 type Settings = {
   /** RPC URL by public id. */
   urls: Readonly<Record<string, string | undefined>>
@@ -160,7 +166,8 @@ export function chainList({ urls, finality }: Settings): Chain[] {
   return drafts.flatMap((draft): Chain[] => {
     const rpcUrl = urls[draft.id]
     if (!rpcUrl) return []
-    const confirmations = finality === 'local' ? 1 : draft.confirmations
-    return [{ ...draft, rpcUrl, confirmations }]
+    if (finality === 'public') return [{ ...draft, rpcUrl }]
+    const local = { ...draft, rpcUrl, confirmations: 1 }
+    return [local.family === 'evm' ? { ...local, blockPollMs: localBlockPollMs } : local]
   })
 }
