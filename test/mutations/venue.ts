@@ -3,6 +3,17 @@ import { mutationsOf } from './mutation.ts'
 /** Orders, brackets and the reconciliation of accounts with the venue. */
 export const venueMutations = [
   ...mutationsOf(
+    'src/features/perp/withdraw.ts',
+    ['src/features/perp/withdraw.test.ts'],
+    [
+      [
+        'from_block: isMissed ? first_block : String(next)',
+        'from_block: String(next)',
+        'a payout that one node of the provider hid is never found again',
+      ],
+    ],
+  ),
+  ...mutationsOf(
     'src/engines/venue/orders/entry-outcome.ts',
     ['src/engines/venue/orders/entry-outcome.test.ts'],
     [

@@ -52,6 +52,8 @@ type WithdrawTaskData = TransferTaskData & {
   amount_usd: string
   /** The payout by the venue's record of the withdrawal; absent until that record is available. */
   payout?: Payout
+  /** The first block that may contain the payout. */
+  first_block: string
   /** The next block to search for the payout. */
   from_block: string
   /** Cash of the perp side at admission, at the venue's time `since_ms`. */
@@ -68,6 +70,8 @@ type WithdrawStep = 'begin' | 'transferred' | 'withdraw' | 'confirm' | 'arrive'
 const admissionMs = 10 * 60_000
 /** Polls of the chain between two reads of the transfer list. */
 const repollAfter = 6
+/** The same while the chain shows no possible payout: one node may have answered with no logs for blocks it lacks. */
+const unseenRepollAfter = 24
 /** The list contains a withdrawal only after its payout: its absence before proves nothing. */
 const graceMs = 15 * 60_000
 
@@ -149,6 +153,7 @@ async function fundWithdrawal(
     amount_usd: amountUsd,
     ahead_ms: clockSkewMs(clock, state.timeMs),
     since_ms: state.timeMs,
+    first_block: String(head.number + 1n),
     from_block: String(head.number + 1n),
     ...transfer,
     cash_before: state.cashUsd,
@@ -253,7 +258,7 @@ export function withdrawSteps(
     },
 
     async arrive(task, { now }) {
-      const { amount_usd, from_block } = task.data
+      const { amount_usd, first_block, from_block } = task.data
       const asked = toUnits(amount_usd, usdcDecimals)
       const from = BigInt(from_block)
       const { number: to } = await chain.head()
@@ -262,21 +267,27 @@ export function withdrawSteps(
       // it once the chain shows a possible payout.
       const known = task.data.payout
       const near = await arrivalOf(task, { from, to }, known ? isPaid(known) : isUpTo(asked))
+      const polls = pollsOf(task)
       let payout = known
-      if (!known && near.found) {
-        const polls = pollsOf(task)
-        const { payout_read_poll: lastRead = -repollAfter } = task.data
-        if (polls - lastRead < repollAfter) return waitForTransfer(task, now, 'arrive')
+      let { payout_read_poll } = task.data
+      const isReadDue = isListReadDue(near, polls, payout_read_poll)
+      if (!known && near.found && !isReadDue) return waitForTransfer(task, now, 'arrive')
+      if (!known && isReadDue) {
         payout = await payoutOf(task)
-        if (!payout) return waitForTransfer(task, now, 'arrive', { payout_read_poll: polls })
+        payout_read_poll = polls
+        if (!payout && near.found) return waitForTransfer(task, now, 'arrive', { payout_read_poll })
       }
       const { found, searchedTo } =
         payout && !known ? await arrivalOf(task, { from, to }, isPaid(payout)) : near
-      // Search the last blocks again: a reorganised block may contain the payout.
       if (!found) {
-        const searched = searchedTo - BigInt(chain.row.confirmations)
-        const next = searched >= from ? searched + 1n : from
-        return waitForTransfer(task, now, 'arrive', { from_block: String(next), ...(payout && { payout }) })
+        // The payout has been made, so a search that reached the head without it has missed it.
+        const isMissed = payout && searchedTo >= to && (!known || polls % repollAfter === 0)
+        const next = nextBlock(from, searchedTo, chain.row.confirmations)
+        return waitForTransfer(task, now, 'arrive', {
+          from_block: isMissed ? first_block : String(next),
+          ...(payout_read_poll !== undefined && { payout_read_poll }),
+          ...(payout && { payout }),
+        })
       }
       const { key, arrival } = found
       const paid = arrival.amountUnits
@@ -304,6 +315,21 @@ export function withdrawSteps(
       }
     },
   }
+}
+
+/** The venue lists a withdrawal late, so its list is read often only once the chain shows a possible payout. */
+function isListReadDue(
+  { found }: { found?: unknown },
+  polls: number,
+  lastRead = found ? -repollAfter : 0,
+): boolean {
+  return polls - lastRead >= (found ? repollAfter : unseenRepollAfter)
+}
+
+/** The last blocks are searched again: a reorganised block may contain the payout. */
+function nextBlock(from: bigint, searchedTo: bigint, confirmations: number): bigint {
+  const searched = searchedTo - BigInt(confirmations)
+  return searched >= from ? searched + 1n : from
 }
 
 const arrived = (route: FundingRoute, units: string): JsonObject => ({
