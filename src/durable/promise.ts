@@ -124,14 +124,13 @@ function promiseJson(
   instanceId: string,
 ) {
   const { kind, key, leased, admission, runAt = task.created_at } = wanted
-  const own = key?.isOwn ?? true
   return {
     n,
     id: task.id,
     shard: task.shard,
     user_id: task.user_id,
     parent_id: task.parent_id,
-    key: own ? null : key?.key,
+    key: key?.isOwn ? null : key?.key,
     operation: key?.operation,
     hash: key?.hash,
     idempotency_key: task.idempotency_key,
