@@ -289,4 +289,12 @@ export const durableMutations = [
       ],
     ],
   ),
+  ...mutationsOf(
+    'src/store/migrations/03-ledger/0001_init.sql',
+    ['test/durable/ledger-model.test.ts'],
+    [
+      ['if v_transfer.id is null then continue; end if;', '', 'a repeated movement is booked once more'],
+      ["when 'void' then 0 else", "when 'void' then v_transfer.amount else", 'a void delivers what was held'],
+    ],
+  ),
 ]
