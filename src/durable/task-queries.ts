@@ -1,8 +1,9 @@
 import type { RequestFacts } from '#kernel/caller.ts'
-import type { Clock } from '#kernel/clock.ts'
+import { type Clock, monotonicMs } from '#kernel/clock.ts'
 import { Fault, notFound } from '#kernel/fault.ts'
 import { isUuid } from '#kernel/id.ts'
 import type { TaskStatus } from '#kernel/task.ts'
+import { createTtlCache } from '#kernel/ttl-cache.ts'
 import { builder, fetchOne, type Queryable, query } from '#store/query.ts'
 import { type Notifier, readyTopic, taskTopic } from './notifier.ts'
 import { asTask, isEnded, type Task } from './task-row.ts'
@@ -33,6 +34,14 @@ export async function readTask(db: Queryable, taskId: string): Promise<Task> {
   return asTask(row)
 }
 
+const isOpen = (status: TaskStatus | undefined) => status === 'pending' || status === 'running'
+
+async function countUpToMax(pool: Queryable, matching: string, values: unknown[]): Promise<number> {
+  const text = `select count(*)::integer as n from (${matching} limit ${totalMax}) counted`
+  const [row] = await query<{ n: number }>(pool, text, values)
+  return row?.n ?? 0
+}
+
 type TaskFilter = { status?: TaskStatus; kind?: string }
 
 /** Ids of the tasks of user $1, of kind $2 where one is given, newest first. */
@@ -58,6 +67,9 @@ export function createTaskQueries({ transactions: { pool }, notifier, clock }: T
     return asTask(row)
   }
 
+  /** Users and filters whose count has reached the maximum: ended tasks do not become fewer, but by retention. */
+  const fullTotals = createTtlCache<number>({ ttlMs: 3_600_000, entriesMax: 10_000, nowMs: monotonicMs })
+
   return {
     find: (userId, taskId) => findTask(pool, userId, taskId),
 
@@ -65,20 +77,18 @@ export function createTaskQueries({ transactions: { pool }, notifier, clock }: T
       const matching = matchingSql(filter)
       const values = filter.kind === undefined ? [userId] : [userId, filter.kind]
       const next = values.length + 1
-      const [rows, [count]] = await Promise.all([
+      const counted = `${userId} ${filter.status ?? ''} ${filter.kind ?? ''}`
+      const [rows, total] = await Promise.all([
         // An index-only scan finds the page; only its own rows are read.
         query<Task>(
           pool,
           `select * from task where id = any(array(${matching} offset $${next}::integer limit $${next + 1}::integer)) order by id desc`,
           [...values, skip, limit],
         ),
-        query<{ n: number }>(
-          pool,
-          `select count(*)::integer as n from (${matching} limit ${totalMax}) counted`,
-          values,
-        ),
+        fullTotals.peek(counted) ?? countUpToMax(pool, matching, values),
       ])
-      return { tasks: rows.map(asTask), total: count?.n ?? 0 }
+      if (total === totalMax && !isOpen(filter.status)) await fullTotals.get(counted, async () => total)
+      return { tasks: rows.map(asTask), total }
     },
 
     /** Refused once an effect is stored, since its bytes may be in flight. */

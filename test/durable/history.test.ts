@@ -174,6 +174,18 @@ describe('a user with a long history', () => {
     const page = await listOn(fixture.admin.pool)(user, { skip: 10_000, limit: 100 })
     assert.equal(page.total, totalMax)
     assert.equal(page.tasks.length, 100)
+    let sent = 0
+    const counting = {
+      query: (each: SentQuery) => {
+        sent += 1
+        return fixture.admin.pool.query(each)
+      },
+    }
+    const list = listOn(counting as unknown as pg.Pool)
+    for (const expected of [2, 3, 4]) {
+      assert.equal((await list(user, { skip: 0, limit: 1 })).total, totalMax)
+      assert.equal(sent, expected, 'a history that is longer than the pages is counted once')
+    }
     await using a = await fixture.instance({ steps: { only: async () => executed } })
     const other = newUser()
     await a.run(other)

@@ -3,8 +3,11 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { retentionJobs } from '#compose/retention.ts'
 import { type Config, readConfig } from '#config.ts'
+import { tableGauges } from '#durable/table-gauges.ts'
+import { sweep } from '#features/auth/store.ts'
 import { systemClock as clock } from '#kernel/clock.ts'
 import { minIdAt } from '#kernel/id.ts'
+import type { Sample } from '#kernel/metrics.ts'
 import { type EngineFixture, newUser, openFixture } from './engine-fixture.ts'
 
 const dayMs = 86_400_000
@@ -140,6 +143,37 @@ describe('retention', () => {
       task,
     )
     assert.equal(effects.length, 1)
+  })
+
+  test('expired credentials are deleted in batches, and no others', async () => {
+    await fixture.rows(
+      `insert into spent_signature (digest, expires_at)
+       select sha256(n::text::bytea), now() + case when n > 2500 then interval '1 minute' else interval '-1 minute' end
+       from generate_series(1, 2501) n returning digest`,
+    )
+    await sweep(fixture.admin.pool, new Date())
+    const [row] = await fixture.rows<{ n: number }>('select count(*)::integer as n from spent_signature')
+    assert.equal(row?.n, 1)
+  })
+
+  test('the gauges show size, former versions and age by table, and read no table for them', async () => {
+    await addTasks(newUser(), { days: 5_000 })
+    const read = tableGauges({ pool: fixture.admin.pool, clock, retention: { task: 7 * dayMs } })
+    const metrics = await read()
+    const gaugeOf = (name: string) => {
+      const { samples = [] } = metrics.find((each) => each.name === name) as { samples?: readonly Sample[] }
+      return samples.find(({ labels }) => labels.table === 'task')?.value
+    }
+    const days = (gaugeOf('portico_table_oldest_row_age_seconds') ?? 0) / 86_400
+    assert.ok(Math.abs(days - 5_000) < 0.01, String(days))
+    assert.equal(gaugeOf('portico_table_retention_seconds'), 7 * 86_400)
+    assert.ok((gaugeOf('portico_table_size_bytes') ?? 0) > 8_192)
+    await addTasks(newUser(), { days: 6_000 })
+    const again = (await read()).find(({ name }) => name === 'portico_table_oldest_row_age_seconds')
+    const sample = (again as { samples: readonly Sample[] }).samples.find(
+      ({ labels }) => labels.table === 'task',
+    )
+    assert.ok((sample?.value ?? 0) < 5_001 * 86_400, 'it is read once a minute')
   })
 
   test('a reservation stays while its task is open, and the deletion of others changes no sum', async () => {
