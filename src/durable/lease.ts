@@ -89,7 +89,9 @@ type Heartbeat = {
 
 export function createLeases(deps: LeaseDeps): Leases {
   const isHeld = () => performance.now() < leases.heldUntilMs
-  const isOnDuty = () => leases.isOnDuty && isHeld()
+  // Without a lease nothing is known of the others, so this instance looks often too: at its start, or after a late
+  // heartbeat.
+  const isOnDuty = () => leases.isOnDuty || !isHeld()
   const hasPeers = () => leases.others > 0
   const claims = createClaims({ ...deps, isLeaseHeld: isHeld, isOnDuty, hasPeers })
   const leases: LeaseState = {

@@ -127,7 +127,11 @@ async function runAgentDay({ url }: Gateway): Promise<void> {
   const money = await auditOf(url)
   position = (await money.start()).position_id
   record(
-    await post('/v1/earn/withdraw?wait=true', { position_id: position, amount_usdc: '1' }, bearer(agent)),
+    await post(
+      '/v1/earn/withdraw?wait=true',
+      { position_id: position, amount_usdc: '1', idempotency_key: 'first-withdrawal' },
+      bearer(agent),
+    ),
   )
   for (const { entry } of await operationsOf(url)) {
     const minimal = minimalRequest(entry)
