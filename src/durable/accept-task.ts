@@ -130,7 +130,7 @@ function buildTask({ clock, random }: TaskAcceptanceDeps, wanted: NewTask): Task
   const { userId, kind, input, admission, key, parentId, leased } = wanted
   const at = clock.now()
   return {
-    id: key?.isOwn ? key.key : uuidv7(at, random),
+    id: uuidv7(at, random),
     shard: shardOf(userId),
     user_id: userId,
     kind: kind.kind,

@@ -1,11 +1,10 @@
 import { Fault } from '#kernel/fault.ts'
-import { isUuid, sha256 } from '#kernel/id.ts'
+import { sha256 } from '#kernel/id.ts'
 import { canonicalJson, type JsonObject } from '#kernel/json.ts'
 import { builder, fetchOne, type Queryable } from '#store/query.ts'
 import { KeyTaken } from './promise.ts'
 
-/** `isOwn`: no client named the key; it is the id of the task. */
-export type KeyedRequest = { userId: string; key: string; operation: string; hash: string; isOwn?: boolean }
+export type KeyedRequest = { userId: string; key: string; operation: string; hash: string }
 export type StoredKey = { taskId: string | null; response: JsonObject | null }
 
 export const bodyHash = (operation: string, input: unknown): string =>
@@ -15,36 +14,17 @@ export const bodyHash = (operation: string, input: unknown): string =>
 export const internalKey = (source: 'trigger' | 'sched', name: string): string => `${source} ${name}`
 
 /** The stored reply of a key. A key reused for another operation or body is a client bug that must not move money. */
-export async function findKey(db: Queryable, keyed: KeyedRequest): Promise<StoredKey | undefined> {
-  const { userId, key, operation, hash } = keyed
-  const row = keyed.isOwn
-    ? undefined
-    : await fetchOne(
-        db,
-        builder.selectFrom('idempotency').selectAll().where('user_id', '=', userId).where('key', '=', key),
-      )
-  if (!row) return isUuid(key) ? findOwnKey(db, keyed) : undefined
-  if (row.operation !== operation || row.body_hash !== hash) throw conflict(row.task_id)
-  return { taskId: row.task_id, response: row.response as JsonObject | null }
-}
-
-/** A task without a key of its client names its id as its key, so a client may repeat the request under it. */
-async function findOwnKey(
+export async function findKey(
   db: Queryable,
   { userId, key, operation, hash }: KeyedRequest,
 ): Promise<StoredKey | undefined> {
-  const task = await fetchOne(
+  const row = await fetchOne(
     db,
-    builder
-      .selectFrom('task')
-      .select('input')
-      .where('id', '=', key)
-      .where('user_id', '=', userId)
-      .where('idempotency_key', '=', key),
+    builder.selectFrom('idempotency').selectAll().where('user_id', '=', userId).where('key', '=', key),
   )
-  if (!task) return undefined
-  if (bodyHash(operation, task.input) !== hash) throw conflict(key)
-  return { taskId: key, response: null }
+  if (!row) return undefined
+  if (row.operation !== operation || row.body_hash !== hash) throw conflict(row.task_id)
+  return { taskId: row.task_id, response: row.response as JsonObject | null }
 }
 
 const conflict = (taskId: string | null) =>

@@ -24,8 +24,7 @@ export type NewTask = {
   kind: TaskKind
   input: JsonObject
   admission: Admission
-  /** `isOwn`: no client named it; the task has it as its id, and no row of its own remembers it. */
-  key?: { key: string; operation: string; hash: string; isOwn?: boolean }
+  key?: { key: string; operation: string; hash: string }
   parentId?: string
   /** Inserted as a task that this instance runs, which needs no claim then. */
   leased: boolean
@@ -130,7 +129,7 @@ function promiseJson(
     shard: task.shard,
     user_id: task.user_id,
     parent_id: task.parent_id,
-    key: key?.isOwn ? null : key?.key,
+    key: key?.key,
     operation: key?.operation,
     hash: key?.hash,
     idempotency_key: task.idempotency_key,

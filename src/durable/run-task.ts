@@ -40,9 +40,8 @@ async function runTask(state: InvokerState, call: UserCall<'task'>): Promise<Ans
   const input = call.input as JsonObject
   const keyed = {
     userId: caller.userId,
-    // Without a key of the client the id of the task is its key, and needs no row.
+    // A request whose reply is lost may still be in flight: only the stored key stops its repeat.
     key: options.key ?? uuidv7(deps.clock.now(), deps.random),
-    isOwn: options.key === undefined,
     operation: operation.name,
     hash: bodyHash(operation.name, input),
   }

@@ -233,7 +233,7 @@ create type task_promise as (
   shard smallint,
   user_id uuid,
   parent_id uuid,
-  -- Key of the request; null where the id of the task serves as its key.
+  -- Key of the request. A request without one is given one, which guards the repeat of a lost reply.
   key text,
   operation text,
   hash text,
