@@ -166,6 +166,7 @@ describe('leases', () => {
     )
     {
       using _task = await fixture.lockRows('select 1 from task where id = $1 for update', taskId)
+      using _queued = await fixture.lockRows('select 1 from task_queue where task_id = $1 for update', taskId)
       using _orphan = await fixture.lockRows('select 1 from task_queue where task_id = $1 for update', orphan)
       await workFor(3 * leaseMs)
     }

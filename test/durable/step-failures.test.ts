@@ -213,6 +213,32 @@ describe('failing steps', () => {
     assert.equal((await fixture.waitForEnd(task_id)).outcome, 'executed')
   })
 
+  test('a step whose commit the database refuses is not repeated at once, and runs again after a claim', async () => {
+    let runs = 0
+    const step = async () => {
+      runs += 1
+      return executed
+    }
+    await using a = await fixture.instance({ steps: { only: step } })
+    // It has its lease once it has run a task: the next one needs no claim, which the trigger would refuse.
+    assert.equal((await a.run(newUser())).outcome, 'executed')
+    runs = 0
+    const user = newUser()
+    await fixture.rows(
+      `create function refuse_update() returns trigger language plpgsql as $$ begin return null; end $$`,
+    )
+    await fixture.rows(
+      `create trigger refused before update on task for each row when (old.user_id = '${user}')
+       execute function refuse_update()`,
+    )
+    const { task_id } = await a.run(user, { timeoutMs: 500 })
+    const refused = runs
+    await fixture.rows('drop trigger refused on task')
+    assert.equal(refused, 1)
+    assert.equal((await fixture.waitForEnd(task_id)).outcome, 'executed')
+    assert.equal(runs, 2)
+  })
+
   test('slow notifications use one connection, and tasks continue', async () => {
     let now = 0
     let max = 0

@@ -37,6 +37,16 @@ export const durableMutations = [
         "if (task.cancel_requested) return cancelled('Cancelled on request')",
         'a cancel ends a task whose bytes may still land',
       ],
+      [
+        "'this version has no such step')\n    return deferToNewerVersion(task)",
+        "'this version has no such step')\n    return failed('internal', 'The task has no such step')",
+        'a step that this version lacks fails its task, also while an effect is live',
+      ],
+      [
+        'return changed ? { task: now.task } : undefined',
+        'return { task: now.task }',
+        'a step whose commit is refused is repeated without a pause and without an end',
+      ],
     ],
   ),
   ...mutationsOf(
@@ -106,6 +116,22 @@ export const durableMutations = [
         'then coalesce(x.spent, 0) else 0 end,',
         'then coalesce(x.spent, h.amount) else 0 end,',
         'a task that ends without execution posts its hold',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/store/migrations/04-tasks/0001_init.sql',
+    ['test/durable/step-failures.test.ts'],
+    [
+      [
+        "status in ('pending', 'running') for no key update;\n  if not found",
+        "status in ('pending', 'running');\n  if not found",
+        'a cancel that waits for the transaction of a signature is accepted after it',
+      ],
+      [
+        "(not t.cancel_requested or x.status = 'cancelled' or exists\n          (select 1 from effect where task_id = t.id and effect.status not in ('dropped', 'rejected')))",
+        "(not t.cancel_requested or x.status = 'cancelled')",
+        'a task with a cancel request beside a stored effect commits nothing any more and never ends',
       ],
     ],
   ),
@@ -186,6 +212,11 @@ export const durableMutations = [
         '      {\n',
         'the end of an old run deletes the entry of the new one, whose lease is then not renewed',
       ],
+      [
+        '  running.get(id)?.abort.abort()\n',
+        '',
+        'the run of an earlier claim goes on beside the one of the new claim',
+      ],
     ],
   ),
   ...mutationsOf(
@@ -196,6 +227,11 @@ export const durableMutations = [
         'else owner not in (select id from others) end for update skip locked)',
         'else owner not in (select id from others) end for update)',
         'one locked row costs an instance its lease',
+      ],
+      [
+        'where owner = $1 and exists (select from renewed)) as owned',
+        'where owner = $1 and exists (select from renewed) for update) as owned',
+        'the heartbeat locks the tasks of its instance, and one of them that is locked costs it all leases',
       ],
       [
         'query<Heartbeat>(deps.heartbeats, heartbeatSql',
