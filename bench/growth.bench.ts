@@ -12,7 +12,7 @@ import { readTaskGauges } from '#durable/task-gauges.ts'
 import { recentSpendings } from '#engines/venue/orders/spending.ts'
 import { fillHistory, orderHistory } from '#engines/venue/records/history.ts'
 import { recentOrders } from '#engines/venue/records/store.ts'
-import { earnTasksPage } from '#features/earn/store.ts'
+import { earnTasksPage, positionsPage } from '#features/earn/store.ts'
 import { policyStateOf } from '#features/policy/store.ts'
 import type { Caller } from '#kernel/caller.ts'
 import { systemClock as clock } from '#kernel/clock.ts'
@@ -20,7 +20,7 @@ import { silentLog } from '#kernel/log.ts'
 import type { TaskKind } from '#kernel/task.ts'
 import { createInstance, type EngineInstance } from './support/engine.ts'
 import { createEnvironment } from './support/environment.ts'
-import { grow, sizeOf } from './support/growth-data.ts'
+import { grow, shares, sizeOf, vaultRef } from './support/growth-data.ts'
 import { percentile, report } from './support/measure.ts'
 import { type PlanLog, recordStatements } from './support/plans.ts'
 
@@ -176,6 +176,16 @@ const operations: Operation[] = [
       if (n % 3 === 0) return fillHistory(pool, { userId, ...history })
       if (n % 3 === 1) return orderHistory(pool, { userId, ...history })
       return earnTasksPage(pool, userId, { limit: 51, after: undefined })
+    },
+  },
+  {
+    id: 'P19k',
+    name: 'positions by status, and those that a comparison with the chain reads',
+    calls: 1_000,
+    call: ({ engine: { pool, taskEngine } }, userId, n) => {
+      if (n % 3 === 0) return taskEngine.ledger.subAccounts(pool, userId, shares)
+      const status = n % 3 === 1 ? 'active' : 'withdrawn'
+      return positionsPage(pool, userId, vaultRef, { limit: 51, after: undefined, status, asset: shares })
     },
   },
   {

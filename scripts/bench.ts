@@ -218,13 +218,17 @@ export const markdown = (all: Run[], at: Date): string => {
   return withSections(document, all, at)
 }
 
+/** A part that is the whole name of a bench means no other one. */
+const isWanted = (name: string, part: string, all: readonly string[]) =>
+  all.includes(`${part}.bench.ts`) ? name === `${part}.bench.ts` : name.includes(part)
+
 const documentPath = `${root}/docs/benchmarks.md`
 
 if (import.meta.main) {
   const wanted = process.argv.slice(2)
   const files = (existsSync(`${root}/bench`) ? readdirSync(`${root}/bench`) : [])
     .filter((name) => name.endsWith('.bench.ts'))
-    .filter((name) => wanted.length === 0 || wanted.some((part) => name.includes(part)))
+    .filter((name, _index, all) => wanted.length === 0 || wanted.some((part) => isWanted(name, part, all)))
     .sort()
   const runs: Run[] = []
   for (const file of files) {

@@ -28,6 +28,10 @@ const tables = [
   'venue_fill',
 ]
 const days = 180
+const asset = 'growth:usd'
+/** Whose shares the positions are. */
+export const vaultRef = { chainId: 'growth', vault: 'vault' }
+export const shares = `${vaultRef.chainId}:${vaultRef.vault}`
 const chunk = 250_000
 
 /** What task n is: the functions are inlined into the inserts. */
@@ -58,10 +62,21 @@ const rows = (table: string, object: string, where = 'true', join = '') =>
    select r.* from (select n from generate_series($1::bigint, $2::bigint) n where ${where}) of ${join},
      lateral jsonb_populate_record(null::${table}, jsonb_build_object(${object})) r`
 
+/** Each completed deposit has opened a position; few of a user's positions have shares. */
+const opensPosition = `g_kind(n) = 'earn_deposit' and g_status(n) = 'completed'`
+const hasShares = `${opensPosition} and g_rank(n) % 50 = 0`
+
+const positions: readonly string[] = [
+  `insert into account (shard, owner, asset, sub_account) select 0, g_user(n), '${shares}', 'position:' || g_id(n)
+     from generate_series($1::bigint, $2::bigint) n where ${opensPosition} order by n`,
+  `insert into earn_position (id, user_id, chain_id, vault, created_at) select g_id(n), g_user(n), '${vaultRef.chainId}',
+     '${vaultRef.vault}', g_at(n) from generate_series($1::bigint, $2::bigint) n where ${opensPosition}`,
+]
+
 const isVenue = `g_kind(n) like any(array['perp_open', 'perp_close', 'spot%'])`
 
 /** One statement for a range of tasks each. */
-const inserts = (userAsset: string): Record<string, string> => ({
+const inserts = ({ tasks }: GrowthSize): Record<string, string> => ({
   task: rows(
     'task',
     `'id', g_id(n), 'shard', 0, 'user_id', g_user(n), 'idempotency_key', 'key-' || n, 'kind', g_kind(n), 'kind_version', 1,
@@ -102,7 +117,14 @@ const inserts = (userAsset: string): Record<string, string> => ({
     `'id', n, 'key', g_id(n) || ':spend', 'debit', 1 + n % 16, 'credit', a.id, 'amount', 1, 'posted', 1, 'state', 'posted',
      'task_id', g_id(n), 'reason', 'deposit', 'at', g_at(n), 'settled_at', g_at(n), 'settled_seq', n`,
     `g_kind(n) like 'earn%' and g_status(n) = 'completed'`,
-    `join account a on a.owner = g_user(n) and a.asset = '${userAsset}' and a.sub_account = 'wallet'`,
+    `join account a on a.owner = g_user(n) and a.asset = '${asset}' and a.sub_account = 'wallet'`,
+  ),
+  shares: rows(
+    'transfer',
+    `'id', ${tasks} + n, 'key', g_id(n) || ':shares', 'debit', 17 + n % 16, 'credit', a.id, 'amount', 1, 'posted', 1, 'state', 'posted',
+     'task_id', g_id(n), 'reason', 'deposit', 'at', g_at(n), 'settled_at', g_at(n), 'settled_seq', ${tasks} + n`,
+    hasShares,
+    `join account a on a.owner = g_user(n) and a.asset = '${shares}' and a.sub_account = 'position:' || g_id(n)`,
   ),
   policy_spend: rows(
     'policy_spend',
@@ -125,9 +147,12 @@ const inserts = (userAsset: string): Record<string, string> => ({
   ),
 })
 
-const accounts = (asset: string, { heavyUsers, lightUsers }: GrowthSize) => [
-  `insert into account (shard, owner, asset, sub_account) select 0, '00000000-0000-0000-0000-000000000000', '${asset}', 'external:' || i
+const accounts = ({ heavyUsers, lightUsers }: GrowthSize) => [
+  ...[asset, shares].map(
+    (each) =>
+      `insert into account (shard, owner, asset, sub_account) select 0, '00000000-0000-0000-0000-000000000000', '${each}', 'external:' || i
      from generate_series(0, 15) i order by i`,
+  ),
   `insert into account (shard, owner, asset, sub_account) select 0, g_heavy(i), '${asset}', 'wallet' from generate_series(0, ${heavyUsers - 1}) i`,
   `insert into account (shard, owner, asset, sub_account) select 0, g_light(i), '${asset}', 'wallet' from generate_series(0, ${lightUsers - 1}) i`,
 ]
@@ -170,8 +195,6 @@ async function definitions(
   }
 }
 
-const asset = 'growth:usd'
-
 /** Fills a migrated, empty database, on two connections. */
 export async function grow(pool: pg.Pool, size: GrowthSize): Promise<void> {
   const setUp = async (client: pg.ClientBase) => {
@@ -192,8 +215,7 @@ export async function grow(pool: pg.Pool, size: GrowthSize): Promise<void> {
       await Promise.all(clients.map(work))
     }
     for (const text of functions(size, Date.now() - days * 86_400_000)) await first.query(text)
-    for (const text of accounts(asset, size)) await first.query(text)
-    await first.query('analyze account')
+    for (const text of accounts(size)) await first.query(text)
     const { indexes, foreignKeys } = await definitions(first)
     const isKeyOfAccount = ({ drop }: Definition) => /\b(table account|index account)/.test(drop)
     const built = indexes.filter((each) => !isKeyOfAccount(each))
@@ -202,7 +224,11 @@ export async function grow(pool: pg.Pool, size: GrowthSize): Promise<void> {
       i * chunk + 1,
       Math.min((i + 1) * chunk, size.tasks),
     ])
-    await runAll(Object.values(inserts(asset)).flatMap((text) => ranges.map((values) => ({ text, values }))))
+    const overRanges = (texts: readonly string[]) =>
+      runAll(texts.flatMap((text) => ranges.map((values) => ({ text, values }))))
+    await overRanges(positions)
+    for (const table of ['account', 'earn_position']) await first.query(`vacuum (analyze) ${table}`)
+    await overRanges(Object.values(inserts(size)))
     await runAll(built.map(({ create }) => ({ text: create })))
     for (const text of sums) await first.query(text)
     for (const { create } of foreignKeys) await first.query(create)

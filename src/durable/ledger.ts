@@ -2,13 +2,14 @@ import { shardOf } from '#kernel/id.ts'
 import { insufficientBalance } from '#kernel/insufficient-balance.ts'
 import type { AccountRef, Move, Tx } from '#kernel/task.ts'
 import { systemOwner } from '#kernel/task.ts'
-import { builder, fetchAll, fetchOne, type Queryable, query } from '#store/query.ts'
+import { builder, fetchOne, type Queryable, query } from '#store/query.ts'
 
 export type Balance = { availUnits: bigint; heldUnits: bigint; version: bigint }
 export type SubAccount = Balance & { subAccount: string }
 export type Ledger = {
   apply(tx: Tx, moves: Move[], facts: { taskId: string | null; now: Date }): Promise<void>
   balance(db: Queryable, account: AccountRef): Promise<Balance>
+  /** Those that have units, available or held: an owner may have emptied any number of others. In the order of names. */
   subAccounts(db: Queryable, owner: string, asset: string): Promise<SubAccount[]>
 }
 
@@ -66,14 +67,11 @@ export const ledger: Ledger = {
   },
 
   async subAccounts(db, owner, asset) {
-    const rows = await fetchAll(
+    const rows = await query<{ sub_account: string; avail: string; held: string; version: bigint }>(
       db,
-      builder
-        .selectFrom('account')
-        .select(['sub_account', 'avail', 'held', 'version'])
-        .where('owner', '=', owner)
-        .where('asset', '=', asset)
-        .orderBy('id'),
+      `select sub_account, avail, held, version from account
+       where owner = $1 and asset = $2 and has_units order by sub_account collate "C"`,
+      [owner, asset],
     )
     return rows.map(({ sub_account, avail, held, version }) => ({
       subAccount: sub_account,

@@ -3,7 +3,14 @@ import { after, before, describe, test } from 'node:test'
 import { Fault } from '#kernel/fault.ts'
 import { systemRandom, uuidv7 } from '#kernel/id.ts'
 import { fromUnits } from '#kernel/money.ts'
-import { type Answer, type ChainsApp, createChainsApp, type User, vaultAddress } from './chains-app.ts'
+import {
+  type Answer,
+  baseId,
+  type ChainsApp,
+  createChainsApp,
+  type User,
+  vaultAddress,
+} from './chains-app.ts'
 
 const faultOf = (promise: Promise<unknown>): Promise<Fault> =>
   promise.then(
@@ -28,6 +35,19 @@ describe('earn on the local chain', () => {
   const cash = async (user: User) => (await app.main.vault.account(user.evm)).cashUnits
   const deposit = (user: User, amount_usdc: string, more: object = {}) =>
     app.call('earn_deposit', { amount_usdc, ...more }, user)
+
+  test('a user with the maximum number of positions opens no further one', async () => {
+    const user = await app.fundedUser()
+    const query = (text: string) => app.database.pool.query(text, [user.id])
+    await query(
+      `insert into account (shard, owner, asset, sub_account, avail)
+       select 0, $1, '${baseId}:${vaultAddress.toLowerCase()}', 'position:' || gen_random_uuid(), 1 from generate_series(1, 1000)`,
+    )
+    const fault = await faultOf(deposit(user, '10'))
+    assert.deepEqual([fault.code, fault.extras.reason], ['conflict', '1000 positions have shares'])
+    await query(`update account set avail = 0 where owner = $1 and avail = 1`)
+    assert.equal((await deposit(user, '10')).outcome, 'executed')
+  })
 
   test('a user without any gas deposits, sees the position, and withdraws everything', async () => {
     const user = await app.fundedUser()

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import pg from 'pg'
+import { ledger } from '#durable/ledger.ts'
 import { readLedgerGauges, readTaskGauges } from '#durable/task-gauges.ts'
 import { createTaskQueries, totalMax } from '#durable/task-queries.ts'
 import { recentSpendings } from '#engines/venue/orders/spending.ts'
@@ -9,7 +10,8 @@ import { requireAgent } from '#engines/venue/orders/trade-admission.ts'
 import { fillHistory, orderHistory } from '#engines/venue/records/history.ts'
 import { outcomeMismatches, reportedOrders } from '#engines/venue/records/record-store.ts'
 import { lastTaskOf, marketOfRecentOrder, recentOrders } from '#engines/venue/records/store.ts'
-import { earnTasksPage } from '#features/earn/store.ts'
+import { earnTasksPage, positionsPage } from '#features/earn/store.ts'
+import { keysWrappedByOthers } from '#features/wallets/store.ts'
 import { systemClock as clock } from '#kernel/clock.ts'
 import { type EngineFixture, executed, newUser, openFixture } from './engine-fixture.ts'
 
@@ -59,7 +61,34 @@ describe('a user with a long history', () => {
       user,
       tasksOfUser,
     )
-    for (const table of ['task', 'venue_fill', 'venue_order']) await fixture.rows(`vacuum analyze ${table}`)
+    await fixture.rows(
+      `insert into app_user (id, agent_id, auth_scheme, created_at) values ($1, 'agt_' || repeat('0', 26), 'keypair', now()) returning id`,
+      user,
+    )
+    await fixture.rows(
+      `insert into earn_position (id, user_id, chain_id, vault, created_at)
+       select ('01900000-0000-7000-8000-' || lpad(to_hex(n), 12, '0'))::uuid, $1, 'chain', 'vault', now()
+       from generate_series(1, $2::integer) n returning id`,
+      user,
+      tasksOfUser,
+    )
+    await fixture.rows(
+      `insert into account (shard, owner, asset, sub_account, avail, held)
+       select 0, $1, 'chain:vault', 'position:01900000-0000-7000-8000-' || lpad(to_hex(n), 12, '0'),
+         case when n % 1000 = 0 then 5 else 0 end, case when n % 1000 = 1 then 5 else 0 end
+       from generate_series(1, $2::integer) n returning id`,
+      user,
+      tasksOfUser,
+    )
+    await fixture.rows(
+      `insert into agent_wallet (id, user_id, venue, address, ciphertext, wrapped_dek, kek_id, version, created_at, retired_at)
+       select gen_random_uuid(), $1, 'venue', n::text, '', '', 'former', 1, now(), now() from generate_series(1, $2::integer) n
+       returning id`,
+      user,
+      tasksOfUser,
+    )
+    for (const table of ['task', 'venue_fill', 'venue_order', 'earn_position', 'account', 'agent_wallet'])
+      await fixture.rows(`vacuum analyze ${table}`)
   })
   after(async () => fixture[Symbol.asyncDispose]())
 
@@ -139,6 +168,41 @@ describe('a user with a long history', () => {
     await assertBlocksBounded('the history of positions', (on) =>
       earnTasksPage(on, user, { limit: 51, after: undefined }),
     )
+  })
+
+  test('positions by status, and those that are compared with the chain', async () => {
+    const vaultRef = { chainId: 'chain', vault: 'vault' }
+    const page = { limit: 51, asset: 'chain:vault' }
+    const idOf = (n: number) => `01900000-0000-7000-8000-${n.toString(16).padStart(12, '0')}`
+    for (const status of ['active', 'withdrawn', undefined] as const)
+      for (const after of [undefined, idOf(tasksOfUser / 2)])
+        await assertBlocksBounded(`positions by ${status} after ${after}`, (on) =>
+          positionsPage(on, user, vaultRef, { ...page, status, after }),
+        )
+    const { pool } = fixture.admin
+    const found = async (status: 'active' | 'withdrawn', after?: string) =>
+      (await positionsPage(pool, user, vaultRef, { ...page, limit: 3, status, after })).map(
+        ({ id, shares }) => [id, String(shares)],
+      )
+    assert.deepEqual(await found('active', idOf(5_000)), [
+      [idOf(4_001), '5'],
+      [idOf(4_000), '5'],
+      [idOf(3_001), '5'],
+    ])
+    assert.deepEqual(await found('withdrawn', idOf(4_002)), [
+      [idOf(3_999), '0'],
+      [idOf(3_998), '0'],
+      [idOf(3_997), '0'],
+    ])
+    await assertBlocksBounded('the sub-accounts in use', (on) => ledger.subAccounts(on, user, 'chain:vault'))
+    assert.equal((await ledger.subAccounts(pool, user, 'chain:vault')).length, 40)
+  })
+
+  test('keys that are to be wrapped anew, page by page', async () => {
+    for (const after of [null, '80000000-0000-0000-0000-000000000000'])
+      await assertBlocksBounded('keys under another key-encryption key', (on) =>
+        keysWrappedByOthers(on, 'current', { after, limit: 100 }),
+      )
   })
 
   test('fills and orders, by any filter', async () => {

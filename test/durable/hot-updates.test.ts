@@ -49,3 +49,25 @@ test('commits of steps, but for the end of a task, write no index', async (t) =>
   for (const { task_id } of accepted) assert.equal((await fixture.waitForEnd(task_id)).outcome, 'executed')
   assert.deepEqual(await fixture.rows('select 1 from task_queue'), [], 'the queue has no ended task')
 })
+
+test('balances change without a write to an index, but where an account becomes empty or ceases to be', async () => {
+  await using fixture = await openFixture()
+  const add = (units: number) =>
+    fixture.rows('update account set avail = avail + $1, version = version + 1 returning id', units)
+  const updates = async (count: number) => {
+    await fixture.rows('select pg_stat_force_next_flush()')
+    return eventually(async () => {
+      const [row] = await fixture.rows<{ all: number; hot: number }>(
+        `select n_tup_upd::integer as all, n_tup_hot_upd::integer as hot from pg_stat_user_tables where relname = 'account'`,
+      )
+      return row && row.all >= count ? row : undefined
+    }, 'the updates are counted')
+  }
+  await fixture.rows(
+    `insert into account (shard, owner, asset, sub_account) values (0, $1, 'coin', 'wallet') returning id`,
+    newUser(),
+  )
+  await add(10)
+  for (let n = 0; n < 10; n++) await add(-1)
+  assert.deepEqual(await updates(11), { all: 11, hot: 9 })
+})

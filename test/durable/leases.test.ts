@@ -123,7 +123,11 @@ describe('leases', () => {
     const running = a.run(newUser(), { timeoutMs: 16 * leaseMs })
     await eventually(async () => long.total() > 0 || undefined, 'the step has begun')
     const taskId = [...long.runs.keys()][0]!
+    // A heartbeat before the claim would abort the run as well.
+    const withheld = await a.heartbeats.pool.connect()
     await fixture.rows('update task_queue set owner = null where task_id = $1 returning 1', taskId)
+    await workFor(leaseMs)
+    withheld.release()
     assert.equal((await running).outcome, 'executed')
     assert.deepEqual(
       long.runs.get(taskId)?.map(({ aborted }) => aborted),

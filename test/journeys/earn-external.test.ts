@@ -150,6 +150,13 @@ describe('shares that moved outside the gateway', () => {
       (await page('status=active')).positions.map(({ id }) => id),
       [ids[0], ids[2]],
     )
+    const active = await page('status=active&limit=1')
+    assert.deepEqual([active.positions[0]!.id, active.next_after], [ids[0], ids[0]])
+    assert.deepEqual(
+      (await page(`status=active&limit=1&after=${active.next_after}`)).positions.map(({ id }) => id),
+      [ids[2]],
+    )
+    assert.deepEqual((await page(`status=withdrawn&after=${ids[1]}`)).positions, [])
     assert.deepEqual(
       (await page('status=withdrawn')).positions.map(({ id }) => id),
       [ids[1]],

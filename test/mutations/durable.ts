@@ -3,6 +3,17 @@ import { mutationsOf } from './mutation.ts'
 /** Fencing, ledger, holds, idempotency keys and the event log. */
 export const durableMutations = [
   ...mutationsOf(
+    'src/durable/ledger.ts',
+    ['test/durable/history.test.ts'],
+    [
+      [
+        'and has_units order by',
+        'order by',
+        'a comparison with the chain reads every position that a user ever opened',
+      ],
+    ],
+  ),
+  ...mutationsOf(
     'src/durable/idempotency.ts',
     ['test/durable/engine.test.ts'],
     [

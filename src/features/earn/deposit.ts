@@ -10,6 +10,7 @@ import { type AccountRef, externalAccount } from '#kernel/task.ts'
 import type { EarnInput } from './contract.ts'
 import { earnAccountOf, minBlockFor } from './earn-account.ts'
 import { cashAsset, positionAccount, shareAsset, walletAccount } from './ledger-accounts.ts'
+import { openPositionsMax } from './limits.ts'
 import {
   admissionMs,
   amountOf,
@@ -49,6 +50,7 @@ const admitDeposit = (deps: VaultTaskDeps) =>
       const positionId = position_id
         ? (await positionOf(deps, userId, position_id)).id
         : uuidv7(clock.now(), random)
+      if (!position_id) await assertPositionLimit(deps, userId)
       const amountUnits = amountOf(amountText, limits.minDepositUsdc)
       const wallet = walletAccount(userId, cashAsset(vault, usdc))
       return {
@@ -98,6 +100,17 @@ async function fundDeposit(deps: VaultTaskDeps, wallet: AccountRef, amountUnits:
   const latest = await ledger.balance(db, wallet)
   const cash = latest.version === firstCash.version ? firstCash : await readCash()
   return { account, apy, gas, seen: { ...cash, reread: readCash } }
+}
+
+/** Throws 409 where the user has the maximum number of positions with shares. */
+async function assertPositionLimit({ db, vault, ledger }: VaultTaskDeps, userId: string): Promise<void> {
+  const open = await ledger.subAccounts(db, userId, shareAsset(vault))
+  if (open.length < openPositionsMax) return
+  throw new Fault(
+    'conflict',
+    `A user has at most ${openPositionsMax} positions with shares: give the \`position_id\` of one of them, or withdraw one`,
+    { extras: { reason: `${open.length} positions have shares` } },
+  )
 }
 
 /** New deposits are refused while the positions of the user and the chain disagree. */

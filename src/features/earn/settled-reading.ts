@@ -9,7 +9,8 @@ import { cashAsset, positionPrefix, shareAsset, walletAccount } from './ledger-a
  * A consistent reading of one user's ledger and chain balances, taken while no action of that user was in flight. Every
  * deposit and withdrawal holds units until it is settled, and a settlement raises a version. Where nothing is held
  * before and after the chain is read, and no version changed, every difference between ledger and chain comes from
- * outside the gateway.
+ * outside the gateway. Of the positions only those with shares are read: one that was empty can have got and lost shares
+ * in between only by a deposit, which raises the version of the cash, or by a sync, which raises that of the account.
  */
 export type PositionShares = { positionId: string; sharesUnits: bigint }
 export type SettledReading = {
@@ -40,21 +41,22 @@ export function createSettledReader({ db, vault, usdc, ledger, clock }: SettledR
   const vaultRef = { chainId: vault.chainId, vault: vault.address.toLowerCase() }
 
   const ledgerOf = async (userId: string) => {
-    const [subAccounts, cash] = await Promise.all([
+    const [subAccounts, cash, account] = await Promise.all([
       ledger.subAccounts(db, userId, shareAsset(vault)),
       ledger.balance(db, walletAccount(userId, cashAsset(vault, usdc))),
+      earnAccountOf(db, userId, vaultRef),
     ])
     const isSettled = cash.heldUnits === 0n && subAccounts.every(({ heldUnits }) => heldUnits === 0n)
-    const counters = [cash, ...subAccounts].map(({ version }) => String(version)).join()
-    return { subAccounts, isSettled, counters }
+    const versions = subAccounts.map(({ subAccount, version }) => `${subAccount} ${version}`)
+    const counters = [cash.version, account?.version, ...versions].join()
+    return { subAccounts, account, isSettled, counters }
   }
 
   /** Undefined while an action of the user is in flight, or where the node lags behind the last settlement. */
   return async (userId, address, { block } = {}) => {
     const before = await ledgerOf(userId)
-    if (!before.isSettled) return undefined
-    const account = await earnAccountOf(db, userId, vaultRef)
-    if (!account) return undefined
+    const { account } = before
+    if (!before.isSettled || !account) return undefined
     const vaultAccount = await vault.account(address, block)
     if (vaultAccount.block < minBlockFor(account, clock.now())) return undefined
     const after = await ledgerOf(userId)
@@ -65,7 +67,6 @@ export function createSettledReader({ db, vault, usdc, ledger, clock }: SettledR
         positionId: subAccount.slice(positionPrefix.length),
         sharesUnits: availUnits,
       }))
-      .sort((a, b) => (a.positionId < b.positionId ? -1 : 1))
     return { positionShares, onChainUnits: vaultAccount.sharesUnits, block: vaultAccount.block, account }
   }
 }

@@ -1,5 +1,6 @@
 import type { JsonObject } from '#kernel/task.ts'
 import { builder, fetchAll, fetchOne, type Queryable, query } from '#store/query.ts'
+import { positionPrefix } from './ledger-accounts.ts'
 
 export type PositionRow = { id: string; created_at: Date }
 export type EarnTaskRow = {
@@ -29,6 +30,30 @@ type PositionsPage = {
   asset: string
 }
 
+const ofVault = `p.user_id = $1 and p.chain_id = $2 and p.vault = $3
+       and p.id < coalesce($5::uuid, 'ffffffff-ffff-ffff-ffff-ffffffffffff')`
+const columns = 'p.id, p.created_at, p.cost_units'
+
+/** The number of rows that a page reads does not grow with that of the positions that a user has emptied. */
+const pagesSql = {
+  all: `select ${columns}, coalesce(a.avail + a.held, 0) as shares
+     from earn_position p
+       left join account a on a.owner = p.user_id and a.asset = $4 and a.sub_account = '${positionPrefix}' || p.id
+     where ${ofVault} order by p.id desc limit $6`,
+  active: `select ${columns}, a.shares
+     from (select sub_account, avail + held as shares from account
+         where owner = $1 and asset = $4 and has_units and sub_account collate "C" >= '${positionPrefix}'
+           and sub_account collate "C" < '${positionPrefix}' || coalesce($5::uuid::text, 'g')
+         order by sub_account collate "C" desc limit $6) a
+       cross join lateral (select * from earn_position where id = substr(a.sub_account, ${positionPrefix.length + 1})::uuid
+         limit 1) p
+     where ${ofVault} order by p.id desc`,
+  withdrawn: `select ${columns}, 0::numeric as shares from earn_position p
+     where ${ofVault} and not coalesce((select has_units from account
+         where owner = $1 and asset = $4 and sub_account = '${positionPrefix}' || p.id), false)
+     order by p.id desc limit $6`,
+}
+
 /** Newest first, from the one after `after`. */
 export const positionsPage = (
   db: Queryable,
@@ -36,17 +61,7 @@ export const positionsPage = (
   { chainId, vault }: VaultRef,
   { limit, after, status, asset }: PositionsPage,
 ): Promise<PositionView[]> =>
-  query(
-    db,
-    `select p.id, p.created_at, p.cost_units, coalesce(a.avail + a.held, 0) as shares
-     from earn_position p
-       left join account a on a.owner = p.user_id and a.asset = $4 and a.sub_account = 'position:' || p.id
-     where p.user_id = $1 and p.chain_id = $2 and p.vault = $3
-       and ($5::uuid is null or p.id < $5::uuid)
-       and ($6::boolean is null or $6 = (coalesce(a.avail + a.held, 0) > 0))
-     order by p.id desc limit $7`,
-    [userId, chainId, vault, asset, after ?? null, status === undefined ? null : status === 'active', limit],
-  )
+  query(db, pagesSql[status ?? 'all'], [userId, chainId, vault, asset, after ?? null, limit])
 
 export const findPosition = (db: Queryable, userId: string, vaultRef: VaultRef, id: string) =>
   fetchOne<PositionRow>(db, positionsQuery(userId, vaultRef).where('id', '=', id))

@@ -8,7 +8,7 @@ import { usdcDecimals } from '#kernel/money.ts'
 import type { Queryable } from '#store/query.ts'
 import type { Simulation } from '#upstreams/evm/evm.ts'
 import type { Vault } from '#upstreams/vault/vault.ts'
-import { positionSubAccount, shareAsset } from './ledger-accounts.ts'
+import { positionAccount, shareAsset } from './ledger-accounts.ts'
 import type { ReadSettled } from './settled-reading.ts'
 import { externalOf, sharesToHold } from './shares.ts'
 
@@ -31,7 +31,7 @@ type WithdrawalPlanDeps = {
   vault: Vault
   usdc: string
   shareToken: Token
-  ledger: Pick<Ledger, 'subAccounts'>
+  ledger: Pick<Ledger, 'balance'>
   batches: Pick<EvmBatches, 'simulate'>
   readSettled: ReadSettled
 }
@@ -51,12 +51,9 @@ export async function planWithdrawal(
   const { db, vault, ledger } = deps
   const until = performance.now() + settleMsMax
   while (true) {
-    const subAccounts = await ledger.subAccounts(db, request.userId, shareAsset(vault))
-    const position = subAccounts.find(
-      ({ subAccount }) => subAccount === positionSubAccount(request.positionId),
-    )
-    const available = position?.availUnits ?? 0n
-    if (available === 0n && (position?.heldUnits ?? 0n) === 0n)
+    const position = positionAccount(request.userId, shareAsset(vault), request.positionId)
+    const { availUnits: available, heldUnits } = await ledger.balance(db, position)
+    if (available === 0n && heldUnits === 0n)
       throw new Fault(
         'no_position',
         'The position has no shares to withdraw: `earn_positions` shows which do',
@@ -65,7 +62,7 @@ export async function planWithdrawal(
     if (available === 0n)
       throw insufficientBalance(assetsUnits === null ? deps.shareToken : usdcToken(deps.usdc), {
         what: 'The withdrawal',
-        requiredUnits: assetsUnits ?? position?.heldUnits ?? 0n,
+        requiredUnits: assetsUnits ?? heldUnits,
         availableUnits: 0n,
         note: 'all shares of this position are held for other withdrawals',
         reason: 'set_aside',

@@ -59,6 +59,8 @@ export type SealedKey = Omit<WalletRow, 'kind'> & { kind: string }
 
 const sealedColumns = 'id, user_id, address, ciphertext, wrapped_dek, kek_id, version, created_at'
 
+const noUuid = '00000000-0000-0000-0000-000000000000'
+
 /** Ordered by id, so that a row that cannot be rewrapped is skipped once and not read again. */
 export const keysWrappedByOthers = (
   db: Queryable,
@@ -67,10 +69,11 @@ export const keysWrappedByOthers = (
 ): Promise<SealedKey[]> =>
   query<SealedKey>(
     db,
-    `select kind, ${sealedColumns} from wallet where kek_id <> $1 and ($2::uuid is null or id > $2)
+    `(select kind, ${sealedColumns} from wallet
+       where kek_id <> $1 and id > coalesce($2::uuid, '${noUuid}') order by id limit $3)
      union all
-     select 'agent:' || venue as kind, ${sealedColumns} from agent_wallet
-       where kek_id <> $1 and ($2::uuid is null or id > $2)
+     (select 'agent:' || venue as kind, ${sealedColumns} from agent_wallet
+       where kek_id <> $1 and id > coalesce($2::uuid, '${noUuid}') order by id limit $3)
      order by id limit $3`,
     [kekId, after, limit],
   )

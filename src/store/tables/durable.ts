@@ -46,6 +46,7 @@ export type AccountRow = {
   avail: Amount
   held: Amount
   version: bigint
+  has_units: Generated<boolean>
 }
 
 export type TransferRow = {

@@ -15,12 +15,17 @@ create table account (
   held numeric(78, 0) not null default 0 check (held >= 0),
   -- Version counter, raised by every movement that is no hold: it detects balance snapshots that are out of date.
   version bigint not null default 0,
+  -- A column of its own, because an index on balances would keep every change of them from being HOT.
+  has_units boolean generated always as (avail <> 0 or held <> 0) stored,
   unique (owner, asset, sub_account),
   constraint only_external_accounts_may_be_negative check (avail >= 0 or sub_account like 'external:%')
--- Balances change in place, and no index has them: with free space that is HOT. External accounts are few and change with
--- every transfer.
+-- Balances change in place, and no index has them: with free space that is HOT, unless an account becomes empty or ceases
+-- to be. External accounts are few and change with every transfer.
 ) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 500,
   autovacuum_vacuum_cost_delay = 0);
+
+-- The sub-accounts in use among all that an owner ever had. In the order of bytes, as positions are in that of their ids.
+create index account_in_use on account (owner, asset, sub_account collate "C") where has_units;
 
 -- Numbers transfers in the order in which they are settled. A transaction that has taken a number holds a lock on this
 -- sequence until it ends.
