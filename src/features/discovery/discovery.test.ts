@@ -11,7 +11,7 @@ const operation = (group: string, key: string) =>
 async function manifest(operations: Operation[]): Promise<Body> {
   const [capabilities] = discovery({
     operations: () => operations,
-    facts: { earn: () => ({ min_deposit_usdc: '1' }), perp: { venue: 'unreleased' } },
+    facts: { earn: { min_deposit_usdc: '1' }, perp: { venue: 'unreleased' } },
     protocols: ['http', 'sse'],
     health: () => Promise.reject(new Error('not asked')),
   })

@@ -1,4 +1,4 @@
-import { implement, type Operation } from '#kernel/operation.ts'
+import { implement, type Operation, sharedRead } from '#kernel/operation.ts'
 import { contract } from './contract.ts'
 import type { HealthReport } from './health.ts'
 
@@ -17,8 +17,8 @@ const sectionsOf = {
 
 export type Capability = keyof typeof sectionsOf
 type Facts = Readonly<Record<string, unknown>>
-/** Figures and switches of a section, read from the values that its functions use. */
-export type CapabilityFacts = Partial<Record<Capability, Facts | (() => Facts)>>
+/** Figures and switches of a section, from the values that its functions use. */
+export type CapabilityFacts = Partial<Record<Capability, Facts>>
 
 type DiscoveryDeps = {
   /** All operations that have a route, those of this section included. */
@@ -32,21 +32,15 @@ const snake = (name: string): string => name.replaceAll('-', '_')
 
 export const discovery = ({ operations, facts, protocols, health }: DiscoveryDeps) =>
   implement(contract, {
-    capabilities: async () => {
+    capabilities: sharedRead(operations, async () => {
       const released = operations()
       const parts = Object.entries(sectionsOf).flatMap(([capability, sections]) => {
         const names = sections.map(snake)
         const endpoints = released.filter(({ group }) => names.includes(snake(group))).map(({ name }) => name)
         if (endpoints.length === 0) return []
-        const sectionFacts = facts[capability as Capability]
-        return [
-          [
-            capability,
-            { endpoints, ...(typeof sectionFacts === 'function' ? sectionFacts() : sectionFacts) },
-          ] as const,
-        ]
+        return [[capability, { endpoints, ...facts[capability as Capability] }] as const]
       })
       return { ...Object.fromEntries(parts), protocols: [...protocols] }
-    },
+    }),
     health: async () => (await health()).body,
   })
