@@ -5,7 +5,7 @@ import { cloidOf, createSignedActions } from '#engines/venue/orders/signed-actio
 import { Fault } from '#kernel/fault.ts'
 import type { Effect } from '#kernel/task.ts'
 import type { Account, Fill, SendResult, Unread } from '#upstreams/hyperliquid/hyperliquid.ts'
-import { type PerpOrderTask, type PerpOrderTaskData, unwindSteps } from './unwind.ts'
+import { type Finish, type PerpOrderTask, type PerpOrderTaskData, unwindSteps } from './unwind.ts'
 
 const now = new Date(1_700_000_000_000)
 const unused = () => {
@@ -32,6 +32,8 @@ const { closed } = unwindSteps({
     recentFills: unused,
     mids: unused,
     account: unused,
+    timeMs: unused,
+    passedMs: unused,
   },
   signedActions,
   pricing: { boundPrice: unused },
@@ -98,26 +100,40 @@ test('a close that the request limit rejects is signed again, and does not count
   assert.equal(result.data?.closings, 1)
 })
 
-test('an entry that was cancelled stays ended where the close is refused first, and the step it parks to closes', async () => {
-  const signal = new AbortController().signal
-  const entry = { orderId: 7, status: 'resting', filledSize: null, error: null } as const
-  const exits = [{ leg: 'sl', orderId: null, state: 'missing', error: 'too far' }] as const
-  const fill = { symbol: 'BTC', orderId: 7, isBuy: true, size: '1', price: '100000', atMs: now.getTime() + 1 }
-  const position = { symbol: 'BTC', signedSize: '1' }
-  const steps = unwindSteps({
+type Records = { fills: object[]; position: string; nowMs?: number }
+
+/** The unwinding of a resting entry at a venue with these records. */
+function stepsAt({ fills, position, nowMs = now.getTime() }: Records, finish: Finish = unused) {
+  const clocks = { timeMs: async () => nowMs, passedMs: async () => nowMs }
+  return unwindSteps({
     venue: {
+      ...clocks,
       order: unused,
       openOrders: unused,
       fillsSince: unused,
       mids: async () => new Map([['BTC', '100000']]),
-      recentFills: async () => [{ ...fill, startSize: '0', feeUsd: '0', feeToken: 'USDC' } as Fill],
-      account: async () => ({ positions: [position], unread: [] as Unread }) as Account,
+      recentFills: async () =>
+        fills.map(
+          (fill) =>
+            ({
+              symbol: 'BTC',
+              price: '100000',
+              startSize: '0',
+              feeUsd: '0',
+              feeToken: 'USDC',
+              ...fill,
+            }) as Fill,
+        ),
+      account: async () =>
+        ({
+          positions: position === '0' ? [] : [{ symbol: 'BTC', signedSize: position }],
+          unread: [] as Unread,
+        }) as Account,
     },
     signedActions: createSignedActions({
       venue: {
         send: async () => ({ type: 'ok', legs: [{ type: 'accepted', as: 'success' }] }) as SendResult,
-        timeMs: async () => now.getTime(),
-        passedMs: async () => now.getTime(),
+        ...clocks,
       },
       chainId: 'hl',
       policy: { authorize: unused, authorizeOnAccept: unused },
@@ -125,18 +141,31 @@ test('an entry that was cancelled stays ended where the close is refused first, 
       nonces: { ensure: async () => {} },
     }),
     pricing: { boundPrice: (price) => price },
-    finish: unused,
+    finish,
   })
-  const { closings: _none, closed_size: _size, ...opened } = data
-  const resting = { ...opened, order_outcome: { entry, exits: [...exits] } }
-  const cancelled = { ...effect, externalId: cloidOf('t', 'entry_cancelled') }
-  const after = await steps.entry_cancelled({ ...task, data: resting, effects: [cancelled] }, { now, signal })
+}
+const { signal } = new AbortController()
+const { closings: _none, closed_size: _size, ...opened } = data
+const restingData: PerpOrderTaskData = {
+  ...opened,
+  order_outcome: {
+    entry: { orderId: 7, status: 'resting', filledSize: null, error: null },
+    exits: [{ leg: 'sl', orderId: null, state: 'missing', error: 'too far' }],
+  },
+}
+const cancelled = { ...effect, externalId: cloidOf('t', 'entry_cancelled') }
+const resting: PerpOrderTask = { ...task, data: restingData, effects: [cancelled] }
+const bought = { orderId: 7, isBuy: true, atMs: now.getTime() + 1 }
+
+test('an entry that was cancelled stays ended where the close is refused first, and the step it parks to closes', async () => {
+  const steps = stepsAt({ fills: [{ ...bought, size: '1' }], position: '1' })
+  const after = await steps.entry_cancelled(resting, { now, signal })
   assert.ok('sign' in after)
   const refused = after.sign.onRefused!(new Fault('policy_denied', 'no'))
   assert.ok('park' in refused)
   const { neverSent: _sent, ...sent } = cancelled
   const confirmed: Effect = { ...sent, status: 'confirmed' }
-  const stored = { ...resting, ...refused.data } as PerpOrderTaskData
+  const stored = { ...restingData, ...refused.data } as PerpOrderTaskData
   const again = await steps[refused.park.next](
     { ...task, data: stored, effects: [confirmed] },
     { now, signal },
@@ -144,4 +173,50 @@ test('an entry that was cancelled stays ended where the close is refused first, 
   assert.ok('sign' in again)
   assert.equal(again.next, 'closed')
   assert.equal(again.data && 'closings' in again.data && again.data.closings, 1)
+})
+
+test('nothing is left to close only once no read can lack a fill of the cancelled entry', async () => {
+  const stale = { fills: [], position: '0' }
+  const after = await stepsAt(stale).entry_cancelled(resting, { now, signal })
+  assert.ok('park' in after)
+  const stored: PerpOrderTask = { ...resting, data: { ...restingData, ...after.data } as PerpOrderTaskData }
+  const lagging = await stepsAt({ ...stale, nowMs: now.getTime() + 4_000 })[after.park.next](stored, {
+    now,
+    signal,
+  })
+  assert.ok('park' in lagging)
+  const late = { nowMs: now.getTime() + 6_000 }
+  const shown = { fills: [{ ...bought, size: '0.3' }], position: '0.3', ...late }
+  const closing = await stepsAt(shown).unwind(stored, { now, signal })
+  assert.ok('sign' in closing)
+  const finish: Finish = async () => ({
+    end: 'failed',
+    outcome: 'not_executed',
+    error: { code: 'x', message: '' },
+  })
+  const ended = await stepsAt({ ...stale, ...late }, finish).unwind(stored, { now, signal })
+  assert.ok('end' in ended)
+})
+
+test('a close leaves the position that was there before the entry', async () => {
+  const fills = [
+    { ...bought, size: '0.4', startSize: '1' },
+    { orderId: 8, isBuy: false, size: '0.4', startSize: '1.4', atMs: now.getTime() + 2 },
+  ]
+  let finished: string | null | undefined
+  const finish: Finish = async (_task, { closedSize }) => {
+    finished = closedSize
+    return { end: 'failed', outcome: 'partial', error: { code: 'x', message: '' } }
+  }
+  const entry = { orderId: 7, status: 'filled', filledSize: '0.4', error: null } as const
+  const closedOnce: PerpOrderTaskData = {
+    ...restingData,
+    order_outcome: { entry, exits: restingData.order_outcome!.exits },
+    closings: 1,
+    closed_size: '0.4',
+  }
+  const steps = stepsAt({ fills, position: '1' }, finish)
+  const after = await steps.unwind({ ...task, data: closedOnce, effects: [] }, { now, signal })
+  assert.ok('end' in after)
+  assert.equal(finished, '0.4')
 })

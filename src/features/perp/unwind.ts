@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { type CancelOutcome, lookUpEnd } from '#engines/venue/orders/cancel.ts'
+import { isShownByNow, readLagMs } from '#engines/venue/orders/confirm-action.ts'
 import { consistentRecord, createOrderLookup, sizeOf } from '#engines/venue/orders/order-lookup.ts'
 import type { OrderOutcome } from '#engines/venue/orders/order-result.ts'
 import {
@@ -14,7 +15,7 @@ import type { Pricing } from '#engines/venue/orders/venue-orders.ts'
 import { type Entry, type Exit, sumFills } from '#engines/venue/records/bracket.ts'
 import { compareDecimals } from '#kernel/decimal-fields.ts'
 import { Fault } from '#kernel/fault.ts'
-import { addDecimals } from '#kernel/money.ts'
+import { addDecimals, subtractDecimals } from '#kernel/money.ts'
 import type { EffectUpdate, EndResult, Step, StepContext, StepResult, TaskView } from '#kernel/task.ts'
 import type { VenueOrder } from '#kernel/venue.ts'
 import type { Fill, Hyperliquid, LegStatus } from '#upstreams/hyperliquid/hyperliquid.ts'
@@ -33,6 +34,8 @@ export type PerpOrderTaskData = OrderTaskData & {
   /** Orders that closed a part of the position, and their filled size. */
   closings?: number
   closed_size?: string
+  /** A time of the venue's clock at which the cancelled entry had ended. */
+  entry_ended_ms?: number
 }
 export type PerpOrderTask = TaskView<PerpOrderTaskData>
 
@@ -85,7 +88,10 @@ export type Finish = (
   error: { code: string; message: string } | null,
 ) => Promise<EndResult<Partial<PerpOrderTaskData>>>
 type UnwindDeps = {
-  venue: Pick<Hyperliquid, 'order' | 'openOrders' | 'fillsSince' | 'recentFills' | 'mids' | 'account'>
+  venue: Pick<
+    Hyperliquid,
+    'order' | 'openOrders' | 'fillsSince' | 'recentFills' | 'mids' | 'account' | 'timeMs' | 'passedMs'
+  >
   signedActions: SignedActions
   pricing: Pricing
   finish: Finish
@@ -114,11 +120,18 @@ export function unwindSteps({ venue, signedActions, pricing, finish }: UnwindDep
     // Account and fills may be consistent with each other but older than the entry or its close.
     if (!coversSize(own, entry.filledSize) || !coversSize(back, closedSize)) throw fillsUnavailable()
     const position = sizeOf(state, symbol)
-    const filled = sumFills(own).size
+    const left = subtractDecimals(sumFills(own).size, closedSize)
+    if (compareDecimals(left, '0') < 0) throw fillsUnavailable()
     const sameSide = position.startsWith('-') !== isBuy
     if (!sameSide) return '0'
     const held = position.replace('-', '')
-    return compareDecimals(held, filled) < 0 ? held : filled
+    return compareDecimals(held, left) < 0 ? held : left
+  }
+
+  /** Whether every read shows what the entry filled; its cancel tells no size. */
+  const isEntryShown = async ({ data }: PerpOrderTask, { entry }: UnwindState): Promise<boolean> => {
+    if (entry.filledSize !== null) return true
+    return data.entry_ended_ms !== undefined && isShownByNow(venue, data.account, data.entry_ended_ms)
   }
 
   const close = async (
@@ -130,8 +143,18 @@ export function unwindSteps({ venue, signedActions, pricing, finish }: UnwindDep
     const taskData = task.data
     const { entry, exits, closedSize } = state
     const round = task.data.closings ?? 0
+    // Asked before the records are read, so that they are newer.
+    const isFinal = await isEntryShown(task, state)
     const size = await openSize(task, state)
-    if (compareDecimals(size, '0') === 0) return finish(task, state, effects, closedError(exits))
+    // The entry is stored as ended, so that no later step cancels it again.
+    const known = { order_outcome: { entry, exits }, closed_size: closedSize }
+    if (compareDecimals(size, '0') === 0) {
+      if (isFinal) return finish(task, state, effects, closedError(exits))
+      const { entry_ended_ms: endedMs = now.getTime() + taskData.ahead_ms } = taskData
+      const afterMs = taskData.entry_ended_ms === undefined ? readLagMs : 1_000
+      const data = { ...known, entry_ended_ms: endedMs }
+      return { park: { afterMs, next: 'unwind' }, state: 'settling', data, effects }
+    }
     const unprotected = { code: 'venue_rejected', message: 'The position is open without its stop: close it' }
     if (round >= closesMax) return finish(task, state, effects, unprotected)
     const mid = (await venue.mids()).get(taskData.symbol) ?? taskData.price
@@ -153,8 +176,6 @@ export function unwindSteps({ venue, signedActions, pricing, finish }: UnwindDep
       action: { type: 'order', orders: [order], grouping: 'none' },
       notes: [{ cloid: order.cloid, leg: name, symbol: taskData.symbol }],
     }
-    // The entry is stored as ended, so that no later step cancels it again.
-    const known = { order_outcome: { entry, exits }, closed_size: closedSize }
     const onRefused = (): StepResult<PerpOrderTaskData, UnwindStep> => ({
       park: { afterMs: 1_000, next: 'unwind' },
       state: 'settling',
