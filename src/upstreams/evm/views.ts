@@ -12,7 +12,7 @@ import {
   viewsData,
 } from './batch.ts'
 import { balanceData } from './erc20.ts'
-import { callAll, type EvmNode, tagOf } from './rpc.ts'
+import { type BlockTag, callAll, type EvmNode, tagOf } from './rpc.ts'
 import { wordOf } from './simulation.ts'
 import { headOf, hexOf } from './wire.ts'
 
@@ -22,29 +22,82 @@ import { headOf, hexOf } from './wire.ts'
 export type StateHead = { number: bigint; timestampSeconds: number }
 export type Balances = { head: StateHead; nativeUnits: bigint; tokens: (bigint | undefined)[] }
 
+type Viewed = { head: StateHead; results: ViewResult[] }
+type ViewOptions = { at?: bigint; signal?: AbortSignal }
+
+const readsMax = 3
+const otherBlock = ({ row }: EvmNode) =>
+  new Fault('unavailable', `The ${row.displayName} node answered from another block`)
+
+/** Reads again where a provider answered the calls of one request from nodes at different blocks. */
 export async function readViews(
   node: EvmNode,
   asked: readonly View[],
-  { at, signal }: { at?: bigint; signal?: AbortSignal } = {},
-): Promise<{ head: StateHead; results: ViewResult[] }> {
-  const { row } = node
+  options: ViewOptions = {},
+): Promise<Viewed> {
+  for (let read = 1; ; read += 1) {
+    const seen = node.row.callsSeeBlockNumber
+      ? await readSelfNumbered(node, asked, options)
+      : await readNumberedByHeader(node, asked, options)
+    if (seen) return seen
+    if (read === readsMax || options.signal?.aborted) throw otherBlock(node)
+  }
+}
+
+/** Undefined where the node ran the calls at another block than the requested one. */
+async function readSelfNumbered(
+  node: EvmNode,
+  asked: readonly View[],
+  { at, signal }: ViewOptions,
+): Promise<Viewed | undefined> {
+  const [returned] = await callAll(node, [viewsCall(node, asked, at ?? 'latest')], signal)
+  const { results, timestampSeconds, number } = viewedOf(asked, returned)
+  if (number === undefined || timestampSeconds === undefined || (at !== undefined && number !== at))
+    return undefined
+  return { head: { number, timestampSeconds }, results }
+}
+
+/** Where calls see the block of another chain, the header beside them tells the number. */
+async function readNumberedByHeader(
+  node: EvmNode,
+  asked: readonly View[],
+  { at, signal }: ViewOptions,
+): Promise<Viewed | undefined> {
+  const tag = at ?? 'latest'
+  const headerCall = { method: 'eth_getBlockByNumber', params: [tagOf(tag), false] }
+  const [returned, named] = await callAll(node, [viewsCall(node, asked, tag), headerCall], signal)
+  const { number, timestampSeconds } = headOf(named)
+  if (at !== undefined && number !== at) return undefined
+  const head = { number, timestampSeconds }
+  const first = viewedOf(asked, returned)
+  if (first.timestampSeconds === timestampSeconds) return { head, results: first.results }
+  // The header stays the same, so only the calls are repeated, at its block.
+  const [repeated] = await node.rpc([viewsCall(node, asked, number)], signal)
+  // A node that lags does not have the block yet.
+  if (!repeated || !('result' in repeated)) return undefined
+  const again = viewedOf(asked, repeated.result)
+  return again.timestampSeconds === timestampSeconds ? { head, results: again.results } : undefined
+}
+
+function viewsCall({ row }: EvmNode, asked: readonly View[], at: BlockTag): RpcCall {
   const own = [
     { to: row.multicall, data: blockTimeData },
     { to: row.multicall, data: blockNumberData },
   ]
-  const data = { to: row.multicall, data: viewsData([...asked, ...own]) }
-  const tag = tagOf(at ?? 'latest')
-  const calls: RpcCall[] = [{ method: 'eth_call', params: [data, tag] }]
-  if (!row.callsSeeBlockNumber) calls.push({ method: 'eth_getBlockByNumber', params: [tag, false] })
-  const [returned, named] = await callAll(node, calls, signal)
+  return {
+    method: 'eth_call',
+    params: [{ to: row.multicall, data: viewsData([...asked, ...own]) }, tagOf(at)],
+  }
+}
+
+function viewedOf(asked: readonly View[], returned: unknown) {
   const results = resultsOf(hexOf(returned))
-  const [time, seen] = results.slice(asked.length).map(wordOf)
-  const block = row.callsSeeBlockNumber ? undefined : headOf(named)
-  const number = block?.number ?? seen
-  const isOther = block !== undefined && Number(time) !== block.timestampSeconds
-  if (time === undefined || number === undefined || isOther || (at !== undefined && number !== at))
-    throw new Fault('unavailable', `The ${row.displayName} node answered from another block`)
-  return { head: { number, timestampSeconds: Number(time) }, results: results.slice(0, asked.length) }
+  const [time, number] = results.slice(asked.length).map(wordOf)
+  return {
+    results: results.slice(0, asked.length),
+    timestampSeconds: time === undefined ? undefined : Number(time),
+    number,
+  }
 }
 
 export async function readBalances(
