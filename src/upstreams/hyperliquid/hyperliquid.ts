@@ -93,7 +93,7 @@ export type Hyperliquid = {
   withUrgency(urgency: Urgency): Hyperliquid
 }
 
-type Options = VenueAddress & { clock: Clock; prices?: Prices }
+type Options = Omit<VenueAddress, 'nowMs'> & { clock: Clock; prices?: Prices }
 
 /** Accounts rarely change their mode, and the request costs much weight. */
 const modeMaxAgeMs = 300_000
@@ -104,7 +104,7 @@ const clockCoin = 'BTC'
 
 export function hyperliquid(options: Options): Hyperliquid {
   const nowMs = () => options.clock.now().getTime()
-  const { info, send } = venueRequests(options)
+  const { info, send } = venueRequests({ ...options, nowMs })
   const perps = createMarketsCache({
     ask: async (onSkipped) => parsePerps(await info('metaAndAssetCtxs', {}, 'work', onSkipped)),
     nowMs,

@@ -1,6 +1,8 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import { Fault } from '#kernel/fault.ts'
 import type { Net, NetReply } from '#kernel/net.ts'
 import { type ExchangeReply, parseExchangeReply } from './exchange-reply.ts'
+import { createOwnNode } from './own-node.ts'
 import {
   actionUrgency,
   actionWeight,
@@ -26,6 +28,7 @@ export type VenueAddress = {
   egress?: readonly Egress[]
   /** An own node, which serves some request types without a limit. */
   nodeUrl?: string | undefined
+  nowMs: () => number
   timeoutMs?: number
   /** Called for each skipped record of a reply. */
   onSkipped?: OnSkipped
@@ -37,16 +40,18 @@ const json = { 'content-type': 'application/json', accept: 'application/json' }
 type Endpoint = 'info' | 'exchange'
 type Call = { weight: number; urgency: Urgency; account?: string | undefined }
 
-/** Request types that the info server of an own node serves. */
-const nodeTypes: ReadonlySet<InfoType> = new Set<InfoType>([
-  'clearinghouseState',
-  'spotClearinghouseState',
-  'frontendOpenOrders',
-  'activeAssetData',
-  'extraAgents',
-  'userRole',
-  'userRateLimit',
-])
+/** Before each repetition of a read whose reply was no answer, by the urgency of the caller. */
+const rereadWaitsMs: Readonly<Record<Urgency, readonly number[]>> = {
+  exit: [100, 300, 900],
+  work: [100, 300],
+  admission: [100, 300],
+  view: [],
+  background: [],
+}
+const statusFault = (status: number, retryAfterMs: number | undefined) =>
+  new Fault('unavailable', `Hyperliquid answered with status ${status}`, {
+    ...(retryAfterMs !== undefined && { extras: { retry_after: Math.ceil(retryAfterMs / 1_000) } }),
+  })
 const noEgress: readonly Egress[] = [{ budget: unlimitedBudget }]
 
 /** Each request takes its weight from the budget before it is sent. */
@@ -55,9 +60,11 @@ export function venueRequests({
   net,
   egress = noEgress,
   nodeUrl,
+  nowMs,
   timeoutMs = 5_000,
   onSkipped,
 }: VenueAddress) {
+  const ownNode = createOwnNode({ url: nodeUrl, net, nowMs })
   const leastUsed = (): Egress =>
     egress.reduce((best, each) => (each.budget.used() < best.budget.used() ? each : best))
 
@@ -82,15 +89,29 @@ export function venueRequests({
     return { ...reply, budget }
   }
 
-  /** Undefined where the node does not serve the type: the caller then requests the venue. */
-  async function askNode(type: InfoType, body: string): Promise<string | undefined> {
-    if (nodeUrl === undefined || !nodeTypes.has(type)) return undefined
-    const request = { url: `${nodeUrl}/info`, method: 'POST', headers: json, body, timeoutMs, maxBytes }
-    const reply = await net.fetch(request).catch((fault: unknown) => {
-      if (fault instanceof Fault) return undefined
-      throw fault
-    })
-    return reply?.status === 200 ? reply.body : undefined
+  /** A reply that is no answer, such as the page of a proxy, is requested again within the budget. */
+  async function readVenue<K extends InfoType>(
+    type: K,
+    payload: string,
+    call: Call,
+    skip: OnSkipped,
+  ): Promise<InfoAnswer<K>> {
+    for (let attempt = 0; ; attempt += 1) {
+      const { status, body, retryAfterMs, budget } = await post('info', payload, call)
+      if (status === 422)
+        throw new Fault('upstream_changed', `Hyperliquid rejected the ${type} request as malformed`)
+      const waitMs = rereadWaitsMs[call.urgency][attempt]
+      try {
+        if (status !== 200) throw statusFault(status, retryAfterMs)
+        const answer = parseInfo(type, body, skip)
+        budget.add(itemsWeight(type, answer))
+        return answer
+      } catch (fault) {
+        const isRepeatable = fault instanceof Fault && fault.code === 'unavailable' && status !== 429
+        if (!isRepeatable || retryAfterMs !== undefined || waitMs === undefined) throw fault
+      }
+      await pause(waitMs)
+    }
   }
 
   return {
@@ -109,19 +130,8 @@ export function venueRequests({
       const urgency = type === 'orderStatus' && requested !== 'background' ? 'exit' : requested
       const account = typeof fields.user === 'string' ? fields.user.toLowerCase() : undefined
       const call = { weight: infoWeight(type), urgency, account }
-      const payload = JSON.stringify({ type, ...fields })
-      const nodeReply = await askNode(type, payload)
-      if (nodeReply !== undefined) return parseInfo(type, nodeReply, skip)
-      const { status, body, retryAfterMs, budget } = await post('info', payload, call)
-      if (status === 422)
-        throw new Fault('upstream_changed', `Hyperliquid rejected the ${type} request as malformed`)
-      if (status !== 200)
-        throw new Fault('unavailable', `Hyperliquid answered with status ${status}`, {
-          ...(retryAfterMs !== undefined && { extras: { retry_after: Math.ceil(retryAfterMs / 1_000) } }),
-        })
-      const answer = parseInfo(type, body, skip)
-      budget.add(itemsWeight(type, answer))
-      return answer
+      const known = await ownNode.ask(type, fields, skip)
+      return known ?? readVenue(type, JSON.stringify({ type, ...fields }), call, skip)
     },
 
     /** `account`: whose budget share is used; a signed action does not name it. */
