@@ -13,8 +13,12 @@ export type ActionTaskData = {
   polls?: number
   /** Signatures that the venue's request limit rejected, by action key. */
   throttled?: Record<string, number>
+  /** The first look-up, by the venue's clock, that found no record of an action that can no longer execute. */
+  absence?: Absence
   progress?: TaskProgress
 }
+
+export type Absence = { effect_id: string; at_ms: number }
 
 export type ActionOutcome<T> =
   | { type: 'executed'; value: T; effects: EffectUpdate[] }
@@ -29,6 +33,7 @@ export type NotExecutedOutcome = Extract<ActionOutcome<never>, { type: 'rejected
 export type UnknownOutcome = {
   effects: EffectUpdate[]
   cause?: Fault
+  absence?: Absence
   /** Delay until the next useful look-up, given the backoff. */
   nextMs?: (backoffMs: number) => number
 }

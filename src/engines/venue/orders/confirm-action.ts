@@ -3,12 +3,12 @@ import { Fault } from '#kernel/fault.ts'
 import { pollsOf } from '#kernel/poll-again.ts'
 import type { Effect, JsonObject, TaskView } from '#kernel/task.ts'
 import type { Hyperliquid, LegStatus, SendResult } from '#upstreams/hyperliquid/hyperliquid.ts'
-import { type ActionOutcome, type ActionTaskData, effectOf } from './action-outcome.ts'
+import { type Absence, type ActionOutcome, type ActionTaskData, effectOf } from './action-outcome.ts'
 
 /**
  * Determines the outcome of a signed action. The reply to the first send is trusted; after any ambiguity the venue's
- * records decide. A positive finding is final at once; a negative one only when the action can no longer execute and
- * every record agrees.
+ * records decide. A positive finding is final at once; a negative one only when the action can no longer execute, every
+ * record agrees, and a second look-up some seconds later finds nothing either.
  */
 
 /** The extent of a look-up: every request costs rate budget. */
@@ -39,6 +39,8 @@ type ConfirmDeps = { venue: ActionSource; graceMs: number }
 
 /** The largest lag of any read at the venue: an action that executed just before its expiry is visible within it. */
 export const readLagMs = 5_000
+/** Between the two look-ups that prove an absence: both may reach a server that lags. */
+const secondLookUpMs = 3_000
 /** Before each look-up of the first step. */
 const inlineWaitsMs = [0, 50, 150, 350, 700]
 /** A parked task looks up once; a second time only where a rejection of the same bytes makes that look-up the last. */
@@ -102,6 +104,7 @@ export async function confirmAction<T>(
   const waits = isFirst ? inlineWaitsMs : parkedWaitsMs
   let cause: Fault | undefined
   let timing: Timing | undefined
+  let absence: Absence | undefined
   let sends = 0
   for (let at = 0; at < waits.length && !signal.aborted; at += 1) {
     if (at > 0) await pause(waits[at], undefined, { signal }).catch(() => undefined)
@@ -114,7 +117,11 @@ export async function confirmAction<T>(
       const found = await lookUp({ allRecords, isLast: timing.isLast })
       cause = undefined
       if (found !== undefined) return executed(found)
-      if (timing.isLast) return expired(effect, timing.atMs, known.refusal)
+      if (timing.isLast) {
+        absence = absenceOf(task, effect) ?? { effect_id: effect.id, at_ms: timing.atMs }
+        if (timing.atMs - absence.at_ms < secondLookUpMs) break
+        return expired(effect, timing.atMs, known.refusal)
+      }
       if (timing.isExpired || known.isSpent || sends === sendsMax) continue
       sends += 1
       const { sent, value } = await send()
@@ -131,9 +138,14 @@ export async function confirmAction<T>(
     type: 'unknown',
     effects: [{ effectId: effect.id, status: 'unknown' }],
     ...(cause && { cause }),
-    nextMs: (backoffMs) => nextLookUpMs(effect, timing, backoffMs),
+    ...(absence && { absence }),
+    nextMs: (backoffMs) =>
+      absence ? secondLookUpMs + clockMarginMs : nextLookUpMs(effect, timing, backoffMs),
   }
 }
+
+const absenceOf = ({ data }: TaskView<ActionTaskData>, { id }: Effect): Absence | undefined =>
+  data.absence?.effect_id === id ? data.absence : undefined
 
 const isNonceRefusal = (sent: Extract<SendResult, { type: 'rejected' }>): boolean =>
   /\bnonce\b/i.test(sent.message)

@@ -61,7 +61,7 @@ export type SignedResult<Data, Name extends string> = StepResultOf<
   Name
 >
 export type PollResult<Name extends string> = StepResultOf<
-  Polled & Pick<ActionTaskData, 'progress'>,
+  Polled & Pick<ActionTaskData, 'progress' | 'absence'>,
   Name
 > & { park: { afterMs: number; next: Name } }
 
@@ -126,7 +126,7 @@ const pollBackoff = { firstMs: 500, maxMs: 30_000 }
 /** About one hour of polling. */
 const reviewAfterPolls = 120
 
-const pollLater: SignedActions['pollLater'] = (task, next, { effects, cause, nextMs }) => {
+const pollLater: SignedActions['pollLater'] = (task, next, { effects, cause, absence, nextMs }) => {
   const { park, data } = pollAgain(task, next, pollBackoff)
   const afterMs = nextMs?.(park.afterMs) ?? park.afterMs
   // Retrying does not fix a reply of an unknown format.
@@ -137,7 +137,7 @@ const pollLater: SignedActions['pollLater'] = (task, next, { effects, cause, nex
     state: needsReview ? 'review' : 'reconciling',
     outcome: 'unknown',
     effects,
-    data: { ...data, ...reason },
+    data: { ...data, ...reason, ...(absence && { absence }) },
   }
 }
 

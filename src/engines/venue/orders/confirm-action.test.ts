@@ -1,0 +1,85 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { Effect, TaskView } from '#kernel/task.ts'
+import type { SendResult } from '#upstreams/hyperliquid/hyperliquid.ts'
+import { type ActionTaskData, cloidOf, effectKind } from './action-outcome.ts'
+import { confirmAction, readLagMs } from './confirm-action.ts'
+
+const sentMs = 1_700_000_000_000
+const endsMs = sentMs + 20_000
+const effect: Effect = {
+  id: 'e',
+  step: 'order',
+  kind: effectKind,
+  externalId: cloidOf('t', 'entry'),
+  intent: { account: '0xacc', nonce: String(sentMs), expiresAtMs: endsMs },
+  signed: {},
+  status: 'unknown',
+  validUntil: null,
+  at: new Date(sentMs),
+  txAttempts: [
+    {
+      n: 0,
+      externalId: '0xa9e:1',
+      raw: '{}',
+      nonceSequence: { kind: 'hyperliquid', chain: 'hl', signer: '0xa9e' },
+      nonce: 1n,
+      status: 'unknown',
+      at: new Date(sentMs),
+    },
+  ],
+}
+const taskWith = (data: ActionTaskData): TaskView<ActionTaskData> => ({
+  id: 't',
+  userId: 'u',
+  kind: 'perp_open',
+  data,
+  input: {},
+  attempt: 1,
+  effects: [effect],
+  createdAt: new Date(sentMs),
+  deadline: new Date(sentMs + 60_000),
+})
+
+/** A look-up of an order that was sent once, when the venue's clock is at `nowMs`. */
+const lookUpAt = (nowMs: number, data: ActionTaskData, found?: string) =>
+  confirmAction(
+    {
+      task: taskWith(data),
+      actionKey: 'entry',
+      signal: new AbortController().signal,
+      parseReply: () => undefined,
+      lookUp: async () => found,
+    },
+    {
+      venue: {
+        send: async (): Promise<SendResult> => ({ type: 'unknown' }),
+        timeMs: async () => nowMs,
+        passedMs: async () => nowMs,
+      },
+      graceMs: 0,
+    },
+  )
+
+test('an order counts as expired only after a second look-up some seconds after the first', async () => {
+  const firstMs = endsMs + readLagMs + 1
+  const first = await lookUpAt(firstMs, { polls: 5 })
+  assert.ok(first.type === 'unknown')
+  assert.deepEqual(first.absence, { effect_id: 'e', at_ms: firstMs })
+  const data: ActionTaskData = { polls: 6, absence: first.absence! }
+  assert.ok((first.nextMs?.(30_000) ?? 0) < 5_000)
+  assert.equal((await lookUpAt(firstMs + 1_000, data)).type, 'unknown')
+  assert.equal((await lookUpAt(firstMs + 3_000, data)).type, 'expired')
+})
+
+test('an order that only the second look-up finds was executed', async () => {
+  const atMs = endsMs + readLagMs + 5_000
+  const data: ActionTaskData = { polls: 6, absence: { effect_id: 'e', at_ms: atMs - 4_000 } }
+  assert.equal((await lookUpAt(atMs, data, 'filled')).type, 'executed')
+})
+
+test('the absence of an earlier action of the task proves nothing about the present one', async () => {
+  const atMs = endsMs + readLagMs + 5_000
+  const data: ActionTaskData = { polls: 6, absence: { effect_id: 'other', at_ms: atMs - 60_000 } }
+  assert.equal((await lookUpAt(atMs, data)).type, 'unknown')
+})
