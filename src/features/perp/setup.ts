@@ -59,10 +59,14 @@ export const admitSetup = (deps: SetupDeps, { exit }: { exit: boolean }) =>
     }),
     async fund({ action: { userId } }) {
       const account = await deps.evmAddressOf(userId)
-      return { account, skewMs: clockSkewMs(deps.clock, (await deps.venue.account(account)).timeMs) }
+      const [{ timeMs }, { current }] = await Promise.all([
+        deps.venue.account(account),
+        deps.agents.of(userId),
+      ])
+      return { account, skewMs: clockSkewMs(deps.clock, timeMs), replaces: current?.address ?? null }
     },
-    start({ rotate }, { account, skewMs }) {
-      const data: SetupTaskData = { account, ahead_ms: skewMs, exit, rotate }
+    start({ rotate }, { account, skewMs, replaces }) {
+      const data: SetupTaskData = { account, ahead_ms: skewMs, exit, rotate, replaces }
       return { first: 'sign', deadlineMs: setupMs, data }
     },
   })
@@ -78,6 +82,8 @@ const approvalFacts = ({ operation, exit }: Pick<PlannedAction, 'operation' | 'e
 export type SetupTaskData = ApprovalTaskData & {
   /** Replaces a key that is still valid. */
   rotate: boolean
+  /** The key at the admission: another task may have replaced it since. Absent in tasks of earlier releases. */
+  replaces?: string | null
   /** The state of the account was read again. */
   reread?: boolean
 }
@@ -167,7 +173,8 @@ export function setupSteps(deps: SetupDeps) {
       const { current, waiting } = await agents.of(userId)
       if (!waiting) {
         const isExpired = current?.expiresAt != null && current.expiresAt <= now
-        if (current && !isExpired && !data.rotate)
+        const isReplaced = data.replaces !== undefined && current?.address !== data.replaces
+        if (current && !isExpired && (!data.rotate || isReplaced))
           return { end: 'completed', outcome: 'executed', result: await status(userId) }
         // Custody approves no key that is not stored. Of two tasks the first stores its key, and both approve that one.
         const sealed = await agents.prepare(userId)
