@@ -97,6 +97,37 @@ type UnwindDeps = {
   finish: Finish
 }
 
+/** The part of the entry's fills that is still open. */
+async function openSize(
+  venue: UnwindDeps['venue'],
+  task: PerpOrderTask,
+  { entry, closedSize }: UnwindState,
+): Promise<string> {
+  const { account, symbol, is_buy: isBuy, since_ms: sinceMs } = task.data
+  const { state, fills } = await consistentRecord(venue, { account, symbol })
+  const own = onlyEntryFills(fills, entry)
+  const back = fills.filter((each) => each.symbol === symbol && each.isBuy !== isBuy && each.atMs >= sinceMs)
+  // Account and fills may be consistent with each other but older than the entry or its close.
+  if (!coversSize(own, entry.filledSize) || !coversSize(back, closedSize)) throw fillsUnavailable()
+  const position = sizeOf(state, symbol)
+  const left = subtractDecimals(sumFills(own).size, closedSize)
+  if (compareDecimals(left, '0') < 0) throw fillsUnavailable()
+  const sameSide = position.startsWith('-') !== isBuy
+  if (!sameSide) return '0'
+  const held = position.replace('-', '')
+  return compareDecimals(held, left) < 0 ? held : left
+}
+
+/** Whether every read shows what the entry filled; its cancel reports no size. */
+async function isEntryShown(
+  venue: UnwindDeps['venue'],
+  { data }: PerpOrderTask,
+  { entry }: UnwindState,
+): Promise<boolean> {
+  if (entry.filledSize !== null) return true
+  return data.entry_ended_ms !== undefined && isShownByNow(venue, data.account, data.entry_ended_ms)
+}
+
 export function unwindSteps({ venue, signedActions, pricing, finish }: UnwindDeps) {
   const missingReason = (exits: readonly Exit[]) => {
     const missing =
@@ -109,31 +140,6 @@ export function unwindSteps({ venue, signedActions, pricing, finish }: UnwindDep
     message: `The bracket could not be placed (${missingReason(exits)}), so the position was closed`,
   })
 
-  /** The part of the entry's fills that is still open. */
-  const openSize = async (task: PerpOrderTask, { entry, closedSize }: UnwindState): Promise<string> => {
-    const { account, symbol, is_buy: isBuy, since_ms: sinceMs } = task.data
-    const { state, fills } = await consistentRecord(venue, { account, symbol })
-    const own = onlyEntryFills(fills, entry)
-    const back = fills.filter(
-      (each) => each.symbol === symbol && each.isBuy !== isBuy && each.atMs >= sinceMs,
-    )
-    // Account and fills may be consistent with each other but older than the entry or its close.
-    if (!coversSize(own, entry.filledSize) || !coversSize(back, closedSize)) throw fillsUnavailable()
-    const position = sizeOf(state, symbol)
-    const left = subtractDecimals(sumFills(own).size, closedSize)
-    if (compareDecimals(left, '0') < 0) throw fillsUnavailable()
-    const sameSide = position.startsWith('-') !== isBuy
-    if (!sameSide) return '0'
-    const held = position.replace('-', '')
-    return compareDecimals(held, left) < 0 ? held : left
-  }
-
-  /** Whether every read shows what the entry filled; its cancel tells no size. */
-  const isEntryShown = async ({ data }: PerpOrderTask, { entry }: UnwindState): Promise<boolean> => {
-    if (entry.filledSize !== null) return true
-    return data.entry_ended_ms !== undefined && isShownByNow(venue, data.account, data.entry_ended_ms)
-  }
-
   const close = async (
     task: PerpOrderTask,
     { now }: StepContext,
@@ -144,8 +150,8 @@ export function unwindSteps({ venue, signedActions, pricing, finish }: UnwindDep
     const { entry, exits, closedSize } = state
     const round = task.data.closings ?? 0
     // Asked before the records are read, so that they are newer.
-    const isFinal = await isEntryShown(task, state)
-    const size = await openSize(task, state)
+    const isFinal = await isEntryShown(venue, task, state)
+    const size = await openSize(venue, task, state)
     // The entry is stored as ended, so that no later step cancels it again.
     const known = { order_outcome: { entry, exits }, closed_size: closedSize }
     if (compareDecimals(size, '0') === 0) {

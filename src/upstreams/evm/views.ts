@@ -57,7 +57,7 @@ async function readSelfNumbered(
   return { head: { number, timestampSeconds }, results }
 }
 
-/** Where calls see the block of another chain, the header beside them tells the number. */
+/** Where calls see the block of another chain, the header beside them has the number. */
 async function readNumberedByHeader(
   node: EvmNode,
   asked: readonly View[],
