@@ -1,5 +1,5 @@
 import { repeat } from '#kernel/repeat.ts'
-import { builder, fetchAll, type Queryable } from '#store/query.ts'
+import { type Queryable, query } from '#store/query.ts'
 import { listeners } from './listeners.ts'
 
 /** The delay of a change whose hint was lost. */
@@ -15,44 +15,32 @@ export type ChangePoller = {
   onEnd(taskId: string, notify: () => void): Disposable
 }
 
+/** An event log with its newest number, or a task that has ended. */
+type Change = { id: string; newest: bigint | null }
+
+const changesSql = `
+  select user_id as id, seq as newest from user_event_seq where user_id = any($1::uuid[])
+  union all
+  select id, null from task where id = any($2::uuid[]) and status in ('completed', 'failed', 'cancelled')`
+
 export function createChangePoller(db: Queryable, everyMs: number = pollMs): ChangePoller {
   const subscribers = listeners<EventSubscriber>()
   const waiters = listeners<() => void>()
   let polling: AsyncDisposable | undefined
   let registered = 0
 
-  const pollEventLogs = async (): Promise<void> => {
-    const userIds = subscribers.keys()
-    if (userIds.length === 0) return
-    const rows = await fetchAll(
-      db,
-      builder
-        .selectFrom('user_event_seq')
-        .select(['user_id', 'seq'])
-        .where('user_id', '=', (eb) => eb.fn.any(eb.val(userIds))),
-    )
-    for (const { user_id, seq: newest } of rows)
-      for (const { seq, notify } of subscribers.get(user_id)) if (BigInt(newest) > seq()) notify()
+  const poll = async (): Promise<void> => {
+    const rows = await query<Change>(db, changesSql, [subscribers.keys(), waiters.keys()])
+    for (const { id, newest } of rows) {
+      if (newest === null) for (const notify of waiters.get(id)) notify()
+      else for (const { seq, notify } of subscribers.get(id)) if (BigInt(newest) > seq()) notify()
+    }
   }
-  const pollTasks = async (): Promise<void> => {
-    const taskIds = waiters.keys()
-    if (taskIds.length === 0) return
-    const rows = await fetchAll(
-      db,
-      builder
-        .selectFrom('task')
-        .select('id')
-        .where('id', '=', (eb) => eb.fn.any(eb.val(taskIds)))
-        .where('status', 'in', ['completed', 'failed', 'cancelled']),
-    )
-    for (const { id } of rows) for (const notify of waiters.get(id)) notify()
-  }
-  // The next poll finds what a failed one missed.
-  const poll = () => Promise.allSettled([pollEventLogs(), pollTasks()])
 
   const register = (registration: Disposable): Disposable => {
     registered += 1
-    polling ??= repeat(poll, { everyMs })
+    // The next poll finds what a failed one missed.
+    polling ??= repeat(poll, { everyMs, onError: () => {} })
     let isOpen = true
     return {
       [Symbol.dispose]() {
