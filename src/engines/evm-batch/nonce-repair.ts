@@ -34,11 +34,26 @@ type NonceRepairDeps = {
 
 const everyMsDefault = 60_000
 
+const counterKey = (chain: string, signer: string): string => `${chain} ${signer}`
+
 export function createNonceRepair({ db, transact, ports, plan, log }: NonceRepairDeps): NonceRepair {
-  const counterOf = async (tx: Queryable, chain: string, signer: string, { lock }: { lock: boolean }) => {
-    let statement = builder.selectFrom('nonce_sequence').select('next').where('kind', '=', nonceKind)
-    statement = statement.where('chain', '=', chain).where('signer', '=', signer)
-    const row = await fetchOne(tx, lock ? statement.forUpdate() : statement)
+  /** One statement for all chains; by chain and signer. */
+  const readCounters = async (): Promise<Map<string, bigint>> => {
+    const statement = builder
+      .selectFrom('nonce_sequence')
+      .select(['chain', 'signer', 'next'])
+      .where('kind', '=', nonceKind)
+      .where('chain', '=', (eb) => eb.fn.any(eb.val([...ports.keys()])))
+    const rows = await fetchAll(db, statement)
+    return new Map(rows.map(({ chain, signer, next }) => [counterKey(chain, signer), BigInt(next)]))
+  }
+
+  const lockCounter = async (tx: Queryable, chain: string, signer: string) => {
+    const statement = builder.selectFrom('nonce_sequence').select('next').where('kind', '=', nonceKind)
+    const row = await fetchOne(
+      tx,
+      statement.where('chain', '=', chain).where('signer', '=', signer).forUpdate(),
+    )
     return row && BigInt(row.next)
   }
 
@@ -62,7 +77,7 @@ export function createNonceRepair({ db, transact, ports, plan, log }: NonceRepai
     mined: bigint,
   ): Promise<NonceRepairPlan | undefined> =>
     transact(async (tx) => {
-      const counter = await counterOf(tx, chain, signer, { lock: true })
+      const counter = await lockCounter(tx, chain, signer)
       if (counter === undefined) return undefined
       const repairPlan = plan(mined, counter, await storedAttempts(tx, chain, signer, mined))
       if (repairPlan.next !== counter)
@@ -74,10 +89,8 @@ export function createNonceRepair({ db, transact, ports, plan, log }: NonceRepai
       return repairPlan
     })
 
-  async function repair(port: EvmPort, signer: string): Promise<NonceReport | undefined> {
+  async function repair(port: EvmPort, signer: string, counter: bigint): Promise<NonceReport | undefined> {
     const { chain, sponsor } = port
-    const counter = await counterOf(db, chain.row.id, signer, { lock: false })
-    if (counter === undefined) return undefined
     const mined = await chain.transactionCount(signer, 'latest')
     const report = { chainId: chain.row.id, signer, mined, counter }
     if (mined === counter) return { ...report, next: counter, resent: 0, filled: 0 }
@@ -91,12 +104,16 @@ export function createNonceRepair({ db, transact, ports, plan, log }: NonceRepai
   }
 
   async function reconcile(): Promise<NonceReport[]> {
-    const sponsorSigners = [...ports.values()].flatMap((port) =>
-      port.sponsor.signers.map((signer) => ({ port, signer })),
+    const counters = await readCounters()
+    const known = [...ports.values()].flatMap((port) =>
+      port.sponsor.signers.flatMap((signer) => {
+        const counter = counters.get(counterKey(port.chain.row.id, signer))
+        return counter === undefined ? [] : [{ port, signer, counter }]
+      }),
     )
     const reports = await Promise.all(
-      sponsorSigners.map(({ port, signer }) =>
-        repair(port, signer).catch((error: unknown) => {
+      known.map(({ port, signer, counter }) =>
+        repair(port, signer, counter).catch((error: unknown) => {
           // The next round retries.
           log.warn({ error, chain: port.chain.row.id, signer }, 'nonce counter not reconciled: will retry')
           return undefined
@@ -108,6 +125,11 @@ export function createNonceRepair({ db, transact, ports, plan, log }: NonceRepai
 
   return {
     reconcile,
-    start: (everyMs = everyMsDefault) => repeat(reconcile, { everyMs, immediately: true }),
+    start: (everyMs = everyMsDefault) =>
+      repeat(reconcile, {
+        everyMs,
+        immediately: true,
+        onError: (error) => log.warn({ error }, 'nonce counters not read: will retry'),
+      }),
   }
 }
