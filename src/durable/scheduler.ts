@@ -74,11 +74,12 @@ export function createScheduler({
 }: SchedulerDeps): Scheduler {
   let job: PacedJob | undefined
 
-  const enqueueDue = async (tx: Tx, due: DueSchedule, now: Date): Promise<void> => {
+  /** Returns the next slot of the schedule. */
+  const enqueueDue = async (tx: Tx, due: DueSchedule, now: Date): Promise<Date> => {
     const kind = newestKind(kinds, due.kind)
     const next = nextSlot(due.next_at, due.every_seconds, now)
     await query(tx, 'update schedule set next_at = $2 where id = $1', [due.id, next])
-    if (!kind) return
+    if (!kind) return next
     const key = internalKey('sched', `${due.id} ${due.next_at.toISOString()}`)
     await acceptance.enqueue(tx, {
       userId: due.user_id ?? systemOwner,
@@ -87,28 +88,37 @@ export function createScheduler({
       admission: { data: {}, first: Object.keys(kind.steps)[0]! },
       key: { key, operation: `schedule:${due.kind}`, hash: bodyHash(due.kind, due.input) },
     })
+    return next
   }
 
   /** Runs the schedules that are due, and returns when to look again. */
   const tick = async (): Promise<number> => {
     const now = clock.now()
-    const [next] = await query<{ at: Date | null }>(
+    // One more than a batch: after it, the earliest of the others is known without another look.
+    const upcoming = await query<{ id: string; at: Date }>(
       transactions.pool,
-      'select min(next_at) as at from schedule where next_at is not null',
+      'select id, next_at as at from schedule where next_at is not null order by next_at limit $1',
+      [batchMax + 1],
     )
-    const dueInMs = next?.at ? next.at.getTime() + (isOnDuty() ? 0 : standInMs) - now.getTime() : pollMs
+    const untilMs = (at: Date) => at.getTime() + (isOnDuty() ? 0 : standInMs) - now.getTime()
+    const first = upcoming[0]
+    const dueInMs = first ? untilMs(first.at) : pollMs
     if (dueInMs > 0) return Math.min(dueInMs, pollMs)
-    const fired = await transactions.run(async (tx) => {
+    const slots = await transactions.run(async (tx) => {
       const rows = await query<DueSchedule>(
         tx,
         'select * from schedule where next_at <= $1 order by next_at limit $2 for update skip locked',
         [now, batchMax],
       )
-      for (const row of rows) await enqueueDue(tx, row, now)
-      return rows.length
+      const next = new Map<string, Date>()
+      for (const row of rows) next.set(row.id, await enqueueDue(tx, row, now))
+      return next
     })
-    if (fired > 0) claimNow()
-    return fired > 0 ? 0 : lockedMs
+    if (slots.size > 0) claimNow()
+    if (slots.size === batchMax) return 0
+    const others = upcoming.filter(({ id }) => !slots.has(id)).map(({ at }) => at)
+    const nextInMs = Math.min(pollMs, ...[...others, ...slots.values()].map(untilMs))
+    return Math.max(nextInMs, lockedMs)
   }
 
   return {
