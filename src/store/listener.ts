@@ -7,7 +7,8 @@ export type Listener = {
   close(): Promise<void>
 }
 
-const pingEveryMs = 10_000
+/** Shorter than the time for which a token is cached, because a revocation may be lost meanwhile. */
+const pingEveryMs = 20_000
 const pingTimeoutMs = 5_000
 const reconnectBackoff = { firstMs: 20, maxMs: 1_000 }
 
