@@ -10,6 +10,7 @@ import { bearer, http, launch, newAgent } from '../test/harness/gateway.ts'
 import { createEnvironment } from './support/environment.ts'
 import { report } from './support/measure.ts'
 
+/** Together a minute, so that one of them has the maintenance, which runs once a minute. */
 const runs = 3
 const countMs = 20_000
 /** Starting gateways ensure schedules, load keys and take their first leases. */
@@ -42,7 +43,7 @@ async function countStatements(): Promise<Map<string, number>> {
     for await (const line of file.readLines({ start: from })) {
       const text = /^idle portico[^|]*\|LOG: +(?:statement|execute [^:]*): (.*)$/.exec(line)?.[1]
       if (text === undefined) continue
-      const label = text.replace(/\s+/g, ' ').slice(0, 70)
+      const label = text.replace(/\s+/g, ' ').trim().slice(0, 70)
       counts.set(label, (counts.get(label) ?? 0) + 1)
     }
   } finally {
@@ -64,6 +65,9 @@ async function sample(): Promise<Sample> {
     bySource: Object.fromEntries(sorted.slice(0, 30).map(([label, count]) => [label, perSecond(count)])),
   }
 }
+/** With the share of the maintenance. */
+const meanOf = (ratios: number[]) =>
+  Number((ratios.reduce((sum, each) => sum + each, 0) / ratios.length).toFixed(2))
 const sampleRuns = async (): Promise<Sample[]> => {
   const samples: Sample[] = []
   for (let run = 0; run < runs; run++) samples.push(await sample())
@@ -85,21 +89,27 @@ for (let n = 1; n < many; n++) gateways.push(await startGateway(n))
 await delay(settleMs)
 const eight = await sampleRuns()
 
+const ofOne = one.map(({ all }) => all)
+const ofEight = eight.map(({ all, heartbeats }) => all - heartbeats)
 report({
   id: 'P19',
   name: 'statements a second of one idle gateway',
   goal: '<= 3',
   unit: '/s',
-  ratios: one.map(({ all }) => all),
+  ratios: ofOne,
   met: (value) => value <= 3,
-  annex: { heartbeats: one[0]!.heartbeats, by_source: one[0]!.bySource },
+  annex: { with_maintenance: meanOf(ofOne), heartbeats: one[0]!.heartbeats, by_source: one[0]!.bySource },
 })
 report({
   id: 'P19a',
   name: `statements a second of ${many} idle gateways on one database, without heartbeats`,
   goal: '<= 10',
   unit: '/s',
-  ratios: eight.map(({ all, heartbeats }) => all - heartbeats),
+  ratios: ofEight,
   met: (value) => value <= 10,
-  annex: { heartbeats: eight[0]!.heartbeats, by_source: eight[0]!.bySource },
+  annex: {
+    with_maintenance: meanOf(ofEight),
+    heartbeats: eight[0]!.heartbeats,
+    by_source: eight[0]!.bySource,
+  },
 })
