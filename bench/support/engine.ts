@@ -57,14 +57,15 @@ export async function createInstance(
     pay: {
       admit: async (_input, { userId }) => {
         const debit = { owner: userId, asset, subAccount: 'wallet' }
-        const { version } = await taskEngine.ledger.balance(db, debit)
+        const read = async () => {
+          const { version } = await taskEngine.ledger.balance(db, debit)
+          return { totalUnits: totalOf(userId), version }
+        }
+        const seen = { ...(await read()), reread: read }
         return {
           data: {},
           first: 'end',
-          spend: testSpend(
-            { account: debit, amountUnits: 1n, token },
-            { totalUnits: totalOf(userId), version },
-          ),
+          spend: testSpend({ account: debit, amountUnits: 1n, token }, seen),
         }
       },
       steps: {

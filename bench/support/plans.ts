@@ -2,7 +2,8 @@
 import pg from 'pg'
 
 type Statement = { text: string; values: unknown[] }
-export type Plan = { text: string; lines: string[]; scans: string[] }
+/** `blocks`: what the execution read, from memory or not. */
+export type Plan = { text: string; lines: string[]; scans: string[]; blocks: number }
 export type PlanLog = {
   clear(): void
   /** Milliseconds of each statement that matches. */
@@ -34,6 +35,13 @@ async function planOf(client: pg.PoolClient, { text, values }: Statement): Promi
     await client.query('rollback')
     await client.query('deallocate all')
   }
+}
+
+/** Of the first node, which includes those below it. */
+function blocksOf(lines: readonly string[]): number {
+  const [, counts = ''] =
+    /Buffers: shared(.*)/.exec(lines.find((line) => line.includes('Buffers:')) ?? '') ?? []
+  return [...counts.matchAll(/(?:hit|read)=(\d+)/g)].reduce((sum, [, count]) => sum + Number(count), 0)
 }
 
 /** `select function(...)`: its plan says nothing. */
@@ -73,7 +81,8 @@ export function recordStatements(pool: pg.Pool): PlanLog {
           const scans = lines.flatMap(
             (line) => /(?:Seq|Index|Index Only|Bitmap Heap) Scan (?:using \w+ )?on \w+/.exec(line)?.[0] ?? [],
           )
-          found.push({ text: statement.text.replace(/\s+/g, ' ').trim(), lines, scans })
+          const text = statement.text.replace(/\s+/g, ' ').trim()
+          found.push({ text, lines, scans, blocks: blocksOf(lines) })
         }
         return found
       } finally {

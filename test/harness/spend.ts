@@ -1,10 +1,11 @@
 import type { PolicyGrant } from '#kernel/action.ts'
-import type { AccountRef, AdmittedSpend, LedgerToken } from '#kernel/task.ts'
+import type { AccountRef, AdmittedSpend, LedgerToken, ReadBalance } from '#kernel/task.ts'
 
 /** Spends of tasks whose limits are not what a test is about. */
 
 type Held = { account: AccountRef; amountUnits: bigint; token?: LedgerToken }
-type Seen = { totalUnits: bigint; version: bigint }
+/** The reading is repeated by `reread`; without it, a reading that is out of date stays so. */
+type Seen = ReadBalance & { reread?: () => Promise<ReadBalance> }
 
 export const unlimited = (chainId = 'test'): PolicyGrant => ({
   version: 0,
@@ -22,6 +23,6 @@ export function testSpend(held: Held, seen?: Seen): AdmittedSpend {
     ...held,
     action: { ...action, usdMicros: 0n, exit: true },
     check: async () => unlimited(),
-    ...(seen && { seen: { ...seen, reread: async () => seen } }),
+    ...(seen && { seen: { reread: async () => seen, ...seen } }),
   }
 }
