@@ -60,6 +60,12 @@ export const accountRecords = (app: VenueApp) => {
     query<T>(app.database.pool, text, values)
   const account = async (user: User): Promise<VenueAccountRow | undefined> =>
     (await sql<VenueAccountRow>('select * from venue_account where user_id = $1', [user.id]))[0]
+  const venueTimeMs = async (): Promise<number> => {
+    const body = JSON.stringify({ type: 'exchangeStatus' })
+    const headers = { 'content-type': 'application/json' }
+    const reply = await fetch(`${app.market.url}/info`, { method: 'POST', headers, body })
+    return ((await reply.json()) as { time: number }).time
+  }
   const waitForBaseline = (user: User) =>
     eventually(async () => {
       const row = await account(user)
@@ -69,16 +75,21 @@ export const accountRecords = (app: VenueApp) => {
     sql,
     account,
     waitForBaseline,
-    /** Matched by a comparison that began after this call. */
+    /** Matched by a comparison of balances that the venue showed after this call. */
     waitForMatch: async (user: User) => {
       await waitForBaseline(user)
-      const from = new Date()
-      await sql('update venue_account set next_at = $2 where user_id = $1', [user.id, from])
+      const from = await venueTimeMs()
+      let comparedAt: Date | null | undefined
       return eventually(
         async () => {
           const row = await account(user)
           if (row?.state === 'frozen') throw new Error(`frozen: ${row.reason}`)
-          return row?.checked_at && row.checked_at > from && row.mismatch === null ? row : undefined
+          if (row && Number(row.reconciled_through_ms) >= from && row.mismatch === null) return row
+          // A comparison that was running may have read older balances.
+          if (comparedAt === undefined || row?.checked_at?.getTime() !== comparedAt?.getTime())
+            await sql('update venue_account set next_at = now() where user_id = $1', [user.id])
+          comparedAt = row?.checked_at
+          return undefined
         },
         'a matching comparison',
         comparisonMsMax,
