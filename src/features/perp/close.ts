@@ -1,5 +1,5 @@
 import { assertWorth, limitPriceOf } from '#engines/venue/orders/order-checks.ts'
-import { positionOf } from '#engines/venue/orders/order-lookup.ts'
+import { findPosition } from '#engines/venue/orders/order-lookup.ts'
 import { type OrderTaskData, startsWithOrder } from '#engines/venue/orders/order-task.ts'
 import { accountAfterTasks } from '#engines/venue/orders/read-after-write.ts'
 import {
@@ -43,7 +43,7 @@ async function checkClose(
   ])
   const { agent, read } = await withAgent(deps, userId, pending)
   const [state, mids] = read
-  const position = positionOf(state, market.symbol)
+  const position = await findPosition(venue, { account, symbol: market.symbol }, state)
   if (!position)
     throw new Fault(
       'no_position',

@@ -1,5 +1,5 @@
 import { assertExit, assertTick, assertWorth, type Sizing } from '#engines/venue/orders/order-checks.ts'
-import { positionOf } from '#engines/venue/orders/order-lookup.ts'
+import { findPosition } from '#engines/venue/orders/order-lookup.ts'
 import type { OrderTaskData, PlacedExits, WantedExit } from '#engines/venue/orders/order-task.ts'
 import { accountAfterTasks } from '#engines/venue/orders/read-after-write.ts'
 import { readLagMs } from '#engines/venue/orders/signed-action.ts'
@@ -79,7 +79,7 @@ async function checkTpSl(
     userId,
     accountAfterTasks(deps, { userId, account, symbol: market.symbol }),
   )
-  const position = positionOf(state, market.symbol)
+  const position = await findPosition(venue, { account, symbol: market.symbol }, state)
   if (!position)
     throw new Fault(
       'no_position',

@@ -131,6 +131,16 @@ export async function consistentRecord(
   throw recordsDisagree()
 }
 
+/** The position; undefined only where the fills agree that there is none, because one read may be older than a fill. */
+export async function findPosition(
+  venue: Pick<Hyperliquid, 'recentFills' | 'account'>,
+  { account, symbol }: Pick<ConsistencyQuery, 'account' | 'symbol'>,
+  state: Account,
+): Promise<Position | undefined> {
+  const shown = positionOf(state, symbol)
+  return shown ?? positionOf((await consistentRecord(venue, { account, symbol })).state, symbol)
+}
+
 /** The signed position on which account and fills agree. */
 export const consistentPosition = async (
   venue: Pick<Hyperliquid, 'recentFills' | 'account'>,
