@@ -54,6 +54,49 @@ export const venueMutations = [
         'const known = { closed_size: closedSize }',
         'an entry whose cancel is confirmed is cancelled again before a close that has to be repeated',
       ],
+      [
+        'if (isFinal) return finish',
+        'if (exits) return finish',
+        'a cancelled entry counts as unfilled by reads that are older than its fill',
+      ],
+      [
+        'subtractDecimals(sumFills(own).size, closedSize)',
+        'sumFills(own).size',
+        'a position from before the entry is closed with it',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/engines/venue/orders/confirm-action.ts',
+    ['src/engines/venue/orders/confirm-action.test.ts'],
+    [
+      [
+        'if (timing.atMs - absence.at_ms < secondLookUpMs) break',
+        '',
+        'one look-up without a record proves that an order expired',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/features/perp/setup.ts',
+    ['src/features/perp/setup.test.ts'],
+    [
+      [
+        '(!data.rotate || isReplaced)',
+        '!data.rotate',
+        'a renewal replaces a key that a set-up approved meanwhile, and a stop signed by it is rejected',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/upstreams/hyperliquid/own-node.ts',
+    ['src/upstreams/hyperliquid/requests.test.ts'],
+    [
+      [
+        'Math.abs(atMs - time) <= clockDifferenceMaxMs',
+        'time > 0',
+        'an own node that stands still answers for the venue',
+      ],
     ],
   ),
   ...mutationsOf(
