@@ -53,24 +53,23 @@ describe('a node that lags, loses transactions and answers with HTML pages', () 
   }
   const executed = (answers: Answer[]) => answers.filter(({ outcome }) => outcome === 'executed').length
 
+  /** A request that is rejected before a task exists is repeated until it is accepted. */
+  const callUntilAnswered = async (name: string, input: object, user: User): Promise<Answer> => {
+    for (let turn = 0; ; turn++) {
+      try {
+        return await app.call(name, input, user, { timeoutMs: 60_000 })
+      } catch (error) {
+        const { retryable } = error as { retryable?: boolean }
+        if (!retryable || turn > 60) throw error
+        await delay(100)
+      }
+    }
+  }
+
   test('with lagging siblings, HTML pages, 429 and cut connections every task agrees with the chain', async () => {
     const users = await Promise.all([app.fundedUser(), app.fundedUser()])
     for (const user of users) assert.equal((await deposit(user, '20')).outcome, 'executed')
     node.set({ lag: { chance: 0.4, blocks: 2 }, broken: 0.05 })
-    const refused: string[] = []
-    /** A request that is rejected before a task exists is repeated until it is accepted. */
-    const callUntilAnswered = async (name: string, input: object, user: User): Promise<Answer> => {
-      for (let turn = 0; ; turn++) {
-        try {
-          return await app.call(name, input, user, { timeoutMs: 60_000 })
-        } catch (error) {
-          const { code, retryable } = error as { code?: string; retryable?: boolean }
-          refused.push(String(code))
-          if (!retryable || turn > 60) throw error
-          await delay(100)
-        }
-      }
-    }
     for (const user of users) {
       const made = await Promise.all(
         Array.from({ length: 6 }, (_, n) =>
@@ -94,6 +93,25 @@ describe('a node that lags, loses transactions and answers with HTML pages', () 
       assert.equal(await app.flows(user), 13)
       assert.equal(await bookedOf(user), await sharesOf(user))
     }
+  })
+
+  test('a provider that answers the calls of one request from different nodes causes no other outcome', async () => {
+    const user = await app.fundedUser()
+    assert.equal((await deposit(user, '20')).outcome, 'executed')
+    node.set({ lag: { chance: 0.4, blocks: 2, splits: true } })
+    const made = await Promise.all(
+      Array.from({ length: 4 }, (_, n) =>
+        callUntilAnswered('earn_deposit', { amount_usdc: String(5 + n) }, user),
+      ),
+    )
+    assert.equal(executed(made), 4, JSON.stringify(made))
+    for (const { result } of made) {
+      const left = await callUntilAnswered('earn_withdraw', { position_id: result.position_id }, user)
+      assert.equal(left.outcome, 'executed', JSON.stringify(left))
+    }
+    node.set({})
+    assert.equal(await app.flows(user), 9)
+    assert.equal(await bookedOf(user), await sharesOf(user))
   })
 
   test('a receipt of a block that is not on the chain is no proof, and its transaction is not given up', async () => {

@@ -8,8 +8,11 @@ type Receipt = { blockNumber: string; blockHash: string; transactionHash: string
 type Log = { blockNumber: string }
 
 export type NodeFailures = {
-  /** Probability that a request is answered by a sibling that lags by so many blocks. */
-  lag?: { chance: number; blocks: number }
+  /**
+   * Probability that a request is answered by a sibling that lags by so many blocks. `splits`: each call of a request is
+   * answered by another one.
+   */
+  lag?: { chance: number; blocks: number; splits?: boolean }
   /** Probability of an HTML page, a 429 or a broken connection instead of an answer. */
   broken?: number
   /** The answer to raw transactions that the real node accepted. */
@@ -120,6 +123,8 @@ export async function unreliableNode(random: () => number) {
       await forward(calls)
       return calls.map(({ id }) => ({ jsonrpc: '2.0', id, error: sendError }))
     }
+    if (lag?.splits && calls.length > 1)
+      return (await Promise.all(calls.map((call) => answer([call])))).flat()
     if (lag && !isSending && random() < lag.chance) {
       counts.lagged += 1
       const head = BigInt((await ask('eth_blockNumber', [])) as string) - BigInt(lag.blocks)
