@@ -5,6 +5,8 @@ import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { type Hex, parseEther } from 'viem'
 import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts'
+import { reorganise } from '#world/evm/reorg.ts'
+import { rpcOver } from '#world/evm/rpc.ts'
 import { startWorld, type World } from '#world/world.ts'
 
 let dataDir = ''
@@ -117,6 +119,36 @@ test('nodes disagree about the newest block, and all transactions land in the en
   assert.equal(counts?.seed, 11)
   assert.ok((counts?.lagging ?? 0) > 20, JSON.stringify(counts))
   assert.ok((counts?.busy ?? 0) > 0, JSON.stringify(counts))
+})
+
+test('a transaction that is sent while blocks are removed is mined after them', async () => {
+  await request('PUT', '/faults', { target: 'evm:8453', preset: 'quiet' })
+  const sender = privateKeyToAccount(generatePrivateKey())
+  const fund = { chain_id: '8453', address: sender.address, token: 'native', amount: '1' }
+  await request('POST', '/faucet/fund', fund)
+  const send = async (nonce: number) =>
+    call('eth_sendRawTransaction', [await transfer(sender, sender.address, nonce)])
+  const first = await send(0)
+  let second: unknown
+  const post = async (body: string) => {
+    const headers = { 'content-type': 'application/json' }
+    return (await fetch(world.urls.evm['8453'], { method: 'POST', headers, body })).text()
+  }
+  const removed = await reorganise({
+    rpc: rpcOver(post, () => {}),
+    automine: true,
+    blockSeconds: 2,
+    depth: 1,
+    vanishedMs: 0,
+    runShared: (run) => run(),
+    async recordResend() {
+      second = await send(1)
+      return () => {}
+    },
+  })
+  assert.equal(removed, 1)
+  for (const hash of [first, second])
+    await poll('a receipt', async () => (await call('eth_getTransactionReceipt', [hash])) ?? undefined)
 })
 
 test('a receipt vanishes in a reorganisation and returns in another block', async () => {

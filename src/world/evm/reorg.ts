@@ -37,6 +37,25 @@ const rawOf = async (rpc: Rpc, depth: number): Promise<`0x${string}`[]> => {
   )) as `0x${string}`[]
 }
 
+type Pool = { pending: Record<string, Record<string, { hash: string }>> }
+
+/**
+ * Takes the transactions that wait for a block out of the mempool. The node would try them before the transactions of
+ * the removed blocks, and drop them for a nonce that is too high.
+ */
+const takePending = async (rpc: Rpc): Promise<`0x${string}`[]> => {
+  const { pending } = (await rpc.call('txpool_content')) as Pool
+  const hashes = Object.values(pending).flatMap((byNonce) =>
+    Object.entries(byNonce)
+      .toSorted(([one], [other]) => Number(one) - Number(other))
+      .map(([, { hash }]) => hash),
+  )
+  const callEach = (method: string) => rpc.batch(hashes.map((hash) => ({ method, params: [hash] })))
+  const raws = (await callEach('eth_getRawTransactionByHash')) as `0x${string}`[]
+  await callEach('anvil_dropTransaction')
+  return raws
+}
+
 /**
  * Removes the newest blocks as a public chain does: their transactions return to the mempool, have no receipt for a
  * while, and are mined again in other blocks. Mining is paused meanwhile, so that no block comes between reading the
@@ -50,7 +69,8 @@ export const reorganise = async (options: Options): Promise<number> => {
     if (raws.length === 0) return 0
     const onResent = await recordResend(raws)
     await rpc.call('anvil_reorg', [depth, []])
-    for (const raw of raws) await rpc.call('eth_sendRawTransaction', [raw])
+    const waiting = await takePending(rpc)
+    for (const raw of [...raws, ...waiting]) await rpc.call('eth_sendRawTransaction', [raw])
     onResent()
     return raws.length
   }
