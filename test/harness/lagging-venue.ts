@@ -15,6 +15,8 @@ export type Lag = {
   fillsMs?: number
   /** Changes an answer, by the type of the request. */
   rewrite?: (type: string, answer: unknown) => unknown
+  /** The whole body of the reply to a read, instead of the venue's. */
+  body?: (type: string) => string | undefined
   /** Runs before an action is passed on; a result is the reply instead of the venue's. */
   intercept?: (action: Row) => Promise<Row | undefined> | Row | undefined
   /** Changes the reply to an action that the venue accepted. */
@@ -87,6 +89,11 @@ export async function laggingVenue(target: string) {
       if (instead) {
         response.writeHead(200, { 'content-type': 'application/json' })
         response.end(JSON.stringify(instead))
+        return
+      }
+      const page = request.url === '/info' ? lag.body?.(type) : undefined
+      if (page !== undefined) {
+        response.writeHead(200, { 'content-type': 'text/html' }).end(page)
         return
       }
       const reply = await fetch(`${target}${request.url}`, {

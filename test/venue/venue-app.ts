@@ -101,8 +101,16 @@ type VenueAppOptions = {
   uncounted?: string
   /** The venue is reached through a proxy whose reads can be delayed. */
   lagging?: boolean
+  /** The proxy is the operator's own node instead. */
+  ownNode?: boolean
 }
-type Endpoints = { databaseUrl: string; arbitrumUrl: string; venueUrl: string; streamUrl: string }
+type Endpoints = {
+  databaseUrl: string
+  arbitrumUrl: string
+  venueUrl: string
+  streamUrl: string
+  infoUrl: string | undefined
+}
 
 const enforcedFor = ({ quiet, uncounted }: VenueAppOptions): number =>
   quiet === undefined && uncounted === undefined ? enforcedWeight : 0
@@ -121,7 +129,7 @@ function countRateLimited() {
 }
 
 async function createInstance(endpoints: Endpoints, settings: VenueAppOptions) {
-  const { databaseUrl, arbitrumUrl, venueUrl, streamUrl } = endpoints
+  const { databaseUrl, arbitrumUrl, venueUrl, streamUrl, infoUrl } = endpoints
   const { graceMs, triggerHost = 'gateway', weight } = settings
   const { wrapNet, rateLimitedCount } = countRateLimited()
   const overrides: Overrides = {
@@ -137,6 +145,7 @@ async function createInstance(endpoints: Endpoints, settings: VenueAppOptions) {
     env: {
       ...env,
       HYPERLIQUID_WS_URL: streamUrl,
+      ...(infoUrl !== undefined && { HYPERLIQUID_INFO_URL: infoUrl }),
       HYPERLIQUID_STREAMED_USERS: '0',
       HYPERLIQUID_WEIGHT_PER_MINUTE: String(weight ?? enforcedFor(settings)),
       HYPERLIQUID_SPOT_TRIGGERS: triggerHost,
@@ -207,7 +216,8 @@ export async function createVenueApp(settings: VenueAppOptions = {}) {
   const market = parts.use(await openMarket(arbitrumUrl, settings))
   const lag = parts.use(await laggingVenue(market.url))
   const venueUrl = settings.lagging ? lag.url : market.url
-  const endpoints = { databaseUrl, arbitrumUrl, venueUrl, streamUrl: market.wsUrl }
+  const infoUrl = settings.ownNode ? lag.url : undefined
+  const endpoints = { databaseUrl, arbitrumUrl, venueUrl, streamUrl: market.wsUrl, infoUrl }
   const instances = parts.use(new AsyncDisposableStack())
   const instance = async (overrides: VenueAppOptions = {}) =>
     instances.use(await createInstance(endpoints, { ...settings, ...overrides }))
