@@ -5,6 +5,7 @@ import pg from 'pg'
 import { ledger } from '#durable/ledger.ts'
 import { readLedgerGauges, readTaskGauges } from '#durable/task-gauges.ts'
 import { createTaskQueries, totalMax } from '#durable/task-queries.ts'
+import { boughtRecently, recentlyCancelled } from '#engines/venue/orders/read-after-write.ts'
 import { recentSpendings } from '#engines/venue/orders/spending.ts'
 import { requireAgent } from '#engines/venue/orders/trade-admission.ts'
 import { fillHistory, orderHistory } from '#engines/venue/records/history.ts'
@@ -203,6 +204,32 @@ describe('a user with a long history', () => {
       await assertBlocksBounded('keys under another key-encryption key', (on) =>
         keysWrappedByOthers(on, 'current', { after, limit: 100 }),
       )
+  })
+
+  test('the results of the last tasks of a user who had thousands in the last minutes', async () => {
+    const trader = newUser()
+    await fixture.rows(
+      `insert into task (id, shard, user_id, kind, kind_version, status, state, outcome, step, data, input, result,
+         deadline, created_at, updated_at, completed_at)
+       select (lpad(to_hex((extract(epoch from at) * 1000)::bigint), 12, '0') || '7' || lpad(to_hex(n % 4096), 3, '0') || '8' || lpad(to_hex(n), 15, '0'))::uuid,
+         0, $1, 'perp_open', 1, 'completed', 'done', 'executed', 'only', jsonb_build_object('market', 'perp', 'symbol', 'BTC', 'pad', repeat(md5(n::text), 20)),
+         '{}', '{}', at, at, at, at
+       from generate_series(1, 5000) n, lateral (select now() - make_interval(secs => 60 + n / 10.0) as at) t returning id`,
+      trader,
+    )
+    await fixture.rows('vacuum analyze task')
+    const since = new Date(Date.now() - 5_000)
+    await assertBlocksBounded('recent orders', (on) =>
+      recentOrders(on, { userId: trader, kind: 'perp', since }),
+    )
+    await assertBlocksBounded('the market of an order', (on) =>
+      marketOfRecentOrder(on, { userId: trader, orderId: '1', kind: 'perp', since }),
+    )
+    await assertBlocksBounded('spends that a read may not show', (on) =>
+      recentSpendings({ db: on, clock }, trader),
+    )
+    await assertBlocksBounded('cancels', (db) => recentlyCancelled({ db, clock }, trader))
+    await assertBlocksBounded('purchases', (db) => boughtRecently({ db, clock }, trader, 'HYPE'))
   })
 
   test('fills and orders, by any filter', async () => {

@@ -1,10 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises'
+import { recentTasks } from '#engines/venue/records/recent-tasks.ts'
 import { isVenueOrderId } from '#engines/venue/records/store.ts'
-import { taskAgeMaxMs } from '#engines/venue/records/task-age.ts'
 import type { BalanceAttempt } from '#kernel/admission.ts'
 import { type Clock, later } from '#kernel/clock.ts'
 import { Fault } from '#kernel/fault.ts'
-import { minIdAt } from '#kernel/id.ts'
 import { toFixedPoint } from '#kernel/money.ts'
 import { type Queryable, query } from '#store/query.ts'
 import type { Account, Fill, Hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
@@ -38,10 +37,9 @@ async function lastPositionOf(
   const now = clock.now()
   const rows = await query<{ after: PositionAfter }>(
     db,
-    `select data -> 'position_after' as after from task
-     where user_id = $1 and id > $2 and completed_at > $3
-       and data ->> 'market' = 'perp' and data ->> 'symbol' = $4 and data ? 'position_after'`,
-    [userId, minIdAt(later(now, -taskAgeMaxMs)), later(now, -readLagMs), symbol],
+    `with ${recentTasks} select data -> 'position_after' as after from recent
+     where data ->> 'market' = 'perp' and data ->> 'symbol' = $3 and data ? 'position_after'`,
+    [userId, later(now, -readLagMs), symbol],
   )
   return rows
     .map(({ after }) => after)
@@ -84,9 +82,9 @@ const changedRecently = async ({ db, clock }: TaskDeps, userId: string): Promise
   const now = clock.now()
   const rows = await query(
     db,
-    `select 1 from task where user_id = $1 and id > $2 and completed_at > $3
-       and outcome in ('executed', 'partial') and (kind like 'perp_%' or kind like 'spot_%') limit 1`,
-    [userId, minIdAt(later(now, -taskAgeMaxMs)), later(now, -readLagMs)],
+    `with ${recentTasks} select 1 from recent
+     where outcome in ('executed', 'partial') and (kind like 'perp_%' or kind like 'spot_%') limit 1`,
+    [userId, later(now, -readLagMs)],
   )
   return rows.length > 0
 }
@@ -100,9 +98,9 @@ export async function boughtRecently(
   const now = clock.now()
   const rows = await query(
     db,
-    `select 1 from task where user_id = $1 and id > $2 and completed_at > $3
-       and outcome in ('executed', 'partial') and kind = 'spot_buy' and data ->> 'symbol' = $4 limit 1`,
-    [userId, minIdAt(later(now, -taskAgeMaxMs)), later(now, -readLagMs), symbol],
+    `with ${recentTasks} select 1 from recent
+     where outcome in ('executed', 'partial') and kind = 'spot_buy' and data ->> 'symbol' = $3 limit 1`,
+    [userId, later(now, -readLagMs), symbol],
   )
   return rows.length > 0
 }
@@ -112,14 +110,11 @@ export async function recentlyCancelled({ db, clock }: TaskDeps, userId: string)
   const now = clock.now()
   const rows = await query<{ id: string | null }>(
     db,
-    `with recent as (
-       select result from task
-       where user_id = $1 and id > $2 and completed_at > $3 and result is not null
-     )
+    `with ${recentTasks}
      select result ->> 'order_id' as id from recent where result ->> 'venue_status' = 'canceled'
      union
      select jsonb_path_query(result, '$.*[*] ? (@.cancelled == true).order_id') #>> '{}' from recent`,
-    [userId, minIdAt(later(now, -taskAgeMaxMs)), later(now, -readLagMs)],
+    [userId, later(now, -readLagMs)],
   )
   return new Set(rows.flatMap(({ id }) => (id !== null && isVenueOrderId(id) ? [Number(id)] : [])))
 }

@@ -5,10 +5,9 @@ import {
   positionBalanceKey,
   spotBalanceKey,
 } from '#engines/venue/records/expected-balances.ts'
-import { taskAgeMaxMs } from '#engines/venue/records/task-age.ts'
+import { recentTasks } from '#engines/venue/records/recent-tasks.ts'
 import type { Clock } from '#kernel/clock.ts'
 import { Fault } from '#kernel/fault.ts'
-import { minIdAt } from '#kernel/id.ts'
 import {
   fixedPointDecimals,
   fixedPointOne,
@@ -224,15 +223,11 @@ export async function recentSpendings(
   const nowMs = clock.now().getTime()
   const rows = await query<{ spendings: Spending[] }>(
     db,
-    `select data -> 'spendings' as spendings from task
+    `with ${recentTasks}
+     select data -> 'spendings' as spendings from task
      where id = any(array(select task_id from task_queue where user_id = $1)) and data ? 'spendings'
-     union all select data -> 'spendings' from task
-     where user_id = $1 and id > $3 and completed_at > $2 and data ? 'spendings'`,
-    [
-      userId,
-      new Date(nowMs - readLagMs - noteErrorMs - clockToleranceMs),
-      minIdAt(new Date(nowMs - taskAgeMaxMs)),
-    ],
+     union all select data -> 'spendings' from recent where data ? 'spendings'`,
+    [userId, new Date(nowMs - readLagMs - noteErrorMs - clockToleranceMs)],
   )
   const all = rows.flatMap(({ spendings }) => spendings)
   return spendingsOf(all.filter(({ noted_ms }) => noted_ms > nowMs - readLagMs - noteErrorMs))

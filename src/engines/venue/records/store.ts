@@ -1,9 +1,7 @@
-import { later } from '#kernel/clock.ts'
-import { minIdAt } from '#kernel/id.ts'
 import type { JsonObject, Tx } from '#kernel/task.ts'
 import { isSpotAsset, type VenueOrder } from '#kernel/venue.ts'
 import { builder, fetchAll, fetchOne, jsonText, type Queryable, query } from '#store/query.ts'
-import { taskAgeMaxMs } from './task-age.ts'
+import { recentTasks } from './recent-tasks.ts'
 
 export const venueName = 'hyperliquid'
 
@@ -121,8 +119,6 @@ export const lastTaskOf = (db: Queryable, userId: string, kind: string) =>
 
 type RecentOrder = { userId: string; orderId: string; kind: string; since: Date }
 
-const oldestTask = (since: Date): string => minIdAt(later(since, -taskAgeMaxMs))
-
 /** The market of an order that a task of the user placed since then. */
 export async function marketOfRecentOrder(
   db: Queryable,
@@ -130,10 +126,11 @@ export async function marketOfRecentOrder(
 ): Promise<{ symbol: string; asset: number } | undefined> {
   const [row] = await query<{ symbol: string; asset: number }>(
     db,
-    `select data ->> 'symbol' as symbol, (data -> 'asset')::integer as asset from task
-     where user_id = $1 and id > $5 and completed_at > $4 and data ->> 'market' = $3
-       and (result ->> 'order_id' = $2 or result -> 'tp_oids' ? $2 or result -> 'sl_oids' ? $2) limit 1`,
-    [userId, orderId, kind, since, oldestTask(since)],
+    `with ${recentTasks}
+     select data ->> 'symbol' as symbol, (data -> 'asset')::integer as asset from recent
+     where data ->> 'market' = $3
+       and (result ->> 'order_id' = $4 or result -> 'tp_oids' ? $4 or result -> 'sl_oids' ? $4) limit 1`,
+    [userId, since, kind, orderId],
   )
   return row
 }
@@ -159,11 +156,12 @@ export const recentOrders = (
 ): Promise<RecentOrders[]> =>
   query<RecentOrders>(
     db,
-    `select data ->> 'symbol' as symbol, (data -> 'asset')::integer as asset,
+    `with ${recentTasks}
+     select data ->> 'symbol' as symbol, (data -> 'asset')::integer as asset,
        case when result ->> 'order_status' = 'resting' then result ->> 'order_id' end as resting,
        coalesce(result ->> 'order_status', 'filled') = 'filled' as is_filled,
        coalesce(result -> 'tp_oids', '[]') as tp_oids, coalesce(result -> 'sl_oids', '[]') as sl_oids
-     from task where user_id = $1 and id > $4 and completed_at > $3 and data ->> 'market' = $2 and result is not null
+     from recent where data ->> 'market' = $3 and result is not null
      order by id desc limit 200`,
-    [userId, kind, since, oldestTask(since)],
+    [userId, since, kind],
   )
