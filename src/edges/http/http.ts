@@ -101,10 +101,11 @@ export async function httpEdge(deps: HttpEdgeDeps): Promise<HttpEdge> {
   const hints = pathHints(operations)
   const guardRead = readGuard(invocation.limits)
   // Before the body is read: otherwise a caller without a credential could have large ones parsed.
-  fastify.addHook('onRequest', async (request, reply) => {
-    if (!request.is404) return
-    await guardRead(request, reply)
-    return notFound(request, reply, { routes, hints })
+  fastify.addHook('onRequest', (request, reply, next) => {
+    if (!request.is404) return next()
+    guardRead(request, reply)
+      .then(() => void notFound(request, reply, { routes, hints }))
+      .catch(next)
   })
   const document = openapiOf(operations)
   const documentText = openapiText(document)
