@@ -188,7 +188,7 @@ const endTask: AdminCommand['run'] = async (session, args) => {
   } finally {
     await releaseLease({ pool: database.pool, instanceId })
   }
-  await session.notify([taskTopic(task.id), userTopic(task.user_id)])
+  await session.notify([taskTopic(task.id, task.user_id), userTopic(task.user_id)])
   session.printLine(`Task ${task.id} has ended: ${resolution.outcome}`)
 }
 

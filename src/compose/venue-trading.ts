@@ -15,18 +15,25 @@ export type TradingOverrides = {
   actionGraceMs?: number
 }
 
-const accountsMax = 20_000
+const viewersMax = 20_000
+/** Longer than any view lives. */
+const viewerMs = 600_000
 
-/** A commit for a user, on any instance, invalidates cached views of the account. */
+/** While a user looks at views, a commit for the user, on any instance, invalidates them. */
 function invalidateViewsOnCommit({ core: { taskEngine }, custody, venue: { views } }: TradingDeps) {
-  const accounts = new LRUCache<string, string>({ max: accountsMax })
-  taskEngine.notifier.onAny((topic) => {
-    const account = accounts.get(topic)
-    if (account !== undefined) views.invalidate(account)
+  const viewers = new LRUCache<string, Disposable>({
+    max: viewersMax,
+    ttl: viewerMs,
+    ttlAutopurge: true,
+    dispose: (listening) => listening[Symbol.dispose](),
   })
   return async (userId: string): Promise<string> => {
     const account = await custody.evmAddressOf(userId)
-    accounts.set(userTopic(userId), account)
+    const invalidate = () => views.invalidate(account)
+    const known = viewers.get(userId)
+    // Commits of other instances before now were not reported to this one.
+    if (!known) invalidate()
+    viewers.set(userId, known ?? taskEngine.notifier.on(userTopic(userId), invalidate))
     return account
   }
 }
@@ -57,6 +64,7 @@ export function openVenueTrading(
     pricing,
     rejections,
     policy,
-    evmAddressOf: invalidateViewsOnCommit(deps),
+    evmAddressOf: custody.evmAddressOf,
+    viewedAccountOf: invalidateViewsOnCommit(deps),
   }
 }

@@ -20,8 +20,6 @@ type LeaseDeps = Omit<ClaimDeps, 'isLeaseHeld' | 'isOnDuty' | 'hasPeers'> & {
   runs: () => ReadonlyMap<string, LeasedRun>
   /** Tasks of an instance that died are ready. */
   onFreed: () => void
-  /** The number of other live instances. */
-  onPeerCount: (others: number) => void
 }
 export type Leases = {
   start(): void
@@ -155,7 +153,6 @@ async function beat(leases: LeaseState): Promise<number> {
   const hasLostPeer = row.others < leases.others
   leases.isOnDuty = row.isOnDuty
   leases.others = row.others
-  deps.onPeerCount(row.others)
   if (row.freed > 0) deps.onFreed()
   if (!wasHeld || isNewOnDuty || hasLostPeer) claimNow(claims)
   checkSkew(leases, row.now.getTime())

@@ -34,7 +34,7 @@ export function createLocalEvents(notifier: Notifier): LocalEvents {
         for (const listener of subscribers.get(task.user_id)) listener(storedEvents(task, committed))
       publishing = committed !== undefined
       // Waiters of a task need a hint only when it ends.
-      notifier.notify([...(isEnded(task) ? [taskTopic(task.id)] : []), userTopic(task.user_id)])
+      notifier.notify([...(isEnded(task) ? [taskTopic(task.id, task.user_id)] : []), userTopic(task.user_id)])
       publishing = false
     },
     on: subscribers.on,

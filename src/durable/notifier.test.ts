@@ -1,7 +1,15 @@
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { type TestContext, test } from 'node:test'
 import { silentLog } from '#kernel/log.ts'
-import { createNotifier, gapTopic, type MessageBus } from './notifier.ts'
+import {
+  createNotifier,
+  gapTopic,
+  type MessageBus,
+  type Notifier,
+  readyTopic,
+  taskTopic,
+  userTopic,
+} from './notifier.ts'
 
 /** A bus that delivers each payload to all subscribers at once. */
 function inMemoryBus() {
@@ -30,55 +38,131 @@ const notifierOn = (
 /** Resolves when the bus has accepted everything. */
 const published = () => new Promise((resolve) => setImmediate(resolve))
 
-test('without peers only local listeners are notified', async (t) => {
-  t.mock.timers.enable({ apis: ['setTimeout'] })
+const alice = userTopic('01890000-0000-7000-8000-0000000a11ce')
+const bob = userTopic('01890000-0000-7000-8000-00000000b0b0')
+/** By now the peers have answered. */
+const answeredMs = 5_001
+
+/** Time for timers and for instances on one bus. */
+function instancesOn(t: TestContext) {
+  t.mock.timers.enable({ apis: ['setTimeout', 'setInterval'] })
   const on = inMemoryBus()
-  await using alone = notifierOn(on, 'a')
+  let atMs = 100_000
+  return {
+    sent: on.sent,
+    make: (instanceId: string) => notifierOn(on, instanceId, () => atMs),
+    async pass(ms: number) {
+      atMs += ms
+      t.mock.timers.tick(ms)
+      await published()
+    },
+  }
+}
+const listen = (notifier: Notifier, topic: string) => {
   const received: string[] = []
-  using _waiting = alone.on('t:1', () => received.push('t:1'))
-  alone.setPeerCount(0)
-  alone.notify(['t:1'])
-  t.mock.timers.tick(10)
-  assert.deepEqual(received, ['t:1'])
-  assert.deepEqual(on.sent, ['a'], 'only the first message')
+  return Object.assign(
+    notifier.on(topic, () => received.push(topic)),
+    { received },
+  )
+}
+
+test('a topic is published only where another instance listens', async (t) => {
+  const { make, sent, pass } = instancesOn(t)
+  await using first = make('a')
+  await using second = make('b')
+  using here = listen(first, alice)
+  await pass(answeredMs)
+  sent.length = 0
+  first.notify([alice, readyTopic])
+  await pass(10)
+  assert.equal(here.received.length, 1, 'local listeners are notified')
+  assert.deepEqual(sent, [], 'nobody else listens')
+  using there = listen(second, alice)
+  await pass(10)
+  sent.length = 0
+  first.notify([alice, bob])
+  await pass(10)
+  assert.deepEqual(sent, [`a,${alice}`])
+  assert.equal(there.received.length, 1)
+})
+
+test('a task is published where its user is of interest', async (t) => {
+  const { make, pass } = instancesOn(t)
+  await using first = make('a')
+  await using second = make('b')
+  await pass(answeredMs)
+  const ended = taskTopic('01890000-0000-7000-8000-000000000001', alice.slice(2))
+  using there = listen(second, ended)
+  await pass(10)
+  first.notify([ended])
+  await pass(10)
+  assert.equal(there.received.length, 1)
+})
+
+test('an instance that has just connected publishes everything until the others have announced their interests', async (t) => {
+  const { make, sent, pass } = instancesOn(t)
+  await using first = make('a')
+  using here = listen(first, alice)
+  await pass(answeredMs)
+  await using second = make('b')
+  second.notify([bob])
+  await pass(10)
+  assert.ok(
+    sent.some((payload) => payload.startsWith('b,') && payload.endsWith(bob)),
+    'no other instance is known yet',
+  )
+  await pass(answeredMs)
+  sent.length = 0
+  second.notify([alice, bob])
+  await pass(10)
+  assert.deepEqual(sent, [`b,${alice}`], 'the earlier interests were announced again')
+  assert.equal(here.received.length, 1)
+})
+
+test('an interest is announced again while there are listeners, and is forgotten afterwards', async (t) => {
+  const { make, sent, pass } = instancesOn(t)
+  await using first = make('a')
+  await using second = make('b')
+  const there = listen(second, alice)
+  const reaches = async () => {
+    const before = sent.length
+    first.notify([alice])
+    await pass(10)
+    return sent.slice(before).includes(`a,${alice}`)
+  }
+  for (let hour = 0; hour < 2; hour += 0.25) await pass(15 * 60_000)
+  assert.ok(await reaches(), 'long after it was announced first')
+  there[Symbol.dispose]()
+  await pass(60_000)
+  for (let minute = 0; minute < 15; minute++) await pass(60_000)
+  assert.equal(await reaches(), false)
+  using again = listen(second, alice)
+  await pass(10)
+  assert.ok(await reaches(), 'it is announced at once')
+  assert.equal(again.received.length, 1)
+})
+
+test('topics that no poll covers are published although nobody listens to them', async (t) => {
+  const { make, sent, pass } = instancesOn(t)
+  await using alone = make('a')
+  await pass(answeredMs)
+  sent.length = 0
   alone.broadcast(['r:token'])
-  t.mock.timers.tick(10)
-  assert.deepEqual(on.sent, ['a', 'a,r:token'], 'topics that no poll covers are published even without peers')
+  await pass(10)
+  assert.deepEqual(sent, ['a,r:token'])
 })
 
-test('a first message reaches a new instance before any peer is counted', async (t) => {
-  t.mock.timers.enable({ apis: ['setTimeout'] })
-  let nowMs = 100_000
-  const on = inMemoryBus()
-  await using first = notifierOn(on, 'a', () => nowMs)
-  first.setPeerCount(0)
-  await using second = notifierOn(on, 'b')
-  const received: string[] = []
-  using _waiting = second.on('t:1', () => received.push('t:1'))
-  // Counted before the other instance could be seen.
-  first.setPeerCount(0)
-  first.notify(['t:1'])
-  t.mock.timers.tick(10)
-  assert.deepEqual(received, ['t:1'])
-  await published()
-  nowMs += 30_001
-  first.setPeerCount(0)
-  first.notify(['t:1'])
-  t.mock.timers.tick(10)
-  assert.deepEqual(received, ['t:1'], 'the assumption of a peer has ended')
-  first.setPeerCount(1)
-  first.notify(['t:1'])
-  t.mock.timers.tick(10)
-  assert.deepEqual(received, ['t:1', 't:1'])
-})
-
-test('before the first peer count everything is published', async (t) => {
-  t.mock.timers.enable({ apis: ['setTimeout'] })
-  const on = inMemoryBus()
-  await using first = notifierOn(on, 'a')
-  first.notify(['t:1'])
-  t.mock.timers.tick(10)
-  assert.deepEqual(on.sent, ['a', 'a,t:1'])
+test('no payload is longer than the bus takes', async (t) => {
+  const { make, sent, pass } = instancesOn(t)
+  await using many = make('01890000-0000-7000-8000-00000000000a')
+  using listening = new DisposableStack()
+  for (let user = 0; user < 5_000; user++)
+    listening.use(
+      listen(many, userTopic(`01890000-0000-7000-8000-00000000${user.toString(16).padStart(4, '0')}`)),
+    )
+  await pass(answeredMs)
+  assert.ok(sent.length < 8, `${sent.length} payloads`)
+  assert.ok(sent.every((payload) => payload.length < 8_000))
 })
 
 test('while one payload is sent, the topics that follow form the next one', async (t) => {

@@ -1,4 +1,5 @@
 import type { Log } from '#kernel/log.ts'
+import { announceEveryMs, createInterests, userInterest } from './interests.ts'
 import { listeners } from './listeners.ts'
 
 /**
@@ -14,18 +15,18 @@ export type MessageBus = {
 type Listener = () => void
 
 export type Notifier = {
-  /** Notifies local listeners at once, and peers within a few milliseconds. */
+  /** Notifies local listeners at once, and peers that listen within a few milliseconds. */
   notify(topics: string[]): void
-  /** Like `notify`, but sent even without known peers and retried until the bus accepts it: for topics without a poll. */
+  /** Like `notify`, but sent to all and retried until the bus accepts it: for topics without a poll. */
   broadcast(topics: string[]): void
+  /** Peers notify this instance of the topic from a few milliseconds after the call on. */
   on(topic: string, listener: Listener): Disposable
-  /** Receives every topic, local or remote, and `gapTopic`. */
+  /** Receives topics that are broadcast, and `gapTopic`; of other topics only those that reach this instance. */
   onAny(listener: (topic: string) => void): void
-  /** The number of other live instances. */
-  setPeerCount(others: number): void
 } & AsyncDisposable
 
-export const taskTopic = (taskId: string): string => `t:${taskId}`
+/** The task has ended. */
+export const taskTopic = (taskId: string, userId: string): string => `t:${taskId}:${userInterest(userId)}`
 export const userTopic = (userId: string): string => `u:${userId}`
 /** A token was revoked or its user suspended: caches of the token read it again. */
 export const revokedTopic = (tokenHash: string): string => `${revokedPrefix}${tokenHash}`
@@ -43,12 +44,28 @@ export const gapTopic = 'gap'
 
 /** The first hint is sent at once; hints within this time are coalesced. */
 const flushAfterMs = 5
-/** A topic has at most 70 characters, and NOTIFY refuses payloads of 8000 bytes and more. */
-const topicsPerPayload = 100
-/** A new instance publishes before its row exists, so assume peers for this long after a message of one. */
-const peerTtlMs = 30_000
+/** NOTIFY refuses payloads of 8000 bytes and more. */
+const payloadBytesMax = 7_900
 /** The pause before a failed broadcast is retried. */
 const retryAfterMs = 250
+
+/** Beside topics a payload has announced interests and the question which interests the peers have. */
+const interestPrefix = '+'
+const question = '?'
+const interestOf = (topic: string): string =>
+  topic.startsWith('u:') || topic.startsWith('t:') ? userInterest(topic) : topic
+
+/** The first of the items, as many as a payload takes. */
+function firstItems(from: string, items: Iterable<string>): string[] {
+  const taken: string[] = []
+  let bytes = from.length
+  for (const item of items) {
+    bytes += item.length + 1
+    if (bytes > payloadBytesMax) break
+    taken.push(item)
+  }
+  return taken
+}
 
 /** Publishes from a process that is no instance; `from` is an id that no instance has. */
 export async function publishTopics(
@@ -56,8 +73,11 @@ export async function publishTopics(
   from: string,
   topics: readonly string[],
 ): Promise<void> {
-  for (let at = 0; at < topics.length; at += topicsPerPayload)
-    await bus.publish([from, ...topics.slice(at, at + topicsPerPayload)].join(','))
+  for (let left = topics; left.length > 0; ) {
+    const taken = firstItems(from, left)
+    await bus.publish([from, ...taken].join(','))
+    left = left.slice(taken.length)
+  }
 }
 
 type NotifierDeps = { bus: MessageBus; instanceId: string; log: Log; nowMs?: () => number }
@@ -69,53 +89,106 @@ export function createNotifier({
   nowMs = () => performance.now(),
 }: NotifierDeps): Notifier {
   const topicListeners = listeners<Listener>()
-  const queued = new Set<string>()
-  const retained = new Set<string>()
-  let timer: NodeJS.Timeout | undefined
-  let flushedMs = 0
-  let peerCount = 1
-  let peerSeenMs = Number.NEGATIVE_INFINITY
-
   const anyTopicListeners: ((topic: string) => void)[] = []
+  const interests = createInterests(nowMs)
+  /** What was announced since the last time that all of it was. */
+  const announced = new Set<string>()
+  const publisher = createPublisher({ bus, instanceId, log, nowMs })
 
   const deliver = (topic: string) => {
     for (const listener of anyTopicListeners) listener(topic)
     for (const listener of topicListeners.get(topic)) listener()
   }
+  const announce = (interest: string) => {
+    announced.add(interest)
+    publisher.add(interestPrefix + interest, { isRetained: true })
+  }
+  const announceAll = () => {
+    announced.clear()
+    for (const topic of topicListeners.keys()) announce(interestOf(topic))
+  }
   const subscription = bus.subscribe((payload) => {
     if (payload === undefined) {
-      void publish([])
+      interests.onGap()
+      publisher.add(question, { isRetained: true })
+      announceAll()
       deliver(gapTopic)
       return topicListeners.keys().forEach(deliver)
     }
-    const [from, ...topics] = payload.split(',')
+    const [from, ...items] = payload.split(',')
     if (from === instanceId) return
-    peerSeenMs = nowMs()
-    peerCount = Math.max(peerCount, 1)
-    topics.forEach(deliver)
+    for (const item of items) {
+      if (item === question) announceAll()
+      else if (item.startsWith(interestPrefix)) interests.add(item.slice(interestPrefix.length))
+      else deliver(item)
+    }
   })
-  /** An empty payload announces this instance. False where the bus failed. */
-  async function publish(topics: string[]): Promise<boolean> {
+  const announcing = setInterval(() => {
+    interests.sweep()
+    announceAll()
+  }, announceEveryMs).unref()
+
+  return {
+    broadcast(topics) {
+      for (const topic of topics) {
+        deliver(topic)
+        publisher.add(topic, { isRetained: true })
+      }
+    },
+    notify(topics) {
+      for (const topic of topics) {
+        deliver(topic)
+        if (interests.isWanted(interestOf(topic))) publisher.add(topic, { isRetained: false })
+      }
+    },
+    on(topic, listener) {
+      const interest = interestOf(topic)
+      if (!announced.has(interest)) announce(interest)
+      return topicListeners.on(topic, listener)
+    },
+    onAny(listener) {
+      anyTopicListeners.push(listener)
+    },
+    async [Symbol.asyncDispose]() {
+      clearInterval(announcing)
+      await publisher[Symbol.asyncDispose]()
+      await subscription[Symbol.asyncDispose]()
+    },
+  }
+}
+
+type Publisher = {
+  /** A retained item is sent again until the bus accepts it. */
+  add(item: string, options: { isRetained: boolean }): void
+} & AsyncDisposable
+
+/** One payload is in flight at a time, so that a slow bus takes one connection; later items form the next payload. */
+function createPublisher({ bus, instanceId, log, nowMs }: Required<NotifierDeps>): Publisher {
+  const queued = new Set<string>()
+  const retained = new Set<string>()
+  let timer: NodeJS.Timeout | undefined
+  let flushedMs = Number.NEGATIVE_INFINITY
+  let flushing: Promise<void> | undefined
+  let closing = false
+
+  /** False where the bus failed. */
+  async function publish(items: string[]): Promise<boolean> {
     try {
-      await bus.publish([instanceId, ...topics].join(','))
+      await bus.publish([instanceId, ...items].join(','))
       return true
     } catch (error) {
       log.debug({ error }, 'hint not published; the poll finds the change')
       return false
     }
   }
-
-  /** One payload is in flight at a time, so that a slow bus takes one connection; later topics form the next payload. */
-  let flushing: Promise<void> | undefined
-  let closing = false
   const flushAll = async (): Promise<void> => {
     while (queued.size > 0) {
       flushedMs = nowMs()
-      const topics = [...queued].slice(0, topicsPerPayload)
-      for (const topic of topics) queued.delete(topic)
-      const undelivered = topics.filter((topic) => retained.delete(topic))
-      if ((await publish(topics)) || undelivered.length === 0) continue
-      for (const topic of undelivered) enqueue(topic, { isBroadcast: true })
+      const items = firstItems(instanceId, queued)
+      for (const item of items) queued.delete(item)
+      const undelivered = items.filter((item) => retained.delete(item))
+      if ((await publish(items)) || undelivered.length === 0) continue
+      for (const item of undelivered) enqueue(item, { isRetained: true })
       return schedule(retryAfterMs)
     }
   }
@@ -130,37 +203,19 @@ export function createNotifier({
   const schedule = (afterMs = nowMs() - flushedMs > flushAfterMs ? 0 : flushAfterMs) => {
     if (!closing) timer ??= setTimeout(() => void flush(), afterMs)
   }
-
-  function enqueue(topic: string, { isBroadcast }: { isBroadcast: boolean }) {
-    queued.add(topic)
-    if (isBroadcast) retained.add(topic)
+  function enqueue(item: string, { isRetained }: { isRetained: boolean }) {
+    queued.add(item)
+    if (isRetained) retained.add(item)
   }
-  const deliverAndQueue = (topics: string[], options: { isBroadcast: boolean }) => {
-    for (const topic of topics) {
-      deliver(topic)
-      enqueue(topic, options)
-    }
-    if (!flushing) schedule()
-  }
-
   return {
-    broadcast: (topics) => deliverAndQueue(topics, { isBroadcast: true }),
-    notify(topics) {
-      if (peerCount === 0) topics.forEach(deliver)
-      else deliverAndQueue(topics, { isBroadcast: false })
-    },
-    on: topicListeners.on,
-    onAny(listener) {
-      anyTopicListeners.push(listener)
-    },
-    setPeerCount(count) {
-      if (count > 0 || nowMs() - peerSeenMs > peerTtlMs) peerCount = count
+    add(item, options) {
+      enqueue(item, options)
+      if (!flushing) schedule()
     },
     async [Symbol.asyncDispose]() {
       closing = true
       clearTimeout(timer)
       await flush()
-      await subscription[Symbol.asyncDispose]()
     },
   }
 }

@@ -114,7 +114,7 @@ async function answerTask(
       return isEnded(shown) ? shown : undefined
     }
     const { timeoutMs } = options
-    await waitForEnd(deps, task.id, readIfEnded, { timeoutMs, signal: request.signal })
+    await waitForEnd(deps, task, readIfEnded, { timeoutMs, signal: request.signal })
   }
   const body = options.wait ? toTaskFullView(shown) : toTaskBrief(shown)
   return { kind: 'answer', body, replayed, ...(shown.idempotency_key && { key: shown.idempotency_key }) }

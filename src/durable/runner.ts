@@ -112,7 +112,6 @@ const createRunnerLeases = (deps: RunnerDeps, state: () => RunnerState): Leases 
       deps.notifier.notify([readyTopic])
       runner.isHandingOver = false
     },
-    onPeerCount: deps.notifier.setPeerCount,
   })
 
 function capacityOf({ deps: { options }, running, reserved }: RunnerState): Capacity {

@@ -113,7 +113,7 @@ export function createTaskQueries({ transactions: { pool }, notifier, clock }: T
           },
         )
       }
-      const notify = () => notifier.notify([readyTopic, taskTopic(taskId)])
+      const notify = () => notifier.notify([readyTopic, taskTopic(taskId, userId)])
       if (afterCommit) afterCommit(notify)
       else notify()
       return asTask(row)

@@ -272,9 +272,14 @@ export const durableMutations = [
     ['src/durable/notifier.test.ts'],
     [
       [
-        'if ((await publish(topics)) || undelivered.length === 0) continue',
-        'void publish(topics)\n      if (undelivered.length === 0) continue',
+        'if ((await publish(items)) || undelivered.length === 0) continue',
+        'void publish(items)\n      if (undelivered.length === 0) continue',
         'a notification does not wait for the previous one, and a slow bus takes every connection',
+      ],
+      [
+        'if (item === question) announceAll()',
+        'if (item === question) continue',
+        'an instance that has just connected does not learn what the others listen to',
       ],
     ],
   ),

@@ -45,14 +45,14 @@ export type PerpDeps = VenueTrading & {
 export type Perp = { operations: Operation[]; renewal: KeyRenewal }
 
 export function perp(deps: PerpDeps): Perp {
-  const { db, venue, views, chainId, agents, evmAddressOf, limits, clock } = deps
+  const { db, venue, views, chainId, agents, viewedAccountOf, limits, clock } = deps
   const agentOf = async (userId: string) => (await agents.of(userId)).current
   const onAgentRevoked = agents.retired
   const trade = { ...deps, agentOf, onAgentRevoked }
   // Exits take rate budget before spending, and accepted tasks before new requests.
   const exit = { ...trade, venue: venue.withUrgency('exit') }
   const work = { ...trade, venue: venue.withUrgency('work') }
-  const status = createSetupStatus({ db, views, agents, evmAddressOf, clock, limits })
+  const status = createSetupStatus({ db, views, agents, viewedAccountOf, clock, limits })
   const setUp = { ...work, status }
   const { repairBracket, steps: repairSteps } = createBracketRepair(work)
   const collateralTransfer = createCollateralTransfer({ ...work, to: 'perp' })
@@ -82,7 +82,8 @@ export function perp(deps: PerpDeps): Perp {
       retry: setupRetry,
     }),
 
-    orders: async (_input, { userId }) => ordersOf({ db, venue, views }, userId, await evmAddressOf(userId)),
+    orders: async (_input, { userId }) =>
+      ordersOf({ db, venue, views }, userId, await viewedAccountOf(userId)),
 
     open: taskOf({
       admit: admitOpen(trade),

@@ -19,15 +19,15 @@ type SetupStatusDeps = {
   db: Queryable
   views: Pick<AccountViews, 'account' | 'agents' | 'mode' | 'spotBalances' | 'rateLimit'>
   agents: Pick<Agents, 'of'>
-  evmAddressOf: (userId: string) => Promise<string>
+  viewedAccountOf: (userId: string) => Promise<string>
   clock: Clock
   limits: PerpLimits
 }
 
 export const createSetupStatus =
-  ({ db, views, agents, evmAddressOf, clock, limits }: SetupStatusDeps) =>
+  ({ db, views, agents, viewedAccountOf, clock, limits }: SetupStatusDeps) =>
   async (userId: string): Promise<SetupStatus> => {
-    const account = await evmAddressOf(userId)
+    const account = await viewedAccountOf(userId)
     const [{ current, waiting }, { value: state }, last, frozen] = await Promise.all([
       agents.of(userId),
       views.account(account),

@@ -44,7 +44,7 @@ export function spotVenue({ agents, priceTriggers, priceCheckMs, log, ...given }
     agentOf: async (userId) => (await agents.of(userId)).current,
     onAgentRevoked: agents.retired,
   }
-  const { db, venue, views, evmAddressOf, limits } = deps
+  const { db, venue, views, evmAddressOf, viewedAccountOf, limits } = deps
   // Exits take rate budget before spending, and accepted tasks before new requests.
   const exit = { ...deps, venue: venue.withUrgency('exit') }
   const buying = stepsOf({ ...deps, venue: venue.withUrgency('work') })
@@ -62,7 +62,7 @@ export function spotVenue({ agents, priceTriggers, priceCheckMs, log, ...given }
     },
 
     async orders(_input, { userId }) {
-      const account = await evmAddressOf(userId)
+      const account = await viewedAccountOf(userId)
       const [
         { value: all, atMs: ordersAtMs },
         { value: balances, atMs: balancesAtMs },

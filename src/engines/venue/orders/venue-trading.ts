@@ -26,4 +26,6 @@ export type VenueTrading = {
   rejections: Rejections
   policy: Policy
   evmAddressOf: (userId: string) => Promise<string>
+  /** The same address, for a read of views: they are kept current for this user. */
+  viewedAccountOf: (userId: string) => Promise<string>
 }
