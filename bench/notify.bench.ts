@@ -34,8 +34,8 @@ for (const each of [local, remote]) {
     const values = (typeof statement === 'string' ? listed : statement.values) ?? []
     const answer = await query(...args)
     if (text.includes('task_step(')) {
-      const body = JSON.parse(String(values[0])) as { id: string; status: string }
-      if (body.status === 'completed') committedMs.set(body.id, performance.now())
+      const steps = JSON.parse(String(values[0])) as { id: string; status: string }[]
+      for (const { id, status } of steps) if (status === 'completed') committedMs.set(id, performance.now())
     }
     if (/^select .*from "?task"? where "?id"? = /s.test(text)) reads.set(each, (reads.get(each) ?? 0) + 1)
     return answer
@@ -45,12 +45,12 @@ for (const each of [local, remote]) {
 
 let next = 0
 async function round(at: typeof local): Promise<{ ms: number[]; readsEach: number }> {
-  const ms: number[] = []
+  const waits: { id: string; atMs: number }[] = []
   const before = reads.get(at) ?? 0
   await Promise.all(
     Array.from({ length: waiters }, async () => {
       const caller = newCaller()
-      for (let waits = 0; waits < perWaiter; waits++) {
+      for (let count = 0; count < perWaiter; count++) {
         const n = next++
         const key = `key-${n}`
         const id = await local.accept(caller, n, key)
@@ -58,13 +58,16 @@ async function round(at: typeof local): Promise<{ ms: number[]; readsEach: numbe
         // Some tasks end right after the waiter came, some later; all of them before the first poll.
         setTimeout(() => gateOf(n).resolve(), 50 + Math.random() * 400)
         const atMs = await answered
-        const endedMs = committedMs.get(id)
-        if (endedMs === undefined) throw new Error('the end of a task was not seen')
-        ms.push(Math.max(0, atMs - endedMs))
+        waits.push({ id, atMs })
         gates.delete(n)
       }
     }),
   )
+  const ms = waits.map(({ id, atMs }) => {
+    const endedMs = committedMs.get(id)
+    if (endedMs === undefined) throw new Error('the end of a task was not seen')
+    return Math.max(0, atMs - endedMs)
+  })
   return { ms, readsEach: ((reads.get(at) ?? 0) - before) / ms.length }
 }
 
