@@ -78,7 +78,8 @@ export function openCustody(
     signer,
     nonces: taskEngine.nonces,
     startNonce,
-    gasBudget: gasBudget({ db, budgetWei, clock }),
+    clock,
+    gasBudget: gasBudget({ budgetWei, clock }),
   })
   const tradingKeys = createTradingKeys({
     db,

@@ -22,9 +22,11 @@ export async function signFirstStep(
   promise: TaskPromise,
 ): Promise<TaskPromise | undefined> {
   const { task, wanted } = promise
-  if (!wanted.admission.signOnAccept || !wanted.leased) return undefined
+  const { signOnAccept: canSign } = wanted.admission
+  if (!canSign || !wanted.leased) return undefined
   const signal = AbortSignal.timeout(signOnAcceptMsMax)
-  const result = await wanted.kind.steps[task.step]?.(stepView(task, []), { now: task.created_at, signal })
+  const step = canSign === true ? wanted.kind.steps[task.step] : canSign
+  const result = await step?.(stepView(task, []), { now: task.created_at, signal })
   if (!result || !onlySigns(result)) return undefined
   const { signOnAccept, signInOrder } = result.sign
   if (signInOrder) return signingInOrder(deps, withResult(deps, promise, result), result, await signInOrder())

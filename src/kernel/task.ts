@@ -277,6 +277,12 @@ export type Steps<Data, Own extends string, Names extends string = Own, Input = 
 
 export type RetryRule = { attemptsMax: number; firstMs: number; maxMs: number }
 
+/** Signs for a task that does not exist yet, and leaves its data as it is; undefined where the first step has to sign. */
+export type SignFirst<Names extends string = string> = (
+  task: Pick<TaskView, 'id' | 'userId'>,
+  context: StepContext,
+) => Promise<StepResultOf<never, Names> | undefined>
+
 /** The result of `admit`: what the task starts with, committed together with the task itself. */
 export type Admission<Data = JsonObject, Names extends string = string> = {
   data: Data
@@ -287,9 +293,9 @@ export type Admission<Data = JsonObject, Names extends string = string> = {
   writes?: (tx: Tx, taskId: string) => Promise<void>
   /**
    * The first step signs: through `signOnAccept` or `signInOrder` of its intent it is committed together with the
-   * acceptance, where this instance has capacity.
+   * acceptance, where this instance has capacity. A function signs in its place, with what the admission has read.
    */
-  signOnAccept?: boolean
+  signOnAccept?: boolean | SignFirst<Names>
 }
 
 /**

@@ -91,6 +91,14 @@ export async function createCrashApp() {
       const sum = (list: typeof deposits) => list.reduce((total, effect) => total + units(effect), 0n)
       return { deposits: deposits.length, shares: sum(deposits) - sum(withdrawals) }
     },
+    /** The transactions of a sponsor that Base has mined. */
+    async sponsorNonce(signer: string): Promise<number> {
+      const { body } = await http<{ result: string }>(world.urls.evm['8453'], {
+        method: 'POST',
+        body: { jsonrpc: '2.0', id: 1, method: 'eth_getTransactionCount', params: [signer, 'latest'] },
+      })
+      return Number(body.result)
+    },
     async [Symbol.asyncDispose]() {
       await admin.end()
       await world[Symbol.asyncDispose]()

@@ -1,9 +1,10 @@
-/** kill -9 at the boundaries of every statement and every call of an earn task. */
+/** kill -9 at the boundaries of every statement and every call of earn tasks, which three sponsor keys pay for. */
 import assert from 'node:assert/strict'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
+import { worldSponsors } from '#config-safety.ts'
 import { type Gateway, NotReady } from '../harness/gateway.ts'
 import { ledgerDrift } from '../harness/ledger.ts'
 import { isNightly, isShort } from '../proof/support/seed.ts'
@@ -15,17 +16,35 @@ const taskPointPattern =
 /** The second pass too, where a task passes a point more than once. */
 const passesOf = (name: string) => (isNightly ? 50 : /task_step|net:/.test(name) ? 2 : 1)
 
+/** Their deposits arrive together, so that one commit accepts and signs several of them. */
+const customersMax = 3
+const keys = { SPONSOR_KEYS: worldSponsors.slice(0, 3).join(',') }
+
 let app: CrashApp
 let survivor: Gateway
-let customer: Customer
+let customers: Customer[]
 let made = 0
+
+/** One deposit of each customer under the key; repeated elsewhere, it is the same deposit. */
+const depositAll = (url: string, key: string) =>
+  Promise.all(customers.map((customer) => deposit(url, customer, key, true)))
+
+const assertExecuted = (replies: Awaited<ReturnType<typeof depositAll>>, at: string) => {
+  for (const { status, body } of replies)
+    assert.deepEqual(
+      [status, body.status, body.outcome],
+      [200, 'completed', 'executed'],
+      `${at}: ${JSON.stringify(body)}`,
+    )
+  made++
+}
 
 before(async () => {
   app = await createCrashApp()
-  survivor = await app.gateway()
-  customer = await newCustomer(survivor.url)
-  assert.equal((await deposit(survivor.url, customer, 'first', true)).body.status, 'completed')
-  made = 1
+  survivor = await app.gateway(keys)
+  customers = []
+  for (let n = 0; n < customersMax; n++) customers.push(await newCustomer(survivor.url))
+  assertExecuted(await depositAll(survivor.url, 'first'), 'first')
 })
 after(async () => {
   await survivor?.stop()
@@ -35,11 +54,9 @@ after(async () => {
 async function failpointsOfOneDeposit(): Promise<string[]> {
   const file = join(tmpdir(), `portico-failpoints-${process.pid}`)
   writeFileSync(file, '')
-  const recorded = await app.gateway({ FAILPOINT_LOG: file })
+  const recorded = await app.gateway({ ...keys, FAILPOINT_LOG: file })
   recorded.child.kill('SIGUSR2')
-  const { body } = await deposit(recorded.url, customer, 'recorded', true)
-  assert.equal(body.status, 'completed')
-  made++
+  assertExecuted(await depositAll(recorded.url, 'recorded'), 'recorded')
   await recorded.kill()
   const counts = new Map<string, number>()
   for (const name of readFileSync(file, 'utf8').split('\n'))
@@ -49,32 +66,46 @@ async function failpointsOfOneDeposit(): Promise<string[]> {
   )
 }
 
-/** One gateway takes the request and dies at its point; the other one must complete the task. */
+/** One gateway takes the requests and dies at its point; the other one must complete the tasks. */
 async function dieAt(point: string, victim: Gateway): Promise<boolean> {
   const key = `at-${point.replaceAll(' ', '-')}`
   victim.child.kill('SIGUSR2')
-  const first = await deposit(victim.url, customer, key, true).catch(() => undefined)
+  const first = await depositAll(victim.url, key).catch(() => undefined)
   const died = victim.child.signalCode === 'SIGKILL' || first === undefined
   await victim.kill()
-  const { status, body } = await deposit(survivor.url, customer, key, true).catch((cause: unknown) => {
+  const replies = await depositAll(survivor.url, key).catch((cause: unknown) => {
     throw new Error(
       `${point}: the survivor (${survivor.child.exitCode ?? survivor.child.signalCode}) said\n${survivor.lines.slice(-12).join('\n')}`,
       { cause },
     )
   })
-  assert.equal(status, 200, `${point}: ${JSON.stringify(body)}`)
-  assert.deepEqual(
-    [body.status, body.outcome],
-    ['completed', 'executed'],
-    `${point}: ${JSON.stringify(body)}`,
-  )
-  made++
-  const { deposits } = await app.vaultEffects(customer.address)
-  assert.equal(deposits, made, `${point}: deposits on the chain`)
+  assertExecuted(replies, point)
+  for (const { address } of customers)
+    assert.equal((await app.vaultEffects(address)).deposits, made, `${point}: deposits on the chain`)
   return died
 }
 
-const needed = [/^db:task_accept:after/, /^db:task_step:before/, /^net:/]
+/** Every nonce that a sponsor has used belongs to a stored transaction, and none was filled or skipped. */
+async function assertNoGaps(): Promise<void> {
+  const { rows } = await app.admin.query<{ signer: string; used: string; first: string; next: string }>(
+    `select s.signer, count(distinct c.nonce) as used, min(c.nonce) as first, s.next
+     from nonce_sequence s join tx_attempt c on c.signer = s.signer and c.chain = s.chain and c.nonce_kind = s.kind
+     where s.kind = 'evm' and s.chain = '8453' group by s.signer, s.next`,
+  )
+  assert.equal(rows.length, 3, 'every sponsor key has signed')
+  for (const { signer, used, first, next } of rows) {
+    assert.equal(Number(used), Number(next) - Number(first), `${signer}: nonces without a transaction`)
+    assert.equal(await app.sponsorNonce(signer), Number(next), `${signer}: nonces on the chain`)
+  }
+}
+
+const needed = [
+  /^db:update nonce_sequence:after/,
+  /^db:task_accept_complete:after/,
+  /^db:commit:after/,
+  /^db:task_step:before/,
+  /^net:/,
+]
 
 /** One of each relevant kind; all of them in `npm run test:crash`. */
 const pointsOf = (all: string[]): string[] =>
@@ -92,13 +123,16 @@ test('an earn task killed at any point happens exactly once', async (t) => {
   // The next gateway starts while the other one completes the task.
   let next: Promise<Gateway> | undefined
   for (const [index, point] of points.entries()) {
-    const victim = await (next ?? app.gateway({ FAILPOINT: point }))
+    const victim = await (next ?? app.gateway({ ...keys, FAILPOINT: point }))
     const nextPoint = points[index + 1]
-    next = nextPoint === undefined ? undefined : app.gateway({ FAILPOINT: nextPoint })
+    next = nextPoint === undefined ? undefined : app.gateway({ ...keys, FAILPOINT: nextPoint })
     next?.catch((error: unknown) => assert.ok(error instanceof NotReady))
     if (await dieAt(point, victim)) deaths++
   }
-  t.diagnostic(`${points.length} points, ${deaths} deaths, ${made} deposits requested and made`)
+  t.diagnostic(
+    `${points.length} points, ${deaths} deaths, ${made} deposits of each of ${customersMax} users requested and made`,
+  )
   assert.ok(deaths >= points.length / 2, `only ${deaths} of ${points.length} points were reached`)
+  await assertNoGaps()
   assert.equal(await ledgerDrift(app.admin), 0)
 })

@@ -169,11 +169,6 @@ export const chainMutations = [
     'src/engines/evm-batch/gas-budget.ts',
     ['test/chains/gas-budget.test.ts'],
     [
-      [
-        'if (used + order.wei > budgetWei) throw refusal(order, used)',
-        '',
-        'a task is prepared for a user whose gas budget is used up',
-      ],
       ['fullExit ? null : budgetWei', 'null', 'one user empties the gas sponsor'],
       [
         'fullExit ? null : budgetWei',

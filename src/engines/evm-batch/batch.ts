@@ -1,20 +1,23 @@
 import type { NonceSequences } from '#durable/nonces.ts'
 import type { Chain } from '#kernel/chains.ts'
-import { later } from '#kernel/clock.ts'
+import { type Clock, later } from '#kernel/clock.ts'
 import { Fault } from '#kernel/fault.ts'
 import { canonicalJson } from '#kernel/json.ts'
 import type { EffectDriver } from '#kernel/one-effect.ts'
-import type { EvmBatch, EvmCall, EvmIntent, Policy, Signer } from '#kernel/signer.ts'
+import type { EvmBatch, EvmCall, EvmIntent, Policy, PolicyReceipt, Signer } from '#kernel/signer.ts'
 import type {
   GasCharge,
   Intent,
   JsonObject,
   NonceSequence,
+  SignedEffect,
+  SignFirst,
   StepContext,
   StepResultOf,
   TaskView,
 } from '#kernel/task.ts'
-import type { Evm, Simulation } from '#upstreams/evm/evm.ts'
+import type { AccountState, Evm, Simulation } from '#upstreams/evm/evm.ts'
+import type { Fees } from '#upstreams/evm/fees.ts'
 import type { BatchOptions, BatchPlan, BatchTaskData } from './batch-rules.ts'
 import { type ConfirmDeps, confirmBatch } from './confirm.ts'
 import type { EvmPort } from './evm-port.ts'
@@ -26,25 +29,39 @@ import { createSponsorLoad, nonceKind } from './sponsor-load.ts'
 export type EvmBatches = {
   /** Throws before a task exists where the chain is not served or no sponsor can pay. */
   ready(chainId: string, options?: { fullExit: boolean }): Promise<void>
-  /** Throws where the user's gas budget is too small; the charge belongs to the spend of the admission. */
+  /** What the user's gas budget is charged; it belongs to the spend of the admission. */
   gasCharge(order: ChargeOrder): Promise<GasCharge>
   simulate(chainId: string, account: string, calls: readonly EvmCall[]): Promise<Simulation>
+  /** Simulates the batch of an admission, and reads what its signature needs beside that. */
+  trial(userId: string, plan: BatchPlan): Promise<BatchTrial>
   /** The driver of an effect whose second step is called `confirm`. */
   driver<Data extends BatchTaskData, Proof, Names extends string = 'sign' | 'confirm'>(
     options: BatchOptions<Data, Proof>,
   ): EffectDriver<Data, BatchPlan, Proof, Names | 'confirm'>
 }
 
+export type BatchTrial = {
+  simulation: Simulation
+  /** Signs with what the trial has read, so that nothing is simulated twice; undefined where that is outdated. */
+  signOnAccept: SignFirst<'confirm'>
+}
 export type ChargeOrder = { userId: string; chainId: string; gas: bigint; fullExit: boolean }
 
 type EvmBatchesDeps = {
   gasBudget: GasBudget
   ports: ReadonlyMap<string, EvmPort>
-  policy: Pick<Policy, 'authorize'>
+  policy: Pick<Policy, 'authorize' | 'authorizeOnAccept'>
   signer: Signer
   nonces: Pick<NonceSequences, 'ensure' | 'nextNonces' | 'take'>
   startNonce: (chain: Evm, signer: string) => Promise<bigint>
+  clock: Clock
 }
+/** What a batch is signed with. */
+type BatchReadings = { account: AccountState; gas: bigint; fees: Fees }
+type SignedTask = Pick<TaskView, 'id' | 'userId'>
+
+/** The step `sign` reads again where the readings of the admission are older. */
+const trialMsMax = 3_000
 
 export const effectKind = 'evm_batch'
 
@@ -55,6 +72,7 @@ export function evmBatches({
   signer,
   nonces,
   startNonce,
+  clock,
 }: EvmBatchesDeps): EvmBatches {
   const openedSequences = new Set<string>()
 
@@ -80,18 +98,51 @@ export function evmBatches({
     onNonceUsed: (chainId) => loads.get(chainId)?.invalidate(),
   }
 
+  /** The intent under the least busy sponsor. The user's account signs it before the sponsor's nonce is taken. */
+  const prepare = async (task: SignedTask, plan: BatchPlan, readings: BatchReadings, now: Date) => {
+    const port = portOf(plan.chainId)
+    const { chain, sponsor } = port
+    const { account, gas, fees } = readings
+    const { payer, mined } = await loads.get(plan.chainId)!.pick({ fullExit: plan.fullExit ?? false })
+    const nonceSequence = { kind: nonceKind, chain: plan.chainId, signer: payer }
+    await openSequence(port, nonceSequence)
+    const nowSeconds = Math.floor(now.getTime() / 1_000)
+    const intent = intentOf(task, plan, { chain, payer, account, nowSeconds })
+    const signUnder = async (receipt: PolicyReceipt) => {
+      const signed = await signer.signBatch(intent, receipt)
+      const { batchHash, sign: signTx } = sponsor.prepareBatchTx({
+        intent,
+        signed,
+        receipt,
+        signer: payer,
+        gas,
+        fees,
+      })
+      const effect = {
+        kind: effectKind,
+        externalId: batchHash,
+        intent: JSON.parse(canonicalJson(intent)) as JsonObject,
+        signed: JSON.parse(canonicalJson(signed)) as JsonObject,
+        policyReceipt: receipt.id,
+        validUntil: later(new Date(0), intent.batch.deadlineSeconds * 1_000),
+      }
+      return async (nonce: bigint): Promise<SignedEffect> => ({ effect, txAttempt: await signTx(nonce) })
+    }
+    const build: Intent['build'] = async (tx) => signUnder(await policy.authorize(tx, intent))
+    // Other transactions of the signer on this chain have used the nonces below `mined`.
+    return { intent, signUnder, sign: { nonceSequence, minNonce: mined, build } }
+  }
+
   const sign = async (
     task: TaskView<BatchTaskData>,
     plan: BatchPlan,
     { now }: StepContext,
   ): Promise<StepResultOf<never, 'confirm'>> => {
-    const port = portOf(plan.chainId)
-    const { chain, sponsor } = port
-    const [account, simulation, fees, { payer, mined }] = await Promise.all([
+    const { chain, sponsor } = portOf(plan.chainId)
+    const [account, simulation, fees] = await Promise.all([
       chain.account(plan.account),
       chain.simulate(plan.account, plan.calls),
       sponsor.fees(),
-      loads.get(plan.chainId)!.pick({ fullExit: plan.fullExit ?? false }),
     ])
     if (account.hasOtherCode) return notExecuted(chain.row, 'the account has the code of another contract')
     if (!simulation.ok) {
@@ -103,37 +154,38 @@ export function evmBatches({
         )
       return notExecuted(chain.row, simulation.reason)
     }
-    const nonceSequence = { kind: nonceKind, chain: plan.chainId, signer: payer }
-    await openSequence(port, nonceSequence)
-    const intent = intentOf(task, plan, {
-      chain,
-      payer,
-      account,
-      nowSeconds: Math.floor(now.getTime() / 1_000),
-    })
-    const build: Intent['build'] = async (tx) => {
-      const receipt = await policy.authorize(tx, intent)
-      const signed = await signer.signBatch(intent, receipt)
-      const { batchHash, sign: signTx } = sponsor.prepareBatchTx({
-        intent,
-        signed,
-        receipt,
-        signer: payer,
-        gas: simulation.gas,
-        fees,
-      })
-      const effect = {
-        kind: effectKind,
-        externalId: batchHash,
-        intent: JSON.parse(canonicalJson(intent)) as JsonObject,
-        signed: JSON.parse(canonicalJson(signed)) as JsonObject,
-        policyReceipt: receipt.id,
-        validUntil: later(new Date(0), intent.batch.deadlineSeconds * 1_000),
-      }
-      return async (nonce) => ({ effect, txAttempt: await signTx(nonce) })
+    const prepared = await prepare(task, plan, { account, gas: simulation.gas, fees }, now)
+    return { sign: prepared.sign, next: 'confirm', state: 'signed' }
+  }
+
+  const trial: EvmBatches['trial'] = async (userId, plan) => {
+    const { chain, sponsor } = portOf(plan.chainId)
+    const readAtMs = clock.now().getTime()
+    const [account, simulation, fees, authorize] = await Promise.all([
+      chain.account(plan.account),
+      chain.simulate(plan.account, plan.calls),
+      sponsor.fees(),
+      policy.authorizeOnAccept(userId, plan.chainId),
+    ])
+    const signFirst: BatchTrial['signOnAccept'] = async (task, { now }) => {
+      const ageMs = now.getTime() - readAtMs
+      const isFresh = ageMs >= 0 && ageMs <= trialMsMax
+      if (!simulation.ok || account.hasOtherCode || !isFresh) return undefined
+      const prepared = await prepare(task, plan, { account, gas: simulation.gas, fees }, now)
+      const { receipt, ...granted } = authorize(prepared.intent)
+      const signNonce = await prepared.signUnder(receipt)
+      const signInOrder = async () => ({ ...granted, sign: signNonce })
+      return { sign: { ...prepared.sign, signInOrder }, next: 'confirm', state: 'signed' }
     }
-    // Other transactions of the signer on this chain have used the nonces below `mined`.
-    return { sign: { nonceSequence, minNonce: mined, build }, next: 'confirm', state: 'signed' }
+    return {
+      simulation,
+      // Where custody or a sponsor is away the task is accepted without a signature, and its step tries again.
+      signOnAccept: (task, context) =>
+        signFirst(task, context).catch((fault: unknown) => {
+          if (fault instanceof Fault && fault.retryable) return undefined
+          throw fault
+        }),
+    }
   }
 
   return {
@@ -143,6 +195,7 @@ export function evmBatches({
       return gasBudget.chargeOf({ ...order, wei: maxFeeWei * gas })
     },
     simulate: (chainId, account, calls) => portOf(chainId).chain.simulate(account, calls),
+    trial,
     driver: (options) => ({
       sign,
       confirm: (task, settle, context) => confirmBatch(confirmDeps, { ...options, task, settle }, context),
@@ -165,15 +218,11 @@ const notExecuted = (chain: Pick<Chain, 'displayName'>, reason: string) =>
 type BatchContext = {
   chain: Evm
   payer: string
-  account: Awaited<ReturnType<Evm['account']>>
+  account: AccountState
   nowSeconds: number
 }
 
-function intentOf(
-  task: TaskView<BatchTaskData>,
-  plan: BatchPlan,
-  { chain, payer, account, nowSeconds }: BatchContext,
-) {
+function intentOf(task: SignedTask, plan: BatchPlan, { chain, payer, account, nowSeconds }: BatchContext) {
   const {
     calls,
     account: address,

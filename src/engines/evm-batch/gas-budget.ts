@@ -15,21 +15,19 @@ export type GasOrder = {
   fullExit: boolean
 }
 export type GasBudget = {
-  /** Reads only; throws before a task exists. */
-  check(order: GasOrder): Promise<void>
-  /** The same as data: what the accepting statement counts, after the check. */
-  chargeOf(order: GasOrder): Promise<GasCharge>
+  /** What the accepting statement compares with the budget and counts. */
+  chargeOf(order: GasOrder): GasCharge
   /** Runs in the accepting transaction. */
   reserve(tx: Tx, taskId: string, order: GasOrder): Promise<void>
   /** Runs in the transaction that ends the task. `wei`: the fee paid, 0n where nothing was mined. */
   settle(tx: Tx, taskId: string, wei: bigint): Promise<void>
 }
 
-type GasBudgetDeps = { db: Queryable; budgetWei: bigint; clock: Clock }
+type GasBudgetDeps = { budgetWei: bigint; clock: Clock }
 
 const dayMs = 86_400_000
 
-export function gasBudget({ db, budgetWei, clock }: GasBudgetDeps): GasBudget {
+export function gasBudget({ budgetWei, clock }: GasBudgetDeps): GasBudget {
   const budgetOf = ({ fullExit }: GasOrder) => (fullExit ? null : budgetWei)
   const today = () => clock.now().toISOString().slice(0, 10)
 
@@ -60,16 +58,8 @@ export function gasBudget({ db, budgetWei, clock }: GasBudgetDeps): GasBudget {
     return BigInt(row?.wei ?? 0)
   }
 
-  const check = async (order: GasOrder) => {
-    if (order.fullExit) return
-    const used = await usedBy(db, order)
-    if (used + order.wei > budgetWei) throw refusal(order, used)
-  }
-
   return {
-    check,
-    async chargeOf(order) {
-      await check(order)
+    chargeOf(order) {
       const { chainId, wei } = order
       const refuse = (usedWei: bigint) => refusal(order, usedWei)
       return { chainId, wei, budgetWei: budgetOf(order), refuse }

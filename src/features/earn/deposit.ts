@@ -1,4 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
+import type { BatchPlan } from '#engines/evm-batch/batch-rules.ts'
 import { createAdmission } from '#kernel/admission.ts'
 import { Fault } from '#kernel/fault.ts'
 import { uuidv7 } from '#kernel/id.ts'
@@ -8,13 +9,13 @@ import { taskOf } from '#kernel/operation.ts'
 import type { PlannedAction } from '#kernel/signer.ts'
 import { type AccountRef, externalAccount } from '#kernel/task.ts'
 import type { EarnInput } from './contract.ts'
-import { earnAccountOf, minBlockFor } from './earn-account.ts'
+import { cashStateOf, type EarnAccount, minBlockFor } from './earn-account.ts'
 import { cashAsset, positionAccount, shareAsset, walletAccount } from './ledger-accounts.ts'
 import { openPositionsMax } from './limits.ts'
 import {
   admissionMs,
   amountOf,
-  batchBase,
+  minBlockOf,
   positionOf,
   settledFlow,
   type VaultTaskData,
@@ -41,16 +42,24 @@ const actionOf = ({ vault, usdc }: VaultTaskDeps, amountUnits: bigint): Omit<Pla
   exit: false,
 })
 
+const batchOf = (deps: VaultTaskDeps, account: string, amountUnits: bigint): BatchPlan => {
+  const { vault, usdc } = deps
+  return {
+    ...actionOf(deps, amountUnits),
+    account,
+    calls: vault.depositCalls(account, amountUnits),
+    spends: [{ token: usdc, amountUnits, spender: vault.address }],
+  }
+}
+
 const admitDeposit = (deps: VaultTaskDeps) =>
   createAdmission({
     policy: deps.policy,
-    asksPolicy: 'first',
     async check({ amount_usdc: amountText, position_id }: EarnInput<'deposit'>, { userId }) {
       const { vault, usdc, limits, clock, random } = deps
       const positionId = position_id
         ? (await positionOf(deps, userId, position_id)).id
         : uuidv7(clock.now(), random)
-      if (!position_id) await assertPositionLimit(deps, userId)
       const amountUnits = amountOf(amountText, limits.minDepositUsdc)
       const wallet = walletAccount(userId, cashAsset(vault, usdc))
       return {
@@ -59,10 +68,11 @@ const admitDeposit = (deps: VaultTaskDeps) =>
         amountText,
         wallet,
         positionId,
+        opensPosition: !position_id,
       }
     },
-    fund: ({ wallet, amountUnits }) => fundDeposit(deps, wallet, amountUnits),
-    start({ amountUnits, amountText, wallet, positionId }, { account, apy, seen, gas }) {
+    fund: (request) => fundDeposit(deps, request),
+    start({ amountUnits, amountText, wallet, positionId }, { account, apy, seen, gas, signOnAccept }) {
       const { vault, usdc } = deps
       const data: VaultTaskData = {
         position_id: positionId,
@@ -74,20 +84,22 @@ const admitDeposit = (deps: VaultTaskDeps) =>
         apy_at_action: apy,
       }
       const spend = { account: wallet, amountUnits, token: usdcToken(usdc), seen, gas }
-      return { first: 'sign', deadlineMs: admissionMs, data, spend }
+      return { first: 'sign', deadlineMs: admissionMs, data, spend, signOnAccept }
     },
   })
 
-async function fundDeposit(deps: VaultTaskDeps, wallet: AccountRef, amountUnits: bigint) {
-  const { db, vault, usdc, ledger, batches, rates } = deps
+type DepositRequest = { wallet: AccountRef; amountUnits: bigint; opensPosition: boolean }
+
+async function fundDeposit(deps: VaultTaskDeps, request: DepositRequest) {
+  const { wallet, amountUnits } = request
+  const { vault, batches, rates } = deps
   const userId = wallet.owner
-  await assertNotFrozen(deps, userId)
   const account = await deps.evmAddressOf(userId)
   await batches.ready(vault.chainId)
-  const readCash = () => awaitFreeCash(deps, { wallet, account, usdc, amountUnits })
-  const [firstCash, simulation, { apy }] = await Promise.all([
+  const readCash = () => awaitFreeCash(deps, { ...request, account })
+  const [cash, { simulation, signOnAccept }, { apy }] = await Promise.all([
     readCash(),
-    batches.simulate(vault.chainId, account, vault.depositCalls(account, amountUnits)),
+    batches.trial(userId, batchOf(deps, account, amountUnits)),
     rates.yield(),
   ])
   if (!simulation.ok)
@@ -96,26 +108,11 @@ async function fundDeposit(deps: VaultTaskDeps, wallet: AccountRef, amountUnits:
     })
   const gasOrder = { userId, chainId: vault.chainId, gas: simulation.gas, fullExit: false }
   const gas = await batches.gasCharge(gasOrder)
-  // The simulation is slower than reading the cash: read it again if something settled meanwhile.
-  const latest = await ledger.balance(db, wallet)
-  const cash = latest.version === firstCash.version ? firstCash : await readCash()
-  return { account, apy, gas, seen: { ...cash, reread: readCash } }
-}
-
-/** Throws 409 where the user has the maximum number of positions with shares. */
-async function assertPositionLimit({ db, vault, ledger }: VaultTaskDeps, userId: string): Promise<void> {
-  const open = await ledger.subAccounts(db, userId, shareAsset(vault))
-  if (open.length < openPositionsMax) return
-  throw new Fault(
-    'conflict',
-    `A user has at most ${openPositionsMax} positions with shares: give the \`position_id\` of one of them, or withdraw one`,
-    { extras: { reason: `${open.length} positions have shares` } },
-  )
+  return { account, apy, gas, seen: { ...cash, reread: readCash }, signOnAccept }
 }
 
 /** New deposits are refused while the positions of the user and the chain disagree. */
-async function assertNotFrozen({ db, vault }: VaultTaskDeps, userId: string): Promise<void> {
-  const account = await earnAccountOf(db, userId, vaultRefOf(vault))
+function assertNotFrozen(account: EarnAccount | undefined): void {
   if (account?.state !== 'frozen') return
   const since = account.frozen_since?.toISOString() ?? null
   throw new Fault('trading_paused', `Deposits into the vault are paused: ${account.reason}`, {
@@ -123,25 +120,34 @@ async function assertNotFrozen({ db, vault }: VaultTaskDeps, userId: string): Pr
   })
 }
 
-type CashRequest = { wallet: AccountRef; account: string; usdc: string; amountUnits: bigint }
+function assertPositionLimit(openPositions: number): void {
+  if (openPositions < openPositionsMax) return
+  throw new Fault(
+    'conflict',
+    `A user has at most ${openPositionsMax} positions with shares: give the \`position_id\` of one of them, or withdraw one`,
+    { extras: { reason: `${openPositions} positions have shares` } },
+  )
+}
+
+type CashRequest = DepositRequest & { account: string }
 
 /**
  * A deposit that is executed on the chain and not settled yet counts twice for a moment: as held and as spent. Where
  * the chain has enough and only the holds are in the way, this waits a little for them to settle.
  */
 async function awaitFreeCash(
-  { db, ledger, vault, clock }: VaultTaskDeps,
-  { wallet, account, usdc, amountUnits }: CashRequest,
+  { db, vault, usdc, clock }: VaultTaskDeps,
+  { wallet, account, amountUnits, opensPosition }: CashRequest,
 ): Promise<{ totalUnits: bigint; version: bigint }> {
-  const vaultRef = vaultRefOf(vault)
   const until = performance.now() + settleMsMax
   while (true) {
-    // Read the version before the chain: a hold that settles in between invalidates the reading.
-    const [{ heldUnits, version }, earnAccount] = await Promise.all([
-      ledger.balance(db, wallet),
-      earnAccountOf(db, wallet.owner, vaultRef),
+    // A settlement that comes between the two raises the version after it was read, or is later than the block.
+    const [{ heldUnits, version, earnAccount, openPositions }, { cashUnits, block }] = await Promise.all([
+      cashStateOf(db, wallet, vaultRefOf(vault)),
+      vault.account(account),
     ])
-    const { cashUnits, block } = await vault.account(account)
+    assertNotFrozen(earnAccount)
+    if (opensPosition) assertPositionLimit(openPositions)
     if (block < minBlockFor(earnAccount, clock.now())) {
       if (performance.now() > until)
         throw new Fault('unavailable', 'The chain node lags behind the last settlement. Try again')
@@ -162,18 +168,13 @@ async function awaitFreeCash(
 }
 
 const depositSteps = (deps: VaultTaskDeps) => {
-  const { vault, usdc } = deps
+  const { vault } = deps
   return oneEffect({
     driver: vaultDriver<VaultTaskData>(deps, vault.deposited),
-    async plan(task) {
-      const amountUnits = BigInt(task.data.assets_units ?? '0')
-      return {
-        ...actionOf(deps, amountUnits),
-        ...(await batchBase(deps, task)),
-        calls: vault.depositCalls(task.data.account, amountUnits),
-        spends: [{ token: usdc, amountUnits, spender: vault.address }],
-      }
-    },
+    plan: async (task) => ({
+      ...batchOf(deps, task.data.account, BigInt(task.data.assets_units ?? '0')),
+      minBlock: await minBlockOf(deps, task.userId),
+    }),
     settle(task, proof) {
       const shares = shareAsset(vault)
       return {

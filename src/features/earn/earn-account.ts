@@ -1,6 +1,7 @@
-import type { Tx } from '#kernel/task.ts'
+import type { AccountRef, Tx } from '#kernel/task.ts'
 import { type Queryable, query } from '#store/query.ts'
 import type { EarnAccountRow } from '#store/tables/earn.ts'
+import { shareAsset } from './ledger-accounts.ts'
 
 /** One row per user and vault: the last comparison with the chain, and whether new deposits are accepted. */
 
@@ -18,6 +19,42 @@ export async function earnAccountOf(
     [userId, chainId, vault],
   )
   return row
+}
+
+type CashState = {
+  heldUnits: bigint
+  version: bigint
+  earnAccount: EarnAccount | undefined
+  /** Positions with shares. */
+  openPositions: number
+}
+type CashRow = { held: string; cash_version: bigint; positions: number; is_known: boolean }
+
+/**
+ * What the ledger holds of the user's cash, and the account, in one snapshot: a settlement that raised the version has
+ * raised the settled block, too.
+ */
+export async function cashStateOf(
+  db: Queryable,
+  wallet: AccountRef,
+  { chainId, vault }: VaultRef,
+): Promise<CashState> {
+  const [row] = await query<CashRow & EarnAccount>(
+    db,
+    `select coalesce(a.held, 0) as held, coalesce(a.version, 0) as cash_version, e.user_id is not null as is_known, e.*,
+       (select count(*)::integer from account where owner = $1 and asset = $6 and has_units) as positions
+     from (select 1) always
+       left join account a on a.owner = $1 and a.asset = $2 and a.sub_account = $3
+       left join earn_account e on e.user_id = $1 and e.chain_id = $4 and e.vault = $5`,
+    [wallet.owner, wallet.asset, wallet.subAccount, chainId, vault, shareAsset({ chainId, address: vault })],
+  )
+  const { held, cash_version, positions, is_known, ...earnAccount } = row!
+  return {
+    heldUnits: BigInt(held),
+    version: BigInt(cash_version),
+    earnAccount: is_known ? earnAccount : undefined,
+    openPositions: positions,
+  }
 }
 
 /** Delay between a settlement and the comparison with the chain; settlements in quick succession share one. */

@@ -96,12 +96,9 @@ export const vaultDriver = <Data extends VaultTaskData>(
     onFinal: ({ userId }) => changed(userId, vault.chainId),
   })
 
-/** The chain and account of a batch, and the oldest block that shows the user's last settlement. */
-export const batchBase = async ({ db, vault, clock }: VaultTaskDeps, { userId, data }: VaultTask) => ({
-  chainId: vault.chainId,
-  account: data.account,
-  minBlock: minBlockFor(await earnAccountOf(db, userId, vaultRefOf(vault)), clock.now()),
-})
+/** The oldest block that shows the user's last settlement. */
+export const minBlockOf = async ({ db, vault, clock }: VaultTaskDeps, userId: string): Promise<bigint> =>
+  minBlockFor(await earnAccountOf(db, userId, vaultRefOf(vault)), clock.now())
 
 /** The end of a task whose `flow` was proven; `sign`: 1 for a deposit. */
 export function settledFlow(

@@ -1,7 +1,6 @@
 import { createAdmission } from '#kernel/admission.ts'
 import { oneEffect } from '#kernel/one-effect.ts'
 import { taskOf } from '#kernel/operation.ts'
-import type { PlannedAction } from '#kernel/signer.ts'
 import { externalAccount, type Move, type TaskView } from '#kernel/task.ts'
 import type { Flow } from '#upstreams/vault/vault.ts'
 import type { EarnInput } from './contract.ts'
@@ -9,14 +8,14 @@ import { positionAccount, shareAsset } from './ledger-accounts.ts'
 import {
   admissionMs,
   amountOf,
-  batchBase,
+  minBlockOf,
   positionOf,
   settledFlow,
   type VaultTaskData,
   type VaultTaskDeps,
   vaultDriver,
 } from './vault-task.ts'
-import { planWithdrawal } from './withdrawal-plan.ts'
+import { planWithdrawal, withdrawalAction, withdrawalBatch } from './withdrawal-plan.ts'
 
 /** A withdrawal from the vault: shares of the position are held until the vault's events show how many it burnt. */
 
@@ -26,25 +25,21 @@ type WithdrawTask = TaskView<WithdrawTaskData>
 export const withdraw = (deps: VaultTaskDeps) =>
   taskOf({ admit: admitWithdraw(deps), steps: withdrawSteps(deps) })
 
-const actionOf = ({ vault, usdc }: VaultTaskDeps, account: string): Omit<PlannedAction, 'userId'> => ({
-  operation: 'earn_withdraw',
-  chainId: vault.chainId,
-  tokens: [usdc],
-  recipients: [account],
-  usdMicros: 0n,
-  exit: true,
-})
-
 const admitWithdraw = (deps: VaultTaskDeps) =>
   createAdmission({
     policy: deps.policy,
-    asksPolicy: 'first',
     async check({ position_id, amount_usdc }: EarnInput<'withdraw'>, { userId }) {
       const { id: positionId } = await positionOf(deps, userId, position_id)
       const amountText = amount_usdc ?? null
       const assetsUnits = amountText === null ? null : amountOf(amountText, deps.limits.minWithdrawUsdc)
       const account = await deps.evmAddressOf(userId)
-      return { action: { userId, ...actionOf(deps, account) }, account, amountText, assetsUnits, positionId }
+      return {
+        action: { userId, ...withdrawalAction(deps, account) },
+        account,
+        amountText,
+        assetsUnits,
+        positionId,
+      }
     },
     async fund({ action: { userId }, account, assetsUnits, positionId }) {
       const { vault, batches, rates } = deps
@@ -70,7 +65,8 @@ const admitWithdraw = (deps: VaultTaskDeps) =>
       }
       const position = positionAccount(action.userId, shareAsset(vault), positionId)
       const spend = { account: position, amountUnits: plan.holdUnits, token: shareToken, gas }
-      return { first: 'sign', deadlineMs: admissionMs, data, spend }
+      const { signOnAccept } = plan
+      return { first: 'sign', deadlineMs: admissionMs, data, spend, signOnAccept }
     },
   })
 
@@ -80,16 +76,10 @@ const withdrawSteps = (deps: VaultTaskDeps) => {
     driver: vaultDriver<WithdrawTaskData>(deps, vault.withdrawn),
     async plan(task) {
       const { account, assets_units, shares_units } = task.data
-      const isFull = assets_units === null
-      return {
-        ...actionOf(deps, account),
-        ...(await batchBase(deps, task)),
-        calls: isFull
-          ? vault.redeemCalls(account, BigInt(shares_units))
-          : vault.withdrawCalls(account, BigInt(assets_units)),
-        spends: [],
-        fullExit: isFull,
-      }
+      const given =
+        assets_units === null ? { sharesUnits: BigInt(shares_units) } : { assetsUnits: BigInt(assets_units) }
+      const minBlock = await minBlockOf(deps, task.userId)
+      return { ...withdrawalBatch(deps, account, given), minBlock }
     },
     async settle(task, proof) {
       const burntUnits = proof.flow.sharesUnits

@@ -1,10 +1,12 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Ledger } from '#durable/ledger.ts'
-import type { EvmBatches } from '#engines/evm-batch/batch.ts'
+import type { BatchTrial, EvmBatches } from '#engines/evm-batch/batch.ts'
+import type { BatchPlan } from '#engines/evm-batch/batch-rules.ts'
 import type { Token } from '#kernel/chains.ts'
 import { Fault } from '#kernel/fault.ts'
 import { insufficientBalance } from '#kernel/insufficient-balance.ts'
 import { usdcDecimals } from '#kernel/money.ts'
+import type { PlannedAction } from '#kernel/signer.ts'
 import type { Queryable } from '#store/query.ts'
 import type { Simulation } from '#upstreams/evm/evm.ts'
 import type { Vault } from '#upstreams/vault/vault.ts'
@@ -18,7 +20,7 @@ export type WithdrawalPlan = {
   sharesUnits: bigint
   holdUnits: bigint
   gas: bigint
-}
+} & Pick<BatchTrial, 'signOnAccept'>
 export type WithdrawalRequest = {
   userId: string
   positionId: string
@@ -32,7 +34,7 @@ type WithdrawalPlanDeps = {
   usdc: string
   shareToken: Token
   ledger: Pick<Ledger, 'balance'>
-  batches: Pick<EvmBatches, 'simulate'>
+  batches: Pick<EvmBatches, 'trial'>
   readSettled: ReadSettled
 }
 
@@ -43,6 +45,34 @@ export const usdcToken = (address: string) => ({ symbol: 'USDC', decimals: usdcD
 
 const insufficientAssets = (usdc: string, requiredUnits: bigint, availableUnits: bigint): Fault =>
   insufficientBalance(usdcToken(usdc), { what: 'The withdrawal', requiredUnits, availableUnits })
+
+export const withdrawalAction = (
+  { vault, usdc }: Pick<WithdrawalPlanDeps, 'vault' | 'usdc'>,
+  account: string,
+): Omit<PlannedAction, 'userId'> => ({
+  operation: 'earn_withdraw',
+  chainId: vault.chainId,
+  tokens: [usdc],
+  recipients: [account],
+  usdMicros: 0n,
+  exit: true,
+})
+
+/** By an amount of assets, or by all shares. */
+export const withdrawalBatch = (
+  deps: Pick<WithdrawalPlanDeps, 'vault' | 'usdc'>,
+  account: string,
+  given: { assetsUnits: bigint } | { sharesUnits: bigint },
+): BatchPlan => ({
+  ...withdrawalAction(deps, account),
+  account,
+  calls:
+    'sharesUnits' in given
+      ? deps.vault.redeemCalls(account, given.sharesUnits)
+      : deps.vault.withdrawCalls(account, given.assetsUnits),
+  spends: [],
+  fullExit: 'sharesUnits' in given,
+})
 
 export async function planWithdrawal(
   deps: WithdrawalPlanDeps,
@@ -99,15 +129,14 @@ async function planFullExit(
   request: WithdrawalRequest,
   available: bigint,
 ): Promise<WithdrawalPlan | undefined> {
-  const { vault, batches } = deps
-  const { account } = request
+  const { userId, account } = request
   const sharesUnits = (await redeemableShares(deps, request)) ?? available
   if (sharesUnits === 0n) throw externalLoss(deps, available)
-  const calls = vault.redeemCalls(account, sharesUnits)
-  const simulation = await batches.simulate(vault.chainId, account, calls)
+  const batch = withdrawalBatch(deps, account, { sharesUnits })
+  const { simulation, signOnAccept } = await deps.batches.trial(userId, batch)
   if (!simulation.ok) return explainFailure(deps, request, { sharesUnits, simulation })
   const holdUnits = sharesUnits < available ? sharesUnits : available
-  return { assetsUnits: null, sharesUnits, holdUnits, gas: simulation.gas }
+  return { assetsUnits: null, sharesUnits, holdUnits, gas: simulation.gas, signOnAccept }
 }
 
 /** Withdraws from the position's booked shares only, not from surplus shares of the account. */
@@ -117,10 +146,11 @@ async function planPartialExit(
   available: bigint,
 ): Promise<WithdrawalPlan | undefined> {
   const { vault, usdc, batches } = deps
-  const { account, assetsUnits } = request
+  const { userId, account, assetsUnits } = request
   const worthUnits = await vault.assetsOf(available)
   if (worthUnits < assetsUnits) throw insufficientAssets(usdc, assetsUnits, worthUnits)
-  const simulation = await batches.simulate(vault.chainId, account, vault.withdrawCalls(account, assetsUnits))
+  const batch = withdrawalBatch(deps, account, { assetsUnits })
+  const { simulation, signOnAccept } = await batches.trial(userId, batch)
   if (!simulation.ok) {
     const redeemable = await redeemableShares(deps, request)
     const left = redeemable === undefined ? worthUnits : await vault.assetsOf(redeemable)
@@ -129,7 +159,8 @@ async function planPartialExit(
   }
   const needed = BigInt(simulation.returns.at(-1) ?? '0x0')
   if (needed > available) throw insufficientAssets(usdc, assetsUnits, worthUnits)
-  return { assetsUnits, sharesUnits: needed, holdUnits: sharesToHold(needed, available), gas: simulation.gas }
+  const holdUnits = sharesToHold(needed, available)
+  return { assetsUnits, sharesUnits: needed, holdUnits, gas: simulation.gas, signOnAccept }
 }
 
 const externalLoss = ({ shareToken }: WithdrawalPlanDeps, available: bigint): Fault =>

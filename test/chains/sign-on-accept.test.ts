@@ -1,0 +1,131 @@
+/** Deposits and withdrawals are signed in the commit that accepts them, with what their admission has read. */
+import assert from 'node:assert/strict'
+import { after, before, beforeEach, describe, test } from 'node:test'
+import { worldKey, worldKeyId } from '#config-safety.ts'
+import { envKek, keyEncryptionKeys } from '#features/wallets/key-encryption-keys.ts'
+import type { Clock } from '#kernel/clock.ts'
+import { Fault } from '#kernel/fault.ts'
+import { systemRandom } from '#kernel/id.ts'
+import type { Net } from '#kernel/net.ts'
+import { query } from '#store/query.ts'
+import { type ChainsApp, createChainsApp, type User } from './chains-app.ts'
+
+const time = { offsetMs: 0 }
+const clock: Clock = { now: () => new Date(Date.now() + time.offsetMs) }
+const simulationMethod = 'eth_estimateGas'
+
+/** Counts simulations; `afterOne` runs when one was answered. */
+const simulations = { count: 0, afterOne: () => {} }
+const wrapNet = (net: Net): Net => ({
+  async fetch(request) {
+    const reply = await net.fetch(request)
+    const made = (request.body ?? '').split(simulationMethod).length - 1
+    simulations.count += made
+    if (made > 0) simulations.afterOne()
+    return reply
+  },
+})
+
+const kek = envKek(worldKeyId, worldKey, systemRandom)
+const custody = { isAway: false }
+const keys = keyEncryptionKeys(kek)
+const keysThatVanish = {
+  ...keys,
+  find: (id: string) => (custody.isAway ? undefined : keys.find(id)),
+}
+
+describe('a deposit or withdrawal whose admission is fresh', () => {
+  let app: ChainsApp
+  before(async () => {
+    app = await createChainsApp({ clock, wrapNet, keyEncryptionKeys: keysThatVanish })
+  })
+  after(async () => {
+    await app[Symbol.asyncDispose]()
+  })
+  beforeEach(() => {
+    simulations.count = 0
+    simulations.afterOne = () => {}
+    custody.isAway = false
+  })
+
+  const deposit = (user: User, wait = true) =>
+    app.call('earn_deposit', { amount_usdc: '100' }, user, { wait })
+  const ended = (user: User, { task_id }: { task_id: string }) => app.ended(user, task_id)
+  const rows = (sql: string, ...values: unknown[]) =>
+    query<Record<string, unknown>>(app.database.pool, sql, values)
+
+  test('is simulated once, and is signed when its request is answered', async () => {
+    const user = await app.fundedUser()
+    const accepted = await deposit(user, false)
+    assert.equal(accepted.state, 'signed')
+    const stored = await rows('select step, policy_receipt from effect where task_id = $1', accepted.task_id)
+    assert.equal(stored.length, 1)
+    assert.ok(stored[0]?.policy_receipt)
+    const done = await ended(user, accepted)
+    assert.equal(done.outcome, 'executed')
+    assert.equal(simulations.count, 1)
+
+    const { position_id } = (done.result ?? {}) as { position_id: string }
+    for (const input of [{ position_id, amount_usdc: '10' }, { position_id }]) {
+      simulations.count = 0
+      const withdrawal = await app.call('earn_withdraw', input, user, { wait: false })
+      assert.equal(withdrawal.state, 'signed')
+      assert.equal((await ended(user, withdrawal)).outcome, 'executed')
+      assert.equal(simulations.count, 1)
+    }
+    assert.equal(await app.flows(user), 3)
+  })
+
+  test('is simulated again by its step, where more than 3 s have passed since', async () => {
+    const user = await app.fundedUser()
+    simulations.afterOne = () => {
+      time.offsetMs += 3_001
+      simulations.afterOne = () => {}
+    }
+    const accepted = await deposit(user, false)
+    assert.equal(accepted.state, 'accepted')
+    assert.equal((await ended(user, accepted)).outcome, 'executed')
+    assert.equal(simulations.count, 2)
+    assert.equal(await app.flows(user), 1)
+  })
+
+  test('is accepted without a signature while the key is away, and signed when it is back', async () => {
+    const user = await app.fundedUser()
+    custody.isAway = true
+    const accepted = await deposit(user, false)
+    assert.equal(accepted.state, 'accepted')
+    assert.deepEqual(await rows('select id from effect where task_id = $1', accepted.task_id), [])
+    custody.isAway = false
+    assert.equal((await ended(user, accepted)).outcome, 'executed')
+    assert.equal(await app.flows(user), 1)
+  })
+
+  test('is refused by the policy without a task, a nonce or a signature', async () => {
+    const user = await app.fundedUser()
+    const counters = () => rows(`select signer, next from nonce_sequence where kind = 'evm' order by signer`)
+    const before = await counters()
+    await app.call('policy_kill', { on: true }, user)
+    const fault = await deposit(user, false).catch((error: unknown) => error)
+    assert.ok(fault instanceof Fault)
+    assert.equal(fault.code, 'trading_paused')
+    assert.deepEqual(await rows('select id from task where user_id = $1', user.id), [])
+    assert.deepEqual(await counters(), before)
+  })
+
+  test('shares commits with those of other users, and no nonce is skipped or taken twice', async () => {
+    const users = await Promise.all(Array.from({ length: 12 }, () => app.fundedUser()))
+    const accepted = await Promise.all(users.map((user) => deposit(user, false)))
+    assert.ok(accepted.every(({ state }) => state === 'signed'))
+    for (const [at, user] of users.entries()) {
+      assert.equal((await ended(user, accepted[at]!)).outcome, 'executed')
+      assert.equal(await app.flows(user), 1)
+    }
+    const sequences = await rows(
+      `select s.signer, s.next, count(distinct c.nonce) as used, min(c.nonce) as first
+       from nonce_sequence s join tx_attempt c on c.signer = s.signer and c.chain = s.chain and c.nonce_kind = s.kind
+       where s.kind = 'evm' group by s.signer, s.next`,
+    )
+    assert.ok(sequences.length > 1, 'several sponsors have paid')
+    for (const { next, used, first } of sequences) assert.equal(Number(used), Number(next) - Number(first))
+  })
+})
