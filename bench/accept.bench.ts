@@ -4,14 +4,14 @@ import pg from 'pg'
 import { systemRandom, uuidv7 } from '#kernel/id.ts'
 import { type Agent, bearer, eventually, http, launch, newAgent } from '../test/harness/gateway.ts'
 import { createInstance, newCaller } from './support/engine.ts'
-import { createEnvironment, unlimited } from './support/environment.ts'
+import { createEnvironment, startServer, unlimited } from './support/environment.ts'
 import { load, median, report } from './support/measure.ts'
 
 const runs = 5
 const width = 32
 const users = 48
 const engineUsers = 500
-const depositsPerRun = 96
+const depositsPerRun = 192
 
 await using environment = await createEnvironment()
 const url = await environment.newDatabase('accept')
@@ -64,11 +64,18 @@ async function engineAlone(): Promise<void> {
   })
 }
 
+async function evmAddressOf(url: string, agent: Agent): Promise<string> {
+  type Wallets = { wallets: { address: string; chain_type: string }[] }
+  const { body } = await http<Wallets>(`${url}/v1/wallets`, { headers: bearer(agent) })
+  return body.wallets.find(({ chain_type }) => chain_type === 'evm')!.address
+}
+
 /** The same over HTTP for a real deposit, whose admission reads the chain and simulates the transaction. */
 async function throughHttp(): Promise<void> {
+  const world = await environment.world()
   await using gateway = await launch({
     env: {
-      ...(await environment.world()),
+      ...world,
       ...unlimited,
       DATA_DIR: environment.newFolder('gateway'),
       DATABASE_URL: url,
@@ -93,29 +100,45 @@ async function throughHttp(): Promise<void> {
     })
     if (reply.status !== 200) throw new Error(`deposit: ${reply.status} ${JSON.stringify(reply.body)}`)
   }
+  const accounts = await Promise.all(agents.map((agent) => evmAddressOf(gateway.url, agent)))
+  const baselineArgs = [
+    await environment.newDatabase('deposits'),
+    world.BASE_RPC_URL!,
+    String(width),
+    ...accounts,
+  ]
+  await using server = await startServer('deposit-server.ts', baselineArgs)
+  const baseline = async (n: number) => {
+    const { status, body } = await http(`${server.url}/${n % users}`, {
+      method: 'POST',
+      body: { amount_usdc: '1' },
+    })
+    if (status !== 200) throw new Error(`baseline: ${status} ${JSON.stringify(body)}`)
+  }
   await load(users, width, deposit)
+  await load(users, width, baseline)
   await waitUntilEnded()
   await warm()
-  const rate = { ours: [] as number[], bare: [] as number[] }
+  const rate = { ours: [] as number[], same: [] as number[] }
   const p50 = { ours: [] as number[], bare: [] as number[] }
   for (let run = 0; run < runs; run++) {
     rate.ours.push((await load(depositsPerRun, width, deposit)).perSecond)
     await waitUntilEnded()
-    rate.bare.push((await load(2_000, width, bare)).perSecond)
+    rate.same.push((await load(depositsPerRun, width, baseline)).perSecond)
     p50.ours.push(median((await load(16, 1, deposit)).ms))
     await waitUntilEnded()
     p50.bare.push(median((await load(300, 1, bare)).ms))
   }
   report({
     id: 'P5b',
-    name: 'deposits accepted over HTTP, to bare inserts (32 at once)',
-    goal: '>= 0.25',
-    ratios: ratio(rate.ours, rate.bare),
-    met: (value) => value >= 0.25,
+    name: 'deposits accepted over HTTP, to the same calls and signatures with one insert (32 at once)',
+    goal: '>= 0.6',
+    ratios: ratio(rate.ours, rate.same),
+    met: (value) => value >= 0.6,
     annex: {
       ours_per_second: median(rate.ours),
-      bare_per_second: median(rate.bare),
-      note: 'the admission reads the chain, and accepted deposits are signed and sent meanwhile',
+      baseline_per_second: median(rate.same),
+      note: 'accepted deposits are sent, confirmed and booked meanwhile; those of the baseline are only sent. An older build accepted 81.9 per second on a quiet machine',
     },
   })
   report({

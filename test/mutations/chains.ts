@@ -166,6 +166,33 @@ export const chainMutations = [
     ],
   ),
   ...mutationsOf(
+    'src/engines/evm-batch/batch.ts',
+    ['test/chains/sign-on-accept.test.ts'],
+    [
+      [
+        'const isFresh = ageMs >= 0 && ageMs <= trialMsMax',
+        'const isFresh = true',
+        'a deposit is signed with readings of any age',
+      ],
+      [
+        'if (fault instanceof Fault && fault.retryable) return undefined',
+        '',
+        'a deposit is refused while its key is away for a moment',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/durable/promise-transaction.ts',
+    ['test/chains/sign-on-accept.test.ts'],
+    [
+      [
+        'sign(firstNonce + BigInt(at))',
+        'sign(firstNonce)',
+        'deposits that share a commit take the same nonce of their sponsor',
+      ],
+    ],
+  ),
+  ...mutationsOf(
     'src/engines/evm-batch/gas-budget.ts',
     ['test/chains/gas-budget.test.ts'],
     [
