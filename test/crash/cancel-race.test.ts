@@ -22,10 +22,11 @@ const cancelsAtOnceMs = 2_000
 type Cancel = { taskId: string; status: number | undefined }
 type Attempt = { key: string; path: string; body: object; cancelAfterMs: number; pick: () => number }
 
-const deposits = { path: 'earn/deposit', body: { amount_usdc: 1 } }
+const deposits = { path: 'earn/deposit', body: (_n: number) => ({ amount_usdc: 1 }) }
 const orders = {
   path: 'perp/open',
-  body: { asset: 'BTC', side: 'long', notional_usd: '15', leverage: 5 },
+  // Another leverage is set before the order is signed, so that some cancels come first.
+  body: (n: number) => ({ asset: 'BTC', side: 'long', notional_usd: '15', leverage: 3 + (n % 3) }),
 }
 
 /** Repeats under one key until an instance accepts, then cancels on any instance. */
@@ -105,7 +106,7 @@ test('a cancel that races a signature is rejected or moves nothing, and every ta
           await acceptAndCancel(gatewayPool.ready, customer, {
             key: `race-${n}`,
             path,
-            body,
+            body: body(n),
             cancelAfterMs: random() * cancelWithinMs,
             pick: random,
           }),
