@@ -54,13 +54,16 @@ describe('a deposit or withdrawal whose admission is fresh', () => {
   const rows = (sql: string, ...values: unknown[]) =>
     query<Record<string, unknown>>(app.database.pool, sql, values)
 
+  const effectsOf = ({ task_id }: { task_id: string }) =>
+    rows('select step, policy_receipt from effect where task_id = $1', task_id)
+
   test('is simulated once, and is signed when its request is answered', async () => {
     const user = await app.fundedUser()
     const accepted = await deposit(user, false)
-    assert.equal(accepted.state, 'signed')
-    const stored = await rows('select step, policy_receipt from effect where task_id = $1', accepted.task_id)
+    const stored = await effectsOf(accepted)
     assert.equal(stored.length, 1)
     assert.ok(stored[0]?.policy_receipt)
+    assert.equal(simulations.count, 1)
     const done = await ended(user, accepted)
     assert.equal(done.outcome, 'executed')
     assert.equal(simulations.count, 1)
@@ -69,7 +72,8 @@ describe('a deposit or withdrawal whose admission is fresh', () => {
     for (const input of [{ position_id, amount_usdc: '10' }, { position_id }]) {
       simulations.count = 0
       const withdrawal = await app.call('earn_withdraw', input, user, { wait: false })
-      assert.equal(withdrawal.state, 'signed')
+      assert.equal((await effectsOf(withdrawal)).length, 1)
+      assert.equal(simulations.count, 1)
       assert.equal((await ended(user, withdrawal)).outcome, 'executed')
       assert.equal(simulations.count, 1)
     }
@@ -83,7 +87,6 @@ describe('a deposit or withdrawal whose admission is fresh', () => {
       simulations.afterOne = () => {}
     }
     const accepted = await deposit(user, false)
-    assert.equal(accepted.state, 'accepted')
     assert.equal((await ended(user, accepted)).outcome, 'executed')
     assert.equal(simulations.count, 2)
     assert.equal(await app.flows(user), 1)
@@ -93,8 +96,7 @@ describe('a deposit or withdrawal whose admission is fresh', () => {
     const user = await app.fundedUser()
     custody.isAway = true
     const accepted = await deposit(user, false)
-    assert.equal(accepted.state, 'accepted')
-    assert.deepEqual(await rows('select id from effect where task_id = $1', accepted.task_id), [])
+    assert.deepEqual(await effectsOf(accepted), [])
     custody.isAway = false
     assert.equal((await ended(user, accepted)).outcome, 'executed')
     assert.equal(await app.flows(user), 1)
@@ -115,7 +117,8 @@ describe('a deposit or withdrawal whose admission is fresh', () => {
   test('shares commits with those of other users, and no nonce is skipped or taken twice', async () => {
     const users = await Promise.all(Array.from({ length: 12 }, () => app.fundedUser()))
     const accepted = await Promise.all(users.map((user) => deposit(user, false)))
-    assert.ok(accepted.every(({ state }) => state === 'signed'))
+    for (const each of accepted) assert.equal((await effectsOf(each)).length, 1)
+    assert.equal(simulations.count, users.length)
     for (const [at, user] of users.entries()) {
       assert.equal((await ended(user, accepted[at]!)).outcome, 'executed')
       assert.equal(await app.flows(user), 1)
