@@ -22,7 +22,7 @@ import type { BatchOptions, BatchPlan, BatchTaskData } from './batch-rules.ts'
 import { type ConfirmDeps, confirmBatch } from './confirm.ts'
 import type { EvmPort } from './evm-port.ts'
 import type { GasBudget } from './gas-budget.ts'
-import { createSponsorLoad, nonceKind } from './sponsor-load.ts'
+import { createSponsorLoad, nonceKind, type SponsorLoad } from './sponsor-load.ts'
 
 /** A batch of calls from the user's account in one sponsored transaction, as the driver of an effect. */
 
@@ -98,40 +98,7 @@ export function evmBatches({
     onNonceUsed: (chainId) => loads.get(chainId)?.invalidate(),
   }
 
-  /** The intent under the least busy sponsor. The user's account signs it before the sponsor's nonce is taken. */
-  const prepare = async (task: SignedTask, plan: BatchPlan, readings: BatchReadings, now: Date) => {
-    const port = portOf(plan.chainId)
-    const { chain, sponsor } = port
-    const { account, gas, fees } = readings
-    const { payer, mined } = await loads.get(plan.chainId)!.pick({ fullExit: plan.fullExit ?? false })
-    const nonceSequence = { kind: nonceKind, chain: plan.chainId, signer: payer }
-    await openSequence(port, nonceSequence)
-    const nowSeconds = Math.floor(now.getTime() / 1_000)
-    const intent = intentOf(task, plan, { chain, payer, account, nowSeconds })
-    const signUnder = async (receipt: PolicyReceipt) => {
-      const signed = await signer.signBatch(intent, receipt)
-      const { batchHash, sign: signTx } = sponsor.prepareBatchTx({
-        intent,
-        signed,
-        receipt,
-        signer: payer,
-        gas,
-        fees,
-      })
-      const effect = {
-        kind: effectKind,
-        externalId: batchHash,
-        intent: JSON.parse(canonicalJson(intent)) as JsonObject,
-        signed: JSON.parse(canonicalJson(signed)) as JsonObject,
-        policyReceipt: receipt.id,
-        validUntil: later(new Date(0), intent.batch.deadlineSeconds * 1_000),
-      }
-      return async (nonce: bigint): Promise<SignedEffect> => ({ effect, txAttempt: await signTx(nonce) })
-    }
-    const build: Intent['build'] = async (tx) => signUnder(await policy.authorize(tx, intent))
-    // Other transactions of the signer on this chain have used the nonces below `mined`.
-    return { intent, signUnder, sign: { nonceSequence, minNonce: mined, build } }
-  }
+  const preparing = { policy, signer, portOf, openSequence, loads }
 
   const sign = async (
     task: TaskView<BatchTaskData>,
@@ -154,7 +121,7 @@ export function evmBatches({
         )
       return notExecuted(chain.row, simulation.reason)
     }
-    const prepared = await prepare(task, plan, { account, gas: simulation.gas, fees }, now)
+    const prepared = await prepareBatch(preparing, task, plan, { account, gas: simulation.gas, fees, now })
     return { sign: prepared.sign, next: 'confirm', state: 'signed' }
   }
 
@@ -171,7 +138,7 @@ export function evmBatches({
       const ageMs = now.getTime() - readAtMs
       const isFresh = ageMs >= 0 && ageMs <= trialMsMax
       if (!simulation.ok || account.hasOtherCode || !isFresh) return undefined
-      const prepared = await prepare(task, plan, { account, gas: simulation.gas, fees }, now)
+      const prepared = await prepareBatch(preparing, task, plan, { account, gas: simulation.gas, fees, now })
       const { receipt, ...granted } = authorize(prepared.intent)
       const signNonce = await prepared.signUnder(receipt)
       const signInOrder = async () => ({ ...granted, sign: signNonce })
@@ -201,6 +168,52 @@ export function evmBatches({
       confirm: (task, settle, context) => confirmBatch(confirmDeps, { ...options, task, settle }, context),
     }),
   }
+}
+
+type PrepareDeps = Pick<EvmBatchesDeps, 'policy' | 'signer'> & {
+  portOf(chainId: string): EvmPort
+  openSequence(port: EvmPort, nonceSequence: NonceSequence): Promise<void>
+  loads: ReadonlyMap<string, SponsorLoad>
+}
+
+/** The intent under the least busy sponsor. The user's account signs it before the sponsor's nonce is taken. */
+async function prepareBatch(
+  { policy, signer, portOf, openSequence, loads }: PrepareDeps,
+  task: SignedTask,
+  plan: BatchPlan,
+  { now, ...readings }: BatchReadings & { now: Date },
+) {
+  const port = portOf(plan.chainId)
+  const { chain, sponsor } = port
+  const { account, gas, fees } = readings
+  const { payer, mined } = await loads.get(plan.chainId)!.pick({ fullExit: plan.fullExit ?? false })
+  const nonceSequence = { kind: nonceKind, chain: plan.chainId, signer: payer }
+  await openSequence(port, nonceSequence)
+  const nowSeconds = Math.floor(now.getTime() / 1_000)
+  const intent = intentOf(task, plan, { chain, payer, account, nowSeconds })
+  const signUnder = async (receipt: PolicyReceipt) => {
+    const signed = await signer.signBatch(intent, receipt)
+    const { batchHash, sign: signTx } = sponsor.prepareBatchTx({
+      intent,
+      signed,
+      receipt,
+      signer: payer,
+      gas,
+      fees,
+    })
+    const effect = {
+      kind: effectKind,
+      externalId: batchHash,
+      intent: JSON.parse(canonicalJson(intent)) as JsonObject,
+      signed: JSON.parse(canonicalJson(signed)) as JsonObject,
+      policyReceipt: receipt.id,
+      validUntil: later(new Date(0), intent.batch.deadlineSeconds * 1_000),
+    }
+    return async (nonce: bigint): Promise<SignedEffect> => ({ effect, txAttempt: await signTx(nonce) })
+  }
+  const build: Intent['build'] = async (tx) => signUnder(await policy.authorize(tx, intent))
+  // Other transactions of the signer on this chain have used the nonces below `mined`.
+  return { intent, signUnder, sign: { nonceSequence, minNonce: mined, build } }
 }
 
 const notExecuted = (chain: Pick<Chain, 'displayName'>, reason: string) =>
