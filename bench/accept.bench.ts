@@ -1,5 +1,4 @@
 /** P5: the cost of accepting a money task, compared with the bare insert of a row into the same database. */
-import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
 import { systemRandom, uuidv7 } from '#kernel/id.ts'
 import { type Agent, bearer, eventually, http, launch, newAgent } from '../test/harness/gateway.ts'
@@ -29,38 +28,54 @@ const bare = () =>
 const warm = () => load(600, width, bare)
 const ratio = (a: number[], b: number[]) => a.map((value, run) => value / b[run]!)
 
-/** Acceptance alone, of a kind whose admission makes no external call; its hold is in the same commit. */
+/** A kind whose admission makes no external call; its hold is in the commit of the acceptance. */
 async function engineAlone(): Promise<void> {
-  await using engine = await createInstance(await environment.newDatabase('engine'), width, () => delay(0))
+  const nobodyRuns = { acceptsOnly: true }
+  await using accepting = await createInstance(
+    await environment.newDatabase('engine'),
+    width,
+    async () => {},
+    nobodyRuns,
+  )
+  await using running = await createInstance(await environment.newDatabase('runs'), width, async () => {})
   const callers = Array.from({ length: engineUsers }, newCaller)
-  const accept = (n: number) => engine.accept(callers[n % engineUsers]!, n)
+  const accept = (n: number) => accepting.accept(callers[n % engineUsers]!, n)
+  const complete = (n: number) => running.wait(callers[n % engineUsers]!, n)
   await load(engineUsers, 4, accept)
+  await load(engineUsers, 4, complete)
   await warm()
-  const rate = { ours: [] as number[], bare: [] as number[] }
-  const p50 = { ours: [] as number[], bare: [] as number[] }
+  const rate = { accepted: [] as number[], completed: [] as number[], bare: [] as number[] }
+  const p50 = { accepted: [] as number[], bare: [] as number[] }
   for (let run = 0; run < runs; run++) {
-    rate.ours.push((await load(1_000, width, accept)).perSecond)
-    await delay(500)
+    rate.accepted.push((await load(3_000, width, accept)).perSecond)
     rate.bare.push((await load(3_000, width, bare)).perSecond)
-    p50.ours.push(median((await load(150, 1, accept)).ms))
-    await delay(200)
+    rate.completed.push((await load(1_500, width, complete)).perSecond)
+    p50.accepted.push(median((await load(300, 1, accept)).ms))
     p50.bare.push(median((await load(300, 1, bare)).ms))
   }
   report({
     id: 'P5',
-    name: 'money tasks accepted by the engine, to bare inserts (32 at once)',
-    goal: '>= 0.25',
-    ratios: ratio(rate.ours, rate.bare),
-    met: (value) => value >= 0.25,
-    annex: { ours_per_second: median(rate.ours), bare_per_second: median(rate.bare) },
+    name: 'money tasks accepted by an engine that runs none of them, to bare inserts (32 at once)',
+    goal: '>= 0.35',
+    ratios: ratio(rate.accepted, rate.bare),
+    met: (value) => value >= 0.35,
+    annex: { ours_per_second: median(rate.accepted), bare_per_second: median(rate.bare) },
   })
   report({
     id: 'P5a',
-    name: 'p50 of one acceptance by the engine, in bare commits (1 at once)',
+    name: 'p50 of one acceptance by that engine, in bare commits (1 at once)',
     goal: '<= 4',
-    ratios: ratio(p50.ours, p50.bare),
+    ratios: ratio(p50.accepted, p50.bare),
     met: (value) => value <= 4,
-    annex: { ours_ms: median(p50.ours), commit_ms: median(p50.bare) },
+    annex: { ours_ms: median(p50.accepted), commit_ms: median(p50.bare) },
+  })
+  report({
+    id: 'P5d',
+    name: 'money tasks from request to end, to bare inserts (32 at once)',
+    goal: '>= 0.12',
+    ratios: ratio(rate.completed, rate.bare),
+    met: (value) => value >= 0.12,
+    annex: { ours_per_second: median(rate.completed), bare_per_second: median(rate.bare) },
   })
 }
 

@@ -76,7 +76,7 @@ async function openSide(name: Side['name'], count: number, parts: AsyncDisposabl
   const { rows: users } = await pool.query<{ id: string }>(
     'select g_heavy(i) as id from generate_series(0, 1) i union all select g_light(i) from generate_series(0, 7) i',
   )
-  const engine = parts.use(await createInstance(url, 8, async () => {}, [kind]))
+  const engine = parts.use(await createInstance(url, 8, async () => {}, { internal: [kind] }))
   // What was loaded is counted once, as the audits of its time would have done.
   await audit(engine)
   const statements = recordStatements(engine.pool)

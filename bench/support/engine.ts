@@ -34,15 +34,21 @@ export type EngineInstance = {
   transact: Awaited<ReturnType<typeof openTestCore>>['transactions']['run']
   operation: Operation
   accept(caller: Caller, n: number, key?: string): Promise<string>
-  wait(caller: Caller, n: number, key: string): Promise<unknown>
+  wait(caller: Caller, n: number, key?: string): Promise<unknown>
 } & AsyncDisposable
+
+type InstanceOptions = {
+  internal?: readonly TaskKind[]
+  /** Accepts tasks, and neither claims nor runs any. */
+  acceptsOnly?: boolean
+}
 
 /** `release` resolves when the task of that number may end. */
 export async function createInstance(
   databaseUrl: string,
   poolMax: number,
   release: (n: number) => Promise<void>,
-  internal: readonly TaskKind[] = [],
+  { internal = [], acceptsOnly = false }: InstanceOptions = {},
 ): Promise<EngineInstance> {
   const core = await openTestCore({
     databaseUrl,
@@ -78,7 +84,7 @@ export async function createInstance(
     },
   })
   const { invoke, start } = taskEngine.createRuntime(operations, internal)
-  start()
+  if (!acceptsOnly) start()
   const operation = operations[0] as Operation
   const request = () => ({ id: 'bench', address: '127.0.0.1', signal: new AbortController().signal })
   return {
@@ -98,7 +104,7 @@ export async function createInstance(
         operation,
         input: { n },
         caller,
-        options: { wait: true, timeoutMs: 30_000, key },
+        options: { wait: true, timeoutMs: 30_000, ...(key !== undefined && { key }) },
         request: request(),
       }),
     [Symbol.asyncDispose]: () => core[Symbol.asyncDispose](),
