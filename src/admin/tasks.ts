@@ -3,7 +3,6 @@ import { createCommitter } from '#durable/commit.ts'
 import { releaseLease } from '#durable/lease.ts'
 import { taskTopic, userTopic } from '#durable/notifier.ts'
 import { asTask, isLive, readEffects, type Task } from '#durable/task-row.ts'
-import { releaseSpend } from '#features/policy/store.ts'
 import { isUuid, systemRandom } from '#kernel/id.ts'
 import type { JsonObject } from '#kernel/json.ts'
 import type { Effect, EffectUpdate, Move, StepResult, Tx } from '#kernel/task.ts'
@@ -179,7 +178,6 @@ const endTask: AdminCommand['run'] = async (session, args) => {
       holds: transfers.filter(({ state }) => state === 'pending'),
     }
     const writes = async (tx: Tx) => {
-      if (resolution.outcome === 'not_executed') await releaseSpend(tx, task.id)
       await session.record(tx, { command: 'tasks end', subject: task.id, details })
     }
     const commits = createCommitter({ transactions, clock, random: systemRandom })

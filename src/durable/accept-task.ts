@@ -6,6 +6,7 @@ import { systemOwner } from '#kernel/task.ts'
 import { jsonText, query } from '#store/query.ts'
 import { isDatabaseUnavailable } from '#store/unavailable.ts'
 import { signFirstStep } from './first-signature.ts'
+import { isLockTimeout, type LockWait, startLockWait } from './lock-wait.ts'
 import { acceptPromises, type NewTask, refusalOf, type TaskPromise } from './promise.ts'
 import { acceptInTransaction, type Decision } from './promise-transaction.ts'
 import type { Task } from './task-row.ts'
@@ -81,13 +82,19 @@ function decide({ deps, batches }: AcceptanceContext, promise: TaskPromise): Pro
   let batch = batches.get(name)
   if (!batch) {
     batch = batchByArrival<TaskPromise, Decision>({
-      run: (promises) =>
-        needsTransaction ? acceptInTransaction(deps, promises) : acceptTogether(deps, promises),
+      async run(promises, isPatient) {
+        const lockWait = await startLockWait(deps.transactions.pool, promises[0]?.task.user_id, isPatient)
+        return needsTransaction
+          ? acceptInTransaction(deps, promises, lockWait)
+          : acceptTogether(deps, promises, lockWait)
+      },
       sizeMax: batchSizeMax,
       // Two promises of one user would spend the same balance and the same limits.
       keyOf: ({ task }) => task.user_id,
+      ownerOf: ({ task }) => task.user_id,
       // The reply may be lost while the commit was not.
       isFinal: isDatabaseUnavailable,
+      isBlocked: isLockTimeout,
     })
     batches.set(name, batch)
   }
@@ -97,8 +104,11 @@ function decide({ deps, batches }: AcceptanceContext, promise: TaskPromise): Pro
 async function acceptTogether(
   { transactions, instanceId }: TaskAcceptanceDeps,
   promises: readonly TaskPromise[],
+  lockWait: LockWait,
 ): Promise<Decision[]> {
-  const verdicts = await retryOnConflict(() => acceptPromises(transactions.pool, instanceId, promises))
+  const verdicts = await retryOnConflict(() =>
+    acceptPromises(transactions.pool, instanceId, promises, lockWait),
+  )
   return verdicts.map((verdict) => ({ verdict }))
 }
 

@@ -4,17 +4,12 @@ import type { Replacement, StepResult, Tx } from '#kernel/task.ts'
 import { query } from '#store/query.ts'
 import type { TaskRow } from '#store/tables/durable.ts'
 import { isDatabaseUnavailable } from '#store/unavailable.ts'
+import { isLockTimeout, startLockWait } from './lock-wait.ts'
 import { takeNonce } from './nonces.ts'
 import { buildEffect, signedEffectJson, txAttemptJson } from './signed-effect.ts'
 import { transition } from './step-transition.ts'
 import { asTask, type Task } from './task-row.ts'
-import {
-  type Committed,
-  needsOwnStatement,
-  type TaskWrite,
-  type TaskWriteDeps,
-  writeTasks,
-} from './task-write.ts'
+import { type Committed, type TaskWrite, type TaskWriteDeps, writeTasks } from './task-write.ts'
 import { retryOnConflict, type Transactions } from './transactions.ts'
 
 export type { Committed } from './task-write.ts'
@@ -48,15 +43,18 @@ export const createCommitter = (deps: CommitterDeps): Committer => {
 
 /** One statement for all steps that end while the last one runs. */
 function createWrite(deps: CommitterDeps): Write {
-  const writeAll = (writes: readonly TaskWrite[]) =>
-    retryOnConflict(() => writeTasks(deps, deps.transactions.pool, writes))
-  const writeTogether = batchByArrival({
-    run: writeAll,
+  const { pool } = deps.transactions
+  return batchByArrival({
+    async run(writes: readonly TaskWrite[], isPatient) {
+      const lockWait = await startLockWait(pool, writes[0]?.task.user_id, isPatient)
+      return retryOnConflict(() => writeTasks(deps, pool, writes, lockWait))
+    },
     sizeMax: batchSizeMax,
     keyOf: ({ task }) => task.id,
+    ownerOf: ({ task }) => task.user_id,
     isFinal: isDatabaseUnavailable,
+    isBlocked: isLockTimeout,
   })
-  return async (write) => (needsOwnStatement(write) ? (await writeAll([write]))[0] : writeTogether(write))
 }
 
 async function commitStep(

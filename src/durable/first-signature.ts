@@ -34,8 +34,7 @@ export async function signFirstStep(
 }
 
 function onlySigns(result: StepResult): result is SigningResult {
-  const isSigning = 'sign' in result && !result.writes && result.spent === undefined
-  return isSigning && (result.moves ?? []).length === 0 && (result.effects ?? []).length === 0
+  return 'sign' in result && !result.writes && (result.effects ?? []).length === 0
 }
 
 /** The nonce and the policy's check are one round trip: no lock is held while the signature is made. */

@@ -1,5 +1,6 @@
 import type { Tx } from '#kernel/task.ts'
 import { jsonText, query, settleAll } from '#store/query.ts'
+import type { LockWait } from './lock-wait.ts'
 import { takeNonces } from './nonces.ts'
 import { acceptPromises, type StoredSignature, type TaskPromise, type Verdict } from './promise.ts'
 import type { Transactions } from './transactions.ts'
@@ -17,12 +18,14 @@ type Accepted = { promise: TaskPromise; n: number; signature?: StoredSignature }
 export const acceptInTransaction = (
   { transactions, instanceId }: PromiseTransactionDeps,
   promises: readonly TaskPromise[],
+  lockWait: LockWait,
 ): Promise<Decision[]> =>
   transactions.run(async (tx) => {
     const verdicts = await acceptPromises(
       tx,
       instanceId,
       promises.map((promise) => ({ ...promise, events: [] })),
+      lockWait,
     )
     const accepted = promises
       .map((promise, n) => ({ promise, n }))
@@ -31,7 +34,7 @@ export const acceptInTransaction = (
     // One after the other: writes of several features, interleaved, could deadlock with themselves.
     for (const { promise } of accepted) await promise.wanted.admission.writes?.(tx, promise.task.id)
     const signed = await signInOrder(tx, accepted)
-    const lasts = await completePromises(tx, signed)
+    const lasts = await completePromises(tx, signed, lockWait)
     return verdicts.map((verdict, n) => {
       const signature = signed.find((each) => each.n === n)?.signature
       const decided = verdict.verdict === 'accepted' ? { ...verdict, last: lasts.get(n) ?? null } : verdict
@@ -46,13 +49,21 @@ async function signInOrder(tx: Tx, accepted: readonly Accepted[]): Promise<Accep
   if (!sequence) return [...accepted]
   let minNonce = 0n
   for (const each of signing) if (each.minNonce > minNonce) minNonce = each.minNonce
-  const firstNonce = await takeNonces(tx, sequence, { minNonce, count: signing.length })
+  // All of them need this row: each of them alone would wait for it as long.
+  const [, firstNonce] = await settleAll([
+    query(tx, `select set_config('lock_timeout', '0', true)`),
+    takeNonces(tx, sequence, { minNonce, count: signing.length }),
+  ])
   const signatures = await settleAll(signing.map(({ sign }, at) => sign(firstNonce + BigInt(at))))
   return accepted.map((each, at) => ({ ...each, signature: signatures[at] as StoredSignature }))
 }
 
 /** Stores the signatures and appends the events: the last locks of the transaction. Returns the last numbers by promise. */
-async function completePromises(tx: Tx, accepted: readonly Accepted[]): Promise<Map<number, bigint>> {
+async function completePromises(
+  tx: Tx,
+  accepted: readonly Accepted[],
+  { lockWaitMs }: LockWait,
+): Promise<Map<number, bigint>> {
   const json = accepted.map(({ promise: { task, events }, n, signature }) => ({
     n,
     id: task.id,
@@ -63,8 +74,8 @@ async function completePromises(tx: Tx, accepted: readonly Accepted[]): Promise<
   }))
   const rows = await query<{ n: number; last: bigint | string }>(
     tx,
-    'select * from task_accept_complete($1::jsonb)',
-    [jsonText(json)],
+    'select * from task_accept_complete($1::jsonb, $2)',
+    [jsonText(json), lockWaitMs],
   )
   return new Map(rows.map(({ n, last }) => [n, BigInt(last)]))
 }

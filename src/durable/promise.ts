@@ -14,6 +14,7 @@ import {
   type Tx,
 } from '#kernel/task.ts'
 import { jsonText, query } from '#store/query.ts'
+import type { LockWait } from './lock-wait.ts'
 import { accountBusy } from './operation-faults.ts'
 import type { Task } from './task-row.ts'
 
@@ -73,10 +74,12 @@ export async function acceptPromises(
   db: pg.Pool | Tx,
   instanceId: string,
   promises: readonly TaskPromise[],
+  { lockWaitMs }: LockWait = {},
 ): Promise<Verdict[]> {
   const json = promises.map((promise, n) => promiseJson(promise, n, instanceId))
-  const rows = await query<VerdictRow>(db as pg.Pool, 'select * from task_accept($1::jsonb)', [
+  const rows = await query<VerdictRow>(db as pg.Pool, 'select * from task_accept($1::jsonb, $2)', [
     jsonText(json),
+    lockWaitMs,
   ])
   const verdicts = new Map(rows.map((row) => [row.n, toVerdict(row)]))
   return promises.map((_, n) => {

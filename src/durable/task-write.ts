@@ -5,6 +5,7 @@ import { type Effect, type Move, type NewEvent, spendKey, systemOwner, type Tx }
 import { jsonText, query } from '#store/query.ts'
 import { movesToJson, toLedgerError } from './ledger.ts'
 import type { CommittedEvents } from './local-events.ts'
+import type { LockWait } from './lock-wait.ts'
 import { type StepTransition, transitionEvents } from './step-transition.ts'
 import type { Task } from './task-row.ts'
 
@@ -31,13 +32,14 @@ export async function writeTasks(
   { clock }: TaskWriteDeps,
   db: pg.Pool | Tx,
   writes: readonly TaskWrite[],
+  { lockWaitMs }: LockWait = {},
 ): Promise<(Committed | undefined)[]> {
   const prepared = writes.map((write) => prepareWrite(write, clock.now()))
   const json = jsonText(prepared.map(taskChangeJson))
   const rows = await query<{ n: number; last: bigint | string | null }>(
     db as pg.Pool,
-    'select * from task_step($1::jsonb)',
-    [json],
+    'select * from task_step($1::jsonb, $2)',
+    [json, lockWaitMs],
   ).catch((error: unknown) => {
     throw toLedgerError(
       error,
@@ -51,9 +53,6 @@ export async function writeTasks(
     return { task: after, committedEvents: { last: BigInt(last ?? 0), events }, parkedUntil }
   })
 }
-
-/** Other movements than those of holds lock accounts in an order of their own. */
-export const needsOwnStatement = ({ change: { moves } }: TaskWrite): boolean => moves.length > 0
 
 function prepareWrite(write: TaskWrite, at: Date): PreparedWrite {
   const { task, change } = write

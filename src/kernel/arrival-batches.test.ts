@@ -3,29 +3,32 @@ import { test } from 'node:test'
 import { batchByArrival } from './arrival-batches.ts'
 
 /** Batches that end when the test says so. */
-function controlled(fail: (items: readonly string[]) => unknown = () => undefined) {
+function controlled(fail: (items: readonly string[], isPatient: boolean) => unknown = () => undefined) {
   const batches: string[][] = []
   const ends: (() => void)[] = []
   const add = batchByArrival<string, string>({
     sizeMax: 3,
-    keyOf: (item) => item.split(':')[1],
+    keyOf: (item) => item.split(':')[1] ?? item,
+    ownerOf: (item) => item.split(':')[1] ?? item,
     isFinal: (error) => error === 'final',
-    async run(items) {
+    isBlocked: (error) => error === 'blocked',
+    async run(items, isPatient) {
       batches.push([...items])
       await new Promise<void>((resolve) => ends.push(resolve))
-      const failure = fail(items)
+      const failure = fail(items, isPatient)
       if (failure !== undefined) throw failure
       return items.map((item) => item.toUpperCase())
     },
   })
+  const end = async (at: number) => {
+    ends[at]!()
+    for (let turn = 0; turn < 10; turn++) await Promise.resolve()
+  }
   /** Ends batches until none runs. */
   const endAll = async () => {
-    for (let ended = 0; ended < batches.length; ended++) {
-      ends[ended]!()
-      for (let turn = 0; turn < 10; turn++) await Promise.resolve()
-    }
+    for (let ended = 0; ended < batches.length; ended++) await end(ended)
   }
-  return { add, batches, endAll }
+  return { add, batches, end, endAll }
 }
 
 test('the first item goes at once, and those that arrive meanwhile go together, up to the limit', async () => {
@@ -66,4 +69,41 @@ test('after a failure that may have been a success nothing runs again', async ()
     (await answers).map(({ status }) => status),
     ['fulfilled', 'rejected', 'rejected'],
   )
+})
+
+test('a blocked item runs with patience beside the next batches, and only its owner waits for it', async () => {
+  const { add, batches, end } = controlled((items, isPatient) =>
+    !isPatient && items.some((item) => item.endsWith(':slow')) ? 'blocked' : undefined,
+  )
+  const first = add('a')
+  const slow = add('1:slow')
+  const beside = add('b')
+  await end(0)
+  await end(1)
+  assert.deepEqual(batches, [['a'], ['1:slow', 'b'], ['1:slow']])
+  const [same, after] = [add('2:slow'), add('c')]
+  await end(2)
+  assert.deepEqual(batches.slice(3), [['c'], ['1:slow'], ['b']])
+  await end(3)
+  await end(5)
+  assert.deepEqual(await Promise.all([first, beside, after]), ['A', 'B', 'C'])
+  assert.equal(batches.length, 6, 'the owner of the blocked item waits')
+  await end(4)
+  assert.equal(await slow, '1:SLOW')
+  await end(6)
+  await end(7)
+  assert.equal(await same, '2:SLOW')
+})
+
+test('few of the blocked items wait for locks at once, and beside them every other item runs', async () => {
+  const { add, batches, end } = controlled((items, isPatient) =>
+    !isPatient && items.some((item) => item.startsWith('slow')) ? 'blocked' : undefined,
+  )
+  for (let n = 0; n < 6; n++) {
+    void add(`slow${n}`)
+    await end(batches.length - 1)
+  }
+  assert.equal(batches.length, 10)
+  void add('a')
+  assert.deepEqual(batches.at(-1), ['a'])
 })

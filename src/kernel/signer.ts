@@ -79,8 +79,6 @@ export type Policy = {
   authorizeOnAccept(userId: string, chainId: string): Promise<AuthorizeOnAccept>
   /** In the signing transaction: checks everything again and issues the receipt. */
   authorize(tx: Tx, intent: SigningIntent): Promise<PolicyReceipt>
-  /** Releases the reservation of a task that executed nothing. */
-  release(tx: Tx, taskId: string): Promise<void>
 }
 
 /** The accepting statement counts the grant; `check` evaluates the same intent by the present limits. */

@@ -213,11 +213,17 @@ export type Replacement = {
   build: (tx: Tx) => Promise<NewTxAttempt>
 }
 
+/** A nonce is locked after the accounts of the ledger, so a step that takes one moves nothing. */
+type NonceResultBase<Patch> = Omit<StepResultBase<Patch>, 'moves' | 'spent'> & {
+  moves?: never
+  spent?: never
+}
+
 /** `Patch`: what the step changes in the data. `Names`: the steps that may follow. */
 export type StepResultOf<Patch, Names extends string = string> =
   | (StepResultBase<Patch> & { next: Names; state?: LiveState })
-  | (StepResultBase<Patch> & { sign: Intent<Patch, Names>; next: Names; state?: LiveState })
-  | (StepResultBase<Patch> & { replace: Replacement; next: Names; state?: LiveState })
+  | (NonceResultBase<Patch> & { sign: Intent<Patch, Names>; next: Names; state?: LiveState })
+  | (NonceResultBase<Patch> & { replace: Replacement; next: Names; state?: LiveState })
   | (StepResultBase<Patch> & {
       park: { afterMs: number; next: Names }
       state?: LiveState

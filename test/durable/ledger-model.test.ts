@@ -143,7 +143,7 @@ function openLedger(run: number) {
       })
       const rows = await query<{ n: number; verdict: Verdict }>(
         pool,
-        'select * from task_accept($1::jsonb)',
+        'select * from task_accept($1::jsonb, null)',
         [JSON.stringify(json)],
       )
       return promises.map((_, n) => rows.find((row) => row.n === n)!.verdict)

@@ -168,31 +168,51 @@ describe('a promise with its first signature', () => {
     assert.equal(new Set(numbers).size, 60)
   })
 
-  test('a commit whose reply is lost has an unknown outcome, and the key finds its task', async () => {
-    const user = newUser()
-    await a.sign(user)
-    const blocker = await b.core.db.connect()
-    try {
-      await blocker.query('begin')
-      await blocker.query('select 1 from user_event_seq where user_id = $1 for update', [user])
-      proxy.dropReplyTo('"key":"lost"')
-      const fault = await a.sign(user, 'lost').catch((error: unknown) => error)
-      assert.ok(fault instanceof Fault, String(fault))
-      assert.equal(fault.code, 'unavailable')
-      assert.deepEqual([fault.extras.outcome, fault.extras.idempotency_key], ['unknown', 'lost'])
-      assert.equal((await effectsOf(user)).length, 1, 'it has not landed yet')
-    } finally {
-      // Its locks end with its connection.
-      blocker.release(true)
-    }
-    const again = await b.sign(user, 'lost')
-    assert.equal(again.outcome, 'executed')
-    assert.equal((await effectsOf(user)).length, 2)
-    assert.ok(
-      looks.get(again.task_id)?.every(({ neverSent }) => !neverSent),
-      'it was looked up before it was sent',
-    )
-  })
+  /** `count` accepting statements wait for that sort of lock. */
+  const waiting = (lock: 'relation' | 'transactionid', count: number) =>
+    eventually(async () => {
+      const found = await rows(
+        `select 1 from pg_stat_activity where wait_event_type = 'Lock' and wait_event = $1
+             and datname = current_database() and query like 'select * from task_accept%'`,
+        lock,
+      )
+      return found.length >= count || undefined
+    }, `${count} accepting statements that wait for a ${lock}`)
+
+  for (const key of ['lost', undefined]) {
+    test(`a repeat waits for the first request, whose reply is lost, ${key ? 'under its key' : 'under the key of its answer'}`, async () => {
+      const user = newUser()
+      await a.sign(user)
+      // A batch gives up after a moment; what waits longer comes as a second message.
+      proxy.dropReplyTo(`"user_id":"${user}"`, 2)
+      let repeat: Promise<SignedTask> | undefined
+      const blocker = await b.core.db.connect()
+      try {
+        await blocker.query('begin')
+        await blocker.query('lock table task in share mode')
+        const fault = await a.sign(user, key).catch((error: unknown) => error)
+        assert.ok(fault instanceof Fault, String(fault))
+        assert.deepEqual([fault.code, fault.extras.outcome], ['unavailable', 'unknown'])
+        const given = String(fault.extras.idempotency_key)
+        if (key !== undefined) assert.equal(given, key)
+        await waiting('relation', 1)
+        repeat = b.sign(user, given)
+        await waiting('transactionid', 1)
+        assert.equal((await effectsOf(user)).length, 1, 'the first request has not landed yet')
+      } finally {
+        // Its locks end with its connection.
+        blocker.release(true)
+      }
+      const again = await repeat
+      assert.equal(again.outcome, 'executed')
+      assert.equal((await effectsOf(user)).length, 2)
+      assert.ok(
+        looks.get(again.task_id)?.every(({ neverSent }) => !neverSent),
+        'it was looked up before it was sent',
+      )
+      assert.equal((await rows('select id from task where user_id = $1', user)).length, 2)
+    })
+  }
 
   test('a task that waits too long for its nonce is accepted without a signature, and signs after it', async () => {
     const user = newUser()

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import fc from 'fast-check'
-import { addSpend, policyStateOf, releaseSpend, saveSpend } from '#features/policy/store.ts'
+import { addSpend, policyStateOf, saveSpend } from '#features/policy/store.ts'
 import { type Action, intentHash } from '#kernel/signer.ts'
 import { query } from '#store/query.ts'
 import { createIdentityApp, faultOf, type IdentityApp, usdc, vault } from './identity-app.ts'
@@ -20,6 +20,9 @@ const newcomer = async (from: IdentityApp = app) => {
 }
 const reserve = (action: Action, from: Pick<IdentityApp, 'policy' | 'transact'> = app) =>
   from.transact((tx) => from.policy.policy.reserve(tx, action))
+/** As the end of a task that executed nothing does. */
+const release = (taskId: string) =>
+  query(app.db, `update policy_spend set state = 'released' where task_id = $1`, [taskId])
 const codeOf = (answer: Promise<unknown>) =>
   answer.then(
     () => 'ok',
@@ -56,7 +59,7 @@ describe('caps', () => {
     const actions = Array.from({ length: 5 }, () => actionOf(app, userId, { usdMicros: dollars(1000) }))
     for (const action of actions) await reserve(action)
     assert.equal(await codeOf(reserve(actionOf(app, userId))), 'per_day_usd')
-    await app.transact((tx) => app.policy.policy.release(tx, (actions[0] as Action).taskId))
+    await release((actions[0] as Action).taskId)
     assert.equal(await codeOf(reserve(actionOf(app, userId, { usdMicros: dollars(1000) }))), 'ok')
     assert.equal(await codeOf(reserve(actionOf(app, userId))), 'per_day_usd')
     app.time.offsetMs += 86_401_000
@@ -84,7 +87,7 @@ describe('caps', () => {
           for (const each of stored) {
             await addSpend(app.db, { taskId: each.taskId, userId, usdMicros: each.usdMicros, now: at(each) })
             await saveSpend(app.db, each.taskId, each.usdMicros * 2n, 0n)
-            if (each.released) await releaseSpend(app.db, each.taskId)
+            if (each.released) await release(each.taskId)
           }
           for (const ask of asks) {
             const except = stored[ask.except]?.taskId ?? null
@@ -160,7 +163,7 @@ describe('receipts', () => {
       await codeOf(authorize(intentOf(app, { ...action, taskId: newTask(app) }, own))),
       'reservation',
     )
-    await app.transact((tx) => app.policy.policy.release(tx, action.taskId))
+    await release(action.taskId)
     assert.equal(await codeOf(authorize(intentOf(app, action, own))), 'reservation')
   })
 

@@ -147,6 +147,29 @@ export const durableMutations = [
     ],
   ),
   ...mutationsOf(
+    'src/store/migrations/04-tasks/0001_init.sql',
+    ['test/durable/lock-order.test.ts'],
+    [
+      [
+        "update policy_spend s set state = 'released'",
+        "update policy_spend s set state = 'reserved'",
+        'a task without execution counts against the cap of the day',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/durable/lock-wait.ts',
+    ['test/durable/blocked-users.test.ts'],
+    [
+      ['if (!isPatient) return', 'if (!userId) return', 'a locked row of one user delays every other user'],
+      [
+        "'select 1 from user_event_seq where user_id = $1 for no key update'",
+        "'select 1 from user_event_seq where user_id = $1'",
+        'a promise that waits for a row of its user holds rows that other users need',
+      ],
+    ],
+  ),
+  ...mutationsOf(
     'src/store/migrations/03-ledger/0001_init.sql',
     ['test/durable/engine.test.ts', 'test/durable/step-failures.test.ts'],
     [

@@ -79,11 +79,6 @@ export const policyMutations = [
         "(scope = 'user' and subject = '')",
         'the kill switch of a user stops nothing',
       ],
-      [
-        "set({ state: 'released' })",
-        "set({ state: 'reserved' })",
-        'a task without execution counts against the cap of the day',
-      ],
     ],
   ),
   ...mutationsOf(

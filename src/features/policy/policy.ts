@@ -246,9 +246,5 @@ function engine({ db, clock, random, walletsOf, limits: platformLimits, view, is
       await store.saveSpend(tx, taskId, takenMicros, authorizedMicros)
       return issued.make({ id, userId, taskId, intentHash: hash, expiresAt: later(now, receiptMs) })
     },
-
-    async release(tx, taskId) {
-      await store.releaseSpend(tx, taskId)
-    },
   }
 }

@@ -139,9 +139,6 @@ export const saveSpend = (tx: Queryable, taskId: string, usdMicros: bigint, auth
       .where('task_id', '=', taskId),
   )
 
-export const releaseSpend = (tx: Queryable, taskId: string) =>
-  fetchAll(tx, builder.updateTable('policy_spend').set({ state: 'released' }).where('task_id', '=', taskId))
-
 export type SwitchId =
   | { scope: 'global' }
   | { scope: 'user'; userId: string }

@@ -7,8 +7,8 @@ export type DatabaseProxy = {
   /** Cuts every connection, and accepts none. */
   disconnect(): Promise<void>
   reconnect(): Promise<void>
-  /** The next message that contains this text reaches the database, and its reply is dropped. */
-  dropReplyTo(text: string): void
+  /** The next message that contains this text, or that of this count, reaches the database, and its reply is dropped. */
+  dropReplyTo(text: string, count?: number): void
 } & AsyncDisposable
 
 export async function databaseProxy(databaseUrl: string): Promise<DatabaseProxy> {
@@ -19,7 +19,7 @@ export async function databaseProxy(databaseUrl: string): Promise<DatabaseProxy>
   const reach = () =>
     host.startsWith('/') ? connect({ path: `${host}/.s.PGSQL.${port}` }) : connect({ host, port })
   const open = new Set<Socket>()
-  let lost: string | undefined
+  let lost: { text: string; count: number } | undefined
   const server = createServer((client) => {
     const database = reach()
     let cut = false
@@ -36,7 +36,9 @@ export async function databaseProxy(databaseUrl: string): Promise<DatabaseProxy>
     }
     client.pipe(database).pipe(client)
     client.on('data', (chunk: Buffer) => {
-      if (lost === undefined || !chunk.includes(lost)) return
+      if (lost === undefined || !chunk.includes(lost.text)) return
+      lost.count -= 1
+      if (lost.count > 0) return
       lost = undefined
       cut = true
       client.unpipe(database).destroy()
@@ -60,8 +62,8 @@ export async function databaseProxy(databaseUrl: string): Promise<DatabaseProxy>
     reconnect: async () => {
       await listen(here)
     },
-    dropReplyTo(text) {
-      lost = text
+    dropReplyTo(text, count = 1) {
+      lost = { text, count }
     },
     async [Symbol.asyncDispose]() {
       if (server.listening) await close()

@@ -141,10 +141,17 @@ end $$;
 -- What one movement changes in one balance.
 create type ledger_delta as (account bigint, avail numeric, held numeric, changes_version boolean);
 
--- Changes balances. The locks come first and in the order of their ids, because an update has no order.
+-- Every transaction locks accounts in this order, external ones last, so that no two wait for each other. The lock is
+-- weak enough to let foreign key checks pass.
+create function ledger_lock(p_accounts bigint[]) returns void language plpgsql as $$
+begin
+  perform 1 from account where id = any(p_accounts) order by (sub_account like 'external:%'), id for no key update;
+end $$;
+
+-- Changes balances. The locks come first, because an update has no order.
 create function ledger_change(p_all ledger_delta[]) returns void language plpgsql as $$
 begin
-  perform 1 from account where id = any(array(select d.account from unnest(p_all) d)) order by id for no key update;
+  perform ledger_lock(array(select d.account from unnest(p_all) d));
   update account a set avail = a.avail + d.avail, held = a.held + d.held, version = a.version + d.changes
     from (select d.account, sum(d.avail) as avail, sum(d.held) as held, sum(d.changes_version::integer) as changes
       from unnest(p_all) d group by d.account) d
@@ -161,11 +168,9 @@ begin
   if exists (select 1 from unnest(p_all) h where h.posted > h.amount or h.posted < 0) then
     raise exception 'a hold cannot deliver more than it holds' using errcode = 'PT003';
   end if;
-  perform ledger_change(array(select (h.debit, h.amount - h.posted, -h.amount, true)::ledger_delta from unnest(p_all) h));
-  if exists (select 1 from unnest(p_all) h where h.posted > 0) then
-    perform ledger_change(array(
-      select (h.credit, h.posted, 0, true)::ledger_delta from unnest(p_all) h where h.posted > 0));
-  end if;
+  perform ledger_change(array(
+    select (h.debit, h.amount - h.posted, -h.amount, true)::ledger_delta from unnest(p_all) h
+    union all select (h.credit, h.posted, 0, true)::ledger_delta from unnest(p_all) h where h.posted > 0));
   update transfer t
     set state = case when h.posted > 0 then 'posted' else 'voided' end, posted = h.posted, settled_at = h.at,
       settled_seq = nextval('transfer_settled_seq')
@@ -183,6 +188,16 @@ create function ledger_external(p_shard integer) returns text language sql immut
   select 'external:' || (p_shard % 16)
 $$;
 
+-- The accounts that movements change.
+create function ledger_accounts(p_moves jsonb, p_shard integer) returns setof bigint language sql as $$
+  select ledger_account(m -> side, p_shard) from jsonb_array_elements(p_moves) m, unnest(array['debit', 'credit']) side
+    where m ? side and (side = 'debit' or m ->> 'move' = 'transfer')
+  union select t.debit from jsonb_array_elements(p_moves) m join transfer t on t.key = m ->> 'key'
+    where m ->> 'move' in ('post', 'void')
+  union select t.credit from jsonb_array_elements(p_moves) m join transfer t on t.key = m ->> 'key'
+    where m ->> 'move' = 'post'
+$$;
+
 -- Applies movements of a task: transfers and holds, and the posts and voids that end holds.
 create function ledger_apply(p_moves jsonb, p_task uuid, p_shard integer, p_at timestamptz)
 returns void language plpgsql as $$
@@ -195,17 +210,7 @@ declare
   v_posts boolean;
   v_transfer transfer;
 begin
-  -- Every transaction locks rows in this order, external accounts last, so that no two wait for each other. The lock
-  -- is weak enough to let foreign key checks pass.
-  perform 1 from account where id in (
-    select ledger_account(m -> side, p_shard) from jsonb_array_elements(p_moves) m, unnest(array['debit', 'credit']) side
-      where m ? side and (side = 'debit' or m ->> 'move' = 'transfer')
-    union select t.debit from jsonb_array_elements(p_moves) m join transfer t on t.key = m ->> 'key'
-      where m ->> 'move' in ('post', 'void')
-    union select t.credit from jsonb_array_elements(p_moves) m join transfer t on t.key = m ->> 'key'
-      where m ->> 'move' = 'post'
-  ) order by (sub_account like 'external:%'), id for no key update;
-
+  perform ledger_lock(array(select ledger_accounts(p_moves, p_shard)));
   for v_move in select * from jsonb_array_elements(p_moves) loop
     if v_move ->> 'move' in ('transfer', 'hold') then
       v_debit := ledger_account(v_move -> 'debit', p_shard);

@@ -193,23 +193,21 @@ create table market_lease (
   lease_until timestamptz
 );
 
--- Stores what a step has signed, before it is sent.
-create function effect_store(p jsonb, p_task uuid, p_at timestamptz) returns void language plpgsql as $$
+-- What tasks have signed, before it is sent: an effect with its first transaction, or a further transaction of one.
+create type new_signature as (task_id uuid, signed jsonb, at timestamptz);
+
+create function signatures_store(p_all new_signature[]) returns void language plpgsql as $$
 begin
-  if p ? 'effect' then
-    insert into effect (id, task_id, step, kind, intent, signed, external_id, status, policy_receipt, valid_until, at)
-      select (e ->> 'id')::uuid, p_task, p ->> 'done', e ->> 'kind', e -> 'intent', e -> 'signed', e ->> 'externalId',
-        'prepared', e ->> 'policyReceipt', (e ->> 'validUntil')::timestamptz, p_at
-      from (select p -> 'effect' as e) x;
-  end if;
-  if p ? 'txAttempt' then
-    insert into tx_attempt (effect_id, n, raw, external_id, nonce_kind, chain, signer, nonce, status, at)
-      select (c ->> 'effectId')::uuid,
-        coalesce((select max(n) + 1 from tx_attempt where effect_id = (c ->> 'effectId')::uuid), 0),
-        c ->> 'raw', c ->> 'externalId', c ->> 'nonceKind', c ->> 'chain', c ->> 'signer', (c ->> 'nonce')::bigint,
-        'prepared', p_at
-      from (select p -> 'txAttempt' as c) x;
-  end if;
+  insert into effect (id, task_id, step, kind, intent, signed, external_id, status, policy_receipt, valid_until, at)
+    select (e ->> 'id')::uuid, x.task_id, x.signed ->> 'done', e ->> 'kind', e -> 'intent', e -> 'signed',
+      e ->> 'externalId', 'prepared', e ->> 'policyReceipt', (e ->> 'validUntil')::timestamptz, x.at
+    from unnest(p_all) x, lateral (select x.signed -> 'effect' as e) signed where x.signed ? 'effect';
+  insert into tx_attempt (effect_id, n, raw, external_id, nonce_kind, chain, signer, nonce, status, at)
+    select (c ->> 'effectId')::uuid,
+      coalesce((select max(n) + 1 from tx_attempt where effect_id = (c ->> 'effectId')::uuid), 0),
+      c ->> 'raw', c ->> 'externalId', c ->> 'nonceKind', c ->> 'chain', c ->> 'signer', (c ->> 'nonce')::bigint,
+      'prepared', x.at
+    from unnest(p_all) x, lateral (select x.signed -> 'txAttempt' as c) signed where x.signed ? 'txAttempt';
 end $$;
 
 -- Takes a nonce in a transaction of its own, of a sequence that may have gaps; null where there is no such sequence. Its
@@ -280,6 +278,12 @@ create type task_promise as (
   events jsonb
 );
 
+-- Limits how long the rest of the transaction waits for each lock; null changes nothing.
+create function wait_for_locks(p_ms integer) returns void language plpgsql as $$
+begin
+  if p_ms is not null then perform set_config('lock_timeout', p_ms::text, true); end if;
+end $$;
+
 create function task_promises_without(p_all task_promise[], p_refused integer[]) returns task_promise[]
 language sql immutable as $$
   select array_agg(x order by x.user_id, x.n) from unnest(p_all) x where x.n <> all(p_refused)
@@ -320,10 +324,10 @@ end $$;
 -- Accepts promises, each one whole or not at all, and none because of another. Returns a verdict about each: 'accepted'
 -- with the number of its last event, or why it is refused: key_taken, policy, gas, stale or short. An array has at most
 -- one promise of a user.
--- Locks come before decisions, and decisions before writes. They are taken in the order of every transaction: tasks by
--- id, limits by user, gas, own accounts by id, external accounts by id, nonce sequences, numbers of events by user; a key
--- precedes all of them.
-create function task_accept(p jsonb) returns table (n integer, verdict text, detail jsonb, last bigint)
+-- Locks come before decisions, and decisions before writes. They are taken in the order of every transaction: keys, tasks
+-- by id, limits by user, gas by user, own accounts by id, external accounts by id, sums of limits by user, nonce
+-- sequences, numbers of events by user. New rows of tasks are known to no other transaction.
+create function task_accept(p jsonb, p_wait_ms integer) returns table (n integer, verdict text, detail jsonb, last bigint)
 language plpgsql as $$
 #variable_conflict use_column
 declare
@@ -335,6 +339,7 @@ declare
   v_has_gas boolean;
   v_table text;
 begin
+  perform wait_for_locks(p_wait_ms);
   select array_agg(x order by x.user_id, x.n), bool_or(x.gas_wei is not null) into v_all, v_has_gas
     from jsonb_populate_recordset(null::task_promise, p) x;
   v_given := v_all;
@@ -411,7 +416,9 @@ begin
       x.status, x.state, x.deadline, x.created_at, x.updated_at from unnest(v_all) x;
   insert into task_queue (task_id, user_id, kind, priority, run_at, owner)
     select x.id, x.user_id, x.kind || '@' || x.kind_version, x.priority, x.run_at, x.owner from unnest(v_all) x;
-  perform effect_store(x.signed, x.id, x.updated_at) from unnest(v_all) x where x.signed is not null;
+  if exists (select 1 from unnest(v_all) x where x.signed is not null) then
+    perform signatures_store(array(select (x.id, x.signed, x.updated_at)::new_signature from unnest(v_all) x));
+  end if;
   for v_table in select distinct r.key from unnest(v_all) x, jsonb_each(x.rows) r order by 1 loop
     execute format('insert into %I select r.* from unnest($1) x, jsonb_populate_recordset(null::%I, x.rows -> %L) r
       on conflict do nothing', v_table, v_table, v_table) using v_all;
@@ -441,10 +448,12 @@ begin
 end $$;
 
 -- Stores what accepted promises have signed within their transaction, and appends their events.
-create function task_accept_complete(p jsonb) returns table (n integer, last bigint) language plpgsql as $$
+create function task_accept_complete(p jsonb, p_wait_ms integer) returns table (n integer, last bigint)
+language plpgsql as $$
 begin
-  perform effect_store(x.signed, x.id, x.at)
-    from jsonb_to_recordset(p) x (id uuid, at timestamptz, signed jsonb) where x.signed is not null;
+  perform wait_for_locks(p_wait_ms);
+  perform signatures_store(array(select (x.id, x.signed, x.at)::new_signature
+    from jsonb_to_recordset(p) x (id uuid, at timestamptz, signed jsonb)));
   return query select * from user_events_append(
     array(select (x.n, x.user_id, x.id, x.events, x.at)::new_user_events
       from jsonb_to_recordset(p) x (n integer, user_id uuid, id uuid, events jsonb, at timestamptz)));
@@ -478,22 +487,27 @@ create type task_change as (
   events jsonb
 );
 
+create type effect_update as (id uuid, task_id uuid, status text, proof jsonb, attempt text);
+
 -- Commits steps, each one if nobody has claimed or changed its task since the caller read it. Returns one row for each
 -- that was committed, with the number of its last event. A task that ends returns what is left of its holds; one that
 -- executed nothing returns what it reserved of limits and gas, too. Locks are taken in the order of task_accept.
-create function task_step(p jsonb) returns table (n integer, last bigint) language plpgsql as $$
+create function task_step(p jsonb, p_wait_ms integer) returns table (n integer, last bigint) language plpgsql as $$
 #variable_conflict use_column
 declare
   v_all task_change[];
   v_written uuid[];
   v_change task_change;
 begin
+  perform wait_for_locks(p_wait_ms);
   select array_agg(x order by x.id) into v_all from jsonb_populate_recordset(null::task_change, p) x;
-  with written as (
+  with locked as materialized (
+    select id from task where id = any(array(select x.id from unnest(v_all) x)) order by id for no key update),
+  written as (
     update task t set status = x.status, state = x.state, outcome = x.outcome, step = x.step, data = t.data || x.data,
         result = coalesce(x.result, t.result), error = coalesce(x.error, t.error), attempts = x.attempts,
         version = t.version + 1, updated_at = x.at, completed_at = case when x.status <> 'running' then x.at end
-      from unnest(v_all) x
+      from unnest(v_all) x join locked on locked.id = x.id
       where t.id = x.id and t.version = x.version and t.status in ('pending', 'running')
         -- A stored effect outweighs a cancel request.
         and (not t.cancel_requested or x.status = 'cancelled' or exists
@@ -514,19 +528,29 @@ begin
   end if;
 
   if exists (select 1 from unnest(v_all) x where x.outcome = 'not_executed') then
-    update policy_spend s set state = 'released' from unnest(v_all) x
-      where x.outcome = 'not_executed' and s.task_id = x.id and s.state = 'reserved';
     perform sponsor_settle(c.task_id, 0) from (
       select c.task_id from unnest(v_all) x join sponsor_charge c on c.task_id = x.id
         where x.outcome = 'not_executed' and not c.is_final order by c.user_id, c.chain_id, c.task_id) c;
   end if;
 
+  if exists (select 1 from unnest(v_all) x where x.moves is not null) then
+    perform ledger_lock(array(
+      select a from unnest(v_all) x, ledger_accounts(x.moves, x.shard) a where x.moves is not null
+      union select unnest(array[h.debit, h.credit]) from unnest(v_all) x
+        join transfer h on h.task_id = x.id and h.state = 'pending'));
+  end if;
   for v_change in select * from unnest(v_all) x where x.moves is not null loop
     perform ledger_apply(v_change.moves, v_change.id, v_change.shard, v_change.at);
   end loop;
   perform task_settle(v_all);
+  if exists (select 1 from unnest(v_all) x where x.outcome = 'not_executed') then
+    update policy_spend s set state = 'released' from unnest(v_all) x
+      where x.outcome = 'not_executed' and s.task_id = x.id and s.state = 'reserved';
+  end if;
 
-  perform effect_store(x.signed, x.id, x.at) from unnest(v_all) x where x.signed is not null;
+  if exists (select 1 from unnest(v_all) x where x.signed is not null) then
+    perform signatures_store(array(select (x.id, x.signed, x.at)::new_signature from unnest(v_all) x));
+  end if;
   if exists (select 1 from unnest(v_all) x where x.effects is not null) then perform effects_update(v_all); end if;
   select x.* into v_change from unnest(v_all) x where x.outcome = 'not_executed' and exists
     (select 1 from effect where task_id = x.id and effect.status in ('prepared', 'sent', 'unknown')) limit 1;
@@ -557,23 +581,16 @@ end $$;
 -- Stores what became of effects, and of their transactions.
 create function effects_update(p_all task_change[]) returns void language plpgsql as $$
 declare
-  v_update record;
+  v_all effect_update[];
 begin
-  for v_update in
-    select x.id as task_id, (u ->> 'effectId')::uuid as id, u ->> 'status' as status, u -> 'proof' as proof,
-        u ->> 'attemptExternalId' as attempt
-      from unnest(p_all) x, jsonb_array_elements(x.effects) u loop
-    update effect set status = v_update.status, proof = coalesce(v_update.proof, proof)
-      where id = v_update.id and task_id = v_update.task_id and status not in ('confirmed', 'rejected', 'dropped');
-    if v_update.status = 'confirmed' then
-      update tx_attempt set status = case when external_id = v_update.attempt then 'confirmed' else 'replaced' end
-        where effect_id = v_update.id;
-    elsif v_update.status = 'dropped' then
-      update tx_attempt set status = 'dropped' where effect_id = v_update.id;
-    elsif v_update.status = 'sent' then
-      update tx_attempt set status = 'sent' where effect_id = v_update.id and status = 'prepared';
-    end if;
-  end loop;
+  select array_agg((u ->> 'effectId', x.id, u ->> 'status', u -> 'proof', u ->> 'attemptExternalId')::effect_update)
+    into v_all from unnest(p_all) x, jsonb_array_elements(x.effects) u;
+  update effect e set status = u.status, proof = coalesce(u.proof, e.proof) from unnest(v_all) u
+    where e.id = u.id and e.task_id = u.task_id and e.status not in ('confirmed', 'rejected', 'dropped');
+  update tx_attempt c set status = case when u.status <> 'confirmed' then u.status
+      when c.external_id = u.attempt then 'confirmed' else 'replaced' end
+    from unnest(v_all) u
+    where c.effect_id = u.id and (u.status in ('confirmed', 'dropped') or (u.status = 'sent' and c.status = 'prepared'));
 end $$;
 
 -- Requests the cancellation of a task that has sent nothing. The row lock comes first, so that it waits for a

@@ -1,0 +1,185 @@
+/** Rows of one user that another transaction has locked delay nobody else. */
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import { setTimeout as delay } from 'node:timers/promises'
+import { createTaskAcceptance } from '#durable/accept-task.ts'
+import { createCommitter } from '#durable/commit.ts'
+import { createNonceSequences } from '#durable/nonces.ts'
+import type { Transactions } from '#durable/transactions.ts'
+import { systemClock as clock } from '#kernel/clock.ts'
+import { systemRandom as random } from '#kernel/id.ts'
+import type { Admission, TaskKind } from '#kernel/task.ts'
+import { eventually } from '../harness/gateway.ts'
+import { testSpend } from '../harness/spend.ts'
+import { type EngineFixture, executed, newUser, openFixture } from './engine-fixture.ts'
+
+const kind: TaskKind = { kind: 'test', version: 1, priority: 1, steps: {} }
+const sequence = { kind: 'test', chain: '1', signer: 'in order' }
+const signed = async (id: string, nonce: bigint) => ({
+  effect: { kind: 'test', externalId: id, policyReceipt: 'none', intent: {}, signed: {} },
+  txAttempt: { externalId: `${id}:${nonce}`, raw: `signed ${nonce}`, nonce },
+})
+const signing: TaskKind = {
+  ...kind,
+  steps: {
+    first: async ({ id }) => ({
+      sign: {
+        nonceSequence: sequence,
+        build: async () => (nonce) => signed(id, nonce),
+        signInOrder: async () => ({ sign: (nonce) => signed(id, nonce) }),
+      },
+      next: 'second',
+    }),
+  },
+}
+const asset = 'test:coin'
+const promptMs = 3_000
+
+async function promptly<T>(promise: Promise<T>): Promise<T> {
+  const ended = await Promise.race([promise, delay(promptMs, 'late' as const, { ref: false })])
+  assert.notEqual(ended, 'late', 'it waited for the row of another user')
+  return ended as T
+}
+
+describe('a locked row of one user', () => {
+  let fixture: EngineFixture
+  before(async () => {
+    fixture = await openFixture()
+  })
+  after(async () => fixture[Symbol.asyncDispose]())
+
+  function instance() {
+    const { pool, transaction, pipelinedTransaction } = fixture.admin
+    const transactions = { pool, run: transaction, pipelined: pipelinedTransaction }
+    const deps = { transactions, clock, random, instanceId: newUser() }
+    const acceptance = createTaskAcceptance(deps)
+    const accept = async (userId: string, admission: Partial<Admission> = {}) => {
+      const account = { owner: userId, asset, subAccount: 'wallet' }
+      const spend = testSpend({ account, amountUnits: 0n })
+      const given = { data: {}, first: 'first', spend, ...admission }
+      return (await acceptance.accept({ userId, kind, input: {}, admission: given, leased: true })).task
+    }
+    /** Signs within the accepting transaction. */
+    const sign = (userId: string) =>
+      acceptance.accept({
+        userId,
+        kind: signing,
+        input: {},
+        admission: { data: {}, first: 'first', signOnAccept: true },
+        leased: true,
+      })
+    return { accept, sign, committer: createCommitter(deps) }
+  }
+  const ensureSequence = () =>
+    createNonceSequences({ pool: fixture.admin.pool } as Transactions).ensure(sequence, 1n)
+  const gaps = () =>
+    fixture.rows(
+      `select n from (select nonce as n, row_number() over (order by nonce) as place from tx_attempt where signer = $1) x
+       where n <> place`,
+      sequence.signer,
+    )
+
+  const rowsOfUser = {
+    account: 'select 1 from account where owner = $1 for update',
+    user_event_seq: 'select 1 from user_event_seq where user_id = $1 for update',
+  }
+  for (const [table, sql] of Object.entries(rowsOfUser)) {
+    test(`a promise that waits for its row of ${table} delays no other, before, beside or after it`, async () => {
+      const { accept } = instance()
+      const blocked = newUser()
+      await accept(blocked)
+      const held = await fixture.lockRows(sql, blocked)
+      let accepted = 0
+      const waiting = Array.from({ length: 12 }, async () => {
+        await accept(blocked)
+        accepted += 1
+      })
+      try {
+        const others = Array.from({ length: 40 }, newUser)
+        await promptly(Promise.all(others.map((user) => accept(user))))
+        // Those that come while it waits do not even begin to wait.
+        for (const user of others) await promptly(accept(user))
+        assert.equal(accepted, 0)
+      } finally {
+        held[Symbol.dispose]()
+      }
+      await Promise.all(waiting)
+      assert.equal(accepted, waiting.length)
+    })
+  }
+
+  test('a promise with writes of its feature delays no other', async () => {
+    const { accept } = instance()
+    const blocked = newUser()
+    await accept(blocked)
+    const writes = async () => {}
+    const held = await fixture.lockRows(rowsOfUser.account, blocked)
+    const waiting = [accept(blocked, { writes }), accept(blocked, { writes })]
+    try {
+      await promptly(Promise.all(Array.from({ length: 8 }, () => accept(newUser(), { writes }))))
+    } finally {
+      held[Symbol.dispose]()
+    }
+    await Promise.all(waiting)
+  })
+
+  test('a step that waits for a row of its user delays the steps of no other', async () => {
+    const { accept, committer } = instance()
+    const blocked = newUser()
+    const own = await Promise.all(Array.from({ length: 12 }, () => accept(blocked)))
+    const others = await Promise.all(Array.from({ length: 40 }, () => accept(newUser())))
+    const held = await fixture.lockRows(rowsOfUser.user_event_seq, blocked)
+    const waiting = own.map((task) => committer.step(task, executed))
+    try {
+      const ends = await promptly(Promise.all(others.map((task) => committer.step(task, executed))))
+      assert.ok(ends.every((end) => end?.task.status === 'completed'))
+      const open = await fixture.rows(
+        `select id from task where user_id = $1 and status = 'running'`,
+        blocked,
+      )
+      assert.equal(open.length, own.length)
+    } finally {
+      held[Symbol.dispose]()
+    }
+    const ends = await Promise.all(waiting)
+    assert.ok(ends.every((end) => end?.task.status === 'completed'))
+  })
+
+  test('a promise that signs in order and waits for a row of its user delays no other signature', async () => {
+    const { sign } = instance()
+    await ensureSequence()
+    const blocked = newUser()
+    await sign(blocked)
+    const held = await fixture.lockRows(rowsOfUser.user_event_seq, blocked)
+    const waiting = [sign(blocked), sign(blocked)]
+    try {
+      await promptly(Promise.all(Array.from({ length: 8 }, () => sign(newUser()))))
+    } finally {
+      held[Symbol.dispose]()
+    }
+    await Promise.all(waiting)
+    assert.deepEqual(await gaps(), [])
+  })
+
+  test('promises that wait for the sequence that all of them need are signed together once it is free', async () => {
+    const { sign } = instance()
+    await ensureSequence()
+    const held = await fixture.lockRows(
+      'select 1 from nonce_sequence where signer = $1 for update',
+      sequence.signer,
+    )
+    const waiting = Promise.all(Array.from({ length: 8 }, () => sign(newUser())))
+    const waits = () =>
+      fixture.rows<{ waited_ms: number }>(
+        `select extract(epoch from clock_timestamp() - query_start) * 1000 as waited_ms from pg_stat_activity
+         where wait_event_type = 'Lock' and query like 'update nonce_sequence%'`,
+      )
+    await eventually(
+      async () => (Number((await waits())[0]?.waited_ms ?? 0) > 1_000 ? true : undefined),
+      'a batch that waits for its sequence for a second',
+    )
+    held[Symbol.dispose]()
+    await waiting
+    assert.deepEqual(await gaps(), [])
+  })
+})
