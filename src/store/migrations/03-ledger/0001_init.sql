@@ -177,15 +177,19 @@ begin
     from unnest(p_all) h where t.id = h.id;
 end $$;
 
--- An account under its lock: what a reading of its chain or venue adds to it, and whether that reading is out of date.
-create type ledger_reading as (n integer, id bigint, avail numeric, delta numeric, is_stale boolean);
+-- An account under its lock, and its external account: what a reading of its chain or venue adds to it, and whether that
+-- reading is out of date.
+create type ledger_reading as (
+  n integer, id bigint, external_id bigint, avail numeric, delta numeric, is_stale boolean
+);
 
 create function ledger_system() returns uuid language sql immutable as $$
   select '00000000-0000-7000-8000-000000000000'::uuid
 $$;
 
+-- The cast lets the planner inline it.
 create function ledger_external(p_shard integer) returns text language sql immutable as $$
-  select 'external:' || (p_shard % 16)
+  select 'external:' || (p_shard % 16)::text
 $$;
 
 -- The accounts that movements change.

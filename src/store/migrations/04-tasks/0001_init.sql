@@ -292,33 +292,21 @@ $$;
 -- Holds what promises spend, and books the balances that they have read, against the external accounts.
 create function task_hold(p_all task_promise[], p_accounts ledger_reading[]) returns void language plpgsql as $$
 begin
-  insert into account (shard, owner, asset, sub_account)
-    select distinct on (x.asset, ledger_external(x.shard)) x.shard, ledger_system(), x.asset, ledger_external(x.shard)
-      from unnest(p_all) x
-      where x.asset is not null and not exists (select 1 from account a where a.owner = ledger_system()
-        and a.asset = x.asset and a.sub_account = ledger_external(x.shard))
-      order by x.asset, ledger_external(x.shard)
-    on conflict do nothing;
   update account a set avail = a.avail + r.delta - x.amount, held = a.held + x.amount
     from unnest(p_all) x join unnest(p_accounts) r on r.n = x.n where a.id = r.id;
   if exists (select 1 from unnest(p_all) x join unnest(p_accounts) r on r.n = x.n where r.delta <> 0) then
-    perform ledger_change(array_agg((e.id, -r.delta, 0, false)::ledger_delta))
-      from unnest(p_all) x join unnest(p_accounts) r on r.n = x.n
-      join account e on e.owner = ledger_system() and e.asset = x.asset and e.sub_account = ledger_external(x.shard)
-      where r.delta <> 0;
+    perform ledger_change(array_agg((r.external_id, -r.delta, 0, false)::ledger_delta))
+      from unnest(p_all) x join unnest(p_accounts) r on r.n = x.n where r.delta <> 0;
     insert into transfer (debit, credit, key, amount, posted, state, reason, at, settled_at, settled_seq)
-      select case when r.delta > 0 then e.id else r.id end, case when r.delta > 0 then r.id else e.id end,
+      select case when r.delta > 0 then r.external_id else r.id end,
+        case when r.delta > 0 then r.id else r.external_id end,
         'balance_snapshot:' || r.id || ':' || gen_random_uuid(), abs(r.delta), abs(r.delta), 'posted',
         'balance_snapshot', x.created_at, x.created_at, nextval('transfer_settled_seq')
-      from unnest(p_all) x join unnest(p_accounts) r on r.n = x.n
-      join account e on e.owner = ledger_system() and e.asset = x.asset and e.sub_account = ledger_external(x.shard)
-      where r.delta <> 0;
+      from unnest(p_all) x join unnest(p_accounts) r on r.n = x.n where r.delta <> 0;
   end if;
   insert into transfer (debit, credit, key, amount, state, task_id, reason, at)
-    select r.id, e.id, x.hold_key, x.amount, 'pending', x.id, x.reason, x.created_at
-    from unnest(p_all) x join unnest(p_accounts) r on r.n = x.n
-    join account e on e.owner = ledger_system() and e.asset = x.asset and e.sub_account = ledger_external(x.shard)
-    where x.amount > 0;
+    select r.id, r.external_id, x.hold_key, x.amount, 'pending', x.id, x.reason, x.created_at
+    from unnest(p_all) x join unnest(p_accounts) r on r.n = x.n where x.amount > 0;
 end $$;
 
 -- Accepts promises, each one whole or not at all, and none because of another. Returns a verdict about each: 'accepted'
@@ -427,22 +415,25 @@ begin
     array(select (x.n, x.user_id, x.id, x.events, x.updated_at)::new_user_events from unnest(v_all) x)) e;
 end $$;
 
--- Locks the accounts of promises, after those of them that are missing were created, and reads them.
+-- Locks the accounts of promises, after those of them and external ones that are missing were created, and reads them.
 create function task_read_accounts(p_all task_promise[]) returns ledger_reading[] language plpgsql as $$
 declare
   v_accounts ledger_reading[];
 begin
   insert into account (shard, owner, asset, sub_account)
-    select x.shard, x.user_id, x.asset, x.sub_account from unnest(p_all) x
-      where x.asset is not null and not exists (select 1 from account a where a.owner = x.user_id
-        and a.asset = x.asset and a.sub_account = x.sub_account)
-      order by x.user_id, x.asset, x.sub_account
+    select distinct on (o.owner, o.asset, o.sub_account) x.shard, o.owner, o.asset, o.sub_account
+      from unnest(p_all) x, lateral (values (x.user_id, x.asset, x.sub_account),
+        (ledger_system(), x.asset, ledger_external(x.shard))) o (owner, asset, sub_account)
+      where x.asset is not null and not exists (select 1 from account a
+        where a.owner = o.owner and a.asset = o.asset and a.sub_account = o.sub_account)
+      order by o.owner, o.asset, o.sub_account
     on conflict do nothing;
-  select array_agg((o.n, o.id, o.avail,
+  select array_agg((o.n, o.id, o.external_id, o.avail,
       case when o.seen_total is null then 0 else greatest(o.seen_total - o.avail - o.held, -o.avail) end,
       coalesce(o.version <> o.seen_version, false))::ledger_reading) into v_accounts
-    from (select x.n, a.id, a.avail, a.held, a.version, x.seen_total, x.seen_version
+    from (select x.n, a.id, e.id as external_id, a.avail, a.held, a.version, x.seen_total, x.seen_version
       from unnest(p_all) x join account a on a.owner = x.user_id and a.asset = x.asset and a.sub_account = x.sub_account
+      join account e on e.owner = ledger_system() and e.asset = x.asset and e.sub_account = ledger_external(x.shard)
       order by a.id for no key update of a) o;
   return v_accounts;
 end $$;
