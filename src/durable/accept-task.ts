@@ -82,8 +82,8 @@ function decide({ deps, batches }: AcceptanceContext, promise: TaskPromise): Pro
   let batch = batches.get(name)
   if (!batch) {
     batch = batchByArrival<TaskPromise, Decision>({
-      async run(promises, isPatient) {
-        const lockWait = await startLockWait(deps.transactions.pool, promises[0]?.task.user_id, isPatient)
+      async run(promises, patience) {
+        const lockWait = await startLockWait(deps.transactions.pool, promises[0]?.task.user_id, patience)
         return needsTransaction
           ? acceptInTransaction(deps, promises, lockWait)
           : acceptTogether(deps, promises, lockWait)

@@ -45,8 +45,8 @@ export const createCommitter = (deps: CommitterDeps): Committer => {
 function createWrite(deps: CommitterDeps): Write {
   const { pool } = deps.transactions
   return batchByArrival({
-    async run(writes: readonly TaskWrite[], isPatient) {
-      const lockWait = await startLockWait(pool, writes[0]?.task.user_id, isPatient)
+    async run(writes: readonly TaskWrite[], patience) {
+      const lockWait = await startLockWait(pool, writes[0]?.task.user_id, patience)
       return retryOnConflict(() => writeTasks(deps, pool, writes, lockWait))
     },
     sizeMax: batchSizeMax,

@@ -1,8 +1,10 @@
+import type pg from 'pg'
+import { createBatchLoader } from '#kernel/batch-loader.ts'
 import { shardOf } from '#kernel/id.ts'
 import { insufficientBalance } from '#kernel/insufficient-balance.ts'
 import type { AccountRef, Move, Tx } from '#kernel/task.ts'
 import { systemOwner } from '#kernel/task.ts'
-import { builder, fetchOne, type Queryable, query } from '#store/query.ts'
+import { isPool, type Queryable, query } from '#store/query.ts'
 
 export type Balance = { availUnits: bigint; heldUnits: bigint; version: bigint }
 export type SubAccount = Balance & { subAccount: string }
@@ -40,6 +42,44 @@ const ownerOf = (moves: Move[]): string =>
     .flatMap((move) => ('debit' in move ? [move.debit.owner, move.credit.owner] : []))
     .find((owner) => owner !== systemOwner) ?? systemOwner
 
+const empty: Balance = { availUnits: 0n, heldUnits: 0n, version: 0n }
+/** Requests that are admitted together read their balances in one statement. */
+const loaders = new WeakMap<pg.Pool, (key: string) => Promise<Balance | undefined>>()
+const separator = '\n'
+const keyOf = ({ owner, asset, subAccount }: AccountRef) => [owner, asset, subAccount].join(separator)
+function accountOf(key: string): AccountRef {
+  const [owner = '', asset = '', subAccount = ''] = key.split(separator)
+  return { owner, asset, subAccount }
+}
+
+type BalanceRow = {
+  owner: string
+  asset: string
+  sub_account: string
+  avail: string
+  held: string
+  version: bigint
+}
+
+async function readBalances(db: Queryable, accounts: readonly AccountRef[]): Promise<Map<string, Balance>> {
+  const rows = await query<BalanceRow>(
+    db,
+    `select owner, asset, sub_account, avail, held, version from account
+     join unnest($1::uuid[], $2::text[], $3::text[]) k (owner, asset, sub_account) using (owner, asset, sub_account)`,
+    [
+      accounts.map(({ owner }) => owner),
+      accounts.map(({ asset }) => asset),
+      accounts.map(({ subAccount }) => subAccount),
+    ],
+  )
+  return new Map(
+    rows.map(({ owner, asset, sub_account: subAccount, avail, held, version }) => [
+      keyOf({ owner, asset, subAccount }),
+      { availUnits: BigInt(avail), heldUnits: BigInt(held), version: BigInt(version) },
+    ]),
+  )
+}
+
 export const ledger: Ledger = {
   async apply(tx, moves, { taskId, now }) {
     const values = [JSON.stringify(movesToJson(moves)), taskId, shardOf(ownerOf(moves)), now]
@@ -48,22 +88,15 @@ export const ledger: Ledger = {
     })
   },
 
-  async balance(db, { owner, asset, subAccount }) {
-    const row = await fetchOne(
-      db,
-      builder
-        .selectFrom('account')
-        .select(['avail', 'held', 'version'])
-        .where('owner', '=', owner)
-        .where('asset', '=', asset)
-        .where('sub_account', '=', subAccount),
-    )
-    if (!row) return { availUnits: 0n, heldUnits: 0n, version: 0n }
-    return {
-      availUnits: BigInt(row.avail),
-      heldUnits: BigInt(row.held),
-      version: BigInt(row.version),
+  async balance(db, account) {
+    if (!isPool(db)) return (await readBalances(db, [account])).get(keyOf(account)) ?? empty
+    let load = loaders.get(db)
+    if (!load) {
+      const loadKeys = (keys: readonly string[]) => readBalances(db, keys.map(accountOf))
+      load = createBatchLoader({ load: loadKeys, loadsMax: 2, keysMax: 100 })
+      loaders.set(db, load)
     }
+    return (await load(keyOf(account))) ?? empty
   },
 
   async subAccounts(db, owner, asset) {

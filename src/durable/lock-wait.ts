@@ -1,4 +1,5 @@
 import type pg from 'pg'
+import type { Patience } from '#kernel/arrival-batches.ts'
 import { query } from '#store/query.ts'
 
 /** How long a statement waits for each row that another transaction has locked; without it, to its own time limit. */
@@ -14,7 +15,7 @@ const batchLockWaitMs = 200
 export async function startLockWait(
   pool: pg.Pool,
   userId: string | undefined,
-  isPatient: boolean,
+  { isPatient }: Patience,
 ): Promise<LockWait> {
   if (!isPatient) return { lockWaitMs: batchLockWaitMs }
   await query(pool, 'select 1 from user_event_seq where user_id = $1 for no key update', [userId])

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { batchByArrival } from './arrival-batches.ts'
+import { batchByArrival, type Patience } from './arrival-batches.ts'
 
 /** Batches that end when the test says so. */
-function controlled(fail: (items: readonly string[], isPatient: boolean) => unknown = () => undefined) {
+function controlled(fail: (items: readonly string[], patience: Patience) => unknown = () => undefined) {
   const batches: string[][] = []
   const ends: (() => void)[] = []
   const add = batchByArrival<string, string>({
@@ -12,10 +12,10 @@ function controlled(fail: (items: readonly string[], isPatient: boolean) => unkn
     ownerOf: (item) => item.split(':')[1] ?? item,
     isFinal: (error) => error === 'final',
     isBlocked: (error) => error === 'blocked',
-    async run(items, isPatient) {
+    async run(items, patience) {
       batches.push([...items])
       await new Promise<void>((resolve) => ends.push(resolve))
-      const failure = fail(items, isPatient)
+      const failure = fail(items, patience)
       if (failure !== undefined) throw failure
       return items.map((item) => item.toUpperCase())
     },
@@ -72,7 +72,7 @@ test('after a failure that may have been a success nothing runs again', async ()
 })
 
 test('a blocked item runs with patience beside the next batches, and only its owner waits for it', async () => {
-  const { add, batches, end } = controlled((items, isPatient) =>
+  const { add, batches, end } = controlled((items, { isPatient }) =>
     !isPatient && items.some((item) => item.endsWith(':slow')) ? 'blocked' : undefined,
   )
   const first = add('a')
@@ -96,7 +96,7 @@ test('a blocked item runs with patience beside the next batches, and only its ow
 })
 
 test('few of the blocked items wait for locks at once, and beside them every other item runs', async () => {
-  const { add, batches, end } = controlled((items, isPatient) =>
+  const { add, batches, end } = controlled((items, { isPatient }) =>
     !isPatient && items.some((item) => item.startsWith('slow')) ? 'blocked' : undefined,
   )
   for (let n = 0; n < 6; n++) {

@@ -1,8 +1,9 @@
 import { createKeyCounts, type KeyCounts } from './key-counts.ts'
 
+export type Patience = { isPatient: boolean }
 type ArrivalBatchOptions<Item, Result> = {
   /** One result per item, in their order. Without patience it fails where it waits long for the lock of another. */
-  run(items: readonly Item[], isPatient: boolean): Promise<readonly Result[]>
+  run(items: readonly Item[], patience: Patience): Promise<readonly Result[]>
   sizeMax: number
   /** Items of one key go into different batches, in their order. */
   keyOf(item: Item): string
@@ -55,7 +56,7 @@ async function runNext<Item, Result>(state: BatchState<Item, Result>): Promise<v
   if (state.isRunning) return
   state.isRunning = true
   for (let batch = takeBatch(state); batch.length > 0; batch = takeBatch(state))
-    if (!(await isAnswered(state, batch, false))) void runSingly(state, batch)
+    if (!(await isAnswered(state, batch, { isPatient: false }))) void runSingly(state, batch)
   state.isRunning = false
 }
 
@@ -79,12 +80,12 @@ function takeBatch<Item, Result>(state: BatchState<Item, Result>): Waiting<Item,
 async function isAnswered<Item, Result>(
   { options: { run, isFinal, isBlocked } }: BatchState<Item, Result>,
   batch: readonly Waiting<Item, Result>[],
-  isPatient: boolean,
+  { isPatient }: Patience,
 ): Promise<boolean> {
   try {
     const results = await run(
       batch.map(({ item }) => item),
-      isPatient,
+      { isPatient },
     )
     for (const [at, { answer }] of batch.entries()) answer.resolve(results[at] as Result)
   } catch (error) {
@@ -102,7 +103,7 @@ async function runSingly<Item, Result>(
   const { ownerOf } = state.options
   for (const { item } of batch) state.held.add(ownerOf(item))
   for (const each of batch) {
-    if (batch.length > 1 && (await isAnswered(state, [each], false))) release(state, each)
+    if (batch.length > 1 && (await isAnswered(state, [each], { isPatient: false }))) release(state, each)
     else {
       state.blocked.push(each)
       void runBlocked(state)
@@ -114,7 +115,7 @@ async function runBlocked<Item, Result>(state: BatchState<Item, Result>): Promis
   if (state.blockedRuns === blockedRunsMax) return
   state.blockedRuns += 1
   for (let each = state.blocked.shift(); each; each = state.blocked.shift()) {
-    await isAnswered(state, [each], true)
+    await isAnswered(state, [each], { isPatient: true })
     release(state, each)
   }
   state.blockedRuns -= 1

@@ -15,6 +15,9 @@ export const builder = new Kysely<Tables>({
   },
 })
 
+/** Statements of a pool belong to no transaction. */
+export const isPool = (db: Queryable): db is pg.Pool => db instanceof pg.Pool
+
 export type Queryable = Pick<pg.Pool, 'query'> | pg.PoolClient | Tx
 type Compilable<Row> = { compile(): CompiledQuery<Row> }
 
@@ -64,7 +67,7 @@ export async function query<Row extends object>(
     if (name === undefined || !isStalePlan(error)) throw error
     renew(text, name)
     // The transaction failed with it, and is retried as a whole.
-    if (!(db instanceof pg.Pool)) throw error
+    if (!isPool(db)) throw error
     return query(db, text, values, waitMs)
   }
 }
