@@ -1,9 +1,10 @@
 /** Instances of the durable engine in this process, with a kind of task that ends when the bench says so. */
-import * as T from 'typebox'
+
 import type { Invoke } from '#durable/operation-call.ts'
 import type { Caller } from '#kernel/caller.ts'
 import { systemRandom, uuidv7 } from '#kernel/id.ts'
 import { group, implement, type Operation, task } from '#kernel/operation.ts'
+import * as T from '#kernel/schema.ts'
 import type { TaskKind } from '#kernel/task.ts'
 import { TaskResponse } from '#kernel/task-response.ts'
 import type { openDatabase } from '#store/database.ts'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import * as T from 'typebox'
 import { Fault, invalid } from '#kernel/fault.ts'
+import * as T from '#kernel/schema.ts'
 import { Nullable } from '#kernel/wire-types.ts'
 import { assertDistinctNames, inputLocations, locateIssues } from './input-location.ts'
 

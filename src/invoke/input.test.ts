@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import * as T from 'typebox'
 import { Fault } from '#kernel/fault.ts'
 import { type Entry, read, task } from '#kernel/operation.ts'
+import * as T from '#kernel/schema.ts'
 import { DecIn, OpenObject } from '#kernel/wire-types.ts'
 import { inputReaders } from './input.ts'
 

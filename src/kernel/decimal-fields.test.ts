@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import * as T from 'typebox'
 import { compareDecimals, decimalOf, readDecimals, type Schema, selectSchema } from './decimal-fields.ts'
 import type { NumberSources } from './json.ts'
 import { canonicalDecimal, fromUnits } from './money.ts'
+import * as T from './schema.ts'
 import { DecIn, Nullable } from './wire-types.ts'
 
 const asSchema = (schema: T.TSchema): Schema => schema as unknown as Schema

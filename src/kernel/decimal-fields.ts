@@ -1,7 +1,7 @@
-import type { TSchema } from 'typebox'
 import { type Issue, issuesMax } from './fault.ts'
 import type { NumberSources } from './json.ts'
 import { canonicalDecimal, decimalOfSource, decimalPlaces, toUnits } from './money.ts'
+import type { TSchema } from './schema.ts'
 
 /** JSON Schema as plain data. */
 export type Schema = { readonly [keyword: string]: unknown }

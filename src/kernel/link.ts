@@ -1,5 +1,5 @@
-import * as T from 'typebox'
 import type { Schema } from './decimal-fields.ts'
+import * as T from './schema.ts'
 
 /** A keyword of ours that no document shows. */
 const keyword = '~link'

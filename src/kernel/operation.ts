@@ -1,6 +1,6 @@
-import * as T from 'typebox'
 import type { Caller, RequestFacts, Scope } from './caller.ts'
 import type { JsonObject } from './json.ts'
+import * as T from './schema.ts'
 import { type Admission, type Step, type Steps, type TaskRules, untypedSteps } from './task.ts'
 
 /**

@@ -1,5 +1,5 @@
-import * as T from 'typebox'
 import { Link } from './link.ts'
+import * as T from './schema.ts'
 import { liveStates, outcomes, taskStatuses } from './task.ts'
 import {
   ChainId,

@@ -1,5 +1,5 @@
-import * as T from 'typebox'
 import { decimalPattern } from './money.ts'
+import * as T from './schema.ts'
 
 /** The wire types of the interface. Schemas have no behaviour: `x-decimal` marks fields read from raw text. */
 

@@ -56,7 +56,7 @@ const packageGrant = (name: string, path: string): Grant => {
   const key = Object.keys(tables.packages).find((known) =>
     known.endsWith('/') ? name.startsWith(known) : name === known,
   )
-  if (tables.testPackages.includes(name)) return isTest(path) ? 'value' : undefined
+  if (isTest(path) && tables.testPackages.includes(name)) return 'value'
   const rows = key ? (tables.packages[key] ?? []) : []
   const parts = rows.filter((row) => !row.startsWith('type '))
   const typeParts = rows.filter((row) => row.startsWith('type ')).map((row) => row.slice(5))

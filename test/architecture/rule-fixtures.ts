@@ -43,15 +43,19 @@ const imports: RuleFixture[] = [
       `type Call = typeof import('#durable/run-operation.ts').call`,
       `// import { call } from '#durable/run-operation.ts'\nconst text = "import x from '#world/x.ts'"\nconst shape = /import '#world'/`,
       `const text = \`import '#world/x.ts' \${\`import '#world/x.ts' \${1}\`} import '#world/x.ts'\``,
-      `import { Type } from 'typebox'\nimport { sql } from 'kysely'\nimport { readFile } from 'node:fs/promises'`,
+      `import { sql } from 'kysely'\nimport { readFile } from 'node:fs/promises'`,
       `export const read = (list: List) => list.import('#world/x.ts')`,
     ],
   },
   {
     rule: 'reach',
     path: 'src/kernel/money.ts',
-    bad: [`import { readFile } from 'node:fs/promises'`, `import { a } from '#store/database.ts'`],
-    good: [`import { createHash } from 'node:crypto'\nimport { Type } from 'typebox'`],
+    bad: [
+      `import { readFile } from 'node:fs/promises'`,
+      `import { a } from '#store/database.ts'`,
+      `import { Type } from 'typebox'`,
+    ],
+    good: [`import { createHash } from 'node:crypto'\nimport type { Static } from 'typebox'`],
   },
   {
     rule: 'reach',

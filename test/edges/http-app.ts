@@ -1,6 +1,5 @@
 /** The HTTP server with operations of its own: tests reach its rules over a real socket, without the product. */
 import { connect, type Socket } from 'node:net'
-import * as T from 'typebox'
 import { type DoorDeps, openDoors } from '#app.ts'
 import type { Invoke, InvokeOptions } from '#durable/operation-call.ts'
 import type { HttpEdge } from '#edges/http/http.ts'
@@ -10,6 +9,7 @@ import { systemClock } from '#kernel/clock.ts'
 import { Fault } from '#kernel/fault.ts'
 import { type Log, silentLog } from '#kernel/log.ts'
 import { act, group, implement, type Operation, read, stream, task } from '#kernel/operation.ts'
+import * as T from '#kernel/schema.ts'
 import type { Admission } from '#kernel/task.ts'
 import { DecIn, Nullable, OneOf, OpenObject } from '#kernel/wire-types.ts'
 

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import * as T from 'typebox'
 import { type Documented, openapiOf } from '#edges/http/openapi.ts'
 import { faults } from '#kernel/fault.ts'
 import { type Entry, read } from '#kernel/operation.ts'
+import * as T from '#kernel/schema.ts'
 import { resolverOf } from '../proof/support/openapi-requests.ts'
 import { operations } from './http-app.ts'
 

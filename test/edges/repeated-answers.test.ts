@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import * as T from 'typebox'
 import { defaultLimits } from '#invoke/limits.ts'
 import { group, implement, read, sharedRead } from '#kernel/operation.ts'
+import * as T from '#kernel/schema.ts'
 import { createHttpApp, noLimits, sendRequest } from './http-app.ts'
 
 const contract = group('probe', {

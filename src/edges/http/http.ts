@@ -26,7 +26,7 @@ import { createJsonSender, type SendJson } from './json-answer.ts'
 import { links } from './links.ts'
 import { scraper } from './metrics.ts'
 import { type PathHints, pathHints } from './nearest-path.ts'
-import { openapiOf, openapiText } from './openapi.ts'
+import { openapiText } from './openapi.ts'
 import { type HttpDeps, mount } from './operation-route.ts'
 import { errorCatalog, readGuard, serveDocs, serveDocument, serveMetrics } from './pages.ts'
 import { faultNamed, faultOf, print } from './problem.ts'
@@ -60,7 +60,6 @@ export type HttpEdge = {
   fastify: FastifyInstance
   listen(at: { host: string; port: number }): Promise<string>
   close(): Promise<void>
-  openapi(): object
 }
 
 const bodyLimitBytes = 256 * 1024
@@ -107,8 +106,7 @@ export async function httpEdge(deps: HttpEdgeDeps): Promise<HttpEdge> {
       .then(() => void notFound(request, reply, { routes, hints }))
       .catch(next)
   })
-  const document = openapiOf(operations)
-  const documentText = openapiText(document)
+  const documentText = openapiText(operations)
   serveDocument(fastify, {
     guards: guardRead,
     path: '/openapi.json',
@@ -126,7 +124,6 @@ export async function httpEdge(deps: HttpEdgeDeps): Promise<HttpEdge> {
 
   return {
     fastify,
-    openapi: () => document,
     listen: ({ host, port }) => fastify.listen({ host, port }),
     async close() {
       contexts.close()

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import * as T from 'typebox'
 import type { Schema } from '#kernel/decimal-fields.ts'
 import { Link } from '#kernel/link.ts'
 import { group, implement, read } from '#kernel/operation.ts'
+import * as T from '#kernel/schema.ts'
 import { Nullable, OneOf, Page } from '#kernel/wire-types.ts'
 import { links } from './links.ts'
 

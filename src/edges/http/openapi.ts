@@ -62,11 +62,12 @@ export function openapiOf(operations: readonly Documented[]): Json {
 
 const serversAt = (url: string) => [{ url, description: 'The gateway that serves this document' }]
 
-/** The text of the document under the URL of the gateway, which is known only after listening. */
-export function openapiText(document: object): (baseUrl: string) => string {
+/** The text of the document under the URL of the gateway, built on the first request: only the text is kept. */
+export function openapiText(operations: readonly Documented[]): (baseUrl: string) => string {
   const texts = new Map<string, string>()
   return (baseUrl) => {
-    const text = texts.get(baseUrl) ?? JSON.stringify({ ...document, servers: serversAt(baseUrl) })
+    const text =
+      texts.get(baseUrl) ?? JSON.stringify({ ...openapiOf(operations), servers: serversAt(baseUrl) })
     texts.set(baseUrl, text)
     return text
   }

@@ -1,5 +1,5 @@
-import * as T from 'typebox'
 import { act, group, type InputOf } from '#kernel/operation.ts'
+import * as T from '#kernel/schema.ts'
 import { Time } from '#kernel/wire-types.ts'
 
 export const contract = group('auth', {

@@ -1,6 +1,6 @@
-import * as T from 'typebox'
 import { chainOperations } from '#kernel/chains.ts'
 import { group, read } from '#kernel/operation.ts'
+import * as T from '#kernel/schema.ts'
 import { ChainId, OneOf, TextOrNull } from '#kernel/wire-types.ts'
 
 export const ChainInfo = T.Object(

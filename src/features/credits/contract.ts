@@ -1,5 +1,5 @@
-import * as T from 'typebox'
 import { group, read } from '#kernel/operation.ts'
+import * as T from '#kernel/schema.ts'
 import { Dec, DecOrNull, Nullable, OneOf, TimeOrNull } from '#kernel/wire-types.ts'
 import { bucketKinds } from './buckets.ts'
 

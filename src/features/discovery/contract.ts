@@ -1,5 +1,5 @@
-import * as T from 'typebox'
 import { group, read } from '#kernel/operation.ts'
+import * as T from '#kernel/schema.ts'
 import { Nullable, OneOf, OpenObject, Text, Time, TimeOrNull } from '#kernel/wire-types.ts'
 
 export const healthStates = ['ok', 'degraded', 'down'] as const

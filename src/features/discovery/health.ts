@@ -1,5 +1,5 @@
-import type * as T from 'typebox'
 import { type Clock, monotonicMs } from '#kernel/clock.ts'
+import type * as T from '#kernel/schema.ts'
 import { withTimeLimit } from '#kernel/time-limit.ts'
 import { createCachedValue } from '#kernel/ttl-cache.ts'
 import type { contract, healthStates } from './contract.ts'

@@ -1,5 +1,5 @@
-import * as T from 'typebox'
 import { group, type InputOf, read, task } from '#kernel/operation.ts'
+import * as T from '#kernel/schema.ts'
 import { TaskResponse } from '#kernel/task-response.ts'
 import {
   Address,

@@ -1,5 +1,5 @@
-import * as T from 'typebox'
 import { group, read, stream } from '#kernel/operation.ts'
+import * as T from '#kernel/schema.ts'
 import { Text } from '#kernel/wire-types.ts'
 import { eventTypes, NotificationEvent } from './event-types.ts'
 

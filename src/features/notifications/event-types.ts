@@ -1,4 +1,4 @@
-import * as T from 'typebox'
+import * as T from '#kernel/schema.ts'
 import { TaskStatusResponse } from '#kernel/task-response.ts'
 import { Dec, Nullable, OneOf, Text, TextOrNull, Time } from '#kernel/wire-types.ts'
 

@@ -1,7 +1,7 @@
-import * as T from 'typebox'
 import { positive, readFaults } from '#engines/venue/records/schemas.ts'
 import { openResult } from '#engines/venue/records/task-results.ts'
 import { read, task } from '#kernel/operation.ts'
+import * as T from '#kernel/schema.ts'
 import { TaskResponse } from '#kernel/task-response.ts'
 import {
   Address,

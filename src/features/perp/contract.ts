@@ -1,6 +1,6 @@
-import * as T from 'typebox'
 import { readFaults } from '#engines/venue/records/schemas.ts'
 import { group, type InputOf, read } from '#kernel/operation.ts'
+import * as T from '#kernel/schema.ts'
 import { ChainId, Dec, DecOrNull, Text, TextOrNull, Time } from '#kernel/wire-types.ts'
 import { accountEntries } from './account-contract.ts'
 import { ordersEntries } from './orders-contract.ts'

@@ -1,4 +1,3 @@
-import * as T from 'typebox'
 import {
   cancelRequest,
   FillsPage,
@@ -20,6 +19,7 @@ import {
   protectiveOrderIds,
 } from '#engines/venue/records/task-results.ts'
 import { read, task } from '#kernel/operation.ts'
+import * as T from '#kernel/schema.ts'
 import { TaskResponse } from '#kernel/task-response.ts'
 import { Dec, DecIn, DecOrNull, OneOf, Text, Time } from '#kernel/wire-types.ts'
 

@@ -1,5 +1,5 @@
-import * as T from 'typebox'
 import { act, group, read } from '#kernel/operation.ts'
+import * as T from '#kernel/schema.ts'
 import { Address, ChainId, ChainIdIn, Dec, DecIn, Nullable, OneOf, TimeOrNull } from '#kernel/wire-types.ts'
 
 const chainAddressesMax = 100

@@ -1,4 +1,3 @@
-import * as T from 'typebox'
 import {
   cancelRequest,
   FillsPage,
@@ -19,6 +18,7 @@ import {
   SpotOrderResult,
 } from '#engines/venue/records/task-results.ts'
 import { group, type InputOf, read, task } from '#kernel/operation.ts'
+import * as T from '#kernel/schema.ts'
 import { TaskResponse } from '#kernel/task-response.ts'
 import { Dec, DecIn, OneOf, Text, TextOrNull, Time } from '#kernel/wire-types.ts'
 

@@ -1,5 +1,5 @@
-import * as T from 'typebox'
 import { act, group, read } from '#kernel/operation.ts'
+import * as T from '#kernel/schema.ts'
 import { taskStatuses } from '#kernel/task.ts'
 import { TaskStatusResponse } from '#kernel/task-response.ts'
 import { OneOf, Page, Text } from '#kernel/wire-types.ts'

@@ -1,6 +1,6 @@
-import * as T from 'typebox'
 import { scopes } from '#kernel/caller.ts'
 import { group, read } from '#kernel/operation.ts'
+import * as T from '#kernel/schema.ts'
 import { Address, Dec, Nullable, OneOf, TextOrNull, Time, TimeOrNull } from '#kernel/wire-types.ts'
 
 export const contract = group('user', {

@@ -1,5 +1,5 @@
-import * as T from 'typebox'
 import { group, read } from '#kernel/operation.ts'
+import * as T from '#kernel/schema.ts'
 import {
   Address,
   ChainId,

@@ -1,6 +1,7 @@
-import * as T from 'typebox'
+import { fits } from '#kernel/fits.ts'
+import * as T from '#kernel/schema.ts'
 import { decimalPattern, plain } from './decimals.ts'
-import { fits, parseJson } from './records.ts'
+import { parseJson } from './records.ts'
 import { rejectionMessage } from './rejections.ts'
 
 /** The venue's reply to an action. */

@@ -1,19 +1,7 @@
-import type * as T from 'typebox'
-import { Compile } from 'typebox/compile'
+import { fits } from '#kernel/fits.ts'
+import type * as T from '#kernel/schema.ts'
 
 /** Validates each record of a list separately: an invalid record is skipped and reported. */
-
-/** Compiled on first use, because compiling is slow. */
-const compiled = new Map<T.TSchema, { Check(value: unknown): boolean }>()
-
-export function fits<S extends T.TSchema>(schema: S, value: unknown): value is T.Static<S> {
-  let check = compiled.get(schema)
-  if (!check) {
-    check = Compile(schema)
-    compiled.set(schema, check)
-  }
-  return check.Check(value)
-}
 
 /** Called for each invalid record that is skipped; `list` names its list. */
 export type OnSkipped = (list: string, record: unknown) => void

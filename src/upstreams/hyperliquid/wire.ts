@@ -1,5 +1,6 @@
-import * as T from 'typebox'
 import { Fault } from '#kernel/fault.ts'
+import { fits } from '#kernel/fits.ts'
+import * as T from '#kernel/schema.ts'
 import { decimalPattern } from './decimals.ts'
 import {
   blankInvalid,
@@ -8,7 +9,6 @@ import {
   filterNamedField,
   filterValid,
   filterValues,
-  fits,
   getField,
   mapField,
   type OnSkipped,

@@ -1,6 +1,7 @@
-import type * as T from 'typebox'
 import { Fault } from '#kernel/fault.ts'
+import { fits } from '#kernel/fits.ts'
 import type { Net } from '#kernel/net.ts'
+import type * as T from '#kernel/schema.ts'
 import { Decrypted, Encrypted, ErrorReply } from './wire.ts'
 
 export type VaultTransit = {
@@ -47,12 +48,10 @@ export function vaultTransit(options: Options): VaultTransit {
       throw new Fault('unavailable', 'The key service did not answer', { cause })
     })
     const json = parsed(reply.body)
-    // Imported late: about three hundred modules that a gateway without a key service never needs.
-    const { Value } = await import('typebox/value')
     if (reply.status !== 200)
-      throw refusal(reply.status, Value.Check(ErrorReply, json) ? json.errors : ['no reason given'])
-    if (!Value.Check(shape, json)) throw unexpectedReply()
-    return json as T.Static<S>
+      throw refusal(reply.status, fits(ErrorReply, json) ? json.errors : ['no reason given'])
+    if (!fits(shape, json)) throw unexpectedReply()
+    return json
   }
 
   /**

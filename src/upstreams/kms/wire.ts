@@ -1,4 +1,4 @@
-import * as T from 'typebox'
+import * as T from '#kernel/schema.ts'
 
 /** Vault's transit engine, as its HTTP API documents it. */
 export const Encrypted = T.Object({

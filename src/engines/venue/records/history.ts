@@ -1,7 +1,7 @@
-import type { Static } from 'typebox'
 import { later } from '#kernel/clock.ts'
 import { compareDecimals } from '#kernel/decimal-fields.ts'
 import { fixedPointOne, fromFixedPoint, subtractDecimals, toFixedPoint } from '#kernel/money.ts'
+import type { Static } from '#kernel/schema.ts'
 import { type Queryable, query } from '#store/query.ts'
 import type { SpotMarket } from '#upstreams/hyperliquid/hyperliquid.ts'
 import { phaseOf } from './bracket.ts'

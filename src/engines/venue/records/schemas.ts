@@ -1,4 +1,4 @@
-import * as T from 'typebox'
+import * as T from '#kernel/schema.ts'
 import {
   Dec,
   DecIn,

@@ -1,4 +1,4 @@
-import * as T from 'typebox'
+import * as T from '#kernel/schema.ts'
 import { Dec, DecOrNull, Nullable, OneOf, Text, TextOrNull } from '#kernel/wire-types.ts'
 
 /** The `result` of the tasks of both sections. Results may gain fields, so every object is open. */

@@ -1,0 +1,86 @@
+import type * as T from 'typebox'
+
+/**
+ * Constructors of JSON Schemas with the types of typebox. Its own constructors come with an engine for types in 680 files,
+ * which took a sixth of the start and 20 MiB.
+ */
+
+export type Static<S extends T.TSchema> = T.Static<S>
+export type TSchema = T.TSchema
+export type TSchemaOptions = T.TSchemaOptions
+export type TObject = T.TObject
+export type TObjectOptions = T.TObjectOptions
+
+type Schema = Record<string, unknown>
+type Options = Record<string, unknown> | undefined
+
+/** Not enumerable, as in typebox: it is no keyword, and a copy of the schema is required again. */
+const optionalMark = '~optional'
+const isOptional = (schema: Schema): boolean => schema[optionalMark] === true
+
+const optional = (schema: Schema): Schema =>
+  Object.defineProperty({ ...schema }, optionalMark, { value: true })
+
+function object(properties: Record<string, Schema>, options: Options): Schema {
+  const required = Object.keys(properties).filter((name) => !isOptional(properties[name]!))
+  return { type: 'object', ...(required.length > 0 && { required }), properties, ...options }
+}
+
+const partial = ({ properties }: { properties: Record<string, Schema> }, options: Options): Schema =>
+  object(
+    Object.fromEntries(Object.entries(properties).map(([name, schema]) => [name, optional(schema)])),
+    options,
+  )
+
+const ofType =
+  (type: string) =>
+  (options: Options): Schema => ({ type, ...options })
+
+const constructors = {
+  Array: (items: Schema, options: Options): Schema => ({ type: 'array', items, ...options }),
+  Boolean: ofType('boolean'),
+  Integer: ofType('integer'),
+  Literal: (value: unknown, options: Options): Schema => ({ type: typeof value, const: value, ...options }),
+  Null: ofType('null'),
+  Number: ofType('number'),
+  Object: object,
+  Optional: optional,
+  Partial: partial,
+  Record: ({ pattern = '^.*$' }: { pattern?: string }, value: Schema, options: Options): Schema => ({
+    type: 'object',
+    patternProperties: { [pattern]: value },
+    ...options,
+  }),
+  String: ofType('string'),
+  Tuple: (items: Schema[], options: Options): Schema => ({
+    type: 'array',
+    additionalItems: false,
+    items,
+    minItems: items.length,
+    ...options,
+  }),
+  Union: (anyOf: Schema[], options: Options): Schema => ({ anyOf, ...options }),
+  Unsafe: (schema: Schema): Schema => ({ ...schema }),
+}
+const typed = constructors as unknown as Pick<typeof T, keyof typeof constructors>
+
+const { Integer, Literal, Null, Optional, Partial, Record, Tuple, Union, Unsafe } = typed
+const { Array: ArraySchema, Boolean: BooleanSchema, Number: NumberSchema } = typed
+const { Object: ObjectSchema, String: StringSchema } = typed
+
+export {
+  ArraySchema as Array,
+  BooleanSchema as Boolean,
+  Integer,
+  Literal,
+  Null,
+  NumberSchema as Number,
+  ObjectSchema as Object,
+  Optional,
+  Partial,
+  Record,
+  StringSchema as String,
+  Tuple,
+  Union,
+  Unsafe,
+}
