@@ -1,7 +1,7 @@
 /** A gateway in a process of its own, used like a client does: by HTTP, with a key pair. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { generateKeyPairSync, type KeyObject, sign } from 'node:crypto'
-import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -14,6 +14,14 @@ import { type AuditTarget, assertAllConserved, isExcluded, type Owner } from './
 import { processWorld } from './process-world.ts'
 
 const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
+/** The flags of `npm start`. */
+const nodeFlags = (
+  JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {
+    scripts: { start: string }
+  }
+).scripts.start
+  .split(' ')
+  .filter((word) => word.startsWith('--'))
 
 export type Gateway = {
   readonly url: string
@@ -48,7 +56,7 @@ export async function launch({
   readyMsMax = 90_000,
   control,
 }: LaunchOptions = {}): Promise<Gateway> {
-  const child = spawn(process.execPath, [main], {
+  const child = spawn(process.execPath, [...nodeFlags, main], {
     env: { ...childEnvironment(), HOST: '127.0.0.1', PORT: '0', WORLD_PORT: '0', LEASE_MS: '2000', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
