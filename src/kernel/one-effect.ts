@@ -38,10 +38,11 @@ export type EffectRules<Data, Plan, Proof, Names extends string = 'sign' | 'conf
     context: StepContext,
   ): Settled<Data, Names> | Promise<Settled<Data, Names>>
 }
-type EffectStep<Data, Names extends string> = (
+export type EffectStep<Data, Names extends string> = (
   task: TaskView<Data>,
   context: StepContext,
 ) => Promise<Result<Data, Names>>
+export type EffectSteps<Data, Names extends string> = Record<'sign' | 'confirm', EffectStep<Data, Names>>
 
 const isResult = <Plan extends object, Data, Names extends string>(
   planned: Plan | Result<Data, Names>,
@@ -53,10 +54,7 @@ export const createEffect = <Data, Plan extends object, Proof, Names extends str
   plan,
   settle,
   steps,
-}: EffectRules<Data, Plan, Proof, Names> & { steps: EffectNames<Names> }): Record<
-  'sign' | 'confirm',
-  EffectStep<Data, Names>
-> => ({
+}: EffectRules<Data, Plan, Proof, Names> & { steps: EffectNames<Names> }): EffectSteps<Data, Names> => ({
   async sign(task, context) {
     const planned = await plan(task, context)
     return isResult(planned) ? planned : driver.sign(task, planned, { ...context, steps })
@@ -69,7 +67,11 @@ export const createEffect = <Data, Plan extends object, Proof, Names extends str
 export const oneEffect = <Data, Plan extends object, Proof>(rules: EffectRules<Data, Plan, Proof>) =>
   createEffect({ ...rules, steps: { sign: 'sign', confirm: 'confirm' } })
 
-type Addition<Patch> = { effects?: EffectUpdate[]; data?: Patch; writes?: (tx: Tx) => Promise<void> }
+type Addition<Patch> = {
+  effects?: EffectUpdate[]
+  data?: Patch | undefined
+  writes?: ((tx: Tx) => Promise<void>) | undefined
+}
 
 /** Adds to what a step commits, also where its signature is refused. */
 export function addToResult<Patch, Names extends string>(

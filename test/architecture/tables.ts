@@ -107,15 +107,6 @@ export const raisedLimits: Record<string, { fileLines?: number; functionLines?: 
     functionLines: 130,
     why: 'fills, fundings and transfers, until each is a function',
   },
-  'src/features/perp/repair-bracket.ts': { functionLines: 150, why: 'one repair, until its cases are named' },
-  'src/features/perp/unwind.ts': {
-    functionLines: 150,
-    why: 'the steps of a close, until they are named functions',
-  },
-  'src/features/perp/withdraw.ts': {
-    functionLines: 150,
-    why: 'the steps of a withdrawal, until they are named functions',
-  },
   'src/upstreams/hyperliquid/account-views.ts': {
     functionLines: 150,
     why: 'three views of an account, until they are split',

@@ -46,6 +46,17 @@ export const venueMutations = [
     ],
   ),
   ...mutationsOf(
+    'src/kernel/one-effect.ts',
+    ['test/venue/refused-signatures.test.ts'],
+    [
+      [
+        'onRefused: (fault) => addToResult(onRefused(fault), addition)',
+        'onRefused',
+        'a transfer is not claimed where the signature of the following order is refused',
+      ],
+    ],
+  ),
+  ...mutationsOf(
     'src/features/perp/unwind.ts',
     ['test/venue/unwind.test.ts', 'src/features/perp/unwind.test.ts'],
     [
@@ -55,8 +66,8 @@ export const venueMutations = [
         'an entry whose cancel is confirmed is cancelled again before a close that has to be repeated',
       ],
       [
-        'if (isFinal) return finish',
-        'if (exits) return finish',
+        'if (isFinal) return finishBy(closed)',
+        'if (exits) return finishBy(closed)',
         'a cancelled entry counts as unfilled by reads that are older than its fill',
       ],
       [

@@ -2,7 +2,6 @@ import type { Ledger } from '#durable/ledger.ts'
 import type { Transact } from '#durable/transactions.ts'
 import type { EvmBatches } from '#engines/evm-batch/batch.ts'
 import { admitCancel, cancelSteps, type Section } from '#engines/venue/orders/cancel.ts'
-import { createCollateralTransfer } from '#engines/venue/orders/collateral-transfer.ts'
 import { placeOrderSteps } from '#engines/venue/orders/place-order.ts'
 import type { VenueTrading } from '#engines/venue/orders/venue-trading.ts'
 import { currentMarkets } from '#engines/venue/records/markets.ts'
@@ -17,7 +16,7 @@ import { contract } from './contract.ts'
 import { fundSteps } from './fund.ts'
 import { admitFund } from './fund-admission.ts'
 import { createKeyRenewal, type KeyRenewal, type KeyRenewalDeps } from './key-renewal.ts'
-import { withLeverageRecord } from './leverage-setting.ts'
+import { recordLeverage } from './leverage-setting.ts'
 import type { FundingRoute, PerpLimits } from './limits.ts'
 import { admitOpen } from './open.ts'
 import { ordersOf } from './orders-view.ts'
@@ -55,15 +54,13 @@ export function perp(deps: PerpDeps): Perp {
   const status = createSetupStatus({ db, views, agents, viewedAccountOf, clock, limits })
   const setUp = { ...work, status }
   const { repairBracket, steps: repairSteps } = createBracketRepair(work)
-  const collateralTransfer = createCollateralTransfer({ ...work, to: 'perp' })
-  const place = { ...work, collateralTransfer, repairBracket }
+  const place = { ...work, repairBracket, onLeverageSet: recordLeverage }
   const cancelled: Section = {
     kind: 'perp',
     operation: 'perp_cancel',
     marketOf: async ({ symbol }) => (await venue.perps()).markets.find((each) => each.symbol === symbol),
   }
-  const placed = placeOrderSteps(place)
-  const steps = { ...placed, leverage: withLeverageRecord(placed.leverage), ...repairSteps }
+  const steps = { ...placeOrderSteps(place), ...repairSteps }
 
   const operations = implement(contract, {
     async markets({ search_text }) {
@@ -101,7 +98,7 @@ export function perp(deps: PerpDeps): Perp {
     fund: taskOf({ admit: admitFund(trade), steps: fundSteps(work) }),
     withdraw: taskOf({
       admit: admitWithdraw(exit),
-      steps: withdrawSteps({ ...exit, collateralTransfer }),
+      steps: withdrawSteps(exit),
     }),
   })
   return { operations, renewal: createKeyRenewal(setUp) }

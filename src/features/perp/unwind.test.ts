@@ -24,21 +24,26 @@ const signedActions = createSignedActions({
   signer: { venueKeys: unused },
   nonces: { ensure: unused },
 })
-const { closed } = unwindSteps({
-  venue: {
-    order: unused,
-    openOrders: unused,
-    fillsSince: unused,
-    recentFills: unused,
-    mids: unused,
-    account: unused,
-    timeMs: unused,
-    passedMs: unused,
+const rejections = { codeOfRejection: unused, codeOfStatus: unused, isUnknownSigner: unused }
+const { closed } = unwindSteps(
+  {
+    venue: {
+      order: unused,
+      openOrders: unused,
+      fillsSince: unused,
+      recentFills: unused,
+      mids: unused,
+      account: unused,
+      timeMs: unused,
+      passedMs: unused,
+    },
+    signedActions,
+    pricing: { boundPrice: unused },
+    rejections,
+    onAgentRevoked: unused,
   },
-  signedActions,
-  pricing: { boundPrice: unused },
-  finish: unused,
-})
+  unused,
+)
 
 const data: PerpOrderTaskData = {
   operation: 'perp_open',
@@ -105,44 +110,48 @@ type Records = { fills: object[]; position: string; nowMs?: number }
 /** The unwinding of a resting entry at a venue with these records. */
 function stepsAt({ fills, position, nowMs = now.getTime() }: Records, finish: Finish = unused) {
   const clocks = { timeMs: async () => nowMs, passedMs: async () => nowMs }
-  return unwindSteps({
-    venue: {
-      ...clocks,
-      order: unused,
-      openOrders: unused,
-      fillsSince: unused,
-      mids: async () => new Map([['BTC', '100000']]),
-      recentFills: async () =>
-        fills.map(
-          (fill) =>
-            ({
-              symbol: 'BTC',
-              price: '100000',
-              startSize: '0',
-              feeUsd: '0',
-              feeToken: 'USDC',
-              ...fill,
-            }) as Fill,
-        ),
-      account: async () =>
-        ({
-          positions: position === '0' ? [] : [{ symbol: 'BTC', signedSize: position }],
-          unread: [] as Unread,
-        }) as Account,
-    },
-    signedActions: createSignedActions({
+  return unwindSteps(
+    {
       venue: {
-        send: async () => ({ type: 'ok', legs: [{ type: 'accepted', as: 'success' }] }) as SendResult,
         ...clocks,
+        order: unused,
+        openOrders: unused,
+        fillsSince: unused,
+        mids: async () => new Map([['BTC', '100000']]),
+        recentFills: async () =>
+          fills.map(
+            (fill) =>
+              ({
+                symbol: 'BTC',
+                price: '100000',
+                startSize: '0',
+                feeUsd: '0',
+                feeToken: 'USDC',
+                ...fill,
+              }) as Fill,
+          ),
+        account: async () =>
+          ({
+            positions: position === '0' ? [] : [{ symbol: 'BTC', signedSize: position }],
+            unread: [] as Unread,
+          }) as Account,
       },
-      chainId: 'hl',
-      policy: { authorize: unused, authorizeOnAccept: unused },
-      signer: { venueKeys: unused },
-      nonces: { ensure: async () => {} },
-    }),
-    pricing: { boundPrice: (price) => price },
+      signedActions: createSignedActions({
+        venue: {
+          send: async () => ({ type: 'ok', legs: [{ type: 'accepted', as: 'success' }] }) as SendResult,
+          ...clocks,
+        },
+        chainId: 'hl',
+        policy: { authorize: unused, authorizeOnAccept: unused },
+        signer: { venueKeys: unused },
+        nonces: { ensure: async () => {} },
+      }),
+      pricing: { boundPrice: (price) => price },
+      rejections,
+      onAgentRevoked: unused,
+    },
     finish,
-  })
+  )
 }
 const { signal } = new AbortController()
 const { closings: _none, closed_size: _size, ...opened } = data

@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { type CancelOutcome, lookUpEnd } from '#engines/venue/orders/cancel.ts'
+import { type CancelOutcome, cancelOf, cancelReplied, lookUpEnd } from '#engines/venue/orders/cancel.ts'
 import { isShownByNow, readLagMs } from '#engines/venue/orders/confirm-action.ts'
 import { consistentRecord, createOrderLookup, sizeOf } from '#engines/venue/orders/order-lookup.ts'
 import type { OrderOutcome } from '#engines/venue/orders/order-result.ts'
@@ -10,15 +10,17 @@ import {
   type PlacedExits,
   planOf,
 } from '#engines/venue/orders/order-task.ts'
-import { type ActionPlan, cloidOf, type SignedActions } from '#engines/venue/orders/signed-action.ts'
+import { cloidOf } from '#engines/venue/orders/signed-action.ts'
+import { type VenueDriverDeps, venueDriver } from '#engines/venue/orders/venue-effect.ts'
 import type { Pricing } from '#engines/venue/orders/venue-orders.ts'
 import { type Entry, type Exit, sumFills } from '#engines/venue/records/bracket.ts'
 import { compareDecimals } from '#kernel/decimal-fields.ts'
 import { Fault } from '#kernel/fault.ts'
 import { addDecimals, subtractDecimals } from '#kernel/money.ts'
-import type { EffectUpdate, EndResult, Step, StepContext, StepResult, TaskView } from '#kernel/task.ts'
+import { createEffect, type EffectStep, type EffectSteps } from '#kernel/one-effect.ts'
+import type { EndResult, StepResult, TaskView } from '#kernel/task.ts'
 import type { VenueOrder } from '#kernel/venue.ts'
-import type { Fill, Hyperliquid, LegStatus } from '#upstreams/hyperliquid/hyperliquid.ts'
+import type { Fill, Hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
 
 /** Unwinds an entry whose stop cannot be placed: cancels the resting part, closes the filled part. */
 
@@ -43,18 +45,6 @@ export function storedOutcome({ id, data }: PerpOrderTask): Pick<OrderOutcome, '
   if (data.order_outcome) return data.order_outcome
   throw new Error(`task ${id} has no stored outcome of its order`)
 }
-
-/** `closedSize`: the known filled size of the closing orders. */
-type UnwindState = Pick<OrderOutcome, 'entry' | 'exits'> & { closedSize: string }
-
-const storedState = (task: PerpOrderTask): UnwindState => ({
-  ...storedOutcome(task),
-  closedSize: task.data.closed_size ?? '0',
-})
-
-/** A resting entry after its cancel: the order may have been filled first, whole or in part. */
-const endedEntry = ({ data }: PerpOrderTask, entry: Entry, { isCancelled }: CancelOutcome): Entry =>
-  isCancelled ? { ...entry, status: 'partial' } : { ...entry, status: 'filled', filledSize: data.size }
 
 export const onlyEntryFills = (fills: readonly Fill[], { orderId }: Entry): Fill[] =>
   fills.filter((fill) => fill.orderId === orderId)
@@ -84,26 +74,161 @@ export type Finish = (
   task: PerpOrderTask,
   /** `closedSize`: the known filled size of the closing orders. */
   orderOutcome: Pick<OrderOutcome, 'entry' | 'exits'> & { closedSize?: string | null },
-  effects: EffectUpdate[],
   error: { code: string; message: string } | null,
 ) => Promise<EndResult<Partial<PerpOrderTaskData>>>
-type UnwindDeps = {
+export type UnwindDeps = VenueDriverDeps & {
   venue: Pick<
     Hyperliquid,
     'order' | 'openOrders' | 'fillsSince' | 'recentFills' | 'mids' | 'account' | 'timeMs' | 'passedMs'
   >
-  signedActions: SignedActions
   pricing: Pricing
-  finish: Finish
+}
+
+const missingReason = (exits: readonly Exit[]): string => {
+  const missing =
+    exits.find(({ state, leg }) => state === 'missing' && leg === 'sl') ??
+    exits.find(({ state }) => state === 'missing')
+  return missing?.error ?? 'an exit is missing'
+}
+const later: StepResult<PerpOrderTaskData, UnwindStep> = {
+  park: { afterMs: 1_000, next: 'unwind' },
+  state: 'settling',
+}
+
+export function unwindSteps(
+  deps: UnwindDeps,
+  finish: Finish,
+): Record<UnwindStep, EffectStep<PerpOrderTaskData, UnwindStep>> {
+  const close = closeEffect(deps, finish)
+  const cancel = cancelEffect(deps, finish, close.sign)
+  return { unwind: cancel.sign, entry_cancelled: cancel.confirm, closed: close.confirm }
+}
+
+/** Cancels the resting part of the entry, then closes the filled part. */
+const cancelEffect = (deps: UnwindDeps, finish: Finish, close: EffectStep<PerpOrderTaskData, UnwindStep>) =>
+  createEffect({
+    steps: { sign: 'unwind', confirm: 'entry_cancelled' },
+    driver: venueDriver<PerpOrderTaskData, CancelOutcome, UnwindStep>(deps, {
+      actionKey: 'entry_cancelled',
+      search: ({ id, data: { account, since_ms: sinceMs, size: left } }) => ({
+        parseReply: cancelReplied,
+        lookUp: (how) =>
+          lookUpEnd(deps.venue, { account, sinceMs, cloid: cloidOf(id, 'entry'), left, ...how }),
+      }),
+      onRejected(task, { message: reason }) {
+        const { entry, exits } = storedOutcome(task)
+        const message = `The entry is open without its stop (${missingReason(exits)}); cancel it: ${reason}`
+        return finish(task, { entry, exits }, { code: 'venue_rejected', message })
+      },
+    }),
+    async plan(task, context) {
+      const { data } = task
+      const { entry } = storedOutcome(task)
+      if (entry.status !== 'resting' || entry.orderId === null) return close(task, context)
+      return {
+        ...planOf(data),
+        facts: factsOf(data, { usdMicros: 0n, exit: true }),
+        action: cancelOf([{ asset: data.asset, order_id: entry.orderId }]),
+        onRefused: () => later,
+      }
+    },
+    settle(task, { isCancelled }, context) {
+      const { entry, exits } = storedOutcome(task)
+      // The order may have been filled first, whole or in part.
+      const ended: Entry = isCancelled
+        ? { ...entry, status: 'partial' }
+        : { ...entry, status: 'filled', filledSize: task.data.size }
+      return close({ ...task, data: { ...task.data, order_outcome: { entry: ended, exits } } }, context)
+    },
+  })
+
+const closeKey = ({ closings = 0 }: PerpOrderTaskData): string => `close${closings}`
+
+/** Closes what is open of the entry's fills, until nothing is. */
+function closeEffect(deps: UnwindDeps, finish: Finish): EffectSteps<PerpOrderTaskData, UnwindStep> {
+  const { venue, pricing } = deps
+  const steps: EffectSteps<PerpOrderTaskData, UnwindStep> = createEffect({
+    steps: { sign: 'unwind', confirm: 'closed' },
+    driver: venueDriver<PerpOrderTaskData, string, UnwindStep>(deps, {
+      actionKey: closeKey,
+      search: ({ id, data }) => ({
+        parseReply: ([leg]) => leg && (leg.type === 'filled' ? leg.size : '0'),
+        async lookUp({ allRecords }) {
+          const { account, since_ms: sinceMs } = data
+          const lookup = createOrderLookup(venue, { account, sinceMs, allRecords })
+          return (await lookup.find({ cloid: cloidOf(id, closeKey(data)) }))?.filledSize
+        },
+      }),
+      // A rejected attempt does not count: the same close is signed again.
+      retry: ({ closings = 1 }) => ({ closings: closings - 1 }),
+      onRejected: (task, _outcome, context) => steps.sign(task, context),
+    }),
+    async plan(task, { now }) {
+      const { id, data } = task
+      const { closings = 0, closed_size: closedSize = '0' } = data
+      const { entry, exits } = storedOutcome(task)
+      // Asked before the records are read, so that they are newer.
+      const isFinal = await isEntryShown(venue, data, entry)
+      const size = await openSize(venue, task, { entry, closedSize })
+      // The entry is stored as ended, so that no later step cancels it again.
+      const known = { order_outcome: { entry, exits }, closed_size: closedSize }
+      const finishBy = (message: string) =>
+        finish(task, { entry, exits, closedSize }, { code: 'venue_rejected', message })
+      if (compareDecimals(size, '0') === 0) {
+        const closed = `The bracket could not be placed (${missingReason(exits)}), so the position was closed`
+        if (isFinal) return finishBy(closed)
+        const { entry_ended_ms: endedMs } = data
+        const entry_ended_ms = endedMs ?? now.getTime() + data.ahead_ms
+        const afterMs = endedMs === undefined ? readLagMs : 1_000
+        return { ...later, park: { afterMs, next: 'unwind' }, data: { ...known, entry_ended_ms } }
+      }
+      if (closings >= closesMax) return finishBy('The position is open without its stop: close it')
+      const mid = (await venue.mids()).get(data.symbol) ?? data.price
+      const isBuy = !data.is_buy
+      const signed = { ...known, closings: closings + 1 }
+      const leg = closeKey({ ...data, ...signed })
+      const order: VenueOrder = {
+        asset: data.asset,
+        isBuy,
+        size,
+        reduceOnly: true,
+        when: { tif: 'ioc' },
+        price: pricing.boundPrice(mid, { percent: unwindSlippagePercent, isBuy, grid: gridOf(data) }),
+        cloid: cloidOf(id, leg),
+      }
+      return {
+        ...planOf(data),
+        facts: factsOf(data, { usdMicros: 0n, exit: true }),
+        action: { type: 'order' as const, orders: [order], grouping: 'none' as const },
+        notes: [{ cloid: order.cloid, leg, symbol: data.symbol }],
+        data: signed,
+        onRefused: () => ({ ...later, data: known }),
+      }
+    },
+    settle(task, filledSize, context) {
+      const closed_size = addDecimals(task.data.closed_size ?? '0', filledSize)
+      return steps.sign({ ...task, data: { ...task.data, closed_size } }, context)
+    },
+  })
+  return steps
+}
+
+/** Whether every read shows what the entry filled; its cancel reports no size. */
+async function isEntryShown(
+  venue: UnwindDeps['venue'],
+  { account, entry_ended_ms: endedMs }: PerpOrderTaskData,
+  { filledSize }: Entry,
+): Promise<boolean> {
+  return filledSize !== null || (endedMs !== undefined && (await isShownByNow(venue, account, endedMs)))
 }
 
 /** The part of the entry's fills that is still open. */
 async function openSize(
   venue: UnwindDeps['venue'],
-  task: PerpOrderTask,
-  { entry, closedSize }: UnwindState,
+  { data }: PerpOrderTask,
+  { entry, closedSize }: { entry: Entry; closedSize: string },
 ): Promise<string> {
-  const { account, symbol, is_buy: isBuy, since_ms: sinceMs } = task.data
+  const { account, symbol, is_buy: isBuy, since_ms: sinceMs } = data
   const { state, fills } = await consistentRecord(venue, { account, symbol })
   const own = onlyEntryFills(fills, entry)
   const back = fills.filter((each) => each.symbol === symbol && each.isBuy !== isBuy && each.atMs >= sinceMs)
@@ -116,153 +241,4 @@ async function openSize(
   if (!sameSide) return '0'
   const held = position.replace('-', '')
   return compareDecimals(held, left) < 0 ? held : left
-}
-
-/** Whether every read shows what the entry filled; its cancel reports no size. */
-async function isEntryShown(
-  venue: UnwindDeps['venue'],
-  { data }: PerpOrderTask,
-  { entry }: UnwindState,
-): Promise<boolean> {
-  if (entry.filledSize !== null) return true
-  return data.entry_ended_ms !== undefined && isShownByNow(venue, data.account, data.entry_ended_ms)
-}
-
-export function unwindSteps({ venue, signedActions, pricing, finish }: UnwindDeps) {
-  const missingReason = (exits: readonly Exit[]) => {
-    const missing =
-      exits.find(({ state, leg }) => state === 'missing' && leg === 'sl') ??
-      exits.find(({ state }) => state === 'missing')
-    return missing?.error ?? 'an exit is missing'
-  }
-  const closedError = (exits: readonly Exit[]) => ({
-    code: 'venue_rejected',
-    message: `The bracket could not be placed (${missingReason(exits)}), so the position was closed`,
-  })
-
-  const close = async (
-    task: PerpOrderTask,
-    { now }: StepContext,
-    effects: EffectUpdate[],
-    state = storedState(task),
-  ): Promise<StepResult<PerpOrderTaskData, UnwindStep>> => {
-    const taskData = task.data
-    const { entry, exits, closedSize } = state
-    const round = task.data.closings ?? 0
-    // Asked before the records are read, so that they are newer.
-    const isFinal = await isEntryShown(venue, task, state)
-    const size = await openSize(venue, task, state)
-    // The entry is stored as ended, so that no later step cancels it again.
-    const known = { order_outcome: { entry, exits }, closed_size: closedSize }
-    if (compareDecimals(size, '0') === 0) {
-      if (isFinal) return finish(task, state, effects, closedError(exits))
-      const { entry_ended_ms: endedMs = now.getTime() + taskData.ahead_ms } = taskData
-      const afterMs = taskData.entry_ended_ms === undefined ? readLagMs : 1_000
-      const data = { ...known, entry_ended_ms: endedMs }
-      return { park: { afterMs, next: 'unwind' }, state: 'settling', data, effects }
-    }
-    const unprotected = { code: 'venue_rejected', message: 'The position is open without its stop: close it' }
-    if (round >= closesMax) return finish(task, state, effects, unprotected)
-    const mid = (await venue.mids()).get(taskData.symbol) ?? taskData.price
-    const isBuy = !taskData.is_buy
-    const name = `close${round + 1}`
-    const order: VenueOrder = {
-      asset: taskData.asset,
-      isBuy,
-      size,
-      reduceOnly: true,
-      when: { tif: 'ioc' },
-      price: pricing.boundPrice(mid, { percent: unwindSlippagePercent, isBuy, grid: gridOf(taskData) }),
-      cloid: cloidOf(task.id, name),
-    }
-    const plan: ActionPlan = {
-      actionKey: name,
-      ...planOf(taskData),
-      facts: factsOf(taskData, { usdMicros: 0n, exit: true }),
-      action: { type: 'order', orders: [order], grouping: 'none' },
-      notes: [{ cloid: order.cloid, leg: name, symbol: taskData.symbol }],
-    }
-    const onRefused = (): StepResult<PerpOrderTaskData, UnwindStep> => ({
-      park: { afterMs: 1_000, next: 'unwind' },
-      state: 'settling',
-      data: known,
-      effects,
-    })
-    const data = { ...known, closings: round + 1 }
-    return signedActions.sign(task, plan, { now, next: 'closed', data, effects, onRefused })
-  }
-
-  const unwind: Step<PerpOrderTaskData, UnwindStep> = async (task, context) => {
-    const taskData = task.data
-    const { entry } = storedOutcome(task)
-    if (entry.status !== 'resting' || entry.orderId === null) return close(task, context, [])
-    const plan: ActionPlan = {
-      actionKey: 'entry_cancelled',
-      ...planOf(taskData),
-      facts: factsOf(taskData, { usdMicros: 0n, exit: true }),
-      action: { type: 'cancel', cancels: [{ asset: taskData.asset, orderId: entry.orderId }] },
-    }
-    const onRefused = (): StepResult<PerpOrderTaskData, UnwindStep> => ({
-      park: { afterMs: 1_000, next: 'unwind' },
-      state: 'settling',
-    })
-    return signedActions.sign(task, plan, { now: context.now, next: 'entry_cancelled', onRefused })
-  }
-
-  const entryCancelled: Step<PerpOrderTaskData, UnwindStep> = async (task, context) => {
-    const { account, since_ms: sinceMs, size } = task.data
-    const actionOutcome = await signedActions.confirm<CancelOutcome>({
-      task,
-      actionKey: 'entry_cancelled',
-      signal: context.signal,
-      parseReply: ([leg]: LegStatus[]) =>
-        leg?.type === 'accepted' ? { status: 'canceled', isCancelled: true } : undefined,
-      lookUp: (how) =>
-        lookUpEnd(venue, { account, sinceMs, cloid: cloidOf(task.id, 'entry'), left: size, ...how }),
-    })
-    return signedActions.matchOutcome(task, actionOutcome, {
-      poll: 'entry_cancelled',
-      retry: { actionKey: 'entry_cancelled', next: 'unwind', now: context.now },
-      executed(cancelled, effects) {
-        const state = storedState(task)
-        return close(task, context, effects, { ...state, entry: endedEntry(task, state.entry, cancelled) })
-      },
-      notExecuted({ message: reason, effects }) {
-        const { entry, exits } = storedOutcome(task)
-        const message = `The entry is open without its stop (${missingReason(exits)}); cancel it: ${reason}`
-        return finish(task, { entry, exits }, effects, { code: 'venue_rejected', message })
-      },
-    })
-  }
-
-  const closed: Step<PerpOrderTaskData, UnwindStep> = async (task, context) => {
-    const { account, since_ms: sinceMs } = task.data
-    const name = `close${task.data.closings ?? 1}`
-    const actionOutcome = await signedActions.confirm({
-      task,
-      actionKey: name,
-      signal: context.signal,
-      parseReply: ([leg]: LegStatus[]) => leg && (leg.type === 'filled' ? leg.size : '0'),
-      async lookUp({ allRecords }) {
-        const lookup = createOrderLookup(venue, { account, sinceMs, allRecords })
-        return (await lookup.find({ cloid: cloidOf(task.id, name) }))?.filledSize
-      },
-    })
-    if (actionOutcome.type === 'unknown') return signedActions.pollLater(task, 'closed', actionOutcome)
-    const retry = signedActions.retryThrottled(task, actionOutcome, {
-      actionKey: name,
-      next: 'unwind',
-      now: context.now,
-    })
-    // A rejected attempt does not count: sign the same close again.
-    if (retry) return { ...retry, data: { ...retry.data, closings: (task.data.closings ?? 1) - 1 } }
-    const state = storedState(task)
-    const closedSize =
-      actionOutcome.type === 'executed'
-        ? addDecimals(state.closedSize, actionOutcome.value)
-        : state.closedSize
-    return close(task, context, actionOutcome.effects, { ...state, closedSize })
-  }
-
-  return { unwind, entry_cancelled: entryCancelled, closed }
 }

@@ -1,13 +1,13 @@
 import type { NotExecutedOutcome } from '#engines/venue/orders/action-outcome.ts'
 import { collateralFor, spotCashMicros, transferFor } from '#engines/venue/orders/collateral.ts'
-import { type CollateralTransfer, noTransfer } from '#engines/venue/orders/collateral-transfer.ts'
-import { failed, failedBy } from '#engines/venue/orders/order-failures.ts'
+import { noTransfer, transferEffect } from '#engines/venue/orders/collateral-transfer.ts'
+import { failed } from '#engines/venue/orders/order-failures.ts'
 import type { TransferTaskData } from '#engines/venue/orders/order-task.ts'
-import type { PlaceOrderDeps } from '#engines/venue/orders/place-order-deps.ts'
 import { rereadBalances } from '#engines/venue/orders/read-after-write.ts'
-import type { ActionPlan, SignedActions } from '#engines/venue/orders/signed-action.ts'
+import type { ActionPlan } from '#engines/venue/orders/signed-action.ts'
 import { noteErrorMs, notePaid, recentSpendings } from '#engines/venue/orders/spending.ts'
 import { clockSkewMs } from '#engines/venue/orders/trade-admission.ts'
+import { type ActionSearch, type VenueDriverDeps, venueDriver } from '#engines/venue/orders/venue-effect.ts'
 import {
   type CashSource,
   reconciledTransfers,
@@ -20,9 +20,10 @@ import type { Clock } from '#kernel/clock.ts'
 import { compareDecimals } from '#kernel/decimal-fields.ts'
 import { Fault, invalid } from '#kernel/fault.ts'
 import { fromUnits, toUnits, usdcDecimals, usdDecimals } from '#kernel/money.ts'
+import { createEffect } from '#kernel/one-effect.ts'
 import { pollsOf } from '#kernel/poll-again.ts'
 import type { PlannedAction, Policy } from '#kernel/signer.ts'
-import type { EffectUpdate, JsonObject, StepContext, StepResult, Steps, TaskView } from '#kernel/task.ts'
+import type { JsonObject, Steps, TaskView } from '#kernel/task.ts'
 import type { Queryable } from '#store/query.ts'
 import type { Evm } from '#upstreams/evm/evm.ts'
 import type { Hyperliquid, LedgerUpdate } from '#upstreams/hyperliquid/hyperliquid.ts'
@@ -34,10 +35,9 @@ import { createPayoutSearch, isPaid, isUpTo, type Payout } from './payout.ts'
 
 /** Withdraws collateral to the user's wallet: the venue debits it at once, and its bridge pays it out later. */
 
-export type WithdrawDeps = {
+export type WithdrawDeps = VenueDriverDeps & {
   db: Queryable
   venue: Pick<Hyperliquid, 'account' | 'ledgerSince' | 'spotBalances' | 'accountMode'> & CashSource
-  signedActions: SignedActions
   chain: Pick<Evm, 'head' | 'incomingTransfers' | 'row'>
   policy: Pick<Policy, 'check' | 'reserve'>
   evmAddressOf: (userId: string) => Promise<string>
@@ -46,7 +46,7 @@ export type WithdrawDeps = {
   chainId: string
   clock: Clock
   limits: PerpLimits
-} & Pick<PlaceOrderDeps, 'rejections'>
+}
 type WithdrawInput = PerpInput<'withdraw'>
 type WithdrawTaskData = TransferTaskData & {
   amount_usd: string
@@ -166,96 +166,46 @@ const floored = (usd: string): string => {
   return fraction === '' ? whole : `${whole}.${fraction.slice(0, usdDecimals)}`
 }
 
-export function withdrawSteps(
-  deps: WithdrawDeps & { collateralTransfer: CollateralTransfer },
-): Steps<WithdrawTaskData, WithdrawStep> {
-  const { venue, signedActions, chain, route, changed, rejections, collateralTransfer } = deps
-  const { arrivalOf, assertNotArrived, ownIn, payoutOf } = createPayoutSearch(deps)
-
-  const send = async (task: TaskView<WithdrawTaskData>, { now }: StepContext, effects: EffectUpdate[]) => {
-    const { account, amount_usd: amount, ahead_ms: skewMs } = task.data
-    const plan: ActionPlan = {
+export function withdrawSteps(deps: WithdrawDeps): Steps<WithdrawTaskData, WithdrawStep> {
+  const { chain, route, changed } = deps
+  const payouts = createPayoutSearch(deps)
+  const { arrivalOf, payoutOf } = payouts
+  const onRejected = (_task: TaskView, { message }: NotExecutedOutcome) =>
+    failed(deps.rejections.codeOfRejection(message), message)
+  const withdrawal = createEffect({
+    steps: { sign: 'withdraw', confirm: 'confirm' },
+    driver: venueDriver<WithdrawTaskData, true, WithdrawStep>(deps, {
       actionKey: 'withdraw',
+      search: (task) => withdrawalSearch(deps, task, payouts),
+      onRejected,
+    }),
+    plan: ({ data: { account, amount_usd: amount, ahead_ms: skewMs } }) => ({
       account,
       agent: account,
       skewMs,
       ttlMs: 0,
       facts: factsOf(account),
-      action: { type: 'withdraw', destination: account, amount },
-    }
-    const onRefused = (fault: Fault) => failedBy(fault, effects)
-    return signedActions.sign(task, plan, { now, next: 'confirm', effects, onRefused })
-  }
-
-  /** The transfers of the account; throws where its balance shows a payout that the list does not contain. */
-  const consistentTransfers = async (task: TaskView<WithdrawTaskData>): Promise<LedgerUpdate[]> => {
-    const { account, amount_usd, since_ms: sinceMs, cash_before, unified_free_before } = task.data
-    if (unified_free_before === null)
-      return reconciledTransfers(venue, account, { balanceKey: cashBalanceKey, total: cash_before, sinceMs })
-    // Trades change this balance too, so only the size of the decrease is compared.
-    const lost = BigInt(unified_free_before) - (await spotCashMicros(venue, account))
-    if (lost >= toUnits(amount_usd, usdDecimals))
-      throw recordsDisagree('the free balance decreased without a matching transfer')
-    return venue.ledgerSince(account, sinceMs)
-  }
-
-  const notExecuted = ({ message, effects }: NotExecutedOutcome) =>
-    failed(rejections.codeOfRejection(message), message, effects)
-
-  const awaitPayout = (
-    task: TaskView<WithdrawTaskData>,
-    now: Date,
-    effects: EffectUpdate[],
-  ): StepResult<WithdrawTaskData, WithdrawStep> => {
-    const { amount_usd: amount, unified_free_before: unified, ahead_ms: skewMs } = task.data
-    const atMs = now.getTime() + skewMs + noteErrorMs
-    const paid = notePaid(task, { side: unified === null ? 'perp' : 'spot', amount, atMs, now })
-    return { next: 'arrive', state: 'waiting', effects, data: { polls: 0, ...paid } }
-  }
+      action: { type: 'withdraw' as const, destination: account, amount },
+    }),
+    settle(task, _isSent, { now }) {
+      const { amount_usd: amount, unified_free_before: unified, ahead_ms: skewMs } = task.data
+      const atMs = now.getTime() + skewMs + noteErrorMs
+      const paid = notePaid(task, { side: unified === null ? 'perp' : 'spot', amount, atMs, now })
+      return { next: 'arrive', state: 'waiting', data: { polls: 0, ...paid } }
+    },
+  })
+  const transfer = transferEffect<WithdrawTaskData, WithdrawStep>(deps, {
+    steps: { sign: 'begin', confirm: 'transferred' },
+    purpose: () => ({ operation: 'perp_withdraw', exit: true, to: 'perp' }),
+    next: withdrawal.sign,
+    onRejected,
+  })
 
   return {
-    async begin(task, context) {
-      if (task.data.transfer_usd === null) return send(task, context, [])
-      const facts = { operation: 'perp_withdraw', exit: true }
-      return collateralTransfer.sign(task, context, facts, (fault) => failedBy(fault))
-    },
-
-    async transferred(task, context) {
-      const actionOutcome = await collateralTransfer.confirm(task, context)
-      return signedActions.matchOutcome(task, actionOutcome, {
-        poll: 'transferred',
-        executed: async (transfer, effects) =>
-          collateralTransfer.recordTransfer(task, context, transfer, await send(task, context, effects)),
-        notExecuted,
-      })
-    },
-
-    withdraw: (task, context) => send(task, context, []),
-
-    async confirm(task, { signal, now }) {
-      const { account, since_ms } = task.data
-      const actionOutcome = await signedActions.confirm<true>({
-        task,
-        actionKey: 'withdraw',
-        signal,
-        graceMs,
-        parseReply: () => true,
-        async lookUp({ isLast }) {
-          if (ownIn(task, await venue.ledgerSince(account, since_ms))) return true
-          if (!isLast) return undefined
-          // The list that matches the balance may be newer than the one above.
-          if (ownIn(task, await consistentTransfers(task))) return true
-          await assertNotArrived(task)
-          return undefined
-        },
-      })
-      return signedActions.matchOutcome(task, actionOutcome, {
-        poll: 'confirm',
-        retry: { actionKey: 'withdraw', next: 'withdraw', now },
-        executed: (_isSent, effects) => awaitPayout(task, now, effects),
-        notExecuted,
-      })
-    },
+    begin: transfer.sign,
+    transferred: transfer.confirm,
+    withdraw: withdrawal.sign,
+    confirm: withdrawal.confirm,
 
     async arrive(task, { now }) {
       const { amount_usd, first_block, from_block } = task.data
@@ -315,6 +265,39 @@ export function withdrawSteps(
       }
     },
   }
+}
+
+/** The venue lists a withdrawal only after its payout: its absence counts once the records agree without it. */
+const withdrawalSearch = (
+  { venue }: WithdrawDeps,
+  task: TaskView<WithdrawTaskData>,
+  { ownIn, assertNotArrived }: ReturnType<typeof createPayoutSearch>,
+): ActionSearch<true> => ({
+  graceMs,
+  parseReply: () => true,
+  async lookUp({ isLast }) {
+    if (ownIn(task, await venue.ledgerSince(task.data.account, task.data.since_ms))) return true
+    if (!isLast) return undefined
+    // The list that matches the balance may be newer than the one above.
+    if (ownIn(task, await consistentTransfers(venue, task))) return true
+    await assertNotArrived(task)
+    return undefined
+  },
+})
+
+/** The transfers of the account; throws where its balance shows a payout that the list does not contain. */
+async function consistentTransfers(
+  venue: WithdrawDeps['venue'],
+  { data }: TaskView<WithdrawTaskData>,
+): Promise<LedgerUpdate[]> {
+  const { account, amount_usd, since_ms: sinceMs, cash_before: total, unified_free_before } = data
+  if (unified_free_before === null)
+    return reconciledTransfers(venue, account, { balanceKey: cashBalanceKey, total, sinceMs })
+  // Trades change this balance too, so only the size of the decrease is compared.
+  const lost = BigInt(unified_free_before) - (await spotCashMicros(venue, account))
+  if (lost >= toUnits(amount_usd, usdcDecimals))
+    throw recordsDisagree('the free balance decreased without a matching transfer')
+  return venue.ledgerSince(account, sinceMs)
 }
 
 /** The venue lists a withdrawal late, so its list is read often only once the chain shows a possible payout. */

@@ -5,7 +5,7 @@ import { cloidOf, readLagMs } from '#engines/venue/orders/signed-action.ts'
 import { type ExitLeg, sumFills } from '#engines/venue/records/bracket.ts'
 import { later } from '#kernel/clock.ts'
 import { fromFixedPoint, toFixedPoint } from '#kernel/money.ts'
-import type { JsonObject, StepContext, TaskView } from '#kernel/task.ts'
+import type { JsonObject, TaskView } from '#kernel/task.ts'
 import type { SpotDeps } from './deps.ts'
 import { requireKnownSpotMarket } from './market.ts'
 import {
@@ -38,7 +38,7 @@ type HeldExits = {
 
 export function withGatewayTriggers(
   task: SpotOrderTask,
-  { now }: StepContext,
+  now: Date,
   { orderOutcome, result, gatewayExits }: HeldExits,
 ): OrderEnd {
   const { entry, exits: placed, fills } = orderOutcome
@@ -114,7 +114,7 @@ export function createOnFilled({
   return async (task, context, orderOutcome, result) => {
     const taskData = task.data
     if (taskData.is_buy)
-      return withGatewayTriggers(task, context, {
+      return withGatewayTriggers(task, context.now, {
         orderOutcome,
         result,
         gatewayExits: taskData.gateway_exits,

@@ -1,14 +1,15 @@
-import { type CancelOutcome, lookUpEnd } from '#engines/venue/orders/cancel.ts'
+import { cancelOf } from '#engines/venue/orders/cancel.ts'
+import { type CancelTarget, cancelSearch, type OrderCancelled } from '#engines/venue/orders/cancel-batch.ts'
+import type { OrderLookupSource } from '#engines/venue/orders/order-lookup.ts'
 import type { OrderOutcome } from '#engines/venue/orders/order-result.ts'
 import { factsOf, planOf, wantedExits } from '#engines/venue/orders/order-task.ts'
 import { completed } from '#engines/venue/orders/place-order.ts'
-import type { OrderEnd, PlaceOrderDeps } from '#engines/venue/orders/place-order-deps.ts'
-import type { ActionPlan, SignedActions } from '#engines/venue/orders/signed-action.ts'
+import type { OrderEnd } from '#engines/venue/orders/place-order-deps.ts'
+import { type VenueDriverDeps, venueDriver } from '#engines/venue/orders/venue-effect.ts'
 import type { Exit } from '#engines/venue/records/bracket.ts'
-import type { EffectUpdate, Step, StepContext } from '#kernel/task.ts'
-import type { Hyperliquid, LegStatus } from '#upstreams/hyperliquid/hyperliquid.ts'
+import { createEffect } from '#kernel/one-effect.ts'
+import type { StepContext } from '#kernel/task.ts'
 import {
-  type GatewayExit,
   type SpotOrderStep,
   type SpotOrderTask,
   type SpotOrderTaskData,
@@ -20,115 +21,74 @@ import {
  * sibling, because an OCO pair must be at one host for one exit to cancel the other.
  */
 
-type OcoMoveDeps = {
-  signedActions: SignedActions
-  venue: Pick<Hyperliquid, 'order' | 'openOrders' | 'fillsSince'>
-}
-
-const actionKey = 'cancel_siblings'
 function storedOutcome({ id, data }: SpotOrderTask): OrderOutcome {
   if (data.order_outcome) return data.order_outcome
   throw new Error(`task ${id} has no stored outcome of its order`)
 }
 const isAtVenue = ({ state, orderId }: Exit): boolean =>
   orderId !== null && (state === 'open' || state === 'waiting')
+const hasFired = (exits: readonly Exit[]): boolean => exits.some(({ state }) => state === 'closed')
 
-const exitsOf = (
-  task: SpotOrderTask,
-  isSelected: (exit: Exit) => boolean,
-  exits: readonly Exit[],
-): GatewayExit[] =>
-  wantedExits(task.data)
-    .filter((wanted) => exits.some((exit) => exit.leg === wanted.leg && isSelected(exit)))
-    .map(({ leg, wanted }) => ({ leg, price: wanted.price }))
-
-/** The result, with the exits that the gateway holds. */
-function movedResult(
-  task: SpotOrderTask,
-  context: StepContext,
-  orderOutcome: OrderOutcome,
-  { gatewayExits, effects }: { gatewayExits: GatewayExit[]; effects: EffectUpdate[] },
-): OrderEnd {
-  const found = completed(task, task.data, orderOutcome, { effects, now: context.now })
-  return withGatewayTriggers(task, context, { orderOutcome, result: found, gatewayExits })
+/** The result, with the missing exits held by the gateway. An exit that fired sells the balance, so none is needed. */
+function movedResult(task: SpotOrderTask, { now }: StepContext, orderOutcome: OrderOutcome): OrderEnd {
+  const { exits } = orderOutcome
+  const missing = wantedExits(task.data).filter(({ leg }) =>
+    exits.some((exit) => exit.leg === leg && exit.state === 'missing'),
+  )
+  return withGatewayTriggers(task, now, {
+    orderOutcome,
+    result: completed(task, orderOutcome, now),
+    gatewayExits: hasFired(exits) ? [] : missing.map(({ leg, wanted }) => ({ leg, price: wanted.price })),
+  })
 }
 
-const isMissing = ({ state }: Exit): boolean => state === 'missing'
+const siblingsOf = ({ asset, symbol, size }: SpotOrderTaskData, { exits }: OrderOutcome): CancelTarget[] =>
+  exits.filter(isAtVenue).map(({ orderId }) => ({ order_id: orderId!, asset, symbol, left: size }))
 
-type RepairBracket = PlaceOrderDeps<SpotOrderTaskData, 'siblings_cancelled'>['repairBracket']
+/** Cancels the siblings that are at the venue. */
+const cancelEffect = (deps: VenueDriverDeps & { venue: OrderLookupSource }) =>
+  createEffect({
+    steps: { sign: 'confirm', confirm: 'siblings_cancelled' },
+    driver: venueDriver<SpotOrderTaskData, OrderCancelled[], SpotOrderStep>(deps, {
+      actionKey: 'cancel_siblings',
+      search: (task) =>
+        cancelSearch(deps.venue, {
+          account: task.data.account,
+          sinceMs: task.data.since_ms,
+          targets: siblingsOf(task.data, storedOutcome(task)),
+        }),
+      // The sibling stays at the venue, and the gateway holds the other exit without a delay.
+      retry: false,
+      onRejected: (task, _outcome, context) => movedResult(task, context, storedOutcome(task)),
+    }),
+    async plan(task, context) {
+      const { data } = task
+      const order_outcome = storedOutcome(task)
+      const siblings = siblingsOf(data, order_outcome)
+      const result = movedResult(task, context, order_outcome)
+      if (siblings.length === 0 || hasFired(order_outcome.exits)) return result
+      return {
+        ...planOf(data),
+        facts: factsOf(data, { usdMicros: 0n, exit: true }),
+        action: cancelOf(siblings),
+        // Store the fills too: a later read may lag behind the one that showed them.
+        data: { order_outcome },
+        onRefused: () => result,
+      }
+    },
+    settle(task, cancels, context) {
+      const order = storedOutcome(task)
+      const state = cancels.every(({ isCancelled }) => isCancelled) ? 'missing' : 'closed'
+      const exits = order.exits.map((exit): Exit => (isAtVenue(exit) ? { ...exit, state } : exit))
+      return movedResult(task, context, { ...order, exits })
+    },
+  })
 
-export function createOcoMove({ signedActions, venue }: OcoMoveDeps): {
-  repairBracket: RepairBracket
-  steps: Record<'siblings_cancelled', Step<SpotOrderTaskData, SpotOrderStep>>
-} {
-  const repairBracket: RepairBracket = async (task, context, orderOutcome, effects) => {
-    const { exits } = orderOutcome
-    const fired = exits.some(({ state }) => state === 'closed')
-    const gatewayExits = fired ? [] : exitsOf(task, isMissing, exits)
-    const siblings = exits.filter(isAtVenue)
-    if (fired || siblings.length === 0)
-      return movedResult(task, context, orderOutcome, { gatewayExits, effects })
-    const taskData = task.data
-    const plan: ActionPlan = {
-      actionKey,
-      ...planOf(taskData),
-      facts: factsOf(taskData, { usdMicros: 0n, exit: true }),
-      action: {
-        type: 'cancel',
-        cancels: siblings.map(({ orderId }) => ({ asset: taskData.asset, orderId: orderId! })),
-      },
-    }
-    const onRefused = () => movedResult(task, context, orderOutcome, { gatewayExits, effects })
-    // Store the fills too: a later read may lag behind the one that showed them.
-    const data = { order_outcome: orderOutcome }
-    return signedActions.sign(task, plan, {
-      now: context.now,
-      next: 'siblings_cancelled',
-      data,
-      effects,
-      onRefused,
-    })
+export function createOcoMove(deps: VenueDriverDeps & { venue: OrderLookupSource }) {
+  const cancel = cancelEffect(deps)
+  return {
+    repairBracket: (task: SpotOrderTask, context: StepContext, order_outcome: OrderOutcome) =>
+      cancel.sign({ ...task, data: { ...task.data, order_outcome } }, context),
+    steps: { siblings_cancelled: cancel.confirm },
   }
-
-  const siblingsCancelled: Step<SpotOrderTaskData, SpotOrderStep> = async (task, context) => {
-    const { entry, exits, fills } = storedOutcome(task)
-    const { account, since_ms: sinceMs, size } = task.data
-    const siblings = exits.filter(isAtVenue)
-    const actionOutcome = await signedActions.confirm<CancelOutcome[]>({
-      task,
-      actionKey,
-      signal: context.signal,
-      parseReply: (legs: LegStatus[]) =>
-        legs.length === siblings.length && legs.every((each) => each.type === 'accepted')
-          ? legs.map(() => ({ status: 'canceled', isCancelled: true }))
-          : undefined,
-      async lookUp(how) {
-        const outcomes = await Promise.all(
-          siblings.map(({ orderId }) =>
-            lookUpEnd(venue, { account, sinceMs, orderId: orderId!, left: size, ...how }),
-          ),
-        )
-        return outcomes.every((outcome) => outcome !== undefined) ? outcomes : undefined
-      },
-    })
-    return signedActions.matchOutcome(task, actionOutcome, {
-      poll: 'siblings_cancelled',
-      executed(cancels, effects) {
-        const ended = cancels.every(({ isCancelled }) => isCancelled)
-        const left = exits.map(
-          (exit): Exit => (isAtVenue(exit) ? { ...exit, state: ended ? 'missing' : 'closed' } : exit),
-        )
-        // A sibling that fired meanwhile sells the balance, so no exit is needed.
-        const gatewayExits = ended ? exitsOf(task, isMissing, left) : []
-        return movedResult(task, context, { entry, exits: left, fills }, { gatewayExits, effects })
-      },
-      // The sibling could not be cancelled: it stays at the venue, and the gateway holds the other exit.
-      notExecuted({ effects }) {
-        const gatewayExits = exitsOf(task, isMissing, exits)
-        return movedResult(task, context, { entry, exits, fills }, { gatewayExits, effects })
-      },
-    })
-  }
-
-  return { repairBracket, steps: { siblings_cancelled: siblingsCancelled } }
 }

@@ -1,5 +1,4 @@
 import { cancelAllSteps } from '#engines/venue/orders/cancel-all.ts'
-import { createCollateralTransfer } from '#engines/venue/orders/collateral-transfer.ts'
 import { placeOrderSteps } from '#engines/venue/orders/place-order.ts'
 import { currentMarkets } from '#engines/venue/records/markets.ts'
 import { tasksOfOrders } from '#engines/venue/records/store.ts'
@@ -29,12 +28,7 @@ const marksMaxAgeMs = 15_000
 
 function stepsOf(deps: SpotDeps): Steps<SpotOrderTaskData, SpotOrderStep> {
   const ocoMove = createOcoMove(deps)
-  const place = {
-    ...deps,
-    collateralTransfer: createCollateralTransfer({ ...deps, to: 'spot' }),
-    repairBracket: ocoMove.repairBracket,
-    onFilled: createOnFilled(deps),
-  }
+  const place = { ...deps, repairBracket: ocoMove.repairBracket, onFilled: createOnFilled(deps) }
   return { ...placeOrderSteps(place), ...ocoMove.steps }
 }
 

@@ -6,14 +6,28 @@ import { compareDecimals } from '#kernel/decimal-fields.ts'
 import { Fault } from '#kernel/fault.ts'
 import { sha256 } from '#kernel/id.ts'
 import { fromUnits, toMicros, toUnits, usdDecimals } from '#kernel/money.ts'
-import type { StepContext, StepResultOf, TaskView, Tx } from '#kernel/task.ts'
+import {
+  addToResult,
+  createEffect,
+  type EffectNames,
+  type EffectStep,
+  type EffectSteps,
+} from '#kernel/one-effect.ts'
+import type { TaskView } from '#kernel/task.ts'
 import type { Queryable } from '#store/query.ts'
 import type { Hyperliquid, LedgerUpdate } from '#upstreams/hyperliquid/hyperliquid.ts'
-import type { SpendingTaskData, TransferTaskData } from './order-task.ts'
-import type { ActionOutcome, ActionPlan, SignedActions, SignedResult } from './signed-action.ts'
+import type { TransferTaskData } from './order-task.ts'
+import type { ActionPlan } from './signed-action.ts'
 import { notePaid, type PendingSpend, type Spendings } from './spending.ts'
+import {
+  type ActionSearch,
+  type VenueAction,
+  type VenueDriverDeps,
+  type VenuePlan,
+  venueDriver,
+} from './venue-effect.ts'
 
-/** Transfers USDC between the spot and perp sides of an account, as a step of the task that needs it. */
+/** Transfers USDC between the spot and perp sides of an account, as an effect of the task that needs it. */
 
 const actionKey = 'transfer'
 
@@ -70,105 +84,99 @@ export async function transferableFromPerp(
 
 type FoundTransfer = { key: string; atMs: number }
 
-type CollateralTransferDeps = {
+type TransferDeps = VenueDriverDeps & {
   db: Queryable
   venue: Pick<Hyperliquid, 'ledgerSince' | 'spotBalances'> & CashSource
-  signedActions: SignedActions
-  /** The side that receives the funds. */
-  to: 'perp' | 'spot'
+}
+type Side = 'perp' | 'spot'
+
+type TransferRules<Data extends TransferTaskData, Names extends string> = {
+  steps: EffectNames<Names>
+  /** The operation that needs the funds, and the side that receives them. */
+  purpose(data: Data): Pick<ActionPlan['facts'], 'operation' | 'exit'> & { to: Side }
+  /** What follows the transfer, or takes its place where none is needed. */
+  next: EffectStep<Data, Names>
+  onRejected?: VenueAction<Data, FoundTransfer, Names>['onRejected']
 }
 
 const otherSide = { perp: 'spot', spot: 'perp' } as const
 
-export type CollateralTransfer = {
-  sign(
-    task: TaskView<TransferTaskData>,
-    context: StepContext,
-    facts: Pick<ActionPlan['facts'], 'operation' | 'exit'>,
-    refused: (fault: Fault) => StepResultOf<Partial<TransferTaskData>, 'transferred'>,
-  ): Promise<SignedResult<TransferTaskData, 'transferred'>>
-  confirm(task: TaskView<TransferTaskData>, context: StepContext): Promise<ActionOutcome<FoundTransfer>>
-  /** The next step result; its commit claims the transfer for this task. */
-  recordTransfer<Data extends TransferTaskData, Name extends string>(
-    task: TaskView<Data>,
-    context: StepContext,
-    found: FoundTransfer,
-    nextResult: StepResultOf<Partial<Data>, Name>,
-  ): StepResultOf<Partial<Data> | (Partial<Data> & SpendingTaskData), Name>
-}
-
-export const createCollateralTransfer = ({
-  db,
-  venue,
-  signedActions,
-  to,
-}: CollateralTransferDeps): CollateralTransfer => ({
-  async sign(task, { now }, { operation, exit }, onRefused) {
-    const taskData = task.data
-    const { account, ahead_ms: aheadMs } = taskData
-    const amount = transferAmountOf(task.id, taskData)
-    const plan: ActionPlan = {
+/** The commit that continues after the transfer claims it, also where the next signature is refused. */
+export const transferEffect = <Data extends TransferTaskData & { agent?: string }, Names extends string>(
+  deps: TransferDeps,
+  { steps, purpose, next, onRejected }: TransferRules<Data, Names>,
+): EffectSteps<Data, Names> =>
+  createEffect({
+    steps,
+    driver: venueDriver<Data, FoundTransfer, Names>(deps, {
       actionKey,
-      account,
-      agent: account,
-      skewMs: aheadMs,
-      ttlMs: 0,
-      facts: { operation, exit, tokens: ['USDC'], recipients: [], usdMicros: 0n },
-      action: { type: 'move_cash', amount, to },
-    }
-    const progress = { step: 1, of: 2, text: `Moving ${amount} USDC from the ${otherSide[to]} side` }
-    // Replace the range by the exact amount of this transfer.
-    const usdc = (await venue.spotBalances(account, ['USDC'])).find(({ coin }) => coin === 'USDC')
-    const data = {
-      progress,
-      transfer_usd: amount,
-      transfer_jitter_micros: '0',
-      spot_before: usdc?.total ?? '0',
-    }
-    return signedActions.sign(task, plan, { now, next: 'transferred', data, onRefused })
-  },
-
-  confirm: (task, { signal }) => {
-    const { account, since_ms: sinceMs, transfer_usd: amount, spot_before: total = '0' } = task.data
-    const ownOf = async (updates: LedgerUpdate[]): Promise<FoundTransfer | undefined> => {
-      const transfers = updates
-        .filter(({ type, toPerp }) => type === 'accountClassTransfer' && toPerp === (to === 'perp'))
-        .filter(({ amountUsd }) => amountUsd !== null && compareDecimals(amountUsd, amount ?? '0') === 0)
-        .map(({ atMs, hash }) => ({ key: `transfer:${account}:${atMs}:${hash}`, atMs }))
-      const taken = await claimedTransferKeys(
-        db,
-        transfers.map(({ key }) => key),
-        task.id,
-      )
-      return transfers.find(({ key }) => !taken.has(key))
-    }
-    return signedActions.confirm<FoundTransfer>({
+      search: (task) => transferSearch(deps, task, purpose(task.data).to),
+      ...(onRejected && { onRejected }),
+    }),
+    async plan(
       task,
-      actionKey,
-      signal,
-      parseReply: () => undefined,
-      async lookUp({ isLast }) {
-        const own = await ownOf(await venue.ledgerSince(account, sinceMs))
-        if (own || !isLast) return own
-        // The list that matches the balance may be newer than the one above.
-        return ownOf(
-          await reconciledTransfers(venue, account, { balanceKey: spotBalanceKey('USDC'), total, sinceMs }),
-        )
-      },
-    })
-  },
+      context,
+    ): Promise<VenuePlan<Data, Names> | Awaited<ReturnType<EffectStep<Data, Names>>>> {
+      if (task.data.transfer_usd === null) return next(task, context)
+      const { account, ahead_ms: skewMs } = task.data
+      const { to, ...facts } = purpose(task.data)
+      const amount = transferAmountOf(task.id, task.data)
+      const usdc = (await deps.venue.spotBalances(account, ['USDC'])).find(({ coin }) => coin === 'USDC')
+      // The exact amount replaces the range.
+      const data: Partial<TransferTaskData> = {
+        progress: { step: 1, of: 2, text: `Moving ${amount} USDC from the ${otherSide[to]} side` },
+        transfer_usd: amount,
+        transfer_jitter_micros: '0',
+        spot_before: usdc?.total ?? '0',
+      }
+      return {
+        account,
+        agent: account,
+        skewMs,
+        ttlMs: 0,
+        facts: { ...facts, tokens: ['USDC'], recipients: [], usdMicros: 0n },
+        action: { type: 'move_cash', amount, to },
+        data: data as Partial<Data>,
+      }
+    },
+    async settle(task, { key, atMs }, context) {
+      const { transfer_usd, spot_before: before } = task.data
+      const side = otherSide[purpose(task.data).to]
+      const paid = { side, amount: transfer_usd ?? '0', ...(before && { before }), atMs, now: context.now }
+      return addToResult(await next(task, context), {
+        data: notePaid(task, paid) as Partial<Data>,
+        async writes(tx) {
+          const claim = { key, userId: task.userId, taskId: task.id, at: context.now }
+          if (!(await claimTransfer(tx, claim)))
+            throw new Fault('unavailable', 'The transfer was claimed by another task')
+        },
+      })
+    },
+  })
 
-  recordTransfer: (task, { now }, { key, atMs }, nextResult) => {
-    const { transfer_usd: amount, spot_before: before } = task.data
-    const side = to === 'perp' ? 'spot' : 'perp'
-    const paid = notePaid(task, { side, amount: amount ?? '0', ...(before && { before }), atMs, now })
-    return {
-      ...nextResult,
-      data: Object.assign({}, nextResult.data, paid),
-      async writes(tx: Tx) {
-        const mine = await claimTransfer(tx, { key, userId: task.userId, taskId: task.id, at: now })
-        if (!mine) throw new Fault('unavailable', 'The transfer was claimed by another task')
-      },
-    }
-  },
-})
+function transferSearch(
+  { db, venue }: TransferDeps,
+  { id, data }: TaskView<TransferTaskData>,
+  to: Side,
+): ActionSearch<FoundTransfer> {
+  const { account, since_ms: sinceMs, transfer_usd: amount, spot_before: total = '0' } = data
+  const ownOf = async (updates: LedgerUpdate[]): Promise<FoundTransfer | undefined> => {
+    const transfers = updates
+      .filter(({ type, toPerp }) => type === 'accountClassTransfer' && toPerp === (to === 'perp'))
+      .filter(({ amountUsd }) => amountUsd !== null && compareDecimals(amountUsd, amount ?? '0') === 0)
+      .map(({ atMs, hash }) => ({ key: `transfer:${account}:${atMs}:${hash}`, atMs }))
+    const keys = transfers.map(({ key }) => key)
+    const taken = await claimedTransferKeys(db, keys, id)
+    return transfers.find(({ key }) => !taken.has(key))
+  }
+  return {
+    parseReply: () => undefined,
+    async lookUp({ isLast }) {
+      const own = await ownOf(await venue.ledgerSince(account, sinceMs))
+      if (own || !isLast) return own
+      // The list that matches the balance may be newer than the one above.
+      const balance = { balanceKey: spotBalanceKey('USDC'), total, sinceMs }
+      return ownOf(await reconciledTransfers(venue, account, balance))
+    },
+  }
+}

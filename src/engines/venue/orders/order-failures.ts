@@ -23,8 +23,7 @@ export const failed = (
   effects,
   error: { code, message, retryable: code === 'rate_limited', upstream: upstreamName },
 })
-export const failedBy = (fault: Fault, effects: EffectUpdate[] = []) =>
-  failed(fault.code, fault.message, effects)
+export const failedBy = (fault: Fault) => failed(fault.code, fault.message)
 
 export type RejectionDeps = {
   rejections: Rejections

@@ -9,9 +9,6 @@ import { exitOrder, type Pricing } from './venue-orders.ts'
 
 /** Exits that are placed without an entry, as an effect of their task. */
 
-/** The action key of exits that are placed without an entry. */
-const exitsKey = 'exits'
-
 type ExitsPlacement = {
   size: string
   grouping: VenueGrouping
@@ -51,6 +48,8 @@ export const exitsSearch = (
 })
 
 type Completion = {
+  /** Default: `exits`. */
+  actionKey?: string
   /** As found now, and as stored by an earlier run of the step. */
   exits: Exit[]
   placed: PlacedExits | undefined
@@ -62,9 +61,9 @@ type Completion = {
 export async function completePlacement(
   venue: Parameters<typeof completeExits>[0],
   task: TaskView<OrderTaskData>,
-  { exits: found, placed, signal, suffix = '' }: Completion,
+  { actionKey = 'exits', exits: found, placed, signal, suffix = '' }: Completion,
 ): Promise<{ exits: Exit[]; waiting?: PlacedExits }> {
-  const landedAtMs = placed?.landedAtMs ?? (await landedMs(venue, task, exitsKey))
+  const landedAtMs = placed?.landedAtMs ?? (await landedMs(venue, task, actionKey))
   const { exits, isComplete } = await completeExits(venue, task, { exits: found, landedAtMs, signal, suffix })
   return isComplete ? { exits } : { exits, waiting: { exits, landedAtMs } }
 }

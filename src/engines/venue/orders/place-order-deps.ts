@@ -1,11 +1,11 @@
-import type { EffectUpdate, EndResult, StepContext, StepResultOf, TaskView } from '#kernel/task.ts'
+import type { CashSource } from '#engines/venue/records/cash-reconciliation.ts'
+import type { EndResult, StepContext, StepResultOf, TaskView, Tx } from '#kernel/task.ts'
+import type { Queryable } from '#store/query.ts'
 import type { Hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
 import type { VenueStreams } from '#upstreams/hyperliquid/stream.ts'
-import type { CollateralTransfer } from './collateral-transfer.ts'
-import type { RejectionDeps } from './order-failures.ts'
 import type { OrderOutcome } from './order-result.ts'
 import type { OrderTaskData } from './order-task.ts'
-import type { SignedActions } from './signed-action.ts'
+import type { VenueDriverDeps } from './venue-effect.ts'
 import type { Pricing } from './venue-orders.ts'
 
 /** What the steps of an order need from the venue and from the section that places it. */
@@ -22,7 +22,8 @@ export type OrderEnd = EndResult<Partial<OrderTaskData>>
 export type PlaceOrderDeps<
   Data extends OrderTaskData = OrderTaskData,
   Repair extends string = never,
-> = RejectionDeps & {
+> = VenueDriverDeps & {
+  db: Queryable
   venue: Pick<
     Hyperliquid,
     | 'order'
@@ -34,18 +35,19 @@ export type PlaceOrderDeps<
     | 'timeMs'
     | 'passedMs'
     | 'marketSettings'
-  >
+    | 'ledgerSince'
+  > &
+    CashSource
   /** Reads the stream's update of an order, where the account is subscribed. */
   readStreamedOrder: VenueStreams['readOrder']
-  signedActions: SignedActions
   pricing: Pricing
-  collateralTransfer: CollateralTransfer
+  /** Writes of the commit that continues after the leverage was set. */
+  onLeverageSet?(task: TaskView<Data>, now: Date): (tx: Tx) => Promise<void>
   /** Continues a task whose bracket lacks an exit. */
   repairBracket(
     task: TaskView<Data>,
     context: StepContext,
     orderOutcome: OrderOutcome,
-    effects: EffectUpdate[],
   ): Promise<OrderStepResult<Data, Repair>>
   /** Ends a task whose order is complete, or parks it at `confirm`; returns `result` by default. */
   onFilled?(

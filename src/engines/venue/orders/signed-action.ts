@@ -4,10 +4,9 @@ import { later } from '#kernel/clock.ts'
 import type { Fault } from '#kernel/fault.ts'
 import { sha256 } from '#kernel/id.ts'
 import { canonicalJson } from '#kernel/json.ts'
-import { match } from '#kernel/match.ts'
 import { pollAgain, pollsOf } from '#kernel/poll-again.ts'
 import type { Action, Policy, PolicyReceipt, VenueIntent, VenueKeys, VenueSigner } from '#kernel/signer.ts'
-import type { EffectUpdate, Intent, JsonObject, StepResultOf, TaskView } from '#kernel/task.ts'
+import type { Intent, JsonObject, StepResultOf, TaskView } from '#kernel/task.ts'
 import { isAgentAction, type VenueAction } from '#kernel/venue.ts'
 import { settleAll } from '#store/query.ts'
 import {
@@ -17,10 +16,6 @@ import {
   effectIdOf,
   effectKind,
   effectOf,
-  type NotExecutedOutcome,
-  retryThrottled,
-  type ThrottledResult,
-  type ThrottleRetry,
   type UnknownOutcome,
 } from './action-outcome.ts'
 import { type ActionSource, type ConfirmRequest, confirmAction, readLagMs } from './confirm-action.ts'
@@ -51,7 +46,6 @@ export type SignContinuation<Data, Name extends string> = {
   now: Date
   next: Name
   data?: Partial<Data>
-  effects?: EffectUpdate[]
   /** The step result where policy or custody refuses to sign. */
   onRefused: (fault: Fault) => StepResultOf<Partial<Data>, Name>
 }
@@ -84,29 +78,6 @@ export type SignedActions = {
     next: Name,
     data: Partial<Data>,
   ): StepResultOf<Partial<Data>, Name> & { park: { afterMs: number; next: Name } }
-  /**
-   * The step result that signs an exit again after the venue's request limit rejected it; undefined for any other
-   * outcome, and where the task's deadline would pass first.
-   */
-  retryThrottled<T, Name extends string>(
-    task: TaskView<ActionTaskData>,
-    actionOutcome: ActionOutcome<T>,
-    retry: ThrottleRetry<Name>,
-  ): ThrottledResult<Name> | undefined
-  /** The step result that follows from an outcome: an unknown one is looked up again, an exit may be signed again. */
-  matchOutcome<T, Poll extends string, Retry extends string, Executed, NotExecuted>(
-    task: TaskView<ActionTaskData>,
-    actionOutcome: ActionOutcome<T>,
-    cases: OutcomeCases<T, Poll, Retry, Executed, NotExecuted>,
-  ): PollResult<Poll> | ThrottledResult<Retry> | Executed | NotExecuted
-}
-export type OutcomeCases<T, Poll extends string, Retry extends string, Executed, NotExecuted> = {
-  /** The step that looks the action up. */
-  poll: Poll
-  /** For exits, which are signed again where the venue's request limit rejected them. */
-  retry?: ThrottleRetry<Retry>
-  executed(value: T, effects: EffectUpdate[]): Executed
-  notExecuted(outcome: NotExecutedOutcome): NotExecuted
 }
 
 type SignedActionDeps = {
@@ -156,7 +127,7 @@ export function createSignedActions(deps: SignedActionDeps): SignedActions {
     async sign<Data extends ActionTaskData, Name extends string>(
       task: TaskView<Data>,
       plan: ActionPlan,
-      { now, next, data, effects, onRefused }: SignContinuation<Data, Name>,
+      { now, next, data, onRefused }: SignContinuation<Data, Name>,
     ): Promise<SignedResult<Data, Name>> {
       const { actionKey, action, account, agent, facts, skewMs, ttlMs, notes = [] } = plan
       const byAgent = isAgentAction(action)
@@ -228,7 +199,6 @@ export function createSignedActions(deps: SignedActionDeps): SignedActions {
         next,
         state: 'signed',
         data: Object.assign({ polls: 0 }, data),
-        ...(effects && { effects }),
       }
     },
 
@@ -239,17 +209,6 @@ export function createSignedActions(deps: SignedActionDeps): SignedActions {
     waitForRecords(task, next, data) {
       const waiting = pollLater(task, next, { effects: [] })
       return { ...waiting, data: Object.assign({}, waiting.data, data) }
-    },
-    retryThrottled,
-    matchOutcome(task, actionOutcome, { poll, retry, executed, notExecuted }) {
-      const unlessThrottled = (outcome: NotExecutedOutcome) =>
-        (retry && retryThrottled(task, outcome, retry)) ?? notExecuted(outcome)
-      return match(actionOutcome, {
-        unknown: (outcome) => pollLater(task, poll, outcome),
-        executed: ({ value, effects }) => executed(value, effects),
-        rejected: unlessThrottled,
-        expired: unlessThrottled,
-      })
     },
   }
 }

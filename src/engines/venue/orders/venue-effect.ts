@@ -2,7 +2,7 @@ import type { Fault } from '#kernel/fault.ts'
 import { match } from '#kernel/match.ts'
 import { addToResult, type EffectDriver, type Settled } from '#kernel/one-effect.ts'
 import type { EffectUpdate, StepContext, StepResultOf, TaskView } from '#kernel/task.ts'
-import type { NotExecutedOutcome } from './action-outcome.ts'
+import { type NotExecutedOutcome, retryThrottled } from './action-outcome.ts'
 import type { ConfirmRequest } from './confirm-action.ts'
 import { failedBy, type RejectionDeps, rejectedResult } from './order-failures.ts'
 import type { ActionPlan, ActionTaskData, SignedActions } from './signed-action.ts'
@@ -10,6 +10,11 @@ import type { ActionPlan, ActionTaskData, SignedActions } from './signed-action.
 /** A signed action at the venue as the driver of an effect. */
 
 type Result<Data, Names extends string> = StepResultOf<Partial<Data>, Names>
+
+/** The data of a task has the fields of its parts, which the compiler cannot see in a part of unknown data. */
+export const ofTask = <Part, Data extends Part, Names extends string>(
+  result: StepResultOf<Partial<Part> | Partial<Data>, Names>,
+) => result as Result<Data, Names>
 
 export type VenuePlan<Data, Names extends string = 'sign' | 'confirm'> = Omit<ActionPlan, 'actionKey'> & {
   /** Committed with the signature. */
@@ -23,9 +28,14 @@ export type ActionSearch<Proof> = Pick<ConfirmRequest<Proof>, 'parseReply' | 'lo
   known?: Proof | undefined
 }
 export type VenueAction<Data, Proof, Names extends string> = {
-  /** Unique within the task. */
+  /** Unique within the task; by the data that is committed with the signature. */
   actionKey: string | ((data: Data) => string)
   search(task: TaskView<Data>): ActionSearch<Proof>
+  /**
+   * What to change in the data before an exit that the request limit of the venue rejected is signed again; false where
+   * it counts as rejected.
+   */
+  retry?: false | ((data: Data) => Partial<Data>)
   /** The result where the venue did not execute the action; by default, or where undefined, the failure of the task. */
   onRejected?(
     task: TaskView<Data>,
@@ -43,17 +53,17 @@ export const venueDriver = <
   Names extends string = 'sign' | 'confirm',
 >(
   deps: VenueDriverDeps,
-  { actionKey, search, onRejected }: VenueAction<Data, Proof, Names>,
+  { actionKey, search, retry, onRejected }: VenueAction<Data, Proof, Names>,
 ): EffectDriver<Data, VenuePlan<Data, Names>, Proof, Names> => {
   const { signedActions } = deps
   const keyOf = (data: Data) => (typeof actionKey === 'string' ? actionKey : actionKey(data))
-  // The data of the task has the fields of its actions, which the compiler cannot see in a part of unknown data.
-  const ofTask = (result: StepResultOf<ActionTaskData | Partial<Data>, Names>) =>
-    result as Result<Data, Names>
   return {
     async sign(task, { data, onRefused = failedBy, ...plan }, { now, steps }) {
       const onward = { now, next: steps.confirm, ...(data && { data }), onRefused }
-      return ofTask(await signedActions.sign(task, { actionKey: keyOf(task.data), ...plan }, onward))
+      const key = keyOf({ ...task.data, ...data })
+      return ofTask<ActionTaskData, Data, Names>(
+        await signedActions.sign(task, { actionKey: key, ...plan }, onward),
+      )
     },
 
     async confirm(task, settle, { steps, ...context }) {
@@ -63,13 +73,16 @@ export const venueDriver = <
       const key = keyOf(task.data)
       const outcome = await signedActions.confirm({ task, actionKey: key, signal, ...how })
       const notExecuted = async (rejection: NotExecutedOutcome): Promise<Result<Data, Names>> => {
-        const retry = signedActions.retryThrottled(task, rejection, { actionKey: key, next: steps.sign, now })
-        if (retry) return ofTask(retry)
+        const again =
+          retry !== false && retryThrottled(task, rejection, { actionKey: key, next: steps.sign, now })
+        if (again)
+          return addToResult(ofTask<ActionTaskData, Data, Names>(again), { data: retry?.(task.data) })
         const own = await onRejected?.(task, rejection, context)
         return own ? withEffects(own, rejection.effects) : rejectedResult(deps, task, rejection)
       }
       return match(outcome, {
-        unknown: async (each) => ofTask(signedActions.pollLater(task, steps.confirm, each)),
+        unknown: async (each) =>
+          ofTask<ActionTaskData, Data, Names>(signedActions.pollLater(task, steps.confirm, each)),
         executed: async ({ value, effects }) => withEffects(await settle(value), effects),
         rejected: notExecuted,
         expired: notExecuted,
