@@ -1,6 +1,7 @@
 import { upstreamName } from '#engines/venue/orders/order-failures.ts'
 import { positionOf } from '#engines/venue/orders/order-lookup.ts'
 import { fillViews, type OrderOutcome, orderResult } from '#engines/venue/orders/order-result.ts'
+import type { PlacedExits } from '#engines/venue/orders/order-task.ts'
 import { completePlacement, exitsPlan, exitsSearch } from '#engines/venue/orders/place-exits.ts'
 import { positionNote } from '#engines/venue/orders/read-after-write.ts'
 import { cloidOf } from '#engines/venue/orders/signed-action.ts'
@@ -65,7 +66,7 @@ export function createBracketRepair(deps: BracketRepairDeps) {
 
   const repair = createEffect({
     steps: { sign: 'repair', confirm: 'repaired' },
-    driver: venueDriver<PerpOrderTaskData, Exit[], RepairStep>(deps, {
+    driver: venueDriver<PerpOrderTaskData, PlacedExits, RepairStep>(deps, {
       actionKey,
       search: (task) =>
         exitsSearch(venue, task, {
@@ -102,7 +103,7 @@ export function createBracketRepair(deps: BracketRepairDeps) {
     },
     async settle(task, found, { signal }) {
       const placed = task.data.repairs
-      const completion = { actionKey, exits: found, placed, signal, suffix }
+      const completion = { actionKey, found, placed, signal, suffix }
       const { exits, waiting } = await completePlacement(venue, task, completion)
       return waiting
         ? deps.signedActions.waitForRecords(task, 'repaired', { repairs: waiting })

@@ -34,7 +34,7 @@ export function tpSlSteps(deps: TpSlDeps): Steps<TpSlData, TpSlStep> {
 const placementEffect = (deps: TpSlDeps, replace: Step<TpSlData, TpSlStep>) =>
   createEffect({
     steps: { sign: 'sign', confirm: 'confirm' },
-    driver: venueDriver<TpSlData, Exit[], TpSlStep>(deps, {
+    driver: venueDriver<TpSlData, PlacedExits, TpSlStep>(deps, {
       actionKey: 'exits',
       search: (task) =>
         exitsSearch(deps.venue, task, {
@@ -49,7 +49,7 @@ const placementEffect = (deps: TpSlDeps, replace: Step<TpSlData, TpSlStep>) =>
       }),
     async settle(task, found, context) {
       const { exits, waiting } = await completePlacement(deps.venue, task, {
-        exits: found,
+        found,
         placed: task.data.placed,
         signal: context.signal,
       })

@@ -4,7 +4,7 @@ import { completePlacement, exitsPlan, exitsSearch } from '#engines/venue/orders
 import { rereadBalances } from '#engines/venue/orders/read-after-write.ts'
 import { requireAgent, tradeDeadlineMs } from '#engines/venue/orders/trade-admission.ts'
 import { type VenueDriverDeps, venueDriver } from '#engines/venue/orders/venue-effect.ts'
-import type { Exit, ExitLeg } from '#engines/venue/records/bracket.ts'
+import type { ExitLeg } from '#engines/venue/records/bracket.ts'
 import { assetKey } from '#engines/venue/records/markets.ts'
 import { createAdmission } from '#kernel/admission.ts'
 import { compareDecimals } from '#kernel/decimal-fields.ts'
@@ -176,7 +176,7 @@ type TpSlStepDeps = VenueDriverDeps & Pick<SpotDeps, 'venue' | 'pricing'>
 
 export const tpSlSteps = (deps: TpSlStepDeps) =>
   oneEffect({
-    driver: venueDriver<TpSlTaskData, Exit[]>(deps, {
+    driver: venueDriver<TpSlTaskData, PlacedExits>(deps, {
       actionKey: 'exits',
       search: (task) =>
         exitsSearch(deps.venue, task, {
@@ -193,7 +193,7 @@ export const tpSlSteps = (deps: TpSlStepDeps) =>
         : exitsPlan(task, deps.pricing, { size: task.data.size, grouping: 'none' }),
     async settle(task, found, { signal, now }) {
       const { placed } = task.data
-      const { exits, waiting } = await completePlacement(deps.venue, task, { exits: found, placed, signal })
+      const { exits, waiting } = await completePlacement(deps.venue, task, { found, placed, signal })
       if (waiting) return deps.signedActions.waitForRecords(task, 'confirm', { placed: waiting })
       const missing = exits.filter(({ state }) => state === 'missing').map(({ leg }) => leg)
       if (missing.length > 0)

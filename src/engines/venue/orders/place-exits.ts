@@ -39,19 +39,18 @@ export const exitsSearch = (
   venue: OrderLookupSource,
   task: TaskView<OrderTaskData>,
   { legs, suffix = '', placed }: { legs: ExitLeg[]; suffix?: string; placed: PlacedExits | undefined },
-): ActionSearch<Exit[]> => ({
-  known: placed?.exits,
-  parseReply: (replies) => (replies.length === legs.length ? exitsOfReply(legs, replies) : undefined),
-  async lookUp({ allRecords }) {
-    return (await lookUpExits(venue, task, { legs, suffix, allRecords }))?.exits
-  },
+): ActionSearch<PlacedExits> => ({
+  known: placed,
+  parseReply: (replies) =>
+    replies.length === legs.length ? { exits: exitsOfReply(legs, replies), landedAtMs: 0 } : undefined,
+  lookUp: ({ allRecords }) => lookUpExits(venue, task, { legs, suffix, allRecords }),
 })
 
 type Completion = {
   /** Default: `exits`. */
   actionKey?: string
   /** As found now, and as stored by an earlier run of the step. */
-  exits: Exit[]
+  found: PlacedExits
   placed: PlacedExits | undefined
   signal: AbortSignal
   suffix?: string
@@ -61,9 +60,10 @@ type Completion = {
 export async function completePlacement(
   venue: Parameters<typeof completeExits>[0],
   task: TaskView<OrderTaskData>,
-  { actionKey = 'exits', exits: found, placed, signal, suffix = '' }: Completion,
+  { actionKey = 'exits', found, placed, signal, suffix = '' }: Completion,
 ): Promise<{ exits: Exit[]; waiting?: PlacedExits }> {
-  const landedAtMs = placed?.landedAtMs ?? (await landedMs(venue, task, actionKey))
-  const { exits, isComplete } = await completeExits(venue, task, { exits: found, landedAtMs, signal, suffix })
+  const landedAtMs = placed?.landedAtMs ?? (await landedMs(venue, task, actionKey, found.landedAtMs))
+  const completion = { exits: found.exits, landedAtMs, signal, suffix }
+  const { exits, isComplete } = await completeExits(venue, task, completion)
   return isComplete ? { exits } : { exits, waiting: { exits, landedAtMs } }
 }
