@@ -8,6 +8,7 @@ import type { FailureInjector } from './injected-failures.ts'
 import type { Override, PriceBook } from './prices/book.ts'
 import { type Fields, HttpError, numberField, type Route, rejectUnknownFields, textField } from './router.ts'
 import type { SolanaNode } from './solana-node.ts'
+import type { SolverNode } from './solver-node.ts'
 import type { StateFile } from './state-file.ts'
 import type { VenueNode } from './venue-node.ts'
 
@@ -18,6 +19,7 @@ export type ControlDeps = {
   nodes: readonly EvmNode[]
   solana: SolanaNode
   venue: VenueNode
+  solver: SolverNode
   book: PriceBook
   manifest: () => Promise<unknown>
 }
@@ -29,7 +31,7 @@ const reorgDepthMax = 60
 const remineMsMax = 60_000
 const yieldBpsMax = 100_000
 
-const timeRoutes = ({ clock, stateFile, nodes, solana, venue }: ControlDeps): Route[] => {
+const timeRoutes = ({ clock, stateFile, nodes, solana, venue, solver }: ControlDeps): Route[] => {
   const now = () => ({ now_ms: clock.nowMs(), offset_seconds: clock.offsetSeconds() })
   return [
     { method: 'GET', path: /^\/time$/, run: now },
@@ -46,6 +48,7 @@ const timeRoutes = ({ clock, stateFile, nodes, solana, venue }: ControlDeps): Ro
           ...nodes.map((node) => node.syncTime()),
           solana.syncTime(),
           venue.syncTime(),
+          solver.syncTime(),
         ])
         return now()
       },
@@ -109,15 +112,16 @@ const faultRoutes = ({ injectors }: ControlDeps): Route[] => {
   ]
 }
 
-const isRunning = (node: EvmNode | SolanaNode | VenueNode): boolean =>
+const isRunning = (node: EvmNode | SolanaNode | VenueNode | SolverNode): boolean =>
   ('endpoint' in node ? node.endpoint() : node.port()) !== undefined
 
-const chainRoutes = ({ nodes, solana, venue }: ControlDeps): Route[] => {
+const chainRoutes = ({ nodes, solana, venue, solver }: ControlDeps): Route[] => {
   const find = (id: string | undefined) => {
     const node = nodes.find(({ chain }) => chain.id === id)
     if (node) return node
     if (id === solanaId || id === 'solana') return solana
     if (id === 'hyperliquid') return venue
+    if (id === 'solver') return solver
     throw new HttpError(
       400,
       `The chain in the path must be one of ${nodes.map((each) => each.chain.id)}, ${solanaId}.`,
@@ -237,18 +241,20 @@ const vaultRoutes = ({ nodes }: ControlDeps): Route[] => {
   ]
 }
 
-/** Prices, faults and records of the venue, by name. */
-const venueRoutes = ({ venue }: ControlDeps): Route[] =>
+type Forward = VenueNode['control']
+
+/** Settings and records of a service that has a control port of its own. */
+const forwardedRoutes = (prefix: string, forward: Forward): Route[] =>
   ['GET', 'POST', 'DELETE'].map((method) => ({
     method,
-    path: /^\/venues\/hyperliquid(\/.*)$/,
+    path: new RegExp(`^${prefix}(/.*)$`),
     run: async ({ query, fields }, [path = '/']) => {
       const search = query.size > 0 ? `?${query}` : ''
       const body = method === 'GET' ? undefined : fields
-      const { status, reply } = await venue.control(method, `${path}${search}`, body)
+      const { status, reply } = await forward(method, `${path}${search}`, body)
       if (status === 200) return reply
       const { error, detail } = reply as { error?: string; detail?: string }
-      throw new HttpError(status, error ?? detail ?? 'The venue refuses.')
+      throw new HttpError(status, error ?? detail ?? 'The service refuses.')
     },
   }))
 
@@ -262,6 +268,7 @@ export const controlRoutes = (deps: ControlDeps): Route[] => {
     ...chainRoutes(deps),
     ...priceRoutes(deps),
     ...vaultRoutes(deps),
-    ...venueRoutes(deps),
+    ...forwardedRoutes('/venues/hyperliquid', deps.venue.control),
+    ...forwardedRoutes('/solver', deps.solver.control),
   ]
 }

@@ -22,6 +22,7 @@ import { createRouter } from './router.ts'
 import { solanaRealism } from './solana/realism.ts'
 import { type SolanaNode, solanaNode } from './solana-node.ts'
 import { startSolanaProxies } from './solana-proxies.ts'
+import { type SolverNode, solverNode } from './solver-node.ts'
 import { openStateFile, type StateFile } from './state-file.ts'
 import { type VenueNode, venueNode } from './venue-node.ts'
 import type { WorldUrls } from './world.ts'
@@ -31,11 +32,14 @@ type Options = {
   port: number
   automine: boolean
   realism: PresetName
-  /** Chains by their id, `solana` and `hyperliquid`; undefined: all of them. */
+  /** Chains by their id, `solana`, `hyperliquid` and `solver`; undefined: all of them. */
   only?: readonly string[] | undefined
   log: (line: string) => void
 }
 type RunningWorld = { urls: WorldUrls; worldId: string; close: () => Promise<void> }
+
+/** Open requests of an earlier run continue then, so that the start of the world does not wait for the solver. */
+const solverWakeMs = 1_500
 
 const endOrphans = async (dataDir: string) => {
   const files = (await readdir(dataDir)).filter((name) => name.endsWith('.pid'))
@@ -70,12 +74,13 @@ type ProxyTargets = {
   nodes: readonly EvmNode[]
   solana: SolanaNode
   venue: VenueNode
+  solver: SolverNode
 }
 
 /** Every server for clients, without the control port. */
 const openProxies = async (
   stateFile: StateFile,
-  { injectors, nodes, solana, venue }: ProxyTargets,
+  { injectors, nodes, solana, venue, solver }: ProxyTargets,
   respondPrices: Parameters<typeof startPrices>[0]['respondPrices'],
 ) => {
   const injectorFor = (target: string) => injectors.get(target) ?? failureInjector()
@@ -111,6 +116,12 @@ const openProxies = async (
       injector: injectorFor('hyperliquid'),
       target: loopbackEndpoint(venue.port),
     }).then((proxy) => ['hyperliquid', proxy] as const),
+    startProxy({
+      preferredPort: preferredPort('solver'),
+      injector: injectorFor('solver'),
+      target: loopbackEndpoint(solver.port),
+      beforeRequest: solver.wake,
+    }).then((proxy) => ['solver', proxy] as const),
     startPrices({
       preferredPort: preferredPort('prices'),
       injector: injectorFor('prices'),
@@ -128,6 +139,7 @@ const urlsOf = (ports: Record<string, number>, controlPort: number): WorldUrls =
     evm: evm as Record<ChainId, string>,
     solana: url(ports.solana),
     hyperliquid: url(ports.hyperliquid),
+    solver: url(ports.solver),
     prices: url(ports.prices),
     faucet: `${control}/faucet`,
     control,
@@ -151,7 +163,7 @@ export const supervise = async (options: Options): Promise<RunningWorld> => {
   let bridgePort: number | undefined
   const arbitrumUrl = () => `http://127.0.0.1:${bridgePort}`
   const venue = venueNode({ dir: dataDir, clock, arbitrumUrl, realism, log })
-  const targets = [...worldChains.map(({ id }) => `evm:${id}`), 'solana', 'hyperliquid', 'prices']
+  const targets = [...worldChains.map(({ id }) => `evm:${id}`), 'solana', 'hyperliquid', 'solver', 'prices']
   const injectors = new Map(targets.map((target) => [target, failureInjector()]))
   for (const [index, target] of presetTargets.entries()) injectors.get(target)?.usePreset(realism, index + 1)
   const respondPrices = priceResponder({
@@ -161,6 +173,8 @@ export const supervise = async (options: Options): Promise<RunningWorld> => {
   })
 
   let urls: WorldUrls | undefined
+  const isStopped = !isWanted('solver')
+  const solver = solverNode({ dir: dataDir, clock, nodes, solana, urls: () => urls, realism, isStopped, log })
   const manifest = async () => ({
     world_id: stateFile.value.world_id,
     urls,
@@ -174,13 +188,16 @@ export const supervise = async (options: Options): Promise<RunningWorld> => {
       ...nodes.map((node) => [node.chain.id, node.endpoint() !== undefined]),
       [solanaId, solana.port() !== undefined],
       ['hyperliquid', venue.port() !== undefined],
+      ['solver', solver.port() !== undefined],
     ]),
   })
-  const routes = controlRoutes({ stateFile, clock, injectors, nodes, solana, venue, book, manifest })
+  const routes = controlRoutes({ stateFile, clock, injectors, nodes, solana, venue, solver, book, manifest })
 
   const opened: ListeningServer[] = []
   const close = async () => {
     await Promise.all(opened.map((each) => each.close()))
+    await solver.stop('SIGTERM')
+    await solver.close()
     await venue.stop('SIGTERM')
     await Promise.all([...nodes.map((node) => node.stop('SIGTERM')), solana.stop('SIGTERM')])
     await stateFile.save()
@@ -196,7 +213,7 @@ export const supervise = async (options: Options): Promise<RunningWorld> => {
     for (const start of starts) start.catch(() => {})
     const control = await listen(createRouter(routes), controlPort)
     opened.push(control)
-    const proxies = await openProxies(stateFile, { injectors, nodes, solana, venue }, respondPrices)
+    const proxies = await openProxies(stateFile, { injectors, nodes, solana, venue, solver }, respondPrices)
     opened.push(...proxies.values())
     // The venue's own connection to the chain: no injected failure applies to its polls, and they cause no saves of an
     // idle chain.
@@ -215,6 +232,7 @@ export const supervise = async (options: Options): Promise<RunningWorld> => {
     urls = urlsOf(ports, control.port)
     stateFile.value.ports = { ...ports, control: control.port }
     await Promise.all([...starts, stateFile.save()])
+    if (solver.hasState()) setTimeout(() => solver.wake()?.catch(() => {}), solverWakeMs).unref()
     log(`The world is up in ${Math.round(performance.now() - began)} ms.`)
     return { urls, worldId: stateFile.value.world_id, close }
   } catch (error) {

@@ -9,13 +9,14 @@ export type WorldUrls = {
   evm: Record<'1' | '8453' | '42161' | '137', string>
   solana: string
   hyperliquid: string
+  solver: string
   prices: string
   faucet: string
   control: string
 }
 
-/** Parts of a world; the venue requires the chain of its bridge. */
-export type WorldPart = keyof WorldUrls['evm'] | 'solana' | 'hyperliquid'
+/** Parts of a world; the venue requires the chain of its bridge, and the solver those that it trades on. */
+export type WorldPart = keyof WorldUrls['evm'] | 'solana' | 'hyperliquid' | 'solver'
 
 export type World = { urls: WorldUrls; worldId: string } & AsyncDisposable
 

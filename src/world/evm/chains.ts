@@ -111,6 +111,11 @@ export const vaultChain: ChainId = '8453'
 /** Chain of the venue's bridge. */
 export const venueChain: ChainId = '42161'
 
+/** Where deposits for the solver go, as at Relay. */
+export const depository: Address = '0x4cD00E387622C35bDDB9b4c962C136462338BC31'
+/** The solver's account: its key derives from a public label. */
+export const solver: Address = '0x647Ec5BC66514d9B3100c33bA2464be68972B410'
+
 /** The first account of anvil's default mnemonic deploys the world; accounts 1 to 8 are free for users. */
 export const deployer: Address = '0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266'
 /** The tenth account serves the running world: faucet and vault. */
@@ -139,5 +144,6 @@ export const contractsOf = (chain: WorldChain): Record<string, Address> => ({
   factory: chain.factory,
   router: chain.router,
   usdc: usdcOf(chain).address,
+  depository,
   ...(chain.id === vaultChain ? { vault } : {}),
 })

@@ -38,7 +38,8 @@ export type PriceBook = {
   symbols: () => string[]
 }
 
-const keyOf = (symbol: string): string => {
+/** The symbol under which the book has the price of a token. */
+export const priceSymbol = (symbol: string): string => {
   const upper = symbol.toUpperCase()
   return priceAliases[upper] ?? upper
 }
@@ -46,7 +47,7 @@ const keyOf = (symbol: string): string => {
 /** `overrides` belongs to the caller and is written to, so that changes can be saved. */
 export const priceBook = (overrides: Record<string, Override> = {}): PriceBook => ({
   quote: (symbol) => {
-    const key = keyOf(symbol)
+    const key = priceSymbol(symbol)
     const {
       price_usd: usd = initialPrices[key],
       confidence = 0.99,
@@ -56,7 +57,7 @@ export const priceBook = (overrides: Record<string, Override> = {}): PriceBook =
     return usd === undefined || !listed ? undefined : { usd, confidence, ageSeconds: age_seconds }
   },
   set: (symbol, change) => {
-    overrides[keyOf(symbol)] = { ...overrides[keyOf(symbol)], ...change }
+    overrides[priceSymbol(symbol)] = { ...overrides[priceSymbol(symbol)], ...change }
   },
   symbols: () => [...new Set([...Object.keys(initialPrices), ...Object.keys(overrides)])],
 })

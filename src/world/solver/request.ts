@@ -1,0 +1,94 @@
+/** What the solver stores about one request, from its quote to its end. Amounts are units as decimal text. */
+export type Hex = `0x${string}`
+
+export type Status =
+  | 'waiting'
+  | 'depositing'
+  | 'pending'
+  | 'submitted'
+  | 'delayed'
+  | 'success'
+  | 'refund'
+  | 'failure'
+
+export type Deposit = {
+  /** Position of the event within its transaction, which does not change when it is mined again. */
+  key: string
+  requestId: Hex
+  chainId: number
+  from: string
+  currency: string
+  units: string
+  txHash: string
+  block: number
+  seenMs: number
+}
+
+/** One version of the signed bytes of a payment. */
+export type Attempt = { raw: string; hash: string; nonce?: number; lastValidBlockHeight?: number }
+
+export type Payout = {
+  type: 'fill' | 'refund'
+  /** Refunds on EVM chains come out of the contract for deposits. */
+  source: 'wallet' | 'depository'
+  chainId: number
+  currency: string
+  units: string
+  to: string
+  /** Stored before they are sent; only the last attempt can still land. */
+  attempts: Attempt[]
+  isSent: boolean
+}
+
+export type Transition = { status: Status; atMs: number; inTxHashes: string[]; txHashes: string[] }
+export type ChainTx = { hash: string; chainId: number; block: number; atMs: number }
+
+export type SolverRequest = {
+  id: Hex
+  /** `swap`: the user's own transaction at a pool; `deposit`: a deposit that the solver fills; `refund`: one without a quote. */
+  route: 'swap' | 'deposit' | 'refund'
+  parentId?: Hex
+  user: string
+  recipient: string
+  refundTo?: string
+  referrer?: string
+  originChainId: number
+  originCurrency: string
+  destinationChainId: number
+  destinationCurrency: string
+  quotedIn: string
+  quotedOut: string
+  minimumOut: string
+  slippageBps: number
+  createdMs: number
+  expiresMs: number
+  status: Status
+  history: Transition[]
+  failReason?: string
+  refundFailReason?: string
+  deposit?: Deposit
+  /** The deposit has enough confirmations, and may be filled from `fillAfterMs` on. */
+  confirmedMs?: number
+  fillAfterMs?: number
+  /** The deposit was seen and is not on the chain any more. */
+  vanishedMs?: number
+  payout?: Payout
+  /** Success was announced for a fill that is never sent; the refund follows at this time. */
+  retractAtMs?: number
+  inTxs: ChainTx[]
+  outTxs: ChainTx[]
+}
+
+export const isEnded = ({ status, retractAtMs }: SolverRequest): boolean =>
+  (status === 'success' || status === 'refund' || status === 'failure') && retractAtMs === undefined
+
+/** Adds the new status to the history, so that a lagging reader can be shown an earlier one. */
+export const withStatus = (request: SolverRequest, status: Status, nowMs: number): SolverRequest => {
+  const entry = {
+    status,
+    atMs: nowMs,
+    inTxHashes: request.inTxs.map(({ hash }) => hash),
+    txHashes: request.outTxs.map(({ hash }) => hash),
+  }
+  return { ...request, status, history: [...request.history, entry] }
+}
