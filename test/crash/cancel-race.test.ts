@@ -4,6 +4,7 @@ import { test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import { bearer, eventually, type Gateway, http } from '../harness/gateway.ts'
 import { ledgerDrift } from '../harness/ledger.ts'
+import { base, worldOf } from '../journeys/world.ts'
 import { bySize, proofSeed } from '../proof/support/seed.ts'
 import { type Customer, createCrashApp, newCustomer, type TaskBody } from './crash-app.ts'
 import { createGatewayPool } from './gateway-pool.ts'
@@ -15,6 +16,8 @@ const usersOfAKind = bySize({ short: 2, full: 3, nightly: 10 })
 const tasksPerUser = bySize({ short: 6, full: 8, nightly: 20 })
 const killEveryMs = bySize({ short: 1_000, full: 6_000, nightly: 4_000 })
 const cancelWithinMs = 45
+/** Admissions that read this slowly are too old to sign with: their tasks are signed by a step, which a cancel can precede. */
+const slowAdmission = { latency_ms: 3_100, methods: ['eth_getCode'], rate: 0.5 }
 const endsWithinMs = 10_000
 const cancelsAtOnce = 120
 const cancelsAtOnceMs = 2_000
@@ -25,7 +28,6 @@ type Attempt = { key: string; path: string; body: object; cancelAfterMs: number;
 const deposits = { path: 'earn/deposit', body: (_n: number) => ({ amount_usdc: 1 }) }
 const orders = {
   path: 'perp/open',
-  // Another leverage is set before the order is signed, so that some cancels come first.
   body: (n: number) => ({ asset: 'BTC', side: 'long', notional_usd: '15', leverage: 3 + (n % 3) }),
 }
 
@@ -94,7 +96,10 @@ test('a cancel that races a signature is rejected or moves nothing, and every ta
     traders.push(trader)
   }
 
-  const random = randomOf(proofSeed('cancels'))
+  const seed = proofSeed('cancels')
+  const random = randomOf(seed)
+  const world = await worldOf(app.control)
+  await world.fault(`evm:${base}`, { ...slowAdmission, seed })
   const startedMs = performance.now()
   let busy = true
   const racing = Promise.all(
@@ -126,6 +131,7 @@ test('a cancel that races a signature is rejected or moves nothing, and every ta
     lastKillMs = performance.now()
   }
   const raced = await racing
+  await world.heal()
   await gatewayPool.fillAll()
   const open = async () =>
     (

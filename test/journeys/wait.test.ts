@@ -8,8 +8,10 @@ type Refusal = { code: string; status: string; reason: string }
 
 /** Chain requests of a signed task, and no requests of its admission. */
 const sendMethods = ['eth_sendRawTransaction', 'eth_getTransactionReceipt']
-/** Not requested by admission: a task is accepted, and then cannot begin. */
-const prepareMethods = ['eth_getCode']
+/** A chain request of every signature. */
+const signMethods = ['eth_getCode']
+/** Longer than what admission has read may be used for a signature. */
+const staleMs = 3_500
 
 describe('a caller waits, leaves and cancels', () => {
   let gateway: Awaited<ReturnType<typeof freshGateway>>
@@ -87,11 +89,13 @@ describe('a caller waits, leaves and cancels', () => {
 
   test('a cancel before anything is sent ends the task, releases its hold and moves nothing', async () => {
     const person = await createFundedPerson(gateway.url)
-    await world.fault(chain, { status: 503, methods: prepareMethods })
-    const id = await begin(person, '10000')
+    // Admission reads too slowly to sign, so the task is accepted without a signature, and then cannot begin.
+    await world.fault(chain, { latency_ms: staleMs, count: 1, methods: signMethods })
+    const accepted = begin(person, '10000')
+    await eventually(async () => (await world.faultHits(chain)) === 1 || undefined, 'admission has asked')
+    await world.fault(chain, { status: 503, methods: signMethods })
+    const id = await accepted
     assert.equal((await person.task(id)).cancellable, true)
-    const held = await person.deposit('1')
-    assert.equal(held.status, 409, 'the first deposit holds everything')
     const cancel = () => person.call<{ status: string }>(`POST /v1/tasks/${id}/cancel`)
     assert.equal((await cancel()).status, 200)
     const ended = await person.ended(id, 20_000)

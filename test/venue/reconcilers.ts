@@ -75,16 +75,19 @@ export const accountRecords = (app: VenueApp) => {
     sql,
     account,
     waitForBaseline,
-    /** Matched by a comparison of balances that the venue showed after this call. */
+    /** Matched by a comparison that ended after this call, of balances that the venue showed after it. */
     waitForMatch: async (user: User) => {
       await waitForBaseline(user)
+      const calledAt = new Date()
       const from = await venueTimeMs()
       let comparedAt: Date | null | undefined
       return eventually(
         async () => {
           const row = await account(user)
           if (row?.state === 'frozen') throw new Error(`frozen: ${row.reason}`)
-          if (row && Number(row.reconciled_through_ms) >= from && row.mismatch === null) return row
+          const isNew =
+            row?.checked_at && row.checked_at > calledAt && Number(row.reconciled_through_ms) >= from
+          if (isNew && row.mismatch === null) return row
           // A comparison that was running may have read older balances.
           if (comparedAt === undefined || row?.checked_at?.getTime() !== comparedAt?.getTime())
             await sql('update venue_account set next_at = now() where user_id = $1', [user.id])
