@@ -187,8 +187,8 @@ describe('the README and the tour', () => {
   })
 })
 
-/** Read by the tests alone. */
-const ofTheTests = new Set(['PROOF_SEED'])
+/** Read by tests and benches alone. */
+const ofTheTests = new Set(['PROOF_SEED', 'GROWTH_TASKS'])
 /** Pages of the HTTP server itself, which belong to no operation. */
 const undocumented = new Set(['/metrics'])
 
