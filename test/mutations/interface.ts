@@ -91,6 +91,17 @@ export const interfaceMutations = [
     ],
   ),
   ...mutationsOf(
+    'src/engines/venue/orders/trade-admission.ts',
+    ['test/venue/request-budget.test.ts'],
+    [
+      [
+        "return isKnown ? venue : venue.withUrgency('admission')",
+        'return venue',
+        'users who only registered use up the requests that the exits of others need',
+      ],
+    ],
+  ),
+  ...mutationsOf(
     'src/features/perp/withdraw.ts',
     ['test/venue/perp-lifecycle.test.ts'],
     [

@@ -52,6 +52,29 @@ describe('request budget of the venue', () => {
     assert.ok(fills >= answers.length + 2, `${fills} fills of ${answers.length} orders`)
   })
 
+  test('users who never traded or funded use nothing of what is reserved for exits', async () => {
+    const trader = await app.trader()
+    await app.call('perp_open', open, trader)
+    const strangers = await Promise.all(Array.from({ length: 14 }, () => app.addUser()))
+    const weight = 500
+    const careful = await app.instance({ weight })
+    const exits = [
+      ['perp_cancel', { order_id: '1' }],
+      ['spot_venue_cancel_all', {}],
+      ['perp_withdraw', { amount_usd: '5' }],
+      ['perp_close', { asset: 'BTC' }],
+      ['spot_venue_sell', { asset: 'HYPE', size: '1' }],
+    ] as const
+    const refusedExit = (name: string, input: object, user: User) =>
+      careful.call(name, input, user).catch((fault: unknown) => {
+        if (!(fault instanceof Fault)) throw fault
+      })
+    for (const user of strangers) for (const [name, input] of exits) await refusedExit(name, input, user)
+    assert.ok(careful.budget.used() <= (weight * 85) / 100, String(careful.budget.used()))
+    const closed = await careful.call('perp_close', { asset: 'BTC' }, trader)
+    assert.equal(closed.outcome, 'executed', JSON.stringify(closed))
+  })
+
   test('with little budget left spot purchases are rejected, and holdings can be sold', async () => {
     const user = await app.trader()
     const weight = 1_000

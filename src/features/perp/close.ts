@@ -37,11 +37,9 @@ async function checkClose(
   const market = requireKnownMarket('perp', await venue.perps(), input.asset)
   const limit = limitPriceOf(input, market, pricing)
   const account = await deps.evmAddressOf(userId)
-  const pending = Promise.all([
-    accountAfterTasks(deps, { userId, account, symbol: market.symbol }),
-    venue.mids(),
-  ])
-  const { agent, read } = await withAgent(deps, userId, pending)
+  const { agent, read } = await withAgent(deps, userId, () =>
+    Promise.all([accountAfterTasks(deps, { userId, account, symbol: market.symbol }), venue.mids()]),
+  )
   const [state, mids] = read
   const position = await findPosition(venue, { account, symbol: market.symbol }, state)
   if (!position)

@@ -210,8 +210,9 @@ async function checkOpen(deps: TradeDeps, input: OpenInput, userId: string) {
   const limit = limitPriceOf(input, market, pricing)
   const account = await deps.evmAddressOf(userId)
   const reduces = input.reduce_only === true
-  const pending = readFor(deps, { userId, account, symbol: market.symbol })
-  const { agent, read } = await withAgent(deps, userId, pending)
+  const { agent, read } = await withAgent(deps, userId, () =>
+    readFor(deps, { userId, account, symbol: market.symbol }),
+  )
   const [state, mids, setting, spendings] = read
   const position = positionOf(state, market.symbol)
   const leverage = leverageOf(input, market, { position, setting })

@@ -74,9 +74,7 @@ async function checkTpSl(
     )
   const market = requireKnownMarket('perp', await venue.perps(), input.asset)
   const account = await deps.evmAddressOf(userId)
-  const { agent, read: state } = await withAgent(
-    deps,
-    userId,
+  const { agent, read: state } = await withAgent(deps, userId, () =>
     accountAfterTasks(deps, { userId, account, symbol: market.symbol }),
   )
   const position = await findPosition(venue, { account, symbol: market.symbol }, state)

@@ -6,7 +6,7 @@ import type { TransferTaskData } from '#engines/venue/orders/order-task.ts'
 import { rereadBalances } from '#engines/venue/orders/read-after-write.ts'
 import type { ActionPlan } from '#engines/venue/orders/signed-action.ts'
 import { noteErrorMs, notePaid, recentSpendings } from '#engines/venue/orders/spending.ts'
-import { clockSkewMs } from '#engines/venue/orders/trade-admission.ts'
+import { type AgentDeps, clockSkewMs, venueForExit } from '#engines/venue/orders/trade-admission.ts'
 import { type ActionSearch, type VenueDriverDeps, venueDriver } from '#engines/venue/orders/venue-effect.ts'
 import {
   type CashSource,
@@ -37,9 +37,11 @@ import { createPayoutSearch, isPaid, isUpTo, type Payout } from './payout.ts'
 
 export type WithdrawDeps = VenueDriverDeps & {
   db: Queryable
-  venue: Pick<Hyperliquid, 'account' | 'ledgerSince' | 'spotBalances' | 'accountMode'> & CashSource
+  venue: Pick<Hyperliquid, 'account' | 'ledgerSince' | 'spotBalances' | 'accountMode' | 'withUrgency'> &
+    CashSource
   chain: Pick<Evm, 'head' | 'incomingTransfers' | 'row'>
   policy: Pick<Policy, 'check' | 'reserve'>
+  agentOf: AgentDeps['agentOf']
   evmAddressOf: (userId: string) => Promise<string>
   changed: (userId: string, chainId: string) => void
   route: FundingRoute
@@ -126,7 +128,8 @@ async function fundWithdrawal(
   { action, account, amountUsd }: Withdrawal,
   { isLast }: BalanceAttempt,
 ): Promise<WithdrawTaskData> {
-  const { venue, chain, clock } = deps
+  const { chain, clock } = deps
+  const venue = await venueForExit(deps, action.userId)
   const [state, head, spendings] = await Promise.all([
     venue.account(account),
     chain.head(),

@@ -130,13 +130,14 @@ const transferForPurchase = (
 async function readAccount(deps: SpotDeps, userId: string, tokens: readonly string[]) {
   const { venue } = deps
   const account = await deps.evmAddressOf(userId)
-  const pending = Promise.all([
-    venue.spotBalances(account, tokens),
-    venue.account(account),
-    venue.mids(),
-    recentSpendings(deps, userId),
-  ])
-  const { agent, read } = await withAgent(deps, userId, pending)
+  const { agent, read } = await withAgent(deps, userId, () =>
+    Promise.all([
+      venue.spotBalances(account, tokens),
+      venue.account(account),
+      venue.mids(),
+      recentSpendings(deps, userId),
+    ]),
+  )
   const [balances, state, mids, spendings] = read
   return { account, agent: agent.address, balances, sinceMs: state.timeMs, mids, spendings }
 }

@@ -126,8 +126,8 @@ export function venueRequests({
         noteSkipped()
         onSkipped?.(list, record)
       }
-      // An order status determines the outcome of a sent action, so it is urgent.
-      const urgency = type === 'orderStatus' && requested !== 'background' ? 'exit' : requested
+      // An order status determines the outcome of an action that an accepted task has sent, so it is urgent.
+      const urgency = type === 'orderStatus' && requested === 'work' ? 'exit' : requested
       const account = typeof fields.user === 'string' ? fields.user.toLowerCase() : undefined
       const call = { weight: infoWeight(type), urgency, account }
       const known = await ownNode.ask(type, fields, skip)

@@ -16,7 +16,13 @@ import type { OrderLookupSource } from './order-lookup.ts'
 import { exitFacts, planOf } from './order-task.ts'
 import { recentlyCancelled } from './read-after-write.ts'
 import { type ActionTaskData, readLagMs } from './signed-action.ts'
-import { type AgentDeps, clockSkewMs, requireAgent, tradeDeadlineMs } from './trade-admission.ts'
+import {
+  type AgentDeps,
+  clockSkewMs,
+  requireAgent,
+  tradeDeadlineMs,
+  venueForExit,
+} from './trade-admission.ts'
 import { type VenueDriverDeps, venueDriver } from './venue-effect.ts'
 
 /** Cancels every open order of a section, or of one market. */
@@ -31,7 +37,7 @@ export type CancelAllSection = {
 }
 export type CancelAllDeps = {
   db: Queryable
-  venue: Pick<Hyperliquid, 'openOrders' | 'account' | 'order'>
+  venue: Pick<Hyperliquid, 'openOrders' | 'account' | 'order' | 'withUrgency'>
   policy: Pick<Policy, 'check' | 'reserve'>
   evmAddressOf: (userId: string) => Promise<string>
   chainId: string
@@ -84,9 +90,10 @@ async function checkCancelAll(
   userId: string,
   gatewaySymbols: readonly string[],
 ): Promise<{ action: PlannedAction; data: CancelAllData }> {
-  const { db, venue, chainId, clock } = deps
+  const { db, chainId, clock } = deps
   const { kind, operation, symbol } = section
   const account = await deps.evmAddressOf(userId)
+  const venue = await venueForExit(deps, userId)
   const since = later(clock.now(), -readLagMs)
   const [open, state, recent, cancelledIds] = await Promise.all([
     venue.openOrders(account),
@@ -124,7 +131,7 @@ async function checkCancelAll(
 
 /** Recent orders of our tasks that the list of open orders may not contain yet. */
 async function findUnlisted(
-  venue: CancelAllDeps['venue'],
+  venue: Pick<Hyperliquid, 'order'>,
   account: string,
   recent: readonly RecentOrders[],
   listed: ReadonlyMap<number, CancelTarget>,

@@ -16,7 +16,13 @@ import { failed } from './order-failures.ts'
 import { createOrderLookup, type FoundOrder, type OrderLookupSource } from './order-lookup.ts'
 import { exitFacts, planOf } from './order-task.ts'
 import { type ActionTaskData, readLagMs } from './signed-action.ts'
-import { type AgentDeps, clockSkewMs, requireAgent, tradeDeadlineMs } from './trade-admission.ts'
+import {
+  type AgentDeps,
+  clockSkewMs,
+  requireAgent,
+  tradeDeadlineMs,
+  venueForExit,
+} from './trade-admission.ts'
 import { type VenueDriverDeps, venueDriver } from './venue-effect.ts'
 
 export type CancelInput = Static<ReturnType<typeof cancelRequest>>
@@ -29,7 +35,7 @@ export type Section = {
 }
 export type CancelAdmissionDeps = {
   db: Queryable
-  venue: Pick<Hyperliquid, 'openOrders' | 'account' | 'order'>
+  venue: Pick<Hyperliquid, 'openOrders' | 'account' | 'order' | 'withUrgency'>
   policy: Pick<Policy, 'check' | 'reserve'>
   evmAddressOf: (userId: string) => Promise<string>
   chainId: string
@@ -71,11 +77,16 @@ async function checkCancel(
   input: CancelInput,
   userId: string,
 ): Promise<{ action: PlannedAction; data: CancelTaskData }> {
-  const { venue, chainId, clock } = deps
+  const { db, chainId, clock } = deps
   const orderId = orderIdOf(kind, input)
   const account = await deps.evmAddressOf(userId)
+  const venue = await venueForExit(deps, userId)
   const [open, state] = await Promise.all([venue.openOrders(account), venue.account(account)])
-  const { order, market } = await locateOrder(deps, { kind, marketOf }, { userId, account, orderId, open })
+  const { order, market } = await locateOrder(
+    { db, clock, venue },
+    { kind, marketOf },
+    { userId, account, orderId, open },
+  )
   // An order of the other section has its own operation.
   if (!market) throw orderNotFound(kind)
   const { symbol, asset } = market
@@ -108,7 +119,7 @@ type Market = { symbol: string; asset: number }
 
 /** An unlisted order is either too recent for the lists or cannot be cancelled. */
 async function locateOrder(
-  { venue, db, clock }: CancelAdmissionDeps,
+  { venue, db, clock }: Pick<CancelAdmissionDeps, 'db' | 'clock'> & { venue: Pick<Hyperliquid, 'order'> },
   { kind, marketOf }: Pick<Section, 'kind' | 'marketOf'>,
   { userId, account, orderId, open }: OrderQuery,
 ): Promise<{ order?: OpenOrder; market: Market | undefined }> {

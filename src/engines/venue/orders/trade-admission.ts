@@ -1,7 +1,9 @@
+import { findAccount } from '#engines/venue/records/account-store.ts'
 import type { Clock } from '#kernel/clock.ts'
 import { Fault } from '#kernel/fault.ts'
 import type { Agent } from '#kernel/venue.ts'
 import { type Queryable, query } from '#store/query.ts'
+import type { Hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
 
 /** Admission checks shared by every trade at the venue. */
 
@@ -69,15 +71,30 @@ export async function requireAgent(deps: AgentDeps, userId: string): Promise<Age
   })
 }
 
-/** Runs the reads and the key check in parallel; a missing key wins over any failure of the reads. */
+/**
+ * Reads after the key check: anybody can register users, and those without a key must not use up the request budget of
+ * the venue.
+ */
 export async function withAgent<T>(
   deps: AgentDeps,
   userId: string,
-  pending: Promise<T>,
+  read: () => Promise<T>,
 ): Promise<{ agent: Agent; read: T }> {
-  pending.catch(() => undefined)
   const agent = await requireAgent(deps, userId)
-  return { agent, read: await pending }
+  return { agent, read: await read() }
+}
+
+type ExitDeps<Venue> = Pick<AgentDeps, 'agentOf' | 'db'> & {
+  venue: Venue & Pick<Hyperliquid, 'withUrgency'>
+}
+
+/** The venue for the reads of an exit. A user who never traded or funded there uses no part that is reserved for exits. */
+export async function venueForExit<Venue>(
+  { venue, agentOf, db }: ExitDeps<Venue>,
+  userId: string,
+): Promise<Venue | Hyperliquid> {
+  const isKnown = (await agentOf(userId)) !== undefined || (await findAccount(db, userId)) !== undefined
+  return isKnown ? venue : venue.withUrgency('admission')
 }
 
 /** Lead of the venue's clock over ours, never negative. */
