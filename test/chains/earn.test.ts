@@ -36,15 +36,21 @@ describe('earn on the local chain', () => {
   const deposit = (user: User, amount_usdc: string, more: object = {}) =>
     app.call('earn_deposit', { amount_usdc, ...more }, user)
 
-  test('a user with the maximum number of positions opens no further one', async () => {
+  test('a user with the maximum number of positions opens no further one, neither a new nor a withdrawn one', async () => {
     const user = await app.fundedUser()
+    const { position_id: withdrawn } = (await deposit(user, '10')).result
+    await app.call('earn_withdraw', { position_id: withdrawn }, user)
+    const { position_id } = (await deposit(user, '10')).result
     const query = (text: string) => app.database.pool.query(text, [user.id])
     await query(
       `insert into account (shard, owner, asset, sub_account, avail)
-       select 0, $1, '${baseId}:${vaultAddress.toLowerCase()}', 'position:' || gen_random_uuid(), 1 from generate_series(1, 1000)`,
+       select 0, $1, '${baseId}:${vaultAddress.toLowerCase()}', 'position:' || gen_random_uuid(), 1 from generate_series(1, 999)`,
     )
-    const fault = await faultOf(deposit(user, '10'))
-    assert.deepEqual([fault.code, fault.extras.reason], ['conflict', '1000 positions have shares'])
+    for (const more of [{}, { position_id: withdrawn }]) {
+      const fault = await faultOf(deposit(user, '10', more))
+      assert.deepEqual([fault.code, fault.extras.reason], ['conflict', '1000 positions have shares'])
+    }
+    assert.equal((await deposit(user, '10', { position_id })).outcome, 'executed')
     await query(`update account set avail = 0 where owner = $1 and avail = 1`)
     assert.equal((await deposit(user, '10')).outcome, 'executed')
   })

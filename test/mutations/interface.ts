@@ -102,6 +102,17 @@ export const interfaceMutations = [
     ],
   ),
   ...mutationsOf(
+    'src/features/earn/deposit.ts',
+    ['test/chains/earn.test.ts'],
+    [
+      [
+        'if (!isOpen) assertPositionLimit',
+        'if (false) assertPositionLimit',
+        'deposits open positions without a limit',
+      ],
+    ],
+  ),
+  ...mutationsOf(
     'src/features/perp/withdraw.ts',
     ['test/venue/perp-lifecycle.test.ts'],
     [

@@ -68,7 +68,7 @@ const admitDeposit = (deps: VaultTaskDeps) =>
         amountText,
         wallet,
         positionId,
-        opensPosition: !position_id,
+        position: positionAccount(userId, shareAsset(vault), positionId),
       }
     },
     fund: (request) => fundDeposit(deps, request),
@@ -88,7 +88,7 @@ const admitDeposit = (deps: VaultTaskDeps) =>
     },
   })
 
-type DepositRequest = { wallet: AccountRef; amountUnits: bigint; opensPosition: boolean }
+type DepositRequest = { wallet: AccountRef; position: AccountRef; amountUnits: bigint }
 
 async function fundDeposit(deps: VaultTaskDeps, request: DepositRequest) {
   const { wallet, amountUnits } = request
@@ -137,17 +137,15 @@ type CashRequest = DepositRequest & { account: string }
  */
 async function awaitFreeCash(
   { db, vault, usdc, clock }: VaultTaskDeps,
-  { wallet, account, amountUnits, opensPosition }: CashRequest,
+  { wallet, account, position, amountUnits }: CashRequest,
 ): Promise<{ totalUnits: bigint; version: bigint }> {
   const until = performance.now() + settleMsMax
   while (true) {
     // A settlement that comes between the two raises the version after it was read, or is later than the block.
-    const [{ heldUnits, version, earnAccount, openPositions }, { cashUnits, block }] = await Promise.all([
-      cashStateOf(db, wallet, vaultRefOf(vault)),
-      vault.account(account),
-    ])
+    const [{ heldUnits, version, earnAccount, openPositions, isOpen }, { cashUnits, block }] =
+      await Promise.all([cashStateOf(db, wallet, position, vaultRefOf(vault)), vault.account(account)])
     assertNotFrozen(earnAccount)
-    if (opensPosition) assertPositionLimit(openPositions)
+    if (!isOpen) assertPositionLimit(openPositions)
     if (block < minBlockFor(earnAccount, clock.now())) {
       if (performance.now() > until)
         throw new Fault('unavailable', 'The chain node lags behind the last settlement. Try again')

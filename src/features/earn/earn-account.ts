@@ -1,7 +1,6 @@
 import type { AccountRef, Tx } from '#kernel/task.ts'
 import { type Queryable, query } from '#store/query.ts'
 import type { EarnAccountRow } from '#store/tables/earn.ts'
-import { shareAsset } from './ledger-accounts.ts'
 
 /** One row per user and vault: the last comparison with the chain, and whether new deposits are accepted. */
 
@@ -27,8 +26,10 @@ type CashState = {
   earnAccount: EarnAccount | undefined
   /** Positions with shares. */
   openPositions: number
+  /** Whether this one of them has shares. */
+  isOpen: boolean
 }
-type CashRow = { held: string; cash_version: bigint; positions: number; is_known: boolean }
+type CashRow = { held: string; cash_version: bigint; positions: number; is_open: boolean; is_known: boolean }
 
 /**
  * What the ledger holds of the user's cash, and the account, in one snapshot: a settlement that raised the version has
@@ -37,23 +38,26 @@ type CashRow = { held: string; cash_version: bigint; positions: number; is_known
 export async function cashStateOf(
   db: Queryable,
   wallet: AccountRef,
+  position: AccountRef,
   { chainId, vault }: VaultRef,
 ): Promise<CashState> {
   const [row] = await query<CashRow & EarnAccount>(
     db,
     `select coalesce(a.held, 0) as held, coalesce(a.version, 0) as cash_version, e.user_id is not null as is_known, e.*,
-       (select count(*)::integer from account where owner = $1 and asset = $6 and has_units) as positions
-     from (select 1) always
+       p.positions, coalesce(p.is_open, false) as is_open
+     from (select count(*)::integer as positions, bool_or(sub_account = $7) as is_open from account
+         where owner = $1 and asset = $6 and has_units) p
        left join account a on a.owner = $1 and a.asset = $2 and a.sub_account = $3
        left join earn_account e on e.user_id = $1 and e.chain_id = $4 and e.vault = $5`,
-    [wallet.owner, wallet.asset, wallet.subAccount, chainId, vault, shareAsset({ chainId, address: vault })],
+    [wallet.owner, wallet.asset, wallet.subAccount, chainId, vault, position.asset, position.subAccount],
   )
-  const { held, cash_version, positions, is_known, ...earnAccount } = row!
+  const { held, cash_version, positions, is_open, is_known, ...earnAccount } = row!
   return {
     heldUnits: BigInt(held),
     version: BigInt(cash_version),
     earnAccount: is_known ? earnAccount : undefined,
     openPositions: positions,
+    isOpen: is_open,
   }
 }
 
