@@ -120,6 +120,11 @@ export const chainMutations = [
         '',
         'a batch whose nonce foreign bytes took waits for its deadline',
       ],
+      [
+        'executed(account, task.id, finalBlock)\n  if (executed > 0n) return reviewResult',
+        'executed(account, task.id, receipt.block)\n  if (executed > 0n) return reviewResult',
+        'a batch that reverted stays open where the node has no state of its block any more',
+      ],
     ],
   ),
   ...mutationsOf(

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { Fault } from '#kernel/fault.ts'
 import type { Effect, TaskView, Tx } from '#kernel/task.ts'
-import type { Evm, Head } from '#upstreams/evm/evm.ts'
+import type { Evm, Head, Receipt } from '#upstreams/evm/evm.ts'
 import type { ReceiptWatcher } from '#upstreams/evm/receipt-watcher.ts'
 import type { Sponsor } from '#upstreams/evm/sponsor.ts'
 import { type ConfirmDeps, confirmBatch } from './confirm.ts'
@@ -36,8 +37,27 @@ const task: TaskView = {
   deadline: new Date(now.getTime() + 600_000),
 }
 
-/** A chain that reports the nonce of the attempt as used, and has no receipt of it. */
-function createConfirmStep({ mined, times = 0n }: { mined: bigint; times?: bigint }) {
+const reverted: Receipt = {
+  txHash: '0xc0',
+  block: 10n,
+  blockHash: head.hash,
+  success: false,
+  gasUsed: 1n,
+  feeWei: 1n,
+  from: nonceSequence.signer,
+  logs: [],
+}
+
+type Seen = {
+  mined: bigint
+  times?: bigint
+  receipt?: Receipt
+  /** The node has the state of no older block. */
+  oldestState?: bigint
+}
+
+/** A chain that reports the nonce of the attempt as used; by default it has no receipt of it. */
+function createConfirmStep({ mined, times = 0n, receipt, oldestState = 0n }: Seen) {
   const sent: string[] = []
   const chain: Partial<Evm> = {
     row: {
@@ -47,14 +67,18 @@ function createConfirmStep({ mined, times = 0n }: { mined: bigint; times?: bigin
       explorerUrl: '',
       stuckAfterMs: 30_000,
     } as Evm['row'],
-    receipts: async () => ({ head, receipts: [undefined] }),
+    receipts: async () => ({ head, receipts: [receipt] }),
     sendRaw: async (raw) => {
       sent.push(raw)
       return { verdict: 'nonce_used' }
     },
     headAt: async () => head,
     transactionCount: async () => mined,
-    executed: async () => ({ times, timestampSeconds: nowSeconds }),
+    async executed(_account, _taskId, at) {
+      if (at < oldestState) throw new Fault('unavailable', 'The node refused: missing trie node')
+      return { times, timestampSeconds: nowSeconds }
+    },
+    simulate: async () => ({ ok: false, block: head.number, failedCall: 0, reason: 'paused' }),
   }
   const sponsor: Partial<Sponsor> = {
     fees: async () => ({ maxFeeWei: 2n, priorityWei: 1n }),
@@ -62,7 +86,7 @@ function createConfirmStep({ mined, times = 0n }: { mined: bigint; times?: bigin
   }
   const watcher: ReceiptWatcher = {
     watch: () => ({
-      next: async () => ({ head, receipts: [undefined] }),
+      next: async () => ({ head, receipts: [receipt] }),
       [Symbol.dispose]: () => undefined,
     }),
     wakeOnNews: () => true,
@@ -93,4 +117,12 @@ test('a batch keeps its nonce where the nonce is unused or the account executed 
     const result = await createConfirmStep(facts).run()
     assert.ok('park' in result, JSON.stringify(result))
   }
+})
+
+test('a batch that reverted long ago ends at a node that has the state of the last blocks only', async () => {
+  const { run } = createConfirmStep({ mined: 8n, receipt: reverted, oldestState: 90n })
+  const result = await run()
+  assert.ok('end' in result && result.end === 'failed', JSON.stringify(result))
+  assert.equal(result.outcome, 'not_executed')
+  assert.match(result.error.message, /paused/)
 })

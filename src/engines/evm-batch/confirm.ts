@@ -121,13 +121,12 @@ async function notProven(
 ): Promise<BatchStepResult> {
   const { task, effect, port } = context
   const account = String((effect.intent.batch as JsonObject).account)
-  const { times: executed } = await port.chain.executed(account, task.id, receipt.block)
+  // A node without an archive has the state of this block, and not that of an older one.
+  const finalBlock = finalBlockOf(port, chainState.head)
+  const { times: executed } = await port.chain.executed(account, task.id, finalBlock)
   if (executed > 0n) return reviewResult(context, chainState)
   // The batch names its sender: it cannot be executed once every nonce of its attempts is used.
-  const spent = await port.chain.transactionCount(
-    newestOf(effect).nonceSequence.signer,
-    finalBlockOf(port, chainState.head),
-  )
+  const spent = await port.chain.transactionCount(newestOf(effect).nonceSequence.signer, finalBlock)
   if (effect.txAttempts.some(({ nonce }) => nonce >= spent)) return waitingResult(context, chainState)
   const end = droppedResult(context, chainState, {
     code: 'tx_failed',

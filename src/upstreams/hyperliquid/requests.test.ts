@@ -140,3 +140,14 @@ test('an own node that follows the venue answers alone, and its time is checked 
   )
   assert.equal(weight(), 0)
 })
+
+test('one error for several orders rejects all of them; one for a single order is that of the order', async () => {
+  const message = 'Order has invalid price.'
+  const { send } = requestsTo(() =>
+    reply({ status: 'ok', response: { type: 'order', data: { statuses: [{ error: message }] } } }),
+  )
+  const bodyOf = (orders: number) =>
+    JSON.stringify({ action: { type: 'order', orders: Array.from({ length: orders }, () => ({ r: true })) } })
+  assert.deepEqual(await send(bodyOf(2)), { type: 'rejected', message })
+  assert.deepEqual(await send(bodyOf(1)), { type: 'ok', legs: [{ type: 'error', message }] })
+})

@@ -54,6 +54,14 @@ const statusFault = (status: number, retryAfterMs: number | undefined) =>
   })
 const noEgress: readonly Egress[] = [{ budget: unlimitedBudget }]
 
+/** What the venue checks by the payload alone it rejects with one error for all orders of the action. */
+function ofWholeAction<Reply extends ExchangeReply>(reply: Reply, { orders }: Record<string, unknown>) {
+  if (reply.type !== 'ok' || !Array.isArray(orders) || orders.length < 2 || reply.legs.length > 1)
+    return reply
+  const [only] = reply.legs
+  return only?.type === 'error' ? { type: 'rejected' as const, message: only.message } : reply
+}
+
 /** Each request takes its weight from the budget before it is sent. */
 export function venueRequests({
   url,
@@ -148,7 +156,7 @@ export function venueRequests({
         if (status === 422) return { type: 'rejected', message: replyBody.slice(0, 200) }
         if (status !== 200) return { type: 'unknown' }
         const reply = parseExchangeReply(replyBody)
-        return reply.type === 'unreadable' ? { type: 'unknown' } : reply
+        return reply.type === 'unreadable' ? { type: 'unknown' } : ofWholeAction(reply, action)
       } catch (fault) {
         if (!(fault instanceof Fault)) throw fault
         return fault.code === 'unavailable' ? { type: 'notSent' } : { type: 'unknown' }
