@@ -1,12 +1,15 @@
 import { batchByArrival } from '#kernel/arrival-batches.ts'
 import { type Clock, later } from '#kernel/clock.ts'
 import { type Random, shardOf, uuidv7 } from '#kernel/id.ts'
+import { createKeyedMutex, type KeyedMutex } from '#kernel/keyed-mutex.ts'
 import type { NewEvent, Tx } from '#kernel/task.ts'
 import { systemOwner } from '#kernel/task.ts'
+import { isStatementTimeout } from '#store/conflict.ts'
 import { jsonText, query } from '#store/query.ts'
 import { isDatabaseUnavailable } from '#store/unavailable.ts'
 import { signFirstStep } from './first-signature.ts'
 import { isLockTimeout, type LockWait, startLockWait } from './lock-wait.ts'
+import { accountBusy } from './operation-faults.ts'
 import { acceptPromises, type NewTask, refusalOf, type TaskPromise } from './promise.ts'
 import { acceptInTransaction, type Decision } from './promise-transaction.ts'
 import type { Task } from './task-row.ts'
@@ -38,23 +41,31 @@ type AcceptanceContext = {
   deps: TaskAcceptanceDeps
   /** The batches of each nonce sequence without gaps, of all other transactions, and of single statements. */
   batches: Map<string, (promise: TaskPromise) => Promise<Decision>>
+  /** By nonce sequence with gaps. */
+  turns: KeyedMutex
 }
 
 export function createTaskAcceptance(deps: TaskAcceptanceDeps): TaskAcceptance {
-  const context: AcceptanceContext = { deps, batches: new Map() }
+  const context: AcceptanceContext = { deps, batches: new Map(), turns: createKeyedMutex() }
   return {
-    accept: (wanted) => acceptTask(context, wanted),
+    accept: (wanted) => acceptTask(context, wanted).catch(throwIfBusy),
     enqueue: (tx, wanted) => enqueueTask(deps, tx, { ...wanted, leased: false }),
   }
 }
 
-async function acceptTask({ deps, batches }: AcceptanceContext, wanted: NewTask): Promise<Committed> {
+/** Rows of the user were locked for as long as a statement may take: nothing was accepted. */
+function throwIfBusy(error: unknown): never {
+  throw isStatementTimeout(error) ? accountBusy({ cause: error }) : error
+}
+
+async function acceptTask(context: AcceptanceContext, wanted: NewTask): Promise<Committed> {
+  const { deps, turns } = context
   const plain = buildPromise(deps, wanted)
-  const promise = (await signFirstStep(deps, plain)) ?? plain
+  const promise = (await signFirstStep({ ...deps, turns }, plain)) ?? plain
   const { check } = promise
   let grant = promise.grant ?? (await check?.())
   for (let grants = 1; ; grants++) {
-    const { verdict, signature = promise.signature } = await decide({ deps, batches }, { ...promise, grant })
+    const { verdict, signature = promise.signature } = await decide(context, { ...promise, grant })
     if (verdict.verdict === 'accepted') {
       const { task, events } = promise
       const committedEvents = verdict.last === null ? undefined : { last: verdict.last, events }

@@ -1,6 +1,7 @@
 import { batchByArrival } from '#kernel/arrival-batches.ts'
 import { Fault } from '#kernel/fault.ts'
-import type { Replacement, StepResult, Tx } from '#kernel/task.ts'
+import { createKeyedMutex, type KeyedMutex } from '#kernel/keyed-mutex.ts'
+import { type Replacement, type StepResult, systemOwner, type Tx } from '#kernel/task.ts'
 import { query } from '#store/query.ts'
 import type { TaskRow } from '#store/tables/durable.ts'
 import { isDatabaseUnavailable } from '#store/unavailable.ts'
@@ -16,7 +17,7 @@ export type { Committed } from './task-write.ts'
 
 type CommitterDeps = TaskWriteDeps & { transactions: Transactions }
 type Write = (write: TaskWrite) => Promise<Committed | undefined>
-type CommitterContext = CommitterDeps & { write: Write }
+type CommitterContext = CommitterDeps & { write: Write; turns: KeyedMutex }
 
 type RetryState = { state: string; outcome: 'unknown' | null }
 /** Writes the results of steps, fenced by the version. */
@@ -33,7 +34,7 @@ export type OwnedTask = { task: Task; owner: string | null }
 const batchSizeMax = 32
 
 export const createCommitter = (deps: CommitterDeps): Committer => {
-  const context = { ...deps, write: createWrite(deps) }
+  const context = { ...deps, write: createWrite(deps), turns: createKeyedMutex() }
   return {
     step: (task, result) => commitStep(context, task, result),
     retry: (task, afterMs, retryState) => commitRetry(context, task, afterMs, retryState),
@@ -77,20 +78,25 @@ async function commitStep(
   })
 }
 
-/** Locks the row of the task before any other row, so that all transactions lock in one order. */
+/**
+ * Locks the row of the task before any other row, so that all transactions lock in one order. Those of one user lock the
+ * same rows and follow each other in memory: where these rows are locked elsewhere, one connection waits for them.
+ */
 const withTaskLock = async <T>(
-  { transactions }: CommitterDeps,
+  { transactions, turns }: CommitterContext,
   task: Task,
   run: (tx: Tx) => Promise<T>,
 ): Promise<T | undefined> =>
-  transactions.run(async (tx) => {
-    const held = await query(
-      tx,
-      `select id from task where id = $1 and version = $2 and status in ('pending', 'running') for update`,
-      [task.id, task.version],
-    )
-    return held.length === 1 ? run(tx) : undefined
-  })
+  turns.run(task.user_id === systemOwner ? task.id : task.user_id, () =>
+    transactions.run(async (tx) => {
+      const held = await query(
+        tx,
+        `select id from task where id = $1 and version = $2 and status in ('pending', 'running') for update`,
+        [task.id, task.version],
+      )
+      return held.length === 1 ? run(tx) : undefined
+    }),
+  )
 
 async function commitInTransaction(
   deps: CommitterDeps,

@@ -1,5 +1,6 @@
 import type { Clock } from '#kernel/clock.ts'
 import type { Random } from '#kernel/id.ts'
+import type { KeyedMutex } from '#kernel/keyed-mutex.ts'
 import type { SignedEffect, SignInOrder, SignOnAccept, StepResult } from '#kernel/task.ts'
 import { takeNonceAlone } from './nonces.ts'
 import type { StoredSignature, TaskPromise } from './promise.ts'
@@ -11,7 +12,13 @@ import type { Transactions } from './transactions.ts'
 
 /** Promises whose first step signs: they are accepted as that step leaves them. */
 
-type FirstSignatureDeps = { transactions: Transactions; clock: Clock; random: Random }
+type FirstSignatureDeps = {
+  transactions: Transactions
+  clock: Clock
+  random: Random
+  /** Where the nonces of a signer are locked elsewhere, one connection waits for them. */
+  turns: KeyedMutex
+}
 type SigningResult = Extract<StepResult, { sign: unknown }>
 
 const signOnAcceptMsMax = 3_000
@@ -45,8 +52,9 @@ async function signNow(
   signOnAccept: () => Promise<SignOnAccept>,
 ): Promise<TaskPromise | undefined> {
   const { nonceSequence, minNonce } = result.sign
+  const takeNonce = () => takeNonceAlone(deps.transactions.pool, nonceSequence, minNonce)
   const [nonce, sign] = await Promise.all([
-    takeNonceAlone(deps.transactions.pool, nonceSequence, minNonce),
+    deps.turns.run(Object.values(nonceSequence).join(' '), takeNonce),
     signOnAccept(),
   ])
   // The result of the step is outdated: the task is accepted without it, and the step runs again.

@@ -35,7 +35,8 @@ export function throwAdmissionFault(error: unknown): never {
   throw new Fault('unavailable', error.message, { cause: error, extras: error.extras })
 }
 
-export const accountBusy = () =>
+export const accountBusy = ({ cause }: { cause?: unknown } = {}) =>
   new Fault('unavailable', 'The account is settling many tasks at once; try again', {
+    cause,
     extras: { retry_after: 1 },
   })

@@ -3,12 +3,15 @@ import { test } from 'node:test'
 import { batchByArrival, type Patience } from './arrival-batches.ts'
 
 /** Batches that end when the test says so. */
-function controlled(fail: (items: readonly string[], patience: Patience) => unknown = () => undefined) {
+function controlled(
+  fail: (items: readonly string[], patience: Patience) => unknown = () => undefined,
+  keyOf = (item: string) => item.split(':')[1] ?? item,
+) {
   const batches: string[][] = []
   const ends: (() => void)[] = []
   const add = batchByArrival<string, string>({
     sizeMax: 3,
-    keyOf: (item) => item.split(':')[1] ?? item,
+    keyOf,
     ownerOf: (item) => item.split(':')[1] ?? item,
     isFinal: (error) => error === 'final',
     isBlocked: (error) => error === 'blocked',
@@ -80,15 +83,15 @@ test('a blocked item runs with patience beside the next batches, and only its ow
   const beside = add('b')
   await end(0)
   await end(1)
-  assert.deepEqual(batches, [['a'], ['1:slow', 'b'], ['1:slow']])
+  assert.deepEqual(batches, [['a'], ['1:slow', 'b'], ['1:slow'], ['b']])
   const [same, after] = [add('2:slow'), add('c')]
   await end(2)
-  assert.deepEqual(batches.slice(3), [['c'], ['1:slow'], ['b']])
+  assert.deepEqual(batches.slice(4), [['c'], ['1:slow']])
   await end(3)
-  await end(5)
+  await end(4)
   assert.deepEqual(await Promise.all([first, beside, after]), ['A', 'B', 'C'])
   assert.equal(batches.length, 6, 'the owner of the blocked item waits')
-  await end(4)
+  await end(5)
   assert.equal(await slow, '1:SLOW')
   await end(6)
   await end(7)
@@ -106,4 +109,25 @@ test('few of the blocked items wait for locks at once, and beside them every oth
   assert.equal(batches.length, 10)
   void add('a')
   assert.deepEqual(batches.at(-1), ['a'])
+})
+
+test('the blocked items of one owner wait one after the other, and delay the others of their batch once', async () => {
+  const isSlow = (item: string) => item.endsWith(':slow')
+  const { add, batches, end } = controlled(
+    (items, { isPatient }) => (!isPatient && items.some(isSlow) ? 'blocked' : undefined),
+    (item) => item,
+  )
+  void add('a')
+  const slow = [add('1:slow'), add('2:slow')]
+  const beside = add('b')
+  await end(0)
+  await end(1)
+  assert.deepEqual(batches.slice(1), [['1:slow', '2:slow', 'b'], ['1:slow'], ['2:slow'], ['b']])
+  for (const at of [2, 3, 4]) await end(at)
+  assert.equal(await beside, 'B')
+  assert.deepEqual(batches.slice(5), [['1:slow']])
+  await end(5)
+  assert.deepEqual(batches.slice(6), [['2:slow']])
+  await end(6)
+  assert.deepEqual(await Promise.all(slow), ['1:SLOW', '2:SLOW'])
 })

@@ -21,11 +21,17 @@ type BatchState<Item, Result> = {
   isRunning: boolean
   /** Owners of items that run singly. */
   held: KeyCounts
-  blocked: Waiting<Item, Result>[]
+  /** The items of batches that failed or were blocked. */
+  singles: Waiting<Item, Result>[]
+  singleRuns: number
+  /** The items of each owner who waits for locks, and those owners whose turn has not come. */
+  blocked: Map<string, Waiting<Item, Result>[]>
+  blockedOwners: string[]
   blockedRuns: number
 }
 
-/** Items that wait for locks at once: each takes a connection. */
+/** Items that run singly at once, and owners who wait for locks: each takes a connection. */
+const singleRunsMax = 4
 const blockedRunsMax = 4
 
 /**
@@ -41,7 +47,10 @@ export function batchByArrival<Item, Result>(
     waiting: [],
     isRunning: false,
     held: createKeyCounts(),
-    blocked: [],
+    singles: [],
+    singleRuns: 0,
+    blocked: new Map(),
+    blockedOwners: [],
     blockedRuns: 0,
   }
   return (item) => {
@@ -56,7 +65,7 @@ async function runNext<Item, Result>(state: BatchState<Item, Result>): Promise<v
   if (state.isRunning) return
   state.isRunning = true
   for (let batch = takeBatch(state); batch.length > 0; batch = takeBatch(state))
-    if (!(await isAnswered(state, batch, { isPatient: false }))) void runSingly(state, batch)
+    if (!(await isAnswered(state, batch, { isPatient: false }))) startSingly(state, batch)
   state.isRunning = false
 }
 
@@ -96,27 +105,52 @@ async function isAnswered<Item, Result>(
   return true
 }
 
-async function runSingly<Item, Result>(
+function startSingly<Item, Result>(
   state: BatchState<Item, Result>,
   batch: readonly Waiting<Item, Result>[],
-): Promise<void> {
+): void {
   const { ownerOf } = state.options
   for (const { item } of batch) state.held.add(ownerOf(item))
+  const [first] = batch
+  // It has run without patience.
+  if (first && batch.length === 1) return void block(state, first)
   for (const each of batch) {
-    if (batch.length > 1 && (await isAnswered(state, [each], { isPatient: false }))) release(state, each)
-    else {
-      state.blocked.push(each)
-      void runBlocked(state)
-    }
+    state.singles.push(each)
+    void runSingles(state)
   }
 }
 
+async function runSingles<Item, Result>(state: BatchState<Item, Result>): Promise<void> {
+  if (state.singleRuns === singleRunsMax) return
+  state.singleRuns += 1
+  for (let each = state.singles.shift(); each; each = state.singles.shift()) {
+    const isOwnerBlocked = state.blocked.has(state.options.ownerOf(each.item))
+    if (!isOwnerBlocked && (await isAnswered(state, [each], { isPatient: false }))) release(state, each)
+    else block(state, each)
+  }
+  state.singleRuns -= 1
+}
+
+function block<Item, Result>(state: BatchState<Item, Result>, each: Waiting<Item, Result>): void {
+  const owner = state.options.ownerOf(each.item)
+  const queue = state.blocked.get(owner)
+  if (queue) return void queue.push(each)
+  state.blocked.set(owner, [each])
+  state.blockedOwners.push(owner)
+  void runBlocked(state)
+}
+
+/** One item of an owner after the other: they wait for the same locks. */
 async function runBlocked<Item, Result>(state: BatchState<Item, Result>): Promise<void> {
   if (state.blockedRuns === blockedRunsMax) return
   state.blockedRuns += 1
-  for (let each = state.blocked.shift(); each; each = state.blocked.shift()) {
-    await isAnswered(state, [each], { isPatient: true })
-    release(state, each)
+  for (let owner = state.blockedOwners.shift(); owner !== undefined; owner = state.blockedOwners.shift()) {
+    const queue = state.blocked.get(owner) ?? []
+    for (let each = queue.shift(); each; each = queue.shift()) {
+      await isAnswered(state, [each], { isPatient: true })
+      release(state, each)
+    }
+    state.blocked.delete(owner)
   }
   state.blockedRuns -= 1
 }

@@ -8,7 +8,8 @@ import { createNonceSequences } from '#durable/nonces.ts'
 import type { Transactions } from '#durable/transactions.ts'
 import { systemClock as clock } from '#kernel/clock.ts'
 import { systemRandom as random } from '#kernel/id.ts'
-import type { Admission, TaskKind } from '#kernel/task.ts'
+import type { Admission, StepResult, TaskKind } from '#kernel/task.ts'
+import { openDatabase } from '#store/database.ts'
 import { eventually } from '../harness/gateway.ts'
 import { testSpend } from '../harness/spend.ts'
 import { type EngineFixture, executed, newUser, openFixture } from './engine-fixture.ts'
@@ -32,6 +33,20 @@ const signing: TaskKind = {
     }),
   },
 }
+/** Signs before its promise is accepted, under a sequence of the user that may have gaps. */
+const signingAlone = (signer: string): TaskKind => ({
+  ...kind,
+  steps: {
+    first: async ({ id }) => ({
+      sign: {
+        nonceSequence: { ...sequence, signer },
+        build: async () => (nonce) => signed(id, nonce),
+        signOnAccept: async () => (nonce) => signed(id, nonce),
+      },
+      next: 'second',
+    }),
+  },
+})
 const asset = 'test:coin'
 const promptMs = 3_000
 
@@ -48,8 +63,7 @@ describe('a locked row of one user', () => {
   })
   after(async () => fixture[Symbol.asyncDispose]())
 
-  function instance() {
-    const { pool, transaction, pipelinedTransaction } = fixture.admin
+  function instance({ pool, transaction, pipelinedTransaction } = fixture.admin) {
     const transactions = { pool, run: transaction, pipelined: pipelinedTransaction }
     const deps = { transactions, clock, random, instanceId: newUser() }
     const acceptance = createTaskAcceptance(deps)
@@ -60,18 +74,18 @@ describe('a locked row of one user', () => {
       return (await acceptance.accept({ userId, kind, input: {}, admission: given, leased: true })).task
     }
     /** Signs within the accepting transaction. */
-    const sign = (userId: string) =>
+    const sign = (userId: string, signs = signing) =>
       acceptance.accept({
         userId,
-        kind: signing,
+        kind: signs,
         input: {},
         admission: { data: {}, first: 'first', signOnAccept: true },
         leased: true,
       })
     return { accept, sign, committer: createCommitter(deps) }
   }
-  const ensureSequence = () =>
-    createNonceSequences({ pool: fixture.admin.pool } as Transactions).ensure(sequence, 1n)
+  const ensureSequence = (signer = sequence.signer) =>
+    createNonceSequences({ pool: fixture.admin.pool } as Transactions).ensure({ ...sequence, signer }, 1n)
   const gaps = () =>
     fixture.rows(
       `select n from (select nonce as n, row_number() over (order by nonce) as place from tx_attempt where signer = $1) x
@@ -108,6 +122,23 @@ describe('a locked row of one user', () => {
     })
   }
 
+  test('a promise whose rows stay locked is refused as one that can be repeated', async (t) => {
+    const [blocked, other] = [newUser(), newUser()]
+    await instance().accept(blocked)
+    const held = await fixture.lockRows(rowsOfUser.account, blocked)
+    const short = { url: fixture.url, poolMax: 2, applicationName: 'short', statementTimeoutMs: 1_000 }
+    const database = openDatabase(short)
+    t.after(() => database.close())
+    const { accept } = instance(database)
+    try {
+      await assert.rejects(accept(blocked), { code: 'unavailable', extras: { retry_after: 1 } })
+      await accept(other)
+    } finally {
+      held[Symbol.dispose]()
+    }
+    await accept(blocked)
+  })
+
   test('a promise with writes of its feature delays no other', async () => {
     const { accept } = instance()
     const blocked = newUser()
@@ -126,7 +157,7 @@ describe('a locked row of one user', () => {
   test('a step that waits for a row of its user delays the steps of no other', async () => {
     const { accept, committer } = instance()
     const blocked = newUser()
-    const own = await Promise.all(Array.from({ length: 12 }, () => accept(blocked)))
+    const own = await Promise.all(Array.from({ length: 28 }, () => accept(blocked)))
     const others = await Promise.all(Array.from({ length: 40 }, () => accept(newUser())))
     const held = await fixture.lockRows(rowsOfUser.user_event_seq, blocked)
     const waiting = own.map((task) => committer.step(task, executed))
@@ -143,6 +174,45 @@ describe('a locked row of one user', () => {
     }
     const ends = await Promise.all(waiting)
     assert.ok(ends.every((end) => end?.task.status === 'completed'))
+  })
+
+  for (const [name, result] of Object.entries({
+    sign: {
+      sign: {
+        nonceSequence: { ...sequence, signer: 'steps' },
+        build: async () => (nonce) => signed(newUser(), nonce),
+      },
+      next: 'second',
+    },
+    'write rows of their feature': { ...executed, writes: async () => {} },
+  } satisfies Record<string, StepResult>))
+    test(`steps that ${name} and wait for a row of their user leave connections to the others`, async () => {
+      const { accept, committer } = instance()
+      await ensureSequence('steps')
+      const blocked = newUser()
+      const own = await Promise.all(Array.from({ length: 12 }, () => accept(blocked)))
+      const held = await fixture.lockRows(rowsOfUser.user_event_seq, blocked)
+      const waiting = own.map((task) => committer.step(task, result))
+      try {
+        await promptly(Promise.all(Array.from({ length: 8 }, () => accept(newUser()))))
+      } finally {
+        held[Symbol.dispose]()
+      }
+      for (const end of await Promise.all(waiting)) assert.ok(end)
+    })
+
+  test('promises that wait for the nonces of their signer leave connections to the others', async () => {
+    const { accept, sign } = instance()
+    const blocked = newUser()
+    await ensureSequence(blocked)
+    const held = await fixture.lockRows('select 1 from nonce_sequence where signer = $1 for update', blocked)
+    const waiting = Array.from({ length: 12 }, () => sign(blocked, signingAlone(blocked)))
+    try {
+      await promptly(Promise.all(Array.from({ length: 8 }, () => accept(newUser()))))
+    } finally {
+      held[Symbol.dispose]()
+    }
+    await Promise.all(waiting)
   })
 
   test('a promise that signs in order and waits for a row of its user delays no other signature', async () => {

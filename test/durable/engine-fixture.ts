@@ -107,6 +107,7 @@ export async function openFixture() {
   return {
     rows,
     admin,
+    url: db.url,
     readTask: async (taskId: string) =>
       (
         await rows<TaskSummary>(
