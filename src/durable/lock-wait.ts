@@ -6,7 +6,7 @@ import { query } from '#store/query.ts'
 export type LockWait = { lockWaitMs?: number | undefined }
 
 /** Of a batch: beyond this its members run singly, so that the row of one user delays the others no longer. */
-const batchLockWaitMs = 200
+export const batchLockWaitMs = 200
 
 /**
  * What waits with patience is about one user. The number of the user's events is locked last, after rows that many users

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { silentLog } from '#kernel/log.ts'
+import { eventually } from '../harness/gateway.ts'
 import { type EngineFixture, executed, newUser, openFixture } from './engine-fixture.ts'
 
 const kind = { steps: { only: async () => executed } }
@@ -62,5 +63,33 @@ describe('price triggers', () => {
     await fixture.rows('drop trigger refuse_task on task')
     assert.equal(await a.taskEngine.priceTriggers.fireTriggers(lease!, '9'), 1)
     assert.equal(await statusOf(broken), 'fired')
+  })
+
+  test('an order of a user whose rows are locked delays no other order, and fires once they are free', async () => {
+    await using a = await fixture.instance(kind, { internal: [fired] })
+    const [user, ...others] = Array.from({ length: 5 }, newUser) as [string, ...string[]]
+    await a.run(user)
+    const late = [await arm('LOCKED', user), await arm('LOCKED', user)]
+    const prompt = await Promise.all(others.map((other) => arm('LOCKED', other)))
+    const lease = await a.taskEngine.priceTriggers.lease('LOCKED')
+    const held = await fixture.lockRows('select 1 from user_event_seq where user_id = $1 for update', user)
+    try {
+      const startedMs = performance.now()
+      assert.equal(await a.taskEngine.priceTriggers.fireTriggers(lease!, '9'), others.length)
+      assert.equal(await a.taskEngine.priceTriggers.fireTriggers(lease!, '9'), 0)
+      assert.ok(performance.now() - startedMs < 3_000, 'orders waited for the row of another user')
+      for (const id of prompt) assert.equal(await statusOf(id), 'fired')
+      for (const id of late) assert.equal(await statusOf(id), 'armed')
+    } finally {
+      held[Symbol.dispose]()
+    }
+    // The price has come back: what it has crossed fires all the same.
+    await eventually(
+      async () =>
+        (await Promise.all(late.map(statusOf))).every((status) => status === 'fired') ? true : undefined,
+      'the orders of the blocked user',
+    )
+    const tasks = await fixture.rows(`select id from task where user_id = $1 and kind = 'fired'`, user)
+    assert.equal(tasks.length, late.length)
   })
 })

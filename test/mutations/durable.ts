@@ -158,6 +158,28 @@ export const durableMutations = [
     ],
   ),
   ...mutationsOf(
+    'src/durable/commit.ts',
+    ['test/durable/blocked-users.test.ts'],
+    [
+      [
+        'turns.run(task.user_id === systemOwner ? task.id : task.user_id, ',
+        'turns.run(task.id, ',
+        'the locked row of one user takes every connection to the database',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/durable/price-triggers.ts',
+    ['test/durable/triggers.test.ts'],
+    [
+      [
+        "await query(tx, 'select wait_for_locks($1)', [batchLockWaitMs])",
+        '',
+        'the locked row of one user delays the stops of the others',
+      ],
+    ],
+  ),
+  ...mutationsOf(
     'src/durable/lock-wait.ts',
     ['test/durable/blocked-users.test.ts'],
     [
