@@ -5,7 +5,7 @@ import { Connection, Keypair, PublicKey } from '@solana/web3.js'
 import type { PrivateKeyAccount } from 'viem'
 import { typeErrors } from './solver/published-types.ts'
 import { relayClient } from './solver/relay-client.ts'
-import { adaptedWallet, confirmed, sendStep } from './solver/solana-wallet.ts'
+import { adaptedWallet, compileStep, confirmed, sendStep } from './solver/solana-wallet.ts'
 import {
   native as evmNative,
   usdc as evmUsdc,
@@ -107,6 +107,16 @@ const quoteFrom = (token: string, change: Record<string, unknown> = {}) =>
     amount: amounts[token],
     ...change,
   })
+
+test('a lookup table makes the transaction of a deposit smaller', async () => {
+  const { steps } = await quoteFrom(usdc)
+  const data = steps[0]?.items[0]?.data
+  assert.ok(data?.addressLookupTableAddresses?.length === 1)
+  const plain = await compileStep(connection, { ...data, addressLookupTableAddresses: [] }, holder.publicKey)
+  const small = await compileStep(connection, data, holder.publicKey)
+  assert.ok(small.serialize().length < plain.serialize().length)
+  assert.equal(small.message.addressTableLookups.length, 1)
+})
 
 test('an owner without SOL deposits a token when somebody else pays the fee', async () => {
   const owner = Keypair.generate()

@@ -59,13 +59,19 @@ const isOnCurve = (bytes: Uint8Array): boolean => {
   return numerator === 0n || power(numerator * denominator, (prime - 1n) / 2n) === 1n
 }
 
-export const programAddress = (seeds: Uint8Array[], program: string): string => {
+export const findProgramAddress = (
+  seeds: Uint8Array[],
+  program: string,
+): { address: string; bump: number } => {
   for (let bump = 255; bump >= 0; bump--) {
     const hash = sha256(...seeds, Uint8Array.of(bump), addressBytes(program), 'ProgramDerivedAddress')
-    if (!isOnCurve(hash)) return toBase58(hash)
+    if (!isOnCurve(hash)) return { address: toBase58(hash), bump }
   }
   throw new Error('no bump seed leaves the curve')
 }
+
+export const programAddress = (seeds: Uint8Array[], program: string): string =>
+  findProgramAddress(seeds, program).address
 
 export const associatedTokenAddress = (owner: string, mint: string, program: string): string =>
   programAddress([addressBytes(owner), addressBytes(program), addressBytes(mint)], associatedTokenProgram)

@@ -16,6 +16,8 @@ export type Payment = Omit<Payout, 'attempts' | 'isSent'> & { id: string }
 export type ChainAccount = {
   /** Creates the contract for deposits and the first inventory, once. */
   prepare: () => Promise<void>
+  /** Tables that a transaction with a deposit may refer to. */
+  lookupTables: () => string[]
   balance: (currency: Currency) => Promise<bigint>
   /** Deposits since the last scan, and again those whose block may have changed. */
   scan: () => Promise<Scan>

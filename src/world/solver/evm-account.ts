@@ -170,6 +170,7 @@ export const createEvmAccount = (deps: EvmAccountDeps): ChainAccount => {
       })
       return preparing
     },
+    lookupTables: () => [],
     balance: async ({ address }) => {
       if (address === zeroAddress)
         return BigInt((await rpc.call('eth_getBalance', [account.address, 'latest'])) as Hex)

@@ -95,7 +95,7 @@ const onError = (error: Error): void => {
   process.stderr.write(`${error.stack}\n`)
 }
 const solver = startSolver({ store, accountOf, settlement, swaps, killSwitch, heads, nowMs, onError })
-const terms = createQuoteTerms({ connections, inventory, prices, realism })
+const terms = createQuoteTerms({ accountOf, connections, inventory, prices, realism })
 const quote = createQuotes({ store, accountOf, terms, rules, nowMs })
 const api = createApi({
   store,

@@ -1,4 +1,5 @@
 import { depository } from '#world/evm/chains.ts'
+import type { ChainAccount } from './chain-account.ts'
 import type { Connections } from './connections.ts'
 import { rejectQuote } from './errors.ts'
 import type { Inventory } from './inventory.ts'
@@ -24,6 +25,7 @@ import { routeSwap } from './uniswap.ts'
 const depositUsdMin = 10n ** 16n
 
 export type QuoteTermsDeps = {
+  accountOf: (chainId: number) => ChainAccount
   connections: Connections
   inventory: Inventory
   prices: Prices
@@ -39,7 +41,13 @@ export type QuoteTerms = {
   deposit: (input: QuoteInput, id: Hex) => Promise<Terms>
 }
 
-export const createQuoteTerms = ({ connections, inventory, prices, realism }: QuoteTermsDeps): QuoteTerms => {
+export const createQuoteTerms = ({
+  accountOf,
+  connections,
+  inventory,
+  prices,
+  realism,
+}: QuoteTermsDeps): QuoteTerms => {
   const feesOf = async (input: QuoteInput): Promise<EvmFees> => {
     const gasPrice = BigInt(String(await connections.rpc(input.origin.id).call('eth_gasPrice')))
     const tip = 10n ** 8n
@@ -103,7 +111,10 @@ export const createQuoteTerms = ({ connections, inventory, prices, realism }: Qu
   }
 
   const stepsOf = async (input: QuoteInput, id: Hex, units: bigint): Promise<Step[]> => {
-    if (input.origin.vm === 'svm') return solanaDepositSteps(input, id, units)
+    if (input.origin.vm === 'svm') {
+      const tables = accountOf(input.origin.id).lookupTables()
+      return solanaDepositSteps(input, id, units, tables)
+    }
     const fees = await feesOf(input)
     return withApproval(input, evmDepositStep(input, id, units, fees), units, fees)
   }

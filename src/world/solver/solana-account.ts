@@ -13,28 +13,25 @@ import {
   tokenAccountOf,
   tokenProgramOf,
 } from './chains.ts'
+import { tableInstructions } from './lookup-table.ts'
 import { unitsOfUsd } from './money.ts'
 import type { Prices } from './prices.ts'
 import type { Attempt } from './request.ts'
 import { type Cursors, scanDeposits } from './solana-deposits.ts'
 import type { Store } from './store.ts'
+import { u64 } from './u64.ts'
 
 const inventoryUsd = 2_000_000n * 10n ** 18n
 const timeoutMs = 10_000
 const confirmationPolls = 200
 const confirmationPollMs = 50
 const cursorName = 'scanned:solana'
+const tableName = 'lookup-table'
 
 type Commitment = { commitment: 'confirmed' | 'finalized' }
 const confirmed: Commitment = { commitment: 'confirmed' }
 const finalized: Commitment = { commitment: 'finalized' }
 type SignatureStatus = { slot: number; err: unknown; confirmationStatus: string } | null
-
-export const u64 = (value: bigint): Buffer => {
-  const bytes = Buffer.alloc(8)
-  bytes.writeBigUInt64LE(value)
-  return bytes
-}
 
 const payer = { address: solanaKey.address, signer: true, writable: true }
 
@@ -87,6 +84,15 @@ const statusOf = async (rpc: Rpc, signature: string): Promise<SignatureStatus> =
   return value[0]
 }
 
+const waitUntilConfirmed = async (rpc: Rpc, signature: string): Promise<void> => {
+  for (let polls = 0; polls < confirmationPolls; polls += 1) {
+    const status = await statusOf(rpc, signature)
+    if (status && status.confirmationStatus !== 'processed') return
+    await new Promise((resolve) => setTimeout(resolve, confirmationPollMs))
+  }
+  throw new Error(`Solana did not confirm ${signature}.`)
+}
+
 const prepareOnce = async ({ chain, port, prices, rpc }: SolanaAccountDeps): Promise<void> => {
   let signature = ''
   for (const currency of [chain.native, ...chain.tokens]) {
@@ -103,12 +109,19 @@ const prepareOnce = async ({ chain, port, prices, rpc }: SolanaAccountDeps): Pro
     signature = ((await reply.json()) as { signature: string }).signature
   }
   // Balances are read at `confirmed`.
-  for (let polls = 0; polls < confirmationPolls; polls += 1) {
-    const status = await statusOf(rpc, signature)
-    if (status && status.confirmationStatus !== 'processed') return
-    await new Promise((resolve) => setTimeout(resolve, confirmationPollMs))
-  }
-  throw new Error('The inventory on Solana did not arrive.')
+  await waitUntilConfirmed(rpc, signature)
+}
+
+/** A crash before the table is stored leaves one more table, which nobody uses. */
+const createLookupTable = async ({ rpc, store }: SolanaAccountDeps): Promise<void> => {
+  if (store.setting(tableName) !== undefined) return
+  const slot = (await rpc.call('getSlot', [finalized])) as number
+  const { table, instructions } = tableInstructions(slot)
+  const { value } = (await rpc.call('getLatestBlockhash', [confirmed])) as { value: { blockhash: string } }
+  const raw = Buffer.from(signedTransaction(solanaKey, instructions, value.blockhash)).toString('base64')
+  const signature = await rpc.call('sendTransaction', [raw, { encoding: 'base64' }])
+  await waitUntilConfirmed(rpc, String(signature))
+  store.saveSetting(tableName, table)
 }
 
 const hasAccount = (error: Error): boolean => !/could not find account/i.test(error.message)
@@ -137,12 +150,15 @@ export const createSolanaAccount = (deps: SolanaAccountDeps): ChainAccount => {
 
   return {
     prepare: () => {
-      preparing ??= prepareOnce(deps).catch((error: Error) => {
-        preparing = undefined
-        throw error
-      })
+      preparing ??= prepareOnce(deps)
+        .then(() => createLookupTable(deps))
+        .catch((error: Error) => {
+          preparing = undefined
+          throw error
+        })
       return preparing
     },
+    lookupTables: () => [store.setting(tableName) ?? []].flat(),
     balance: async ({ address, metadata }: Currency) => {
       if (metadata.isNative) {
         const { value } = (await rpc.call('getBalance', [solanaKey.address, confirmed])) as { value: number }

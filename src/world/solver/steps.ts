@@ -5,7 +5,7 @@ import { memoProgram } from '#world/solana/programs.ts'
 import { type Currency, solanaKey, systemProgram, tokenAccountOf, tokenProgramOf } from './chains.ts'
 import type { QuoteInput } from './quote-input.ts'
 import type { Hex } from './request.ts'
-import { u64 } from './solana-account.ts'
+import { u64 } from './u64.ts'
 
 type EvmData = { from: string; to: string; data: string; value: string; chainId: number }
 type AccountKey = { pubkey: string; isSigner: boolean; isWritable: boolean }
@@ -136,9 +136,14 @@ const solanaTransfer = ({ user, input }: QuoteInput, units: bigint) => {
 }
 
 /** A transfer to the solver, and a memo that names the request; the sender compiles the transaction. */
-export const solanaDepositSteps = (input: QuoteInput, requestId: Hex, units: bigint): Step[] => {
+export const solanaDepositSteps = (
+  input: QuoteInput,
+  requestId: Hex,
+  units: bigint,
+  addressLookupTableAddresses: string[],
+): Step[] => {
   const memo = { keys: [], programId: memoProgram, data: Buffer.from(requestId).toString('hex') }
-  const data = { instructions: [solanaTransfer(input, units), memo], addressLookupTableAddresses: [] }
+  const data = { instructions: [solanaTransfer(input, units), memo], addressLookupTableAddresses }
   return [
     {
       id: 'deposit',
