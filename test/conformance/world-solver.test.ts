@@ -261,6 +261,29 @@ test('a swap that nobody announced is found by the number of its request, and a 
   assert.deepEqual([failed.status, failed.details], ['failure', 'TRANSACTION_REVERTED'])
 })
 
+test('a swap has gas enough also where its second differs from that of its estimate', async () => {
+  const body = {
+    user: trader.address,
+    recipient: trader.address,
+    originChainId: 8453,
+    destinationChainId: 8453,
+    originCurrency: native,
+    destinationCurrency: dai,
+    amount: '1000000000000000',
+  }
+  for (const laterSeconds of [0, 0, 3]) {
+    const quote = await world.quote(body)
+    const { timestamp } = await world.clients['8453'].getBlock()
+    // The estimate of a wallet sees the last block, and the swap is mined in a later second.
+    const method = 'evm_setNextBlockTimestamp'
+    const params = [Number(timestamp) + laterSeconds]
+    if (laterSeconds > 0)
+      await world.expect('POST', world.urls.evm['8453'], { jsonrpc: '2.0', id: 1, method, params })
+    await world.sendSteps(trader, quote)
+    assert.equal((await world.end(quote.steps[0]?.requestId ?? '')).status, 'success')
+  }
+})
+
 test('an unknown request has no status, and an unused quote waits', async () => {
   assert.equal((await world.statusOf(`0x${'77'.repeat(32)}`)).status, 'unknown')
   const { steps } = await world.quote({

@@ -80,7 +80,8 @@ export const createQuoteTerms = ({
   const quoteSwap = async (input: QuoteInput, id: Hex, expiresMs: number): Promise<Terms> => {
     const route = await routeSwap(connections.rpc(input.origin.id), input, id, expiresMs)
     const fees = await feesOf(input)
-    const call = { id: 'swap', to: route.to, data: route.data, value: route.value } as const
+    const { to, data, value, gas } = route
+    const call = { id: 'swap', to, data, value, gas } as const
     const step = evmStep(input, id, call, fees)
     const steps = route.operation === 'swap' ? await withApproval(input, step, route.inUnits, fees) : [step]
     const known = await priced(input)

@@ -56,7 +56,7 @@ const textOf = (
             : `Swapping ${symbol} for ${target}`,
       }
 
-type EvmCall = { id: Step['id']; to: string; data: Hex; value: bigint }
+type EvmCall = { id: Step['id']; to: string; data: Hex; value: bigint; gas?: bigint | undefined }
 
 export const evmStep = (input: QuoteInput, requestId: Hex, call: EvmCall, fees: EvmFees): Step => ({
   id: call.id,
@@ -73,6 +73,7 @@ export const evmStep = (input: QuoteInput, requestId: Hex, call: EvmCall, fees: 
         data: call.data,
         value: String(call.value),
         chainId: input.origin.id,
+        ...(call.gas !== undefined && { gas: String(call.gas) }),
         ...fees,
       },
       ...(call.id !== 'approve' && { check: checkOf(requestId) }),

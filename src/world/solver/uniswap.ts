@@ -17,7 +17,15 @@ export type SwapRoute = {
   to: string
   data: Hex
   value: bigint
+  gas?: bigint
 }
+
+/**
+ * More than a swap takes: its gas cannot be estimated, because the first swap of a second in a pool stores more than the
+ * next one, and an estimate sees the second of the last block.
+ */
+const gasOfFirstPool = 220_000n
+const gasOfNextPool = 130_000n
 
 const wrapAbi = parseAbi(['function deposit() payable', 'function withdraw(uint256 amount)'])
 
@@ -116,5 +124,6 @@ export const routeSwap = async (
     to: router,
     data: concat([encodeFunctionData({ abi, functionName: name, args }), requestId]),
     value: input.metadata.isNative ? inUnits : 0n,
+    gas: gasOfFirstPool + BigInt(path.length - 2) * gasOfNextPool,
   }
 }

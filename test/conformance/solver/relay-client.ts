@@ -6,6 +6,7 @@ export type ItemData = {
   data: `0x${string}`
   value: string
   chainId: number
+  gas?: string
   instructions?: {
     keys: { pubkey: string; isSigner: boolean; isWritable: boolean }[]
     programId: string

@@ -183,7 +183,12 @@ export const startSolverWorld = async (only: readonly WorldPart[]) => {
         for (const { data } of items) {
           const id = String(data.chainId) as ChainKey
           const wallet = createWalletClient({ account, chain: chains[id], transport: transport(id) })
-          hash = await wallet.sendTransaction({ to: data.to, data: data.data, value: BigInt(data.value) })
+          hash = await wallet.sendTransaction({
+            to: data.to,
+            data: data.data,
+            value: BigInt(data.value),
+            ...(data.gas && { gas: BigInt(data.gas) }),
+          })
           await clients[id].waitForTransactionReceipt({ hash })
         }
       return hash
