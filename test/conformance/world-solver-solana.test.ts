@@ -9,6 +9,7 @@ import { adaptedWallet, compileStep, confirmed, sendStep } from './solver/solana
 import {
   native as evmNative,
   usdc as evmUsdc,
+  pollFor,
   type SolverWorld,
   solanaChain,
   startSolverWorld,
@@ -141,8 +142,7 @@ test('a second deposit on Solana with the same memo is refunded to its sender', 
   const second = await sendStep(connection, holder, data)
   await confirmed(connection, second)
   assert.equal((await world.end(id)).status, 'success')
-  const [child] = await world.requestsOf(`depositTxHash=${second}`)
-  assert.ok(child)
+  const child = await pollFor('the child', async () => (await world.requestsOf(`depositTxHash=${second}`))[0])
   assert.equal((await world.end(child.id)).status, 'refund')
   assert.equal((await world.requestOf(child.id)).data.failReason, 'DOUBLE_SPEND')
   const after = await solanaUnits(usdc, holder.publicKey.toBase58())
