@@ -243,8 +243,6 @@ test('a swap that nobody announced is found by the number of its request, and a 
     originCurrency: usdc['8453'],
     destinationCurrency: native,
     amount: '5000000',
-    // The pool follows the price, which an earlier test may have moved.
-    slippageTolerance: '500',
   }
   const quote = await world.quote(body)
   const hash = await world.sendSteps(trader, quote)
@@ -350,8 +348,8 @@ test('random swaps pay at least their minimum, or give everything back', async (
     const what = JSON.stringify({ from, to, chain, dollars, price, status })
     if (status === 'success') assert.ok(received >= BigInt(quote.details.currencyOut.minimumAmount), what)
     else {
-      // A swap on one chain reverts; a deposit for another chain is refunded.
-      assert.deepEqual([status, received], [chain === '8453' ? 'failure' : 'refund', 0n], what)
+      // Nobody else trades at the pools, so a swap on one chain succeeds.
+      assert.deepEqual([status, received, chain], ['refund', 0n, '42161'], what)
       assert.equal(await world.balance('8453', usdc['8453'], trader.address), before, what)
     }
   }
