@@ -5,7 +5,6 @@ import { createKeyedMutex, type KeyedMutex } from '#kernel/keyed-mutex.ts'
 import type { NewEvent, Tx } from '#kernel/task.ts'
 import { systemOwner } from '#kernel/task.ts'
 import { isStatementTimeout } from '#store/conflict.ts'
-import { jsonText, query } from '#store/query.ts'
 import { isDatabaseUnavailable } from '#store/unavailable.ts'
 import { signFirstStep } from './first-signature.ts'
 import { isLockTimeout, type LockWait, startLockWait } from './lock-wait.ts'
@@ -39,7 +38,7 @@ const grantsMax = 10
 
 type AcceptanceContext = {
   deps: TaskAcceptanceDeps
-  /** The batches of each nonce sequence without gaps, of all other transactions, and of single statements. */
+  /** The batches of each nonce sequence without gaps, and of single statements. */
   batches: Map<string, (promise: TaskPromise) => Promise<Decision>>
   /** By nonce sequence with gaps. */
   turns: KeyedMutex
@@ -83,19 +82,14 @@ async function acceptTask(context: AcceptanceContext, wanted: NewTask): Promise<
 
 /** Decides together with the promises that arrive while the last batch of its sort is decided. */
 function decide({ deps, batches }: AcceptanceContext, promise: TaskPromise): Promise<Decision> {
-  const { inOrder, wanted } = promise
-  const needsTransaction = inOrder !== undefined || wanted.admission.writes !== undefined
-  const name = inOrder
-    ? Object.values(inOrder.sequence).join(' ')
-    : needsTransaction
-      ? 'transaction'
-      : 'statement'
+  const { inOrder } = promise
+  const name = inOrder ? Object.values(inOrder.sequence).join(' ') : 'statement'
   let batch = batches.get(name)
   if (!batch) {
     batch = batchByArrival<TaskPromise, Decision>({
       async run(promises, patience) {
         const lockWait = await startLockWait(deps.transactions.pool, promises[0]?.task.user_id, patience)
-        return needsTransaction
+        return inOrder
           ? acceptInTransaction(deps, promises, lockWait)
           : acceptTogether(deps, promises, lockWait)
       },
@@ -123,22 +117,12 @@ async function acceptTogether(
   return verdicts.map((verdict) => ({ verdict }))
 }
 
-/** Events come last in every transaction: their lock orders everything that happens to a user. */
 async function enqueueTask(deps: TaskAcceptanceDeps, tx: Tx, wanted: NewTask): Promise<string> {
-  const { writes, spend } = wanted.admission
-  const { events, ...promise } = buildPromise(deps, wanted)
-  const grant = spend && (spend.grant ?? (await spend.check()))
-  const [verdict] = await acceptPromises(tx, deps.instanceId, [
-    { ...promise, grant, events: writes ? [] : events },
-  ])
+  const promise = buildPromise(deps, wanted)
+  const grant = promise.grant ?? (await promise.check?.())
+  const [verdict] = await acceptPromises(tx, deps.instanceId, [{ ...promise, grant }])
   if (verdict && verdict.verdict !== 'accepted') throw refusalOf(verdict, wanted)
-  const { task } = promise
-  if (writes) {
-    await writes(tx, task.id)
-    const values = [task.user_id, task.id, jsonText(events), task.created_at]
-    await query(tx, 'select user_event_append($1, $2, $3::jsonb, $4)', values)
-  }
-  return task.id
+  return promise.task.id
 }
 
 function buildPromise(deps: TaskAcceptanceDeps, wanted: NewTask): TaskPromise {

@@ -40,7 +40,6 @@ const toTaskKind = ({ name, entry, run }: Extract<Operation, { entry: { kind: 't
   steps: run.steps,
   ...(run.retry && { retry: run.retry }),
   ...(run.stepTimeoutMs && { stepTimeoutMs: run.stepTimeoutMs }),
-  ...(run.onNotExecuted && { onNotExecuted: run.onNotExecuted }),
 })
 
 /** The durable part of the process; features are built on it, and `createRuntime` runs what they declare. */

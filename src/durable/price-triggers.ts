@@ -108,6 +108,7 @@ export function createPriceTriggers({
       admission: {
         data: { trigger_order_id: order.id, trigger_price: price },
         first: Object.keys(kind.steps)[0]!,
+        ...(kind.spendOf && { spend: kind.spendOf(order.user_id, order.input) }),
       },
       key: {
         key: internalKey('trigger', order.id),

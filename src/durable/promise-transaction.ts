@@ -5,7 +5,7 @@ import { takeNonces } from './nonces.ts'
 import { acceptPromises, type StoredSignature, type TaskPromise, type Verdict } from './promise.ts'
 import type { Transactions } from './transactions.ts'
 
-/** Promises that need a transaction: rows of their feature, or signatures from a sequence without gaps. */
+/** Promises that need a transaction: they sign under a sequence without gaps. */
 
 type PromiseTransactionDeps = { transactions: Transactions; instanceId: string }
 export type Decision = { verdict: Verdict; signature?: StoredSignature }
@@ -31,8 +31,6 @@ export const acceptInTransaction = (
       .map((promise, n) => ({ promise, n }))
       .filter(({ n }) => verdicts[n]?.verdict === 'accepted')
     if (accepted.length === 0) return verdicts.map((verdict) => ({ verdict }))
-    // One after the other: writes of several features, interleaved, could deadlock with themselves.
-    for (const { promise } of accepted) await promise.wanted.admission.writes?.(tx, promise.task.id)
     const signed = await signInOrder(tx, accepted)
     const lasts = await completePromises(tx, signed, lockWait)
     return verdicts.map((verdict, n) => {

@@ -1,8 +1,8 @@
 import type { JsonObject } from '#kernel/json.ts'
-import type { LiveState, StepResult, TaskKind } from '#kernel/task.ts'
+import type { LiveState, StepResult } from '#kernel/task.ts'
 import type { Task } from './task-row.ts'
 
-/** Results that the runner creates in place of a step, and its additions to a step's result. */
+/** Results that the runner creates in place of a step. */
 
 /** A step unknown to this version belongs to a newer one; wait this long for it. */
 const unknownStepMs = 30_000
@@ -30,25 +30,3 @@ export const deferToNewerVersion = (task: Task): StepResult => ({
   state: task.state as LiveState,
   ...(task.outcome === 'unknown' && { outcome: 'unknown' }),
 })
-
-/** A task that ends as not executed releases what its kind reserved on acceptance. */
-export function withNotExecutedHook(result: StepResult, kind: TaskKind, taskId: string): StepResult {
-  const { onNotExecuted } = kind
-  if (!onNotExecuted) return result
-  if ('sign' in result && result.sign.onRefused) {
-    const { onRefused, ...intent } = result.sign
-    return {
-      ...result,
-      sign: { ...intent, onRefused: (fault) => withNotExecutedHook(onRefused(fault), kind, taskId) },
-    }
-  }
-  if (!('end' in result) || result.outcome !== 'not_executed') return result
-  return {
-    ...result,
-    writes: async (tx) => {
-      // Locks caps before budgets, as on acceptance.
-      await onNotExecuted(tx, taskId)
-      await result.writes?.(tx)
-    },
-  }
-}

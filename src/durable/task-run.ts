@@ -7,7 +7,7 @@ import type { Effect, RetryRule, StepResult, TaskKind } from '#kernel/task.ts'
 import type { Committed, Committer } from './commit.ts'
 import type { CommittedEvents } from './local-events.ts'
 import { raceAbort, StepAborted } from './step-abort.ts'
-import { cancelled, deferToNewerVersion, failed, withNotExecutedHook } from './step-result.ts'
+import { cancelled, deferToNewerVersion, failed } from './step-result.ts'
 import { isLive, readEffects, stepView, type Task } from './task-row.ts'
 import type { Transactions } from './transactions.ts'
 
@@ -68,7 +68,7 @@ async function attemptStep(
     const known = loaded.effects ?? (await readEffects(deps.transactions.pool, task.id))
     const effects = known.map((each) => withNeverSent(each, loaded.signed))
     const result = await runStep(deps, { task, effects }, kind, lost)
-    const committed = await deps.committer.step(task, withNotExecutedHook(result, kind, task.id))
+    const committed = await deps.committer.step(task, result)
     return committed && { ...committed, effects: effectsAfter(effects, result, committed) }
   } catch (error) {
     if (lost.aborted) return undefined
@@ -136,7 +136,7 @@ async function handleFailure(
     fault?.message ?? 'An internal error stopped the task',
     fault?.extras,
   )
-  return committer.step(task, withNotExecutedHook(end, kind, task.id))
+  return committer.step(task, end)
 }
 
 /** Undefined where the step changed an effect: the next step reads them again. A signed effect is only appended. */

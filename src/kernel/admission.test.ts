@@ -43,13 +43,7 @@ function recorded({
       if (isShort) throw shortage
       return { freeUnits: 7n }
     },
-    start: () => ({
-      first: 'begin' as const,
-      data: { amount: '5' },
-      async writes() {
-        calls.push('writes')
-      },
-    }),
+    start: () => ({ first: 'begin' as const, data: { amount: '5' } }),
   }
   return { calls, parts, admit: createAdmission(parts) }
 }

@@ -1,6 +1,6 @@
 import type { Caller } from './caller.ts'
 import type { PlannedAction, Policy, PolicyGrant } from './signer.ts'
-import type { Admission, Spend, Tx } from './task.ts'
+import type { Admission, Spend } from './task.ts'
 
 /**
  * The admission of every operation that moves money, in one order: input and readiness, policy, balance, and what the
@@ -34,8 +34,6 @@ export type TaskStart<Data, First extends string> = Pick<
 > & {
   /** What the acceptance holds and charges, beside the action that it counts. */
   spend?: Omit<Spend, 'action'>
-  /** New rows of the feature, after everything that may refuse the task. */
-  writes?: (tx: Tx, taskId: string) => Promise<void>
 }
 
 export const createAdmission =

@@ -73,8 +73,6 @@ export type PolicyReceipt = {
 export type Policy = {
   /** Reads only; throws a Fault before a task exists. The grant is what the accepting statement compares and counts. */
   check(action: PlannedAction): Promise<PolicyGrant>
-  /** In the accepting transaction: counts the amount against the caps under the user's row lock. */
-  reserve(tx: Tx, action: Action): Promise<void>
   /** For tasks that sign before or while they are accepted: reads what `check` reads, and takes no lock. */
   authorizeOnAccept(userId: string, chainId: string): Promise<AuthorizeOnAccept>
   /** In the signing transaction: checks everything again and issues the receipt. */

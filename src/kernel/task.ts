@@ -296,7 +296,6 @@ export type Admission<Data = JsonObject, Names extends string = string> = {
   deadlineMs?: number
   spend?: AdmittedSpend
   rows?: FeatureRows[]
-  writes?: (tx: Tx, taskId: string) => Promise<void>
   /**
    * The first step signs: through `signOnAccept` or `signInOrder` of its intent it is committed together with the
    * acceptance, where this instance has capacity. A function signs in its place, with what the admission has read.
@@ -313,13 +312,13 @@ export type TaskKind<Data = JsonObject, Names extends string = string, Input = J
   version: number
   priority: 0 | 1 | 2
   steps: Steps<Data, Names, Names, Input>
+  /** What a task spends that a price trigger makes, where no admission precedes it. */
+  spendOf?(userId: string, input: JsonObject): AdmittedSpend
 }
 export type TaskRules = {
   retry?: RetryRule
   /** Time limit of each step; beyond it the attempt fails. */
   stepTimeoutMs?: number
-  /** Runs in the transaction in which the task ends with nothing executed, for any cause. */
-  onNotExecuted?: (tx: Tx, taskId: string) => Promise<void>
 }
 
 /**

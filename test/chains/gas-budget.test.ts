@@ -4,7 +4,9 @@ import { after, before, describe, test } from 'node:test'
 import { gasBudget } from '#engines/evm-batch/gas-budget.ts'
 import { systemRandom as random, uuidv7 } from '#kernel/id.ts'
 import { type Database, openDatabase } from '#store/database.ts'
+import { acceptTask } from '../harness/accept-task.ts'
 import { type TestDatabase, testDatabase } from '../harness/cluster.ts'
+import { testSpend } from '../harness/spend.ts'
 
 const chainId = '8453'
 const id = () => uuidv7(new Date(), random)
@@ -23,11 +25,16 @@ describe('the gas budget of a user', () => {
     await db?.drop()
   })
 
-  const budget = () => gasBudget({ budgetWei: 100n, clock: { now: () => today } })
-  const reserve = (userId: string, wei: bigint, { fullExit = false, taskId = id() } = {}) =>
-    database
-      .transaction((tx) => budget().reserve(tx, taskId, { userId, chainId, wei, fullExit }))
-      .then(() => taskId)
+  const clock = { now: () => today }
+  const budget = () => gasBudget({ budgetWei: 100n, clock })
+  /** Accepts a task with this charge, and returns its id. */
+  const reserve = async (userId: string, wei: bigint, { fullExit = false } = {}) => {
+    const gas = budget().chargeOf({ userId, chainId, wei, fullExit })
+    const account = { owner: userId, asset: 'test:coin', subAccount: 'wallet' }
+    const spend = { ...testSpend({ account, amountUnits: 0n }), gas }
+    const { pool, transaction: run, pipelinedTransaction: pipelined } = database
+    return acceptTask({ transactions: { pool, run, pipelined }, clock }, userId, spend)
+  }
   const usedBy = async (userId: string) => {
     const { rows } = await database.pool.query('select wei from sponsor_day where user_id = $1', [userId])
     return rows.map(({ wei }) => wei)

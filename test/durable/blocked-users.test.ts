@@ -8,7 +8,7 @@ import { createNonceSequences } from '#durable/nonces.ts'
 import type { Transactions } from '#durable/transactions.ts'
 import { systemClock as clock } from '#kernel/clock.ts'
 import { systemRandom as random } from '#kernel/id.ts'
-import type { Admission, StepResult, TaskKind } from '#kernel/task.ts'
+import type { StepResult, TaskKind } from '#kernel/task.ts'
 import { openDatabase } from '#store/database.ts'
 import { eventually } from '../harness/gateway.ts'
 import { testSpend } from '../harness/spend.ts'
@@ -67,11 +67,11 @@ describe('a locked row of one user', () => {
     const transactions = { pool, run: transaction, pipelined: pipelinedTransaction }
     const deps = { transactions, clock, random, instanceId: newUser() }
     const acceptance = createTaskAcceptance(deps)
-    const accept = async (userId: string, admission: Partial<Admission> = {}) => {
+    const accept = async (userId: string) => {
       const account = { owner: userId, asset, subAccount: 'wallet' }
       const spend = testSpend({ account, amountUnits: 0n })
-      const given = { data: {}, first: 'first', spend, ...admission }
-      return (await acceptance.accept({ userId, kind, input: {}, admission: given, leased: true })).task
+      const admission = { data: {}, first: 'first', spend }
+      return (await acceptance.accept({ userId, kind, input: {}, admission, leased: true })).task
     }
     /** Signs within the accepting transaction. */
     const sign = (userId: string, signs = signing) =>
@@ -137,21 +137,6 @@ describe('a locked row of one user', () => {
       held[Symbol.dispose]()
     }
     await accept(blocked)
-  })
-
-  test('a promise with writes of its feature delays no other', async () => {
-    const { accept } = instance()
-    const blocked = newUser()
-    await accept(blocked)
-    const writes = async () => {}
-    const held = await fixture.lockRows(rowsOfUser.account, blocked)
-    const waiting = [accept(blocked, { writes }), accept(blocked, { writes })]
-    try {
-      await promptly(Promise.all(Array.from({ length: 8 }, () => accept(newUser(), { writes }))))
-    } finally {
-      held[Symbol.dispose]()
-    }
-    await Promise.all(waiting)
   })
 
   test('a step that waits for a row of its user delays the steps of no other', async () => {

@@ -1,4 +1,4 @@
-import type { PolicyGrant } from '#kernel/action.ts'
+import { exitGrant } from '#kernel/action.ts'
 import type { AccountRef, AdmittedSpend, LedgerToken, ReadBalance } from '#kernel/task.ts'
 
 /** Spends of tasks whose limits are not what a test is about. */
@@ -7,14 +7,7 @@ type Held = { account: AccountRef; amountUnits: bigint; token?: LedgerToken }
 /** The reading is repeated by `reread`; without it, a reading that is out of date stays so. */
 type Seen = ReadBalance & { reread?: () => Promise<ReadBalance> }
 
-export const unlimited = (chainId = 'test'): PolicyGrant => ({
-  version: 0,
-  countedMicros: 0n,
-  perDayMicros: 0n,
-  chainId,
-  exit: true,
-  exempt: true,
-})
+export const unlimited = (chainId = 'test') => exitGrant(chainId)
 
 export function testSpend(held: Held, seen?: Seen): AdmittedSpend {
   const { owner, asset } = held.account

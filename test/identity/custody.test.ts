@@ -29,6 +29,7 @@ import {
   intentOf,
   newTask,
   redeem,
+  reserve,
   stranger,
   transfer,
   units,
@@ -68,8 +69,7 @@ const newcomer = async () => {
 type User = Awaited<ReturnType<typeof newcomer>>
 
 const allowed = async (user: User, change: (intent: EvmIntent) => EvmIntent = (each) => each) => {
-  const action = actionOf(app, user.userId)
-  await app.transact((tx) => app.policy.policy.reserve(tx, action))
+  const action = await reserve(actionOf(app, user.userId), app)
   const intent = change(intentOf(app, action, user.own))
   return { intent, receipt: await app.transact((tx) => app.policy.policy.authorize(tx, intent)) }
 }

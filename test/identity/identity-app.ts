@@ -61,6 +61,7 @@ async function createInstance(databaseUrl: string, overrides: Options) {
   const ask = createAsk(operations)
   return {
     db,
+    transactions,
     transact: transactions.run,
     clock,
     random,

@@ -2,6 +2,7 @@ import { encodeFunctionData, parseAbi } from 'viem/utils'
 import { uuidv7 } from '#kernel/id.ts'
 import type { Action, EvmCall, EvmIntent } from '#kernel/signer.ts'
 import { approveData, transferData } from '#upstreams/evm/erc20.ts'
+import { acceptTask } from '../harness/accept-task.ts'
 import { delegate, type IdentityApp, usdc, vault } from './identity-app.ts'
 
 /** A user with wallets, and an intent of this user to deposit 25 USDC. */
@@ -43,6 +44,15 @@ export function actionOf(app: IdentityApp, userId: string, change: Partial<Actio
     exit: false,
     ...change,
   }
+}
+
+/** The same action, by a task that was accepted with it. */
+export async function reserve(
+  action: Action,
+  { policy: { policy }, ...where }: Pick<IdentityApp, 'policy' | 'transactions' | 'clock'>,
+): Promise<Action> {
+  const spend = { action, check: () => policy.check(action) }
+  return { ...action, taskId: await acceptTask(where, action.userId, spend) }
 }
 
 export function intentOf(

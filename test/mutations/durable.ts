@@ -83,13 +83,13 @@ export const durableMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/durable/step-result.ts',
-    ['src/durable/step-result.test.ts'],
+    'src/store/migrations/04-tasks/0001_init.sql',
+    ['test/identity/policy.test.ts'],
     [
       [
-        "if (!('end' in result) || result.outcome !== 'not_executed') return result",
-        "if (!('end' in result) || result.outcome === 'not_executed') return result",
-        'an executed task releases its share of the limits, and one that did not execute keeps it',
+        "update policy_spend s set state = 'released' from",
+        "update policy_spend s set state = 'reserved' from",
+        'a task without execution counts against the cap of the day',
       ],
     ],
   ),

@@ -2,7 +2,7 @@ import type { Clock } from '#kernel/clock.ts'
 import { type BudgetOwner, Fault } from '#kernel/fault.ts'
 import { fromUnits, nativeDecimals } from '#kernel/money.ts'
 import type { GasCharge, Tx } from '#kernel/task.ts'
-import { type Queryable, query } from '#store/query.ts'
+import { query } from '#store/query.ts'
 
 /** Sponsored gas per user and UTC day, so that one user cannot use up the gas that others need to withdraw. */
 
@@ -17,8 +17,6 @@ export type GasOrder = {
 export type GasBudget = {
   /** What the accepting statement compares with the budget and counts. */
   chargeOf(order: GasOrder): GasCharge
-  /** Runs in the accepting transaction. */
-  reserve(tx: Tx, taskId: string, order: GasOrder): Promise<void>
   /** Runs in the transaction that ends the task. `wei`: the fee paid, 0n where nothing was mined. */
   settle(tx: Tx, taskId: string, wei: bigint): Promise<void>
 }
@@ -29,7 +27,6 @@ const dayMs = 86_400_000
 
 export function gasBudget({ budgetWei, clock }: GasBudgetDeps): GasBudget {
   const budgetOf = ({ fullExit }: GasOrder) => (fullExit ? null : budgetWei)
-  const today = () => clock.now().toISOString().slice(0, 10)
 
   const refusal = ({ wei }: GasOrder, usedWei: bigint): Fault => {
     const now = clock.now().getTime()
@@ -49,29 +46,11 @@ export function gasBudget({ budgetWei, clock }: GasBudgetDeps): GasBudget {
     })
   }
 
-  const usedBy = async (queryable: Queryable, { userId, chainId }: GasOrder): Promise<bigint> => {
-    const [row] = await query<{ wei: string }>(
-      queryable,
-      'select wei from sponsor_day where user_id = $1 and chain_id = $2 and day = $3::date',
-      [userId, chainId, today()],
-    )
-    return BigInt(row?.wei ?? 0)
-  }
-
   return {
     chargeOf(order) {
       const { chainId, wei } = order
       const refuse = (usedWei: bigint) => refusal(order, usedWei)
       return { chainId, wei, budgetWei: budgetOf(order), refuse }
-    },
-    async reserve(tx, taskId, order) {
-      const { userId, chainId, wei } = order
-      const [row] = await query<{ wei: string | null }>(
-        tx,
-        'select sponsor_reserve($1, $2, $3, $4::date, $5::numeric, $6::numeric) as wei',
-        [taskId, userId, chainId, today(), wei, budgetOf(order)],
-      )
-      if (row?.wei == null) throw refusal(order, await usedBy(tx, order))
     },
     async settle(tx, taskId, wei) {
       await query(tx, 'select sponsor_settle($1, $2::numeric)', [taskId, wei])

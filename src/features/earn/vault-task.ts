@@ -34,7 +34,7 @@ export type VaultTaskDeps = {
   ledger: Pick<Ledger, 'balance' | 'subAccounts'>
   readSettled: ReadSettled
   batches: EvmBatches
-  policy: Pick<Policy, 'check' | 'reserve'>
+  policy: Pick<Policy, 'check'>
   rates: Pick<VaultRates, 'yield'>
   evmAddressOf: (userId: string) => Promise<string>
   /** Called when a receipt changed the balances of a user's wallet. */

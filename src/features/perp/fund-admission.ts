@@ -32,7 +32,7 @@ export type FundDeps = VenueDriverDeps & {
   chain: Pick<Evm, 'balances' | 'transfers' | 'row'>
   transferCall: (token: string, to: string, amountUnits: bigint) => EvmCall
   ledger: Pick<Ledger, 'balance'>
-  policy: Pick<Policy, 'check' | 'reserve'>
+  policy: Pick<Policy, 'check'>
   evmAddressOf: (userId: string) => Promise<string>
   changed: (userId: string, chainId: string) => void
   route: FundingRoute

@@ -47,7 +47,7 @@ export type TradeDeps = {
     | 'accountMode'
   >
   pricing: Pricing & Sizing
-  policy: Pick<Policy, 'check' | 'reserve'>
+  policy: Pick<Policy, 'check'>
   evmAddressOf: (userId: string) => Promise<string>
   chainId: string
   limits: PerpLimits

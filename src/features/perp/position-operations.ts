@@ -11,9 +11,7 @@ import type { TradeDeps } from './open.ts'
 import { admitTpSl } from './tp-sl.ts'
 import { type TpSlDeps, tpSlSteps } from './tp-sl-steps.ts'
 
-type Deps = TradeDeps &
-  CancelAllDeps &
-  TpSlDeps & { venue: Hyperliquid; policy: Pick<Policy, 'check' | 'reserve'> }
+type Deps = TradeDeps & CancelAllDeps & TpSlDeps & { venue: Hyperliquid; policy: Pick<Policy, 'check'> }
 
 /** Exits, cancel-all and history of positions and orders. */
 export function positionOperations(deps: Deps) {

@@ -17,7 +17,7 @@ import type { SetupStatus } from './setup-status.ts'
 export type SetupDeps = VenueDriverDeps & {
   venue: Pick<Hyperliquid, 'account' | 'agents' | 'spotHoldings'>
   agents: Agents
-  policy: Pick<Policy, 'check' | 'reserve'>
+  policy: Pick<Policy, 'check'>
   evmAddressOf: (userId: string) => Promise<string>
   status: (userId: string) => Promise<SetupStatus>
   chainId: string

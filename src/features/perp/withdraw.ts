@@ -40,7 +40,7 @@ export type WithdrawDeps = VenueDriverDeps & {
   venue: Pick<Hyperliquid, 'account' | 'ledgerSince' | 'spotBalances' | 'accountMode' | 'withUrgency'> &
     CashSource
   chain: Pick<Evm, 'head' | 'incomingTransfers' | 'row'>
-  policy: Pick<Policy, 'check' | 'reserve'>
+  policy: Pick<Policy, 'check'>
   agentOf: AgentDeps['agentOf']
   evmAddressOf: (userId: string) => Promise<string>
   changed: (userId: string, chainId: string) => void

@@ -195,20 +195,6 @@ function engine({ db, clock, random, walletsOf, limits: platformLimits, view, is
       return grantOf(action, state)
     },
 
-    async reserve(tx, action) {
-      const { userId, taskId, chainId } = action
-      const now = clock.now()
-      const usdMicros = rules.countedMicros(action)
-      if (usdMicros < 0n) throw faultOf(rules.refuse('amount', 'the value is negative'))
-      // One round trip, in this order; a refusal rolls everything back.
-      const [, state] = await settleAll([
-        store.lockPolicy(tx, userId, now),
-        view(tx, userId, { chainId }),
-        store.addSpend(tx, { taskId, userId, usdMicros, now }),
-      ])
-      await enforce(tx, userId, action, state)
-    },
-
     async authorizeOnAccept(userId, chainId) {
       const readState = () => settleAll([view(db, userId, { chainId }), addressesOf(db, userId)])
       const evaluate = (intent: SigningIntent, [state, ownAddresses]: [View, string[]]) => {

@@ -98,26 +98,6 @@ export const savePolicy = (
       .where('user_id', '=', userId),
   )
 
-export type Spend = {
-  taskId: string
-  userId: string
-  usdMicros: bigint
-  now: Date
-}
-
-export const addSpend = (tx: Queryable, { taskId, userId, usdMicros, now }: Spend) =>
-  fetchAll(
-    tx,
-    builder.insertInto('policy_spend').values({
-      task_id: taskId,
-      user_id: userId,
-      usd_micros: usdMicros,
-      authorized_micros: 0n,
-      state: 'reserved',
-      at: now,
-    }),
-  )
-
 export const lockSpend = (tx: Queryable, taskId: string, userId: string) =>
   fetchOne(
     tx,

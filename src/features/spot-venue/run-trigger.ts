@@ -2,10 +2,21 @@ import { failed } from '#engines/venue/orders/order-failures.ts'
 import { boughtRecently } from '#engines/venue/orders/read-after-write.ts'
 import { requireAgent } from '#engines/venue/orders/trade-admission.ts'
 import { exitSlippagePercent } from '#engines/venue/orders/venue-orders.ts'
+import { exitGrant } from '#kernel/action.ts'
 import { compareDecimals } from '#kernel/decimal-fields.ts'
 import { Fault } from '#kernel/fault.ts'
 import { toFixedPoint } from '#kernel/money.ts'
-import type { FailedResult, RetryRule, StepContext, StepResultOf, Steps, TaskView } from '#kernel/task.ts'
+import { addToResult } from '#kernel/one-effect.ts'
+import type {
+  AdmittedSpend,
+  FailedResult,
+  JsonObject,
+  RetryRule,
+  StepContext,
+  StepResultOf,
+  Steps,
+  TaskView,
+} from '#kernel/task.ts'
 import type { SpotDeps } from './deps.ts'
 import type { SpotOrderStep, SpotOrderTaskData } from './gateway-triggers.ts'
 import { freeOf, lesser, midOf, quoteToken, requireKnownSpotMarket } from './market.ts'
@@ -44,24 +55,12 @@ function rearm(task: TriggerTask, now: Date, result: TriggerResult): TriggerResu
   if (!transientCodes.includes(result.error.code) && (unsold === unsoldBefore || unsold > unsoldMax))
     return result
   const ids = [triggerId(task.id, leg)]
-  return {
-    ...result,
-    result: { ...result.result, tp_oids: leg === 'tp' ? ids : [], sl_oids: leg === 'sl' ? ids : [] },
-    writes: async (tx) => {
-      await result.writes?.(tx)
-      const exits = [{ leg, price }]
-      await insertTriggers(tx, {
-        userId: task.userId,
-        taskId: task.id,
-        symbol,
-        size,
-        exits,
-        entry: null,
-        at: now,
-        unsold,
-      })
-    },
-  }
+  const armed = { userId: task.userId, taskId: task.id, symbol, size, entry: null, at: now, unsold }
+  const oids = { tp_oids: leg === 'tp' ? ids : [], sl_oids: leg === 'sl' ? ids : [] }
+  return addToResult(
+    { ...result, result: { ...result.result, ...oids } },
+    { writes: (tx) => insertTriggers(tx, { ...armed, exits: [{ leg, price }] }) },
+  )
 }
 
 const withTriggerId = (task: TriggerTask, result: TriggerResult): TriggerResult =>
@@ -72,12 +71,21 @@ const withTriggerId = (task: TriggerTask, result: TriggerResult): TriggerResult 
       }
     : result
 
+/** The sale is an exit: its trigger fires without a read, and the signature asks the policy. */
+export const triggerSpend =
+  ({ policy, chainId }: Pick<SpotDeps, 'policy' | 'chainId'>) =>
+  (userId: string, { symbol }: JsonObject): AdmittedSpend => {
+    const facts = { userId, operation: 'spot_trigger', symbol: String(symbol), usdMicros: 0n, exit: true }
+    const action = spotAction({ chainId }, facts)
+    return { action, grant: exitGrant(chainId), check: () => policy.check(action) }
+  }
+
 /** The steps of a manual sale, after a `prepare` step that determines the size. */
 export function triggerSteps(
   deps: SpotDeps,
   selling: Steps<SpotOrderTaskData, SpotOrderStep>,
 ): Steps<TriggerTaskData, TriggerStep, TriggerStep, TriggerInput> {
-  const { venue, pricing, policy, clock, limits } = deps
+  const { venue, pricing, clock, limits } = deps
 
   /** 10 % below the mid price, or the lowest price at which the size reaches the venue's minimum. */
   const priceOf = (size: string, mid: string, market: Parameters<typeof pricing.minPrice>[2]) => {
@@ -143,19 +151,7 @@ export function triggerSteps(
     try {
       const found = await saleTaskData(task)
       if (!('symbol' in found)) return found
-      const { symbol } = found
-      const action = spotAction(deps, {
-        userId: task.userId,
-        operation: 'spot_trigger',
-        symbol,
-        usdMicros: 0n,
-        exit: true,
-      })
-      return {
-        next: 'begin',
-        data: found,
-        writes: (tx) => policy.reserve(tx, { ...action, taskId: task.id }),
-      }
+      return { next: 'begin', data: found }
     } catch (fault) {
       if (!(fault instanceof Fault)) throw fault
       // The next attempt uses the new key.

@@ -15,7 +15,7 @@ import { spotFills, spotOrderHistory } from './history.ts'
 import { freeOf, usdcMarkets } from './market.ts'
 import { createOcoMove } from './move-oco-pair.ts'
 import { createPriceLoop, type PriceLoop } from './price-loop.ts'
-import { triggerRetry, triggerSteps } from './run-trigger.ts'
+import { triggerRetry, triggerSpend, triggerSteps } from './run-trigger.ts'
 import { admitTpSl, tpSlSteps } from './tp-sl.ts'
 import { admitBuy, admitSell } from './trade.ts'
 import { openTriggers, triggerKind } from './triggers.ts'
@@ -132,6 +132,7 @@ export function spotVenue({ agents, priceTriggers, priceCheckMs, log, ...given }
     version: 1,
     priority: 0,
     steps: triggerSteps(exit, selling),
+    spendOf: triggerSpend(exit),
     retry: triggerRetry,
   })
   const priceLoop = createPriceLoop({

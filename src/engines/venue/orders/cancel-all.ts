@@ -38,7 +38,7 @@ export type CancelAllSection = {
 export type CancelAllDeps = {
   db: Queryable
   venue: Pick<Hyperliquid, 'openOrders' | 'account' | 'order' | 'withUrgency'>
-  policy: Pick<Policy, 'check' | 'reserve'>
+  policy: Pick<Policy, 'check'>
   evmAddressOf: (userId: string) => Promise<string>
   chainId: string
 } & AgentDeps

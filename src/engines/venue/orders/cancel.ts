@@ -36,7 +36,7 @@ export type Section = {
 export type CancelAdmissionDeps = {
   db: Queryable
   venue: Pick<Hyperliquid, 'openOrders' | 'account' | 'order' | 'withUrgency'>
-  policy: Pick<Policy, 'check' | 'reserve'>
+  policy: Pick<Policy, 'check'>
   evmAddressOf: (userId: string) => Promise<string>
   chainId: string
 } & AgentDeps

@@ -22,22 +22,6 @@ create table sponsor_charge (
 );
 create index sponsor_charge_age on sponsor_charge (day) where is_final;
 
--- Returns the new sum of the day, or null where the budget does not cover it: then nothing is written.
-create function sponsor_reserve(p_task uuid, p_user uuid, p_chain text, p_day date, p_wei numeric, p_budget numeric)
-returns numeric language plpgsql as $$
-declare
-  v_wei numeric;
-begin
-  insert into sponsor_day as d (user_id, chain_id, day, wei) values (p_user, p_chain, p_day, 0) on conflict do nothing;
-  update sponsor_day set wei = wei + p_wei
-    where user_id = p_user and chain_id = p_chain and day = p_day and (p_budget is null or wei + p_wei <= p_budget)
-    returning wei into v_wei;
-  if found then
-    insert into sponsor_charge (task_id, user_id, chain_id, day, wei) values (p_task, p_user, p_chain, p_day, p_wei);
-  end if;
-  return v_wei;
-end $$;
-
 -- The promises whose charge the budget of the day does not cover, with what is used of it, under the locks of the days.
 create function sponsor_refused(p_all task_promise[]) returns jsonb language plpgsql as $$
 declare
