@@ -116,7 +116,6 @@ export const forbiddenIdentifiers: Record<string, Record<string, string>> = {
   'src/kernel': {
     fresh: 'neverSent',
     outside: 'externalAccount',
-    released: 'onNotExecuted',
     section: 'group',
     settlements: 'version',
   },
