@@ -129,4 +129,21 @@ describe('contradicting records', () => {
     )
     assert.deepEqual((await find(user, cancelled)).data.throttled, { cancel0: 1 })
   })
+
+  test('the transfer of a withdrawal that the venue throttles is signed again, as other exits are', async () => {
+    const user = await app.trader('20')
+    await app.credit(user, '100', 'USDC')
+    const response = 'Too many cumulative requests sent (10001 > 10000) for cumulative volume traded $1.'
+    const sent: unknown[] = []
+    app.lag.set({
+      intercept({ type }) {
+        if (type === 'usdClassTransfer') sent.push(type)
+        return sent.length === 1 && type === 'usdClassTransfer' ? { status: 'err', response } : undefined
+      },
+    })
+    const done = await app.call('perp_withdraw', { amount_usd: '50' }, user, { timeoutMs: 60_000 })
+    assert.deepEqual([done.status, done.outcome], ['completed', 'executed'], JSON.stringify(done))
+    assert.deepEqual((await find(user, done)).data.throttled, { transfer: 1 })
+    assert.equal(sent.length, 2)
+  })
 })

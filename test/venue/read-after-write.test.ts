@@ -174,22 +174,57 @@ describe('requests right after an order', () => {
     })
   })
 
-  test('a stop whose price is reached before any balance shows the purchase still sells', async () => {
-    const user = await app.trader()
-    await app.credit(user, '200', 'USDC')
-    await lags(2_500)
-    const bought = await app.call('spot_venue_buy', { asset: 'HYPE', size: '2', sl_price: '35' }, user)
-    assert.equal(bought.outcome, 'executed', JSON.stringify(bought))
-    await app.price('@1', 34)
-    const sale = await eventually(async () => {
-      const { tasks } = await app.main.taskEngine.tasks.list(user.id, {
-        skip: 0,
-        limit: 20,
-        kind: 'spot_trigger',
-      })
-      return tasks.find(({ completed_at }) => completed_at)
-    }, 'the stop has sold')
-    assert.equal(sale.outcome, 'executed', JSON.stringify(sale))
+  describe('a stop whose price is reached before any balance shows', () => {
+    const executedSale = (user: User) =>
+      eventually(
+        async () => {
+          const listed = { skip: 0, limit: 50, kind: 'spot_trigger' }
+          const { tasks } = await app.main.taskEngine.tasks.list(user.id, listed)
+          return tasks.find(({ outcome }) => outcome === 'executed')?.result as TaskAnswer['result']
+        },
+        'the stop has sold',
+        20_000,
+      )
+    const spot = async (user: User, name: string, input: object): Promise<TaskAnswer> => {
+      const done = await app.call(`spot_venue_${name}`, input, user)
+      assert.equal(done.outcome, 'executed', JSON.stringify(done))
+      return done
+    }
+    const holder = async () => {
+      const user = await app.trader()
+      await app.credit(user, '2', 'HYPE')
+      return user
+    }
+
+    test('the purchase still sells', async () => {
+      const user = await app.trader()
+      await app.credit(user, '200', 'USDC')
+      await lags(2_500)
+      await spot(user, 'buy', { asset: 'HYPE', size: '2', sl_price: '35' })
+      await app.price('@1', 34)
+      await executedSale(user)
+    })
+
+    test('a sale sells what the sale has left', async () => {
+      const user = await holder()
+      await spot(user, 'tp_sl', { asset: 'HYPE', size: '2', sl_price: '35' })
+      await lags(2_500)
+      await spot(user, 'sell', { asset: 'HYPE', size: '0.5' })
+      await app.price('@1', 34)
+      assert.equal((await executedSale(user)).filled_size, '1.5')
+    })
+
+    test('the end of a resting sale sells what that has held', async () => {
+      const user = await holder()
+      await spot(user, 'tp_sl', { asset: 'HYPE', sl_price: '35' })
+      const limit = { asset: 'HYPE', size: '2', order_type: 'limit', limit_price: '50' }
+      const { result } = await spot(user, 'sell', limit)
+      await app.catchUp()
+      await lags(2_500)
+      await spot(user, 'cancel', { order_id: result.order_id })
+      await app.price('@1', 34)
+      assert.equal((await executedSale(user)).filled_size, '2')
+    })
   })
 
   test('a set-up right after a credit approves the key', async () => {

@@ -181,21 +181,20 @@ describe('spot under failures', () => {
     await set()
     assert.equal(await codeOf(set()), 'conflict')
     await app.price('@1', 34)
-    const tasks = await eventually(async () => {
-      const { tasks: some, total } = await app.main.taskEngine.tasks.list(user.id, {
-        skip: 0,
-        limit: 100,
-        kind: 'spot_trigger',
-        status: 'completed',
-      })
-      const { total: lost } = await app.main.taskEngine.tasks.list(user.id, {
-        skip: 0,
-        limit: 1,
-        kind: 'spot_trigger',
-        status: 'failed',
-      })
-      return total + lost === 199 ? some : undefined
-    }, 'every exit has ended')
+    await eventually(
+      async () => {
+        const { rows } = await app.database.pool.query(
+          `select 1 from trigger_order where user_id = $1 and status = 'armed'
+           union all select 1 from task where user_id = $1 and completed_at is null limit 1`,
+          [user.id],
+        )
+        return rows.length === 0 || undefined
+      },
+      'every exit has ended',
+      60_000,
+    )
+    const ended = { skip: 0, limit: 100, kind: 'spot_trigger', status: 'completed' } as const
+    const { tasks } = await app.main.taskEngine.tasks.list(user.id, ended)
     assert.deepEqual(
       tasks.map(({ outcome }) => outcome),
       ['executed'],
