@@ -1,8 +1,10 @@
 import { failed } from '#engines/venue/orders/order-failures.ts'
 import { boughtRecently } from '#engines/venue/orders/read-after-write.ts'
+import { readLagMs } from '#engines/venue/orders/signed-action.ts'
 import { requireAgent } from '#engines/venue/orders/trade-admission.ts'
 import { exitSlippagePercent } from '#engines/venue/orders/venue-orders.ts'
 import { exitGrant } from '#kernel/action.ts'
+import { later } from '#kernel/clock.ts'
 import { compareDecimals } from '#kernel/decimal-fields.ts'
 import { Fault } from '#kernel/fault.ts'
 import { toFixedPoint } from '#kernel/money.ts'
@@ -44,14 +46,18 @@ type TriggerResult = StepResultOf<Partial<TriggerTaskData>, TriggerStep>
 
 /** The order was not executed: venue not reached, key unknown, or request limit of the account. */
 const transientCodes = ['expired', 'setup_incomplete', 'rate_limited']
-/** Maximum failed sales for lack of liquidity. Each attempt is a task, so the number of rows must be bounded. */
+/** Maximum sales that the venue refuses. Each attempt is a task, so the number of rows must be bounded. */
 const unsoldMax = 30
+
+/** For lack of liquidity, or because the balance was less than the read that gave the size. */
+const isRefused = ({ data }: TriggerTask, code: string): boolean =>
+  code === 'slippage' || (code === 'insufficient_balance' && 'size' in data)
 
 /** Arms the trigger again after a sale that certainly did not execute; it fires while the price condition holds. */
 function rearm(task: TriggerTask, now: Date, result: TriggerResult): TriggerResult {
   if (!('end' in result) || result.end !== 'failed' || result.outcome !== 'not_executed') return result
   const { symbol, leg, size, trigger_price: price, unsold: unsoldBefore = 0 } = task.input
-  const unsold = result.error.code === 'slippage' ? unsoldBefore + 1 : unsoldBefore
+  const unsold = isRefused(task, result.error.code) ? unsoldBefore + 1 : unsoldBefore
   if (!transientCodes.includes(result.error.code) && (unsold === unsoldBefore || unsold > unsoldMax))
     return result
   const ids = [triggerId(task.id, leg)]
@@ -110,12 +116,12 @@ export function triggerSteps(
     ])
     const free = freeOf(balances, market.base)
     const size = pricing.roundSize(wanted === null ? free : lesser(wanted, free), market)
-    if (isShort(free, wanted) && (await boughtRecently(deps, task.userId, symbol)))
-      throw new Fault(
-        'unavailable',
-        `The balance of ${symbol} may not include its last purchase yet; the sale is retried`,
-      )
-    if (compareDecimals(size, '0') === 0)
+    const isNothing = compareDecimals(size, '0') === 0
+    // A read after the lag shows all that happened before the price was reached.
+    const mayLag = isNothing && clock.now() < later(task.createdAt, readLagMs)
+    if (mayLag || (isShort(free, wanted) && (await boughtRecently(deps, task.userId, symbol))))
+      throw new Fault('unavailable', `The balance of ${symbol} may be out of date; the sale is retried`)
+    if (isNothing)
       return failed(
         'insufficient_balance',
         `The trigger fired, but the free balance of ${symbol} is too small to sell`,

@@ -20,7 +20,7 @@ export type TriggerInput = {
   parent_order_id: string | null
   /** Limit price of the resting entry: while the market is above it, a fill is unlikely. */
   parent_price?: string
-  /** Failed sales for lack of liquidity. */
+  /** Sales that the venue refused. */
   unsold?: number
 }
 export type TriggerRow = {
