@@ -344,6 +344,22 @@ export const venueMutations = [
     ],
   ),
   ...mutationsOf(
+    'src/features/spot-venue/run-trigger.ts',
+    ['test/venue/read-after-write.test.ts'],
+    [
+      [
+        " || (code === 'insufficient_balance' && 'size' in data)",
+        '',
+        'a stop is lost whose size comes from a balance before a sale',
+      ],
+      [
+        'isNothing && clock.now() < later(task.createdAt, readLagMs)',
+        'false',
+        'a stop is lost whose balance is shown late',
+      ],
+    ],
+  ),
+  ...mutationsOf(
     'src/features/spot-venue/cancel-all.ts',
     ['test/venue/gateway-triggers.test.ts'],
     [
