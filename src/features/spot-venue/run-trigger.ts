@@ -48,20 +48,30 @@ type TriggerResult = StepResultOf<Partial<TriggerTaskData>, TriggerStep>
 const transientCodes = ['expired', 'setup_incomplete', 'rate_limited']
 /** Maximum sales that the venue refuses. Each attempt is a task, so the number of rows must be bounded. */
 const unsoldMax = 30
+/** The same while the venue takes no sale: after an upgrade of its network it rejects market orders for minutes. */
+const closedMax = 60
+const closedRetryMs = 10_000
 
 /** For lack of liquidity, or because the balance was less than the read that gave the size. */
 const isRefused = ({ data }: TriggerTask, code: string): boolean =>
   code === 'slippage' || (code === 'insufficient_balance' && 'size' in data)
 
+/** The counts of the next attempt; undefined where there is none. */
+function attemptsAfter(task: TriggerTask, code: string): Pick<TriggerInput, 'unsold' | 'closed'> | undefined {
+  const { unsold = 0, closed = 0 } = task.input
+  if (isRefused(task, code)) return unsold < unsoldMax ? { unsold: unsold + 1, closed } : undefined
+  if (code === 'market_closed') return closed < closedMax ? { unsold, closed: closed + 1 } : undefined
+  return transientCodes.includes(code) ? { unsold, closed } : undefined
+}
+
 /** Arms the trigger again after a sale that certainly did not execute; it fires while the price condition holds. */
 function rearm(task: TriggerTask, now: Date, result: TriggerResult): TriggerResult {
   if (!('end' in result) || result.end !== 'failed' || result.outcome !== 'not_executed') return result
-  const { symbol, leg, size, trigger_price: price, unsold: unsoldBefore = 0 } = task.input
-  const unsold = isRefused(task, result.error.code) ? unsoldBefore + 1 : unsoldBefore
-  if (!transientCodes.includes(result.error.code) && (unsold === unsoldBefore || unsold > unsoldMax))
-    return result
+  const { symbol, leg, size, trigger_price: price } = task.input
+  const attempts = attemptsAfter(task, result.error.code)
+  if (!attempts) return result
   const ids = [triggerId(task.id, leg)]
-  const armed = { userId: task.userId, taskId: task.id, symbol, size, entry: null, at: now, unsold }
+  const armed = { userId: task.userId, taskId: task.id, symbol, size, entry: null, at: now, ...attempts }
   const oids = { tp_oids: leg === 'tp' ? ids : [], sl_oids: leg === 'sl' ? ids : [] }
   return addToResult(
     { ...result, result: { ...result.result, ...oids } },
@@ -154,6 +164,8 @@ export function triggerSteps(
   }
 
   const prepare = async (task: TriggerTask, { now }: StepContext): Promise<TriggerResult> => {
+    const waitMs = task.input.closed ? later(task.createdAt, closedRetryMs).getTime() - now.getTime() : 0
+    if (waitMs > 0) return { park: { afterMs: waitMs, next: 'prepare' }, state: 'waiting' }
     try {
       const found = await saleTaskData(task)
       if (!('symbol' in found)) return found

@@ -22,6 +22,8 @@ export type TriggerInput = {
   parent_price?: string
   /** Sales that the venue refused. */
   unsold?: number
+  /** Failed sales while the venue took none. */
+  closed?: number
 }
 export type TriggerRow = {
   id: string
@@ -58,12 +60,11 @@ export type NewTriggers = {
   /** The resting entry; null where the exits are armed at once. */
   entry: { cloid: string; orderId: string | null; price: string } | null
   at: Date
-  unsold?: number
-}
+} & Pick<TriggerInput, 'unsold' | 'closed'>
 
 /** Runs in the commit that ends the task, so that the result and the triggers appear together. */
 export async function insertTriggers(tx: Tx, triggers: NewTriggers): Promise<void> {
-  const { userId, taskId, symbol, size, exits, entry, at, unsold } = triggers
+  const { userId, taskId, symbol, size, exits, entry, at, unsold, closed } = triggers
   const group = exits.length > 1 ? triggerId(taskId, 'group') : null
   for (const { leg, price } of exits) {
     const input: TriggerInput = {
@@ -74,6 +75,7 @@ export async function insertTriggers(tx: Tx, triggers: NewTriggers): Promise<voi
       parent_order_id: entry?.orderId ?? null,
       ...(entry && { parent_price: entry.price }),
       ...(unsold && { unsold }),
+      ...(closed && { closed }),
     }
     await query(
       tx,

@@ -14,6 +14,7 @@ const table = [
   ['Order must have minimum value', 'below_minimum'],
   ['Price must be divisible by tick size', 'tick_invalid'],
   ['Trading is halted', 'market_closed'],
+  ['Only post-only orders allowed', 'market_closed'],
   ['User or API Wallet', 'setup_incomplete'],
   ['Must deposit before', 'setup_incomplete'],
   ['Action already expired', 'expired'],
