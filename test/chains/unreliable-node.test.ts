@@ -114,6 +114,16 @@ describe('a node that lags, loses transactions and answers with HTML pages', () 
     assert.equal(await bookedOf(user), await sharesOf(user))
   })
 
+  test('cash that a lagging sibling does not show yet is deposited', async () => {
+    const user = await app.fundedUser('10')
+    const { lagged } = node.counts
+    node.set({ lag: { chance: 1, blocks: 6, splits: true, onlySimulations: true } })
+    const done = await callUntilAnswered('earn_deposit', { amount_usdc: '10' }, user)
+    assert.equal(done.outcome, 'executed', JSON.stringify(done))
+    assert.ok(node.counts.lagged > lagged)
+    assert.equal(await app.flows(user), 1)
+  })
+
   test('a receipt of a block that is not on the chain is no proof, and its transaction is not given up', async () => {
     const user = await app.fundedUser()
     node.set({ withholdsSends: true, fakesReceipts: true })

@@ -10,9 +10,9 @@ type Log = { blockNumber: string }
 export type NodeFailures = {
   /**
    * Probability that a request is answered by a sibling that lags by so many blocks. `splits`: each call of a request is
-   * answered by another one.
+   * answered by another one. `onlySimulations`: the siblings that answer anything else are current.
    */
-  lag?: { chance: number; blocks: number; splits?: boolean }
+  lag?: { chance: number; blocks: number; splits?: boolean; onlySimulations?: boolean }
   /** Probability of an HTML page, a 429 or a broken connection instead of an answer. */
   broken?: number
   /** The answer to raw transactions that the real node accepted. */
@@ -33,6 +33,10 @@ const latestAt: Record<string, number> = {
   eth_getCode: 1,
   eth_getBalance: 1,
 }
+
+/** Only simulations override the state. */
+const isSimulation = ({ method, params }: Call): boolean =>
+  (method === 'eth_call' || method === 'eth_estimateGas') && params.length > 2
 
 async function bodyOf(request: IncomingMessage): Promise<string> {
   const chunks: Buffer[] = []
@@ -125,7 +129,8 @@ export async function unreliableNode(random: () => number) {
     }
     if (lag?.splits && calls.length > 1)
       return (await Promise.all(calls.map((call) => answer([call])))).flat()
-    if (lag && !isSending && random() < lag.chance) {
+    const mayLag = !isSending && (!lag?.onlySimulations || calls.every(isSimulation))
+    if (lag && mayLag && random() < lag.chance) {
       counts.lagged += 1
       const head = BigInt((await ask('eth_blockNumber', [])) as string) - BigInt(lag.blocks)
       return hideNewer(calls, await forward(behind(calls, head)), head)

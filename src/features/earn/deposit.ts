@@ -1,4 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
+import type { BatchTrial } from '#engines/evm-batch/batch.ts'
 import type { BatchPlan } from '#engines/evm-batch/batch-rules.ts'
 import { createAdmission } from '#kernel/admission.ts'
 import { Fault } from '#kernel/fault.ts'
@@ -97,11 +98,9 @@ async function fundDeposit(deps: VaultTaskDeps, request: DepositRequest) {
   const account = await deps.evmAddressOf(userId)
   await batches.ready(vault.chainId)
   const readCash = () => awaitFreeCash(deps, { ...request, account })
-  const [cash, { simulation, signOnAccept }, { apy }] = await Promise.all([
-    readCash(),
-    batches.trial(userId, batchOf(deps, account, amountUnits)),
-    rates.yield(),
-  ])
+  const tryBatch = () => batches.trial(userId, batchOf(deps, account, amountUnits))
+  const [{ block, ...cash }, firstTrial, { apy }] = await Promise.all([readCash(), tryBatch(), rates.yield()])
+  const { simulation, signOnAccept } = await trialOfBlock(block, firstTrial, tryBatch)
   if (!simulation.ok)
     throw new Fault('conflict', `The vault would reject the deposit: ${simulation.reason}`, {
       extras: { reason: simulation.reason },
@@ -109,6 +108,24 @@ async function fundDeposit(deps: VaultTaskDeps, request: DepositRequest) {
   const gasOrder = { userId, chainId: vault.chainId, gas: simulation.gas, fullExit: false }
   const gas = await batches.gasCharge(gasOrder)
   return { account, apy, gas, seen: { ...cash, reread: readCash }, signOnAccept }
+}
+
+/** A node that lags behind the one that showed the cash simulates the deposit without it: only its success counts. */
+async function trialOfBlock(
+  block: bigint,
+  first: BatchTrial,
+  tryBatch: () => Promise<BatchTrial>,
+): Promise<BatchTrial> {
+  const until = performance.now() + settleMsMax
+  const isOld = ({ simulation }: BatchTrial) => simulation.block !== undefined && simulation.block < block
+  let trial = first
+  while (!trial.simulation.ok && isOld(trial)) {
+    if (performance.now() > until)
+      throw new Fault('unavailable', 'The chain node lags behind its siblings. Try again')
+    await pause(settlePollMs)
+    trial = await tryBatch()
+  }
+  return trial
 }
 
 /** New deposits are refused while the positions of the user and the chain disagree. */
@@ -138,7 +155,7 @@ type CashRequest = DepositRequest & { account: string }
 async function awaitFreeCash(
   { db, vault, usdc, clock }: VaultTaskDeps,
   { wallet, account, position, amountUnits }: CashRequest,
-): Promise<{ totalUnits: bigint; version: bigint }> {
+): Promise<{ totalUnits: bigint; version: bigint; block: bigint }> {
   const until = performance.now() + settleMsMax
   while (true) {
     // A settlement that comes between the two raises the version after it was read, or is later than the block.
@@ -153,7 +170,7 @@ async function awaitFreeCash(
       continue
     }
     const free = cashUnits > heldUnits ? cashUnits - heldUnits : 0n
-    if (free >= amountUnits) return { totalUnits: cashUnits, version }
+    if (free >= amountUnits) return { totalUnits: cashUnits, version, block }
     const isHopeless = cashUnits < amountUnits || heldUnits === 0n
     if (isHopeless || performance.now() > until)
       throw insufficientBalance(usdcToken(usdc), {
