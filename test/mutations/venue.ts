@@ -333,6 +333,17 @@ export const venueMutations = [
     ],
   ),
   ...mutationsOf(
+    'src/features/spot-venue/run-trigger.ts',
+    ['test/venue/post-only-venue.test.ts'],
+    [
+      [
+        'return closed < closedMax ?',
+        'return closed > closedMax ?',
+        'a stop that fires while the venue takes no market orders is lost',
+      ],
+    ],
+  ),
+  ...mutationsOf(
     'src/features/spot-venue/triggers.ts',
     ['test/venue/gateway-triggers.test.ts'],
     [
