@@ -292,6 +292,11 @@ export const venueMutations = [
         'clock.now()',
         'a trading key is renewed only after it has expired',
       ],
+      [
+        'order by waiting.id is not null, case when',
+        'order by due.expires_at, case when',
+        'accounts whose keys the venue does not approve stop the renewal of all other keys',
+      ],
     ],
   ),
   ...mutationsOf(

@@ -6,6 +6,8 @@ import { createVenueApp, type TaskAnswer, type User, type VenueApp } from './ven
 
 type Setup = TaskAnswer & { api_wallet_expires_at: string; api_wallet_renews_at: string }
 const dayMs = 86_400_000
+/** Renewals per round. */
+const batchMax = 50
 
 describe('renewal of trading keys', () => {
   let app: VenueApp
@@ -67,5 +69,47 @@ describe('renewal of trading keys', () => {
       20_000,
     )
     assert.notEqual((await status(user)).api_wallet_address, address)
+  })
+
+  test('accounts without funds, whose keys the venue does not approve, delay no renewal', async () => {
+    const user = await app.trader()
+    const before = await status(user)
+    await expireAt(user, new Date(Date.now() + 10 * dayMs))
+    const withoutFunds = await Promise.all(Array.from({ length: batchMax }, () => app.addUser()))
+    for (const { id } of withoutFunds)
+      await query(
+        app.database.pool,
+        `insert into agent_wallet (id, user_id, venue, address, ciphertext, wrapped_dek, kek_id, version, created_at,
+           approved_at, expires_at, is_registered)
+         select gen_random_uuid(), $2::uuid, venue, '0x' || substr(md5(gen_random_uuid()::text) || md5(gen_random_uuid()::text), 1, 40), ciphertext, wrapped_dek, kek_id, version,
+           created_at, key.approved_at, key.expires_at, true
+         from agent_wallet cross join lateral (values (created_at, $3::timestamptz), (null, null)) as key (approved_at, expires_at)
+         where user_id = $1 and retired_at is null`,
+        [user.id, id, new Date(Date.now() - dayMs)],
+      )
+    await app.main.renewal.sweep()
+    await eventually(
+      async () => (await status(user)).api_wallet_address !== before.api_wallet_address || undefined,
+      'a new key',
+    )
+    const tried = await eventually(
+      async () => {
+        const rows = await query<{ outcome: string | null }>(
+          app.database.pool,
+          `select outcome from task where kind = 'venue_key_renewal' and user_id = any($1)`,
+          [withoutFunds.map(({ id }) => id)],
+        )
+        return rows.length > 0 && rows.every(({ outcome }) => outcome !== null) ? rows : undefined
+      },
+      'the other renewals end',
+      30_000,
+    )
+    assert.deepEqual([...new Set(tried.map(({ outcome }) => outcome))], ['partial'])
+    const events = await query<{ user_id: string }>(
+      app.database.pool,
+      `select user_id from user_event where type = 'venue.key_renewed' and user_id = any($1)`,
+      [withoutFunds.map(({ id }) => id)],
+    )
+    assert.deepEqual(events, [], 'no key is reported as renewed that is not')
   })
 })

@@ -49,7 +49,8 @@ export function createKeyRenewal(deps: KeyRenewalDeps) {
       sign: steps.sign,
       async confirm(task, context) {
         const result = await steps.confirm(task, context)
-        if (!('end' in result) || result.end !== 'completed') return result
+        // The venue approves no key of an account without funds, which ends as `partial`.
+        if (!('end' in result) || result.outcome !== 'executed') return result
         const { api_wallet_address = null, api_wallet_expires_at = null } = result.result ?? {}
         const data = { venue: venueName, api_wallet_address, api_wallet_expires_at }
         const event = {
@@ -82,13 +83,19 @@ export function createKeyRenewal(deps: KeyRenewalDeps) {
     })
   }
 
-  /** Users whose key expires soon, or has expired. */
+  /**
+   * Users whose key expires soon, or has expired. A key that waits for its approval remains where the venue rejected it,
+   * as it does for an account without funds: these users come last and in turn, so that they delay nobody's renewal.
+   */
   const sweep = async (): Promise<number> => {
     const rows = await query<{ user_id: string }>(
       db,
-      `select user_id from agent_wallet
-       where venue = $1 and approved_at is not null and retired_at is null and expires_at < $2
-       order by expires_at limit $3`,
+      `select due.user_id from agent_wallet due
+         left join agent_wallet waiting on waiting.user_id = due.user_id and waiting.venue = due.venue
+           and waiting.approved_at is null and waiting.retired_at is null
+       where due.venue = $1 and due.approved_at is not null and due.retired_at is null and due.expires_at < $2::timestamptz
+       order by waiting.id is not null, case when waiting.id is not null then md5(due.user_id || $2::timestamptz::text) end,
+         due.expires_at limit $3`,
       [venueName, later(clock.now(), renewAheadMs), batchMax],
     )
     for (const { user_id: userId } of rows)
