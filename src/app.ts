@@ -95,11 +95,14 @@ function startMaintenance(composed: Composed, parts: AsyncDisposableStack): void
   for (const each of [maintenance, ...repetitions]) parts.defer(() => void each[Symbol.asyncDispose]())
 }
 
+export type App = {
+  url: string
+  /** Loads the code that only signatures need; one that comes first awaits the same code. */
+  loadSigning(): Promise<void>
+} & AsyncDisposable
+
 /** Builds every part, opens the doors and starts the background work. */
-export async function app(
-  deps: AppDeps,
-  overrides: Overrides = {},
-): Promise<{ url: string } & AsyncDisposable> {
+export async function app(deps: AppDeps, overrides: Overrides = {}): Promise<App> {
   const { config, log } = deps
   for (const sentence of warningsOf(config)) log.warn({}, sentence)
   await using parts = new AsyncDisposableStack()
@@ -114,5 +117,9 @@ export async function app(
   listening ??= address
   await startWork(composed, parts)
   const owned = parts.move()
-  return { url: baseUrl(), [Symbol.asyncDispose]: () => owned.disposeAsync() }
+  return {
+    url: baseUrl(),
+    loadSigning: composed.custody.loadSigning,
+    [Symbol.asyncDispose]: () => owned.disposeAsync(),
+  }
 }

@@ -1,6 +1,5 @@
-import { enableCompileCache } from 'node:module'
 import { ConfigRefused, readConfig } from '#config.ts'
-import { compileCacheOf, openDataDir } from '#start/data-dir.ts'
+import { openDataDir, useCompileCache } from '#start/data-dir.ts'
 import { keepTickShape } from '#start/tick-shape.ts'
 
 /** Expected failures of a start are printed in one sentence each; anything else is a bug and keeps its stack. */
@@ -25,8 +24,7 @@ process.on('SIGUSR1', () => {})
 async function main(): Promise<void> {
   const config = readConfig()
   openDataDir(config.DATA_DIR)
-  const compileCache = compileCacheOf(config.DATA_DIR)
-  if (compileCache) enableCompileCache(compileCache)
+  useCompileCache(config.DATA_DIR)
   const { logger } = await import('#start/logger.ts')
   const { startGateway } = await import('#start/gateway.ts')
   const log = logger(config.LOG_LEVEL)
@@ -53,8 +51,10 @@ async function main(): Promise<void> {
   // The launcher of `npm start` holds this channel; it closes when the launcher ends for any reason.
   if (process.channel) process.on('disconnect', () => stopping || stop('launcher ended'))
 
-  const { url } = await gateway
-  if (!stopping) printLine(`portico ready ${url}`)
+  const { url, loadSigning } = await gateway
+  if (stopping) return
+  printLine(`portico ready ${url}`)
+  await loadSigning()
 }
 
 main().catch(exitWithProblems)

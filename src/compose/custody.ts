@@ -17,7 +17,7 @@ import type { Net } from '#kernel/net.ts'
 import type { Queryable } from '#store/query.ts'
 import { startNonce } from '#upstreams/evm/nonce-repair-plan.ts'
 import { evmCrypto } from '#upstreams/evm/sign.ts'
-import { hyperliquidCrypto } from '#upstreams/hyperliquid/sign.ts'
+import { hyperliquidCrypto } from '#upstreams/hyperliquid/crypto.ts'
 import { svmCrypto } from '#upstreams/solana/sign.ts'
 import type { Chains } from './chains.ts'
 import type { Core } from './core.ts'
@@ -59,6 +59,7 @@ export function openCustody(
     walletsOf,
     platformLimits: platformLimits(config, table, served),
   })
+  const venueCrypto = hyperliquidCrypto(config.HYPERLIQUID_NETWORK)
   const signer = custodySigner({
     db: stores.custody.pool,
     keystore,
@@ -67,9 +68,7 @@ export function openCustody(
     agents,
     isAuthentic: policy.isAuthentic,
     chains: custodyChains(config, table, served),
-    venues: served.venue
-      ? [{ ...custodyVenue(config), crypto: hyperliquidCrypto(config.HYPERLIQUID_NETWORK) }]
-      : [],
+    venues: served.venue ? [{ ...custodyVenue(config), crypto: venueCrypto }] : [],
   })
   const budgetWei = toUnits(config.SPONSOR_USER_DAY, nativeDecimals)
   const batches = evmBatches({
@@ -88,7 +87,8 @@ export function openCustody(
     cache: agents,
     venue: custodyVenue(config).venue,
   })
-  return { keystore, policy, signer, batches, tradingKeys, evmAddressOf }
+  const loadSigning = async () => (served.venue ? venueCrypto.load() : undefined)
+  return { keystore, policy, signer, batches, tradingKeys, evmAddressOf, loadSigning }
 }
 export type Custody = ReturnType<typeof openCustody>
 

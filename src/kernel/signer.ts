@@ -112,7 +112,8 @@ export type EvmCrypto = {
 }
 /** Injected into custody: builds the wire format from the intent alone, and signs exactly that. */
 export type VenueCrypto = {
-  addressOf(secret: Uint8Array): string
+  /** Loads its code, so that the first signature does not wait for it. */
+  load(): Promise<void>
   /** The complete body as it is stored and sent. */
   sign(secret: Uint8Array, intent: VenueIntent): Promise<string>
 }

@@ -1,4 +1,5 @@
 import { chmodSync, lstatSync, mkdirSync, statSync } from 'node:fs'
+import { enableCompileCache } from 'node:module'
 import { join } from 'node:path'
 
 /** An expected error: the data folder cannot be used. */
@@ -41,4 +42,10 @@ export function compileCacheOf(dataDir: string): string | undefined {
   if (statSync(dataDir).uid !== uid || !found.isDirectory() || found.uid !== uid) return undefined
   if ((found.mode & 0o077) !== 0) return undefined
   return path
+}
+
+/** Keeps compiled code in the data folder, where that is safe. */
+export function useCompileCache(dataDir: string): void {
+  const folder = compileCacheOf(dataDir)
+  if (folder !== undefined) enableCompileCache(folder)
 }

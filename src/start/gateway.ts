@@ -9,7 +9,12 @@ import { toStartupError } from './startup-errors.ts'
 import { exitOnUncaught } from './uncaught.ts'
 
 type PrintLine = (line: string) => void
-export type Gateway = { url: string; close(): Promise<void> }
+export type Gateway = {
+  url: string
+  /** For the idle time after the start. */
+  loadSigning(): Promise<void>
+  close(): Promise<void>
+}
 
 /**
  * Armed by a signal, so that a test hits the process during a request and not during the start. `FAILPOINT` kills; a
@@ -67,7 +72,7 @@ export async function startGateway(config: Config, log: Log, printLine: PrintLin
     printLine(`docs   ${gateway.url}/docs`)
     printLine(`data   ${config.DATA_DIR}`)
     if (urls.control) printLine(`world  ${urls.control}`)
-    return { url: gateway.url, close: () => parts.disposeAsync() }
+    return { url: gateway.url, loadSigning: gateway.loadSigning, close: () => parts.disposeAsync() }
   } catch (error) {
     await parts.disposeAsync()
     throw error

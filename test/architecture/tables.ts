@@ -56,7 +56,7 @@ export const packages: Record<string, readonly string[]> = {
   'lru-cache': ['kernel', 'upstreams', 'engines', 'features', 'compose'],
   '@nktkas/hyperliquid': ['upstreams/hyperliquid'],
   ws: ['world'],
-  'tiny-secp256k1': ['upstreams/hyperliquid', 'world'],
+  'tiny-secp256k1': ['upstreams/evm', 'upstreams/hyperliquid', 'world'],
   litesvm: ['world'],
   solc: ['world'],
   '@openzeppelin/': ['world'],

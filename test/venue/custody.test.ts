@@ -11,7 +11,7 @@ import { intentHash, type VenueIntent } from '#kernel/signer.ts'
 import { isAgentAction, type VenueAction, type VenueOrder } from '#kernel/venue.ts'
 import { builder, fetchAll } from '#store/query.ts'
 import { evmCrypto } from '#upstreams/evm/sign.ts'
-import { hyperliquidCrypto } from '#upstreams/hyperliquid/sign.ts'
+import { hyperliquidCrypto } from '#upstreams/hyperliquid/crypto.ts'
 import { createIdentityApp, faultOf, type IdentityApp, newKek } from '../identity/identity-app.ts'
 import { newTask, stranger } from '../identity/intents.ts'
 

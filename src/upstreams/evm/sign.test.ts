@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
+import { privateKeyToAddress, sign } from 'viem/accounts'
 import {
+  bytesToHex,
   concat,
   encodeAbiParameters,
   hexToBytes,
@@ -16,6 +18,7 @@ import {
 import type { EvmBatch } from '#kernel/signer.ts'
 import { batchHash, nonceKeyOf, nonceOf } from './batch.ts'
 import { approveData, readCall, transferData } from './erc20.ts'
+import { addressOfKey, signDigest } from './secp256k1.ts'
 import { evmCrypto } from './sign.ts'
 import type { Hex } from './wire.ts'
 
@@ -83,6 +86,19 @@ test('the signature of a batch recovers to the account that owns the key', async
   assert.equal(signature.length, 132)
   assert.equal(await recoverAddress({ hash: digestByHand(batch), signature }), account)
   assert.equal(evmCrypto.addressOf(secret), account)
+})
+
+test('addresses and signatures are those of another implementation, bit by bit', async () => {
+  const bytes = fc.uint8Array({ minLength: 32, maxLength: 32 })
+  await fc.assert(
+    fc.asyncProperty(bytes, bytes, async (key, digest) => {
+      fc.pre(key.some((byte) => byte !== 0) && key[0] !== 255)
+      const privateKey = bytesToHex(key)
+      assert.equal(addressOfKey(key), privateKeyToAddress(privateKey))
+      const { r, s, yParity } = await sign({ hash: bytesToHex(digest), privateKey })
+      assert.deepEqual(signDigest(key, bytesToHex(digest)), { r, s, yParity })
+    }),
+  )
 })
 
 test('a delegation is signed over magic, chain, delegate and nonce', async () => {

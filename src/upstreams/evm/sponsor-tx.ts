@@ -1,10 +1,10 @@
 import type { TransactionSerializableEIP1559, TransactionSerializableEIP7702 } from 'viem'
-import { privateKeyToAddress, sign } from 'viem/accounts'
-import { bytesToHex, keccak256, parseTransaction, serializeTransaction } from 'viem/utils'
+import { keccak256, parseTransaction, serializeTransaction } from 'viem/utils'
 import type { EvmChainRow } from '#kernel/chains.ts'
 import type { EvmIntent, PolicyReceipt, SignedBatch } from '#kernel/signer.ts'
 import { batchHash, executeData } from './batch.ts'
 import type { Fees } from './fees.ts'
+import { addressOfKey, signDigest } from './secp256k1.ts'
 import type { Hex } from './wire.ts'
 
 /** The transactions of a sponsor: built, signed, and read back from their bytes. */
@@ -22,31 +22,23 @@ export type BatchTxOrder = {
 export type PreparedBatchTx = { batchHash: string; sign(nonce: bigint): Promise<SignedTx> }
 type Unsigned = TransactionSerializableEIP1559 | TransactionSerializableEIP7702
 /** The private keys of the sponsors of one chain, by lower-case address. */
-export type SponsorKeys = { row: EvmChainRow; byAddress: ReadonlyMap<string, Hex> }
+export type SponsorKeys = { row: EvmChainRow; byAddress: ReadonlyMap<string, Uint8Array> }
 
 const transferGas = 21_000n
 
 export const sponsorKeys = (row: EvmChainRow, secrets: readonly Uint8Array[]): SponsorKeys => ({
   row,
-  byAddress: new Map(
-    secrets.map((secret) => {
-      const key = bytesToHex(secret)
-      return [privateKeyToAddress(key).toLowerCase(), key] as const
-    }),
-  ),
+  byAddress: new Map(secrets.map((secret) => [addressOfKey(secret).toLowerCase(), secret] as const)),
 })
 
-function keyOf({ byAddress }: SponsorKeys, signer: string): Hex {
+function keyOf({ byAddress }: SponsorKeys, signer: string): Uint8Array {
   const key = byAddress.get(signer.toLowerCase())
   if (!key) throw new Error(`no key of the sponsor ${signer}`)
   return key
 }
 
 async function signTx(keys: SponsorKeys, signer: string, transaction: Unsigned): Promise<SignedTx> {
-  const signature = await sign({
-    hash: keccak256(serializeTransaction(transaction)),
-    privateKey: keyOf(keys, signer),
-  })
+  const signature = signDigest(keyOf(keys, signer), keccak256(serializeTransaction(transaction)))
   const raw = serializeTransaction(transaction, signature)
   return { externalId: keccak256(raw), raw, nonce: BigInt(transaction.nonce ?? 0) }
 }

@@ -5,7 +5,7 @@ import { privateKeyToAddress } from 'viem/accounts'
 import { recoverTypedDataAddress } from 'viem/utils'
 import type { VenueIntent } from '#kernel/signer.ts'
 import type { VenueOrder } from '#kernel/venue.ts'
-import { hyperliquidCrypto, type VenueNetwork, wireAction } from './sign.ts'
+import { signIntent, type VenueNetwork, wireAction } from './sign.ts'
 
 const key = `0x${'0123456789'.repeat(7).slice(0, 64)}` as const
 const secret = Buffer.from(key.slice(2), 'hex')
@@ -63,7 +63,7 @@ describe('signing for the venue', () => {
 
   test('the signature of an order covers its bytes, its nonce and its expiry', async () => {
     const signed = intent({ type: 'order', orders: [order], grouping: 'none' })
-    const body = JSON.parse(await hyperliquidCrypto('mainnet').sign(secret, signed))
+    const body = JSON.parse(await signIntent(secret, signed, 'mainnet'))
     assert.deepEqual([body.nonce, body.expiresAfter], [1_677_777_606_040, 1_677_777_666_040])
     const signerOf = (connectionId: `0x${string}`) =>
       recoverTypedDataAddress({
@@ -98,9 +98,7 @@ describe('signing for the venue', () => {
 
   test('a withdrawal is signed over destination, amount and time', async () => {
     const signed = intent({ type: 'withdraw', destination: own, amount: '12.5' }, { expiresAtMs: null })
-    const { action, nonce, signature, expiresAfter } = JSON.parse(
-      await hyperliquidCrypto('mainnet').sign(secret, signed),
-    )
+    const { action, nonce, signature, expiresAfter } = JSON.parse(await signIntent(secret, signed, 'mainnet'))
     assert.equal(expiresAfter, undefined)
     assert.equal(action.time, nonce)
     const recovered = await recoverTypedDataAddress({
@@ -131,7 +129,7 @@ describe('signing for the venue', () => {
   })
 
   const signedFor = async (network: VenueNetwork, action: VenueIntent['action']) =>
-    JSON.parse(await hyperliquidCrypto(network).sign(secret, intent(action, { expiresAtMs: null })))
+    JSON.parse(await signIntent(secret, intent(action, { expiresAtMs: null }), network))
   /** The signer that the main network would recover from the body. */
   const mainnetSignerOf = async (body: {
     action: Record<string, unknown>

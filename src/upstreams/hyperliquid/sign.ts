@@ -11,7 +11,6 @@ import {
 } from '@nktkas/hyperliquid/api/exchange'
 import { canonicalize, createL1ActionHash, signUserSignedAction } from '@nktkas/hyperliquid/signing'
 import { signRecoverable } from 'tiny-secp256k1'
-import { privateKeyToAddress } from 'viem/accounts'
 import {
   bytesToHex,
   concat,
@@ -21,7 +20,7 @@ import {
   numberToHex,
   stringToHex,
 } from 'viem/utils'
-import type { VenueCrypto, VenueIntent } from '#kernel/signer.ts'
+import type { VenueIntent } from '#kernel/signer.ts'
 import type { VenueAction, VenueOrder } from '#kernel/venue.ts'
 
 /** Builds and signs the venue's actions from the intent alone, with the key order and decimals of the venue's schema. */
@@ -149,24 +148,24 @@ const walletOf = (secret: Uint8Array, address: Hex) => ({
   },
 })
 
-/** Injected into custody. */
-export const hyperliquidCrypto = (network: VenueNetwork): VenueCrypto => ({
-  addressOf: (secret) => privateKeyToAddress(bytesToHex(secret)),
-
-  async sign(secret, { action, nonce: intentNonce, expiresAtMs, signer }: VenueIntent) {
-    const nonce = Number(intentNonce)
-    const wire = wireAction(action, nonce, network)
-    if (isUserSigned(action.type)) {
-      const signed = wire as Wire & { signatureChainId: Hex }
-      const wallet = walletOf(secret, signer as Hex)
-      const signature = await signUserSignedAction({ wallet, action: signed, types: typesOf[action.type] })
-      return JSON.stringify({ action: wire, nonce, signature })
-    }
-    const expiry = expiresAtMs === null ? {} : { expiresAfter: expiresAtMs }
-    const signature = signDigest(
-      secret,
-      agentDigest(createL1ActionHash({ action: wire, nonce, ...expiry }), network),
-    )
-    return JSON.stringify({ action: wire, nonce, signature, ...expiry })
-  },
-})
+/** The complete body as it is stored and sent. */
+export async function signIntent(
+  secret: Uint8Array,
+  { action, nonce: intentNonce, expiresAtMs, signer }: VenueIntent,
+  network: VenueNetwork,
+): Promise<string> {
+  const nonce = Number(intentNonce)
+  const wire = wireAction(action, nonce, network)
+  if (isUserSigned(action.type)) {
+    const signed = wire as Wire & { signatureChainId: Hex }
+    const wallet = walletOf(secret, signer as Hex)
+    const signature = await signUserSignedAction({ wallet, action: signed, types: typesOf[action.type] })
+    return JSON.stringify({ action: wire, nonce, signature })
+  }
+  const expiry = expiresAtMs === null ? {} : { expiresAfter: expiresAtMs }
+  const signature = signDigest(
+    secret,
+    agentDigest(createL1ActionHash({ action: wire, nonce, ...expiry }), network),
+  )
+  return JSON.stringify({ action: wire, nonce, signature, ...expiry })
+}
