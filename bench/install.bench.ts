@@ -129,7 +129,7 @@ async function startsFrom(target: string): Promise<boolean> {
     DATABASE_URL: await environment.newDatabase('install'),
   }
   try {
-    await using _gateway = await startServer(join(target, 'src/main.ts'), [], env)
+    await using _gateway = await startServer(join(target, 'src/entry.js'), [], env)
     return true
   } catch (error) {
     console.error(error)

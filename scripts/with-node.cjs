@@ -1,5 +1,5 @@
 'use strict'
-// Runs its arguments on the project's own Node: `node scripts/with-node.cjs src/main.ts`.
+// Runs its arguments on the project's own Node: `node scripts/with-node.cjs src/entry.js`.
 // The Node comes as an optional dependency, and npm up to 11.6 loses its link in node_modules/.bin when it skips
 // the packages of the other platforms, since all of them would put their `node` in that one place. No TypeScript
 // here, because the Node that the machine brings has to read it.

@@ -13,7 +13,7 @@ import { serverFolder, testDatabase } from './cluster.ts'
 import { type AuditTarget, assertAllConserved, isExcluded, type Owner } from './conservation.ts'
 import { processWorld } from './process-world.ts'
 
-const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
+const main = fileURLToPath(new URL('../../src/entry.js', import.meta.url))
 /** The flags of `npm start`. */
 const nodeFlags = (
   JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {
