@@ -36,7 +36,8 @@ export async function signFirstStep(
   const result = await step?.(stepView(task, []), { now: task.created_at, signal })
   if (!result || !onlySigns(result)) return undefined
   const { signOnAccept, signInOrder } = result.sign
-  if (signInOrder) return signingInOrder(deps, withResult(deps, promise, result), result, await signInOrder())
+  if (signInOrder)
+    return withSignatureInOrder(deps, withResult(deps, promise, result), result, await signInOrder())
   return signOnAccept && signNow(deps, promise, result, signOnAccept)
 }
 
@@ -64,7 +65,7 @@ async function signNow(
   return { ...withResult(deps, promise, result), ...grantOf(promise, { grant, check }), rows, signature }
 }
 
-function signingInOrder(
+function withSignatureInOrder(
   deps: FirstSignatureDeps,
   promise: TaskPromise,
   result: SigningResult,

@@ -1,14 +1,13 @@
 import type { NonceSequence, Tx } from '#kernel/task.ts'
-import { builder, fetchAll, query } from '#store/query.ts'
+import { query } from '#store/query.ts'
 import type { Transactions } from './transactions.ts'
 
-/** One nonce counter per signer. A nonce is taken only in the transaction that stores its signature. */
+/** One nonce counter per signer. A nonce of a sequence without gaps is taken in the transaction that stores its signature. */
 export type NonceSequences = {
   /** Inserts a missing counter; an existing one keeps its value. */
   ensure(nonceSequence: NonceSequence, start: bigint): Promise<void>
   /** The next nonce of each signer of a chain. */
   nextNonces(kind: string, chain: string): Promise<Map<string, bigint>>
-  peek(nonceSequence: NonceSequence): Promise<bigint | undefined>
   /** The next nonce, at least `minNonce`, in the transaction that stores its signature. */
   take(tx: Tx, nonceSequence: NonceSequence, minNonce: bigint): Promise<bigint>
 }
@@ -28,18 +27,6 @@ export const createNonceSequences = ({ pool }: Transactions): NonceSequences => 
       [kind, chain],
     )
     return new Map(rows.map(({ signer, next }) => [signer, BigInt(next)]))
-  },
-  async peek({ kind, chain, signer }) {
-    const [row] = await fetchAll(
-      pool,
-      builder
-        .selectFrom('nonce_sequence')
-        .select('next')
-        .where('kind', '=', kind)
-        .where('chain', '=', chain)
-        .where('signer', '=', signer),
-    )
-    return row && BigInt(row.next)
   },
   take: takeNonce,
 })

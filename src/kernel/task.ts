@@ -9,7 +9,6 @@ export const taskStatuses = ['pending', 'running', 'completed', 'failed', 'cance
 export type TaskStatus = (typeof taskStatuses)[number]
 export const outcomes = ['executed', 'not_executed', 'partial', 'unknown'] as const
 export type Outcome = (typeof outcomes)[number]
-export type FinalOutcome = Exclude<Outcome, 'unknown'>
 /** `state` of a live task; once failed or cancelled, `state` is the reason code instead. */
 export const liveStates = [
   'accepted',
@@ -175,8 +174,8 @@ type StepResultBase<Patch> = {
 }
 
 /**
- * The only place where a signature is made: inside the fenced transaction, with the nonce under its sequence's row lock.
- * A crash before the commit consumes no nonce and sends nothing.
+ * What to sign, and when: `build` within the fenced transaction of a step, with the nonce under its sequence's row lock;
+ * the other two with the acceptance of the task. Nothing is sent before its signature is committed.
  */
 export type Intent<Patch = JsonObject, Names extends string = string> = {
   nonceSequence: NonceSequence

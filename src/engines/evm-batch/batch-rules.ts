@@ -5,6 +5,8 @@ import type { Receipt } from '#upstreams/evm/evm.ts'
 
 /** What a section supplies for its sponsored batches: the plan of the calls, and the events that prove them. */
 
+export const effectKind = 'evm_batch'
+
 export type BatchPlan = {
   chainId: string
   account: string

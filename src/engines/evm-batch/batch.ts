@@ -18,7 +18,7 @@ import type {
 } from '#kernel/task.ts'
 import type { AccountState, Evm, Simulation } from '#upstreams/evm/evm.ts'
 import type { Fees } from '#upstreams/evm/fees.ts'
-import type { BatchOptions, BatchPlan, BatchTaskData } from './batch-rules.ts'
+import { type BatchOptions, type BatchPlan, type BatchTaskData, effectKind } from './batch-rules.ts'
 import { type ConfirmDeps, confirmBatch } from './confirm.ts'
 import type { EvmPort } from './evm-port.ts'
 import type { GasBudget } from './gas-budget.ts'
@@ -62,8 +62,6 @@ type SignedTask = Pick<TaskView, 'id' | 'userId'>
 
 /** The step `sign` reads again where the readings of the admission are older. */
 const trialMsMax = 3_000
-
-export const effectKind = 'evm_batch'
 
 export function evmBatches({
   gasBudget,

@@ -11,7 +11,7 @@ import type {
   TaskView,
 } from '#kernel/task.ts'
 import type { Receipt } from '#upstreams/evm/evm.ts'
-import type { BatchOptions, BatchStepResult, BatchTaskData } from './batch-rules.ts'
+import { type BatchOptions, type BatchStepResult, type BatchTaskData, effectKind } from './batch-rules.ts'
 import {
   awaitFinality,
   type ChainState,
@@ -51,7 +51,7 @@ export async function confirmBatch<Data extends BatchTaskData, Proof, Names exte
   { now, signal }: StepContext,
 ): Promise<Result<Data, Names>> {
   const { task } = settling
-  const effect = task.effects.findLast((each) => each.kind === 'evm_batch')
+  const effect = task.effects.findLast((each) => each.kind === effectKind)
   if (!effect) throw new Error(`task ${task.id} confirms a batch that was never stored`)
   const context = {
     task,

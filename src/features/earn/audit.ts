@@ -46,7 +46,7 @@ export const auditSchedule = (now: Date): NewSchedule => ({
 
 export function earnAudit(deps: AuditDeps) {
   const { db, transact, events, vault, readSettled, finalBlock, evmAddressOf, clock, log } = deps
-  const vaultRef = { chainId: vault.chainId, vault: vault.address.toLowerCase() }
+  const vaultRef = store.vaultRefOf(vault)
   const counts = { compared: 0, failed: 0, mismatches: 0 }
 
   const setAccountState = (userId: string, address: string, data: Record<string, string | null>) =>

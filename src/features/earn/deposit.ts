@@ -10,7 +10,7 @@ import { taskOf } from '#kernel/operation.ts'
 import type { PlannedAction } from '#kernel/signer.ts'
 import { type AccountRef, externalAccount } from '#kernel/task.ts'
 import type { EarnInput } from './contract.ts'
-import { cashStateOf, type EarnAccount, minBlockFor } from './earn-account.ts'
+import { cashStateOf, type EarnAccount, minBlockFor, vaultRefOf } from './earn-account.ts'
 import { cashAsset, positionAccount, shareAsset, walletAccount } from './ledger-accounts.ts'
 import { openPositionsMax } from './limits.ts'
 import {
@@ -22,7 +22,6 @@ import {
   type VaultTaskData,
   type VaultTaskDeps,
   vaultDriver,
-  vaultRefOf,
 } from './vault-task.ts'
 import { usdcToken } from './withdrawal-plan.ts'
 

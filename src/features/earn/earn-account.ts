@@ -1,11 +1,17 @@
 import type { AccountRef, Tx } from '#kernel/task.ts'
 import { type Queryable, query } from '#store/query.ts'
 import type { EarnAccountRow } from '#store/tables/earn.ts'
+import type { Vault } from '#upstreams/vault/vault.ts'
 
 /** One row per user and vault: the last comparison with the chain, and whether new deposits are accepted. */
 
 export type EarnAccount = EarnAccountRow
 export type VaultRef = { chainId: string; vault: string }
+
+export const vaultRefOf = ({ chainId, address }: Pick<Vault, 'chainId' | 'address'>): VaultRef => ({
+  chainId,
+  vault: address.toLowerCase(),
+})
 
 export async function earnAccountOf(
   db: Queryable,

@@ -3,6 +3,7 @@ import { fromUnits, mulDiv, usdcDecimals } from '#kernel/money.ts'
 import type { Queryable } from '#store/query.ts'
 import type { Vault } from '#upstreams/vault/vault.ts'
 import type { EarnInput } from './contract.ts'
+import { vaultRefOf } from './earn-account.ts'
 import { shareAsset } from './ledger-accounts.ts'
 import type { ReadSettled } from './settled-reading.ts'
 import { externalOf } from './shares.ts'
@@ -50,7 +51,7 @@ function entryOf(row: EarnTaskRow) {
 const limitDefault = 100
 
 export function positionsReader({ db, vault, chainName, rates, readSettled, evmAddressOf }: PositionsDeps) {
-  const vaultRef = { chainId: vault.chainId, vault: vault.address.toLowerCase() }
+  const vaultRef = vaultRefOf(vault)
 
   /** Null where the chain does not answer or an action of the user is in flight: the difference is unknown then. */
   const externalFor = async (userId: string): Promise<Map<string, bigint> | null> => {

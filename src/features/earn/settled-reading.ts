@@ -2,7 +2,7 @@ import type { Ledger } from '#durable/ledger.ts'
 import type { Clock } from '#kernel/clock.ts'
 import type { Queryable } from '#store/query.ts'
 import type { Vault } from '#upstreams/vault/vault.ts'
-import { type EarnAccount, earnAccountOf, minBlockFor } from './earn-account.ts'
+import { type EarnAccount, earnAccountOf, minBlockFor, vaultRefOf } from './earn-account.ts'
 import { cashAsset, positionPrefix, shareAsset, walletAccount } from './ledger-accounts.ts'
 
 /**
@@ -38,7 +38,7 @@ export type ReadSettled = (
 ) => Promise<SettledReading | undefined>
 
 export function createSettledReader({ db, vault, usdc, ledger, clock }: SettledReadingDeps): ReadSettled {
-  const vaultRef = { chainId: vault.chainId, vault: vault.address.toLowerCase() }
+  const vaultRef = vaultRefOf(vault)
 
   const ledgerOf = async (userId: string) => {
     const [subAccounts, cash, account] = await Promise.all([

@@ -11,7 +11,7 @@ import {
 } from '#kernel/task.ts'
 import type { Queryable } from '#store/query.ts'
 import type { Vault } from '#upstreams/vault/vault.ts'
-import { addChange, earnAccountOf, raiseVersion } from './earn-account.ts'
+import { addChange, earnAccountOf, raiseVersion, vaultRefOf } from './earn-account.ts'
 import { positionAccount, shareAsset } from './ledger-accounts.ts'
 import type { ReadSettled, SettledReading } from './settled-reading.ts'
 import { externalOf } from './shares.ts'
@@ -34,7 +34,7 @@ const deadlineMs = 120_000
 const retryMs = 500
 
 export function earnSync({ db, vault, readSettled, finalBlock, evmAddressOf, clock }: SyncDeps) {
-  const vaultRef = { chainId: vault.chainId, vault: vault.address.toLowerCase() }
+  const vaultRef = vaultRefOf(vault)
   const asset = shareAsset(vault)
 
   const admit = async (_input: unknown, { userId }: Caller): Promise<Admission<SyncTaskData, 'compare'>> => {

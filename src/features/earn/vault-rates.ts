@@ -4,6 +4,7 @@ import { fromUnits, toUnits, usdcDecimals } from '#kernel/money.ts'
 import { createCachedValue } from '#kernel/ttl-cache.ts'
 import type { Queryable } from '#store/query.ts'
 import type { Vault, VaultState } from '#upstreams/vault/vault.ts'
+import { vaultRefOf } from './earn-account.ts'
 import { addSharePrice, sharePricesSince } from './store.ts'
 import { apyOf, dayMs } from './yield.ts'
 
@@ -29,7 +30,7 @@ export const priceText = (vault: Pick<Vault, 'priceDigits'>, price: bigint): str
   fromUnits(price, usdcDecimals + vault.priceDigits)
 
 export function vaultRates({ db, vault, clock }: VaultRatesDeps): VaultRates {
-  const vaultRef = { chainId: vault.chainId, vault: vault.address.toLowerCase() }
+  const vaultRef = vaultRefOf(vault)
   const priceDecimals = usdcDecimals + vault.priceDigits
 
   const cachedState = createCachedValue(

@@ -18,7 +18,7 @@ import type { TaskView, Tx } from '#kernel/task.ts'
 import type { Queryable } from '#store/query.ts'
 import type { Receipt } from '#upstreams/evm/evm.ts'
 import type { Flow, Vault } from '#upstreams/vault/vault.ts'
-import { addChange, earnAccountOf, minBlockFor, type VaultRef } from './earn-account.ts'
+import { addChange, earnAccountOf, minBlockFor, vaultRefOf } from './earn-account.ts'
 import type { EarnLimits } from './limits.ts'
 import type { ReadSettled } from './settled-reading.ts'
 import { findPosition, type PositionRow } from './store.ts'
@@ -59,11 +59,6 @@ type VaultTask = TaskView<VaultTaskData>
 export type VaultProof = { flow: Flow; receipt: Receipt }
 
 export const admissionMs = 10 * 60_000
-
-export const vaultRefOf = (vault: Vault): VaultRef => ({
-  chainId: vault.chainId,
-  vault: vault.address.toLowerCase(),
-})
 
 export async function positionOf(
   { db, vault }: Pick<VaultTaskDeps, 'db' | 'vault'>,

@@ -3,6 +3,7 @@ import { registerFunded } from '#engines/venue/records/account-store.ts'
 import { ledgerUpdateRows } from '#engines/venue/records/expected-balances.ts'
 import { addLedgerEntries } from '#engines/venue/records/record-store.ts'
 import { claimedTransferKeys, claimTransfer } from '#engines/venue/records/store.ts'
+import { sameAddress } from '#kernel/chains.ts'
 import { compareDecimals } from '#kernel/decimal-fields.ts'
 import { Fault } from '#kernel/fault.ts'
 import { fromUnits, usdcDecimals, usdDecimals } from '#kernel/money.ts'
@@ -47,8 +48,6 @@ export function fundSteps(deps: FundDeps): Steps<FundTaskData, FundStep> {
   }
 }
 
-const same = (a: string, b: string) => a.toLowerCase() === b.toLowerCase()
-
 /** Only the transfer event on the chain proves that the deposit was sent. */
 export const depositProof = (
   { chain, route }: FundDeps,
@@ -56,9 +55,9 @@ export const depositProof = (
   receipt: Receipt,
 ): Receipt | undefined => {
   const isDeposit = ({ token, from, to, amountUnits }: TransferLog) =>
-    same(token, route.token) &&
-    same(from, account) &&
-    same(to, route.bridge) &&
+    sameAddress(chain.row, token, route.token) &&
+    sameAddress(chain.row, from, account) &&
+    sameAddress(chain.row, to, route.bridge) &&
     amountUnits === BigInt(amount_units)
   return chain.transfers(receipt).some(isDeposit) ? receipt : undefined
 }

@@ -6,12 +6,6 @@ export type PerpLimits = {
   /** The venue's fee per withdrawal. */
   withdrawFeeUsd: string
 }
-export const perpLimits: PerpLimits = {
-  minOrderUsd: '10',
-  minFundUsd: '5',
-  minWithdrawUsd: '2',
-  withdrawFeeUsd: '1',
-}
 
 /** The chain, token and bridge of deposits and withdrawals. */
 export type FundingRoute = { chainId: string; symbol: string; token: string; bridge: string }

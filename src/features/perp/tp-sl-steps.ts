@@ -1,6 +1,7 @@
 import { cancelOf } from '#engines/venue/orders/cancel.ts'
 import { cancelSearch, type OrderCancelled } from '#engines/venue/orders/cancel-batch.ts'
 import { failed, rejectedResult, upstreamName } from '#engines/venue/orders/order-failures.ts'
+import { exitOrderIds } from '#engines/venue/orders/order-result.ts'
 import { factsOf, type PlacedExits, planOf, wantedExits } from '#engines/venue/orders/order-task.ts'
 import { completePlacement, exitsPlan, exitsSearch } from '#engines/venue/orders/place-exits.ts'
 import { cloidOf } from '#engines/venue/orders/signed-action.ts'
@@ -99,11 +100,6 @@ const replacementEffect = (deps: TpSlDeps) =>
 
 const exitsPlaced = ({ placed }: TpSlData): Exit[] => placed?.exits ?? []
 
-const idsOf = (exits: readonly Exit[], leg: Exit['leg']): string[] =>
-  exits
-    .filter((exit) => exit.leg === leg && isPlaced(exit) && exit.orderId !== null)
-    .map(({ orderId }) => String(orderId))
-
 type ReplacedView = { order_id: string; leg: string; cancelled: boolean; venue_status: string }
 
 function resultOf(task: TpSlTask, exits: readonly Exit[], replaced: ReplacedView[]): JsonObject {
@@ -112,8 +108,8 @@ function resultOf(task: TpSlTask, exits: readonly Exit[], replaced: ReplacedView
     asset: symbol,
     size,
     follows_position,
-    tp_oids: idsOf(exits, 'tp'),
-    sl_oids: idsOf(exits, 'sl'),
+    tp_oids: exitOrderIds(exits, 'tp'),
+    sl_oids: exitOrderIds(exits, 'sl'),
     replaced,
     legs: exits.map(({ leg, orderId, state, error }) => ({
       role: leg,

@@ -1,6 +1,11 @@
 import { assertExit, assertTick, assertWorth, type Sizing } from '#engines/venue/orders/order-checks.ts'
 import { findPosition } from '#engines/venue/orders/order-lookup.ts'
-import type { OrderTaskData, PlacedExits, WantedExit } from '#engines/venue/orders/order-task.ts'
+import {
+  exitFacts,
+  type OrderTaskData,
+  type PlacedExits,
+  type WantedExit,
+} from '#engines/venue/orders/order-task.ts'
 import { accountAfterTasks } from '#engines/venue/orders/read-after-write.ts'
 import { readLagMs } from '#engines/venue/orders/signed-action.ts'
 import { clockSkewMs, tradeDeadlineMs, withAgent } from '#engines/venue/orders/trade-admission.ts'
@@ -101,15 +106,8 @@ async function checkTpSl(
     const { minOrderUsd: minimum } = limits
     assertWorth({ size, price: mark, minimum, field: 'size', market }, pricing)
   }
-  const action: PlannedAction = {
-    userId,
-    operation: 'perp_tp_sl',
-    chainId,
-    tokens: [assetKey('perp', market.symbol)],
-    recipients: [],
-    usdMicros: 0n,
-    exit: true,
-  }
+  const tokens = [assetKey('perp', market.symbol)]
+  const action: PlannedAction = { userId, chainId, ...exitFacts('perp_tp_sl', tokens) }
   const data: TpSlData = {
     operation: 'perp_tp_sl',
     market: 'perp',

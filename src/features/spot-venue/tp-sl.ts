@@ -5,7 +5,6 @@ import { rereadBalances } from '#engines/venue/orders/read-after-write.ts'
 import { requireAgent, tradeDeadlineMs } from '#engines/venue/orders/trade-admission.ts'
 import { type VenueDriverDeps, venueDriver } from '#engines/venue/orders/venue-effect.ts'
 import type { ExitLeg } from '#engines/venue/records/bracket.ts'
-import { assetKey } from '#engines/venue/records/markets.ts'
 import { createAdmission } from '#kernel/admission.ts'
 import { compareDecimals } from '#kernel/decimal-fields.ts'
 import { invalid } from '#kernel/fault.ts'
@@ -209,5 +208,3 @@ export const tpSlSteps = (deps: TpSlStepDeps) =>
 
 const wantedPrices = ({ data }: TpSlTask): GatewayExit[] =>
   wantedExits(data).map(({ leg, wanted: { price } }) => ({ leg, price }))
-
-export const marketKey = (symbol: string): string => assetKey('spot', symbol)

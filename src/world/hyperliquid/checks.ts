@@ -8,7 +8,7 @@ import { closable } from './positions.ts'
 import type { Account, Order } from './state.ts'
 import { isOnTick } from './ticks.ts'
 import { freeUsd } from './unified.ts'
-import { bookOf, spotOf, stateOf, type Venue } from './venue.ts'
+import { spotOf, stateOf, type Venue } from './venue.ts'
 
 const minimumUsd = 10n * BigInt(one)
 
@@ -105,10 +105,4 @@ export const checkOrder = (
   return !order.reduceOnly && lacksMargin(venue, account, market, order)
     ? orderError('margin', asset)
     : undefined
-}
-
-/** Whether the order would trade at once. */
-export const wouldCross = (venue: Venue, order: Order): boolean => {
-  const best = bookOf(venue, order.asset).best(!order.buy)
-  return best !== undefined && (order.buy ? best <= order.price : best >= order.price)
 }

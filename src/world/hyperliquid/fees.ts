@@ -1,4 +1,4 @@
-import { one, roundUpMicro } from './decimal.ts'
+import { roundUpMicro } from './decimal.ts'
 
 /** Base tier, in millionths of the notional. */
 export const rates = {
@@ -20,5 +20,3 @@ export const spotFeeInBase = (size: bigint, crossed: boolean): bigint => {
   const exact = size * (crossed ? rates.spot.taker : rates.spot.maker)
   return (exact + millionths - 1n) / millionths
 }
-
-export const activationUsd = BigInt(one)

@@ -6,7 +6,6 @@ export const memoProgram = 'MemoSq4gqABAXKb96qnH8TysNcWxMyWCqXgDLGmfcHr'
 export const memoProgramV1 = 'Memo1UhkJRfHyvLMcVucJwxXeuD728EqVDDwQDxFMNo'
 export const computeBudgetProgram = 'ComputeBudget111111111111111111111111111111'
 export const lookupTableProgram = 'AddressLookupTab1e1111111111111111111111111'
-export const nativeMint = 'So11111111111111111111111111111111111111112'
 
 export const isTokenProgram = (program: string): boolean =>
   program === tokenProgram || program === token2022Program

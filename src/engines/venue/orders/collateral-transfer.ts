@@ -40,7 +40,7 @@ export const noTransfer: TransferAmount = { transfer_usd: null, transfer_jitter_
 const jitterMaxMicros = 10_000n
 
 /** The shortfall plus the spare as far as funds allow; null where the other side cannot cover the shortfall. */
-function transferAmount(
+export function transferable(
   freeMicros: bigint,
   { shortfallMicros, spareMicros = jitterMaxMicros }: Shortfall,
 ): TransferAmount | null {
@@ -60,11 +60,7 @@ function transferAmountOf(taskId: string, taskData: TransferTaskData): string {
   return fromUnits(upperMicros - (share % (BigInt(transfer_jitter_micros) + 1n)), usdDecimals)
 }
 
-/** The amount to transfer from the free USDC of the spot side; null where it cannot cover the shortfall. */
-export const transferable = (freeMicros: bigint, shortfall: Shortfall): TransferAmount | null =>
-  transferAmount(freeMicros, shortfall)
-
-/** The same from the withdrawable USDC of the perp side; no transfer where one balance serves both sides. */
+/** What the withdrawable USDC of the perp side covers; no transfer where one balance serves both sides. */
 export async function transferableFromPerp(
   venue: Pick<Hyperliquid, 'account' | 'accountMode'>,
   account: string,
@@ -76,7 +72,7 @@ export async function transferableFromPerp(
   if (knownUnified(mode)) return { transfer: undefined, otherMicros: 0n, pendingSpend }
   const otherMicros = toMicros(state.withdrawableUsd)
   return {
-    transfer: transferAmount(otherMicros - pendingSpend.amount, shortfall) ?? undefined,
+    transfer: transferable(otherMicros - pendingSpend.amount, shortfall) ?? undefined,
     otherMicros,
     pendingSpend,
   }

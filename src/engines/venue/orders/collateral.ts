@@ -1,7 +1,7 @@
 import { knownUnified } from '#engines/venue/records/account-mode.ts'
 import type { Fault } from '#kernel/fault.ts'
 import { insufficientBalance } from '#kernel/insufficient-balance.ts'
-import { fromUnits, toMicros, usdcDecimals, usdDecimals } from '#kernel/money.ts'
+import { toMicros, usdcDecimals } from '#kernel/money.ts'
 import type { Hyperliquid, SpotBalance } from '#upstreams/hyperliquid/hyperliquid.ts'
 import { noTransfer, type Shortfall, type TransferAmount, transferable } from './collateral-transfer.ts'
 import { assertShown, type PendingSpend, SpendingNotShown, type Spendings } from './spending.ts'
@@ -77,8 +77,6 @@ export async function transferFor(
     throw new SpendingNotShown()
   throw shortage({ what, required, available: available + other.otherMicros })
 }
-
-export const usdText = (micros: bigint): string => fromUnits(micros, usdDecimals)
 
 const dollar = { symbol: 'USDC', decimals: usdcDecimals }
 type Shortage = { what: string; required: bigint; available: bigint }

@@ -141,13 +141,6 @@ export async function findPosition(
   return shown ?? positionOf((await consistentRecord(venue, { account, symbol })).state, symbol)
 }
 
-/** The signed position on which account and fills agree. */
-export const consistentPosition = async (
-  venue: Pick<Hyperliquid, 'recentFills' | 'account'>,
-  account: string,
-  symbol: string,
-): Promise<string> => sizeOf((await consistentRecord(venue, { account, symbol })).state, symbol)
-
 /** The balance of a token when the task began, and the market of the task's orders. */
 export type HeldBefore = { coin: string; market: string; total: string }
 

@@ -27,7 +27,8 @@ export const fillViews = (fills: readonly Fill[]): JsonObject[] =>
     at: new Date(fill.atMs).toISOString(),
   }))
 
-const oids = (exits: readonly Exit[], leg: Exit['leg']): string[] =>
+/** The order ids of the exits of one leg that were placed. */
+export const exitOrderIds = (exits: readonly Exit[], leg: Exit['leg']): string[] =>
   exits
     .filter((exit) => exit.leg === leg && exit.state !== 'missing' && exit.orderId !== null)
     .map(({ orderId }) => String(orderId))
@@ -51,8 +52,8 @@ export function orderResult(
     fee_token: sum.feeToken,
     // A spot purchase realises nothing.
     ...((taskData.market === 'perp' || !taskData.is_buy) && realizedPnlOf(own)),
-    tp_oids: oids(exits, 'tp'),
-    sl_oids: oids(exits, 'sl'),
+    tp_oids: exitOrderIds(exits, 'tp'),
+    sl_oids: exitOrderIds(exits, 'sl'),
     [taskData.market === 'perp' ? 'moved_from_spot_usd' : 'moved_from_perp_usd']: taskData.transfer_usd,
     ...(taskData.asked_size !== undefined && {
       asked_size: taskData.asked_size,

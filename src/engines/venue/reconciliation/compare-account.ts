@@ -174,4 +174,3 @@ export function createAccountComparer({ db, transact, venue, ingest }: AccountCo
     },
   }
 }
-export type AccountComparer = ReturnType<typeof createAccountComparer>

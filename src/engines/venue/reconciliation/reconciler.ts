@@ -227,4 +227,3 @@ export function reconciler(deps: ReconcilerDeps) {
     },
   }
 }
-export type Reconciler = ReturnType<typeof reconciler>
