@@ -51,7 +51,7 @@ export const packages: Record<string, readonly string[]> = {
   // Signing and address rules: wallets hold the keys, the venues' adapters build what is signed.
   viem: ['upstreams/evm', 'upstreams/hyperliquid', 'upstreams/polymarket', 'features/wallets', 'world'],
   undici: ['upstreams'],
-  pino: ['kernel/log.ts', 'start', 'edges/http'],
+  pino: ['start'],
   'prom-client': ['edges/http'],
   'lru-cache': ['kernel', 'upstreams', 'engines', 'features', 'compose'],
   '@nktkas/hyperliquid': ['upstreams/hyperliquid'],
