@@ -25,7 +25,7 @@ export type CoreOverrides = {
   random?: Random
   /** Notifications between instances. */
   createBus?: (database: Database) => MessageBus
-  /** Interval in which the instance on duty looks for due tasks whose hint was lost. */
+  /** Interval in which the instance on duty polls for due tasks whose hint was lost. */
   claimPollMs?: number
 }
 

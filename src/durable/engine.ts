@@ -43,8 +43,7 @@ const toTaskKind = ({ name, entry, run }: Extract<Operation, { entry: { kind: 't
 })
 
 /** The durable part of the process; features are built on it, and `createRuntime` runs what they declare. */
-export function createEngine(needs: EngineDeps) {
-  const { transactions, heartbeats, bus, clock, random, log, options } = needs
+export function createEngine({ transactions, heartbeats, bus, clock, random, log, options }: EngineDeps) {
   const instanceId = uuidv7(clock.now(), random)
   const notifier = createNotifier({ bus, instanceId, log })
   const localEvents = createLocalEvents(notifier)
@@ -66,7 +65,7 @@ export function createEngine(needs: EngineDeps) {
     committer: stepCommitter,
     kinds,
     notifier,
-    localEvents: localEvents,
+    localEvents,
     clock,
     random,
     log,
@@ -93,9 +92,9 @@ export function createEngine(needs: EngineDeps) {
     metrics: counters.read,
     nonces: createNonceSequences(transactions),
     tasks: createTaskQueries({ transactions, notifier, clock }),
-    events: createEventLog({ transactions, notifier, localEvents: localEvents, changePoller, clock }),
+    events: createEventLog({ transactions, notifier, localEvents, changePoller, clock }),
     enqueue: acceptance.enqueue,
-    /** True on one live instance: it looks often for what one of them has to find, the others rarely. */
+    /** True on one live instance: it polls often for what any of them may handle, the others rarely. */
     isOnDuty: taskRunner.isOnDuty,
     wakeTasks: createWakeTasks({ transactions, notifier, clock }),
     schedules: scheduler,
@@ -126,7 +125,7 @@ export function createEngine(needs: EngineDeps) {
         runner: taskRunner,
         kinds,
         notifier,
-        localEvents: localEvents,
+        localEvents,
         changePoller,
         clock,
         random,

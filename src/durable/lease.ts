@@ -25,7 +25,7 @@ export type Leases = {
   start(): void
   /** False from the moment on in which another instance may take the tasks of this one. */
   isHeld(): boolean
-  /** True on one live instance, as far as each knows: what one has to look for, it looks for often. */
+  /** True on one live instance, as far as each knows: it polls often, the others rarely. */
   isOnDuty(): boolean
   claimNow(): void
   /** Claims again where the last claim left due tasks behind. */
@@ -87,7 +87,7 @@ type Heartbeat = {
 
 export function createLeases(deps: LeaseDeps): Leases {
   const isHeld = () => performance.now() < leases.heldUntilMs
-  // Without a lease nothing is known of the others, so this instance looks often too: at its start, or after a late
+  // Without a lease nothing is known of the others, so this instance polls often too: at its start, or after a late
   // heartbeat.
   const isOnDuty = () => leases.isOnDuty || !isHeld()
   const hasPeers = () => leases.others > 0

@@ -15,7 +15,7 @@ type MaintenanceDeps = {
   pool: pg.Pool
   instanceId: string
   log: Log
-  /** Pause between two looks of this instance for jobs that are due. */
+  /** Pause between two polls of this instance for jobs that are due. */
   everyMs: number
 }
 
@@ -26,9 +26,9 @@ export type Maintenance = {
   start(jobs: readonly MaintenanceJob[]): AsyncDisposable
 }
 
-/** Part of `everyMs` after which a job is due again, so that the look of one instance is not just too early. */
+/** Part of `everyMs` after which a job is due again, so that the poll of one instance is not just too early. */
 const dueAfter = 0.8
-/** Longer than any batch. A run that renews its lease no more is taken over. */
+/** Longer than any batch. A run that no longer renews its lease is taken over. */
 const leaseSeconds = 60
 
 /** A start or a lease that lies in the future is of a clock that was set back. */

@@ -19,7 +19,7 @@ type SchedulerDeps = {
   log: Log
   /** Runs due schedules at once; the other instances wait whether this one does. */
   isOnDuty: () => boolean
-  /** Claims what a schedule has made; a hint to all instances would make each of them look for it. */
+  /** Claims what a schedule has made; a hint to all instances would make each of them claim. */
   claimNow: () => void
 }
 export type NewSchedule = {

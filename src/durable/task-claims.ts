@@ -24,7 +24,7 @@ export type ClaimDeps = {
   instanceId: string
   options: { leaseMs: number; pollMs: number }
   isLeaseHeld: () => boolean
-  /** This instance looks for due tasks often, the others rarely. */
+  /** This instance polls for due tasks often, the others rarely. */
   isOnDuty: () => boolean
   hasPeers: () => boolean
   /** There may be due tasks that this instance has no slots for. */
@@ -111,7 +111,7 @@ export const claimNow = ({ job }: ClaimState): void => job?.runWithin()
 async function claimAll(claims: ClaimState): Promise<number> {
   const { isOnDuty, hasPeers, capacity, onSaturated } = claims.deps
   while (!claims.stopped && (await claimBatch(claims)));
-  // Only the instance on duty looks often; where it cannot claim, it notifies the others.
+  // Only the instance on duty polls often; where it cannot claim, it notifies the others.
   if (isOnDuty() && hasPeers() && capacity().ordinary === 0) onSaturated()
   return untilNextClaimMs(claims)
 }

@@ -21,7 +21,7 @@ export type SpotVenueDeps = VenueTrading &
     priceTriggers: PriceTriggers
     /** Interval in which the prices of markets with triggers are checked. */
     priceCheckMs?: number | undefined
-    /** The instance that looks often for what one of all has to find. */
+    /** True on one live instance, which polls often for what any of them may handle. */
     isOnDuty: () => boolean
     log: Log
   }

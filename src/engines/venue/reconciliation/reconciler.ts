@@ -44,7 +44,7 @@ export type ReconcilerDeps = Omit<ApplyDeps, 'settleMs' | 'nextAfter' | 'onFroze
   venue: Hyperliquid
   streams: Pick<VenueStreams, 'subscribe' | 'onOrders' | 'onFills'>
   instanceId: string
-  /** This instance looks for accounts more often than the others. */
+  /** This instance polls for due accounts more often than the others. */
   isOnDuty: () => boolean
   random: Random
   intervals?: Intervals
