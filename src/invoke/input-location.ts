@@ -1,5 +1,5 @@
-import { isRecord } from '#kernel/decimal-fields.ts'
 import { Fault, type InputLocation } from '#kernel/fault.ts'
+import { isRecord } from '#kernel/json.ts'
 
 /** The part of a request that carries a field; an undeclared field is located where most inputs are. */
 export type LocationOf = (field: string) => Exclude<InputLocation, 'header'>

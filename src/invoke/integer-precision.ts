@@ -1,6 +1,6 @@
-import { isRecord, propertySchema, type Schema, selectSchema } from '#kernel/decimal-fields.ts'
+import { propertySchema, type Schema, selectSchema } from '#kernel/decimal-fields.ts'
 import type { InputLocation, Issue } from '#kernel/fault.ts'
-import type { NumberSources } from '#kernel/json.ts'
+import { isRecord, type NumberSources } from '#kernel/json.ts'
 import { decimalOfSource } from '#kernel/money.ts'
 import type { IssueList } from './issues.ts'
 

@@ -1,6 +1,7 @@
 import type { ErrorObject } from 'ajv/dist/2020.js'
-import { isRecord, type Schema } from '#kernel/decimal-fields.ts'
+import type { Schema } from '#kernel/decimal-fields.ts'
 import { type InputLocation, type Issue, issuesMax } from '#kernel/fault.ts'
+import { isRecord } from '#kernel/json.ts'
 import { alternatives, nearest } from '#kernel/nearest.ts'
 
 type Path = Issue['path']

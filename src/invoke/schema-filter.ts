@@ -1,4 +1,5 @@
-import { isRecord, propertySchema, type Schema, selectSchema } from '#kernel/decimal-fields.ts'
+import { propertySchema, type Schema, selectSchema } from '#kernel/decimal-fields.ts'
+import { isRecord } from '#kernel/json.ts'
 
 /**
  * Keeps the fields of a schema and drops the rest: unknown fields of a request have no effect, undeclared fields of an

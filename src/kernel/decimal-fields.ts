@@ -1,5 +1,5 @@
 import { type Issue, issuesMax } from './fault.ts'
-import type { NumberSources } from './json.ts'
+import { isRecord, type NumberSources } from './json.ts'
 import { canonicalDecimal, decimalOfSource, decimalPlaces, toUnits } from './money.ts'
 import type { TSchema } from './schema.ts'
 
@@ -20,8 +20,6 @@ const textLengthMax = 200
 const textPattern = /^-?(?:0|[1-9]\d*)(?:\.\d+)?$/
 const numberPattern = /^(-?(?:0|[1-9]\d*)(?:\.\d+)?)(?:[eE]([+-]?\d+))?$/
 
-export const isRecord = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
 const asSchema = (value: unknown): Schema | undefined => (isRecord(value) ? value : undefined)
 const resolveNothing: Resolve = () => undefined
 

@@ -1,4 +1,5 @@
 import { Fault } from './fault.ts'
+import { isRecord } from './json.ts'
 import type { Net } from './net.ts'
 
 /** JSON-RPC 2.0 over HTTP, as the nodes of every chain speak it; the calls of one request go out as one batch. */
@@ -28,7 +29,7 @@ export function createJsonRpc({ url, net, name, timeoutMs, parse = JSON.parse }:
 
   const answerOf = (item: Record<string, unknown>): RpcAnswer => {
     const { error } = item
-    if (isObject(error)) {
+    if (isRecord(error)) {
       const code = typeof error.code === 'number' ? error.code : 0
       const message = typeof error.message === 'string' ? error.message : 'no reason given'
       return { error: { code, message, data: error.data } }
@@ -47,7 +48,7 @@ export function createJsonRpc({ url, net, name, timeoutMs, parse = JSON.parse }:
     const list = Array.isArray(parsed) ? parsed : [parsed]
     const byId = new Map<unknown, RpcAnswer>()
     for (const item of list) {
-      if (!isObject(item)) throw unusable('a malformed envelope')
+      if (!isRecord(item)) throw unusable('a malformed envelope')
       byId.set(item.id, answerOf(item))
     }
     // Some nodes answer a refused batch with one error of no id.
@@ -80,6 +81,3 @@ const requestOf = (calls: readonly RpcCall[]): string => {
   const envelopes = calls.map((call, index) => ({ jsonrpc: '2.0', id: index + 1, ...call }))
   return JSON.stringify(envelopes.length === 1 ? envelopes[0] : envelopes)
 }
-
-const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)

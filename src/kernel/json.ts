@@ -2,6 +2,9 @@
 export type Json = string | number | boolean | null | Json[] | { [key: string]: Json }
 export type JsonObject = { [key: string]: Json }
 
+export const isRecord = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
 /** Equal values give equal texts: keys are sorted, and undefined fields count as absent. */
 export function canonicalJson(value: unknown): string {
   if (value === undefined || value === null) return 'null'

@@ -1,4 +1,4 @@
-import { isRecord } from '#kernel/decimal-fields.ts'
+import { isRecord } from '#kernel/json.ts'
 import { byComponent, byName } from './field-glossary.ts'
 
 type Json = Record<string, unknown>

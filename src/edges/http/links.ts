@@ -1,5 +1,6 @@
 import { outlineOf } from '#invoke/schema-filter.ts'
-import { isRecord, type Schema, selectSchema } from '#kernel/decimal-fields.ts'
+import { type Schema, selectSchema } from '#kernel/decimal-fields.ts'
+import { isRecord } from '#kernel/json.ts'
 import { linkTarget } from '#kernel/link.ts'
 import type { Operation } from '#kernel/operation.ts'
 

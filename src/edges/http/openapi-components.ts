@@ -1,4 +1,5 @@
-import { isRecord, type Schema } from '#kernel/decimal-fields.ts'
+import type { Schema } from '#kernel/decimal-fields.ts'
+import { isRecord } from '#kernel/json.ts'
 
 type Json = Record<string, unknown>
 

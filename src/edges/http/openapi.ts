@@ -1,6 +1,7 @@
 import { isAllOptional, isKeyed, withWait } from '#invoke/input.ts'
-import { isRecord, plainSchema, type Schema } from '#kernel/decimal-fields.ts'
+import { plainSchema, type Schema } from '#kernel/decimal-fields.ts'
 import { type FaultCode, faults } from '#kernel/fault.ts'
+import { isRecord } from '#kernel/json.ts'
 import type { Entry, Operation } from '#kernel/operation.ts'
 import { describeFields, glossaryText } from './field-descriptions.ts'
 import {

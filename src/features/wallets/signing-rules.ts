@@ -27,11 +27,11 @@ const callsMax = 16
 const uint256 = 1n << 256n
 /** EVM addresses are case-insensitive. */
 const normalize = (address: string) => address.toLowerCase()
-const isSameAddress = (a: string, b: string) => normalize(a) === normalize(b)
+export const isSameAddress = (a: string, b: string) => normalize(a) === normalize(b)
 const includesAddress = (list: readonly string[], address: string) =>
   list.some((each) => isSameAddress(each, address))
 
-function assertRule(holdsTrue: boolean, rule: string, reason: string): asserts holdsTrue {
+export function assertRule(holdsTrue: boolean, rule: string, reason: string): asserts holdsTrue {
   if (!holdsTrue)
     throw new Fault('policy_denied', `Custody refuses to sign: ${reason}`, {
       extras: { rule: `signer_${rule}`, reason },

@@ -1,8 +1,8 @@
 import { compareDecimals } from '#kernel/decimal-fields.ts'
-import { Fault } from '#kernel/fault.ts'
 import { canonicalDecimal, decimalPlaces, mulDiv, toUnits, usdDecimals } from '#kernel/money.ts'
 import type { VenueIntent } from '#kernel/signer.ts'
 import { isAgentAction, isSpotAsset, type VenueOrder } from '#kernel/venue.ts'
+import { assertRule, isSameAddress } from './signing-rules.ts'
 
 /** Custody's own facts of a venue, from configuration and never from the venue's replies. */
 export type SigningVenue = {
@@ -18,14 +18,6 @@ const expiryMsMax = 3_600_000
 const dayMs = 86_400_000
 const ordersMax = 8
 
-function assertRule(holdsTrue: boolean, rule: string, reason: string): asserts holdsTrue {
-  if (!holdsTrue)
-    throw new Fault('policy_denied', `Custody refuses to sign: ${reason}`, {
-      extras: { rule: `signer_${rule}`, reason },
-    })
-}
-
-const isSameAddress = (a: string, b: string) => a.toLowerCase() === b.toLowerCase()
 const isPositive = (text: string): boolean =>
   canonicalDecimal(text) === text && compareDecimals(text, '0') > 0
 

@@ -1,12 +1,10 @@
 import { Fault } from '#kernel/fault.ts'
+import { isRecord } from '#kernel/json.ts'
 import type { RpcAnswer } from '#kernel/json-rpc.ts'
 
 /** What nodes answer, read with suspicion. */
 
 export type Hex = `0x${string}`
-
-const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 const broken = (what: string) => new Fault('unavailable', `The node answered with ${what}`)
 
@@ -38,7 +36,7 @@ export type Receipt = {
 }
 
 export function headOf(value: unknown): Head {
-  if (!isObject(value)) throw broken('no block')
+  if (!isRecord(value)) throw broken('no block')
   return {
     number: quantityOf(value.number),
     hash: hexOf(value.hash),
@@ -50,7 +48,7 @@ export function headOf(value: unknown): Head {
 /** Undefined while the transaction is in no block. */
 export function receiptOf(value: unknown): Receipt | undefined {
   if (value === null) return undefined
-  if (!isObject(value) || !Array.isArray(value.logs)) throw broken('a malformed receipt')
+  if (!isRecord(value) || !Array.isArray(value.logs)) throw broken('a malformed receipt')
   if (value.blockNumber === null) return undefined
   return {
     txHash: hexOf(value.transactionHash),
@@ -67,7 +65,7 @@ export function receiptOf(value: unknown): Receipt | undefined {
 }
 
 function logOf(value: unknown): Log {
-  if (!isObject(value) || !Array.isArray(value.topics)) throw broken('a malformed log')
+  if (!isRecord(value) || !Array.isArray(value.topics)) throw broken('a malformed log')
   return {
     address: hexOf(value.address).toLowerCase(),
     topics: value.topics.map(hexOf),
@@ -80,7 +78,7 @@ function logOf(value: unknown): Log {
 export function foundLogsOf(value: unknown): (Log & { txHash: Hex; block: bigint })[] {
   if (!Array.isArray(value)) throw broken('no list of logs')
   return value
-    .filter((each) => !(isObject(each) && each.removed === true))
+    .filter((each) => !(isRecord(each) && each.removed === true))
     .map((each) => ({
       ...logOf(each),
       txHash: hexOf(each.transactionHash),

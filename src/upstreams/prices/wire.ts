@@ -1,3 +1,4 @@
+import { isRecord } from '#kernel/json.ts'
 import { decimalOfSource } from '#kernel/money.ts'
 
 /** DefiLlama's `coins`; prices are read from the source text of their numbers. */
@@ -5,9 +6,6 @@ import { decimalOfSource } from '#kernel/money.ts'
 export type Price = { price: string; at: Date; symbol: string | null }
 
 type Rule = { now: Date; confidenceMin: number; ageMaxMs: number }
-
-const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** Undefined where the body is malformed; absent keys are unknown prices, never zero. */
 export function pricesOf(body: string, rule: Rule): Map<string, Price> | undefined {
@@ -19,10 +17,10 @@ export function pricesOf(body: string, rule: Rule): Map<string, Price> | undefin
   } catch {
     return undefined
   }
-  if (!isObject(parsed) || !isObject(parsed.coins)) return undefined
+  if (!isRecord(parsed) || !isRecord(parsed.coins)) return undefined
   const prices = new Map<string, Price>()
   for (const [key, coin] of Object.entries(parsed.coins)) {
-    const price = isObject(coin) ? priceOf(coin, rule) : undefined
+    const price = isRecord(coin) ? priceOf(coin, rule) : undefined
     if (price) prices.set(key.toLowerCase(), price)
   }
   return prices

@@ -1,4 +1,5 @@
 import { Fault } from '#kernel/fault.ts'
+import { isRecord } from '#kernel/json.ts'
 import type { RpcAnswer } from '#kernel/json-rpc.ts'
 
 /** What Solana nodes answer. Amounts of lamports can exceed a float's range: unsafe numbers are read as text. */
@@ -11,9 +12,6 @@ export const tokenPrograms = [
 export type TokenBalance = { mint: string; amountUnits: bigint; decimals: number; program: string }
 
 const broken = (what: string) => new Fault('unavailable', `The Solana node answered with ${what}`)
-
-const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** An unsafe number becomes its source text. */
 export const parseExactly = (body: string): unknown =>
@@ -38,7 +36,7 @@ const unitsOf = (value: unknown): bigint => {
 }
 
 const contextOf = (result: unknown): { slot: bigint; value: unknown } => {
-  if (!isObject(result) || !isObject(result.context)) throw broken('a reply without a context')
+  if (!isRecord(result) || !isRecord(result.context)) throw broken('a reply without a context')
   return { slot: unitsOf(result.context.slot), value: result.value }
 }
 
@@ -57,7 +55,7 @@ export function tokensOf(result: unknown, program: string): TokenBalance[] {
   return value.flatMap((item: unknown) => {
     const info = valueAt(item, ['account', 'data', 'parsed', 'info'])
     const amount = valueAt(info, ['tokenAmount'])
-    if (!isObject(info) || !isObject(amount) || typeof info.mint !== 'string') return []
+    if (!isRecord(info) || !isRecord(amount) || typeof info.mint !== 'string') return []
     const [units, decimals] = [amount.amount, amount.decimals].map(integerOf)
     if (units === undefined || decimals === undefined) return []
     return [{ mint: info.mint, amountUnits: units, decimals: Number(decimals), program }]
@@ -65,6 +63,6 @@ export function tokensOf(result: unknown, program: string): TokenBalance[] {
 }
 
 const valueAt = (value: unknown, path: readonly string[]): unknown =>
-  path.reduce<unknown>((at, key) => (isObject(at) ? at[key] : undefined), value)
+  path.reduce<unknown>((at, key) => (isRecord(at) ? at[key] : undefined), value)
 
 export const slotOf = (result: unknown): bigint => unitsOf(result)

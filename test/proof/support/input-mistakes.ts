@@ -1,7 +1,8 @@
 /** Wrong inputs of an operation, made from its schemas: each good but for one field. */
 
 import { withWait } from '#invoke/input.ts'
-import { isRecord, type Schema } from '#kernel/decimal-fields.ts'
+import type { Schema } from '#kernel/decimal-fields.ts'
+import { isRecord } from '#kernel/json.ts'
 import type { Entry } from '#kernel/operation.ts'
 import { minimalRequest } from './minimal-request.ts'
 
