@@ -1,5 +1,5 @@
 /**
- * P19: statements that idle gateways send to the database. The server logs every statement with its duration limit at 0;
+ * P23: statements that idle gateways send to the database. The server logs every statement with its duration limit at 0;
  * the bench counts the lines of the gateways in a fixed time, so that transactions count with each of their statements.
  */
 import { open, stat } from 'node:fs/promises'
@@ -92,7 +92,7 @@ const eight = await sampleRuns()
 const ofOne = one.map(({ all }) => all)
 const ofEight = eight.map(({ all, heartbeats }) => all - heartbeats)
 report({
-  id: 'P19',
+  id: 'P23',
   name: 'statements a second of one idle gateway',
   goal: '<= 3',
   unit: '/s',
@@ -101,7 +101,7 @@ report({
   annex: { with_maintenance: meanOf(ofOne), heartbeats: one[0]!.heartbeats, by_source: one[0]!.bySource },
 })
 report({
-  id: 'P19a',
+  id: 'P23a',
   name: `statements a second of ${many} idle gateways on one database, without heartbeats`,
   goal: '<= 10',
   unit: '/s',
