@@ -42,15 +42,19 @@ describe('spot against USDC', () => {
   const held = async (asset: string) =>
     (await call('orders', {})).balances.find((each) => each.asset === asset)?.total ?? '0'
   /** The owner of a trigger sees its sale as a task of its own. */
-  const saleOf = (who = user) =>
-    eventually(async () => {
-      const { tasks } = await app.main.taskEngine.tasks.list(who.id, {
-        skip: 0,
-        limit: 20,
-        kind: 'spot_trigger',
-      })
-      return tasks.find(({ completed_at }) => completed_at)
-    }, 'the trigger has sold')
+  const saleOf = (who = user, msMax = 10_000) =>
+    eventually(
+      async () => {
+        const { tasks } = await app.main.taskEngine.tasks.list(who.id, {
+          skip: 0,
+          limit: 20,
+          kind: 'spot_trigger',
+        })
+        return tasks.find(({ completed_at }) => completed_at)
+      },
+      'the trigger has sold',
+      msMax,
+    )
 
   test('markets against USDC are listed by their symbol, with the rules of an order', async () => {
     const { markets, total } = await call('markets', { search_text: 'hyp' })
@@ -208,7 +212,8 @@ describe('spot against USDC', () => {
     await call('tp_sl', { asset: 'HYPE', sl_price: '30' })
     await call('sell', { asset: 'HYPE', order_type: 'limit', limit_price: '50' })
     await app.price('@1', 29)
-    const sale = await saleOf()
+    // A balance of 0 counts only 5 s after the stop fired.
+    const sale = await saleOf(user, 30_000)
     assert.deepEqual(
       [sale.status, sale.outcome, sale.error?.code],
       ['failed', 'not_executed', 'insufficient_balance'],
