@@ -29,6 +29,7 @@ const moneyNames = [
   'POLYGON_RPC_URL',
   'SOLANA_RPC_URL',
   'HYPERLIQUID_URL',
+  'RELAY_URL',
 ] as const
 
 export const upstreamNames = [
@@ -38,6 +39,7 @@ export const upstreamNames = [
   'POLYGON_RPC_URL',
   'SOLANA_RPC_URL',
   'HYPERLIQUID_URL',
+  'RELAY_URL',
   'PRICES_URL',
   'FAUCET_URL',
 ] as const

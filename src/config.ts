@@ -75,6 +75,16 @@ export const variables = {
     'local',
     'Price API compatible with DefiLlama, for instance https://coins.llama.fi',
   ),
+  RELAY_URL: variable(
+    upstream,
+    'local',
+    'Solver for swaps and bridges, for instance https://api.relay.link; off outside the local environment',
+  ),
+  RELAY_API_KEY: variable(
+    optional,
+    '',
+    'Key for the solver, which gives the reasons of refunds only with one',
+  ),
   FAUCET_URL: variable(
     upstream,
     'local',
@@ -284,7 +294,7 @@ const secrets: readonly Name[] = ['SPONSOR_KEYS', 'KEY_ENCRYPTION_KEYS']
 /** Outside the local environment the local world and its keys are not defaults: unset ones are missing. */
 function initialOf(name: Name, environment: string | undefined): string {
   if ((environment ?? 'local') === 'local') return variables[name].initial
-  if (name === 'FAUCET_URL' || name === 'HYPERLIQUID_URL') return 'off'
+  if (['FAUCET_URL', 'HYPERLIQUID_URL', 'RELAY_URL'].includes(name)) return 'off'
   if (name === 'FINALITY') return 'public'
   if (name === 'HYPERLIQUID_NETWORK') return 'mainnet'
   // The venue's format of withdrawals and fees is not verified live, and a false alarm would freeze a user.

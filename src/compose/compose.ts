@@ -27,7 +27,7 @@ export type Overrides = CoreOverrides &
   }
 
 /** Readable names of the upstreams, for error texts, metrics and failpoints. */
-function labelsOf({ evm, solana, hyperliquid, prices, faucet }: UpstreamUrls): Record<string, string> {
+function labelsOf({ evm, solana, hyperliquid, relay, prices, faucet }: UpstreamUrls): Record<string, string> {
   const named = {
     ethereum: evm['1'],
     base: evm['8453'],
@@ -36,6 +36,7 @@ function labelsOf({ evm, solana, hyperliquid, prices, faucet }: UpstreamUrls): R
     polygon: evm['137'],
     solana,
     hyperliquid,
+    relay,
     prices,
     faucet,
   }

@@ -45,7 +45,10 @@ export function openCustody(
   overrides: CustodyOverrides = {},
 ) {
   const { config, clock, random, stores, db, taskEngine } = core
-  const served = { venue: urls.hyperliquid !== undefined && ports.has(bridgeOf(config).chainId) }
+  const served = {
+    venue: urls.hyperliquid !== undefined && ports.has(bridgeOf(config).chainId),
+    swaps: urls.relay !== undefined,
+  }
   const { keystore } = openKeystore({ config, net, clock, random }, overrides)
   const walletsOf = cachedWallets()
   const agents = agentCache()

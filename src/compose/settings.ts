@@ -10,6 +10,7 @@ import { toUnits, usdDecimals } from '#kernel/money.ts'
 import type { Net } from '#kernel/net.ts'
 import { publishedBridges } from '#kernel/venue.ts'
 import { vaultTransit } from '#upstreams/kms/kms.ts'
+import { swapCaps, swapContractsOf } from './swap-settings.ts'
 
 /** Converts the settings into the form that each part needs. */
 
@@ -68,12 +69,12 @@ export function bridgeOf(config: Config) {
   return { chainId, address: config.HYPERLIQUID_BRIDGE_ADDRESS ?? address }
 }
 
-type Served = { venue: boolean }
+type Served = { venue: boolean; swaps: boolean }
 
 export const platformLimits = (
   config: Config,
   table: readonly Chain[],
-  { venue }: Served,
+  { venue, swaps }: Served,
 ): PlatformLimits => ({
   perTransactionMicros: micros(config.POLICY_TX_USD_MAX),
   perDayMicros: micros(config.POLICY_DAY_USD_MAX),
@@ -82,11 +83,16 @@ export const platformLimits = (
   contracts: [
     { chainId: config.EARN_CHAIN_ID, address: config.EARN_VAULT_ADDRESS },
     ...(venue ? [bridgeOf(config)] : []),
+    ...(swaps ? table.flatMap(swapContractsOf) : []),
   ],
 })
 
 /** Custody's own limits: what one signature may release at most, independent of the policy. */
-export const custodyChains = (config: Config, table: readonly Chain[], { venue }: Served): SigningChain[] =>
+export const custodyChains = (
+  config: Config,
+  table: readonly Chain[],
+  { venue, swaps }: Served,
+): SigningChain[] =>
   table.flatMap((row) =>
     row.family === 'evm' && row.delegate !== null
       ? [
@@ -97,7 +103,11 @@ export const custodyChains = (config: Config, table: readonly Chain[], { venue }
               ...(row.id === config.EARN_CHAIN_ID ? [config.EARN_VAULT_ADDRESS] : []),
               ...(venue && row.id === bridgeOf(config).chainId ? [bridgeOf(config).address] : []),
             ],
-            maxUnits: { [row.usdc.toLowerCase()]: micros(config.POLICY_TX_USD_MAX) },
+            ...(swaps && row.swaps && { swaps: { ...row.swaps, native: row.native.address } }),
+            maxUnits: {
+              ...(swaps && swapCaps(row, micros(config.POLICY_TX_USD_MAX))),
+              [row.usdc.toLowerCase()]: micros(config.POLICY_TX_USD_MAX),
+            },
             hasSettableClock: config.ENVIRONMENT === 'local',
           },
         ]

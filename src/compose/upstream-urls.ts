@@ -3,6 +3,7 @@ export type UpstreamUrls = {
   evm: Record<'1' | '8453' | '42161' | '421614' | '137', string | undefined>
   solana: string | undefined
   hyperliquid: string | undefined
+  relay: string | undefined
   prices: string | undefined
   faucet: string | undefined
   /** The local world's control server. */

@@ -24,8 +24,20 @@ type Row = {
   readTimeoutMs: number
 }
 
+/** Contracts that swaps may call, from this table and never from a quote. */
+export type SwapContracts = {
+  /** WETH9 around the native coin. */
+  wrapped: string
+  /** Uniswap V2 routers; each may be approved for the exact amount of a swap. */
+  routers: readonly string[]
+  /** Where Relay takes deposits; null where it does not serve the chain. */
+  depository: string | null
+}
+
 export type EvmChainRow = Row & {
   family: 'evm'
+  /** Null where nothing is swapped. */
+  swaps: SwapContracts | null
   /** The contract that users' accounts delegate to (EIP-7702); null where the chain does not support it. */
   delegate: string | null
   multicall: string

@@ -102,6 +102,29 @@ export type DecodedCall =
   | { name: 'deposit'; vault: string; assetsUnits: bigint; receiver: string }
   | { name: 'withdraw'; vault: string; assetsUnits: bigint; receiver: string; owner: string }
   | { name: 'redeem'; vault: string; sharesUnits: bigint; receiver: string; owner: string }
+  | SwapCall
+
+/** Calls of a swap. A token that is null is the native coin, whose amount in is the value of the call. */
+export type SwapCall =
+  | {
+      name: 'swap'
+      router: string
+      tokenIn: string | null
+      tokenOut: string | null
+      path: readonly string[]
+      amountInUnits: bigint
+      amountOutMinUnits: bigint
+      recipient: string
+    }
+  | { name: 'wrap' | 'unwrap'; wrapped: string; amountUnits: bigint }
+  | {
+      name: 'bridge'
+      depository: string
+      depositor: string
+      token: string | null
+      amountUnits: bigint
+      requestId: string
+    }
 
 /** The cryptography of a foreign chain. Implemented by the chain's adapter and injected into custody. */
 export type EvmCrypto = {

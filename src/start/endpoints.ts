@@ -36,6 +36,7 @@ export async function openUpstreamEndpoints(
     },
     solana: resolveUrl(config.SOLANA_RPC_URL, local?.solana),
     hyperliquid: resolveUrl(config.HYPERLIQUID_URL, local?.hyperliquid),
+    relay: resolveUrl(config.RELAY_URL, local?.solver),
     prices: resolveUrl(config.PRICES_URL, local?.prices),
     faucet: resolveUrl(config.FAUCET_URL, local?.faucet),
     ...(local?.control && { control: local.control }),

@@ -19,6 +19,7 @@ const noUpstreams: UpstreamUrls = {
   evm: { '1': undefined, '8453': undefined, '42161': undefined, '421614': undefined, '137': undefined },
   solana: undefined,
   hyperliquid: undefined,
+  relay: undefined,
   prices: undefined,
   faucet: undefined,
 }

@@ -98,6 +98,25 @@ export const policyMutations = [
     ],
   ),
   ...mutationsOf(
+    'src/features/wallets/swap-rules.ts',
+    ['test/identity/swap-rules.test.ts'],
+    [
+      ['isSameAddress(recipient, own)', 'recipient.length > 0', 'custody signs a swap for another account'],
+      ['amountOutMinUnits > 0n', 'amountOutMinUnits >= 0n', 'custody signs a swap without a minimum'],
+      [
+        'isSameAddress(depositor, own)',
+        'depositor.length > 0',
+        'a refund of a deposit goes to another account',
+      ],
+      ['approved.size === used.size &&', '', 'an approval is left open for a contract after the swap'],
+      [
+        'call.value === valueUnits',
+        'call.value >= valueUnits',
+        'a call carries native value that nothing accounts for',
+      ],
+    ],
+  ),
+  ...mutationsOf(
     'src/features/wallets/signing-rules.ts',
     ['test/identity/signing-rules.test.ts'],
     [

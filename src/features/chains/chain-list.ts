@@ -1,4 +1,4 @@
-import type { Chain, EvmChainRow, SolanaChainRow, Token } from '#kernel/chains.ts'
+import type { Chain, EvmChainRow, SolanaChainRow, SwapContracts, Token } from '#kernel/chains.ts'
 import { nativeDecimals, usdcDecimals } from '#kernel/money.ts'
 
 /** All chains. A chain without an RPC URL is not served. */
@@ -7,6 +7,7 @@ const nativeSentinel = '0xEeeeeEeeeEeEeeEeEeEeeEEEeeeeEeeeeeeeEEeE'
 const calibur = '0x000000009B1D0aF20D8C6d0A44e162d11F9b8f00'
 const multicall3 = '0xcA11bde05977b3631167028862bE2a173976CA11'
 const gwei = 1_000_000_000n
+const relayDepository = '0x4cd00e387622c35bddb9b4c962c136462338bc31'
 
 export const solanaId = '7565164'
 
@@ -40,6 +41,12 @@ const ether = {
   priceId: 'coingecko:ethereum',
 }
 
+const swapsAt = (wrapped: string, router: string): SwapContracts => ({
+  wrapped,
+  routers: [router],
+  depository: relayDepository,
+})
+
 type Draft<R> = Omit<R, 'rpcUrl'>
 
 const ethereum: Draft<EvmChainRow> = {
@@ -57,6 +64,7 @@ const ethereum: Draft<EvmChainRow> = {
     token('LINK', 'Chainlink', 18, '0x514910771AF9Ca656af840dff83E8264EcF986CA'),
     token('UNI', 'Uniswap', 18, '0x1f9840a85d5aF5bf1D1762F925BDADdC4201F984'),
   ]),
+  swaps: swapsAt('0xC02aaA39b223FE8D0A0e5C4F27eAD9083C756Cc2', '0x7a250d5630B4cF539739dF2C5dAcb4c659F2488D'),
   llamaSlug: 'ethereum',
   explorerUrl: 'https://etherscan.io',
   fees: { priorityFloorWei: gwei / 10n, capWei: 200n * gwei },
@@ -75,6 +83,7 @@ const base: Draft<EvmChainRow> = {
     token('DAI', 'Dai Stablecoin', 18, '0x50c5725949A6F0c72E6C4a641F24049A917DB0Cb'),
     token('AERO', 'Aerodrome', 18, '0x940181a94A35A4569E4529A3CDfB74e38FD98631'),
   ]),
+  swaps: swapsAt('0x4200000000000000000000000000000000000006', '0x4752ba5DBc23f44D87826276BF6Fd6b1C372aD24'),
   llamaSlug: 'base',
   explorerUrl: 'https://basescan.org',
   fees: { priorityFloorWei: gwei / 1_000n, capWei: 20n * gwei },
@@ -95,6 +104,7 @@ const arbitrum: Draft<EvmChainRow> = {
     token('ARB', 'Arbitrum', 18, '0x912CE59144191C1204E64559FE8253a0e49E6548'),
     token('LINK', 'Chainlink', 18, '0xf97f4df75117a78c1A5a0DBb814Af92458539FB4'),
   ]),
+  swaps: swapsAt('0x82aF49447D8a07e3bd95BD0d56f35241523fBab1', '0x4752ba5DBc23f44D87826276BF6Fd6b1C372aD24'),
   llamaSlug: 'arbitrum',
   explorerUrl: 'https://arbiscan.io',
   fees: { priorityFloorWei: gwei / 1_000n, capWei: 20n * gwei },
@@ -107,6 +117,7 @@ const arbitrumSepolia: Draft<EvmChainRow> = {
   name: 'arbitrum-sepolia',
   displayName: 'Arbitrum Sepolia',
   ...tokensWithUsdc('0x1baAbB04529D43a73232B713C0FE471f7c7334d5', [], 'USD Coin (test)'),
+  swaps: null,
   llamaSlug: 'arbitrum-sepolia',
   explorerUrl: 'https://sepolia.arbiscan.io',
 }
@@ -127,6 +138,7 @@ const polygon: Draft<EvmChainRow> = {
     token('WPOL', 'Wrapped POL', 18, '0x0d500B1d8E8eF31E21C99d1Db9A6444d3ADf1270'),
     token('LINK', 'Chainlink', 18, '0x53E0bca35eC356BD5ddDFebbD1Fc0fD03FaBad39'),
   ]),
+  swaps: swapsAt('0x0d500B1d8E8eF31E21C99d1Db9A6444d3ADf1270', '0xedf6066a2b290C185783862C7F4776A2C8077AD1'),
   llamaSlug: 'polygon',
   explorerUrl: 'https://polygonscan.com',
   fees: { priorityFloorWei: 25n * gwei, capWei: 2_000n * gwei },

@@ -1,4 +1,3 @@
-import { Fault } from '#kernel/fault.ts'
 import type {
   DecodedCall,
   EvmCall,
@@ -6,8 +5,18 @@ import type {
   EvmIntent,
   PolicyReceipt,
   SigningIntent,
+  SwapCall,
 } from '#kernel/signer.ts'
 import { intentHash } from '#kernel/signer.ts'
+import { assertRule, isSameAddress } from './rule.ts'
+import {
+  assertApprovalsUsed,
+  assertSwapCall,
+  isSwapCall,
+  type SigningSwaps,
+  swapSpenders,
+  type Taken,
+} from './swap-rules.ts'
 
 /** Custody's own facts of a chain, from configuration and never from a quote. */
 export type SigningChain = {
@@ -16,6 +25,8 @@ export type SigningChain = {
   delegate: string
   /** Contracts that a batch may call besides the tokens: vaults, depositories. */
   contracts: readonly string[]
+  /** Absent where nothing is swapped. */
+  swaps?: SigningSwaps
   /** Tokens that may leave a wallet, each with the most units that one signature may release. */
   maxUnits: Readonly<Record<string, bigint>>
   /** The operator can set the chain's clock, as on a local chain, so its deadlines cannot be compared with ours. */
@@ -25,18 +36,9 @@ export type SigningChain = {
 const deadlineSecondsMax = 3600
 const callsMax = 16
 const uint256 = 1n << 256n
-/** EVM addresses are case-insensitive. */
 const normalize = (address: string) => address.toLowerCase()
-export const isSameAddress = (a: string, b: string) => normalize(a) === normalize(b)
 const includesAddress = (list: readonly string[], address: string) =>
   list.some((each) => isSameAddress(each, address))
-
-export function assertRule(holdsTrue: boolean, rule: string, reason: string): asserts holdsTrue {
-  if (!holdsTrue)
-    throw new Fault('policy_denied', `Custody refuses to sign: ${reason}`, {
-      extras: { rule: `signer_${rule}`, reason },
-    })
-}
 
 type ReceiptCheck = { intent: SigningIntent; receipt: PolicyReceipt; now: Date; isAuthentic: boolean }
 
@@ -88,10 +90,14 @@ function assertBatch(intent: EvmIntent, own: string, chain: SigningChain | undef
 
 type BatchContext = { intent: EvmIntent; own: string; chain: SigningChain }
 
-/** The amount and token that leave the wallet by a call. */
-type Outflow = { token: string; amountUnits: bigint }
+/** The amount and token that leave the wallet by a call, and the contract that takes it. */
+type Outflow = Taken
 
-function assertCall(read: DecodedCall, call: EvmCall, { intent, own, chain }: BatchContext): Outflow | null {
+function assertCall(
+  read: Exclude<DecodedCall, SwapCall>,
+  call: EvmCall,
+  { intent, own, chain }: BatchContext,
+): Outflow | null {
   if (read.name === 'approve' || read.name === 'transfer')
     assertRule(
       isSameAddress(read.token, call.to),
@@ -107,7 +113,7 @@ function assertCall(read: DecodedCall, call: EvmCall, { intent, own, chain }: Ba
   switch (read.name) {
     case 'approve': {
       assertRule(
-        includesAddress(chain.contracts, read.spender),
+        includesAddress([...chain.contracts, ...swapSpenders(chain.swaps)], read.spender),
         'spender',
         'the spender is not a configured contract',
       )
@@ -126,7 +132,7 @@ function assertCall(read: DecodedCall, call: EvmCall, { intent, own, chain }: Ba
         'recipient',
         'the recipient is not listed in the intent',
       )
-      return read
+      return { token: read.token, spender: read.to, amountUnits: read.amountUnits }
     case 'deposit': {
       assertRule(
         isSameAddress(read.receiver, own),
@@ -155,8 +161,12 @@ function assertCall(read: DecodedCall, call: EvmCall, { intent, own, chain }: Ba
 function assertCaps(outflows: Outflow[], chain: SigningChain): void {
   const caps = new Map(Object.entries(chain.maxUnits).map(([token, max]) => [normalize(token), max]))
   const sums = new Map<string, bigint>()
-  for (const { token, amountUnits } of outflows)
+  const spenders = swapSpenders(chain.swaps)
+  for (const { token, amountUnits, spender } of outflows) {
+    // A token without a cap, such as one that is on no list, can only be sold or bridged.
+    if (!caps.has(normalize(token)) && includesAddress(spenders, spender)) continue
     sums.set(normalize(token), (sums.get(normalize(token)) ?? 0n) + amountUnits)
+  }
   for (const [token, units] of sums) {
     const max = caps.get(token)
     assertRule(max !== undefined, 'token', 'custody does not allow this token to leave a wallet')
@@ -175,13 +185,22 @@ type IntentCheck = {
 /** Decodes every call and throws at the first deviation from the intent. */
 export function assertIntent({ intent, own, chain: asked, now, readCall }: IntentCheck): void {
   const chain = assertBatch(intent, own, asked, now)
+  const { swaps } = chain
   const outflows: Outflow[] = []
+  const taken: Taken[] = []
   for (const call of intent.batch.calls) {
-    assertRule(call.value === 0n, 'value', 'the call carries native value')
     const read = readCall(call)
     assertRule(read !== undefined, 'selector', 'custody cannot decode the call')
+    if (isSwapCall(read)) {
+      const units = assertSwapCall(read, call, { intent, own, swaps })
+      if (units) taken.push(units)
+      continue
+    }
+    assertRule(call.value === 0n, 'value', 'the call carries native value')
     const units = assertCall(read, call, { intent, own, chain })
     if (units && units.amountUnits > 0n) outflows.push(units)
   }
-  assertCaps(outflows, chain)
+  assertApprovalsUsed(outflows, taken, swaps)
+  const natives = taken.filter(({ token }) => swaps !== undefined && isSameAddress(token, swaps.native))
+  assertCaps([...outflows, ...natives], chain)
 }

@@ -2,7 +2,7 @@ import { compareDecimals } from '#kernel/decimal-fields.ts'
 import { canonicalDecimal, decimalPlaces, mulDiv, toUnits, usdDecimals } from '#kernel/money.ts'
 import type { VenueIntent } from '#kernel/signer.ts'
 import { isAgentAction, isSpotAsset, type VenueOrder } from '#kernel/venue.ts'
-import { assertRule, isSameAddress } from './signing-rules.ts'
+import { assertRule, isSameAddress } from './rule.ts'
 
 /** Custody's own facts of a venue, from configuration and never from the venue's replies. */
 export type SigningVenue = {

@@ -3,6 +3,7 @@ import type { EvmCrypto } from '#kernel/signer.ts'
 import { batchHash } from './batch.ts'
 import { readCall } from './erc20.ts'
 import { addressOfKey, signDigest } from './secp256k1.ts'
+import { readSwapCall } from './swap-calls.ts'
 import type { Hex } from './wire.ts'
 
 /** Lent to custody: what a key has to do on EVM chains, and nothing else. */
@@ -19,5 +20,5 @@ export const evmCrypto: EvmCrypto = {
     return { chainId: Number(chainId), address: delegate, nonce, ...signDigest(secret, hash) }
   },
 
-  decodeCall: readCall,
+  decodeCall: (call) => readCall(call) ?? readSwapCall(call),
 }

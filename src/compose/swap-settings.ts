@@ -1,0 +1,42 @@
+import type { Chain } from '#kernel/chains.ts'
+import { mulDiv, toMicros } from '#kernel/money.ts'
+
+/** What policy and custody allow of swaps, from the chain table. */
+
+/** Contracts that a swap may call. */
+export const swapContractsOf = (row: Chain): { chainId: string; address: string }[] => {
+  if (row.family !== 'evm' || !row.swaps) return []
+  const { routers, wrapped, depository } = row.swaps
+  return [...routers, wrapped, ...(depository === null ? [] : [depository])].map((address) => ({
+    chainId: row.id,
+    address,
+  }))
+}
+
+/** Custody knows no prices: a whole unit counts as so many dollars, well below its price. */
+const assumedUsd: Readonly<Record<string, string>> = {
+  ETH: '500',
+  WETH: '500',
+  WBTC: '10000',
+  cbBTC: '10000',
+  LINK: '2',
+  UNI: '1',
+  ARB: '0.05',
+  AERO: '0.1',
+  POL: '0.05',
+  WPOL: '0.05',
+  USDC: '0.9',
+  USDT: '0.9',
+  DAI: '0.9',
+  'USDC.e': '0.9',
+}
+
+/** The most units of each listed token that one signature may release. */
+export const swapCaps = (row: Chain, maxMicros: bigint): Record<string, bigint> =>
+  Object.fromEntries(
+    [row.native, ...row.tokens].flatMap(({ symbol, decimals, address }) => {
+      const assumed = assumedUsd[symbol]
+      if (assumed === undefined) return []
+      return [[address.toLowerCase(), mulDiv(maxMicros, 10n ** BigInt(decimals), toMicros(assumed))]]
+    }),
+  )

@@ -1,0 +1,13 @@
+import { Fault } from '#kernel/fault.ts'
+
+/** A rule of custody: where it does not hold, nothing is signed. */
+
+/** EVM addresses are case-insensitive. */
+export const isSameAddress = (a: string, b: string) => a.toLowerCase() === b.toLowerCase()
+
+export function assertRule(holdsTrue: boolean, rule: string, reason: string): asserts holdsTrue {
+  if (!holdsTrue)
+    throw new Fault('policy_denied', `Custody refuses to sign: ${reason}`, {
+      extras: { rule: `signer_${rule}`, reason },
+    })
+}

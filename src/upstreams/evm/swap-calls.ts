@@ -1,0 +1,140 @@
+import { decodeEventLog, decodeFunctionData, encodeFunctionData, parseAbi } from 'viem/utils'
+import type { DecodedCall, EvmCall } from '#kernel/signer.ts'
+import type { Hex, Log } from './wire.ts'
+
+/** Calls of swaps as custody reads them: the Uniswap V2 router, the wrapped coin, and Relay's depository. */
+
+const callsAbi = parseAbi([
+  'function swapExactTokensForTokens(uint256 amountIn, uint256 amountOutMin, address[] path, address to, uint256 deadline) returns (uint256[])',
+  'function swapExactTokensForETH(uint256 amountIn, uint256 amountOutMin, address[] path, address to, uint256 deadline) returns (uint256[])',
+  'function swapExactETHForTokens(uint256 amountOutMin, address[] path, address to, uint256 deadline) payable returns (uint256[])',
+  'function deposit() payable',
+  'function withdraw(uint256 amount)',
+  'function depositErc20(address depositor, address token, uint256 amount, bytes32 id)',
+  'function depositNative(address depositor, bytes32 id) payable',
+])
+const eventsAbi = parseAbi([
+  'event Deposit(address indexed dst, uint256 wad)',
+  'event Withdrawal(address indexed src, uint256 wad)',
+  'event RelayErc20Deposit(address from, address token, uint256 amount, bytes32 id)',
+  'event RelayNativeDeposit(address from, uint256 amount, bytes32 id)',
+])
+
+/** Calls of the router and of the wrapped coin end with the id of their request, which the contracts ignore. */
+const requestIdDigits = 64
+const taggable = [
+  'swapExactTokensForTokens',
+  'swapExactTokensForETH',
+  'swapExactETHForTokens',
+  'deposit',
+  'withdraw',
+]
+
+const swapAt = (router: string, path: readonly string[]) =>
+  ({ name: 'swap', router, path: [...path] }) as const
+
+/** Undefined for other calls, and for bytes that say more than the call and the id of a request. */
+export function readSwapCall({ to, value, data }: EvmCall): DecodedCall | undefined {
+  const decoded = decode(data as Hex)
+  if (!decoded) return undefined
+  switch (decoded.functionName) {
+    case 'swapExactTokensForTokens': {
+      const [amountInUnits, amountOutMinUnits, path, recipient] = decoded.args
+      const ends = { tokenIn: path[0] ?? '', tokenOut: path.at(-1) ?? '' }
+      return { ...swapAt(to, path), ...ends, amountInUnits, amountOutMinUnits, recipient }
+    }
+    case 'swapExactTokensForETH': {
+      const [amountInUnits, amountOutMinUnits, path, recipient] = decoded.args
+      const ends = { tokenIn: path[0] ?? '', tokenOut: null }
+      return { ...swapAt(to, path), ...ends, amountInUnits, amountOutMinUnits, recipient }
+    }
+    case 'swapExactETHForTokens': {
+      const [amountOutMinUnits, path, recipient] = decoded.args
+      const ends = { tokenIn: null, tokenOut: path.at(-1) ?? '' }
+      return { ...swapAt(to, path), ...ends, amountInUnits: value, amountOutMinUnits, recipient }
+    }
+    case 'deposit':
+      return { name: 'wrap', wrapped: to, amountUnits: value }
+    case 'withdraw':
+      return { name: 'unwrap', wrapped: to, amountUnits: decoded.args[0] }
+    case 'depositErc20': {
+      const [depositor, token, amountUnits, requestId] = decoded.args
+      return { name: 'bridge', depository: to, depositor, token, amountUnits, requestId }
+    }
+    case 'depositNative': {
+      const [depositor, requestId] = decoded.args
+      return { name: 'bridge', depository: to, depositor, token: null, amountUnits: value, requestId }
+    }
+  }
+}
+
+function decode(data: Hex) {
+  try {
+    const decoded = decodeFunctionData({ abi: callsAbi, data })
+    const again = encodeFunctionData({ abi: callsAbi, ...decoded } as Parameters<
+      typeof encodeFunctionData
+    >[0]).toLowerCase()
+    const given = data.toLowerCase()
+    const rest = given.startsWith(again) ? given.length - again.length : -1
+    const isKnown = rest === 0 || (rest === requestIdDigits && taggable.includes(decoded.functionName))
+    return isKnown ? decoded : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** The id that follows the arguments of a call, where one does. */
+export const requestIdOf = ({ data }: Pick<EvmCall, 'data'>): string | undefined =>
+  data.length > requestIdDigits + 2 ? `0x${data.slice(-requestIdDigits).toLowerCase()}` : undefined
+
+/** A change of the wrapped coin that its transfer events do not show: wrapped into it, or unwrapped out of it. */
+export type WrapLog = { kind: 'wrapped' | 'unwrapped'; account: string; amountUnits: bigint }
+export type BridgeDepositLog = {
+  depository: string
+  from: string
+  /** Null: the native coin. */
+  token: string | null
+  amountUnits: bigint
+  requestId: string
+}
+
+const eventOf = (log: Log) => {
+  try {
+    return decodeEventLog({ abi: eventsAbi, topics: log.topics as [Hex, ...Hex[]], data: log.data })
+  } catch {
+    return undefined
+  }
+}
+
+/** In the order of their logs. Only those of the contract at `wrapped`. */
+export const wrapsOf = (logs: readonly Log[], wrapped: string): WrapLog[] =>
+  logs.flatMap((log): WrapLog[] => {
+    if (log.address.toLowerCase() !== wrapped.toLowerCase()) return []
+    const event = eventOf(log)
+    if (event?.eventName === 'Deposit') {
+      const { dst, wad } = event.args
+      return [{ kind: 'wrapped', account: dst.toLowerCase(), amountUnits: wad }]
+    }
+    if (event?.eventName !== 'Withdrawal') return []
+    const { src, wad } = event.args
+    return [{ kind: 'unwrapped', account: src.toLowerCase(), amountUnits: wad }]
+  })
+
+/** Only those of the contract at `depository`. */
+export const bridgeDepositsOf = (logs: readonly Log[], depository: string): BridgeDepositLog[] =>
+  logs.flatMap((log): BridgeDepositLog[] => {
+    if (log.address.toLowerCase() !== depository.toLowerCase()) return []
+    const event = eventOf(log)
+    if (event?.eventName !== 'RelayErc20Deposit' && event?.eventName !== 'RelayNativeDeposit') return []
+    const { from, amount, id } = event.args
+    const token = 'token' in event.args ? event.args.token.toLowerCase() : null
+    return [
+      {
+        depository: log.address.toLowerCase(),
+        from: from.toLowerCase(),
+        token,
+        amountUnits: amount,
+        requestId: id.toLowerCase(),
+      },
+    ]
+  })
