@@ -289,7 +289,7 @@ export class ConfigRefused extends Error {
 
 export const usesWorld = (config: Config): boolean => upstreamNames.some((name) => config[name] === 'local')
 
-const secrets: readonly Name[] = ['SPONSOR_KEYS', 'KEY_ENCRYPTION_KEYS']
+const secrets: readonly Name[] = ['SPONSOR_KEYS', 'KEY_ENCRYPTION_KEYS', 'RELAY_API_KEY']
 
 /** Outside the local environment the local world and its keys are not defaults: unset ones are missing. */
 function initialOf(name: Name, environment: string | undefined): string {

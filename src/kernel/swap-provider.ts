@@ -19,6 +19,8 @@ export type RouteRequest = {
   slippageBps: number
   /** The route must still be valid after this time. */
   ttlSeconds: number
+  /** On Solana: the account that pays fees and rent in place of the user. */
+  feePayer?: string
 }
 
 export const routeFeeTypes = ['platform', 'gas', 'bridge', 'lp', 'sponsor'] as const

@@ -1,0 +1,227 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { Fault } from '#kernel/fault.ts'
+import type { RouteRequest } from '#kernel/swap-provider.ts'
+import { foreignNames } from './foreign.ts'
+import { routeOf } from './quote.ts'
+import { statusOf, withReasons } from './status.ts'
+
+const native = '0xEeeeeEeeeEeEeeEeEeEeeEEEeeeeEeeeeeeeEEeE'
+const zero = '0x0000000000000000000000000000000000000000'
+const sol = '11111111111111111111111111111111'
+const coin = (address: string) => ({ symbol: 'X', name: 'X', decimals: 18, address, priceId: 'x' })
+const names = foreignNames([
+  { id: '8453', family: 'evm', native: coin(native) },
+  { id: '1', family: 'evm', native: coin(native) },
+  { id: '7565164', family: 'solana', native: coin(sol) },
+])
+const user = `0x${'a1'.repeat(20)}`
+const usdc = `0x${'c5'.repeat(20)}`
+const requestId = `0x${'0d'.repeat(32)}`
+const now = new Date('2026-01-01T00:00:00Z')
+const request: RouteRequest = {
+  user,
+  recipient: user,
+  origin: { chainId: '8453', token: usdc },
+  destination: { chainId: '1', token: native },
+  amountInUnits: 1_000_000n,
+  slippageBps: 100,
+  ttlSeconds: 300,
+}
+
+type Change = Record<string, unknown>
+const amount = (chainId: number, address: string, units: string) => ({
+  currency: { chainId, address },
+  amount: units,
+})
+const call = (change: Change = {}) => ({
+  from: user,
+  to: `0x${'d0'.repeat(20)}`,
+  data: '0x1234',
+  value: '0',
+  chainId: 8453,
+  ...change,
+})
+const step = (data: unknown, change: Change = {}) => ({
+  id: 'deposit',
+  kind: 'transaction',
+  requestId,
+  items: [{ status: 'incomplete', data }],
+  ...change,
+})
+const answer = ({ details, ...change }: Change & { details?: Change } = {}) => ({
+  steps: [step(call())],
+  fees: {
+    relayer: amount(8453, usdc, '700'),
+    relayerGas: amount(8453, usdc, '200'),
+  },
+  details: {
+    sender: user,
+    recipient: user.toUpperCase().replace('0X', '0x'),
+    currencyIn: amount(8453, usdc, '1000000'),
+    currencyOut: { ...amount(1, zero, '10000'), minimumAmount: '9900' },
+    totalImpact: { percent: '-0.257' },
+    timeEstimate: 3,
+    route: { origin: { router: 'relay' } },
+    ...details,
+  },
+  ...change,
+})
+const read = (body: unknown, change: Partial<RouteRequest> = {}) =>
+  routeOf(body, { request: { ...request, ...change }, names, now })
+const codeOf = (run: () => unknown): unknown => {
+  try {
+    return run()
+  } catch (fault) {
+    assert.ok(fault instanceof Fault, String(fault))
+    return fault.code
+  }
+}
+
+test('a quote is read in our names, and its fees sum up to what the solver takes', () => {
+  const route = read(answer())
+  assert.deepEqual(route.destination, { chainId: '1', token: native })
+  assert.deepEqual(
+    route.fees.map(({ type, token, amountUnits }) => [type, token, amountUnits]),
+    [
+      ['gas', usdc, 200n],
+      ['bridge', usdc, 500n],
+    ],
+  )
+  assert.equal(route.priceImpactBps, 25)
+  assert.equal(route.providerRequestId, requestId)
+  assert.equal(route.settledBy, 'status')
+  assert.equal(route.expiresAt.toISOString(), '2026-01-01T00:05:00.000Z')
+})
+
+const hostile: [string, unknown][] = [
+  ['another amount', answer({ details: { currencyIn: amount(8453, usdc, '1000001') } })],
+  ['another input token', answer({ details: { currencyIn: amount(8453, zero, '1000000') } })],
+  [
+    'another output chain',
+    answer({ details: { currencyOut: { ...amount(8453, zero, '10000'), minimumAmount: '9900' } } }),
+  ],
+  [
+    'a minimum below the slippage',
+    answer({ details: { currencyOut: { ...amount(1, zero, '10000'), minimumAmount: '9899' } } }),
+  ],
+  [
+    'a minimum above the output',
+    answer({ details: { currencyOut: { ...amount(1, zero, '10000'), minimumAmount: '10001' } } }),
+  ],
+  ['no minimum', answer({ details: { currencyOut: amount(1, zero, '10000') } })],
+  ['another recipient', answer({ details: { recipient: zero } })],
+  ['another sender', answer({ details: { sender: zero } })],
+  ['a call on another chain', answer({ steps: [step(call({ chainId: 1 }))] })],
+  ['a call of another sender', answer({ steps: [step(call({ from: zero }))] })],
+  ['a negative value', answer({ steps: [step(call({ value: '-1' }))] })],
+  ['a value out of range', answer({ steps: [step(call({ value: '9'.repeat(78) }))] })],
+  ['odd calldata', answer({ steps: [step(call({ data: '0x123' }))] })],
+  ['much calldata', answer({ steps: [step(call({ data: `0x${'00'.repeat(20_000)}` }))] })],
+  [
+    'steps of two requests',
+    answer({ steps: [step(call()), step(call(), { requestId: `0x${'0e'.repeat(32)}` })] }),
+  ],
+  ['no steps', answer({ steps: [] })],
+  ['many steps', answer({ steps: Array.from({ length: 9 }, () => step(call())) })],
+  [
+    'a fee above its sum',
+    answer({ fees: { relayer: amount(8453, usdc, '1'), relayerGas: amount(8453, usdc, '2') } }),
+  ],
+  ['no object', []],
+]
+for (const [name, body] of hostile)
+  test(`a quote with ${name} is refused`, () =>
+    assert.equal(
+      codeOf(() => read(body)),
+      'upstream_changed',
+    ))
+
+test('a step that custody could not read means that there is no route', () => {
+  assert.equal(
+    codeOf(() => read(answer({ steps: [step(call(), { kind: 'signature' })] }))),
+    'no_route',
+  )
+  assert.equal(
+    codeOf(() => read(answer({ steps: [step(call(), { id: 'authorize1' })] }))),
+    'no_route',
+  )
+})
+
+test('a route from Solana is one transaction of instructions', () => {
+  const mint = 'EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v'
+  const data = {
+    instructions: [
+      { programId: mint, keys: [{ pubkey: mint, isSigner: true, isWritable: false }], data: '0a' },
+    ],
+    addressLookupTableAddresses: [mint],
+  }
+  const details = {
+    sender: mint,
+    currencyIn: amount(792703809, sol, '1000000'),
+    currencyOut: { ...amount(8453, usdc, '10000'), minimumAmount: '9900' },
+  }
+  const change = {
+    user: mint,
+    origin: { chainId: '7565164', token: sol },
+    destination: { chainId: '8453', token: usdc },
+  }
+  const route = read(answer({ steps: [step(data)], fees: {}, details }), change)
+  assert.deepEqual(route.steps, {
+    family: 'solana',
+    chainId: '7565164',
+    instructions: [
+      { programId: mint, accounts: [{ address: mint, isSigner: true, isWritable: false }], data: '0a' },
+    ],
+    lookupTables: [mint],
+  })
+  const twice = answer({ steps: [step(data), step(data)], fees: {}, details })
+  assert.equal(
+    codeOf(() => read(twice, change)),
+    'upstream_changed',
+  )
+})
+
+const statusRequest = {
+  providerRequestId: requestId,
+  originChainId: '8453',
+  destinationChainId: '7565164',
+  originTxHash: null,
+}
+const status = (word: string, change: Change = {}) =>
+  statusOf({ status: word, ...change }, { request: statusRequest, names })
+
+test('a status that is not known is not an end, and hashes are those of their chain', () => {
+  const words = [
+    'waiting',
+    'depositing',
+    'pending',
+    'delayed',
+    'submitted',
+    'success',
+    'refund',
+    'failure',
+    'new',
+  ]
+  assert.deepEqual(
+    words.map((word) => status(word).state),
+    ['waiting', 'settling', 'settling', 'settling', 'settling', 'success', 'refunded', 'failed', 'settling'],
+  )
+  const hash = `0x${'ab'.repeat(32)}`
+  assert.deepEqual(status('success', { txHashes: [hash] }).destinationTxs, [])
+  assert.deepEqual(status('refund', { txHashes: [hash] }).destinationTxs, [{ chainId: '8453', txHash: hash }])
+})
+
+test('the reason and the refund are those of the own request', () => {
+  const hash = `0x${'ab'.repeat(32)}`
+  const refunded = status('refund', { txHashes: [hash] })
+  const entry = (id: string) => ({
+    id,
+    data: { failReason: 'SLIPPAGE', refundFailReason: null, refundCurrencyData: amount(8453, zero, '990') },
+  })
+  const reading = { request: statusRequest, names }
+  const known = withReasons(refunded, { requests: [entry('0x00'), entry(requestId)] }, reading)
+  assert.equal(known.reason, 'SLIPPAGE')
+  assert.deepEqual(known.refund, { chainId: '8453', token: native, amountUnits: 990n, txHash: hash })
+  assert.equal(withReasons(refunded, { requests: [entry('0x00')] }, reading).reason, null)
+})

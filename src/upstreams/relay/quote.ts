@@ -1,0 +1,211 @@
+import { sameAddress } from '#kernel/chains.ts'
+import { later } from '#kernel/clock.ts'
+import { Fault } from '#kernel/fault.ts'
+import type {
+  ProposedRoute,
+  RouteCall,
+  RouteFee,
+  RouteRequest,
+  RouteSteps,
+  SolanaInstruction,
+  TokenOnChain,
+} from '#kernel/swap-provider.ts'
+import type { ForeignNames } from './foreign.ts'
+import {
+  addressOf,
+  bpsOf,
+  changed,
+  type Fields,
+  fieldsOf,
+  hexOf,
+  listOf,
+  requestIdOf,
+  textOf,
+  unitsOf,
+} from './wire.ts'
+
+/** The answer to a quote. Whatever contradicts the request is refused here; targets and calldata are checked by swapping. */
+
+export const providerName = 'relay'
+
+const stepsMax = 8
+const itemsMax = 4
+const callBytesMax = 16 * 1024
+const gasMax = 30_000_000n
+const instructionsMax = 32
+const accountsMax = 64
+const tablesMax = 8
+const instructionBytesMax = 1_232
+const etaSecondsMax = 86_400
+const fullBps = 10_000n
+
+type Reading = { request: RouteRequest; names: ForeignNames; now: Date }
+
+export function routeOf(body: unknown, reading: Reading): ProposedRoute {
+  const { request, now } = reading
+  const answer = fieldsOf(body, 'quote')
+  const details = fieldsOf(answer.details, 'details')
+  const amountInUnits = amountAt(details.currencyIn, request.origin, reading)
+  if (amountInUnits !== request.amountInUnits) throw changed('a quote for another amount')
+  const out = fieldsOf(details.currencyOut, 'output')
+  const amountOutUnits = amountAt(out, request.destination, reading)
+  const amountOutMinUnits = unitsOf(out.minimumAmount, 'minimum')
+  assertMinimum(request, amountOutUnits, amountOutMinUnits)
+  assertParties(details, reading)
+  const { steps, providerRequestId } = stepsOf(answer.steps, reading)
+  const { origin, destination, recipient } = request
+  const sameChain = origin.chainId === destination.chainId
+  return {
+    provider: providerName,
+    providerRequestId,
+    origin,
+    destination,
+    recipient,
+    amountInUnits,
+    amountOutUnits,
+    amountOutMinUnits,
+    fees: feesOf(answer.fees, reading),
+    legs: [{ tool: toolOf(details), origin, destination, amountInUnits, amountOutUnits }],
+    priceImpactBps: -bpsOf(fieldsOf(details.totalImpact ?? {}, 'impact').percent),
+    etaSeconds: secondsOf(details.timeEstimate),
+    expiresAt: later(now, request.ttlSeconds * 1_000),
+    steps,
+    settledBy: sameChain && steps.family === 'evm' ? 'receipt' : 'status',
+  }
+}
+
+/** The amount of a currency, which must be the requested one. */
+function amountAt(value: unknown, expected: TokenOnChain, { names }: Reading): bigint {
+  const { currency, amount } = fieldsOf(value, 'amount')
+  const { chainId, address } = fieldsOf(currency, 'currency')
+  const row = names.rowOf(expected.chainId)
+  const token = typeof address === 'string' ? names.token(expected.chainId, address) : undefined
+  const isExpected =
+    row !== undefined &&
+    token !== undefined &&
+    names.publicId(chainId) === expected.chainId &&
+    sameAddress(row, token, expected.token)
+  if (!isExpected) throw changed('a quote for another token')
+  return unitsOf(amount, 'amount')
+}
+
+/** A minimum below the slippage that was asked for would let the solver take the difference. */
+function assertMinimum({ slippageBps }: RouteRequest, outUnits: bigint, minimumUnits: bigint): void {
+  const least = (outUnits * (fullBps - BigInt(slippageBps))) / fullBps
+  if (minimumUnits <= 0n || minimumUnits < least) throw changed('a minimum below the slippage')
+  if (minimumUnits > outUnits) throw changed('a minimum above its output')
+}
+
+function assertParties({ sender, recipient }: Fields, { request, names }: Reading): void {
+  const isAt = (chainId: string, given: unknown, expected: string) => {
+    const row = names.rowOf(chainId)
+    return row !== undefined && typeof given === 'string' && sameAddress(row, given, expected)
+  }
+  if (!isAt(request.origin.chainId, sender, request.user)) throw changed('a quote of another sender')
+  if (!isAt(request.destination.chainId, recipient, request.recipient))
+    throw changed('a quote for another recipient')
+}
+
+function toolOf({ route }: Fields): string {
+  const { origin } = fieldsOf(route ?? {}, 'route')
+  return textOf(fieldsOf(origin ?? {}, 'route').router) ?? providerName
+}
+
+const secondsOf = (value: unknown): number =>
+  typeof value === 'number' && value >= 0 && value <= etaSecondsMax ? Math.ceil(value) : 0
+
+/** The relayer's fees are parts of the input: its gas on the destination chain, and the rest for its service. */
+function feesOf(value: unknown, reading: Reading): RouteFee[] {
+  const { relayer, relayerGas } = fieldsOf(value ?? {}, 'fees')
+  if (relayer === undefined) return []
+  const { origin } = reading.request
+  const total = amountAt(relayer, origin, reading)
+  const gasUnits = relayerGas === undefined ? 0n : amountAt(relayerGas, origin, reading)
+  if (gasUnits > total) throw changed('a fee that exceeds its sum')
+  const fee = (type: RouteFee['type'], amountUnits: bigint): RouteFee => ({
+    type,
+    ...origin,
+    amountUnits,
+    isIncluded: true,
+  })
+  return [fee('gas', gasUnits), fee('bridge', total - gasUnits)].filter(({ amountUnits }) => amountUnits > 0n)
+}
+
+type ReadSteps = { steps: RouteSteps; providerRequestId: string }
+
+function stepsOf(value: unknown, reading: Reading): ReadSteps {
+  const steps = listOf(value, 'steps', stepsMax).map((each) => fieldsOf(each, 'step'))
+  const ids = new Set(steps.map(({ requestId }) => requestIdOf(requestId)))
+  const [providerRequestId, ...others] = ids
+  if (providerRequestId === undefined || others.length > 0) throw changed('steps of several requests')
+  const { chainId } = reading.request.origin
+  const isEvm = reading.names.rowOf(chainId)?.family === 'evm'
+  const read = isEvm ? evmStepsOf(steps, reading) : solanaStepsOf(steps)
+  return { steps: { ...read, chainId } as RouteSteps, providerRequestId }
+}
+
+const itemsOf = (step: Fields): Fields[] =>
+  listOf(step.items, 'items', itemsMax).map((item) =>
+    fieldsOf(fieldsOf(item, 'item').data, 'data of an item'),
+  )
+
+function kindOf({ id, kind }: Fields): RouteCall['kind'] {
+  if (kind === 'transaction' && (id === 'approve' || id === 'swap' || id === 'deposit')) return id
+  // A signature for the solver's own contracts is nothing that custody could read.
+  throw new Fault('no_route', 'The route needs a kind of step that is not supported', {
+    extras: { upstream: providerName, reason: 'unsupported_step' },
+  })
+}
+
+function evmStepsOf(steps: readonly Fields[], { request, names }: Reading) {
+  let gas: bigint | null = null
+  const calls = steps.flatMap((step): RouteCall[] => {
+    const kind = kindOf(step)
+    return itemsOf(step).map((data) => {
+      if (names.publicId(data.chainId) !== request.origin.chainId) throw changed('a call on another chain')
+      const from = addressOf(data.from, 'evm', 'sender')
+      if (from.toLowerCase() !== request.user.toLowerCase()) throw changed('a call of another sender')
+      if (data.gas !== undefined) gas = gasOf(data.gas, gas)
+      return {
+        kind,
+        to: addressOf(data.to, 'evm', 'target'),
+        value: unitsOf(data.value, 'value'),
+        data: hexOf(data.data, 'calldata', { bytesMax: callBytesMax, prefix: '0x' }),
+      }
+    })
+  })
+  return { family: 'evm' as const, calls, gas: gas as bigint | null }
+}
+
+function gasOf(value: unknown, known: bigint | null): bigint {
+  const gas = unitsOf(typeof value === 'number' ? String(value) : value, 'gas') + (known ?? 0n)
+  if (gas > gasMax) throw changed('more gas than a block has')
+  return gas
+}
+
+function solanaStepsOf(steps: readonly Fields[]) {
+  const [data, ...others] = steps.flatMap((step) => {
+    kindOf(step)
+    return itemsOf(step)
+  })
+  // All of it has to fit into one transaction, which is signed once.
+  if (!data || others.length > 0) throw changed('not exactly one transaction')
+  const instructions = listOf(data.instructions, 'instructions', instructionsMax).map(instructionOf)
+  const tables = listOf(data.addressLookupTableAddresses ?? [], 'lookup tables', tablesMax)
+  const lookupTables = tables.map((each) => addressOf(each, 'solana', 'lookup table'))
+  return { family: 'solana' as const, instructions, lookupTables }
+}
+
+function instructionOf(value: unknown): SolanaInstruction {
+  const { programId, keys, data } = fieldsOf(value, 'instruction')
+  return {
+    programId: addressOf(programId, 'solana', 'program'),
+    accounts: listOf(keys, 'accounts', accountsMax).map((key) => {
+      const { pubkey, isSigner, isWritable } = fieldsOf(key, 'account')
+      if (typeof isSigner !== 'boolean' || typeof isWritable !== 'boolean')
+        throw changed('an account without its rights')
+      return { address: addressOf(pubkey, 'solana', 'account'), isSigner, isWritable }
+    }),
+    data: hexOf(data, 'instruction', { bytesMax: instructionBytesMax, prefix: '' }),
+  }
+}

@@ -1,0 +1,75 @@
+import type { Chain } from '#kernel/chains.ts'
+import type { Clock } from '#kernel/clock.ts'
+import { Fault, invalid } from '#kernel/fault.ts'
+import type { Net } from '#kernel/net.ts'
+import type { RouteRequest, StatusRequest, SwapProvider } from '#kernel/swap-provider.ts'
+import { foreignNames } from './foreign.ts'
+import { providerName, routeOf } from './quote.ts'
+import { relayRequests } from './requests.ts'
+import { statusOf, withReasons } from './status.ts'
+
+/** Relay: swaps on one chain, and deposits that its solver fills on another. */
+
+type RelayOptions = {
+  url: string
+  net: Net
+  chains: readonly Pick<Chain, 'id' | 'family' | 'native'>[]
+  clock: Clock
+  /** Reasons of refunds are answered only with a key. */
+  apiKey?: string | undefined
+  timeoutMs?: number
+}
+
+/** A shorter route, for a transaction on Solana that became too large. */
+const shortRoute = 2
+
+export function relay({ url, net, chains, clock, apiKey, timeoutMs = 5_000 }: RelayOptions): SwapProvider {
+  const names = foreignNames(chains)
+  const requests = relayRequests({ url, net, apiKey, timeoutMs })
+
+  const bodyOf = ({ origin, destination, ...request }: RouteRequest) => ({
+    user: request.user,
+    recipient: request.recipient,
+    // Without it nothing is refunded by itself.
+    refundTo: request.user,
+    originChainId: foreignIdOf(origin.chainId, 'chain_id_in'),
+    originCurrency: names.currency(origin),
+    destinationChainId: foreignIdOf(destination.chainId, 'chain_id_out'),
+    destinationCurrency: names.currency(destination),
+    amount: String(request.amountInUnits),
+    tradeType: 'EXACT_INPUT',
+    slippageTolerance: String(request.slippageBps),
+    ttl: request.ttlSeconds,
+    ...(request.feePayer !== undefined && { depositFeePayer: request.feePayer }),
+  })
+
+  function foreignIdOf(chainId: string, field: string): number {
+    const id = names.chainId(chainId)
+    if (id === undefined) throw invalid(field, 'unsupported_chain', 'Swaps do not serve this chain')
+    return id
+  }
+
+  const post = (body: object, signal?: AbortSignal) => requests.post('/quote/v2', body, signal)
+
+  return {
+    name: providerName,
+    async quote(request, signal) {
+      const body = bodyOf(request)
+      const answer = await post(body, signal).catch((fault: unknown) => {
+        const isTooLarge = fault instanceof Fault && fault.extras.upstream_code === 'SOLANA_TX_TOO_LARGE'
+        if (!isTooLarge) throw fault
+        return post({ ...body, maxRouteLength: shortRoute }, signal)
+      })
+      return routeOf(answer, { request, names, now: clock.now() })
+    },
+    async status(request: StatusRequest, signal) {
+      const { providerRequestId: requestId } = request
+      const answer = await requests.get('/intents/status/v3', { requestId }, signal)
+      const status = statusOf(answer, { request, names })
+      const needsReason = status.state === 'refunded' || status.state === 'failed'
+      if (!needsReason || apiKey === undefined) return status
+      const list = await requests.get('/requests/v3', { id: requestId }, signal)
+      return withReasons(status, list, { request, names })
+    },
+  }
+}

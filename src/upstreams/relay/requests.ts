@@ -1,0 +1,82 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { backoffMs } from '#kernel/backoff.ts'
+import { Fault } from '#kernel/fault.ts'
+import type { Net } from '#kernel/net.ts'
+import { errorOf, faultOf, isRetried } from './errors.ts'
+
+/** Requests to Relay: answers that are no answer are asked for again, a few times. */
+
+export type RelayRequests = {
+  get(path: string, query: Record<string, string>, signal?: AbortSignal): Promise<unknown>
+  post(path: string, body: object, signal?: AbortSignal): Promise<unknown>
+}
+type Options = { url: string; net: Net; apiKey: string | undefined; timeoutMs: number }
+type Sent = { method: 'GET' | 'POST'; path: string; body?: string; attemptsMax: number }
+type Attempt = { value: unknown } | { retry: Fault; afterMs?: number | undefined }
+
+const maxBytes = 256 * 1024
+const backoff = { firstMs: 200, maxMs: 1_000 }
+/** A longer request to wait is the caller's to follow. */
+const waitMsMax = 2_000
+const tooBusy = 429
+
+const parsed = (body: string): { json: unknown } | undefined => {
+  try {
+    return { json: JSON.parse(body) as unknown }
+  } catch {
+    return undefined
+  }
+}
+
+const away = (why: string, retryAfterMs?: number) =>
+  new Fault('unavailable', `The solver ${why}; try again later`, {
+    extras: {
+      upstream: 'relay',
+      ...(retryAfterMs !== undefined && { retry_after: Math.ceil(retryAfterMs / 1_000) }),
+    },
+  })
+
+export function relayRequests({ url, net, apiKey, timeoutMs }: Options): RelayRequests {
+  const headers = {
+    accept: 'application/json',
+    'content-type': 'application/json',
+    ...(apiKey !== undefined && { 'x-api-key': apiKey }),
+  }
+
+  async function attempt({ method, path, body }: Sent, signal?: AbortSignal): Promise<Attempt> {
+    const request = { url: `${url}${path}`, method, headers, timeoutMs, maxBytes }
+    const reply = await net
+      .fetch({ ...request, ...(body !== undefined && { body }), ...(signal && { signal }) })
+      .catch((error: unknown) => {
+        if (error instanceof Fault && error.retryable) return error
+        throw error
+      })
+    if (reply instanceof Fault) return { retry: away('does not answer') }
+    const { status, retryAfterMs } = reply
+    if (status === tooBusy) return { retry: away('limits its requests', retryAfterMs), afterMs: retryAfterMs }
+    const found = parsed(reply.body)
+    // A proxy in front of it answers with a page.
+    if (!found) return { retry: away('sent no JSON') }
+    if (status === 200) return { value: found.json }
+    const error = errorOf(found.json)
+    if (error && !isRetried(error)) throw faultOf(error)
+    return { retry: away(`answered with status ${status}`, retryAfterMs), afterMs: retryAfterMs }
+  }
+
+  async function send(sent: Sent, signal?: AbortSignal): Promise<unknown> {
+    for (let tried = 1; ; tried += 1) {
+      const result = await attempt(sent, signal)
+      if ('value' in result) return result.value
+      const { retry, afterMs = backoffMs(backoff, tried - 1) } = result
+      if (tried >= sent.attemptsMax || afterMs > waitMsMax || signal?.aborted) throw retry
+      await pause(afterMs, undefined, signal && { signal })
+    }
+  }
+
+  return {
+    get: (path, query, signal) =>
+      send({ method: 'GET', path: `${path}?${new URLSearchParams(query)}`, attemptsMax: 2 }, signal),
+    post: (path, body, signal) =>
+      send({ method: 'POST', path, body: JSON.stringify(body), attemptsMax: 3 }, signal),
+  }
+}

@@ -1,0 +1,77 @@
+import { isRecord } from '#kernel/json.ts'
+import type { ProviderState, ProviderStatus, ProviderTx, StatusRequest } from '#kernel/swap-provider.ts'
+import type { ForeignNames } from './foreign.ts'
+import { changed, fieldsOf, textOf } from './wire.ts'
+
+/** What Relay says of a request. An unknown word means that it is not over. */
+
+const states: Readonly<Record<string, ProviderState>> = {
+  waiting: 'waiting',
+  success: 'success',
+  refund: 'refunded',
+  failure: 'failed',
+  unknown: 'unknown',
+}
+const hashesMax = 16
+const evmHash = /^0x[0-9a-fA-F]{64}$/
+const solanaSignature = /^[1-9A-HJ-NP-Za-km-z]{64,90}$/
+
+type Reading = { request: StatusRequest; names: ForeignNames }
+
+export function statusOf(body: unknown, { request, names }: Reading): ProviderStatus {
+  const { status, inTxHashes, txHashes, details } = fieldsOf(body, 'status')
+  if (typeof status !== 'string') throw changed('no status')
+  const state = states[status] ?? 'settling'
+  const { originChainId, destinationChainId } = request
+  // A refund is paid where the deposit was made.
+  const paidChainId = state === 'refunded' || state === 'failed' ? originChainId : destinationChainId
+  return {
+    state,
+    reason: textOf(details),
+    refundReason: null,
+    originTxs: txsOf(inTxHashes, originChainId, names),
+    destinationTxs: txsOf(txHashes, paidChainId, names),
+    refund: null,
+  }
+}
+
+function txsOf(value: unknown, chainId: string, names: ForeignNames): ProviderTx[] {
+  const pattern = names.rowOf(chainId)?.family === 'solana' ? solanaSignature : evmHash
+  const list: unknown[] = Array.isArray(value) ? value.slice(0, hashesMax) : []
+  return list.flatMap((each) =>
+    typeof each === 'string' && pattern.test(each) ? [{ chainId, txHash: each }] : [],
+  )
+}
+
+/** Why a request ended so, and its refund, from the list of requests. */
+export function withReasons(
+  status: ProviderStatus,
+  body: unknown,
+  { request, names }: Reading,
+): ProviderStatus {
+  const list = isRecord(body) && Array.isArray(body.requests) ? body.requests : []
+  const own = list.slice(0, hashesMax).find((each) => isRecord(each) && each.id === request.providerRequestId)
+  const data = isRecord(own) && isRecord(own.data) ? own.data : undefined
+  if (!data) return status
+  const reason = textOf(data.failReason)
+  return {
+    ...status,
+    reason: reason === null || reason === 'N/A' ? status.reason : reason,
+    refundReason: textOf(data.refundFailReason),
+    refund: status.state === 'refunded' ? refundOf(status, data.refundCurrencyData, names) : null,
+  }
+}
+
+function refundOf(status: ProviderStatus, value: unknown, names: ForeignNames): ProviderStatus['refund'] {
+  if (!isRecord(value) || !isRecord(value.currency)) return null
+  const { amount, currency } = value
+  const chainId = names.publicId(currency.chainId)
+  const token =
+    chainId !== undefined && typeof currency.address === 'string'
+      ? names.token(chainId, currency.address)
+      : undefined
+  if (chainId === undefined || token === undefined) return null
+  if (typeof amount !== 'string' || !/^\d{1,78}$/.test(amount)) return null
+  const txHash = status.destinationTxs.at(-1)?.txHash ?? null
+  return { chainId, token, amountUnits: BigInt(amount), txHash }
+}
