@@ -112,7 +112,7 @@ export type SwapProviderFault = Extract<
   | 'validation'
   | 'no_route'
   | 'insufficient_liquidity'
-  | 'insufficient_balance'
+  | 'conflict'
   | 'policy_denied'
   | 'unavailable'
   | 'upstream_changed'

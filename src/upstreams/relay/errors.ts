@@ -48,7 +48,8 @@ export function faultOf({ errorCode, message }: RelayError): Fault {
       extras,
     })
   if (errorCode === 'INSUFFICIENT_FUNDS')
-    return new Fault('insufficient_balance', 'The balance does not cover the amount', { extras })
+    // It names no amounts, and our own reading of the balance did cover it.
+    return new Fault('conflict', 'The solver sees a balance that does not cover the amount', { extras })
   if (errorCode === 'UNSUPPORTED_CHAIN')
     return invalid('chain_id_in', 'unsupported_chain', 'Swaps do not serve this chain')
   // The chain is in our table, so the caller named a chain that is served at other times.
