@@ -4,7 +4,15 @@ import { dirname, join } from 'node:path'
 import type { Abi, Hex } from 'viem'
 
 export type Artifact = { abi: Abi; bytecode: Hex; runtime: Hex; slots: Record<string, number> }
-type OwnContract = 'Depository' | 'Executor' | 'Faucet' | 'LocalUsdc' | 'Token' | 'Vault'
+type OwnContract =
+  | 'Depository'
+  | 'Executor'
+  | 'Faucet'
+  | 'LocalUsdc'
+  | 'Token'
+  | 'TokenProxy'
+  | 'TradedToken'
+  | 'Vault'
 type UniswapArtifact = {
   abi: Abi
   evm: { bytecode: { object: string }; deployedBytecode: { object: string } }

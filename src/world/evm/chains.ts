@@ -129,6 +129,9 @@ export const sponsors: readonly Address[] = [
   '0x96Ac700c30805E83C24bFf949E86B30B7ed8a2fd',
 ]
 
+/** Holds what nobody may take back. */
+export const burnAddress: Address = '0x000000000000000000000000000000000000dEaD'
+
 export const chainOf = (id: string): WorldChain | undefined => worldChains.find((chain) => chain.id === id)
 
 export const usdcOf = (chain: WorldChain): WorldToken => {

@@ -14,7 +14,7 @@ import { HttpError } from '#world/router.ts'
 import { artifact } from './artifact.ts'
 import { type Address, faucetContract, operator, type WorldChain } from './chains.ts'
 import type { EvmNode } from './node.ts'
-import { sendAndConfirm } from './seed.ts'
+import { sendAndConfirm } from './seed-steps.ts'
 
 export type FaucetGrant = { token: string; symbol: string; amountUnits: bigint }
 export type GrantReceipt = { credited: FaucetGrant[]; txHash: string }

@@ -1,59 +1,27 @@
-import type { Abi, Hex } from 'viem'
-import {
-  concat,
-  encodeAbiParameters,
-  encodeFunctionData,
-  encodePacked,
-  getCreate2Address,
-  keccak256,
-  numberToHex,
-  pad,
-  parseAbi,
-  parseUnits,
-  stringToHex,
-} from 'viem'
+import type { Hex } from 'viem'
+import { concat, encodeAbiParameters, numberToHex, parseUnits } from 'viem'
 import { priceBook } from '#world/prices/book.ts'
 import { artifact, multicall3Bytecode, uniswapArtifact } from './artifact.ts'
 import type { Address, WorldChain, WorldToken } from './chains.ts'
 import * as chains from './chains.ts'
+import { launchTokens } from './launch-tokens.ts'
 import type { Rpc } from './rpc.ts'
+import {
+  type InnerCall,
+  innerCall,
+  poolOf,
+  type Step,
+  sendCalls,
+  setCode,
+  setStorage,
+  setTokenMetadata,
+} from './seed-steps.ts'
 import { growthPerSecond } from './yield.ts'
-
-type Step = { method: string; params: readonly unknown[] }
-type InnerCall = { target: Address; allowFailure: false; value: bigint; callData: Hex }
 
 const poolDollars = 20_000_000n
 const vaultSeedUnits = 1_000_000n * 10n ** 6n
 const initialYieldBps = 600
-const burnAddress: Address = '0x000000000000000000000000000000000000dEaD'
 const largeBalance = numberToHex(10n ** 30n)
-
-const multicallAbi = parseAbi([
-  'function aggregate3Value((address target, bool allowFailure, uint256 value, bytes callData)[] calls) payable',
-])
-
-const setCode = (address: Address, code: Hex): Step => ({ method: 'anvil_setCode', params: [address, code] })
-const setStorage = (address: Address, slot: number, value: Hex): Step => ({
-  method: 'anvil_setStorageAt',
-  params: [address, numberToHex(slot, { size: 32 }), value],
-})
-
-/** Solidity stores text of up to 31 bytes in one slot: the bytes from the left, twice the length at the end. */
-const shortText = (text: string): Hex => {
-  const bytes = stringToHex(text)
-  const length = (bytes.length - 2) / 2
-  if (length > 31) throw new Error(`"${text}" is too long for one storage slot.`)
-  return concat([pad(bytes, { dir: 'right', size: 31 }), numberToHex(length * 2, { size: 1 })])
-}
-
-const setTokenMetadata = (
-  { address, name, symbol, decimals }: WorldToken,
-  slots: [number, number, number],
-): Step[] => [
-  setStorage(address, slots[0], shortText(name)),
-  setStorage(address, slots[1], shortText(symbol)),
-  setStorage(address, slots[2], numberToHex(decimals, { size: 32 })),
-]
 
 const placeToken = (token: WorldToken): Step[] => {
   if (token.kind === 'usdc') return [setCode(token.address, artifact('LocalUsdc').runtime)]
@@ -96,19 +64,6 @@ const constructedContracts = (chain: WorldChain): [Address, Step][] => {
   ]
 }
 
-const innerCall = (
-  target: Address,
-  abi: Abi,
-  functionName: string,
-  args: unknown[],
-  value = 0n,
-): InnerCall => ({
-  target,
-  allowFailure: false,
-  value,
-  callData: encodeFunctionData({ abi, functionName, args }),
-})
-
 /** One deep pool against USDC for every other token, at the opening prices of the world. */
 const poolCalls = (chain: WorldChain): InnerCall[] => {
   const factory = uniswapArtifact('v2-core/build/UniswapV2Factory.json')
@@ -120,10 +75,7 @@ const poolCalls = (chain: WorldChain): InnerCall[] => {
   return chain.tokens
     .filter((token) => token !== dollar)
     .flatMap((token) => {
-      const [first, second] = [dollar.address, token.address].sort((a, b) => (BigInt(a) < BigInt(b) ? -1 : 1))
-      const salt = keccak256(encodePacked(['address', 'address'], [first as Address, second as Address]))
-      const bytecodeHash = keccak256(pairCode.bytecode)
-      const pair = getCreate2Address({ from: chain.factory, salt, bytecodeHash })
+      const pair = poolOf(chain, dollar.address, token.address)
       const scale = 10n ** 12n
       const price = parseUnits(book.quote(token.symbol)?.usd ?? '1', 12)
       const units = (poolDollars * scale * 10n ** BigInt(token.decimals)) / price
@@ -138,7 +90,7 @@ const poolCalls = (chain: WorldChain): InnerCall[] => {
         innerCall(chain.factory, factory.abi, 'createPair', [dollar.address, token.address]),
         innerCall(dollar.address, tokenAbi, 'mint', [pair, poolDollars * 10n ** 6n]),
         ...fund,
-        innerCall(pair, pairCode.abi, 'mint', [burnAddress]),
+        innerCall(pair, pairCode.abi, 'mint', [chains.burnAddress]),
       ]
     })
 }
@@ -151,7 +103,7 @@ const vaultCalls = (chain: WorldChain): InnerCall[] => {
   return [
     innerCall(usdc, artifact('LocalUsdc').abi, 'mint', [chains.multicall3, vaultSeedUnits]),
     innerCall(usdc, artifact('LocalUsdc').abi, 'approve', [chains.vault, vaultSeedUnits]),
-    innerCall(chains.vault, abi, 'deposit', [vaultSeedUnits, burnAddress]),
+    innerCall(chains.vault, abi, 'deposit', [vaultSeedUnits, chains.burnAddress]),
   ]
 }
 
@@ -177,22 +129,6 @@ export const seedChain = async (rpc: Rpc, chain: WorldChain): Promise<void> => {
   await rpc.batch(built.map(([address], index) => setCode(address, codes[index] as Hex)))
 
   const calls = [...poolCalls(chain), ...vaultCalls(chain)]
-  const data = encodeFunctionData({ abi: multicallAbi, functionName: 'aggregate3Value', args: [calls] })
-  const value = numberToHex(calls.reduce((sum, call) => sum + call.value, 0n))
-  const gas = numberToHex(29_000_000)
-  const transaction = { from: chains.deployer, to: chains.multicall3, data, value, gas }
-  await sendAndConfirm(rpc, transaction)
-}
-
-/** Sends from one of the node's own accounts. Under a fixed block time the receipt takes up to a block. */
-export const sendAndConfirm = async (rpc: Rpc, transaction: Record<string, unknown>): Promise<Hex> => {
-  const hash = (await rpc.call('eth_sendTransaction', [transaction])) as Hex
-  const deadline = Date.now() + 10_000
-  while (Date.now() < deadline) {
-    const receipt = (await rpc.call('eth_getTransactionReceipt', [hash])) as { status: Hex } | null
-    if (receipt?.status === '0x1') return hash
-    if (receipt) throw new Error(`The world's own transaction ${hash} was reverted.`)
-    await new Promise((resolve) => setTimeout(resolve, 20))
-  }
-  throw new Error(`The world's own transaction ${hash} did not arrive in a block.`)
+  await sendCalls(rpc, calls)
+  await launchTokens(rpc, chain)
 }

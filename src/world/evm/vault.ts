@@ -11,7 +11,7 @@ import { artifact } from './artifact.ts'
 import { type Address, chainOf, operator, usdcOf, vault, vaultChain } from './chains.ts'
 import type { EvmNode } from './node.ts'
 import type { Rpc } from './rpc.ts'
-import { sendAndConfirm } from './seed.ts'
+import { sendAndConfirm } from './seed-steps.ts'
 import { growthPerSecond, yearlyBpsOf } from './yield.ts'
 
 type MovedAssets = { owner: Address; assets: bigint; shares: bigint }

@@ -2,7 +2,8 @@ import { randomUUID } from 'node:crypto'
 import type { Chain } from './chain.ts'
 import { associatedTokenAddress } from './keys.ts'
 import { associatedTokenProgram, memoProgram, systemProgram } from './programs.ts'
-import { treasuryOf, type WorldToken, worldKey, worldTokens } from './tokens.ts'
+import { type WorldToken, worldKey } from './token-definition.ts'
+import { treasuryOf, worldTokens } from './tokens.ts'
 import { type PlannedInstruction, signedTransaction } from './transaction-builder.ts'
 
 const payer = { address: worldKey.address, signer: true, writable: true }

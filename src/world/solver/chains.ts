@@ -65,9 +65,7 @@ const evmChain = (chain: WorldChain): SolverChain => {
   }
 }
 
-/** Tokens that exist to be refused by a security check are not traded. */
-const trapSymbols = ['FRZ', 'SEIZE', 'TAXED']
-const solanaTokens = worldTokens.filter(({ symbol }) => !trapSymbols.includes(symbol))
+const solanaTokens = worldTokens.filter(({ isLaunched }) => !isLaunched)
 
 const solana: SolverChain = {
   id: solanaChainId,

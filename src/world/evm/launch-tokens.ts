@@ -1,0 +1,98 @@
+import { pad, parseUnits, zeroAddress } from 'viem'
+import { priceBook } from '#world/prices/book.ts'
+import { artifact, uniswapArtifact } from './artifact.ts'
+import type { WorldChain, WorldToken } from './chains.ts'
+import * as chains from './chains.ts'
+import {
+  type LaunchedToken,
+  launchedDecimals,
+  launchedImplementation,
+  launchedTokens,
+} from './launched-tokens.ts'
+import type { Rpc } from './rpc.ts'
+import {
+  type InnerCall,
+  innerCall,
+  poolOf,
+  type Step,
+  sendCalls,
+  setCode,
+  setTokenMetadata,
+} from './seed-steps.ts'
+
+/** One token costs one dollar at its launch. */
+const unitsPerDollar = 10n ** BigInt(launchedDecimals)
+const heldUnits = 1_000_000n * unitsPerDollar
+
+/** `eip1967.proxy.implementation` and `eip1967.proxy.admin`, hashed and less one. */
+const implementationSlot = '0x360894a13ba1a3210667c828492db98dca3e2076cc3735a920a3ca505d382bbc'
+const administratorSlot = '0xb53127684a568b3173ae13b9f8a6016e243e63b6e8ee1178d6a717850b5d6103'
+
+const placeToken = (token: LaunchedToken): Step[] => {
+  const { runtime, slots } = artifact('TradedToken')
+  const { _name: name, _symbol: symbol } = slots
+  const texts = setTokenMetadata({ ...token, decimals: launchedDecimals }, [name as number, symbol as number])
+  if (!token.isProxy) return [setCode(token.address, runtime), ...texts]
+  const setAddress = (slot: string, address: string) => ({
+    method: 'anvil_setStorageAt',
+    params: [token.address, slot, pad(address as `0x${string}`)],
+  })
+  return [
+    setCode(token.address, artifact('TokenProxy').runtime),
+    setAddress(implementationSlot, launchedImplementation),
+    setAddress(administratorSlot, chains.operator),
+    ...texts,
+  ]
+}
+
+/** What the pool holds of the other token. */
+const quoteSide = (chain: WorldChain, { against, dollars }: NonNullable<LaunchedToken['pool']>) => {
+  const usdc = chains.usdcOf(chain)
+  if (against === 'usdc') return { token: usdc, units: dollars * 10n ** 6n }
+  const token = chain.tokens.find(({ kind }) => kind === 'wrapped') as WorldToken
+  const price = parseUnits(priceBook().quote(token.symbol)?.usd ?? '1', 12)
+  return { token, units: (dollars * 10n ** 12n * 10n ** BigInt(token.decimals)) / price }
+}
+
+const launchCalls = (chain: WorldChain, token: LaunchedToken): InnerCall[] => {
+  const { abi } = artifact('TradedToken')
+  const terms = {
+    owner: token.isOwned ? chains.operator : zeroAddress,
+    buyTaxBps: token.buyTaxBps ?? 0,
+    sellTaxBps: token.sellTaxBps ?? 0,
+    hasCooldown: token.hasCooldown ?? false,
+  }
+  const launch = (pool: string, pooledUnits: bigint) =>
+    innerCall(token.address, abi, 'launch', [pool, pooledUnits, chains.operator, heldUnits, terms])
+  if (!token.pool) return [launch(chains.burnAddress, 0n)]
+  const factory = uniswapArtifact('v2-core/build/UniswapV2Factory.json')
+  const pairCode = uniswapArtifact('v2-core/build/UniswapV2Pair.json')
+  const quote = quoteSide(chain, token.pool)
+  const pool = poolOf(chain, quote.token.address, token.address)
+  const { abi: wrappedAbi } = uniswapArtifact('v2-periphery/build/WETH9.json')
+  const fund =
+    quote.token.kind === 'usdc'
+      ? [innerCall(quote.token.address, artifact('LocalUsdc').abi, 'mint', [pool, quote.units])]
+      : [
+          innerCall(quote.token.address, wrappedAbi, 'deposit', [], quote.units),
+          innerCall(quote.token.address, wrappedAbi, 'transfer', [pool, quote.units]),
+        ]
+  return [
+    innerCall(chain.factory, factory.abi, 'createPair', [quote.token.address, token.address]),
+    ...fund,
+    launch(pool, token.pool.dollars * unitsPerDollar),
+    innerCall(pool, pairCode.abi, 'mint', [chains.burnAddress]),
+  ]
+}
+
+/** Places the tokens of strangers and opens their pools, in one block. */
+export const launchTokens = async (rpc: Rpc, chain: WorldChain): Promise<void> => {
+  await rpc.batch([
+    setCode(launchedImplementation, artifact('TradedToken').runtime),
+    ...launchedTokens.flatMap(placeToken),
+  ])
+  await sendCalls(
+    rpc,
+    launchedTokens.flatMap((token) => launchCalls(chain, token)),
+  )
+}
