@@ -1,6 +1,6 @@
 import type { Address } from './chains.ts'
 
-/** Tokens of strangers, at the same addresses on every chain: what a check of tokens has to tell apart. */
+/** Tokens of strangers, at the same addresses on every chain: what a check of tokens has to distinguish. */
 export type LaunchedToken = {
   symbol: string
   name: string

@@ -26,7 +26,7 @@ const extended = (label: string, symbol: string, name: string, extensions: Exten
 
 const supplyUnits = 10n ** 15n
 
-/** Tokens of strangers: what a check of tokens has to tell apart. */
+/** Tokens of strangers: what a check of tokens has to distinguish. */
 export const launchedTokens: readonly WorldToken[] = [
   {
     mint: edgeCaseMint('frozen'),
