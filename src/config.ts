@@ -231,6 +231,11 @@ export const variables = {
     '30',
     'Days after which the idempotency keys and stored replies of requests that made no task are deleted',
   ),
+  ORDER_RETENTION_DAYS: variable(
+    integer(1, 36_500),
+    '90',
+    'Days after which limit orders, hooks and exits that have ended are deleted; their tasks and transactions stay',
+  ),
   TASK_RETENTION_DAYS: variable(
     optionalInteger(1, 36_500),
     '',

@@ -3,6 +3,7 @@ import type { MaintenanceJob } from '#durable/maintenance.ts'
 import { dayMs, deletionJobs, logDeletions } from '#durable/retention.ts'
 import { taskRetentionJobs } from '#durable/task-retention.ts'
 import { gasDeletions } from '#engines/evm-batch/retention.ts'
+import { orderDeletion } from '#engines/trigger-orders/retention.ts'
 import { venueRetentionJob } from '#engines/venue/records/retention.ts'
 import { policyDeletions } from '#features/policy/retention.ts'
 import type { Core } from './core.ts'
@@ -12,6 +13,7 @@ const optionalMs = (days: number | undefined): number | undefined => days && day
 const retentionOf = (config: Config) => ({
   eventsMs: config.EVENT_RETENTION_DAYS * dayMs,
   repliesMs: config.REPLY_RETENTION_DAYS * dayMs,
+  ordersMs: config.ORDER_RETENTION_DAYS * dayMs,
   tasksMs: optionalMs(config.TASK_RETENTION_DAYS),
   moneyTasksMs: optionalMs(config.MONEY_TASK_RETENTION_DAYS),
   venueRecordsMs: optionalMs(config.VENUE_RECORD_RETENTION_DAYS),
@@ -30,9 +32,14 @@ export function retentionJobs({
   clock,
 }: Pick<Core, 'config' | 'db' | 'clock'>): MaintenanceJob[] {
   const retention = retentionOf(config)
-  const { venueRecordsMs } = retention
+  const { venueRecordsMs, ordersMs } = retention
   return [
-    ...deletionJobs({ pool, clock }, [...logDeletions(retention), ...policyDeletions, ...gasDeletions]),
+    ...deletionJobs({ pool, clock }, [
+      ...logDeletions(retention),
+      orderDeletion(ordersMs),
+      ...policyDeletions,
+      ...gasDeletions,
+    ]),
     ...taskRetentionJobs({ pool, clock, retention, taskTables: ['policy_spend', 'sponsor_charge'] }),
     ...(venueRecordsMs ? [venueRetentionJob(pool, clock, venueRecordsMs)] : []),
   ]

@@ -29,6 +29,8 @@ export type TaskAcceptance = {
   accept(wanted: NewTask): Promise<Committed>
   /** Inserts a task that any instance may claim, in the caller's transaction. */
   enqueue(tx: Tx, wanted: Omit<NewTask, 'leased'>): Promise<string>
+  /** The same for several tasks, and all of them or none. */
+  enqueueAll(tx: Tx, wanted: readonly Omit<NewTask, 'leased'>[]): Promise<string[]>
 }
 
 const deadlineMsDefault = 15 * 60_000
@@ -48,7 +50,8 @@ export function createTaskAcceptance(deps: TaskAcceptanceDeps): TaskAcceptance {
   const context: AcceptanceContext = { deps, batches: new Map(), turns: createKeyedMutex() }
   return {
     accept: (wanted) => acceptTask(context, wanted).catch(throwIfBusy),
-    enqueue: (tx, wanted) => enqueueTask(deps, tx, { ...wanted, leased: false }),
+    enqueue: async (tx, wanted) => (await enqueueTasks(deps, tx, [wanted]))[0]!,
+    enqueueAll: (tx, wanted) => enqueueTasks(deps, tx, wanted),
   }
 }
 
@@ -117,25 +120,51 @@ async function acceptTogether(
   return verdicts.map((verdict) => ({ verdict }))
 }
 
-async function enqueueTask(deps: TaskAcceptanceDeps, tx: Tx, wanted: NewTask): Promise<string> {
-  const promise = buildPromise(deps, wanted)
-  const grant = promise.grant ?? (await promise.check?.())
-  const [verdict] = await acceptPromises(tx, deps.instanceId, [{ ...promise, grant }])
-  if (verdict && verdict.verdict !== 'accepted') throw refusalOf(verdict, wanted)
-  return promise.task.id
+type UnleasedTask = Omit<NewTask, 'leased'>
+
+async function enqueueTasks(
+  deps: TaskAcceptanceDeps,
+  tx: Tx,
+  wanted: readonly UnleasedTask[],
+): Promise<string[]> {
+  const promises = await Promise.all(
+    wanted.map(async (each) => {
+      const promise = buildPromise(deps, { ...each, leased: false })
+      return { ...promise, grant: promise.grant ?? (await promise.check?.()) }
+    }),
+  )
+  for (const together of withDistinctUsers(promises)) {
+    const verdicts = await acceptPromises(tx, deps.instanceId, together)
+    for (const [n, verdict] of verdicts.entries())
+      if (verdict.verdict !== 'accepted') throw refusalOf(verdict, together[n]!.wanted)
+  }
+  return promises.map(({ task }) => task.id)
+}
+
+/** Two promises of one user would spend the same balance and the same limits. */
+function withDistinctUsers(promises: readonly TaskPromise[]): TaskPromise[][] {
+  const rounds: Map<string, TaskPromise>[] = []
+  for (const promise of promises) {
+    const userId = promise.task.user_id
+    const free = rounds.find((round) => !round.has(userId))
+    if (free) free.set(userId, promise)
+    else rounds.push(new Map([[userId, promise]]))
+  }
+  return rounds.map((round) => [...round.values()])
 }
 
 function buildPromise(deps: TaskAcceptanceDeps, wanted: NewTask): TaskPromise {
   const task = buildTask(deps, wanted)
   const { spend } = wanted.admission
-  return { task, wanted, events: creationEvents(task), grant: spend?.grant, check: spend?.check }
+  const events = [...creationEvents(task), ...(wanted.events ?? [])]
+  return { task, wanted, events, grant: spend?.grant, check: spend?.check }
 }
 
 function buildTask({ clock, random }: TaskAcceptanceDeps, wanted: NewTask): Task {
   const { userId, kind, input, admission, key, parentId, leased } = wanted
   const at = clock.now()
   return {
-    id: uuidv7(at, random),
+    id: wanted.id ?? uuidv7(at, random),
     shard: shardOf(userId),
     user_id: userId,
     kind: kind.kind,

@@ -104,6 +104,7 @@ export function createEngine({ transactions, heartbeats, bus, clock, random, log
       kinds,
       notifier,
       clock,
+      random,
       log,
       instanceId,
       leaseMs,

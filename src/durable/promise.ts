@@ -21,6 +21,7 @@ import type { Task } from './task-row.ts'
 /** The statement that accepts promises: their JSON, and its verdict about each of them. */
 
 export type NewTask = {
+  id?: string
   userId: string
   kind: TaskKind
   input: JsonObject
@@ -30,6 +31,8 @@ export type NewTask = {
   /** Inserted as a task that this instance runs, which needs no claim then. */
   leased: boolean
   runAt?: Date
+  /** Events beside that of its creation. */
+  events?: NewEvent[]
 }
 /** A task that is to be accepted, as it begins, and what the statement needs beside it. */
 export type TaskPromise = {

@@ -2,6 +2,7 @@ import type { PlannedAction, PolicyGrant } from './action.ts'
 import type { Token } from './chains.ts'
 import type { Fault } from './fault.ts'
 import type { Json, JsonObject } from './json.ts'
+import type { TriggerOrder } from './trigger-order.ts'
 
 /** The types in which a feature describes a task to the runner. Types only: the runner does all writes. */
 
@@ -313,6 +314,8 @@ export type TaskKind<Data = JsonObject, Names extends string = string, Input = J
   steps: Steps<Data, Names, Names, Input>
   /** What a task spends that a price trigger makes, where no admission precedes it. */
   spendOf?(userId: string, input: JsonObject): AdmittedSpend
+  /** What the user is told about an order that fired, expired, or was cancelled because another one fired. */
+  orderEvent?(order: TriggerOrder): NewEvent | undefined
 }
 export type TaskRules = {
   retry?: RetryRule

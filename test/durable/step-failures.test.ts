@@ -288,12 +288,12 @@ describe('failing steps', () => {
     })
     const user = newUser()
     await fixture.rows(
-      `insert into trigger_order (id, user_id, kind, market, direction, trigger_price, input, status, created_at)
-       values ($1, $2, 'scheduled', 'T', 'lte', 10, '{}', 'armed', now()) returning id`,
+      `insert into trigger_order (id, user_id, kind, market, direction, trigger_price, input, status, created_at, updated_at)
+       values ($1, $2, 'scheduled', 'T', 'lte', 10, '{}', 'armed', now(), now()) returning id`,
       newUser(),
       user,
     )
-    const lease = await a.taskEngine.priceTriggers.lease('T')
+    const [lease] = await a.taskEngine.priceTriggers.lease(['T'])
     assert.equal(await a.taskEngine.priceTriggers.fireTriggers(lease!, '9'), 1)
     const made = await eventually(async () => {
       const tasks = await fixture.rows<{ kind_version: number; step: string }>(

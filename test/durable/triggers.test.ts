@@ -1,7 +1,14 @@
 /** Price triggers: each order fires once, independently of the other orders of its market. */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
+import {
+  insertTriggerOrders,
+  marketsWithOrders,
+  type NewTriggerOrder,
+  rearmTriggerOrder,
+} from '#engines/trigger-orders/store.ts'
 import { silentLog } from '#kernel/log.ts'
+import type { TriggerOrder } from '#kernel/trigger-order.ts'
 import { eventually } from '../harness/gateway.ts'
 import { type EngineFixture, executed, newUser, openFixture } from './engine-fixture.ts'
 
@@ -15,17 +22,19 @@ describe('price triggers', () => {
   })
   after(async () => fixture[Symbol.asyncDispose]())
 
-  const arm = async (market: string, userId: string): Promise<string> => {
+  const arm = async (
+    market: string,
+    userId: string,
+    order: Partial<NewTriggerOrder> = {},
+  ): Promise<string> => {
     const id = newUser()
-    await fixture.rows(
-      `insert into trigger_order (id, user_id, kind, market, direction, trigger_price, input, status, created_at)
-       values ($1, $2, 'fired', $3, 'lte', 10, '{}', 'armed', clock_timestamp()) returning id`,
-      id,
-      userId,
-      market,
-    )
+    const basis = { direction: 'lte', trigger_price: '10', input: {}, created_at: new Date() } as const
+    const row = { ...basis, id, user_id: userId, kind: 'fired', market, ...order }
+    await fixture.admin.transaction((tx) => insertTriggerOrders(tx, [row]))
     return id
   }
+  const rowOf = async (id: string) =>
+    (await fixture.rows<TriggerOrder>('select * from trigger_order where id = $1', id))[0]!
   const statusOf = async (id: string) =>
     (await fixture.rows<{ status: string }>('select status from trigger_order where id = $1', id))[0]?.status
 
@@ -35,7 +44,7 @@ describe('price triggers', () => {
     const own = await arm('KEYS', user)
     const foreign = await arm('KEYS', other)
     await a.run(user, { key: `trigger:${own}` })
-    const lease = await a.taskEngine.priceTriggers.lease('KEYS')
+    const [lease] = await a.taskEngine.priceTriggers.lease(['KEYS'])
     assert.equal(await a.taskEngine.priceTriggers.fireTriggers(lease!, '9'), 2)
     assert.deepEqual([await statusOf(own), await statusOf(foreign)], ['fired', 'fired'])
   })
@@ -56,7 +65,7 @@ describe('price triggers', () => {
     await fixture.rows(
       `create trigger refuse_task before insert on task for each row when (new.user_id = '${user}') execute function refuse_task()`,
     )
-    const lease = await a.taskEngine.priceTriggers.lease('BROKEN')
+    const [lease] = await a.taskEngine.priceTriggers.lease(['BROKEN'])
     assert.equal(await a.taskEngine.priceTriggers.fireTriggers(lease!, '9'), 1)
     assert.deepEqual([await statusOf(broken), await statusOf(sound)], ['armed', 'fired'])
     assert.equal(errors.length, 1)
@@ -71,7 +80,7 @@ describe('price triggers', () => {
     await a.run(user)
     const late = [await arm('LOCKED', user), await arm('LOCKED', user)]
     const prompt = await Promise.all(others.map((other) => arm('LOCKED', other)))
-    const lease = await a.taskEngine.priceTriggers.lease('LOCKED')
+    const [lease] = await a.taskEngine.priceTriggers.lease(['LOCKED'])
     const held = await fixture.lockRows('select 1 from user_event_seq where user_id = $1 for update', user)
     try {
       const startedMs = performance.now()
@@ -91,5 +100,114 @@ describe('price triggers', () => {
     )
     const tasks = await fixture.rows(`select id from task where user_id = $1 and kind = 'fired'`, user)
     assert.equal(tasks.length, late.length)
+  })
+
+  test('a price fires what it crossed on either side, and of a quote only the orders of that quote', async () => {
+    await using a = await fixture.instance(kind, { internal: [fired] })
+    const user = newUser()
+    const below = await arm('SIDES', user, { trigger_price: '10' })
+    const lower = await arm('SIDES', user, { trigger_price: '8' })
+    const above = await arm('SIDES', user, { trigger_price: '12', direction: 'gte' })
+    const quoted = await arm('SIDES', user, { quote_key: 'small' })
+    const other = await arm('SIDES', user, { quote_key: 'large' })
+    const { priceTriggers } = a.taskEngine
+    const [lease] = await priceTriggers.lease(['SIDES'])
+    const statuses = () => Promise.all([below, lower, above, quoted, other].map(statusOf))
+    assert.equal(await priceTriggers.fireTriggers(lease!, '11'), 0)
+    assert.equal(await priceTriggers.fireTriggers(lease!, '9'), 1)
+    assert.deepEqual(await statuses(), ['fired', 'armed', 'armed', 'armed', 'armed'])
+    assert.equal(await priceTriggers.fireTriggers(lease!, '12'), 1)
+    assert.equal(await priceTriggers.fireTriggers(lease!, '10', 'small'), 1)
+    assert.deepEqual(await statuses(), ['fired', 'armed', 'fired', 'fired', 'armed'])
+  })
+
+  test('a price that crosses both orders of a group fires one of them', async () => {
+    await using a = await fixture.instance(kind, { internal: [fired] })
+    const user = newUser()
+    const oco_group = newUser()
+    const stop = await arm('GAP', user, { oco_group })
+    const target = await arm('GAP', user, { oco_group, direction: 'gte', trigger_price: '5' })
+    const [lease] = await a.taskEngine.priceTriggers.lease(['GAP'])
+    assert.equal(await a.taskEngine.priceTriggers.fireTriggers(lease!, '7'), 1)
+    assert.equal(await a.taskEngine.priceTriggers.fireTriggers(lease!, '7'), 0)
+    assert.deepEqual([await statusOf(stop), await statusOf(target)], ['fired', 'cancelled'])
+    assert.equal((await rowOf(target)).cancelled_by, stop)
+  })
+
+  test('an order that is armed again fires again with its group, under a task of its own', async () => {
+    await using a = await fixture.instance(kind, { internal: [fired] })
+    const user = newUser()
+    const oco_group = newUser()
+    const stop = await arm('AGAIN', user, { oco_group })
+    const target = await arm('AGAIN', user, { oco_group, direction: 'gte', trigger_price: '20' })
+    const { priceTriggers } = a.taskEngine
+    const [lease] = await priceTriggers.lease(['AGAIN'])
+    assert.equal(await priceTriggers.fireTriggers(lease!, '9'), 1)
+    const first = await rowOf(stop)
+    const rearm = (taskId: string) =>
+      fixture.admin.transaction((tx) => rearmTriggerOrder(tx, { orderId: stop, taskId, at: new Date() }))
+    assert.equal((await rearm(newUser())).length, 0, 'another task than the one of the order')
+    assert.equal((await rearm(first.task_id!)).length, 2)
+    assert.deepEqual([await statusOf(stop), await statusOf(target)], ['armed', 'armed'])
+    assert.equal(await priceTriggers.fireTriggers(lease!, '9'), 1)
+    const second = await rowOf(stop)
+    assert.notEqual(second.task_id, first.task_id)
+    assert.deepEqual([second.attempts, await statusOf(target)], [2, 'cancelled'])
+    assert.equal((await rearm(first.task_id!)).length, 0, 'the first task again')
+  })
+
+  test('an order whose time has passed never fires, and expires', async () => {
+    await using a = await fixture.instance(kind, { internal: [fired] })
+    const late = await arm('LATE', newUser(), { expires_at: new Date(Date.now() - 1) })
+    const open = await arm('LATE', newUser(), { expires_at: new Date(Date.now() + 60_000) })
+    const { priceTriggers } = a.taskEngine
+    const [lease] = await priceTriggers.lease(['LATE'])
+    assert.equal(await priceTriggers.fireTriggers(lease!, '9'), 1)
+    assert.equal(await priceTriggers.expire(), 1)
+    assert.equal(await priceTriggers.expire(), 0)
+    assert.deepEqual([await statusOf(late), await statusOf(open)], ['expired', 'fired'])
+  })
+
+  test('many orders that two instances fire at once while they are cancelled end fired or cancelled, once', async () => {
+    await using a = await fixture.instance(kind, { internal: [fired] })
+    await using b = await fixture.instance(kind, { internal: [fired] })
+    const users = Array.from({ length: 40 }, newUser)
+    const ids = await Promise.all(users.flatMap((user) => [arm('RACE', user), arm('RACE', user)]))
+    const fireOn = async ({ taskEngine: { priceTriggers } }: typeof a) => {
+      const [lease] = await priceTriggers.lease(['RACE'])
+      return lease ? priceTriggers.fireTriggers(lease, '9') : 0
+    }
+    const cancel = async (id: string) =>
+      (
+        await fixture.rows(
+          `update trigger_order set status = 'cancelled' where id = $1 and status = 'armed' returning id`,
+          id,
+        )
+      ).length
+    const cancels = ids.filter((_, n) => n % 4 === 0).map(cancel)
+    const fires = [fireOn(a), fireOn(b), fireOn(a), fireOn(b)]
+    const cancelled = (await Promise.all(cancels)).reduce((sum, each) => sum + each, 0)
+    await Promise.all(fires)
+    await eventually(async () => {
+      await Promise.all([fireOn(a), fireOn(b)])
+      return (await Promise.all(ids.map(statusOf))).includes('armed') ? undefined : true
+    }, 'no order is armed')
+    const [count] = await fixture.rows<{ tasks: number; orders: number }>(
+      `select count(*)::integer as tasks, count(distinct data ->> 'trigger_order_id')::integer as orders
+       from task where data ->> 'trigger_order_id' = any($1)`,
+      ids,
+    )
+    assert.deepEqual(count, { tasks: ids.length - cancelled, orders: ids.length - cancelled })
+  })
+
+  test('markets with open orders are listed once each', async () => {
+    const market = `LISTED:${newUser()}`
+    await arm(market, newUser())
+    await arm(market, newUser(), { status: 'waiting' })
+    await arm(`${market}:2`, newUser(), { status: 'waiting' })
+    assert.deepEqual(await marketsWithOrders(fixture.admin.pool, market), [
+      { market, waiting: true },
+      { market: `${market}:2`, waiting: true },
+    ])
   })
 })

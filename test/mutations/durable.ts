@@ -173,9 +173,36 @@ export const durableMutations = [
     ['test/durable/triggers.test.ts'],
     [
       [
-        "await query(tx, 'select wait_for_locks($1)', [batchLockWaitMs])",
-        '',
+        '          batchLockWaitMs,\n',
+        '          null,\n',
         'the locked row of one user delays the stops of the others',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/store/migrations/04-tasks/0001_init.sql',
+    ['test/durable/triggers.test.ts'],
+    [
+      [
+        'select distinct on (coalesce(c.oco_group, c.id)) c.id',
+        'select c.id',
+        'a price that crosses both exits of a pair fires both',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/engines/trigger-orders/store.ts',
+    ['test/durable/triggers.test.ts'],
+    [
+      [
+        'where id = $1 and task_id = $2 and status',
+        'where id = $1 and $2::uuid is not null and status',
+        'an order is armed again by a task that is not its last one',
+      ],
+      [
+        "from again where t.cancelled_by = again.id and t.status = 'cancelled'",
+        "from again where t.cancelled_by = again.id and t.status = 'armed'",
+        'a stop that is armed again has lost its take-profit',
       ],
     ],
   ),

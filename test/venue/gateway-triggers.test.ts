@@ -20,8 +20,8 @@ describe('exits held by the gateway', () => {
   const arm = async (userId: string): Promise<string> => {
     const id = newUser()
     await rig.rows(
-      `insert into trigger_order (id, user_id, kind, market, direction, trigger_price, input, status, created_at)
-       values ($1, $2, $3, $4, 'lte', 10, '{"symbol": "HYPE"}', 'armed', clock_timestamp()) returning id`,
+      `insert into trigger_order (id, user_id, kind, market, direction, trigger_price, input, status, created_at, updated_at)
+       values ($1, $2, $3, $4, 'lte', 10, '{"symbol": "HYPE"}', 'armed', clock_timestamp(), clock_timestamp()) returning id`,
       id,
       userId,
       triggerKind,

@@ -135,6 +135,31 @@ describe('spot under failures', () => {
     assert.equal((await app.venueState(user)).orders.length, 2)
   })
 
+  test('a stop that is armed again has its take-profit again, and one still ends the other', async () => {
+    const { result } = await bought(user, { size: '1', sl_price: '35', tp_price: '50' })
+    const pair = [...result.tp_oids, ...result.sl_oids].sort()
+    const openExits = async () => (await call('orders', {})).orders.map(({ order_id }) => order_id).sort()
+    await fault({ endpoint: 'exchange', type: 'order', effect: 'status', status: 503 })
+    await app.price('@1', 34)
+    await eventually(async () => {
+      const [sale] = await salesOf()
+      return sale?.state === 'reconciling' ? true : undefined
+    }, 'the outcome of the sale is unknown')
+    assert.deepEqual(await openExits(), [])
+    await app.price('@1', 40)
+    await app.market.control('POST', '/advance', { ms: 60_000 })
+    assert.equal((await saleOf()).outcome, 'not_executed')
+    assert.deepEqual(await openExits(), pair)
+    await app.market.control('DELETE', '/faults', {})
+    await app.price('@1', 51)
+    const sold = await eventually(
+      async () => (await salesOf()).find(({ outcome }) => outcome === 'executed'),
+      'the take-profit has sold',
+    )
+    assert.deepEqual([sold.result?.trigger_order_id], result.tp_oids)
+    assert.deepEqual(await openExits(), [])
+  })
+
   test('an exit whose trading key was revoked waits for the next key, and sells', async () => {
     await bought(user, { size: '1', sl_price: '35' })
     const { api_wallet_address: address } = await app.call('perp_setup_status', {}, user)

@@ -57,10 +57,13 @@ export function createPriceLoop({
   /** Returns whether any market has open triggers. */
   const checkPrices = async (): Promise<boolean> => {
     const markets = await marketsWithTriggers(db)
-    const watches = await Promise.all(
-      markets.map(async ({ market, waiting }) => ({ market, waiting, watch: await watcher.lease(market) })),
+    const leases = new Map(
+      (await watcher.lease(markets.map(({ market }) => market))).map((lease) => [lease.market, lease]),
     )
-    const mine = watches.filter(({ watch }) => watch !== undefined)
+    const mine = markets.flatMap(({ market, waiting }) => {
+      const lease = leases.get(market)
+      return lease ? [{ market, waiting, lease }] : []
+    })
     if (mine.length === 0) return markets.length > 0
     const [mids, { markets: known }] = await Promise.all([
       streamedMids?.() ?? venue.mids(),
@@ -70,11 +73,11 @@ export function createPriceLoop({
       const coin = known.find(({ symbol }) => market === `hl:spot:${symbol}`)?.coin
       return coin && mids.get(coin)
     }
-    for (const { market, watch } of mine) {
+    for (const { market, lease } of mine) {
       const price = priceOf(market)
-      if (!watch || !price) continue
+      if (!price) continue
       // One call fires a bounded batch; a price fall may need several.
-      for (let round = 0; round < roundsMax && (await watcher.fireTriggers(watch, price)) > 0; ) round += 1
+      for (let round = 0; round < roundsMax && (await watcher.fireTriggers(lease, price)) > 0; ) round += 1
     }
     const waiting = mine.filter((each) => each.waiting).map(({ market }) => market)
     resolveEntries(waiting, priceOf)

@@ -1,3 +1,4 @@
+import { rearmTriggerOrder } from '#engines/trigger-orders/store.ts'
 import { failed } from '#engines/venue/orders/order-failures.ts'
 import { boughtRecently } from '#engines/venue/orders/read-after-write.ts'
 import { readLagMs } from '#engines/venue/orders/signed-action.ts'
@@ -23,7 +24,7 @@ import type { SpotDeps } from './deps.ts'
 import type { SpotOrderStep, SpotOrderTaskData } from './gateway-triggers.ts'
 import { freeOf, lesser, midOf, quoteToken, requireKnownSpotMarket } from './market.ts'
 import { baseTaskData, feeReserve, heldOf, spotAction } from './trade.ts'
-import { insertTriggers, type TriggerInput, triggerId } from './triggers.ts'
+import type { TriggerInput } from './triggers.ts'
 
 /** Sells the size of a fired trigger, limited to the free balance. */
 
@@ -64,18 +65,24 @@ function attemptsAfter(task: TriggerTask, code: string): Pick<TriggerInput, 'uns
   return transientCodes.includes(code) ? { unsold, closed } : undefined
 }
 
-/** Arms the trigger again after a sale that certainly did not execute; it fires while the price condition holds. */
-function rearm(task: TriggerTask, now: Date, result: TriggerResult): TriggerResult {
+/**
+ * Arms the trigger again after a sale that certainly did not execute, and with it the other exit of its pair. It fires
+ * while the price condition holds.
+ */
+function rearm(task: TriggerTask, at: Date, result: TriggerResult): TriggerResult {
   if (!('end' in result) || result.end !== 'failed' || result.outcome !== 'not_executed') return result
-  const { symbol, leg, size, trigger_price: price } = task.input
-  const attempts = attemptsAfter(task, result.error.code)
-  if (!attempts) return result
-  const ids = [triggerId(task.id, leg)]
-  const armed = { userId: task.userId, taskId: task.id, symbol, size, entry: null, at: now, ...attempts }
-  const oids = { tp_oids: leg === 'tp' ? ids : [], sl_oids: leg === 'sl' ? ids : [] }
+  const { leg } = task.input
+  const orderId = task.data.trigger_order_id
+  const input = attemptsAfter(task, result.error.code)
+  if (!input || orderId === undefined) return result
+  const oids = { tp_oids: leg === 'tp' ? [orderId] : [], sl_oids: leg === 'sl' ? [orderId] : [] }
   return addToResult(
     { ...result, result: { ...result.result, ...oids } },
-    { writes: (tx) => insertTriggers(tx, { ...armed, exits: [{ leg, price }] }) },
+    {
+      async writes(tx) {
+        await rearmTriggerOrder(tx, { orderId, taskId: task.id, input, at })
+      },
+    },
   )
 }
 

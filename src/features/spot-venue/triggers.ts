@@ -1,3 +1,4 @@
+import { insertTriggerOrders, marketsWithOrders } from '#engines/trigger-orders/store.ts'
 import type { ExitLeg } from '#engines/venue/records/bracket.ts'
 import { assetKey } from '#engines/venue/records/markets.ts'
 import { Fault } from '#kernel/fault.ts'
@@ -60,44 +61,39 @@ export type NewTriggers = {
   /** The resting entry; null where the exits are armed at once. */
   entry: { cloid: string; orderId: string | null; price: string } | null
   at: Date
-} & Pick<TriggerInput, 'unsold' | 'closed'>
+}
 
 /** Runs in the commit that ends the task, so that the result and the triggers appear together. */
 export async function insertTriggers(tx: Tx, triggers: NewTriggers): Promise<void> {
-  const { userId, taskId, symbol, size, exits, entry, at, unsold, closed } = triggers
+  const { userId, taskId, symbol, size, exits, entry, at } = triggers
   const group = exits.length > 1 ? triggerId(taskId, 'group') : null
-  for (const { leg, price } of exits) {
-    const input: TriggerInput = {
-      symbol,
-      leg,
-      size,
-      trigger_price: price,
-      parent_order_id: entry?.orderId ?? null,
-      ...(entry && { parent_price: entry.price }),
-      ...(unsold && { unsold }),
-      ...(closed && { closed }),
-    }
-    await query(
-      tx,
-      `insert into trigger_order
-         (id, user_id, kind, market, direction, trigger_price, oco_group, input, status, entry_cloid, source_task_id, created_at)
-       values ($1, $2, $3, $4, $5, $6::numeric, $7, $8, $9, $10, $11, $12) on conflict do nothing`,
-      [
-        triggerId(taskId, leg),
-        userId,
-        triggerKind,
-        assetKey('spot', symbol),
-        leg === 'tp' ? 'gte' : 'lte',
-        price,
-        group,
-        JSON.stringify(input),
-        entry ? 'waiting' : 'armed',
-        entry?.cloid ?? null,
-        taskId,
-        at,
-      ],
-    )
-  }
+  await insertTriggerOrders(
+    tx,
+    exits.map(({ leg, price }) => {
+      const input: TriggerInput = {
+        symbol,
+        leg,
+        size,
+        trigger_price: price,
+        parent_order_id: entry?.orderId ?? null,
+        ...(entry && { parent_price: entry.price }),
+      }
+      return {
+        id: triggerId(taskId, leg),
+        user_id: userId,
+        kind: triggerKind,
+        market: assetKey('spot', symbol),
+        direction: leg === 'tp' ? 'gte' : 'lte',
+        trigger_price: price,
+        oco_group: group,
+        input,
+        status: entry ? 'waiting' : 'armed',
+        entry_cloid: entry?.cloid ?? null,
+        source_task_id: taskId,
+        created_at: at,
+      }
+    }),
+  )
 }
 
 const columns = [
@@ -184,7 +180,7 @@ export async function cancelTriggers(tx: Tx, userId: string, ids: readonly strin
   // Skip locked rows: a firing transaction holds the row and waits for the user's event log, so waiting could deadlock.
   const rows = await query(
     tx,
-    `update trigger_order set status = 'cancelled' where id in
+    `update trigger_order set status = 'cancelled', updated_at = clock_timestamp() where id in
        (select id from trigger_order where id = any($1) and user_id = $2 and status in ('waiting', 'armed')
         for update skip locked) returning id`,
     [ids, userId],
@@ -194,19 +190,15 @@ export async function cancelTriggers(tx: Tx, userId: string, ids: readonly strin
 
 /** For triggers whose balance was sold; a later purchase has its own exits. */
 export async function cancelArmedTriggers(tx: Tx, ids: readonly string[]): Promise<void> {
-  await query(tx, `update trigger_order set status = 'cancelled' where id = any($1) and status = 'armed'`, [
-    ids,
-  ])
+  await query(
+    tx,
+    `update trigger_order set status = 'cancelled', updated_at = clock_timestamp() where id = any($1) and status = 'armed'`,
+    [ids],
+  )
 }
 
 /** Markets with open triggers, for the price loop. */
-export const marketsWithTriggers = (db: Queryable) =>
-  query<{ market: string; waiting: boolean }>(
-    db,
-    `select market, bool_or(status = 'waiting') as waiting from trigger_order
-       where status in ('waiting', 'armed') and kind = $1 group by market order by market limit 500`,
-    [triggerKind],
-  )
+export const marketsWithTriggers = (db: Queryable) => marketsWithOrders(db, assetKey('spot', ''))
 
 export type PendingEntry = {
   market: string
@@ -235,7 +227,7 @@ export async function resolvePendingEntry(
   const change: JsonObject = filled === null ? {} : { size: filled }
   await query(
     db,
-    `update trigger_order set status = $2, input = input || $3::jsonb where entry_cloid = $1 and status = 'waiting'`,
+    `update trigger_order set status = $2, input = input || $3::jsonb, updated_at = clock_timestamp() where entry_cloid = $1 and status = 'waiting'`,
     [entryCloid, filled === null ? 'cancelled' : 'armed', JSON.stringify(change)],
   )
 }

@@ -1,4 +1,5 @@
 import type { Generated } from 'kysely'
+import type { TriggerOrder } from '#kernel/trigger-order.ts'
 
 type Jsonb = object
 type Amount = string
@@ -126,27 +127,18 @@ export type DurableTables = {
     next_at: Date
     created_at: Date
   }
-  trigger_order: {
-    id: string
-    user_id: string
-    kind: string
-    market: string
+  trigger_order: Omit<TriggerOrder, 'input' | 'direction' | 'status' | 'attempts'> & {
     direction: string
-    trigger_price: string
-    oco_group: string | null
     input: Jsonb
     status: string
-    task_id: string | null
-    expires_at: Date | null
-    created_at: Date
-    entry_cloid: string | null
-    source_task_id: string | null
+    attempts: Generated<number>
   }
   market_lease: {
     market: string
     owner: string | null
     epoch: number
     lease_until: Date | null
+    priced_at: Date | null
   }
   maintenance_run: {
     name: string

@@ -155,7 +155,7 @@ create table schedule (
 );
 create index schedule_due on schedule (next_at);
 
--- Creates a task when a price crosses the trigger: take-profits and stop-losses that the gateway hosts.
+-- Creates a task when a price crosses the trigger: limit orders, hooks, and the exits at the venue that the gateway holds.
 create table trigger_order (
   id uuid primary key,
   user_id uuid not null,
@@ -164,25 +164,65 @@ create table trigger_order (
   -- Fires at or below the trigger price, or at or above it.
   direction text not null check (direction in ('lte', 'gte')),
   trigger_price numeric not null,
+  -- Orders whose price is decided by one quote: trade and size class. Null: the price of the market decides.
+  quote_key text,
+  -- The trigger price follows the highest price at this fraction below it.
+  trail numeric check (trail > 0 and trail < 1),
+  -- Highest price since the order was armed.
+  high_water numeric,
   -- When one order of a group fires, the others are cancelled.
   oco_group uuid,
   input jsonb not null,
   -- An order waits until the entry order that it protects has filled.
   status text not null check (status in ('waiting', 'armed', 'fired', 'cancelled', 'expired')),
+  -- The order of its group that fired. Where that one is armed again, this one is, too.
+  cancelled_by uuid,
+  -- Counts the tasks that it created.
+  attempts integer not null default 0,
   -- Client order id of the entry order.
   entry_cloid text,
   -- The task that asked for this order.
   source_task_id uuid,
-  -- The task that it created when it fired.
+  -- The task that it created last.
   task_id uuid,
   expires_at timestamptz,
-  created_at timestamptz not null
-);
+  created_at timestamptz not null,
+  updated_at timestamptz not null,
+  constraint trailing_order_has_a_high_water check ((trail is null) = (high_water is null))
+-- Few live rows have many dead ones: a price that rises moves the trailing orders of its market.
+) with (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 500,
+  autovacuum_analyze_scale_factor = 0.02);
 create index trigger_armed on trigger_order (market, direction, trigger_price) where status = 'armed';
+create index trigger_quoted on trigger_order (market, quote_key, direction, trigger_price)
+  where status = 'armed' and quote_key is not null;
+create index trigger_trailing on trigger_order (market, high_water) where status = 'armed' and trail is not null;
 create index trigger_waiting on trigger_order (market) where status = 'waiting';
 create index trigger_of_entry on trigger_order (entry_cloid) where status = 'waiting';
 create index trigger_open on trigger_order (user_id, created_at) where status in ('waiting', 'armed');
+create index trigger_of_user on trigger_order (user_id, kind, id desc);
 create index trigger_oco on trigger_order (oco_group) where oco_group is not null;
+create index trigger_cancelled_by on trigger_order (cancelled_by) where cancelled_by is not null;
+create index trigger_expiry on trigger_order (expires_at)
+  where expires_at is not null and status in ('waiting', 'armed');
+create index trigger_ended on trigger_order (updated_at) where status in ('fired', 'cancelled', 'expired');
+
+-- Markets with open orders, each found by one step in an index: the number of orders does not matter.
+create function trigger_markets(p_max integer) returns table (market text, waiting boolean)
+language sql stable as $$
+  with recursive armed as (
+    (select t.market from trigger_order t where t.status = 'armed' order by t.market limit 1)
+    union all
+    select (select t.market from trigger_order t where t.status = 'armed' and t.market > a.market
+      order by t.market limit 1) from armed a where a.market is not null),
+  pending as (
+    (select t.market from trigger_order t where t.status = 'waiting' order by t.market limit 1)
+    union all
+    select (select t.market from trigger_order t where t.status = 'waiting' and t.market > p.market
+      order by t.market limit 1) from pending p where p.market is not null)
+  select m.market, bool_or(m.waiting) from (
+    select a.market, false as waiting from armed a union all select p.market, true from pending p) m
+  where m.market is not null group by m.market order by m.market limit p_max
+$$;
 
 -- Which instance checks the triggers of a market.
 create table market_lease (
@@ -190,8 +230,69 @@ create table market_lease (
   owner uuid,
   -- Fencing token, raised when another instance takes over.
   epoch integer not null default 0,
-  lease_until timestamptz
-);
+  lease_until timestamptz,
+  -- When its price was last known: without a recent one nothing fires.
+  priced_at timestamptz
+-- Each live row is updated every second.
+) with (fillfactor = 50, autovacuum_vacuum_threshold = 200, autovacuum_vacuum_scale_factor = 0.05);
+
+-- Ids of armed orders that a price crossed, those that it passed furthest first. Orders of users may be chosen or left out.
+create function trigger_crossed(p_market text, p_quote_key text, p_price numeric, p_at timestamptz, p_only uuid[],
+  p_except uuid[], p_max integer) returns table (id uuid, user_id uuid, oco_group uuid) language plpgsql
+-- The planner expects the condition on the price to match a third of the rows; mostly it matches none.
+set enable_seqscan = off set enable_bitmapscan = off as $$
+#variable_conflict use_column
+begin
+  if p_quote_key is null then
+    return query with below as materialized (
+      select * from trigger_order where market = p_market and status = 'armed' and quote_key is null
+        and direction = 'lte' and trigger_price >= p_price and (expires_at is null or expires_at > p_at)
+        and (p_only is null or user_id = any(p_only)) and user_id <> all(p_except)
+      order by trigger_price desc limit p_max for update skip locked),
+    above as materialized (
+      select * from trigger_order where market = p_market and status = 'armed' and quote_key is null
+        and direction = 'gte' and trigger_price <= p_price and (expires_at is null or expires_at > p_at)
+        and (p_only is null or user_id = any(p_only)) and user_id <> all(p_except)
+      order by trigger_price limit p_max for update skip locked)
+    select b.id, b.user_id, b.oco_group from below b union all select a.id, a.user_id, a.oco_group from above a;
+  else
+    return query with below as materialized (
+      select * from trigger_order where market = p_market and status = 'armed' and quote_key = p_quote_key
+        and direction = 'lte' and trigger_price >= p_price and (expires_at is null or expires_at > p_at)
+        and (p_only is null or user_id = any(p_only)) and user_id <> all(p_except)
+      order by trigger_price desc limit p_max for update skip locked),
+    above as materialized (
+      select * from trigger_order where market = p_market and status = 'armed' and quote_key = p_quote_key
+        and direction = 'gte' and trigger_price <= p_price and (expires_at is null or expires_at > p_at)
+        and (p_only is null or user_id = any(p_only)) and user_id <> all(p_except)
+      order by trigger_price limit p_max for update skip locked)
+    select b.id, b.user_id, b.oco_group from below b union all select a.id, a.user_id, a.oco_group from above a;
+  end if;
+end $$;
+
+-- Fires armed orders, of which no two are of one group, and cancels the others of their groups. Returns all of them.
+create function trigger_fire(p_ids uuid[], p_at timestamptz) returns setof trigger_order language sql as $$
+  with fired as (
+    update trigger_order set status = 'fired', attempts = attempts + 1, updated_at = p_at
+      where id = any(p_ids) and status = 'armed' returning *),
+  siblings as (
+    update trigger_order t set status = 'cancelled', cancelled_by = f.id, updated_at = p_at from fired f
+      where t.oco_group = f.oco_group and t.id <> f.id and t.status in ('waiting', 'armed') returning t.*)
+  select * from fired union all select * from siblings
+$$;
+
+-- Fires what a price crossed, if this instance still has the lease of the market.
+create function trigger_fire_crossed(p_market text, p_owner uuid, p_epoch integer, p_quote_key text, p_price numeric,
+  p_at timestamptz, p_except uuid[], p_max integer, p_wait_ms integer) returns setof trigger_order
+language plpgsql as $$
+begin
+  perform wait_for_locks(p_wait_ms);
+  perform 1 from market_lease where market = p_market and owner = p_owner and epoch = p_epoch for no key update;
+  if not found then return; end if;
+  return query select f.* from trigger_fire(array(
+    select distinct on (coalesce(c.oco_group, c.id)) c.id
+      from trigger_crossed(p_market, p_quote_key, p_price, p_at, null, p_except, p_max) c), p_at) f;
+end $$;
 
 -- What tasks have signed, before it is sent: an effect with its first transaction, or a further transaction of one.
 create type new_signature as (task_id uuid, signed jsonb, at timestamptz);

@@ -1,0 +1,39 @@
+import type { JsonObject } from './json.ts'
+
+/** A stored order that creates a task when a price crosses its trigger, as its row is. */
+
+/** An order waits until the entry order that it protects has filled. */
+export const triggerStatuses = ['waiting', 'armed', 'fired', 'cancelled', 'expired'] as const
+export type TriggerStatus = (typeof triggerStatuses)[number]
+/** Fires at or below the trigger price, or at or above it. */
+export type TriggerDirection = 'lte' | 'gte'
+
+export type TriggerOrder<Input = JsonObject> = {
+  id: string
+  user_id: string
+  /** The kind of the task that it creates. */
+  kind: string
+  market: string
+  direction: TriggerDirection
+  trigger_price: string
+  /** Orders whose price is decided by one quote; null: the price of the market decides. */
+  quote_key: string | null
+  /** The trigger price follows the highest price at this fraction below it. */
+  trail: string | null
+  high_water: string | null
+  oco_group: string | null
+  input: Input
+  status: TriggerStatus
+  /** The order of its group that fired. Where that one is armed again, this one is, too. */
+  cancelled_by: string | null
+  /** The tasks that it created. */
+  attempts: number
+  entry_cloid: string | null
+  /** The task that asked for it. */
+  source_task_id: string | null
+  /** The task that it created last. */
+  task_id: string | null
+  expires_at: Date | null
+  created_at: Date
+  updated_at: Date
+}
