@@ -314,7 +314,7 @@ export type TaskKind<Data = JsonObject, Names extends string = string, Input = J
   steps: Steps<Data, Names, Names, Input>
   /** What a task spends that a price trigger makes, where no admission precedes it. */
   spendOf?(userId: string, input: JsonObject): AdmittedSpend
-  /** What the user is told about an order that fired, expired, or was cancelled because another one fired. */
+  /** The event of an order that fired, expired, or was cancelled because another one fired. */
   orderEvent?(order: TriggerOrder): NewEvent | undefined
 }
 export type TaskRules = {

@@ -169,12 +169,12 @@ export const durableMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/durable/price-triggers.ts',
+    'src/durable/fire-orders.ts',
     ['test/durable/triggers.test.ts'],
     [
       [
-        '          batchLockWaitMs,\n',
-        '          null,\n',
+        '        batchLockWaitMs,\n',
+        '        null,\n',
         'the locked row of one user delays the stops of the others',
       ],
     ],

@@ -1,0 +1,124 @@
+import type { Clock } from '#kernel/clock.ts'
+import type { Log } from '#kernel/log.ts'
+import type { Tx } from '#kernel/task.ts'
+import type { TriggerOrder } from '#kernel/trigger-order.ts'
+import { isConflict } from '#store/conflict.ts'
+import { query } from '#store/query.ts'
+import { isDatabaseUnavailable } from '#store/unavailable.ts'
+import { batchLockWaitMs, isLockTimeout } from './lock-wait.ts'
+import type { OrderTasks } from './order-tasks.ts'
+import type { Transactions } from './transactions.ts'
+
+/** Fires what a price crossed: all of it in one transaction, or each order by itself where one of them cannot fire. */
+
+export type MarketLease = { market: string; epoch: number }
+/** `quoteKey` null: the orders that the price of their market decides. */
+export type Crossing = { market: string; price: string; quoteKey: string | null }
+/** The number of orders that fired, and the users whose rows are locked elsewhere. */
+export type Fired = { count: number; blocked: ReadonlySet<string> }
+export type FireDeps = {
+  transactions: Transactions
+  tasks: OrderTasks
+  clock: Clock
+  log: Log
+  instanceId: string
+}
+/** `only`: the orders of these users; null: of all. */
+type Users = { only: string[] | null; except: string[] }
+type CrossedOrder = Pick<TriggerOrder, 'id' | 'user_id'>
+
+export const fireBatchMax = 100
+
+/** Three round trips: the orders fire, their tasks are inserted, and the commit. */
+export const fireTogether = (
+  { transactions, tasks, clock, instanceId }: FireDeps,
+  { market, price, quoteKey }: Crossing,
+  { epoch }: MarketLease,
+  except: string[],
+): Promise<number> =>
+  transactions.pipelined(
+    (tx) =>
+      query<TriggerOrder>(tx, 'select * from trigger_fire_crossed($1, $2, $3, $4, $5, $6, $7, $8, $9)', [
+        market,
+        instanceId,
+        epoch,
+        quoteKey,
+        price,
+        clock.now(),
+        except,
+        fireBatchMax,
+        batchLockWaitMs,
+      ]),
+    (tx, changed) => tasks.create(tx, changed, price),
+  )
+
+export const fireEach = (
+  deps: FireDeps,
+  crossing: Crossing,
+  { market, epoch }: MarketLease,
+  except: string[],
+): Promise<Fired> =>
+  deps.transactions.run(async (tx) => {
+    const current = await query(
+      tx,
+      'select market from market_lease where market = $1 and owner = $2 and epoch = $3 for no key update',
+      [market, deps.instanceId, epoch],
+    )
+    if (current.length === 0) return { count: 0, blocked: new Set() }
+    await query(tx, 'select wait_for_locks($1)', [batchLockWaitMs])
+    return fireSingly(deps, tx, crossing, { only: null, except })
+  })
+
+/** Waits for the rows of the user as long as a statement may take. */
+export const firePatiently = (deps: FireDeps, crossing: Crossing, userId: string): Promise<Fired> =>
+  deps.transactions.run((tx) => fireSingly(deps, tx, crossing, { only: [userId], except: [] }))
+
+async function fireSingly(
+  deps: FireDeps,
+  tx: Tx,
+  { market, price, quoteKey }: Crossing,
+  { only, except }: Users,
+): Promise<Fired> {
+  const crossed = await query<CrossedOrder>(tx, 'select * from trigger_crossed($1, $2, $3, $4, $5, $6, $7)', [
+    market,
+    quoteKey,
+    price,
+    deps.clock.now(),
+    only,
+    except,
+    fireBatchMax,
+  ])
+  const blocked = new Set<string>()
+  let count = 0
+  // Transactions lock the event logs of users in one order, which prevents deadlocks.
+  crossed.sort((one, other) => one.user_id.localeCompare(other.user_id))
+  for (const order of crossed) {
+    if (blocked.has(order.user_id)) continue
+    const fired = await fireInSavepoint(deps, tx, order, price)
+    if (fired === 'blocked') blocked.add(order.user_id)
+    else count += fired
+  }
+  return { count, blocked }
+}
+
+/** An order that fails to fire stays armed and does not block the other orders of its market. */
+async function fireInSavepoint(
+  { tasks, clock, log }: FireDeps,
+  tx: Tx,
+  { id }: CrossedOrder,
+  price: string,
+): Promise<number | 'blocked'> {
+  await query(tx, 'savepoint trigger_order')
+  try {
+    const changed = await query<TriggerOrder>(tx, 'select * from trigger_fire($1, $2)', [[id], clock.now()])
+    const fired = await tasks.create(tx, changed, price)
+    await query(tx, 'release savepoint trigger_order')
+    return fired
+  } catch (error) {
+    if (isDatabaseUnavailable(error) || isConflict(error)) throw error
+    await query(tx, 'rollback to savepoint trigger_order')
+    if (isLockTimeout(error)) return 'blocked'
+    log.error({ error, order: id }, 'price trigger failed to fire')
+    return 0
+  }
+}

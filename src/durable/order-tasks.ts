@@ -1,0 +1,78 @@
+import type { Clock } from '#kernel/clock.ts'
+import { type Random, uuidv7 } from '#kernel/id.ts'
+import type { NewEvent, TaskKind, Tx } from '#kernel/task.ts'
+import type { TriggerOrder } from '#kernel/trigger-order.ts'
+import { query, settleAll } from '#store/query.ts'
+import type { NewTask, TaskAcceptance } from './accept-task.ts'
+import { bodyHash, internalKey } from './idempotency.ts'
+import { newestKind } from './task-kinds.ts'
+
+/** The tasks and events of orders that fire. */
+
+export type OrderTaskDeps = {
+  acceptance: Pick<TaskAcceptance, 'enqueueAll'>
+  kinds: ReadonlyMap<string, TaskKind>
+  clock: Clock
+  random: Random
+}
+export type OrderTasks = {
+  /** Inserts the tasks of orders that were fired in this transaction, and returns their number. */
+  create(tx: Tx, changed: readonly TriggerOrder[], price: string): Promise<number>
+  eventsOf(orders: readonly TriggerOrder[]): NewEvent[]
+}
+
+export function createOrderTasks({ acceptance, kinds, clock, random }: OrderTaskDeps): OrderTasks {
+  const kindOf = ({ kind, id }: TriggerOrder): TaskKind => {
+    const found = newestKind(kinds, kind)
+    if (!found)
+      throw new Error(`order ${id} creates tasks of the kind ${kind}, which this instance does not know`)
+    return found
+  }
+  const eventsOf = (orders: readonly TriggerOrder[]): NewEvent[] =>
+    orders.flatMap((order) => newestKind(kinds, order.kind)?.orderEvent?.(order) ?? [])
+
+  const taskOf = (order: TriggerOrder, cancelled: readonly TriggerOrder[], price: string) => {
+    const { id, user_id: userId, input, attempts } = order
+    const kind = kindOf(order)
+    const taskId = uuidv7(clock.now(), random)
+    const siblings = cancelled.filter((each) => each.cancelled_by === id)
+    return {
+      id: taskId,
+      userId,
+      kind,
+      input,
+      admission: {
+        data: { trigger_order_id: id, trigger_price: price },
+        first: Object.keys(kind.steps)[0]!,
+        ...(kind.spendOf && { spend: kind.spendOf(userId, input) }),
+      },
+      key: {
+        // An order that is armed again after a task that executed nothing has a further task.
+        key: internalKey('trigger', attempts === 1 ? id : `${id}:${attempts}`),
+        operation: `trigger:${order.kind}`,
+        hash: bodyHash(order.kind, input),
+      },
+      events: eventsOf([{ ...order, task_id: taskId }, ...siblings]),
+    } satisfies Omit<NewTask, 'leased'>
+  }
+
+  return {
+    eventsOf,
+    async create(tx, changed, price) {
+      const fired = changed.filter(({ status }) => status === 'fired')
+      if (fired.length === 0) return 0
+      const cancelled = changed.filter(({ status }) => status === 'cancelled')
+      const tasks = fired.map((order) => taskOf(order, cancelled, price))
+      await settleAll([
+        query(
+          tx,
+          `update trigger_order t set task_id = f.task_id from unnest($1::uuid[], $2::uuid[]) f (id, task_id)
+             where t.id = f.id`,
+          [fired.map(({ id }) => id), tasks.map(({ id }) => id)],
+        ),
+        acceptance.enqueueAll(tx, tasks),
+      ])
+      return fired.length
+    },
+  }
+}
