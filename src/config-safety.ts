@@ -17,6 +17,11 @@ export const worldKey = sha256('portico local world').toString('base64')
 export const worldSponsors = [1, 2, 3, 4].map(
   (index) => `0x${sha256(`portico local world sponsor ${index}`).toString('hex')}`,
 )
+export const worldSolanaSponsors = [1, 2].map(
+  (number) => `0x${sha256(`portico local world: solana sponsor ${number}`).toString('hex')}`,
+)
+/** The solver of the local world. */
+export const worldSolanaRecipients = ['GsvUt13LU6Jn84Pm57EhSzjnScCo3sVUdMM2Mac1hXZs']
 /** Digests of the 20 public keys that every development node funds: any account can spend their funds. */
 const mnemonicKeys =
   '60a09e4357868c1e 095101cf732c298a bb4978fbe7638de8 f02322197a196ceb 5de22089c247b9b2 59feecfa04eb096b b69d88ff1ad5834a b6b9ee08c38f62da be394de37f9d6cf6 dd0102d1cd0c6ac7 bc695e76adbd4ba5 f08cf7b46c09669b 7112de5abbaaf618 c9af1927cd58e92d 9ebbe88c52f86818 9794bae81f0d5dd2 89fdd4bd49fc0e2a 97bc0c40d645cfaa 609101d4dd3170f5 7d2c370c3a5748fa'
@@ -64,6 +69,7 @@ type CheckedSettings = { readonly [K in (typeof upstreamNames)[number]]: string 
   readonly KEY_ENCRYPTION_KEYS: readonly { key: string }[]
   readonly VAULT_TRANSIT_URL: string | undefined
   readonly SPONSOR_KEYS: readonly string[]
+  readonly SOLANA_SPONSOR_KEYS: readonly string[]
   readonly FAILPOINT: string | undefined
   readonly FAILPOINT_STOP: string | undefined
   readonly FAILPOINT_LOG: string | undefined
@@ -71,7 +77,8 @@ type CheckedSettings = { readonly [K in (typeof upstreamNames)[number]]: string 
 
 const isPublicKey = (key: string) => {
   const text = key.toLowerCase()
-  return worldSponsors.includes(text) || mnemonicKeys.includes(sha256(text).toString('hex').slice(0, 16))
+  const isWorldKey = worldSponsors.includes(text) || worldSolanaSponsors.includes(text)
+  return isWorldKey || mnemonicKeys.includes(sha256(text).toString('hex').slice(0, 16))
 }
 
 const halfBytes = 16
@@ -129,6 +136,10 @@ export function problemsOutsideLocal(config: CheckedSettings): string[] {
   if (config.SPONSOR_KEYS.some(isPublicKey)) report('SPONSOR_KEYS', 'a key is public; set one of your own')
   if (config.SPONSOR_KEYS.some(isWeakSponsor))
     report('SPONSOR_KEYS', 'a key is not random; make one with `openssl rand -hex 32`')
+  if (config.SOLANA_SPONSOR_KEYS.some(isPublicKey))
+    report('SOLANA_SPONSOR_KEYS', 'a key is public; set one of your own')
+  if (config.SOLANA_SPONSOR_KEYS.some(isWeakSponsor))
+    report('SOLANA_SPONSOR_KEYS', 'a key is not random; make one with `openssl rand -hex 32`')
   if (config.EARN_VAULT_ADDRESS.toLowerCase() === worldVault)
     report(
       'EARN_VAULT_ADDRESS',

@@ -64,5 +64,11 @@ export const hexKeys: Parse<string[]> = (value) =>
 export const evmAddress: Parse<string> = (value) =>
   /^0x[0-9a-fA-F]{40}$/.test(value) ? value : reject('an address: 0x and 40 hex digits')
 
+export const solanaAddresses: Parse<string[]> = (value) => {
+  const items = list(value)
+  const isAddress = (item: string) => /^[1-9A-HJ-NP-Za-km-z]{32,44}$/.test(item)
+  return items.every(isAddress) ? items : reject('Solana addresses, separated by commas')
+}
+
 export const optionalEvmAddress: Parse<string | undefined> = (value) =>
   value === '' ? undefined : evmAddress(value)

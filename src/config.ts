@@ -7,6 +7,8 @@ import {
   upstreamNames,
   worldKey,
   worldKeyId,
+  worldSolanaRecipients,
+  worldSolanaSponsors,
   worldSponsors,
   worldVault,
 } from './config-safety.ts'
@@ -26,6 +28,7 @@ import {
   optionalInteger,
   optionalUrl,
   type Parse,
+  solanaAddresses,
   text,
   upstream,
 } from './config-values.ts'
@@ -171,6 +174,21 @@ export const variables = {
     worldSponsors.join(','),
     'Private keys of the accounts that pay for gas; each has a nonce sequence of its own',
   ),
+  SOLANA_SPONSOR_KEYS: variable(
+    hexKeys,
+    worldSolanaSponsors.join(','),
+    'Ed25519 seeds of the accounts that pay fees and rent on Solana: the first 32 bytes of a key file, as 0x and 64 hex digits; empty: nothing is sent there',
+  ),
+  SOLANA_SPONSOR_USER_DAY: variable(
+    decimal,
+    '0.02',
+    'SOL that sponsors pay per user and day (UTC) for fees and the rent of token accounts; full exits are never refused',
+  ),
+  SOLANA_RECIPIENTS: variable(
+    solanaAddresses,
+    worldSolanaRecipients.join(','),
+    'Wallets of services on Solana that may receive the money of users, such as the solver; separated by commas',
+  ),
   KEY_ENCRYPTION_KEYS: variable(
     keyPairs,
     `${worldKeyId}:${worldKey}`,
@@ -294,7 +312,13 @@ export class ConfigRefused extends Error {
 
 export const usesWorld = (config: Config): boolean => upstreamNames.some((name) => config[name] === 'local')
 
-const secrets: readonly Name[] = ['SPONSOR_KEYS', 'KEY_ENCRYPTION_KEYS', 'RELAY_API_KEY']
+const localDefaults: readonly Name[] = [
+  'SPONSOR_KEYS',
+  'SOLANA_SPONSOR_KEYS',
+  'SOLANA_RECIPIENTS',
+  'KEY_ENCRYPTION_KEYS',
+  'RELAY_API_KEY',
+]
 
 /** Outside the local environment the local world and its keys are not defaults: unset ones are missing. */
 function initialOf(name: Name, environment: string | undefined): string {
@@ -304,7 +328,7 @@ function initialOf(name: Name, environment: string | undefined): string {
   if (name === 'HYPERLIQUID_NETWORK') return 'mainnet'
   // The venue's format of withdrawals and fees is not verified live, and a false alarm would freeze a user.
   if (name === 'HYPERLIQUID_BALANCE_DRIFT') return 'log'
-  return secrets.includes(name) ? '' : variables[name].initial
+  return localDefaults.includes(name) ? '' : variables[name].initial
 }
 
 export function readConfig(env: Record<string, string | undefined> = process.env): Config {

@@ -2,15 +2,21 @@ import { sponsorsTopic } from '#durable/notifier.ts'
 import type { EvmPort } from '#engines/evm-batch/evm-port.ts'
 import { createNonceRepair } from '#engines/evm-batch/nonce-repair.ts'
 import { pausedSponsors } from '#engines/evm-batch/paused-sponsors.ts'
+import type { SvmPort } from '#engines/svm-transaction/svm-port.ts'
 import { chainList, solanaId } from '#features/chains/chain-list.ts'
-import type { EvmChainRow } from '#kernel/chains.ts'
+import type { EvmChainRow, SolanaChainRow } from '#kernel/chains.ts'
+import { lamportDecimals } from '#kernel/money.ts'
 import type { Net } from '#kernel/net.ts'
 import { evm } from '#upstreams/evm/evm.ts'
 import { nodeMismatch } from '#upstreams/evm/node-check.ts'
 import { planNonceRepair } from '#upstreams/evm/nonce-repair-plan.ts'
 import { createReceiptWatcher } from '#upstreams/evm/receipt-watcher.ts'
 import { sponsor } from '#upstreams/evm/sponsor.ts'
-import { solana } from '#upstreams/solana/solana.ts'
+import { draftTransaction } from '#upstreams/solana/draft.ts'
+import { readLanding } from '#upstreams/solana/landing.ts'
+import { createSignatureWatcher } from '#upstreams/solana/signature-watcher.ts'
+import { type Solana, solana } from '#upstreams/solana/solana.ts'
+import { svmSponsor } from '#upstreams/solana/sponsor.ts'
 import type { Core } from './core.ts'
 import type { UpstreamUrls } from './upstream-urls.ts'
 
@@ -18,26 +24,38 @@ type ChainDeps = { core: Core; urls: UpstreamUrls; net: Net }
 export type ChainOverrides = {
   /** Changes the description of a chain. */
   adjustChain?: (row: EvmChainRow) => EvmChainRow
+  adjustSolana?: (row: SolanaChainRow) => SolanaChainRow
 }
 
 const sponsorBalanceMinWei = 10_000_000_000_000_000n
 /** A balance between the two minimums is reserved for full withdrawals. */
 const sponsorExitMinWei = 1_000_000_000_000_000n
+const sponsorBalanceMinLamports = 100_000_000n
+const sponsorExitMinLamports = 10_000_000n
 
 export function openChains({ core, urls, net }: ChainDeps, overrides: ChainOverrides = {}) {
   const { config, clock, db, taskEngine, log } = core
-  const { adjustChain = (row) => row } = overrides
+  const { adjustChain = (row) => row, adjustSolana = (row) => row } = overrides
   const table = chainList({ urls: { ...urls.evm, [solanaId]: urls.solana }, finality: config.FINALITY }).map(
-    (row) => (row.family === 'evm' ? adjustChain(row) : row),
+    (row) => (row.family === 'evm' ? adjustChain(row) : adjustSolana(row)),
   )
   const paused = pausedSponsors({ db })
   taskEngine.notifier.onAny((topic) => {
     if (topic === sponsorsTopic) paused.invalidate()
   })
-  const secrets = config.SPONSOR_KEYS.map((key) => Buffer.from(key.slice(2), 'hex'))
+  const secrets = secretsOf(config.SPONSOR_KEYS)
   const ports = new Map<string, EvmPort>()
+  const svmPorts = new Map<string, SvmPort>()
   const readers = table.map((row) => {
-    if (row.family === 'solana') return { family: 'solana' as const, chain: solana({ row, net }) }
+    if (row.family === 'solana') {
+      const chain = solana({ row, net })
+      if (config.SOLANA_SPONSOR_KEYS.length > 0)
+        svmPorts.set(
+          row.id,
+          openSvmPort(core, chain, (signer) => paused.has(row.id, signer)),
+        )
+      return { family: 'solana' as const, chain }
+    }
     const chain = evm({ row, net })
     const payer = sponsor({
       chain,
@@ -67,12 +85,37 @@ export function openChains({ core, urls, net }: ChainDeps, overrides: ChainOverr
   return {
     table,
     ports,
+    svmPorts,
     readers,
     heads,
     nonceRepair,
     [Symbol.dispose]() {
-      for (const { watcher } of ports.values()) watcher.close()
+      for (const { watcher } of [...ports.values(), ...svmPorts.values()]) watcher.close()
     },
+  }
+}
+
+const secretsOf = (keys: readonly string[]) => keys.map((key) => Buffer.from(key.slice(2), 'hex'))
+
+function openSvmPort(
+  { config, clock, taskEngine, log }: Core,
+  chain: Solana,
+  isPaused: (signer: string) => Promise<boolean>,
+): SvmPort {
+  const { address: native } = chain.row.native
+  return {
+    chain,
+    sponsor: svmSponsor({
+      chain,
+      secrets: secretsOf(config.SOLANA_SPONSOR_KEYS),
+      clock,
+      balanceMinLamports: sponsorBalanceMinLamports,
+      exitMinLamports: sponsorExitMinLamports,
+      isPaused,
+    }),
+    watcher: createSignatureWatcher({ chain, wake: taskEngine.wakeTasks, log }),
+    draft: (order) => draftTransaction(chain, order),
+    readLanding: (landed, of) => readLanding(landed, { ...of, native, nativeDecimals: lamportDecimals }),
   }
 }
 export type Chains = ReturnType<typeof openChains>

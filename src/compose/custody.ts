@@ -1,6 +1,8 @@
 import { type Config, ConfigRefused } from '#config.ts'
 import { evmBatches } from '#engines/evm-batch/batch.ts'
 import { gasBudget } from '#engines/evm-batch/gas-budget.ts'
+import { lamportBudget } from '#engines/svm-transaction/lamport-budget.ts'
+import { svmTransactions } from '#engines/svm-transaction/transaction.ts'
 import { policy as makePolicy } from '#features/policy/policy.ts'
 import { agentCache } from '#features/wallets/agent-cache.ts'
 import type { KeyEncryptionKeys } from '#features/wallets/key-encryption-keys.ts'
@@ -12,16 +14,24 @@ import type { Clock } from '#kernel/clock.ts'
 import type { Random } from '#kernel/id.ts'
 import type { Log } from '#kernel/log.ts'
 import { gauge, type Metric } from '#kernel/metrics.ts'
-import { nativeDecimals, toUnits } from '#kernel/money.ts'
+import { lamportDecimals, nativeDecimals, toUnits } from '#kernel/money.ts'
 import type { Net } from '#kernel/net.ts'
 import type { Queryable } from '#store/query.ts'
 import { startNonce } from '#upstreams/evm/nonce-repair-plan.ts'
 import { evmCrypto } from '#upstreams/evm/sign.ts'
 import { hyperliquidCrypto } from '#upstreams/hyperliquid/crypto.ts'
+import { svmDecoder } from '#upstreams/solana/instructions.ts'
 import { svmCrypto } from '#upstreams/solana/sign.ts'
 import type { Chains } from './chains.ts'
 import type { Core } from './core.ts'
-import { bridgeOf, custodyChains, custodyVenue, keysOf, platformLimits } from './settings.ts'
+import {
+  bridgeOf,
+  custodyChains,
+  custodySvmChains,
+  custodyVenue,
+  keysOf,
+  platformLimits,
+} from './settings.ts'
 import type { UpstreamUrls } from './upstream-urls.ts'
 
 type KeystoreDeps = { config: Config; net: Net; clock: Clock; random: Random }
@@ -41,7 +51,7 @@ export function openKeystore(
 
 /** Keystore, policy, signer, and the batches that they sign. */
 export function openCustody(
-  { core, urls, net, chains: { table, ports } }: CustodyDeps,
+  { core, urls, net, chains: { table, ports, svmPorts } }: CustodyDeps,
   overrides: CustodyOverrides = {},
 ) {
   const { config, clock, random, stores, db, taskEngine } = core
@@ -54,6 +64,8 @@ export function openCustody(
   const agents = agentCache()
   const evmAddressOf = async (userId: string) =>
     (await walletsOf(db, userId)).find(({ kind }) => kind === 'evm')!.address
+  const svmAddressOf = async (userId: string) =>
+    (await walletsOf(db, userId)).find(({ kind }) => kind === 'svm')!.address
   const policy = makePolicy({
     db,
     transact: taskEngine.transact,
@@ -71,6 +83,7 @@ export function openCustody(
     agents,
     isAuthentic: policy.isAuthentic,
     chains: custodyChains(config, table, served),
+    svm: { crypto: svmCrypto, decoder: svmDecoder, chains: custodySvmChains(config, table, svmPorts) },
     venues: served.venue ? [{ ...custodyVenue(config), crypto: venueCrypto }] : [],
   })
   const budgetWei = toUnits(config.SPONSOR_USER_DAY, nativeDecimals)
@@ -83,6 +96,16 @@ export function openCustody(
     clock,
     gasBudget: gasBudget({ budgetWei, clock }),
   })
+  const svm = svmTransactions({
+    ports: svmPorts,
+    policy: policy.policy,
+    signer,
+    nonces: taskEngine.nonces,
+    budget: lamportBudget({
+      budgetLamports: toUnits(config.SOLANA_SPONSOR_USER_DAY, lamportDecimals),
+      clock,
+    }),
+  })
   const tradingKeys = createTradingKeys({
     db,
     clock,
@@ -91,7 +114,7 @@ export function openCustody(
     venue: custodyVenue(config).venue,
   })
   const loadSigning = async () => (served.venue ? venueCrypto.load() : undefined)
-  return { keystore, policy, signer, batches, tradingKeys, evmAddressOf, loadSigning }
+  return { keystore, policy, signer, batches, svm, tradingKeys, evmAddressOf, svmAddressOf, loadSigning }
 }
 export type Custody = ReturnType<typeof openCustody>
 

@@ -50,6 +50,8 @@ export type FeatureOverrides = VenueFeatureOverrides &
   TradingOverrides & {
     /** Runs in the transaction that creates a user, instead of the grant of the faucet. */
     onSignup?: OnSignup
+    /** Operations of a test, on the same parts as those of the product. */
+    addOperations?: (parts: Pick<FeatureDeps, 'core' | 'chains' | 'custody'>) => Operation[]
   }
 
 const protocols = ['http', 'sse']
@@ -136,6 +138,7 @@ export function openFeatures(needs: FeatureDeps, overrides: FeatureOverrides = {
     ...user({ db, walletsOf, credits, policySummary: custody.policy.summary }),
     ...notifications({ events: taskEngine.events }),
     ...custody.policy.operations,
+    ...(overrides.addOperations?.(needs) ?? []),
   ]
   const kinds = [
     ...(faucetGrant ? [faucetGrant] : []),

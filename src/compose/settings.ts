@@ -3,6 +3,7 @@ import type { PerpLimits } from '#features/perp/limits.ts'
 import type { PlatformLimits } from '#features/policy/policy.ts'
 import { envKek, type KeyEncryptionKeys, keyEncryptionKeys } from '#features/wallets/key-encryption-keys.ts'
 import type { SigningChain } from '#features/wallets/signing-rules.ts'
+import type { SigningSvmChain } from '#features/wallets/svm-rules.ts'
 import type { SigningVenue } from '#features/wallets/venue-rules.ts'
 import type { Chain } from '#kernel/chains.ts'
 import type { Random } from '#kernel/id.ts'
@@ -10,7 +11,7 @@ import { toUnits, usdDecimals } from '#kernel/money.ts'
 import type { Net } from '#kernel/net.ts'
 import { publishedBridges } from '#kernel/venue.ts'
 import { vaultTransit } from '#upstreams/kms/kms.ts'
-import { swapCaps, swapContractsOf } from './swap-settings.ts'
+import { svmCaps, swapCaps, swapContractsOf } from './swap-settings.ts'
 
 /** Converts the settings into the form that each part needs. */
 
@@ -84,6 +85,7 @@ export const platformLimits = (
     { chainId: config.EARN_CHAIN_ID, address: config.EARN_VAULT_ADDRESS },
     ...(venue ? [bridgeOf(config)] : []),
     ...(swaps ? table.flatMap(swapContractsOf) : []),
+    ...table.flatMap((row) => (row.family === 'solana' ? svmRecipientsOf(config, row.id) : [])),
   ],
 })
 
@@ -113,6 +115,32 @@ export const custodyChains = (
         ]
       : [],
   )
+
+const svmRecipientsOf = (config: Config, chainId: string) =>
+  config.SOLANA_RECIPIENTS.map((address) => ({ chainId, address }))
+
+/** The priority of one transaction, in lamports. */
+const maxPriorityLamports = 1_000_000n
+
+export const custodySvmChains = (
+  config: Config,
+  table: readonly Chain[],
+  svmPorts: ReadonlyMap<string, { sponsor: { signers: readonly string[] } }>,
+): SigningSvmChain[] =>
+  table.flatMap((row) => {
+    const port = svmPorts.get(row.id)
+    if (!port) return []
+    return [
+      {
+        chainId: row.id,
+        feePayers: port.sponsor.signers,
+        native: row.native.address,
+        maxUnits: svmCaps(row, micros(config.POLICY_TX_USD_MAX)),
+        programs: [],
+        maxPriorityLamports,
+      },
+    ]
+  })
 
 export const custodyVenue = (config: Config): SigningVenue => ({
   venue: 'hyperliquid',

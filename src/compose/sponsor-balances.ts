@@ -1,26 +1,34 @@
 import type { Clock } from '#kernel/clock.ts'
 import type { Log } from '#kernel/log.ts'
 import { gauge, type Metric, type ReadMetrics } from '#kernel/metrics.ts'
-import { nativeDecimals } from '#kernel/money.ts'
+import { lamportDecimals, nativeDecimals } from '#kernel/money.ts'
 import type { Chains } from './chains.ts'
 
 const refreshMs = 60_000
 
-type Reading = { chainId: string; atMs: number; byAddress: ReadonlyMap<string, bigint> }
+type Reading = { chainId: string; decimals: number; atMs: number; byAddress: ReadonlyMap<string, bigint> }
 
-const coins = (wei: bigint): number => Number(wei) / 10 ** nativeDecimals
+const coins = (units: bigint, decimals: number): number => Number(units) / 10 ** decimals
 
 /**
  * The last known balances of the sponsors. A scrape never waits for a chain: it starts a new reading when the last one
  * is older than a minute, and the next scrape shows the result.
  */
-export function sponsorBalances({ ports }: Pick<Chains, 'ports'>, clock: Clock, log: Log): ReadMetrics {
+export function sponsorBalances(
+  { ports, svmPorts }: Pick<Chains, 'ports' | 'svmPorts'>,
+  clock: Clock,
+  log: Log,
+): ReadMetrics {
+  const sponsors = [
+    ...[...ports].map(([chainId, { sponsor }]) => ({ chainId, sponsor, decimals: nativeDecimals })),
+    ...[...svmPorts].map(([chainId, { sponsor }]) => ({ chainId, sponsor, decimals: lamportDecimals })),
+  ]
   const readings = new Map<string, Reading>()
   let startedMs = Number.NEGATIVE_INFINITY
   const refresh = () => {
-    for (const [chainId, { sponsor }] of ports)
+    for (const { chainId, sponsor, decimals } of sponsors)
       sponsor.balances().then(
-        (byAddress) => readings.set(chainId, { chainId, atMs: clock.now().getTime(), byAddress }),
+        (byAddress) => readings.set(chainId, { chainId, decimals, atMs: clock.now().getTime(), byAddress }),
         (error: unknown) => log.debug({ error, chainId }, 'sponsor balances not read'),
       )
   }
@@ -37,10 +45,10 @@ const sponsorMetrics = (readings: readonly Reading[]): Metric[] => [
   gauge(
     'portico_sponsor_balance_coins',
     'Balance of a sponsor account in native coins of the chain, as last read',
-    readings.flatMap(({ chainId, byAddress }) =>
-      [...byAddress].map(([sponsor, wei]) => ({
+    readings.flatMap(({ chainId, decimals, byAddress }) =>
+      [...byAddress].map(([sponsor, units]) => ({
         labels: { chain_id: chainId, sponsor },
-        value: coins(wei),
+        value: coins(units, decimals),
       })),
     ),
   ),

@@ -29,14 +29,23 @@ const assumedUsd: Readonly<Record<string, string>> = {
   USDT: '0.9',
   DAI: '0.9',
   'USDC.e': '0.9',
+  SOL: '20',
+  JUP: '0.05',
+  BONK: '0.000002',
+  PYUSD: '0.9',
 }
+
+const capsOf = ({ native, tokens }: Chain, maxMicros: bigint): [string, bigint][] =>
+  [native, ...tokens].flatMap(({ symbol, decimals, address }): [string, bigint][] => {
+    const assumed = assumedUsd[symbol]
+    if (assumed === undefined) return []
+    return [[address, mulDiv(maxMicros, 10n ** BigInt(decimals), toMicros(assumed))]]
+  })
 
 /** The most units of each listed token that one signature may release. */
 export const swapCaps = (row: Chain, maxMicros: bigint): Record<string, bigint> =>
-  Object.fromEntries(
-    [row.native, ...row.tokens].flatMap(({ symbol, decimals, address }) => {
-      const assumed = assumedUsd[symbol]
-      if (assumed === undefined) return []
-      return [[address.toLowerCase(), mulDiv(maxMicros, 10n ** BigInt(decimals), toMicros(assumed))]]
-    }),
-  )
+  Object.fromEntries(capsOf(row, maxMicros).map(([address, units]) => [address.toLowerCase(), units]))
+
+/** Addresses of Solana are case-sensitive. */
+export const svmCaps = (row: Chain, maxMicros: bigint): Record<string, bigint> =>
+  Object.fromEntries(capsOf(row, maxMicros))

@@ -51,7 +51,15 @@ export type EvmChainRow = Row & {
   /** Lifetime of a batch signature. */
   batchTtlSeconds: number
 }
-export type SolanaChainRow = Row & { family: 'solana' }
+export type SolanaChainRow = Row & {
+  family: 'solana'
+  /** What a node calls a transaction that is considered final. */
+  finality: 'confirmed' | 'finalized'
+  /** While transactions are pending, their statuses are read this often. */
+  statusPollMs: number
+  /** The price of a compute unit, in micro-lamports: at least the floor, and beyond the cap nothing is sent. */
+  fees: { priceFloorMicroLamports: bigint; priceCapMicroLamports: bigint }
+}
 export type Chain = EvmChainRow | SolanaChainRow
 
 export type ChainStatus = 'ok' | 'degraded' | 'down'

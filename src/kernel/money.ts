@@ -6,6 +6,8 @@ export const usdDecimals = 6
 export const usdcDecimals = 6
 /** Of the native token of every EVM chain. */
 export const nativeDecimals = 18
+/** Of SOL: a lamport is its smallest unit. */
+export const lamportDecimals = 9
 /** Arithmetic on decimal text uses as many places as a decimal may have. */
 export const fixedPointDecimals = 18
 export const fixedPointOne = 10n ** BigInt(fixedPointDecimals)

@@ -1,6 +1,6 @@
 import type { Action, PlannedAction, PolicyGrant } from './action.ts'
 import { sha256 } from './id.ts'
-import { canonicalJson } from './json.ts'
+import { canonicalJson, type JsonObject } from './json.ts'
 import type { Tx } from './task.ts'
 import type { VenueAction } from './venue.ts'
 
@@ -54,8 +54,31 @@ export type VenueIntent = Action & {
   expiresAtMs: number | null
 }
 
+/** One instruction of a Solana transaction; `data` is hexadecimal text. */
+export type SvmInstruction = {
+  programId: string
+  accounts: { address: string; isSigner: boolean; isWritable: boolean }[]
+  data: string
+}
+
+/** An amount that leaves the user's wallet on Solana; `to` is the wallet, or the token account, that receives it. */
+export type SvmSpend = { token: string; amountUnits: bigint; to: string }
+
+export type SvmIntent = Action & {
+  type: 'svm_transaction'
+  /** The user's own wallet. */
+  account: string
+  /** Pays the fee and the rent of new token accounts. */
+  feePayer: string
+  spends: SvmSpend[]
+  /** The whole message that is signed, in base64. */
+  message: string
+  /** The message can land in no block above this height. */
+  lastValidBlockHeight: bigint
+}
+
 /** Everything that custody can sign. */
-export type SigningIntent = EvmIntent | VenueIntent
+export type SigningIntent = EvmIntent | SvmIntent | VenueIntent
 
 export const intentHash = (intent: SigningIntent): string => sha256(canonicalJson(intent))
 
@@ -77,7 +100,11 @@ export type Policy = {
   authorizeOnAccept(userId: string, chainId: string): Promise<AuthorizeOnAccept>
   /** In the signing transaction: checks everything again and issues the receipt. */
   authorize(tx: Tx, intent: SigningIntent): Promise<PolicyReceipt>
+  /** In the transaction that drops a signature which can never be used: the task may sign as much again. */
+  release(tx: Tx, released: ReleasedSignature): Promise<void>
 }
+/** `intent`: as it was stored. */
+export type ReleasedSignature = { userId: string; taskId: string; intent: JsonObject }
 
 /** The accepting statement counts the grant; `check` evaluates the same intent by the present limits. */
 export type AuthorizeOnAccept = (intent: SigningIntent) => {
@@ -88,6 +115,11 @@ export type AuthorizeOnAccept = (intent: SigningIntent) => {
 
 export type SignedBatch = { signature: string; delegation: SignedDelegation | null }
 export type Signer = { signBatch(intent: EvmIntent, receipt: PolicyReceipt): Promise<SignedBatch> }
+
+export type SvmSigner = {
+  /** The signature of the user's wallet over the message of the intent. */
+  signMessage(intent: SvmIntent, receipt: PolicyReceipt): Promise<Uint8Array>
+}
 
 export type VenueSigner = {
   /** Starts reading the sealed keys, in parallel with other work; nothing is decrypted before `sign`. */
@@ -140,7 +172,52 @@ export type VenueCrypto = {
   /** The complete body as it is stored and sent. */
   sign(secret: Uint8Array, intent: VenueIntent): Promise<string>
 }
+/** Null: the account comes from a lookup table, whose content the message does not have. */
+export type SvmMessageAccount = { address: string | null; isSigner: boolean; isWritable: boolean }
+export type DecodedMessage = {
+  feePayer: string
+  /** In the order of their signatures; the fee payer is the first. */
+  signers: string[]
+  staticAddresses: string[]
+  blockhash: string
+  lookups: { table: string; writable: number[]; readonly: number[] }[]
+  instructions: { programId: string; accounts: SvmMessageAccount[]; data: Uint8Array }[]
+}
+
+/** An instruction that custody can decode; every account that it is checked by stands in the message itself. */
+export type DecodedInstruction =
+  | { name: 'transfer_lamports'; from: string; to: string; lamports: bigint }
+  | {
+      name: 'transfer_tokens'
+      tokenProgram: string
+      source: string
+      mint: string
+      to: string
+      authority: string
+      amountUnits: bigint
+    }
+  | {
+      name: 'create_token_account'
+      payer: string
+      account: string
+      owner: string
+      mint: string
+      tokenProgram: string
+    }
+  | { name: 'close_token_account'; account: string; to: string; owner: string }
+  | { name: 'compute_limit'; units: bigint }
+  | { name: 'compute_price'; microLamports: bigint }
+  | { name: 'memo'; signers: string[] }
+
 export type SvmCrypto = {
   addressOf(secret: Uint8Array): Promise<string>
   signBytes(secret: Uint8Array, message: Uint8Array): Promise<Uint8Array>
+}
+/** Lent to custody: reads what a key signs. */
+export type SvmDecoder = {
+  /** Undefined where the bytes are not a message of the one form that the gateway makes. */
+  decodeMessage(message: Uint8Array): DecodedMessage | undefined
+  /** Undefined where the instruction is none that custody knows. */
+  decodeInstruction(instruction: DecodedMessage['instructions'][number]): DecodedInstruction | undefined
+  tokenAccountOf(owner: string, mint: string, tokenProgram: string): string
 }

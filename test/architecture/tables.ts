@@ -100,6 +100,7 @@ export const fileLinesExempt = /(^|\/)contract\.ts$|\/(migrations|artifacts)\//
 /** A raised limit is a reviewed line here, with its reason. */
 export const raisedLimits: Record<string, { fileLines?: number; functionLines?: number; why: string }> = {
   'src/main.ts': { fileLines: 60, why: 'lower on purpose: it starts and stops, and knows nothing else' },
+  'src/config.ts': { fileLines: 400, why: 'the one list of all settings' },
   'src/engines/venue/reconciliation/compare-account.ts': {
     functionLines: 150,
     why: 'one comparison, until its parts are named',

@@ -152,6 +152,9 @@ const solana: Draft<SolanaChainRow> = {
   native: { ...token('SOL', 'Solana', 9, '11111111111111111111111111111111'), priceId: 'coingecko:solana' },
   supportedOperations: [],
   confirmations: 32,
+  finality: 'finalized',
+  statusPollMs: 800,
+  fees: { priceFloorMicroLamports: 1_000n, priceCapMicroLamports: 5_000_000n },
   readTimeoutMs: 1_500,
   ...tokensWithUsdc('EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v', [
     token('BONK', 'Bonk', 5, 'DezXAZ8z7PnrnRJjz3wXBoRgixCa6xjnB7YaB1pPB263'),
@@ -166,6 +169,7 @@ const drafts = [ethereum, base, arbitrum, arbitrumSepolia, polygon, solana]
 
 /** A local chain makes a block with each transaction. */
 const localBlockPollMs = 50
+const localStatusPollMs = 100
 
 type Settings = {
   /** RPC URL by public id. */
@@ -179,7 +183,11 @@ export function chainList({ urls, finality }: Settings): Chain[] {
     const rpcUrl = urls[draft.id]
     if (!rpcUrl) return []
     if (finality === 'public') return [{ ...draft, rpcUrl }]
-    const local = { ...draft, rpcUrl, confirmations: 1 }
-    return [local.family === 'evm' ? { ...local, blockPollMs: localBlockPollMs } : local]
+    const local = { rpcUrl, confirmations: 1 }
+    return [
+      draft.family === 'evm'
+        ? { ...draft, ...local, blockPollMs: localBlockPollMs }
+        : { ...draft, ...local, finality: 'confirmed', statusPollMs: localStatusPollMs },
+    ]
   })
 }

@@ -107,10 +107,14 @@ function requestOf(intent: SigningIntent): rules.PolicyRequest {
       ? { ...intent, recipients: [...intent.recipients, action.destination] }
       : intent
   }
+  const receivers =
+    intent.type === 'evm_batch'
+      ? intent.spends.map(({ spender }) => spender)
+      : intent.spends.map(({ to }) => to)
   return {
     ...intent,
     tokens: [...intent.tokens, ...intent.spends.map(({ token }) => token)],
-    recipients: [...intent.recipients, ...intent.spends.map(({ spender }) => spender)],
+    recipients: [...intent.recipients, ...receivers],
   }
 }
 
@@ -231,6 +235,13 @@ function engine({ db, clock, random, walletsOf, limits: platformLimits, view, is
       const hash = intentHash(intent)
       await store.saveSpend(tx, taskId, takenMicros, authorizedMicros)
       return issued.make({ id, userId, taskId, intentHash: hash, expiresAt: later(now, receiptMs) })
+    },
+
+    async release(tx, { userId, taskId, intent }) {
+      const reserved = await store.lockSpend(tx, taskId, userId)
+      if (!reserved || intent.exit === true) return
+      const left = reserved.authorized_micros - BigInt(String(intent.usdMicros))
+      await store.saveSpend(tx, taskId, reserved.usd_micros, left > 0n ? left : 0n)
     },
   }
 }

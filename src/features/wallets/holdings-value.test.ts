@@ -26,6 +26,9 @@ const chain: SolanaChainRow = {
   llamaSlug: 'solana',
   explorerUrl: 'https://example.org',
   readTimeoutMs: 1_500,
+  finality: 'confirmed',
+  statusPollMs: 100,
+  fees: { priceFloorMicroLamports: 0n, priceCapMicroLamports: 1n },
 }
 const usdc = token('USDC', 6)
 const at = new Date('2026-01-31T12:00:00Z')

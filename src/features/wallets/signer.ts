@@ -1,6 +1,15 @@
 import type { Clock } from '#kernel/clock.ts'
 import { notFound } from '#kernel/fault.ts'
-import type { EvmCrypto, PolicyReceipt, Signer, VenueCrypto, VenueSigner } from '#kernel/signer.ts'
+import type {
+  EvmCrypto,
+  PolicyReceipt,
+  Signer,
+  SvmCrypto,
+  SvmDecoder,
+  SvmSigner,
+  VenueCrypto,
+  VenueSigner,
+} from '#kernel/signer.ts'
 import { isAgentAction } from '#kernel/venue.ts'
 import type { Queryable } from '#store/query.ts'
 import { type AgentCache, agentCacheMs } from './agent-cache.ts'
@@ -8,6 +17,7 @@ import { activeAgents } from './agents.ts'
 import type { Keystore } from './keystore.ts'
 import { assertIntent, assertReceipt, type SigningChain } from './signing-rules.ts'
 import { cachedWallets, sealedWallet } from './store.ts'
+import { assertSvmIntent, type SigningSvmChain } from './svm-rules.ts'
 import { assertVenueIntent, type SigningVenue } from './venue-rules.ts'
 
 type SignerDeps = {
@@ -19,6 +29,7 @@ type SignerDeps = {
   keystore: Pick<Keystore, 'withKey' | 'withAgentKey'>
   crypto: EvmCrypto
   chains: readonly SigningChain[]
+  svm?: { crypto: Pick<SvmCrypto, 'signBytes'>; decoder: SvmDecoder; chains: readonly SigningSvmChain[] }
   venues?: readonly (SigningVenue & { crypto: VenueCrypto })[]
   /** Agents that the request has read already; without it they are read for each signature. */
   agents?: Pick<AgentCache, 'cached'>
@@ -27,8 +38,8 @@ type SignerDeps = {
   isAuthentic: (receipt: PolicyReceipt) => boolean
 }
 
-export function custodySigner(deps: SignerDeps): Signer & VenueSigner {
-  const { db, keystore, crypto, chains, venues = [], clock, isAuthentic } = deps
+export function custodySigner(deps: SignerDeps): Signer & SvmSigner & VenueSigner {
+  const { db, keystore, crypto, chains, svm, venues = [], clock, isAuthentic } = deps
   const activeAgentsOf = deps.agents?.cached ?? activeAgents
   const chainOf = new Map(chains.map((each) => [each.chainId, each]))
   const walletsOf = cachedWallets()
@@ -75,6 +86,15 @@ export function custodySigner(deps: SignerDeps): Signer & VenueSigner {
         signature: await crypto.signBatch(secret, intent.batch),
         delegation: intent.delegation ? await crypto.signDelegation(secret, intent.delegation) : null,
       }))
+    },
+    async signMessage(given, receipt) {
+      const intent = structuredClone(given)
+      assertReceipt({ intent, receipt, now: clock.now(), isAuthentic: isAuthentic(receipt) })
+      const wallet = await sealedWallet(db, intent.userId, 'svm')
+      if (!wallet || !svm) throw notFound('wallet')
+      const chain = svm.chains.find(({ chainId }) => chainId === intent.chainId)
+      const message = assertSvmIntent({ intent, own: wallet.address, chain, decoder: svm.decoder })
+      return keystore.withKey(wallet, (secret) => svm.crypto.signBytes(secret, message))
     },
   }
 }

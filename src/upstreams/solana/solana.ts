@@ -1,56 +1,151 @@
 import type { SolanaChainRow } from '#kernel/chains.ts'
-import { createJsonRpc, type RpcCall } from '#kernel/json-rpc.ts'
+import { createJsonRpc, type JsonRpc, type RpcAnswer, type RpcCall } from '#kernel/json-rpc.ts'
 import type { Net } from '#kernel/net.ts'
+import { lookupTableOf } from './account-layout.ts'
+import type { LookupTable } from './message.ts'
+import { tokenPrograms } from './program-ids.ts'
 import {
+  type Commitment,
+  type LandedTransaction,
+  landedOf,
+  recentPricesOf,
+  type SendVerdict,
+  type Simulation,
+  type StatusReading,
+  sendVerdictOf,
+  simulationOf,
+  statusesOf,
+} from './transaction-wire.ts'
+import {
+  type Account,
+  accountOf,
   balanceOf,
+  broken,
+  type ChainHeight,
+  chainHeightOf,
+  contextOf,
+  type LatestBlockhash,
+  latestBlockhashOf,
+  listOf,
   parseExactly,
   resultOf,
   slotOf,
   type TokenBalance,
-  tokenPrograms,
   tokensOf,
+  unitsOf,
 } from './wire.ts'
 
-export type { TokenBalance } from './wire.ts'
+export type {
+  Commitment,
+  LandedTransaction,
+  SendVerdict,
+  SignatureStatus,
+  Simulation,
+  StatusReading,
+} from './transaction-wire.ts'
+export type { Account, ChainHeight, LatestBlockhash, TokenBalance } from './wire.ts'
 export type SolanaHoldings = { slot: bigint; lamports: bigint; tokens: TokenBalance[] }
+
+/** A simulation, with the same accounts before it and what the node would charge for the message. */
+export type Trial = {
+  simulation: Simulation
+  before: { slot: bigint; accounts: (Account | undefined)[] }
+  /** Undefined where the node does not know the blockhash. */
+  feeLamports: bigint | undefined
+}
+export type TrialRequest = {
+  /** The transaction, in base64; it needs no valid signature. */
+  raw: string
+  /** The message, in base64. */
+  message: string
+  accounts: readonly string[]
+  /** A node that has not reached this slot answers with a failure. */
+  minSlot?: bigint | undefined
+}
 
 export type Solana = {
   row: SolanaChainRow
   slot(signal?: AbortSignal): Promise<bigint>
   /** Native balance and token accounts of both token programs, summed per mint. */
   holdings(owner: string, signal?: AbortSignal): Promise<SolanaHoldings>
+  /** A node's answer at the commitment; another node may be ahead of it or behind. */
+  height(commitment: Commitment): Promise<ChainHeight>
+  latestBlockhash(): Promise<LatestBlockhash>
+  accounts(addresses: readonly string[]): Promise<{ slot: bigint; accounts: (Account | undefined)[] }>
+  /** Tables that are missing or being closed are left out. */
+  lookupTables(addresses: readonly string[]): Promise<LookupTable[]>
+  simulate(request: TrialRequest): Promise<Trial>
+  /** Without checks of the node: whether it landed is looked up. */
+  send(raw: string): Promise<SendVerdict>
+  /** `searchHistory`: also beyond the newest blocks, which is expensive for the node. */
+  statuses(signatures: readonly string[], options?: { searchHistory: boolean }): Promise<StatusReading>
+  transaction(
+    signature: string,
+    commitment: Exclude<Commitment, 'processed'>,
+  ): Promise<LandedTransaction | undefined>
+  /** What an account with so many bytes of data has to hold. */
+  rentLamports(bytes: number): Promise<bigint>
+  /** Micro-lamports per compute unit that recent blocks took for these accounts. */
+  recentPrices(accounts: readonly string[]): Promise<bigint[]>
 }
 
 type Options = { row: SolanaChainRow; net: Net; timeoutMs?: number }
+type Node = {
+  rpc: JsonRpc
+  call(call: RpcCall, signal?: AbortSignal): Promise<unknown>
+  callAll(calls: readonly RpcCall[], signal?: AbortSignal): Promise<unknown[]>
+}
 
 const confirmed = { commitment: 'confirmed' }
+/** The limits of the protocol. */
+export const statusesMax = 256
+const accountsMax = 100
+const priceAccountsMax = 128
 
 export function solana({ row, net, timeoutMs = 5_000 }: Options): Solana {
   const rpc = createJsonRpc({ url: row.rpcUrl, net, name: row.displayName, timeoutMs, parse: parseExactly })
-  const callAll = async (calls: readonly RpcCall[], signal?: AbortSignal): Promise<unknown[]> =>
-    (await rpc(calls, signal)).map(resultOf)
-
+  const node: Node = {
+    rpc,
+    callAll: async (calls, signal) => (await rpc(calls, signal)).map(resultOf),
+    call: async (call, signal) => resultOf(...((await rpc([call], signal)) as [RpcAnswer])),
+  }
+  const { call } = node
   return {
     row,
-    async slot(signal) {
-      const [slot] = await callAll([{ method: 'getSlot', params: [confirmed] }], signal)
-      return slotOf(slot)
-    },
-    async holdings(owner, signal) {
-      const [native, ...accounts] = await callAll(
-        [
-          { method: 'getBalance', params: [owner, confirmed] },
-          ...tokenPrograms.map((programId) => ({
-            method: 'getTokenAccountsByOwner',
-            params: [owner, { programId }, { encoding: 'jsonParsed', ...confirmed }],
-          })),
-        ],
-        signal,
-      )
-      const listed = accounts.flatMap((result, index) => tokensOf(result, tokenPrograms[index]!))
-      return { ...balanceOf(native), tokens: sumByMint(listed) }
+    slot: async (signal) => slotOf(await call({ method: 'getSlot', params: [confirmed] }, signal)),
+    holdings: (owner, signal) => readHoldings(node, owner, signal),
+    height: async (commitment) =>
+      chainHeightOf(await call({ method: 'getEpochInfo', params: [{ commitment }] })),
+    latestBlockhash: () => readLatestBlockhash(node),
+    accounts: (addresses) => readAccounts(node, addresses),
+    lookupTables: (addresses) => readLookupTables(node, addresses),
+    simulate: (request) => simulateTransaction(node, request),
+    send: (raw) => sendTransaction(node, raw),
+    statuses: (signatures, options) => readStatuses(node, signatures, options),
+    transaction: (signature, commitment) => readTransaction(node, signature, commitment),
+    rentLamports: async (bytes) =>
+      unitsOf(await call({ method: 'getMinimumBalanceForRentExemption', params: [bytes] })),
+    recentPrices: async (accounts) => {
+      const params = [accounts.slice(0, priceAccountsMax)]
+      const [answer] = await rpc([{ method: 'getRecentPrioritizationFees', params }])
+      return recentPricesOf(answer!)
     },
   }
+}
+
+async function readHoldings({ callAll }: Node, owner: string, signal?: AbortSignal): Promise<SolanaHoldings> {
+  const [native, ...accounts] = await callAll(
+    [
+      { method: 'getBalance', params: [owner, confirmed] },
+      ...tokenPrograms.map((programId) => ({
+        method: 'getTokenAccountsByOwner',
+        params: [owner, { programId }, { encoding: 'jsonParsed', ...confirmed }],
+      })),
+    ],
+    signal,
+  )
+  const listed = accounts.flatMap((result, index) => tokensOf(result, tokenPrograms[index]!))
+  return { ...balanceOf(native), tokens: sumByMint(listed) }
 }
 
 function sumByMint(balances: readonly TokenBalance[]): TokenBalance[] {
@@ -60,4 +155,109 @@ function sumByMint(balances: readonly TokenBalance[]): TokenBalance[] {
     byMint.set(each.mint, known ? { ...each, amountUnits: known.amountUnits + each.amountUnits } : each)
   }
   return [...byMint.values()]
+}
+
+/** A blockhash is valid for so many blocks. */
+const validBlocks = 150n
+/** The nodes behind one URL do not see the same height. */
+const lagBlocksMax = 150n
+
+/** Never less than the protocol gives: a transaction that is given up too early could land beside its successor. */
+async function readLatestBlockhash({ callAll }: Node): Promise<LatestBlockhash> {
+  const [latest, epoch] = await callAll([
+    { method: 'getLatestBlockhash', params: [confirmed] },
+    { method: 'getEpochInfo', params: [confirmed] },
+  ])
+  const { height } = chainHeightOf(epoch)
+  const read = latestBlockhashOf(latest)
+  const least = height + validBlocks
+  if (read.lastValidBlockHeight > least + lagBlocksMax) throw broken('a blockhash that is valid for too long')
+  return read.lastValidBlockHeight < least ? { ...read, lastValidBlockHeight: least } : read
+}
+
+const accountsCall = (addresses: readonly string[], config: object): RpcCall => ({
+  method: 'getMultipleAccounts',
+  params: [addresses, { encoding: 'base64', ...config }],
+})
+
+function accountsOf(result: unknown, count: number) {
+  const { slot, value } = contextOf(result)
+  return { slot, accounts: listOf(value, count).map(accountOf) }
+}
+
+function assertCount(count: number, max: number): void {
+  if (count > max) throw new RangeError(`a node reads at most ${max} of them at once`)
+}
+
+async function readAccounts({ call }: Node, addresses: readonly string[]) {
+  assertCount(addresses.length, accountsMax)
+  return accountsOf(await call(accountsCall(addresses, confirmed)), addresses.length)
+}
+
+async function readLookupTables(node: Node, addresses: readonly string[]): Promise<LookupTable[]> {
+  if (addresses.length === 0) return []
+  const { accounts } = await readAccounts(node, addresses)
+  return accounts.flatMap((account, index) =>
+    account ? (lookupTableOf(addresses[index]!, account) ?? []) : [],
+  )
+}
+
+/** One request, so that one node answers it. */
+async function simulateTransaction(
+  { rpc }: Node,
+  { raw, message, accounts, minSlot }: TrialRequest,
+): Promise<Trial> {
+  assertCount(accounts.length, accountsMax)
+  const newest = {
+    commitment: 'processed',
+    ...(minSlot !== undefined && { minContextSlot: Number(minSlot) }),
+  }
+  const [simulated, before, fee] = await rpc([
+    {
+      method: 'simulateTransaction',
+      params: [
+        raw,
+        {
+          encoding: 'base64',
+          sigVerify: false,
+          replaceRecentBlockhash: true,
+          accounts: { encoding: 'base64', addresses: accounts },
+          ...newest,
+        },
+      ],
+    },
+    accountsCall(accounts, newest),
+    { method: 'getFeeForMessage', params: [message, newest] },
+  ])
+  const feeValue = 'result' in fee! ? contextOf(fee.result).value : null
+  return {
+    simulation: simulationOf(resultOf(simulated!), accounts.length),
+    before: accountsOf(resultOf(before!), accounts.length),
+    feeLamports: feeValue === null ? undefined : unitsOf(feeValue),
+  }
+}
+
+async function sendTransaction({ rpc }: Node, raw: string): Promise<SendVerdict> {
+  const params = [raw, { encoding: 'base64', skipPreflight: true }]
+  const [answer] = await rpc([{ method: 'sendTransaction', params }])
+  return sendVerdictOf(answer!)
+}
+
+async function readStatuses(
+  { call }: Node,
+  signatures: readonly string[],
+  { searchHistory } = { searchHistory: false },
+): Promise<StatusReading> {
+  assertCount(signatures.length, statusesMax)
+  const params = [signatures, { searchTransactionHistory: searchHistory }]
+  return statusesOf(await call({ method: 'getSignatureStatuses', params }), signatures.length)
+}
+
+async function readTransaction(
+  { call }: Node,
+  signature: string,
+  commitment: Commitment,
+): Promise<LandedTransaction | undefined> {
+  const config = { encoding: 'base64', maxSupportedTransactionVersion: 0, commitment }
+  return landedOf(await call({ method: 'getTransaction', params: [signature, config] }))
 }

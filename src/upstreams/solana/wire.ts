@@ -1,17 +1,13 @@
 import { Fault } from '#kernel/fault.ts'
 import { isRecord } from '#kernel/json.ts'
 import type { RpcAnswer } from '#kernel/json-rpc.ts'
+import { isAddress } from './base58.ts'
 
 /** What Solana nodes answer. Amounts of lamports can exceed a float's range: unsafe numbers are read as text. */
 
-export const tokenPrograms = [
-  'TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA',
-  'TokenzQdBNbLqP5VEhdkAS6EPFLC1PHnBqCXEpPxuEb',
-] as const
-
 export type TokenBalance = { mint: string; amountUnits: bigint; decimals: number; program: string }
 
-const broken = (what: string) => new Fault('unavailable', `The Solana node answered with ${what}`)
+export const broken = (what: string) => new Fault('unavailable', `The Solana node answered with ${what}`)
 
 /** An unsafe number becomes its source text. */
 export const parseExactly = (body: string): unknown =>
@@ -24,20 +20,31 @@ export function resultOf(answer: RpcAnswer): unknown {
   throw broken(`an error: ${answer.error.message}`)
 }
 
-const integerOf = (value: unknown): bigint | undefined => {
+export const integerOf = (value: unknown): bigint | undefined => {
   const text = typeof value === 'number' ? String(value) : value
   return typeof text === 'string' && /^\d{1,20}$/.test(text) ? BigInt(text) : undefined
 }
 
-const unitsOf = (value: unknown): bigint => {
+export const unitsOf = (value: unknown): bigint => {
   const units = integerOf(value)
   if (units === undefined) throw broken('a reply without an amount')
   return units
 }
 
-const contextOf = (result: unknown): { slot: bigint; value: unknown } => {
+export const contextOf = (result: unknown): { slot: bigint; value: unknown } => {
   if (!isRecord(result) || !isRecord(result.context)) throw broken('a reply without a context')
   return { slot: unitsOf(result.context.slot), value: result.value }
+}
+
+/** Of so many entries as were asked for. */
+export function listOf(value: unknown, count: number): unknown[] {
+  if (Array.isArray(value) && value.length === count) return value
+  throw broken('a list of another length than asked for')
+}
+
+export const addressOf = (value: unknown): string => {
+  if (isAddress(value)) return value
+  throw broken('a reply without an address')
 }
 
 export function balanceOf(result: unknown): { slot: bigint; lamports: bigint } {
@@ -66,3 +73,38 @@ const valueAt = (value: unknown, path: readonly string[]): unknown =>
   path.reduce<unknown>((at, key) => (isRecord(at) ? at[key] : undefined), value)
 
 export const slotOf = (result: unknown): bigint => unitsOf(result)
+
+export type Account = { lamports: bigint; owner: string; data: Uint8Array }
+
+const base64Max = 16 * 1024
+
+/** In base64 form; undefined where there is no such account. */
+export function accountOf(value: unknown): Account | undefined {
+  if (value === null) return undefined
+  if (!isRecord(value) || !Array.isArray(value.data)) throw broken('a malformed account')
+  const [text, encoding] = value.data
+  if (typeof text !== 'string' || encoding !== 'base64' || text.length > base64Max)
+    throw broken('an account of another encoding or size')
+  return {
+    lamports: unitsOf(value.lamports),
+    owner: addressOf(value.owner),
+    data: Buffer.from(text, 'base64'),
+  }
+}
+
+/** Of the chain as one node sees it at one commitment. */
+export type ChainHeight = { slot: bigint; height: bigint }
+
+export function chainHeightOf(result: unknown): ChainHeight {
+  if (!isRecord(result)) throw broken('no description of the epoch')
+  return { slot: unitsOf(result.absoluteSlot), height: unitsOf(result.blockHeight) }
+}
+
+export type LatestBlockhash = { blockhash: string; lastValidBlockHeight: bigint; slot: bigint }
+
+export function latestBlockhashOf(result: unknown): LatestBlockhash {
+  const { slot, value } = contextOf(result)
+  if (!isRecord(value)) throw broken('no blockhash')
+  const lastValidBlockHeight = unitsOf(value.lastValidBlockHeight)
+  return { blockhash: addressOf(value.blockhash), lastValidBlockHeight, slot }
+}

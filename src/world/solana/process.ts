@@ -7,6 +7,7 @@ const { openCallJournal } = await import('./call-journal.ts')
 const { openChain } = await import('./chain.ts')
 const { openLedger } = await import('./ledger.ts')
 const { serve } = await import('./server.ts')
+const { fundSponsors } = await import('./sponsors.ts')
 const { seedTokens } = await import('./tokens.ts')
 
 const { values } = parseArgs({
@@ -33,6 +34,7 @@ const ledger = openLedger(dataDir)
 const finalitySlots = integer('finality-slots', 0, 150)
 const journal = openCallJournal(dataDir)
 const chain = openChain({ ledger, journal, finalitySlots, seed: seedTokens })
+fundSponsors(chain)
 const { port, server } = await serve(chain, integer('port', 0, 65_535))
 
 const saving = setInterval(chain.saveIfChanged, integer('save-every-ms', 50, 600_000))

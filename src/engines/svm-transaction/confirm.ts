@@ -1,0 +1,216 @@
+import { Fault } from '#kernel/fault.ts'
+import { addToResult, type EffectNames, type Settled } from '#kernel/one-effect.ts'
+import { pollAgain } from '#kernel/poll-again.ts'
+import type { Policy } from '#kernel/signer.ts'
+import type {
+  Effect,
+  EffectUpdate,
+  EndResult,
+  JsonObject,
+  StepContext,
+  StepResultOf,
+  TaskView,
+} from '#kernel/task.ts'
+import type { Landing } from '#upstreams/solana/landing.ts'
+import { type ExpiryFinding, findExpiry } from './expiry.ts'
+import type { LamportBudget } from './lamport-budget.ts'
+import { attemptOf, awaitLanding, isFinal, type LandingState, resendMs } from './landing.ts'
+import type { SvmPort } from './svm-port.ts'
+import { effectKind, type SvmOptions, type SvmStepResult, type SvmTaskData } from './transaction-rules.ts'
+import { balanceChangesOf, type ShownStatus, transactionsOf } from './transaction-views.ts'
+
+/** Determines the outcome of a stored transaction by what the chain recorded of it. */
+
+const pollBackoff = { firstMs: 1_000, maxMs: 15_000 }
+/** For a task that the watcher of the signatures wakes: only where this instance ends does another one need the poll. */
+const watchedBackoff = { firstMs: 4_000, maxMs: 15_000 }
+/** Signatures of one task; each but the last can never land. */
+const signaturesMax = 3
+
+export type ConfirmDeps = {
+  portOf: (chainId: string) => SvmPort
+  budget: Pick<LamportBudget, 'settle'>
+  policy: Pick<Policy, 'release'>
+}
+type Result<Data, Names extends string> = StepResultOf<Partial<Data>, Names>
+export type Settling<Data extends SvmTaskData, Proof, Names extends string> = SvmOptions<Data, Proof> & {
+  task: TaskView<Data>
+  settle: (proof: Proof) => Promise<Settled<Data, Names>>
+}
+export type ConfirmContext<Names extends string> = ConfirmDeps & {
+  task: TaskView<SvmTaskData>
+  effect: Effect
+  port: SvmPort
+  steps: EffectNames<Names>
+  now: Date
+}
+
+export async function confirmTransaction<Data extends SvmTaskData, Proof, Names extends string>(
+  deps: ConfirmDeps,
+  settling: Settling<Data, Proof, Names>,
+  { now, signal, steps }: StepContext & { steps: EffectNames<Names> },
+): Promise<Result<Data, Names>> {
+  const { task, signsAgain = true } = settling
+  const effect = task.effects.findLast((each) => each.kind === effectKind && each.step === steps.sign)
+  if (!effect) throw new Error(`task ${task.id} confirms a transaction that was never stored`)
+  const port = deps.portOf(String(effect.intent.chainId))
+  const context: ConfirmContext<Names> = { ...deps, task, effect, port, steps, now }
+  port.watcher.forget(task.id)
+  try {
+    const found = await awaitLanding(effect, port, signal)
+    const finding = found.reading.status ? undefined : await findExpiry(context, found.reading)
+    if (finding && !('reading' in finding)) return ofTask(expire(context, finding, { signsAgain }))
+    const state = { ...found, ...finding }
+    if (isFinal(port, state.reading.status)) return await resolve(context, settling, state)
+    return ofTask(waitingResult(context, state))
+  } catch (fault) {
+    if (!(fault instanceof Fault)) throw fault
+    return ofTask(unknownResult(context, 'reconciling'))
+  }
+}
+
+/** The data of the task has the fields of a transaction, which the compiler cannot see in a part of unknown data. */
+const ofTask = <Data extends SvmTaskData, Names extends string>(result: StepResultOf<SvmTaskData, Names>) =>
+  result as Result<Data, Names>
+
+/** The transaction is final. Its own record proves the outcome: the status of its signature alone does not. */
+async function resolve<Data extends SvmTaskData, Proof, Names extends string>(
+  context: ConfirmContext<Names>,
+  { task, prove, settle, tokens = [], onFinal }: Settling<Data, Proof, Names>,
+  state: LandingState,
+): Promise<Result<Data, Names>> {
+  const { effect, port, budget } = context
+  const { raw, externalId: signature } = attemptOf(effect)
+  const landed = await port.chain.transaction(signature, port.chain.row.finality)
+  // The node that showed the status may be ahead of the one that has the record, or on a fork of its own.
+  if (!landed) return ofTask(waitingResult(context, state))
+  const landing = port.readLanding(landed, { raw, account: String(effect.intent.account) })
+  onFinal?.(task)
+  if (landing.failure !== undefined) return ofTask(failedResult(context, landing))
+  const proof = prove(task, { ...landing, signature })
+  if (proof === undefined) return ofTask(unknownResult(context, 'review'))
+  const data: SvmTaskData = {
+    transactions: transactionsOf(context, { status: 'finalized', slot: landing.slot }),
+    balance_changes: balanceChangesOf(port.chain.row, landing, tokens),
+  }
+  return addToResult(await settle(proof), {
+    effects: [{ effectId: effect.id, status: 'confirmed', attemptExternalId: signature }],
+    data: data as Partial<Data>,
+    // Lock the budget row first, as the accepting transaction does: another order could deadlock.
+    writes: (tx) => budget.settle(tx, task.id, landing.sponsorLamports),
+  })
+}
+
+/** Included and failed: nothing but the fee was paid, and that by the sponsor. */
+function failedResult<Names extends string>(
+  context: ConfirmContext<Names>,
+  landing: Landing,
+): SvmStepResult<Names> {
+  // A record that contradicts itself is for a person.
+  if (landing.deltas.length > 0) return unknownResult(context, 'review')
+  const { task, budget } = context
+  const end = droppedResult(context, {
+    code: 'tx_failed',
+    message: `The transaction failed: ${landing.failure}`,
+    status: 'failed',
+    slot: landing.slot,
+    proof: { slot: String(landing.slot), failure: landing.failure ?? '' },
+  })
+  return { ...end, writes: (tx) => budget.settle(tx, task.id, landing.sponsorLamports) }
+}
+
+/** Once it can never land any more, it is signed again, or the task ends. */
+function expire<Names extends string>(
+  context: ConfirmContext<Names>,
+  finding: Exclude<ExpiryFinding, { reading: unknown }>,
+  { signsAgain }: { signsAgain: boolean },
+): SvmStepResult<Names> {
+  const { task, effect, steps, now, policy } = context
+  if ('absence' in finding) {
+    const { park } = pollAgain(task, steps.confirm, pollBackoff)
+    return {
+      park: { ...park, afterMs: resendMs },
+      state: 'submitted',
+      effects: update(context, 'sent'),
+      data: { absence: finding.absence },
+    }
+  }
+  const signed = task.effects.filter(({ kind, step }) => kind === effectKind && step === steps.sign).length
+  const release = { userId: task.userId, taskId: task.id, intent: effect.intent }
+  if (signsAgain && signed < signaturesMax && now < task.deadline)
+    return {
+      next: steps.sign,
+      state: 'held',
+      effects: [{ effectId: effect.id, status: 'dropped', proof: finding.proof }],
+      data: { absence: null, polls: 0, transactions: transactionsOf(context, { status: 'dropped' }) },
+      // What the dead signature counted against the caps is there for the next one.
+      writes: (tx) => policy.release(tx, release),
+    }
+  return droppedResult(context, {
+    code: 'expired',
+    message: 'The transaction was not included before its blockhash expired',
+    status: 'dropped',
+    proof: finding.proof,
+  })
+}
+
+const update = <Names extends string>(
+  { effect }: ConfirmContext<Names>,
+  status: EffectUpdate['status'],
+): EffectUpdate[] => [{ effectId: effect.id, status }]
+
+/** The watcher wakes the task where the signature appears, is final, or vanishes with its fork. */
+function waitingResult<Names extends string>(
+  context: ConfirmContext<Names>,
+  { reading: { status }, outcomeUnknown }: LandingState,
+): SvmStepResult<Names> {
+  const { task, effect, port, steps } = context
+  const { data, park } = pollAgain(task, steps.confirm, status ? watchedBackoff : pollBackoff)
+  const afterMs = status ? park.afterMs : Math.min(park.afterMs, resendMs)
+  const isWatched = port.watcher.wakeOnNews({
+    taskId: task.id,
+    signature: attemptOf(effect).externalId,
+    afterMs,
+    isNews: (reading) =>
+      isFinal(port, reading.status) || (reading.status === undefined) !== (status === undefined),
+  })
+  const isSendUnknown = outcomeUnknown && !status
+  return {
+    park: { ...park, afterMs: isWatched ? afterMs : Math.min(afterMs, pollBackoff.firstMs) },
+    state: isSendUnknown ? 'reconciling' : status ? 'confirming' : 'submitted',
+    ...(isSendUnknown && { outcome: 'unknown' as const }),
+    effects: update(context, isSendUnknown ? 'unknown' : 'sent'),
+    data: {
+      ...data,
+      absence: null,
+      transactions: transactionsOf(
+        context,
+        status ? { status: 'confirmed', slot: status.slot } : { status: 'pending' },
+      ),
+    },
+  }
+}
+
+function unknownResult<Names extends string>(
+  context: ConfirmContext<Names>,
+  state: 'reconciling' | 'review',
+): SvmStepResult<Names> {
+  const { data, park } = pollAgain(context.task, context.steps.confirm, pollBackoff)
+  return { park, data, state, outcome: 'unknown', effects: update(context, 'unknown') }
+}
+
+type DropReason = { code: string; message: string; status: ShownStatus; slot?: bigint; proof: JsonObject }
+
+function droppedResult<Names extends string>(
+  context: ConfirmContext<Names>,
+  { code, message, status, slot, proof }: DropReason,
+): EndResult<SvmTaskData> {
+  const { effect, port } = context
+  return {
+    end: 'failed',
+    outcome: 'not_executed',
+    error: { code, message, retryable: false, upstream: port.chain.row.displayName },
+    effects: [{ effectId: effect.id, status: 'dropped', proof }],
+    data: { transactions: transactionsOf(context, slot === undefined ? { status } : { status, slot }) },
+  }
+}

@@ -1,0 +1,56 @@
+import type { Token } from '#kernel/chains.ts'
+import type { SvmInstruction, SvmSpend } from '#kernel/signer.ts'
+import type { JsonObject, StepResultOf, TaskView } from '#kernel/task.ts'
+import type { Landing } from '#upstreams/solana/landing.ts'
+
+/** What a section supplies for its sponsored transactions on Solana: the instructions, and the balances that prove them. */
+
+export const effectKind = 'svm_transaction'
+
+export type SvmPlan = {
+  chainId: string
+  /** The user's wallet. */
+  account: string
+  operation: string
+  /** Without a compute budget, which is added; rent of token accounts is paid by the sponsor. */
+  instructions: SvmInstruction[]
+  lookupTables: string[]
+  /** What may leave the wallet; each receiver is one of `recipients`. */
+  spends: SvmSpend[]
+  tokens: string[]
+  recipients: string[]
+  usdMicros: bigint
+  exit: boolean
+  /** May also use the sponsor's reserve. */
+  fullExit?: boolean
+  /** A node that has not reached this slot is not asked. */
+  minSlot?: bigint
+}
+
+/** A node said at this slot, above the last valid block, that it does not know the signature. */
+export type Absence = { signature: string; slot: string; at_ms: number }
+
+/** Task data of a transaction, beside that of the section. */
+export type SvmTaskData = {
+  polls?: number
+  absence?: Absence | null
+  /** Shown to the user. */
+  transactions?: JsonObject[]
+  balance_changes?: JsonObject[]
+}
+
+export type ProvenLanding = Landing & { signature: string }
+
+export type SvmOptions<Data extends SvmTaskData, Proof> = {
+  /** The balance changes that prove the execution; undefined where they are missing. Success alone proves nothing. */
+  prove(task: TaskView<Data>, landing: ProvenLanding): Proof | undefined
+  /** Tokens that the transaction may move in addition to the verified list. */
+  tokens?: readonly Token[]
+  /** Called when the outcome is final, successful or not: earlier reads of the account are stale. */
+  onFinal?(task: TaskView<Data>): void
+  /** False: a transaction that was never included ends the task; otherwise it is planned and signed again. */
+  signsAgain?: boolean
+}
+
+/** What a step of a transaction changes in the data of its task. */
+export type SvmStepResult<Names extends string> = StepResultOf<SvmTaskData, Names>

@@ -1,0 +1,58 @@
+import type { SolanaChainRow, Token } from '#kernel/chains.ts'
+import type { JsonObject, TaskView } from '#kernel/task.ts'
+import type { Landing } from '#upstreams/solana/landing.ts'
+import { attemptOf } from './landing.ts'
+import type { SvmPort } from './svm-port.ts'
+import { effectKind, type SvmTaskData } from './transaction-rules.ts'
+
+/** Views of the transactions of a task. */
+
+export type ShownStatus = 'pending' | 'confirmed' | 'finalized' | 'dropped' | 'failed'
+type TransactionSource = {
+  task: TaskView<SvmTaskData>
+  effect: TaskView['effects'][number]
+  port: { chain: Pick<SvmPort['chain'], 'row'> }
+}
+
+/** Every transaction that was signed; all but the last one can never land. */
+export function transactionsOf(
+  { task, effect, port }: TransactionSource,
+  { status, slot }: { status: ShownStatus; slot?: bigint },
+): JsonObject[] {
+  const { id, explorerUrl } = port.chain.row
+  const view = (signature: string, shown: ShownStatus, block: number | null): JsonObject => ({
+    chain_id: id,
+    tx_hash: signature,
+    explorer_url: `${explorerUrl}/tx/${signature}`,
+    status: shown,
+    block,
+    nonce: null,
+  })
+  const { externalId } = attemptOf(effect)
+  const known = (task.data.transactions ?? []).filter(
+    ({ tx_hash, chain_id }) => tx_hash !== externalId || chain_id !== id,
+  )
+  const earlier = task.effects
+    .filter((each) => each.kind === effectKind && each.id !== effect.id && each.status === 'dropped')
+    .map((each) => attemptOf(each).externalId)
+    .filter((signature) => !known.some(({ tx_hash }) => tx_hash === signature))
+    .map((signature) => view(signature, 'dropped', null))
+  return [...known, ...earlier, view(externalId, status, slot === undefined ? null : Number(slot))]
+}
+
+/** Net change per token, as the chain recorded it. */
+export const balanceChangesOf = (
+  row: SolanaChainRow,
+  { deltas }: Pick<Landing, 'deltas'>,
+  extra: readonly Token[],
+): JsonObject[] =>
+  deltas.map(({ token, amountUnits, decimals }) => {
+    const known = [row.native, ...row.tokens, ...extra].find(({ address }) => address === token)
+    return {
+      chain_id: row.id,
+      token_address: token,
+      symbol: known?.symbol ?? '',
+      amount: String(amountUnits),
+      decimals,
+    }
+  })

@@ -1,0 +1,200 @@
+import { createHash } from 'node:crypto'
+import { Fault } from '#kernel/fault.ts'
+import { mulDiv } from '#kernel/money.ts'
+import type { DecodedMessage, SvmInstruction, SvmSpend } from '#kernel/signer.ts'
+import { feePayerViolation } from './fee-payer-rule.ts'
+import { computeLimit, computePrice, createTokenAccount } from './instruction-builder.ts'
+import { checkedAddresses, svmDecoder } from './instructions.ts'
+import {
+  compileMessage,
+  decodeMessage,
+  joinTransaction,
+  type LookupTable,
+  type MessagePlan,
+} from './message.ts'
+import { computeBudgetProgram } from './program-ids.ts'
+import { readTrial } from './simulation-check.ts'
+import type { LatestBlockhash, Solana, Trial } from './solana.ts'
+
+/** A transaction before it is signed: composed from what a section plans, simulated and checked. */
+
+export type DraftOrder = {
+  /** The user's wallet. */
+  account: string
+  feePayer: string
+  instructions: readonly SvmInstruction[]
+  /** Addresses of lookup tables; one that does not exist makes the message longer and no other. */
+  lookupTables: readonly string[]
+  spends: readonly SvmSpend[]
+  /** Equal orders with different ids are different transactions. */
+  id: string
+  /** A simulation at an older slot fails as unavailable. */
+  minSlot?: bigint | undefined
+}
+export type Draft = {
+  /** In base64. */
+  message: string
+  lastValidBlockHeight: bigint
+  /** Of the node that gave the blockhash. */
+  slot: bigint
+  feeLamports: bigint
+  /** The rent of the token accounts that it creates. */
+  rentLamports: bigint
+}
+export type DraftResult = { ok: true; draft: Draft } | { ok: false; reason: string; slot: bigint }
+
+const unitsMax = 1_400_000
+const lamportsPerSignature = 5_000n
+const microLamports = 1_000_000n
+/** An execution a moment later may take more units than its simulation. */
+const spareUnits = 5_000
+/** Of the units, which make equal orders different messages: the network executes each message once. */
+const distinctUnits = 16_384
+const signatureBytes = 64
+const simulationsMax = 3
+
+export async function draftTransaction(chain: Solana, order: DraftOrder): Promise<DraftResult> {
+  const instructions = order.instructions
+    .filter(({ programId }) => programId !== computeBudgetProgram)
+    .map((instruction) => withRentPayer(instruction, order))
+  const [blockhash, tables, prices] = await Promise.all([
+    chain.latestBlockhash(),
+    chain.lookupTables(order.lookupTables),
+    chain.recentPrices(writableOf(instructions)).catch(() => []),
+  ])
+  const price = priceOf(chain, prices)
+  const compose = (units: number) => composed({ order, instructions, tables, blockhash, units, price })
+  const trial = await simulateDraft(chain, order, compose(unitsMax))
+  if (!trial.ok) return trial
+  const units = Math.min(
+    unitsMax,
+    Math.ceil(Number(trial.units) * 1.15) + spareUnits + distinctUnitsOf(order.id),
+  )
+  const bytes = compose(units)
+  const { slot, lastValidBlockHeight } = blockhash
+  return {
+    ok: true,
+    draft: {
+      message: Buffer.from(bytes).toString('base64'),
+      lastValidBlockHeight,
+      slot,
+      feeLamports: feeOf(decodeMessage(bytes)),
+      rentLamports: trial.rentLamports,
+    },
+  }
+}
+
+/** The sponsor pays the rent: a user without SOL cannot. */
+function withRentPayer(instruction: SvmInstruction, { account, feePayer }: DraftOrder): SvmInstruction {
+  const decoded = decode({
+    ...instruction,
+    data: instruction.data === '' || instruction.data === '00' ? '01' : instruction.data,
+  })
+  if (decoded?.name !== 'create_token_account' || ![account, feePayer].includes(decoded.payer))
+    return instruction
+  return createTokenAccount(decoded, decoded.owner, feePayer)
+}
+
+const decode = ({ data, ...instruction }: SvmInstruction) =>
+  svmDecoder.decodeInstruction({ ...instruction, data: Buffer.from(data, 'hex') })
+
+const writableOf = (instructions: readonly SvmInstruction[]): string[] => [
+  ...new Set(
+    instructions.flatMap(({ accounts }) =>
+      accounts.filter(({ isWritable }) => isWritable).map(({ address }) => address),
+    ),
+  ),
+]
+
+/** Three of four recent transactions paid no more. */
+function priceOf({ row }: Solana, prices: readonly bigint[]): bigint {
+  const { priceFloorMicroLamports: floor, priceCapMicroLamports: cap } = row.fees
+  const sorted = [...prices].sort((a, b) => (a < b ? -1 : 1))
+  const recent = sorted[Math.floor((sorted.length * 3) / 4)] ?? 0n
+  const price = recent > floor ? recent : floor
+  if (price <= cap) return price
+  throw new Fault('unavailable', `Fees on ${row.displayName} exceed the cap at present`, {
+    extras: { reason: 'fees_above_cap' },
+  })
+}
+
+const distinctUnitsOf = (id: string): number =>
+  createHash('sha256').update(id).digest().readUInt32LE(0) % distinctUnits
+
+type Composition = {
+  order: DraftOrder
+  instructions: readonly SvmInstruction[]
+  tables: readonly LookupTable[]
+  blockhash: LatestBlockhash
+  units: number
+  price: bigint
+}
+
+function composed({ order, instructions, tables, blockhash, units, price }: Composition): Uint8Array {
+  const plan: MessagePlan = {
+    feePayer: order.feePayer,
+    instructions: [computeLimit(units), computePrice(price), ...instructions],
+    tables,
+    staticAddresses: instructions.flatMap((instruction) => {
+      const decoded = decode(instruction)
+      return decoded ? checkedAddresses(decoded) : []
+    }),
+    blockhash: blockhash.blockhash,
+  }
+  return compileMessage(plan)
+}
+
+function feeOf({ signers, instructions }: DecodedMessage): bigint {
+  let [units, price] = [BigInt(unitsMax), 0n]
+  for (const instruction of instructions) {
+    const decoded = svmDecoder.decodeInstruction(instruction)
+    if (decoded?.name === 'compute_limit') units = decoded.units
+    if (decoded?.name === 'compute_price') price = decoded.microLamports
+  }
+  return BigInt(signers.length) * lamportsPerSignature + mulDiv(units, price, microLamports, 'up')
+}
+
+type SimulatedDraft = { ok: true; units: bigint; rentLamports: bigint } | Extract<DraftResult, { ok: false }>
+
+/** Repeated where the balances before it are of another moment than the simulation. */
+async function simulateDraft(chain: Solana, order: DraftOrder, bytes: Uint8Array): Promise<SimulatedDraft> {
+  const message = decodeMessage(bytes)
+  const violation = feePayerViolation(message, order.feePayer)
+  if (violation) throw new Fault('policy_denied', `The sponsor does not pay for this: ${violation}`)
+  const unsigned = message.signers.map(() => new Uint8Array(signatureBytes))
+  const accounts = watchedAccounts(message, order)
+  const request = {
+    raw: Buffer.from(joinTransaction(unsigned, bytes)).toString('base64'),
+    message: Buffer.from(bytes).toString('base64'),
+    accounts,
+    minSlot: order.minSlot,
+  }
+  for (let left = simulationsMax; ; left--) {
+    const trial: Trial = await chain.simulate(request)
+    const { simulation } = trial
+    if (!simulation.ok) return { ok: false, reason: simulation.reason, slot: simulation.slot }
+    const feeLamports = maxOf(feeOf(message), trial.feeLamports ?? 0n)
+    const found = readTrial({ ...order, trial, accounts, feeLamports, native: chain.row.native.address })
+    if (!found.violation) return { ok: true, units: simulation.units, rentLamports: found.rentLamports }
+    if (left > 1) continue
+    if (simulation.slot !== trial.before.slot)
+      throw new Fault('unavailable', `The ${chain.row.displayName} nodes disagree; try again later`)
+    throw new Fault('policy_denied', `The simulated transaction ${found.violation}`, {
+      extras: { rule: 'simulation', reason: found.violation },
+    })
+  }
+}
+
+const maxOf = (a: bigint, b: bigint): bigint => (a > b ? a : b)
+
+/** Whose balances the simulation is compared with; an instruction that cannot be decoded may change any of its own. */
+function watchedAccounts({ instructions }: DecodedMessage, { account, feePayer }: DraftOrder): string[] {
+  const named = instructions.flatMap((instruction) => {
+    const decoded = svmDecoder.decodeInstruction(instruction)
+    if (decoded?.name === 'transfer_tokens') return [decoded.source]
+    if (decoded?.name === 'create_token_account') return [decoded.account]
+    if (decoded) return []
+    return instruction.accounts.filter(({ isWritable }) => isWritable).map(({ address }) => address ?? '')
+  })
+  return [...new Set([feePayer, account, ...named.filter((each) => each !== '')])]
+}

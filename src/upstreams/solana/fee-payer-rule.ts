@@ -1,0 +1,27 @@
+import type { DecodedMessage } from '#kernel/signer.ts'
+import { svmDecoder } from './instructions.ts'
+
+/**
+ * What the sponsor pays by a message is its fee, and the rent of token accounts. A program can take lamports only from
+ * an account that its instruction names, so the fee payer is named nowhere else.
+ */
+
+/** Token accounts whose rent one transaction may ask for. */
+const tokenAccountsMax = 4
+
+/** Why the fee payer must not sign the message; undefined where it may. */
+export function feePayerViolation(message: DecodedMessage, feePayer: string): string | undefined {
+  if (message.feePayer !== feePayer) return 'another account pays for the message'
+  let created = 0
+  for (const instruction of message.instructions) {
+    const named = instruction.accounts.filter(({ address }) => address === feePayer).length
+    if (named === 0) continue
+    const decoded = svmDecoder.decodeInstruction(instruction)
+    const isReceiver = decoded?.name === 'transfer_lamports' && decoded.to === feePayer
+    const isRent =
+      decoded?.name === 'create_token_account' && decoded.payer === feePayer && decoded.owner !== feePayer
+    if (named > 1 || !(isReceiver || isRent)) return 'an instruction names the fee payer'
+    if (isRent) created += 1
+  }
+  return created > tokenAccountsMax ? `it creates more than ${tokenAccountsMax} token accounts` : undefined
+}

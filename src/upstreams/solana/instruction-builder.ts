@@ -1,0 +1,106 @@
+import type { SvmInstruction } from '#kernel/signer.ts'
+import { tokenAccountOf } from './program-address.ts'
+import {
+  associatedTokenProgram,
+  computeBudgetProgram,
+  computeLimitTag,
+  computePriceTag,
+  createIdempotentTag,
+  memoProgram,
+  systemProgram,
+  systemTransferTag,
+  tokenCloseAccountTag,
+  tokenTransferCheckedTag,
+} from './program-ids.ts'
+
+/** The instructions that the gateway makes. */
+
+type Role = SvmInstruction['accounts'][number]
+const readonly = (address: string): Role => ({ address, isSigner: false, isWritable: false })
+const writable = (address: string): Role => ({ address, isSigner: false, isWritable: true })
+const signer = (address: string): Role => ({ address, isSigner: true, isWritable: false })
+const writableSigner = (address: string): Role => ({ address, isSigner: true, isWritable: true })
+
+function hexOf(...parts: (number | bigint)[]): string {
+  return Buffer.concat(parts.map(integerBytes)).toString('hex')
+}
+/** A number is one byte, a bigint is a u64. */
+function integerBytes(part: number | bigint): Uint8Array {
+  if (typeof part === 'number') return Uint8Array.of(part)
+  const bytes = Buffer.alloc(8)
+  bytes.writeBigUInt64LE(part)
+  return bytes
+}
+
+export type TokenMint = { mint: string; decimals: number; tokenProgram: string }
+
+export const transferLamports = (from: string, to: string, lamports: bigint): SvmInstruction => ({
+  programId: systemProgram,
+  accounts: [writableSigner(from), writable(to)],
+  data: hexOf(systemTransferTag, 0, 0, 0, lamports),
+})
+
+/** From the owner's own token account to that of another owner, which has to exist. */
+export const transferTokens = (
+  { mint, decimals, tokenProgram: program }: TokenMint,
+  from: string,
+  to: string,
+  amountUnits: bigint,
+): SvmInstruction => ({
+  programId: program,
+  accounts: [
+    writable(tokenAccountOf(from, mint, program)),
+    readonly(mint),
+    writable(tokenAccountOf(to, mint, program)),
+    signer(from),
+  ],
+  data: hexOf(tokenTransferCheckedTag, amountUnits, decimals),
+})
+
+/** Does nothing where the account exists. */
+export const createTokenAccount = (
+  { mint, tokenProgram: program }: Pick<TokenMint, 'mint' | 'tokenProgram'>,
+  owner: string,
+  payer: string,
+): SvmInstruction => ({
+  programId: associatedTokenProgram,
+  accounts: [
+    writableSigner(payer),
+    writable(tokenAccountOf(owner, mint, program)),
+    readonly(owner),
+    readonly(mint),
+    readonly(systemProgram),
+    readonly(program),
+  ],
+  data: hexOf(createIdempotentTag),
+})
+
+/** An empty token account; its rent goes to the owner. */
+export const closeTokenAccount = (
+  { mint, tokenProgram: program }: Pick<TokenMint, 'mint' | 'tokenProgram'>,
+  owner: string,
+): SvmInstruction => ({
+  programId: program,
+  accounts: [writable(tokenAccountOf(owner, mint, program)), writable(owner), signer(owner)],
+  data: hexOf(tokenCloseAccountTag),
+})
+
+export const memo = (text: string): SvmInstruction => ({
+  programId: memoProgram,
+  accounts: [],
+  data: Buffer.from(text).toString('hex'),
+})
+
+const u32Bytes = (value: number): number[] => [0, 8, 16, 24].map((shift) => (value >>> shift) & 0xff)
+
+export const computeLimit = (units: number): SvmInstruction => ({
+  programId: computeBudgetProgram,
+  accounts: [],
+  data: hexOf(computeLimitTag, ...u32Bytes(units)),
+})
+
+export const computePrice = (microLamports: bigint): SvmInstruction => ({
+  programId: computeBudgetProgram,
+  accounts: [],
+  data: hexOf(computePriceTag, microLamports),
+})

@@ -1,0 +1,137 @@
+import type { DecodedInstruction, DecodedMessage, SvmDecoder } from '#kernel/signer.ts'
+import { decodeMessage, InvalidMessageError } from './message.ts'
+import { tokenAccountOf } from './program-address.ts'
+import {
+  associatedTokenProgram,
+  computeBudgetProgram,
+  computeLimitTag,
+  computePriceTag,
+  createIdempotentTag,
+  memoProgram,
+  systemProgram,
+  systemTransferTag,
+  tokenCloseAccountTag,
+  tokenPrograms,
+  tokenTransferCheckedTag,
+} from './program-ids.ts'
+
+type Instruction = DecodedMessage['instructions'][number]
+type Read = (
+  data: DataView,
+  accounts: readonly string[],
+  instruction: Instruction,
+) => DecodedInstruction | undefined
+
+/** Exactly so many bytes and accounts: more of either would change what the program does. */
+const exactly =
+  (bytes: number, accountCount: number, read: Read): Read =>
+  (data, accounts, instruction) =>
+    data.byteLength === bytes && accounts.length === accountCount
+      ? read(data, accounts, instruction)
+      : undefined
+
+const transferLamports = exactly(12, 2, (data, [from, to]) =>
+  data.getUint32(0, true) === systemTransferTag
+    ? { name: 'transfer_lamports', from: from!, to: to!, lamports: data.getBigUint64(4, true) }
+    : undefined,
+)
+
+const transferTokens = exactly(10, 4, (data, [source, mint, to, authority], { programId }) =>
+  data.getUint8(0) === tokenTransferCheckedTag
+    ? {
+        name: 'transfer_tokens',
+        tokenProgram: programId,
+        source: source!,
+        mint: mint!,
+        to: to!,
+        authority: authority!,
+        amountUnits: data.getBigUint64(1, true),
+      }
+    : undefined,
+)
+
+const closeTokenAccount = exactly(1, 3, (data, [account, to, owner]) =>
+  data.getUint8(0) === tokenCloseAccountTag
+    ? { name: 'close_token_account', account: account!, to: to!, owner: owner! }
+    : undefined,
+)
+
+const createTokenAccount = exactly(1, 6, (data, [payer, account, owner, mint, system, tokenProgram]) =>
+  data.getUint8(0) === createIdempotentTag && system === systemProgram
+    ? {
+        name: 'create_token_account',
+        payer: payer!,
+        account: account!,
+        owner: owner!,
+        mint: mint!,
+        tokenProgram: tokenProgram!,
+      }
+    : undefined,
+)
+
+const computeBudget: Read = (data, accounts) => {
+  if (accounts.length > 0 || data.byteLength < 1) return undefined
+  const tag = data.getUint8(0)
+  if (tag === computeLimitTag && data.byteLength === 5)
+    return { name: 'compute_limit', units: BigInt(data.getUint32(1, true)) }
+  if (tag === computePriceTag && data.byteLength === 9)
+    return { name: 'compute_price', microLamports: data.getBigUint64(1, true) }
+  return undefined
+}
+
+const memo: Read = (_data, accounts) => ({ name: 'memo', signers: [...accounts] })
+
+/** By program; the token programs share their first instructions. */
+const readers: ReadonlyMap<string, readonly Read[]> = new Map<string, readonly Read[]>([
+  [systemProgram, [transferLamports]],
+  ...tokenPrograms.map((program) => [program, [transferTokens, closeTokenAccount]] as const),
+  [associatedTokenProgram, [createTokenAccount]],
+  [computeBudgetProgram, [computeBudget]],
+  [memoProgram, [memo]],
+])
+
+/**
+ * What an account of a lookup table is cannot be checked here: an empty address, which equals no address, where the
+ * program itself verifies it, and no decoding at all where a rule of custody depends on it.
+ */
+function decodeInstruction(instruction: Instruction): DecodedInstruction | undefined {
+  const { programId, accounts, data } = instruction
+  const addresses = accounts.map(({ address }) => address ?? '')
+  const view = new DataView(data.buffer, data.byteOffset, data.byteLength)
+  for (const read of readers.get(programId) ?? []) {
+    const decoded = read(view, addresses, instruction)
+    if (decoded) return checkedAddresses(decoded).includes('') ? undefined : decoded
+  }
+  return undefined
+}
+
+/** The addresses by which custody checks an instruction: they have to stand in the message itself. */
+export function checkedAddresses(decoded: DecodedInstruction): string[] {
+  switch (decoded.name) {
+    case 'transfer_lamports':
+      return [decoded.from, decoded.to]
+    case 'transfer_tokens':
+      return [decoded.to, decoded.authority, decoded.mint]
+    case 'create_token_account':
+      return [decoded.payer, decoded.owner]
+    case 'close_token_account':
+      return [decoded.to, decoded.owner]
+    case 'memo':
+      return decoded.signers
+    default:
+      return []
+  }
+}
+
+export const svmDecoder: SvmDecoder = {
+  decodeMessage(message) {
+    try {
+      return decodeMessage(message)
+    } catch (error) {
+      if (error instanceof InvalidMessageError) return undefined
+      throw error
+    }
+  },
+  decodeInstruction,
+  tokenAccountOf,
+}

@@ -1,0 +1,46 @@
+import { Fault } from '#kernel/fault.ts'
+import { decodeMessage, splitTransaction } from './message.ts'
+import type { LandedTransaction } from './solana.ts'
+
+/** What a transaction in a block changed, by the balances that the chain recorded around it. */
+
+export type BalanceDelta = { token: string; amountUnits: bigint; decimals: number }
+export type Landing = {
+  slot: bigint
+  failure: string | undefined
+  /** Fee and rent, less what came back. */
+  sponsorLamports: bigint
+  /** Net changes of the user's wallet, without those of 0. */
+  deltas: BalanceDelta[]
+}
+type LandingOrder = { raw: string; account: string; native: BalanceDelta['token']; nativeDecimals: number }
+
+/** `raw`: the bytes that were stored; a reply about other bytes is none. */
+export function readLanding(
+  landed: LandedTransaction,
+  { raw, account, native, nativeDecimals }: LandingOrder,
+): Landing {
+  if (landed.raw !== raw) throw new Fault('unavailable', 'The Solana node answered with another transaction')
+  const { staticAddresses } = decodeMessage(splitTransaction(Buffer.from(raw, 'base64')).message)
+  const lamportsDelta = (index: number) => {
+    const [before, after] = [landed.lamportsBefore[index], landed.lamportsAfter[index]]
+    if (before === undefined || after === undefined)
+      throw new Fault('unavailable', 'The Solana node answered without the balances of the transaction')
+    return after - before
+  }
+  const deltas = new Map<string, BalanceDelta>()
+  const add = (token: string, decimals: number, amountUnits: bigint) =>
+    deltas.set(token, { token, decimals, amountUnits: (deltas.get(token)?.amountUnits ?? 0n) + amountUnits })
+  add(native, nativeDecimals, lamportsDelta(staticAddresses.indexOf(account)))
+  for (const { owner, mint, decimals, amountUnits } of landed.tokensAfter)
+    if (owner === account) add(mint, decimals, amountUnits)
+  for (const { owner, mint, decimals, amountUnits } of landed.tokensBefore)
+    if (owner === account) add(mint, decimals, -amountUnits)
+  const sponsorLamports = -lamportsDelta(0)
+  return {
+    slot: landed.slot,
+    failure: landed.failure,
+    sponsorLamports: sponsorLamports > 0n ? sponsorLamports : 0n,
+    deltas: [...deltas.values()].filter(({ amountUnits }) => amountUnits !== 0n),
+  }
+}

@@ -1,0 +1,18 @@
+/** The programs whose instructions the gateway makes and reads. */
+
+export const systemProgram = '11111111111111111111111111111111'
+export const tokenProgram = 'TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA'
+export const token2022Program = 'TokenzQdBNbLqP5VEhdkAS6EPFLC1PHnBqCXEpPxuEb'
+export const associatedTokenProgram = 'ATokenGPvbdGVxr1b2hvZbsiqW5xWH25efTNsLJA8knL'
+export const memoProgram = 'MemoSq4gqABAXKb96qnH8TysNcWxMyWCqXgDLGmfcHr'
+export const computeBudgetProgram = 'ComputeBudget111111111111111111111111111111'
+export const lookupTableProgram = 'AddressLookupTab1e1111111111111111111111111'
+export const tokenPrograms = [tokenProgram, token2022Program] as const
+
+/** First bytes of the instructions, of the program that the name begins with. */
+export const systemTransferTag = 2
+export const tokenTransferCheckedTag = 12
+export const tokenCloseAccountTag = 9
+export const createIdempotentTag = 1
+export const computeLimitTag = 2
+export const computePriceTag = 3

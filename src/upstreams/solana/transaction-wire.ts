@@ -1,0 +1,145 @@
+import { isRecord } from '#kernel/json.ts'
+import type { RpcAnswer } from '#kernel/json-rpc.ts'
+import { type Account, accountOf, addressOf, broken, contextOf, integerOf, listOf, unitsOf } from './wire.ts'
+
+/** What Solana nodes answer about transactions. */
+
+export type Commitment = 'processed' | 'confirmed' | 'finalized'
+
+/** `failed`: the transaction is in a block, and changed nothing but the balance of its fee payer. */
+export type SignatureStatus = { slot: bigint; commitment: Commitment; failed: boolean }
+/** Undefined: the node that answered, at its slot, knows no such signature. */
+export type StatusReading = { slot: bigint; statuses: (SignatureStatus | undefined)[] }
+
+export function statusesOf(result: unknown, count: number): StatusReading {
+  const { slot, value } = contextOf(result)
+  return { slot, statuses: listOf(value, count).map(statusOf) }
+}
+
+function statusOf(value: unknown): SignatureStatus | undefined {
+  if (value === null) return undefined
+  if (!isRecord(value)) throw broken('a malformed status')
+  const commitment = value.confirmationStatus
+  if (commitment !== 'processed' && commitment !== 'confirmed' && commitment !== 'finalized')
+    throw broken('a status without a commitment')
+  return { slot: unitsOf(value.slot), commitment, failed: hasError(value) }
+}
+
+function hasError(value: Record<string, unknown>): boolean {
+  if (!('err' in value)) throw broken('a reply without success or failure')
+  return value.err !== null
+}
+
+/** The reason of a failure in the words of the runtime. */
+const reasonOf = (err: unknown): string => JSON.stringify(err).slice(0, 200)
+
+export type Simulation = {
+  slot: bigint
+  ok: boolean
+  reason: string
+  units: bigint
+  /** As the transaction leaves them, in the order that was asked for. */
+  accounts: (Account | undefined)[]
+}
+
+const logLinesMax = 3
+
+export function simulationOf(result: unknown, count: number): Simulation {
+  const { slot, value } = contextOf(result)
+  if (!isRecord(value)) throw broken('no simulation')
+  const failed = hasError(value)
+  const logs = Array.isArray(value.logs) ? value.logs.filter((line) => typeof line === 'string') : []
+  const reason = [reasonOf(value.err), ...logs.slice(-logLinesMax)].join('; ').slice(0, 600)
+  return {
+    slot,
+    ok: !failed,
+    reason: failed ? reason : '',
+    units: integerOf(value.unitsConsumed) ?? 0n,
+    accounts: failed ? [] : listOf(value.accounts, count).map(accountOf),
+  }
+}
+
+export type TokenAmount = {
+  accountIndex: number
+  mint: string
+  owner: string
+  amountUnits: bigint
+  decimals: number
+}
+/** A transaction in a block, with the balances of its accounts before and after it. */
+export type LandedTransaction = {
+  slot: bigint
+  /** The bytes, in base64. */
+  raw: string
+  /** Undefined where it succeeded. */
+  failure: string | undefined
+  feeLamports: bigint
+  lamportsBefore: bigint[]
+  lamportsAfter: bigint[]
+  tokensBefore: TokenAmount[]
+  tokensAfter: TokenAmount[]
+}
+
+const accountsMax = 256
+
+/** Undefined where the node has no such transaction at the commitment. */
+export function landedOf(result: unknown): LandedTransaction | undefined {
+  if (result === null) return undefined
+  if (!isRecord(result) || !isRecord(result.meta) || !Array.isArray(result.transaction))
+    throw broken('a malformed transaction')
+  const [raw, encoding] = result.transaction
+  if (typeof raw !== 'string' || encoding !== 'base64') throw broken('a transaction of another encoding')
+  const { meta } = result
+  const lamportsBefore = amountsOf(meta.preBalances)
+  const lamportsAfter = amountsOf(meta.postBalances)
+  if (lamportsBefore.length !== lamportsAfter.length) throw broken('balances of different accounts')
+  return {
+    slot: unitsOf(result.slot),
+    raw,
+    failure: hasError(meta) ? reasonOf(meta.err) : undefined,
+    feeLamports: unitsOf(meta.fee),
+    lamportsBefore,
+    lamportsAfter,
+    tokensBefore: tokenAmountsOf(meta.preTokenBalances, lamportsAfter.length),
+    tokensAfter: tokenAmountsOf(meta.postTokenBalances, lamportsAfter.length),
+  }
+}
+
+function amountsOf(value: unknown): bigint[] {
+  if (!Array.isArray(value) || value.length > accountsMax) throw broken('no list of balances')
+  return value.map(unitsOf)
+}
+
+function tokenAmountsOf(value: unknown, accountCount: number): TokenAmount[] {
+  if (!Array.isArray(value) || value.length > accountsMax) throw broken('no list of token balances')
+  return value.map((item: unknown) => {
+    if (!isRecord(item) || !isRecord(item.uiTokenAmount)) throw broken('a malformed token balance')
+    const { amount, decimals } = item.uiTokenAmount
+    const accountIndex = Number(unitsOf(item.accountIndex))
+    if (accountIndex >= accountCount) throw broken('a token balance of no account')
+    return {
+      accountIndex,
+      mint: addressOf(item.mint),
+      owner: addressOf(item.owner),
+      amountUnits: unitsOf(amount),
+      decimals: Number(unitsOf(decimals)),
+    }
+  })
+}
+
+/** `rejected` is no proof of anything: the same bytes may have been sent before, or land through another node. */
+export type SendVerdict = { verdict: 'accepted' } | { verdict: 'rejected'; reason: string }
+
+export const sendVerdictOf = (answer: RpcAnswer): SendVerdict =>
+  'result' in answer || /already (been )?processed/i.test(answer.error.message)
+    ? { verdict: 'accepted' }
+    : { verdict: 'rejected', reason: answer.error.message.slice(0, 200) }
+
+/** Micro-lamports per compute unit that recent transactions on the same accounts paid; a node may not know any. */
+export function recentPricesOf(answer: RpcAnswer): bigint[] {
+  if (!('result' in answer) || !Array.isArray(answer.result)) return []
+  return answer.result.slice(0, accountsMax).flatMap((item: unknown) => {
+    const price = isRecord(item) ? integerOf(item.prioritizationFee) : undefined
+    return price === undefined ? [] : [price]
+  })
+}
