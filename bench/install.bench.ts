@@ -121,7 +121,9 @@ async function startsFrom(target: string): Promise<boolean> {
   const env = {
     ...Object.fromEntries(names),
     HYPERLIQUID_URL: nowhere,
+    RELAY_URL: nowhere,
     PRICES_URL: nowhere,
+    COINBASE_URL: nowhere,
     FAUCET_URL: nowhere,
     PORT: '0',
     HOST: '127.0.0.1',

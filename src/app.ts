@@ -8,6 +8,7 @@ import { ledgerAudit } from '#durable/ledger-audit.ts'
 import { createMaintenance } from '#durable/maintenance.ts'
 import { throwAsFault } from '#durable/operation-faults.ts'
 import { type HttpEdgeDeps, httpEdge } from '#edges/http/http.ts'
+import { paymentSearchSchedule } from '#features/credits/payment-search.ts'
 import { auditSchedule } from '#features/earn/audit.ts'
 import { snapshotSchedule } from '#features/earn/snapshot.ts'
 import { renewalSchedule } from '#features/perp/key-renewal.ts'
@@ -53,13 +54,14 @@ export async function openDoors(deps: DoorDeps) {
 /** Background work: tasks, price checks, comparisons, schedules and maintenance. */
 async function startWork(composed: Composed, parts: AsyncDisposableStack): Promise<void> {
   const { clock, db, taskEngine, chains, features } = composed
-  const { earn, venueFeatures } = features
+  const { earn, recharge, venueFeatures } = features
   parts.use(chains.nonceRepair.start())
   composed.runtime.start()
   if (venueFeatures) parts.use(venueFeatures.priceLoop).start()
   if (composed.reconciler) parts.use(composed.reconciler.start())
   const schedules = [
     ...(earn ? [snapshotSchedule(clock.now()), auditSchedule(clock.now())] : []),
+    ...(recharge ? [paymentSearchSchedule(clock.now())] : []),
     ...(venueFeatures ? [renewalSchedule(clock.now())] : []),
   ]
   for (const schedule of schedules) await taskEngine.schedules.ensure(db, schedule)

@@ -25,6 +25,15 @@ export const worldSolanaRecipients = ['GsvUt13LU6Jn84Pm57EhSzjnScCo3sVUdMM2Mac1h
 /** Digests of the 20 public keys that every development node funds: any account can spend their funds. */
 const mnemonicKeys =
   '60a09e4357868c1e 095101cf732c298a bb4978fbe7638de8 f02322197a196ceb 5de22089c247b9b2 59feecfa04eb096b b69d88ff1ad5834a b6b9ee08c38f62da be394de37f9d6cf6 dd0102d1cd0c6ac7 bc695e76adbd4ba5 f08cf7b46c09669b 7112de5abbaaf618 c9af1927cd58e92d 9ebbe88c52f86818 9794bae81f0d5dd2 89fdd4bd49fc0e2a 97bc0c40d645cfaa 609101d4dd3170f5 7d2c370c3a5748fa'
+const worldTill = '0x7111000000000000000000000000000000000001'
+export const worldTills = [
+  ['1', '0.05'],
+  ['8453', '0.05'],
+  ['42161', '0.05'],
+  ['137', '2000'],
+]
+  .map(([chainId, amount]) => `${chainId}:${worldTill}:${amount}`)
+  .join(',')
 export const worldVault = '0xea12000000000000000000000000000000008453'
 
 const moneyNames = [
@@ -46,6 +55,7 @@ export const upstreamNames = [
   'HYPERLIQUID_URL',
   'RELAY_URL',
   'PRICES_URL',
+  'COINBASE_URL',
   'FAUCET_URL',
 ] as const
 
@@ -65,6 +75,7 @@ type CheckedSettings = { readonly [K in (typeof upstreamNames)[number]]: string 
   readonly HYPERLIQUID_INFO_URL: string | undefined
   readonly HYPERLIQUID_BRIDGE_ADDRESS: string | undefined
   readonly EARN_VAULT_ADDRESS: string
+  readonly RECHARGE_TILLS: readonly { address: string }[]
   readonly FINALITY: 'local' | 'public'
   readonly KEY_ENCRYPTION_KEYS: readonly { key: string }[]
   readonly VAULT_TRANSIT_URL: string | undefined
@@ -145,6 +156,8 @@ export function problemsOutsideLocal(config: CheckedSettings): string[] {
       'EARN_VAULT_ADDRESS',
       'this vault exists only in the local world; set the vault on the configured chain',
     )
+  if (config.RECHARGE_TILLS.some(({ address }) => address === worldTill))
+    report('RECHARGE_TILLS', 'this contract exists only in the local world; set the ones that you deployed')
   if (config.HYPERLIQUID_URL && config.HYPERLIQUID_NETWORK === 'local')
     report('HYPERLIQUID_NETWORK', 'local is for the local world only; set mainnet or testnet')
   if (config.FINALITY === 'local')

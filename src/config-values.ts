@@ -70,5 +70,18 @@ export const solanaAddresses: Parse<string[]> = (value) => {
   return items.every(isAddress) ? items : reject('Solana addresses, separated by commas')
 }
 
+/** Pairs of chain and contract, with the most of the native coin that one payment may release there. */
+export const tills: Parse<{ chainId: string; address: string; maxNative: string }[]> = (value) => {
+  const found = list(value).map((item) => {
+    const [, chainId = '', address = '', maxNative = ''] =
+      /^([1-9]\d{0,15}):(0x[0-9a-fA-F]{40}):((?:0|[1-9]\d{0,8})(?:\.\d{1,18})?)$/.exec(item) ?? []
+    return { chainId, address, maxNative }
+  })
+  const isDistinct = new Set(found.map(({ chainId }) => chainId)).size === found.length
+  return found.every(({ chainId }) => chainId !== '') && isDistinct
+    ? found
+    : reject('chain:address:amount, separated by commas, each chain once')
+}
+
 export const optionalEvmAddress: Parse<string | undefined> = (value) =>
   value === '' ? undefined : evmAddress(value)

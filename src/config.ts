@@ -10,6 +10,7 @@ import {
   worldSolanaRecipients,
   worldSolanaSponsors,
   worldSponsors,
+  worldTills,
   worldVault,
 } from './config-safety.ts'
 import {
@@ -30,6 +31,7 @@ import {
   type Parse,
   solanaAddresses,
   text,
+  tills,
   upstream,
 } from './config-values.ts'
 
@@ -87,6 +89,11 @@ export const variables = {
     optional,
     '',
     'Key for the solver, which gives the reasons of refunds only with one',
+  ),
+  COINBASE_URL: variable(
+    upstream,
+    'local',
+    'Public prices of Coinbase, https://api.coinbase.com: the second source for payments in native coins; off outside the local environment',
   ),
   FAUCET_URL: variable(
     upstream,
@@ -164,6 +171,11 @@ export const variables = {
   EARN_VAULT_ADDRESS: variable(evmAddress, worldVault, 'ERC-4626 vault for USDC on Base'),
   EARN_MIN_DEPOSIT_USDC: variable(decimal, '1', 'Smallest deposit'),
   EARN_MIN_WITHDRAW_USDC: variable(decimal, '1', 'Smallest partial withdrawal; a full one may be smaller'),
+  RECHARGE_TILLS: variable(
+    tills,
+    worldTills,
+    'chain:address:amount of each contract that takes payments for credits, with the most of the native coin that one payment may have; empty: credits are not sold',
+  ),
   SPONSOR_USER_DAY: variable(
     decimal,
     '0.02',
@@ -323,7 +335,8 @@ const localDefaults: readonly Name[] = [
 /** Outside the local environment the local world and its keys are not defaults: unset ones are missing. */
 function initialOf(name: Name, environment: string | undefined): string {
   if ((environment ?? 'local') === 'local') return variables[name].initial
-  if (['FAUCET_URL', 'HYPERLIQUID_URL', 'RELAY_URL'].includes(name)) return 'off'
+  if (['FAUCET_URL', 'HYPERLIQUID_URL', 'RELAY_URL', 'COINBASE_URL'].includes(name)) return 'off'
+  if (name === 'RECHARGE_TILLS') return ''
   if (name === 'FINALITY') return 'public'
   if (name === 'HYPERLIQUID_NETWORK') return 'mainnet'
   // The venue's format of withdrawals and fees is not verified live, and a false alarm would freeze a user.

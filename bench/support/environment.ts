@@ -66,7 +66,7 @@ export async function createEnvironment(settings: Record<string, string> = {}): 
     async world() {
       const world = await startWorld({ dataDir: newFolder('world'), port: 0 })
       parts.use(world)
-      const { evm, solana, hyperliquid, prices, faucet } = world.urls
+      const { evm, solana, hyperliquid, solver, prices, faucet } = world.urls
       control = world.urls.control
       return {
         ETHEREUM_RPC_URL: evm['1'],
@@ -76,7 +76,9 @@ export async function createEnvironment(settings: Record<string, string> = {}): 
         SOLANA_RPC_URL: solana,
         HYPERLIQUID_URL: hyperliquid,
         HYPERLIQUID_WEIGHT_PER_MINUTE: '0',
+        RELAY_URL: solver,
         PRICES_URL: prices,
+        COINBASE_URL: prices,
         FAUCET_URL: faucet,
       }
     },

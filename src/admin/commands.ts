@@ -2,6 +2,7 @@ import { accountCommands } from './accounts.ts'
 import { usageLine } from './arguments.ts'
 import { backupCommands } from './backup.ts'
 import type { AdminCommand } from './command.ts'
+import { creditPaymentCommands } from './credit-payments.ts'
 import { earnAccountCommands } from './earn-accounts.ts'
 import { keyCommands } from './keys.ts'
 import { logCommands } from './log.ts'
@@ -14,6 +15,7 @@ export const commands: readonly AdminCommand[] = [
   ...taskCommands,
   ...accountCommands,
   ...earnAccountCommands,
+  ...creditPaymentCommands,
   ...userCommands,
   ...keyCommands,
   ...sponsorCommands,

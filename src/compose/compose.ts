@@ -27,7 +27,15 @@ export type Overrides = CoreOverrides &
   }
 
 /** Readable names of the upstreams, for error texts, metrics and failpoints. */
-function labelsOf({ evm, solana, hyperliquid, relay, prices, faucet }: UpstreamUrls): Record<string, string> {
+function labelsOf({
+  evm,
+  solana,
+  hyperliquid,
+  relay,
+  prices,
+  coinbase,
+  faucet,
+}: UpstreamUrls): Record<string, string> {
   const named = {
     ethereum: evm['1'],
     base: evm['8453'],
@@ -37,6 +45,7 @@ function labelsOf({ evm, solana, hyperliquid, relay, prices, faucet }: UpstreamU
     solana,
     hyperliquid,
     relay,
+    coinbase,
     prices,
     faucet,
   }

@@ -22,6 +22,7 @@ import type { Chain } from '#kernel/chains.ts'
 import type { Net } from '#kernel/net.ts'
 import type { Operation } from '#kernel/operation.ts'
 import type { TaskKind } from '#kernel/task.ts'
+import { coinbase } from '#upstreams/coinbase/coinbase.ts'
 import { faucet } from '#upstreams/faucet/faucet.ts'
 import { prices } from '#upstreams/prices/prices.ts'
 import { openBridge } from './bridge.ts'
@@ -29,6 +30,7 @@ import type { Chains } from './chains.ts'
 import type { Core } from './core.ts'
 import type { Custody, KeyMonitor } from './custody.ts'
 import { openEarn } from './earn.ts'
+import { openRecharge } from './recharge.ts'
 import { release } from './release.ts'
 import { perpLimitsOf } from './settings.ts'
 import type { UpstreamUrls } from './upstream-urls.ts'
@@ -94,15 +96,25 @@ export function openFeatures(needs: FeatureDeps, overrides: FeatureOverrides = {
   const { config, db, transactions, taskEngine, clock } = core
   const { table, readers } = chains
   const earn = openEarn({ core, chains, custody, holdings: () => holdings })
+  const priceSource = prices({ url: urls.prices ?? '', net, clock })
   const holdings: Holdings = makeHoldings({
     chains: readers,
-    prices: prices({ url: urls.prices ?? '', net, clock }),
+    prices: priceSource,
     share: earn?.share ?? null,
     walletsOf: (userId) => walletsOf(db, userId),
     recentTokens: (userId) => recentTokens(db, userId),
     clock,
   })
   const changed = (userId: string, chainId: string) => holdings.invalidate(userId, chainId)
+  const recharge = openRecharge({
+    core,
+    chains,
+    custody,
+    probe,
+    prices: urls.prices ? priceSource : undefined,
+    coinbase: urls.coinbase ? coinbase({ url: urls.coinbase, net }) : undefined,
+    changed,
+  })
   const bridge = openBridge(config, chains)
   const trading = bridge && venue && openVenueTrading({ core, venue, custody }, overrides)
   const venueFeatures = trading && openVenueFeatures({ core, bridge, trading, custody, changed }, overrides)
@@ -135,6 +147,7 @@ export function openFeatures(needs: FeatureDeps, overrides: FeatureOverrides = {
     ...(venueFeatures?.operations ?? []),
     ...tasks({ tasks: taskEngine.tasks, view: toTaskFullView, kinds: () => kindNames }),
     ...credits.operations,
+    ...(recharge?.operations ?? []),
     ...user({ db, walletsOf, credits, policySummary: custody.policy.summary }),
     ...notifications({ events: taskEngine.events }),
     ...custody.policy.operations,
@@ -143,10 +156,11 @@ export function openFeatures(needs: FeatureDeps, overrides: FeatureOverrides = {
   const kinds = [
     ...(faucetGrant ? [faucetGrant] : []),
     ...(earn ? [snapshotKind(earn.snapshot), earn.audit] : []),
+    ...(recharge ? [recharge.kind] : []),
     ...(venueFeatures?.kinds ?? []),
   ]
   const kindNames = kindNamesOf(operations, kinds)
-  return { operations, kinds, auth, credits, health, earn, holdings, faucetGrant, venueFeatures }
+  return { operations, kinds, auth, credits, health, earn, holdings, faucetGrant, recharge, venueFeatures }
 }
 
 /** Every kind that a task can have. */

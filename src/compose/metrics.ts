@@ -12,7 +12,7 @@ import type { Stores } from './store.ts'
 export function openMetrics(composed: Composed): MetricSources {
   const { config, log, clock, stores, transactions, taskEngine, runtime, chains } = composed
   const { keyMonitor, venue, reconciler, upstreamMetrics } = composed
-  const { earn } = composed.features
+  const { earn, recharge } = composed.features
   return {
     build: () => [buildInfo(config)],
     pools: () => poolGauges(stores),
@@ -26,6 +26,7 @@ export function openMetrics(composed: Composed): MetricSources {
     ...(venue && { venue: venue.metrics }),
     ...(reconciler && { venue_accounts: reconciler.metrics }),
     ...(earn && { earn: earn.metrics }),
+    ...(recharge && { credit_payments: recharge.metrics }),
   }
 }
 

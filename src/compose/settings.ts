@@ -70,6 +70,14 @@ export function bridgeOf(config: Config) {
   return { chainId, address: config.HYPERLIQUID_BRIDGE_ADDRESS ?? address }
 }
 
+/** The contract that takes payments for credits on this chain. */
+export function tillOf({ RECHARGE_TILLS }: Config, { id, native }: Pick<Chain, 'id' | 'native'>) {
+  const till = RECHARGE_TILLS.find(({ chainId }) => chainId === id)
+  if (!till) return undefined
+  const maxUnits = toUnits(till.maxNative, native.decimals)
+  return { address: till.address, maxUnits, native: native.address }
+}
+
 type Served = { venue: boolean; swaps: boolean }
 
 export const platformLimits = (
@@ -86,6 +94,7 @@ export const platformLimits = (
     ...(venue ? [bridgeOf(config)] : []),
     ...(swaps ? table.flatMap(swapContractsOf) : []),
     ...table.flatMap((row) => (row.family === 'solana' ? svmRecipientsOf(config, row.id) : [])),
+    ...config.RECHARGE_TILLS.map(({ chainId, address }) => ({ chainId, address })),
   ],
 })
 
@@ -95,26 +104,27 @@ export const custodyChains = (
   table: readonly Chain[],
   { venue, swaps }: Served,
 ): SigningChain[] =>
-  table.flatMap((row) =>
-    row.family === 'evm' && row.delegate !== null
-      ? [
-          {
-            chainId: row.id,
-            delegate: row.delegate,
-            contracts: [
-              ...(row.id === config.EARN_CHAIN_ID ? [config.EARN_VAULT_ADDRESS] : []),
-              ...(venue && row.id === bridgeOf(config).chainId ? [bridgeOf(config).address] : []),
-            ],
-            ...(swaps && row.swaps && { swaps: { ...row.swaps, native: row.native.address } }),
-            maxUnits: {
-              ...(swaps && swapCaps(row, micros(config.POLICY_TX_USD_MAX))),
-              [row.usdc.toLowerCase()]: micros(config.POLICY_TX_USD_MAX),
-            },
-            hasSettableClock: config.ENVIRONMENT === 'local',
-          },
-        ]
-      : [],
-  )
+  table.flatMap((row) => {
+    if (row.family !== 'evm' || row.delegate === null) return []
+    const till = tillOf(config, row)
+    return [
+      {
+        chainId: row.id,
+        delegate: row.delegate,
+        contracts: [
+          ...(row.id === config.EARN_CHAIN_ID ? [config.EARN_VAULT_ADDRESS] : []),
+          ...(venue && row.id === bridgeOf(config).chainId ? [bridgeOf(config).address] : []),
+        ],
+        ...(swaps && row.swaps && { swaps: { ...row.swaps, native: row.native.address } }),
+        ...(till && { till }),
+        maxUnits: {
+          ...(swaps && swapCaps(row, micros(config.POLICY_TX_USD_MAX))),
+          [row.usdc.toLowerCase()]: micros(config.POLICY_TX_USD_MAX),
+        },
+        hasSettableClock: config.ENVIRONMENT === 'local',
+      },
+    ]
+  })
 
 const svmRecipientsOf = (config: Config, chainId: string) =>
   config.SOLANA_RECIPIENTS.map((address) => ({ chainId, address }))

@@ -5,6 +5,7 @@ export type UpstreamUrls = {
   hyperliquid: string | undefined
   relay: string | undefined
   prices: string | undefined
+  coinbase: string | undefined
   faucet: string | undefined
   /** The local world's control server. */
   control?: string

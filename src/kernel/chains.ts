@@ -1,5 +1,8 @@
 /** Chains as the gateway describes them. Each adapter translates foreign ids and token names itself. */
 
+/** Stands for the native coin of an EVM chain where a token is named by its address. */
+export const nativeSentinel = '0xEeeeeEeeeEeEeeEeEeEeeEEEeeeeEeeeeeeeEEeE'
+
 export type Token = { symbol: string; name: string; decimals: number; address: string }
 
 export const chainOperations = ['swap', 'bridge', 'transfer'] as const

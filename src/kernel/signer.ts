@@ -135,6 +135,7 @@ export type DecodedCall =
   | { name: 'withdraw'; vault: string; assetsUnits: bigint; receiver: string; owner: string }
   | { name: 'redeem'; vault: string; sharesUnits: bigint; receiver: string; owner: string }
   | SwapCall
+  | PaymentCall
 
 /** Calls of a swap. A token that is null is the native coin, whose amount in is the value of the call. */
 export type SwapCall =
@@ -157,6 +158,9 @@ export type SwapCall =
       amountUnits: bigint
       requestId: string
     }
+
+/** A payment in the native coin for the task that it names; `valueUnits` is the value of the call. */
+export type PaymentCall = { name: 'pay'; till: string; taskId: string; valueUnits: bigint }
 
 /** The cryptography of a foreign chain. Implemented by the chain's adapter and injected into custody. */
 export type EvmCrypto = {

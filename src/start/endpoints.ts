@@ -38,6 +38,7 @@ export async function openUpstreamEndpoints(
     hyperliquid: resolveUrl(config.HYPERLIQUID_URL, local?.hyperliquid),
     relay: resolveUrl(config.RELAY_URL, local?.solver),
     prices: resolveUrl(config.PRICES_URL, local?.prices),
+    coinbase: resolveUrl(config.COINBASE_URL, local?.prices),
     faucet: resolveUrl(config.FAUCET_URL, local?.faucet),
     ...(local?.control && { control: local.control }),
     ...(worldId && { worldId }),

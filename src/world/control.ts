@@ -171,9 +171,17 @@ const priceRoutes = ({ book, stateFile }: ControlDeps): Route[] => {
       method: 'POST',
       path: /^\/prices$/,
       run: async ({ fields }) => {
-        rejectUnknownFields(fields, ['symbol', 'price_usd', 'confidence', 'age_seconds', 'listed'])
+        rejectUnknownFields(fields, [
+          'symbol',
+          'price_usd',
+          'spot_usd',
+          'confidence',
+          'age_seconds',
+          'listed',
+        ])
         const change: Override = {}
         if ('price_usd' in fields) change.price_usd = priceText(fields.price_usd)
+        if ('spot_usd' in fields) change.spot_usd = priceText(fields.spot_usd)
         if ('confidence' in fields) change.confidence = numberField(fields, 'confidence', 0, 1)
         if ('age_seconds' in fields)
           change.age_seconds = numberField(fields, 'age_seconds', 0, advanceSecondsMax)

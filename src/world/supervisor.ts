@@ -81,7 +81,7 @@ type ProxyTargets = {
 const openProxies = async (
   stateFile: StateFile,
   { injectors, nodes, solana, venue, solver }: ProxyTargets,
-  respondPrices: Parameters<typeof startPrices>[0]['respondPrices'],
+  priceParts: Pick<Parameters<typeof startPrices>[0], 'book' | 'respondPrices'>,
 ) => {
   const injectorFor = (target: string) => injectors.get(target) ?? failureInjector()
   const preferredPort = (target: string) => stateFile.value.ports[target] ?? 0
@@ -123,9 +123,9 @@ const openProxies = async (
       beforeRequest: solver.wake,
     }).then((proxy) => ['solver', proxy] as const),
     startPrices({
+      ...priceParts,
       preferredPort: preferredPort('prices'),
       injector: injectorFor('prices'),
-      respondPrices: respondPrices,
     }).then((server) => ['prices', server] as const),
   ]
   return new Map<string, ListeningServer>(await Promise.all([...evm, ...rest]))
@@ -213,7 +213,8 @@ export const supervise = async (options: Options): Promise<RunningWorld> => {
     for (const start of starts) start.catch(() => {})
     const control = await listen(createRouter(routes), controlPort)
     opened.push(control)
-    const proxies = await openProxies(stateFile, { injectors, nodes, solana, venue, solver }, respondPrices)
+    const parts = { injectors, nodes, solana, venue, solver }
+    const proxies = await openProxies(stateFile, parts, { book, respondPrices })
     opened.push(...proxies.values())
     // The venue's own connection to the chain: no injected failure applies to its polls, and they cause no saves of an
     // idle chain.

@@ -27,6 +27,8 @@ export type Answer = {
     share_price: string
     tx_hash: string
     funded: string[]
+    credits: number
+    paid: string
   }
   transactions: { status: string; tx_hash: string; nonce: number; block: number | null }[]
   balance_changes: { symbol: string; amount: string }[]
@@ -75,7 +77,7 @@ export async function createChainsApp(overrides: Overrides = {}) {
   const instance = async (more: Overrides = {}) => {
     const opened = await openInstance({
       databaseUrl,
-      urls: { evm, solana, prices, faucet },
+      urls: { evm, solana, prices, coinbase: prices, faucet },
       env,
       overrides: more,
     })

@@ -47,6 +47,9 @@ export type Task = {
     amount_usdc_decimal?: string
     shares_delta?: string
     amount?: string
+    chain_id?: string
+    /** Native units of a payment for credits. */
+    paid?: string
     withdrawn_usd?: string
     fee_usd?: string
     funded?: string[]
@@ -234,7 +237,7 @@ async function comparisonsOf(
   has: Amounts,
 ) {
   const done = tasks.filter(({ outcome }) => outcome === 'executed')
-  type Field = Exclude<keyof NonNullable<Task['result']>, 'funded'>
+  type Field = Exclude<keyof NonNullable<Task['result']>, 'funded' | 'chain_id' | 'paid'>
   const sum = (kind: string, field: Field, decimals: number) =>
     total(
       done
@@ -258,7 +261,14 @@ async function comparisonsOf(
       expected: (has[`usdc:${chain}`] ?? 0n) + (moved[chain] ?? 0n),
       found: usdc,
     }
-    lines[`native coin in the wallet on ${chain}`] = { expected: has[`gas:${chain}`] ?? 0n, found: gas }
+    const paidHere = done.filter(
+      ({ kind, result }) => kind === 'credits_recharge' && result?.chain_id === chain,
+    )
+    lines[`native coin in the wallet on ${chain}`] = {
+      expected:
+        (has[`gas:${chain}`] ?? 0n) - total(paidHere.map(({ result }) => BigInt(result?.paid ?? '0'))),
+      found: gas,
+    }
   }
   const shares = wallets[world.chains.indexOf(vaultChain)]?.shares ?? 0n
   lines['shares by the tasks'] = {

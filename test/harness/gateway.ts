@@ -249,14 +249,16 @@ export async function eventually<T>(
 }
 
 /** The settings of a gateway that uses a world without having started it. */
-export const upstreamsOf = ({ evm, solana, hyperliquid, prices, faucet }: WorldUrls) => ({
+export const upstreamsOf = ({ evm, solana, hyperliquid, solver, prices, faucet }: WorldUrls) => ({
   ETHEREUM_RPC_URL: evm['1'],
   BASE_RPC_URL: evm['8453'],
   ARBITRUM_RPC_URL: evm['42161'],
   POLYGON_RPC_URL: evm['137'],
   SOLANA_RPC_URL: solana,
   HYPERLIQUID_URL: hyperliquid,
+  RELAY_URL: solver,
   PRICES_URL: prices,
+  COINBASE_URL: prices,
   FAUCET_URL: faucet,
 })
 

@@ -21,6 +21,7 @@ const noUpstreams: UpstreamUrls = {
   hyperliquid: undefined,
   relay: undefined,
   prices: undefined,
+  coinbase: undefined,
   faucet: undefined,
 }
 export async function openInstance({ urls = {}, overrides, ...settings }: InstanceSettings) {

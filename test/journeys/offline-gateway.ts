@@ -8,7 +8,9 @@ export const offlineSettings = {
     ['ETHEREUM', 'BASE', 'ARBITRUM', 'POLYGON', 'SOLANA'].map((name) => [`${name}_RPC_URL`, 'off']),
   ),
   HYPERLIQUID_URL: 'off',
+  RELAY_URL: 'off',
   PRICES_URL: 'off',
+  COINBASE_URL: 'off',
   FAUCET_URL: 'off',
   RATE_AUTH: '100000',
 }

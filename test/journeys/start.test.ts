@@ -229,7 +229,9 @@ describe('a start that cannot succeed states the reason', () => {
         POLYGON_RPC_URL: dead,
         SOLANA_RPC_URL: quiet,
         HYPERLIQUID_URL: quiet,
+        RELAY_URL: dead,
         PRICES_URL: quiet,
+        COINBASE_URL: dead,
         FAUCET_URL: dead,
       },
     })

@@ -12,6 +12,7 @@ export type Manifest = {
     evm: Record<'1' | '8453' | '42161' | '137', string>
     solana: string
     hyperliquid: string
+    solver: string
     prices: string
     faucet: string
     control: string
@@ -62,7 +63,9 @@ export async function worldOf(control: string) {
       POLYGON_RPC_URL: manifest.urls.evm['137'],
       SOLANA_RPC_URL: manifest.urls.solana,
       HYPERLIQUID_URL: manifest.urls.hyperliquid,
+      RELAY_URL: manifest.urls.solver,
       PRICES_URL: manifest.urls.prices,
+      COINBASE_URL: manifest.urls.prices,
       FAUCET_URL: manifest.urls.faucet,
     },
     nativeOf: async (owner: string) => BigInt((await rpc('eth_getBalance', [owner, 'latest'])) as string),

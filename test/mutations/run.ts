@@ -19,6 +19,7 @@ import { join } from 'node:path'
 import { cleanEnvironment, nodeFlags, root } from '../../scripts/environment.ts'
 import { startTestCluster } from '../harness/cluster.ts'
 import { chainMutations } from './chains.ts'
+import { creditMutations } from './credits.ts'
 import { durableMutations } from './durable.ts'
 import { identityMutations } from './identity.ts'
 import { interfaceMutations } from './interface.ts'
@@ -30,6 +31,7 @@ import { venueMutations } from './venue.ts'
 export const mutations: readonly Mutation[] = [
   ...numberMutations,
   ...policyMutations,
+  ...creditMutations,
   ...identityMutations,
   ...chainMutations,
   ...venueMutations,

@@ -281,6 +281,8 @@ const notObjects = new Set([
   'destination_chain_id',
   // A label of the caller's own.
   'client_order_id',
+  // One of three that everybody may buy.
+  'pack_id',
 ])
 
 /** An id of the same form that does not exist. */

@@ -60,7 +60,12 @@ test('the test network takes its deposits on its own chain and bridge, never on 
   ])
 
   const key = Buffer.from(Array.from({ length: 32 }, (_, at) => at)).toString('base64')
-  const config = readConfig({ ...testnet, ...sepolia, KEY_ENCRYPTION_KEYS: `own:${key}` })
+  const config = readConfig({
+    ...testnet,
+    ...sepolia,
+    KEY_ENCRYPTION_KEYS: `own:${key}`,
+    RECHARGE_TILLS: ',',
+  })
   const bridge = bridgeOf(config)
   assert.equal(bridge.chainId, '421614')
   const urls = { '42161': 'http://127.0.0.1:1', '421614': 'http://127.0.0.1:2' }

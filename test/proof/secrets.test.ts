@@ -52,7 +52,7 @@ let position: string
 
 function start(env: Record<string, string>): Promise<Gateway> {
   const folder = parts.use(dataFolder())
-  const { evm, solana, hyperliquid, prices, faucet } = world.urls
+  const { evm, solana, hyperliquid, solver, prices, faucet } = world.urls
   const upstreams = {
     ETHEREUM_RPC_URL: evm['1'],
     BASE_RPC_URL: evm['8453'],
@@ -60,7 +60,9 @@ function start(env: Record<string, string>): Promise<Gateway> {
     POLYGON_RPC_URL: evm['137'],
     SOLANA_RPC_URL: solana,
     HYPERLIQUID_URL: hyperliquid,
+    RELAY_URL: solver,
     PRICES_URL: prices,
+    COINBASE_URL: prices,
     FAUCET_URL: faucet,
   }
   const keys = { KEY_ENCRYPTION_KEYS: kekText, SPONSOR_KEYS: sponsorKeys.join(',') }

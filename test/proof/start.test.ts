@@ -142,6 +142,11 @@ const unsafeSettings: [string, Env, string][] = [
     'KEY_ENCRYPTION_KEYS',
   ],
   ['the vault of the local world', { EARN_VAULT_ADDRESS: worldVault }, 'EARN_VAULT_ADDRESS'],
+  [
+    'the till of the local world',
+    { RECHARGE_TILLS: '8453:0x7111000000000000000000000000000000000001:1' },
+    'RECHARGE_TILLS',
+  ],
   ['one block as finality', { FINALITY: 'local' }, 'FINALITY'],
   ['a failpoint', { FAILPOINT: 'commit@1' }, 'FAILPOINT'],
   ['a failpoint that stops', { FAILPOINT_STOP: '/tmp/point' }, 'FAILPOINT_STOP'],
@@ -257,6 +262,7 @@ test('every variable names itself when it is wrong', () => {
     'VAULT_TRANSIT_TOKEN',
     'VAULT_TRANSIT_KEY',
     'CORS_ORIGINS',
+    'RELAY_API_KEY',
   ]
   const more = ['TRUST_PROXY', 'FAILPOINT', 'FAILPOINT_STOP', 'FAILPOINT_LOG']
   assert.deepEqual(lenientNames.map(([name]) => name).sort(), [...free, ...more].sort())

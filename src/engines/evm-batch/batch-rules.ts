@@ -36,6 +36,8 @@ export type BatchOptions<Data extends BatchTaskData, Proof> = {
   prove(task: TaskView<Data>, receipt: Receipt): Proof | undefined
   /** Tokens that the batch may move in addition to the verified list. */
   tokens?: readonly Token[]
+  /** Changes that no transfer event shows, such as those of the native coin. */
+  changes?(task: TaskView<Data>, proof: Proof): JsonObject[]
   /** Called when a receipt is final, successful or not: earlier reads of the account are stale. */
   onFinal?(task: TaskView<Data>): void
 }

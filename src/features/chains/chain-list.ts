@@ -1,9 +1,15 @@
-import type { Chain, EvmChainRow, SolanaChainRow, SwapContracts, Token } from '#kernel/chains.ts'
+import {
+  type Chain,
+  type EvmChainRow,
+  nativeSentinel,
+  type SolanaChainRow,
+  type SwapContracts,
+  type Token,
+} from '#kernel/chains.ts'
 import { nativeDecimals, usdcDecimals } from '#kernel/money.ts'
 
 /** All chains. A chain without an RPC URL is not served. */
 
-const nativeSentinel = '0xEeeeeEeeeEeEeeEeEeEeeEEEeeeeEeeeeeeeEEeE'
 const calibur = '0x000000009B1D0aF20D8C6d0A44e162d11F9b8f00'
 const multicall3 = '0xcA11bde05977b3631167028862bE2a173976CA11'
 const gwei = 1_000_000_000n

@@ -1,25 +1,6 @@
-import { chainOperations } from '#kernel/chains.ts'
+import { ChainInfo } from '#kernel/chain-info.ts'
 import { group, read } from '#kernel/operation.ts'
 import * as T from '#kernel/schema.ts'
-import { ChainId, OneOf, TextOrNull } from '#kernel/wire-types.ts'
-
-export const ChainInfo = T.Object(
-  {
-    chain_id: ChainId,
-    name: T.String({ description: 'Internal name', examples: ['base'] }),
-    display_name: T.String({ description: 'Name for people', examples: ['Base'] }),
-    native_token: T.String({ description: 'Symbol of the native token', examples: ['ETH'] }),
-    is_evm: T.Boolean(),
-    supported_operations: T.Array(OneOf(chainOperations), { description: 'Only what has a route now' }),
-    native_decimals: T.Integer(),
-    explorer_url: TextOrNull,
-    status: OneOf(['ok', 'degraded', 'down'] as const, {
-      description: 'As seen by a probe of the last seconds',
-    }),
-    gasless: T.Boolean({ description: 'Transactions are paid for by the service' }),
-  },
-  { $id: 'ChainInfo', additionalProperties: true },
-)
 
 export const contract = group('chains', {
   list: read('GET /v1/chains', {

@@ -1,6 +1,19 @@
-import { group, read } from '#kernel/operation.ts'
+import { ChainInfo } from '#kernel/chain-info.ts'
+import { group, read, task } from '#kernel/operation.ts'
 import * as T from '#kernel/schema.ts'
-import { Dec, DecOrNull, Nullable, OneOf, TimeOrNull } from '#kernel/wire-types.ts'
+import { TaskResponse } from '#kernel/task-response.ts'
+import {
+  Address,
+  ChainId,
+  Dec,
+  DecIn,
+  DecOrNull,
+  Nullable,
+  OneOf,
+  Text,
+  TimeOrNull,
+  Units,
+} from '#kernel/wire-types.ts'
 import { bucketKinds } from './buckets.ts'
 
 export const contract = group('credits', {
@@ -33,5 +46,68 @@ export const contract = group('credits', {
       },
       { $id: 'CreditPacksResponse' },
     ),
+  }),
+})
+
+const RechargeChain = T.Object(
+  {
+    ...ChainInfo.properties,
+    token: T.Object({ symbol: Text, address: Address, decimals: T.Integer() }),
+    confirmations: T.Integer({ description: 'Blocks after which a payment is credited' }),
+  },
+  { $id: 'RechargeChain', additionalProperties: true },
+)
+
+const Recharge = T.Object(
+  {
+    chain_id: T.Unsafe<string | number>({
+      type: ['string', 'integer'],
+      maxLength: 64,
+      description: 'Chain whose native coin pays, by id or name',
+      examples: ['8453'],
+    }),
+    pack_id: T.Optional(T.String({ maxLength: 8, description: 'Pack; or give `amount_usd`' })),
+    amount_usd: T.Optional(
+      DecIn({ places: 2, exclusiveMinimum: 0, example: '10', description: 'Price of a pack in USD' }),
+    ),
+    token_address: T.Optional(
+      Nullable(T.String({ maxLength: 64, description: 'Only the native coin, which is the default' })),
+    ),
+  },
+  { $id: 'RechargeRequest', examples: [{ chain_id: '8453', pack_id: '10' }] },
+)
+
+const RechargeResult = T.Object(
+  {
+    pack_id: Text,
+    credits: T.Integer(),
+    chain_id: ChainId,
+    tx_hash: Text,
+    paid: Units,
+    native_price_usd: T.String({ ...Dec, description: 'USD for one coin, by which the amount was computed' }),
+  },
+  { $id: 'RechargeResult', description: 'What was paid and credited', additionalProperties: true },
+)
+
+/** Absent where no contract takes payments. */
+export const rechargeContract = group('credits', {
+  rechargeChains: read('GET /credits/recharge-chains', {
+    summary: 'The chains whose native coin buys credits',
+    description:
+      'Use it to see where a pack can be paid for, and after how many blocks it is credited. It moves nothing. Next: `credits_recharge`.',
+    access: 'read',
+    output: T.Object({ chains: T.Array(RechargeChain) }, { $id: 'RechargeChainsResponse' }),
+  }),
+  recharge: task('POST /credits/onchain-recharge', {
+    summary: 'Buy a pack of credits with the native coin of a chain',
+    description:
+      'Use it to pay for a pack (5, 10 or 20 USD) from your wallet; gas is paid for. The amount follows two prices that agree within 1 %, and the credits come once the payment is final. Next: `credits_available`.',
+    access: 'trade',
+    rate: 'money',
+    waitSeconds: 60,
+    body: Recharge,
+    output: TaskResponse,
+    result: RechargeResult,
+    faults: ['policy_denied', 'trading_paused', 'insufficient_balance', 'conflict', 'unavailable'],
   }),
 })

@@ -1,4 +1,4 @@
-import type { Token } from '#kernel/chains.ts'
+import { nativeSentinel, type Token } from '#kernel/chains.ts'
 import { type Queryable, query } from '#store/query.ts'
 
 const tokensMax = 50
@@ -12,8 +12,10 @@ export async function recentTokens(db: Queryable, userId: string): Promise<Map<s
         (c ->> 'decimals')::integer as decimals
       from (select data from task where user_id = $1 order by id desc limit 500) t, jsonb_array_elements(t.data -> 'balance_changes') c
       where jsonb_typeof(t.data -> 'balance_changes') = 'array' and c ->> 'symbol' <> ''
+        and lower(c ->> 'token_address') <> $3
       limit $2`,
-    [userId, tokensMax],
+    // The native coin is read without being a token.
+    [userId, tokensMax, nativeSentinel.toLowerCase()],
   )
   const byChain = new Map<string, Token[]>()
   for (const { chain_id, address, symbol, decimals } of rows)

@@ -3,11 +3,13 @@ import type {
   EvmCall,
   EvmCrypto,
   EvmIntent,
+  PaymentCall,
   PolicyReceipt,
   SigningIntent,
   SwapCall,
 } from '#kernel/signer.ts'
 import { intentHash } from '#kernel/signer.ts'
+import { assertPayment, type SigningTill } from './payment-rules.ts'
 import { assertRule, isSameAddress } from './rule.ts'
 import {
   assertApprovalsUsed,
@@ -27,6 +29,8 @@ export type SigningChain = {
   contracts: readonly string[]
   /** Absent where nothing is swapped. */
   swaps?: SigningSwaps
+  /** Absent where no credits are sold. */
+  till?: SigningTill
   /** Tokens that may leave a wallet, each with the most units that one signature may release. */
   maxUnits: Readonly<Record<string, bigint>>
   /** The operator can set the chain's clock, as on a local chain, so its deadlines cannot be compared with ours. */
@@ -94,7 +98,7 @@ type BatchContext = { intent: EvmIntent; own: string; chain: SigningChain }
 type Outflow = Taken
 
 function assertCall(
-  read: Exclude<DecodedCall, SwapCall>,
+  read: Exclude<DecodedCall, SwapCall | PaymentCall>,
   call: EvmCall,
   { intent, own, chain }: BatchContext,
 ): Outflow | null {
@@ -194,6 +198,10 @@ export function assertIntent({ intent, own, chain: asked, now, readCall }: Inten
     if (isSwapCall(read)) {
       const units = assertSwapCall(read, call, { intent, own, swaps })
       if (units) taken.push(units)
+      continue
+    }
+    if (read.name === 'pay') {
+      assertPayment(read, { intent, till: chain.till })
       continue
     }
     assertRule(call.value === 0n, 'value', 'the call carries native value')

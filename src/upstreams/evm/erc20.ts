@@ -6,6 +6,7 @@ import {
   parseAbi,
 } from 'viem/utils'
 import type { DecodedCall, EvmCall } from '#kernel/signer.ts'
+import { taskOfWord } from './till.ts'
 import type { Hex, Log } from './wire.ts'
 
 /** The calls that custody knows how to read, and the tokens' own views. */
@@ -17,6 +18,7 @@ const abi = parseAbi([
   'function deposit(uint256 assets, address receiver) returns (uint256)',
   'function withdraw(uint256 assets, address receiver, address owner) returns (uint256)',
   'function redeem(uint256 shares, address receiver, address owner) returns (uint256)',
+  'function pay(bytes32 task) payable',
   'event Transfer(address indexed from, address indexed to, uint256 value)',
 ])
 
@@ -30,7 +32,7 @@ export const balanceData = (owner: string): Hex =>
   encodeFunctionData({ abi, functionName: 'balanceOf', args: [owner as Hex] })
 
 /** Undefined for anything that custody was not taught, and for bytes that say more than the call does. */
-export function readCall({ to, data }: EvmCall): DecodedCall | undefined {
+export function readCall({ to, data, value }: EvmCall): DecodedCall | undefined {
   const decoded = decode(data as Hex)
   if (!decoded) return undefined
   switch (decoded.functionName) {
@@ -47,6 +49,10 @@ export function readCall({ to, data }: EvmCall): DecodedCall | undefined {
     case 'redeem': {
       const [sharesUnits, receiver, owner] = decoded.args
       return { name: 'redeem', vault: to, sharesUnits, receiver, owner }
+    }
+    case 'pay': {
+      const taskId = taskOfWord(decoded.args[0])
+      return taskId === undefined ? undefined : { name: 'pay', till: to, taskId, valueUnits: value }
     }
     default:
       return undefined

@@ -3,11 +3,8 @@ import type { Net } from '#kernel/net.ts'
 import type { EvmCall } from '#kernel/signer.ts'
 import { blockNumberData, callsData, nonceOf, type View, type ViewResult } from './batch.ts'
 import { type TransferLog, transfersOf } from './erc20.ts'
-import {
-  type BlockRange,
-  createIncomingTransferSearch,
-  type IncomingTransferSearch,
-} from './incoming-transfers.ts'
+import { createIncomingTransferSearch, type IncomingTransferSearch } from './incoming-transfers.ts'
+import { type BlockRange, createLogSearch, type LogFilter, type LogSearch } from './log-search.ts'
 import { type BlockTag, callAll, callOne, createNode, type EvmNode, tagOf } from './rpc.ts'
 import { resultOf, type Simulation, simulationOf } from './simulation.ts'
 import { type Balances, readBalances, readExecuted, readViews, type StateHead } from './views.ts'
@@ -60,10 +57,16 @@ export type Evm = {
   /** The token transfers in the logs of a receipt. */
   transfers(receipt: Receipt): TransferLog[]
   /**
-   * Transfers of a token to an account, in an inclusive range of blocks. The search may end before the last block: where
-   * the node lags, or limits the blocks of one request.
+   * Logs of an inclusive range of blocks. The search may end before the last block: where the node lags, or limits the
+   * blocks of one request.
    */
-  incomingTransfers(token: string, owner: string, blocks: BlockRange): Promise<IncomingTransferSearch>
+  logs(filter: LogFilter, blocks: BlockRange): Promise<LogSearch>
+  /** Transfers of tokens to an account, searched likewise. */
+  incomingTransfers(
+    token: string | readonly string[],
+    owner: string,
+    blocks: BlockRange,
+  ): Promise<IncomingTransferSearch>
   suggestedPriority(): Promise<{ head: Head; priorityWei: bigint }>
   sendRaw(raw: string): Promise<SendVerdict>
   receipts(hashes: readonly string[]): Promise<{ head: Head; receipts: (Receipt | undefined)[] }>
@@ -76,6 +79,7 @@ const zeroAddress = '0x0000000000000000000000000000000000000000'
 
 export function evm({ row, net, timeoutMs = 5_000 }: Options): Evm {
   const node = createNode({ row, net, timeoutMs })
+  const searchLogs = createLogSearch({ row, rpc: node.rpc })
   return {
     row,
     identify: () => identify(node),
@@ -94,7 +98,8 @@ export function evm({ row, net, timeoutMs = 5_000 }: Options): Evm {
     executed: (account, taskId, at) => readExecuted(node, account, taskId, at),
     batchNonce: nonceOf,
     transfers: ({ logs }) => transfersOf(logs),
-    incomingTransfers: createIncomingTransferSearch({ row, rpc: node.rpc }),
+    logs: searchLogs,
+    incomingTransfers: createIncomingTransferSearch(searchLogs),
     suggestedPriority: () => readSuggestedPriority(node),
     sendRaw: (raw) => sendRaw(node, raw),
     receipts: (hashes) => readReceipts(node, hashes),

@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import type { EvmChainRow } from '#kernel/chains.ts'
 import type { JsonRpc } from '#kernel/json-rpc.ts'
 import { createIncomingTransferSearch } from './incoming-transfers.ts'
+import { createLogSearch } from './log-search.ts'
 
 const token = `0x${'11'.repeat(20)}`
 const dusted = `0x${'22'.repeat(20)}`
@@ -27,7 +28,7 @@ function nodeOf(refusal: (owner: string, blocks: bigint) => string | undefined) 
       return { result: [] }
     })
   const row = { id: '8453', displayName: 'Base' } as EvmChainRow
-  return { search: createIncomingTransferSearch({ row, rpc }), searched }
+  return { search: createIncomingTransferSearch(createLogSearch({ row, rpc })), searched }
 }
 const isDusted = (topic: string) => topic.toLowerCase().includes('22'.repeat(20))
 

@@ -1,73 +1,33 @@
-import type { EvmChainRow } from '#kernel/chains.ts'
-import { Fault } from '#kernel/fault.ts'
-import type { JsonRpc } from '#kernel/json-rpc.ts'
 import { incomingTransferTopics, type TransferLog, transfersOf } from './erc20.ts'
-import { resultOf } from './simulation.ts'
-import { foundLogsOf, type Hex, headOf, hexQuantity } from './wire.ts'
+import type { BlockRange, LogFilter, LogSearch } from './log-search.ts'
+import type { FoundLog, Hex } from './wire.ts'
 
-/** Transfers of a token to one account, searched in the logs of blocks. */
+/** Transfers of tokens to one account, searched in the logs of blocks. */
 
 export type IncomingTransfer = TransferLog & { txHash: Hex; index: number; block: bigint }
 /** `searchedTo`: the last block whose logs were read. It may be before the requested block. */
 export type IncomingTransferSearch = { transfers: IncomingTransfer[]; searchedTo: bigint }
-export type BlockRange = { from: bigint; to: bigint }
 
-type IncomingTransferSearchDeps = {
-  row: EvmChainRow
-  rpc: JsonRpc
-}
+type Search = (filter: LogFilter, blocks: BlockRange) => Promise<LogSearch>
 
-const requestsMax = 40
-const blocksMax = 1_000n
-/** Providers limit the results of one search, or its blocks, each with a sentence of its own. */
-const hasTooManyResults = ({ message }: { message: string }): boolean =>
-  /more than \d+ results|too many results|response size/i.test(message)
-const isRangeTooLarge = ({ message }: { message: string }): boolean => /range/i.test(message)
+const transferOf = (log: FoundLog): IncomingTransfer[] =>
+  transfersOf([log]).map((transfer) => ({
+    ...transfer,
+    txHash: log.txHash,
+    index: log.index,
+    block: log.block,
+  }))
 
-const min = (a: bigint, b: bigint): bigint => (a < b ? a : b)
-
-export function createIncomingTransferSearch({ row, rpc }: IncomingTransferSearchDeps) {
-  /** The provider's limit of blocks per search, as far as its errors have stated it. */
-  let blocksAtOnce = blocksMax
-
-  return async (token: string, owner: string, { from, to }: BlockRange): Promise<IncomingTransferSearch> => {
-    const topics = incomingTransferTopics(owner)
-    const transfers: IncomingTransfer[] = []
-    let window = blocksAtOnce
-    let next = from
-    let last = to
-    for (let requests = 0; next <= last && requests < requestsMax; requests += 1) {
-      const end = min(last, next + window - 1n)
-      const range = { fromBlock: hexQuantity(next), toBlock: hexQuantity(end) }
-      // A node that lags answers with no logs for blocks that it has not seen, so its own head is read with them.
-      const [block, found] = await rpc([
-        { method: 'eth_getBlockByNumber', params: ['latest', false] },
-        { method: 'eth_getLogs', params: [{ address: token, topics, ...range }] },
-      ])
-      const head = headOf(resultOf(row, block!)).number
-      last = min(last, head)
-      if (last < next || ('error' in found! && head < end)) continue
-      if ('error' in found! && end > next) {
-        const half = (end - next + 1n) / 2n
-        // Many results belong to this owner alone: the searches of others keep their window.
-        if (hasTooManyResults(found.error)) {
-          window = half
-          continue
-        }
-        if (isRangeTooLarge(found.error)) {
-          window = half
-          blocksAtOnce = min(blocksAtOnce, half)
-          continue
-        }
-      }
-      const logs = foundLogsOf(resultOf(row, found!))
-      for (const log of logs)
-        for (const transfer of transfersOf([log]))
-          transfers.push({ ...transfer, txHash: log.txHash, index: log.index, block: log.block })
-      next = min(end, head) + 1n
-    }
-    if (next === from)
-      throw new Fault('unavailable', `The ${row.displayName} node shows no logs of these blocks yet`)
-    return { transfers, searchedTo: next - 1n }
+export const createIncomingTransferSearch =
+  (search: Search) =>
+  async (
+    token: string | readonly string[],
+    owner: string,
+    blocks: BlockRange,
+  ): Promise<IncomingTransferSearch> => {
+    const { logs, searchedTo } = await search(
+      { address: token, topics: incomingTransferTopics(owner) },
+      blocks,
+    )
+    return { transfers: logs.flatMap(transferOf), searchedTo }
   }
-}

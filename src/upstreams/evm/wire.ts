@@ -23,6 +23,7 @@ export const hexQuantity = (value: bigint): Hex => `0x${value.toString(16)}`
 
 export type Head = { number: bigint; hash: Hex; timestampSeconds: number; baseFeeWei: bigint }
 export type Log = { address: string; topics: Hex[]; data: Hex; index: number }
+export type FoundLog = Log & { txHash: Hex; block: bigint }
 export type Receipt = {
   txHash: Hex
   block: bigint
@@ -75,7 +76,7 @@ function logOf(value: unknown): Log {
 }
 
 /** Logs selected by their topics, each with its transaction. */
-export function foundLogsOf(value: unknown): (Log & { txHash: Hex; block: bigint })[] {
+export function foundLogsOf(value: unknown): FoundLog[] {
   if (!Array.isArray(value)) throw broken('no list of logs')
   return value
     .filter((each) => !(isRecord(each) && each.removed === true))

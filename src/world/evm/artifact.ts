@@ -9,6 +9,7 @@ type OwnContract =
   | 'Executor'
   | 'Faucet'
   | 'LocalUsdc'
+  | 'Till'
   | 'Token'
   | 'TokenProxy'
   | 'TradedToken'

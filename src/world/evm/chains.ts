@@ -106,6 +106,8 @@ export const worldChains: readonly WorldChain[] = [
 export const executor: Address = '0x000000009B1D0aF20D8C6d0A44e162d11F9b8f00'
 export const multicall3: Address = '0xcA11bde05977b3631167028862bE2a173976CA11'
 export const faucetContract: Address = '0xFA0ce70000000000000000000000000000000001'
+/** Takes payments for credits, on every chain. */
+export const till: Address = '0x7111000000000000000000000000000000000001'
 export const vault: Address = '0xea12000000000000000000000000000000008453'
 export const vaultChain: ChainId = '8453'
 /** Chain of the venue's bridge. */
@@ -148,5 +150,6 @@ export const contractsOf = (chain: WorldChain): Record<string, Address> => ({
   router: chain.router,
   usdc: usdcOf(chain).address,
   depository,
+  till,
   ...(chain.id === vaultChain ? { vault } : {}),
 })

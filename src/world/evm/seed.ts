@@ -55,6 +55,7 @@ const constructedContracts = (chain: WorldChain): [Address, Step][] => {
   const placed: [Address, Step][] = [
     [chains.multicall3, runConstructor(multicall3Bytecode(), [], [])],
     [chains.executor, runConstructor(artifact('Executor').bytecode, ['address'], [chains.executor])],
+    [chains.till, runConstructor(artifact('Till').bytecode, ['address'], [chains.operator])],
     [chain.router, runConstructor(router, ['address', 'address'], [chain.factory, wrapped?.address])],
   ]
   if (chain.id !== chains.vaultChain) return placed

@@ -29,8 +29,15 @@ const priceAliases: Readonly<Record<string, string>> = {
 }
 
 /** Changes from outside: the price, or its confidence. */
-export type Override = { price_usd?: string; confidence?: number; age_seconds?: number; listed?: boolean }
-export type Quote = { usd: string; confidence: number; ageSeconds: number }
+export type Override = {
+  price_usd?: string
+  /** What the exchange says, where it deviates from the other sources. */
+  spot_usd?: string
+  confidence?: number
+  age_seconds?: number
+  listed?: boolean
+}
+export type Quote = { usd: string; spotUsd: string; confidence: number; ageSeconds: number }
 export type PriceBook = {
   /** Undefined for a symbol without a price, or one that was delisted. */
   quote: (symbol: string) => Quote | undefined
@@ -50,11 +57,12 @@ export const priceBook = (overrides: Record<string, Override> = {}): PriceBook =
     const key = priceSymbol(symbol)
     const {
       price_usd: usd = initialPrices[key],
+      spot_usd: spotUsd = usd ?? '0',
       confidence = 0.99,
       age_seconds = 0,
       listed = true,
     } = overrides[key] ?? {}
-    return usd === undefined || !listed ? undefined : { usd, confidence, ageSeconds: age_seconds }
+    return usd === undefined || !listed ? undefined : { usd, spotUsd, confidence, ageSeconds: age_seconds }
   },
   set: (symbol, change) => {
     overrides[priceSymbol(symbol)] = { ...overrides[priceSymbol(symbol)], ...change }

@@ -67,6 +67,13 @@ export const journey: Step[] = [
   { name: 'wallets_holdings' },
   { name: 'credits_available' },
   { name: 'credits_packs' },
+  { name: 'credits_recharge_chains' },
+  // New users have no native coins.
+  {
+    name: 'credits_recharge',
+    input: { chain_id: '8453', pack_id: '5', ...wait },
+    fault: 'insufficient_balance',
+  },
   { name: 'policy_show' },
   { name: 'earn_vault' },
   {

@@ -48,7 +48,13 @@ export async function openTwins(points: number): Promise<Twins> {
   const { control, ...urls } = await processWorld()
   parts.use(await stillWorld(control))
   const env = { HYPERLIQUID_WEIGHT_PER_MINUTE: '0' }
-  const instance = parts.use(await openInstance({ databaseUrl: home.url, urls, env }))
+  const instance = parts.use(
+    await openInstance({
+      databaseUrl: home.url,
+      urls: { ...urls, coinbase: urls.prices },
+      env,
+    }),
+  )
   const { operations } = instance.features
   let url = ''
   const { invocation, http } = parts.use(

@@ -1,0 +1,60 @@
+import { query } from '#store/query.ts'
+import { UsageError } from './arguments.ts'
+import type { AdminCommand } from './command.ts'
+import { operatorText } from './session.ts'
+
+/** Payments to the contracts for credits that pay no task: an operator returns them and records it here. */
+
+const listedMax = 200
+
+const listStray: AdminCommand['run'] = async (session) => {
+  const { pool } = session.database
+  await session.record(pool, { command: 'credit-payments list' })
+  // The user of the task need not be the payer.
+  const text = `select p.chain_id, p.tx_hash, p.log_index, p.block, p.reason, p.payer, p.token, p.amount, p.task_id,
+      t.user_id as task_user_id, w.user_id as payer_user_id, p.found_at
+    from (select * from credit_payment where state = 'stray' order by found_at limit $1) p
+    left join task t on t.id = p.task_id
+    left join wallet w on w.kind = 'evm' and lower(w.address) = p.payer
+    order by p.found_at, p.chain_id, p.tx_hash, p.log_index`
+  session.print(await query(pool, text, [listedMax]))
+}
+
+const resolve: AdminCommand['run'] = async (session, args) => {
+  const [chainId, txHash] = [args.positional('chain'), args.positional('transaction').toLowerCase()]
+  const logIndex = args.positional('log')
+  if (!/^\d{1,9}$/.test(logIndex)) throw new UsageError('The log is the number of its index in the list.')
+  const { clock, reason, database } = session
+  await database.transaction(async (tx) => {
+    const rows = await query(
+      tx,
+      `update credit_payment set state = 'resolved', resolved_at = $4, resolved_by = $5, resolution = $6
+       where chain_id = $1 and tx_hash = $2 and log_index = $3 and state = 'stray' returning payer, token, amount`,
+      [chainId, txHash, Number(logIndex), clock.now(), operatorText(session), reason],
+    )
+    if (rows.length === 0)
+      throw new UsageError('There is no such stray payment; `credit-payments list` shows them.')
+    const subject = `${chainId} ${txHash} ${logIndex}`
+    await session.record(tx, { command: 'credit-payments resolve', subject, details: { ...rows[0] } })
+  })
+  session.printLine(`Payment ${txHash} is resolved; this command moves no money`)
+}
+
+export const creditPaymentCommands: readonly AdminCommand[] = [
+  {
+    name: 'credit-payments list',
+    positionals: [],
+    options: {},
+    changes: false,
+    summary: 'list payments for credits that pay no task, oldest first',
+    run: listStray,
+  },
+  {
+    name: 'credit-payments resolve',
+    positionals: ['<chain>', '<transaction>', '<log>'],
+    options: {},
+    changes: true,
+    summary: 'record that a stray payment was returned or settled otherwise; --why says how',
+    run: resolve,
+  },
+]

@@ -1,0 +1,183 @@
+import type { NewSchedule } from '#durable/scheduler.ts'
+import type { Transact } from '#durable/transactions.ts'
+import { nativeSentinel, sameAddress } from '#kernel/chains.ts'
+import type { Clock } from '#kernel/clock.ts'
+import { Fault } from '#kernel/fault.ts'
+import type { Log } from '#kernel/log.ts'
+import { gauge, type Metric } from '#kernel/metrics.ts'
+import type { StepContext, TaskKind, Tx } from '#kernel/task.ts'
+import type { Queryable } from '#store/query.ts'
+import type { IncomingTransfer } from '#upstreams/evm/evm.ts'
+import type { FoundPayment } from '#upstreams/evm/till.ts'
+import * as store from './payment-store.ts'
+import { judgePayment } from './payment-verdict.ts'
+import { rechargeKind, type Till } from './till.ts'
+
+/**
+ * Searches final blocks for everything that was sent to the contracts that take payments, so that no payment is lost: what
+ * pays no task is kept as stray until an operator has returned it.
+ */
+
+type SearchDeps = {
+  db: Queryable
+  transact: Transact
+  tills: readonly Till[]
+  paymentsOf: (logs: Awaited<ReturnType<Till['chain']['logs']>>['logs'], till: string) => FoundPayment[]
+  taskOfWord: (word: string) => string | undefined
+  paidTopics: unknown[]
+  clock: Clock
+  log: Log
+}
+
+const kind = 'credits_payment_search'
+/** Fixed, so that all instances share one schedule. */
+const id = '00000000-0000-7000-8000-0000000c4ed1'
+const everySeconds = 10
+/** The first search begins so many blocks before the newest final one. */
+const firstBlocks = 1_000n
+const judgedMax = 500
+
+export const paymentSearchSchedule = (now: Date): NewSchedule => ({
+  id,
+  kind,
+  input: {},
+  everySeconds,
+  firstAt: now,
+})
+
+export function paymentSearch(deps: SearchDeps) {
+  const { db, tills, clock, log } = deps
+
+  const step = async (_task: unknown, { signal }: StepContext) => {
+    let searched = 0
+    for (const till of tills) {
+      if (signal.aborted) break
+      try {
+        await searchTill(deps, till)
+        searched += 1
+      } catch (error) {
+        if (!(error instanceof Fault)) throw error
+        log.warn(
+          { error, chain: till.chain.row.id },
+          'payments not searched; the next search continues there',
+        )
+      }
+    }
+    await judgePending(deps)
+    return { end: 'completed' as const, outcome: 'executed' as const, result: { searched } }
+  }
+
+  const searchKind: TaskKind = { kind, version: 1, priority: 2, steps: { search: step } }
+  const metrics = async (): Promise<Metric[]> => {
+    const { stray, scans } = await store.paymentCounts(db)
+    const nowMs = clock.now().getTime()
+    return [
+      gauge(
+        'portico_credit_payments_stray',
+        'Payments to the contracts for credits that pay no task and were not returned yet',
+        stray.length === 0
+          ? [{ labels: { reason: 'none' }, value: 0 }]
+          : stray.map(({ reason, count }) => ({ labels: { reason }, value: count })),
+      ),
+      gauge(
+        'portico_credit_payment_search_age_seconds',
+        'Time since the payments of a chain were last searched to its newest final block',
+        scans.map(({ chain_id, at }) => ({
+          labels: { chain: chain_id },
+          value: Math.max(0, (nowMs - at.getTime()) / 1_000),
+        })),
+      ),
+    ]
+  }
+  return { kind: searchKind, metrics }
+}
+
+const earlier = (one: bigint, other: bigint): bigint => (one < other ? one : other)
+const isPositive = ({ amountUnits }: { amountUnits: bigint }): boolean => amountUnits > 0n
+
+async function searchTill(deps: SearchDeps, { chain, address }: Till): Promise<void> {
+  const { db, transact, clock, paymentsOf, paidTopics } = deps
+  const final = await chain.finalBlock()
+  const scan = await store.scanOf(db, chain.row.id, address)
+  const from = scan ? BigInt(scan.next_block) : final > firstBlocks ? final - firstBlocks : 0n
+  const save = (tx: Tx, next: bigint) =>
+    store.saveScan(tx, { chainId: chain.row.id, till: address, next, now: clock.now() })
+  if (from > final) return void (await transact((tx) => save(tx, from)))
+  const blocks = { from, to: final }
+  // Tokens beyond the verified list are worth nothing for sure, and anybody could send any number of them.
+  const listed = chain.row.tokens.map((token) => token.address)
+  const [paid, sent] = await Promise.all([
+    chain.logs({ address, topics: paidTopics }, blocks),
+    chain.incomingTransfers(listed, address, blocks),
+  ])
+  const searchedTo = earlier(paid.searchedTo, sent.searchedTo)
+  const isSearched = ({ block }: { block: bigint }) => block >= from && block <= searchedTo
+  const isListed = ({ token, to }: IncomingTransfer) =>
+    sameAddress(chain.row, to, address) && listed.some((each) => sameAddress(chain.row, each, token))
+  const found = [
+    ...paymentsOf(paid.logs, address)
+      .filter(isSearched)
+      .filter(isPositive)
+      .map((payment) => nativePayment(deps, chain.row.id, payment)),
+    ...sent.transfers
+      .filter(isSearched)
+      .filter(isPositive)
+      .filter(isListed)
+      .map((transfer) => tokenPayment(chain.row.id, transfer)),
+  ]
+  await transact(async (tx) => {
+    await store.addFound(tx, found, clock.now())
+    await save(tx, searchedTo + 1n)
+  })
+}
+
+function nativePayment(
+  { taskOfWord }: SearchDeps,
+  chainId: string,
+  { txHash, index, block, payer, amountUnits, task }: FoundPayment,
+): store.NewPayment {
+  const taskId = taskOfWord(task)
+  const facts = { chainId, txHash, logIndex: index, block, payer, token: nativeSentinel, amountUnits }
+  if (taskId !== undefined) return { ...facts, taskId, state: 'pending' }
+  const isZero = /^0x0*$/.test(task)
+  return { ...facts, taskId: null, state: 'stray', reason: isZero ? 'no_task' : 'unknown_task' }
+}
+
+const tokenPayment = (
+  chainId: string,
+  { txHash, index, block, from, token, amountUnits }: IncomingTransfer,
+): store.NewPayment => ({
+  chainId,
+  txHash,
+  logIndex: index,
+  block,
+  payer: from,
+  token,
+  amountUnits,
+  taskId: null,
+  state: 'stray',
+  reason: 'token',
+})
+
+async function judgePending({ db, log }: SearchDeps): Promise<void> {
+  for (const payment of await store.pendingPayments(db, rechargeKind, judgedMax)) {
+    const { chain_id, tx_hash, payer, amount, task } = payment
+    const seen = { chainId: chain_id, txHash: tx_hash, payer, amountUnits: BigInt(amount) }
+    const verdict = judgePayment(
+      seen,
+      task
+        ? {
+            isLive: task.status === 'pending' || task.status === 'running',
+            account: task.account,
+            chainId: task.chain_id,
+            amountUnits: BigInt(task.amount_units),
+            txHash: task.tx_hash,
+          }
+        : undefined,
+    )
+    if (verdict === 'wait') continue
+    const isSettled = await store.settlePending(db, payment, verdict)
+    if (isSettled && verdict !== 'credited')
+      log.error({ chain: chain_id, tx: tx_hash, reason: verdict }, 'payment for credits pays no task')
+  }
+}

@@ -1,0 +1,140 @@
+import type { Tx } from '#kernel/task.ts'
+import { builder, fetchAll, fetchOne, type Queryable, query } from '#store/query.ts'
+import type { CreditPaymentRow } from '#store/tables/credits.ts'
+import type { StrayReason } from './payment-verdict.ts'
+
+export type PaymentId = { chainId: string; txHash: string; logIndex: number }
+export type NewPayment = PaymentId & {
+  block: bigint
+  payer: string
+  token: string
+  amountUnits: bigint
+  taskId: string | null
+} & ({ state: 'pending' | 'credited' } | { state: 'stray'; reason: StrayReason })
+
+const rowOf = (payment: NewPayment, now: Date): CreditPaymentRow => ({
+  chain_id: payment.chainId,
+  tx_hash: payment.txHash.toLowerCase(),
+  log_index: payment.logIndex,
+  block: payment.block,
+  payer: payment.payer.toLowerCase(),
+  token: payment.token,
+  amount: String(payment.amountUnits),
+  task_id: payment.taskId,
+  state: payment.state,
+  reason: payment.state === 'stray' ? payment.reason : null,
+  found_at: now,
+  resolved_at: null,
+  resolved_by: null,
+  resolution: null,
+})
+
+/** A payment that is known already stays as it is. */
+export async function addFound(db: Queryable, payments: readonly NewPayment[], now: Date): Promise<void> {
+  if (payments.length === 0) return
+  const rows = payments.map((payment) => rowOf(payment, now))
+  await fetchAll(
+    db,
+    builder
+      .insertInto('credit_payment')
+      .values(rows)
+      .onConflict((oc) => oc.doNothing()),
+  )
+}
+
+/** In the transaction that credits it. */
+export async function addCredited(tx: Tx, payment: NewPayment, now: Date): Promise<void> {
+  await fetchAll(
+    tx,
+    builder
+      .insertInto('credit_payment')
+      .values(rowOf(payment, now))
+      .onConflict((oc) =>
+        oc
+          .columns(['chain_id', 'tx_hash', 'log_index'])
+          .doUpdateSet({ state: 'credited', reason: null, task_id: payment.taskId }),
+      ),
+  )
+}
+
+export type PendingPayment = Pick<
+  CreditPaymentRow,
+  'chain_id' | 'tx_hash' | 'log_index' | 'payer' | 'amount'
+> & {
+  /** Null where the payment names no task of this kind. */
+  task: {
+    status: string
+    account: string
+    chain_id: string
+    amount_units: string
+    tx_hash: string | null
+  } | null
+}
+
+/** One statement, so that a task that has ended is read together with the payment that it credited. */
+export const pendingPayments = (db: Queryable, kind: string, limit: number): Promise<PendingPayment[]> =>
+  query(
+    db,
+    `select p.chain_id, p.tx_hash, p.log_index, p.payer, p.amount,
+       case when t.id is not null then jsonb_build_object('status', t.status, 'account', t.data ->> 'account',
+         'chain_id', t.data ->> 'chain_id', 'amount_units', t.data ->> 'amount_units',
+         'tx_hash', t.result ->> 'tx_hash') end as task
+     from credit_payment p left join task t on t.id = p.task_id and t.kind = $1
+     where p.state = 'pending' order by p.found_at limit $2`,
+    [kind, limit],
+  )
+
+/** Where the task has credited the payment meanwhile, nothing is changed. */
+export async function settlePending(
+  db: Queryable,
+  { chain_id, tx_hash, log_index }: Pick<CreditPaymentRow, 'chain_id' | 'tx_hash' | 'log_index'>,
+  verdict: 'credited' | StrayReason,
+): Promise<boolean> {
+  const state = verdict === 'credited' ? 'credited' : 'stray'
+  const rows = await query(
+    db,
+    `update credit_payment set state = $4, reason = $5
+     where chain_id = $1 and tx_hash = $2 and log_index = $3 and state = 'pending' returning tx_hash`,
+    [chain_id, tx_hash, log_index, state, state === 'stray' ? verdict : null],
+  )
+  return rows.length > 0
+}
+
+export const scanOf = (db: Queryable, chainId: string, till: string) =>
+  fetchOne(
+    db,
+    builder
+      .selectFrom('credit_payment_scan')
+      .select(['next_block', 'scanned_at'])
+      .where('chain_id', '=', chainId)
+      .where('till', '=', till.toLowerCase()),
+  )
+
+type Scan = { chainId: string; till: string; next: bigint; now: Date }
+
+/** A slower run of another instance never sets it back. */
+export const saveScan = (tx: Tx, { chainId, till, next, now }: Scan) =>
+  query(
+    tx,
+    `insert into credit_payment_scan (chain_id, till, next_block, scanned_at) values ($1, $2, $3, $4)
+     on conflict (chain_id, till) do update
+       set next_block = greatest(credit_payment_scan.next_block, excluded.next_block),
+         scanned_at = greatest(credit_payment_scan.scanned_at, excluded.scanned_at)`,
+    [chainId, till.toLowerCase(), next, now],
+  )
+
+type PaymentCounts = { stray: { reason: string; count: number }[]; scans: { chain_id: string; at: Date }[] }
+
+export async function paymentCounts(db: Queryable): Promise<PaymentCounts> {
+  const [stray, scans] = await Promise.all([
+    query<{ reason: string; count: string }>(
+      db,
+      `select reason, count(*) as count from credit_payment where state = 'stray' group by reason order by reason`,
+    ),
+    query<{ chain_id: string; at: Date }>(
+      db,
+      'select chain_id, max(scanned_at) as at from credit_payment_scan group by chain_id order by chain_id',
+    ),
+  ])
+  return { stray: stray.map(({ reason, count }) => ({ reason, count: Number(count) })), scans }
+}

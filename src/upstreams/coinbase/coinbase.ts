@@ -1,0 +1,34 @@
+import { monotonicMs } from '#kernel/clock.ts'
+import { Fault } from '#kernel/fault.ts'
+import type { Net } from '#kernel/net.ts'
+import { createTtlCache } from '#kernel/ttl-cache.ts'
+import { spotPriceOf } from './wire.ts'
+
+/** Public spot prices of an exchange: a second opinion where money depends on a price. */
+export type Coinbase = {
+  /** Dollars for one unit, as decimal text. */
+  spotUsd(symbol: string): Promise<string>
+}
+
+type Options = { url: string; net: Net; timeoutMs?: number; freshMs?: number }
+
+const entriesMax = 100
+const maxBytes = 64 * 1024
+
+export function coinbase({ url, net, timeoutMs = 1_500, freshMs = 10_000 }: Options): Coinbase {
+  async function fetchSpot(symbol: string): Promise<string> {
+    const { status, body } = await net.fetch({
+      url: `${url}/v2/prices/${encodeURIComponent(symbol)}-USD/spot`,
+      method: 'GET',
+      headers: { accept: 'application/json' },
+      timeoutMs,
+      maxBytes,
+    })
+    if (status !== 200) throw new Fault('unavailable', `Coinbase answered with status ${status}`)
+    const price = spotPriceOf(body, symbol, 'USD')
+    if (price === undefined) throw new Fault('unavailable', 'Coinbase sent a reply without a price')
+    return price
+  }
+  const known = createTtlCache<string>({ ttlMs: freshMs, entriesMax, nowMs: monotonicMs })
+  return { spotUsd: (symbol) => known.get(symbol, () => fetchSpot(symbol)) }
+}

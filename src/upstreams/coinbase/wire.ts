@@ -1,0 +1,21 @@
+import { isRecord } from '#kernel/json.ts'
+import { canonicalDecimal } from '#kernel/money.ts'
+
+/** Coinbase's `data` of a spot price: `amount` in `currency` for one unit of `base`. */
+
+/** Undefined where the body is malformed, or the price of another pair. */
+export function spotPriceOf(body: string, base: string, currency: string): string | undefined {
+  let parsed: unknown
+  try {
+    parsed = JSON.parse(body)
+  } catch {
+    return undefined
+  }
+  if (!isRecord(parsed) || !isRecord(parsed.data)) return undefined
+  const { amount, base: pricedCoin, currency: pricedIn } = parsed.data
+  if (typeof amount !== 'string' || pricedIn !== currency) return undefined
+  // Older replies lack the base.
+  if (pricedCoin !== undefined && pricedCoin !== base) return undefined
+  const price = canonicalDecimal(amount)
+  return price === undefined || /^-|^0$/.test(price) ? undefined : price
+}

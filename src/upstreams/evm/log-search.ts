@@ -1,0 +1,68 @@
+import type { EvmChainRow } from '#kernel/chains.ts'
+import { Fault } from '#kernel/fault.ts'
+import type { JsonRpc } from '#kernel/json-rpc.ts'
+import { resultOf } from './simulation.ts'
+import { type FoundLog, foundLogsOf, headOf, hexQuantity } from './wire.ts'
+
+/** Logs searched in ranges of blocks, by the contracts that wrote them and by their topics. */
+
+export type LogFilter = { address: string | readonly string[]; topics: unknown[] }
+export type BlockRange = { from: bigint; to: bigint }
+/** `searchedTo`: the last block whose logs were read. It may be before the requested block. */
+export type LogSearch = { logs: FoundLog[]; searchedTo: bigint }
+
+type LogSearchDeps = {
+  row: EvmChainRow
+  rpc: JsonRpc
+}
+
+const requestsMax = 40
+const blocksMax = 1_000n
+/** Providers limit the results of one search, or its blocks, each with a sentence of its own. */
+const hasTooManyResults = ({ message }: { message: string }): boolean =>
+  /more than \d+ results|too many results|response size/i.test(message)
+const isRangeTooLarge = ({ message }: { message: string }): boolean => /range/i.test(message)
+
+const min = (a: bigint, b: bigint): bigint => (a < b ? a : b)
+
+export function createLogSearch({ row, rpc }: LogSearchDeps) {
+  /** The provider's limit of blocks per search, as far as its errors have stated it. */
+  let blocksAtOnce = blocksMax
+
+  return async (filter: LogFilter, { from, to }: BlockRange): Promise<LogSearch> => {
+    const logs: FoundLog[] = []
+    let window = blocksAtOnce
+    let next = from
+    let last = to
+    for (let requests = 0; next <= last && requests < requestsMax; requests += 1) {
+      const end = min(last, next + window - 1n)
+      const range = { fromBlock: hexQuantity(next), toBlock: hexQuantity(end) }
+      // A node that lags answers with no logs for blocks that it has not seen, so its own head is read with them.
+      const [block, found] = await rpc([
+        { method: 'eth_getBlockByNumber', params: ['latest', false] },
+        { method: 'eth_getLogs', params: [{ ...filter, ...range }] },
+      ])
+      const head = headOf(resultOf(row, block!)).number
+      last = min(last, head)
+      if (last < next || ('error' in found! && head < end)) continue
+      if ('error' in found! && end > next) {
+        const half = (end - next + 1n) / 2n
+        // Many results belong to this filter alone: the searches of others keep their window.
+        if (hasTooManyResults(found.error)) {
+          window = half
+          continue
+        }
+        if (isRangeTooLarge(found.error)) {
+          window = half
+          blocksAtOnce = min(blocksAtOnce, half)
+          continue
+        }
+      }
+      logs.push(...foundLogsOf(resultOf(row, found!)))
+      next = min(end, head) + 1n
+    }
+    if (next === from)
+      throw new Fault('unavailable', `The ${row.displayName} node shows no logs of these blocks yet`)
+    return { logs, searchedTo: next - 1n }
+  }
+}

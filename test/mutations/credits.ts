@@ -1,0 +1,74 @@
+import { mutationsOf } from './mutation.ts'
+
+/** Payments for credits: prices, amounts, the rules of custody, and what is credited. */
+export const creditMutations = [
+  ...mutationsOf(
+    'src/features/credits/native-amount.ts',
+    ['src/features/credits/native-amount.test.ts'],
+    [
+      ['(high - low) * 100n > low', '(high - low) * 10n > low', 'two prices ten percent apart are trusted'],
+      ["'up')", "'down')", 'a pack costs a unit less than its price'],
+      ['? [a, b, other] : [b, a, one]', '? [a, b, one] : [b, a, other]', 'the lower price counts'],
+    ],
+  ),
+  ...mutationsOf(
+    'src/features/credits/payment-verdict.ts',
+    ['src/features/credits/payment-verdict.test.ts'],
+    [
+      [
+        "!== task.account.toLowerCase()) return 'other_payer'",
+        "=== '') return 'other_payer'",
+        'a payment of another account waits for the task of a user',
+      ],
+      [
+        "if (payment.amountUnits !== task.amountUnits) return 'other_amount'",
+        '',
+        'a payment of another amount is not reported',
+      ],
+      ["? 'credited' : 'task_ended'", "? 'task_ended' : 'credited'", 'a second payment counts as credited'],
+    ],
+  ),
+  ...mutationsOf(
+    'src/features/wallets/payment-rules.ts',
+    ['test/identity/payment-rules.test.ts'],
+    [
+      [
+        'till !== undefined && isSameAddress(read.till, till.address)',
+        'till !== undefined',
+        'a payment goes to any contract',
+      ],
+      ['intent.batch.calls.length === 1', 'intent.batch.calls.length > 0', 'a batch pays several times'],
+      ['read.taskId === intent.taskId', "read.taskId !== ''", 'a payment names the task of another'],
+      ['spend.amountUnits === read.valueUnits', 'spend.amountUnits > 0n', 'more is paid than declared'],
+      ['read.valueUnits <= till.maxUnits', 'read.valueUnits > 0n', 'a payment exceeds the cap of custody'],
+    ],
+  ),
+  ...mutationsOf(
+    'src/features/credits/recharge.ts',
+    ['test/journeys/recharge.test.ts', 'test/chains/recharge-reorg.test.ts'],
+    [
+      [
+        'amountUnits: BigInt(credits),',
+        'amountUnits: BigInt(credits) + 1n,',
+        'a pack gives one credit too many',
+      ],
+      [
+        'const available = totalUnits > heldUnits ? totalUnits - heldUnits : 0n\n  if (available >= amountUnits)',
+        'const available = totalUnits > heldUnits ? totalUnits - heldUnits : 0n\n  if (totalUnits > 0n)',
+        'a payment is accepted without the coins for it',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/features/credits/payment-search.ts',
+    ['test/journeys/recharge.test.ts'],
+    [
+      [
+        "reason: isZero ? 'no_task' : 'unknown_task'",
+        "reason: 'unknown_task'",
+        'a transfer without a call is reported with another cause',
+      ],
+      ['.filter(isListed)', '.filter(() => false)', 'tokens sent to the contract are lost'],
+    ],
+  ),
+]
