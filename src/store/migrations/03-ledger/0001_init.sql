@@ -150,12 +150,14 @@ end $$;
 
 -- Changes balances. The locks come first, because an update has no order.
 create function ledger_change(p_all ledger_delta[]) returns void language plpgsql as $$
+declare
+  v_ids bigint[] := array(select d.account from unnest(p_all) d);
 begin
-  perform ledger_lock(array(select d.account from unnest(p_all) d));
+  perform ledger_lock(v_ids);
   update account a set avail = a.avail + d.avail, held = a.held + d.held, version = a.version + d.changes
     from (select d.account, sum(d.avail) as avail, sum(d.held) as held, sum(d.changes_version::integer) as changes
       from unnest(p_all) d group by d.account) d
-    where a.id = d.account;
+    where a.id = any(v_ids) and a.id = d.account;
 end $$;
 
 -- The end of a hold: so many units reach the credit account, and the rest goes back.
@@ -174,7 +176,7 @@ begin
   update transfer t
     set state = case when h.posted > 0 then 'posted' else 'voided' end, posted = h.posted, settled_at = h.at,
       settled_seq = nextval('transfer_settled_seq')
-    from unnest(p_all) h where t.id = h.id;
+    from unnest(p_all) h where t.id = any(array(select id from unnest(p_all))) and t.id = h.id;
 end $$;
 
 -- An account under its lock, and its external account: what a reading of its chain or venue adds to it, and whether that

@@ -324,6 +324,10 @@ begin
   return v_nonce;
 end $$;
 
+-- Plans of the functions below. Each of them reads its rows by keys, which every statement names in an array: so one plan,
+-- made once per connection, is right for every number of rows, also where it was made while its tables were empty. A plan
+-- for each call costs more than the call. A scan or a hash of a whole table is never right here.
+
 -- One promise, as task_accept reads it from its array. What a promise does not use is null.
 create type task_promise as (
   -- Its place in the array.
@@ -394,7 +398,8 @@ $$;
 create function task_hold(p_all task_promise[], p_accounts ledger_reading[]) returns void language plpgsql as $$
 begin
   update account a set avail = a.avail + r.delta - x.amount, held = a.held + x.amount
-    from unnest(p_all) x join unnest(p_accounts) r on r.n = x.n where a.id = r.id;
+    from unnest(p_all) x join unnest(p_accounts) r on r.n = x.n
+    where a.id = any(array(select id from unnest(p_accounts))) and a.id = r.id;
   if exists (select 1 from unnest(p_all) x join unnest(p_accounts) r on r.n = x.n where r.delta <> 0) then
     perform ledger_change(array_agg((r.external_id, -r.delta, 0, false)::ledger_delta))
       from unnest(p_all) x join unnest(p_accounts) r on r.n = x.n where r.delta <> 0;
@@ -417,24 +422,37 @@ end $$;
 -- by id, limits by user, gas by user, own accounts by id, external accounts by id, sums of limits by user, nonce
 -- sequences, numbers of events by user. New rows of tasks are known to no other transaction.
 create function task_accept(p jsonb, p_wait_ms integer) returns table (n integer, verdict text, detail jsonb, last bigint)
-language plpgsql as $$
+language plpgsql
+set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
+as $$
 #variable_conflict use_column
 declare
   v_all task_promise[];
   v_given task_promise[];
+  v_users uuid[];
+  -- Whether any promise has such a part. One pass finds them all, because each statement costs more than its rows.
+  v_has_key boolean;
+  v_has_entry boolean;
+  v_has_gas boolean;
+  v_has_hold boolean;
+  v_has_spend boolean;
+  v_has_signature boolean;
+  v_has_rows boolean;
   v_out integer[];
   v_used jsonb;
   v_accounts ledger_reading[];
-  v_has_gas boolean;
   v_table text;
 begin
   perform wait_for_locks(p_wait_ms);
-  select array_agg(x order by x.user_id, x.n), bool_or(x.gas_wei is not null) into v_all, v_has_gas
+  select array_agg(x order by x.user_id, x.n), array_agg(x.user_id), bool_or(x.key is not null), bool_or(not x.is_exit),
+      bool_or(x.gas_wei is not null), bool_or(x.asset is not null), bool_or(x.counted is not null),
+      bool_or(x.signed is not null), bool_or(x.rows is not null)
+    into v_all, v_users, v_has_key, v_has_entry, v_has_gas, v_has_hold, v_has_spend, v_has_signature, v_has_rows
     from jsonb_populate_recordset(null::task_promise, p) x;
   v_given := v_all;
 
   -- Waits for the end of a transaction that has inserted the same key.
-  if exists (select 1 from unnest(v_all) x where x.key is not null) then
+  if v_has_key then
     with free as (
       insert into idempotency (user_id, key, operation, body_hash, task_id, at)
         select x.user_id, x.key, x.operation, x.hash, x.id, x.created_at from unnest(v_all) x
@@ -448,7 +466,7 @@ begin
     end if;
   end if;
 
-  if exists (select 1 from unnest(v_all) x where not x.is_exit) then
+  if v_has_entry then
     v_out := policy_refused(v_all);
     if v_out is not null then
       return query select x, 'policy', null::jsonb, null::bigint from unnest(v_out) x;
@@ -465,7 +483,7 @@ begin
     end if;
   end if;
 
-  if exists (select 1 from unnest(v_all) x where x.asset is not null) then
+  if v_has_hold then
     v_accounts := task_read_accounts(v_all);
     select array_agg(r.n) into v_out from unnest(v_accounts) r where r.is_stale;
     if v_out is not null then
@@ -485,17 +503,19 @@ begin
 
   if v_all is null or cardinality(v_all) < cardinality(v_given) then
     delete from idempotency i using unnest(v_given) x
-      where i.user_id = x.user_id and i.key = x.key and i.task_id = x.id
+      where i.user_id = any(v_users) and i.user_id = x.user_id and i.key = x.key and i.task_id = x.id
         and not exists (select 1 from unnest(v_all) y where y.n = x.n);
     if v_all is null then return; end if;
   end if;
 
-  insert into policy_spend (task_id, user_id, usd_micros, authorized_micros, state, at)
-    select x.id, x.user_id, x.counted, x.authorized, 'reserved', x.created_at from unnest(v_all) x
-      where x.counted is not null;
+  if v_has_spend then
+    insert into policy_spend (task_id, user_id, usd_micros, authorized_micros, state, at)
+      select x.id, x.user_id, x.counted, x.authorized, 'reserved', x.created_at from unnest(v_all) x
+        where x.counted is not null;
+  end if;
   if v_has_gas then
     update sponsor_day d set wei = d.wei + x.gas_wei from unnest(v_all) x
-      where d.user_id = x.user_id and d.chain_id = x.gas_chain and d.day = x.gas_day;
+      where d.user_id = any(v_users) and d.user_id = x.user_id and d.chain_id = x.gas_chain and d.day = x.gas_day;
     insert into sponsor_charge (task_id, user_id, chain_id, day, wei)
       select x.id, x.user_id, x.gas_chain, x.gas_day, x.gas_wei from unnest(v_all) x where x.gas_wei is not null;
   end if;
@@ -505,13 +525,15 @@ begin
       x.status, x.state, x.deadline, x.created_at, x.updated_at from unnest(v_all) x;
   insert into task_queue (task_id, user_id, kind, priority, run_at, owner)
     select x.id, x.user_id, x.kind || '@' || x.kind_version, x.priority, x.run_at, x.owner from unnest(v_all) x;
-  if exists (select 1 from unnest(v_all) x where x.signed is not null) then
+  if v_has_signature then
     perform signatures_store(array(select (x.id, x.signed, x.updated_at)::new_signature from unnest(v_all) x));
   end if;
-  for v_table in select distinct r.key from unnest(v_all) x, jsonb_each(x.rows) r order by 1 loop
-    execute format('insert into %I select r.* from unnest($1) x, jsonb_populate_recordset(null::%I, x.rows -> %L) r
-      on conflict do nothing', v_table, v_table, v_table) using v_all;
-  end loop;
+  if v_has_rows then
+    for v_table in select distinct r.key from unnest(v_all) x, jsonb_each(x.rows) r order by 1 loop
+      execute format('insert into %I select r.* from unnest($1) x, jsonb_populate_recordset(null::%I, x.rows -> %L) r
+        on conflict do nothing', v_table, v_table, v_table) using v_all;
+    end loop;
+  end if;
   return query select e.n, 'accepted', null::jsonb, e.last from user_events_append(
     array(select (x.n, x.user_id, x.id, x.events, x.updated_at)::new_user_events from unnest(v_all) x)) e;
 end $$;
@@ -520,6 +542,7 @@ end $$;
 create function task_read_accounts(p_all task_promise[]) returns ledger_reading[] language plpgsql as $$
 declare
   v_accounts ledger_reading[];
+  v_owners uuid[] := array(select x.user_id from unnest(p_all) x where x.asset is not null);
 begin
   insert into account (shard, owner, asset, sub_account)
     select distinct on (o.owner, o.asset, o.sub_account) x.shard, o.owner, o.asset, o.sub_account
@@ -535,13 +558,15 @@ begin
     from (select x.n, a.id, e.id as external_id, a.avail, a.held, a.version, x.seen_total, x.seen_version
       from unnest(p_all) x join account a on a.owner = x.user_id and a.asset = x.asset and a.sub_account = x.sub_account
       join account e on e.owner = ledger_system() and e.asset = x.asset and e.sub_account = ledger_external(x.shard)
-      order by a.id for no key update of a) o;
+      where a.owner = any(v_owners) order by a.id for no key update of a) o;
   return v_accounts;
 end $$;
 
 -- Stores what accepted promises have signed within their transaction, and appends their events.
 create function task_accept_complete(p jsonb, p_wait_ms integer) returns table (n integer, last bigint)
-language plpgsql as $$
+language plpgsql
+set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
+as $$
 begin
   perform wait_for_locks(p_wait_ms);
   perform signatures_store(array(select (x.id, x.signed, x.at)::new_signature
@@ -584,70 +609,89 @@ create type effect_update as (id uuid, task_id uuid, status text, proof jsonb, a
 -- Commits steps, each one if nobody has claimed or changed its task since the caller read it. Returns one row for each
 -- that was committed, with the number of its last event. A task that ends returns what is left of its holds; one that
 -- executed nothing returns what it reserved of limits and gas, too. Locks are taken in the order of task_accept.
-create function task_step(p jsonb, p_wait_ms integer) returns table (n integer, last bigint) language plpgsql as $$
+create function task_step(p jsonb, p_wait_ms integer) returns table (n integer, last bigint) language plpgsql
+set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
+as $$
 #variable_conflict use_column
 declare
   v_all task_change[];
-  v_written uuid[];
+  v_ids uuid[];
+  -- Whether any step has such a part. One pass finds them all, because each statement costs more than its rows.
+  v_ends boolean;
+  v_parks boolean;
+  v_has_spent boolean;
+  v_does_nothing boolean;
+  v_has_moves boolean;
+  v_has_signature boolean;
+  v_has_effects boolean;
   v_change task_change;
 begin
   perform wait_for_locks(p_wait_ms);
-  select array_agg(x order by x.id) into v_all from jsonb_populate_recordset(null::task_change, p) x;
-  with locked as materialized (
-    select id from task where id = any(array(select x.id from unnest(v_all) x)) order by id for no key update),
-  written as (
+  select array_agg(x order by x.id), array_agg(x.id order by x.id), bool_or(x.status <> 'running'), bool_or(x.parked_until is not null),
+      bool_or(x.spent is not null), bool_or(x.outcome = 'not_executed'), bool_or(x.moves is not null),
+      bool_or(x.signed is not null), bool_or(x.effects is not null)
+    into v_all, v_ids, v_ends, v_parks, v_has_spent, v_does_nothing, v_has_moves, v_has_signature, v_has_effects
+    from jsonb_populate_recordset(null::task_change, p) x;
+  -- An update of several rows has no order of its own.
+  if cardinality(v_all) > 1 then
+    perform 1 from task where id = any(v_ids) order by id for no key update;
+  end if;
+  with written as (
     update task t set status = x.status, state = x.state, outcome = x.outcome, step = x.step, data = t.data || x.data,
         result = coalesce(x.result, t.result), error = coalesce(x.error, t.error), attempts = x.attempts,
         version = t.version + 1, updated_at = x.at, completed_at = case when x.status <> 'running' then x.at end
-      from unnest(v_all) x join locked on locked.id = x.id
-      where t.id = x.id and t.version = x.version and t.status in ('pending', 'running')
+      from unnest(v_all) x
+      where t.id = any(v_ids) and t.id = x.id and t.version = x.version and t.status in ('pending', 'running')
         -- A stored effect outweighs a cancel request.
         and (not t.cancel_requested or x.status = 'cancelled' or exists
           (select 1 from effect where task_id = t.id and effect.status not in ('dropped', 'rejected')))
       returning t.id)
-  select array_agg(id) into v_written from written;
-  if v_written is null then return; end if;
-  if cardinality(v_written) < cardinality(v_all) then
-    v_all := array(select x from unnest(v_all) x where x.id = any(v_written) order by x.id);
+  select array_agg(id) into v_ids from written;
+  if v_ids is null then return; end if;
+  if cardinality(v_ids) < cardinality(v_all) then
+    v_all := array(select x from unnest(v_all) x where x.id = any(v_ids) order by x.id);
   end if;
 
-  if exists (select 1 from unnest(v_all) x where x.status <> 'running') then
-    delete from task_queue using unnest(v_all) x where task_id = x.id and x.status <> 'running';
+  if v_ends then
+    delete from task_queue using unnest(v_all) x
+      where task_id = any(v_ids) and task_id = x.id and x.status <> 'running';
   end if;
-  if exists (select 1 from unnest(v_all) x where x.parked_until is not null) then
+  if v_parks then
     update task_queue set owner = null, run_at = x.parked_until from unnest(v_all) x
-      where task_id = x.id and x.parked_until is not null and x.status = 'running';
+      where task_id = any(v_ids) and task_id = x.id and x.parked_until is not null and x.status = 'running';
   end if;
 
-  if exists (select 1 from unnest(v_all) x where x.outcome = 'not_executed') then
+  if v_does_nothing then
     perform sponsor_settle(c.task_id, 0) from (
       select c.task_id from unnest(v_all) x join sponsor_charge c on c.task_id = x.id
-        where x.outcome = 'not_executed' and not c.is_final order by c.user_id, c.chain_id, c.task_id) c;
+        where c.task_id = any(v_ids) and x.outcome = 'not_executed' and not c.is_final order by c.user_id, c.chain_id, c.task_id) c;
   end if;
 
-  if exists (select 1 from unnest(v_all) x where x.moves is not null) then
+  if v_has_moves then
     perform ledger_lock(array(
       select a from unnest(v_all) x, ledger_accounts(x.moves, x.shard) a where x.moves is not null
       union select unnest(array[h.debit, h.credit]) from unnest(v_all) x
-        join transfer h on h.task_id = x.id and h.state = 'pending'));
+        join transfer h on h.task_id = x.id where h.task_id = any(v_ids) and h.state = 'pending'));
+    for v_change in select * from unnest(v_all) x where x.moves is not null loop
+      perform ledger_apply(v_change.moves, v_change.id, v_change.shard, v_change.at);
+    end loop;
   end if;
-  for v_change in select * from unnest(v_all) x where x.moves is not null loop
-    perform ledger_apply(v_change.moves, v_change.id, v_change.shard, v_change.at);
-  end loop;
-  perform task_settle(v_all);
-  if exists (select 1 from unnest(v_all) x where x.outcome = 'not_executed') then
+  if v_ends or v_has_spent then perform task_settle(v_all, v_ids); end if;
+  if v_does_nothing then
     update policy_spend s set state = 'released' from unnest(v_all) x
-      where x.outcome = 'not_executed' and s.task_id = x.id and s.state = 'reserved';
+      where s.task_id = any(v_ids) and x.outcome = 'not_executed' and s.task_id = x.id and s.state = 'reserved';
   end if;
 
-  if exists (select 1 from unnest(v_all) x where x.signed is not null) then
+  if v_has_signature then
     perform signatures_store(array(select (x.id, x.signed, x.at)::new_signature from unnest(v_all) x));
   end if;
-  if exists (select 1 from unnest(v_all) x where x.effects is not null) then perform effects_update(v_all); end if;
-  select x.* into v_change from unnest(v_all) x where x.outcome = 'not_executed' and exists
-    (select 1 from effect where task_id = x.id and effect.status in ('prepared', 'sent', 'unknown')) limit 1;
-  if found then
-    raise exception 'task % cannot end as not executed: its effect may still land', v_change.id using errcode = 'PT004';
+  if v_has_effects then perform effects_update(v_all); end if;
+  if v_does_nothing then
+    select x.* into v_change from unnest(v_all) x where x.outcome = 'not_executed' and exists
+      (select 1 from effect where task_id = x.id and effect.status in ('prepared', 'sent', 'unknown')) limit 1;
+    if found then
+      raise exception 'task % cannot end as not executed: its effect may still land', v_change.id using errcode = 'PT004';
+    end if;
   end if;
 
   return query select * from user_events_append(
@@ -655,14 +699,14 @@ begin
 end $$;
 
 -- Ends the hold of each task that has spent, and every hold of a task that has ended. What was not spent goes back.
-create function task_settle(p_all task_change[]) returns void language plpgsql as $$
+create function task_settle(p_all task_change[], p_ids uuid[]) returns void language plpgsql as $$
 declare
   v_holds ledger_settlement[];
 begin
   select array_agg((h.id, h.debit, h.credit, h.amount, case when h.key = x.id || ':spend' then coalesce(x.spent, 0) else 0 end,
       x.at)::ledger_settlement) into v_holds
     from unnest(p_all) x join transfer h on h.task_id = x.id and h.state = 'pending'
-    where x.status <> 'running' or (x.spent is not null and h.key = x.id || ':spend');
+    where h.task_id = any(p_ids) and (x.status <> 'running' or (x.spent is not null and h.key = x.id || ':spend'));
   if v_holds is not null then perform ledger_settle(v_holds); end if;
   if exists (select 1 from unnest(p_all) x where x.spent > 0 and not exists
       (select 1 from transfer h where h.task_id = x.id and h.key = x.id || ':spend' and h.posted = x.spent)) then
@@ -674,15 +718,17 @@ end $$;
 create function effects_update(p_all task_change[]) returns void language plpgsql as $$
 declare
   v_all effect_update[];
+  v_ids uuid[];
 begin
-  select array_agg((u ->> 'effectId', x.id, u ->> 'status', u -> 'proof', u ->> 'attemptExternalId')::effect_update)
-    into v_all from unnest(p_all) x, jsonb_array_elements(x.effects) u;
+  select array_agg((u ->> 'effectId', x.id, u ->> 'status', u -> 'proof', u ->> 'attemptExternalId')::effect_update),
+      array_agg((u ->> 'effectId')::uuid) into v_all, v_ids from unnest(p_all) x, jsonb_array_elements(x.effects) u;
   update effect e set status = u.status, proof = coalesce(u.proof, e.proof) from unnest(v_all) u
-    where e.id = u.id and e.task_id = u.task_id and e.status not in ('confirmed', 'rejected', 'dropped');
+    where e.id = any(v_ids) and e.id = u.id and e.task_id = u.task_id and e.status not in ('confirmed', 'rejected', 'dropped');
   update tx_attempt c set status = case when u.status <> 'confirmed' then u.status
       when c.external_id = u.attempt then 'confirmed' else 'replaced' end
     from unnest(v_all) u
-    where c.effect_id = u.id and (u.status in ('confirmed', 'dropped') or (u.status = 'sent' and c.status = 'prepared'));
+    where c.effect_id = any(v_ids) and c.effect_id = u.id
+      and (u.status in ('confirmed', 'dropped') or (u.status = 'sent' and c.status = 'prepared'));
 end $$;
 
 -- Requests the cancellation of a task that has sent nothing. The row lock comes first, so that it waits for a

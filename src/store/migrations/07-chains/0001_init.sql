@@ -26,6 +26,7 @@ create index sponsor_charge_age on sponsor_charge (day) where is_final;
 create function sponsor_refused(p_all task_promise[]) returns jsonb language plpgsql as $$
 declare
   v_used jsonb;
+  v_users uuid[] := array(select x.user_id from unnest(p_all) x where x.gas_wei is not null);
 begin
   insert into sponsor_day (user_id, chain_id, day, wei)
     select x.user_id, x.gas_chain, x.gas_day, 0 from unnest(p_all) x
@@ -35,10 +36,10 @@ begin
     on conflict do nothing;
   perform 1 from unnest(p_all) x
     join sponsor_day d on d.user_id = x.user_id and d.chain_id = x.gas_chain and d.day = x.gas_day
-    order by d.user_id, d.chain_id, d.day for update of d;
+    where d.user_id = any(v_users) order by d.user_id, d.chain_id, d.day for update of d;
   select jsonb_object_agg(x.n, d.wei::text) into v_used from unnest(p_all) x
     join sponsor_day d on d.user_id = x.user_id and d.chain_id = x.gas_chain and d.day = x.gas_day
-    where d.wei + x.gas_wei > x.gas_budget;
+    where d.user_id = any(v_users) and d.wei + x.gas_wei > x.gas_budget;
   return v_used;
 end $$;
 
