@@ -26,6 +26,8 @@ export type NewTaskRequest = {
   caller: Caller
   keyed: KeyedRequest
 }
+/** `run`: where this instance runs the task. */
+export type AcceptedTask = { task: Task; run?: Promise<Task | undefined> }
 type KnownRequest = NewTaskRequest & { kind: TaskKind }
 
 /** An account may be settled between its reading and the commit; then it is read again, for so long. */
@@ -33,7 +35,7 @@ const staleMsMax = 5_000
 const admissionAttemptsMax = 3
 
 /** Admits and accepts; admits again where others were accepted in between and took the balance. */
-export async function admitAndAccept(deps: TaskAdmitterDeps, given: NewTaskRequest): Promise<Task> {
+export async function admitAndAccept(deps: TaskAdmitterDeps, given: NewTaskRequest): Promise<AcceptedTask> {
   const { operation, input, caller } = given
   const request = { ...given, kind: kindOf(deps, operation) }
   const startedMs = performance.now()
@@ -60,7 +62,7 @@ async function acceptRereadingBalances(
   request: KnownRequest,
   admission: Admission,
   startedMs: number,
-): Promise<Task> {
+): Promise<AcceptedTask> {
   for (let current = admission; ; ) {
     try {
       return await accept(deps, request, current)
@@ -85,16 +87,15 @@ async function accept(
   { acceptance, runner, notifier, localEvents }: TaskAdmitterDeps,
   { input, caller: { userId }, keyed, kind }: KnownRequest,
   admission: Admission,
-): Promise<Task> {
+): Promise<AcceptedTask> {
   using slot = runner.reserve(kind.priority, userId)
   const wanted = { userId, kind, input, admission, key: keyed, leased: slot !== undefined }
   const { task, committedEvents, signed } = await acceptance.accept(wanted)
-  if (slot) {
-    slot.take(task, signed)
-    await yieldToFirstStep()
-  } else notifier.notify([readyTopic])
+  const run = slot?.take(task, signed)
+  if (slot) await yieldToFirstStep()
+  else notifier.notify([readyTopic])
   localEvents.publish(task, committedEvents)
-  return task
+  return { task, ...(run && { run }) }
 }
 
 /**

@@ -20,24 +20,29 @@ export type LocalEvents = {
   /** Call after the commit. */
   publish(task: Task, committed: CommittedEvents | undefined): void
   on(userId: string, listener: EventListener): Disposable
+  /** Calls with the task as committed, before anyone is notified of its end. */
+  onEnd(taskId: string, listener: (ended: Task) => void): Disposable
   /** True during a hint whose events the local listeners already have. */
   isPublishing(): boolean
 }
 
 export function createLocalEvents(notifier: Notifier): LocalEvents {
   const subscribers = listeners<EventListener>()
+  const waiters = listeners<(ended: Task) => void>()
   let publishing = false
   return {
     isPublishing: () => publishing,
     publish(task, committed) {
       if (committed && committed.events.length > 0)
         for (const listener of subscribers.get(task.user_id)) listener(storedEvents(task, committed))
+      if (isEnded(task)) for (const listener of waiters.get(task.id)) listener(task)
       publishing = committed !== undefined
       // Waiters of a task need a hint only when it ends.
       notifier.notify([...(isEnded(task) ? [taskTopic(task.id, task.user_id)] : []), userTopic(task.user_id)])
       publishing = false
     },
     on: subscribers.on,
+    onEnd: waiters.on,
   }
 }
 

@@ -3,7 +3,12 @@ import { Fault } from '#kernel/fault.ts'
 import { type Random, uuidv7 } from '#kernel/id.ts'
 import type { JsonObject } from '#kernel/json.ts'
 import { isDatabaseUnavailable } from '#store/unavailable.ts'
-import { admitAndAccept, type NewTaskRequest, type TaskAdmitterDeps } from './admit-task.ts'
+import {
+  type AcceptedTask,
+  admitAndAccept,
+  type NewTaskRequest,
+  type TaskAdmitterDeps,
+} from './admit-task.ts'
 import type { ChangePoller } from './change-poller.ts'
 import { bodyHash, findKey, isKeyTaken, type KeyedRequest } from './idempotency.ts'
 import type { Answer, UserCall } from './operation-call.ts'
@@ -25,7 +30,7 @@ export type TaskInvoker = { run(call: UserCall<'task'>): Promise<Answer> }
 type InvokerState = {
   deps: TaskInvokerDeps
   /** The acceptances under way, by user and key. */
-  pending: Map<string, Promise<Task>>
+  pending: Map<string, Promise<AcceptedTask>>
 }
 
 /** Accepts tasks, once per key, and waits for their end. */
@@ -55,8 +60,8 @@ async function runTask(state: InvokerState, call: UserCall<'task'>): Promise<Ans
     if (!pending.has(pendingKey)) break
   }
   try {
-    const task = await acceptTracked(state, pendingKey, { operation, input, caller, keyed })
-    return await answerTask(deps, call, { task, replayed: false })
+    const accepted = await acceptTracked(state, pendingKey, { operation, input, caller, keyed })
+    return await answerTask(deps, call, { ...accepted, replayed: false })
   } catch (error) {
     return answerTwin(deps, call, keyed, error)
   }
@@ -74,7 +79,7 @@ function acceptTracked(
   { deps, pending }: InvokerState,
   pendingKey: string,
   request: NewTaskRequest,
-): Promise<Task> {
+): Promise<AcceptedTask> {
   const work = admitAndAccept(deps, request).finally(() => pending.delete(pendingKey))
   pending.set(pendingKey, work)
   return work
@@ -104,17 +109,14 @@ async function answerTwin(
 async function answerTask(
   deps: TaskInvokerDeps,
   { options, request }: UserCall<'task'>,
-  { task, replayed }: { task: Task; replayed: boolean },
+  { task, run, replayed }: AcceptedTask & { replayed: boolean },
 ): Promise<Answer> {
   const { pool } = deps.transactions
-  let shown = replayed ? await readTask(pool, task.id) : task
+  const read = () => readTask(pool, task.id)
+  let shown = replayed ? await read() : task
   if (options.wait && !isEnded(shown)) {
-    const readIfEnded = async () => {
-      shown = await readTask(pool, task.id)
-      return isEnded(shown) ? shown : undefined
-    }
     const { timeoutMs } = options
-    await waitForEnd(deps, task, readIfEnded, { timeoutMs, signal: request.signal })
+    shown = await waitForEnd(deps, task, read, { timeoutMs, signal: request.signal, run })
   }
   const body = options.wait ? toTaskFullView(shown) : toTaskBrief(shown)
   return { kind: 'answer', body, replayed, ...(shown.idempotency_key && { key: shown.idempotency_key }) }

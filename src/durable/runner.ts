@@ -22,8 +22,11 @@ type RunnerDeps = TaskRunDeps & {
 
 export type RunnerCounts = { running: number; slots: number }
 export type Slot = {
-  /** Runs a task that this instance has just inserted; `signed` is its only effect, where it has one. */
-  take(task: Task, signed?: Effect): void
+  /**
+   * Runs a task that this instance has just inserted; `signed` is its only effect, where it has one. Resolves with the
+   * task as the run has left it; undefined where the task is another instance's, or the run has failed.
+   */
+  take(task: Task, signed?: Effect): Promise<Task | undefined>
 } & Disposable
 export type Runner = {
   /**
@@ -47,7 +50,7 @@ const backgroundSlots = 2
 const userShare = 0.75
 
 /** The run of one claim; `abort` ends it when the task is another instance's. */
-type RunningTask = { priority: number; abort: AbortController; work: Promise<void> }
+type RunningTask = { priority: number; abort: AbortController; work: Promise<unknown> }
 type RunnerState = {
   deps: RunnerDeps
   leases: Leases
@@ -103,7 +106,7 @@ const createRunnerLeases = (deps: RunnerDeps, state: () => RunnerState): Leases 
       return { full: slotCounts.withAtLeast(share), left: share - slotCounts.highestBelow(share) }
     },
     kinds: () => [...deps.kinds.keys()],
-    onClaimed: (task) => track(state(), { task }),
+    onClaimed: (task) => void track(state(), { task }),
     runs: () => state().running,
     onFreed: () => deps.notifier.notify([readyTopic]),
     onSaturated() {
@@ -145,7 +148,7 @@ function reserveSlot(runner: RunnerState, priority: number, userId: string): Slo
   return {
     take(task, signed) {
       release()
-      track(runner, { task, effects: signed ? [signed] : [], signed })
+      return track(runner, { task, effects: signed ? [signed] : [], signed })
     },
     [Symbol.dispose]() {
       if (!isReserved) return
@@ -156,7 +159,7 @@ function reserveSlot(runner: RunnerState, priority: number, userId: string): Slo
 }
 
 /** Runs a task of this instance in the background; its entry lives as long as the run. */
-function track(runner: RunnerState, loaded: LoadedTask): void {
+function track(runner: RunnerState, loaded: LoadedTask): Promise<Task | undefined> {
   const { running, slotCounts, deps, leases } = runner
   const { id, kind, kind_version, user_id: userId } = loaded.task
   // A second claim of the same task raised its version: the earlier run can commit nothing any more.
@@ -165,9 +168,10 @@ function track(runner: RunnerState, loaded: LoadedTask): void {
   const abort = new AbortController()
   const work = runTask(runner, loaded, abort.signal)
     // The database is unavailable or refused: heartbeats release the task, and another claim resumes at the last commit.
-    .catch((error: unknown) =>
-      deps.log.warn({ error, task: id }, 'run failed; the task will be claimed again'),
-    )
+    .catch((error: unknown) => {
+      deps.log.warn({ error, task: id }, 'run failed; the task will be claimed again')
+      return undefined
+    })
     .finally(() => {
       if (running.get(id) === entry) {
         running.delete(id)
@@ -178,23 +182,28 @@ function track(runner: RunnerState, loaded: LoadedTask): void {
   const priority = deps.kinds.get(kindKey(kind, kind_version))?.priority ?? 1
   const entry: RunningTask = { priority, abort, work }
   running.set(id, entry)
+  return work
 }
 
 /** Runs step after step until the task ends, parks or is another instance's. */
-async function runTask(runner: RunnerState, first: LoadedTask, lost: AbortSignal): Promise<void> {
+async function runTask(runner: RunnerState, first: LoadedTask, lost: AbortSignal): Promise<Task | undefined> {
   const { deps, leases } = runner
   const kind = deps.kinds.get(kindKey(first.task.kind, first.task.kind_version))
-  if (!kind) return void (await deps.committer.step(first.task, deferToNewerVersion(first.task)))
+  if (!kind) {
+    await deps.committer.step(first.task, deferToNewerVersion(first.task))
+    return undefined
+  }
   let loaded = first
   while (!runner.stopping && !lost.aborted) {
     const next = await advanceTask(deps, loaded, kind, lost)
-    if (!next) return
+    if (!next) return undefined
     loaded = next
     const { task } = loaded
     deps.localEvents.publish(task, loaded.committedEvents)
-    if (isEnded(task)) return
-    if (loaded.parkedUntil) return leases.claimAt(loaded.parkedUntil)
+    if (loaded.parkedUntil && !isEnded(task)) leases.claimAt(loaded.parkedUntil)
+    if (loaded.parkedUntil || isEnded(task)) return task
   }
+  return undefined
 }
 
 async function stopRunner(runner: RunnerState): Promise<void> {

@@ -1,26 +1,53 @@
 import { createLatch } from '#kernel/latch.ts'
 import type { ChangePoller } from './change-poller.ts'
+import type { LocalEvents } from './local-events.ts'
 import { type Notifier, taskTopic } from './notifier.ts'
-import type { Task } from './task-row.ts'
+import { isEnded, type Task } from './task-row.ts'
 
-type WaitDeps = { notifier: Notifier; changePoller: ChangePoller }
+type WaitDeps = { notifier: Notifier; changePoller: ChangePoller; localEvents: LocalEvents }
+type WaitOptions = {
+  timeoutMs: number
+  signal?: AbortSignal
+  /** The run of the task, where this instance runs it: it tells the end, and nothing is read meanwhile. */
+  run?: Promise<Task | undefined> | undefined
+}
 
-/** Calls `poll` at once, at each hint, and when the task has ended, until it returns a value or the time is up. */
-export async function waitForEnd<T>(
-  { notifier, changePoller }: WaitDeps,
-  task: Pick<Task, 'id' | 'user_id'>,
-  poll: () => Promise<T | undefined>,
-  { timeoutMs, signal }: { timeoutMs: number; signal?: AbortSignal },
-): Promise<T | undefined> {
+/** The task as it has ended, or as it is when the time is up. */
+export async function waitForEnd(
+  { notifier, changePoller, localEvents }: WaitDeps,
+  task: Task,
+  read: () => Promise<Task>,
+  { timeoutMs, signal, run }: WaitOptions,
+): Promise<Task> {
   const until = performance.now() + timeoutMs
+  let ended: Task | undefined
+  let mustRead = run === undefined
   using latch = createLatch(signal)
-  using _notified = notifier.on(taskTopic(task.id, task.user_id), latch.set)
-  using _polling = changePoller.onEnd(task.id, latch.set)
+  const setEnded = (left: Task | undefined) => {
+    if (left && isEnded(left)) ended = left
+    // Parked, or another instance's: it may have ended since.
+    else mustRead = true
+    latch.set()
+  }
+  const setHint = () => {
+    mustRead = true
+    latch.set()
+  }
+  // The run may have ended the task before this.
+  void run?.then(setEnded)
+  using _ended = localEvents.onEnd(task.id, setEnded)
+  using _notified = notifier.on(taskTopic(task.id, task.user_id), setHint)
+  using _polling = changePoller.onEnd(task.id, setHint)
   while (true) {
     latch.reset()
-    const found = await poll()
     const leftMs = until - performance.now()
-    if (found !== undefined || leftMs <= 0 || signal?.aborted) return found
+    const isOver = leftMs <= 0 || signal?.aborted === true
+    if (ended) return ended
+    if (mustRead || isOver) {
+      mustRead = false
+      const shown = await read()
+      if (isOver || isEnded(shown)) return shown
+    }
     await latch.wait(leftMs)
   }
 }

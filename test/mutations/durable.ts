@@ -98,8 +98,8 @@ export const durableMutations = [
     ['test/durable/fencing.test.ts'],
     [
       [
-        "      where t.id = x.id and t.version = x.version and t.status in ('pending', 'running')",
-        "      where t.id = x.id and t.status in ('pending', 'running')",
+        "t.id = x.id and t.version = x.version and t.status in ('pending', 'running')",
+        "t.id = x.id and t.status in ('pending', 'running')",
         'an instance that lost its task commits its step, and a step whose commit lost its reply is committed twice',
       ],
       [
