@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
+import { upstreamNames } from '#config-safety.ts'
 import type { WorldUrls } from '#world/world.ts'
 import { childEnvironment } from './child-environment.ts'
 import { serverFolder, testDatabase } from './cluster.ts'
@@ -249,18 +250,28 @@ export async function eventually<T>(
 }
 
 /** The settings of a gateway that uses a world without having started it. */
-export const upstreamsOf = ({ evm, solana, hyperliquid, solver, prices, faucet }: WorldUrls) => ({
+export const upstreamsOf = ({
+  evm,
+  solana,
+  hyperliquid,
+  solver,
+  prices,
+  faucet,
+}: WorldUrls): Record<(typeof upstreamNames)[number], string> => ({
   ETHEREUM_RPC_URL: evm['1'],
   BASE_RPC_URL: evm['8453'],
   ARBITRUM_RPC_URL: evm['42161'],
   POLYGON_RPC_URL: evm['137'],
   SOLANA_RPC_URL: solana,
   HYPERLIQUID_URL: hyperliquid,
-  RELAY_URL: solver,
   PRICES_URL: prices,
   COINBASE_URL: prices,
+  RELAY_URL: solver,
   FAUCET_URL: faucet,
 })
+/** Every upstream as this one. */
+export const upstreamsAt = (url: string): Record<string, string> =>
+  Object.fromEntries(upstreamNames.map((name) => [name, url]))
 
 type Fresh = {
   /** The reason why the tests of the file cannot share the world of this process. */

@@ -1,17 +1,10 @@
 /** Installations with an embedded database and without upstreams: a backup contains the database. */
 import { join } from 'node:path'
 import { type Operator, operatorOf } from '../harness/admin.ts'
-import { bearer, dataFolder, type Gateway, http, launch } from '../harness/gateway.ts'
+import { bearer, dataFolder, type Gateway, http, launch, upstreamsAt } from '../harness/gateway.ts'
 
 export const offlineSettings = {
-  ...Object.fromEntries(
-    ['ETHEREUM', 'BASE', 'ARBITRUM', 'POLYGON', 'SOLANA'].map((name) => [`${name}_RPC_URL`, 'off']),
-  ),
-  HYPERLIQUID_URL: 'off',
-  RELAY_URL: 'off',
-  PRICES_URL: 'off',
-  COINBASE_URL: 'off',
-  FAUCET_URL: 'off',
+  ...upstreamsAt('off'),
   RATE_AUTH: '100000',
 }
 

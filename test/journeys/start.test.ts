@@ -2,7 +2,15 @@ import assert from 'node:assert/strict'
 import { createServer } from 'node:net'
 import { after, before, describe, test } from 'node:test'
 import { testDatabase } from '../harness/cluster.ts'
-import { dataFolder, eventually, type Gateway, http, launch, NotReady } from '../harness/gateway.ts'
+import {
+  dataFolder,
+  eventually,
+  type Gateway,
+  http,
+  launch,
+  NotReady,
+  upstreamsAt,
+} from '../harness/gateway.ts'
 import { type SentEvent, sentEvents } from '../harness/stream.ts'
 import { createFundedPerson, type Person, type Positions, personOf, type TaskBody } from './users.ts'
 import { base, worldOf } from './world.ts'
@@ -223,16 +231,10 @@ describe('a start that cannot succeed states the reason', () => {
       env: {
         DATA_DIR: folder.path,
         DATABASE_URL: database.url,
-        ETHEREUM_RPC_URL: quiet,
-        BASE_RPC_URL: quiet,
+        ...upstreamsAt(quiet),
+        FAUCET_URL: dead,
         ARBITRUM_RPC_URL: dead,
         POLYGON_RPC_URL: dead,
-        SOLANA_RPC_URL: quiet,
-        HYPERLIQUID_URL: quiet,
-        RELAY_URL: dead,
-        PRICES_URL: quiet,
-        COINBASE_URL: dead,
-        FAUCET_URL: dead,
       },
     })
     assert.ok(performance.now() - startedMs < 20_000)

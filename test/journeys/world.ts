@@ -1,6 +1,6 @@
 /** The world of a gateway under test, read through its control port and its chains. */
 import { decimalUnits, testFunding } from '../harness/conservation.ts'
-import { eventually, http } from '../harness/gateway.ts'
+import { eventually, http, upstreamsOf } from '../harness/gateway.ts'
 
 export const base = '8453'
 export const polygon = '137'
@@ -12,7 +12,6 @@ export type Manifest = {
     evm: Record<'1' | '8453' | '42161' | '137', string>
     solana: string
     hyperliquid: string
-    solver: string
     prices: string
     faucet: string
     control: string
@@ -56,18 +55,7 @@ export async function worldOf(control: string) {
     vault,
     rpc,
     /** The settings of an instance that uses this world without having started it. */
-    env: {
-      ETHEREUM_RPC_URL: manifest.urls.evm['1'],
-      BASE_RPC_URL: manifest.urls.evm['8453'],
-      ARBITRUM_RPC_URL: manifest.urls.evm['42161'],
-      POLYGON_RPC_URL: manifest.urls.evm['137'],
-      SOLANA_RPC_URL: manifest.urls.solana,
-      HYPERLIQUID_URL: manifest.urls.hyperliquid,
-      RELAY_URL: manifest.urls.solver,
-      PRICES_URL: manifest.urls.prices,
-      COINBASE_URL: manifest.urls.prices,
-      FAUCET_URL: manifest.urls.faucet,
-    },
+    env: upstreamsOf(manifest.urls),
     nativeOf: async (owner: string) => BigInt((await rpc('eth_getBalance', [owner, 'latest'])) as string),
     usdcOf: (owner: string) => balanceOf(usdc, owner),
     sharesOf: (owner: string) => balanceOf(vault, owner),

@@ -21,6 +21,7 @@ import {
   keyPair,
   launch,
   NotReady,
+  upstreamsOf,
 } from '../harness/gateway.ts'
 import { ownWorld } from '../harness/own-world.ts'
 import { operationsOf } from './support/contracts.ts'
@@ -52,24 +53,11 @@ let position: string
 
 function start(env: Record<string, string>): Promise<Gateway> {
   const folder = parts.use(dataFolder())
-  const { evm, solana, hyperliquid, solver, prices, faucet } = world.urls
-  const upstreams = {
-    ETHEREUM_RPC_URL: evm['1'],
-    BASE_RPC_URL: evm['8453'],
-    ARBITRUM_RPC_URL: evm['42161'],
-    POLYGON_RPC_URL: evm['137'],
-    SOLANA_RPC_URL: solana,
-    HYPERLIQUID_URL: hyperliquid,
-    RELAY_URL: solver,
-    PRICES_URL: prices,
-    COINBASE_URL: prices,
-    FAUCET_URL: faucet,
-  }
   const keys = { KEY_ENCRYPTION_KEYS: kekText, SPONSOR_KEYS: sponsorKeys.join(',') }
   return launch({
     env: {
       ...unlimitedRates,
-      ...upstreams,
+      ...upstreamsOf(world.urls),
       ...keys,
       DATA_DIR: folder.path,
       DATABASE_URL: database.url,
