@@ -8,7 +8,7 @@ type WaitDeps = { notifier: Notifier; changePoller: ChangePoller; localEvents: L
 type WaitOptions = {
   timeoutMs: number
   signal?: AbortSignal
-  /** The run of the task, where this instance runs it: it tells the end, and nothing is read meanwhile. */
+  /** The run of the task, where this instance runs it: nothing is read until it has ended. */
   run?: Promise<Task | undefined> | undefined
 }
 

@@ -1,4 +1,5 @@
 /** The world of a gateway under test, read through its control port and its chains. */
+import type { WorldUrls } from '#world/world.ts'
 import { decimalUnits, testFunding } from '../harness/conservation.ts'
 import { eventually, http, upstreamsOf } from '../harness/gateway.ts'
 
@@ -8,14 +9,7 @@ export const solana = '7565164'
 
 type Token = { symbol: string; address?: string; mint?: string; decimals: number }
 export type Manifest = {
-  urls: {
-    evm: Record<'1' | '8453' | '42161' | '137', string>
-    solana: string
-    hyperliquid: string
-    prices: string
-    faucet: string
-    control: string
-  }
+  urls: WorldUrls
   contracts: Record<string, { usdc: string; vault?: string }>
   tokens: Record<string, Token[]>
 }
