@@ -87,7 +87,7 @@ export const variables = {
   ),
   RELAY_API_KEY: variable(
     optional,
-    '',
+    'local',
     'Key for the solver, which gives the reasons of refunds only with one',
   ),
   COINBASE_URL: variable(

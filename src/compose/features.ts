@@ -11,6 +11,7 @@ import { discovery } from '#features/discovery/discovery.ts'
 import { healthCheck } from '#features/discovery/health.ts'
 import { snapshotKind } from '#features/earn/snapshot.ts'
 import { notifications } from '#features/notifications/notifications.ts'
+import { swapLimits } from '#features/swap/limits.ts'
 import { tasks } from '#features/tasks/tasks.ts'
 import { user } from '#features/user/user.ts'
 import { createFaucetGrant, faucetGrantAdmission } from '#features/wallets/faucet-grant.ts'
@@ -33,6 +34,7 @@ import { openEarn } from './earn.ts'
 import { openRecharge } from './recharge.ts'
 import { release } from './release.ts'
 import { perpLimitsOf } from './settings.ts'
+import { openSwap } from './swap.ts'
 import type { UpstreamUrls } from './upstream-urls.ts'
 import type { Venue } from './venue.ts'
 import { openVenueFeatures, type VenueFeatureOverrides } from './venue-features.ts'
@@ -145,6 +147,7 @@ export function openFeatures(needs: FeatureDeps, overrides: FeatureOverrides = {
     ...wallets({ chainRows: table, holdings, walletsOf: (userId) => walletsOf(db, userId) }),
     ...(earn?.operations ?? []),
     ...(venueFeatures?.operations ?? []),
+    ...openSwap({ core, urls, net, chains, custody, prices: priceSource, changed }),
     ...tasks({ tasks: taskEngine.tasks, view: toTaskFullView, kinds: () => kindNames }),
     ...credits.operations,
     ...(recharge?.operations ?? []),
@@ -173,6 +176,15 @@ const kindNamesOf = (operations: readonly Operation[], kinds: readonly TaskKind[
 
 const factsOf = (config: Config, table: readonly Chain[]) => ({
   chains: { ids: table.map(({ id }) => id) },
+  trading: {
+    gasless: true,
+    dry_run: true,
+    bound_quotes: true,
+    order_types: ['swap'],
+    min_swap_usd: swapLimits.minSwapUsd,
+    default_slippage_bps: swapLimits.slippageBps.default,
+    security_enforced: false,
+  },
   earn: {
     asset: 'USDC',
     chain_id: config.EARN_CHAIN_ID,

@@ -6,6 +6,7 @@ import { gasDeletions } from '#engines/evm-batch/retention.ts'
 import { orderDeletion } from '#engines/trigger-orders/retention.ts'
 import { venueRetentionJob } from '#engines/venue/records/retention.ts'
 import { policyDeletions } from '#features/policy/retention.ts'
+import { swapDeletions } from '#features/swap/retention.ts'
 import type { Core } from './core.ts'
 
 const optionalMs = (days: number | undefined): number | undefined => days && days * dayMs
@@ -39,6 +40,7 @@ export function retentionJobs({
       orderDeletion(ordersMs),
       ...policyDeletions,
       ...gasDeletions,
+      ...swapDeletions,
     ]),
     ...taskRetentionJobs({ pool, clock, retention, taskTables: ['policy_spend', 'sponsor_charge'] }),
     ...(venueRecordsMs ? [venueRetentionJob(pool, clock, venueRecordsMs)] : []),

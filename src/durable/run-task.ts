@@ -12,7 +12,7 @@ import {
 import type { ChangePoller } from './change-poller.ts'
 import { bodyHash, findKey, isKeyTaken, type KeyedRequest } from './idempotency.ts'
 import type { Answer, UserCall } from './operation-call.ts'
-import { acceptanceUnknown, accountBusy } from './operation-faults.ts'
+import { acceptanceUnknown, accountBusy, throwAdmissionFault } from './operation-faults.ts'
 import { StaleBalance } from './promise.ts'
 import { readTask } from './task-queries.ts'
 import { isEnded, type Task } from './task-row.ts'
@@ -59,6 +59,8 @@ async function runTask(state: InvokerState, call: UserCall<'task'>): Promise<Ans
     // Several may have waited for a rejected one: again only the first of them continues.
     if (!pending.has(pendingKey)) break
   }
+  const answered = await operation.run.answer?.(input, caller).catch(throwAdmissionFault)
+  if (answered) return { kind: 'answer', body: answered, replayed: false }
   try {
     const accepted = await acceptTracked(state, pendingKey, { operation, input, caller, keyed })
     return await answerTask(deps, call, { ...accepted, replayed: false })
@@ -108,7 +110,7 @@ async function answerTwin(
 /** Short at once; whole after a wait. */
 async function answerTask(
   deps: TaskInvokerDeps,
-  { options, request }: UserCall<'task'>,
+  { operation, options, request }: UserCall<'task'>,
   { task, run, replayed }: AcceptedTask & { replayed: boolean },
 ): Promise<Answer> {
   const { pool } = deps.transactions
@@ -118,6 +120,8 @@ async function answerTask(
     const { timeoutMs } = options
     shown = await waitForEnd(deps, task, read, { timeoutMs, signal: request.signal, run })
   }
-  const body = options.wait ? toTaskFullView(shown) : toTaskBrief(shown)
+  const body = options.wait
+    ? { ...toTaskFullView(shown), ...operation.run.answerFields?.(shown.data) }
+    : toTaskBrief(shown)
   return { kind: 'answer', body, replayed, ...(shown.idempotency_key && { key: shown.idempotency_key }) }
 }

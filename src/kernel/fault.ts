@@ -40,6 +40,7 @@ const catalogue = {
   no_position: { status: 409, retryable: false, when: 'there is no such position to reduce' },
   insufficient_liquidity: { status: 409, retryable: true, when: 'the market cannot serve the amount' },
   no_route: { status: 409, retryable: true, when: 'no provider has a route for the swap' },
+  quote_expired: { status: 409, retryable: true, when: 'the quote is no longer valid' },
   market_closed: { status: 409, retryable: false, when: 'the market does not trade now' },
   order_not_cancellable: { status: 409, retryable: false, when: 'the order has ended' },
   not_cancellable: { status: 409, retryable: false, when: 'the task can no longer be cancelled' },

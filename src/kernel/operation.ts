@@ -88,22 +88,31 @@ export type CallerOf<E> = E extends { access: 'public' } ? Caller | null : Calle
 /** One event of a stream as it is sent. */
 export type StreamItem<D = unknown> = { id?: string; event?: string; data: D } | { comment: string }
 
-type TaskFunction<Input> = TaskRules & {
-  admit: (input: Input, caller: Caller) => Promise<Admission>
-  steps: Record<string, Step>
-  version?: number
+/** Answers of a task operation beside those that every task has. */
+type TaskAnswers<Input> = {
+  /** Answers a request that makes no task, such as a dry run; undefined where the request makes one. */
+  answer?: (input: Input, caller: Caller) => Promise<object | undefined>
+  /** Fields that a waited answer has beside those of the task, from the task's data. */
+  answerFields?: (data: JsonObject) => JsonObject
 }
+type TaskFunction<Input> = TaskRules &
+  TaskAnswers<Input> & {
+    admit: (input: Input, caller: Caller) => Promise<Admission>
+    steps: Record<string, Step>
+    version?: number
+  }
 
 /** Ties the admission of a task to its steps: both have the same data, and each names only steps of this kind. */
 export const taskOf = <Input, Data extends JsonObject, Names extends string>({
   admit,
   steps,
   ...rules
-}: TaskRules & {
-  admit: (input: Input, caller: Caller) => Promise<Admission<Data, NoInfer<Names>>>
-  steps: Steps<NoInfer<Data>, Names, NoInfer<Names>>
-  version?: number
-}): TaskFunction<Input> => ({ ...rules, admit, steps: untypedSteps(steps) })
+}: TaskRules &
+  TaskAnswers<Input> & {
+    admit: (input: Input, caller: Caller) => Promise<Admission<Data, NoInfer<Names>>>
+    steps: Steps<NoInfer<Data>, Names, NoInfer<Names>>
+    version?: number
+  }): TaskFunction<Input> => ({ ...rules, admit, steps: untypedSteps(steps) })
 
 type FunctionOf<E> = E extends { kind: 'task' }
   ? TaskFunction<InputOf<E>>

@@ -73,9 +73,9 @@ const summary = {
 const key = { idempotency_key: TextOrNull }
 const brief = { ...summary, ...key }
 /** The brief of a task as a door shows it. */
-const linkedBrief = { ...summary, poll_url: Link('tasks_get'), ...key }
+export const linkedTaskFields = { ...summary, poll_url: Link('tasks_get'), ...key }
 
-const details = {
+export const taskDetails = {
   kind: T.String({ description: 'The name of the operation' }),
   state: T.String({
     description: `One of ${liveStates.join(', ')}, done; the reason code once failed or cancelled`,
@@ -99,15 +99,15 @@ const details = {
   completed_at: TimeOrNull,
 }
 
-const FullView = T.Object({ ...brief, ...details })
+const FullView = T.Object({ ...brief, ...taskDetails })
 const Brief = T.Object(brief)
 export type TaskFullView = T.Static<typeof FullView>
 export type TaskBrief = T.Static<typeof Brief>
 
 export const TaskStatusResponse = T.Unsafe<TaskFullView>(
-  T.Object({ ...linkedBrief, ...details }, { $id: 'TaskStatusResponse' }),
+  T.Object({ ...linkedTaskFields, ...taskDetails }, { $id: 'TaskStatusResponse' }),
 )
 /** Short at once; whole when the caller waited. */
 export const TaskResponse = T.Unsafe<TaskBrief | TaskFullView>(
-  T.Object({ ...linkedBrief, ...T.Partial(T.Object(details)).properties }, { $id: 'TaskResponse' }),
+  T.Object({ ...linkedTaskFields, ...T.Partial(T.Object(taskDetails)).properties }, { $id: 'TaskResponse' }),
 )

@@ -35,6 +35,29 @@ export const ChainIdIn = T.String({
   ...example('8453'),
 })
 export const Address = T.String({ minLength: 1, maxLength: 64 })
+/** Smallest units, sent as text or as a JSON integer. */
+export const UnitsIn = (description: string) =>
+  T.Unsafe<string | number>({
+    type: ['string', 'integer'],
+    pattern: '^(0|[1-9][0-9]{0,77})$',
+    minimum: 0,
+    description,
+    examples: ['25000000'],
+  })
+export const ChainRefIn = (description: string) =>
+  T.Unsafe<string | number>({
+    type: ['string', 'integer'],
+    maxLength: 64,
+    description: `${description}: id or name`,
+    examples: ['8453'],
+  })
+export const TokenRefIn = (description: string) =>
+  T.String({
+    minLength: 1,
+    maxLength: 64,
+    description: `${description}: address, or symbol of a listed token; 0xEeeeeEeeeEeEeeEeEeEeeEEEeeeeEeeeeeeeEEeE is the native coin`,
+    examples: ['USDC'],
+  })
 /** Fractions and counts; no money is computed from them. */
 export const Ratio = T.Number({ description: 'A fraction: 0.05 is 5 %' })
 export const RatioOrNull = T.Union([Ratio, T.Null()])

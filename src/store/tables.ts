@@ -3,7 +3,14 @@ import type { CreditTables } from './tables/credits.ts'
 import type { DurableTables } from './tables/durable.ts'
 import type { EarnTables } from './tables/earn.ts'
 import type { IdentityTables } from './tables/identity.ts'
+import type { SwapTables } from './tables/swap.ts'
 import type { VenueTables } from './tables/venue.ts'
 
 /** Every table of the schema; each area has a file of row types. */
-export type Tables = AdminTables & CreditTables & DurableTables & IdentityTables & EarnTables & VenueTables
+export type Tables = AdminTables &
+  CreditTables &
+  DurableTables &
+  IdentityTables &
+  EarnTables &
+  VenueTables &
+  SwapTables

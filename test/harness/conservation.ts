@@ -54,6 +54,7 @@ export type Task = {
     fee_usd?: string
     funded?: string[]
   } | null
+  balance_changes?: { chain_id: string; token_address: string; amount: string }[] | null
   fills?: { fill_id: string; size: string; fee: string }[] | null
 }
 type Position = { id: string; shares: string; external_delta_shares: string | null }
@@ -111,6 +112,7 @@ async function openWorld(
   const manifest = await requestJson<Manifest>(`${control}/`)
   return {
     chains,
+    usdcOf: (chain: string): string => manifest.contracts[chain]!.usdc,
     async wallet(chain: string, owner: string) {
       const { usdc, vault } = manifest.contracts[chain]!
       const data = `0x70a08231${owner.slice(2).toLowerCase().padStart(64, '0')}`
@@ -229,6 +231,24 @@ function fillComparisons(tasks: Task[], account: VenueAccount | undefined): Reco
   }
 }
 
+const nativeSentinel = '0xeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee'
+
+/** What swaps have changed by their own account of it, whatever their outcome. */
+function swappedAmounts({ usdcOf, chains }: Pick<World, 'usdcOf' | 'chains'>, tasks: Task[]): Amounts {
+  const moved: Amounts = {}
+  for (const { kind, balance_changes } of tasks) {
+    if (kind !== 'swap') continue
+    for (const { chain_id, token_address, amount } of balance_changes ?? []) {
+      if (!chains.includes(chain_id)) continue
+      const token = token_address.toLowerCase()
+      const asset = token === usdcOf(chain_id).toLowerCase() ? 'usdc' : token === nativeSentinel ? 'gas' : ''
+      const key = `${asset}:${chain_id}`
+      moved[key] = (moved[key] ?? 0n) + BigInt(amount)
+    }
+  }
+  return moved
+}
+
 async function comparisonsOf(
   world: World,
   tasks: Task[],
@@ -250,6 +270,7 @@ async function comparisonsOf(
   const paid = sum('perp_withdraw', 'amount', 0)
   const taken = sum('perp_withdraw', 'withdrawn_usd', usdcDecimals)
   const moved: Amounts = { [vaultChain]: outOf - into, [bridgeChain]: paid - funded }
+  const swapped = swappedAmounts(world, tasks)
   const [wallets, account] = await Promise.all([
     Promise.all(world.chains.map((chain) => world.wallet(chain, who.evm))),
     world.venue(who.evm),
@@ -258,7 +279,7 @@ async function comparisonsOf(
   for (const [at, { usdc, gas }] of wallets.entries()) {
     const chain = world.chains[at]!
     lines[`USDC in the wallet on ${chain}`] = {
-      expected: (has[`usdc:${chain}`] ?? 0n) + (moved[chain] ?? 0n),
+      expected: (has[`usdc:${chain}`] ?? 0n) + (moved[chain] ?? 0n) + (swapped[`usdc:${chain}`] ?? 0n),
       found: usdc,
     }
     const paidHere = done.filter(
@@ -266,7 +287,9 @@ async function comparisonsOf(
     )
     lines[`native coin in the wallet on ${chain}`] = {
       expected:
-        (has[`gas:${chain}`] ?? 0n) - total(paidHere.map(({ result }) => BigInt(result?.paid ?? '0'))),
+        (has[`gas:${chain}`] ?? 0n) +
+        (swapped[`gas:${chain}`] ?? 0n) -
+        total(paidHere.map(({ result }) => BigInt(result?.paid ?? '0'))),
       found: gas,
     }
   }

@@ -20,7 +20,9 @@ export type Effect = {
   shares_units: string
   tx_hash: string
 }
-type Fault = Record<string, unknown>
+type Json = Record<string, unknown>
+type Fault = Json
+type EvmId = keyof Manifest['urls']['evm']
 
 export async function worldOf(control: string) {
   const ask = async <B>(method: string, path: string, body?: unknown): Promise<B> => {
@@ -78,6 +80,18 @@ export async function worldOf(control: string) {
         { asset: `${kind}:${chainId}`, units, why: 'the faucet granted more' },
       )
     },
+    /** Units of a token, or of the native coin, on any EVM chain. */
+    async balance(chainId: EvmId, owner: string, token?: string): Promise<bigint> {
+      const url = manifest.urls.evm[chainId]
+      const call = token
+        ? rpc('eth_call', [{ to: token, data: `0x70a08231${word(owner)}` }, 'latest'], url)
+        : rpc('eth_getBalance', [owner, 'latest'], url)
+      return BigInt((await call) as string)
+    },
+    tokenOn: (chainId: string, symbol: string): string =>
+      manifest.tokens[chainId]!.find((each) => each.symbol === symbol)!.address!,
+    /** A setting of the solver, such as `/realism`. */
+    solver: <B = Json>(path: string, body?: object) => ask<B>(body ? 'POST' : 'GET', `/solver${path}`, body),
     setVault: (change: object) => ask('POST', '/vault', change),
     price: (change: object) => ask('POST', '/prices', change),
     advance: (seconds: number) => ask('POST', '/time', { advance_seconds: seconds }),

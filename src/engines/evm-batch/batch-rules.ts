@@ -21,6 +21,10 @@ export type BatchPlan = {
   fullExit?: boolean
   /** A failed simulation at an older block than this is retried. */
   minBlock?: bigint
+  /** The transaction gets no less gas, where an estimate can be too low. */
+  gasMin?: bigint
+  /** A shorter lifetime of the signature than that of the chain. */
+  ttlSeconds?: number
 }
 
 /** Task data of a batch, beside that of the section. */
@@ -34,6 +38,8 @@ export type BatchTaskData = {
 export type BatchOptions<Data extends BatchTaskData, Proof> = {
   /** The events that prove the execution; undefined where they are missing. A successful status proves nothing. */
   prove(task: TaskView<Data>, receipt: Receipt): Proof | undefined
+  /** What the batch changed; without it they are the token transfers of the receipt. */
+  balanceChanges?(task: TaskView<Data>, receipt: Receipt): JsonObject[]
   /** Tokens that the batch may move in addition to the verified list. */
   tokens?: readonly Token[]
   /** Changes that no transfer event shows, such as those of the native coin. */

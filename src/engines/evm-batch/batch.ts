@@ -183,7 +183,8 @@ async function prepareBatch(
 ) {
   const port = portOf(plan.chainId)
   const { chain, sponsor } = port
-  const { account, gas, fees } = readings
+  const { account, fees } = readings
+  const gas = plan.gasMin !== undefined && plan.gasMin > readings.gas ? plan.gasMin : readings.gas
   const { payer, mined } = await loads.get(plan.chainId)!.pick({ fullExit: plan.fullExit ?? false })
   const nonceSequence = { kind: nonceKind, chain: plan.chainId, signer: payer }
   await openSequence(port, nonceSequence)
@@ -240,12 +241,15 @@ function intentOf(task: SignedTask, plan: BatchPlan, { chain, payer, account, no
     spends,
     chainId,
     minBlock: _minBlock,
+    gasMin: _gasMin,
+    ttlSeconds = Number.POSITIVE_INFINITY,
     fullExit: _fullExit,
     ...action
   } = plan
   const delegate = chain.row.delegate!
   // The chain enforces the deadline by its own clock, which can be ahead of ours.
-  const deadlineSeconds = Math.max(nowSeconds, account.head.timestampSeconds) + chain.row.batchTtlSeconds
+  const deadlineSeconds =
+    Math.max(nowSeconds, account.head.timestampSeconds) + Math.min(chain.row.batchTtlSeconds, ttlSeconds)
   const batch: EvmBatch = {
     chainId,
     account: address,

@@ -88,7 +88,7 @@ const ofTask = <Data extends BatchTaskData, Names extends string>(
 /** The receipt is final. Only the expected events prove the execution: a successful status alone does not. */
 async function resolve<Data extends BatchTaskData, Proof, Names extends string>(
   context: ConfirmContext,
-  { task, prove, settle, changes, tokens = [], onFinal }: Settling<Data, Proof, Names>,
+  { task, prove, settle, changes, balanceChanges, tokens = [], onFinal }: Settling<Data, Proof, Names>,
   chainState: ChainState,
   receipt: Receipt,
 ): Promise<Result<Data, Names>> {
@@ -104,7 +104,7 @@ async function resolve<Data extends BatchTaskData, Proof, Names extends string>(
   if (proof === undefined) return ofTask(await notProven(context, chainState, receipt))
   const data: BatchTaskData = {
     transactions: transactionsOf(context, chainState, 'finalized'),
-    balance_changes: [
+    balance_changes: balanceChanges?.(task, receipt) ?? [
       ...(changes?.(task, proof) ?? []),
       ...balanceChangesOf(port.chain, receipt, account, tokens),
     ],

@@ -1,4 +1,4 @@
-import type { EvmChainRow } from '#kernel/chains.ts'
+import type { EvmChainRow, Token } from '#kernel/chains.ts'
 import type { Net } from '#kernel/net.ts'
 import type { EvmCall } from '#kernel/signer.ts'
 import { blockNumberData, callsData, nonceOf, type View, type ViewResult } from './batch.ts'
@@ -7,6 +7,7 @@ import { createIncomingTransferSearch, type IncomingTransferSearch } from './inc
 import { type BlockRange, createLogSearch, type LogFilter, type LogSearch } from './log-search.ts'
 import { type BlockTag, callAll, callOne, createNode, type EvmNode, tagOf } from './rpc.ts'
 import { resultOf, type Simulation, simulationOf } from './simulation.ts'
+import { readTokenFacts } from './token-facts.ts'
 import { type Balances, readBalances, readExecuted, readViews, type StateHead } from './views.ts'
 import {
   type Head,
@@ -19,6 +20,8 @@ import {
   receiptOf,
   type SendVerdict,
   sendVerdictOf,
+  type Transaction,
+  transactionOf,
 } from './wire.ts'
 
 export type { IncomingTransfer } from './incoming-transfers.ts'
@@ -48,6 +51,12 @@ export type Evm = {
   ): Promise<{ head: StateHead; results: ViewResult[] }>
   /** Native and token balances of one account, all at one block; undefined for a token that returns none. */
   balances(owner: string, tokens: readonly string[], signal?: AbortSignal): Promise<Balances>
+  /** Native balances of one account at these blocks. */
+  nativeBalances(owner: string, blocks: readonly bigint[]): Promise<bigint[]>
+  /** Undefined where the address is no token. */
+  tokenFacts(address: string): Promise<Token | undefined>
+  /** Undefined while the node does not know the transaction. */
+  transaction(hash: string): Promise<Transaction | undefined>
   /** Simulates the calls in sequence from the account, without a signature. */
   simulate(account: string, calls: readonly EvmCall[]): Promise<Simulation>
   /** The number of executions of a task's batch, 0 or 1, and the time of the block that was read. */
@@ -94,6 +103,9 @@ export function evm({ row, net, timeoutMs = 5_000 }: Options): Evm {
       hexOf(await callOne(node, 'eth_call', [{ to, data }, tagOf(at)])),
     views: (views, options) => readViews(node, views, options),
     balances: (owner, tokens, signal) => readBalances(node, owner, tokens, signal),
+    nativeBalances: (owner, blocks) => readNativeBalances(node, owner, blocks),
+    tokenFacts: (address) => readTokenFacts(node, address),
+    transaction: async (hash) => transactionOf(await callOne(node, 'eth_getTransactionByHash', [hash])),
     simulate: (account, calls) => simulateCalls(node, account, calls),
     executed: (account, taskId, at) => readExecuted(node, account, taskId, at),
     batchNonce: nonceOf,
@@ -135,10 +147,15 @@ async function readAccount(node: EvmNode, address: string): Promise<AccountState
   return { nonce: Number(quantityOf(nonce)), delegate, hasOtherCode, head: headOf(block) }
 }
 
-/** Overrides the account's code with the multicall contract, so that the account itself makes the calls. */
+/** Takes payments as an account does, which the multicall contract refuses; all else runs as that contract's code. */
+const batchCode = (multicall: string): Hex =>
+  `0x36600557005b363d3d373d3d3d363d73${multicall.slice(2).toLowerCase()}5af43d82803e903d91603157fd5bf3`
+
+/** Overrides the account's code with that of a batch, so that the account itself makes the calls. */
 async function simulateCalls(node: EvmNode, account: string, calls: readonly EvmCall[]): Promise<Simulation> {
   const { row } = node
-  const override = { [account]: { code: await node.multicallCode.get() } }
+  await node.multicallCode.get()
+  const override = { [account]: { code: batchCode(row.multicall) } }
   const value = calls.reduce((sum, each) => sum + each.value, 0n)
   const transaction = (made: readonly EvmCall[], options: { allowFailure: boolean }) => ({
     from: value === 0n ? zeroAddress : account,
@@ -155,6 +172,15 @@ async function simulateCalls(node: EvmNode, account: string, calls: readonly Evm
     { method: 'eth_estimateGas', params: [transaction(calls, { allowFailure: false }), 'latest', override] },
   ])
   return simulationOf(row, calls.length, tried!, measured!)
+}
+
+async function readNativeBalances(
+  node: EvmNode,
+  owner: string,
+  blocks: readonly bigint[],
+): Promise<bigint[]> {
+  const calls = blocks.map((block) => ({ method: 'eth_getBalance', params: [owner, tagOf(block)] }))
+  return (await callAll(node, calls)).map(quantityOf)
 }
 
 async function readSuggestedPriority(node: EvmNode): Promise<{ head: Head; priorityWei: bigint }> {

@@ -46,6 +46,19 @@ export function headOf(value: unknown): Head {
   }
 }
 
+export type Transaction = { from: string; to: string | null; valueUnits: bigint }
+
+/** Undefined where the node does not know the transaction. */
+export function transactionOf(value: unknown): Transaction | undefined {
+  if (value === null || value === undefined) return undefined
+  if (!isRecord(value)) throw broken('a malformed transaction')
+  return {
+    from: hexOf(value.from).toLowerCase(),
+    to: value.to === null || value.to === undefined ? null : hexOf(value.to).toLowerCase(),
+    valueUnits: quantityOf(value.value),
+  }
+}
+
 /** Undefined while the transaction is in no block. */
 export function receiptOf(value: unknown): Receipt | undefined {
   if (value === null) return undefined

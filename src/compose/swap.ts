@@ -1,0 +1,65 @@
+import { createArrivals } from '#features/swap/arrivals.ts'
+import type { SwapCalls } from '#features/swap/deps.ts'
+import { swap } from '#features/swap/swap.ts'
+import { walletsOf } from '#features/wallets/store.ts'
+import type { Net } from '#kernel/net.ts'
+import type { Operation } from '#kernel/operation.ts'
+import { nativeBalanceData } from '#upstreams/evm/batch.ts'
+import { approveData, balanceData } from '#upstreams/evm/erc20.ts'
+import { evmCrypto } from '#upstreams/evm/sign.ts'
+import { bridgeDepositsOf, wrapsOf } from '#upstreams/evm/swap-calls.ts'
+import type { Prices } from '#upstreams/prices/prices.ts'
+import { relay } from '#upstreams/relay/relay.ts'
+import type { Chains } from './chains.ts'
+import type { Core } from './core.ts'
+import type { Custody } from './custody.ts'
+import type { UpstreamUrls } from './upstream-urls.ts'
+
+type SwapParts = {
+  core: Core
+  urls: UpstreamUrls
+  net: Net
+  chains: Chains
+  custody: Custody
+  prices: Prices
+  changed: (userId: string, chainId: string) => void
+}
+
+const calls: SwapCalls = {
+  decode: evmCrypto.decodeCall,
+  approve: (token, spender, amountUnits) => ({
+    to: token,
+    value: 0n,
+    data: approveData(spender, amountUnits),
+  }),
+  balanceOf: (token, owner) => ({ to: token, value: 0n, data: balanceData(owner) }),
+  nativeBalanceOf: ({ row }, owner) => ({ to: row.multicall, value: 0n, data: nativeBalanceData(owner) }),
+  wrapsOf,
+  bridgeDepositsOf,
+}
+
+/** No operations where no provider is configured. */
+export function openSwap({ core, urls, net, chains, custody, prices, changed }: SwapParts): Operation[] {
+  if (urls.relay === undefined) return []
+  const { config, db, clock, random, taskEngine } = core
+  const { table, ports } = chains
+  const provider = relay({ url: urls.relay, net, chains: table, clock, apiKey: config.RELAY_API_KEY })
+  const evmOf = (chainId: string) => ports.get(chainId)?.chain
+  return swap({
+    db,
+    providers: [provider],
+    chains: table,
+    evmOf,
+    arrivals: createArrivals({ evmOf, solana: undefined }),
+    calls,
+    batches: custody.batches,
+    ledger: taskEngine.ledger,
+    policy: custody.policy.policy,
+    remainingUsd: async (userId) => (await custody.policy.summary(userId)).remaining_24h_usd,
+    walletsOf: (userId) => walletsOf(db, userId),
+    prices,
+    changed,
+    clock,
+    random,
+  })
+}

@@ -1,0 +1,200 @@
+import type { EvmBatches } from '#engines/evm-batch/batch.ts'
+import { createAdmission } from '#kernel/admission.ts'
+import { later } from '#kernel/clock.ts'
+import { Fault } from '#kernel/fault.ts'
+import { uuidv7 } from '#kernel/id.ts'
+import type { JsonObject } from '#kernel/json.ts'
+import { valueMicros } from '#kernel/money.ts'
+import type { GasCharge } from '#kernel/task.ts'
+import type { SwapInput, SwapView } from './contract.ts'
+import type { SwapDeps } from './deps.ts'
+import { quoteMs } from './limits.ts'
+import { cashCovering, type PreparedSwap, prepareSwap, simulateSwap } from './prepare.ts'
+import { type QuotedFee, quoteView } from './quote-view.ts'
+import { saveQuote, storedCalls } from './quotes.ts'
+import type { SwapTerms } from './request.ts'
+import { planOf, type SwapTaskData } from './task-data.ts'
+
+/** Admission of a swap, and the dry run: the same checks, without a task. */
+
+/** The gas of the account's own code and of a first delegation, beside what the provider names for its call. */
+const accountGas = 250_000n
+
+export const admitSwap = (deps: SwapDeps) =>
+  createAdmission({
+    policy: deps.policy,
+    check: (input: SwapInput, { userId }) => prepareSwap(deps, input, userId),
+    fund: (prepared) => fundSwap(deps, prepared),
+    start(prepared, { seen, gas, data, signOnAccept }) {
+      const { wallet, route, terms } = prepared
+      const spend = {
+        account: wallet,
+        amountUnits: route.amountInUnits,
+        token: terms.origin.token,
+        seen,
+        gas,
+      }
+      const { quote_id: quoteId, claim } = data
+      return {
+        first: 'sign' as const,
+        deadlineMs: terms.deadlineSeconds * 1_000,
+        data,
+        spend,
+        // Of several tasks for one quote the first one signs: which it is shows only after the acceptance.
+        ...(quoteId === null
+          ? { signOnAccept }
+          : {
+              rows: [
+                {
+                  table: 'swap_quote_use',
+                  rows: [{ quote_id: quoteId, claim, at: deps.clock.now().toISOString() }],
+                },
+              ],
+            }),
+      }
+    },
+  })
+
+async function fundSwap(deps: SwapDeps, prepared: PreparedSwap) {
+  const { batches } = deps
+  const { terms } = prepared
+  const chainId = terms.origin.chain.id
+  await batches.ready(chainId)
+  const readCash = () => cashCovering(deps, prepared)
+  const data = taskData(deps, prepared)
+  const cash = await readCash()
+  const { simulation, signOnAccept } = await tryBatch(deps, prepared, data).catch(async (fault: unknown) => {
+    // Another swap may have taken the balance since it was read: then this one is refused for the shortage.
+    await readCash()
+    throw fault
+  })
+  const gas = await gasChargeOf(batches, terms, maxOf(simulation.gas, BigInt(data.gas_min)))
+  const fees = [...prepared.fees, await sponsorFee(deps, terms, gas)]
+  const policy = { decision: 'allow', rule: null, remaining_usd: await deps.remainingUsd(terms.userId) }
+  const quote = quoteView(prepared.route, {
+    quoteId: data.quote_id,
+    expiresAt: prepared.quoteExpiresAt ?? later(deps.clock.now(), quoteMs),
+    fees,
+    values: { inMicros: terms.valueInMicros, outMicros: prepared.outMicros },
+  })
+  return {
+    gas,
+    signOnAccept,
+    seen: { ...cash, reread: readCash },
+    data: { ...data, quote: quote as JsonObject, policy } satisfies SwapTaskData as SwapTaskData,
+    quote,
+    policy,
+  }
+}
+
+async function tryBatch(deps: SwapDeps, prepared: PreparedSwap, data: SwapTaskData) {
+  const [trial] = await Promise.all([
+    deps.batches.trial(prepared.terms.userId, planOf(data)),
+    simulateSwap(deps, prepared),
+  ])
+  const { simulation } = trial
+  if (simulation.ok) return { ...trial, simulation }
+  throw new Fault('conflict', `The swap would fail: ${simulation.reason}`, {
+    extras: { reason: simulation.reason },
+  })
+}
+
+const maxOf = (a: bigint, b: bigint) => (a > b ? a : b)
+
+const gasChargeOf = (
+  batches: Pick<EvmBatches, 'gasCharge'>,
+  { userId, origin }: SwapTerms,
+  gas: bigint,
+): Promise<GasCharge> => batches.gasCharge({ userId, chainId: origin.chain.id, gas, fullExit: false })
+
+/** What the gateway pays at most for the transaction. */
+async function sponsorFee(
+  { prices }: SwapDeps,
+  { origin }: SwapTerms,
+  { wei }: GasCharge,
+): Promise<QuotedFee> {
+  const { native, id } = origin.chain
+  const price = (await prices.get([native.priceId])).get(native.priceId)?.price
+  const micros = price === undefined ? null : valueMicros(wei, native.decimals, price, 'up')
+  return { type: 'sponsor', chainId: id, token: native.address, amountUnits: wei, micros, paidBy: 'gateway' }
+}
+
+function taskData({ clock, random }: SwapDeps, prepared: PreparedSwap): SwapTaskData {
+  const { terms, route, safe, usdMicros } = prepared
+  const { origin, destination } = terms
+  const { steps } = route
+  const now = clock.now()
+  const signUntil = later(now, terms.deadlineSeconds * 1_000)
+  const isBound = prepared.quoteExpiresAt !== null
+  return {
+    origin: {
+      chain_id: origin.chain.id,
+      token: origin.token,
+      is_native: origin.isNative,
+      account: terms.account,
+    },
+    destination: {
+      chain_id: destination.chain.id,
+      token: destination.token,
+      is_native: destination.isNative,
+      account: terms.recipient,
+    },
+    amount_in: String(route.amountInUnits),
+    amount_out_min: String(route.amountOutMinUnits),
+    calls: storedCalls(safe.calls),
+    spends: safe.spends.map(({ token, amountUnits, spender }) => ({
+      token,
+      spender,
+      amount_units: String(amountUnits),
+    })),
+    target: safe.target,
+    usd_micros: String(usdMicros),
+    deadline_seconds: terms.deadlineSeconds,
+    gas_min: String(steps.family === 'evm' && steps.gas !== null ? steps.gas + accountGas : 0n),
+    sign_until: new Date(Math.min(signUntil.getTime(), route.expiresAt.getTime())).toISOString(),
+    settled_by: route.settledBy,
+    provider: route.provider,
+    provider_request_id: route.providerRequestId,
+    quote_id: isBound ? prepared.quoteId : null,
+    claim: isBound ? uuidv7(now, random) : null,
+    quote: {},
+    policy: {},
+  }
+}
+
+/** Undefined where the request is no dry run. It checks all that a swap checks, and stores nothing but the quote. */
+export async function dryRun(
+  deps: SwapDeps,
+  input: SwapInput,
+  userId: string,
+): Promise<SwapView | undefined> {
+  if (!input.dryrun) return undefined
+  const prepared = await prepareSwap(deps, input, userId)
+  await deps.policy.check(prepared.action)
+  const { gas, quote, policy } = await fundSwap(deps, prepared)
+  // What the acceptance would compare with the budget: a charge above the whole budget can never be accepted.
+  if (gas.budgetWei !== null && gas.wei > gas.budgetWei) throw gas.refuse(0n)
+  const { terms, route } = prepared
+  const bound = prepared.quoteExpiresAt
+    ? { quoteId: input.quote_id!, expiresAt: prepared.quoteExpiresAt }
+    : await saveQuote(deps, terms, route)
+  return {
+    task_id: null,
+    poll_url: null,
+    idempotency_key: null,
+    status: 'completed',
+    message: 'A dry run: nothing was moved',
+    kind: 'swap',
+    outcome: 'not_executed',
+    dryrun: true,
+    transactions: [],
+    balance_changes: [],
+    quote: { ...quote, quote_id: bound.quoteId, expires_at: bound.expiresAt.toISOString() },
+    platform_fee_amount: '0',
+    policy: policy as SwapView['policy'] & object,
+  }
+}
+
+/** What the answer of a swap has beside the fields of its task. */
+export const answerFields = ({ quote, policy }: JsonObject): JsonObject =>
+  quote === undefined ? {} : { dryrun: false, quote, policy: policy ?? null, platform_fee_amount: '0' }

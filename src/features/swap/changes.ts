@@ -1,0 +1,39 @@
+import type { EvmChainRow } from '#kernel/chains.ts'
+import type { EvmCall } from '#kernel/signer.ts'
+import type { TransferLog } from '#upstreams/evm/erc20.ts'
+import type { WrapLog } from '#upstreams/evm/swap-calls.ts'
+
+/** Net change per token of one account, the native coin included, from the events of a batch that was executed. */
+
+type Executed = {
+  account: string
+  calls: readonly Pick<EvmCall, 'value'>[]
+  transfers: readonly TransferLog[]
+  wraps: readonly WrapLog[]
+}
+
+/** By address in lower case; no entry is 0. */
+export function changesOf(
+  { native, swaps }: Pick<EvmChainRow, 'native' | 'swaps'>,
+  { account, calls, transfers, wraps }: Executed,
+): Map<string, bigint> {
+  const own = account.toLowerCase()
+  const coin = native.address.toLowerCase()
+  const sums = new Map<string, bigint>()
+  const add = (token: string, units: bigint) => sums.set(token, (sums.get(token) ?? 0n) + units)
+  for (const { token, from, to, amountUnits } of transfers) {
+    if (to === own) add(token, amountUnits)
+    if (from === own) add(token, -amountUnits)
+  }
+  // Each call of a swap spends its whole value: custody signs no call that returns a part of it.
+  add(coin, -calls.reduce((sum, { value }) => sum + value, 0n))
+  const routers = (swaps?.routers ?? []).map((each) => each.toLowerCase())
+  for (const { kind, account: of, amountUnits } of wraps) {
+    const wrapped = swaps!.wrapped.toLowerCase()
+    if (kind === 'wrapped' && of === own) add(wrapped, amountUnits)
+    if (kind === 'unwrapped' && of === own) add(wrapped, -amountUnits)
+    // The router unwraps for the recipient of its swap, which is the account itself.
+    if (kind === 'unwrapped' && (of === own || routers.includes(of))) add(coin, amountUnits)
+  }
+  return new Map([...sums].filter(([, units]) => units !== 0n))
+}

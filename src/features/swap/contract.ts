@@ -1,0 +1,205 @@
+import { Link } from '#kernel/link.ts'
+import { group, type InputOf, task } from '#kernel/operation.ts'
+import * as T from '#kernel/schema.ts'
+import { routeFeeTypes } from '#kernel/swap-provider.ts'
+import { linkedTaskFields, taskDetails } from '#kernel/task-response.ts'
+import {
+  Address,
+  ChainId,
+  ChainRefIn,
+  Dec,
+  DecIn,
+  DecOrNull,
+  Nullable,
+  OneOf,
+  Text,
+  TextOrNull,
+  Time,
+  TokenRefIn,
+  Units,
+  UnitsIn,
+} from '#kernel/wire-types.ts'
+import { swapLimits } from './limits.ts'
+
+const waitSeconds = 60
+
+const SwapRequest = T.Object(
+  {
+    chain_id_in: ChainRefIn('Chain of the token that is sold'),
+    chain_id_out: T.Optional(ChainRefIn('Chain of the token that is bought; omitted: `chain_id_in`')),
+    token_in: TokenRefIn('Token that is sold'),
+    token_out: TokenRefIn('Token that is bought'),
+    amount: T.Optional(UnitsIn('Smallest units of `token_in`; either this or `amount_usd`')),
+    amount_usd: T.Optional(
+      DecIn({
+        places: 6,
+        exclusiveMinimum: 0,
+        description: 'In USD; either this or `amount`',
+        example: '25',
+      }),
+    ),
+    slippage_bps: T.Optional(
+      T.Integer({
+        ...swapLimits.slippageBps,
+        description: 'How far the output may fall below the quote, in hundredths of a percent',
+      }),
+    ),
+    dryrun: T.Optional(
+      T.Boolean({ default: false, description: 'Answers a bound quote and moves nothing; it makes no task' }),
+    ),
+    quote_id: T.Optional(
+      Nullable(
+        T.String({
+          maxLength: 64,
+          description: 'Executes the quote of a dry run, whose other fields must be repeated as they were',
+        }),
+      ),
+    ),
+    recipient: T.Optional(
+      Nullable(
+        T.String({
+          minLength: 1,
+          maxLength: 64,
+          description: 'One of your own wallets; omitted: the one on the chain',
+        }),
+      ),
+    ),
+    max_fee_bps: T.Optional(
+      Nullable(
+        T.Integer({
+          minimum: 0,
+          maximum: 10_000,
+          description: 'The most that fees may take of the input, in hundredths of a percent',
+        }),
+      ),
+    ),
+    deadline_seconds: T.Optional(
+      T.Integer({
+        ...swapLimits.deadlineSeconds,
+        description: 'The transaction is void where it is not included within this time',
+      }),
+    ),
+  },
+  {
+    $id: 'SwapRequest',
+    additionalProperties: false,
+    examples: [
+      { chain_id_in: '8453', token_in: 'USDC', token_out: 'WETH', amount: '25000000', dryrun: true },
+    ],
+  },
+)
+
+const Fee = T.Object(
+  {
+    type: OneOf(routeFeeTypes),
+    chain_id: ChainId,
+    token_address: Address,
+    amount: Units,
+    amount_usd: DecOrNull,
+    paid_by: OneOf(['user', 'gateway'] as const, {
+      description: 'user: part of the input already; gateway: gas that costs the user nothing',
+    }),
+  },
+  { $id: 'SwapFee' },
+)
+
+const Leg = T.Object(
+  {
+    tool: Text,
+    chain_id: ChainId,
+    token_in: Address,
+    chain_id_out: ChainId,
+    token_out: Address,
+    amount_in: Units,
+    amount_out: Units,
+  },
+  { $id: 'SwapLeg' },
+)
+
+const Quote = T.Object(
+  {
+    quote_id: TextOrNull,
+    provider: Text,
+    amount_in: Units,
+    amount_in_usd: DecOrNull,
+    amount_out: Units,
+    amount_out_usd: DecOrNull,
+    amount_out_min: Units,
+    price_impact_bps: T.Integer(),
+    fees: T.Array(Fee),
+    fees_usd: DecOrNull,
+    route: T.Array(Leg),
+    eta_seconds: T.Integer(),
+    expires_at: Time,
+  },
+  { $id: 'SwapQuote' },
+)
+
+const Refund = T.Object(
+  { chain_id: ChainId, token_address: Address, amount: Units, tx_hash: TextOrNull },
+  { $id: 'SwapRefund' },
+)
+
+const SwapResult = T.Object(
+  {
+    amount_in: Units,
+    amount_out: Units,
+    amount_out_min: Units,
+    tx_hash: TextOrNull,
+    explorer_url: TextOrNull,
+    volume_usd: Dec,
+    fees: T.Array(Fee),
+    refunded: Nullable(Refund),
+    failure_reason: TextOrNull,
+  },
+  { $id: 'SwapResult', description: 'Amounts as the chains show them', additionalProperties: true },
+)
+
+/** A dry run has no task; a swap has the fields of one, and those of its quote once it was waited for. */
+const SwapResponse = T.Object(
+  {
+    ...linkedTaskFields,
+    task_id: TextOrNull,
+    poll_url: T.Unsafe<string | null>({ ...Link('tasks_get'), type: ['string', 'null'] }),
+    ...T.Partial(T.Object(taskDetails)).properties,
+    dryrun: T.Optional(T.Boolean()),
+    quote: T.Optional(Quote),
+    platform_fee_amount: T.Optional(Units),
+    policy: T.Optional(
+      T.Object({ decision: OneOf(['allow'] as const), rule: TextOrNull, remaining_usd: Dec }),
+    ),
+  },
+  { $id: 'SwapResponse' },
+)
+
+export const contract = group('swap', {
+  execute: task('POST /v1/swap', {
+    summary: 'Swap or bridge a token, gasless: on one chain, between EVM chains, or from them to Solana',
+    description:
+      'Use it to trade a token of your wallet for another one, on the same chain or another; the gas is paid for you. Give exactly one of `amount` (smallest units of `token_in`) and `amount_usd`. With `dryrun` it answers a quote and moves nothing; the same request with its `quote_id` fills at `amount_out_min` or better, or moves nothing. Next: poll `tasks_get`, or send `wait=true`. Success is `status: completed`; `result.amount_out` and `balance_changes` are what arrived. A bridge that could not be filled ends `failed` with `result.refunded`.',
+    access: 'trade',
+    rate: 'money',
+    taskKind: 'swap',
+    waitSeconds,
+    body: SwapRequest,
+    output: SwapResponse,
+    result: SwapResult,
+    faults: [
+      'not_found',
+      'policy_denied',
+      'trading_paused',
+      'insufficient_balance',
+      'no_route',
+      'insufficient_liquidity',
+      'quote_expired',
+      'conflict',
+      'unavailable',
+      'upstream_changed',
+    ],
+  }),
+})
+
+export type SwapInput = InputOf<(typeof contract.entries)['execute']>
+export type SwapView = T.Static<typeof SwapResponse>
+export type QuoteView = T.Static<typeof Quote>
+export type FeeView = T.Static<typeof Fee>

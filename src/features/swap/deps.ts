@@ -1,0 +1,47 @@
+import type { Ledger } from '#durable/ledger.ts'
+import type { EvmBatches } from '#engines/evm-batch/batch.ts'
+import type { Wallet } from '#features/wallets/store.ts'
+import type { Chain } from '#kernel/chains.ts'
+import type { Clock } from '#kernel/clock.ts'
+import type { Random } from '#kernel/id.ts'
+import type { DecodedCall, EvmCall, Policy } from '#kernel/signer.ts'
+import type { SwapProvider } from '#kernel/swap-provider.ts'
+import type { Queryable } from '#store/query.ts'
+import type { Evm, Log } from '#upstreams/evm/evm.ts'
+import type { BridgeDepositLog, WrapLog } from '#upstreams/evm/swap-calls.ts'
+import type { Prices } from '#upstreams/prices/prices.ts'
+import type { Arrivals } from './arrivals.ts'
+
+/** What the parts of swapping need. */
+
+/** The bytes of calls and events, from the adapter of the chains. */
+export type SwapCalls = {
+  decode(call: EvmCall): DecodedCall | undefined
+  approve(token: string, spender: string, amountUnits: bigint): EvmCall
+  balanceOf(token: string, owner: string): EvmCall
+  nativeBalanceOf(chain: Pick<Evm, 'row'>, owner: string): EvmCall
+  wrapsOf(logs: readonly Log[], wrapped: string): WrapLog[]
+  bridgeDepositsOf(logs: readonly Log[], depository: string): BridgeDepositLog[]
+}
+
+export type SwapChain = Pick<Evm, 'row' | 'balances' | 'simulate' | 'transfers' | 'tokenFacts'>
+
+export type SwapDeps = {
+  db: Queryable
+  /** In the order in which they are preferred where they offer the same. */
+  providers: readonly SwapProvider[]
+  chains: readonly Chain[]
+  evmOf(chainId: string): SwapChain | undefined
+  arrivals: Arrivals
+  calls: SwapCalls
+  batches: EvmBatches
+  ledger: Pick<Ledger, 'balance'>
+  policy: Pick<Policy, 'check'>
+  remainingUsd(userId: string): Promise<string>
+  walletsOf(userId: string): Promise<Wallet[]>
+  prices: Pick<Prices, 'get'>
+  /** Called when a receipt changed the balances of a user's wallet. */
+  changed(userId: string, chainId: string): void
+  clock: Clock
+  random: Random
+}

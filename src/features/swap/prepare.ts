@@ -1,0 +1,191 @@
+import { Fault } from '#kernel/fault.ts'
+import { insufficientBalance } from '#kernel/insufficient-balance.ts'
+import type { EvmCall, PlannedAction } from '#kernel/signer.ts'
+import type { ProposedRoute, RouteRequest } from '#kernel/swap-provider.ts'
+import type { AccountRef, ReadBalance } from '#kernel/task.ts'
+import type { SwapInput } from './contract.ts'
+import type { SwapDeps } from './deps.ts'
+import { routeMarginSeconds } from './limits.ts'
+import { feesMicros, type QuotedFee } from './quote-view.ts'
+import { storedQuote } from './quotes.ts'
+import { assetNameOf, type SwapTerms, termsOf, valueAtPrice } from './request.ts'
+import { type SafeRoute, safeRoute } from './route-checks.ts'
+
+/** What a dry run and a swap share, up to the acceptance: the same request fails at the same place. */
+
+export type PreparedSwap = {
+  terms: SwapTerms
+  route: ProposedRoute
+  safe: SafeRoute
+  /** Of the bound quote that is executed. */
+  quoteId: string | null
+  quoteExpiresAt: Date | null
+  usdMicros: bigint
+  outMicros: bigint | null
+  fees: QuotedFee[]
+  action: PlannedAction
+  wallet: AccountRef
+}
+
+export async function prepareSwap(deps: SwapDeps, input: SwapInput, userId: string): Promise<PreparedSwap> {
+  const terms = await termsOf(deps, input, userId)
+  const stored = input.quote_id ? await storedQuote(deps, terms, input.quote_id) : undefined
+  const route = stored?.route ?? (await bestRoute(deps, terms))
+  const safe = safeRoute(deps.calls, route, terms)
+  const outMicros = await valueAtPrice(deps, terms.destination, route.amountOutUnits)
+  const usdMicros = countedValue(terms, outMicros)
+  const fees = await feesOf(deps, terms, route)
+  assertFees(terms, { fees, usdMicros })
+  const { origin, destination } = terms
+  const isDirect = origin.chain.id === destination.chain.id
+  const action = {
+    userId,
+    operation: 'swap',
+    chainId: origin.chain.id,
+    tokens: isDirect ? [origin.token.address, destination.token.address] : [origin.token.address],
+    recipients: [safe.target],
+    usdMicros,
+    exit: false,
+  }
+  // The limits of the user hold on both chains; the value counts on the one where it leaves.
+  if (!isDirect) await deps.policy.check(arrivalOf(terms))
+  const wallet = { owner: userId, asset: assetNameOf(origin), subAccount: 'wallet' }
+  return {
+    terms,
+    route,
+    safe,
+    quoteId: stored ? input.quote_id! : null,
+    quoteExpiresAt: stored?.expiresAt ?? null,
+    usdMicros,
+    outMicros,
+    fees,
+    action,
+    wallet,
+  }
+}
+
+const arrivalOf = ({ userId, destination, recipient }: SwapTerms): PlannedAction => ({
+  userId,
+  operation: 'swap',
+  chainId: destination.chain.id,
+  tokens: [destination.token.address],
+  recipients: [recipient],
+  usdMicros: 0n,
+  exit: false,
+})
+
+/** The best output of all providers that answer; the fault of the first one where none does. */
+async function bestRoute({ providers }: SwapDeps, terms: SwapTerms): Promise<ProposedRoute> {
+  const { origin, destination, account, recipient, amountInUnits, slippageBps, deadlineSeconds } = terms
+  const request: RouteRequest = {
+    user: account,
+    recipient,
+    origin: { chainId: origin.chain.id, token: origin.token.address },
+    destination: { chainId: destination.chain.id, token: destination.token.address },
+    amountInUnits,
+    slippageBps,
+    ttlSeconds: deadlineSeconds + routeMarginSeconds,
+  }
+  const answers = await Promise.allSettled(providers.map((provider) => provider.quote(request)))
+  const routes = answers.flatMap((answer) => (answer.status === 'fulfilled' ? [answer.value] : []))
+  const [first, ...others] = routes
+  if (first)
+    return others.reduce(
+      (best, each) => (each.amountOutMinUnits > best.amountOutMinUnits ? each : best),
+      first,
+    )
+  const [failed] = answers
+  if (failed?.status === 'rejected') throw failed.reason
+  throw new Fault('no_route', 'There is no route for this swap')
+}
+
+/** The higher of what leaves and what arrives: neither side alone is trusted. */
+function countedValue({ valueInMicros, origin }: SwapTerms, outMicros: bigint | null): bigint {
+  if (valueInMicros === null && outMicros === null)
+    throw new Fault(
+      'unavailable',
+      `There is no trusted price of ${origin.token.symbol || 'the token'}; try again later`,
+    )
+  const [a, b] = [valueInMicros ?? 0n, outMicros ?? 0n]
+  return a > b ? a : b
+}
+
+async function feesOf(deps: SwapDeps, terms: SwapTerms, route: ProposedRoute): Promise<QuotedFee[]> {
+  const ends = [terms.origin, terms.destination]
+  return Promise.all(
+    route.fees.map(async ({ type, chainId, token, amountUnits, isIncluded }): Promise<QuotedFee> => {
+      const end = ends.find(
+        (each) => each.chain.id === chainId && each.token.address.toLowerCase() === token.toLowerCase(),
+      )
+      const micros = end ? await valueAtPrice(deps, end, amountUnits) : null
+      return { type, chainId, token, amountUnits, micros, paidBy: isIncluded ? 'user' : 'gateway' }
+    }),
+  )
+}
+
+function assertFees(
+  { maxFeeBps }: SwapTerms,
+  { fees, usdMicros }: { fees: QuotedFee[]; usdMicros: bigint },
+): void {
+  if (maxFeeBps === null) return
+  const total = feesMicros(fees)
+  if (total !== null && total * 10_000n <= usdMicros * BigInt(maxFeeBps)) return
+  throw new Fault('no_route', 'The fees of every route exceed `max_fee_bps`', {
+    extras: { reason: 'fees', limit_bps: maxFeeBps },
+  })
+}
+
+/** Reads the ledger before the chain: a hold that settles in between invalidates the balance. */
+export async function cashCovering(
+  { db, ledger, evmOf }: SwapDeps,
+  { terms, wallet, route }: PreparedSwap,
+): Promise<ReadBalance> {
+  const { token, chain, isNative } = terms.origin
+  const { heldUnits, version } = await ledger.balance(db, wallet)
+  const { nativeUnits, tokens } = await evmOf(chain.id)!.balances(
+    terms.account,
+    isNative ? [] : [token.address],
+  )
+  const totalUnits = isNative ? nativeUnits : tokens[0]
+  if (totalUnits === undefined)
+    throw new Fault('unavailable', 'The chain returned no balance; try again later')
+  const availableUnits = totalUnits > heldUnits ? totalUnits - heldUnits : 0n
+  if (availableUnits < route.amountInUnits)
+    throw insufficientBalance(token, {
+      what: 'The swap',
+      requiredUnits: route.amountInUnits,
+      availableUnits,
+    })
+  return { totalUnits, version }
+}
+
+const wordOf = (data: string | undefined): bigint | undefined =>
+  data !== undefined && data.length >= 66 ? BigInt(data.slice(0, 66)) : undefined
+
+/** Runs the calls on the state of the chain and measures what arrives, where it arrives at once. */
+export async function simulateSwap({ evmOf, calls }: SwapDeps, prepared: PreparedSwap): Promise<void> {
+  const { terms, route, safe } = prepared
+  const { chain, token, isNative } = terms.destination
+  const evm = evmOf(terms.origin.chain.id)!
+  const isDirect = route.settledBy === 'receipt'
+  const balance: EvmCall[] = !isDirect
+    ? []
+    : [
+        isNative
+          ? calls.nativeBalanceOf(evm, terms.recipient)
+          : calls.balanceOf(token.address, terms.recipient),
+      ]
+  const simulation = await evm.simulate(terms.account, [...balance, ...safe.calls, ...balance])
+  if (!simulation.ok)
+    throw new Fault('conflict', `The swap would fail: ${simulation.reason}`, {
+      extras: { reason: simulation.reason },
+    })
+  if (!isDirect) return
+  const [before, after] = [wordOf(simulation.returns[0]), wordOf(simulation.returns.at(-1))]
+  if (before === undefined || after === undefined)
+    throw new Fault('unavailable', `${chain.displayName} returned no balance for the simulation; try again`)
+  if (after - before < route.amountOutMinUnits)
+    throw new Fault('insufficient_liquidity', 'The simulated output is below the minimum of the quote', {
+      extras: { simulated: String(after - before), minimum: String(route.amountOutMinUnits) },
+    })
+}

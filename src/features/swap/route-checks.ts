@@ -1,0 +1,151 @@
+import { type EvmChainRow, sameAddress } from '#kernel/chains.ts'
+import { Fault } from '#kernel/fault.ts'
+import type { DecodedCall, EvmCall, TokenSpend } from '#kernel/signer.ts'
+import type { ProposedRoute } from '#kernel/swap-provider.ts'
+import type { SwapCalls } from './deps.ts'
+import type { SwapTerms } from './request.ts'
+
+/** A proposed route is hostile until each of its calls is what we asked for. */
+
+export type SafeRoute = {
+  /** The one call of the route, after our own approval of exactly its amount. */
+  calls: EvmCall[]
+  spends: TokenSpend[]
+  /** The contract that is called. */
+  target: string
+}
+
+const refuse = (what: string): Fault =>
+  new Fault('upstream_changed', `The provider proposed ${what}; the quote is refused`, {
+    extras: { reason: 'quote_refused' },
+  })
+
+function assert(holdsTrue: boolean, what: string): asserts holdsTrue {
+  if (!holdsTrue) throw refuse(what)
+}
+
+type Checked = { route: ProposedRoute; terms: SwapTerms; call: EvmCall }
+type CallOf<Name extends DecodedCall['name']> = Extract<DecodedCall, { name: Name }>
+
+export function safeRoute(
+  calls: Pick<SwapCalls, 'decode' | 'approve'>,
+  route: ProposedRoute,
+  terms: SwapTerms,
+): SafeRoute {
+  assertTerms(route, terms)
+  const { steps } = route
+  const { chain, token, isNative } = terms.origin
+  assert(steps.family === 'evm' && steps.chainId === chain.id, 'steps on another chain')
+  const [call, ...others] = steps.calls.filter(({ kind }) => kind !== 'approve')
+  assert(call !== undefined && others.length === 0, 'not exactly one call')
+  const { to, value, data } = call
+  const plain = { to, value, data }
+  const read = calls.decode(plain)
+  assert(read !== undefined, 'a call that cannot be read')
+  const takesToken = assertCall(read, { route, terms, call: plain })
+  for (const approval of steps.calls.filter(({ kind }) => kind === 'approve'))
+    assertApproval(calls.decode(approval), approval, { route, terms, call: plain })
+  const spend = { token: token.address, amountUnits: route.amountInUnits, spender: to }
+  if (isNative) return { calls: [plain], spends: takesToken ? [spend] : [], target: to }
+  const approval = calls.approve(token.address, to, route.amountInUnits)
+  return takesToken
+    ? { calls: [approval, plain], spends: [spend], target: to }
+    : { calls: [plain], spends: [], target: to }
+}
+
+function assertTerms(route: ProposedRoute, terms: SwapTerms): void {
+  const { origin, destination } = terms
+  const isAt = (end: ProposedRoute['origin'], { chain, token }: SwapTerms['destination']) =>
+    end.chainId === chain.id && sameAddress(chain, end.token, token.address)
+  assert(isAt(route.origin, origin), 'another token in')
+  assert(isAt(route.destination, destination), 'another token out')
+  assert(sameAddress(destination.chain, route.recipient, terms.recipient), 'another recipient')
+  assert(route.amountInUnits === terms.amountInUnits, 'another amount')
+  assert(route.amountOutMinUnits > 0n, 'no minimum output')
+  const isDirect = origin.chain.id === destination.chain.id
+  assert(route.settledBy === (isDirect ? 'receipt' : 'status'), 'another kind of settlement')
+}
+
+/** Whether the contract takes the token by an approval, or the value of the call. */
+function assertCall(read: DecodedCall, checked: Checked): boolean {
+  const { terms, route, call } = checked
+  const isDirect = route.settledBy === 'receipt'
+  const valueUnits = terms.origin.isNative ? route.amountInUnits : 0n
+  assert(call.value === valueUnits, 'a call with another value')
+  switch (read.name) {
+    case 'swap':
+      assert(isDirect, 'a swap in place of a deposit')
+      assertSwap(read, checked)
+      return true
+    case 'wrap':
+    case 'unwrap':
+      assert(isDirect, 'a wrap in place of a deposit')
+      assertWrap(read, checked)
+      return false
+    case 'bridge':
+      assert(!isDirect, 'a deposit in place of a swap')
+      assertBridge(read, checked)
+      return true
+    default:
+      throw refuse(`a call of ${read.name}`)
+  }
+}
+
+const contractsOf = ({ origin }: SwapTerms): NonNullable<EvmChainRow['swaps']> => {
+  const { swaps } = origin.chain
+  assert(swaps !== null, 'a route on a chain without swaps')
+  return swaps
+}
+const isSame = (terms: SwapTerms, a: string, b: string) => sameAddress(terms.origin.chain, a, b)
+
+/** Null stands for the native coin. */
+const isToken = ({ chain, token, isNative }: SwapTerms['destination'], given: string | null): boolean =>
+  given === null ? isNative : !isNative && sameAddress(chain, given, token.address)
+
+function assertSwap(read: CallOf<'swap'>, { terms, route, call }: Checked): void {
+  const { routers } = contractsOf(terms)
+  assert(
+    routers.some((each) => isSame(terms, each, call.to)),
+    'a call of a contract that is not configured',
+  )
+  assert(isToken(terms.origin, read.tokenIn), 'a swap of another token')
+  assert(isToken(terms.destination, read.tokenOut), 'a swap into another token')
+  assert(read.amountInUnits === route.amountInUnits, 'a swap of another amount')
+  assert(read.amountOutMinUnits >= route.amountOutMinUnits, 'a swap with a lower minimum')
+  assert(isSame(terms, read.recipient, terms.recipient), 'a swap for another recipient')
+}
+
+function assertWrap(read: CallOf<'wrap' | 'unwrap'>, { terms, route, call }: Checked): void {
+  const { wrapped } = contractsOf(terms)
+  assert(isSame(terms, call.to, wrapped), 'a call of a contract that is not configured')
+  const [from, into] = read.name === 'wrap' ? [null, wrapped] : [wrapped, null]
+  assert(isToken(terms.origin, from) && isToken(terms.destination, into), 'a wrap of another token')
+  assert(read.amountUnits === route.amountInUnits, 'a wrap of another amount')
+  assert(route.amountOutMinUnits <= read.amountUnits, 'a minimum above the wrap')
+}
+
+function assertBridge(read: CallOf<'bridge'>, { terms, route, call }: Checked): void {
+  const { depository } = contractsOf(terms)
+  assert(
+    depository !== null && isSame(terms, call.to, depository),
+    'a call of a contract that is not configured',
+  )
+  assert(isToken(terms.origin, read.token), 'a deposit of another token')
+  assert(read.amountUnits === route.amountInUnits, 'a deposit of another amount')
+  assert(isSame(terms, read.depositor, terms.account), 'a deposit of another account')
+  assert(
+    read.requestId.toLowerCase() === route.providerRequestId.toLowerCase(),
+    'a deposit for another request',
+  )
+}
+
+function assertApproval(
+  read: DecodedCall | undefined,
+  approval: EvmCall,
+  { terms, route, call }: Checked,
+): void {
+  assert(read?.name === 'approve' && approval.value === 0n, 'an approval that cannot be read')
+  assert(isToken(terms.origin, read.token), 'an approval of another token')
+  assert(isSame(terms, read.spender, call.to), 'an approval for another contract')
+  assert(read.amountUnits === route.amountInUnits, 'an approval of another amount')
+}

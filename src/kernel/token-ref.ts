@@ -1,0 +1,66 @@
+import { type Chain, sameAddress, type Token } from './chains.ts'
+import { invalid } from './fault.ts'
+
+/** Chains and tokens as requests name them. */
+
+/** What Relay calls Solana, which some clients send. */
+const solanaAlias = '792703809'
+const evmAddress = /^0x[0-9a-fA-F]{40}$/
+const solanaAddress = /^[1-9A-HJ-NP-Za-km-z]{32,44}$/
+/** Stands for the native coin of any chain. */
+const nativeSentinel = '0xeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee'
+
+/** By id or name; throws 422 on `field` where the chain is not served. */
+export function chainByRef<Row extends Pick<Chain, 'id' | 'name' | 'family' | 'displayName'>>(
+  chains: readonly Row[],
+  ref: string | number,
+  field: string,
+): Row {
+  const text = String(ref).trim().toLowerCase()
+  const isNamed = ({ id, name, displayName, family }: Row) =>
+    id === text ||
+    name === text ||
+    displayName.toLowerCase() === text ||
+    (family === 'solana' && text === solanaAlias)
+  const found = chains.find(isNamed)
+  if (found) return found
+  throw invalid(field, 'unsupported_chain', 'Input should be the id or name of a chain that is served', {
+    possible: chains.map(({ id }) => id),
+  })
+}
+
+export type FoundToken = { token: Token; isNative: boolean } | { unlisted: string }
+
+/** A listed token by symbol or address, the native coin, or the address of a token that is on no list. */
+export function tokenByRef(
+  chain: Pick<Chain, 'family' | 'native' | 'tokens' | 'displayName'>,
+  ref: string,
+  field: string,
+): FoundToken {
+  const text = ref.trim()
+  const isNative = text.toLowerCase() === nativeSentinel || sameAddress(chain, text, chain.native.address)
+  if (isNative) return { token: chain.native, isNative: true }
+  const isAddress = (chain.family === 'evm' ? evmAddress : solanaAddress).test(text)
+  if (isAddress) {
+    const listed = chain.tokens.find(({ address }) => sameAddress(chain, address, text))
+    return listed ? { token: listed, isNative: false } : { unlisted: text }
+  }
+  const symbol = text.toLowerCase()
+  const named = [chain.native, ...chain.tokens].filter((each) => each.symbol.toLowerCase() === symbol)
+  const [only, ...others] = named
+  if (others.length > 0)
+    throw invalid(
+      field,
+      'ambiguous_symbol',
+      'Several tokens have this symbol: name the token by its address',
+      {
+        possible: named.map(({ address }) => address),
+      },
+    )
+  if (only) return { token: only, isNative: only === chain.native }
+  throw invalid(
+    field,
+    'unsupported_asset',
+    `Input should be the address of a token on ${chain.displayName}, or the symbol of a listed one`,
+  )
+}

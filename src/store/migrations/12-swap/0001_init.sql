@@ -1,0 +1,23 @@
+-- Bound quotes of swaps.
+
+create table swap_quote (
+  id uuid primary key,
+  user_id uuid not null references app_user (id),
+  created_at timestamptz not null,
+  expires_at timestamptz not null,
+  -- What a request that executes the quote has to repeat.
+  request jsonb not null,
+  -- The route as its provider proposed it; it is checked again where it is executed.
+  route jsonb not null
+);
+create index swap_quote_of_user on swap_quote (user_id, created_at desc);
+create index swap_quote_by_age on swap_quote (expires_at);
+
+-- The first task of a quote: a provider takes one deposit per request.
+create table swap_quote_use (
+  quote_id uuid primary key,
+  -- Drawn by the admission of the task and stored in its data.
+  claim uuid not null,
+  at timestamptz not null
+);
+create index swap_quote_use_by_age on swap_quote_use (at);

@@ -1,0 +1,37 @@
+import { decodeFunctionResult, encodeFunctionData, getAddress, hexToString, parseAbi } from 'viem/utils'
+import type { Token } from '#kernel/chains.ts'
+import type { ViewResult } from './batch.ts'
+import type { EvmNode } from './rpc.ts'
+import { wordOf } from './simulation.ts'
+import { readViews } from './views.ts'
+
+/** What the contract of a token says of itself. Its words are those of a stranger. */
+
+const abi = parseAbi(['function symbol() view returns (string)', 'function decimals() view returns (uint8)'])
+const symbolMax = 32
+const decimalsMax = 36n
+
+export async function readTokenFacts(node: EvmNode, address: string): Promise<Token | undefined> {
+  const { results } = await readViews(node, [
+    { to: address, data: encodeFunctionData({ abi, functionName: 'symbol' }) },
+    { to: address, data: encodeFunctionData({ abi, functionName: 'decimals' }) },
+  ])
+  const [named, scale] = results
+  const decimals = scale && wordOf(scale)
+  if (!named?.success || decimals === undefined || decimals > decimalsMax) return undefined
+  const symbol = symbolOf(named)
+  return { symbol, name: symbol, decimals: Number(decimals), address: getAddress(address) }
+}
+
+/** Printable letters only; some tokens return 32 bytes in place of text. */
+function symbolOf({ data }: ViewResult): string {
+  try {
+    const text =
+      data.length === 66
+        ? hexToString(data, { size: 32 })
+        : decodeFunctionResult({ abi, functionName: 'symbol', data })
+    return text.replace(/[^\x21-\x7e]/g, '').slice(0, symbolMax)
+  } catch {
+    return ''
+  }
+}

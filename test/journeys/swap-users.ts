@@ -1,0 +1,89 @@
+/** Swaps of a user, and what the chains of the world show of them. */
+import assert from 'node:assert/strict'
+import { newAgent } from '../harness/gateway.ts'
+import { createFundedPerson, type Person, personOf, type TaskBody } from './users.ts'
+import { solana, type World } from './world.ts'
+
+export const native = '0xEeeeeEeeeEeEeeEeEeEeeEEEeeeeEeeeeeeeEEeE'
+export type EvmId = '1' | '8453' | '42161' | '137'
+
+export type SwapBody = Omit<TaskBody, 'result' | 'balance_changes'> & {
+  dryrun: boolean
+  quote: {
+    quote_id: string
+    provider: string
+    amount_in: string
+    amount_out: string
+    amount_out_min: string
+    price_impact_bps: number
+    fees: { type: string; amount: string; amount_usd: string; paid_by: string; token_address: string }[]
+    fees_usd: string
+    route: { tool: string; amount_in: string; amount_out: string }[]
+    expires_at: string
+  }
+  policy: { decision: string; remaining_usd: string }
+  result: {
+    amount_in: string
+    amount_out: string
+    amount_out_min: string
+    tx_hash: string
+    refunded: { chain_id: string; token_address: string; amount: string; tx_hash: string } | null
+    failure_reason: string | null
+  }
+  balance_changes: { chain_id: string; token_address: string; symbol: string; amount: string }[]
+  detail: string
+  reason?: string
+}
+
+export const swapOf = (
+  person: Person,
+  body: object,
+  options: { key?: string; query?: string; at?: string } = {},
+) => {
+  const { query = '?wait=true', ...rest } = options
+  return person.call<SwapBody>(`POST /v1/swap${query}`, { body, ...rest })
+}
+
+/** The swap, which must have been executed. */
+export async function executed(person: Person, body: object): Promise<SwapBody> {
+  const { status, body: done } = await swapOf(person, body)
+  assert.deepEqual([status, done.status, done.outcome], [200, 'completed', 'executed'], JSON.stringify(done))
+  return done
+}
+
+type Held = Map<string, bigint>
+/** All EVM balances of the tokens of the world, by chain and address in lower case. */
+export async function balancesOf(world: World, person: Person): Promise<Held> {
+  const held: Held = new Map()
+  const ids = Object.keys(world.manifest.urls.evm) as EvmId[]
+  await Promise.all(
+    ids.flatMap((id) => [
+      world.balance(id, person.evm).then((units) => held.set(`${id} ${native.toLowerCase()}`, units)),
+      ...world.manifest.tokens[id]!.map(async ({ address }) => {
+        held.set(`${id} ${address!.toLowerCase()}`, await world.balance(id, person.evm, address!))
+      }),
+    ]),
+  )
+  return held
+}
+
+/** The balance changes of tasks are those of the chains, to the unit. */
+export async function assertMeasured(
+  world: World,
+  person: Person,
+  before: Held,
+  tasks: readonly Pick<SwapBody, 'balance_changes'>[],
+): Promise<void> {
+  const after = await balancesOf(world, person)
+  const reported = new Map<string, bigint>()
+  for (const { balance_changes } of tasks)
+    for (const { chain_id, token_address, amount } of balance_changes) {
+      if (chain_id === solana) continue
+      const key = `${chain_id} ${token_address.toLowerCase()}`
+      reported.set(key, (reported.get(key) ?? 0n) + BigInt(amount))
+    }
+  for (const [key, units] of after)
+    assert.equal(units - (before.get(key) ?? 0n), reported.get(key) ?? 0n, `${key} of ${person.evm}`)
+}
+
+export { createFundedPerson, newAgent, personOf }

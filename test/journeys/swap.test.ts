@@ -1,0 +1,163 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import { freshGateway } from '../harness/gateway.ts'
+import {
+  assertMeasured,
+  balancesOf,
+  createFundedPerson,
+  executed,
+  native,
+  type SwapBody,
+  swapOf,
+} from './swap-users.ts'
+import { base, type World, worldOf } from './world.ts'
+
+describe('a user swaps on one chain', () => {
+  let gateway: Awaited<ReturnType<typeof freshGateway>>
+  let world: World
+  before(async () => {
+    gateway = await freshGateway()
+    world = await worldOf(gateway.world)
+  })
+  after(() => gateway?.[Symbol.asyncDispose]())
+
+  test('USDC becomes WETH without any gas, and the amounts are those of the chain', async () => {
+    const person = await createFundedPerson(gateway.url)
+    const weth = world.tokenOn(base, 'WETH')
+    assert.equal(await world.nativeOf(person.evm), 0n)
+    const held = await balancesOf(world, person)
+    const done = await executed(person, {
+      chain_id_in: base,
+      token_in: 'USDC',
+      token_out: 'WETH',
+      amount: '25000000',
+    })
+    assert.equal(done.kind, 'swap')
+    assert.equal(done.result.amount_in, '25000000')
+    assert.equal(BigInt(done.result.amount_out), await world.balance(base, person.evm, weth))
+    assert.ok(BigInt(done.result.amount_out) >= BigInt(done.result.amount_out_min))
+    assert.equal(await world.nativeOf(person.evm), 0n)
+    await assertMeasured(world, person, held, [done])
+    const polled = await person.task(done.task_id)
+    assert.deepEqual(polled.result, done.result)
+  })
+
+  test('the native coin is bought, sold, wrapped and unwrapped', async () => {
+    const person = await createFundedPerson(gateway.url)
+    const held = await balancesOf(world, person)
+    const bought = await executed(person, {
+      chain_id_in: 8453,
+      token_in: 'USDC',
+      token_out: native,
+      amount_usd: '40',
+    })
+    const ether = await world.nativeOf(person.evm)
+    assert.equal(BigInt(bought.result.amount_out), ether)
+    const sold = await executed(person, {
+      chain_id_in: 'base',
+      token_in: 'ETH',
+      token_out: 'DAI',
+      amount: String(ether / 2n),
+    })
+    const wrapped = await executed(person, {
+      chain_id_in: base,
+      token_in: native,
+      token_out: 'WETH',
+      amount: String(ether / 4n),
+    })
+    assert.equal(wrapped.result.amount_out, String(ether / 4n))
+    const unwrapped = await executed(person, {
+      chain_id_in: base,
+      token_in: 'WETH',
+      token_out: 'ETH',
+      amount: String(ether / 8n),
+    })
+    assert.equal(await world.nativeOf(person.evm), ether - ether / 2n - ether / 4n + ether / 8n)
+    await assertMeasured(world, person, held, [bought, sold, wrapped, unwrapped])
+  })
+
+  test('a dry run makes no task, and its quote is executed once', async () => {
+    const person = await createFundedPerson(gateway.url)
+    const held = await balancesOf(world, person)
+    const tasks = await person.taskCount()
+    const request = { chain_id_in: base, token_in: 'USDC', token_out: 'DAI', amount: 30_000_000 }
+    const { status, body: dry } = await swapOf(person, { ...request, dryrun: true })
+    assert.equal(status, 200, JSON.stringify(dry))
+    const { task_id, outcome, dryrun, quote, policy } = dry
+    assert.deepEqual([task_id, outcome, dryrun, policy.decision], [null, 'not_executed', true, 'allow'])
+    assert.equal(await person.taskCount(), tasks)
+    await assertMeasured(world, person, held, [])
+    const paid = quote.fees.filter(({ paid_by }) => paid_by === 'gateway')
+    assert.deepEqual(
+      paid.map(({ type }) => type),
+      ['sponsor'],
+    )
+    const done = await executed(person, { ...request, quote_id: quote.quote_id })
+    assert.ok(BigInt(done.result.amount_out) >= BigInt(quote.amount_out_min))
+    assert.equal(done.result.amount_out_min, quote.amount_out_min)
+    const again = await swapOf(person, { ...request, quote_id: quote.quote_id })
+    assert.deepEqual([again.status, again.body.code], [409, 'conflict'])
+    const other = await swapOf(person, { ...request, amount: '30000001', quote_id: quote.quote_id })
+    assert.ok([409, 422].includes(other.status))
+    await assertMeasured(world, person, held, [done])
+  })
+
+  test('what cannot succeed is refused before a task exists, alike in a dry run and in earnest', async () => {
+    const person = await createFundedPerson(gateway.url)
+    const tasks = await person.taskCount()
+    const request = { chain_id_in: base, token_in: 'USDC', token_out: 'WETH', amount: '25000000' }
+    const refused: [object, number, string][] = [
+      [{ amount: '10000000001' }, 409, 'insufficient_balance'],
+      [{ amount: '100' }, 422, 'below_minimum'],
+      [{ amount: undefined }, 422, 'exactly_one_of'],
+      [{ amount_usd: '5' }, 422, 'exactly_one_of'],
+      [{ token_out: 'USDC' }, 422, 'unsupported_asset'],
+      [{ token_out: 'NOPE' }, 422, 'unsupported_asset'],
+      [{ token_out: `0x${'77'.repeat(20)}` }, 422, 'unsupported_asset'],
+      [{ chain_id_in: 5 }, 422, 'unsupported_chain'],
+      [{ chain_id_in: 'solana', token_in: 'SOL' }, 422, 'unsupported_chain'],
+      [{ recipient: `0x${'77'.repeat(20)}` }, 422, 'value_error'],
+      [{ slippage_bps: 1_001 }, 422, 'less_than_equal'],
+      [{ quote_id: 'none' }, 404, 'not_found'],
+      [{ stop_loss: {} }, 422, 'extra_forbidden'],
+      [
+        { amount: '9000000000', slippage_bps: 1, token_out: 'AERO', max_fee_bps: 0, chain_id_out: '1' },
+        422,
+        'unsupported_asset',
+      ],
+    ]
+    for (const [change, status, code] of refused)
+      for (const dryrun of [true, false]) {
+        const { status: got, body } = await swapOf(person, { ...request, ...change, dryrun })
+        const found = got === 422 ? (body.detail as unknown as { type: string }[])[0]!.type : body.code
+        assert.deepEqual([got, found], [status, code], JSON.stringify([change, body]))
+      }
+    assert.equal(await person.taskCount(), tasks)
+  })
+
+  test('one key is one swap, at once and again', async () => {
+    const person = await createFundedPerson(gateway.url)
+    const held = await balancesOf(world, person)
+    const request = { chain_id_in: base, token_in: 'USDC', token_out: 'WETH', amount: '12000000' }
+    const all = await Promise.all(Array.from({ length: 6 }, () => swapOf(person, request, { key: 'k1' })))
+    const ids = new Set(all.map(({ body }) => body.task_id))
+    assert.equal(ids.size, 1, JSON.stringify(all[0]))
+    const { body: done } = await swapOf(person, request, { key: 'k1' })
+    assert.equal(done.outcome, 'executed')
+    const changed = await swapOf(person, { ...request, amount: '13000000' }, { key: 'k1' })
+    assert.deepEqual([changed.status, changed.body.code], [409, 'idempotency_conflict'])
+    await assertMeasured(world, person, held, [done])
+  })
+
+  test('parallel swaps never spend one balance twice', async () => {
+    const person = await createFundedPerson(gateway.url)
+    const held = await balancesOf(world, person)
+    const request = { chain_id_in: base, token_in: 'USDC', token_out: 'WETH', amount: '3000000000' }
+    const all = await Promise.all(Array.from({ length: 6 }, () => swapOf(person, request)))
+    const done = all.filter(({ status }) => status === 200).map(({ body }) => body as SwapBody)
+    for (const { status, body } of all)
+      if (status !== 200) assert.deepEqual([status, body.code], [409, 'insufficient_balance'])
+    assert.equal(done.length, 3)
+    await assertMeasured(world, person, held, done)
+  })
+})
