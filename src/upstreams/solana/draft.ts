@@ -159,8 +159,14 @@ type SimulatedDraft = { ok: true; units: bigint; rentLamports: bigint } | Extrac
 /** Repeated where the balances before it are of another moment than the simulation. */
 async function simulateDraft(chain: Solana, order: DraftOrder, bytes: Uint8Array): Promise<SimulatedDraft> {
   const message = decodeMessage(bytes)
-  const violation = feePayerViolation(message, order.feePayer)
-  if (violation) throw new Fault('policy_denied', `The sponsor does not pay for this: ${violation}`)
+  const isSignedByBoth = message.signers.join() === [order.feePayer, order.account].join()
+  const violation = isSignedByBoth
+    ? feePayerViolation(message, order.feePayer)
+    : 'the signers are not the fee payer and the user'
+  if (violation)
+    throw new Fault('policy_denied', `The sponsor does not pay for this: ${violation}`, {
+      extras: { rule: 'sponsor', reason: violation },
+    })
   const unsigned = message.signers.map(() => new Uint8Array(signatureBytes))
   const accounts = watchedAccounts(message, order)
   const request = {
