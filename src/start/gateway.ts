@@ -1,4 +1,5 @@
 import { appendFileSync, readFileSync } from 'node:fs'
+import type { Overrides } from '#compose/compose.ts'
 import type { Config } from '#config.ts'
 import { type Failpoints, failpoints, noFailpoints } from '#kernel/failpoint.ts'
 import type { Log } from '#kernel/log.ts'
@@ -37,7 +38,12 @@ function failpointsOf({ FAILPOINT, FAILPOINT_LOG, FAILPOINT_STOP }: Config): Fai
 }
 
 /** Starts all parts in order of dependency; closes the started ones in reverse order, also when a later one fails. */
-export async function startGateway(config: Config, log: Log, printLine: PrintLine): Promise<Gateway> {
+export async function startGateway(
+  config: Config,
+  log: Log,
+  printLine: PrintLine,
+  overrides: Overrides = {},
+): Promise<Gateway> {
   exitOnUncaught(log)
   const parts = new AsyncDisposableStack()
   try {
@@ -58,14 +64,15 @@ export async function startGateway(config: Config, log: Log, printLine: PrintLin
     if (upstreams.status === 'rejected') throw upstreams.reason
     const { urls } = upstreams.value
     const { app } = await loading
-    const gateway = await app({
+    const deps = {
       config,
       log,
       printLine,
       databaseUrl: database.value.url,
       urls,
       failpoints: failpointsOf(config),
-    }).catch((error: unknown) => {
+    }
+    const gateway = await app(deps, overrides).catch((error: unknown) => {
       throw toStartupError(error, config)
     })
     parts.use(gateway)

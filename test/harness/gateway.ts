@@ -39,6 +39,8 @@ export type LaunchOptions = {
   readyMsMax?: number
   /** Control port of the world, where the gateway does not start one itself. */
   control?: string
+  /** Another entry than that of the product. */
+  entry?: string
 }
 
 export class NotReady extends Error {
@@ -56,8 +58,9 @@ export async function launch({
   env = {},
   readyMsMax = 90_000,
   control,
+  entry = main,
 }: LaunchOptions = {}): Promise<Gateway> {
-  const child = spawn(process.execPath, [...nodeFlags, main], {
+  const child = spawn(process.execPath, [...nodeFlags, entry], {
     env: { ...childEnvironment(), HOST: '127.0.0.1', PORT: '0', WORLD_PORT: '0', LEASE_MS: '2000', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   })

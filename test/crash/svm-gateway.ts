@@ -1,0 +1,13 @@
+/** The gateway with an operation of the tests that sends on Solana. */
+import { readConfig } from '#config.ts'
+import { startGateway } from '#start/gateway.ts'
+import { logger } from '#start/logger.ts'
+import { sendOperation } from '../chains/svm-send.ts'
+
+const config = readConfig()
+const printLine = (line: string) => process.stdout.write(`${line}\n`)
+const { url, close } = await startGateway(config, logger(config.LOG_LEVEL), printLine, {
+  addOperations: sendOperation(),
+})
+process.on('SIGTERM', () => void close().finally(() => process.exit(0)))
+printLine(`portico ready ${url}`)
