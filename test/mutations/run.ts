@@ -26,6 +26,7 @@ import { interfaceMutations } from './interface.ts'
 import type { Mutation } from './mutation.ts'
 import { numberMutations } from './numbers.ts'
 import { policyMutations } from './policy-and-custody.ts'
+import { solanaMutations } from './solana.ts'
 import { venueMutations } from './venue.ts'
 
 export const mutations: readonly Mutation[] = [
@@ -34,6 +35,7 @@ export const mutations: readonly Mutation[] = [
   ...creditMutations,
   ...identityMutations,
   ...chainMutations,
+  ...solanaMutations,
   ...venueMutations,
   ...durableMutations,
   ...interfaceMutations,

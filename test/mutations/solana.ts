@@ -1,0 +1,142 @@
+import { mutationsOf } from './mutation.ts'
+
+/** Transactions on Solana: what custody and the sponsor sign, when bytes are dead, and what is paid. */
+export const solanaMutations = [
+  ...mutationsOf(
+    'src/features/wallets/svm-rules.ts',
+    ['test/identity/svm-rules.test.ts'],
+    [
+      [
+        'assertRule(message.signers.join() === signers,',
+        'assertRule(message.signers.includes(own),',
+        'the user signs beside a stranger',
+      ],
+      ['assertRule(decoded.to === own,', 'assertRule(decoded.to !== "",', 'a closed account pays a stranger'],
+      [
+        'assertRule(decoded.payer === intent.feePayer,',
+        'assertRule(decoded.payer !== "",',
+        'the user pays the rent that the sponsor owes',
+      ],
+      [
+        'assertRule(intent.recipients.includes(to),',
+        'assertRule(to.length > 0,',
+        'tokens go to any recipient on Solana',
+      ],
+      [
+        '(sums.get(key)?.amountUnits ?? 0n) + amountUnits',
+        'amountUnits',
+        'two transfers on Solana are each compared with the whole spend',
+      ],
+      [
+        'assertRule(max === null || units <= max,',
+        'assertRule(max === null || units >= 0n,',
+        'a message on Solana exceeds the cap per signature',
+      ],
+      [
+        'units * price <= maxPriorityLamports * microLamports',
+        'units <= computeUnitsMax',
+        'a priority fee drains the sponsor',
+      ],
+      [
+        "assertRule(chain.programs.includes(programId), 'program',",
+        "assertRule(programId.length > 0, 'program',",
+        'custody signs instructions that it cannot decode',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/upstreams/solana/fee-payer-rule.ts',
+    ['test/identity/svm-rules.test.ts'],
+    [
+      [
+        "if (named > 1 || !(isReceiver || isRent)) return 'an instruction names the fee payer'",
+        '',
+        'an instruction takes SOL from the sponsor',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/upstreams/solana/instructions.ts',
+    ['src/upstreams/solana/message.test.ts'],
+    [
+      [
+        "return checkedAddresses(decoded).includes('') ? undefined : decoded",
+        'return decoded',
+        'an account of a lookup table counts as one that custody has checked',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/upstreams/solana/simulation-check.ts',
+    ['src/upstreams/solana/simulation-check.test.ts'],
+    [
+      [
+        'if (paidBy(feePayer) > feeLamports + rentLamports)',
+        'if (paidBy(feePayer) > feeLamports * 2n + rentLamports)',
+        'a simulated drain of the sponsor passes',
+      ],
+      [
+        'return found?.owner === owner ? found : undefined',
+        'return found',
+        'an account whose owner changes counts as one that the user keeps',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/upstreams/solana/draft.ts',
+    ['test/chains/svm-transaction.test.ts'],
+    [['% distinctUnits', '* 0', 'two equal orders are one transaction on Solana']],
+  ),
+  ...mutationsOf(
+    'src/engines/svm-transaction/expiry.ts',
+    ['src/engines/svm-transaction/expiry.test.ts'],
+    [
+      [
+        'final.height <= lastValid + marginBlocks',
+        'final.height <= lastValid',
+        'a transaction counts as dead without a margin',
+      ],
+      [' || seenSlot < final.slot', '', 'the word of a node that lags counts as absence'],
+      [
+        'if (earlier?.signature !== signature) return { absence }',
+        'if (earlier === undefined) return { absence }',
+        'the absence of an earlier signature counts for the next one',
+      ],
+      [
+        'if (!isApart) return { absence: earlier }',
+        '',
+        'two looks in one moment prove that a transaction is dead',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/engines/svm-transaction/confirm.ts',
+    ['test/chains/svm-transaction.test.ts'],
+    [
+      [
+        'if (landing.failure !== undefined) return ofTask(failedResult(context, landing))\n',
+        '',
+        'a transaction that failed in its block counts as executed',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/engines/svm-transaction/lamport-budget.ts',
+    ['test/chains/svm-limits.test.ts'],
+    [
+      ['fullExit ? null : budgetLamports', 'null', 'one user empties the sponsor on Solana'],
+      ['fullExit ? null : budgetLamports', 'budgetLamports', 'a used budget blocks a full exit on Solana'],
+    ],
+  ),
+  ...mutationsOf(
+    'src/upstreams/solana/landing.ts',
+    ['test/chains/svm-transaction.test.ts'],
+    [
+      [
+        'const sponsorLamports = -lamportsDelta(0)',
+        'const sponsorLamports = landed.feeLamports',
+        'the rent of token accounts does not count against the budget',
+      ],
+    ],
+  ),
+]
