@@ -83,11 +83,6 @@ export const solanaMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/upstreams/solana/draft.ts',
-    ['test/chains/svm-transaction.test.ts'],
-    [['% distinctUnits', '* 0', 'two equal orders are one transaction on Solana']],
-  ),
-  ...mutationsOf(
     'src/engines/svm-transaction/expiry.ts',
     ['src/engines/svm-transaction/expiry.test.ts'],
     [
