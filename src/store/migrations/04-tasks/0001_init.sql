@@ -326,7 +326,7 @@ end $$;
 
 -- Plans of the functions below. Each of them reads its rows by keys, which every statement names in an array: so one plan,
 -- made once per connection, is right for every number of rows, also where it was made while its tables were empty. A plan
--- for each call costs more than the call. A scan or a hash of a whole table is never right here.
+-- for each call costs more than the call. A scan of a whole table is never right here.
 
 -- One promise, as task_accept reads it from its array. What a promise does not use is null.
 create type task_promise as (
@@ -423,7 +423,7 @@ end $$;
 -- sequences, numbers of events by user. New rows of tasks are known to no other transaction.
 create function task_accept(p jsonb, p_wait_ms integer) returns table (n integer, verdict text, detail jsonb, last bigint)
 language plpgsql
-set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
+set plan_cache_mode = force_generic_plan set enable_seqscan = off
 as $$
 #variable_conflict use_column
 declare
@@ -565,7 +565,7 @@ end $$;
 -- Stores what accepted promises have signed within their transaction, and appends their events.
 create function task_accept_complete(p jsonb, p_wait_ms integer) returns table (n integer, last bigint)
 language plpgsql
-set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
+set plan_cache_mode = force_generic_plan set enable_seqscan = off
 as $$
 begin
   perform wait_for_locks(p_wait_ms);
@@ -610,7 +610,7 @@ create type effect_update as (id uuid, task_id uuid, status text, proof jsonb, a
 -- that was committed, with the number of its last event. A task that ends returns what is left of its holds; one that
 -- executed nothing returns what it reserved of limits and gas, too. Locks are taken in the order of task_accept.
 create function task_step(p jsonb, p_wait_ms integer) returns table (n integer, last bigint) language plpgsql
-set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
+set plan_cache_mode = force_generic_plan set enable_seqscan = off
 as $$
 #variable_conflict use_column
 declare
