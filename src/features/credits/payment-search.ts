@@ -32,7 +32,7 @@ type SearchDeps = {
 const kind = 'credits_payment_search'
 /** Fixed, so that all instances share one schedule. */
 const id = '00000000-0000-7000-8000-0000000c4ed1'
-const everySeconds = 10
+const everySeconds = 30
 /** The first search begins so many blocks before the newest final one. */
 const firstBlocks = 1_000n
 const judgedMax = 500

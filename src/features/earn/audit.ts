@@ -29,7 +29,7 @@ type AuditDeps = {
 const kind = 'earn_audit'
 /** Fixed, so that all instances share one schedule. */
 const id = '00000000-0000-7000-8000-00000000ea13'
-const everySeconds = 10
+const everySeconds = 20
 const batchMax = 20
 /** A difference counts once it has been unchanged for this long. */
 const confirmMs = 5_000
