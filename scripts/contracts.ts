@@ -1,4 +1,7 @@
-/** Compiles the local world's contracts; with --check it only reports whether the committed artifacts are current. */
+/**
+ * Compiles the local world's contracts, and the gateway's own code for simulations; with --check it only reports whether
+ * the committed artifacts are current.
+ */
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { basename, join } from 'node:path'
@@ -22,16 +25,18 @@ type Output = {
   contracts: Record<string, Record<string, Compiled>>
 }
 
-const evm = join(import.meta.dirname, '../src/world/evm')
-const names = readdirSync(join(evm, 'contracts'))
-  .filter((file) => file.endsWith('.sol'))
-  .map((file) => basename(file, '.sol'))
+const source = join(import.meta.dirname, '../src')
+const worldFolder = join(source, 'world/evm')
+const gatewayFolder = join(source, 'upstreams/evm')
 
-const compile = () => {
+const compile = (folder: string) => {
+  const names = readdirSync(join(folder, 'contracts'))
+    .filter((file) => file.endsWith('.sol'))
+    .map((file) => basename(file, '.sol'))
   const sources = Object.fromEntries(
     names.map((name) => [
       `${name}.sol`,
-      { content: readFileSync(join(evm, 'contracts', `${name}.sol`), 'utf8') },
+      { content: readFileSync(join(folder, 'contracts', `${name}.sol`), 'utf8') },
     ]),
   )
   const settings = {
@@ -50,7 +55,11 @@ const compile = () => {
   ) as Output
   const problems = (output.errors ?? []).map((problem) => problem.formattedMessage)
   if (problems.length > 0) throw new Error(problems.join('\n'))
-  return output.contracts
+  return names.map((name): [string, Compiled] => {
+    const compiled = output.contracts[`${name}.sol`]?.[name]
+    if (!compiled) throw new Error(`${name}.sol does not define a contract ${name}.`)
+    return [name, compiled]
+  })
 }
 
 const artifactOf = (name: string, compiled: Compiled) => {
@@ -67,13 +76,24 @@ const artifactOf = (name: string, compiled: Compiled) => {
   return `${JSON.stringify(artifact, null, 1)}\n`
 }
 
-const contracts = compile()
+/** Code that a node runs in a simulation, so nothing but the runtime is needed. */
+const codeOf = (name: string, { evm }: Compiled) =>
+  `/** Written by scripts/contracts.ts from contracts/${name}.sol. */\nexport const ${name.toLowerCase()}Code =\n  '0x${evm.deployedBytecode.object}'\n`
+
+const written = [
+  ...compile(worldFolder).map(([name, compiled]) => ({
+    name,
+    text: artifactOf(name, compiled),
+    path: join(worldFolder, 'artifacts', `${name}.json`),
+  })),
+  ...compile(gatewayFolder).map(([name, compiled]) => ({
+    name,
+    text: codeOf(name, compiled),
+    path: join(gatewayFolder, `${name.toLowerCase()}-code.ts`),
+  })),
+]
 const stale: string[] = []
-for (const name of names) {
-  const compiled = contracts[`${name}.sol`]?.[name]
-  if (!compiled) throw new Error(`${name}.sol does not define a contract ${name}.`)
-  const text = artifactOf(name, compiled)
-  const path = join(evm, 'artifacts', `${name}.json`)
+for (const { name, text, path } of written) {
   if (existsSync(path) && readFileSync(path, 'utf8') === text) continue
   stale.push(name)
   if (!process.argv.includes('--check')) writeFileSync(path, text)

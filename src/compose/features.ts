@@ -11,6 +11,7 @@ import { discovery } from '#features/discovery/discovery.ts'
 import { healthCheck } from '#features/discovery/health.ts'
 import { snapshotKind } from '#features/earn/snapshot.ts'
 import { notifications } from '#features/notifications/notifications.ts'
+import { security as makeSecurity } from '#features/security/security.ts'
 import { swapLimits } from '#features/swap/limits.ts'
 import { tasks } from '#features/tasks/tasks.ts'
 import { user } from '#features/user/user.ts'
@@ -26,6 +27,7 @@ import type { TaskKind } from '#kernel/task.ts'
 import { coinbase } from '#upstreams/coinbase/coinbase.ts'
 import { faucet } from '#upstreams/faucet/faucet.ts'
 import { prices } from '#upstreams/prices/prices.ts'
+import { isAddress } from '#upstreams/solana/base58.ts'
 import { openBridge } from './bridge.ts'
 import type { Chains } from './chains.ts'
 import type { Core } from './core.ts'
@@ -117,6 +119,7 @@ export function openFeatures(needs: FeatureDeps, overrides: FeatureOverrides = {
     coinbase: urls.coinbase ? coinbase({ url: urls.coinbase, net }) : undefined,
     changed,
   })
+  const security = makeSecurity({ readers, reports: [], clock, isSolanaAddress: isAddress })
   const bridge = openBridge(config, chains)
   const trading = bridge && venue && openVenueTrading({ core, venue, custody }, overrides)
   const venueFeatures = trading && openVenueFeatures({ core, bridge, trading, custody, changed }, overrides)
@@ -144,6 +147,7 @@ export function openFeatures(needs: FeatureDeps, overrides: FeatureOverrides = {
     ...discovery({ operations: () => operations, facts, protocols, health }),
     ...chainList({ chainRows: table, status: probe.status }),
     ...auth.operations,
+    ...security.operations,
     ...wallets({ chainRows: table, holdings, walletsOf: (userId) => walletsOf(db, userId) }),
     ...(earn?.operations ?? []),
     ...(venueFeatures?.operations ?? []),
@@ -163,7 +167,19 @@ export function openFeatures(needs: FeatureDeps, overrides: FeatureOverrides = {
     ...(venueFeatures?.kinds ?? []),
   ]
   const kindNames = kindNamesOf(operations, kinds)
-  return { operations, kinds, auth, credits, health, earn, holdings, faucetGrant, recharge, venueFeatures }
+  return {
+    operations,
+    kinds,
+    security,
+    auth,
+    credits,
+    health,
+    earn,
+    holdings,
+    faucetGrant,
+    recharge,
+    venueFeatures,
+  }
 }
 
 /** Every kind that a task can have. */

@@ -36,6 +36,8 @@ export type Credentials = { authorization: string | undefined; address: string }
 /** All decisions before the input is read. */
 export type Admitted = {
   caller: Caller | null
+  /** Whose budget the call is counted on. */
+  principal: string
   /** The credential, which is checked again while a stream is open. */
   authorization: string | undefined
   /** Absent where the class of the operation is not limited. */
@@ -119,6 +121,8 @@ export function createInvocation({
       const call: InvocableOperation['call'] = async (admitted, input, options, request) => {
         if (admitted.refusal) throw admitted.refusal
         const { caller, authorization } = admitted
+        const pointsFault = await countPoints(entry, admitted.principal, input, limits)
+        if (pointsFault) throw pointsFault
         const current = version?.()
         const userId = caller?.userId ?? ''
         using waiting = options.wait ? quotas.wait(userId) : undefined
@@ -154,6 +158,17 @@ export function createInvocation({
   }
 }
 
+/** The points beyond the first, which admission counted before the input was read. */
+async function countPoints(
+  entry: Entry,
+  principal: string,
+  input: Record<string, unknown>,
+  limits: RateLimits,
+): Promise<Fault | undefined> {
+  const more = (entry.points?.(input) ?? 1) - 1
+  return more > 0 ? (await limits.consume(rateClassOf(entry), principal, more)).fault : undefined
+}
+
 type AdmissionDeps = { authenticate: Authenticate; limits: RateLimits; load: ReturnType<typeof overload> }
 
 function admission(entry: Entry, { authenticate, limits, load }: AdmissionDeps) {
@@ -171,10 +186,12 @@ function admission(entry: Entry, { authenticate, limits, load }: AdmissionDeps) 
   const countsFailures = entry.counts === 'failures'
   const toAdmitted = (
     caller: Caller | null,
+    principal: string,
     authorization: string | undefined,
     { budget, fault }: RateLimitResult,
   ): Admitted => ({
     caller,
+    principal,
     authorization,
     budget,
     refusal: countsFailures ? undefined : fault,
@@ -183,7 +200,7 @@ function admission(entry: Entry, { authenticate, limits, load }: AdmissionDeps) 
   const admitCaller = async (authorization: string | undefined, address: string): Promise<Admitted> => {
     const caller = await authorized(authorization, address)
     const principal = caller && rate !== 'auth' ? `user:${caller.userId}` : address
-    return toAdmitted(caller, authorization, await limits.consume(rate, principal))
+    return toAdmitted(caller, principal, authorization, await limits.consume(rate, principal))
   }
   return ({ authorization, address: given }: Credentials): Admitted | Promise<Admitted> => {
     const overloadFault = load.refusal(rate)
@@ -192,7 +209,7 @@ function admission(entry: Entry, { authenticate, limits, load }: AdmissionDeps) 
     if (entry.access !== 'public' || authorization !== undefined) return admitCaller(authorization, address)
     const counted = limits.consume(rate, address)
     return counted instanceof Promise
-      ? counted.then((result) => toAdmitted(null, undefined, result))
-      : toAdmitted(null, undefined, counted)
+      ? counted.then((result) => toAdmitted(null, address, undefined, result))
+      : toAdmitted(null, address, undefined, counted)
   }
 }

@@ -19,3 +19,14 @@ test('points are spent to the last one, then requests are rejected, and zero mea
   assert.ok(Number(fault?.extras.retry_after) >= 1)
   assert.deepEqual([budget?.name, budget?.points, budget?.left], ['money', 1, 0])
 })
+
+test('a call that takes several points spends its budget sooner', async () => {
+  const limits = rateLimits(
+    limitsPerMinute({ auth: 1, read: 100, money: 1, exit: 1, stream: 1 }),
+    memoryPointStore(),
+  )
+  assert.equal((await limits.consume('read', 'user:a', 50)).budget?.left, 50)
+  assert.equal((await limits.consume('read', 'user:a', 50)).fault, undefined)
+  assert.equal((await limits.consume('read', 'user:a')).fault?.code, 'rate_limited')
+  assert.equal((await limits.consume('read', 'user:b', 50)).fault, undefined)
+})

@@ -35,7 +35,7 @@ export const defaultLimits = limitsPerMinute({
 export type WindowCount = { spent: number; resetMs: number }
 /** Where points are counted. One process counts in memory; several share a store of the same verb. */
 export type PointStore = {
-  add(name: LimitName, key: string, limit: Limit): WindowCount | Promise<WindowCount>
+  add(name: LimitName, key: string, limit: Limit, points: number): WindowCount | Promise<WindowCount>
 }
 
 const keysMax = 100_000
@@ -50,8 +50,8 @@ export function memoryPointStore(nowMs = monotonicMs): PointStore {
     return made
   }
   return {
-    add(name, key, { windowSeconds }) {
-      const { count, endsAtMs } = counterOf(name).add(key, windowSeconds * 1_000)
+    add(name, key, { windowSeconds }, points) {
+      const { count, endsAtMs } = counterOf(name).add(key, windowSeconds * 1_000, points)
       return { spent: count, resetMs: endsAtMs - nowMs() }
     },
   }
@@ -68,7 +68,7 @@ export type BudgetState = {
 const unlimited: RateLimitResult = {}
 export type RateLimitResult = { budget?: BudgetState; fault?: Fault }
 
-/** Counts one call, and returns the rest of its class. */
+/** Counts the points of one call, and returns the rest of its class. */
 export function rateLimits(limits: Limits, store: PointStore) {
   const resultOf = (
     name: LimitName,
@@ -88,10 +88,10 @@ export function rateLimits(limits: Limits, store: PointStore) {
   }
   return {
     /** At once where the store counts in memory. */
-    consume(name: LimitName, key: string): RateLimitResult | Promise<RateLimitResult> {
+    consume(name: LimitName, key: string, points = 1): RateLimitResult | Promise<RateLimitResult> {
       const limit = limits[name]
       if (limit.points <= 0) return unlimited
-      const counted = store.add(name, key, limit)
+      const counted = store.add(name, key, limit, points)
       return counted instanceof Promise
         ? counted.then((count) => resultOf(name, key, limit, count))
         : resultOf(name, key, limit, counted)

@@ -44,6 +44,8 @@ export type EvmChainRow = Row & {
   /** The contract that users' accounts delegate to (EIP-7702); null where the chain does not support it. */
   delegate: string | null
   multicall: string
+  /** What a simulated purchase of a token spends, in the native coin. */
+  probeWei: bigint
   /** A contract sees the number of its own block. False on chains where it sees the parent chain's. */
   callsSeeBlockNumber: boolean
   fees: { priorityFloorWei: bigint; capWei: bigint }

@@ -27,6 +27,8 @@ type Shape = {
   rate?: RateClass
   /** `failures`: only failed calls count, so failures from an address never block its successful calls. */
   counts?: 'failures'
+  /** Points that a call with this input takes from its budget; absent: one. */
+  points?: (input: Readonly<Record<string, unknown>>) => number
   /** Codes of the catalogue that this operation can answer, in addition to those of every operation. */
   faults?: readonly string[]
 }

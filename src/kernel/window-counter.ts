@@ -9,8 +9,8 @@ type CountedWindow = Readonly<{ count: number; endsAtMs: number }>
 
 /** Counts per key in fixed windows: a window begins with the first count after the end of the last one. */
 export type WindowCounter = {
-  /** Counts one, and returns the count with it. */
-  add(key: string, windowMs: number): CountedWindow
+  /** Counts one or more, and returns the count with them. */
+  add(key: string, windowMs: number, count?: number): CountedWindow
   count(key: string): number
 }
 
@@ -21,13 +21,13 @@ export function createWindowCounter({ keysMax, nowMs }: WindowCounterOptions): W
     return window && window.endsAtMs > nowMs() ? window : undefined
   }
   return {
-    add(key, windowMs) {
+    add(key, windowMs, count = 1) {
       const known = current(key)
       if (known) {
-        known.count += 1
+        known.count += count
         return known
       }
-      const opened = { count: 1, endsAtMs: nowMs() + windowMs }
+      const opened = { count, endsAtMs: nowMs() + windowMs }
       windows.set(key, opened)
       return opened
     },

@@ -26,12 +26,14 @@ import { interfaceMutations } from './interface.ts'
 import type { Mutation } from './mutation.ts'
 import { numberMutations } from './numbers.ts'
 import { policyMutations } from './policy-and-custody.ts'
+import { securityMutations } from './security.ts'
 import { solanaMutations } from './solana.ts'
 import { venueMutations } from './venue.ts'
 
 export const mutations: readonly Mutation[] = [
   ...numberMutations,
   ...policyMutations,
+  ...securityMutations,
   ...creditMutations,
   ...identityMutations,
   ...chainMutations,

@@ -36,6 +36,7 @@ const tags: Record<string, string> = {
   discovery: 'What the gateway offers and whether it is healthy. Public.',
   auth: 'Key pair registration and bearer tokens: register, verify, token.',
   tasks: 'Poll, list and cancel tasks. Every operation that moves money creates one.',
+  security: 'Verdicts about tokens before they are bought.',
   wallets: 'Addresses and balances on every chain.',
   chains: 'The chains that are served.',
   user: 'The calling user.',

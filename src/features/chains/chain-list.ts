@@ -35,6 +35,7 @@ const evmDefaults = {
   supportedOperations: [],
   delegate: calibur,
   multicall: multicall3,
+  probeWei: 10n ** 16n,
   callsSeeBlockNumber: true,
   readTimeoutMs: 1_500,
   blockPollMs: 500,
@@ -130,6 +131,7 @@ const arbitrumSepolia: Draft<EvmChainRow> = {
 
 const polygon: Draft<EvmChainRow> = {
   ...evmDefaults,
+  probeWei: 100n * 10n ** 18n,
   id: '137',
   name: 'polygon',
   displayName: 'Polygon',

@@ -1,10 +1,12 @@
 import type { EvmChainRow, Token } from '#kernel/chains.ts'
+import { type Random, systemRandom } from '#kernel/id.ts'
 import type { Net } from '#kernel/net.ts'
 import type { EvmCall } from '#kernel/signer.ts'
 import { blockNumberData, callsData, nonceOf, type View, type ViewResult } from './batch.ts'
 import { type TransferLog, transfersOf } from './erc20.ts'
 import { createIncomingTransferSearch, type IncomingTransferSearch } from './incoming-transfers.ts'
 import { type BlockRange, createLogSearch, type LogFilter, type LogSearch } from './log-search.ts'
+import { probeToken, type TokenProbe } from './probe.ts'
 import { type BlockTag, callAll, callOne, createNode, type EvmNode, tagOf } from './rpc.ts'
 import { resultOf, type Simulation, simulationOf } from './simulation.ts'
 import { readTokenFacts } from './token-facts.ts'
@@ -25,6 +27,7 @@ import {
 } from './wire.ts'
 
 export type { IncomingTransfer } from './incoming-transfers.ts'
+export type { ProbeStep, ProbeTrade, TokenProbe } from './probe.ts'
 export type { BlockTag } from './rpc.ts'
 export type { Simulation } from './simulation.ts'
 export type { Balances, StateHead } from './views.ts'
@@ -79,14 +82,16 @@ export type Evm = {
   suggestedPriority(): Promise<{ head: Head; priorityWei: bigint }>
   sendRaw(raw: string): Promise<SendVerdict>
   receipts(hashes: readonly string[]): Promise<{ head: Head; receipts: (Receipt | undefined)[] }>
+  /** Simulates a purchase, a transfer and a sale of a token, on a chain whose row has a router. */
+  probe(token: string, signal?: AbortSignal): Promise<TokenProbe>
 }
 
-type Options = { row: EvmChainRow; net: Net; timeoutMs?: number }
+type Options = { row: EvmChainRow; net: Net; timeoutMs?: number; random?: Random }
 
 const delegationPrefix = '0xef0100'
 const zeroAddress = '0x0000000000000000000000000000000000000000'
 
-export function evm({ row, net, timeoutMs = 5_000 }: Options): Evm {
+export function evm({ row, net, timeoutMs = 5_000, random = systemRandom }: Options): Evm {
   const node = createNode({ row, net, timeoutMs })
   const searchLogs = createLogSearch({ row, rpc: node.rpc })
   return {
@@ -115,6 +120,7 @@ export function evm({ row, net, timeoutMs = 5_000 }: Options): Evm {
     suggestedPriority: () => readSuggestedPriority(node),
     sendRaw: (raw) => sendRaw(node, raw),
     receipts: (hashes) => readReceipts(node, hashes),
+    probe: (token, signal) => probeToken({ node, random }, token, signal),
   }
 }
 

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { base58, bytesOfAddress } from './base58.ts'
+import { base58, bytesOfAddress, isAddress } from './base58.ts'
 import { associatedTokenProgram } from './program-ids.ts'
 
 /** Addresses of accounts that a program owns: they are no public keys. */
@@ -48,3 +48,6 @@ export const tokenAccountOf = (owner: string, mint: string, tokenProgram: string
     [bytesOfAddress(owner), bytesOfAddress(tokenProgram), bytesOfAddress(mint)],
     associatedTokenProgram,
   )
+
+/** Whether a key can sign for the address; programs own the others. */
+export const hasKey = (address: string): boolean => isAddress(address) && isOnCurve(bytesOfAddress(address))

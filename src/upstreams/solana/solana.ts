@@ -3,6 +3,7 @@ import { createJsonRpc, type JsonRpc, type RpcAnswer, type RpcCall } from '#kern
 import type { Net } from '#kernel/net.ts'
 import { lookupTableOf } from './account-layout.ts'
 import type { LookupTable } from './message.ts'
+import { type InspectedMint, inspectMint } from './mint.ts'
 import { tokenPrograms } from './program-ids.ts'
 import {
   type Commitment,
@@ -35,6 +36,7 @@ import {
   unitsOf,
 } from './wire.ts'
 
+export type { InspectedMint, MintExtensions, MintFacts } from './mint.ts'
 export type {
   Commitment,
   LandedTransaction,
@@ -87,6 +89,8 @@ export type Solana = {
   rentLamports(bytes: number): Promise<bigint>
   /** Micro-lamports per compute unit that recent blocks took for these accounts. */
   recentPrices(accounts: readonly string[]): Promise<bigint[]>
+  /** A mint with what it allows those who control it, and its largest holders. */
+  inspectMint(mint: string, signal?: AbortSignal): Promise<InspectedMint>
 }
 
 type Options = { row: SolanaChainRow; net: Net; timeoutMs?: number }
@@ -130,6 +134,7 @@ export function solana({ row, net, timeoutMs = 5_000 }: Options): Solana {
       const [answer] = await rpc([{ method: 'getRecentPrioritizationFees', params }])
       return recentPricesOf(answer!)
     },
+    inspectMint: (mint, signal) => inspectMint(rpc, mint, signal),
   }
 }
 

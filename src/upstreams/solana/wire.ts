@@ -69,7 +69,7 @@ export function tokensOf(result: unknown, program: string): TokenBalance[] {
   })
 }
 
-const valueAt = (value: unknown, path: readonly string[]): unknown =>
+export const valueAt = (value: unknown, path: readonly string[]): unknown =>
   path.reduce<unknown>((at, key) => (isRecord(at) ? at[key] : undefined), value)
 
 export const slotOf = (result: unknown): bigint => unitsOf(result)

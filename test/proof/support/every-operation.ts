@@ -63,6 +63,12 @@ export const journey: Step[] = [
   },
   { name: 'auth_revoke', authorization: ({ known }) => `Bearer ${known.token}` },
   { name: 'user_show' },
+  {
+    name: 'security_check',
+    input: () => ({
+      tokens: [{ chain_id: '8453', token_address: '0xEeeeeEeeeEeEeeEeEeEeeEEEeeeeEeeeeeeeEEeE' }],
+    }),
+  },
   { name: 'wallets_list' },
   { name: 'wallets_holdings' },
   { name: 'credits_available' },

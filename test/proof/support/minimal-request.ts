@@ -7,6 +7,8 @@ type Json = Record<string, unknown>
 const isRecord = (value: unknown): value is Json =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
+const itemsOf = ({ items }: Schema): Schema => (isRecord(items) ? items : {})
+
 function minimalValue(schema: Schema): unknown {
   if (schema.default !== undefined) return schema.default
   if (schema.const !== undefined) return schema.const
@@ -24,7 +26,7 @@ function minimalValue(schema: Schema): unknown {
     case 'boolean':
       return false
     case 'array':
-      return []
+      return Array.from({ length: Number(schema.minItems ?? 0) }, () => minimalValue(itemsOf(schema)))
     case 'object':
       return minimalObject(schema)
     default:

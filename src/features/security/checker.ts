@@ -1,0 +1,150 @@
+import type { Chain } from '#kernel/chains.ts'
+import type { Clock } from '#kernel/clock.ts'
+import { monotonicMs } from '#kernel/clock.ts'
+import { createFairQueue } from '#kernel/fair-queue.ts'
+import { Fault } from '#kernel/fault.ts'
+import {
+  type Assessment,
+  assessmentOf,
+  noTaxes,
+  type SecurityStatus,
+  type TokenRef,
+  type TokenVerdict,
+  worstOf,
+} from '#kernel/security.ts'
+import { withTimeLimit } from '#kernel/time-limit.ts'
+import { createTtlCache } from '#kernel/ttl-cache.ts'
+import type { Evm } from '#upstreams/evm/evm.ts'
+import type { Solana } from '#upstreams/solana/solana.ts'
+import { assessMint } from './assess-mint.ts'
+import { assessTrade, ownSource } from './assess-trade.ts'
+import { chainOf, isListed, keyOf } from './token-ref.ts'
+
+/** A service that judges tokens. It throws a fault where it gives no answer. */
+export type TokenReports = {
+  source: string
+  covers(chain: Chain): boolean
+  report(chain: Chain, address: string): Promise<Assessment>
+}
+
+type Reader = { family: 'evm'; chain: Pick<Evm, 'row' | 'probe'> } | { family: 'solana'; chain: Solana }
+export type CheckerDeps = {
+  readers: readonly Reader[]
+  reports: readonly TokenReports[]
+  clock: Clock
+}
+type CheckOptions = {
+  /** Whose turn it is in the queue. */
+  owner: string
+  /** An older verdict is not used. */
+  maxAgeMs: number
+}
+export type Checker = {
+  check(tokens: readonly TokenRef[], options: CheckOptions): Promise<TokenVerdict[]>
+}
+
+/** Of a verdict: a token can change with each block. */
+const freshMs = 10_000
+const entriesMax = 20_000
+const checksMax = 16
+const waitingMax = 2_000
+/** Of one token, its turn in the queue included. */
+const checkMsMax = 10_000
+
+type OwnCheck = Assessment & { block: bigint | null }
+
+/** Each token is checked by our own simulation and by the services that cover its chain; the worst of them counts. */
+export function createChecker({ readers, reports, clock }: CheckerDeps): Checker {
+  const chains = readers.map(({ chain }) => chain.row)
+  const cache = createTtlCache<TokenVerdict>({ ttlMs: freshMs, entriesMax, nowMs: monotonicMs })
+  const queue = createFairQueue({ runsMax: checksMax, waitingMax })
+
+  const withoutCheck = (token: TokenRef, status: SecurityStatus, reason: Reason): TokenVerdict => {
+    const isPassed = status === 'passed'
+    const level = isPassed ? 'very_low' : 'unknown'
+    return {
+      ...token,
+      ...noTaxes,
+      status,
+      verdict: isPassed ? 'safe' : 'unknown',
+      allowed: isPassed,
+      riskLevel: level,
+      reasons: [{ ...reason, level, source: 'gateway' }],
+      sources: [],
+      isHoneypot: null,
+      score: null,
+      simulatedAtBlock: null,
+      checkedAt: clock.now(),
+    }
+  }
+
+  const runCheck = async (token: TokenRef, chain: Chain): Promise<TokenVerdict> => {
+    const asked = reports.filter((each) => each.covers(chain))
+    const [own, ...others] = await Promise.all([
+      ownCheck(readers, chain, token.address),
+      ...asked.map((each) => reportOf(each, chain, token.address)),
+    ])
+    return worstOf(token, { own, others, checkedAt: clock.now() })
+  }
+
+  const loadVerdict = async (key: string, token: TokenRef, chain: Chain, options: CheckOptions) => {
+    const { owner, maxAgeMs } = options
+    const load = () => queue.run(owner, () => runCheck(token, chain))
+    const verdict = await cache.get(key, load, { maxAgeMs })
+    // What could not be found out is tried again by the next caller.
+    if (verdict.verdict === 'unknown') cache.invalidate(key)
+    return verdict
+  }
+
+  const verdictOf = async (token: TokenRef, options: CheckOptions): Promise<TokenVerdict> => {
+    const chain = chainOf(chains, token.chainId)
+    if (!chain || (chain.family === 'evm' && !chain.swaps))
+      return withoutCheck(token, 'unsupported_chain', unsupportedChain)
+    if (isListed(chain, token.address)) return withoutCheck(token, 'passed', listed)
+    const key = keyOf(chain, token.address)
+    try {
+      const found = await withTimeLimit(loadVerdict(key, token, chain, options), checkMsMax)
+      return found ? { ...found, ...token } : withoutCheck(token, 'skipped', outOfTime)
+    } catch (error) {
+      if (!(error instanceof Fault)) throw error
+      return withoutCheck(token, 'api_unavailable', { code: 'not_checked', message: error.message })
+    }
+  }
+
+  return {
+    check: (tokens, options) => Promise.all(tokens.map((token) => verdictOf(token, options))),
+  }
+}
+
+type Reason = { code: string; message: string }
+const unsupportedChain = { code: 'unsupported_chain', message: 'Tokens of this chain are not checked' }
+const listed = { code: 'listed', message: 'It is one of the tokens that this gateway has reviewed' }
+const outOfTime = { code: 'out_of_time', message: 'The check took too long; ask again for this token' }
+
+async function ownCheck(readers: readonly Reader[], { id }: Chain, address: string): Promise<OwnCheck> {
+  const reader = readers.find(({ chain }) => chain.row.id === id)!
+  try {
+    if (reader.family === 'evm') {
+      const probe = await reader.chain.probe(address)
+      return { ...assessTrade(probe), block: probe.block }
+    }
+    const inspected = await reader.chain.inspectMint(address)
+    const block = inspected.type === 'mint' ? inspected.facts.slot : inspected.slot
+    return { ...assessMint(inspected), block }
+  } catch (error) {
+    return { ...unavailable(ownSource, error, 'not_simulated'), block: null }
+  }
+}
+
+async function reportOf(reports: TokenReports, chain: Chain, address: string): Promise<Assessment> {
+  try {
+    return await reports.report(chain, address)
+  } catch (error) {
+    return unavailable(reports.source, error, 'provider_unavailable')
+  }
+}
+
+function unavailable(source: string, error: unknown, code: string): Assessment {
+  if (!(error instanceof Fault)) throw error
+  return assessmentOf(source, [{ code, level: 'unknown', message: error.message }])
+}

@@ -1,0 +1,86 @@
+import { Fault, type Issue } from '#kernel/fault.ts'
+import { type InputOf, implement } from '#kernel/operation.ts'
+import type { SecurityVerdicts, TokenRef, TokenVerdict } from '#kernel/security.ts'
+import { type CheckerDeps, createChecker } from './checker.ts'
+import { contract } from './contract.ts'
+import { chainOf, type IsSolanaAddress, isAddressOn, keyOf } from './token-ref.ts'
+
+type SecurityDeps = CheckerDeps & { isSolanaAddress: IsSolanaAddress }
+type CheckInput = InputOf<typeof contract.entries.check>
+
+const freshMs = 10_000
+/** Where money follows at once. */
+const tradeFreshMs = 1_000
+
+export function security(deps: SecurityDeps) {
+  const checker = createChecker(deps)
+  const chains = deps.readers.map(({ chain }) => chain.row)
+  let trades = 0
+
+  /** Each token once, in the order of the request. */
+  const distinct = ({ tokens }: CheckInput): TokenRef[] => {
+    const byKey = new Map<string, TokenRef>()
+    const issues: Issue[] = []
+    for (const [index, { chain_id: chainId, token_address: address }] of tokens.entries()) {
+      const chain = chainOf(chains, chainId)
+      if (chain && !isAddressOn(chain, address, deps.isSolanaAddress))
+        issues.push(addressIssue(index, chain.family))
+      const key = chain ? keyOf(chain, address) : `${chainId}:${address}`
+      if (!byKey.has(key)) byKey.set(key, { chainId: chain?.id ?? chainId, address })
+    }
+    if (issues.length > 0) throw new Fault('validation', issues[0]!.msg, { issues })
+    return [...byKey.values()]
+  }
+
+  const verdicts: SecurityVerdicts = {
+    // Each trade has a turn of its own, so that no check of many tokens delays it.
+    async verdictOf(tokens, signal) {
+      signal?.throwIfAborted()
+      trades += 1
+      return checker.check(tokens, { owner: `trade:${trades}`, maxAgeMs: tradeFreshMs })
+    },
+  }
+
+  return {
+    verdicts,
+    operations: implement(contract, {
+      async check(input, { userId }) {
+        const found = await checker.check(distinct(input), { owner: userId, maxAgeMs: freshMs })
+        const results = found.map(viewOf)
+        return { all_passed: results.every(({ allowed }) => allowed), results }
+      },
+    }),
+  }
+}
+
+const addressIssue = (index: number, family: 'evm' | 'solana'): Issue => ({
+  path: ['tokens', index, 'token_address'],
+  type: 'invalid_address',
+  msg:
+    family === 'evm'
+      ? 'Input should be an address of an EVM chain: 0x and 40 hexadecimal digits'
+      : 'Input should be an address of Solana: 32 bytes in base58',
+})
+
+const fraction = (bps: number | null): number | null => (bps === null ? null : bps / 10_000)
+
+const viewOf = (verdict: TokenVerdict) => ({
+  chain_id: verdict.chainId,
+  token_address: verdict.address,
+  status: verdict.status,
+  verdict: verdict.verdict,
+  allowed: verdict.allowed,
+  provider: verdict.sources
+    .filter((each) => each.verdict !== 'unknown')
+    .map(({ source }) => source)
+    .join(','),
+  risk_level: verdict.riskLevel,
+  reasons: verdict.reasons.map(({ code, level, message, source }) => ({ code, level, message, source })),
+  buy_tax: fraction(verdict.buyTaxBps),
+  sell_tax: fraction(verdict.sellTaxBps),
+  transfer_tax: fraction(verdict.transferTaxBps),
+  is_honeypot: verdict.isHoneypot,
+  score: verdict.score,
+  simulated_at_block: verdict.simulatedAtBlock?.toString() ?? null,
+  checked_at: verdict.checkedAt.toISOString(),
+})

@@ -1,0 +1,25 @@
+import { assetOf, type Chain } from '#kernel/chains.ts'
+
+/** Which token is meant by a chain and an address, in the spellings that are accepted. */
+
+const solanaAliases = ['solana', '792703809']
+const evmAddress = /^0x[0-9a-fA-F]{40}$/
+const evmNative = ['0x0000000000000000000000000000000000000000', '0xeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee']
+
+export const chainOf = (chains: readonly Chain[], chainId: string): Chain | undefined =>
+  chains.find(({ id, family }) => id === chainId || (family === 'solana' && solanaAliases.includes(chainId)))
+
+/** Addresses of Solana are read by its adapter. */
+export type IsSolanaAddress = (text: string) => boolean
+
+export const isAddressOn = (chain: Chain, text: string, isSolanaAddress: IsSolanaAddress): boolean =>
+  chain.family === 'evm' ? evmAddress.test(text) : isSolanaAddress(text)
+
+export const keyOf = (chain: Chain, address: string): string => assetOf(chain, address)
+
+/** Tokens that the operator has reviewed: the native coin, USDC and the others of the chain's table. */
+export function isListed(chain: Chain, address: string): boolean {
+  const key = keyOf(chain, address)
+  if (chain.family === 'evm' && evmNative.includes(address.toLowerCase())) return true
+  return [chain.native, ...chain.tokens].some((token) => keyOf(chain, token.address) === key)
+}

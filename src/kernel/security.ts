@@ -1,0 +1,127 @@
+/** Verdicts about tokens: what each source found, and the worst of them. */
+
+export type TokenRef = { chainId: string; address: string }
+
+/** `unknown`: nothing was proven; it counts as unsafe. */
+export const securityVerdicts = ['safe', 'risky', 'unknown'] as const
+export type SecurityVerdict = (typeof securityVerdicts)[number]
+
+export const securityStatuses = [
+  'passed',
+  'flagged',
+  'unsupported_chain',
+  'api_unavailable',
+  'skipped',
+] as const
+export type SecurityStatus = (typeof securityStatuses)[number]
+
+/** In ascending order; `unknown` stands beside the order. */
+export const riskLevels = ['very_low', 'low', 'medium', 'high', 'very_high', 'honeypot', 'unknown'] as const
+export type RiskLevel = (typeof riskLevels)[number]
+
+/** `high` and above make a token risky; `unknown` says that something could not be found out. */
+export type SecurityReason = { code: string; level: RiskLevel; message: string }
+
+/** Parts of ten thousand; null where they were not measured. */
+export type TokenTaxes = {
+  buyTaxBps: number | null
+  sellTaxBps: number | null
+  transferTaxBps: number | null
+}
+
+/** What one source says about one token. */
+export type Assessment = TokenTaxes & {
+  source: string
+  verdict: SecurityVerdict
+  reasons: readonly SecurityReason[]
+  isHoneypot: boolean | null
+  /** 0 to 100, higher is worse; null where the source has none. */
+  score: number | null
+}
+
+export type TokenVerdict = TokenRef &
+  TokenTaxes & {
+    status: SecurityStatus
+    verdict: SecurityVerdict
+    /** True for `passed` alone. */
+    allowed: boolean
+    riskLevel: RiskLevel
+    reasons: readonly (SecurityReason & { source: string })[]
+    sources: readonly { source: string; verdict: SecurityVerdict }[]
+    isHoneypot: boolean | null
+    score: number | null
+    /** The block or slot of the simulation. */
+    simulatedAtBlock: bigint | null
+    checkedAt: Date
+  }
+
+/** Handed in where tokens are traded: a verdict per token, in the order of the tokens; it never throws for a token. */
+export type SecurityVerdicts = {
+  verdictOf(tokens: readonly TokenRef[], signal?: AbortSignal): Promise<TokenVerdict[]>
+}
+
+export const noTaxes: TokenTaxes = { buyTaxBps: null, sellTaxBps: null, transferTaxBps: null }
+
+const bpsOfAll = 10_000n
+
+/** The missing part of what was quoted, rounded up, so that no tax looks smaller than it is. */
+export function taxBps(quotedUnits: bigint, gotUnits: bigint): number | null {
+  if (quotedUnits <= 0n || gotUnits < 0n) return null
+  if (gotUnits >= quotedUnits) return 0
+  const missing = (quotedUnits - gotUnits) * bpsOfAll
+  return Number((missing + quotedUnits - 1n) / quotedUnits)
+}
+
+const rankOf = (level: RiskLevel): number => (level === 'unknown' ? -1 : riskLevels.indexOf(level))
+const riskyRank = rankOf('high')
+
+export const isRisky = ({ level }: Pick<SecurityReason, 'level'>): boolean => rankOf(level) >= riskyRank
+
+/** The verdict follows from the reasons alone. */
+export function assessmentOf(
+  source: string,
+  reasons: readonly SecurityReason[],
+  found: Partial<Pick<Assessment, 'isHoneypot' | 'score'> & TokenTaxes> = {},
+): Assessment {
+  const verdict = reasons.some(isRisky)
+    ? 'risky'
+    : reasons.some(({ level }) => level === 'unknown')
+      ? 'unknown'
+      : 'safe'
+  return { ...noTaxes, isHoneypot: null, score: null, ...found, source, verdict, reasons }
+}
+
+const highest = (values: readonly (number | null)[]): number | null =>
+  values.reduce((most, each) => (each !== null && (most === null || each > most) ? each : most), null)
+
+type Own = Assessment & { block: bigint | null }
+
+/**
+ * The worst of all sources. A token is safe only where our own check says so: what others say can make it risky, and
+ * never safe. A source without a verdict changes nothing.
+ */
+export function worstOf(
+  token: TokenRef,
+  { own, others, checkedAt }: { own: Own; others: readonly Assessment[]; checkedAt: Date },
+): TokenVerdict {
+  const all = [own, ...others]
+  const verdict = all.some((each) => each.verdict === 'risky') ? 'risky' : own.verdict
+  const reasons = all.flatMap(({ source, reasons: found }) => found.map((each) => ({ ...each, source })))
+  const worst = reasons.reduce((most, { level }) => Math.max(most, rankOf(level)), 0)
+  return {
+    ...token,
+    status: verdict === 'safe' ? 'passed' : verdict === 'risky' ? 'flagged' : 'api_unavailable',
+    verdict,
+    allowed: verdict === 'safe',
+    riskLevel: verdict === 'unknown' ? 'unknown' : riskLevels[worst]!,
+    reasons,
+    sources: all.map(({ source, verdict: each }) => ({ source, verdict: each })),
+    buyTaxBps: highest(all.map((each) => each.buyTaxBps)),
+    sellTaxBps: highest(all.map((each) => each.sellTaxBps)),
+    transferTaxBps: highest(all.map((each) => each.transferTaxBps)),
+    isHoneypot: all.some((each) => each.isHoneypot) ? true : own.isHoneypot,
+    score: highest(all.map((each) => each.score)),
+    simulatedAtBlock: own.block,
+    checkedAt,
+  }
+}

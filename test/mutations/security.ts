@@ -1,0 +1,79 @@
+import { mutationsOf } from './mutation.ts'
+
+/** What makes a token safe. */
+export const securityMutations = [
+  ...mutationsOf(
+    'src/kernel/security.ts',
+    ['src/kernel/security.test.ts'],
+    [
+      ['missing + quotedUnits - 1n', 'missing', 'a tax looks smaller than it is'],
+      [
+        "? 'risky' : own.verdict",
+        "? 'risky' : (others[0]?.verdict ?? own.verdict)",
+        'a service that calls a token safe replaces the simulation that failed',
+      ],
+      [
+        "allowed: verdict === 'safe'",
+        "allowed: verdict !== 'risky'",
+        'a token that nobody checked is allowed',
+      ],
+      ["level === 'unknown' ? -1", "level === 'unknown' ? 9", 'a service that is away flags every token'],
+    ],
+  ),
+  ...mutationsOf(
+    'src/features/security/assess-trade.ts',
+    ['src/features/security/assess-trade.test.ts'],
+    [
+      ['if (!sell.done || sellTaxBps === null)', 'if (!sell.done)', 'a sale without a quote counts as done'],
+      [
+        "code: 'no_pool', level: 'unknown'",
+        "code: 'no_pool', level: 'low'",
+        'a token without a pool is safe',
+      ],
+      ['const riskyTaxBps = 1_000', 'const riskyTaxBps = 10_000', 'a tax of a quarter is not flagged'],
+      [
+        "code: 'upgradeable',\n      level: 'high'",
+        "code: 'upgradeable',\n      level: 'low'",
+        'a proxy passes',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/features/security/assess-mint.ts',
+    ['src/features/security/assess-mint.test.ts'],
+    [
+      [
+        'freezeAuthority === null',
+        'freezeAuthority !== undefined',
+        'holders can be frozen without a warning',
+      ],
+      [
+        "code: 'unknown_extension',\n      level: 'unknown'",
+        "code: 'unknown_extension',\n      level: 'low'",
+        'an extension of unknown effect is safe',
+      ],
+      [
+        "code: 'holders_unknown', level: 'unknown'",
+        "code: 'holders_unknown', level: 'low'",
+        'holders that are not listed count as many',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/upstreams/solana/mint.ts',
+    ['src/upstreams/solana/mint.test.ts'],
+    [
+      [
+        'throw broken(`a mint without',
+        'return null; throw broken(`a mint without',
+        'an absent field counts as no authority',
+      ],
+      [
+        "state.accountState !== 'initialized'",
+        "state.accountState === 'frozen'",
+        'an account state that is absent counts as not frozen',
+      ],
+      ['if (hasKey(owner)) byOwner', 'byOwner', 'a pool counts as a holder'],
+    ],
+  ),
+]
