@@ -423,7 +423,7 @@ end $$;
 -- sequences, numbers of events by user. New rows of tasks are known to no other transaction.
 create function task_accept(p jsonb, p_wait_ms integer) returns table (n integer, verdict text, detail jsonb, last bigint)
 language plpgsql
-set plan_cache_mode = force_generic_plan set enable_seqscan = off
+set plan_cache_mode = force_generic_plan set enable_seqscan = off set jit = off
 as $$
 #variable_conflict use_column
 declare
@@ -565,7 +565,7 @@ end $$;
 -- Stores what accepted promises have signed within their transaction, and appends their events.
 create function task_accept_complete(p jsonb, p_wait_ms integer) returns table (n integer, last bigint)
 language plpgsql
-set plan_cache_mode = force_generic_plan set enable_seqscan = off
+set plan_cache_mode = force_generic_plan set enable_seqscan = off set jit = off
 as $$
 begin
   perform wait_for_locks(p_wait_ms);
@@ -610,7 +610,7 @@ create type effect_update as (id uuid, task_id uuid, status text, proof jsonb, a
 -- that was committed, with the number of its last event. A task that ends returns what is left of its holds; one that
 -- executed nothing returns what it reserved of limits and gas, too. Locks are taken in the order of task_accept.
 create function task_step(p jsonb, p_wait_ms integer) returns table (n integer, last bigint) language plpgsql
-set plan_cache_mode = force_generic_plan set enable_seqscan = off
+set plan_cache_mode = force_generic_plan set enable_seqscan = off set jit = off
 as $$
 #variable_conflict use_column
 declare
