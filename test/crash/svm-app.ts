@@ -4,7 +4,16 @@ import pg from 'pg'
 import { createJsonRpc } from '#kernel/json-rpc.ts'
 import { recipient, solanaId } from '../chains/svm-send.ts'
 import { testDatabase } from '../harness/cluster.ts'
-import { type Agent, bearer, dataFolder, type Gateway, http, launch, newAgent } from '../harness/gateway.ts'
+import {
+  type Agent,
+  bearer,
+  dataFolder,
+  type Gateway,
+  http,
+  launch,
+  newAgent,
+  upstreamsAt,
+} from '../harness/gateway.ts'
 import { ownWorld } from '../harness/own-world.ts'
 
 const entry = fileURLToPath(new URL('./svm-gateway.ts', import.meta.url))
@@ -26,17 +35,6 @@ export async function createSvmCrashApp() {
   const admin = new pg.Pool({ connectionString: database.url, max: 2 })
   admin.on('error', () => {})
   let gateways = 0
-  const off = Object.fromEntries(
-    [
-      'ETHEREUM_RPC_URL',
-      'BASE_RPC_URL',
-      'ARBITRUM_RPC_URL',
-      'POLYGON_RPC_URL',
-      'HYPERLIQUID_URL',
-      'PRICES_URL',
-      'RELAY_URL',
-    ].map((name) => [name, 'off']),
-  )
   const ask = async (method: string, path: string, body?: object) => {
     const reply = await http(control + path, { method, ...(body && { body }) })
     if (reply.status !== 200) throw new Error(`${method} ${path}: ${JSON.stringify(reply.body)}`)
@@ -63,7 +61,7 @@ export async function createSvmCrashApp() {
         entry,
         readyMsMax: 60_000,
         env: {
-          ...off,
+          ...upstreamsAt('off'),
           SOLANA_RPC_URL: solana,
           FAUCET_URL: faucet,
           DATABASE_URL: database.url,
