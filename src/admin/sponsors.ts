@@ -1,9 +1,14 @@
 import { sponsorsTopic } from '#durable/notifier.ts'
+import { solanaId } from '#features/chains/chain-list.ts'
 import { query } from '#store/query.ts'
+import { isAddress } from '#upstreams/solana/base58.ts'
+import { addressOfSecret } from '#upstreams/solana/sign.ts'
 import { type Arguments, UsageError } from './arguments.ts'
 import type { AdminCommand } from './command.ts'
+import type { Row } from './output.ts'
 
-const chains = ['1', '8453', '42161', '421614', '137'] as const
+const evmChains = ['1', '8453', '42161', '421614', '137'] as const
+const chains = [...evmChains, solanaId] as const
 
 /** Nonces are mined in order: what is under way is among the last ones. */
 const pendingMax = 10_000
@@ -18,22 +23,43 @@ const listSponsors: AdminCommand['run'] = async (session) => {
       p.since as paused_since, p.set_by as paused_by, p.reason
     from (select chain, signer, next from nonce_sequence where kind = 'evm'
       union select p.chain, p.signer, null from paused_sponsor p
-        where not exists (select from nonce_sequence l where l.kind = 'evm' and l.chain = p.chain and l.signer = p.signer)) l
+        where p.chain <> '${solanaId}'
+          and not exists (select from nonce_sequence l where l.kind = 'evm' and l.chain = p.chain and l.signer = p.signer)) l
     left join paused_sponsor p on p.chain = l.chain and p.signer = l.signer
     order by l.chain, l.signer`
-  session.print(await query(pool, text))
+  const keys = session.config.SOLANA_SPONSOR_KEYS
+  const onSolana = keys.map((key) => addressOfSecret(Buffer.from(key.slice(2), 'hex')))
+  session.print([...(await query<Row>(pool, text)), ...(await query<Row>(pool, solanaText, [onSolana]))])
 }
 
+/** The configured ones and those that are paused; without nonces, what is under way are the tasks that have not ended. */
+const solanaText = `select '${solanaId}' as chain, l.signer, null as next_nonce,
+    (select count(*) from task_queue t join effect e on e.task_id = t.task_id
+      where e.kind = 'svm_transaction' and e.intent ->> 'feePayer' = l.signer
+        and e.status in ('prepared', 'sent', 'unknown')) as under_way,
+    p.since as paused_since, p.set_by as paused_by, p.reason
+  from (select unnest($1::text[]) as signer
+    union select signer from paused_sponsor where chain = '${solanaId}') l
+  left join paused_sponsor p on p.chain = '${solanaId}' and p.signer = l.signer
+  order by l.signer`
+
 function readTarget(args: Arguments): { signer: string; chainIds: readonly string[] } {
-  const signer = args.positional('address').toLowerCase()
-  if (!/^0x[0-9a-f]{40}$/.test(signer))
-    throw new UsageError('A sponsor is identified by its address: 0x and 40 hex digits.')
+  const given = args.positional('address')
+  const isOnSolana: boolean = isAddress(given)
+  const signer = isOnSolana ? given : given.toLowerCase()
+  if (!isOnSolana && !/^0x[0-9a-f]{40}$/.test(signer))
+    throw new UsageError(
+      'A sponsor is identified by its address: 0x and 40 hex digits, or an address of Solana.',
+    )
   const chain = args.text('chain')
   if (chain !== undefined && !chains.some((id) => id === chain))
     throw new UsageError(
       `--chain must be one of ${chains.join(', ')}; without it the command applies to all.`,
     )
-  return { signer, chainIds: chain === undefined ? chains : [chain] }
+  if (chain !== undefined && (chain === solanaId) !== isOnSolana)
+    throw new UsageError(`The address is none of chain ${chain}.`)
+  const all = isOnSolana ? [solanaId] : evmChains
+  return { signer, chainIds: chain === undefined ? all : [chain] }
 }
 
 const pause: AdminCommand['run'] = async (session, args) => {

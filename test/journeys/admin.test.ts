@@ -204,6 +204,25 @@ test('a paused sponsor pays for nothing new on any instance until it is unpaused
   assert.match(await operator.refusal('sponsors', 'unpause', remaining, '--why', 'x'), /is not paused/)
 })
 
+test('the sponsors on Solana are listed, and paused by their address', async () => {
+  const onSolana = async () =>
+    (
+      await operator.rows<{ chain: string; signer: string; paused_since: string | null }>('sponsors', 'list')
+    ).filter(({ chain }) => chain === '7565164')
+  const [sponsor, ...others] = await onSolana()
+  assert.ok(sponsor && others.length === 1, JSON.stringify([sponsor, others]))
+  await operator.act('balance looks wrong', 'sponsors', 'pause', sponsor.signer)
+  const paused = (await onSolana()).filter(({ paused_since }) => paused_since !== null)
+  assert.deepEqual(
+    paused.map(({ signer }) => signer),
+    [sponsor.signer],
+  )
+  await operator.act('checked', 'sponsors', 'unpause', sponsor.signer, '--chain', '7565164')
+  assert.ok((await onSolana()).every(({ paused_since }) => paused_since === null))
+  const refusal = await operator.refusal('sponsors', 'pause', sponsor.signer, '--chain', '1', '--why', 'x')
+  assert.match(refusal, /none of chain 1/)
+})
+
 test('SQL is read-only unless a write is requested, and each statement is recorded', async () => {
   const read = await operator.rows('psql', 'select 1 as one')
   assert.deepEqual(read[0], { one: 1 })

@@ -89,7 +89,7 @@ describe('the metrics of a running gateway', () => {
     const balances = scrape.families.get('portico_sponsor_balance_coins')?.samples ?? []
     assert.deepEqual(
       new Set(balances.map(({ labels }) => labels.chain_id)),
-      new Set(['1', '8453', '42161', '137']),
+      new Set(['1', '8453', '42161', '137', '7565164']),
     )
     for (const { value } of balances) assert.ok(value > 0)
     assert.equal(scrape.value('portico_venue_request_weight_limit'), 1_200)
