@@ -1,4 +1,4 @@
-import { createArrivals } from '#features/swap/arrivals.ts'
+import { createArrivals, type SolanaArrivals } from '#features/swap/arrivals.ts'
 import type { SwapCalls } from '#features/swap/deps.ts'
 import { swap } from '#features/swap/swap.ts'
 import { walletsOf } from '#features/wallets/store.ts'
@@ -10,6 +10,8 @@ import { evmCrypto } from '#upstreams/evm/sign.ts'
 import { bridgeDepositsOf, wrapsOf } from '#upstreams/evm/swap-calls.ts'
 import type { Prices } from '#upstreams/prices/prices.ts'
 import { relay } from '#upstreams/relay/relay.ts'
+import { svmDecoder } from '#upstreams/solana/instructions.ts'
+import { readArrival } from '#upstreams/solana/landing.ts'
 import type { Chains } from './chains.ts'
 import type { Core } from './core.ts'
 import type { Custody } from './custody.ts'
@@ -38,11 +40,26 @@ const calls: SwapCalls = {
   bridgeDepositsOf,
 }
 
+/** What a payment on Solana brought, by the balances that the chain recorded around it. */
+const solanaArrivals = ({ svmPorts }: Chains): SolanaArrivals => ({
+  async of({ chainId, txHash, owner }) {
+    const chain = svmPorts.get(chainId)?.chain
+    const landed = await chain?.transaction(txHash, chain.row.finality)
+    if (!chain || !landed || landed.failure !== undefined) return undefined
+    const gained = readArrival(landed, owner, chain.row.native.address)
+    return {
+      gained: [...gained].map(([token, amountUnits]) => ({ token, amountUnits })),
+      isFinal: true,
+      block: Number(landed.slot),
+    }
+  },
+})
+
 /** No operations where no provider is configured. */
 export function openSwap({ core, urls, net, chains, custody, prices, changed }: SwapParts): Operation[] {
   if (urls.relay === undefined) return []
   const { config, db, clock, random, taskEngine } = core
-  const { table, ports } = chains
+  const { table, ports, svmPorts } = chains
   const provider = relay({ url: urls.relay, net, chains: table, clock, apiKey: config.RELAY_API_KEY })
   const evmOf = (chainId: string) => ports.get(chainId)?.chain
   return swap({
@@ -50,7 +67,10 @@ export function openSwap({ core, urls, net, chains, custody, prices, changed }: 
     providers: [provider],
     chains: table,
     evmOf,
-    arrivals: createArrivals({ evmOf, solana: undefined }),
+    arrivals: createArrivals({ evmOf, solana: solanaArrivals(chains) }),
+    solana: [...svmPorts.values()][0]?.chain,
+    svm: custody.svm,
+    svmRules: { decoder: svmDecoder, recipients: config.SOLANA_RECIPIENTS },
     calls,
     batches: custody.batches,
     ledger: taskEngine.ledger,

@@ -52,9 +52,34 @@ export async function executed(person: Person, body: object): Promise<SwapBody> 
 }
 
 type Held = Map<string, bigint>
-/** All EVM balances of the tokens of the world, by chain and address in lower case. */
+type TokenAccounts = {
+  value: { account: { data: { parsed: { info: { mint: string; tokenAmount: { amount: string } } } } } }[]
+}
+const tokenPrograms = [
+  'TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA',
+  'TokenzQdBNbLqP5VEhdkAS6EPFLC1PHnBqCXEpPxuEb',
+]
+
+/** What a wallet has on Solana, by mint. */
+async function solanaBalances(world: World, owner: string): Promise<Held> {
+  const url = world.manifest.urls.solana
+  const confirmed = { commitment: 'confirmed' }
+  const lamports = (await world.rpc('getBalance', [owner, confirmed], url)) as { value: number }
+  const held: Held = new Map([[`${solana} 11111111111111111111111111111111`, BigInt(lamports.value)]])
+  for (const programId of tokenPrograms) {
+    const options = { encoding: 'jsonParsed', ...confirmed }
+    const found = await world.rpc('getTokenAccountsByOwner', [owner, { programId }, options], url)
+    for (const { account } of (found as TokenAccounts).value) {
+      const { mint, tokenAmount } = account.data.parsed.info
+      held.set(`${solana} ${mint}`, BigInt(tokenAmount.amount))
+    }
+  }
+  return held
+}
+
+/** All balances on Solana, and all EVM balances of the tokens of the world, by chain and address in lower case. */
 export async function balancesOf(world: World, person: Person): Promise<Held> {
-  const held: Held = new Map()
+  const held = await solanaBalances(world, person.solana)
   const ids = Object.keys(world.manifest.urls.evm) as EvmId[]
   await Promise.all(
     ids.flatMap((id) => [
@@ -78,8 +103,7 @@ export async function assertMeasured(
   const reported = new Map<string, bigint>()
   for (const { balance_changes } of tasks)
     for (const { chain_id, token_address, amount } of balance_changes) {
-      if (chain_id === solana) continue
-      const key = `${chain_id} ${token_address.toLowerCase()}`
+      const key = `${chain_id} ${chain_id === solana ? token_address : token_address.toLowerCase()}`
       reported.set(key, (reported.get(key) ?? 0n) + BigInt(amount))
     }
   for (const [key, units] of after)

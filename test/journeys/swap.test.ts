@@ -115,7 +115,7 @@ describe('a user swaps on one chain', () => {
       [{ token_out: 'NOPE' }, 422, 'unsupported_asset'],
       [{ token_out: `0x${'77'.repeat(20)}` }, 422, 'unsupported_asset'],
       [{ chain_id_in: 5 }, 422, 'unsupported_chain'],
-      [{ chain_id_in: 'solana', token_in: 'SOL' }, 422, 'unsupported_chain'],
+      [{ chain_id_in: 'solana', token_in: 'SOL' }, 422, 'unsupported_asset'],
       [{ recipient: `0x${'77'.repeat(20)}` }, 422, 'value_error'],
       [{ slippage_bps: 1_001 }, 422, 'less_than_equal'],
       [{ quote_id: 'none' }, 404, 'not_found'],

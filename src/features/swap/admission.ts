@@ -1,4 +1,4 @@
-import type { EvmBatches } from '#engines/evm-batch/batch.ts'
+import type { BatchTrial } from '#engines/evm-batch/batch.ts'
 import { createAdmission } from '#kernel/admission.ts'
 import { later } from '#kernel/clock.ts'
 import { Fault } from '#kernel/fault.ts'
@@ -11,9 +11,9 @@ import type { SwapDeps } from './deps.ts'
 import { quoteMs } from './limits.ts'
 import { cashCovering, type PreparedSwap, prepareSwap, simulateSwap } from './prepare.ts'
 import { type QuotedFee, quoteView } from './quote-view.ts'
-import { saveQuote, storedCalls } from './quotes.ts'
+import { saveQuote } from './quotes.ts'
 import type { SwapTerms } from './request.ts'
-import { planOf, type SwapTaskData } from './task-data.ts'
+import { batchPlan, type SwapTaskData, storedSteps, svmPlan } from './task-data.ts'
 
 /** Admission of a swap, and the dry run: the same checks, without a task. */
 
@@ -42,7 +42,7 @@ export const admitSwap = (deps: SwapDeps) =>
         spend,
         // Of several tasks for one quote the first one signs: which it is shows only after the acceptance.
         ...(quoteId === null
-          ? { signOnAccept }
+          ? signOnAccept && { signOnAccept }
           : {
               rows: [
                 {
@@ -56,19 +56,16 @@ export const admitSwap = (deps: SwapDeps) =>
   })
 
 async function fundSwap(deps: SwapDeps, prepared: PreparedSwap) {
-  const { batches } = deps
   const { terms } = prepared
-  const chainId = terms.origin.chain.id
-  await batches.ready(chainId)
   const readCash = () => cashCovering(deps, prepared)
   const data = taskData(deps, prepared)
+  await (prepared.safe.family === 'evm' ? deps.batches : deps.svm).ready(terms.origin.chain.id)
   const cash = await readCash()
-  const { simulation, signOnAccept } = await tryBatch(deps, prepared, data).catch(async (fault: unknown) => {
+  const { gas, signOnAccept } = await trySwap(deps, prepared, data).catch(async (fault: unknown) => {
     // Another swap may have taken the balance since it was read: then this one is refused for the shortage.
     await readCash()
     throw fault
   })
-  const gas = await gasChargeOf(batches, terms, maxOf(simulation.gas, BigInt(data.gas_min)))
   const fees = [...prepared.fees, await sponsorFee(deps, terms, gas)]
   const policy = { decision: 'allow', rule: null, remaining_usd: await deps.remainingUsd(terms.userId) }
   const quote = quoteView(prepared.route, {
@@ -87,25 +84,28 @@ async function fundSwap(deps: SwapDeps, prepared: PreparedSwap) {
   }
 }
 
-async function tryBatch(deps: SwapDeps, prepared: PreparedSwap, data: SwapTaskData) {
-  const [trial] = await Promise.all([
-    deps.batches.trial(prepared.terms.userId, planOf(data)),
+type Tried = { gas: GasCharge; signOnAccept: BatchTrial['signOnAccept'] | undefined }
+
+/** Simulates what will be signed, and says what it costs the sponsor. */
+async function trySwap(deps: SwapDeps, prepared: PreparedSwap, data: SwapTaskData): Promise<Tried> {
+  const { userId, origin } = prepared.terms
+  const wouldFail = (reason: string) =>
+    new Fault('conflict', `The swap would fail: ${reason}`, { extras: { reason } })
+  if (prepared.safe.family === 'solana') {
+    const trial = await deps.svm.trial(userId, svmPlan(data))
+    if (!trial.ok) throw wouldFail(trial.reason)
+    return { gas: trial.charge, signOnAccept: undefined }
+  }
+  const [{ simulation, signOnAccept }] = await Promise.all([
+    deps.batches.trial(userId, batchPlan(data)),
     simulateSwap(deps, prepared),
   ])
-  const { simulation } = trial
-  if (simulation.ok) return { ...trial, simulation }
-  throw new Fault('conflict', `The swap would fail: ${simulation.reason}`, {
-    extras: { reason: simulation.reason },
-  })
+  if (!simulation.ok) throw wouldFail(simulation.reason)
+  const gasMin = BigInt(data.gas_min)
+  const gas = simulation.gas > gasMin ? simulation.gas : gasMin
+  const charge = await deps.batches.gasCharge({ userId, chainId: origin.chain.id, gas, fullExit: false })
+  return { gas: charge, signOnAccept }
 }
-
-const maxOf = (a: bigint, b: bigint) => (a > b ? a : b)
-
-const gasChargeOf = (
-  batches: Pick<EvmBatches, 'gasCharge'>,
-  { userId, origin }: SwapTerms,
-  gas: bigint,
-): Promise<GasCharge> => batches.gasCharge({ userId, chainId: origin.chain.id, gas, fullExit: false })
 
 /** What the gateway pays at most for the transaction. */
 async function sponsorFee(
@@ -141,12 +141,7 @@ function taskData({ clock, random }: SwapDeps, prepared: PreparedSwap): SwapTask
     },
     amount_in: String(route.amountInUnits),
     amount_out_min: String(route.amountOutMinUnits),
-    calls: storedCalls(safe.calls),
-    spends: safe.spends.map(({ token, amountUnits, spender }) => ({
-      token,
-      spender,
-      amount_units: String(amountUnits),
-    })),
+    steps: storedSteps(safe),
     target: safe.target,
     usd_micros: String(usdMicros),
     deadline_seconds: terms.deadlineSeconds,

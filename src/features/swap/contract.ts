@@ -174,7 +174,7 @@ const SwapResponse = T.Object(
 
 export const contract = group('swap', {
   execute: task('POST /v1/swap', {
-    summary: 'Swap or bridge a token, gasless: on one chain, between EVM chains, or from them to Solana',
+    summary: 'Swap or bridge a token, gasless: on one chain, between EVM chains, to Solana and from it',
     description:
       'Use it to trade a token of your wallet for another one, on the same chain or another; the gas is paid for you. Give exactly one of `amount` (smallest units of `token_in`) and `amount_usd`. With `dryrun` it answers a quote and moves nothing; the same request with its `quote_id` fills at `amount_out_min` or better, or moves nothing. Next: poll `tasks_get`, or send `wait=true`. Success is `status: completed`; `result.amount_out` and `balance_changes` are what arrived. A bridge that could not be filled ends `failed` with `result.refunded`.',
     access: 'trade',

@@ -1,5 +1,6 @@
 import type { Ledger } from '#durable/ledger.ts'
 import type { EvmBatches } from '#engines/evm-batch/batch.ts'
+import type { SvmTransactions } from '#engines/svm-transaction/transaction.ts'
 import type { Wallet } from '#features/wallets/store.ts'
 import type { Chain } from '#kernel/chains.ts'
 import type { Clock } from '#kernel/clock.ts'
@@ -10,7 +11,9 @@ import type { Queryable } from '#store/query.ts'
 import type { Evm, Log } from '#upstreams/evm/evm.ts'
 import type { BridgeDepositLog, WrapLog } from '#upstreams/evm/swap-calls.ts'
 import type { Prices } from '#upstreams/prices/prices.ts'
+import type { Solana } from '#upstreams/solana/solana.ts'
 import type { Arrivals } from './arrivals.ts'
+import type { SvmRouteRules } from './svm-route.ts'
 
 /** What the parts of swapping need. */
 
@@ -32,6 +35,10 @@ export type SwapDeps = {
   providers: readonly SwapProvider[]
   chains: readonly Chain[]
   evmOf(chainId: string): SwapChain | undefined
+  /** Undefined where Solana is not served. */
+  solana: Pick<Solana, 'row' | 'holdings'> | undefined
+  svmRules: SvmRouteRules | undefined
+  svm: SvmTransactions
   arrivals: Arrivals
   calls: SwapCalls
   batches: EvmBatches

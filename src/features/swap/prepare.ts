@@ -31,7 +31,7 @@ export async function prepareSwap(deps: SwapDeps, input: SwapInput, userId: stri
   const terms = await termsOf(deps, input, userId)
   const stored = input.quote_id ? await storedQuote(deps, terms, input.quote_id) : undefined
   const route = stored?.route ?? (await bestRoute(deps, terms))
-  const safe = safeRoute(deps.calls, route, terms)
+  const safe = safeRoute(deps, route, terms)
   const outMicros = await valueAtPrice(deps, terms.destination, route.amountOutUnits)
   const usdMicros = countedValue(terms, outMicros)
   const fees = await feesOf(deps, terms, route)
@@ -75,7 +75,10 @@ const arrivalOf = ({ userId, destination, recipient }: SwapTerms): PlannedAction
 })
 
 /** The best output of all providers that answer; the fault of the first one where none does. */
-async function bestRoute({ providers }: SwapDeps, terms: SwapTerms): Promise<ProposedRoute> {
+async function bestRoute(
+  { providers }: Pick<SwapDeps, 'providers'>,
+  terms: SwapTerms,
+): Promise<ProposedRoute> {
   const { origin, destination, account, recipient, amountInUnits, slippageBps, deadlineSeconds } = terms
   const request: RouteRequest = {
     user: account,
@@ -137,16 +140,12 @@ function assertFees(
 
 /** Reads the ledger before the chain: a hold that settles in between invalidates the balance. */
 export async function cashCovering(
-  { db, ledger, evmOf }: SwapDeps,
+  deps: SwapDeps,
   { terms, wallet, route }: PreparedSwap,
 ): Promise<ReadBalance> {
-  const { token, chain, isNative } = terms.origin
-  const { heldUnits, version } = await ledger.balance(db, wallet)
-  const { nativeUnits, tokens } = await evmOf(chain.id)!.balances(
-    terms.account,
-    isNative ? [] : [token.address],
-  )
-  const totalUnits = isNative ? nativeUnits : tokens[0]
+  const { token } = terms.origin
+  const { heldUnits, version } = await deps.ledger.balance(deps.db, wallet)
+  const totalUnits = await unitsOf(deps, terms)
   if (totalUnits === undefined)
     throw new Fault('unavailable', 'The chain returned no balance; try again later')
   const availableUnits = totalUnits > heldUnits ? totalUnits - heldUnits : 0n
@@ -159,12 +158,27 @@ export async function cashCovering(
   return { totalUnits, version }
 }
 
+async function unitsOf(
+  { evmOf, solana }: SwapDeps,
+  { origin, account }: SwapTerms,
+): Promise<bigint | undefined> {
+  const { chain, token, isNative } = origin
+  if (chain.family === 'solana') {
+    const held = await solana?.holdings(account)
+    if (!held || isNative) return held?.lamports
+    return held.tokens.find(({ mint }) => mint === token.address)?.amountUnits ?? 0n
+  }
+  const { nativeUnits, tokens } = await evmOf(chain.id)!.balances(account, isNative ? [] : [token.address])
+  return isNative ? nativeUnits : tokens[0]
+}
+
 const wordOf = (data: string | undefined): bigint | undefined =>
   data !== undefined && data.length >= 66 ? BigInt(data.slice(0, 66)) : undefined
 
 /** Runs the calls on the state of the chain and measures what arrives, where it arrives at once. */
 export async function simulateSwap({ evmOf, calls }: SwapDeps, prepared: PreparedSwap): Promise<void> {
   const { terms, route, safe } = prepared
+  if (safe.family === 'solana') return
   const { chain, token, isNative } = terms.destination
   const evm = evmOf(terms.origin.chain.id)!
   const isDirect = route.settledBy === 'receipt'

@@ -2,11 +2,12 @@ import { later } from '#kernel/clock.ts'
 import { Fault, invalid, notFound } from '#kernel/fault.ts'
 import { isUuid, uuidv7 } from '#kernel/id.ts'
 import { canonicalJson, type JsonObject } from '#kernel/json.ts'
-import type { ProposedRoute, RouteCall } from '#kernel/swap-provider.ts'
+import type { ProposedRoute } from '#kernel/swap-provider.ts'
 import { type Queryable, query } from '#store/query.ts'
 import type { SwapDeps } from './deps.ts'
 import { quoteMs, quotesPerUserMax } from './limits.ts'
 import type { SwapTerms } from './request.ts'
+import { storedRoute, toRoute } from './stored-route.ts'
 
 /** Bound quotes: stored by a dry run, and executed once at most. */
 
@@ -88,24 +89,3 @@ export async function isFirstClaim(db: Queryable, quoteId: string, claim: string
   ])
   return row?.claim === claim
 }
-
-const unitFields = ['amountInUnits', 'amountOutUnits', 'amountOutMinUnits', 'amountUnits', 'value', 'gas']
-
-/** Integers as text, and times as ISO text. */
-export const storedRoute = (route: ProposedRoute): JsonObject =>
-  JSON.parse(
-    JSON.stringify(route, (_, value: unknown) => (typeof value === 'bigint' ? String(value) : value)),
-  )
-
-export function toRoute(stored: JsonObject): ProposedRoute {
-  const route = JSON.parse(JSON.stringify(stored), (key, value: unknown) =>
-    unitFields.includes(key) && typeof value === 'string' ? BigInt(value) : value,
-  ) as ProposedRoute & { expiresAt: string }
-  return { ...route, expiresAt: new Date(route.expiresAt) }
-}
-
-export type StoredCall = { to: string; value: string; data: string }
-export const storedCalls = (calls: readonly Pick<RouteCall, 'to' | 'value' | 'data'>[]): StoredCall[] =>
-  calls.map(({ to, value, data }) => ({ to, value: String(value), data }))
-export const toCalls = (calls: readonly StoredCall[]) =>
-  calls.map(({ to, value, data }) => ({ to, value: BigInt(value), data }))

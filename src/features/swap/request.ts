@@ -1,4 +1,4 @@
-import { assetOf, type Chain, type EvmChainRow, sameAddress, type Token } from '#kernel/chains.ts'
+import { assetOf, type Chain, sameAddress, type Token } from '#kernel/chains.ts'
 import { exactlyOneOf, Fault, invalid } from '#kernel/fault.ts'
 import { fromUnits, mulDiv, toFixedPoint, toMicros, usdDecimals, valueMicros } from '#kernel/money.ts'
 import { chainByRef, tokenByRef } from '#kernel/token-ref.ts'
@@ -11,7 +11,7 @@ import { swapLimits } from './limits.ts'
 export type SwapToken = { chain: Chain; token: Token; isNative: boolean }
 export type SwapTerms = {
   userId: string
-  origin: SwapToken & { chain: EvmChainRow }
+  origin: SwapToken
   destination: SwapToken
   /** The user's account on the origin chain. */
   account: string
@@ -31,7 +31,8 @@ export async function termsOf(deps: RequestDeps, input: SwapInput, userId: strin
   const { chains } = deps
   if ((input.amount === undefined) === (input.amount_usd === undefined))
     throw exactlyOneOf('amount', 'amount_usd', { hasBoth: input.amount !== undefined })
-  const originChain = evmChain(chainByRef(chains, input.chain_id_in, 'chain_id_in'))
+  const originChain = chainByRef(chains, input.chain_id_in, 'chain_id_in')
+  assertServed(originChain, 'chain_id_in')
   const destinationChain =
     input.chain_id_out === undefined ? originChain : chainByRef(chains, input.chain_id_out, 'chain_id_out')
   assertServed(destinationChain, 'chain_id_out')
@@ -71,16 +72,6 @@ export async function termsOf(deps: RequestDeps, input: SwapInput, userId: strin
     deadlineSeconds: input.deadline_seconds ?? swapLimits.deadlineSeconds.default,
     maxFeeBps: input.max_fee_bps ?? null,
   }
-}
-
-function evmChain(chain: Chain): EvmChainRow {
-  assertServed(chain, 'chain_id_in')
-  if (chain.family === 'evm') return chain
-  throw invalid(
-    'chain_id_in',
-    'unsupported_chain',
-    'Input should be an EVM chain: swaps do not begin elsewhere',
-  )
 }
 
 function assertServed(chain: Chain, field: string): void {

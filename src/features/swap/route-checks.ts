@@ -4,16 +4,19 @@ import type { DecodedCall, EvmCall, TokenSpend } from '#kernel/signer.ts'
 import type { ProposedRoute } from '#kernel/swap-provider.ts'
 import type { SwapCalls } from './deps.ts'
 import type { SwapTerms } from './request.ts'
+import { type SafeSvmRoute, type SvmRouteRules, safeSvmRoute } from './svm-route.ts'
 
 /** A proposed route is hostile until each of its calls is what we asked for. */
 
-export type SafeRoute = {
+export type SafeEvmRoute = {
+  family: 'evm'
   /** The one call of the route, after our own approval of exactly its amount. */
   calls: EvmCall[]
   spends: TokenSpend[]
   /** The contract that is called. */
   target: string
 }
+export type SafeRoute = SafeEvmRoute | SafeSvmRoute
 
 const refuse = (what: string): Fault =>
   new Fault('upstream_changed', `The provider proposed ${what}; the quote is refused`, {
@@ -27,12 +30,20 @@ function assert(holdsTrue: boolean, what: string): asserts holdsTrue {
 type Checked = { route: ProposedRoute; terms: SwapTerms; call: EvmCall }
 type CallOf<Name extends DecodedCall['name']> = Extract<DecodedCall, { name: Name }>
 
+export type RouteRules = { calls: Pick<SwapCalls, 'decode' | 'approve'>; svmRules: SvmRouteRules | undefined }
+
 export function safeRoute(
-  calls: Pick<SwapCalls, 'decode' | 'approve'>,
+  { calls, svmRules }: RouteRules,
   route: ProposedRoute,
   terms: SwapTerms,
 ): SafeRoute {
   assertTerms(route, terms)
+  if (terms.origin.chain.family === 'evm') return safeEvmRoute(calls, route, terms)
+  assert(svmRules !== undefined, 'steps on a chain that is not served')
+  return safeSvmRoute(svmRules, route, terms)
+}
+
+function safeEvmRoute(calls: RouteRules['calls'], route: ProposedRoute, terms: SwapTerms): SafeEvmRoute {
   const { steps } = route
   const { chain, token, isNative } = terms.origin
   assert(steps.family === 'evm' && steps.chainId === chain.id, 'steps on another chain')
@@ -46,11 +57,11 @@ export function safeRoute(
   for (const approval of steps.calls.filter(({ kind }) => kind === 'approve'))
     assertApproval(calls.decode(approval), approval, { route, terms, call: plain })
   const spend = { token: token.address, amountUnits: route.amountInUnits, spender: to }
-  if (isNative) return { calls: [plain], spends: takesToken ? [spend] : [], target: to }
+  if (isNative) return { family: 'evm', calls: [plain], spends: takesToken ? [spend] : [], target: to }
   const approval = calls.approve(token.address, to, route.amountInUnits)
   return takesToken
-    ? { calls: [approval, plain], spends: [spend], target: to }
-    : { calls: [plain], spends: [], target: to }
+    ? { family: 'evm', calls: [approval, plain], spends: [spend], target: to }
+    : { family: 'evm', calls: [plain], spends: [], target: to }
 }
 
 function assertTerms(route: ProposedRoute, terms: SwapTerms): void {
@@ -62,7 +73,7 @@ function assertTerms(route: ProposedRoute, terms: SwapTerms): void {
   assert(sameAddress(destination.chain, route.recipient, terms.recipient), 'another recipient')
   assert(route.amountInUnits === terms.amountInUnits, 'another amount')
   assert(route.amountOutMinUnits > 0n, 'no minimum output')
-  const isDirect = origin.chain.id === destination.chain.id
+  const isDirect = origin.chain.id === destination.chain.id && origin.chain.family === 'evm'
   assert(route.settledBy === (isDirect ? 'receipt' : 'status'), 'another kind of settlement')
 }
 
@@ -92,7 +103,7 @@ function assertCall(read: DecodedCall, checked: Checked): boolean {
 }
 
 const contractsOf = ({ origin }: SwapTerms): NonNullable<EvmChainRow['swaps']> => {
-  const { swaps } = origin.chain
+  const swaps = origin.chain.family === 'evm' ? origin.chain.swaps : null
   assert(swaps !== null, 'a route on a chain without swaps')
   return swaps
 }

@@ -7,9 +7,9 @@ import type { Receipt } from '#upstreams/evm/evm.ts'
 import { changesOf } from './changes.ts'
 import type { SwapDeps } from './deps.ts'
 import { errorOf } from './outcome.ts'
-import { isFirstClaim, quoteUsed, toCalls } from './quotes.ts'
+import { isFirstClaim, quoteUsed } from './quotes.ts'
 import { changeView, resultOf } from './result.ts'
-import { planOf, type SwapStep, type SwapTask, type SwapTaskData } from './task-data.ts'
+import { batchPlan, callsOf, type SwapStep, type SwapTask, type SwapTaskData, svmPlan } from './task-data.ts'
 import { trackSwap } from './track.ts'
 
 /** The batch of the origin chain, and the wait for what the provider settles on another one. */
@@ -19,10 +19,42 @@ type Result = StepResultOf<Partial<SwapTaskData>, SwapStep>
 type SwapProof = { receipt: Receipt; inUnits: bigint; outUnits: bigint }
 
 export function swapSteps(deps: SwapDeps): Steps<SwapTaskData, SwapStep> {
-  return { ...originEffect(deps), track: (task, context) => trackSwap(deps, task, context) }
+  const effects = { evm: batchEffect(deps), solana: svmEffect(deps) }
+  return {
+    sign: (task, context) => effects[task.data.steps.family].sign(task, context),
+    confirm: (task, context) => effects[task.data.steps.family].confirm(task, context),
+    track: (task, context) => trackSwap(deps, task, context),
+  }
 }
 
-const originEffect = (deps: SwapDeps) =>
+/** A quote is asked for once: what was accepted is signed, or nothing is. */
+async function refusalOf(
+  { db }: SwapDeps,
+  data: SwapTaskData,
+  now: Date,
+): Promise<EndResult<never> | undefined> {
+  if (now >= new Date(data.sign_until)) return notSigned(data, 'The quote expired before it was signed')
+  if (data.quote_id === null || (await isFirstClaim(db, data.quote_id, data.claim ?? ''))) return undefined
+  return notSigned(data, quoteUsed().message)
+}
+
+/** A deposit on Solana: only what left the wallet proves it. */
+const svmEffect = (deps: SwapDeps) =>
+  createEffect({
+    steps: { sign: 'sign', confirm: 'confirm' },
+    driver: deps.svm.driver<SwapTaskData, { signature: string }, SwapStep>({
+      prove({ data }, { deltas, signature }) {
+        const { address } = data.origin.token
+        const units = deltas.find(({ token }) => token === address)?.amountUnits
+        return units === -BigInt(data.amount_in) ? { signature } : undefined
+      },
+      onFinal: ({ userId, data }) => deps.changed(userId, data.origin.chain_id),
+    }),
+    plan: async ({ data }, { now }) => (await refusalOf(deps, data, now)) ?? svmPlan(data),
+    settle: ({ data }, { signature }): Result => deposited(deps, data, signature),
+  })
+
+const batchEffect = (deps: SwapDeps) =>
   createEffect({
     steps: { sign: 'sign', confirm: 'confirm' },
     driver: deps.batches.driver<SwapTaskData, SwapProof, SwapStep>({
@@ -30,22 +62,14 @@ const originEffect = (deps: SwapDeps) =>
       balanceChanges: (task, receipt) => balanceChanges(deps, task.data, receipt),
       onFinal: ({ userId, data }) => deps.changed(userId, data.origin.chain_id),
     }),
-    async plan(task, { now }) {
-      const { data } = task
-      // A quote is asked for once: what was accepted is signed, or nothing is.
-      if (now >= new Date(data.sign_until))
-        return notSigned(data, 'expired', 'The quote expired before it was signed')
-      if (data.quote_id !== null && !(await isFirstClaim(deps.db, data.quote_id, data.claim ?? '')))
-        return notSigned(data, 'expired', quoteUsed().message)
-      return planOf(data)
-    },
+    plan: async ({ data }, { now }) => (await refusalOf(deps, data, now)) ?? batchPlan(data),
     settle: (task, proof) => settle(task, proof, deps),
   })
 
-const notSigned = ({ provider }: SwapTaskData, code: 'expired', message: string): EndResult<never> => ({
+const notSigned = ({ provider }: SwapTaskData, message: string): EndResult<never> => ({
   end: 'failed',
   outcome: 'not_executed',
-  error: errorOf({ code, message, provider, reason: null, refundReason: null }),
+  error: errorOf({ code: 'expired', message, provider, reason: null, refundReason: null }),
 })
 
 const rowOf = ({ evmOf }: SwapDeps, chainId: string): EvmChainRow => {
@@ -59,7 +83,7 @@ function changes(deps: SwapDeps, data: SwapTaskData, receipt: Receipt): Map<stri
   const row = rowOf(deps, chain_id)
   return changesOf(row, {
     account,
-    calls: toCalls(data.calls),
+    calls: callsOf(data),
     transfers: deps.evmOf(chain_id)!.transfers(receipt),
     wraps: row.swaps ? deps.calls.wrapsOf(receipt.logs, row.swaps.wrapped) : [],
   })
@@ -99,14 +123,15 @@ function balanceChanges(deps: SwapDeps, data: SwapTaskData, receipt: Receipt): J
   })
 }
 
+const deposited = ({ clock }: SwapDeps, data: SwapTaskData, txHash: string): Result => ({
+  next: 'track',
+  state: 'settling',
+  spent: BigInt(data.amount_in),
+  data: { polls: 0, deposit_tx: txHash, deposited_at: clock.now().toISOString() },
+})
+
 function settle({ data }: SwapTask, { receipt, inUnits, outUnits }: SwapProof, deps: SwapDeps): Result {
-  if (data.settled_by === 'status')
-    return {
-      next: 'track',
-      state: 'settling',
-      spent: inUnits,
-      data: { polls: 0, deposit_tx: receipt.txHash, deposited_at: deps.clock.now().toISOString() },
-    }
+  if (data.settled_by === 'status') return deposited(deps, data, receipt.txHash)
   const { explorerUrl } = rowOf(deps, data.origin.chain_id)
   const isShort = outUnits < BigInt(data.amount_out_min)
   return {

@@ -1,39 +1,53 @@
 import type { BatchPlan, BatchTaskData } from '#engines/evm-batch/batch-rules.ts'
+import type { SvmPlan, SvmTaskData } from '#engines/svm-transaction/transaction-rules.ts'
 import type { Token } from '#kernel/chains.ts'
 import type { JsonObject } from '#kernel/json.ts'
+import type { EvmCall, SvmInstruction } from '#kernel/signer.ts'
 import type { TaskView } from '#kernel/task.ts'
-import { type StoredCall, toCalls } from './quotes.ts'
+import type { SafeRoute } from './route-checks.ts'
+import { type StoredCall, storedCalls, toCalls } from './stored-route.ts'
 
 /** What a swap remembers: the route that was checked, and what became of it. */
 
-type End = { chain_id: string; token: Token; is_native: boolean; account: string }
-export type SwapTaskData = BatchTaskData & {
-  origin: End
-  destination: End
-  amount_in: string
-  amount_out_min: string
-  calls: StoredCall[]
-  spends: { token: string; amount_units: string; spender: string }[]
-  target: string
-  usd_micros: string
-  deadline_seconds: number
-  /** The gas that the provider names for its call; the transaction gets no less. */
-  gas_min: string
-  /** Nothing is signed from then on. */
-  sign_until: string
-  settled_by: 'receipt' | 'status'
-  provider: string
-  provider_request_id: string
-  quote_id: string | null
-  claim: string | null
-  /** Fields of the answer beside those of the task. */
-  quote: JsonObject
-  policy: JsonObject
-  deposit_tx?: string
-  deposited_at?: string
-  /** Consecutive polls that said failed. */
-  failures?: number
-}
+type SwapEnd = { chain_id: string; token: Token; is_native: boolean; account: string }
+/** What is signed on the origin chain. */
+export type StoredSteps =
+  | { family: 'evm'; calls: StoredCall[]; spends: StoredSpend<{ spender: string }>[] }
+  | {
+      family: 'solana'
+      instructions: SvmInstruction[]
+      lookup_tables: string[]
+      spends: StoredSpend<{ to: string }>[]
+    }
+type StoredSpend<Receiver> = Receiver & { token: string; amount_units: string }
+
+export type SwapTaskData = BatchTaskData &
+  SvmTaskData & {
+    origin: SwapEnd
+    destination: SwapEnd
+    amount_in: string
+    amount_out_min: string
+    steps: StoredSteps
+    target: string
+    usd_micros: string
+    deadline_seconds: number
+    /** The gas that the provider names for its call; the transaction gets no less. */
+    gas_min: string
+    /** Nothing is signed from then on. */
+    sign_until: string
+    settled_by: 'receipt' | 'status'
+    provider: string
+    provider_request_id: string
+    quote_id: string | null
+    claim: string | null
+    /** Fields of the answer beside those of the task. */
+    quote: JsonObject
+    policy: JsonObject
+    deposit_tx?: string
+    deposited_at?: string
+    /** Consecutive polls that said failed. */
+    failures?: number
+  }
 export type SwapTask = TaskView<SwapTaskData>
 export type SwapStep = 'sign' | 'confirm' | 'track'
 
@@ -49,15 +63,55 @@ export const actionOf = (data: SwapTaskData) => ({
   exit: false,
 })
 
-export const planOf = (data: SwapTaskData): BatchPlan => ({
+const unitsOf = <Spend extends { token: string; amount_units: string }>({
+  amount_units,
+  ...spend
+}: Spend) => ({
+  ...spend,
+  amountUnits: BigInt(amount_units),
+})
+
+const stepsOf = <Family extends StoredSteps['family']>(
+  { steps }: SwapTaskData,
+  family: Family,
+): Extract<StoredSteps, { family: Family }> => {
+  if (steps.family !== family) throw new Error(`a swap from ${steps.family} is planned as one from ${family}`)
+  return steps as Extract<StoredSteps, { family: Family }>
+}
+
+export const callsOf = (data: SwapTaskData): EvmCall[] => toCalls(stepsOf(data, 'evm').calls)
+
+export const batchPlan = (data: SwapTaskData): BatchPlan => ({
   ...actionOf(data),
   account: data.origin.account,
-  calls: toCalls(data.calls),
-  spends: data.spends.map(({ token, amount_units, spender }) => ({
-    token,
-    spender,
-    amountUnits: BigInt(amount_units),
-  })),
+  calls: callsOf(data),
+  spends: stepsOf(data, 'evm').spends.map(unitsOf),
   gasMin: BigInt(data.gas_min),
   ttlSeconds: data.deadline_seconds,
 })
+
+export function svmPlan(data: SwapTaskData): SvmPlan {
+  const { instructions, lookup_tables: lookupTables, spends } = stepsOf(data, 'solana')
+  const account = data.origin.account
+  return { ...actionOf(data), account, instructions, lookupTables, spends: spends.map(unitsOf) }
+}
+
+export const storedSteps = (safe: SafeRoute): StoredSteps =>
+  safe.family === 'evm'
+    ? {
+        family: 'evm',
+        calls: storedCalls(safe.calls),
+        spends: safe.spends.map(({ amountUnits, ...spend }) => ({
+          ...spend,
+          amount_units: String(amountUnits),
+        })),
+      }
+    : {
+        family: 'solana',
+        instructions: safe.instructions,
+        lookup_tables: safe.lookupTables,
+        spends: safe.spends.map(({ amountUnits, ...spend }) => ({
+          ...spend,
+          amount_units: String(amountUnits),
+        })),
+      }

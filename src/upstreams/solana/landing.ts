@@ -1,5 +1,5 @@
 import { Fault } from '#kernel/fault.ts'
-import { decodeMessage, splitTransaction } from './message.ts'
+import { accountKeysOf, decodeMessage, splitTransaction } from './message.ts'
 import type { LandedTransaction } from './solana.ts'
 
 /** What a transaction in a block changed, by the balances that the chain recorded around it. */
@@ -13,6 +13,21 @@ export type Landing = {
   /** Net changes of the user's wallet, without those of 0. */
   deltas: BalanceDelta[]
 }
+/**
+ * What reached a wallet with a transaction of another sender, whose form is not ours. A native gain is found only where
+ * the message itself names the wallet.
+ */
+export function readArrival(landed: LandedTransaction, owner: string, native: string): Map<string, bigint> {
+  const gained = new Map<string, bigint>()
+  const add = (token: string, units: bigint) => gained.set(token, (gained.get(token) ?? 0n) + units)
+  for (const each of landed.tokensAfter) if (each.owner === owner) add(each.mint, each.amountUnits)
+  for (const each of landed.tokensBefore) if (each.owner === owner) add(each.mint, -each.amountUnits)
+  const index = accountKeysOf(Buffer.from(landed.raw, 'base64')).indexOf(owner)
+  const [before, after] = [landed.lamportsBefore[index], landed.lamportsAfter[index]]
+  if (before !== undefined && after !== undefined) add(native, after - before)
+  return new Map([...gained].filter(([, units]) => units > 0n))
+}
+
 type LandingOrder = { raw: string; account: string; native: BalanceDelta['token']; nativeDecimals: number }
 
 /** `raw`: the bytes that were stored; a reply about other bytes is none. */

@@ -29,6 +29,7 @@ import {
 } from './instruction-builder.ts'
 import { svmDecoder } from './instructions.ts'
 import {
+  accountKeysOf,
   compileMessage,
   decodeMessage,
   InvalidMessageError,
@@ -322,4 +323,20 @@ test('base58 has one spelling, and token accounts are those of the public librar
     })
     assert.equal(tokenAccountOf(owner, mint, tokenProgram), expected)
   }
+})
+
+test('the accounts of a transaction are read in either form, whatever follows them', () => {
+  fc.assert(
+    fc.property(plans, fc.integer({ min: 1, max: 3 }), (plan, signers) => {
+      const message = compileMessage(plan)
+      const { staticAddresses } = decodeMessage(message)
+      const signatures = Array.from({ length: signers }, () => new Uint8Array(64))
+      const versioned = joinTransaction(signatures, message)
+      assert.deepEqual(accountKeysOf(versioned), staticAddresses)
+      // The older form has no byte of its version.
+      const legacy = joinTransaction(signatures, message.subarray(1))
+      assert.deepEqual(accountKeysOf(legacy), staticAddresses)
+      assert.deepEqual(accountKeysOf(versioned.subarray(0, signers * 64 + 10)), [])
+    }),
+  )
 })

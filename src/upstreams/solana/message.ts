@@ -246,3 +246,22 @@ export function splitTransaction(bytes: Uint8Array): { signatures: Uint8Array[];
   const signatures = listOf(from.length(), accountsMax, () => from.take(signatureBytes))
   return { signatures, message: bytes.subarray(from.at()) }
 }
+
+/** The accounts that a message names itself, of a transaction in either form; none where the bytes are cut short. */
+export function accountKeysOf(raw: Uint8Array): string[] {
+  let at = 0
+  const byte = () => raw[at++] ?? 0
+  const count = () => {
+    const first = byte()
+    return first < 0x80 ? first : (first & 0x7f) | ((byte() & 0x7f) << 7)
+  }
+  const signatures = count()
+  at += signatures * signatureBytes
+  const isVersioned = ((raw[at] ?? 0) & versionPrefix) !== 0
+  at += isVersioned ? 4 : 3
+  const keys = Math.min(count(), accountsMax)
+  if (at + keys * addressBytes > raw.length) return []
+  return Array.from({ length: keys }, (_, index) =>
+    base58(raw.subarray(at + index * addressBytes, at + (index + 1) * addressBytes)),
+  )
+}

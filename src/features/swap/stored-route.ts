@@ -1,0 +1,26 @@
+import type { JsonObject } from '#kernel/json.ts'
+import type { EvmCall } from '#kernel/signer.ts'
+import type { ProposedRoute } from '#kernel/swap-provider.ts'
+
+/** Routes and calls as rows hold them. */
+
+const unitFields = ['amountInUnits', 'amountOutUnits', 'amountOutMinUnits', 'amountUnits', 'value', 'gas']
+
+/** Integers as text, and times as ISO text. */
+export const storedRoute = (route: ProposedRoute): JsonObject =>
+  JSON.parse(
+    JSON.stringify(route, (_, value: unknown) => (typeof value === 'bigint' ? String(value) : value)),
+  )
+
+export function toRoute(stored: JsonObject): ProposedRoute {
+  const route = JSON.parse(JSON.stringify(stored), (key, value: unknown) =>
+    unitFields.includes(key) && typeof value === 'string' ? BigInt(value) : value,
+  ) as ProposedRoute & { expiresAt: string }
+  return { ...route, expiresAt: new Date(route.expiresAt) }
+}
+
+export type StoredCall = { to: string; value: string; data: string }
+export const storedCalls = (calls: readonly EvmCall[]): StoredCall[] =>
+  calls.map(({ to, value, data }) => ({ to, value: String(value), data }))
+export const toCalls = (calls: readonly StoredCall[]) =>
+  calls.map(({ to, value, data }) => ({ to, value: BigInt(value), data }))
