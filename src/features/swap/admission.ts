@@ -12,8 +12,8 @@ import { quoteMs } from './limits.ts'
 import { cashCovering, type PreparedSwap, prepareSwap, simulateSwap } from './prepare.ts'
 import { type QuotedFee, quoteView } from './quote-view.ts'
 import { saveQuote } from './quotes.ts'
-import type { SwapTerms } from './request.ts'
 import { batchPlan, type SwapTaskData, storedSteps, svmPlan } from './task-data.ts'
+import type { SwapTerms } from './terms.ts'
 
 /** Admission of a swap, and the dry run: the same checks, without a task. */
 

@@ -8,8 +8,9 @@ import type { SwapDeps } from './deps.ts'
 import { routeMarginSeconds } from './limits.ts'
 import { feesMicros, type QuotedFee } from './quote-view.ts'
 import { storedQuote } from './quotes.ts'
-import { assetNameOf, type SwapTerms, termsOf, valueAtPrice } from './request.ts'
+import { assetNameOf, termsOf, valueAtPrice } from './request.ts'
 import { type SafeRoute, safeRoute } from './route-checks.ts'
+import type { SwapTerms } from './terms.ts'
 
 /** What a dry run and a swap share, up to the acceptance: the same request fails at the same place. */
 

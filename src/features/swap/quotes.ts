@@ -6,8 +6,8 @@ import type { ProposedRoute } from '#kernel/swap-provider.ts'
 import { type Queryable, query } from '#store/query.ts'
 import type { SwapDeps } from './deps.ts'
 import { quoteMs, quotesPerUserMax } from './limits.ts'
-import type { SwapTerms } from './request.ts'
 import { storedRoute, toRoute } from './stored-route.ts'
+import type { SwapTerms } from './terms.ts'
 
 /** Bound quotes: stored by a dry run, and executed once at most. */
 

@@ -1,29 +1,13 @@
-import { assetOf, type Chain, sameAddress, type Token } from '#kernel/chains.ts'
+import { assetOf, type Chain, sameAddress } from '#kernel/chains.ts'
 import { exactlyOneOf, Fault, invalid } from '#kernel/fault.ts'
 import { fromUnits, mulDiv, toFixedPoint, toMicros, usdDecimals, valueMicros } from '#kernel/money.ts'
 import { chainByRef, tokenByRef } from '#kernel/token-ref.ts'
 import type { SwapInput } from './contract.ts'
 import type { SwapDeps } from './deps.ts'
 import { swapLimits } from './limits.ts'
+import type { SwapTerms, SwapToken } from './terms.ts'
 
 /** A request in our names: chains, tokens, accounts and the amount in units. */
-
-export type SwapToken = { chain: Chain; token: Token; isNative: boolean }
-export type SwapTerms = {
-  userId: string
-  origin: SwapToken
-  destination: SwapToken
-  /** The user's account on the origin chain. */
-  account: string
-  /** The user's account on the destination chain. */
-  recipient: string
-  amountInUnits: bigint
-  /** In micro-dollars, rounded up; null where the price is unknown. */
-  valueInMicros: bigint | null
-  slippageBps: number
-  deadlineSeconds: number
-  maxFeeBps: number | null
-}
 
 type RequestDeps = Pick<SwapDeps, 'chains' | 'evmOf' | 'walletsOf' | 'prices'>
 

@@ -4,8 +4,8 @@ import type { Chain, EvmChainRow } from '#kernel/chains.ts'
 import { Fault } from '#kernel/fault.ts'
 import type { DecodedCall, EvmCall } from '#kernel/signer.ts'
 import type { ProposedRoute, RouteCall } from '#kernel/swap-provider.ts'
-import type { SwapTerms } from './request.ts'
 import { safeRoute } from './route-checks.ts'
+import type { SwapTerms } from './terms.ts'
 
 const own = `0x${'a1'.repeat(20)}`
 const stranger = `0x${'bb'.repeat(20)}`

@@ -3,8 +3,8 @@ import { Fault } from '#kernel/fault.ts'
 import type { DecodedCall, EvmCall, TokenSpend } from '#kernel/signer.ts'
 import type { ProposedRoute } from '#kernel/swap-provider.ts'
 import type { SwapCalls } from './deps.ts'
-import type { SwapTerms } from './request.ts'
 import { type SafeSvmRoute, type SvmRouteRules, safeSvmRoute } from './svm-route.ts'
+import type { SwapTerms } from './terms.ts'
 
 /** A proposed route is hostile until each of its calls is what we asked for. */
 

@@ -1,7 +1,7 @@
 import { Fault } from '#kernel/fault.ts'
 import type { DecodedInstruction, SvmDecoder, SvmInstruction, SvmSpend } from '#kernel/signer.ts'
 import type { ProposedRoute, SolanaInstruction } from '#kernel/swap-provider.ts'
-import type { SwapTerms } from './request.ts'
+import type { SwapTerms } from './terms.ts'
 
 /** A proposed deposit on Solana: one transfer of exactly the amount to a configured account, and its memo. */
 

@@ -1,0 +1,20 @@
+import type { Chain, Token } from '#kernel/chains.ts'
+
+/** A request in our names. */
+
+export type SwapToken = { chain: Chain; token: Token; isNative: boolean }
+export type SwapTerms = {
+  userId: string
+  origin: SwapToken
+  destination: SwapToken
+  /** The user's account on the origin chain. */
+  account: string
+  /** The user's account on the destination chain. */
+  recipient: string
+  amountInUnits: bigint
+  /** In micro-dollars, rounded up; null where the price is unknown. */
+  valueInMicros: bigint | null
+  slippageBps: number
+  deadlineSeconds: number
+  maxFeeBps: number | null
+}
