@@ -20,6 +20,7 @@ export type ControlDeps = {
   solana: SolanaNode
   venue: VenueNode
   solver: SolverNode
+  lifi: SolverNode
   book: PriceBook
   manifest: () => Promise<unknown>
 }
@@ -31,7 +32,7 @@ const reorgDepthMax = 60
 const remineMsMax = 60_000
 const yieldBpsMax = 100_000
 
-const timeRoutes = ({ clock, stateFile, nodes, solana, venue, solver }: ControlDeps): Route[] => {
+const timeRoutes = ({ clock, stateFile, nodes, solana, venue, solver, lifi }: ControlDeps): Route[] => {
   const now = () => ({ now_ms: clock.nowMs(), offset_seconds: clock.offsetSeconds() })
   return [
     { method: 'GET', path: /^\/time$/, run: now },
@@ -49,6 +50,7 @@ const timeRoutes = ({ clock, stateFile, nodes, solana, venue, solver }: ControlD
           solana.syncTime(),
           venue.syncTime(),
           solver.syncTime(),
+          lifi.syncTime(),
         ])
         return now()
       },
@@ -115,13 +117,14 @@ const faultRoutes = ({ injectors }: ControlDeps): Route[] => {
 const isRunning = (node: EvmNode | SolanaNode | VenueNode | SolverNode): boolean =>
   ('endpoint' in node ? node.endpoint() : node.port()) !== undefined
 
-const chainRoutes = ({ nodes, solana, venue, solver }: ControlDeps): Route[] => {
+const chainRoutes = ({ nodes, solana, venue, solver, lifi }: ControlDeps): Route[] => {
   const find = (id: string | undefined) => {
     const node = nodes.find(({ chain }) => chain.id === id)
     if (node) return node
     if (id === solanaId || id === 'solana') return solana
     if (id === 'hyperliquid') return venue
     if (id === 'solver') return solver
+    if (id === 'lifi') return lifi
     throw new HttpError(
       400,
       `The chain in the path must be one of ${nodes.map((each) => each.chain.id)}, ${solanaId}.`,
@@ -278,5 +281,6 @@ export const controlRoutes = (deps: ControlDeps): Route[] => {
     ...vaultRoutes(deps),
     ...forwardedRoutes('/venues/hyperliquid', deps.venue.control),
     ...forwardedRoutes('/solver', deps.solver.control),
+    ...forwardedRoutes('/lifi', deps.lifi.control),
   ]
 }

@@ -15,7 +15,7 @@ import type { SolanaNode } from './solana-node.ts'
 import type { Endpoints } from './solver/connections.ts'
 import type { WorldUrls } from './world.ts'
 
-/** The solver of cross-chain swaps in a process of its own, which starts with its first request. */
+/** A provider of cross-chain swaps in a process of its own, which starts with its first request. */
 export type SolverNode = {
   start: () => Promise<void>
   stop: (signal: Signal) => Promise<void>
@@ -32,6 +32,7 @@ export type SolverNode = {
 
 type Ready = { port: number; controlPort: number }
 type Options = {
+  name: 'solver' | 'lifi'
   dir: string
   clock: WorldClock
   nodes: readonly EvmNode[]
@@ -44,7 +45,6 @@ type Options = {
   log: (line: string) => void
 }
 
-const entry = join(import.meta.dirname, 'solver/process.ts')
 const timeoutMs = 30_000
 
 const parseReady = (output: string): Ready | undefined => {
@@ -79,8 +79,9 @@ const openWays = async ({ nodes, solana }: Options) => {
 }
 
 export const solverNode = (options: Options): SolverNode => {
-  const { dir, clock, urls, realism, log } = options
-  const dataDir = join(dir, 'solver')
+  const { name, dir, clock, urls, realism, log } = options
+  const entry = join(import.meta.dirname, name, 'process.ts')
+  const dataDir = join(dir, name)
   let isStopped = options.isStopped
   let ways: ReturnType<typeof openWays> | undefined
 
@@ -117,7 +118,7 @@ export const solverNode = (options: Options): SolverNode => {
     const { child, port } = await startChild({
       command: process.execPath,
       args,
-      pidFile: join(dir, 'solver.pid'),
+      pidFile: join(dir, `${name}.pid`),
       holdStdin: true,
       parsePort: (output) => {
         ready ??= parseReady(output)
@@ -127,7 +128,7 @@ export const solverNode = (options: Options): SolverNode => {
     return { child, port, controlPort: ready?.controlPort ?? 0 }
   }
 
-  const restartable = createRestartable({ name: 'The solver', launch, log })
+  const restartable = createRestartable({ name: `The ${name}`, launch, log })
   const start = () => {
     isStopped = false
     return restartable.start()
@@ -149,7 +150,7 @@ export const solverNode = (options: Options): SolverNode => {
     control: async (method, path, body) => {
       await wake()
       const current = restartable.current()
-      if (!current) return { status: 503, reply: { detail: 'The solver is stopped.' } }
+      if (!current) return { status: 503, reply: { detail: `The ${name} is stopped.` } }
       return request(current.controlPort, method, path, body)
     },
     port: () => restartable.current()?.port,

@@ -32,7 +32,7 @@ type Options = {
   port: number
   automine: boolean
   realism: PresetName
-  /** Chains by their id, `solana`, `hyperliquid` and `solver`; undefined: all of them. */
+  /** Chains by their id, `solana`, `hyperliquid`, `solver` and `lifi`; undefined: all of them. */
   only?: readonly string[] | undefined
   log: (line: string) => void
 }
@@ -75,12 +75,13 @@ type ProxyTargets = {
   solana: SolanaNode
   venue: VenueNode
   solver: SolverNode
+  lifi: SolverNode
 }
 
 /** Every server for clients, without the control port. */
 const openProxies = async (
   stateFile: StateFile,
-  { injectors, nodes, solana, venue, solver }: ProxyTargets,
+  { injectors, nodes, solana, venue, solver, lifi }: ProxyTargets,
   priceParts: Pick<Parameters<typeof startPrices>[0], 'book' | 'respondPrices'>,
 ) => {
   const injectorFor = (target: string) => injectors.get(target) ?? failureInjector()
@@ -122,6 +123,12 @@ const openProxies = async (
       target: loopbackEndpoint(solver.port),
       beforeRequest: solver.wake,
     }).then((proxy) => ['solver', proxy] as const),
+    startProxy({
+      preferredPort: preferredPort('lifi'),
+      injector: injectorFor('lifi'),
+      target: loopbackEndpoint(lifi.port),
+      beforeRequest: lifi.wake,
+    }).then((proxy) => ['lifi', proxy] as const),
     startPrices({
       ...priceParts,
       preferredPort: preferredPort('prices'),
@@ -140,10 +147,23 @@ const urlsOf = (ports: Record<string, number>, controlPort: number): WorldUrls =
     solana: url(ports.solana),
     hyperliquid: url(ports.hyperliquid),
     solver: url(ports.solver),
+    lifi: url(ports.lifi),
     prices: url(ports.prices),
     faucet: `${control}/faucet`,
     control,
   }
+}
+
+const closeProviders = async (providers: readonly SolverNode[]) => {
+  for (const provider of providers) {
+    await provider.stop('SIGTERM')
+    await provider.close()
+  }
+}
+
+const wakeProviders = (providers: readonly SolverNode[]) => {
+  for (const provider of providers)
+    if (provider.hasState()) setTimeout(() => provider.wake()?.catch(() => {}), solverWakeMs).unref()
 }
 
 export const supervise = async (options: Options): Promise<RunningWorld> => {
@@ -163,7 +183,14 @@ export const supervise = async (options: Options): Promise<RunningWorld> => {
   let bridgePort: number | undefined
   const arbitrumUrl = () => `http://127.0.0.1:${bridgePort}`
   const venue = venueNode({ dir: dataDir, clock, arbitrumUrl, realism, log })
-  const targets = [...worldChains.map(({ id }) => `evm:${id}`), 'solana', 'hyperliquid', 'solver', 'prices']
+  const targets = [
+    ...worldChains.map(({ id }) => `evm:${id}`),
+    'solana',
+    'hyperliquid',
+    'solver',
+    'lifi',
+    'prices',
+  ]
   const injectors = new Map(targets.map((target) => [target, failureInjector()]))
   for (const [index, target] of presetTargets.entries()) injectors.get(target)?.usePreset(realism, index + 1)
   const respondPrices = priceResponder({
@@ -173,8 +200,10 @@ export const supervise = async (options: Options): Promise<RunningWorld> => {
   })
 
   let urls: WorldUrls | undefined
-  const isStopped = !isWanted('solver')
-  const solver = solverNode({ dir: dataDir, clock, nodes, solana, urls: () => urls, realism, isStopped, log })
+  const shared = { dir: dataDir, clock, nodes, solana, urls: () => urls, realism, log }
+  const openProvider = (name: 'solver' | 'lifi') =>
+    solverNode({ ...shared, name, isStopped: !isWanted(name) })
+  const [solver, lifi] = [openProvider('solver'), openProvider('lifi')]
   const manifest = async () => ({
     world_id: stateFile.value.world_id,
     urls,
@@ -189,15 +218,26 @@ export const supervise = async (options: Options): Promise<RunningWorld> => {
       [solanaId, solana.port() !== undefined],
       ['hyperliquid', venue.port() !== undefined],
       ['solver', solver.port() !== undefined],
+      ['lifi', lifi.port() !== undefined],
     ]),
   })
-  const routes = controlRoutes({ stateFile, clock, injectors, nodes, solana, venue, solver, book, manifest })
+  const routes = controlRoutes({
+    stateFile,
+    clock,
+    injectors,
+    nodes,
+    solana,
+    venue,
+    solver,
+    lifi,
+    book,
+    manifest,
+  })
 
   const opened: ListeningServer[] = []
   const close = async () => {
     await Promise.all(opened.map((each) => each.close()))
-    await solver.stop('SIGTERM')
-    await solver.close()
+    await closeProviders([solver, lifi])
     await venue.stop('SIGTERM')
     await Promise.all([...nodes.map((node) => node.stop('SIGTERM')), solana.stop('SIGTERM')])
     await stateFile.save()
@@ -213,7 +253,7 @@ export const supervise = async (options: Options): Promise<RunningWorld> => {
     for (const start of starts) start.catch(() => {})
     const control = await listen(createRouter(routes), controlPort)
     opened.push(control)
-    const parts = { injectors, nodes, solana, venue, solver }
+    const parts = { injectors, nodes, solana, venue, solver, lifi }
     const proxies = await openProxies(stateFile, parts, { book, respondPrices })
     opened.push(...proxies.values())
     // The venue's own connection to the chain: no injected failure applies to its polls, and they cause no saves of an
@@ -233,7 +273,7 @@ export const supervise = async (options: Options): Promise<RunningWorld> => {
     urls = urlsOf(ports, control.port)
     stateFile.value.ports = { ...ports, control: control.port }
     await Promise.all([...starts, stateFile.save()])
-    if (solver.hasState()) setTimeout(() => solver.wake()?.catch(() => {}), solverWakeMs).unref()
+    wakeProviders([solver, lifi])
     log(`The world is up in ${Math.round(performance.now() - began)} ms.`)
     return { urls, worldId: stateFile.value.world_id, close }
   } catch (error) {

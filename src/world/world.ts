@@ -10,13 +10,14 @@ export type WorldUrls = {
   solana: string
   hyperliquid: string
   solver: string
+  lifi: string
   prices: string
   faucet: string
   control: string
 }
 
-/** Parts of a world; the venue requires the chain of its bridge, and the solver those that it trades on. */
-export type WorldPart = keyof WorldUrls['evm'] | 'solana' | 'hyperliquid' | 'solver'
+/** Parts of a world; the venue requires the chain of its bridge, solver and lifi those that they trade on. */
+export type WorldPart = keyof WorldUrls['evm'] | 'solana' | 'hyperliquid' | 'solver' | 'lifi'
 
 export type World = { urls: WorldUrls; worldId: string } & AsyncDisposable
 

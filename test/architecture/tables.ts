@@ -75,6 +75,7 @@ export const testPackages = [
   '@solana/web3.js',
   '@solana/spl-token',
   'ethers',
+  '@lifi/types',
   '@relayprotocol/relay-sdk',
 ]
 

@@ -8,6 +8,7 @@ type OwnContract =
   | 'Depository'
   | 'Executor'
   | 'Faucet'
+  | 'LifiDiamond'
   | 'LocalUsdc'
   | 'Till'
   | 'Token'

@@ -106,6 +106,11 @@ export const worldChains: readonly WorldChain[] = [
 export const executor: Address = '0x000000009B1D0aF20D8C6d0A44e162d11F9b8f00'
 export const multicall3: Address = '0xcA11bde05977b3631167028862bE2a173976CA11'
 export const faucetContract: Address = '0xFA0ce70000000000000000000000000000000001'
+/** LI.FI's contract, at its published address. */
+export const lifiDiamond: Address = '0x1231DEB6f5749EF6cE6943a275A1D3E7486F4EaE'
+/** Fills what is bridged through it: its key derives from a public label. */
+export const lifiFiller: Address = '0x0117B8414142cDa49ebBD30505c11772a2304a3a'
+
 /** Takes payments for credits, on every chain. */
 export const till: Address = '0x7111000000000000000000000000000000000001'
 export const vault: Address = '0xea12000000000000000000000000000000008453'
@@ -151,5 +156,6 @@ export const contractsOf = (chain: WorldChain): Record<string, Address> => ({
   usdc: usdcOf(chain).address,
   depository,
   till,
+  lifi: lifiDiamond,
   ...(chain.id === vaultChain ? { vault } : {}),
 })

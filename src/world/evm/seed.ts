@@ -121,6 +121,7 @@ export const seedChain = async (rpc: Rpc, chain: WorldChain): Promise<void> => {
     setCode(chain.factory, uniswapArtifact('v2-core/build/UniswapV2Factory.json').runtime),
     setCode(chains.faucetContract, artifact('Faucet').runtime),
     setCode(chains.depository, artifact('Depository').runtime),
+    setCode(chains.lifiDiamond, artifact('LifiDiamond').runtime),
     ...vaultStorage(chain),
     { method: 'anvil_setBalance', params: [chains.deployer, largeBalance] },
     { method: 'anvil_setBalance', params: [chains.faucetContract, largeBalance] },

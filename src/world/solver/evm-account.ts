@@ -8,7 +8,7 @@ import {
   stringToHex,
   toEventSelector,
 } from 'viem'
-import { privateKeyToAccount } from 'viem/accounts'
+import { type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts'
 import { artifact } from '#world/evm/artifact.ts'
 import { type Address, depository, faucetContract, operator, type WorldChain } from '#world/evm/chains.ts'
 import type { Rpc } from '#world/evm/rpc.ts'
@@ -20,27 +20,59 @@ import type { Attempt, Deposit, Hex } from './request.ts'
 import type { Store } from './store.ts'
 
 const inventoryUsd = 2_000_000n * 10n ** 18n
-const inventoryId = keccak256(stringToHex('solver inventory'))
 /** Blocks that are read again because they may have changed. */
 const changedBlocksMax = 128
 const receiptPolls = 200
 const receiptPollMs = 50
 
-const account = privateKeyToAccount(keccak256(stringToHex('portico local world: solver')))
 const tokenAbi = parseAbi([
   'function transfer(address to, uint256 amount) returns (bool)',
   'function balanceOf(address owner) view returns (uint256)',
 ])
-const depositTopics = [
-  toEventSelector('RelayNativeDeposit(address,uint256,bytes32)'),
-  toEventSelector('RelayErc20Deposit(address,address,uint256,bytes32)'),
-]
 
-type RpcLog = { transactionHash: Hex; blockNumber: Hex; data: Hex; topics: [Hex] }
+export type RpcLog = { transactionHash: Hex; blockNumber: Hex; data: Hex; topics: [Hex] }
 type Receipt = { status: Hex; blockNumber: Hex } | null
 type Call = { to: Address; data?: Hex; value: bigint }
 
+/** Who pays, where deposits are made, and how a protocol writes them. */
+export type Desk = {
+  account: PrivateKeyAccount
+  inventoryId: Hex
+  contract: { address: Address; runtime: () => Hex }
+  depositTopics: readonly Hex[]
+  readDeposit: (log: RpcLog) => { id: Hex; from?: string; token: string; amount: bigint } | undefined
+  /** The call of a payment that the contract makes; absent where deposits go to the account itself. */
+  release?: (payment: Payment) => Call
+}
+
+export const relayDesk: Desk = {
+  account: privateKeyToAccount(keccak256(stringToHex('portico local world: solver'))),
+  inventoryId: keccak256(stringToHex('solver inventory')),
+  contract: { address: depository, runtime: () => artifact('Depository').runtime },
+  depositTopics: [
+    toEventSelector('RelayNativeDeposit(address,uint256,bytes32)'),
+    toEventSelector('RelayErc20Deposit(address,address,uint256,bytes32)'),
+  ],
+  readDeposit: (log) => {
+    const [event] = parseEventLogs({ abi: artifact('Depository').abi, logs: [log as unknown as Log] })
+    if (!event) return undefined
+    const { from, token, amount, id } = event.args as {
+      from: string
+      token?: string
+      amount: bigint
+      id: Hex
+    }
+    return { id, from, token: token ?? zeroAddress, amount }
+  },
+  release: ({ currency, units, to }) => {
+    const { abi } = artifact('Depository')
+    const args = [currency, to, BigInt(units)]
+    return { to: depository, data: encodeFunctionData({ abi, functionName: 'release', args }), value: 0n }
+  },
+}
+
 export type EvmAccountDeps = {
+  desk: Desk
   chain: SolverChain & { evm: WorldChain }
   rpc: Rpc
   store: Store
@@ -53,27 +85,24 @@ const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
 /** Rejects when the node is down, as it must not be mistaken for a revert. */
 const isRevert = (error: Error): boolean => /revert|insufficient funds|out of gas/i.test(error.message)
 
-const callOf = ({ source, currency, units, to }: Payment): Call => {
+const callOf = ({ release }: Desk, payment: Payment): Call => {
+  const { source, currency, units, to } = payment
   const [receiver, amount] = [to as Address, BigInt(units)]
-  if (source === 'depository') {
-    const { abi } = artifact('Depository')
-    const args = [currency, receiver, amount]
-    return { to: depository, data: encodeFunctionData({ abi, functionName: 'release', args }), value: 0n }
-  }
+  if (source === 'depository' && release) return release(payment)
   if (currency === zeroAddress) return { to: receiver, value: amount }
   const data = encodeFunctionData({ abi: tokenAbi, functionName: 'transfer', args: [receiver, amount] })
   return { to: currency as Address, data, value: 0n }
 }
 
-const prepareOnce = async ({ chain, rpc, prices }: EvmAccountDeps): Promise<void> => {
+const prepareOnce = async ({ desk, chain, rpc, prices }: EvmAccountDeps): Promise<void> => {
   const { abi } = artifact('Faucet')
-  const givenCall = encodeFunctionData({ abi, functionName: 'given', args: [inventoryId] })
+  const givenCall = encodeFunctionData({ abi, functionName: 'given', args: [desk.inventoryId] })
   const [code, given] = (await rpc.batch([
-    { method: 'eth_getCode', params: [depository, 'latest'] },
+    { method: 'eth_getCode', params: [desk.contract.address, 'latest'] },
     { method: 'eth_call', params: [{ to: faucetContract, data: givenCall }, 'latest'] },
   ])) as [Hex, Hex]
-  // A world of an earlier version has no depository.
-  if (code === '0x') await rpc.call('anvil_setCode', [depository, artifact('Depository').runtime])
+  // A world of an earlier version lacks the contract.
+  if (code === '0x') await rpc.call('anvil_setCode', [desk.contract.address, desk.contract.runtime()])
   if (BigInt(given) === 1n) return
   const kinds = { usdc: 1, minted: 1, wrapped: 2 }
   const gift = async (currency: Currency, kind: number) => {
@@ -84,7 +113,7 @@ const prepareOnce = async ({ chain, rpc, prices }: EvmAccountDeps): Promise<void
     gift(token, kinds[chain.evm.tokens[index]?.kind ?? 'minted']),
   )
   const gifts = await Promise.all([gift(chain.native, 0), ...tokens])
-  const args = [inventoryId, inventoryId, account.address, gifts]
+  const args = [desk.inventoryId, desk.inventoryId, desk.account.address, gifts]
   const data = encodeFunctionData({ abi, functionName: 'fund', args })
   const transaction = { from: operator, to: faucetContract, data, gas: numberToHex(2_000_000) }
   const hash = await rpc.call('eth_sendTransaction', [transaction])
@@ -96,25 +125,20 @@ const prepareOnce = async ({ chain, rpc, prices }: EvmAccountDeps): Promise<void
 }
 
 /** The index within its transaction makes the key: it does not change when the transaction is mined again. */
-const depositsOf = (chainId: number, logs: readonly RpcLog[], nowMs: number): Deposit[] => {
+const depositsOf = (desk: Desk, chainId: number, logs: readonly RpcLog[], nowMs: number): Deposit[] => {
   const counts = new Map<string, number>()
   return logs.flatMap((log) => {
     const place = counts.get(log.transactionHash) ?? 0
     counts.set(log.transactionHash, place + 1)
-    const [event] = parseEventLogs({ abi: artifact('Depository').abi, logs: [log as unknown as Log] })
-    if (!event) return []
-    const { from, token, amount, id } = event.args as {
-      from: string
-      token?: string
-      amount: bigint
-      id: Hex
-    }
+    const read = desk.readDeposit(log)
+    if (!read) return []
+    const { id, from = '', token, amount } = read
     return {
       key: `${chainId}:${log.transactionHash}#${place}`,
       requestId: id,
       chainId,
       from: from.toLowerCase(),
-      currency: token?.toLowerCase() ?? zeroAddress,
+      currency: token.toLowerCase(),
       units: String(amount),
       txHash: log.transactionHash,
       block: Number(log.blockNumber),
@@ -124,7 +148,8 @@ const depositsOf = (chainId: number, logs: readonly RpcLog[], nowMs: number): De
 }
 
 export const createEvmAccount = (deps: EvmAccountDeps): ChainAccount => {
-  const { chain, rpc, store, nowMs } = deps
+  const { desk, chain, rpc, store, nowMs } = deps
+  const { account } = desk
   const cursorName = `scanned:${chain.id}`
   let preparing: Promise<void> | undefined
   let lastNonce: number | undefined
@@ -148,14 +173,14 @@ export const createEvmAccount = (deps: EvmAccountDeps): ChainAccount => {
     // A chain that was reset is shorter than the stored block.
     const readFrom = scanned > number ? 0 : Math.max(0, scanned + 1 - changedBlocksMax)
     const filter = {
-      address: depository,
+      address: desk.contract.address,
       fromBlock: numberToHex(readFrom),
       toBlock: head.number,
-      topics: [depositTopics],
+      topics: [desk.depositTopics],
     }
     const logs = (await rpc.call('eth_getLogs', [filter])) as RpcLog[]
     return {
-      deposits: depositsOf(chain.id, logs, nowMs()),
+      deposits: depositsOf(desk, chain.id, logs, nowMs()),
       head: number,
       readFrom,
       cursor: `${number}:${head.hash}`,
@@ -186,7 +211,7 @@ export const createEvmAccount = (deps: EvmAccountDeps): ChainAccount => {
     },
     simulate: async (payment) => {
       try {
-        await estimateGas(callOf(payment))
+        await estimateGas(callOf(desk, payment))
         return true
       } catch (error) {
         if (isRevert(error as Error)) return false
@@ -194,7 +219,7 @@ export const createEvmAccount = (deps: EvmAccountDeps): ChainAccount => {
       }
     },
     sign: async (payment): Promise<Attempt> => {
-      const call = callOf(payment)
+      const call = callOf(desk, payment)
       const gas = ((await estimateGas(call)) * 3n) / 2n
       const gasPrice = BigInt((await rpc.call('eth_gasPrice')) as Hex)
       lastNonce ??= store.lastNonce(chain.id) ?? -1

@@ -10,12 +10,13 @@ export type FillAmountDeps = {
   inventory: Inventory
   prices: Prices
   realism: RealismControl
+  serviceBps?: () => bigint
   nowMs: () => number
 }
 
 /** The units of the fill, or the reason against it. */
 export const fillAmount = async (
-  { inventory, prices, realism, nowMs }: FillAmountDeps,
+  { inventory, prices, realism, serviceBps, nowMs }: FillAmountDeps,
   request: WithDeposit,
 ): Promise<bigint | string> => {
   const { deposit, quotedIn, quotedOut, minimumOut } = request
@@ -33,6 +34,7 @@ export const fillAmount = async (
     { currency: input, priceUsd: inPrice },
     { currency: output, priceUsd: outPrice },
     units,
+    serviceBps?.(),
   )
   // A larger deposit is filled in proportion.
   const quoted = (BigInt(quotedOut) * units) / inUnits

@@ -2,7 +2,7 @@ import { type Currency, requireChain } from './chains.ts'
 import { parseUsd, unitsCoveringUsd, unitsOfUsd, usdOfUnits } from './money.ts'
 
 /** What the solver earns of each payment, in hundredths of a percent. */
-const serviceBps = 5n
+export const solverServiceBps = 5n
 /** The dollars of a payment that move its price by one hundredth of a percent. */
 const usdPerImpactBps = 5_000n * 10n ** 18n
 /** Quotes with more impact are rejected. */
@@ -22,7 +22,12 @@ export type Terms = {
 const impactBpsOf = (usd: bigint): bigint => usd / usdPerImpactBps
 
 /** What the solver pays for a deposit at the prices of this moment. */
-export const termsOfInput = (input: PricedCurrency, output: PricedCurrency, inUnits: bigint): Terms => {
+export const termsOfInput = (
+  input: PricedCurrency,
+  output: PricedCurrency,
+  inUnits: bigint,
+  serviceBps = solverServiceBps,
+): Terms => {
   const inUsd = usdOfUnits(inUnits, input.currency, input.priceUsd)
   const gasUsd = parseUsd(requireChain(output.currency.chainId).gasUsd)
   const impactBps = impactBpsOf(inUsd)
@@ -37,6 +42,7 @@ export const termsOfOutput = (input: PricedCurrency, output: PricedCurrency, out
   const gasUsd = parseUsd(requireChain(output.currency.chainId).gasUsd)
   const outUsd = usdOfUnits(outUnits, output.currency, output.priceUsd) + gasUsd
   const impactBps = impactBpsOf(outUsd)
+  const serviceBps = solverServiceBps
   const remainingBps = fullBps - serviceBps - impactBps
   if (remainingBps <= 0n) return { inUnits: 0n, outUnits, gasUsd, serviceUsd: 0n, impactBps }
   const inUsd = (outUsd * fullBps + remainingBps - 1n) / remainingBps

@@ -11,7 +11,7 @@ const { createApi } = await import('./api.ts')
 const { requireChain } = await import('./chains.ts')
 const { openConnections } = await import('./connections.ts')
 const { controlRoutes, createRules } = await import('./control.ts')
-const { createEvmAccount } = await import('./evm-account.ts')
+const { createEvmAccount, relayDesk } = await import('./evm-account.ts')
 const { createInventory } = await import('./inventory.ts')
 const { createKillSwitch } = await import('./kill-points.ts')
 const { createPrices } = await import('./prices.ts')
@@ -58,7 +58,7 @@ const openAccount = (chainId: number): ChainAccount => {
   const chain = requireChain(chainId)
   const deps = { rpc: connections.rpc(chainId), store, prices, nowMs }
   const account = chain.evm
-    ? createEvmAccount({ ...deps, chain: { ...chain, evm: chain.evm } })
+    ? createEvmAccount({ ...deps, desk: relayDesk, chain: { ...chain, evm: chain.evm } })
     : createSolanaAccount({ ...deps, chain, port: connections.solanaPort })
   return {
     ...account,

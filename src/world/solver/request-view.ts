@@ -5,7 +5,11 @@ import type { RealismControl } from './realism.ts'
 import type { ChainTx, SolverRequest, Transition } from './request.ts'
 
 /** The transition that a reader is shown: the last one, or an earlier one where this reader's node lags. */
-const visibleTransition = (request: SolverRequest, realism: RealismControl, nowMs: number): Transition => {
+export const visibleTransition = (
+  request: SolverRequest,
+  realism: RealismControl,
+  nowMs: number,
+): Transition => {
   const { statusLag, statusBack } = realism.current()
   const untilMs = nowMs - realism.lagMs(statusLag)
   const seen = request.history.filter(({ atMs }, index) => index === 0 || atMs <= untilMs)
