@@ -36,9 +36,11 @@ const sponsorExitMinLamports = 10_000_000n
 export function openChains({ core, urls, net }: ChainDeps, overrides: ChainOverrides = {}) {
   const { config, clock, db, taskEngine, log } = core
   const { adjustChain = (row) => row, adjustSolana = (row) => row } = overrides
-  const table = chainList({ urls: { ...urls.evm, [solanaId]: urls.solana }, finality: config.FINALITY }).map(
-    (row) => (row.family === 'evm' ? adjustChain(row) : adjustSolana(row)),
-  )
+  const table = chainList({
+    urls: { ...urls.evm, [solanaId]: urls.solana },
+    finality: config.FINALITY,
+    isSolanaSponsored: config.SOLANA_SPONSOR_KEYS.length > 0,
+  }).map((row) => (row.family === 'evm' ? adjustChain(row) : adjustSolana(row)))
   const paused = pausedSponsors({ db })
   taskEngine.notifier.onAny((topic) => {
     if (topic === sponsorsTopic) paused.invalidate()

@@ -101,6 +101,8 @@ export function openCustody(
     policy: policy.policy,
     signer,
     nonces: taskEngine.nonces,
+    clock,
+    random,
     budget: lamportBudget({
       budgetLamports: toUnits(config.SOLANA_SPONSOR_USER_DAY, lamportDecimals),
       clock,

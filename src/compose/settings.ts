@@ -130,7 +130,7 @@ const svmRecipientsOf = (config: Config, chainId: string) =>
   config.SOLANA_RECIPIENTS.map((address) => ({ chainId, address }))
 
 /** The priority of one transaction, in lamports. */
-const maxPriorityLamports = 1_000_000n
+const maxPriorityLamports = 3_000_000n
 
 export const custodySvmChains = (
   config: Config,

@@ -58,6 +58,8 @@ export type EvmChainRow = Row & {
 }
 export type SolanaChainRow = Row & {
   family: 'solana'
+  /** An account of the platform pays fees and rent. */
+  isSponsored: boolean
   /** What a node calls a transaction that is considered final. */
   finality: 'confirmed' | 'finalized'
   /** While transactions are pending, their statuses are read this often. */

@@ -84,6 +84,7 @@ describe('the sponsor on Solana', () => {
       {},
       {
         change: (plan) => ({ ...plan, spends: plan.spends.map((spend) => ({ ...spend, to: plan.account })) }),
+        signsOnAccept: false,
       },
     )
     const done = await app.send(user, one, {}, hostile)

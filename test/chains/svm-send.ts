@@ -44,12 +44,15 @@ export type SendOptions = {
   /** Changes what is signed. */
   change?: (plan: SvmPlan) => SvmPlan
   signsAgain?: boolean
+  /** False: the step `sign` signs. */
+  signsOnAccept?: boolean
 }
 
 export const sendOperation =
   ({
     change = (plan) => plan,
     signsAgain = true,
+    signsOnAccept = true,
   }: SendOptions = {}): NonNullable<Overrides['addOperations']> =>
   ({ core, chains, custody }) => {
     const { svm, svmAddressOf, policy } = custody
@@ -117,7 +120,8 @@ export const sendOperation =
         const trial = await svm.trial(userId, planOf(input, account))
         if (!trial.ok) throw new Fault('conflict', `The transaction would fail: ${trial.reason}`)
         const data: Data = { account }
-        return { data, spend: { account: wallet, amountUnits, token, seen, gas: trial.charge } }
+        const spend = { account: wallet, amountUnits, token, seen, gas: trial.charge }
+        return { data, spend, ...(signsOnAccept && { signOnAccept: trial.signOnAccept }) }
       },
       start: (_request, funds) => ({ first: 'sign' as const, ...funds }),
     })

@@ -65,6 +65,16 @@ describe('sponsored transactions on Solana', () => {
     assert.deepEqual([charge?.wei, charge?.is_final], [done.result.sponsor_lamports, true])
   })
 
+  test('a transfer whose step signs ends like one that is signed with its acceptance', async () => {
+    const user = await app.fundedUser('USDC')
+    await using instance = await app.instance({}, { signsOnAccept: false })
+    for (const at of [instance, app.main]) {
+      const done = await app.send(user, usdc, {}, at)
+      assert.equal(done.outcome, 'executed', JSON.stringify(done.error))
+    }
+    assert.equal(await app.unitsOf(user.svm, 'USDC'), 50_000_000n)
+  })
+
   test('all of the SOL of a user can be sent, because the sponsor pays the fee', async () => {
     const user = await app.fundedUser('SOL', '2')
     const done = await app.send(user, { symbol: 'SOL', units: '2000000000' })

@@ -105,6 +105,17 @@ export const solanaMutations = [
     ],
   ),
   ...mutationsOf(
+    'src/engines/svm-transaction/transaction.ts',
+    ['test/chains/svm-transaction.test.ts'],
+    [
+      [
+        'deps.random.bytes(16)',
+        'new Uint8Array(16)',
+        'equal orders that are signed with their acceptance have the same bytes',
+      ],
+    ],
+  ),
+  ...mutationsOf(
     'src/engines/svm-transaction/confirm.ts',
     ['test/chains/svm-transaction.test.ts'],
     [

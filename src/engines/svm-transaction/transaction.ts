@@ -1,15 +1,18 @@
 import { LRUCache } from 'lru-cache'
 import type { NonceSequences } from '#durable/nonces.ts'
+import type { Clock } from '#kernel/clock.ts'
 import { Fault } from '#kernel/fault.ts'
+import type { Random } from '#kernel/id.ts'
 import { canonicalJson } from '#kernel/json.ts'
 import type { EffectContext, EffectDriver } from '#kernel/one-effect.ts'
-import type { Policy, SvmIntent, SvmSigner } from '#kernel/signer.ts'
+import type { Policy, PolicyReceipt, SvmIntent, SvmSigner } from '#kernel/signer.ts'
 import type {
   GasCharge,
   Intent,
   JsonObject,
   NonceSequence,
   SignedEffect,
+  SignFirst,
   StepResultOf,
   TaskView,
 } from '#kernel/task.ts'
@@ -32,19 +35,30 @@ export type SvmTransactions = {
   ): EffectDriver<Data, SvmPlan, Proof, Names>
 }
 export type SvmTrial =
-  | { ok: true; feeLamports: bigint; rentLamports: bigint; charge: GasCharge }
+  | {
+      ok: true
+      feeLamports: bigint
+      rentLamports: bigint
+      charge: GasCharge
+      /** Signs what the trial has simulated, so that nothing is simulated twice; undefined where that is outdated. */
+      signOnAccept: SignFirst<'confirm'>
+    }
   | { ok: false; reason: string }
 
 type SvmTransactionsDeps = {
   budget: LamportBudget
   ports: ReadonlyMap<string, SvmPort>
-  policy: Pick<Policy, 'authorize' | 'release'>
+  policy: Pick<Policy, 'authorize' | 'authorizeOnAccept' | 'release'>
   signer: SvmSigner
   nonces: Pick<NonceSequences, 'ensure'>
+  clock: Clock
+  random: Random
 }
 
 const nonceKind = 'svm'
 const openedMax = 10_000
+/** The step `sign` composes again where the trial of the admission is older. */
+const trialMsMax = 3_000
 
 export function svmTransactions(deps: SvmTransactionsDeps): SvmTransactions {
   const { budget, ports, policy } = deps
@@ -56,8 +70,8 @@ export function svmTransactions(deps: SvmTransactionsDeps): SvmTransactions {
   const openSequence = openedSequences(deps)
   const confirmDeps: ConfirmDeps = { portOf, budget, policy }
 
-  /** Two equal orders have to differ, or they were one transaction: `id` is that of the task and its signature. */
-  const draft = async (plan: SvmPlan, id: string) => {
+  /** Two equal orders have to differ, or they were one transaction: no two have the same `id`. */
+  const compose = async (plan: SvmPlan, id: string) => {
     const port = portOf(plan.chainId)
     const feePayer = await port.sponsor.pick({ fullExit: plan.fullExit ?? false })
     return { port, feePayer, result: await port.draft({ ...plan, feePayer, id }) }
@@ -71,48 +85,86 @@ export function svmTransactions(deps: SvmTransactionsDeps): SvmTransactions {
     const own = task.effects.filter(({ kind, step }) => kind === effectKind && step === steps.sign)
     const live = own.find(({ status }) => status !== 'dropped')
     if (live) throw new Error(`task ${task.id} signs again while effect ${live.id} may land`)
-    const { port, feePayer, result } = await draft(plan, `${task.id} ${steps.sign} ${own.length}`)
+    const { port, feePayer, result } = await compose(plan, `${task.id} ${steps.sign} ${own.length}`)
     if (!result.ok) return notExecuted(port, result.reason)
     const nonceSequence = await openSequence(plan)
     const intent = intentOf(task, plan, { feePayer, draft: result.draft })
     const build: Intent['build'] = async (tx) => {
       const receipt = await policy.authorize(tx, intent)
-      const userSignature = await deps.signer.signMessage(intent, receipt)
-      const { signature, raw } = port.sponsor.sign({ intent, receipt, userSignature })
-      return async (nonce): Promise<SignedEffect> => ({
-        effect: {
-          kind: effectKind,
-          externalId: signature,
-          intent: JSON.parse(canonicalJson(intent)) as JsonObject,
-          signed: { signature, slot: String(result.draft.slot) },
-          policyReceipt: receipt.id,
-        },
-        txAttempt: { externalId: signature, raw, nonce },
-      })
+      return signUnder(deps, { port, intent, receipt, draft: result.draft })
     }
     return { sign: { nonceSequence, build }, next: steps.confirm, state: 'signed' }
   }
 
+  const trial: SvmTransactions['trial'] = async (userId, plan) => {
+    const readAtMs = deps.clock.now().getTime()
+    const id = Buffer.from(deps.random.bytes(16)).toString('hex')
+    const [{ port, feePayer, result }, authorize] = await Promise.all([
+      compose(plan, id),
+      policy.authorizeOnAccept(userId, plan.chainId),
+    ])
+    if (!result.ok) return { ok: false, reason: result.reason }
+    const { draft } = result
+    const { feeLamports, rentLamports } = draft
+    const charge = budget.chargeOf({
+      userId,
+      chainId: plan.chainId,
+      lamports: feeLamports + rentLamports,
+      fullExit: plan.fullExit ?? false,
+    })
+    const signFirst: SignFirst<'confirm'> = async (task, { now }) => {
+      const ageMs = now.getTime() - readAtMs
+      if (ageMs < 0 || ageMs > trialMsMax) return undefined
+      const nonceSequence = await openSequence(plan)
+      const intent = intentOf(task, plan, { feePayer, draft })
+      const { receipt, ...granted } = authorize(intent)
+      const sign = await signUnder(deps, { port, intent, receipt, draft })
+      const build: Intent['build'] = async () => sign
+      const signInOrder = async () => ({ ...granted, sign })
+      return { sign: { nonceSequence, build, signInOrder }, next: 'confirm', state: 'signed' }
+    }
+    return {
+      ok: true,
+      feeLamports,
+      rentLamports,
+      charge,
+      // Where custody or the sponsor is away the task is accepted without a signature, and its step tries again.
+      signOnAccept: (task, context) =>
+        signFirst(task, context).catch((fault: unknown) => {
+          if (fault instanceof Fault && fault.retryable) return undefined
+          throw fault
+        }),
+    }
+  }
+
   return {
     ready: async (chainId, options = { fullExit: false }) => portOf(chainId).sponsor.ready(options),
-    async trial(userId, plan) {
-      const { result } = await draft(plan, `${userId} trial`)
-      if (!result.ok) return { ok: false, reason: result.reason }
-      const { feeLamports, rentLamports } = result.draft
-      const charge = budget.chargeOf({
-        userId,
-        chainId: plan.chainId,
-        lamports: feeLamports + rentLamports,
-        fullExit: plan.fullExit ?? false,
-      })
-      return { ok: true, feeLamports, rentLamports, charge }
-    },
+    trial,
     driver: (options) => ({
       sign,
       confirm: (task, settle, context) =>
         confirmTransaction(confirmDeps, { ...options, task, settle }, context),
     }),
   }
+}
+
+type SignOrder = { port: SvmPort; intent: SvmIntent; receipt: PolicyReceipt; draft: Draft }
+
+/** Both signatures; the number of the wallet comes last, and changes no byte. */
+async function signUnder(
+  { signer }: Pick<SvmTransactionsDeps, 'signer'>,
+  { port, intent, receipt, draft }: SignOrder,
+): Promise<(nonce: bigint) => Promise<SignedEffect>> {
+  const userSignature = await signer.signMessage(intent, receipt)
+  const { signature, raw } = port.sponsor.sign({ intent, receipt, userSignature })
+  const effect = {
+    kind: effectKind,
+    externalId: signature,
+    intent: JSON.parse(canonicalJson(intent)) as JsonObject,
+    signed: { signature, slot: String(draft.slot) },
+    policyReceipt: receipt.id,
+  }
+  return async (nonce) => ({ effect, txAttempt: { externalId: signature, raw, nonce } })
 }
 
 /**

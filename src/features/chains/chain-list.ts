@@ -160,9 +160,10 @@ const solana: Draft<SolanaChainRow> = {
   native: { ...token('SOL', 'Solana', 9, '11111111111111111111111111111111'), priceId: 'coingecko:solana' },
   supportedOperations: [],
   confirmations: 32,
+  isSponsored: false,
   finality: 'finalized',
   statusPollMs: 800,
-  fees: { priceFloorMicroLamports: 1_000n, priceCapMicroLamports: 5_000_000n },
+  fees: { priceFloorMicroLamports: 1_000n, priceCapMicroLamports: 2_000_000n },
   readTimeoutMs: 1_500,
   ...tokensWithUsdc('EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v', [
     token('BONK', 'Bonk', 5, 'DezXAZ8z7PnrnRJjz3wXBoRgixCa6xjnB7YaB1pPB263'),
@@ -184,10 +185,12 @@ type Settings = {
   urls: Readonly<Record<string, string | undefined>>
   /** Local chains do not reorganise, so one block is final there. */
   finality: 'local' | 'public'
+  isSolanaSponsored?: boolean
 }
 
-export function chainList({ urls, finality }: Settings): Chain[] {
-  return drafts.flatMap((draft): Chain[] => {
+export function chainList({ urls, finality, isSolanaSponsored = false }: Settings): Chain[] {
+  return drafts.flatMap((known): Chain[] => {
+    const draft = known.family === 'solana' ? { ...known, isSponsored: isSolanaSponsored } : known
     const rpcUrl = urls[draft.id]
     if (!rpcUrl) return []
     if (finality === 'public') return [{ ...draft, rpcUrl }]

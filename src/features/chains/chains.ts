@@ -14,8 +14,7 @@ export const infoOf = (chain: Chain, status: ChainStatus) => ({
   native_decimals: chain.native.decimals,
   explorer_url: chain.explorerUrl,
   status,
-  // No sponsor pays on Solana yet, so nothing can be sent there.
-  gasless: chain.family === 'evm' && chain.delegate !== null,
+  gasless: chain.family === 'evm' ? chain.delegate !== null : chain.isSponsored,
 })
 
 export const chains = ({ chainRows, status }: ChainsDeps) =>

@@ -26,6 +26,7 @@ const chain: SolanaChainRow = {
   llamaSlug: 'solana',
   explorerUrl: 'https://example.org',
   readTimeoutMs: 1_500,
+  isSponsored: false,
   finality: 'confirmed',
   statusPollMs: 100,
   fees: { priceFloorMicroLamports: 0n, priceCapMicroLamports: 1n },
