@@ -52,3 +52,11 @@ test('a section that is new is added at the end', () => {
   const text = withSections(markdown([run('a.bench.ts', 'P1', 2)], at), [run('w', 'W1', 5, 'Weights')], at)
   assert.equal(headings(text).at(-1), '## Weights')
 })
+
+test('a table that is written again keeps the sections of benches that did not run', () => {
+  const before = markdown([run('w.bench.ts', 'W1', 9, 'Weights'), run('a.bench.ts', 'P1', 2)], at)
+  const text = markdown([run('a.bench.ts', 'P1', 3)], at, before)
+  assert.match(text, /## Weights.*W1/s)
+  assert.match(text, /\| P1 \|/)
+  assert.equal(text.split('## Weights').length, 2)
+})
