@@ -122,6 +122,8 @@ async function startsFrom(target: string): Promise<boolean> {
     ...Object.fromEntries(names),
     HYPERLIQUID_URL: nowhere,
     RELAY_URL: nowhere,
+    HONEYPOT_URL: nowhere,
+    RUGCHECK_URL: nowhere,
     PRICES_URL: nowhere,
     COINBASE_URL: nowhere,
     FAUCET_URL: nowhere,

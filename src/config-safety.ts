@@ -55,6 +55,8 @@ export const upstreamNames = [
   'HYPERLIQUID_URL',
   'RELAY_URL',
   'PRICES_URL',
+  'HONEYPOT_URL',
+  'RUGCHECK_URL',
   'COINBASE_URL',
   'FAUCET_URL',
 ] as const

@@ -95,6 +95,16 @@ export const variables = {
     'local',
     'Public prices of Coinbase, https://api.coinbase.com: the second source for payments in native coins; off outside the local environment',
   ),
+  HONEYPOT_URL: variable(
+    upstream,
+    'local',
+    'Service that judges EVM tokens, for instance https://api.honeypot.is; off outside the local environment',
+  ),
+  RUGCHECK_URL: variable(
+    upstream,
+    'local',
+    'Service that judges Solana tokens, for instance https://api.rugcheck.xyz; off outside the local environment',
+  ),
   FAUCET_URL: variable(
     upstream,
     'local',
@@ -335,7 +345,12 @@ const localDefaults: readonly Name[] = [
 /** Outside the local environment the local world and its keys are not defaults: unset ones are missing. */
 function initialOf(name: Name, environment: string | undefined): string {
   if ((environment ?? 'local') === 'local') return variables[name].initial
-  if (['FAUCET_URL', 'HYPERLIQUID_URL', 'RELAY_URL', 'COINBASE_URL'].includes(name)) return 'off'
+  if (
+    ['FAUCET_URL', 'HONEYPOT_URL', 'RUGCHECK_URL', 'HYPERLIQUID_URL', 'RELAY_URL', 'COINBASE_URL'].includes(
+      name,
+    )
+  )
+    return 'off'
   if (name === 'RECHARGE_TILLS') return ''
   if (name === 'FINALITY') return 'public'
   if (name === 'HYPERLIQUID_NETWORK') return 'mainnet'

@@ -66,7 +66,7 @@ export async function createEnvironment(settings: Record<string, string> = {}): 
     async world() {
       const world = await startWorld({ dataDir: newFolder('world'), port: 0 })
       parts.use(world)
-      const { evm, solana, hyperliquid, solver, prices, faucet } = world.urls
+      const { evm, solana, hyperliquid, solver, honeypot, rugcheck, prices, faucet } = world.urls
       control = world.urls.control
       return {
         ETHEREUM_RPC_URL: evm['1'],
@@ -77,6 +77,8 @@ export async function createEnvironment(settings: Record<string, string> = {}): 
         HYPERLIQUID_URL: hyperliquid,
         HYPERLIQUID_WEIGHT_PER_MINUTE: '0',
         RELAY_URL: solver,
+        HONEYPOT_URL: honeypot,
+        RUGCHECK_URL: rugcheck,
         PRICES_URL: prices,
         COINBASE_URL: prices,
         FAUCET_URL: faucet,

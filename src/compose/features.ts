@@ -24,9 +24,12 @@ import type { Chain } from '#kernel/chains.ts'
 import type { Net } from '#kernel/net.ts'
 import type { Operation } from '#kernel/operation.ts'
 import type { TaskKind } from '#kernel/task.ts'
+import type { TokenReports } from '#kernel/token-reports.ts'
 import { coinbase } from '#upstreams/coinbase/coinbase.ts'
 import { faucet } from '#upstreams/faucet/faucet.ts'
+import { honeypot } from '#upstreams/honeypot/honeypot.ts'
 import { prices } from '#upstreams/prices/prices.ts'
+import { rugCheck } from '#upstreams/rugcheck/rugcheck.ts'
 import { isAddress } from '#upstreams/solana/base58.ts'
 import { openBridge } from './bridge.ts'
 import type { Chains } from './chains.ts'
@@ -95,6 +98,12 @@ function openAuth({ core, custody }: FeatureDeps, onSignup: OnSignup) {
   return { auth, credits }
 }
 
+/** The services that judge tokens, as far as they are configured. */
+const openTokenReports = ({ urls, net }: FeatureDeps): TokenReports[] => [
+  ...(urls.honeypot ? [honeypot({ url: urls.honeypot, net })] : []),
+  ...(urls.rugcheck ? [rugCheck({ url: urls.rugcheck, net })] : []),
+]
+
 export function openFeatures(needs: FeatureDeps, overrides: FeatureOverrides = {}) {
   const { core, urls, net, chains, custody, venue, probe } = needs
   const { config, db, transactions, taskEngine, clock } = core
@@ -119,7 +128,12 @@ export function openFeatures(needs: FeatureDeps, overrides: FeatureOverrides = {
     coinbase: urls.coinbase ? coinbase({ url: urls.coinbase, net }) : undefined,
     changed,
   })
-  const security = makeSecurity({ readers, reports: [], clock, isSolanaAddress: isAddress })
+  const security = makeSecurity({
+    readers,
+    reports: openTokenReports(needs),
+    clock,
+    isSolanaAddress: isAddress,
+  })
   const bridge = openBridge(config, chains)
   const trading = bridge && venue && openVenueTrading({ core, venue, custody }, overrides)
   const venueFeatures = trading && openVenueFeatures({ core, bridge, trading, custody, changed }, overrides)

@@ -4,6 +4,8 @@ export type UpstreamUrls = {
   solana: string | undefined
   hyperliquid: string | undefined
   relay: string | undefined
+  honeypot: string | undefined
+  rugcheck: string | undefined
   prices: string | undefined
   coinbase: string | undefined
   faucet: string | undefined

@@ -37,6 +37,8 @@ export async function openUpstreamEndpoints(
     solana: resolveUrl(config.SOLANA_RPC_URL, local?.solana),
     hyperliquid: resolveUrl(config.HYPERLIQUID_URL, local?.hyperliquid),
     relay: resolveUrl(config.RELAY_URL, local?.solver),
+    honeypot: resolveUrl(config.HONEYPOT_URL, local?.honeypot),
+    rugcheck: resolveUrl(config.RUGCHECK_URL, local?.rugcheck),
     prices: resolveUrl(config.PRICES_URL, local?.prices),
     coinbase: resolveUrl(config.COINBASE_URL, local?.prices),
     faucet: resolveUrl(config.FAUCET_URL, local?.faucet),

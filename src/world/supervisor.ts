@@ -24,6 +24,7 @@ import { type SolanaNode, solanaNode } from './solana-node.ts'
 import { startSolanaProxies } from './solana-proxies.ts'
 import { type SolverNode, solverNode } from './solver-node.ts'
 import { openStateFile, type StateFile } from './state-file.ts'
+import { type TokenJudges, tokenJudges } from './token-judges.ts'
 import { type VenueNode, venueNode } from './venue-node.ts'
 import type { WorldUrls } from './world.ts'
 
@@ -40,6 +41,8 @@ type RunningWorld = { urls: WorldUrls; worldId: string; close: () => Promise<voi
 
 /** Open requests of an earlier run continue then, so that the start of the world does not wait for the solver. */
 const solverWakeMs = 1_500
+
+const services = ['hyperliquid', 'solver', 'lifi', 'honeypot', 'rugcheck', 'prices']
 
 const endOrphans = async (dataDir: string) => {
   const files = (await readdir(dataDir)).filter((name) => name.endsWith('.pid'))
@@ -76,12 +79,13 @@ type ProxyTargets = {
   venue: VenueNode
   solver: SolverNode
   lifi: SolverNode
+  judges: TokenJudges
 }
 
 /** Every server for clients, without the control port. */
 const openProxies = async (
   stateFile: StateFile,
-  { injectors, nodes, solana, venue, solver, lifi }: ProxyTargets,
+  { injectors, nodes, solana, venue, solver, lifi, judges }: ProxyTargets,
   priceParts: Pick<Parameters<typeof startPrices>[0], 'book' | 'respondPrices'>,
 ) => {
   const injectorFor = (target: string) => injectors.get(target) ?? failureInjector()
@@ -129,6 +133,12 @@ const openProxies = async (
       target: loopbackEndpoint(lifi.port),
       beforeRequest: lifi.wake,
     }).then((proxy) => ['lifi', proxy] as const),
+    judges
+      .startHoneypot({ preferredPort: preferredPort('honeypot'), injector: injectorFor('honeypot') })
+      .then((server) => ['honeypot', server] as const),
+    judges
+      .startRugCheck({ preferredPort: preferredPort('rugcheck'), injector: injectorFor('rugcheck') })
+      .then((server) => ['rugcheck', server] as const),
     startPrices({
       ...priceParts,
       preferredPort: preferredPort('prices'),
@@ -148,6 +158,8 @@ const urlsOf = (ports: Record<string, number>, controlPort: number): WorldUrls =
     hyperliquid: url(ports.hyperliquid),
     solver: url(ports.solver),
     lifi: url(ports.lifi),
+    honeypot: url(ports.honeypot),
+    rugcheck: url(ports.rugcheck),
     prices: url(ports.prices),
     faucet: `${control}/faucet`,
     control,
@@ -183,14 +195,7 @@ export const supervise = async (options: Options): Promise<RunningWorld> => {
   let bridgePort: number | undefined
   const arbitrumUrl = () => `http://127.0.0.1:${bridgePort}`
   const venue = venueNode({ dir: dataDir, clock, arbitrumUrl, realism, log })
-  const targets = [
-    ...worldChains.map(({ id }) => `evm:${id}`),
-    'solana',
-    'hyperliquid',
-    'solver',
-    'lifi',
-    'prices',
-  ]
+  const targets = [...worldChains.map(({ id }) => `evm:${id}`), 'solana', ...services]
   const injectors = new Map(targets.map((target) => [target, failureInjector()]))
   for (const [index, target] of presetTargets.entries()) injectors.get(target)?.usePreset(realism, index + 1)
   const respondPrices = priceResponder({
@@ -221,18 +226,11 @@ export const supervise = async (options: Options): Promise<RunningWorld> => {
       ['lifi', lifi.port() !== undefined],
     ]),
   })
-  const routes = controlRoutes({
-    stateFile,
-    clock,
-    injectors,
-    nodes,
-    solana,
-    venue,
-    solver,
-    lifi,
-    book,
-    manifest,
-  })
+  const judges = tokenJudges({ nodes, solana, nowMs: clock.nowMs })
+  const routes = [
+    ...controlRoutes({ stateFile, clock, injectors, nodes, solana, venue, solver, lifi, book, manifest }),
+    ...judges.routes,
+  ]
 
   const opened: ListeningServer[] = []
   const close = async () => {
@@ -253,7 +251,7 @@ export const supervise = async (options: Options): Promise<RunningWorld> => {
     for (const start of starts) start.catch(() => {})
     const control = await listen(createRouter(routes), controlPort)
     opened.push(control)
-    const parts = { injectors, nodes, solana, venue, solver, lifi }
+    const parts = { injectors, nodes, solana, venue, solver, lifi, judges }
     const proxies = await openProxies(stateFile, parts, { book, respondPrices })
     opened.push(...proxies.values())
     // The venue's own connection to the chain: no injected failure applies to its polls, and they cause no saves of an

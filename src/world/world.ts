@@ -11,6 +11,8 @@ export type WorldUrls = {
   hyperliquid: string
   solver: string
   lifi: string
+  honeypot: string
+  rugcheck: string
   prices: string
   faucet: string
   control: string

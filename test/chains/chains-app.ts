@@ -1,5 +1,6 @@
 /** The product on the chains of a world of its own, without the venue. */
 import type { Overrides } from '#compose/compose.ts'
+import type { UpstreamUrls } from '#compose/upstream-urls.ts'
 import { worldVault } from '#config-safety.ts'
 import type { HoldingView } from '#features/wallets/contract.ts'
 import type { Admission } from '#kernel/task.ts'
@@ -74,10 +75,13 @@ export async function createChainsApp(overrides: Overrides = {}) {
   const { url: databaseUrl, database } = parts.use(home)
   const { evm, solana, prices, faucet, control: controlUrl } = world.urls
   /** Several of them share the database and the world. */
-  const instance = async (more: Overrides = {}) => {
+  const instance = async (
+    more: Overrides = {},
+    services: Pick<Partial<UpstreamUrls>, 'honeypot' | 'rugcheck'> = {},
+  ) => {
     const opened = await openInstance({
       databaseUrl,
-      urls: { evm, solana, prices, coinbase: prices, faucet },
+      urls: { evm, solana, prices, coinbase: prices, faucet, ...services },
       env,
       overrides: more,
     })

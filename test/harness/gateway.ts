@@ -258,6 +258,8 @@ export const upstreamsOf = ({
   solana,
   hyperliquid,
   solver,
+  honeypot,
+  rugcheck,
   prices,
   faucet,
 }: WorldUrls): Record<(typeof upstreamNames)[number], string> => ({
@@ -270,6 +272,8 @@ export const upstreamsOf = ({
   PRICES_URL: prices,
   COINBASE_URL: prices,
   RELAY_URL: solver,
+  HONEYPOT_URL: honeypot,
+  RUGCHECK_URL: rugcheck,
   FAUCET_URL: faucet,
 })
 /** Every upstream as this one. */

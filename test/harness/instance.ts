@@ -20,6 +20,8 @@ const noUpstreams: UpstreamUrls = {
   solana: undefined,
   hyperliquid: undefined,
   relay: undefined,
+  honeypot: undefined,
+  rugcheck: undefined,
   prices: undefined,
   coinbase: undefined,
   faucet: undefined,

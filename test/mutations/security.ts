@@ -76,4 +76,29 @@ export const securityMutations = [
       ['if (hasKey(owner)) byOwner', 'byOwner', 'a pool counts as a holder'],
     ],
   ),
+  ...mutationsOf(
+    'src/upstreams/honeypot/wire.ts',
+    ['src/upstreams/honeypot/wire.test.ts'],
+    [
+      ['isHoneypot !== false ||', '', 'an absent result of honeypot.is counts as no honeypot'],
+      [
+        'if (isHoneypot === true)',
+        'if (isHoneypot === true && simulationSuccess === true)',
+        'a honeypot is forgotten where the simulation failed',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/upstreams/rugcheck/wire.ts',
+    ['src/upstreams/rugcheck/wire.test.ts'],
+    [
+      ['if (rugged === false) return []', 'if (!rugged) return []', 'an absent field counts as not rugged'],
+      [
+        "risk.level === 'warn' ? 'medium' : 'high'",
+        "risk.level === 'danger' ? 'high' : 'medium'",
+        'a level that is not known counts as harmless',
+      ],
+      ['if (body.mint !== mint)', 'if (body.mint === undefined)', 'a report about another mint counts'],
+    ],
+  ),
 ]

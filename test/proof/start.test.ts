@@ -105,6 +105,7 @@ const unsafeSettings: [string, Env, string][] = [
     `${chain}_RPC_URL`,
   ]),
   ['local prices', { PRICES_URL: 'local' }, 'PRICES_URL'],
+  ['a local judge of tokens', { HONEYPOT_URL: 'local' }, 'HONEYPOT_URL'],
   ['the faucet', { FAUCET_URL: 'local' }, 'FAUCET_URL'],
   ['the local venue', { HYPERLIQUID_URL: 'local' }, 'HYPERLIQUID_URL'],
   ['a public sponsor key', { SPONSOR_KEYS: worldSponsor }, 'SPONSOR_KEYS'],

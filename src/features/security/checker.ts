@@ -13,19 +13,13 @@ import {
   worstOf,
 } from '#kernel/security.ts'
 import { withTimeLimit } from '#kernel/time-limit.ts'
+import type { TokenReports } from '#kernel/token-reports.ts'
 import { createTtlCache } from '#kernel/ttl-cache.ts'
 import type { Evm } from '#upstreams/evm/evm.ts'
 import type { Solana } from '#upstreams/solana/solana.ts'
 import { assessMint } from './assess-mint.ts'
 import { assessTrade, ownSource } from './assess-trade.ts'
 import { chainOf, isListed, keyOf } from './token-ref.ts'
-
-/** A service that judges tokens. It throws a fault where it gives no answer. */
-export type TokenReports = {
-  source: string
-  covers(chain: Chain): boolean
-  report(chain: Chain, address: string): Promise<Assessment>
-}
 
 type Reader = { family: 'evm'; chain: Pick<Evm, 'row' | 'probe'> } | { family: 'solana'; chain: Solana }
 export type CheckerDeps = {

@@ -1,0 +1,88 @@
+import type { Chain } from './chains.ts'
+import { monotonicMs } from './clock.ts'
+import { Fault } from './fault.ts'
+import type { Net } from './net.ts'
+import type { Assessment } from './security.ts'
+import { createTtlCache } from './ttl-cache.ts'
+import { createWindowCounter } from './window-counter.ts'
+
+/** A service that judges tokens. It throws a fault where it gives no answer. */
+export type TokenReports = {
+  source: string
+  covers(chain: Pick<Chain, 'id' | 'family'>): boolean
+  report(chain: Pick<Chain, 'id' | 'family'>, address: string): Promise<Assessment>
+}
+
+type Service = {
+  source: string
+  covers: TokenReports['covers']
+  urlOf(chain: Pick<Chain, 'id' | 'family'>, address: string): string
+  /** Reads a reply with suspicion; `status` is that of HTTP. */
+  assess(reply: { status: number; body: unknown }, address: string): Assessment
+}
+type Options = {
+  net: Net
+  requestsPerMinute?: number
+  timeoutMs?: number
+  freshMs?: number
+  nowMs?: () => number
+}
+
+const maxBytes = 1024 * 1024
+const entriesMax = 5_000
+const pauseMsMax = 60_000
+const pauseMsDefault = 5_000
+const minuteMs = 60_000
+
+/** Asks one service over HTTP: bounded in time, size and number, and paused where it asks for that. */
+export function createTokenReports(service: Service, options: Options): TokenReports {
+  const { net, requestsPerMinute = 60, timeoutMs = 2_500, freshMs = 30_000, nowMs = monotonicMs } = options
+  const { source, covers, urlOf, assess } = service
+  const cache = createTtlCache<Assessment>({ ttlMs: freshMs, entriesMax, nowMs })
+  const requests = createWindowCounter({ keysMax: 1, nowMs })
+  let pausedUntilMs = 0
+
+  const ask = async (chain: Pick<Chain, 'id' | 'family'>, address: string): Promise<Assessment> => {
+    if (pausedUntilMs > nowMs()) throw new Fault('unavailable', `${source} asked for a pause`)
+    if (requests.add(source, minuteMs).count > requestsPerMinute)
+      throw new Fault('unavailable', `The requests to ${source} of this minute are used up`)
+    const { status, body, retryAfterMs } = await net.fetch({
+      url: urlOf(chain, address),
+      method: 'GET',
+      headers: { accept: 'application/json' },
+      timeoutMs,
+      maxBytes,
+    })
+    if (status === 429 || status === 503)
+      pausedUntilMs = nowMs() + Math.min(retryAfterMs ?? pauseMsDefault, pauseMsMax)
+    if (status === 429 || status >= 500)
+      throw new Fault('unavailable', `${source} answered with status ${status}`)
+    return assess({ status, body: parsed(source, body) }, address)
+  }
+
+  return {
+    source,
+    covers,
+    report: (chain, address) => cache.get(`${chain.id}:${address}`, () => ask(chain, address)),
+  }
+}
+
+function parsed(source: string, body: string): unknown {
+  try {
+    return JSON.parse(body)
+  } catch {
+    throw new Fault('unavailable', `${source} answered with something that is not JSON`)
+  }
+}
+
+const textMax = 120
+
+/** Foreign text for people: one line, bounded, without characters that direct how it is displayed. */
+export const foreignText = (value: unknown): string =>
+  typeof value === 'string'
+    ? value
+        .slice(0, textMax * 2)
+        .normalize('NFKC')
+        .replace(/[\p{C}\p{Zl}\p{Zp}]/gu, '')
+        .slice(0, textMax)
+    : ''

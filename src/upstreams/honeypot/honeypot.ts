@@ -1,0 +1,18 @@
+import type { Net } from '#kernel/net.ts'
+import { createTokenReports, type TokenReports } from '#kernel/token-reports.ts'
+import { assessReply, source } from './wire.ts'
+
+/** Chains of the gateway that the service covers. */
+const covered = ['1', '8453']
+
+/** honeypot.is: simulated trades of EVM tokens. */
+export const honeypot = ({ url, net }: { url: string; net: Net }): TokenReports =>
+  createTokenReports(
+    {
+      source,
+      covers: ({ id }) => covered.includes(id),
+      urlOf: ({ id }, address) => `${url}/v2/IsHoneypot?address=${encodeURIComponent(address)}&chainID=${id}`,
+      assess: assessReply,
+    },
+    { net },
+  )

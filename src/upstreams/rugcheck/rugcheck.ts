@@ -1,0 +1,15 @@
+import type { Net } from '#kernel/net.ts'
+import { createTokenReports, type TokenReports } from '#kernel/token-reports.ts'
+import { assessReply, source } from './wire.ts'
+
+/** RugCheck: reports about mints of Solana. */
+export const rugCheck = ({ url, net }: { url: string; net: Net }): TokenReports =>
+  createTokenReports(
+    {
+      source,
+      covers: ({ family }) => family === 'solana',
+      urlOf: (_chain, mint) => `${url}/v1/tokens/${encodeURIComponent(mint)}/report`,
+      assess: assessReply,
+    },
+    { net },
+  )
