@@ -4,6 +4,7 @@ import { swap } from '#features/swap/swap.ts'
 import { walletsOf } from '#features/wallets/store.ts'
 import type { Net } from '#kernel/net.ts'
 import type { Operation } from '#kernel/operation.ts'
+import type { SecurityVerdicts } from '#kernel/security.ts'
 import { nativeBalanceData } from '#upstreams/evm/batch.ts'
 import { approveData, balanceData } from '#upstreams/evm/erc20.ts'
 import { evmCrypto } from '#upstreams/evm/sign.ts'
@@ -24,6 +25,7 @@ type SwapParts = {
   chains: Chains
   custody: Custody
   prices: Prices
+  verdicts: SecurityVerdicts
   changed: (userId: string, chainId: string) => void
 }
 
@@ -56,7 +58,16 @@ const solanaArrivals = ({ svmPorts }: Chains): SolanaArrivals => ({
 })
 
 /** No operations where no provider is configured. */
-export function openSwap({ core, urls, net, chains, custody, prices, changed }: SwapParts): Operation[] {
+export function openSwap({
+  core,
+  urls,
+  net,
+  chains,
+  custody,
+  prices,
+  verdicts,
+  changed,
+}: SwapParts): Operation[] {
   if (urls.relay === undefined) return []
   const { config, db, clock, random, taskEngine } = core
   const { table, ports, svmPorts } = chains
@@ -78,6 +89,7 @@ export function openSwap({ core, urls, net, chains, custody, prices, changed }: 
     remainingUsd: async (userId) => (await custody.policy.summary(userId)).remaining_24h_usd,
     walletsOf: (userId) => walletsOf(db, userId),
     prices,
+    verdicts,
     changed,
     clock,
     random,

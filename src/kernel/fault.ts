@@ -30,6 +30,7 @@ const catalogue = {
   insufficient_scope: { status: 403, retryable: false, when: 'the token lacks the scope of the operation' },
   suspended: { status: 403, retryable: false, when: 'the account is suspended' },
   step_up_required: { status: 403, retryable: false, when: 'a human has to confirm the operation' },
+  token_unsafe: { status: 403, retryable: false, when: 'the security check did not pass the token' },
   trading_paused: { status: 403, retryable: false, when: 'a kill switch is set' },
   not_found: { status: 404, retryable: false, when: 'there is no such object for this caller' },
   method_not_allowed: { status: 405, retryable: false, when: 'the path exists under another method' },

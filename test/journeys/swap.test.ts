@@ -135,6 +135,26 @@ describe('a user swaps on one chain', () => {
     assert.equal(await person.taskCount(), tasks)
   })
 
+  test('a token that the security check does not pass is not bought, in a dry run or in earnest', async () => {
+    const person = await createFundedPerson(gateway.url)
+    const tasks = await person.taskCount()
+    const request = { chain_id_in: base, token_in: 'USDC', amount: '25000000' }
+    // Taxed, without a pool, and behind a proxy.
+    for (const last of [3, 6, 5])
+      for (const dryrun of [true, false]) {
+        const token_out = `0x70ce${String(last).padStart(36, '0')}`
+        const { status, body } = await swapOf(person, { ...request, token_out, dryrun })
+        assert.deepEqual([status, body.code], [403, 'token_unsafe'], JSON.stringify(body))
+        assert.ok((body as unknown as { reasons: object[] }).reasons.length > 0)
+      }
+    assert.equal(await person.taskCount(), tasks)
+    const { body: dry } = await swapOf(person, { ...request, token_out: 'WETH', dryrun: true })
+    assert.deepEqual(
+      (dry as unknown as { security: { status: string }[] }).security.map(({ status }) => status),
+      ['passed'],
+    )
+  })
+
   test('one key is one swap, at once and again', async () => {
     const person = await createFundedPerson(gateway.url)
     const held = await balancesOf(world, person)

@@ -74,11 +74,14 @@ async function fundSwap(deps: SwapDeps, prepared: PreparedSwap) {
     fees,
     values: { inMicros: terms.valueInMicros, outMicros: prepared.outMicros },
   })
+  const { chainId, address, status, verdict } = prepared.security
+  const security = [{ chain_id: chainId, token_address: address, status, verdict }]
   return {
     gas,
+    security,
     signOnAccept,
     seen: { ...cash, reread: readCash },
-    data: { ...data, quote: quote as JsonObject, policy } satisfies SwapTaskData as SwapTaskData,
+    data: { ...data, quote: quote as JsonObject, policy, security } satisfies SwapTaskData as SwapTaskData,
     quote,
     policy,
   }
@@ -154,6 +157,7 @@ function taskData({ clock, random }: SwapDeps, prepared: PreparedSwap): SwapTask
     claim: isBound ? uuidv7(now, random) : null,
     quote: {},
     policy: {},
+    security: [],
   }
 }
 
@@ -166,7 +170,7 @@ export async function dryRun(
   if (!input.dryrun) return undefined
   const prepared = await prepareSwap(deps, input, userId)
   await deps.policy.check(prepared.action)
-  const { gas, quote, policy } = await fundSwap(deps, prepared)
+  const { gas, quote, policy, security } = await fundSwap(deps, prepared)
   // What the acceptance would compare with the budget: a charge above the whole budget can never be accepted.
   if (gas.budgetWei !== null && gas.wei > gas.budgetWei) throw gas.refuse(0n)
   const { terms, route } = prepared
@@ -186,10 +190,13 @@ export async function dryRun(
     balance_changes: [],
     quote: { ...quote, quote_id: bound.quoteId, expires_at: bound.expiresAt.toISOString() },
     platform_fee_amount: '0',
+    security,
     policy: policy as SwapView['policy'] & object,
   }
 }
 
 /** What the answer of a swap has beside the fields of its task. */
-export const answerFields = ({ quote, policy }: JsonObject): JsonObject =>
-  quote === undefined ? {} : { dryrun: false, quote, policy: policy ?? null, platform_fee_amount: '0' }
+export const answerFields = ({ quote, policy, security }: JsonObject): JsonObject =>
+  quote === undefined
+    ? {}
+    : { dryrun: false, quote, policy: policy ?? null, security: security ?? [], platform_fee_amount: '0' }

@@ -1,6 +1,7 @@
 import { Link } from '#kernel/link.ts'
 import { group, type InputOf, task } from '#kernel/operation.ts'
 import * as T from '#kernel/schema.ts'
+import { securityStatuses, securityVerdicts } from '#kernel/security.ts'
 import { routeFeeTypes } from '#kernel/swap-provider.ts'
 import { linkedTaskFields, taskDetails } from '#kernel/task-response.ts'
 import {
@@ -165,6 +166,20 @@ const SwapResponse = T.Object(
     dryrun: T.Optional(T.Boolean()),
     quote: T.Optional(Quote),
     platform_fee_amount: T.Optional(Units),
+    security: T.Optional(
+      T.Array(
+        T.Object(
+          {
+            chain_id: ChainId,
+            token_address: Address,
+            status: OneOf(securityStatuses),
+            verdict: OneOf(securityVerdicts),
+          },
+          { $id: 'SwapSecurity' },
+        ),
+        { description: 'The verdict about the token that is bought' },
+      ),
+    ),
     policy: T.Optional(
       T.Object({ decision: OneOf(['allow'] as const), rule: TextOrNull, remaining_usd: Dec }),
     ),
@@ -176,7 +191,7 @@ export const contract = group('swap', {
   execute: task('POST /v1/swap', {
     summary: 'Swap or bridge a token, gasless: on one chain, between EVM chains, to Solana and from it',
     description:
-      'Use it to trade a token of your wallet for another one, on the same chain or another; the gas is paid for you. Give exactly one of `amount` (smallest units of `token_in`) and `amount_usd`. With `dryrun` it answers a quote and moves nothing; the same request with its `quote_id` fills at `amount_out_min` or better, or moves nothing. Next: poll `tasks_get`, or send `wait=true`. Success is `status: completed`; `result.amount_out` and `balance_changes` are what arrived. A bridge that could not be filled ends `failed` with `result.refunded`.',
+      'Use it to trade a token of your wallet for another one, on the same chain or another; the gas is paid for you. Give exactly one of `amount` (smallest units of `token_in`) and `amount_usd`. With `dryrun` it answers a quote and moves nothing; the same request with its `quote_id` fills at `amount_out_min` or better, or moves nothing. Next: poll `tasks_get`, or send `wait=true`. Success is `status: completed`; `result.amount_out` and `balance_changes` are what arrived. A bridge that could not be filled ends `failed` with `result.refunded`. A token that the security check does not pass cannot be bought (403 `token_unsafe`); it can always be sold.',
     access: 'trade',
     rate: 'money',
     taskKind: 'swap',
@@ -187,6 +202,7 @@ export const contract = group('swap', {
     faults: [
       'not_found',
       'policy_denied',
+      'token_unsafe',
       'trading_paused',
       'insufficient_balance',
       'no_route',

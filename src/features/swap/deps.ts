@@ -5,6 +5,7 @@ import type { Wallet } from '#features/wallets/store.ts'
 import type { Chain } from '#kernel/chains.ts'
 import type { Clock } from '#kernel/clock.ts'
 import type { Random } from '#kernel/id.ts'
+import type { SecurityVerdicts } from '#kernel/security.ts'
 import type { DecodedCall, EvmCall, Policy } from '#kernel/signer.ts'
 import type { SwapProvider } from '#kernel/swap-provider.ts'
 import type { Queryable } from '#store/query.ts'
@@ -47,6 +48,7 @@ export type SwapDeps = {
   remainingUsd(userId: string): Promise<string>
   walletsOf(userId: string): Promise<Wallet[]>
   prices: Pick<Prices, 'get'>
+  verdicts: SecurityVerdicts
   /** Called when a receipt changed the balances of a user's wallet. */
   changed(userId: string, chainId: string): void
   clock: Clock

@@ -1,5 +1,6 @@
 import { Fault } from '#kernel/fault.ts'
 import { insufficientBalance } from '#kernel/insufficient-balance.ts'
+import type { TokenVerdict } from '#kernel/security.ts'
 import type { EvmCall, PlannedAction } from '#kernel/signer.ts'
 import type { ProposedRoute, RouteRequest } from '#kernel/swap-provider.ts'
 import type { AccountRef, ReadBalance } from '#kernel/task.ts'
@@ -26,10 +27,12 @@ export type PreparedSwap = {
   fees: QuotedFee[]
   action: PlannedAction
   wallet: AccountRef
+  security: TokenVerdict
 }
 
 export async function prepareSwap(deps: SwapDeps, input: SwapInput, userId: string): Promise<PreparedSwap> {
   const terms = await termsOf(deps, input, userId)
+  const security = await assertSafe(deps, terms)
   const stored = input.quote_id ? await storedQuote(deps, terms, input.quote_id) : undefined
   const route = stored?.route ?? (await bestRoute(deps, terms))
   const safe = safeRoute(deps, route, terms)
@@ -62,7 +65,24 @@ export async function prepareSwap(deps: SwapDeps, input: SwapInput, userId: stri
     fees,
     action,
     wallet,
+    security,
   }
+}
+
+/** The token that is bought: only a verdict that proves it safe passes. What is sold may always be sold. */
+async function assertSafe({ verdicts }: SwapDeps, { destination }: SwapTerms): Promise<TokenVerdict> {
+  const { chain, token } = destination
+  const [verdict] = await verdicts.verdictOf([{ chainId: chain.id, address: token.address }])
+  if (verdict?.allowed) return verdict
+  const { status = 'skipped', reasons = [] } = verdict ?? {}
+  throw new Fault('token_unsafe', `The security check did not pass ${token.symbol || 'the token'}`, {
+    extras: {
+      status,
+      chain_id: chain.id,
+      token_address: token.address,
+      reasons: reasons.map(({ code, level, message }) => ({ code, level, message })),
+    },
+  })
 }
 
 const arrivalOf = ({ userId, destination, recipient }: SwapTerms): PlannedAction => ({

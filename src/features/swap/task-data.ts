@@ -43,6 +43,7 @@ export type SwapTaskData = BatchTaskData &
     /** Fields of the answer beside those of the task. */
     quote: JsonObject
     policy: JsonObject
+    security: JsonObject[]
     deposit_tx?: string
     deposited_at?: string
     /** Consecutive polls that said failed. */

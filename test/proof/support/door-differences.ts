@@ -29,11 +29,16 @@ function normalised(value: unknown): unknown {
   let text = JSON.stringify(value, (name, field) => {
     const isOwn = ownFields.has(name) || (name === 'total' && typeof field === 'string')
     if (isOwn && field !== null) return `<${name}>`
-    return name === 'balance_changes' ? bySymbol(field) : field
+    if (name === 'balance_changes') return bySymbol(field)
+    return name === 'fees' && Array.isArray(field) ? field.map(withoutGas) : field
   })
   for (const [form, name] of forms) text = text.replace(form, name)
   return JSON.parse(text)
 }
+
+/** What the gateway pays at most depends on the price of gas. */
+const withoutGas = (fee: Json): Json =>
+  fee.paid_by === 'gateway' ? { ...fee, amount: '<gas>', amount_usd: '<gas>' } : fee
 
 const bySymbol = (changes: { symbol: string }[]) => changes.toSorted((a, b) => (a.symbol < b.symbol ? -1 : 1))
 

@@ -98,6 +98,18 @@ export const journey: Step[] = [
     input: ({ position_id }) => ({ position_id, amount_usdc: '1', ...wait }),
     keep: ended,
   },
+  {
+    name: 'swap_execute',
+    input: {
+      chain_id_in: 'base',
+      token_in: 'USDC',
+      token_out: 'USDC',
+      chain_id_out: 137,
+      amount: '20000000',
+      ...wait,
+    },
+    keep: ended,
+  },
   { name: 'perp_setup', input: wait },
   { name: 'perp_fund', input: { amount_usd: '200', ...wait }, keep: ended },
   { name: 'perp_setup_status' },

@@ -51,7 +51,7 @@ export async function openTwins(points: number): Promise<Twins> {
   const instance = parts.use(
     await openInstance({
       databaseUrl: home.url,
-      urls: { ...urls, coinbase: urls.prices },
+      urls: { ...urls, coinbase: urls.prices, relay: urls.solver },
       env,
     }),
   )
