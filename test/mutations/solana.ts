@@ -71,8 +71,8 @@ export const solanaMutations = [
     ['src/upstreams/solana/simulation-check.test.ts'],
     [
       [
-        'if (paidBy(feePayer) > feeLamports + rentLamports)',
-        'if (paidBy(feePayer) > feeLamports * 2n + rentLamports)',
+        'paidBy(feePayer) + baselineFeeLamports > feeLamports + rentLamports',
+        'paidBy(feePayer) + baselineFeeLamports > feeLamports * 2n + rentLamports',
         'a simulated drain of the sponsor passes',
       ],
       [

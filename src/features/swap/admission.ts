@@ -97,7 +97,7 @@ async function trySwap(deps: SwapDeps, prepared: PreparedSwap, data: SwapTaskDat
   if (prepared.safe.family === 'solana') {
     const trial = await deps.svm.trial(userId, svmPlan(data))
     if (!trial.ok) throw wouldFail(trial.reason)
-    return { gas: trial.charge, signOnAccept: undefined }
+    return { gas: trial.charge, signOnAccept: trial.signOnAccept }
   }
   const [{ simulation, signOnAccept }] = await Promise.all([
     deps.batches.trial(userId, batchPlan(data)),

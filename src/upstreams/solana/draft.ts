@@ -52,6 +52,7 @@ const spareUnits = 5_000
 const distinctUnits = 16_384
 const signatureBytes = 64
 const simulationsMax = 3
+const baselineUnits = 1_000
 
 export async function draftTransaction(chain: Solana, order: DraftOrder): Promise<DraftResult> {
   const instructions = order.instructions
@@ -64,7 +65,10 @@ export async function draftTransaction(chain: Solana, order: DraftOrder): Promis
   ])
   const price = priceOf(chain, prices)
   const compose = (units: number) => composed({ order, instructions, tables, blockhash, units, price })
-  const trial = await simulateDraft(chain, order, compose(unitsMax))
+  const trial = await simulateDraft(chain, order, {
+    bytes: compose(unitsMax),
+    baseline: baselineOf(order, blockhash),
+  })
   if (!trial.ok) return trial
   const units = Math.min(
     unitsMax,
@@ -156,8 +160,12 @@ function feeOf({ signers, instructions }: DecodedMessage): bigint {
 
 type SimulatedDraft = { ok: true; units: bigint; rentLamports: bigint } | Extract<DraftResult, { ok: false }>
 
-/** Repeated where the balances before it are of another moment than the simulation. */
-async function simulateDraft(chain: Solana, order: DraftOrder, bytes: Uint8Array): Promise<SimulatedDraft> {
+/** Repeated where another transaction came between it and its baseline. */
+async function simulateDraft(
+  chain: Solana,
+  order: DraftOrder,
+  { bytes, baseline }: { bytes: Uint8Array; baseline: Uint8Array },
+): Promise<SimulatedDraft> {
   const message = decodeMessage(bytes)
   const isSignedByBoth = message.signers.join() === [order.feePayer, order.account].join()
   const violation = isSignedByBoth
@@ -167,28 +175,52 @@ async function simulateDraft(chain: Solana, order: DraftOrder, bytes: Uint8Array
     throw new Fault('policy_denied', `The sponsor does not pay for this: ${violation}`, {
       extras: { rule: 'sponsor', reason: violation },
     })
-  const unsigned = message.signers.map(() => new Uint8Array(signatureBytes))
   const accounts = watchedAccounts(message, order)
   const request = {
-    raw: Buffer.from(joinTransaction(unsigned, bytes)).toString('base64'),
+    raw: unsigned(bytes),
+    baselineRaw: unsigned(baseline),
     message: Buffer.from(bytes).toString('base64'),
     accounts,
     minSlot: order.minSlot,
   }
   for (let left = simulationsMax; ; left--) {
     const trial: Trial = await chain.simulate(request)
-    const { simulation } = trial
+    const { simulation, baseline: unchanged } = trial
+    if (!unchanged.ok)
+      throw new Fault('unavailable', `The ${chain.row.displayName} node does not see the sponsor; try again`)
     if (!simulation.ok) return { ok: false, reason: simulation.reason, slot: simulation.slot }
     const feeLamports = maxOf(feeOf(message), trial.feeLamports ?? 0n)
-    const found = readTrial({ ...order, trial, accounts, feeLamports, native: chain.row.native.address })
+    const found = readTrial({
+      ...order,
+      trial,
+      accounts,
+      feeLamports,
+      baselineFeeLamports: feeOf(decodeMessage(baseline)),
+      native: chain.row.native.address,
+    })
     if (!found.violation) return { ok: true, units: simulation.units, rentLamports: found.rentLamports }
     if (left > 1) continue
-    if (simulation.slot !== trial.before.slot)
+    if (simulation.slot !== unchanged.slot)
       throw new Fault('unavailable', `The ${chain.row.displayName} nodes disagree; try again later`)
     throw new Fault('policy_denied', `The simulated transaction ${found.violation}`, {
       extras: { rule: 'simulation', reason: found.violation },
     })
   }
+}
+
+/** A transaction of the fee payer that changes nothing. */
+const baselineOf = ({ feePayer }: DraftOrder, { blockhash }: LatestBlockhash): Uint8Array =>
+  compileMessage({
+    feePayer,
+    instructions: [computeLimit(baselineUnits)],
+    tables: [],
+    staticAddresses: [],
+    blockhash,
+  })
+
+const unsigned = (message: Uint8Array): string => {
+  const signatures = decodeMessage(message).signers.map(() => new Uint8Array(signatureBytes))
+  return Buffer.from(joinTransaction(signatures, message)).toString('base64')
 }
 
 const maxOf = (a: bigint, b: bigint): bigint => (a > b ? a : b)

@@ -25,9 +25,10 @@ const check = (before: Balances, after: Balances, spends = [{ token: mint, amoun
     spends,
     accounts: [sponsor, own, tokens],
     feeLamports: 5_000n,
+    baselineFeeLamports: 0n,
     trial: {
       simulation: { slot: 1n, ok: true, reason: '', units: 1n, accounts: after },
-      before: { slot: 1n, accounts: before },
+      baseline: { slot: 1n, ok: true, reason: '', units: 1n, accounts: before },
       feeLamports: undefined,
     },
   })

@@ -13,19 +13,22 @@ export type TrialCheck = {
   accounts: readonly string[]
   trial: Trial
   feeLamports: bigint
+  /** What the fee payer paid for the baseline. */
+  baselineFeeLamports: bigint
 }
 export type CheckedTrial = { violation: string | undefined; rentLamports: bigint }
 
 export function readTrial(check: TrialCheck): CheckedTrial {
-  const { account, feePayer, native, accounts, trial, feeLamports } = check
-  const before = new Map(accounts.map((address, index) => [address, trial.before.accounts[index]]))
+  const { account, feePayer, native, accounts, trial, feeLamports, baselineFeeLamports } = check
+  const before = new Map(accounts.map((address, index) => [address, trial.baseline.accounts[index]]))
   const after = new Map(accounts.map((address, index) => [address, trial.simulation.accounts[index]]))
   const paidBy = (address: string) => lamportsOf(before.get(address)) - lamportsOf(after.get(address))
   const rentLamports = accounts
     .filter((address) => address !== account && address !== feePayer && !before.get(address))
     .reduce((sum, address) => sum + lamportsOf(after.get(address)), 0n)
   const violationOf = (): string | undefined => {
-    if (paidBy(feePayer) > feeLamports + rentLamports) return 'costs the sponsor more than its fee and rent'
+    if (paidBy(feePayer) + baselineFeeLamports > feeLamports + rentLamports)
+      return 'costs the sponsor more than its fee and rent'
     if (paidBy(account) > allowedUnits(check, native)) return 'takes more SOL than was agreed'
     for (const address of accounts) {
       const held = heldBy(account, before.get(address))

@@ -48,16 +48,18 @@ export type {
 export type { Account, ChainHeight, LatestBlockhash, TokenBalance } from './wire.ts'
 export type SolanaHoldings = { slot: bigint; lamports: bigint; tokens: TokenBalance[] }
 
-/** A simulation, with the same accounts before it and what the node would charge for the message. */
+/** A simulation, with the same accounts as a transaction that changes nothing leaves them. */
 export type Trial = {
   simulation: Simulation
-  before: { slot: bigint; accounts: (Account | undefined)[] }
-  /** Undefined where the node does not know the blockhash. */
+  baseline: Simulation
+  /** What the node would charge; undefined where it does not know the blockhash. */
   feeLamports: bigint | undefined
 }
 export type TrialRequest = {
   /** The transaction, in base64; it needs no valid signature. */
   raw: string
+  /** One of the same fee payer that does nothing. */
+  baselineRaw: string
   /** The message, in base64. */
   message: string
   accounts: readonly string[]
@@ -207,37 +209,38 @@ async function readLookupTables(node: Node, addresses: readonly string[]): Promi
   )
 }
 
-/** One request, so that one node answers it. */
+/**
+ * One request, so that one node answers it. Accounts that are read, and not simulated, would be of another moment: the
+ * fee payer's balance changes with the transactions of all users.
+ */
 async function simulateTransaction(
-  { rpc }: Node,
-  { raw, message, accounts, minSlot }: TrialRequest,
+  { callAll, rpc }: Node,
+  { raw, baselineRaw, message, accounts, minSlot }: TrialRequest,
 ): Promise<Trial> {
   assertCount(accounts.length, accountsMax)
   const newest = {
     commitment: 'processed',
     ...(minSlot !== undefined && { minContextSlot: Number(minSlot) }),
   }
-  const [simulated, before, fee] = await rpc([
-    {
-      method: 'simulateTransaction',
-      params: [
-        raw,
-        {
-          encoding: 'base64',
-          sigVerify: false,
-          replaceRecentBlockhash: true,
-          accounts: { encoding: 'base64', addresses: accounts },
-          ...newest,
-        },
-      ],
-    },
-    accountsCall(accounts, newest),
-    { method: 'getFeeForMessage', params: [message, newest] },
+  const config = {
+    encoding: 'base64',
+    sigVerify: false,
+    replaceRecentBlockhash: true,
+    accounts: { encoding: 'base64', addresses: accounts },
+    ...newest,
+  }
+  const simulate = (transaction: string): RpcCall => ({
+    method: 'simulateTransaction',
+    params: [transaction, config],
+  })
+  const [[baseline, simulated], [fee]] = await Promise.all([
+    callAll([simulate(baselineRaw), simulate(raw)]),
+    rpc([{ method: 'getFeeForMessage', params: [message, newest] }]),
   ])
   const feeValue = 'result' in fee! ? contextOf(fee.result).value : null
   return {
-    simulation: simulationOf(resultOf(simulated!), accounts.length),
-    before: accountsOf(resultOf(before!), accounts.length),
+    simulation: simulationOf(simulated, accounts.length),
+    baseline: simulationOf(baseline, accounts.length),
     feeLamports: feeValue === null ? undefined : unitsOf(feeValue),
   }
 }
