@@ -124,6 +124,7 @@ async function startsFrom(target: string): Promise<boolean> {
     RELAY_URL: nowhere,
     HONEYPOT_URL: nowhere,
     RUGCHECK_URL: nowhere,
+    LIFI_URL: nowhere,
     PRICES_URL: nowhere,
     COINBASE_URL: nowhere,
     FAUCET_URL: nowhere,

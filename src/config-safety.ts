@@ -44,6 +44,7 @@ const moneyNames = [
   'SOLANA_RPC_URL',
   'HYPERLIQUID_URL',
   'RELAY_URL',
+  'LIFI_URL',
 ] as const
 
 export const upstreamNames = [
@@ -54,12 +55,24 @@ export const upstreamNames = [
   'SOLANA_RPC_URL',
   'HYPERLIQUID_URL',
   'RELAY_URL',
+  'LIFI_URL',
   'PRICES_URL',
   'HONEYPOT_URL',
   'RUGCHECK_URL',
   'COINBASE_URL',
   'FAUCET_URL',
 ] as const
+
+/** Off outside the local environment unless they are set. */
+export const optionalUpstreamNames: readonly string[] = [
+  'FAUCET_URL',
+  'HONEYPOT_URL',
+  'RUGCHECK_URL',
+  'HYPERLIQUID_URL',
+  'RELAY_URL',
+  'LIFI_URL',
+  'COINBASE_URL',
+]
 
 type VenueNetwork = 'local' | 'mainnet' | 'testnet'
 

@@ -1,5 +1,6 @@
 import { resolve } from 'node:path'
 import {
+  optionalUpstreamNames,
   problemsInLocal,
   problemsInProduction,
   problemsOfVenueNetwork,
@@ -90,6 +91,12 @@ export const variables = {
     'local',
     'Key for the solver, which gives the reasons of refunds only with one',
   ),
+  LIFI_URL: variable(
+    upstream,
+    'local',
+    'Second provider of swaps, for instance https://li.quest; off outside the local environment',
+  ),
+  LIFI_API_KEY: variable(optional, '', 'Key for LI.FI, which answers 75 quotes in two hours without one'),
   COINBASE_URL: variable(
     upstream,
     'local',
@@ -345,12 +352,7 @@ const localDefaults: readonly Name[] = [
 /** Outside the local environment the local world and its keys are not defaults: unset ones are missing. */
 function initialOf(name: Name, environment: string | undefined): string {
   if ((environment ?? 'local') === 'local') return variables[name].initial
-  if (
-    ['FAUCET_URL', 'HONEYPOT_URL', 'RUGCHECK_URL', 'HYPERLIQUID_URL', 'RELAY_URL', 'COINBASE_URL'].includes(
-      name,
-    )
-  )
-    return 'off'
+  if (optionalUpstreamNames.includes(name)) return 'off'
   if (name === 'RECHARGE_TILLS') return ''
   if (name === 'FINALITY') return 'public'
   if (name === 'HYPERLIQUID_NETWORK') return 'mainnet'

@@ -66,7 +66,7 @@ export async function createEnvironment(settings: Record<string, string> = {}): 
     async world() {
       const world = await startWorld({ dataDir: newFolder('world'), port: 0 })
       parts.use(world)
-      const { evm, solana, hyperliquid, solver, honeypot, rugcheck, prices, faucet } = world.urls
+      const { evm, solana, hyperliquid, solver, lifi, honeypot, rugcheck, prices, faucet } = world.urls
       control = world.urls.control
       return {
         ETHEREUM_RPC_URL: evm['1'],
@@ -79,6 +79,7 @@ export async function createEnvironment(settings: Record<string, string> = {}): 
         RELAY_URL: solver,
         HONEYPOT_URL: honeypot,
         RUGCHECK_URL: rugcheck,
+        LIFI_URL: lifi,
         PRICES_URL: prices,
         COINBASE_URL: prices,
         FAUCET_URL: faucet,

@@ -57,7 +57,7 @@ export function openCustody(
   const { config, clock, random, stores, db, taskEngine } = core
   const served = {
     venue: urls.hyperliquid !== undefined && ports.has(bridgeOf(config).chainId),
-    swaps: urls.relay !== undefined,
+    swaps: urls.relay !== undefined || urls.lifi !== undefined,
   }
   const { keystore } = openKeystore({ config, net, clock, random }, overrides)
   const walletsOf = cachedWallets()

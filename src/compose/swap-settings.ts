@@ -6,11 +6,10 @@ import { mulDiv, toMicros } from '#kernel/money.ts'
 /** Contracts that a swap may call. */
 export const swapContractsOf = (row: Chain): { chainId: string; address: string }[] => {
   if (row.family !== 'evm' || !row.swaps) return []
-  const { routers, wrapped, depository } = row.swaps
-  return [...routers, wrapped, ...(depository === null ? [] : [depository])].map((address) => ({
-    chainId: row.id,
-    address,
-  }))
+  const { routers, wrapped, depository, aggregator } = row.swaps
+  return [...routers, wrapped, depository, aggregator].flatMap((address) =>
+    address === null ? [] : [{ chainId: row.id, address }],
+  )
 }
 
 /** Custody knows no prices: a whole unit counts as so many dollars, well below its price. */

@@ -9,6 +9,7 @@ import { nativeBalanceData } from '#upstreams/evm/batch.ts'
 import { approveData, balanceData } from '#upstreams/evm/erc20.ts'
 import { evmCrypto } from '#upstreams/evm/sign.ts'
 import { bridgeDepositsOf, wrapsOf } from '#upstreams/evm/swap-calls.ts'
+import { lifi } from '#upstreams/lifi/lifi.ts'
 import type { Prices } from '#upstreams/prices/prices.ts'
 import { relay } from '#upstreams/relay/relay.ts'
 import { svmDecoder } from '#upstreams/solana/instructions.ts'
@@ -68,14 +69,18 @@ export function openSwap({
   verdicts,
   changed,
 }: SwapParts): Operation[] {
-  if (urls.relay === undefined) return []
   const { config, db, clock, random, taskEngine } = core
   const { table, ports, svmPorts } = chains
-  const provider = relay({ url: urls.relay, net, chains: table, clock, apiKey: config.RELAY_API_KEY })
+  const facts = { net, chains: table, clock }
+  const providers = [
+    ...(urls.relay ? [relay({ ...facts, url: urls.relay, apiKey: config.RELAY_API_KEY })] : []),
+    ...(urls.lifi ? [lifi({ ...facts, url: urls.lifi, apiKey: config.LIFI_API_KEY })] : []),
+  ]
+  if (providers.length === 0) return []
   const evmOf = (chainId: string) => ports.get(chainId)?.chain
   return swap({
     db,
-    providers: [provider],
+    providers,
     chains: table,
     evmOf,
     arrivals: createArrivals({ evmOf, solana: solanaArrivals(chains) }),

@@ -6,6 +6,7 @@ export type UpstreamUrls = {
   relay: string | undefined
   honeypot: string | undefined
   rugcheck: string | undefined
+  lifi: string | undefined
   prices: string | undefined
   coinbase: string | undefined
   faucet: string | undefined

@@ -35,6 +35,8 @@ export type SwapContracts = {
   routers: readonly string[]
   /** Where Relay takes deposits; null where it does not serve the chain. */
   depository: string | null
+  /** LI.FI's contract, which swaps and starts bridges; null where it does not serve the chain. */
+  aggregator: string | null
 }
 
 export type EvmChainRow = Row & {

@@ -157,6 +157,19 @@ export type SwapCall =
       token: string | null
       amountUnits: bigint
       requestId: string
+      /** Where the call itself says what is paid on the other chain. */
+      arrival?: { chainId: string; token: string; recipient: string; amountMinUnits: bigint }
+    }
+  /** A swap whose path its contract chooses; the contract guarantees the minimum to the recipient. */
+  | {
+      name: 'aggregate'
+      contract: string
+      tokenIn: string | null
+      tokenOut: string | null
+      amountInUnits: bigint
+      amountOutMinUnits: bigint
+      recipient: string
+      requestId: string
     }
 
 /** A payment in the native coin for the task that it names; `valueUnits` is the value of the call. */

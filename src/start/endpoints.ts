@@ -39,6 +39,7 @@ export async function openUpstreamEndpoints(
     relay: resolveUrl(config.RELAY_URL, local?.solver),
     honeypot: resolveUrl(config.HONEYPOT_URL, local?.honeypot),
     rugcheck: resolveUrl(config.RUGCHECK_URL, local?.rugcheck),
+    lifi: resolveUrl(config.LIFI_URL, local?.lifi),
     prices: resolveUrl(config.PRICES_URL, local?.prices),
     coinbase: resolveUrl(config.COINBASE_URL, local?.prices),
     faucet: resolveUrl(config.FAUCET_URL, local?.faucet),

@@ -260,6 +260,7 @@ export const upstreamsOf = ({
   solver,
   honeypot,
   rugcheck,
+  lifi,
   prices,
   faucet,
 }: WorldUrls): Record<(typeof upstreamNames)[number], string> => ({
@@ -274,6 +275,7 @@ export const upstreamsOf = ({
   RELAY_URL: solver,
   HONEYPOT_URL: honeypot,
   RUGCHECK_URL: rugcheck,
+  LIFI_URL: lifi,
   FAUCET_URL: faucet,
 })
 /** Every upstream as this one. */

@@ -22,6 +22,7 @@ const noUpstreams: UpstreamUrls = {
   relay: undefined,
   honeypot: undefined,
   rugcheck: undefined,
+  lifi: undefined,
   prices: undefined,
   coinbase: undefined,
   faucet: undefined,

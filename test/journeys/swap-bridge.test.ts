@@ -8,7 +8,10 @@ describe('a user bridges between EVM chains', () => {
   let gateway: Awaited<ReturnType<typeof freshGateway>>
   let world: World
   before(async () => {
-    gateway = await freshGateway({}, { ownWorld: 'the solver refuses, refunds and goes away' })
+    gateway = await freshGateway(
+      { LIFI_URL: 'off' },
+      { ownWorld: 'the solver refuses, refunds and goes away' },
+    )
     world = await worldOf(gateway.world)
   })
   after(() => gateway?.[Symbol.asyncDispose]())

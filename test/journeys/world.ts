@@ -90,6 +90,8 @@ export async function worldOf(control: string) {
     },
     tokenOn: (chainId: string, symbol: string): string =>
       manifest.tokens[chainId]!.find((each) => each.symbol === symbol)!.address!,
+    /** A setting of the second provider, such as `/pricing`. */
+    lifi: <B = Json>(path: string, body?: object) => ask<B>(body ? 'POST' : 'GET', `/lifi${path}`, body),
     /** A setting of the solver, such as `/realism`. */
     solver: <B = Json>(path: string, body?: object) => ask<B>(body ? 'POST' : 'GET', `/solver${path}`, body),
     setVault: (change: object) => ask('POST', '/vault', change),

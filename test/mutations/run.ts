@@ -26,6 +26,7 @@ import { interfaceMutations } from './interface.ts'
 import type { Mutation } from './mutation.ts'
 import { numberMutations } from './numbers.ts'
 import { policyMutations } from './policy-and-custody.ts'
+import { providerMutations } from './second-provider.ts'
 import { securityMutations } from './security.ts'
 import { solanaMutations } from './solana.ts'
 import { venueMutations } from './venue.ts'
@@ -35,6 +36,7 @@ export const mutations: readonly Mutation[] = [
   ...policyMutations,
   ...securityMutations,
   ...creditMutations,
+  ...providerMutations,
   ...identityMutations,
   ...chainMutations,
   ...solanaMutations,

@@ -264,6 +264,7 @@ test('every variable names itself when it is wrong', () => {
     'VAULT_TRANSIT_KEY',
     'CORS_ORIGINS',
     'RELAY_API_KEY',
+    'LIFI_API_KEY',
   ]
   const more = ['TRUST_PROXY', 'FAILPOINT', 'FAILPOINT_STOP', 'FAILPOINT_LOG']
   assert.deepEqual(lenientNames.map(([name]) => name).sort(), [...free, ...more].sort())

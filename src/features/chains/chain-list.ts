@@ -12,6 +12,8 @@ import { nativeDecimals, usdcDecimals } from '#kernel/money.ts'
 
 const calibur = '0x000000009B1D0aF20D8C6d0A44e162d11F9b8f00'
 const multicall3 = '0xcA11bde05977b3631167028862bE2a173976CA11'
+/** LI.FI's contract, at one address on all chains. */
+const lifiDiamond = '0x1231DEB6f5749EF6cE6943a275A1D3E7486F4EaE'
 const gwei = 1_000_000_000n
 const relayDepository = '0x4cd00e387622c35bddb9b4c962c136462338bc31'
 
@@ -52,6 +54,7 @@ const swapsAt = (wrapped: string, router: string): SwapContracts => ({
   wrapped,
   routers: [router],
   depository: relayDepository,
+  aggregator: lifiDiamond,
 })
 
 type Draft<R> = Omit<R, 'rpcUrl'>

@@ -12,3 +12,6 @@ export const quoteMs = 60_000
 export const quotesPerUserMax = 50
 /** The provider's own limit is later than every signature that the quote can lead to. */
 export const routeMarginSeconds = 120
+
+/** How long other providers may take once one has a route. */
+export const otherProviderMs = 1_500

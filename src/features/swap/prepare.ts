@@ -4,9 +4,10 @@ import type { TokenVerdict } from '#kernel/security.ts'
 import type { EvmCall, PlannedAction } from '#kernel/signer.ts'
 import type { ProposedRoute, RouteRequest } from '#kernel/swap-provider.ts'
 import type { AccountRef, ReadBalance } from '#kernel/task.ts'
+import { bestRoute } from './best-route.ts'
 import type { SwapInput } from './contract.ts'
 import type { SwapDeps } from './deps.ts'
-import { routeMarginSeconds } from './limits.ts'
+import { otherProviderMs, routeMarginSeconds } from './limits.ts'
 import { feesMicros, type QuotedFee } from './quote-view.ts'
 import { storedQuote } from './quotes.ts'
 import { assetNameOf, termsOf, valueAtPrice } from './request.ts'
@@ -34,7 +35,7 @@ export async function prepareSwap(deps: SwapDeps, input: SwapInput, userId: stri
   const terms = await termsOf(deps, input, userId)
   const security = await assertSafe(deps, terms)
   const stored = input.quote_id ? await storedQuote(deps, terms, input.quote_id) : undefined
-  const route = stored?.route ?? (await bestRoute(deps, terms))
+  const route = stored?.route ?? (await routeOf(deps, terms))
   const safe = safeRoute(deps, route, terms)
   const outMicros = await valueAtPrice(deps, terms.destination, route.amountOutUnits)
   const usdMicros = countedValue(terms, outMicros)
@@ -95,11 +96,7 @@ const arrivalOf = ({ userId, destination, recipient }: SwapTerms): PlannedAction
   exit: false,
 })
 
-/** The best output of all providers that answer; the fault of the first one where none does. */
-async function bestRoute(
-  { providers }: Pick<SwapDeps, 'providers'>,
-  terms: SwapTerms,
-): Promise<ProposedRoute> {
+const routeOf = (deps: SwapDeps, terms: SwapTerms): Promise<ProposedRoute> => {
   const { origin, destination, account, recipient, amountInUnits, slippageBps, deadlineSeconds } = terms
   const request: RouteRequest = {
     user: account,
@@ -110,17 +107,9 @@ async function bestRoute(
     slippageBps,
     ttlSeconds: deadlineSeconds + routeMarginSeconds,
   }
-  const answers = await Promise.allSettled(providers.map((provider) => provider.quote(request)))
-  const routes = answers.flatMap((answer) => (answer.status === 'fulfilled' ? [answer.value] : []))
-  const [first, ...others] = routes
-  if (first)
-    return others.reduce(
-      (best, each) => (each.amountOutMinUnits > best.amountOutMinUnits ? each : best),
-      first,
-    )
-  const [failed] = answers
-  if (failed?.status === 'rejected') throw failed.reason
-  throw new Fault('no_route', 'There is no route for this swap')
+  // A quote that would be refused must not keep a good one from being taken.
+  const assertSafe = (route: ProposedRoute) => void safeRoute(deps, route, terms)
+  return bestRoute(deps.providers, request, assertSafe, { graceMs: otherProviderMs })
 }
 
 /** The higher of what leaves and what arrives: neither side alone is trusted. */

@@ -93,6 +93,10 @@ function assertCall(read: DecodedCall, checked: Checked): boolean {
       assert(isDirect, 'a wrap in place of a deposit')
       assertWrap(read, checked)
       return false
+    case 'aggregate':
+      assert(isDirect, 'a swap in place of a deposit')
+      assertAggregate(read, checked)
+      return true
     case 'bridge':
       assert(!isDirect, 'a deposit in place of a swap')
       assertBridge(read, checked)
@@ -135,12 +139,35 @@ function assertWrap(read: CallOf<'wrap' | 'unwrap'>, { terms, route, call }: Che
   assert(route.amountOutMinUnits <= read.amountUnits, 'a minimum above the wrap')
 }
 
-function assertBridge(read: CallOf<'bridge'>, { terms, route, call }: Checked): void {
-  const { depository } = contractsOf(terms)
+function assertAggregate(read: CallOf<'aggregate'>, { terms, route, call }: Checked): void {
+  const { aggregator } = contractsOf(terms)
   assert(
-    depository !== null && isSame(terms, call.to, depository),
+    aggregator !== null && isSame(terms, call.to, aggregator),
     'a call of a contract that is not configured',
   )
+  assert(isToken(terms.origin, read.tokenIn), 'a swap of another token')
+  assert(isToken(terms.destination, read.tokenOut), 'a swap into another token')
+  assert(read.amountInUnits === route.amountInUnits, 'a swap of another amount')
+  assert(read.amountOutMinUnits >= route.amountOutMinUnits, 'a swap with a lower minimum')
+  assert(isSame(terms, read.recipient, terms.recipient), 'a swap for another recipient')
+}
+
+type BridgeArrival = NonNullable<CallOf<'bridge'>['arrival']>
+
+/** What the call says of the other chain, where it says something. */
+function assertArrival(arrival: BridgeArrival, { terms, route }: Checked): void {
+  const { chain, token } = terms.destination
+  assert(arrival.chainId === chain.id, 'a deposit for another chain')
+  assert(sameAddress(chain, arrival.token, token.address), 'a deposit for another token')
+  assert(sameAddress(chain, arrival.recipient, terms.recipient), 'a deposit for another recipient')
+  assert(arrival.amountMinUnits >= route.amountOutMinUnits, 'a deposit with a lower minimum')
+}
+
+function assertBridge(read: CallOf<'bridge'>, { terms, route, call }: Checked): void {
+  const { depository, aggregator } = contractsOf(terms)
+  const contract = read.arrival ? aggregator : depository
+  assert(contract !== null && isSame(terms, call.to, contract), 'a call of a contract that is not configured')
+  if (read.arrival) assertArrival(read.arrival, { terms, route, call })
   assert(isToken(terms.origin, read.token), 'a deposit of another token')
   assert(read.amountUnits === route.amountInUnits, 'a deposit of another amount')
   assert(isSame(terms, read.depositor, terms.account), 'a deposit of another account')

@@ -107,7 +107,7 @@ function isDeposited(deps: SwapDeps, data: SwapTaskData, { logs }: Receipt): boo
     .bridgeDepositsOf(logs, target)
     .some(
       ({ from, token, amountUnits, requestId }) =>
-        sameAddress(row, from, origin.account) &&
+        (from === null || sameAddress(row, from, origin.account)) &&
         (token === null ? origin.is_native : sameAddress(row, token, origin.token.address)) &&
         amountUnits === BigInt(amount_in) &&
         requestId === provider_request_id.toLowerCase(),

@@ -15,12 +15,12 @@ type CallOf<Name extends SwapCall['name']> = Extract<SwapCall, { name: Name }>
 
 const pathMin = 2
 const pathMax = 5
-const swapNames: readonly string[] = ['swap', 'wrap', 'unwrap', 'bridge']
+const swapNames: readonly string[] = ['swap', 'wrap', 'unwrap', 'bridge', 'aggregate']
 export const isSwapCall = (read: DecodedCall): read is SwapCall => swapNames.includes(read.name)
 
 /** Contracts that may be approved for the exact amount that they take. */
 export const swapSpenders = (swaps: SigningSwaps | undefined): string[] =>
-  swaps ? [...swaps.routers, ...(swaps.depository === null ? [] : [swaps.depository])] : []
+  swaps ? [...swaps.routers, swaps.depository, swaps.aggregator].filter((each) => each !== null) : []
 
 /** What the call takes from the wallet; null where all of it stays in the wallet. */
 export function assertSwapCall(read: SwapCall, call: EvmCall, context: SwapContext): Taken | null {
@@ -47,6 +47,7 @@ type Known = SwapContext & { swaps: SigningSwaps }
 function takenBy(read: SwapCall, context: Known): Taken | null {
   if (read.name === 'swap') return takenBySwap(read, context)
   if (read.name === 'bridge') return takenByBridge(read, context)
+  if (read.name === 'aggregate') return takenByAggregator(read, context)
   assertTarget(read.wrapped, [context.swaps.wrapped])
   return null
 }
@@ -74,11 +75,30 @@ function takenBySwap(read: CallOf<'swap'>, { own, swaps }: Known): Taken {
   return { token: tokenIn ?? swaps.native, spender: router, amountUnits: amountInUnits }
 }
 
+function takenByAggregator(read: CallOf<'aggregate'>, { own, swaps }: Known): Taken {
+  assertTarget(read.contract, [swaps.aggregator])
+  assertRule(
+    isSameAddress(read.recipient, own),
+    'receiver',
+    "the output would not go to the user's own account",
+  )
+  assertRule(read.amountOutMinUnits !== 0n, 'minimum', 'the swap has no minimum output')
+  return { token: read.tokenIn ?? swaps.native, spender: read.contract, amountUnits: read.amountInUnits }
+}
+
 function takenByBridge(
-  { depository, depositor, token, amountUnits }: CallOf<'bridge'>,
+  { depository, depositor, token, amountUnits, arrival }: CallOf<'bridge'>,
   { own, swaps }: Known,
 ): Taken {
-  assertTarget(depository, [swaps.depository])
+  assertTarget(depository, [arrival ? swaps.aggregator : swaps.depository])
+  if (arrival) {
+    assertRule(
+      isSameAddress(arrival.recipient, own),
+      'receiver',
+      "the output would not go to the user's own account",
+    )
+    assertRule(arrival.amountMinUnits > 0n, 'minimum', 'the bridge has no minimum output')
+  }
   assertRule(isSameAddress(depositor, own), 'receiver', "a refund would not go to the user's own account")
   return { token: token ?? swaps.native, spender: depository, amountUnits }
 }

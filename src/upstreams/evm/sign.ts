@@ -2,6 +2,7 @@ import { concat, hashAuthorization } from 'viem/utils'
 import type { EvmCrypto } from '#kernel/signer.ts'
 import { batchHash } from './batch.ts'
 import { readCall } from './erc20.ts'
+import { readLifiCall } from './lifi-calls.ts'
 import { addressOfKey, signDigest } from './secp256k1.ts'
 import { readSwapCall } from './swap-calls.ts'
 import type { Hex } from './wire.ts'
@@ -20,5 +21,5 @@ export const evmCrypto: EvmCrypto = {
     return { chainId: Number(chainId), address: delegate, nonce, ...signDigest(secret, hash) }
   },
 
-  decodeCall: (call) => readCall(call) ?? readSwapCall(call),
+  decodeCall: (call) => readCall(call) ?? readSwapCall(call) ?? readLifiCall(call),
 }

@@ -1,5 +1,6 @@
 import { decodeEventLog, decodeFunctionData, encodeFunctionData, parseAbi } from 'viem/utils'
 import type { DecodedCall, EvmCall } from '#kernel/signer.ts'
+import { lifiDepositOf } from './lifi-calls.ts'
 import type { Hex, Log } from './wire.ts'
 
 /** Calls of swaps as custody reads them: the Uniswap V2 router, the wrapped coin, and Relay's depository. */
@@ -91,7 +92,8 @@ export const requestIdOf = ({ data }: Pick<EvmCall, 'data'>): string | undefined
 export type WrapLog = { kind: 'wrapped' | 'unwrapped'; account: string; amountUnits: bigint }
 export type BridgeDepositLog = {
   depository: string
-  from: string
+  /** Null where the event names none: then only the id of the request says whose it is. */
+  from: string | null
   /** Null: the native coin. */
   token: string | null
   amountUnits: bigint
@@ -124,6 +126,8 @@ export const wrapsOf = (logs: readonly Log[], wrapped: string): WrapLog[] =>
 export const bridgeDepositsOf = (logs: readonly Log[], depository: string): BridgeDepositLog[] =>
   logs.flatMap((log): BridgeDepositLog[] => {
     if (log.address.toLowerCase() !== depository.toLowerCase()) return []
+    const started = lifiDepositOf(log)
+    if (started) return [{ ...started, depository: started.contract, from: null }]
     const event = eventOf(log)
     if (event?.eventName !== 'RelayErc20Deposit' && event?.eventName !== 'RelayNativeDeposit') return []
     const { from, amount, id } = event.args

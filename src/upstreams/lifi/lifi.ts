@@ -1,0 +1,73 @@
+import type { Chain } from '#kernel/chains.ts'
+import type { Clock } from '#kernel/clock.ts'
+import { Fault } from '#kernel/fault.ts'
+import type { Net } from '#kernel/net.ts'
+import type { RouteRequest, StatusRequest, SwapProvider } from '#kernel/swap-provider.ts'
+import { currencyOf, nativeName, routeOf } from './quote.ts'
+import { lifiRequests } from './requests.ts'
+import { statusOf } from './status.ts'
+import { providerName } from './wire.ts'
+
+/** LI.FI: swaps on one EVM chain, and transfers between EVM chains over Across. */
+
+type LifiOptions = {
+  url: string
+  net: Net
+  chains: readonly Pick<Chain, 'id' | 'family' | 'native'>[]
+  clock: Clock
+  apiKey?: string | undefined
+  timeoutMs?: number
+}
+
+const integrator = 'portico'
+const slippageDigits = 4
+
+const noRoute = (why: string): Fault =>
+  new Fault('no_route', `There is no route for this swap: ${why}`, { extras: { upstream: providerName } })
+
+/** Hundredths of a percent as the fraction that the API takes. */
+const slippageText = (bps: number): string => {
+  const digits = String(bps).padStart(slippageDigits + 1, '0')
+  return `${digits.slice(0, -slippageDigits)}.${digits.slice(-slippageDigits)}`
+}
+
+export function lifi({ url, net, chains, clock, apiKey, timeoutMs = 5_000 }: LifiOptions): SwapProvider {
+  const rows = new Map(chains.filter(({ family }) => family === 'evm').map((row) => [row.id, row]))
+  const requests = lifiRequests({ url, net, apiKey, timeoutMs })
+
+  const queryOf = ({ origin, destination, ...request }: RouteRequest): Record<string, string> => {
+    const [from, to] = [rows.get(origin.chainId), rows.get(destination.chainId)]
+    if (!from || !to) throw noRoute('only EVM chains are served')
+    const toToken = currencyOf(to, destination.token)
+    // Coins that arrive without an event cannot be measured, and Across pays an account with code in wrapped ones.
+    if (toToken === nativeName) throw noRoute('native coins do not arrive over it')
+    return {
+      fromChain: origin.chainId,
+      toChain: destination.chainId,
+      fromToken: currencyOf(from, origin.token),
+      toToken,
+      fromAddress: request.user,
+      toAddress: request.recipient,
+      fromAmount: String(request.amountInUnits),
+      slippage: slippageText(request.slippageBps),
+      integrator,
+      ...(origin.chainId !== destination.chainId && { allowBridges: 'across' }),
+    }
+  }
+
+  return {
+    name: providerName,
+    async quote(request, signal) {
+      const answer = await requests.get('/v1/quote', queryOf(request), signal)
+      return routeOf(answer, { request, rows, now: clock.now() })
+    },
+    async status(request: StatusRequest, signal) {
+      const query = {
+        txHash: request.originTxHash ?? request.providerRequestId,
+        fromChain: request.originChainId,
+        toChain: request.destinationChainId,
+      }
+      return statusOf(await requests.get('/v1/status', query, signal), request, rows)
+    },
+  }
+}

@@ -1,0 +1,147 @@
+import type { Chain } from '#kernel/chains.ts'
+import { later } from '#kernel/clock.ts'
+import { Fault } from '#kernel/fault.ts'
+import type { ProposedRoute, RouteFee, RouteRequest } from '#kernel/swap-provider.ts'
+import {
+  addressOf,
+  bytesOf,
+  changed,
+  type Fields,
+  fieldsOf,
+  hashOf,
+  providerName,
+  quantityOf,
+  textOf,
+  unitsOf,
+} from './wire.ts'
+
+/** A quote of LI.FI in our names. What it proposes to call is checked again by the gateway and by custody. */
+
+export const nativeName = '0x0000000000000000000000000000000000000000'
+type Row = Pick<Chain, 'id' | 'family' | 'native'>
+type Reading = { request: RouteRequest; rows: ReadonlyMap<string, Row>; now: Date }
+
+const fullBps = 10_000n
+const callBytesMax = 16 * 1024
+const feesMax = 16
+const gasMax = 30_000_000n
+const etaSecondsMax = 86_400
+const same = (a: string, b: string): boolean => a.toLowerCase() === b.toLowerCase()
+
+export const currencyOf = ({ native }: Row, token: string): string =>
+  same(token, native.address) ? nativeName : token
+
+export function routeOf(body: unknown, reading: Reading): ProposedRoute {
+  const { request, now } = reading
+  const answer = fieldsOf(body, 'quote')
+  const { action, estimate, transactionRequest } = answer
+  assertAction(fieldsOf(action, 'action'), reading)
+  const estimated = fieldsOf(estimate, 'estimate')
+  const amountOutUnits = unitsOf(estimated.toAmount, 'output')
+  const amountOutMinUnits = unitsOf(estimated.toAmountMin, 'minimum')
+  if (unitsOf(estimated.fromAmount, 'input') !== request.amountInUnits)
+    throw changed('a quote for another amount')
+  assertMinimum(request, amountOutUnits, amountOutMinUnits)
+  const { origin, destination, recipient, amountInUnits } = request
+  const tool = textOf(answer.tool) ?? providerName
+  const isDirect = origin.chainId === destination.chainId
+  return {
+    provider: providerName,
+    providerRequestId: hashOf(answer.transactionId, 'transaction id'),
+    origin,
+    destination,
+    recipient,
+    amountInUnits,
+    amountOutUnits,
+    amountOutMinUnits,
+    fees: feesOf(estimated.feeCosts, reading),
+    legs: [{ tool, origin, destination, amountInUnits, amountOutUnits }],
+    priceImpactBps: impactOf(estimated),
+    etaSeconds: secondsOf(estimated.executionDuration),
+    expiresAt: later(now, request.ttlSeconds * 1_000),
+    steps: { family: 'evm', chainId: origin.chainId, ...callOf(transactionRequest, reading) },
+    settledBy: isDirect ? 'receipt' : 'status',
+  }
+}
+
+function assertAction(action: Fields, { request, rows }: Reading): void {
+  const isAt = (chainId: unknown, token: unknown, expected: RouteRequest['origin']) => {
+    const row = rows.get(expected.chainId)
+    const { address } = fieldsOf(token, 'token')
+    return (
+      row !== undefined &&
+      chainId === Number(expected.chainId) &&
+      typeof address === 'string' &&
+      same(address, currencyOf(row, expected.token))
+    )
+  }
+  if (!isAt(action.fromChainId, action.fromToken, request.origin))
+    throw changed('a quote for another token in')
+  if (!isAt(action.toChainId, action.toToken, request.destination))
+    throw changed('a quote for another token out')
+  if (!same(addressOf(action.fromAddress, 'sender'), request.user)) throw changed('a quote of another sender')
+  if (!same(addressOf(action.toAddress, 'recipient'), request.recipient))
+    throw changed('a quote for another recipient')
+}
+
+/** A minimum below the slippage that was asked for would let the filler take the difference. */
+function assertMinimum({ slippageBps }: RouteRequest, outUnits: bigint, minimumUnits: bigint): void {
+  const least = (outUnits * (fullBps - BigInt(slippageBps))) / fullBps
+  if (minimumUnits <= 0n || minimumUnits < least) throw changed('a minimum below the slippage')
+  if (minimumUnits > outUnits) throw changed('a minimum above its output')
+}
+
+function callOf(value: unknown, { request }: Reading) {
+  const { to, data, value: sent, from, chainId, gasLimit } = fieldsOf(value, 'transaction')
+  if (chainId !== Number(request.origin.chainId)) throw changed('a call on another chain')
+  if (!same(addressOf(from, 'sender'), request.user)) throw changed('a call of another sender')
+  const gas = gasLimit === undefined ? null : quantityOf(gasLimit, 'gas')
+  if (gas !== null && gas > gasMax) throw changed('more gas than a block has')
+  const isDirect = request.origin.chainId === request.destination.chainId
+  const kind = isDirect ? ('swap' as const) : ('deposit' as const)
+  return {
+    calls: [
+      {
+        kind,
+        to: addressOf(to, 'target'),
+        value: quantityOf(sent, 'value'),
+        data: bytesOf(data, 'calldata', callBytesMax),
+      },
+    ],
+    gas,
+  }
+}
+
+/** Fees that come on top, in another token than the input, would be paid by nobody. */
+function feesOf(value: unknown, { request, rows }: Reading): RouteFee[] {
+  const list = value === undefined ? [] : value
+  if (!Array.isArray(list) || list.length > feesMax) throw changed('no list of fees')
+  const row = rows.get(request.origin.chainId)
+  return list.flatMap((each): RouteFee[] => {
+    const { amount, token, included } = fieldsOf(each, 'fee')
+    const amountUnits = unitsOf(amount, 'fee')
+    if (amountUnits === 0n) return []
+    const { address, chainId } = fieldsOf(token, 'token of a fee')
+    const isInput =
+      row !== undefined &&
+      chainId === Number(request.origin.chainId) &&
+      typeof address === 'string' &&
+      same(address, currencyOf(row, request.origin.token))
+    if (included === true && isInput)
+      return [{ type: 'bridge', ...request.origin, amountUnits, isIncluded: true }]
+    if (included === true) return []
+    throw new Fault('no_route', 'The route has a fee that is paid beside the input', {
+      extras: { upstream: providerName, reason: 'unsupported_fee' },
+    })
+  })
+}
+
+/** Hundredths of a percent by the dollars of the quote, which are shown and decide nothing. */
+function impactOf({ fromAmountUSD, toAmountUSD }: Fields): number {
+  const [from, to] = [Number(fromAmountUSD), Number(toAmountUSD)]
+  const lost = from > 0 && to >= 0 ? Math.round((1 - to / from) * Number(fullBps)) : 0
+  return Number.isFinite(lost) ? Math.max(-10_000, Math.min(10_000, lost)) : 0
+}
+
+const secondsOf = (value: unknown): number =>
+  typeof value === 'number' && value >= 0 && value <= etaSecondsMax ? Math.ceil(value) : 0

@@ -1,0 +1,93 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { monotonicMs } from '#kernel/clock.ts'
+import { Fault } from '#kernel/fault.ts'
+import { isRecord } from '#kernel/json.ts'
+import type { Net } from '#kernel/net.ts'
+import { providerName, textOf } from './wire.ts'
+
+/** Requests to LI.FI. Its limit of quotes is counted over two hours, so that a rejected one is not repeated for a while. */
+
+export type LifiRequests = {
+  get(path: string, query: Record<string, string>, signal?: AbortSignal): Promise<unknown>
+}
+type Options = { url: string; net: Net; apiKey: string | undefined; timeoutMs: number }
+type Attempt = { value: unknown } | { retry: Fault }
+
+const maxBytes = 512 * 1024
+const attemptsMax = 2
+const retryMs = 300
+const tooBusy = 429
+/** After a limit without the time of its end. */
+const limitedMs = 60_000
+const limitedMsMax = 2 * 3_600_000
+const noQuote = 1002
+const noRouteCodes = [noQuote, 1003, 1004, 1007]
+
+const away = (why: string, retryAfterMs?: number) =>
+  new Fault('unavailable', `LI.FI ${why}; try again later`, {
+    extras: {
+      upstream: providerName,
+      ...(retryAfterMs !== undefined && { retry_after: Math.ceil(retryAfterMs / 1_000) }),
+    },
+  })
+
+function faultOf(body: unknown): Fault | undefined {
+  if (!isRecord(body) || typeof body.code !== 'number') return undefined
+  const extras = { upstream: providerName, upstream_code: String(body.code) }
+  if (noRouteCodes.includes(body.code))
+    return new Fault('no_route', 'There is no route for this swap', { extras })
+  // Our requests are well formed, so that a value it rejects is one that it does not serve.
+  if (body.code === 1011)
+    return new Fault('no_route', `LI.FI does not serve this swap: ${textOf(body.message) ?? 'no reason'}`, {
+      extras,
+    })
+  return undefined
+}
+
+export function lifiRequests({ url, net, apiKey, timeoutMs }: Options): LifiRequests {
+  const headers = {
+    accept: 'application/json',
+    ...(apiKey !== undefined && { 'x-lifi-api-key': apiKey }),
+  }
+  const limitedUntilMs = new Map<string, number>()
+
+  async function attempt(path: string, search: string, signal?: AbortSignal): Promise<Attempt> {
+    const request = { url: `${url}${path}?${search}`, method: 'GET', headers, timeoutMs, maxBytes }
+    const reply = await net.fetch({ ...request, ...(signal && { signal }) }).catch((error: unknown) => {
+      if (error instanceof Fault && error.retryable) return error
+      throw error
+    })
+    if (reply instanceof Fault) return { retry: away('does not answer') }
+    const { status, retryAfterMs } = reply
+    if (status === tooBusy) {
+      const waitMs = Math.min(retryAfterMs ?? limitedMs, limitedMsMax)
+      limitedUntilMs.set(path, monotonicMs() + waitMs)
+      throw away('limits its requests', waitMs)
+    }
+    let json: unknown
+    try {
+      json = JSON.parse(reply.body)
+    } catch {
+      // A proxy in front of it answers with a page.
+      return { retry: away('sent no JSON') }
+    }
+    if (status === 200) return { value: json }
+    const fault = faultOf(json)
+    if (fault) throw fault
+    return { retry: away(`answered with status ${status}`) }
+  }
+
+  return {
+    async get(path, query, signal) {
+      const leftMs = (limitedUntilMs.get(path) ?? 0) - monotonicMs()
+      if (leftMs > 0) throw away('limits its requests', leftMs)
+      const search = String(new URLSearchParams(query))
+      for (let tried = 1; ; tried += 1) {
+        const result = await attempt(path, search, signal)
+        if ('value' in result) return result.value
+        if (tried >= attemptsMax || signal?.aborted) throw result.retry
+        await pause(retryMs, undefined, signal && { signal })
+      }
+    },
+  }
+}

@@ -1,0 +1,62 @@
+import type { Chain } from '#kernel/chains.ts'
+import { isRecord } from '#kernel/json.ts'
+import type { ProviderState, ProviderStatus, ProviderTx, StatusRequest } from '#kernel/swap-provider.ts'
+import { nativeName } from './quote.ts'
+import { changed, fieldsOf, textOf } from './wire.ts'
+
+/** What LI.FI says of a transfer. An unknown word means that it is not over. */
+
+type Rows = ReadonlyMap<string, Pick<Chain, 'id' | 'native'>>
+
+const hash = /^0x[0-9a-fA-F]{64}$/
+/** The gateway's words for causes, as the first provider has them. */
+const reasons: Readonly<Record<string, string>> = {
+  SLIPPAGE_EXCEEDED: 'SLIPPAGE',
+  EXPIRED: 'TTL_EXPIRED',
+}
+
+function stateOf(status: string, substatus: string | null): ProviderState {
+  if (status === 'DONE') return substatus === 'REFUNDED' ? 'refunded' : 'success'
+  if (status === 'FAILED') return 'failed'
+  if (status === 'NOT_FOUND') return 'waiting'
+  return status === 'INVALID' ? 'unknown' : 'settling'
+}
+
+export function statusOf(body: unknown, request: StatusRequest, rows: Rows): ProviderStatus {
+  const { status, substatus, sending, receiving } = fieldsOf(body, 'status')
+  if (typeof status !== 'string') throw changed('no status')
+  const word = textOf(substatus)
+  const state = stateOf(status, word)
+  const isRefund = state === 'refunded'
+  const paidAt = isRefund ? request.originChainId : request.destinationChainId
+  const paid = state === 'success' || isRefund ? txOf(receiving, paidAt) : []
+  return {
+    state,
+    reason: state === 'failed' && word !== null ? (reasons[word] ?? word) : null,
+    refundReason: null,
+    originTxs: txOf(sending, request.originChainId),
+    destinationTxs: paid,
+    refund: isRefund ? refundOf(receiving, paidAt, rows) : null,
+  }
+}
+
+function txOf(side: unknown, chainId: string): ProviderTx[] {
+  if (!isRecord(side) || typeof side.txHash !== 'string' || !hash.test(side.txHash)) return []
+  // A payment elsewhere than expected is none that the chains could prove.
+  if (side.chainId !== undefined && side.chainId !== Number(chainId)) return []
+  return [{ chainId, txHash: side.txHash.toLowerCase() }]
+}
+
+function refundOf(side: unknown, chainId: string, rows: Rows): ProviderStatus['refund'] {
+  if (!isRecord(side) || !isRecord(side.token)) return null
+  const { amount, token, txHash } = side
+  const row = rows.get(chainId)
+  if (!row || typeof token.address !== 'string' || !/^0x[0-9a-fA-F]{40}$/.test(token.address)) return null
+  if (typeof amount !== 'string' || !/^\d{1,78}$/.test(amount)) return null
+  return {
+    chainId,
+    token: token.address.toLowerCase() === nativeName ? row.native.address : token.address,
+    amountUnits: BigInt(amount),
+    txHash: typeof txHash === 'string' && hash.test(txHash) ? txHash.toLowerCase() : null,
+  }
+}
