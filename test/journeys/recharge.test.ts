@@ -236,7 +236,7 @@ describe('what is sent to the contract and pays no task', () => {
         return own.length === wanted.size ? own : undefined
       },
       'every payment is listed',
-      60_000,
+      120_000,
     )
     assert.deepEqual(new Map(found.map(({ tx_hash, reason }) => [tx_hash, reason])), wanted)
     assert.equal(await purchased(person), 300)

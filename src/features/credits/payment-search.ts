@@ -32,7 +32,7 @@ type SearchDeps = {
 const kind = 'credits_payment_search'
 /** Fixed, so that all instances share one schedule. */
 const id = '00000000-0000-7000-8000-0000000c4ed1'
-const everySeconds = 30
+const everySeconds = 60
 /** The first search begins so many blocks before the newest final one. */
 const firstBlocks = 1_000n
 const judgedMax = 500
@@ -100,9 +100,9 @@ async function searchTill(deps: SearchDeps, { chain, address }: Till): Promise<v
   const final = await chain.finalBlock()
   const scan = await store.scanOf(db, chain.row.id, address)
   const from = scan ? BigInt(scan.next_block) : final > firstBlocks ? final - firstBlocks : 0n
-  const save = (tx: Tx, next: bigint) =>
-    store.saveScan(tx, { chainId: chain.row.id, till: address, next, now: clock.now() })
-  if (from > final) return void (await transact((tx) => save(tx, from)))
+  const save = (on: Queryable, next: bigint) =>
+    store.saveScan(on, { chainId: chain.row.id, till: address, next, now: clock.now() })
+  if (from > final) return void (await save(db, from))
   const blocks = { from, to: final }
   // Tokens beyond the verified list are worth nothing for sure, and anybody could send any number of them.
   const listed = chain.row.tokens.map((token) => token.address)
@@ -125,6 +125,7 @@ async function searchTill(deps: SearchDeps, { chain, address }: Till): Promise<v
       .filter(isListed)
       .map((transfer) => tokenPayment(chain.row.id, transfer)),
   ]
+  if (found.length === 0) return void (await save(db, searchedTo + 1n))
   await transact(async (tx) => {
     await store.addFound(tx, found, clock.now())
     await save(tx, searchedTo + 1n)

@@ -113,9 +113,9 @@ export const scanOf = (db: Queryable, chainId: string, till: string) =>
 type Scan = { chainId: string; till: string; next: bigint; now: Date }
 
 /** A slower run of another instance never sets it back. */
-export const saveScan = (tx: Tx, { chainId, till, next, now }: Scan) =>
+export const saveScan = (db: Queryable, { chainId, till, next, now }: Scan) =>
   query(
-    tx,
+    db,
     `insert into credit_payment_scan (chain_id, till, next_block, scanned_at) values ($1, $2, $3, $4)
      on conflict (chain_id, till) do update
        set next_block = greatest(credit_payment_scan.next_block, excluded.next_block),
