@@ -84,7 +84,22 @@ async function createObjects(agent: Person): Promise<Record<string, string>> {
   await perp('fund', { amount_usd: '50' })
   const limit = { order_type: 'limit', limit_price: '1000', size: '0.02' }
   const { order_id } = await perp('open', { asset: 'ETH', side: 'long', ...limit })
-  return { task_id: body.task_id, position_id: body.result.position_id, order_id }
+  const { body: swap } = await http<{ quote: { quote_id: string } }>(`${gateway.url}/v1/swap`, {
+    method: 'POST',
+    body: { ...validBodies.swap_execute, dryrun: true },
+    headers: bearer(agent),
+  })
+  return {
+    task_id: body.task_id,
+    position_id: body.result.position_id,
+    order_id,
+    quote_id: swap.quote.quote_id,
+  }
+}
+
+/** Bodies of operations that look for the object only once the rest of the request is valid. */
+const validBodies: Record<string, object> = {
+  swap_execute: { chain_id_in: '8453', token_in: 'USDC', token_out: 'WETH', amount: '1000000' },
 }
 
 function requestOf(
@@ -304,7 +319,8 @@ function idFieldsOf(): IdField[] {
 
 const requestNaming = ({ known, part, field }: IdField, id: string, token: string): HttpRequest => {
   const minimal = minimalRequest(known.entry)
-  return requestOf(known, { ...minimal, [part]: { ...minimal[part], [field]: id } }, `Bearer ${token}`)
+  const named = { ...minimal[part], ...(part === 'body' && validBodies[known.name]), [field]: id }
+  return requestOf(known, { ...minimal, [part]: named }, `Bearer ${token}`)
 }
 
 /** The same request id makes the whole answer comparable, headers included. */

@@ -145,6 +145,9 @@ const endedOrder = (): Promise<string> => {
   return ended
 }
 const long = { asset: 'BTC', side: 'long', size: '0.01' }
+const swap = { chain_id_in: '8453', token_in: 'USDC', token_out: 'WETH', amount: '1000000' }
+/** The third token of strangers in the local world takes a quarter of each sale. */
+const taxedToken = `0x70ce${'3'.padStart(36, '0')}`
 
 type SendFailing = (headers: Headers) => Promise<HttpReply>
 const own = (headers: Headers): Headers => ({ ...bearer(agent), ...headers })
@@ -197,6 +200,16 @@ const failingRequests: Partial<Record<FaultCode, SendFailing>> = {
     withWorldChange(['/vault', { illiquid: true }], ['/vault', { illiquid: false }], () =>
       post('/v1/earn/withdraw', { position_id: open.position_id, amount_usdc: '1' }, own(headers)),
     ),
+  no_route: (headers) =>
+    post('/v1/swap', { ...swap, chain_id_out: '42161', token_out: 'USDC', max_fee_bps: 0 }, own(headers)),
+  quote_expired: async (headers) => {
+    const { quote } = jsonOf(await post('/v1/swap', { ...swap, dryrun: true })) as {
+      quote: { quote_id: string }
+    }
+    await rows.expireQuotes(userId)
+    return post('/v1/swap', { ...swap, quote_id: quote.quote_id }, own(headers))
+  },
+  token_unsafe: (headers) => post('/v1/swap', { ...swap, token_out: taxedToken }, own(headers)),
   setup_incomplete: (headers) => post('/v1/perp/open', long, { ...headers, ...bearer(paused) }),
   market_closed: (headers) => post('/v1/perp/open', { ...long, asset: 'MATIC' }, own(headers)),
   order_not_cancellable: async (headers) =>

@@ -10,6 +10,7 @@ export type IdentityRecords = {
   /** A token of the right form that is not stored. */
   unknownToken(): string
   suspend(userId: string): Promise<void>
+  expireQuotes(userId: string): Promise<void>
 } & AsyncDisposable
 
 export const hashOf = (token: string): Buffer => createHash('sha256').update(token).digest()
@@ -34,6 +35,9 @@ export async function openIdentityRecords(databaseUrl: string): Promise<Identity
     },
     async suspend(userId) {
       await db.query('update app_user set suspended_at = now() where id = $1', [userId])
+    },
+    async expireQuotes(userId) {
+      await db.query('update swap_quote set expires_at = now() where user_id = $1', [userId])
     },
     async [Symbol.asyncDispose]() {
       await db.end().catch(() => {})
