@@ -9,7 +9,7 @@ import { lamportDecimals } from '#kernel/money.ts'
 import type { Net } from '#kernel/net.ts'
 import { evm } from '#upstreams/evm/evm.ts'
 import { nodeMismatch } from '#upstreams/evm/node-check.ts'
-import { planNonceRepair } from '#upstreams/evm/nonce-repair-plan.ts'
+import { abandonedAttempts, planNonceRepair } from '#upstreams/evm/nonce-repair-plan.ts'
 import { createReceiptWatcher } from '#upstreams/evm/receipt-watcher.ts'
 import { sponsor } from '#upstreams/evm/sponsor.ts'
 import { draftTransaction } from '#upstreams/solana/draft.ts'
@@ -82,6 +82,8 @@ export function openChains({ core, urls, net }: ChainDeps, overrides: ChainOverr
     transact: taskEngine.transact,
     ports,
     plan: planNonceRepair,
+    abandoned: abandonedAttempts,
+    clock,
     log,
   })
   return {

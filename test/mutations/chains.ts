@@ -28,6 +28,16 @@ export const chainMutations = [
         'a stuck transaction is replaced above the cap on fees',
       ],
       ['if (baseFeeWei >= rule.capWei) return undefined', '', 'gas is bought above the cap on fees'],
+      [
+        'if (paysEnough && !isOverdue) return undefined',
+        'if (!isOverdue) return undefined',
+        'the nonce of an ended task that pays too little blocks its sponsor',
+      ],
+      [
+        "return plan?.kind === 'raise' ? plan.fees : undefined",
+        'return plan?.fees',
+        'the nonce of an ended task is bought above the cap on fees',
+      ],
     ],
   ),
   ...mutationsOf(
@@ -50,6 +60,22 @@ export const chainMutations = [
         'a new sequence begins at a nonce that is pending',
       ],
       ['if (!newest.has(nonce)) gaps.push(nonce)', '', 'a nonce without a transaction blocks the sequence'],
+      [
+        'findIndex(({ isFinal }) => !isFinal)',
+        'findIndex(() => false)',
+        'the transaction of a live task is given up for an empty one',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/engines/evm-batch/nonce-repair.ts',
+    ['test/chains/abandoned-nonces.test.ts'],
+    [
+      [
+        'raw: replaced.get(nonce) ?? raw',
+        'raw',
+        'the nonce of an ended task is sent again with the bytes that are too cheap',
+      ],
     ],
   ),
   ...mutationsOf(

@@ -1,8 +1,9 @@
 import type { Transact } from '#durable/transactions.ts'
+import type { Clock } from '#kernel/clock.ts'
 import type { Log } from '#kernel/log.ts'
 import { repeat } from '#kernel/repeat.ts'
 import { builder, fetchAll, fetchOne, type Queryable, query } from '#store/query.ts'
-import type { NonceRepairPlan, StoredAttempt } from '#upstreams/evm/nonce-repair-plan.ts'
+import type { AbandonedAttempt, NonceRepairPlan, StoredAttempt } from '#upstreams/evm/nonce-repair-plan.ts'
 import type { EvmPort } from './evm-port.ts'
 import { nonceKind } from './sponsor-load.ts'
 
@@ -16,10 +17,15 @@ export type NonceReport = {
   next: bigint
   resent: number
   filled: number
+  /** Nonces of final effects that got an empty transaction with higher fees. */
+  replaced: number
 }
 
 export type NonceRepair = {
-  /** Resends stored transactions that are missing, fills nonce gaps, and advances counters to the chain's nonce. */
+  /**
+   * Resends stored transactions that are missing, fills nonce gaps, replaces the transactions of ended tasks that later
+   * ones wait for, and advances counters to the chain's nonce.
+   */
   reconcile(): Promise<NonceReport[]>
   start(everyMs?: number): AsyncDisposable
 }
@@ -29,6 +35,11 @@ type NonceRepairDeps = {
   transact: Transact
   ports: ReadonlyMap<string, EvmPort>
   plan: (mined: bigint, counter: bigint, attempts: readonly StoredAttempt[]) => NonceRepairPlan
+  abandoned: (
+    open: { mined: bigint; resend: readonly StoredAttempt[] },
+    options: { now: Date; stuckAfterMs: number },
+  ) => AbandonedAttempt[]
+  clock: Clock
   log: Log
 }
 
@@ -36,7 +47,8 @@ const everyMsDefault = 60_000
 
 const counterKey = (chain: string, signer: string): string => `${chain} ${signer}`
 
-export function createNonceRepair({ db, transact, ports, plan, log }: NonceRepairDeps): NonceRepair {
+export function createNonceRepair(deps: NonceRepairDeps): NonceRepair {
+  const { db, transact, ports, plan, log } = deps
   /** One statement for all chains; by chain and signer. */
   const readCounters = async (): Promise<Map<string, bigint>> => {
     const statement = builder
@@ -59,15 +71,23 @@ export function createNonceRepair({ db, transact, ports, plan, log }: NonceRepai
 
   const storedAttempts = async (tx: Queryable, chain: string, signer: string, mined: bigint) => {
     const statement = builder
-      .selectFrom('tx_attempt')
-      .select(['nonce', 'raw'])
-      .where('nonce_kind', '=', nonceKind)
-      .where('chain', '=', chain)
-      .where('signer', '=', signer)
-      .where('nonce', '>=', mined)
-      .orderBy('nonce')
-      .orderBy('n')
-    return (await fetchAll(tx, statement)).map(({ nonce, raw }) => ({ nonce: BigInt(nonce), raw }))
+      .selectFrom('tx_attempt as a')
+      .innerJoin('effect as e', 'e.id', 'a.effect_id')
+      .select(['a.nonce', 'a.raw', 'a.effect_id', 'a.n', 'a.at', 'e.status'])
+      .where('a.nonce_kind', '=', nonceKind)
+      .where('a.chain', '=', chain)
+      .where('a.signer', '=', signer)
+      .where('a.nonce', '>=', mined)
+      .orderBy('a.nonce')
+      .orderBy('a.n')
+    return (await fetchAll(tx, statement)).map(({ nonce, raw, effect_id, n, at, status }) => ({
+      nonce: BigInt(nonce),
+      raw,
+      effectId: effect_id,
+      n,
+      isFinal: status === 'dropped' || status === 'rejected',
+      storedAt: at,
+    }))
   }
 
   /** While the counter's row is locked no nonce is taken, and every nonce that was taken has its stored bytes. */
@@ -93,14 +113,16 @@ export function createNonceRepair({ db, transact, ports, plan, log }: NonceRepai
     const { chain, sponsor } = port
     const mined = await chain.transactionCount(signer, 'latest')
     const report = { chainId: chain.row.id, signer, mined, counter }
-    if (mined === counter) return { ...report, next: counter, resent: 0, filled: 0 }
+    if (mined === counter) return { ...report, next: counter, resent: 0, filled: 0, replaced: 0 }
     const repairPlan = await reconcileCounter(chain.row.id, signer, mined)
     if (!repairPlan) return undefined
     const { next, resend, gaps } = repairPlan
+    const replaced = await replaceAbandoned(deps, { port, signer, mined, resend })
     const filled = await Promise.all(gaps.map((nonce) => sponsor.fillNonce(signer, nonce)))
-    const inOrder = [...resend, ...filled].sort((a, b) => (a.nonce < b.nonce ? -1 : 1))
+    const newest = resend.map(({ nonce, raw }) => ({ nonce, raw: replaced.get(nonce) ?? raw }))
+    const inOrder = [...newest, ...filled].sort((a, b) => (a.nonce < b.nonce ? -1 : 1))
     for (const { raw } of inOrder) await chain.sendRaw(raw)
-    return { ...report, next, resent: resend.length, filled: gaps.length }
+    return { ...report, next, resent: resend.length, filled: gaps.length, replaced: replaced.size }
   }
 
   async function reconcile(): Promise<NonceReport[]> {
@@ -132,4 +154,48 @@ export function createNonceRepair({ db, transact, ports, plan, log }: NonceRepai
         onError: (error) => log.warn({ error }, 'nonce counters not read: will retry'),
       }),
   }
+}
+
+type OpenSequence = { port: EvmPort; signer: string; mined: bigint; resend: readonly StoredAttempt[] }
+
+/** By nonce, the bytes of the replacements that this instance has stored; they may be sent. */
+async function replaceAbandoned(
+  { db, abandoned, clock, log }: NonceRepairDeps,
+  { port, signer, ...open }: OpenSequence,
+): Promise<Map<bigint, string>> {
+  const { chain, sponsor } = port
+  const now = clock.now()
+  const found = abandoned(open, { now, stuckAfterMs: chain.row.stuckAfterMs })
+  if (found.length === 0) return new Map()
+  const byNonce = new Map(found.map((attempt) => [attempt.nonce, attempt]))
+  const signed = await sponsor.replaceAbandoned(signer, found)
+  if (signed.length === 0) return new Map()
+  // The number of the attempt decides between two instances: the second one stores nothing, and its bytes end here.
+  const stored = await query<{ nonce: string | bigint; raw: string }>(
+    db,
+    `insert into tx_attempt (effect_id, n, raw, external_id, nonce_kind, chain, signer, nonce, status, at)
+     select e.id, (select max(n) + 1 from tx_attempt a where a.effect_id = e.id), x.raw, x.external_id, $6, $7, $8, x.nonce,
+       'sent', $9
+     from unnest($1::uuid[], $2::integer[], $3::text[], $4::text[], $5::bigint[]) as x (effect_id, n, raw, external_id, nonce)
+     join effect e on e.id = x.effect_id and e.status in ('dropped', 'rejected')
+     where not exists (select from tx_attempt a where a.effect_id = e.id and a.nonce = x.nonce and a.n > x.n)
+     on conflict do nothing returning nonce, raw`,
+    [
+      signed.map(({ nonce }) => byNonce.get(nonce)!.effectId),
+      signed.map(({ nonce }) => byNonce.get(nonce)!.n),
+      signed.map(({ raw }) => raw),
+      signed.map(({ externalId }) => externalId),
+      signed.map(({ nonce }) => nonce),
+      nonceKind,
+      chain.row.id,
+      signer,
+      now,
+    ],
+  )
+  if (stored.length > 0)
+    log.info(
+      { chain: chain.row.id, signer, count: stored.length },
+      'transactions of ended tasks were replaced by empty ones',
+    )
+  return new Map(stored.map(({ nonce, raw }) => [BigInt(nonce), raw]))
 }

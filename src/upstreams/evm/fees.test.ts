@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { isValidReplacement, planReplacement, quoteFees, raiseFees } from './fees.ts'
+import { isValidReplacement, planEmptyReplacement, planReplacement, quoteFees, raiseFees } from './fees.ts'
 
 const wei = fc.bigInt({ min: 1n, max: 10n ** 13n })
 const fees = fc.record({ maxFeeWei: wei, priorityWei: wei })
@@ -57,4 +57,36 @@ test('at the cap the nonce is cancelled once, and then left alone', () => {
   assert.equal(cancel?.kind, 'cancel')
   assert.ok(isValidReplacement(old, cancel!.fees))
   assert.equal(planReplacement(cancel!.fees, market, 1_000n), undefined)
+})
+
+const rule = { priorityFloorWei: 10n, capWei: 1_000n }
+
+test('a transaction that nobody needs is replaced where it pays less than the chain asks', () => {
+  const old = { maxFeeWei: 109n, priorityWei: 10n }
+  const plan = (baseFeeWei: bigint, { isOverdue } = { isOverdue: false }) =>
+    planEmptyReplacement({ fees: old, isOverdue }, { baseFeeWei, suggestedWei: 5n }, rule)
+  assert.equal(plan(99n), undefined)
+  assert.deepEqual(plan(100n), { maxFeeWei: 210n, priorityWei: 12n })
+  assert.deepEqual(plan(20n, { isOverdue: true }), { maxFeeWei: 123n, priorityWei: 12n })
+  assert.equal(plan(1_000n, { isOverdue: true }), undefined)
+})
+
+test('an empty replacement raises both fees by an eighth, pays what the chain asks, and stays within the cap', () => {
+  fc.assert(
+    fc.property(
+      fees,
+      fc.record({ baseFeeWei: wei, suggestedWei: wei }),
+      wei,
+      fc.boolean(),
+      (old, present, capWei, isOverdue) => {
+        const { baseFeeWei, suggestedWei } = present
+        const next = planEmptyReplacement({ fees: old, isOverdue }, present, { priorityFloorWei: 1n, capWei })
+        if (!next) return
+        const market = quoteFees(baseFeeWei, suggestedWei, { priorityFloorWei: 1n, capWei })!
+        assert.ok(isValidReplacement(old, next))
+        assert.ok(next.maxFeeWei >= market.maxFeeWei && next.priorityWei >= market.priorityWei)
+        assert.ok(next.maxFeeWei <= capWei)
+      },
+    ),
+  )
 })

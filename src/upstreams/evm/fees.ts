@@ -46,3 +46,20 @@ export function planReplacement(
   if (fees.maxFeeWei <= capWei) return { kind: 'raise', fees }
   return old.maxFeeWei <= capWei ? { kind: 'cancel', fees: minimum } : undefined
 }
+
+/**
+ * The fees of an empty transaction in place of one that nobody needs any more. Undefined where the old one pays enough
+ * and is not overdue, and where more would exceed the cap.
+ */
+export function planEmptyReplacement(
+  { fees: old, isOverdue }: { fees: Fees; isOverdue: boolean },
+  { baseFeeWei, suggestedWei }: { baseFeeWei: bigint; suggestedWei: bigint },
+  rule: FeeRule,
+): Fees | undefined {
+  const market = quoteFees(baseFeeWei, suggestedWei, rule)
+  if (!market) return undefined
+  const paysEnough = old.maxFeeWei >= baseFeeWei + market.priorityWei
+  if (paysEnough && !isOverdue) return undefined
+  const plan = planReplacement(old, market, rule.capWei)
+  return plan?.kind === 'raise' ? plan.fees : undefined
+}

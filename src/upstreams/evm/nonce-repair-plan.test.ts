@@ -1,9 +1,16 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { planNonceRepair, startNonce } from './nonce-repair-plan.ts'
+import { abandonedAttempts, planNonceRepair, startNonce } from './nonce-repair-plan.ts'
 
-const attempt = (nonce: bigint, raw = `0x${nonce}`) => ({ nonce, raw })
+const attempt = (nonce: bigint, raw = `0x${nonce}`) => ({
+  nonce,
+  raw,
+  effectId: `effect ${nonce}`,
+  n: 0,
+  isFinal: false,
+  storedAt: new Date(0),
+})
 
 test('a new sequence begins after every transaction that the node knows, mined or pending', async () => {
   const counts = { pending: 9n, latest: 7n }
@@ -53,4 +60,45 @@ test('after a plan is executed every nonce up to the counter is used exactly onc
       },
     ),
   )
+})
+
+const now = new Date(3_600_000)
+const live = { isFinal: false }
+const aged = (nonce: bigint, ageMs: number, { isFinal } = { isFinal: true }) => ({
+  ...attempt(nonce),
+  isFinal,
+  storedAt: new Date(now.getTime() - ageMs),
+})
+const abandoned = (resend: ReturnType<typeof aged>[], mined = 4n) =>
+  abandonedAttempts({ mined, resend }, { now, stuckAfterMs: 60_000 }).map(({ nonce, isOverdue }) => [
+    nonce,
+    isOverdue,
+  ])
+
+test('the transactions of ended tasks are replaced up to the first one of a live task', () => {
+  const old = 120_000
+  assert.deepEqual(abandoned([aged(4n, old), aged(5n, old), aged(6n, old, live), aged(7n, old)]), [
+    [4n, false],
+    [5n, false],
+  ])
+  assert.deepEqual(abandoned([aged(4n, old, live), aged(5n, old)]), [])
+})
+
+test('bytes that were just stored get the time to be mined', () => {
+  assert.deepEqual(abandoned([aged(4n, 59_999), aged(5n, 60_000)]), [[5n, false]])
+})
+
+test('only the oldest unmined nonce is overdue: the others wait for it', () => {
+  assert.deepEqual(abandoned([aged(4n, 600_000), aged(5n, 600_000)]), [
+    [4n, true],
+    [5n, false],
+  ])
+  assert.deepEqual(abandoned([aged(5n, 600_000)]), [[5n, false]])
+})
+
+test('a round signs a bounded number of replacements, the oldest nonces first', () => {
+  const many = Array.from({ length: 291 }, (_, index) => aged(BigInt(index + 4), 120_000))
+  const found = abandoned(many)
+  assert.equal(found.length, 100)
+  assert.equal(found[0]![0], 4n)
 })

@@ -4,7 +4,16 @@ import type { Evm } from './evm.ts'
 export const startNonce = (chain: Pick<Evm, 'transactionCount'>, signer: string): Promise<bigint> =>
   chain.transactionCount(signer, 'pending')
 
-export type StoredAttempt = { nonce: bigint; raw: string }
+export type StoredAttempt = {
+  nonce: bigint
+  raw: string
+  effectId: string
+  /** Its number among the attempts of the effect. */
+  n: number
+  /** The effect can change nothing any more: its bytes only hold their nonce. */
+  isFinal: boolean
+  storedAt: Date
+}
 
 export type NonceRepairPlan = {
   /** The next nonce to hand out. Equals the counter when nothing is wrong. */
@@ -32,4 +41,33 @@ export function planNonceRepair(
   for (let nonce = mined; nonce < afterLast; nonce++) if (!newest.has(nonce)) gaps.push(nonce)
   // Nonces above the last stored attempt were never signed: the counter goes back instead of filling them.
   return { next: afterLast, resend, gaps }
+}
+
+export type AbandonedAttempt = StoredAttempt & {
+  /** The oldest nonce, unmined for so long that its fees alone do not explain it. */
+  isOverdue: boolean
+}
+
+/** Signatures of one round; the next round makes the others. */
+const abandonedMax = 100
+const overdueMs = 600_000
+
+/**
+ * The attempts of final effects that every later nonce waits for, from the oldest unmined nonce on. They end at the
+ * first live effect, which only its own task replaces. New bytes get the time that the chain needs to mine them.
+ */
+export function abandonedAttempts(
+  { mined, resend }: { mined: bigint; resend: readonly StoredAttempt[] },
+  { now, stuckAfterMs }: { now: Date; stuckAfterMs: number },
+): AbandonedAttempt[] {
+  const firstLive = resend.findIndex(({ isFinal }) => !isFinal)
+  const ageMs = ({ storedAt }: StoredAttempt) => now.getTime() - storedAt.getTime()
+  return resend
+    .slice(0, firstLive === -1 ? resend.length : firstLive)
+    .filter((attempt) => ageMs(attempt) >= stuckAfterMs)
+    .slice(0, abandonedMax)
+    .map((attempt) => ({
+      ...attempt,
+      isOverdue: attempt.nonce === mined && ageMs(attempt) >= overdueMs,
+    }))
 }

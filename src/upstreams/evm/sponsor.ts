@@ -3,7 +3,14 @@ import { Fault } from '#kernel/fault.ts'
 import { intentHash } from '#kernel/signer.ts'
 import { type CachedValue, createCachedValue } from '#kernel/ttl-cache.ts'
 import type { Evm } from './evm.ts'
-import { type Fees, isValidReplacement, planReplacement, quoteFees, type Replacement } from './fees.ts'
+import {
+  type Fees,
+  isValidReplacement,
+  planEmptyReplacement,
+  planReplacement,
+  quoteFees,
+  type Replacement,
+} from './fees.ts'
 import {
   type BatchTxOrder,
   feesOf,
@@ -43,7 +50,10 @@ export type Sponsor = {
   reassignNonce(raw: string, signer: string, options: { nonce: bigint; fees: Fees }): Promise<SignedTx>
   /** An empty transaction that only consumes its nonce. */
   fillNonce(signer: string, nonce: bigint): Promise<SignedTx>
+  /** Empty transactions at the nonces of those that nobody needs any more, where those pay too little or are overdue. */
+  replaceAbandoned(signer: string, abandoned: readonly AbandonedTx[]): Promise<SignedTx[]>
 }
+export type AbandonedTx = { raw: string; isOverdue: boolean }
 
 type SponsorDeps = {
   chain: Evm
@@ -98,6 +108,7 @@ export function sponsor({
     replace: (raw, signer, plan) => signReplacement(keys, raw, signer, plan),
     reassignNonce: (raw, signer, options) => signAgain(keys, raw, signer, options),
     fillNonce: async (signer, nonce) => signEmptyTx(keys, signer, nonce, await currentFees(chain)),
+    replaceAbandoned: (signer, abandoned) => replaceAbandoned(state, signer, abandoned),
   }
 }
 
@@ -173,4 +184,18 @@ async function signReplacement(
   return kind === 'cancel'
     ? signEmptyTx(keys, signer, nonce, fees)
     : signAgain(keys, raw, signer, { nonce, fees })
+}
+
+async function replaceAbandoned(
+  { deps: { chain }, keys }: SponsorState,
+  signer: string,
+  abandoned: readonly AbandonedTx[],
+): Promise<SignedTx[]> {
+  const { head, priorityWei: suggestedWei } = await chain.suggestedPriority()
+  const present = { baseFeeWei: head.baseFeeWei, suggestedWei }
+  const signed = abandoned.map(async ({ raw, isOverdue }) => {
+    const fees = planEmptyReplacement({ fees: feesOf(raw), isOverdue }, present, chain.row.fees)
+    return fees ? [await signReplacement(keys, raw, signer, { kind: 'cancel', fees })] : []
+  })
+  return (await Promise.all(signed)).flat()
 }
