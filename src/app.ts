@@ -54,10 +54,11 @@ export async function openDoors(deps: DoorDeps) {
 /** Background work: tasks, price checks, comparisons, schedules and maintenance. */
 async function startWork(composed: Composed, parts: AsyncDisposableStack): Promise<void> {
   const { clock, db, taskEngine, chains, features } = composed
-  const { earn, recharge, venueFeatures } = features
+  const { earn, recharge, venueFeatures, orders } = features
   parts.use(chains.nonceRepair.start())
   composed.runtime.start()
   if (venueFeatures) parts.use(venueFeatures.priceLoop).start()
+  if (orders) parts.use(orders.priceWatch.start())
   if (composed.reconciler) parts.use(composed.reconciler.start())
   const schedules = [
     ...(earn ? [snapshotSchedule(clock.now()), auditSchedule(clock.now())] : []),

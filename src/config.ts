@@ -278,6 +278,11 @@ export const variables = {
     '30',
     'Days after which the idempotency keys and stored replies of requests that made no task are deleted',
   ),
+  ORDER_QUOTES_PER_MINUTE: variable(
+    integer(1, 1_000_000),
+    '30',
+    'Quotes per minute that this instance asks for to decide whether limit orders and hooks fire',
+  ),
   ORDER_RETENTION_DAYS: variable(
     integer(1, 36_500),
     '90',

@@ -36,6 +36,7 @@ import type { Chains } from './chains.ts'
 import type { Core } from './core.ts'
 import type { Custody, KeyMonitor } from './custody.ts'
 import { openEarn } from './earn.ts'
+import { type OrderOverrides, openOrders } from './orders.ts'
 import { openRecharge } from './recharge.ts'
 import { release } from './release.ts'
 import { perpLimitsOf } from './settings.ts'
@@ -56,6 +57,7 @@ type FeatureDeps = {
   keyMonitor: KeyMonitor
 }
 export type FeatureOverrides = VenueFeatureOverrides &
+  OrderOverrides &
   TradingOverrides & {
     /** Runs in the transaction that creates a user, instead of the grant of the faucet. */
     onSignup?: OnSignup
@@ -63,6 +65,7 @@ export type FeatureOverrides = VenueFeatureOverrides &
     addOperations?: (parts: Pick<FeatureDeps, 'core' | 'chains' | 'custody'>) => Operation[]
   }
 
+const orderPricesMs = 1_000
 const protocols = ['http', 'sse']
 
 /** A new user's wallets are funded where a faucet is configured. */
@@ -157,6 +160,30 @@ export function openFeatures(needs: FeatureDeps, overrides: FeatureOverrides = {
       ]),
   })
   const facts = factsOf(config, table)
+  const swaps = openSwap({
+    core,
+    urls,
+    net,
+    chains,
+    custody,
+    prices: priceSource,
+    verdicts: security.verdicts,
+    changed,
+  })
+  const orders =
+    swaps &&
+    openOrders(
+      {
+        core,
+        chains,
+        custody,
+        // Triggers compare prices that are as old as the interval of their watch.
+        prices: prices({ url: urls.prices ?? '', net, clock, freshMs: orderPricesMs }),
+        providers: swaps.providers,
+        swaps: swaps.execution,
+      },
+      overrides,
+    )
   const operations: Operation[] = [
     ...discovery({ operations: () => operations, facts, protocols, health }),
     ...chainList({ chainRows: table, status: probe.status }),
@@ -165,16 +192,8 @@ export function openFeatures(needs: FeatureDeps, overrides: FeatureOverrides = {
     ...wallets({ chainRows: table, holdings, walletsOf: (userId) => walletsOf(db, userId) }),
     ...(earn?.operations ?? []),
     ...(venueFeatures?.operations ?? []),
-    ...openSwap({
-      core,
-      urls,
-      net,
-      chains,
-      custody,
-      prices: priceSource,
-      verdicts: security.verdicts,
-      changed,
-    }),
+    ...(swaps?.operations ?? []),
+    ...(orders?.operations ?? []),
     ...tasks({ tasks: taskEngine.tasks, view: toTaskFullView, kinds: () => kindNames }),
     ...credits.operations,
     ...(recharge?.operations ?? []),
@@ -188,6 +207,7 @@ export function openFeatures(needs: FeatureDeps, overrides: FeatureOverrides = {
     ...(earn ? [snapshotKind(earn.snapshot), earn.audit] : []),
     ...(recharge ? [recharge.kind] : []),
     ...(venueFeatures?.kinds ?? []),
+    ...(orders?.kinds ?? []),
   ]
   const kindNames = kindNamesOf(operations, kinds)
   return {
@@ -202,6 +222,7 @@ export function openFeatures(needs: FeatureDeps, overrides: FeatureOverrides = {
     faucetGrant,
     recharge,
     venueFeatures,
+    orders,
   }
 }
 
@@ -219,7 +240,7 @@ const factsOf = (config: Config, table: readonly Chain[]) => ({
     gasless: true,
     dry_run: true,
     bound_quotes: true,
-    order_types: ['swap'],
+    order_types: ['swap', 'limit', 'stop_loss', 'take_profit', 'trailing'],
     min_swap_usd: swapLimits.minSwapUsd,
     default_slippage_bps: swapLimits.slippageBps.default,
     security_enforced: true,

@@ -1,10 +1,13 @@
+import type { SwapExecution } from '#engines/trigger-orders/run-order.ts'
 import { createArrivals, type SolanaArrivals } from '#features/swap/arrivals.ts'
-import type { SwapCalls } from '#features/swap/deps.ts'
+import type { SwapCalls, SwapDeps } from '#features/swap/deps.ts'
+import { swapExecution } from '#features/swap/execution.ts'
 import { swap } from '#features/swap/swap.ts'
 import { walletsOf } from '#features/wallets/store.ts'
 import type { Net } from '#kernel/net.ts'
 import type { Operation } from '#kernel/operation.ts'
 import type { SecurityVerdicts } from '#kernel/security.ts'
+import type { SwapProvider } from '#kernel/swap-provider.ts'
 import { nativeBalanceData } from '#upstreams/evm/batch.ts'
 import { approveData, balanceData } from '#upstreams/evm/erc20.ts'
 import { evmCrypto } from '#upstreams/evm/sign.ts'
@@ -58,7 +61,9 @@ const solanaArrivals = ({ svmPorts }: Chains): SolanaArrivals => ({
   },
 })
 
-/** No operations where no provider is configured. */
+export type Swaps = { operations: Operation[]; execution: SwapExecution; providers: SwapProvider[] }
+
+/** Undefined where no provider is configured. */
 export function openSwap({
   core,
   urls,
@@ -68,7 +73,7 @@ export function openSwap({
   prices,
   verdicts,
   changed,
-}: SwapParts): Operation[] {
+}: SwapParts): Swaps | undefined {
   const { config, db, clock, random, taskEngine } = core
   const { table, ports, svmPorts } = chains
   const facts = { net, chains: table, clock }
@@ -76,9 +81,9 @@ export function openSwap({
     ...(urls.relay ? [relay({ ...facts, url: urls.relay, apiKey: config.RELAY_API_KEY })] : []),
     ...(urls.lifi ? [lifi({ ...facts, url: urls.lifi, apiKey: config.LIFI_API_KEY })] : []),
   ]
-  if (providers.length === 0) return []
+  if (providers.length === 0) return undefined
   const evmOf = (chainId: string) => ports.get(chainId)?.chain
-  return swap({
+  const deps: SwapDeps = {
     db,
     providers,
     chains: table,
@@ -98,5 +103,6 @@ export function openSwap({
     changed,
     clock,
     random,
-  })
+  }
+  return { operations: swap(deps), execution: swapExecution(deps), providers }
 }

@@ -1,7 +1,7 @@
 import type { Clock } from '#kernel/clock.ts'
 import type { Log } from '#kernel/log.ts'
 import type { Tx } from '#kernel/task.ts'
-import type { TriggerOrder } from '#kernel/trigger-order.ts'
+import type { PriceRange, TriggerOrder } from '#kernel/trigger-order.ts'
 import { isConflict } from '#store/conflict.ts'
 import { query } from '#store/query.ts'
 import { isDatabaseUnavailable } from '#store/unavailable.ts'
@@ -13,7 +13,7 @@ import type { Transactions } from './transactions.ts'
 
 export type MarketLease = { market: string; epoch: number }
 /** `quoteKey` null: the orders that the price of their market decides. */
-export type Crossing = { market: string; price: string; quoteKey: string | null }
+export type Crossing = { market: string; price: PriceRange; quoteKey: string | null }
 /** The number of orders that fired, and the users whose rows are locked elsewhere. */
 export type Fired = { count: number; blocked: ReadonlySet<string> }
 export type FireDeps = {
@@ -38,12 +38,13 @@ export const fireTogether = (
 ): Promise<number> =>
   transactions.pipelined(
     (tx) =>
-      query<TriggerOrder>(tx, 'select * from trigger_fire_crossed($1, $2, $3, $4, $5, $6, $7, $8, $9)', [
+      query<TriggerOrder>(tx, 'select * from trigger_fire_crossed($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)', [
         market,
         instanceId,
         epoch,
         quoteKey,
-        price,
+        price.high,
+        price.low,
         clock.now(),
         except,
         fireBatchMax,
@@ -79,15 +80,11 @@ async function fireSingly(
   { market, price, quoteKey }: Crossing,
   { only, except }: Users,
 ): Promise<Fired> {
-  const crossed = await query<CrossedOrder>(tx, 'select * from trigger_crossed($1, $2, $3, $4, $5, $6, $7)', [
-    market,
-    quoteKey,
-    price,
-    deps.clock.now(),
-    only,
-    except,
-    fireBatchMax,
-  ])
+  const crossed = await query<CrossedOrder>(
+    tx,
+    'select * from trigger_crossed($1, $2, $3, $4, $5, $6, $7, $8)',
+    [market, quoteKey, price.high, price.low, deps.clock.now(), only, except, fireBatchMax],
+  )
   const blocked = new Set<string>()
   let count = 0
   // Transactions lock the event logs of users in one order, which prevents deadlocks.
@@ -106,7 +103,7 @@ async function fireInSavepoint(
   { tasks, clock, log }: FireDeps,
   tx: Tx,
   { id }: CrossedOrder,
-  price: string,
+  price: PriceRange,
 ): Promise<number | 'blocked'> {
   await query(tx, 'savepoint trigger_order')
   try {

@@ -1,7 +1,7 @@
 import type { Clock } from '#kernel/clock.ts'
 import { type Random, uuidv7 } from '#kernel/id.ts'
 import type { NewEvent, TaskKind, Tx } from '#kernel/task.ts'
-import type { TriggerOrder } from '#kernel/trigger-order.ts'
+import type { PriceRange, TriggerOrder } from '#kernel/trigger-order.ts'
 import { query, settleAll } from '#store/query.ts'
 import type { NewTask, TaskAcceptance } from './accept-task.ts'
 import { bodyHash, internalKey } from './idempotency.ts'
@@ -17,7 +17,7 @@ export type OrderTaskDeps = {
 }
 export type OrderTasks = {
   /** Inserts the tasks of orders that were fired in this transaction, and returns their number. */
-  create(tx: Tx, changed: readonly TriggerOrder[], price: string): Promise<number>
+  create(tx: Tx, changed: readonly TriggerOrder[], price: PriceRange): Promise<number>
   eventsOf(orders: readonly TriggerOrder[]): NewEvent[]
 }
 
@@ -31,8 +31,8 @@ export function createOrderTasks({ acceptance, kinds, clock, random }: OrderTask
   const eventsOf = (orders: readonly TriggerOrder[]): NewEvent[] =>
     orders.flatMap((order) => newestKind(kinds, order.kind)?.orderEvent?.(order) ?? [])
 
-  const taskOf = (order: TriggerOrder, cancelled: readonly TriggerOrder[], price: string) => {
-    const { id, user_id: userId, input, attempts } = order
+  const taskOf = (order: TriggerOrder, cancelled: readonly TriggerOrder[], price: PriceRange) => {
+    const { id, user_id: userId, input, attempts, direction } = order
     const kind = kindOf(order)
     const taskId = uuidv7(clock.now(), random)
     const siblings = cancelled.filter((each) => each.cancelled_by === id)
@@ -42,7 +42,7 @@ export function createOrderTasks({ acceptance, kinds, clock, random }: OrderTask
       kind,
       input,
       admission: {
-        data: { trigger_order_id: id, trigger_price: price },
+        data: { trigger_order_id: id, trigger_price: direction === 'lte' ? price.high : price.low },
         first: Object.keys(kind.steps)[0]!,
         ...(kind.spendOf && { spend: kind.spendOf(userId, input) }),
       },

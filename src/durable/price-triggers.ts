@@ -2,7 +2,7 @@ import type { Clock } from '#kernel/clock.ts'
 import type { Random } from '#kernel/id.ts'
 import type { Log } from '#kernel/log.ts'
 import type { TaskKind } from '#kernel/task.ts'
-import type { TriggerOrder } from '#kernel/trigger-order.ts'
+import type { PriceRange, TriggerOrder } from '#kernel/trigger-order.ts'
 import { isConflict } from '#store/conflict.ts'
 import { jsonText, query } from '#store/query.ts'
 import { isDatabaseUnavailable } from '#store/unavailable.ts'
@@ -38,7 +38,7 @@ export type PriceTriggers = {
   /** One instance watches a market; the epoch is the fencing token against a stale watcher. */
   lease(markets: readonly string[]): Promise<MarketLease[]>
   /** Fires armed orders that the price crossed, at most a batch, and returns their number. */
-  fireTriggers(lease: MarketLease, price: string, quoteKey?: string | null): Promise<number>
+  fireTriggers(lease: MarketLease, price: string | PriceRange, quoteKey?: string | null): Promise<number>
   /** Ends orders whose time has passed, at most a batch, and returns their number. */
   expire(): Promise<number>
 }
@@ -50,10 +50,10 @@ const blockedUsersMax = 4
 const isCrossedSql = (quoteCondition: string): string => {
   const armed = `from trigger_order where market = $1 and status = 'armed' and ${quoteCondition}`
   return `select coalesce((select max(trigger_price) ${armed} and direction = 'lte') >= $2::numeric, false)
-    or coalesce((select min(trigger_price) ${armed} and direction = 'gte') <= $2::numeric, false) as crossed`
+    or coalesce((select min(trigger_price) ${armed} and direction = 'gte') <= $3::numeric, false) as crossed`
 }
 const isCrossedByPrice = isCrossedSql('quote_key is null')
-const isCrossedByQuote = isCrossedSql('quote_key = $3')
+const isCrossedByQuote = isCrossedSql('quote_key = $4')
 
 /**
  * One transaction fires the orders, inserts their tasks and cancels their OCO siblings, so each order fires once. A row
@@ -105,13 +105,14 @@ export function createPriceTriggers(deps: PriceTriggerDeps): PriceTriggers {
       )
     },
 
-    async fireTriggers(lease, price, quoteKey = null) {
+    async fireTriggers(lease, given, quoteKey = null) {
       const { market } = lease
+      const price = typeof given === 'string' ? { low: given, high: given } : given
       const ofQuote = quoteKey === null ? [] : [quoteKey]
       const [probe] = await query<{ crossed: boolean }>(
         transactions.pool,
         quoteKey === null ? isCrossedByPrice : isCrossedByQuote,
-        [market, price, ...ofQuote],
+        [market, price.high, price.low, ...ofQuote],
       )
       if (!probe?.crossed) return 0
       const crossing = { market, price, quoteKey }

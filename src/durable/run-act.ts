@@ -1,3 +1,4 @@
+import type { Caller } from '#kernel/caller.ts'
 import type { Clock } from '#kernel/clock.ts'
 import type { Tx } from '#kernel/task.ts'
 import { query } from '#store/query.ts'
@@ -11,9 +12,10 @@ type AfterCommit = (run: () => void) => void
 
 /** Runs an act in one transaction; with a key, the key and the reply are part of that transaction. */
 export async function runAct(deps: ActRunnerDeps, call: ActCall): Promise<Answer> {
-  const { operation, input, caller, options, request } = call
+  const { operation, input, caller, options } = call
   const { key } = options
   if (key === undefined) {
+    const { request } = await prepareAct(call)
     const body = await runInTransaction(deps, (tx, afterCommit) =>
       operation.run(input, caller, { ...request, tx, afterCommit }),
     )
@@ -28,8 +30,9 @@ export async function runAct(deps: ActRunnerDeps, call: ActCall): Promise<Answer
   try {
     const earlier = await replayAct(deps, call, keyed)
     if (earlier) return earlier
+    const prepared = await prepareAct(call)
     const body = await runInTransaction(deps, (tx, afterCommit) =>
-      runUnderKey(deps, call, keyed, { tx, afterCommit }),
+      runUnderKey(deps, prepared, keyed, { tx, afterCommit }),
     )
     return { kind: 'answer', body, replayed: false, key }
   } catch (error) {
@@ -37,6 +40,14 @@ export async function runAct(deps: ActRunnerDeps, call: ActCall): Promise<Answer
     if (!twin) throw error
     return twin
   }
+}
+
+/** Upstreams are read before the transaction begins, and only where the reply is not known yet. */
+async function prepareAct(call: ActCall): Promise<ActCall> {
+  const { operation, input, caller, request } = call
+  if (!('prepare' in operation.run)) return call
+  const prepare = operation.run.prepare as (given: unknown, by: Caller) => Promise<unknown>
+  return { ...call, request: { ...request, prepared: await prepare(input, caller) } }
 }
 
 /** A transaction that is repeated after a conflict starts with no callbacks of the one before. */

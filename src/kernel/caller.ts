@@ -22,6 +22,8 @@ export type RequestFacts = {
   tx?: Tx
   /** For an `act` with derived replies: the change was committed earlier, so only the reply is computed. */
   isReplay?: true
+  /** What a prepared `act` has read before its transaction. */
+  prepared?: unknown
   /** Set together with `tx`: runs once that transaction has committed, and never after a rollback. */
   afterCommit?: (run: () => void) => void
 }

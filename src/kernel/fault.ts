@@ -38,6 +38,7 @@ const catalogue = {
   idempotency_conflict: { status: 409, retryable: false, when: 'the key was used for another request' },
   setup_incomplete: { status: 409, retryable: true, when: 'a set-up step is missing' },
   insufficient_balance: { status: 409, retryable: false, when: 'the balance does not cover the amount' },
+  entry_unknown: { status: 409, retryable: false, when: 'no purchase of the token gives an entry price' },
   no_position: { status: 409, retryable: false, when: 'there is no such position to reduce' },
   insufficient_liquidity: { status: 409, retryable: true, when: 'the market cannot serve the amount' },
   no_route: { status: 409, retryable: true, when: 'no provider has a route for the swap' },

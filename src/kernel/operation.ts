@@ -128,6 +128,23 @@ type FunctionOf<E> = E extends { kind: 'task' }
 
 export type Functions<C extends Contract> = { [K in keyof C['entries']]: FunctionOf<C['entries'][K]> }
 
+type PrepareAct<Input, Prepared> = (input: Input, caller: Caller) => Promise<Prepared>
+/**
+ * An act that reads upstreams before its transaction begins: `prepare` reads and refuses, and the transaction writes what
+ * it found. A repetition under the same key prepares nothing.
+ */
+export const preparedAct = <Input, Prepared, Output>(
+  prepare: PrepareAct<Input, Prepared>,
+  run: (prepared: Prepared, caller: Caller, request: RequestFacts) => Promise<Output>,
+): ((input: Input, caller: Caller, request: RequestFacts) => Promise<Output>) & {
+  prepare: PrepareAct<Input, Prepared>
+} =>
+  Object.assign(
+    (_input: Input, caller: Caller, request: RequestFacts) =>
+      run(request.prepared as Prepared, caller, request),
+    { prepare },
+  )
+
 /** Names the state of an answer; it changes whenever the answer does. */
 type Version = () => unknown
 /**

@@ -8,6 +8,9 @@ export type TriggerStatus = (typeof triggerStatuses)[number]
 /** Fires at or below the trigger price, or at or above it. */
 export type TriggerDirection = 'lte' | 'gte'
 
+/** Two prices that agree, or one twice: orders at or above the price count by the lower one, the others by the higher. */
+export type PriceRange = { low: string; high: string }
+
 export type TriggerOrder<Input = JsonObject> = {
   id: string
   user_id: string
@@ -22,6 +25,8 @@ export type TriggerOrder<Input = JsonObject> = {
   trail: string | null
   high_water: string | null
   oco_group: string | null
+  /** False where it sells only a part, so that the others of its group stay. */
+  ends_group: boolean
   input: Input
   status: TriggerStatus
   /** The order of its group that fired. Where that one is armed again, this one is, too. */

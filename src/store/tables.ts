@@ -3,6 +3,7 @@ import type { CreditTables } from './tables/credits.ts'
 import type { DurableTables } from './tables/durable.ts'
 import type { EarnTables } from './tables/earn.ts'
 import type { IdentityTables } from './tables/identity.ts'
+import type { OrderTables } from './tables/orders.ts'
 import type { SwapTables } from './tables/swap.ts'
 import type { VenueTables } from './tables/venue.ts'
 
@@ -13,4 +14,5 @@ export type Tables = AdminTables &
   IdentityTables &
   EarnTables &
   VenueTables &
-  SwapTables
+  SwapTables &
+  OrderTables

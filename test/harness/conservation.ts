@@ -237,7 +237,7 @@ const nativeSentinel = '0xeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee'
 function swappedAmounts({ usdcOf, chains }: Pick<World, 'usdcOf' | 'chains'>, tasks: Task[]): Amounts {
   const moved: Amounts = {}
   for (const { kind, balance_changes } of tasks) {
-    if (kind !== 'swap') continue
+    if (!['swap', 'hook_execute', 'limit_order_execute'].includes(kind)) continue
     for (const { chain_id, token_address, amount } of balance_changes ?? []) {
       if (!chains.includes(chain_id)) continue
       const token = token_address.toLowerCase()

@@ -69,6 +69,28 @@ const VenueKeyRenewed = T.Object(
   { venue: T.String(), api_wallet_address: T.String(), api_wallet_expires_at: T.String() },
   { $id: 'VenueKeyRenewed', description: 'A new trading key was approved before the old one expired' },
 )
+const HookChanged = T.Object(
+  {
+    id: Text,
+    type: OneOf(['stop_loss', 'take_profit', 'trailing']),
+    chain_id: Text,
+    token_address: Text,
+    status: Text,
+    trigger_price_usd: Dec,
+    failure_reason: TextOrNull,
+  },
+  { $id: 'HookChangedData', description: 'The hook, with all fields of Hook', ...open },
+)
+const LimitOrderChanged = T.Object(
+  {
+    limit_order_id: Text,
+    status: Text,
+    price_usd_trigger: Dec,
+    task_id: TextOrNull,
+    failure_reason: TextOrNull,
+  },
+  { $id: 'LimitOrderChangedData', description: 'The order, with all fields of LimitOrderStatus', ...open },
+)
 const SecurityFlagged = T.Object(
   {
     state: T.String({ description: 'frozen, or the state after the freeze' }),
@@ -92,6 +114,18 @@ export const eventData = {
   'position.liquidated': PositionLiquidated,
   'funding.paid': FundingPaid,
   'venue.key_renewed': VenueKeyRenewed,
+  'hook.created': HookChanged,
+  'hook.triggered': HookChanged,
+  'hook.filled': HookChanged,
+  'hook.failed': HookChanged,
+  'hook.cancelled': HookChanged,
+  'hook.expired': HookChanged,
+  'limit_order.created': LimitOrderChanged,
+  'limit_order.triggered': LimitOrderChanged,
+  'limit_order.executed': LimitOrderChanged,
+  'limit_order.failed': LimitOrderChanged,
+  'limit_order.cancelled': LimitOrderChanged,
+  'limit_order.expired': LimitOrderChanged,
   'security.flagged': SecurityFlagged,
 } as const
 export type EventType = keyof typeof eventData

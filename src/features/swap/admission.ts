@@ -55,7 +55,7 @@ export const admitSwap = (deps: SwapDeps) =>
     },
   })
 
-async function fundSwap(deps: SwapDeps, prepared: PreparedSwap) {
+export async function fundSwap(deps: SwapDeps, prepared: PreparedSwap) {
   const { terms } = prepared
   const readCash = () => cashCovering(deps, prepared)
   const data = taskData(deps, prepared)

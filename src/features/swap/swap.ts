@@ -2,13 +2,13 @@ import { implement, type Operation, taskOf } from '#kernel/operation.ts'
 import { admitSwap, answerFields, dryRun } from './admission.ts'
 import { contract, type SwapInput } from './contract.ts'
 import type { SwapDeps } from './deps.ts'
-import { swapSteps } from './steps.ts'
+import { costedSteps } from './execution.ts'
 
 export const swap = (deps: SwapDeps): Operation[] =>
   implement(contract, {
     execute: taskOf({
       admit: admitSwap(deps),
-      steps: swapSteps(deps),
+      steps: costedSteps(deps),
       answer: (input: SwapInput, { userId }) => dryRun(deps, input, userId),
       answerFields,
     }),

@@ -46,6 +46,8 @@ export type SwapTaskData = BatchTaskData &
     security: JsonObject[]
     deposit_tx?: string
     deposited_at?: string
+    /** It returns money to the user: caps and switches do not stop it. */
+    is_exit?: boolean
     /** Consecutive polls that said failed. */
     failures?: number
   }
@@ -61,7 +63,7 @@ export const actionOf = (data: SwapTaskData) => ({
       : [data.origin.token.address],
   recipients: [data.target],
   usdMicros: BigInt(data.usd_micros),
-  exit: false,
+  exit: data.is_exit ?? false,
 })
 
 const unitsOf = <Spend extends { token: string; amount_units: string }>({

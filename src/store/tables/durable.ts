@@ -127,11 +127,12 @@ export type DurableTables = {
     next_at: Date
     created_at: Date
   }
-  trigger_order: Omit<TriggerOrder, 'input' | 'direction' | 'status' | 'attempts'> & {
+  trigger_order: Omit<TriggerOrder, 'input' | 'direction' | 'status' | 'attempts' | 'ends_group'> & {
     direction: string
     input: Jsonb
     status: string
     attempts: Generated<number>
+    ends_group: Generated<boolean>
   }
   market_lease: {
     market: string

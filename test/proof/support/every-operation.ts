@@ -140,6 +140,31 @@ export const journey: Step[] = [
   { name: 'tasks_cancel', input: ({ task_id }) => ({ task_id }), fault: 'not_cancellable' },
   { name: 'notifications_list', input: { types: 'task.completed', limit: 3 } },
   { name: 'notifications_stream', input: { after: '0', types: 'task.created,task.completed' }, itemsMax: 12 },
+  {
+    name: 'hooks_register',
+    input: { chain_id: '8453', token_address: 'AERO', stop_losses: [{ price_usd: '0.1' }] },
+    fault: 'insufficient_balance',
+  },
+  {
+    name: 'limit_orders_create',
+    input: {
+      chain_id_in: '8453',
+      token_in: 'USDC',
+      token_out: 'AERO',
+      amount: '5000000',
+      price_usd_trigger: '0.1',
+      condition: 'lte',
+      ...wait,
+    },
+    keep: (result, known) => {
+      known.limit_order_id = (taskResult(result).order as Json).limit_order_id
+    },
+  },
+  { name: 'limit_orders_list' },
+  { name: 'limit_orders_get', input: ({ limit_order_id }) => ({ order_id: limit_order_id }) },
+  { name: 'outstanding_orders_list' },
+  { name: 'limit_orders_cancel', input: ({ limit_order_id }) => ({ order_id: limit_order_id }) },
+  { name: 'outstanding_orders_cancel', input: { all: true } },
   { name: 'policy_tighten', input: { per_day_usd: '50000' } },
   { name: 'policy_kill', input: { on: false } },
 ]

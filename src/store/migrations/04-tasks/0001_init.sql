@@ -170,8 +170,9 @@ create table trigger_order (
   trail numeric check (trail > 0 and trail < 1),
   -- Highest price since the order was armed.
   high_water numeric,
-  -- When one order of a group fires, the others are cancelled.
+  -- When one order of a group fires, the others are cancelled, unless it sells only a part.
   oco_group uuid,
+  ends_group boolean not null default true,
   input jsonb not null,
   -- An order waits until the entry order that it protects has filled.
   status text not null check (status in ('waiting', 'armed', 'fired', 'cancelled', 'expired')),
@@ -224,6 +225,26 @@ language sql stable as $$
   where m.market is not null group by m.market order by m.market limit p_max
 $$;
 
+-- Quotes that could fire orders at the given prices of their markets, with the order of each that is nearest on either
+-- side and a user who has one. Reads at most p_max orders on each side of a market.
+create function trigger_quotes_near(p_markets text[], p_low numeric[], p_high numeric[], p_except text[], p_max integer)
+returns table (market text, quote_key text, lte numeric, gte numeric, user_id uuid) language sql stable
+set enable_seqscan = off set enable_bitmapscan = off as $$
+  select n.market, n.quote_key, max(n.trigger_price) filter (where n.direction = 'lte'),
+    min(n.trigger_price) filter (where n.direction = 'gte'), (array_agg(n.user_id))[1]
+  from unnest(p_markets, p_low, p_high) m (market, low, high), lateral (
+    (select t.market, t.quote_key, t.direction, t.trigger_price, t.user_id from trigger_order t
+      where t.market = m.market and t.status = 'armed' and t.direction = 'lte' and t.trigger_price >= m.low
+        and t.quote_key is not null and t.quote_key <> all(p_except)
+      order by t.trigger_price desc limit p_max)
+    union all
+    (select t.market, t.quote_key, t.direction, t.trigger_price, t.user_id from trigger_order t
+      where t.market = m.market and t.status = 'armed' and t.direction = 'gte' and t.trigger_price <= m.high
+        and t.quote_key is not null and t.quote_key <> all(p_except)
+      order by t.trigger_price limit p_max)) n
+  group by n.market, n.quote_key
+$$;
+
 -- Which instance checks the triggers of a market.
 create table market_lease (
   market text primary key,
@@ -236,9 +257,10 @@ create table market_lease (
 -- Each live row is updated every second.
 ) with (fillfactor = 50, autovacuum_vacuum_threshold = 200, autovacuum_vacuum_scale_factor = 0.05);
 
--- Ids of armed orders that a price crossed, those that it passed furthest first. Orders of users may be chosen or left out.
-create function trigger_crossed(p_market text, p_quote_key text, p_price numeric, p_at timestamptz, p_only uuid[],
-  p_except uuid[], p_max integer) returns table (id uuid, user_id uuid, oco_group uuid) language plpgsql
+-- Ids of armed orders that a price crossed, those that it passed furthest first. Of two prices that agree, the one counts
+-- that fires less. Orders of users may be chosen or left out.
+create function trigger_crossed(p_market text, p_quote_key text, p_high numeric, p_low numeric, p_at timestamptz,
+  p_only uuid[], p_except uuid[], p_max integer) returns table (id uuid, user_id uuid, oco_group uuid) language plpgsql
 -- The planner expects the condition on the price to match a third of the rows; mostly it matches none.
 set enable_seqscan = off set enable_bitmapscan = off as $$
 #variable_conflict use_column
@@ -246,24 +268,24 @@ begin
   if p_quote_key is null then
     return query with below as materialized (
       select * from trigger_order where market = p_market and status = 'armed' and quote_key is null
-        and direction = 'lte' and trigger_price >= p_price and (expires_at is null or expires_at > p_at)
+        and direction = 'lte' and trigger_price >= p_high and (expires_at is null or expires_at > p_at)
         and (p_only is null or user_id = any(p_only)) and user_id <> all(p_except)
       order by trigger_price desc limit p_max for update skip locked),
     above as materialized (
       select * from trigger_order where market = p_market and status = 'armed' and quote_key is null
-        and direction = 'gte' and trigger_price <= p_price and (expires_at is null or expires_at > p_at)
+        and direction = 'gte' and trigger_price <= p_low and (expires_at is null or expires_at > p_at)
         and (p_only is null or user_id = any(p_only)) and user_id <> all(p_except)
       order by trigger_price limit p_max for update skip locked)
     select b.id, b.user_id, b.oco_group from below b union all select a.id, a.user_id, a.oco_group from above a;
   else
     return query with below as materialized (
       select * from trigger_order where market = p_market and status = 'armed' and quote_key = p_quote_key
-        and direction = 'lte' and trigger_price >= p_price and (expires_at is null or expires_at > p_at)
+        and direction = 'lte' and trigger_price >= p_high and (expires_at is null or expires_at > p_at)
         and (p_only is null or user_id = any(p_only)) and user_id <> all(p_except)
       order by trigger_price desc limit p_max for update skip locked),
     above as materialized (
       select * from trigger_order where market = p_market and status = 'armed' and quote_key = p_quote_key
-        and direction = 'gte' and trigger_price <= p_price and (expires_at is null or expires_at > p_at)
+        and direction = 'gte' and trigger_price <= p_low and (expires_at is null or expires_at > p_at)
         and (p_only is null or user_id = any(p_only)) and user_id <> all(p_except)
       order by trigger_price limit p_max for update skip locked)
     select b.id, b.user_id, b.oco_group from below b union all select a.id, a.user_id, a.oco_group from above a;
@@ -277,13 +299,13 @@ create function trigger_fire(p_ids uuid[], p_at timestamptz) returns setof trigg
       where id = any(p_ids) and status = 'armed' returning *),
   siblings as (
     update trigger_order t set status = 'cancelled', cancelled_by = f.id, updated_at = p_at from fired f
-      where t.oco_group = f.oco_group and t.id <> f.id and t.status in ('waiting', 'armed') returning t.*)
+      where t.oco_group = f.oco_group and f.ends_group and t.id <> f.id and t.status in ('waiting', 'armed') returning t.*)
   select * from fired union all select * from siblings
 $$;
 
 -- Fires what a price crossed, if this instance still has the lease of the market.
-create function trigger_fire_crossed(p_market text, p_owner uuid, p_epoch integer, p_quote_key text, p_price numeric,
-  p_at timestamptz, p_except uuid[], p_max integer, p_wait_ms integer) returns setof trigger_order
+create function trigger_fire_crossed(p_market text, p_owner uuid, p_epoch integer, p_quote_key text, p_high numeric,
+  p_low numeric, p_at timestamptz, p_except uuid[], p_max integer, p_wait_ms integer) returns setof trigger_order
 language plpgsql as $$
 begin
   perform wait_for_locks(p_wait_ms);
@@ -291,7 +313,7 @@ begin
   if not found then return; end if;
   return query select f.* from trigger_fire(array(
     select distinct on (coalesce(c.oco_group, c.id)) c.id
-      from trigger_crossed(p_market, p_quote_key, p_price, p_at, null, p_except, p_max) c), p_at) f;
+      from trigger_crossed(p_market, p_quote_key, p_high, p_low, p_at, null, p_except, p_max) c), p_at) f;
 end $$;
 
 -- What tasks have signed, before it is sent: an effect with its first transaction, or a further transaction of one.
@@ -536,6 +558,39 @@ begin
   end if;
   return query select e.n, 'accepted', null::jsonb, e.last from user_events_append(
     array(select (x.n, x.user_id, x.id, x.events, x.updated_at)::new_user_events from unnest(v_all) x)) e;
+end $$;
+
+-- Reserves what a task spends whose acceptance did not know it yet: holds the units, and charges the gas. Returns why it is
+-- refused, in the words of task_accept, or 'reserved'. The task is locked.
+create function task_reserve(p jsonb) returns table (verdict text, detail jsonb) language plpgsql as $$
+declare
+  v_all task_promise[] := array(select x from jsonb_populate_record(null::task_promise, p) x);
+  v_used jsonb;
+  v_accounts ledger_reading[];
+begin
+  if exists (select from unnest(v_all) x where x.gas_wei is not null) then
+    v_used := sponsor_refused(v_all);
+    if v_used is not null then
+      return query select 'gas', jsonb_build_object('used', u.value) from jsonb_each_text(v_used) u;
+      return;
+    end if;
+  end if;
+  v_accounts := task_read_accounts(v_all);
+  if exists (select from unnest(v_accounts) r where r.is_stale) then
+    return query select 'stale', null::jsonb;
+    return;
+  end if;
+  if exists (select from unnest(v_all) x join unnest(v_accounts) r on r.n = x.n where x.amount > r.avail + r.delta) then
+    return query select 'short', jsonb_build_object('required', x.amount::text, 'available', (r.avail + r.delta)::text)
+      from unnest(v_all) x join unnest(v_accounts) r on r.n = x.n;
+    return;
+  end if;
+  perform task_hold(v_all, v_accounts);
+  update sponsor_day d set wei = d.wei + x.gas_wei from unnest(v_all) x
+    where d.user_id = x.user_id and d.chain_id = x.gas_chain and d.day = x.gas_day;
+  insert into sponsor_charge (task_id, user_id, chain_id, day, wei)
+    select x.id, x.user_id, x.gas_chain, x.gas_day, x.gas_wei from unnest(v_all) x where x.gas_wei is not null;
+  return query select 'reserved', null::jsonb;
 end $$;
 
 -- Locks the accounts of promises, after those of them and external ones that are missing were created, and reads them.

@@ -1,0 +1,175 @@
+import type { MarketLease, PriceTriggers } from '#durable/price-triggers.ts'
+import { type Clock, monotonicMs } from '#kernel/clock.ts'
+import { compareDecimals } from '#kernel/decimal-fields.ts'
+import { Fault } from '#kernel/fault.ts'
+import type { Log } from '#kernel/log.ts'
+import { type PacedJob, startPacedJob } from '#kernel/paced-job.ts'
+import type { Queryable } from '#store/query.ts'
+import { tokenMarketPrefix } from './quote-key.ts'
+import { marketsWithOrders, type NearQuote, notePriced, quotesNear, raiseTrails } from './store.ts'
+import { bandAround, placesOf } from './trigger-price.ts'
+
+/**
+ * Watches the prices of tokens with armed orders, in two stages. Displayed prices choose what is asked for: a displayed
+ * price alone fires nothing. Then an executable quote decides, at the size of the orders: two of them that agree fire.
+ */
+
+export type DisplayPrice = { price: string; at: Date }
+export type PriceWatchDeps = {
+  db: Queryable
+  clock: Clock
+  log: Log
+  priceTriggers: PriceTriggers
+  /** By market. Markets without a trusted recent price are missing. */
+  displayPrices(markets: readonly string[]): Promise<ReadonlyMap<string, DisplayPrice>>
+  /** The price of the trade at its size, in dollars per token; throws a Fault where there is none. */
+  quotePrice(quoteKey: string, userId: string): Promise<string>
+  quotesPerMinute: number
+  everyMs?: number | undefined
+  /** The other instances look for open orders rarely while there are none. */
+  isOnDuty: () => boolean
+}
+
+const defaultEveryMs = 2_000
+const idleMs = 3_000
+const restMs = 15_000
+const retryMs = 5_000
+const bandBps = 200n
+/** Quotes that are further apart do not agree on one moment. */
+const agreeMsMax = 30_000
+/** A quote that fires nothing is not asked for again before. */
+const coolMs = 10_000
+const quotesAtOnce = 4
+const batchesMax = 20
+const rememberedMax = 10_000
+
+type Remembered = { price: string; atMs: number; coolUntilMs: number }
+
+export type PriceWatch = { start(): PacedJob }
+
+export function createPriceWatch(deps: PriceWatchDeps): PriceWatch {
+  const { everyMs = defaultEveryMs, isOnDuty, log } = deps
+  const round = createRound(deps)
+  const onError = (error: unknown) => {
+    if (!(error instanceof Fault) || !error.retryable) log.error({ error }, 'price watch failed: will retry')
+  }
+  return {
+    start: () =>
+      startPacedJob(async () => ((await round()) ? everyMs : isOnDuty() ? idleMs : restMs), {
+        onError,
+        retryMs: Math.max(everyMs, retryMs),
+      }),
+  }
+}
+
+/** One look at all markets of this instance; returns whether there are markets with open orders. */
+export function createRound(deps: PriceWatchDeps): () => Promise<boolean> {
+  const { db, clock, priceTriggers, displayPrices } = deps
+  const highest = createHighestPrices()
+  const quotes = createQuotes(deps)
+  return async () => {
+    for (let batch = 0; batch < batchesMax && (await priceTriggers.expire()) > 0; ) batch += 1
+    const markets = await marketsWithOrders(db, tokenMarketPrefix)
+    if (markets.length === 0) return false
+    const leases = await priceTriggers.lease(markets.map(({ market }) => market))
+    if (leases.length === 0) return true
+    const prices = await displayPrices(leases.map(({ market }) => market))
+    if (prices.size === 0) return true
+    await notePriced(db, [...prices.keys()], clock.now())
+    const raised = highest.of(prices)
+    if (raised.length > 0) await raiseTrails(db, raised)
+    await quotes.fire(leases, prices)
+    return true
+  }
+}
+
+/** The lower one of the last two displayed prices, so that one wrong price moves no trailing stop. */
+function createHighestPrices() {
+  const last = new Map<string, { current: DisplayPrice; before: DisplayPrice | undefined }>()
+  return {
+    of(prices: ReadonlyMap<string, DisplayPrice>) {
+      for (const market of last.keys()) if (!prices.has(market)) last.delete(market)
+      return [...prices].flatMap(([market, current]) => {
+        const known = last.get(market)
+        const isNew = known?.current.at.getTime() !== current.at.getTime()
+        const before = isNew ? known?.current : known?.before
+        last.set(market, { current, before })
+        if (!before) return []
+        const price = compareDecimals(before.price, current.price) < 0 ? before.price : current.price
+        return [{ market, price, places: placesOf(price) }]
+      })
+    },
+  }
+}
+
+/** Asks for quotes under a budget, and fires what two of them agree on. */
+function createQuotes({ db, log, priceTriggers, quotePrice, quotesPerMinute }: PriceWatchDeps) {
+  const remembered = new Map<string, Remembered>()
+  let budget = quotesPerMinute
+  let refilledMs = monotonicMs()
+  const takeBudget = (wanted: number): number => {
+    const nowMs = monotonicMs()
+    budget = Math.min(quotesPerMinute, budget + ((nowMs - refilledMs) * quotesPerMinute) / 60_000)
+    refilledMs = nowMs
+    const taken = Math.min(wanted, Math.floor(budget))
+    budget -= taken
+    return taken
+  }
+  const remember = (key: string, quote: Remembered): void => {
+    remembered.delete(key)
+    remembered.set(key, quote)
+    for (const oldest of remembered.keys()) {
+      if (remembered.size <= rememberedMax) break
+      remembered.delete(oldest)
+    }
+  }
+
+  const decide = async (near: NearQuote, lease: MarketLease): Promise<void> => {
+    const { market, quote_key: quoteKey } = near
+    const key = `${market} ${quoteKey}`
+    const first = remembered.get(key)
+    const price = await quotePrice(quoteKey, near.user_id).catch((error: unknown) => {
+      if (!(error instanceof Fault)) throw error
+      log.debug({ error, market }, 'no quote for an order: it is asked for again')
+      return undefined
+    })
+    const atMs = monotonicMs()
+    const isCrossed = price !== undefined && crosses(near, price)
+    if (!isCrossed) {
+      remember(key, { price: price ?? '0', atMs: Number.NEGATIVE_INFINITY, coolUntilMs: atMs + coolMs })
+      return
+    }
+    remember(key, { price, atMs, coolUntilMs: 0 })
+    if (!first || atMs - first.atMs > agreeMsMax) return
+    const isLower = compareDecimals(price, first.price) < 0
+    const range = { low: isLower ? price : first.price, high: isLower ? first.price : price }
+    for (let batch = 0; batch < batchesMax; batch += 1)
+      if ((await priceTriggers.fireTriggers(lease, range, quoteKey)) === 0) break
+  }
+
+  return {
+    async fire(leases: readonly MarketLease[], prices: ReadonlyMap<string, DisplayPrice>): Promise<void> {
+      const byMarket = new Map(leases.map((lease) => [lease.market, lease]))
+      const bands = [...prices].map(([market, { price }]) => ({ market, ...bandAround(price, bandBps) }))
+      const nowMs = monotonicMs()
+      const cooling = [...remembered].flatMap(([key, { coolUntilMs }]) =>
+        coolUntilMs > nowMs ? [key.slice(key.indexOf(' ') + 1)] : [],
+      )
+      const near = await quotesNear(db, bands, cooling)
+      // Those of which one quote says so already come first.
+      near.sort((one, other) => rankOf(other) - rankOf(one))
+      const asked = near.slice(0, takeBudget(near.length))
+      for (let at = 0; at < asked.length; at += quotesAtOnce)
+        await Promise.all(
+          asked.slice(at, at + quotesAtOnce).map((each) => decide(each, byMarket.get(each.market)!)),
+        )
+
+      function rankOf({ market, quote_key: quoteKey }: NearQuote): number {
+        return remembered.get(`${market} ${quoteKey}`)?.coolUntilMs === 0 ? 1 : 0
+      }
+    },
+  }
+}
+
+const crosses = ({ lte, gte }: NearQuote, price: string): boolean =>
+  (lte !== null && compareDecimals(price, lte) <= 0) || (gte !== null && compareDecimals(price, gte) >= 0)

@@ -1,0 +1,144 @@
+import { assetOf, type Chain, type Token } from '#kernel/chains.ts'
+import { monotonicMs } from '#kernel/clock.ts'
+import { Fault } from '#kernel/fault.ts'
+import type { SwapProvider } from '#kernel/swap-provider.ts'
+import { createTtlCache } from '#kernel/ttl-cache.ts'
+import type { Prices } from '#upstreams/prices/prices.ts'
+import type { DisplayPrice } from './price-watch.ts'
+import { type QuotedTrade, tokenMarketPrefix, tokenOf, tradeOf } from './quote-key.ts'
+import { unitPrice } from './trigger-price.ts'
+
+/** Prices of tokens in dollars: as they are displayed, and as a trade at its size would have them. */
+
+export type PricerDeps = {
+  chains: readonly Chain[]
+  prices: Pick<Prices, 'get'>
+  providers: readonly SwapProvider[]
+  /** What the contract of an unlisted token says of itself. */
+  tokenFacts(chainId: string, address: string): Promise<Token | undefined>
+  /** The user's account on an EVM chain, for which a route is quoted. */
+  accountOf(userId: string): Promise<string>
+}
+export type Amounts = { inUnits: bigint; outUnits: bigint }
+export type Pricer = {
+  displayPrices(markets: readonly string[]): Promise<ReadonlyMap<string, DisplayPrice>>
+  /** Asks the providers for the trade of a quote key. */
+  quotePrice(quoteKey: string, userId: string): Promise<string>
+  /** The price of the token of a trade that is priced, at the amounts of a route. */
+  priceOf(trade: Pick<QuotedTrade, 'tokenIn' | 'tokenOut' | 'priced'>, amounts: Amounts): Promise<string>
+  /** The executable price of selling an amount of a token for USDC. */
+  sellPrice(asset: string, amountInUnits: bigint, userId: string): Promise<string>
+}
+
+const quoteSlippageBps = 100
+const quoteTtlSeconds = 120
+const factsMs = 3_600_000
+const factsMax = 10_000
+
+export function createPricer(deps: PricerDeps): Pricer {
+  const { chains, prices, providers } = deps
+  const chainOf = (chainId: string): Chain => {
+    const chain = chains.find(({ id }) => id === chainId)
+    if (!chain) throw new Fault('unavailable', `Chain ${chainId} is not served`)
+    return chain
+  }
+  const facts = createTtlCache<Token | undefined>({
+    ttlMs: factsMs,
+    entriesMax: factsMax,
+    nowMs: monotonicMs,
+  })
+  const named = async (asset: string): Promise<{ chain: Chain; token: Token }> => {
+    const { chainId, address } = tokenOf(asset)
+    const chain = chainOf(chainId)
+    const listed = [chain.native, ...chain.tokens].find((each) => assetOf(chain, each.address) === asset)
+    const token = listed ?? (await facts.get(asset, () => deps.tokenFacts(chainId, address)))
+    if (!token) throw new Fault('unavailable', `The token ${address} does not say what it is`)
+    return { chain, token }
+  }
+  const priceKeyOf = (asset: string): string => {
+    const { chainId, address } = tokenOf(asset)
+    const chain = chainOf(chainId)
+    const isNative = assetOf(chain, chain.native.address) === asset
+    return isNative ? chain.native.priceId : `${chain.llamaSlug}:${address}`
+  }
+  const isUsdc = (asset: string): boolean => {
+    const chain = chainOf(tokenOf(asset).chainId)
+    return assetOf(chain, chain.usdc) === asset
+  }
+  /** USDC counts as a dollar: it is what orders are paid in. */
+  const dollarsOf = async (asset: string): Promise<string> => {
+    if (isUsdc(asset)) return '1'
+    const key = priceKeyOf(asset)
+    const price = (await prices.get([key])).get(key)
+    if (!price) throw new Fault('unavailable', 'There is no trusted price of a token of the order')
+    return price.price
+  }
+
+  const priceOf: Pricer['priceOf'] = async ({ tokenIn, tokenOut, priced }, { inUnits, outUnits }) => {
+    const [one, other] = priced === 'in' ? [tokenIn, tokenOut] : [tokenOut, tokenIn]
+    const [oneUnits, otherUnits] = priced === 'in' ? [inUnits, outUnits] : [outUnits, inUnits]
+    const [{ token }, { token: counter }, price] = await Promise.all([
+      named(one),
+      named(other),
+      dollarsOf(other),
+    ])
+    if (oneUnits === 0n) throw new Fault('insufficient_liquidity', 'The route returns nothing')
+    return unitPrice(
+      { units: oneUnits, decimals: token.decimals },
+      { units: otherUnits, decimals: counter.decimals, price },
+    )
+  }
+
+  const bestOut = async (
+    { tokenIn, tokenOut, amountInUnits }: QuotedTrade,
+    userId: string,
+  ): Promise<bigint> => {
+    const [origin, destination, account] = await Promise.all([
+      named(tokenIn),
+      named(tokenOut),
+      deps.accountOf(userId),
+    ])
+    const request = {
+      user: account,
+      recipient: account,
+      origin: { chainId: origin.chain.id, token: origin.token.address },
+      destination: { chainId: destination.chain.id, token: destination.token.address },
+      amountInUnits,
+      slippageBps: quoteSlippageBps,
+      ttlSeconds: quoteTtlSeconds,
+    }
+    const answers = await Promise.allSettled(providers.map((provider) => provider.quote(request)))
+    const outs = answers.flatMap((each) => (each.status === 'fulfilled' ? [each.value.amountOutUnits] : []))
+    const [failed] = answers
+    if (outs.length === 0)
+      throw failed?.status === 'rejected' ? failed.reason : new Fault('no_route', 'No route')
+    return outs.sort((one, other) => (one < other ? 1 : -1))[0]!
+  }
+  const quoteTrade = async (trade: QuotedTrade, userId: string): Promise<string> =>
+    priceOf(trade, { inUnits: trade.amountInUnits, outUnits: await bestOut(trade, userId) })
+
+  return {
+    priceOf,
+    quotePrice: (quoteKey, userId) => quoteTrade(tradeOf(quoteKey), userId),
+    sellPrice(asset, amountInUnits, userId) {
+      const chain = chainOf(tokenOf(asset).chainId)
+      const tokenOut = assetOf(chain, chain.usdc)
+      return quoteTrade({ tokenIn: asset, tokenOut, amountInUnits, priced: 'in' }, userId)
+    },
+    async displayPrices(markets) {
+      const keys = new Map(
+        markets.flatMap((market): [string, string][] => {
+          const asset = market.slice(tokenMarketPrefix.length)
+          return chains.some(({ id }) => id === tokenOf(asset).chainId) ? [[market, priceKeyOf(asset)]] : []
+        }),
+      )
+      const found = await prices.get([...new Set(keys.values())])
+      return new Map(
+        [...keys].flatMap(([market, key]) => {
+          const price = found.get(key)
+          return price ? [[market, { price: price.price, at: price.at }]] : []
+        }),
+      )
+    },
+  }
+}

@@ -1,0 +1,66 @@
+import {
+  decimalPlaces,
+  fixedPointDecimals,
+  fixedPointOne,
+  fromUnits,
+  mulDiv,
+  toFixedPoint,
+} from '#kernel/money.ts'
+
+/** Arithmetic of trigger prices, on decimal text and whole numbers only. */
+
+const significantDigits = 8
+const placesMin = 2
+
+/** Decimal places of the prices that are derived from a reference: eight digits, and at least cents. */
+export function placesOf(reference: string): number {
+  const units = toFixedPoint(reference)
+  const leading = units.toString().length - 1 - fixedPointDecimals
+  const wanted = Math.max(significantDigits - 1 - leading, placesMin)
+  return Math.min(Math.max(wanted, decimalPlaces(reference)), fixedPointDecimals)
+}
+
+/** `reference * factor`, rounded up to the places of prices near the reference. */
+function scaledUp(reference: string, factor: bigint): string {
+  const places = placesOf(reference)
+  const divisor = fixedPointOne * 10n ** BigInt(fixedPointDecimals - places)
+  return fromUnits(mulDiv(toFixedPoint(reference) * factor, 1n, divisor, 'up'), places)
+}
+
+/** A stop is rounded up: it never fires later than at the exact price. */
+export const stopPrice = (reference: string, fraction: string): string =>
+  scaledUp(reference, fixedPointOne - toFixedPoint(fraction))
+
+/** A profit is rounded up: it is never less than the exact one. */
+export const profitPrice = (reference: string, fraction: string): string =>
+  scaledUp(reference, fixedPointOne + toFixedPoint(fraction))
+
+/** The part of a balance that a leg sells, rounded down: never more than is held. */
+export const fractionOf = (units: bigint, fraction: string): bigint =>
+  mulDiv(units, toFixedPoint(fraction), fixedPointOne)
+
+const classBits = 3n
+
+/** Amounts of one class differ by less than a quarter, and its name is its smallest amount: one quote serves all of them. */
+export function sizeClass(units: bigint): bigint {
+  const bits = BigInt(units.toString(2).length)
+  const dropped = bits > classBits ? bits - classBits : 0n
+  return (units >> dropped) << dropped
+}
+
+export type PricedAmount = { units: bigint; decimals: number }
+
+/** Dollars per whole token, where `usd` of another token at its price were paid for it, or received. Rounded down. */
+export function unitPrice(token: PricedAmount, other: PricedAmount & { price: string }): string {
+  const dollars = other.units * toFixedPoint(other.price) * 10n ** BigInt(token.decimals)
+  return fromUnits(mulDiv(dollars, 1n, token.units * 10n ** BigInt(other.decimals)), fixedPointDecimals)
+}
+
+/** The lower and the upper end of the band around a price. */
+export function bandAround(price: string, bandBps: bigint): { low: string; high: string } {
+  const units = toFixedPoint(price)
+  return {
+    low: fromUnits(mulDiv(units, 10_000n - bandBps, 10_000n), fixedPointDecimals),
+    high: fromUnits(mulDiv(units, 10_000n + bandBps, 10_000n, 'up'), fixedPointDecimals),
+  }
+}

@@ -1,0 +1,146 @@
+import { act, group, type InputOf } from '#kernel/operation.ts'
+import * as T from '#kernel/schema.ts'
+import {
+  Address,
+  ChainId,
+  ChainRefIn,
+  Dec,
+  DecIn,
+  DecOrNull,
+  Id,
+  Nullable,
+  OneOf,
+  Text,
+  TextOrNull,
+  Time,
+  TimeOrNull,
+  TokenRefIn,
+} from '#kernel/wire-types.ts'
+
+const legsMax = 10
+
+const Leg = T.Object(
+  {
+    price_percentage: T.Optional(
+      DecIn({
+        description: 'A fraction of the reference: 0.1 is 10 %; either this or `price_usd`',
+        example: '0.1',
+      }),
+    ),
+    price_usd: T.Optional(
+      DecIn({
+        exclusiveMinimum: 0,
+        description: 'In USD; either this or `price_percentage`',
+        example: '19.5',
+      }),
+    ),
+    sell_percentage: T.Optional(
+      DecIn({ description: 'The fraction of the balance that is sold; omitted: all of it', example: '0.5' }),
+    ),
+  },
+  { $id: 'HookLeg', additionalProperties: false },
+)
+
+const HooksRequest = T.Object(
+  {
+    chain_id: T.Optional(ChainRefIn('Chain of the token')),
+    chain: T.Optional(ChainRefIn('The same as `chain_id`')),
+    token_address: TokenRefIn('Token that is held'),
+    stop_losses: T.Optional(T.Array(Leg, { maxItems: legsMax })),
+    take_profits: T.Optional(T.Array(Leg, { maxItems: legsMax })),
+    stop_loss: T.Optional(Leg),
+    take_profit: T.Optional(Leg),
+    reference: T.Optional(
+      OneOf(['entry', 'mark'] as const, {
+        default: 'entry',
+        description: 'entry: the average cost of your own fills; mark: what a sale would bring now',
+      }),
+    ),
+    oco: T.Optional(
+      T.Boolean({ default: true, description: 'A hook that sells everything cancels the others' }),
+    ),
+    trailing_percentage: T.Optional(
+      DecIn({
+        description: 'A stop that follows the highest price at this fraction below it',
+        example: '0.05',
+      }),
+    ),
+    slippage_bps: T.Optional(T.Integer({ minimum: 1, maximum: 1_000, default: 100 })),
+    expires_at: T.Optional(Nullable(Time)),
+  },
+  {
+    $id: 'HooksRequest',
+    additionalProperties: false,
+    examples: [
+      {
+        chain_id: '8453',
+        token_address: 'AERO',
+        stop_losses: [{ price_percentage: '0.1' }],
+        take_profits: [{ price_percentage: '0.5' }],
+        reference: 'mark',
+      },
+    ],
+  },
+)
+
+export const hookStatuses = [
+  'active',
+  'triggered',
+  'executing',
+  'filled',
+  'failed_retrying',
+  'failed',
+  'cancelled',
+  'expired',
+] as const
+
+export const hookFields = {
+  id: Id('Hook'),
+  type: OneOf(['stop_loss', 'take_profit', 'trailing'] as const),
+  chain_id: ChainId,
+  token_address: Address,
+  symbol: Text,
+  reference: OneOf(['entry', 'mark'] as const),
+  reference_price_usd: DecOrNull,
+  trigger_price_usd: Dec,
+  sell_percentage: Dec,
+  oco_group: TextOrNull,
+  status: OneOf(hookStatuses),
+  price_stale: T.Boolean({ description: 'No recent price: nothing fires until there is one' }),
+  attempts: T.Integer(),
+  task_id: TextOrNull,
+  failure_reason: TextOrNull,
+  expires_at: TimeOrNull,
+  created_at: Time,
+  updated_at: Time,
+}
+export const Hook = T.Object(hookFields, { $id: 'Hook' })
+export type HookView = T.Static<typeof Hook>
+
+export const contract = group('hooks', {
+  register: act('POST /v1/hooks', {
+    summary: 'Leave stop-losses and take-profits on a token that you hold',
+    description:
+      'Use it to sell a token into USDC when its price falls or rises, also while nobody is looking. Percentages are fractions of the reference: 0.1 is 10 %. A hook fires on two executable quotes at its own size that agree, sells the fraction of the balance at that time, and fires once. Next: `outstanding_orders_list` shows hooks and `outstanding_orders_cancel` cancels them; events `hook.*` report what becomes of them.',
+    access: 'trade',
+    rate: 'money',
+    body: HooksRequest,
+    output: T.Object(
+      { status: OneOf(['active'] as const), message: Text, hooks: T.Array(Hook) },
+      { $id: 'HooksResponse' },
+    ),
+    faults: [
+      'policy_denied',
+      'insufficient_balance',
+      'entry_unknown',
+      'no_route',
+      'insufficient_liquidity',
+      'conflict',
+      'unavailable',
+      'upstream_changed',
+    ],
+  }),
+})
+
+export type HooksInput = InputOf<(typeof contract.entries)['register']>
+export type LegInput = T.Static<typeof Leg>

@@ -1,0 +1,164 @@
+import { act, group, type InputOf, read, task } from '#kernel/operation.ts'
+import * as T from '#kernel/schema.ts'
+import { TaskResponse } from '#kernel/task-response.ts'
+import {
+  Address,
+  ChainId,
+  ChainRefIn,
+  Dec,
+  DecIn,
+  DecOrNull,
+  Id,
+  Nullable,
+  OneOf,
+  TextOrNull,
+  Time,
+  TimeOrNull,
+  TokenRefIn,
+  Units,
+  UnitsIn,
+} from '#kernel/wire-types.ts'
+
+const LimitOrderRequest = T.Object(
+  {
+    chain_id_in: ChainRefIn('Chain of the token that is sold'),
+    chain_id_out: T.Optional(ChainRefIn('Chain of the token that is bought; omitted: `chain_id_in`')),
+    token_in: TokenRefIn('Token that is sold'),
+    token_out: TokenRefIn('Token that is bought'),
+    amount: T.Optional(UnitsIn('Smallest units of `token_in`; either this or `amount_usd`')),
+    amount_usd: T.Optional(
+      DecIn({
+        places: 6,
+        exclusiveMinimum: 0,
+        description: 'In USD, at the price of the moment; either this or `amount`',
+        example: '25',
+      }),
+    ),
+    price_usd_trigger: DecIn({ exclusiveMinimum: 0, description: 'In USD', example: '17.5' }),
+    condition: OneOf(['lte', 'gte'] as const, {
+      description: 'lte: at the price or below it; gte: at the price or above it',
+    }),
+    trigger_token_address: T.Optional(TokenRefIn('Token whose price counts; omitted: `token_out`')),
+    trigger_token_chain: T.Optional(ChainRefIn('Its chain; omitted: `chain_id_out`')),
+    slippage_bps: T.Optional(T.Integer({ minimum: 1, maximum: 1_000, default: 100 })),
+    expires_at: T.Optional(Nullable(Time)),
+  },
+  {
+    $id: 'LimitOrderRequest',
+    additionalProperties: false,
+    examples: [
+      {
+        chain_id_in: '8453',
+        token_in: 'USDC',
+        token_out: 'AERO',
+        amount_usd: '25',
+        price_usd_trigger: '1.1',
+        condition: 'lte',
+      },
+    ],
+  },
+)
+
+export const limitOrderStatuses = [
+  'active',
+  'executing',
+  'executed',
+  'failed',
+  'cancelled',
+  'expired',
+] as const
+
+export const limitOrderFields = {
+  limit_order_id: Id('Limit order'),
+  order_id: Id('The same as `limit_order_id`'),
+  status: OneOf(limitOrderStatuses),
+  chain_id_in: ChainId,
+  chain_id_out: ChainId,
+  token_in: Address,
+  token_out: Address,
+  amount: Units,
+  price_usd_trigger: Dec,
+  condition: OneOf(['lte', 'gte'] as const),
+  trigger_token_address: Address,
+  trigger_token_chain: ChainId,
+  slippage_bps: T.Integer(),
+  filled_amount: Nullable(Units),
+  amount_out: Nullable(Units),
+  avg_price_usd: DecOrNull,
+  price_stale: T.Boolean({ description: 'No recent price: nothing fires until there is one' }),
+  attempts: T.Integer(),
+  task_id: TextOrNull,
+  tx_hash: TextOrNull,
+  failure_reason: TextOrNull,
+  expires_at: TimeOrNull,
+  created_at: Time,
+  updated_at: Time,
+}
+export const LimitOrderStatus = T.Object(limitOrderFields, { $id: 'LimitOrderStatus' })
+export type LimitOrderView = T.Static<typeof LimitOrderStatus>
+
+const orderPath = T.Object({ order_id: T.String({ format: 'uuid', description: 'Limit order' }) })
+
+export const contract = group('limit_orders', {
+  create: task('POST /v1/limit-orders', {
+    summary: 'Leave an order that swaps when a price is reached',
+    description:
+      'Use it to swap a token at a price that is not there yet, also while nobody is looking. Give exactly one of `amount` (smallest units of `token_in`) and `amount_usd`. The order fires on two executable quotes at its own size that agree, checks balance and policy again, and swaps once. Next: with `wait=true`, read `result.order.limit_order_id`; `limit_orders_get` shows what became of it, and events `limit_order.*` report it.',
+    access: 'trade',
+    rate: 'money',
+    waitSeconds: 60,
+    taskKind: 'limit_order_create',
+    body: LimitOrderRequest,
+    output: TaskResponse,
+    result: T.Object({ order: LimitOrderStatus }, { $id: 'LimitOrderCreated', additionalProperties: true }),
+    faults: [
+      'policy_denied',
+      'trading_paused',
+      'insufficient_balance',
+      'no_route',
+      'insufficient_liquidity',
+      'conflict',
+      'unavailable',
+      'upstream_changed',
+    ],
+  }),
+  list: read('GET /v1/limit-orders', {
+    summary: 'Your limit orders, newest first',
+    description:
+      'Use it to see your limit orders, all of them or those of one `status`. Next: `limit_orders_get` for one, `limit_orders_cancel` to cancel one; `after` reads further ones.',
+    access: 'read',
+    query: T.Object({
+      status: T.Optional(
+        OneOf([...limitOrderStatuses, 'pending', 'all'] as const, {
+          description: 'pending is the same as active',
+        }),
+      ),
+      limit: T.Optional(T.Integer({ minimum: 1, maximum: 500, default: 500 })),
+      after: T.Optional(T.String({ format: 'uuid', description: 'Orders after this one' })),
+    }),
+    output: T.Array(LimitOrderStatus),
+  }),
+  get: read('GET /v1/limit-orders/{order_id}', {
+    summary: 'One limit order',
+    description:
+      'Use it to see what became of an order. Next: `tasks_get` with `task_id` has the swap of an order that fired.',
+    access: 'read',
+    params: orderPath,
+    output: LimitOrderStatus,
+    faults: ['not_found'],
+  }),
+  cancel: act('DELETE /v1/limit-orders/{order_id}', {
+    summary: 'Cancel a limit order that has not fired',
+    description:
+      'Use it to take an order back. Repeated, it answers the same. An order that fired is not cancellable; of a cancel and a price that come at once, one wins. Next: `limit_orders_list`.',
+    access: 'trade',
+    rate: 'exit',
+    params: orderPath,
+    output: LimitOrderStatus,
+    replies: 'derived',
+    faults: ['not_found', 'order_not_cancellable'],
+  }),
+})
+
+export type LimitOrderInput = InputOf<(typeof contract.entries)['create']>
+export type ListInput = InputOf<(typeof contract.entries)['list']>

@@ -1,0 +1,72 @@
+import type { EventLog } from '#durable/event-log.ts'
+import { cancelOrders, ordersOf } from '#engines/trigger-orders/store.ts'
+import type { Caller, RequestFacts } from '#kernel/caller.ts'
+import { Fault, notFound } from '#kernel/fault.ts'
+import type { JsonObject } from '#kernel/json.ts'
+import { implement, type Operation, taskOf } from '#kernel/operation.ts'
+import { contract, type LimitOrderInput, type LimitOrderView, type ListInput } from './contract.ts'
+import { admitLimitOrder, findLimitOrder, type LimitOrderDeps, limitOrderSteps } from './create.ts'
+import { type LimitOrderData, limitOrderEvent, limitOrderKind, limitOrderView } from './view.ts'
+
+/** Swaps that wait for a price. */
+
+type Deps = LimitOrderDeps & { events: Pick<EventLog, 'add' | 'notify'> }
+
+export const limitOrders = (deps: Deps): Operation[] =>
+  implement(contract, {
+    create: taskOf({
+      admit: (input: LimitOrderInput, caller: Caller) => admitLimitOrder(deps)(input, caller),
+      steps: limitOrderSteps(deps),
+    }),
+    list: (input, { userId }) => list(deps, input, userId),
+    async get({ order_id }, { userId }) {
+      const row = await findLimitOrder(deps.db, userId, order_id)
+      if (!row) throw unknownOrder()
+      return limitOrderView(row, deps.clock.now())
+    },
+    cancel: ({ order_id }, { userId }, request) => cancel(deps, order_id, userId, request),
+  })
+
+const unknownOrder = () => notFound('limit order', 'limit_orders_list')
+
+async function list(
+  { db, clock }: Deps,
+  { status = 'all', limit = 500, after }: ListInput,
+  userId: string,
+): Promise<LimitOrderView[]> {
+  const rows = await ordersOf<LimitOrderData & JsonObject>(db, userId, {
+    kinds: [limitOrderKind],
+    limit,
+    after: after ?? null,
+  })
+  const wanted = status === 'pending' ? 'active' : status
+  const views = rows.map((row) => limitOrderView(row, clock.now()))
+  return wanted === 'all' ? views : views.filter((view) => view.status === wanted)
+}
+
+async function cancel(
+  { db, clock, events }: Deps,
+  id: string,
+  userId: string,
+  { tx, afterCommit, isReplay }: RequestFacts,
+): Promise<LimitOrderView> {
+  const on = tx ?? db
+  const before = await findLimitOrder(on, userId, id)
+  if (!before) throw unknownOrder()
+  const cancelled = isReplay ? [] : await cancelOrders(tx!, userId, { ids: [id], at: clock.now() })
+  const row = await findLimitOrder(on, userId, id)
+  if (!row) throw unknownOrder()
+  const view = limitOrderView(row, clock.now())
+  if (cancelled.length > 0) {
+    await events.add(tx!, userId, [limitOrderEvent(row)])
+    afterCommit?.(() => events.notify(userId))
+  }
+  if (row.status === 'cancelled' || row.status === 'expired') return view
+  throw new Fault(
+    'order_not_cancellable',
+    `The order has fired and is ${view.status}: it cannot be cancelled`,
+    {
+      extras: { status: view.status, reason: `the order is ${view.status}`, task_id: row.task_id },
+    },
+  )
+}

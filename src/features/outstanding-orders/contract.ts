@@ -1,0 +1,67 @@
+import { act, group, type InputOf, read } from '#kernel/operation.ts'
+import * as T from '#kernel/schema.ts'
+import { Id, OneOf, Text } from '#kernel/wire-types.ts'
+
+const idsMax = 200
+
+const OutstandingOrder = T.Object(
+  {
+    id: Id('Hook or limit order'),
+    order_kind: OneOf(['hook', 'limit_order'] as const),
+    status: Text,
+  },
+  {
+    $id: 'OutstandingOrder',
+    description: 'The fields of Hook or LimitOrderStatus, by `order_kind`',
+    additionalProperties: true,
+  },
+)
+
+const CancelRequest = T.Object(
+  {
+    outstanding_order_ids: T.Optional(
+      T.Array(T.String({ format: 'uuid' }), {
+        minItems: 1,
+        maxItems: idsMax,
+        description: 'Either these or `all`',
+      }),
+    ),
+    all: T.Optional(T.Boolean({ description: 'true: every hook and limit order that has not fired' })),
+  },
+  {
+    $id: 'CancelOutstandingOrdersRequest',
+    additionalProperties: false,
+    examples: [{ all: true }],
+  },
+)
+
+export const contract = group('outstanding_orders', {
+  list: read('GET /wallet/outstanding-orders', {
+    summary: 'Hooks and limit orders that wait for a price or are executed now',
+    description:
+      'Use it to see everything that may still trade by itself, of every kind, newest first. Exits at the venue are in `perp_orders` and `spot_venue_orders`. Next: `outstanding_orders_cancel`.',
+    access: 'read',
+    output: T.Object(
+      { outstanding_orders: T.Array(OutstandingOrder), total: T.Integer() },
+      { $id: 'OutstandingOrdersResponse' },
+    ),
+  }),
+  cancel: act('DELETE /wallet/outstanding-orders', {
+    summary: 'Cancel hooks and limit orders, one or all',
+    description:
+      'Use it to take orders back. Give exactly one of `outstanding_order_ids` and `all: true`. An order that fired is listed under `not_cancellable`; one that is cancelled already counts as cancelled. Next: `outstanding_orders_list`.',
+    access: 'trade',
+    rate: 'exit',
+    body: CancelRequest,
+    output: T.Object(
+      {
+        cancelled: T.Array(Text),
+        not_found: T.Array(Text),
+        not_cancellable: T.Array(T.Object({ id: Text, status: Text })),
+      },
+      { $id: 'CancelledOutstandingOrders' },
+    ),
+  }),
+})
+
+export type CancelInput = InputOf<(typeof contract.entries)['cancel']>

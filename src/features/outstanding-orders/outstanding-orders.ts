@@ -1,0 +1,73 @@
+import type { EventLog } from '#durable/event-log.ts'
+import { cancelOrders, type OrderRow, openOrdersOf, ordersById } from '#engines/trigger-orders/store.ts'
+import type { RequestFacts } from '#kernel/caller.ts'
+import type { Clock } from '#kernel/clock.ts'
+import { exactlyOneOf } from '#kernel/fault.ts'
+import type { JsonObject } from '#kernel/json.ts'
+import { implement, type Operation } from '#kernel/operation.ts'
+import type { NewEvent } from '#kernel/task.ts'
+import type { Queryable } from '#store/query.ts'
+import { type CancelInput, contract } from './contract.ts'
+
+/** Hooks and limit orders together. */
+
+export type OrderViews = {
+  orderKind: 'hook' | 'limit_order'
+  view(row: OrderRow<never>, now: Date): JsonObject & { status: string }
+  event(row: OrderRow<never>): NewEvent
+}
+type Deps = {
+  db: Queryable
+  clock: Clock
+  events: Pick<EventLog, 'add' | 'notify'>
+  /** By the kind of the task that an order creates. */
+  kinds: ReadonlyMap<string, OrderViews>
+}
+type Row = OrderRow<never>
+
+export function outstandingOrders({ db, clock, events, kinds }: Deps): Operation[] {
+  const names = [...kinds.keys()]
+  const viewsOf = (row: Row): OrderViews => kinds.get(row.kind)!
+
+  return implement(contract, {
+    async list(_input, { userId }) {
+      const rows = await openOrdersOf<never>(db, userId, names)
+      const outstanding_orders = rows.map((row) => {
+        const { orderKind, view } = viewsOf(row)
+        return { ...view(row, clock.now()), id: row.id, order_kind: orderKind }
+      })
+      return { outstanding_orders, total: outstanding_orders.length }
+    },
+
+    async cancel(input, { userId }, { tx, afterCommit }: RequestFacts) {
+      const ids = await wantedIds(tx!, input, userId)
+      const cancelledNow = await cancelOrders(tx!, userId, { ids, at: clock.now() })
+      const rows = (await ordersById<never>(tx!, userId, ids)).filter(({ kind }) => kinds.has(kind))
+      const now = new Set(cancelledNow.map(({ id }) => id))
+      const published = rows.filter(({ id }) => now.has(id)).map((row) => viewsOf(row).event(row))
+      await events.add(tx!, userId, published)
+      if (published.length > 0) afterCommit!(() => events.notify(userId))
+      const known = new Set(rows.map(({ id }) => id))
+      const isCancelled = ({ status }: Row) => status === 'cancelled' || status === 'expired'
+      return {
+        cancelled: rows.filter(isCancelled).map(({ id }) => id),
+        not_found: ids.filter((id) => !known.has(id)),
+        not_cancellable: rows
+          .filter((row) => !isCancelled(row))
+          .map((row) => ({ id: row.id, status: viewsOf(row).view(row, clock.now()).status })),
+      }
+    },
+  })
+
+  async function wantedIds(
+    on: Queryable,
+    { outstanding_order_ids: ids, all }: CancelInput,
+    userId: string,
+  ): Promise<string[]> {
+    if ((ids === undefined) === (all !== true))
+      throw exactlyOneOf('outstanding_order_ids', 'all', { hasBoth: ids !== undefined })
+    const wanted =
+      ids?.map((id) => id.toLowerCase()) ?? (await openOrdersOf(on, userId, names)).map(({ id }) => id)
+    return [...new Set(wanted)]
+  }
+}

@@ -1,0 +1,10 @@
+export type OrderTables = {
+  cost_basis: {
+    user_id: string
+    chain_id: string
+    token: string
+    units: string
+    cost: string
+    updated_at: Date
+  }
+}
