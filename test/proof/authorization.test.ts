@@ -89,12 +89,29 @@ async function createObjects(agent: Person): Promise<Record<string, string>> {
     body: { ...validBodies.swap_execute, dryrun: true },
     headers: bearer(agent),
   })
+  const { body: left } = await http<{ result: { order: { limit_order_id: string } } }>(
+    `${gateway.url}/v1/limit-orders?wait=true`,
+    { method: 'POST', body: limitOrder, headers: bearer(agent) },
+  )
+  const limitOrderId = left.result.order.limit_order_id
   return {
+    'limit_orders_get.order_id': limitOrderId,
+    'limit_orders_cancel.order_id': limitOrderId,
     task_id: body.task_id,
     position_id: body.result.position_id,
     order_id,
     quote_id: swap.quote.quote_id,
   }
+}
+
+/** Far below every price, so that it stays open. */
+const limitOrder = {
+  chain_id_in: '8453',
+  token_in: 'USDC',
+  token_out: 'WETH',
+  amount: '1000000',
+  price_usd_trigger: '1',
+  condition: 'lte',
 }
 
 /** Bodies of operations that look for the object only once the rest of the request is valid. */
@@ -288,6 +305,8 @@ test('a token reaches the operations of its scopes and no others', async () => {
 const absentId = '01890000-0000-7000-8000-000000000000'
 /** Ids that are not objects of a user: they identify the caller, or a part of the world. */
 const notObjects = new Set([
+  // A list of ids answers which of them it has not found.
+  'outstanding_order_ids',
   'agent_id',
   'user_id',
   'application_id',
@@ -302,6 +321,10 @@ const notObjects = new Set([
 
 /** An id of the same form that does not exist. */
 const similarId = (id: string): string => id.replace(/.$/, (last) => (last === '0' ? '1' : '0'))
+
+/** Orders at a venue and limit orders have ids of the same name. */
+const ownedBy = ({ known, field }: IdField): string | undefined =>
+  owned[`${known.name}.${field}`] ?? owned[field]
 
 type IdField = { known: KnownOperation; part: 'params' | 'query' | 'body'; field: string }
 
@@ -349,7 +372,7 @@ test("another user's object is answered exactly like an absent one", async () =>
   const token = await rows.token(stranger.userId)
   const own = await rows.token(owner.userId)
   for (const idField of idFields) {
-    const id = owned[idField.field]
+    const id = ownedBy(idField)
     assert.ok(id, `${idField.known.name}: the matrix has no object for ${idField.field}`)
     const reply = `${idField.known.name}.${idField.field}`
     const read = (wanted: string) => bytes(requestNaming(idField, wanted, token))
@@ -377,8 +400,8 @@ test("a request for another user's object takes as long as for an absent one", a
     const foreign: number[] = []
     const absent: number[] = []
     for (let round = 0; round < rounds; round++) {
-      foreign.push((await client.send(requestNaming(idField, owned[idField.field]!, token))).ms)
-      absent.push((await client.send(requestNaming(idField, similarId(owned[idField.field]!), token))).ms)
+      foreign.push((await client.send(requestNaming(idField, ownedBy(idField)!, token))).ms)
+      absent.push((await client.send(requestNaming(idField, similarId(ownedBy(idField)!), token))).ms)
     }
     const [a, b] = [quartile(foreign), quartile(absent)]
     const reply = `${idField.known.name}: ${a} ms against ${b} ms`

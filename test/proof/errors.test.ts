@@ -209,6 +209,17 @@ const failingRequests: Partial<Record<FaultCode, SendFailing>> = {
     await rows.expireQuotes(userId)
     return post('/v1/swap', { ...swap, quote_id: quote.quote_id }, own(headers))
   },
+  // Granted, so that no swap of ours tells what it cost.
+  entry_unknown: async (headers) => {
+    const { wallets } = jsonOf(await get('/v1/wallets')) as {
+      wallets: { address: string; chain_type: string }[]
+    }
+    const { address } = wallets.find(({ chain_type }) => chain_type === 'evm')!
+    const grant = { chain_id: '8453', address, token: 'DAI', amount: '10' }
+    await http(`${world}/faucet/fund`, { method: 'POST', body: grant })
+    const stop = { chain_id: '8453', token_address: 'DAI', stop_losses: [{ price_percentage: '0.1' }] }
+    return post('/v1/hooks', stop, own(headers))
+  },
   token_unsafe: (headers) => post('/v1/swap', { ...swap, token_out: taxedToken }, own(headers)),
   setup_incomplete: (headers) => post('/v1/perp/open', long, { ...headers, ...bearer(paused) }),
   market_closed: (headers) => post('/v1/perp/open', { ...long, asset: 'MATIC' }, own(headers)),
