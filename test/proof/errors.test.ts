@@ -209,7 +209,7 @@ const failingRequests: Partial<Record<FaultCode, SendFailing>> = {
     await rows.expireQuotes(userId)
     return post('/v1/swap', { ...swap, quote_id: quote.quote_id }, own(headers))
   },
-  // Granted, so that no swap of ours tells what it cost.
+  // Granted: no swap of ours has bought it, so its cost is unknown.
   entry_unknown: async (headers) => {
     const { wallets } = jsonOf(await get('/v1/wallets')) as {
       wallets: { address: string; chain_type: string }[]

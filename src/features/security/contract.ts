@@ -67,7 +67,12 @@ export const contract = group('security', {
     access: 'read',
     body: T.Object(
       { tokens: T.Array(CheckedToken, { minItems: 1, maxItems: tokensMax }) },
-      { $id: 'SecurityCheckRequest' },
+      {
+        $id: 'SecurityCheckRequest',
+        examples: [
+          { tokens: [{ chain_id: '8453', token_address: '0x4ed4E862860beD51a9570b96d89aF5E1B0Efefed' }] },
+        ],
+      },
     ),
     output: T.Object(
       { all_passed: T.Boolean(), results: T.Array(SecurityResult) },
