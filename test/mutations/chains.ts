@@ -3,6 +3,53 @@ import { mutationsOf } from './mutation.ts'
 /** Fees, nonces, signed batches, the vault, and the shares of positions. */
 export const chainMutations = [
   ...mutationsOf(
+    'src/features/swap/route-checks.ts',
+    ['src/features/swap/route-checks.test.ts'],
+    [
+      [
+        'assert(sameAddress(destination.chain, route.recipient, terms.recipient),',
+        'assert(route.recipient.length > 0,',
+        'the output of a route goes to another account',
+      ],
+      [
+        'route.amountInUnits === terms.amountInUnits',
+        'route.amountInUnits > 0n',
+        'a route sells another amount',
+      ],
+      [
+        'call !== undefined && others.length === 0',
+        'call !== undefined',
+        'a quote brings a second call along',
+      ],
+      [
+        'call.value === valueUnits',
+        'call.value >= valueUnits',
+        'a quote takes native coins beside the token',
+      ],
+      [
+        'read.requestId.toLowerCase() === route.providerRequestId.toLowerCase()',
+        'read.requestId.length > 0',
+        'a deposit is made for the request of somebody else',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/upstreams/relay/quote.ts',
+    ['src/upstreams/relay/quote.test.ts'],
+    [
+      [
+        'minimumUnits <= 0n || minimumUnits < least',
+        'minimumUnits <= 0n',
+        'a quote has a minimum far below the slippage of its request',
+      ],
+      [
+        "if (amountInUnits !== request.amountInUnits) throw changed('a quote for another amount')",
+        '',
+        'a quote is for another amount than was asked for',
+      ],
+    ],
+  ),
+  ...mutationsOf(
     'src/upstreams/evm/rpc.ts',
     ['src/upstreams/evm/rpc.test.ts'],
     [
