@@ -12,8 +12,8 @@ import { type CrashApp, createCrashApp } from './crash-app.ts'
 import { createGatewayPool } from './gateway-pool.ts'
 import { randomOf } from './venue-traders.ts'
 
-const users = bySize({ short: 3, full: 8, nightly: 10 })
-const swapsPerUser = bySize({ short: 4, full: 25, nightly: 100 })
+const users = bySize({ short: 3, full: 3, nightly: 10 })
+const swapsPerUser = bySize({ short: 4, full: 4, nightly: 100 })
 const killEveryMs = 1_500
 const answerMsMax = 60_000
 const endMsMax = 120_000
