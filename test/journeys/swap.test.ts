@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { freshGateway } from '../harness/gateway.ts'
+import { eventually, freshGateway } from '../harness/gateway.ts'
 import {
   assertMeasured,
   balancesOf,
@@ -97,9 +97,36 @@ describe('a user swaps on one chain', () => {
     assert.equal(done.result.amount_out_min, quote.amount_out_min)
     const again = await swapOf(person, { ...request, quote_id: quote.quote_id })
     assert.deepEqual([again.status, again.body.code], [409, 'conflict'])
-    const other = await swapOf(person, { ...request, amount: '30000001', quote_id: quote.quote_id })
-    assert.ok([409, 422].includes(other.status))
     await assertMeasured(world, person, held, [done])
+  })
+
+  test('a quote is executed with the amount that was quoted, and with no other', async () => {
+    const person = await createFundedPerson(gateway.url)
+    const held = await balancesOf(world, person)
+    const aero = { chain_id_in: base, token_in: 'USDC', token_out: 'AERO', amount: '30000000' }
+    const bought = await executed(person, aero)
+    const request = { chain_id_in: base, token_in: 'AERO', token_out: 'USDC', amount_usd: '10' }
+    const quoteOf = async (asker: typeof person) =>
+      (await swapOf(asker, { ...request, dryrun: true })).body.quote
+    const { quote_id: quoteId, amount_in: amountIn } = await quoteOf(person)
+    for (const change of [{ amount_usd: '11' }, { amount_usd: undefined, amount: amountIn }]) {
+      const { status, body } = await swapOf(person, { ...request, ...change, quote_id: quoteId })
+      const [item] = body.detail as unknown as { loc: string[] }[]
+      assert.deepEqual([status, item?.loc.at(-1)], [422, 'quote_id'], JSON.stringify(body))
+    }
+    // Another user, since so many quotes replace the oldest one of their user.
+    const watcher = await createFundedPerson(gateway.url)
+    await executed(watcher, aero)
+    // Ten dollars become fewer units, and the quote stays what it was.
+    await world.price({ symbol: 'AERO', price_usd: '1.23' })
+    const done = await eventually(
+      async () => ((await quoteOf(watcher)).amount_in === amountIn ? undefined : true),
+      'the price has changed',
+    )
+      .then(() => executed(person, { ...request, quote_id: quoteId }))
+      .finally(() => world.price({ symbol: 'AERO', price_usd: '1.2' }))
+    assert.equal(done.result.amount_in, amountIn)
+    await assertMeasured(world, person, held, [bought, done])
   })
 
   test('what cannot succeed is refused before a task exists, alike in a dry run and in earnest', async () => {

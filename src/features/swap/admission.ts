@@ -176,7 +176,7 @@ export async function dryRun(
   const { terms, route } = prepared
   const bound = prepared.quoteExpiresAt
     ? { quoteId: input.quote_id!, expiresAt: prepared.quoteExpiresAt }
-    : await saveQuote(deps, terms, route)
+    : await saveQuote(deps, terms, input, route)
   return {
     task_id: null,
     poll_url: null,

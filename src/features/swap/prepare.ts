@@ -32,9 +32,11 @@ export type PreparedSwap = {
 }
 
 export async function prepareSwap(deps: SwapDeps, input: SwapInput, userId: string): Promise<PreparedSwap> {
-  const terms = await termsOf(deps, input, userId)
-  const security = await assertSafe(deps, terms)
-  const stored = input.quote_id ? await storedQuote(deps, terms, input.quote_id) : undefined
+  const asked = await termsOf(deps, input, userId)
+  const security = await assertSafe(deps, asked)
+  const { quote_id: quoteId } = input
+  const stored = quoteId ? await storedQuote(deps, asked, { ...input, quote_id: quoteId }) : undefined
+  const terms = stored ? await quotedTerms(deps, asked, stored.route) : asked
   const route = stored?.route ?? (await routeOf(deps, terms))
   const safe = safeRoute(deps, route, terms)
   const outMicros = await valueAtPrice(deps, terms.destination, route.amountOutUnits)
@@ -59,7 +61,7 @@ export async function prepareSwap(deps: SwapDeps, input: SwapInput, userId: stri
     terms,
     route,
     safe,
-    quoteId: stored ? input.quote_id! : null,
+    quoteId: quoteId || null,
     quoteExpiresAt: stored?.expiresAt ?? null,
     usdMicros,
     outMicros,
@@ -69,6 +71,17 @@ export async function prepareSwap(deps: SwapDeps, input: SwapInput, userId: stri
     security,
   }
 }
+
+/** Dollars are as many units as they were when the quote was made. */
+const quotedTerms = async (
+  deps: SwapDeps,
+  terms: SwapTerms,
+  { amountInUnits }: ProposedRoute,
+): Promise<SwapTerms> => ({
+  ...terms,
+  amountInUnits,
+  valueInMicros: await valueAtPrice(deps, terms.origin, amountInUnits),
+})
 
 /** The token that is bought: only a verdict that proves it safe passes. What is sold may always be sold. */
 async function assertSafe({ verdicts }: SwapDeps, { destination }: SwapTerms): Promise<TokenVerdict> {

@@ -4,6 +4,7 @@ import { isUuid, uuidv7 } from '#kernel/id.ts'
 import { canonicalJson, type JsonObject } from '#kernel/json.ts'
 import type { ProposedRoute } from '#kernel/swap-provider.ts'
 import { type Queryable, query } from '#store/query.ts'
+import type { SwapInput } from './contract.ts'
 import type { SwapDeps } from './deps.ts'
 import { quoteMs, quotesPerUserMax } from './limits.ts'
 import { storedRoute, toRoute } from './stored-route.ts'
@@ -14,12 +15,16 @@ import type { SwapTerms } from './terms.ts'
 type StoredRoute = { route: ProposedRoute; expiresAt: Date }
 type Row = { request: JsonObject; route: JsonObject; expires_at: Date; claim: string | null }
 
-/** What a request that executes a quote has to repeat. */
-const boundFields = ({ origin, destination, recipient, ...terms }: SwapTerms): JsonObject => ({
+/** What a request that executes a quote has to repeat. The amount is as given: its units of a dollar change with the price. */
+const boundFields = (
+  { origin, destination, recipient, ...terms }: SwapTerms,
+  { amount, amount_usd: amountUsd }: SwapInput,
+): JsonObject => ({
   chain_id_in: origin.chain.id,
   chain_id_out: destination.chain.id,
   token_in: origin.token.address,
   token_out: destination.token.address,
+  ...(amount === undefined ? { amount_usd: String(amountUsd) } : { amount: String(amount) }),
   recipient,
   slippage_bps: terms.slippageBps,
   deadline_seconds: terms.deadlineSeconds,
@@ -29,6 +34,7 @@ const boundFields = ({ origin, destination, recipient, ...terms }: SwapTerms): J
 export async function saveQuote(
   { db, clock, random }: Pick<SwapDeps, 'db' | 'clock' | 'random'>,
   terms: SwapTerms,
+  input: SwapInput,
   route: ProposedRoute,
 ): Promise<{ quoteId: string; expiresAt: Date }> {
   const now = clock.now()
@@ -39,7 +45,7 @@ export async function saveQuote(
     terms.userId,
     now,
     expiresAt,
-    boundFields(terms),
+    boundFields(terms, input),
     storedRoute(route),
     quotesPerUserMax,
   ]
@@ -58,8 +64,9 @@ export async function saveQuote(
 export async function storedQuote(
   { db, clock }: Pick<SwapDeps, 'db' | 'clock'>,
   terms: SwapTerms,
-  quoteId: string,
+  input: SwapInput & { quote_id: string },
 ): Promise<StoredRoute> {
+  const quoteId = input.quote_id
   const [row] = isUuid(quoteId)
     ? await query<Row>(
         db,
@@ -74,7 +81,7 @@ export async function storedQuote(
     throw new Fault('quote_expired', 'The quote has expired; ask for another one with `dryrun`', {
       extras: { quote_id: quoteId, expired_at: row.expires_at.toISOString() },
     })
-  if (canonicalJson(row.request) !== canonicalJson(boundFields(terms)))
+  if (canonicalJson(row.request) !== canonicalJson(boundFields(terms, input)))
     throw invalid('quote_id', 'value_error', 'Input should be the quote of this very request')
   return { route: toRoute(row.route), expiresAt: row.expires_at }
 }

@@ -72,8 +72,7 @@ function wait(task: SwapTask, now: Date, failures: number): Result {
 async function endOf(deps: SwapDeps, task: SwapTask, status: ProviderStatus): Promise<Result | undefined> {
   if (status.state === 'success') return filled(deps, task, status)
   if (status.state === 'refunded') return refunded(deps, task, status)
-  if (status.state === 'failed' && failuresOf(task.data, status) >= failuresMin)
-    return failed(deps, task, status)
+  if (status.state === 'failed' && failuresOf(task.data, status) >= failuresMin) return failed(task, status)
   return undefined
 }
 
@@ -161,7 +160,7 @@ async function refunded(deps: SwapDeps, task: SwapTask, status: ProviderStatus):
 }
 
 /** The deposit left the wallet and nothing came back: the result says where it is. */
-function failed(_deps: SwapDeps, { data }: SwapTask, status: ProviderStatus): Result {
+function failed({ data }: SwapTask, status: ProviderStatus): Result {
   return {
     end: 'failed',
     outcome: 'partial',
