@@ -1,5 +1,6 @@
 import type { EventLog } from '#durable/event-log.ts'
 import { entryPriceOf } from '#engines/cost-basis/store.ts'
+import { expiryOf } from '#engines/trigger-orders/expiry.ts'
 import type { Pricer } from '#engines/trigger-orders/pricer.ts'
 import { marketOf, quoteKeyOf } from '#engines/trigger-orders/quote-key.ts'
 import type { OrderRules, SwapExecution } from '#engines/trigger-orders/run-order.ts'
@@ -117,13 +118,6 @@ async function heldToken({ chains, tokenFacts }: HooksDeps, input: HooksInput) {
       'Input should be another token than USDC, which hooks buy',
     )
   return { chain, token }
-}
-
-export function expiryOf({ expires_at: at }: { expires_at?: string | null }, now: Date): Date | null {
-  if (!at) return null
-  const expiresAt = new Date(at)
-  if (expiresAt > now) return expiresAt
-  throw invalid('expires_at', 'greater_than', 'Input should be in the future', { gt: now.toISOString() })
 }
 
 type Held = { input: HooksInput; userId: string; chain: EvmChainRow; token: Token; mark: string }

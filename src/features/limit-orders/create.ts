@@ -1,3 +1,4 @@
+import { expiryOf } from '#engines/trigger-orders/expiry.ts'
 import type { Pricer } from '#engines/trigger-orders/pricer.ts'
 import { marketOf, quoteKeyOf } from '#engines/trigger-orders/quote-key.ts'
 import type { OrderRules, OrderSwap, SwapExecution } from '#engines/trigger-orders/run-order.ts'
@@ -180,13 +181,6 @@ async function triggerToken(
     'unsupported_asset',
     'The trigger is about USDC, whose price is 1: name the token whose price counts, as `token_in` of a sale',
   )
-}
-
-function expiryOf({ expires_at: at }: LimitOrderInput, now: Date): Date | null {
-  if (!at) return null
-  const expiresAt = new Date(at)
-  if (expiresAt > now) return expiresAt
-  throw invalid('expires_at', 'greater_than', 'Input should be in the future', { gt: now.toISOString() })
 }
 
 type CreateTask = TaskView<CreateData>
