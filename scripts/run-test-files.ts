@@ -73,8 +73,10 @@ const runFiles = async (timeoutMs: number, ended: (counts: Counts) => void) => {
       const name = [...titles.slice(1, data.nesting), data.name].join(' > ')
       const { error } = data.details
       if (hasStory(error)) fail(failureText(name, `${short(data.file)}:${data.line ?? ''}`, error))
-    } else if (type === 'test:diagnostic' && /asynchronous activity after the test ended/.test(data.message))
-      fail(`\nFAILED  ${data.message}\n`)
+    } else if (type === 'test:diagnostic') {
+      if (/asynchronous activity after the test ended/.test(data.message)) fail(`\nFAILED  ${data.message}\n`)
+      else process.stdout.write(`${data.message}\n`)
+    }
   }
   clearTimeout(linger)
   ended(counts)

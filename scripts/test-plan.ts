@@ -52,9 +52,11 @@ type Family = {
 const families: readonly Family[] = [
   { files: /^test\/crash\/venue-points-/, short: true, processors: 1 },
   { files: /^test\/crash\/cancel-points-/, short: true, processors: 0.6 },
+  { files: /^test\/crash\/order-points/, processors: 0.4 },
+  { files: /^test\/crash\/(conservation|solver-kills|cancel-)/, parts: 6, processors: 0.5 },
   { files: /^test\/venue\//, parts: 6, processors: 0.3 },
   { files: /^test\/journeys\/(admin|npm-start|start)/, parts: 3, processors: 0.6 },
-  { files: /^test\/journeys\//, parts: 2, processors: 0.4 },
+  { files: /^test\/journeys\//, parts: 5, processors: 0.4 },
   { files: /^test\/proof\/(?!fuzz|start|network)/, processors: 0.8 },
   { files: /^test\/conformance\/venue-/, processors: 0.4 },
   { files: /^test\/conformance\/world-(?!crash|realism)/, processors: 0.4 },

@@ -13,18 +13,25 @@ import { type Batch, batchesOf, choose, discover, isPure, takeFitting } from './
 
 type Result = Pick<Counts, 'passed' | 'failed' | 'skipped'>
 
-/** The long proofs place 10,000 orders, a few per second. */
-const fileTimeoutMs = process.env.PROOF === 'nightly' ? 3_600_000 : 480_000
 const { values: options, positionals } = parseArgs({
   options: {
     only: { type: 'string', multiple: true, default: [] },
     /** Every kill point and every seed of the proofs that `npm test` only samples. */
     full: { type: 'boolean', default: false },
+    /** Also prints what passing files say: seeds, and the figures of proofs. */
+    verbose: { type: 'boolean', default: false },
     /** Processes start while the processors that they keep busy are free. */
     processors: { type: 'string', default: String(availableParallelism()) },
   },
   allowPositionals: true,
 })
+/** The long proofs place 10,000 orders, a few per second; the full ones kill instances that then have to start again. */
+const fileTimeoutMs =
+  process.env.PROOF === 'nightly'
+    ? 3_600_000
+    : process.env.PROOF === 'full' || options.full
+      ? 900_000
+      : 480_000
 /** Every later process reads the compile cache; it is in a folder that `npm ci` clears. */
 const settings = {
   NODE_COMPILE_CACHE: `${root}/node_modules/.cache/portico-test`,
@@ -89,7 +96,7 @@ const runFiles = ({ label, files, env, folder }: Run): Promise<Result> =>
       const verdict = result.failed > 0 ? 'FAILED' : 'passed'
       const sums = `${result.passed} passed, ${result.failed} failed, ${result.skipped} skipped`
       const lines = [`${verdict}  ${label}  (${sums}; ${seconds} s${cpu})`]
-      if (result.failed > 0) lines.push(Buffer.concat(output).toString().trimEnd())
+      if (result.failed > 0 || options.verbose) lines.push(Buffer.concat(output).toString().trimEnd())
       if (late) lines.push(`  did not end within ${groupTimeoutMs / 1_000} s`)
       else if (!counts) lines.push(`  ended before its tests did: ${signal ?? `exit code ${code}`}`)
       for (const file of empty) lines.push(`  ${file} holds no test`)

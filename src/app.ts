@@ -1,6 +1,7 @@
 import { type ComposeDeps, type Composed, compose, type Overrides } from '#compose/compose.ts'
 import { createKeyRotation } from '#compose/custody.ts'
 import { openMetrics } from '#compose/metrics.ts'
+import { release } from '#compose/release.ts'
 import { retentionJobs } from '#compose/retention.ts'
 import { connectionLimits, rateLimits } from '#compose/settings.ts'
 import { warningsOf } from '#config-safety.ts'
@@ -8,6 +9,10 @@ import { ledgerAudit } from '#durable/ledger-audit.ts'
 import { createMaintenance } from '#durable/maintenance.ts'
 import { throwAsFault } from '#durable/operation-faults.ts'
 import { type HttpEdgeDeps, httpEdge } from '#edges/http/http.ts'
+import { type McpEdgeDeps, mcpEdge } from '#edges/mcp/mcp.ts'
+import { serverMetadata } from '#edges/oauth/metadata.ts'
+import { type OAuthEdgeDeps, oauthEdge } from '#edges/oauth/oauth-edge.ts'
+import { proxiedMetadata, proxyEdge } from '#edges/oauth/proxy-edge.ts'
 import { paymentSearchSchedule } from '#features/credits/payment-search.ts'
 import { auditSchedule } from '#features/earn/audit.ts'
 import { snapshotSchedule } from '#features/earn/snapshot.ts'
@@ -17,12 +22,17 @@ import { repeat } from '#kernel/repeat.ts'
 
 type AppDeps = Omit<ComposeDeps, 'baseUrl'>
 
-export type DoorDeps = InvocationDeps & Omit<HttpEdgeDeps, 'invocation'>
+export type DoorDeps = InvocationDeps &
+  Omit<HttpEdgeDeps, 'invocation' | 'webDoors' | 'authorizationServer'> &
+  Omit<McpEdgeDeps, 'invocation'> & {
+    /** Absent where people cannot sign in. */
+    oauth?: Pick<OAuthEdgeDeps, 'oauth' | 'fetch'>
+  }
 
 /** The composed parts and settings as the doors take them. */
 export function doorDepsOf(composed: Composed): DoorDeps {
   const { config, log, clock, baseUrl, runtime, features } = composed
-  const { operations, auth, health } = features
+  const { operations, auth, health, oauth } = features
   return {
     operations,
     execute: runtime.invoke,
@@ -33,10 +43,31 @@ export function doorDepsOf(composed: Composed): DoorDeps {
     connections: connectionLimits(config),
     trustProxy: config.TRUST_PROXY,
     corsOrigins: config.CORS_ORIGINS,
+    mcpHosts: config.MCP_HOSTS,
+    mailboxes: composed.taskEngine.mailboxes,
+    version: release,
     metrics: openMetrics(composed),
     baseUrl,
     log,
     clock,
+    ...(oauth && { oauth: { oauth, fetch: composed.strangers.fetch } }),
+  }
+}
+
+/** The authorization server of this gateway, or the way to that of somebody else. */
+function openAuthorizationServer(deps: OAuthEdgeDeps) {
+  const { baseUrl } = deps
+  const { external: server } = deps.oauth
+  if (server)
+    return {
+      issuer: () => server.issuer,
+      metadata: () => proxiedMetadata(server, baseUrl()),
+      mount: proxyEdge({ ...deps, server }),
+    }
+  return {
+    issuer: baseUrl,
+    metadata: async () => serverMetadata(baseUrl()),
+    mount: oauthEdge(deps),
   }
 }
 
@@ -45,7 +76,16 @@ export async function openDoors(deps: DoorDeps) {
   await using parts = new AsyncDisposableStack()
   const invocation = createInvocation(deps)
   parts.defer(() => invocation.close())
-  const http = await httpEdge({ ...deps, invocation })
+  const mcp = parts.use(mcpEdge({ ...deps, invocation }))
+  const { oauth } = deps
+  const authorizationServer =
+    oauth && openAuthorizationServer({ ...deps, ...oauth, limits: invocation.limits })
+  const http = await httpEdge({
+    ...deps,
+    invocation,
+    webDoors: [mcp],
+    ...(authorizationServer && { authorizationServer }),
+  })
   parts.defer(() => http.close())
   const owned = parts.move()
   return { invocation, http, [Symbol.asyncDispose]: () => owned.disposeAsync() }
@@ -85,6 +125,7 @@ function startMaintenance(composed: Composed, parts: AsyncDisposableStack): void
   // Each instance checks and uses the keys of its own settings.
   const ofKeys = {
     rewrap: createKeyRotation(custody.keystore, db, log),
+    ...(features.oauth && { rewrapOfServerKeys: features.oauth.keys.rewrap }),
     keys: keyMonitor.check,
   }
   const repetitions = Object.entries(ofKeys).map(([job, run]) =>

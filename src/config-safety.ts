@@ -26,13 +26,16 @@ export const worldSolanaRecipients = ['GsvUt13LU6Jn84Pm57EhSzjnScCo3sVUdMM2Mac1h
 const mnemonicKeys =
   '60a09e4357868c1e 095101cf732c298a bb4978fbe7638de8 f02322197a196ceb 5de22089c247b9b2 59feecfa04eb096b b69d88ff1ad5834a b6b9ee08c38f62da be394de37f9d6cf6 dd0102d1cd0c6ac7 bc695e76adbd4ba5 f08cf7b46c09669b 7112de5abbaaf618 c9af1927cd58e92d 9ebbe88c52f86818 9794bae81f0d5dd2 89fdd4bd49fc0e2a 97bc0c40d645cfaa 609101d4dd3170f5 7d2c370c3a5748fa'
 const worldTill = '0x7111000000000000000000000000000000000001'
+/** Its seed is the digest of a public text. */
+const worldSolanaTill = 'DZchFr2n6SCURi4pT6zVZ2w7pi4xLtrx6nj5PdhdFYLN'
 export const worldTills = [
-  ['1', '0.05'],
-  ['8453', '0.05'],
-  ['42161', '0.05'],
-  ['137', '2000'],
+  ['1', worldTill, '0.05'],
+  ['8453', worldTill, '0.05'],
+  ['42161', worldTill, '0.05'],
+  ['137', worldTill, '2000'],
+  ['7565164', worldSolanaTill, '1'],
 ]
-  .map(([chainId, amount]) => `${chainId}:${worldTill}:${amount}`)
+  .map((each) => each.join(':'))
   .join(',')
 export const worldVault = '0xea12000000000000000000000000000000008453'
 
@@ -94,6 +97,10 @@ type CheckedSettings = { readonly [K in (typeof upstreamNames)[number]]: string 
   readonly FINALITY: 'local' | 'public'
   readonly KEY_ENCRYPTION_KEYS: readonly { key: string }[]
   readonly VAULT_TRANSIT_URL: string | undefined
+  readonly AUTH_MODE: 'embedded' | 'facade' | 'proxy' | 'off'
+  readonly IDENTITY_ISSUER: string | undefined
+  readonly IDENTITY_CLIENT_ID: string | undefined
+  readonly EMAIL_URL: string | undefined
   readonly SPONSOR_KEYS: readonly string[]
   readonly SOLANA_SPONSOR_KEYS: readonly string[]
   readonly FAILPOINT: string | undefined
@@ -150,13 +157,23 @@ export function problemsOutsideLocal(config: CheckedSettings): string[] {
   // Former keys only unwrap existing keys.
   if (config.KEY_ENCRYPTION_KEYS.slice(0, 1).some(({ key }) => isWeakKey(key)))
     report('KEY_ENCRYPTION_KEYS', 'a key is not random; make one with `openssl rand -base64 32`')
-  const otherUpstreamNames = ['ARBITRUM_SEPOLIA_RPC_URL', 'HYPERLIQUID_WS_URL', 'VAULT_TRANSIT_URL'] as const
+  const otherUpstreamNames = [
+    'ARBITRUM_SEPOLIA_RPC_URL',
+    'HYPERLIQUID_WS_URL',
+    'VAULT_TRANSIT_URL',
+    'EMAIL_URL',
+    'IDENTITY_ISSUER',
+  ] as const
   for (const name of [...upstreamNames, ...otherUpstreamNames])
     if (isUnencryptedRemote(config[name]))
       report(name, 'the connection to another machine lacks TLS; set an https or wss URL')
   for (const name of ['DATABASE_URL', 'DATABASE_DIRECT_URL'] as const)
     if (isUnencryptedRemoteDatabase(config[name]))
       report(name, 'the connection to another machine lacks TLS; add sslmode=verify-full')
+  if (config.AUTH_MODE === 'embedded' && !config.EMAIL_URL)
+    report('EMAIL_URL', 'AUTH_MODE=embedded sends sign-in codes by email; set the address that delivers them')
+  if (config.AUTH_MODE !== 'off' && !config.BASE_URL)
+    report('BASE_URL', `AUTH_MODE=${config.AUTH_MODE} publishes it as the issuer; set the public address`)
   if (config.SPONSOR_KEYS.length === 0)
     report('SPONSOR_KEYS', 'at least one account that pays for gas is required')
   if (config.SPONSOR_KEYS.some(isPublicKey)) report('SPONSOR_KEYS', 'a key is public; set one of your own')
@@ -171,8 +188,11 @@ export function problemsOutsideLocal(config: CheckedSettings): string[] {
       'EARN_VAULT_ADDRESS',
       'this vault exists only in the local world; set the vault on the configured chain',
     )
-  if (config.RECHARGE_TILLS.some(({ address }) => address === worldTill))
-    report('RECHARGE_TILLS', 'this contract exists only in the local world; set the ones that you deployed')
+  if (config.RECHARGE_TILLS.some(({ address }) => [worldTill, worldSolanaTill].includes(address)))
+    report(
+      'RECHARGE_TILLS',
+      'these are of the local world; set the contracts that you deployed, and your wallet',
+    )
   if (config.HYPERLIQUID_URL && config.HYPERLIQUID_NETWORK === 'local')
     report('HYPERLIQUID_NETWORK', 'local is for the local world only; set mainnet or testnet')
   if (config.FINALITY === 'local')
@@ -192,6 +212,14 @@ export function problemsInProduction(config: CheckedSettings): string[] {
   if (config.CORS_ORIGINS.includes('*'))
     problems.push('CORS_ORIGINS: * is not allowed in production; list the origins')
   return problems
+}
+
+/** People sign in where the settings say it, or the gateway does not start. */
+export function problemsOfSignIn(config: CheckedSettings): string[] {
+  const { AUTH_MODE: mode } = config
+  if (mode !== 'facade' && mode !== 'proxy') return []
+  const needed = ['IDENTITY_ISSUER', ...(mode === 'facade' ? (['IDENTITY_CLIENT_ID'] as const) : [])] as const
+  return needed.flatMap((name) => (config[name] ? [] : [`${name}: AUTH_MODE=${mode} requires it`]))
 }
 
 const venueNetworks = ['mainnet', 'testnet'] as const

@@ -38,6 +38,13 @@ export const decimal: Parse<string> = (value) =>
   /^(0|[1-9]\d{0,15})(\.\d{1,6})?$/.test(value) ? value : reject('a decimal such as 25000')
 export const url: Parse<string> = (value) =>
   URL.canParse(value) ? value.replace(/\/$/, '') : reject('a URL')
+/** An issuer is compared as text, so a trailing slash stays. */
+export const optionalIssuer: Parse<string | undefined> = (value) => {
+  if (value === '') return undefined
+  const issuer = URL.parse(value)
+  const isIssuer = issuer && /^https?:$/.test(issuer.protocol) && !issuer.search && !issuer.hash
+  return isIssuer ? value : reject('an http or https URL without a query')
+}
 export const optionalUrl: Parse<string | undefined> = (value) => (value === '' ? undefined : url(value))
 /** `local`: the world that starts with the gateway. `off`: not served. */
 export const upstream: Parse<string | undefined> = (value) => {
@@ -70,15 +77,20 @@ export const solanaAddresses: Parse<string[]> = (value) => {
   return items.every(isAddress) ? items : reject('Solana addresses, separated by commas')
 }
 
-/** Pairs of chain and contract, with the most of the native coin that one payment may release there. */
+const solanaChainId = '7565164'
+/** Chain and contract, or wallet on Solana, with the most of the native coin that one payment may release there. */
 export const tills: Parse<{ chainId: string; address: string; maxNative: string }[]> = (value) => {
   const found = list(value).map((item) => {
     const [, chainId = '', address = '', maxNative = ''] =
-      /^([1-9]\d{0,15}):(0x[0-9a-fA-F]{40}):((?:0|[1-9]\d{0,8})(?:\.\d{1,18})?)$/.exec(item) ?? []
+      /^([1-9]\d{0,15}):(0x[0-9a-fA-F]{40}|[1-9A-HJ-NP-Za-km-z]{32,44}):((?:0|[1-9]\d{0,8})(?:\.\d{1,18})?)$/.exec(
+        item,
+      ) ?? []
     return { chainId, address, maxNative }
   })
   const isDistinct = new Set(found.map(({ chainId }) => chainId)).size === found.length
-  return found.every(({ chainId }) => chainId !== '') && isDistinct
+  const isOfChain = ({ chainId, address }: (typeof found)[number]) =>
+    chainId !== '' && (chainId === solanaChainId) === !address.startsWith('0x')
+  return found.every(isOfChain) && isDistinct
     ? found
     : reject('chain:address:amount, separated by commas, each chain once')
 }

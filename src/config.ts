@@ -3,6 +3,7 @@ import {
   optionalUpstreamNames,
   problemsInLocal,
   problemsInProduction,
+  problemsOfSignIn,
   problemsOfVenueNetwork,
   problemsOutsideLocal,
   upstreamNames,
@@ -28,6 +29,7 @@ import {
   optional,
   optionalEvmAddress,
   optionalInteger,
+  optionalIssuer,
   optionalUrl,
   type Parse,
   solanaAddresses,
@@ -91,12 +93,22 @@ export const variables = {
     'local',
     'Key for the solver, which gives the reasons of refunds only with one',
   ),
+  RELAY_QUOTES_PER_MINUTE: variable(
+    optionalInteger(0, 1_000_000),
+    '',
+    'Quotes that this instance may ask of the solver; 0: no limit; empty: 50, 600 with a key, and no limit with the local world',
+  ),
   LIFI_URL: variable(
     upstream,
     'local',
     'Second provider of swaps, for instance https://li.quest; off outside the local environment',
   ),
   LIFI_API_KEY: variable(optional, '', 'Key for LI.FI, which answers 75 quotes in two hours without one'),
+  LIFI_QUOTES_PER_TWO_HOURS: variable(
+    optionalInteger(0, 100_000_000),
+    '',
+    'Quotes that this instance may ask of LI.FI; 0: no limit; empty: 75, 12000 with a key, and no limit with the local world',
+  ),
   COINBASE_URL: variable(
     upstream,
     'local',
@@ -191,7 +203,7 @@ export const variables = {
   RECHARGE_TILLS: variable(
     tills,
     worldTills,
-    'chain:address:amount of each contract that takes payments for credits, with the most of the native coin that one payment may have; empty: credits are not sold',
+    'chain:address:amount of each contract that takes payments for credits, on Solana of a wallet, with the most of the native coin that one payment may have; empty: credits are not sold',
   ),
   SPONSOR_USER_DAY: variable(
     decimal,
@@ -230,10 +242,46 @@ export const variables = {
   ),
   VAULT_TRANSIT_TOKEN: variable(optional, '', 'Token for the transit engine'),
   VAULT_TRANSIT_KEY: variable(text, 'portico', 'Name of the key in the transit engine'),
+  AUTH_MODE: variable(
+    oneOf('embedded', 'facade', 'proxy', 'off'),
+    'embedded',
+    'Sign-in of people by OAuth 2.1. embedded: with an account of this gateway; facade: at IDENTITY_ISSUER, and this gateway issues the tokens; proxy: IDENTITY_ISSUER issues them too; off: key pairs only, the default outside local',
+  ),
+  IDENTITY_ISSUER: variable(
+    optionalIssuer,
+    '',
+    'Issuer of the OpenID provider where people sign in with AUTH_MODE=facade or proxy, exactly as its metadata spells it',
+  ),
+  IDENTITY_CLIENT_ID: variable(
+    optional,
+    '',
+    'Client id of this gateway there, with facade; its redirect is BASE_URL with /oauth/callback',
+  ),
+  IDENTITY_CLIENT_SECRET: variable(
+    optional,
+    '',
+    'Client secret of this gateway there; empty: a public client',
+  ),
+  EMAIL_URL: variable(
+    optionalUrl,
+    '',
+    'Address that gets each message as POST {to, subject, text} and delivers it; empty: printed, in local only',
+  ),
+  EMAIL_TOKEN: variable(optional, '', 'Bearer token for EMAIL_URL'),
   TOKEN_TTL_SECONDS: variable(integer(60, 3_600), '900', 'Lifetime of an access token'),
+  FRESH_SIGN_IN_SECONDS: variable(
+    integer(60, 3_600),
+    '300',
+    'Age of the sign-in with which a person may do what only people can do',
+  ),
   POLICY_TX_USD_MAX: variable(decimal, '25000', 'Highest value of one action, unless the user sets less'),
   POLICY_DAY_USD_MAX: variable(decimal, '100000', 'Highest value within 24 hours, unless the user sets less'),
   CORS_ORIGINS: variable(list, '', 'Origins allowed for browsers, separated by commas'),
+  MCP_HOSTS: variable(
+    list,
+    '',
+    'Host names that MCP clients may use beside that of BASE_URL, separated by commas',
+  ),
   TRUST_PROXY: variable(list, '', 'Addresses of proxies whose X-Forwarded-For is trusted'),
   RATE_AUTH: variable(
     integer(0, 1_000_000),
@@ -360,6 +408,7 @@ function initialOf(name: Name, environment: string | undefined): string {
   if (optionalUpstreamNames.includes(name)) return 'off'
   if (name === 'RECHARGE_TILLS') return ''
   if (name === 'FINALITY') return 'public'
+  if (name === 'AUTH_MODE') return 'off'
   if (name === 'HYPERLIQUID_NETWORK') return 'mainnet'
   // The venue's format of withdrawals and fees is not verified live, and a false alarm would freeze a user.
   if (name === 'HYPERLIQUID_BALANCE_DRIFT') return 'log'
@@ -382,7 +431,7 @@ export function readConfig(env: Record<string, string | undefined> = process.env
   if (problems.length === 0) {
     const config = values as Config
     if (config.ENVIRONMENT === 'local') problems.push(...problemsInLocal(config))
-    problems.push(...problemsOfVenueNetwork(config))
+    problems.push(...problemsOfVenueNetwork(config), ...problemsOfSignIn(config))
     if (config.ENVIRONMENT !== 'local') problems.push(...problemsOutsideLocal(config))
     if (config.ENVIRONMENT === 'production') problems.push(...problemsInProduction(config))
   }

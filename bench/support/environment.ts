@@ -77,6 +77,8 @@ export async function createEnvironment(settings: Record<string, string> = {}): 
         HYPERLIQUID_URL: hyperliquid,
         HYPERLIQUID_WEIGHT_PER_MINUTE: '0',
         RELAY_URL: solver,
+        RELAY_QUOTES_PER_MINUTE: '0',
+        LIFI_QUOTES_PER_TWO_HOURS: '0',
         HONEYPOT_URL: honeypot,
         RUGCHECK_URL: rugcheck,
         LIFI_URL: lifi,

@@ -15,13 +15,16 @@ const listStray: AdminCommand['run'] = async (session) => {
       t.user_id as task_user_id, w.user_id as payer_user_id, p.found_at
     from (select * from credit_payment where state = 'stray' order by found_at limit $1) p
     left join task t on t.id = p.task_id
-    left join wallet w on w.kind = 'evm' and lower(w.address) = p.payer
+    left join wallet w on case when w.kind = 'evm' then lower(w.address) else w.address end = p.payer
     order by p.found_at, p.chain_id, p.tx_hash, p.log_index`
   session.print(await query(pool, text, [listedMax]))
 }
 
 const resolve: AdminCommand['run'] = async (session, args) => {
-  const [chainId, txHash] = [args.positional('chain'), args.positional('transaction').toLowerCase()]
+  const chainId = args.positional('chain')
+  const given = args.positional('transaction')
+  // The signatures of Solana are case-sensitive.
+  const txHash = /^0x/i.test(given) ? given.toLowerCase() : given
   const logIndex = args.positional('log')
   if (!/^\d{1,9}$/.test(logIndex)) throw new UsageError('The log is the number of its index in the list.')
   const { clock, reason, database } = session

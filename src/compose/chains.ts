@@ -1,4 +1,5 @@
 import { sponsorsTopic } from '#durable/notifier.ts'
+import { createBroadcasts } from '#engines/evm-batch/broadcasts.ts'
 import type { EvmPort } from '#engines/evm-batch/evm-port.ts'
 import { createNonceRepair } from '#engines/evm-batch/nonce-repair.ts'
 import { pausedSponsors } from '#engines/evm-batch/paused-sponsors.ts'
@@ -14,6 +15,7 @@ import { createReceiptWatcher } from '#upstreams/evm/receipt-watcher.ts'
 import { sponsor } from '#upstreams/evm/sponsor.ts'
 import { draftTransaction } from '#upstreams/solana/draft.ts'
 import { readLanding } from '#upstreams/solana/landing.ts'
+import { walletChanges } from '#upstreams/solana/payments.ts'
 import { createSignatureWatcher } from '#upstreams/solana/signature-watcher.ts'
 import { type Solana, solana } from '#upstreams/solana/solana.ts'
 import { svmSponsor } from '#upstreams/solana/sponsor.ts'
@@ -40,6 +42,7 @@ export function openChains({ core, urls, net }: ChainDeps, overrides: ChainOverr
     urls: { ...urls.evm, [solanaId]: urls.solana },
     finality: config.FINALITY,
     isSolanaSponsored: config.SOLANA_SPONSOR_KEYS.length > 0,
+    providers: { relay: urls.relay !== undefined, lifi: urls.lifi !== undefined },
   }).map((row) => (row.family === 'evm' ? adjustChain(row) : adjustSolana(row)))
   const paused = pausedSponsors({ db })
   taskEngine.notifier.onAny((topic) => {
@@ -68,7 +71,7 @@ export function openChains({ core, urls, net }: ChainDeps, overrides: ChainOverr
       isPaused: (signer) => paused.has(row.id, signer),
     })
     const watcher = createReceiptWatcher({ chain, wake: taskEngine.wakeTasks, log })
-    ports.set(row.id, { chain, sponsor: payer, watcher })
+    ports.set(row.id, { chain, sponsor: payer, watcher, broadcasts: createBroadcasts(chain) })
     return { family: 'evm' as const, chain }
   })
   /** One cheap call per chain, for the health probe. */
@@ -119,6 +122,7 @@ function openSvmPort(
     }),
     watcher: createSignatureWatcher({ chain, wake: taskEngine.wakeTasks, log }),
     draft: (order) => draftTransaction(chain, order),
+    changesSince: (wallet) => walletChanges(chain, wallet),
     readLanding: (landed, of) => readLanding(landed, { ...of, native, nativeDecimals: lamportDecimals }),
   }
 }

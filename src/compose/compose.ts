@@ -1,6 +1,7 @@
 import { ConfigRefused } from '#config.ts'
 import { chainHealth } from '#features/chains/chain-health.ts'
 import type { Net } from '#kernel/net.ts'
+import { type GuardedFetch, guardedFetch } from '#upstreams/guarded-fetch/guarded-fetch.ts'
 import { createHttpClient } from '#upstreams/http-client.ts'
 import { type ChainOverrides, findNodeProblems, openChains } from './chains.ts'
 import { type CoreDeps, type CoreOverrides, openCore } from './core.ts'
@@ -24,6 +25,8 @@ export type Overrides = CoreOverrides &
   ReconcilerOverrides & {
     /** Wraps the HTTP client of all upstreams. */
     wrapNet?: (net: Net) => Net
+    /** Fetches the addresses that strangers name. */
+    strangers?: GuardedFetch
   }
 
 /** Readable names of the upstreams, for error texts, metrics and failpoints. */
@@ -67,6 +70,7 @@ export async function compose(deps: ComposeDeps, overrides: Overrides = {}) {
   // Opened before the core and so closed after it: the steps under way at a shutdown still receive their replies.
   const client = parts.use(createHttpClient({ failpoints, labels: labelsOf(urls) }))
   const net = overrides.wrapNet?.(client) ?? client
+  const strangers = parts.use(overrides.strangers ?? guardedFetch())
   const core = parts.use(await openCore(deps, overrides))
   const { config, log, clock, stores, db, taskEngine } = core
   const chains = parts.use(openChains({ core, urls, net }, overrides))
@@ -83,6 +87,7 @@ export async function compose(deps: ComposeDeps, overrides: Overrides = {}) {
     ...core,
     chains,
     upstreamMetrics: client.metrics,
+    strangers,
     custody,
     keyMonitor,
     venue,

@@ -33,7 +33,7 @@ const claimPollMsDefault = 1_000
 
 /** The parts that every section needs: the database, the task engine, time and randomness. */
 export async function openCore(deps: CoreDeps, overrides: CoreOverrides = {}) {
-  const { config, log, baseUrl } = deps
+  const { config, log, baseUrl, printLine } = deps
   const {
     clock = systemClock,
     random = systemRandom,
@@ -64,6 +64,7 @@ export async function openCore(deps: CoreDeps, overrides: CoreOverrides = {}) {
     config,
     log,
     baseUrl,
+    printLine,
     clock,
     random,
     stores,

@@ -59,7 +59,7 @@ export function openCustody(
     venue: urls.hyperliquid !== undefined && ports.has(bridgeOf(config).chainId),
     swaps: urls.relay !== undefined || urls.lifi !== undefined,
   }
-  const { keystore } = openKeystore({ config, net, clock, random }, overrides)
+  const { keystore, keyEncryptionKeys } = openKeystore({ config, net, clock, random }, overrides)
   const walletsOf = cachedWallets()
   const agents = agentCache()
   const evmAddressOf = async (userId: string) =>
@@ -116,7 +116,18 @@ export function openCustody(
     venue: custodyVenue(config).venue,
   })
   const loadSigning = async () => (served.venue ? venueCrypto.load() : undefined)
-  return { keystore, policy, signer, batches, svm, tradingKeys, evmAddressOf, svmAddressOf, loadSigning }
+  return {
+    keystore,
+    keyEncryptionKeys,
+    policy,
+    signer,
+    batches,
+    svm,
+    tradingKeys,
+    evmAddressOf,
+    svmAddressOf,
+    loadSigning,
+  }
 }
 export type Custody = ReturnType<typeof openCustody>
 

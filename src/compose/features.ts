@@ -1,5 +1,5 @@
 import type { Config } from '#config.ts'
-import { accessTopic, gapTopic, revokedHash, revokedTopic } from '#durable/notifier.ts'
+import { accessTopic, gapTopic, isAccessTopic, revokedHash, revokedTopic } from '#durable/notifier.ts'
 import { readQueueStats } from '#durable/queue-stats.ts'
 import { toTaskFullView } from '#durable/task-view.ts'
 import { auth as makeAuth } from '#features/auth/auth.ts'
@@ -36,7 +36,8 @@ import type { Chains } from './chains.ts'
 import type { Core } from './core.ts'
 import type { Custody, KeyMonitor } from './custody.ts'
 import { openEarn } from './earn.ts'
-import { type OrderOverrides, openOrders } from './orders.ts'
+import { openOAuth, personTokensTopic } from './oauth.ts'
+import { holdingFacts, type OrderOverrides, type Orders, openOrders, openSwapHooks } from './orders.ts'
 import { openRecharge } from './recharge.ts'
 import { release } from './release.ts'
 import { perpLimitsOf } from './settings.ts'
@@ -65,8 +66,9 @@ export type FeatureOverrides = VenueFeatureOverrides &
     addOperations?: (parts: Pick<FeatureDeps, 'core' | 'chains' | 'custody'>) => Operation[]
   }
 
+/** Triggers compare prices that are as old as the interval of their watch. */
 const orderPricesMs = 1_000
-const protocols = ['http', 'sse']
+const protocols = ['http', 'sse', 'mcp']
 
 /** A new user's wallets are funded where a faucet is configured. */
 const grantOnSignup =
@@ -77,17 +79,22 @@ const grantOnSignup =
     await taskEngine.enqueue(tx, { userId, kind, input: {}, admission })
   }
 
-function openAuth({ core, custody }: FeatureDeps, onSignup: OnSignup) {
+function openAuth({ core, net, custody }: FeatureDeps, onSignup: OnSignup) {
   const { config, db, taskEngine, clock, random, baseUrl } = core
   const credits = makeCredits({ db, ledger: taskEngine.ledger, clock })
+  const oauth = openOAuth({ core, net, custody })
   const auth = makeAuth({
     db,
+    oauth,
+    creditsOf: (tx, userId) => credits.available(userId, tx),
+    walletsOf,
     transact: taskEngine.transact,
     clock,
     random,
     baseUrl,
     keystore: custody.keystore,
     tokenTtlMs: config.TOKEN_TTL_SECONDS * 1000,
+    signInAgeMaxSeconds: config.FRESH_SIGN_IN_SECONDS,
     grantSignup: credits.grantSignup,
     publishRevoked: async (userId, hashes) =>
       taskEngine.notifier.broadcast([...hashes.map(revokedTopic), accessTopic(userId)]),
@@ -95,10 +102,11 @@ function openAuth({ core, custody }: FeatureDeps, onSignup: OnSignup) {
   })
   taskEngine.notifier.onAny((topic) => {
     if (topic === gapTopic) auth.clearTokenCache()
+    if (topic === personTokensTopic || isAccessTopic(topic)) auth.clearPersonTokens()
     const hash = revokedHash(topic)
     if (hash !== undefined) auth.onRevoked(hash)
   })
-  return { auth, credits }
+  return { auth, credits, oauth }
 }
 
 /** The services that judge tokens, as far as they are configured. */
@@ -119,6 +127,7 @@ export function openFeatures(needs: FeatureDeps, overrides: FeatureOverrides = {
     share: earn?.share ?? null,
     walletsOf: (userId) => walletsOf(db, userId),
     recentTokens: (userId) => recentTokens(db, userId),
+    ...holdingFacts(db),
     clock,
   })
   const changed = (userId: string, chainId: string) => holdings.invalidate(userId, chainId)
@@ -139,11 +148,25 @@ export function openFeatures(needs: FeatureDeps, overrides: FeatureOverrides = {
   })
   const bridge = openBridge(config, chains)
   const trading = bridge && venue && openVenueTrading({ core, venue, custody }, overrides)
-  const venueFeatures = trading && openVenueFeatures({ core, bridge, trading, custody, changed }, overrides)
+  const orderPrices = prices({ url: urls.prices ?? '', net, clock, freshMs: orderPricesMs })
+  const swaps = openSwap({
+    core,
+    urls,
+    net,
+    chains,
+    custody,
+    prices: priceSource,
+    verdicts: security.verdicts,
+    hooks: openSwapHooks({ core, chains, custody, prices: orderPrices }),
+    changed,
+  })
+  const venueFeatures =
+    trading && openVenueFeatures({ core, bridge, trading, custody, swaps, changed }, overrides)
   const faucetGrant = urls.faucet
     ? createFaucetGrant({ faucet: faucet({ url: urls.faucet, net }), changed })
     : undefined
-  const { auth, credits } = openAuth(needs, overrides.onSignup ?? grantOnSignup(needs, faucetGrant))
+  const access = openAuth(needs, overrides.onSignup ?? grantOnSignup(needs, faucetGrant))
+  const { auth, credits } = access
   const health = healthCheck({
     version: release,
     environment: config.ENVIRONMENT,
@@ -159,17 +182,6 @@ export function openFeatures(needs: FeatureDeps, overrides: FeatureOverrides = {
         ...(venue ? [['hyperliquid', venue.health.state()] as const] : []),
       ]),
   })
-  const facts = factsOf(config, table)
-  const swaps = openSwap({
-    core,
-    urls,
-    net,
-    chains,
-    custody,
-    prices: priceSource,
-    verdicts: security.verdicts,
-    changed,
-  })
   const orders =
     swaps &&
     openOrders(
@@ -177,15 +189,13 @@ export function openFeatures(needs: FeatureDeps, overrides: FeatureOverrides = {
         core,
         chains,
         custody,
-        // Triggers compare prices that are as old as the interval of their watch.
-        prices: prices({ url: urls.prices ?? '', net, clock, freshMs: orderPricesMs }),
-        providers: swaps.providers,
+        prices: orderPrices,
         swaps: swaps.execution,
       },
       overrides,
     )
   const operations: Operation[] = [
-    ...discovery({ operations: () => operations, facts, protocols, health }),
+    ...discovery({ operations: () => operations, facts: factsOf(config, table), protocols, health }),
     ...chainList({ chainRows: table, status: probe.status }),
     ...auth.operations,
     ...security.operations,
@@ -194,7 +204,7 @@ export function openFeatures(needs: FeatureDeps, overrides: FeatureOverrides = {
     ...(venueFeatures?.operations ?? []),
     ...(swaps?.operations ?? []),
     ...(orders?.operations ?? []),
-    ...tasks({ tasks: taskEngine.tasks, view: toTaskFullView, kinds: () => kindNames }),
+    ...taskOperations(core, orders, () => kindNames),
     ...credits.operations,
     ...(recharge?.operations ?? []),
     ...user({ db, walletsOf, credits, policySummary: custody.policy.summary }),
@@ -206,6 +216,7 @@ export function openFeatures(needs: FeatureDeps, overrides: FeatureOverrides = {
     ...(faucetGrant ? [faucetGrant] : []),
     ...(earn ? [snapshotKind(earn.snapshot), earn.audit] : []),
     ...(recharge ? [recharge.kind] : []),
+    ...(swaps?.kinds ?? []),
     ...(venueFeatures?.kinds ?? []),
     ...(orders?.kinds ?? []),
   ]
@@ -214,8 +225,7 @@ export function openFeatures(needs: FeatureDeps, overrides: FeatureOverrides = {
     operations,
     kinds,
     security,
-    auth,
-    credits,
+    ...access,
     health,
     earn,
     holdings,
@@ -225,6 +235,13 @@ export function openFeatures(needs: FeatureDeps, overrides: FeatureOverrides = {
     orders,
   }
 }
+
+const taskOperations = (
+  { taskEngine, clock }: Core,
+  orders: Orders | undefined,
+  kinds: () => readonly string[],
+): Operation[] =>
+  tasks({ tasks: taskEngine.tasks, clock, publishOrders: orders?.publish, view: toTaskFullView, kinds })
 
 /** Every kind that a task can have. */
 const kindNamesOf = (operations: readonly Operation[], kinds: readonly TaskKind[]): string[] => [
@@ -268,7 +285,7 @@ const factsOf = (config: Config, table: readonly Chain[]) => ({
   wallets: { kinds: ['evm', 'solana'], transfer_out: false },
   notifications: { stream: true, rest: true, webhooks: false, retention_days: 7 },
   auth: {
-    schemes: ['keypair'],
+    schemes: config.AUTH_MODE === 'off' ? ['keypair'] : ['keypair', 'oauth2.1'],
     scopes: ['read', 'chat', 'trade', 'earn', 'manage'],
     token_ttl_seconds: config.TOKEN_TTL_SECONDS,
   },

@@ -1,16 +1,27 @@
 import { reserveSpend } from '#durable/reserve-spend.ts'
+import { basesOf } from '#engines/cost-basis/store.ts'
+import type { PublishOrders } from '#engines/trigger-orders/cancel.ts'
 import { createPriceWatch, type PriceWatch } from '#engines/trigger-orders/price-watch.ts'
-import { createPricer } from '#engines/trigger-orders/pricer.ts'
-import { orderKind, type SwapExecution } from '#engines/trigger-orders/run-order.ts'
-import { hookRules, hooks } from '#features/hooks/hooks.ts'
+import { createPricer, displayPricesOf } from '#engines/trigger-orders/pricer.ts'
+import { orderKind } from '#engines/trigger-orders/run-order.ts'
+import { openOrdersOf } from '#engines/trigger-orders/store.ts'
+import type { SwapExecution } from '#engines/trigger-orders/swap-execution.ts'
+import { hookRules } from '#features/hooks/hook-rules.ts'
+import { hooks } from '#features/hooks/hooks.ts'
+import { createSwapHooks, type SwapHooks } from '#features/hooks/swap-hooks.ts'
 import { hookEvent, hookKind, hookView } from '#features/hooks/view.ts'
-import { limitOrderRules } from '#features/limit-orders/create.ts'
+import { limitOrderRules } from '#features/limit-orders/limit-order-rules.ts'
 import { limitOrders } from '#features/limit-orders/limit-orders.ts'
 import { limitOrderEvent, limitOrderKind, limitOrderView } from '#features/limit-orders/view.ts'
-import { outstandingOrders } from '#features/outstanding-orders/outstanding-orders.ts'
+import {
+  type OrderViews,
+  orderPublisher,
+  outstandingOrders,
+} from '#features/outstanding-orders/outstanding-orders.ts'
+import type { SellingOrder } from '#features/wallets/holdings.ts'
 import type { Operation } from '#kernel/operation.ts'
-import type { SwapProvider } from '#kernel/swap-provider.ts'
 import type { TaskKind } from '#kernel/task.ts'
+import type { Queryable } from '#store/query.ts'
 import type { Prices } from '#upstreams/prices/prices.ts'
 import type { Chains } from './chains.ts'
 import type { Core } from './core.ts'
@@ -21,18 +32,51 @@ type OrderParts = {
   chains: Chains
   custody: Custody
   prices: Prices
-  providers: readonly SwapProvider[]
   swaps: SwapExecution
 }
 export type OrderOverrides = {
-  /** Interval in which the prices of tokens with orders are looked at. */
+  /** Interval in which the prices of tokens with orders are read. */
   orderCheckMs?: number
 }
-export type Orders = { operations: Operation[]; kinds: TaskKind[]; priceWatch: PriceWatch }
+export type Orders = {
+  operations: Operation[]
+  kinds: TaskKind[]
+  priceWatch: PriceWatch
+  publish: PublishOrders
+}
+
+const orderViews = new Map<string, OrderViews>([
+  [hookKind, { orderKind: 'hook', view: hookView, event: hookEvent }],
+  [limitOrderKind, { orderKind: 'limit_order', view: limitOrderView, event: limitOrderEvent }],
+])
+
+/** What holdings show beside balances: what they cost, and the open orders that sell them. */
+export const holdingFacts = (db: Queryable) => ({
+  basesOf: (userId: string) => basesOf(db, userId),
+  ordersOf: (userId: string) => sellingOrders(db, userId),
+})
+
+async function sellingOrders(db: Queryable, userId: string): Promise<SellingOrder[]> {
+  const rows = await openOrdersOf<never>(db, userId, [hookKind, limitOrderKind])
+  return rows.map(({ id, kind, input }) => {
+    const rules = kind === hookKind ? hookRules : limitOrderRules
+    return { id, ...rules.soldToken(input) }
+  })
+}
+
+type SwapHookParts = Pick<OrderParts, 'core' | 'chains' | 'custody' | 'prices'>
+
+/** The hooks that swaps leave and cancel. */
+export const openSwapHooks = ({ core, chains, custody, prices }: SwapHookParts): SwapHooks =>
+  createSwapHooks({
+    db: core.db,
+    displayPrices: displayPricesOf({ chains: chains.table, prices }),
+    policy: custody.policy.policy,
+  })
 
 /** Orders that wait for a price of a token, and the watch that fires them. */
 export function openOrders(
-  { core, chains, custody, prices, providers, swaps }: OrderParts,
+  { core, chains, custody, prices, swaps }: OrderParts,
   { orderCheckMs }: OrderOverrides = {},
 ): Orders {
   const { config, db, log, clock, random, taskEngine } = core
@@ -41,12 +85,12 @@ export function openOrders(
   const pricer = createPricer({
     chains: chains.table,
     prices,
-    providers,
+    quoteOut: swaps.quoteOut,
     tokenFacts,
-    accountOf: custody.evmAddressOf,
   })
   const { policy } = custody.policy
   const kindDeps = { db, policy, swaps, priceOf: pricer.priceOf, reserve: reserveSpend }
+  const publish = orderPublisher(taskEngine.events, orderViews)
   const deps = {
     db,
     chains: chains.table,
@@ -55,7 +99,8 @@ export function openOrders(
     swaps,
     policy,
     events: taskEngine.events,
-    orderKinds: [hookKind, limitOrderKind],
+    publish,
+    tasks: taskEngine.tasks,
     clock,
     random,
   }
@@ -63,16 +108,9 @@ export function openOrders(
     operations: [
       ...hooks(deps),
       ...limitOrders(deps),
-      ...outstandingOrders({
-        db,
-        clock,
-        events: taskEngine.events,
-        kinds: new Map([
-          [hookKind, { orderKind: 'hook', view: hookView, event: hookEvent }],
-          [limitOrderKind, { orderKind: 'limit_order', view: limitOrderView, event: limitOrderEvent }],
-        ]),
-      }),
+      ...outstandingOrders({ db, clock, publish, tasks: taskEngine.tasks, kinds: orderViews }),
     ],
+    publish,
     kinds: [orderKind(kindDeps, hookRules), orderKind(kindDeps, limitOrderRules)],
     priceWatch: createPriceWatch({
       db,

@@ -3,12 +3,14 @@ import type { ChainHealth } from '#features/chains/chain-health.ts'
 import { infoOf } from '#features/chains/chains.ts'
 import { paymentSearch } from '#features/credits/payment-search.ts'
 import { type PriceSource, recharge } from '#features/credits/recharge.ts'
-import type { Till } from '#features/credits/till.ts'
+import type { EvmTill, SvmTill, Till } from '#features/credits/till.ts'
 import { monotonicMs } from '#kernel/clock.ts'
 import { createTtlCache } from '#kernel/ttl-cache.ts'
 import type { Coinbase } from '#upstreams/coinbase/coinbase.ts'
 import * as wire from '#upstreams/evm/till.ts'
 import type { Prices } from '#upstreams/prices/prices.ts'
+import { memo, transferLamports } from '#upstreams/solana/instruction-builder.ts'
+import { findTransfers } from '#upstreams/solana/payments.ts'
 import type { Chains } from './chains.ts'
 import type { Core } from './core.ts'
 import type { Custody } from './custody.ts'
@@ -34,7 +36,7 @@ export function openRecharge({ core, chains, custody, probe, prices, coinbase, c
   const tills = tillsOf(config, chains)
   if (tills.length === 0 || !prices || !coinbase) return undefined
   const known = createTtlCache<true>({ ttlMs: codeFreshMs, entriesMax: tills.length, nowMs: monotonicMs })
-  const isTill = ({ chain, address }: Till): Promise<boolean> =>
+  const isTill = ({ chain, address }: EvmTill): Promise<boolean> =>
     known
       .get(chain.row.id, async () => {
         const word = await chain.call({ to: address, data: wire.isTillData })
@@ -51,12 +53,16 @@ export function openRecharge({ core, chains, custody, probe, prices, coinbase, c
     db,
     ledger: taskEngine.ledger,
     tills,
+    chains: chains.table,
     batches: custody.batches,
+    svm: custody.svm,
+    instructions: { memo, transferLamports },
     policy: custody.policy.policy,
     priceSources: [aggregated, spot],
     wire: { ...wire, isTill },
     chainInfo: (row) => infoOf(row, probe.status(row.id)),
     evmAddressOf: custody.evmAddressOf,
+    svmAddressOf: custody.svmAddressOf,
     changed,
     clock,
   })
@@ -75,8 +81,14 @@ export function openRecharge({ core, chains, custody, probe, prices, coinbase, c
 
 class NoTill extends Error {}
 
-const tillsOf = (config: Config, { ports }: Chains): Till[] =>
-  [...ports.values()].flatMap(({ chain }) => {
+const tillsOf = (config: Config, { ports, svmPorts }: Chains): Till[] => [
+  ...[...ports.values()].flatMap(({ chain }) => {
     const till = chain.row.delegate === null ? undefined : tillOf(config, chain.row)
-    return till ? [{ chain, ...till }] : []
-  })
+    return till ? [{ family: 'evm' as const, chain, ...till }] : []
+  }),
+  ...[...svmPorts.values()].flatMap(({ chain }) => {
+    const till = tillOf(config, chain.row)
+    const find: SvmTill['findTransfers'] = (search) => findTransfers(chain, search)
+    return till ? [{ family: 'solana' as const, chain, ...till, findTransfers: find }] : []
+  }),
+]

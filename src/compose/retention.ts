@@ -1,10 +1,13 @@
 import type { Config } from '#config.ts'
+import { mailboxDeletion } from '#durable/mailboxes.ts'
 import type { MaintenanceJob } from '#durable/maintenance.ts'
+import { recentRequestDeletion } from '#durable/recent-request.ts'
 import { dayMs, deletionJobs, logDeletions } from '#durable/retention.ts'
 import { taskRetentionJobs } from '#durable/task-retention.ts'
 import { gasDeletions } from '#engines/evm-batch/retention.ts'
 import { orderDeletion } from '#engines/trigger-orders/retention.ts'
 import { venueRetentionJob } from '#engines/venue/records/retention.ts'
+import { oauthDeletions } from '#features/oauth/retention.ts'
 import { policyDeletions } from '#features/policy/retention.ts'
 import { swapDeletions } from '#features/swap/retention.ts'
 import type { Core } from './core.ts'
@@ -37,10 +40,13 @@ export function retentionJobs({
   return [
     ...deletionJobs({ pool, clock }, [
       ...logDeletions(retention),
+      recentRequestDeletion,
+      mailboxDeletion,
       orderDeletion(ordersMs),
       ...policyDeletions,
       ...gasDeletions,
       ...swapDeletions,
+      ...oauthDeletions,
     ]),
     ...taskRetentionJobs({ pool, clock, retention, taskTables: ['policy_spend', 'sponsor_charge'] }),
     ...(venueRecordsMs ? [venueRetentionJob(pool, clock, venueRecordsMs)] : []),

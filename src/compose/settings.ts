@@ -70,7 +70,7 @@ export function bridgeOf(config: Config) {
   return { chainId, address: config.HYPERLIQUID_BRIDGE_ADDRESS ?? address }
 }
 
-/** The contract that takes payments for credits on this chain. */
+/** The contract, or wallet on Solana, that takes payments for credits on this chain. */
 export function tillOf({ RECHARGE_TILLS }: Config, { id, native }: Pick<Chain, 'id' | 'native'>) {
   const till = RECHARGE_TILLS.find(({ chainId }) => chainId === id)
   if (!till) return undefined
@@ -148,6 +148,7 @@ export const custodySvmChains = (
         maxUnits: svmCaps(row, micros(config.POLICY_TX_USD_MAX)),
         programs: [],
         maxPriorityLamports,
+        till: tillOf(config, row),
       },
     ]
   })

@@ -1,13 +1,16 @@
-import type { SwapExecution } from '#engines/trigger-orders/run-order.ts'
-import { createArrivals, type SolanaArrivals } from '#features/swap/arrivals.ts'
+import { ownCallsOf } from '#engines/chain-arrivals/own-batches.ts'
+import type { SwapExecution } from '#engines/trigger-orders/swap-execution.ts'
+import type { SwapHooks } from '#features/hooks/swap-hooks.ts'
+import { createArrivals, type SolanaArrivals, unnumberedGains } from '#features/swap/arrivals.ts'
 import type { SwapCalls, SwapDeps } from '#features/swap/deps.ts'
-import { swapExecution } from '#features/swap/execution.ts'
+import { type SwapLegs, swapExecution, swapLegs } from '#features/swap/execution.ts'
+import { createLatePaymentWatch, latePaymentKind } from '#features/swap/late-payment.ts'
 import { swap } from '#features/swap/swap.ts'
 import { walletsOf } from '#features/wallets/store.ts'
 import type { Net } from '#kernel/net.ts'
 import type { Operation } from '#kernel/operation.ts'
 import type { SecurityVerdicts } from '#kernel/security.ts'
-import type { SwapProvider } from '#kernel/swap-provider.ts'
+import type { TaskKind } from '#kernel/task.ts'
 import { nativeBalanceData } from '#upstreams/evm/batch.ts'
 import { approveData, balanceData } from '#upstreams/evm/erc20.ts'
 import { evmCrypto } from '#upstreams/evm/sign.ts'
@@ -16,10 +19,12 @@ import { lifi } from '#upstreams/lifi/lifi.ts'
 import type { Prices } from '#upstreams/prices/prices.ts'
 import { relay } from '#upstreams/relay/relay.ts'
 import { svmDecoder } from '#upstreams/solana/instructions.ts'
-import { readArrival } from '#upstreams/solana/landing.ts'
+import { paymentsTo } from '#upstreams/solana/payments.ts'
 import type { Chains } from './chains.ts'
 import type { Core } from './core.ts'
 import type { Custody } from './custody.ts'
+import { quotesOf } from './quote-budgets.ts'
+import { bridgeOf } from './settings.ts'
 import type { UpstreamUrls } from './upstream-urls.ts'
 
 type SwapParts = {
@@ -30,6 +35,7 @@ type SwapParts = {
   custody: Custody
   prices: Prices
   verdicts: SecurityVerdicts
+  hooks: SwapHooks
   changed: (userId: string, chainId: string) => void
 }
 
@@ -52,16 +58,22 @@ const solanaArrivals = ({ svmPorts }: Chains): SolanaArrivals => ({
     const chain = svmPorts.get(chainId)?.chain
     const landed = await chain?.transaction(txHash, chain.row.finality)
     if (!chain || !landed || landed.failure !== undefined) return undefined
-    const gained = readArrival(landed, owner, chain.row.native.address)
+    const paid = paymentsTo(landed, owner, chain.row.native.address)
     return {
-      gained: [...gained].map(([token, amountUnits]) => ({ token, amountUnits })),
+      gained: [...paid].flatMap(([token, units]) => unnumberedGains(token, units, token)),
       isFinal: true,
       block: Number(landed.slot),
+      at: landed.blockSeconds === undefined ? undefined : new Date(landed.blockSeconds * 1_000),
     }
   },
 })
 
-export type Swaps = { operations: Operation[]; execution: SwapExecution; providers: SwapProvider[] }
+export type Swaps = {
+  operations: Operation[]
+  kinds: TaskKind[]
+  execution: SwapExecution
+  legs: SwapLegs
+}
 
 /** Undefined where no provider is configured. */
 export function openSwap({
@@ -72,14 +84,19 @@ export function openSwap({
   custody,
   prices,
   verdicts,
+  hooks,
   changed,
 }: SwapParts): Swaps | undefined {
   const { config, db, clock, random, taskEngine } = core
   const { table, ports, svmPorts } = chains
   const facts = { net, chains: table, clock }
   const providers = [
-    ...(urls.relay ? [relay({ ...facts, url: urls.relay, apiKey: config.RELAY_API_KEY })] : []),
-    ...(urls.lifi ? [lifi({ ...facts, url: urls.lifi, apiKey: config.LIFI_API_KEY })] : []),
+    ...(urls.relay
+      ? [relay({ ...facts, url: urls.relay, apiKey: config.RELAY_API_KEY, quotes: quotesOf.relay(config) })]
+      : []),
+    ...(urls.lifi
+      ? [lifi({ ...facts, url: urls.lifi, apiKey: config.LIFI_API_KEY, quotes: quotesOf.lifi(config) })]
+      : []),
   ]
   if (providers.length === 0) return undefined
   const evmOf = (chainId: string) => ports.get(chainId)?.chain
@@ -88,7 +105,13 @@ export function openSwap({
     providers,
     chains: table,
     evmOf,
-    arrivals: createArrivals({ evmOf, solana: solanaArrivals(chains) }),
+    arrivals: createArrivals({
+      evmOf,
+      solana: solanaArrivals(chains),
+      otherPayers: [bridgeOf(config)],
+      ownCalls: (batch) => ownCallsOf(db, batch),
+      wrapsOf,
+    }),
     solana: [...svmPorts.values()][0]?.chain,
     svm: custody.svm,
     svmRules: { decoder: svmDecoder, recipients: config.SOLANA_RECIPIENTS },
@@ -100,9 +123,17 @@ export function openSwap({
     walletsOf: (userId) => walletsOf(db, userId),
     prices,
     verdicts,
+    hooks,
+    watchLatePayment: createLatePaymentWatch(taskEngine, () => latePayments),
     changed,
     clock,
     random,
   }
-  return { operations: swap(deps), execution: swapExecution(deps), providers }
+  const latePayments = latePaymentKind(deps, { ...taskEngine, clock })
+  return {
+    operations: swap(deps),
+    kinds: [latePayments],
+    execution: swapExecution(deps),
+    legs: swapLegs(deps),
+  }
 }

@@ -1,3 +1,4 @@
+import { reserveSpend } from '#durable/reserve-spend.ts'
 import type { VenueTrading } from '#engines/venue/orders/venue-trading.ts'
 import { perp as makePerp } from '#features/perp/perp.ts'
 import { spotVenue } from '#features/spot-venue/spot-venue.ts'
@@ -5,12 +6,14 @@ import type { Bridge } from './bridge.ts'
 import type { Core } from './core.ts'
 import type { Custody } from './custody.ts'
 import { perpLimitsOf } from './settings.ts'
+import type { Swaps } from './swap.ts'
 
 type VenueFeatureDeps = {
   core: Core
   bridge: Bridge
   trading: VenueTrading
   custody: Pick<Custody, 'batches' | 'tradingKeys'>
+  swaps: Swaps | undefined
   /** Called when a receipt changed the balances of a user's wallet. */
   changed: (userId: string, chainId: string) => void
 }
@@ -21,7 +24,7 @@ export type VenueFeatureOverrides = {
 
 /** The sections that trade at the venue, and the loop that fires the triggers of the gateway. */
 export function openVenueFeatures(
-  { core, bridge, trading, custody: { batches, tradingKeys }, changed }: VenueFeatureDeps,
+  { core, bridge, trading, custody: { batches, tradingKeys }, swaps, changed }: VenueFeatureDeps,
   { priceCheckMs }: VenueFeatureOverrides = {},
 ) {
   const { config, log, taskEngine } = core
@@ -37,6 +40,8 @@ export function openVenueFeatures(
     ledger: taskEngine.ledger,
     transact: taskEngine.transact,
     enqueue: taskEngine.enqueue,
+    swaps: swaps?.legs,
+    reserve: reserveSpend,
   })
   const spot = spotVenue({
     ...trading,

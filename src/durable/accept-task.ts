@@ -90,8 +90,8 @@ function decide({ deps, batches }: AcceptanceContext, promise: TaskPromise): Pro
   let batch = batches.get(name)
   if (!batch) {
     batch = batchByArrival<TaskPromise, Decision>({
-      async run(promises, patience) {
-        const lockWait = await startLockWait(deps.transactions.pool, promises[0]?.task.user_id, patience)
+      async run(promises, option) {
+        const lockWait = await startLockWait(deps.transactions.pool, promises[0]?.task.user_id, option)
         return inOrder
           ? acceptInTransaction(deps, promises, lockWait)
           : acceptTogether(deps, promises, lockWait)

@@ -9,6 +9,7 @@ import { type Notifier, readyTopic } from './notifier.ts'
 import type { OperationOf } from './operation-call.ts'
 import { isInsufficientBalance, throwAdmissionFault } from './operation-faults.ts'
 import { StaleBalance } from './promise.ts'
+import type { RecentRequest } from './recent-request.ts'
 import type { Runner } from './runner.ts'
 import { kindKey } from './task-kinds.ts'
 import type { Task } from './task-row.ts'
@@ -25,6 +26,7 @@ export type NewTaskRequest = {
   input: JsonObject
   caller: Caller
   keyed: KeyedRequest
+  request?: RecentRequest
 }
 /** `run`: where this instance runs the task. */
 export type AcceptedTask = { task: Task; run?: Promise<Task | undefined> }
@@ -85,11 +87,19 @@ function rereadOf(admission: Admission): (() => Promise<Admission>) | undefined 
 /** Commits the task, leased to this instance where it has a slot, and starts or announces it. */
 async function accept(
   { acceptance, runner, notifier, localEvents }: TaskAdmitterDeps,
-  { input, caller: { userId }, keyed, kind }: KnownRequest,
+  { input, caller: { userId }, keyed, kind, request }: KnownRequest,
   admission: Admission,
 ): Promise<AcceptedTask> {
   using slot = runner.reserve(kind.priority, userId)
-  const wanted = { userId, kind, input, admission, key: keyed, leased: slot !== undefined }
+  const wanted = {
+    userId,
+    kind,
+    input,
+    admission,
+    key: keyed,
+    leased: slot !== undefined,
+    ...(request && { request }),
+  }
   const { task, committedEvents, signed } = await acceptance.accept(wanted)
   const run = slot?.take(task, signed)
   if (slot) await yieldToFirstStep()

@@ -1,7 +1,7 @@
 import { batchByArrival } from '#kernel/arrival-batches.ts'
 import { Fault } from '#kernel/fault.ts'
 import { createKeyedMutex, type KeyedMutex } from '#kernel/keyed-mutex.ts'
-import { type Replacement, type StepResult, systemOwner, type Tx } from '#kernel/task.ts'
+import { type Replacement, type StepAddition, type StepResult, systemOwner, type Tx } from '#kernel/task.ts'
 import { query } from '#store/query.ts'
 import type { TaskRow } from '#store/tables/durable.ts'
 import { isDatabaseUnavailable } from '#store/unavailable.ts'
@@ -46,8 +46,8 @@ export const createCommitter = (deps: CommitterDeps): Committer => {
 function createWrite(deps: CommitterDeps): Write {
   const { pool } = deps.transactions
   return batchByArrival({
-    async run(writes: readonly TaskWrite[], patience) {
-      const lockWait = await startLockWait(pool, writes[0]?.task.user_id, patience)
+    async run(writes: readonly TaskWrite[], option) {
+      const lockWait = await startLockWait(pool, writes[0]?.task.user_id, option)
       return retryOnConflict(() => writeTasks(deps, pool, writes, lockWait))
     },
     sizeMax: batchSizeMax,
@@ -64,10 +64,12 @@ async function commitStep(
   result: StepResult,
 ): Promise<Committed | undefined> {
   const takesNonce = 'sign' in result || 'replace' in result
-  if (!takesNonce && !result.writes) return context.write({ task, change: transition(task, result) })
+  if (!takesNonce && !result.writes && !result.complete)
+    return context.write({ task, change: transition(task, result) })
   return withTaskLock(context, task, async (tx) => {
     await result.writes?.(tx)
-    const committed = await commitInTransaction(context, tx, task, result)
+    const whole = result.complete ? withAddition(result, await result.complete(tx)) : result
+    const committed = await commitInTransaction(context, tx, task, whole)
     // A concurrent cancel rolls everything back: the nonce, the signature and the writes of the feature.
     if (!committed) throw new CommitLost()
     return committed
@@ -77,6 +79,16 @@ async function commitStep(
     throw error
   })
 }
+
+const withAddition = (
+  result: StepResult,
+  { data, events = [], result: fields }: StepAddition,
+): StepResult => ({
+  ...result,
+  ...(data && { data: { ...result.data, ...data } }),
+  events: [...(result.events ?? []), ...events],
+  ...('end' in result && fields && { result: { ...result.result, ...fields } }),
+})
 
 /**
  * Locks the row of the task before any other row, so that all transactions lock in one order. Those of one user lock the

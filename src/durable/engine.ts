@@ -10,6 +10,7 @@ import { createCommitter } from './commit.ts'
 import { createEventLog } from './event-log.ts'
 import { ledger } from './ledger.ts'
 import { createLocalEvents } from './local-events.ts'
+import { createMailboxes } from './mailboxes.ts'
 import { createNonceSequences } from './nonces.ts'
 import { createNotifier, type MessageBus } from './notifier.ts'
 import { createPriceTriggers } from './price-triggers.ts'
@@ -92,6 +93,7 @@ export function createEngine({ transactions, heartbeats, bus, clock, random, log
     metrics: counters.read,
     nonces: createNonceSequences(transactions),
     tasks: createTaskQueries({ transactions, notifier, clock }),
+    mailboxes: createMailboxes({ transactions, notifier, clock }),
     events: createEventLog({ transactions, notifier, localEvents, changePoller, clock }),
     enqueue: acceptance.enqueue,
     /** True on one live instance: it polls often for what any of them may handle, the others rarely. */

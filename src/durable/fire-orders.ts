@@ -71,7 +71,7 @@ export const fireEach = (
   })
 
 /** Waits for the rows of the user as long as a statement may take. */
-export const firePatiently = (deps: FireDeps, crossing: Crossing, userId: string): Promise<Fired> =>
+export const fireForUser = (deps: FireDeps, crossing: Crossing, userId: string): Promise<Fired> =>
   deps.transactions.run((tx) => fireSingly(deps, tx, crossing, { only: [userId], except: [] }))
 
 async function fireSingly(

@@ -1,5 +1,7 @@
 import type pg from 'pg'
-import type { Patience } from '#kernel/arrival-batches.ts'
+import type { WaitOption } from '#kernel/arrival-batches.ts'
+import { createFairQueue } from '#kernel/fair-queue.ts'
+import { createKeyedMutex } from '#kernel/keyed-mutex.ts'
 import { query } from '#store/query.ts'
 
 /** How long a statement waits for each row that another transaction has locked; without it, to its own time limit. */
@@ -9,15 +11,15 @@ export type LockWait = { lockWaitMs?: number | undefined }
 export const batchLockWaitMs = 200
 
 /**
- * What waits with patience is about one user. The number of the user's events is locked last, after rows that many users
+ * What may wait is about one user. The number of the user's events is locked last, after rows that many users
  * share: so this waits for it before any of them is locked.
  */
 export async function startLockWait(
   pool: pg.Pool,
   userId: string | undefined,
-  { isPatient }: Patience,
+  { mayWait }: WaitOption,
 ): Promise<LockWait> {
-  if (!isPatient) return { lockWaitMs: batchLockWaitMs }
+  if (!mayWait) return { lockWaitMs: batchLockWaitMs }
   await query(pool, 'select 1 from user_event_seq where user_id = $1 for no key update', [userId])
   return {}
 }
@@ -25,3 +27,20 @@ export async function startLockWait(
 /** PostgreSQL gave up on a lock, and rolled the statement back. */
 export const isLockTimeout = (error: unknown): boolean =>
   (error as { code?: string } | null)?.code === '55P03'
+
+/** Each transaction that waits for locked rows keeps a connection: one of a user, and a few of all users together. */
+export type LockWaiters = { run<T>(userId: string, work: () => Promise<T>): Promise<T> }
+
+const waitersMax = 4
+
+export function createLockWaiters(): LockWaiters {
+  const turns = createKeyedMutex()
+  // Those that wait for a turn hold no connection; what bounds them is the number of open requests.
+  const unbounded = Number.POSITIVE_INFINITY
+  const queue = createFairQueue({
+    runsMax: waitersMax,
+    waitingMax: unbounded,
+    waitingOfKeyMax: unbounded,
+  })
+  return { run: (userId, work) => turns.run(userId, () => queue.run(userId, work)) }
+}

@@ -28,6 +28,8 @@ export type Notifier = {
 /** The task has ended. */
 export const taskTopic = (taskId: string, userId: string): string => `t:${taskId}:${userInterest(userId)}`
 export const userTopic = (userId: string): string => `u:${userId}`
+/** A message lies in the mailbox. */
+export const mailboxTopic = (mailboxId: string): string => `m:${mailboxId}`
 /** A token was revoked or its user suspended: caches of the token read it again. */
 export const revokedTopic = (tokenHash: string): string => `${revokedPrefix}${tokenHash}`
 const revokedPrefix = 'r:'
@@ -35,6 +37,7 @@ export const revokedHash = (topic: string): string | undefined =>
   topic.startsWith(revokedPrefix) ? topic.slice(revokedPrefix.length) : undefined
 /** Tokens or keys of a user were revoked, or the user was suspended: streams check their token again. */
 export const accessTopic = (userId: string): string => `a:${userId}`
+export const isAccessTopic = (topic: string): boolean => topic.startsWith('a:')
 /** A sponsor was paused or unpaused. */
 export const sponsorsTopic = 'sponsors'
 /** An unleased task became ready. */

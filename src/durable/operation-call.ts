@@ -1,7 +1,14 @@
 import type { Caller, RequestFacts } from '#kernel/caller.ts'
 import type { Entry, Operation, StreamItem } from '#kernel/operation.ts'
+import type { Duplicates } from './recent-request.ts'
 
-export type InvokeOptions = { wait: boolean; timeoutMs: number; key?: string }
+export type InvokeOptions = {
+  wait: boolean
+  timeoutMs: number
+  key?: string
+  /** Set by doors whose callers may repeat a task under a fresh key; absent: no check. */
+  duplicates?: Duplicates
+}
 export type InvokeRequest = RequestFacts & { lastEventId?: string }
 export type OperationOf<K extends Entry['kind']> = Extract<Operation, { entry: { kind: K } }>
 

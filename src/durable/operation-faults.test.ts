@@ -6,7 +6,7 @@ import { throwAsFault } from './operation-faults.ts'
 const coded = (code: string) => Object.assign(new Error(code), { code })
 
 test('a retryable database error becomes unavailable, and a bug stays a bug', () => {
-  for (const code of ['40P01', '40001', '57P01', '25P03'])
+  for (const code of ['40P01', '40001', '57P01', '25P03', '57014'])
     assert.throws(() => throwAsFault(coded(code)), { code: 'unavailable', extras: { retry_after: 1 } }, code)
   const mistake = coded('42P01')
   assert.throws(

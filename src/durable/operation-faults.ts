@@ -1,5 +1,5 @@
 import { Fault } from '#kernel/fault.ts'
-import { isConflict } from '#store/conflict.ts'
+import { isConflict, isStatementTimeout } from '#store/conflict.ts'
 import { isDatabaseUnavailable } from '#store/unavailable.ts'
 
 /** Translates failures of an operation into Faults. */
@@ -8,6 +8,12 @@ import { isDatabaseUnavailable } from '#store/unavailable.ts'
 export function throwAsFault(error: unknown): never {
   if (isConflict(error))
     throw new Fault('unavailable', 'Other requests changed the same rows; try again', {
+      cause: error,
+      extras: { retry_after: 1 },
+    })
+  // Most likely a row was locked all that time. The server has rolled the statement back.
+  if (isStatementTimeout(error))
+    throw new Fault('unavailable', 'The database took too long and nothing was changed; try again', {
       cause: error,
       extras: { retry_after: 1 },
     })

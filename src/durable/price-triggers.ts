@@ -12,7 +12,7 @@ import {
   type Fired,
   fireBatchMax,
   fireEach,
-  firePatiently,
+  fireForUser,
   fireTogether,
   type MarketLease,
 } from './fire-orders.ts'
@@ -64,14 +64,14 @@ export function createPriceTriggers(deps: PriceTriggerDeps): PriceTriggers {
   const tasks = createOrderTasks(deps)
   const fireDeps = { transactions, tasks, clock, log, instanceId }
 
-  /** Users whose orders are fired with patience, beside the others of their markets. */
+  /** Users whose orders wait for locks, beside the others of their markets. */
   const waiting = new Set<string>()
   const notifyOf = (count: number) => {
     if (count > 0) notifier.notify([readyTopic])
   }
   const fireBlocked = (crossing: Crossing, userId: string): void => {
     waiting.add(userId)
-    firePatiently(fireDeps, crossing, userId)
+    fireForUser(fireDeps, crossing, userId)
       .then(({ count }) => notifyOf(count))
       .catch((error: unknown) => {
         const { market } = crossing

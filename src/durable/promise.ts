@@ -16,6 +16,7 @@ import {
 import { jsonText, query } from '#store/query.ts'
 import type { LockWait } from './lock-wait.ts'
 import { accountBusy } from './operation-faults.ts'
+import { possibleDuplicate, type RecentRequest } from './recent-request.ts'
 import type { Task } from './task-row.ts'
 
 /** The statement that accepts promises: their JSON, and its verdict about each of them. */
@@ -28,6 +29,8 @@ export type NewTask = {
   admission: Admission
   key?: { key: string; operation: string; hash: string }
   parentId?: string
+  /** Refused as the duplicate of a recent request. */
+  request?: RecentRequest
   /** Inserted as a task that this instance runs, which needs no claim then. */
   leased: boolean
   runAt?: Date
@@ -60,15 +63,17 @@ export type SignatureInOrder = {
 export type Verdict =
   | { verdict: 'accepted'; last: bigint | null }
   | { verdict: 'key_taken' }
+  | { verdict: 'duplicate'; taskId: string }
   | { verdict: 'policy' }
   | { verdict: 'stale' }
+  | { verdict: 'orders'; open: number }
   | { verdict: 'gas'; usedWei: bigint }
   | { verdict: 'short'; requiredUnits: bigint; availableUnits: bigint }
 
 type VerdictRow = {
   n: number
   verdict: Verdict['verdict']
-  detail: { used?: string; required?: string; available?: string } | null
+  detail: { task_id?: string; open?: number; used?: string; required?: string; available?: string } | null
   last: bigint | string | null
 }
 
@@ -94,6 +99,8 @@ export async function acceptPromises(
 
 function toVerdict({ verdict, detail, last }: VerdictRow): Verdict {
   if (verdict === 'accepted') return { verdict, last: last === null ? null : BigInt(last) }
+  if (verdict === 'duplicate') return { verdict, taskId: detail?.task_id ?? '' }
+  if (verdict === 'orders') return { verdict, open: detail?.open ?? 0 }
   if (verdict === 'gas') return { verdict, usedWei: BigInt(detail?.used ?? 0) }
   if (verdict !== 'short') return { verdict }
   const { required = 0, available = 0 } = detail ?? {}
@@ -109,8 +116,10 @@ export class StaleBalance extends Error {}
 export function refusalOf(verdict: Exclude<Verdict, { verdict: 'accepted' }>, { admission }: NewTask): Error {
   const { spend } = admission
   if (verdict.verdict === 'key_taken') return new KeyTaken('the idempotency key is taken')
+  if (verdict.verdict === 'duplicate') return possibleDuplicate(verdict.taskId)
   if (verdict.verdict === 'stale') return new StaleBalance('the balance was read before a settlement')
   if (verdict.verdict === 'policy') return accountBusy()
+  if (verdict.verdict === 'orders') return orderRefusal(verdict.open, admission)
   if (verdict.verdict === 'gas') return gasRefusal(verdict.usedWei, admission)
   const symbol = spend?.account?.asset ?? ''
   // A transfer within the gateway names no token; its units have no decimals.
@@ -122,13 +131,18 @@ function gasRefusal(usedWei: bigint, { spend }: Admission): Fault {
   return spend.gas.refuse(usedWei)
 }
 
+function orderRefusal(open: number, { orders }: Admission): Fault {
+  if (!orders) throw new Error('a promise without orders was refused for its orders')
+  return orders.refuse(open)
+}
+
 /** One element of the argument of the database function `task_accept`. */
 function promiseJson(
   { task, wanted, events, grant, rows = [], signature, inOrder }: TaskPromise,
   n: number,
   instanceId: string,
 ) {
-  const { kind, key, leased, admission, runAt = task.created_at } = wanted
+  const { kind, key, leased, admission, request, runAt = task.created_at } = wanted
   return {
     n,
     id: task.id,
@@ -139,6 +153,8 @@ function promiseJson(
     operation: key?.operation,
     hash: key?.hash,
     idempotency_key: task.idempotency_key,
+    request_hash: request?.hash,
+    duplicates_since: request?.since,
     kind: task.kind,
     kind_version: task.kind_version,
     priority: kind.priority,
@@ -152,6 +168,8 @@ function promiseJson(
     owner: leased ? instanceId : null,
     created_at: task.created_at,
     updated_at: task.updated_at,
+    orders: admission.orders?.count,
+    orders_max: admission.orders?.max,
     signed: signature?.json,
     rows: rowsByTable([...(admission.rows ?? []), ...rows]),
     events,

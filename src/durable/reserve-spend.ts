@@ -8,14 +8,17 @@ import { jsonText, query } from '#store/query.ts'
 
 export type ReservingTask = { id: string; userId: string; kind: string; createdAt: Date }
 export type ReservedSpend = Required<Pick<Spend, 'account' | 'amountUnits' | 'token' | 'seen'>> &
-  Pick<Spend, 'gas'>
+  Pick<Spend, 'gas'> & {
+    /** Of the hold, where it is not the task's first one; the step that delivers its units posts it. */
+    holdKey?: string
+  }
 /** Runs in the commit of a step, which has locked the task. Throws where the acceptance would refuse it. */
 export type ReserveSpend = (tx: Tx, task: ReservingTask, spend: ReservedSpend, at: Date) => Promise<void>
 
 type Row = { verdict: string; detail: { used?: string; required?: string; available?: string } | null }
 
 export const reserveSpend: ReserveSpend = async (tx, task, spend, at) => {
-  const { account, amountUnits, token, seen, gas } = spend
+  const { account, amountUnits, token, seen, gas, holdKey = spendKey(task.id) } = spend
   if (account.owner !== task.userId) throw new Error(`${task.kind} spends from an account of another user`)
   const [row] = await query<Row>(tx, 'select * from task_reserve($1::jsonb)', [
     jsonText({
@@ -30,7 +33,7 @@ export const reserveSpend: ReserveSpend = async (tx, task, spend, at) => {
       seen_total: String(seen.totalUnits),
       seen_version: String(seen.version),
       reason: task.kind,
-      hold_key: spendKey(task.id),
+      hold_key: holdKey,
       gas_chain: gas?.chainId,
       gas_day: gas && at.toISOString().slice(0, 10),
       gas_wei: gas && String(gas.wei),

@@ -1,22 +1,34 @@
 import type { Caller } from '#kernel/caller.ts'
 import type { Clock } from '#kernel/clock.ts'
+import { type Random, uuidv7 } from '#kernel/id.ts'
+import type { KeyedMutex } from '#kernel/keyed-mutex.ts'
 import type { Tx } from '#kernel/task.ts'
 import { query } from '#store/query.ts'
 import { bodyHash, findKey, isKeyTaken, type KeyedRequest } from './idempotency.ts'
+import { batchLockWaitMs, isLockTimeout, type LockWaiters } from './lock-wait.ts'
 import type { Answer, UserCall } from './operation-call.ts'
+import { assertNoRepeatedAct, lockRequest } from './recent-request.ts'
 import type { Transactions } from './transactions.ts'
 
-export type ActRunnerDeps = { transactions: Transactions; clock: Clock }
+export type ActRunnerDeps = {
+  transactions: Transactions
+  clock: Clock
+  random: Random
+  /** By user: the acts of one user change the same rows, so that each of them would keep a connection. */
+  actTurns: KeyedMutex
+  lockWaiters: LockWaiters
+}
 type ActCall = UserCall<'act'>
 type AfterCommit = (run: () => void) => void
 
 /** Runs an act in one transaction; with a key, the key and the reply are part of that transaction. */
 export async function runAct(deps: ActRunnerDeps, call: ActCall): Promise<Answer> {
   const { operation, input, caller, options } = call
-  const { key } = options
+  // A guarded act is recorded under a key of its own, so that its repetition finds it.
+  const key = options.key ?? (options.duplicates && uuidv7(deps.clock.now(), deps.random))
   if (key === undefined) {
     const { request } = await prepareAct(call)
-    const body = await runInTransaction(deps, (tx, afterCommit) =>
+    const body = await runInTransaction(deps, caller.userId, (tx, afterCommit) =>
       operation.run(input, caller, { ...request, tx, afterCommit }),
     )
     return { kind: 'answer', body, replayed: false }
@@ -30,8 +42,9 @@ export async function runAct(deps: ActRunnerDeps, call: ActCall): Promise<Answer
   try {
     const earlier = await replayAct(deps, call, keyed)
     if (earlier) return earlier
+    if (options.duplicates === 'refuse') await assertNoRepeatedAct(deps.transactions.pool, keyed, deps.clock)
     const prepared = await prepareAct(call)
-    const body = await runInTransaction(deps, (tx, afterCommit) =>
+    const body = await runInTransaction(deps, caller.userId, (tx, afterCommit) =>
       runUnderKey(deps, prepared, keyed, { tx, afterCommit }),
     )
     return { kind: 'answer', body, replayed: false, key }
@@ -50,16 +63,28 @@ async function prepareAct(call: ActCall): Promise<ActCall> {
   return { ...call, request: { ...request, prepared: await prepare(input, caller) } }
 }
 
-/** A transaction that is repeated after a conflict starts with no callbacks of the one before. */
+/**
+ * A transaction that is repeated starts with no callbacks of the one before. The rows of the user may be locked for
+ * long: then it is rolled back, and waits for them in the turn of the few that may.
+ */
 async function runInTransaction<T>(
-  { transactions }: ActRunnerDeps,
+  { transactions, actTurns, lockWaiters }: ActRunnerDeps,
+  userId: string,
   run: (tx: Tx, afterCommit: AfterCommit) => Promise<T>,
 ): Promise<T> {
   let callbacks: (() => void)[] = []
-  const output = await transactions.run((tx) => {
+  const runOnce = (tx: Tx) => {
     callbacks = []
     return run(tx, (callback) => callbacks.push(callback))
-  })
+  }
+  const output = await actTurns.run(userId, () =>
+    transactions
+      .pipelined((tx) => query(tx, 'select wait_for_locks($1)', [batchLockWaitMs]), runOnce)
+      .catch((error: unknown) => {
+        if (!isLockTimeout(error)) throw error
+        return lockWaiters.run(userId, () => transactions.run(runOnce))
+      }),
+  )
   for (const callback of callbacks) callback()
   return output
 }
@@ -80,15 +105,20 @@ async function replayAct(
 
 async function runUnderKey(
   { clock }: ActRunnerDeps,
-  { operation, input, caller, request }: ActCall,
-  { userId, key, hash }: KeyedRequest,
+  { operation, input, caller, options, request }: ActCall,
+  keyed: KeyedRequest,
   { tx, afterCommit }: { tx: Tx; afterCommit: AfterCommit },
 ): Promise<unknown> {
+  const { userId, key, hash } = keyed
   await query(
     tx,
     'insert into idempotency (user_id, key, operation, body_hash, at) values ($1, $2, $3, $4, $5)',
     [userId, key, operation.name, hash, clock.now()],
   )
+  if (options.duplicates === 'refuse') {
+    await lockRequest(tx, keyed)
+    await assertNoRepeatedAct(tx, keyed, clock)
+  }
   const output = await operation.run(input, caller, { ...request, tx, afterCommit })
   if (isDerived(operation)) return output
   await query(tx, 'update idempotency set response = $3 where user_id = $1 and key = $2', [

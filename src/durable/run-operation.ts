@@ -1,5 +1,7 @@
 import type { Caller } from '#kernel/caller.ts'
 import { Fault } from '#kernel/fault.ts'
+import { createKeyedMutex } from '#kernel/keyed-mutex.ts'
+import { createLockWaiters } from './lock-wait.ts'
 import type { Invoke, InvokeRequest, OperationCall, OperationOf, Reply, UserCall } from './operation-call.ts'
 import { throwAsFault } from './operation-faults.ts'
 import { type ActRunnerDeps, runAct } from './run-act.ts'
@@ -7,7 +9,8 @@ import { createTaskInvoker, type TaskInvoker, type TaskInvokerDeps } from './run
 
 type InvokerDeps = TaskInvokerDeps & ActRunnerDeps
 
-export function createInvoker(deps: InvokerDeps): Invoke {
+export function createInvoker(given: TaskInvokerDeps): Invoke {
+  const deps: InvokerDeps = { ...given, actTurns: createKeyedMutex(), lockWaiters: createLockWaiters() }
   const tasks = createTaskInvoker(deps)
   return (call) => dispatch(deps, tasks, call).catch(throwAsFault)
 }

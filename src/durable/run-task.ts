@@ -14,6 +14,7 @@ import { bodyHash, findKey, isKeyTaken, type KeyedRequest } from './idempotency.
 import type { Answer, UserCall } from './operation-call.ts'
 import { acceptanceUnknown, accountBusy, throwAdmissionFault } from './operation-faults.ts'
 import { StaleBalance } from './promise.ts'
+import { assertNoDuplicate, recentRequestOf } from './recent-request.ts'
 import { readTask } from './task-queries.ts'
 import { isEnded, type Task } from './task-row.ts'
 import { toTaskBrief, toTaskFullView } from './task-view.ts'
@@ -50,6 +51,8 @@ async function runTask(state: InvokerState, call: UserCall<'task'>): Promise<Ans
     operation: operation.name,
     hash: bodyHash(operation.name, input),
   }
+  const { duplicates } = options
+  const request = duplicates && recentRequestOf(keyed.hash, duplicates, deps.clock)
   const pendingKey = `${keyed.userId} ${keyed.key}`
   // Requests under one key that arrive together wait for the first of them instead of each preparing in vain.
   while (options.key !== undefined) {
@@ -62,7 +65,14 @@ async function runTask(state: InvokerState, call: UserCall<'task'>): Promise<Ans
   const answered = await operation.run.answer?.(input, caller).catch(throwAdmissionFault)
   if (answered) return { kind: 'answer', body: answered, replayed: false }
   try {
-    const accepted = await acceptTracked(state, pendingKey, { operation, input, caller, keyed })
+    if (request) await assertNoDuplicate(deps.transactions.pool, caller.userId, request)
+    const accepted = await acceptTracked(state, pendingKey, {
+      operation,
+      input,
+      caller,
+      keyed,
+      ...(request && { request }),
+    })
     return await answerTask(deps, call, { ...accepted, replayed: false })
   } catch (error) {
     return answerTwin(deps, call, keyed, error)
@@ -120,8 +130,9 @@ async function answerTask(
     const { timeoutMs } = options
     shown = await waitForEnd(deps, task, read, { timeoutMs, signal: request.signal, run })
   }
-  const body = options.wait
+  const view = options.wait
     ? { ...toTaskFullView(shown), ...operation.run.answerFields?.(shown.data) }
     : toTaskBrief(shown)
+  const body = { ...view, ...operation.run.everyAnswer?.(shown) }
   return { kind: 'answer', body, replayed, ...(shown.idempotency_key && { key: shown.idempotency_key }) }
 }

@@ -24,8 +24,11 @@ export type TaskQueries = {
     page: { skip: number; limit: number; status?: TaskStatus; kind?: string },
   ): Promise<{ tasks: Task[]; total: number }>
   /** Uses the transaction of the act, where there is one: a second connection could deadlock the pool. */
-  cancel(userId: string, taskId: string, act?: Pick<RequestFacts, 'tx' | 'afterCommit'>): Promise<Task>
+  cancel(userId: string, taskId: string, act?: CancelAct): Promise<Task>
+  /** Cancels those that have signed nothing, in the transaction of the act, and returns their ids. */
+  cancelNotSent(userId: string, taskIds: readonly string[], act: CancelAct): Promise<string[]>
 }
+export type CancelAct = Pick<RequestFacts, 'tx' | 'afterCommit'>
 
 /** A task that is known to exist. */
 export async function readTask(db: Queryable, taskId: string): Promise<Task> {
@@ -67,6 +70,12 @@ export function createTaskQueries({ transactions: { pool }, notifier, clock }: T
     return asTask(row)
   }
 
+  const notifyOf = (userId: string, taskIds: readonly string[], { afterCommit }: CancelAct): void => {
+    const notify = () => notifier.notify([readyTopic, ...taskIds.map((id) => taskTopic(id, userId))])
+    if (afterCommit) afterCommit(notify)
+    else notify()
+  }
+
   /** Users and filters whose count has reached the maximum: ended tasks do not become fewer, but by retention. */
   const fullTotals = createTtlCache<number>({ ttlMs: 3_600_000, entriesMax: 10_000, nowMs: monotonicMs })
 
@@ -92,8 +101,8 @@ export function createTaskQueries({ transactions: { pool }, notifier, clock }: T
     },
 
     /** Refused once an effect is stored, since its bytes may be in flight. */
-    async cancel(userId, taskId, { tx, afterCommit } = {}) {
-      const db = tx ?? pool
+    async cancel(userId, taskId, act = {}) {
+      const db = act.tx ?? pool
       const task = await findTask(db, userId, taskId)
       if (task.status === 'cancelled') return task
       const [row] = await query<Task>(db, 'select * from task_cancel($1, $2, $3)', [
@@ -113,10 +122,21 @@ export function createTaskQueries({ transactions: { pool }, notifier, clock }: T
           },
         )
       }
-      const notify = () => notifier.notify([readyTopic, taskTopic(taskId, userId)])
-      if (afterCommit) afterCommit(notify)
-      else notify()
+      notifyOf(userId, [taskId], act)
       return asTask(row)
+    },
+
+    async cancelNotSent(userId, taskIds, act) {
+      if (taskIds.length === 0) return []
+      // Tasks are locked in the order of their ids, as in a commit of steps.
+      const rows = await query<{ id: string }>(
+        act.tx ?? pool,
+        `select c.id from (select id from unnest($1::uuid[]) id order by id) t, lateral task_cancel(t.id, $2, $3) c`,
+        [taskIds, userId, clock.now()],
+      )
+      const cancelled = rows.map(({ id }) => id)
+      if (cancelled.length > 0) notifyOf(userId, cancelled, act)
+      return cancelled
     },
   }
 }

@@ -29,7 +29,8 @@ function messageOf(task: Task): string {
   const moved = task.outcome === 'partial' ? 'A part was executed' : 'Nothing was moved'
   if (task.status === 'failed') return `Failed: ${reason}. ${moved}.`
   if (task.status === 'cancelled') return `Cancelled: ${reason}. ${moved}.`
-  return stateMessages[task.state] ?? task.state
+  const state = stateMessages[task.state] ?? task.state
+  return task.state === 'review' && typeof task.data.note === 'string' ? `${state}: ${task.data.note}` : state
 }
 
 const list = <Row>(value: unknown): Row[] => (Array.isArray(value) ? value : [])

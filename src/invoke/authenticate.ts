@@ -1,22 +1,37 @@
 import type { Caller } from '#kernel/caller.ts'
+import { systemClock } from '#kernel/clock.ts'
 import { Fault } from '#kernel/fault.ts'
+import { assertFreshPerson } from '#kernel/fresh-person.ts'
 import type { Access } from '#kernel/operation.ts'
 
 export type Authenticate = (authorization: string | undefined) => Promise<Caller>
 
-/** Identifies the caller, and checks the scope of the credential. */
+/** Identifies the caller, and checks the scope of the credential, or how fresh the sign-in of the person is. */
 export async function authorize(
   access: Access,
   authorization: string | undefined,
   authenticate: Authenticate,
+  now: () => Date = systemClock.now,
 ): Promise<Caller | null> {
   if (access === 'public')
     return authorization === undefined ? null : authenticateOptional(authorization, authenticate)
   const caller = await authenticate(authorization)
+  if (access === 'person') {
+    if (caller.person) return caller
+    throw new Fault(
+      'invalid_token',
+      'This operation takes the OAuth access token of a person, and the token is one of a key pair',
+    )
+  }
+  if (caller.person && !caller.person.hasSignedUp) throw signupRequired()
+  if (access === 'fresh_person') {
+    assertFreshPerson(caller, now())
+    return caller
+  }
   if (!caller.scopes.has(access)) {
     throw new Fault(
       'insufficient_scope',
-      `The token lacks the scope ${access}, which this operation needs: use a token that has it`,
+      `The token lacks the scope ${access}, which this operation needs: ${caller.person ? 'connect the app again, so that the person can allow it' : 'use a token that has it'}`,
       {
         extras: { scope: access },
       },
@@ -25,13 +40,21 @@ export async function authorize(
   return caller
 }
 
+const signupRequired = () =>
+  new Fault(
+    'signup_required',
+    'This person has no account here yet: call `auth_signup` (POST /signup) once with the same token',
+    { extras: { signup_path: '/signup' } },
+  )
+
 /** A public path answers every caller, so a stale credential only leaves the caller unknown. */
 async function authenticateOptional(
   authorization: string,
   authenticate: Authenticate,
 ): Promise<Caller | null> {
   try {
-    return await authenticate(authorization)
+    const caller = await authenticate(authorization)
+    return caller.person?.hasSignedUp === false ? null : caller
   } catch (error) {
     if (error instanceof Fault) return null
     throw error

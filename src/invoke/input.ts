@@ -3,7 +3,7 @@ import formats from 'ajv-formats'
 import { readDecimals, type Schema } from '#kernel/decimal-fields.ts'
 import { Fault, type InputLocation, type Issue } from '#kernel/fault.ts'
 import { isRecord, type NumberSources } from '#kernel/json.ts'
-import { type Entry, type Operation, waitQuery } from '#kernel/operation.ts'
+import { type Entry, isKeyed, type Operation, waitQuery } from '#kernel/operation.ts'
 import { assertDistinctNames, inputLocations, namesIn } from './input-location.ts'
 import { addRoundedIntegers } from './integer-precision.ts'
 import { addSchemaErrors, type IssueList, issueList, type UnknownField } from './issues.ts'
@@ -16,6 +16,8 @@ export type LocatedInput = {
   path: Record<string, unknown>
   query: Record<string, unknown>
   body: unknown
+  /** Set where the fields of the body were sent as a query. */
+  bodyLocation?: 'body' | 'query'
   /** The Idempotency-Key header, where the door has headers. */
   idempotencyKey?: string | undefined
 }
@@ -82,14 +84,16 @@ function inputReader(entry: Entry, compile: Compile, sources: NumberSources): Re
   const query = part(querySchema)
   const body = part(bodySchema, { isStrict: entry.kind === 'task' })
   const queryNames = Object.keys(record(querySchema?.properties))
+  const isOpaque = body !== undefined && isWhollyOpen(body.schema)
 
-  return ({ path: givenPath, query: givenQuery, body: given, idempotencyKey }) => {
+  return ({ path: givenPath, query: givenQuery, body: given, bodyLocation = 'body', idempotencyKey }) => {
     const issues = issueList()
     const inPath = path ? readFields(path, givenPath, { location: 'path', sources, issues }) : {}
     addUnknown(issues, givenQuery, queryNames, unknownField)
     const inQuery = query ? readFields(query, givenQuery, { location: 'query', sources, issues }) : {}
     const key = keyed ? readKey(idempotencyKey, given, issues) : undefined
-    const inBody = body ? readBody(body, given, entry, { location: 'body', sources, issues }) : {}
+    if (isRecord(given) && !isOpaque) dropOwnFields(given, { schema: body?.schema, keyed })
+    const inBody = body ? readBody(body, given, entry, { location: bodyLocation, sources, issues }) : {}
     if (issues.items.length > 0)
       throw new Fault('validation', 'The request is not valid', { issues: issues.items })
     const { wait = false, timeout = 0, ...rest } = entry.kind === 'task' ? inQuery : { ...inQuery }
@@ -101,10 +105,6 @@ function inputReader(entry: Entry, compile: Compile, sources: NumberSources): Re
     }
   }
 }
-
-/** Whether a repeat under the same key returns the same answer; that requires an owner of the key. */
-export const isKeyed = ({ kind, method, access }: Entry): boolean =>
-  kind !== 'read' && method !== 'GET' && access !== 'public'
 
 /** The query of an operation as clients may send it: a task adds `wait` and `timeout`. */
 export function withWait(entry: Entry): Schema | undefined {
@@ -193,7 +193,6 @@ function readBody(part: Part, given: unknown, entry: Entry, reading: Reading): R
     issues.add({ location: 'body', path: [], msg: 'Field required: send a JSON body', type: 'missing' })
     return {}
   }
-  if (isRecord(given)) dropIdentity(given, part.schema)
   const value = checked(part, given, reading)
   return issues.items.length > 0 ? {} : record(filterBySchema(part.schema, value))
 }
@@ -206,8 +205,16 @@ export function isAllOptional(schema: Schema): boolean {
   return type === 'object' && !(Array.isArray(required) && required.some(isNeeded))
 }
 
-function dropIdentity(body: Record<string, unknown>, schema: Schema): void {
-  for (const field of identityFields) if (!declares(schema, field)) delete body[field]
+/** A body of which the contract declares no field belongs to the client and stays as it was sent. */
+const isWhollyOpen = ({ additionalProperties, properties }: Schema): boolean =>
+  additionalProperties === true && Object.keys(record(properties)).length === 0
+
+type BodyForm = { schema: Schema | undefined; keyed: boolean }
+
+/** Drops the fields that the gateway reads itself: the key, and the identity, which the credential alone sets. */
+function dropOwnFields(body: Record<string, unknown>, { schema, keyed }: BodyForm): void {
+  if (keyed) delete body.idempotency_key
+  for (const field of identityFields) if (!schema || !declares(schema, field)) delete body[field]
 }
 
 function declares(schema: Schema, field: string): boolean {
@@ -216,10 +223,9 @@ function declares(schema: Schema, field: string): boolean {
   return Array.isArray(arms) && arms.some((arm) => isRecord(arm) && declares(arm, field))
 }
 
-/** The header or the field of that name, removed from the body; both must agree. */
+/** The header or the field of that name; both must agree. */
 function readKey(header: string | undefined, body: unknown, issues: IssueList): string | undefined {
   const inBody = isRecord(body) ? body.idempotency_key : undefined
-  if (isRecord(body)) delete body.idempotency_key
   if (header !== undefined && !visibleAscii.test(header)) issues.add(notVisible('header', 'Idempotency-Key'))
   if (inBody === undefined || inBody === null) return header
   if (typeof inBody !== 'string' || !visibleAscii.test(inBody))

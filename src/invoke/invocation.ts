@@ -1,6 +1,7 @@
 import type { Invoke, InvokeOptions, InvokeRequest } from '#durable/operation-call.ts'
 import { addressKey } from '#kernel/address-key.ts'
 import type { Caller } from '#kernel/caller.ts'
+import { type Clock, systemClock } from '#kernel/clock.ts'
 import { plainSchema } from '#kernel/decimal-fields.ts'
 import { Fault, internalFault } from '#kernel/fault.ts'
 import type { NumberSources } from '#kernel/json.ts'
@@ -29,6 +30,7 @@ export type InvocationDeps = {
   points?: PointStore
   load?: Partial<LoadSettings>
   quotas?: Partial<Quotas>
+  clock?: Clock
 }
 
 export type Credentials = { authorization: string | undefined; address: string }
@@ -72,11 +74,16 @@ export type InvocableOperation = {
   ): Promise<Outcome>
 }
 
+/** A caller without an operation, for requests that are part of a door's own protocol. */
+export type Identified = { caller: Caller; principal: string }
+
 export type Invocation = {
   /** Filled by the JSON parser of the door, so that numbers keep their digits. */
   sources: NumberSources
   limits: RateLimits
   prepare(operation: Operation): InvocableOperation
+  /** Reads the credential as `admit` does; counts failures only. */
+  identify(credentials: Credentials): Promise<Identified>
   close(): Promise<void>
 }
 
@@ -94,6 +101,7 @@ export function createInvocation({
   points: store = memoryPointStore(),
   load: loadSettings,
   quotas: quotaSettings,
+  clock = systemClock,
 }: InvocationDeps): Invocation {
   const sources: NumberSources = new WeakMap()
   const limits = rateLimits(points, store)
@@ -107,6 +115,12 @@ export function createInvocation({
     async close() {
       load.close()
       await quotas.close()
+    },
+    async identify({ authorization, address }) {
+      const caller = await countingRefusals({ authorization, address: addressKey(address) }, limits, () =>
+        authenticate(authorization),
+      )
+      return { caller, principal: principalOf(caller) }
     },
     prepare(operation) {
       const { entry } = operation
@@ -149,7 +163,7 @@ export function createInvocation({
       }
       return {
         operation,
-        admit: admission(entry, { authenticate, limits, load }),
+        admit: admission(entry, { authenticate, limits, load, now: () => clock.now() }),
         ...readers(operation),
         shared: () => (known && known.version === version?.() ? known.outcome : undefined),
         call,
@@ -169,20 +183,38 @@ async function countPoints(
   return more > 0 ? (await limits.consume(rateClassOf(entry), principal, more)).fault : undefined
 }
 
-type AdmissionDeps = { authenticate: Authenticate; limits: RateLimits; load: ReturnType<typeof overload> }
+const principalOf = ({ userId }: Caller): string => `user:${userId}`
 
-function admission(entry: Entry, { authenticate, limits, load }: AdmissionDeps) {
-  const rate = rateClassOf(entry)
-  const authorized = async (authorization: string | undefined, address: string): Promise<Caller | null> => {
-    try {
-      return await authorize(entry.access, authorization, authenticate)
-    } catch (error) {
-      // Counted after the look-up, so that bad credentials never block a good one from the same address. A request
-      // without a credential is how clients discover the authentication.
-      const isGuess = authorization !== undefined && error instanceof Fault && error.status === 401
-      throw (isGuess ? (await limits.consume('refused', address)).fault : undefined) ?? error
-    }
+/**
+ * Counts after the look-up, so that bad credentials never block a good one from the same address. A request without a
+ * credential is how clients discover the authentication.
+ */
+async function countingRefusals<T>(
+  { authorization, address }: Credentials,
+  limits: RateLimits,
+  look: () => Promise<T>,
+): Promise<T> {
+  try {
+    return await look()
+  } catch (error) {
+    const isGuess = authorization !== undefined && error instanceof Fault && error.status === 401
+    throw (isGuess ? (await limits.consume('refused', address)).fault : undefined) ?? error
   }
+}
+
+type AdmissionDeps = {
+  authenticate: Authenticate
+  limits: RateLimits
+  load: ReturnType<typeof overload>
+  now: () => Date
+}
+
+function admission(entry: Entry, { authenticate, limits, load, now }: AdmissionDeps) {
+  const rate = rateClassOf(entry)
+  const authorized = (authorization: string | undefined, address: string): Promise<Caller | null> =>
+    countingRefusals({ authorization, address }, limits, () =>
+      authorize(entry.access, authorization, authenticate, now),
+    )
   const countsFailures = entry.counts === 'failures'
   const toAdmitted = (
     caller: Caller | null,
@@ -199,7 +231,7 @@ function admission(entry: Entry, { authenticate, limits, load }: AdmissionDeps) 
   })
   const admitCaller = async (authorization: string | undefined, address: string): Promise<Admitted> => {
     const caller = await authorized(authorization, address)
-    const principal = caller && rate !== 'auth' ? `user:${caller.userId}` : address
+    const principal = caller && rate !== 'auth' ? principalOf(caller) : address
     return toAdmitted(caller, principal, authorization, await limits.consume(rate, principal))
   }
   return ({ authorization, address: given }: Credentials): Admitted | Promise<Admitted> => {

@@ -30,7 +30,7 @@ export type AdmissionParts<Input, Request extends { action: PlannedAction }, Fun
 
 export type TaskStart<Data, First extends string> = Pick<
   Admission<Data, First>,
-  'data' | 'first' | 'deadlineMs' | 'signOnAccept'
+  'data' | 'first' | 'deadlineMs' | 'signOnAccept' | 'rows' | 'orders'
 > & {
   /** What the acceptance holds and charges, beside the action that it counts. */
   spend?: Omit<Spend, 'action'>

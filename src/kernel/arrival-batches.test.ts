@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { batchByArrival, type Patience } from './arrival-batches.ts'
+import { batchByArrival, type WaitOption } from './arrival-batches.ts'
 
 /** Batches that end when the test says so. */
 function controlled(
-  fail: (items: readonly string[], patience: Patience) => unknown = () => undefined,
+  fail: (items: readonly string[], option: WaitOption) => unknown = () => undefined,
   keyOf = (item: string) => item.split(':')[1] ?? item,
 ) {
   const batches: string[][] = []
@@ -15,10 +15,10 @@ function controlled(
     ownerOf: (item) => item.split(':')[1] ?? item,
     isFinal: (error) => error === 'final',
     isBlocked: (error) => error === 'blocked',
-    async run(items, patience) {
+    async run(items, option) {
       batches.push([...items])
       await new Promise<void>((resolve) => ends.push(resolve))
-      const failure = fail(items, patience)
+      const failure = fail(items, option)
       if (failure !== undefined) throw failure
       return items.map((item) => item.toUpperCase())
     },
@@ -74,9 +74,9 @@ test('after a failure that may have been a success nothing runs again', async ()
   )
 })
 
-test('a blocked item runs with patience beside the next batches, and only its owner waits for it', async () => {
-  const { add, batches, end } = controlled((items, { isPatient }) =>
-    !isPatient && items.some((item) => item.endsWith(':slow')) ? 'blocked' : undefined,
+test('a blocked item waits for its lock beside the next batches, and only its owner waits for it', async () => {
+  const { add, batches, end } = controlled((items, { mayWait }) =>
+    !mayWait && items.some((item) => item.endsWith(':slow')) ? 'blocked' : undefined,
   )
   const first = add('a')
   const slow = add('1:slow')
@@ -99,8 +99,8 @@ test('a blocked item runs with patience beside the next batches, and only its ow
 })
 
 test('few of the blocked items wait for locks at once, and beside them every other item runs', async () => {
-  const { add, batches, end } = controlled((items, { isPatient }) =>
-    !isPatient && items.some((item) => item.startsWith('slow')) ? 'blocked' : undefined,
+  const { add, batches, end } = controlled((items, { mayWait }) =>
+    !mayWait && items.some((item) => item.startsWith('slow')) ? 'blocked' : undefined,
   )
   for (let n = 0; n < 6; n++) {
     void add(`slow${n}`)
@@ -114,7 +114,7 @@ test('few of the blocked items wait for locks at once, and beside them every oth
 test('the blocked items of one owner wait one after the other, and delay the others of their batch once', async () => {
   const isSlow = (item: string) => item.endsWith(':slow')
   const { add, batches, end } = controlled(
-    (items, { isPatient }) => (!isPatient && items.some(isSlow) ? 'blocked' : undefined),
+    (items, { mayWait }) => (!mayWait && items.some(isSlow) ? 'blocked' : undefined),
     (item) => item,
   )
   void add('a')

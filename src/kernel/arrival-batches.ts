@@ -1,9 +1,9 @@
 import { createKeyCounts, type KeyCounts } from './key-counts.ts'
 
-export type Patience = { isPatient: boolean }
+export type WaitOption = { mayWait: boolean }
 type ArrivalBatchOptions<Item, Result> = {
-  /** One result per item, in their order. Without patience it fails where it waits long for the lock of another. */
-  run(items: readonly Item[], patience: Patience): Promise<readonly Result[]>
+  /** One result per item, in their order. Unless it may wait, it fails where another holds a lock for long. */
+  run(items: readonly Item[], option: WaitOption): Promise<readonly Result[]>
   sizeMax: number
   /** Items of one key go into different batches, in their order. */
   keyOf(item: Item): string
@@ -11,7 +11,7 @@ type ArrivalBatchOptions<Item, Result> = {
   ownerOf(item: Item): string
   /** A failure after which an item must not run again by itself. */
   isFinal(error: unknown): boolean
-  /** The failure of a run without patience. */
+  /** The failure of a run that may not wait. */
   isBlocked(error: unknown): boolean
 }
 type Waiting<Item, Result> = { item: Item; answer: PromiseWithResolvers<Result> }
@@ -65,7 +65,7 @@ async function runNext<Item, Result>(state: BatchState<Item, Result>): Promise<v
   if (state.isRunning) return
   state.isRunning = true
   for (let batch = takeBatch(state); batch.length > 0; batch = takeBatch(state))
-    if (!(await isAnswered(state, batch, { isPatient: false }))) startSingly(state, batch)
+    if (!(await isAnswered(state, batch, { mayWait: false }))) startSingly(state, batch)
   state.isRunning = false
 }
 
@@ -85,20 +85,20 @@ function takeBatch<Item, Result>(state: BatchState<Item, Result>): Waiting<Item,
   return batch
 }
 
-/** False where the items have to run singly, or with patience: nothing was committed. */
+/** False where the items have to run singly or to wait: nothing was committed. */
 async function isAnswered<Item, Result>(
   { options: { run, isFinal, isBlocked } }: BatchState<Item, Result>,
   batch: readonly Waiting<Item, Result>[],
-  { isPatient }: Patience,
+  { mayWait }: WaitOption,
 ): Promise<boolean> {
   try {
     const results = await run(
       batch.map(({ item }) => item),
-      { isPatient },
+      { mayWait },
     )
     for (const [at, { answer }] of batch.entries()) answer.resolve(results[at] as Result)
   } catch (error) {
-    const isLast = isFinal(error) || (batch.length === 1 && (isPatient || !isBlocked(error)))
+    const isLast = isFinal(error) || (batch.length === 1 && (mayWait || !isBlocked(error)))
     if (!isLast) return false
     for (const { answer } of batch) answer.reject(error)
   }
@@ -112,7 +112,7 @@ function startSingly<Item, Result>(
   const { ownerOf } = state.options
   for (const { item } of batch) state.held.add(ownerOf(item))
   const [first] = batch
-  // It has run without patience.
+  // It has run without waiting.
   if (first && batch.length === 1) return void block(state, first)
   for (const each of batch) {
     state.singles.push(each)
@@ -125,7 +125,7 @@ async function runSingles<Item, Result>(state: BatchState<Item, Result>): Promis
   state.singleRuns += 1
   for (let each = state.singles.shift(); each; each = state.singles.shift()) {
     const isOwnerBlocked = state.blocked.has(state.options.ownerOf(each.item))
-    if (!isOwnerBlocked && (await isAnswered(state, [each], { isPatient: false }))) release(state, each)
+    if (!isOwnerBlocked && (await isAnswered(state, [each], { mayWait: false }))) release(state, each)
     else block(state, each)
   }
   state.singleRuns -= 1
@@ -147,7 +147,7 @@ async function runBlocked<Item, Result>(state: BatchState<Item, Result>): Promis
   for (let owner = state.blockedOwners.shift(); owner !== undefined; owner = state.blockedOwners.shift()) {
     const queue = state.blocked.get(owner) ?? []
     for (let each = queue.shift(); each; each = queue.shift()) {
-      await isAnswered(state, [each], { isPatient: true })
+      await isAnswered(state, [each], { mayWait: true })
       release(state, each)
     }
     state.blocked.delete(owner)

@@ -11,7 +11,18 @@ export type Caller = {
   scopes: ReadonlySet<Scope>
   /** The presented opaque token: its SHA-256 and its expiry. */
   token?: { hash: string; expiresAt: Date }
+  /** The person who signed in with OAuth; `userId` is theirs also before the sign-up. */
+  person?: {
+    email: string
+    grantId: string
+    oauthScopes: readonly string[]
+    hasSignedUp: boolean
+    signIn: SignIn
+  }
 }
+
+/** When a person signed in last, null where the token does not say it; and how old a fresh sign-in is at most. */
+export type SignIn = { at: Date | null; ageMaxSeconds: number }
 
 /** Facts of the request besides its input. */
 export type RequestFacts = {

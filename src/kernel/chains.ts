@@ -50,7 +50,8 @@ export type EvmChainRow = Row & {
   probeWei: bigint
   /** A contract sees the number of its own block. False on chains where it sees the parent chain's. */
   callsSeeBlockNumber: boolean
-  fees: { priorityFloorWei: bigint; capWei: bigint }
+  /** The tip of the block's producer is at least the floor, and at most its cap, which the whole fee has too. */
+  fees: { priorityFloorWei: bigint; priorityCapWei: bigint; capWei: bigint }
   /** While transactions are pending, the head is read this often. */
   blockPollMs: number
   /** A transaction without a receipt for this long is replaced. */
@@ -73,9 +74,17 @@ export type Chain = EvmChainRow | SolanaChainRow
 
 export type ChainStatus = 'ok' | 'degraded' | 'down'
 
-/** The ledger's name of a token: EVM addresses are lower-cased, those of Solana are case-sensitive. */
-export const assetOf = (chain: Pick<Chain, 'id' | 'family'>, address: string): string =>
-  `${chain.id}:${chain.family === 'evm' ? address.toLowerCase() : address}`
+/** Swaps leave the chain, so that what is bought there can be sold again. */
+export const sellsTokens = ({ supportedOperations }: Pick<Chain, 'supportedOperations'>): boolean =>
+  supportedOperations.includes('swap')
+
+/** EVM addresses are case-insensitive; those of Solana are not, and none of them begins with 0x. */
+export const canonicalAddress = (address: string): string =>
+  address.startsWith('0x') ? address.toLowerCase() : address
+
+/** The ledger's name of a token. */
+export const assetOf = ({ id }: Pick<Chain, 'id'>, address: string): string =>
+  `${id}:${canonicalAddress(address)}`
 
 export const sameAddress = (chain: Pick<Chain, 'family'>, a: string, b: string): boolean =>
   chain.family === 'evm' ? a.toLowerCase() === b.toLowerCase() : a === b

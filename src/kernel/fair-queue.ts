@@ -5,12 +5,14 @@ type FairQueueOptions = {
   runsMax: number
   /** Jobs that wait; beyond it a job is rejected. */
   waitingMax: number
+  /** Jobs of one key that wait: less than all, so that no key fills the places of the others. */
+  waitingOfKeyMax: number
 }
 
 /** Runs jobs, a limited number at once. The keys take turns, so that one with many jobs delays others by few. */
 export type FairQueue = { run<T>(key: string, job: () => Promise<T>): Promise<T> }
 
-export function createFairQueue({ runsMax, waitingMax }: FairQueueOptions): FairQueue {
+export function createFairQueue({ runsMax, waitingMax, waitingOfKeyMax }: FairQueueOptions): FairQueue {
   // The first key is the next one that may start a job.
   const waiting = new Map<string, (() => void)[]>()
   let runs = 0
@@ -29,7 +31,9 @@ export function createFairQueue({ runsMax, waitingMax }: FairQueueOptions): Fair
 
   const turn = (key: string): Promise<void> | undefined => {
     if (runs < runsMax) return undefined
-    if (count >= waitingMax) throw new Fault('overloaded', 'Too many jobs are waiting')
+    const waitingOfKey = waiting.get(key)?.length ?? 0
+    if (count >= waitingMax || waitingOfKey >= waitingOfKeyMax)
+      throw new Fault('overloaded', 'Too many jobs are waiting')
     const { promise, resolve } = Promise.withResolvers<void>()
     const starts = waiting.get(key)
     if (starts) starts.push(resolve)

@@ -28,6 +28,12 @@ const catalogue = {
   bad_request: { status: 400, retryable: false, when: 'the request line or its headers cannot be read' },
   policy_denied: { status: 403, retryable: false, when: 'a rule of the policy refuses the action' },
   insufficient_scope: { status: 403, retryable: false, when: 'the token lacks the scope of the operation' },
+  origin_not_allowed: {
+    status: 403,
+    retryable: false,
+    when: 'over MCP, the Host or the Origin of the request is not allowed',
+  },
+  signup_required: { status: 403, retryable: true, when: 'the person of the token has not signed up yet' },
   suspended: { status: 403, retryable: false, when: 'the account is suspended' },
   step_up_required: { status: 403, retryable: false, when: 'a human has to confirm the operation' },
   token_unsafe: { status: 403, retryable: false, when: 'the security check did not pass the token' },
@@ -36,6 +42,11 @@ const catalogue = {
   method_not_allowed: { status: 405, retryable: false, when: 'the path exists under another method' },
   duplicate_key: { status: 409, retryable: false, when: 'the public key is registered already' },
   idempotency_conflict: { status: 409, retryable: false, when: 'the key was used for another request' },
+  possible_duplicate: {
+    status: 409,
+    retryable: true,
+    when: 'over MCP, the same request was accepted less than 10 minutes ago under another key',
+  },
   setup_incomplete: { status: 409, retryable: true, when: 'a set-up step is missing' },
   insufficient_balance: { status: 409, retryable: false, when: 'the balance does not cover the amount' },
   entry_unknown: { status: 409, retryable: false, when: 'no purchase of the token gives an entry price' },
@@ -116,6 +127,16 @@ export function invalid(field: string, type: string, msg: string, ctx?: Record<s
   const path = field.split('.').map((part) => (/^\d+$/.test(part) ? Number(part) : part))
   const issue: Issue = { path, msg, type, ...(ctx && { ctx }) }
   return new Fault('validation', msg, { issues: [issue] })
+}
+
+/** An error of an inner call whose issues name the fields as the request does. */
+export function renameFields(error: unknown, names: Readonly<Record<string, string>>): unknown {
+  if (!(error instanceof Fault) || error.code !== 'validation') return error
+  const issues = error.issues.map((issue) => {
+    const [first, ...rest] = issue.path
+    return { ...issue, path: issue.path.length === 0 ? [] : [names[String(first)] ?? first!, ...rest] }
+  })
+  return new Fault('validation', error.message, { cause: error, extras: error.extras, issues })
 }
 
 /** Two fields of which the request sent both or neither. */

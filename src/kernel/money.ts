@@ -11,6 +11,8 @@ export const lamportDecimals = 9
 /** Arithmetic on decimal text uses as many places as a decimal may have. */
 export const fixedPointDecimals = 18
 export const fixedPointOne = 10n ** BigInt(fixedPointDecimals)
+/** All of an amount, in hundredths of a percent. */
+export const fullBps = 10_000n
 
 export const decimalPattern = '^-?(0|[1-9][0-9]{0,38})(\\.[0-9]{1,18})?$'
 const decimal = new RegExp(decimalPattern)
@@ -88,6 +90,10 @@ export function valueMicros(
   const places = decimalPlaces(priceText)
   return rescale(amountUnits * toUnits(priceText, places), decimals + places, usdDecimals, rounding)
 }
+
+/** The units, rounded down, that are worth so many micro-dollars at a decimal price. */
+export const unitsWorth = (micros: bigint, decimals: number, priceText: string): bigint =>
+  mulDiv(rescale(micros, usdDecimals, fixedPointDecimals), 10n ** BigInt(decimals), toFixedPoint(priceText))
 
 export const toFixedPoint = (text: string): bigint => toUnits(text, fixedPointDecimals)
 export const fromFixedPoint = (units: bigint): string => fromUnits(units, fixedPointDecimals)

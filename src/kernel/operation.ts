@@ -10,8 +10,13 @@ import { type Admission, type Step, type Steps, type TaskRules, untypedSteps } f
 
 type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 export type Route = `${Method} /${string}`
-/** `public`: no credential. A scope: a bearer token that has it. */
-export type Access = 'public' | Scope
+/**
+ * `public`: no credential. `person`: an OAuth token, also before the sign-up. `fresh_person`: an OAuth token of a person
+ * who has an account and signed in a short time ago. A scope: a bearer token that has it.
+ */
+export type Access = 'public' | 'person' | 'fresh_person' | Scope
+export const isForPeople = (access: Access): access is 'person' | 'fresh_person' =>
+  access === 'person' || access === 'fresh_person'
 /** Points of a rate limit are counted per class. */
 export type RateClass = 'auth' | 'read' | 'money' | 'exit' | 'stream'
 
@@ -24,6 +29,8 @@ type Shape = {
   body?: T.TSchema
   /** The body may be omitted. */
   bodyOptional?: boolean
+  /** Over HTTP the fields of the body may be sent as a query instead: not every client sends a body with a DELETE. */
+  bodyInQuery?: boolean
   rate?: RateClass
   /** `failures`: only failed calls count, so failures from an address never block its successful calls. */
   counts?: 'failures'
@@ -37,12 +44,16 @@ export type ActShape = Shape & {
   output: T.TSchema
   /** `derived`: the reply is not stored under the key; a repetition computes it again and changes nothing. */
   replies?: 'derived'
+  /** A repetition changes nothing more, so callers without a key may repeat it. */
+  repeatable?: true
 }
 export type StreamShape = Shape & { event: T.TSchema }
 export type TaskShape = Shape & {
   waitSeconds: number
   /** Set where several operations create one kind of task. */
   taskKind?: string
+  /** A repetition moves nothing a second time, so callers without a key may repeat it. */
+  repeatable?: true
   output: T.TSchema
   /** Form of `result` once the task has ended. It documents and never filters: a step may add fields. */
   result?: T.TSchema
@@ -73,7 +84,10 @@ export const task = <const S extends TaskShape>(route: Route, shape: S) => toEnt
 export type Contract = { group: string; entries: Record<string, Entry> }
 
 /** Names come from section and key, never from the path: `earn_deposit`, `client.earn.deposit`. */
-export const group = <const E extends Record<string, Entry>>(name: string, entries: E) => ({
+export const group = <const N extends string, const E extends Record<string, Entry>>(
+  name: N,
+  entries: E,
+) => ({
   group: name,
   entries,
 })
@@ -96,7 +110,10 @@ type TaskAnswers<Input> = {
   answer?: (input: Input, caller: Caller) => Promise<object | undefined>
   /** Fields that a waited answer has beside those of the task, from the task's data. */
   answerFields?: (data: JsonObject) => JsonObject
+  /** Fields that every answer with a task has beside those of the task. */
+  everyAnswer?: (task: AnsweredTask) => JsonObject
 }
+type AnsweredTask = { id: string; status: string; data: JsonObject }
 type TaskFunction<Input> = TaskRules &
   TaskAnswers<Input> & {
     admit: (input: Input, caller: Caller) => Promise<Admission>
@@ -188,6 +205,14 @@ export function implement<C extends Contract>(contract: C, functions: Functions<
       }) as unknown as Operation,
   )
 }
+
+/** Whether a repeat under the same key returns the same answer; that requires an owner of the key. */
+export const isKeyed = ({ kind, method, access }: Entry): boolean =>
+  kind !== 'read' && method !== 'GET' && access !== 'public'
+
+/** Whether a repetition under another key or none could act twice. */
+export const isGuarded = (entry: Entry): boolean =>
+  (entry.kind === 'task' || (entry.kind === 'act' && isKeyed(entry))) && entry.repeatable !== true
 
 export const waitQuery = (waitSeconds: number) =>
   T.Object({

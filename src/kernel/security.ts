@@ -1,3 +1,5 @@
+import { fullBps } from './money.ts'
+
 /** Verdicts about tokens: what each source found, and the worst of them. */
 
 export type TokenRef = { chainId: string; address: string }
@@ -52,6 +54,8 @@ export type TokenVerdict = TokenRef &
     score: number | null
     /** The block or slot of the simulation. */
     simulatedAtBlock: bigint | null
+    /** What the pool of the simulation holds against the token, in micro-dollars; null where it is not known. */
+    poolMicros: bigint | null
     checkedAt: Date
   }
 
@@ -62,13 +66,11 @@ export type SecurityVerdicts = {
 
 export const noTaxes: TokenTaxes = { buyTaxBps: null, sellTaxBps: null, transferTaxBps: null }
 
-const bpsOfAll = 10_000n
-
 /** The missing part of what was quoted, rounded up, so that no tax looks smaller than it is. */
 export function taxBps(quotedUnits: bigint, gotUnits: bigint): number | null {
   if (quotedUnits <= 0n || gotUnits < 0n) return null
   if (gotUnits >= quotedUnits) return 0
-  const missing = (quotedUnits - gotUnits) * bpsOfAll
+  const missing = (quotedUnits - gotUnits) * fullBps
   return Number((missing + quotedUnits - 1n) / quotedUnits)
 }
 
@@ -94,7 +96,7 @@ export function assessmentOf(
 const highest = (values: readonly (number | null)[]): number | null =>
   values.reduce((most, each) => (each !== null && (most === null || each > most) ? each : most), null)
 
-type Own = Assessment & { block: bigint | null }
+type Own = Assessment & Pick<TokenVerdict, 'poolMicros'> & { block: bigint | null }
 
 /**
  * The worst of all sources. A token is safe only where our own check says so: what others say can make it risky, and
@@ -122,6 +124,7 @@ export function worstOf(
     isHoneypot: all.some((each) => each.isHoneypot) ? true : own.isHoneypot,
     score: highest(all.map((each) => each.score)),
     simulatedAtBlock: own.block,
+    poolMicros: own.poolMicros,
     checkedAt,
   }
 }

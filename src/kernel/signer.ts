@@ -100,7 +100,10 @@ export type Policy = {
   authorizeOnAccept(userId: string, chainId: string): Promise<AuthorizeOnAccept>
   /** In the signing transaction: checks everything again and issues the receipt. */
   authorize(tx: Tx, intent: SigningIntent): Promise<PolicyReceipt>
-  /** In the transaction that drops a signature which can never be used: the task may sign as much again. */
+  /**
+   * The task may sign as much again: in the transaction that drops a signature which can never be used, or before the task
+   * moves on what the signature has delivered.
+   */
   release(tx: Tx, released: ReleasedSignature): Promise<void>
 }
 /** `intent`: as it was stored. */
@@ -224,7 +227,7 @@ export type DecodedInstruction =
   | { name: 'close_token_account'; account: string; to: string; owner: string }
   | { name: 'compute_limit'; units: bigint }
   | { name: 'compute_price'; microLamports: bigint }
-  | { name: 'memo'; signers: string[] }
+  | { name: 'memo'; signers: string[]; text: string }
 
 export type SvmCrypto = {
   addressOf(secret: Uint8Array): Promise<string>

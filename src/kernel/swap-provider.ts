@@ -1,4 +1,5 @@
 import type { FaultCode } from './fault.ts'
+import type { QuoteUrgency } from './quote-budget.ts'
 import type { EvmCall } from './signer.ts'
 
 /**
@@ -19,6 +20,8 @@ export type RouteRequest = {
   slippageBps: number
   /** The route must still be valid after this time. */
   ttlSeconds: number
+  /** Which part of the provider's limit the quote counts against. */
+  urgency: QuoteUrgency
   /** On Solana: the account that pays fees and rent in place of the user. */
   feePayer?: string
 }
@@ -94,6 +97,8 @@ export type ProviderStatus = {
   originTxs: ProviderTx[]
   destinationTxs: ProviderTx[]
   refund: (TokenOnChain & { amountUnits: bigint; txHash: string | null }) | null
+  /** What a success was paid in, where the provider says it. */
+  paidToken: string | null
 }
 export type StatusRequest = {
   providerRequestId: string

@@ -172,7 +172,10 @@ type StepResultBase<Patch> = {
   events?: NewEvent[]
   /** Writes of the feature's own tables, in the transaction that commits the step. */
   writes?: (tx: Tx) => Promise<void>
+  /** Runs after `writes`, and adds to the result what only the transaction of the step knows. */
+  complete?: (tx: Tx) => Promise<StepAddition>
 }
+export type StepAddition = { data?: JsonObject; events?: NewEvent[]; result?: JsonObject }
 
 /**
  * What to sign, and when: `build` within the fenced transaction of a step, with the nonce under its sequence's row lock;
@@ -206,6 +209,12 @@ export type SignOnAccept = (nonce: bigint) => Promise<SignedEffect & SigningGran
 export type SignInOrder = SigningGrant & { sign(nonce: bigint): Promise<SignedEffect> }
 /** New rows of a feature's table, inserted with the task. A row that exists already is left as it is. */
 export type FeatureRows = { table: string; rows: JsonObject[] }
+/** Orders that the task arms when it completes: they count against the limit of the user from the acceptance on. */
+export type OrderRoom = {
+  count: number
+  max: number
+  refuse(open: number): Fault
+}
 /** A further attempt for a live effect, under the nonce of its first one. */
 export type Replacement = {
   effectId: string
@@ -296,6 +305,7 @@ export type Admission<Data = JsonObject, Names extends string = string> = {
   deadlineMs?: number
   spend?: AdmittedSpend
   rows?: FeatureRows[]
+  orders?: OrderRoom
   /**
    * The first step signs: through `signOnAccept` or `signInOrder` of its intent it is committed together with the
    * acceptance, where this instance has capacity. A function signs in its place, with what the admission has read.

@@ -1,5 +1,5 @@
 import { type Chain, sameAddress, type Token } from './chains.ts'
-import { invalid } from './fault.ts'
+import { type Fault, invalid } from './fault.ts'
 
 /** Chains and tokens as requests name them. */
 
@@ -10,24 +10,38 @@ const solanaAddress = /^[1-9A-HJ-NP-Za-km-z]{32,44}$/
 /** Stands for the native coin of any chain. */
 const nativeSentinel = '0xeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee'
 
+type ChainNames = Pick<Chain, 'id' | 'name' | 'family' | 'displayName'>
+
+/** By id or name. */
+export function findChain<Row extends ChainNames>(
+  chains: readonly Row[],
+  ref: string | number,
+): Row | undefined {
+  const text = String(ref).trim().toLowerCase()
+  return chains.find(
+    ({ id, name, displayName, family }) =>
+      id === text ||
+      name === text ||
+      displayName.toLowerCase() === text ||
+      (family === 'solana' && text === solanaAlias),
+  )
+}
+
 /** By id or name; throws 422 on `field` where the chain is not served. */
-export function chainByRef<Row extends Pick<Chain, 'id' | 'name' | 'family' | 'displayName'>>(
+export function chainByRef<Row extends ChainNames>(
   chains: readonly Row[],
   ref: string | number,
   field: string,
 ): Row {
-  const text = String(ref).trim().toLowerCase()
-  const isNamed = ({ id, name, displayName, family }: Row) =>
-    id === text ||
-    name === text ||
-    displayName.toLowerCase() === text ||
-    (family === 'solana' && text === solanaAlias)
-  const found = chains.find(isNamed)
+  const found = findChain(chains, ref)
   if (found) return found
-  throw invalid(field, 'unsupported_chain', 'Input should be the id or name of a chain that is served', {
+  throw unservedChain(chains, field)
+}
+
+export const unservedChain = (chains: readonly ChainNames[], field: string): Fault =>
+  invalid(field, 'unsupported_chain', 'Input should be the id or name of a chain that is served', {
     possible: chains.map(({ id }) => id),
   })
-}
 
 export type FoundToken = { token: Token; isNative: boolean } | { unlisted: string }
 
@@ -63,4 +77,25 @@ export function tokenByRef(
     'unsupported_asset',
     `Input should be the address of a token on ${chain.displayName}, or the symbol of a listed one`,
   )
+}
+
+/** What the contract of a token says of itself; undefined where the address is no such contract. */
+export type TokenFacts = (chainId: string, address: string) => Promise<Token | undefined>
+
+/** The token of a request, which may also be on no list where its own contract describes it. */
+export async function namedToken(
+  chain: Pick<Chain, 'id' | 'family' | 'native' | 'tokens' | 'displayName'>,
+  { ref, field }: { ref: string; field: string },
+  tokenFacts: TokenFacts,
+): Promise<{ token: Token; isNative: boolean }> {
+  const found = tokenByRef(chain, ref, field)
+  if ('token' in found) return found
+  const token = await tokenFacts(chain.id, found.unlisted)
+  if (token) return { token, isNative: false }
+  if (chain.family === 'evm')
+    throw invalid(field, 'unsupported_asset', `Input should be a token on ${chain.displayName}`)
+  const possible = [chain.native, ...chain.tokens].map(({ symbol }) => symbol)
+  throw invalid(field, 'unsupported_asset', `Input should be a listed token of ${chain.displayName}`, {
+    possible,
+  })
 }

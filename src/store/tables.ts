@@ -3,6 +3,7 @@ import type { CreditTables } from './tables/credits.ts'
 import type { DurableTables } from './tables/durable.ts'
 import type { EarnTables } from './tables/earn.ts'
 import type { IdentityTables } from './tables/identity.ts'
+import type { OAuthTables } from './tables/oauth.ts'
 import type { OrderTables } from './tables/orders.ts'
 import type { SwapTables } from './tables/swap.ts'
 import type { VenueTables } from './tables/venue.ts'
@@ -15,4 +16,5 @@ export type Tables = AdminTables &
   EarnTables &
   VenueTables &
   SwapTables &
-  OrderTables
+  OrderTables &
+  OAuthTables

@@ -111,7 +111,7 @@ const classesOnlyForErrors: Rule = (file) =>
     : []
 
 const environment: Rule = (file) => {
-  if (!inSrc(file) || file.path === 'src/config.ts') return []
+  if (!inSrc(file) || tables.environmentReaders.includes(file.path)) return []
   const says = 'only config.ts reads the environment'
   return [
     ...findMatches(file.running.code, /\bprocess\s*(\?\.|\.)\s*env\b/g, says),

@@ -26,6 +26,8 @@ export const allowedImports: Record<string, readonly string[]> = {
   invoke: ['kernel', 'type durable'],
   'edges/http': ['kernel', 'invoke'],
   'edges/mcp': ['kernel', 'invoke'],
+  // The authorization server: its data is handed in by a feature.
+  'edges/oauth': ['kernel', 'invoke', 'type features'],
   'edges/cli': ['kernel', 'sdk', 'contracts.ts', 'features contract'],
   'edges/web': [],
   sdk: ['kernel', 'contracts.ts', 'features contract'],
@@ -46,11 +48,17 @@ export const packages: Record<string, readonly string[]> = {
   'ajv-formats': ['invoke'],
   kysely: ['store', 'durable', 'engines', 'features'],
   pg: ['store', 'admin', 'type durable'],
-  fastify: ['edges/http', 'type edges/web'],
+  fastify: ['edges/http', 'type edges/oauth', 'type edges/web'],
   '@scalar/': ['edges/http'],
   // Signing and address rules: wallets hold the keys, the venues' adapters build what is signed.
   viem: ['upstreams/evm', 'upstreams/hyperliquid', 'upstreams/polymarket', 'features/wallets', 'world'],
   undici: ['upstreams'],
+  '@modelcontextprotocol/server': ['edges/mcp'],
+  commander: ['edges/cli'],
+  // The world's is the identity provider of somebody else.
+  'oidc-provider': ['edges/oauth', 'world'],
+  'openid-client': ['upstreams/openid'],
+  jose: ['features/oauth'],
   pino: ['start'],
   'prom-client': ['edges/http'],
   'lru-cache': ['kernel', 'upstreams', 'engines', 'features', 'compose'],
@@ -77,6 +85,10 @@ export const testPackages = [
   'ethers',
   '@lifi/types',
   '@relayprotocol/relay-sdk',
+  'openid-client',
+  'oauth4webapi',
+  'playwright-core',
+  'jose',
 ]
 
 /** The kernel does no input or output. */
@@ -94,6 +106,9 @@ export const testBuiltins = ['node:test', 'node:assert', 'node:assert/strict']
  */
 export const computedImports = ['store/embedded', 'store/embedded.ts', 'world/evm/artifact.ts']
 
+/** The settings of the gateway, and the command line of a user, who has no such settings. */
+export const environmentReaders = ['src/config.ts', 'src/edges/cli/main.ts']
+
 /** Hints that a file or a function lacks a noun. A function counts with every function inside it. */
 export const limits = { fileLines: 350, functionLines: 120 }
 export const fileLinesExempt = /(^|\/)contract\.ts$|\/(migrations|artifacts)\//
@@ -101,7 +116,7 @@ export const fileLinesExempt = /(^|\/)contract\.ts$|\/(migrations|artifacts)\//
 /** A raised limit is a reviewed line here, with its reason. */
 export const raisedLimits: Record<string, { fileLines?: number; functionLines?: number; why: string }> = {
   'src/main.ts': { fileLines: 60, why: 'lower on purpose: it starts and stops, and knows nothing else' },
-  'src/config.ts': { fileLines: 400, why: 'the one list of all settings' },
+  'src/config.ts': { fileLines: 450, why: 'the one list of all settings' },
   'src/engines/venue/reconciliation/compare-account.ts': {
     functionLines: 150,
     why: 'one comparison, until its parts are named',

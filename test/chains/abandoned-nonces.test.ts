@@ -104,8 +104,8 @@ describe('a sponsor whose oldest nonce belongs to an ended task', () => {
     const later = laterUsers.map((user) => deposit(user))
     await storesAll(laterUsers, users.length)
     const floored = (row: EvmChainRow) => {
-      const { priorityFloorWei, capWei } = row.fees
-      return { ...adjustChain(row), fees: { priorityFloorWei: priorityFloorWei * 500n, capWei } }
+      const { fees } = row
+      return { ...adjustChain(row), fees: { ...fees, priorityFloorWei: fees.priorityFloorWei * 500n } }
     }
     await using other = await app.instance({ adjustChain: floored })
     // Both compute other fees for the same nonces; only one of them may use its own.
@@ -205,11 +205,12 @@ describe('many transactions that the node did not take', () => {
     const drifted = (await drifts()).reduce((sum, drift) => sum + drift, 0n)
     assert.equal(drifted, BigInt(count))
     await acceptSends()
-    const startedMs = performance.now()
     await reconcile()
-    await assertNoDrift()
-    const tookMs = performance.now() - startedMs
-    assert.ok(tookMs < 5_000, `${tookMs} ms`)
+    await eventually(
+      async () => ((await drifts()).every((drift) => drift === 0n) ? true : undefined),
+      'nonces without drift',
+      5_000,
+    )
     for (const done of await Promise.all(calls))
       assert.equal(done.outcome, 'executed', JSON.stringify(done.error))
     const stored = await storedOf(users)

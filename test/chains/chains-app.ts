@@ -68,9 +68,9 @@ export type User = TestUser
 const env = { POLICY_TX_USD_MAX: '100000', POLICY_DAY_USD_MAX: '1000000', SPONSOR_USER_DAY: '1' }
 const only: readonly WorldPart[] = ['1', '8453', '42161', '137', 'solana']
 
-export async function createChainsApp(overrides: Overrides = {}) {
+export async function createChainsApp(overrides: Overrides = {}, { swaps = false } = {}) {
   await using parts = new AsyncDisposableStack()
-  const [world, home] = await Promise.all([ownWorld(only), ownDatabase()])
+  const [world, home] = await Promise.all([ownWorld(swaps ? [...only, 'solver'] : only), ownDatabase()])
   parts.use(world)
   const { url: databaseUrl, database } = parts.use(home)
   const { evm, solana, prices, faucet, control: controlUrl } = world.urls
@@ -81,7 +81,15 @@ export async function createChainsApp(overrides: Overrides = {}) {
   ) => {
     const opened = await openInstance({
       databaseUrl,
-      urls: { evm, solana, prices, coinbase: prices, faucet, ...services },
+      urls: {
+        evm,
+        solana,
+        prices,
+        coinbase: prices,
+        faucet,
+        ...(swaps && { relay: world.urls.solver }),
+        ...services,
+      },
       env,
       overrides: more,
     })

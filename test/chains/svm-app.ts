@@ -16,7 +16,14 @@ export type Sent = {
   transactions: { status: string; tx_hash: string; block: number | null }[]
   balance_changes: { symbol: string; amount: string }[]
 }
-type SendInput = { symbol: string; units: string; to?: string; opens?: string; full_exit?: boolean }
+type SendInput = {
+  symbol: string
+  units: string
+  to?: string
+  opens?: string
+  closes?: string
+  full_exit?: boolean
+}
 
 export async function createSvmApp({
   overrides = {},

@@ -18,6 +18,11 @@ describe('the sponsor on Solana', () => {
   after(async () => {
     await app?.[Symbol.asyncDispose]()
   })
+  /** Lamports of all sponsor accounts, read from the chain. */
+  const sponsored = async () => {
+    const { accounts } = await app.chain.accounts(app.port.sponsor.signers)
+    return accounts.reduce((sum, account) => sum + (account?.lamports ?? 0n), 0n)
+  }
   test('the rent of token accounts counts, and a used budget refuses that user and no other', async () => {
     const user = await app.fundedUser('USDC')
     const outcomes: (string | null)[] = []
@@ -36,6 +41,41 @@ describe('the sponsor on Solana', () => {
     assert.equal((await app.send(user, { ...refused, full_exit: true })).outcome, 'executed')
     const other = await app.fundedUser('USDC')
     assert.equal((await app.send(other, { ...one, opens: 'PYUSD' })).outcome, 'executed')
+  })
+
+  test('an account that is opened and closed again and again earns its owner nothing, and costs the sponsor its fees', async () => {
+    const user = await app.fundedUser('USDC')
+    const day = 5_000_000n
+    const rent = 2_039_280n
+    const feesMax = 100_000n
+    const before = await sponsored()
+    let sent = 0
+    const outcomes: string[] = []
+    while (outcomes.at(-1) !== 'rate_limited' && outcomes.length < 8) {
+      const opened = outcomes.length % 2 === 0
+      const turn = opened ? { ...one, opens: 'BONK' } : { ...one, closes: 'BONK' }
+      const outcome = await app.send(user, turn).then(
+        (done) => String(done.outcome),
+        (fault: { code: string }) => fault.code,
+      )
+      outcomes.push(outcome)
+      if (outcome === 'executed') sent += 1
+    }
+    // The rent of each opening counts for the day, although each close returned it.
+    assert.deepEqual(outcomes, ['executed', 'executed', 'executed', 'executed', 'rate_limited'])
+    assert.equal(await app.unitsOf(user.svm, 'SOL'), 0n)
+    const cost = before - (await sponsored())
+    assert.ok(cost > 0n && cost <= BigInt(sent) * feesMax, `${cost} lamports`)
+
+    // As many openings as the budget of a day allows, none of them closed: the rent stays below it.
+    const hoarder = await app.fundedUser('USDC')
+    const start = await sponsored()
+    const refusals: string[] = []
+    for (const opens of ['BONK', 'JUP', 'PYUSD', 'PYUSD'])
+      await app.send(hoarder, { ...one, opens }).catch((fault: { code: string }) => refusals.push(fault.code))
+    assert.deepEqual(refusals, ['rate_limited', 'rate_limited'])
+    const paid = start - (await sponsored())
+    assert.ok(paid >= 2n * rent && paid <= day, `${paid} lamports`)
   })
 
   test('sponsors that are paused, or have too little, pay for nothing, and say so', async () => {

@@ -12,10 +12,12 @@ import type { SvmInstruction } from '#kernel/signer.ts'
 import type { TaskView } from '#kernel/task.ts'
 import { TaskResponse } from '#kernel/task-response.ts'
 import {
+  closeTokenAccount,
   createTokenAccount,
   transferLamports,
   transferTokens,
 } from '#upstreams/solana/instruction-builder.ts'
+import { tokenAccountOf } from '#upstreams/solana/program-address.ts'
 import { token2022Program, tokenProgram } from '#upstreams/solana/program-ids.ts'
 
 export const solanaId = '7565164'
@@ -33,6 +35,8 @@ const contract = group('svm', {
       to: T.Optional(T.String()),
       /** Opens a token account of the user for this token, too. */
       opens: T.Optional(T.String()),
+      /** Closes the user's account for this token, for the rent to be paid to the user. */
+      closes: T.Optional(T.String()),
       full_exit: T.Optional(T.Boolean()),
     }),
     output: TaskResponse,
@@ -62,11 +66,18 @@ export const sendOperation =
       const { address, decimals } = tokenOf(symbol)
       return { mint: address, decimals, tokenProgram: symbol === 'PYUSD' ? token2022Program : tokenProgram }
     }
+    const closeOf = ({ mint, tokenProgram: program }: ReturnType<typeof mintOf>, account: string) =>
+      closeTokenAccount(
+        { account: tokenAccountOf(account, mint, program), tokenProgram: program },
+        account,
+        account,
+      )
     const instructionsOf = (
-      { symbol, units, to = recipient, opens }: Input,
+      { symbol, units, to = recipient, opens, closes }: Input,
       account: string,
     ): SvmInstruction[] => [
       ...(opens ? [createTokenAccount(mintOf(opens), account, account)] : []),
+      ...(closes ? [closeOf(mintOf(closes), account)] : []),
       ...(symbol === 'SOL'
         ? [transferLamports(account, to, BigInt(units))]
         : [

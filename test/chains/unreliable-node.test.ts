@@ -6,7 +6,7 @@ import { randomOf } from '../crash/venue-traders.ts'
 import { eventually } from '../harness/gateway.ts'
 import { proofSeed } from '../proof/support/seed.ts'
 import { type Answer, baseId, type ChainsApp, createChainsApp, type User } from './chains-app.ts'
-import { unreliableNode } from './unreliable-node.ts'
+import { type NodeFailures, unreliableNode } from './unreliable-node.ts'
 
 const blockMs = 250
 
@@ -182,4 +182,30 @@ describe('a node that lags, loses transactions and answers with HTML pages', () 
     assert.ok(node.counts.refusedSearches > 0)
     assert.deepEqual([arrivals.map(({ amountUnits }) => amountUnits), searchedTo], [[9_000_000n], to])
   })
+
+  const depositTogether = async (count: number, failures: NodeFailures) => {
+    const users = await Promise.all(Array.from({ length: count }, () => app.fundedUser('50')))
+    node.set(failures)
+    return executed(await Promise.all(users.map((user) => deposit(user, '5'))))
+  }
+
+  test('calls that the limit of a provider refuses inside of a batch are repeated', async () => {
+    const { limited } = node.counts
+    assert.equal(await depositTogether(12, { limitsEach: 10 }), 12)
+    assert.ok(node.counts.limited > limited + 5)
+  })
+
+  test('a node that estimates gas without the override of the state makes no deposit fail', async () => {
+    const user = await app.fundedUser('50')
+    node.set({ estimatesPlainly: true })
+    for (const account of ['plain', 'delegated'])
+      assert.equal((await deposit(user, '5')).outcome, 'executed', account)
+  })
+
+  for (const batchMax of [10, 3, 1])
+    test(`a provider that takes ${batchMax} calls in one batch serves 12 deposits at once`, async () => {
+      const refused = node.counts.refusedBatches
+      assert.equal(await depositTogether(12, { batchMax }), 12)
+      assert.ok(node.counts.refusedBatches > refused)
+    })
 })

@@ -23,6 +23,12 @@ export type NodeFailures = {
   fakesReceipts?: boolean
   /** A search for logs over more blocks is rejected. */
   logBlocksMax?: number
+  /** A request of more calls is rejected. */
+  batchMax?: number
+  /** Of the calls of long requests each one with this number is refused by a limit on requests. */
+  limitsEach?: number
+  /** Gas is estimated without the override of the state. */
+  estimatesPlainly?: boolean
 }
 
 const latestAt: Record<string, number> = {
@@ -38,6 +44,9 @@ const latestAt: Record<string, number> = {
 const isSimulation = ({ method, params }: Call): boolean =>
   (method === 'eth_call' || method === 'eth_estimateGas') && params.length > 2
 
+const withoutOverride = (call: Call): Call =>
+  call.method === 'eth_estimateGas' ? { ...call, params: call.params.slice(0, 2) } : call
+
 async function bodyOf(request: IncomingMessage): Promise<string> {
   const chunks: Buffer[] = []
   for await (const chunk of request) chunks.push(chunk as Buffer)
@@ -47,8 +56,9 @@ async function bodyOf(request: IncomingMessage): Promise<string> {
 export async function unreliableNode(random: () => number) {
   let target = ''
   let failures: NodeFailures = {}
+  let asked = 0
   const withheld: { raw: string; hash: string }[] = []
-  const counts = { lagged: 0, broken: 0, invented: 0, refusedSearches: 0 }
+  const counts = { lagged: 0, broken: 0, invented: 0, refusedSearches: 0, refusedBatches: 0, limited: 0 }
 
   const forward = async (calls: Call[]): Promise<Reply[]> => {
     const reply = await fetch(target, {
@@ -119,8 +129,23 @@ export async function unreliableNode(random: () => number) {
     return { jsonrpc: '2.0', id: call.id, result: hash }
   }
 
+  const limitRequests = (replies: Reply[], each: number): Reply[] =>
+    replies.map((reply) => {
+      asked += 1
+      if (replies.length === 1 || asked % each > 0) return reply
+      counts.limited += 1
+      const message = 'Your app has exceeded its compute units per second capacity'
+      return { jsonrpc: '2.0', id: reply.id, error: { code: 429, message } }
+    })
+
+  const answerInTime = async (calls: Call[]): Promise<Reply[]> => {
+    const { limitsEach } = failures
+    const replies = await answer(calls)
+    return limitsEach ? limitRequests(replies, limitsEach) : replies
+  }
+
   const answer = async (calls: Call[]): Promise<Reply[]> => {
-    const { lag, sendError, withholdsSends, fakesReceipts, logBlocksMax } = failures
+    const { lag, sendError, withholdsSends, fakesReceipts, logBlocksMax, estimatesPlainly } = failures
     const isSending = calls.some(({ method }) => method === 'eth_sendRawTransaction')
     if (isSending && withholdsSends) return Promise.all(calls.map(withhold))
     if (isSending && sendError) {
@@ -135,7 +160,7 @@ export async function unreliableNode(random: () => number) {
       const head = BigInt((await ask('eth_blockNumber', [])) as string) - BigInt(lag.blocks)
       return hideNewer(calls, await forward(behind(calls, head)), head)
     }
-    const answered = await forward(calls)
+    const answered = await forward(estimatesPlainly ? calls.map(withoutOverride) : calls)
     const replies = logBlocksMax ? refuseLongSearches(calls, answered, logBlocksMax) : answered
     if (!fakesReceipts) return replies
     return Promise.all(
@@ -159,8 +184,14 @@ export async function unreliableNode(random: () => number) {
     void (async () => {
       const parsed = JSON.parse(await bodyOf(request)) as Call | Call[]
       if (random() < (failures.broken ?? 0)) return breakDown(response)
-      const replies = await answer(Array.isArray(parsed) ? parsed : [parsed])
-      response.writeHead(200, { 'content-type': 'application/json' })
+      const { batchMax = Number.POSITIVE_INFINITY } = failures
+      response.setHeader('content-type', 'application/json')
+      if (Array.isArray(parsed) && parsed.length > batchMax) {
+        counts.refusedBatches += 1
+        const error = { code: -32014, message: `maximum ${batchMax} calls in 1 batch` }
+        return response.end(JSON.stringify({ jsonrpc: '2.0', id: null, error }))
+      }
+      const replies = await answerInTime(Array.isArray(parsed) ? parsed : [parsed])
       response.end(JSON.stringify(Array.isArray(parsed) ? replies : replies[0]))
     })().catch(() => response.destroy())
   })

@@ -46,7 +46,13 @@ const fund: CancelCase = {
     (await recordOf(venue, customer)).ledger.filter(({ delta }) => delta.type === 'deposit').length,
 }
 
+/** Between its legs a cancel is refused: the swap was sent. */
+const fundFromBase: CancelCase = {
+  ...fund,
+  body: async () => ({ amount: '20000000', source_chain_id: '8453' }),
+}
+
 test('a cancel that arrives while an instance is stopped is rejected or moves nothing, on a chain', async (t) => {
   const points = await stopPoints()
-  await points.raceAll([deposit, withdraw, fund], (line) => t.diagnostic(line))
+  await points.raceAll([deposit, withdraw, fund, fundFromBase], (line) => t.diagnostic(line))
 })

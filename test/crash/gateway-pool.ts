@@ -21,6 +21,12 @@ export function createGatewayPool(start: () => Promise<Gateway>) {
       })
     return filling[slot]
   }
+  const killSlot = (slot: number, gateway: Gateway): void => {
+    slots[slot] = undefined
+    nextSlot = 1 - slot
+    kills++
+    void gateway.kill().then(() => fill(slot))
+  }
   return {
     kills: () => kills,
     ready: () => slots.filter((gateway) => gateway !== undefined),
@@ -29,13 +35,13 @@ export function createGatewayPool(start: () => Promise<Gateway>) {
     killOne() {
       for (const slot of [nextSlot, 1 - nextSlot]) {
         const gateway = slots[slot]
-        if (!gateway) continue
-        slots[slot] = undefined
-        nextSlot = 1 - slot
-        kills++
-        void gateway.kill().then(() => fill(slot))
-        return
+        if (gateway) return killSlot(slot, gateway)
       }
+    },
+    /** Nothing where it has been killed already. */
+    kill(gateway: Gateway) {
+      const slot = slots.indexOf(gateway)
+      if (slot >= 0) killSlot(slot, gateway)
     },
     async close() {
       isClosed = true

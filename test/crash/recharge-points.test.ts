@@ -11,51 +11,63 @@ import { isShort } from '../proof/support/seed.ts'
 import { type CrashApp, type Customer, createCrashApp, newCustomer, type TaskBody } from './crash-app.ts'
 
 const taskPointPattern =
-  /^(db:(task_accept|task_accept_complete|task_step|update nonce_sequence|begin|commit|insert credit_payment|select effect|select tx_attempt)|net:base)/
+  /^(db:(task_accept|task_accept_complete|task_step|update nonce_sequence|begin|commit|insert credit_payment|select effect|select tx_attempt)|net:(base|solana))/
 const passesOf = (name: string) => (/task_step|net:/.test(name) ? 2 : 1)
-const base = '8453'
-const paidUnits = 1_428_571_428_571_429n
+const packUsd = '5'
+/** Its price by chain, in units of the native coin. */
+const chains = { '8453': 1_428_571_428_571_429n, '7565164': 27_777_778n } as const
+type ChainId = keyof typeof chains
+const chainIds = ['8453', '7565164'] as const
 
 let app: CrashApp
 let survivor: Gateway
 let customer: Customer
-let made = 0
+const made: Record<ChainId, number> = { '8453': 0, '7565164': 0 }
 
 type Reply = TaskBody & { result: { paid: string } | null }
-const recharge = (url: string, key: string) =>
+const recharge = (chainId: ChainId, url: string, key: string) =>
   http<Reply>(`${url}/credits/onchain-recharge?wait=true&timeout=20`, {
     method: 'POST',
     headers: { ...bearer(customer), 'idempotency-key': key },
-    body: { chain_id: base, pack_id: '5' },
+    body: { chain_id: chainId, pack_id: packUsd },
     timeoutMs: 25_000,
   })
-const assertExecuted = ({ status, body }: Awaited<ReturnType<typeof recharge>>, at: string) => {
+const pay = async (chainId: ChainId, url: string, at: string, key = at): Promise<void> => {
+  const { status, body } = await recharge(chainId, url, key)
   assert.deepEqual(
     [status, body.status, body.outcome],
     [200, 'completed', 'executed'],
     `${at}: ${JSON.stringify(body)}`,
   )
-  made += 1
+  made[chainId] += 1
 }
 
 before(async () => {
   app = await createCrashApp()
   survivor = await app.gateway()
   customer = await newCustomer(survivor.url)
-  await (await worldOf(app.control)).fund(base, customer.address, 'native', '1')
-  assertExecuted(await recharge(survivor.url, 'first'), 'first')
+  const world = await worldOf(app.control)
+  await world.fund('8453', customer.address, 'native', '1')
+  const { wallets } = (
+    await http<{ wallets: { address: string; chain_type: string }[] }>(`${survivor.url}/v1/wallets`, {
+      headers: bearer(customer),
+    })
+  ).body
+  const wallet = wallets.find(({ chain_type }) => chain_type === 'solana')!
+  await world.fund('7565164', wallet.address, 'native', '10')
+  for (const chainId of chainIds) await pay(chainId, survivor.url, `first-${chainId}`)
 })
 after(async () => {
   await survivor?.stop()
   await app?.[Symbol.asyncDispose]()
 })
 
-async function failpointsOfOneRecharge(): Promise<string[]> {
-  const file = join(tmpdir(), `portico-recharge-failpoints-${process.pid}`)
+async function failpointsOfOneRecharge(chainId: ChainId): Promise<string[]> {
+  const file = join(tmpdir(), `portico-recharge-failpoints-${chainId}-${process.pid}`)
   writeFileSync(file, '')
   const recorded = await app.gateway({ FAILPOINT_LOG: file })
   recorded.child.kill('SIGUSR2')
-  assertExecuted(await recharge(recorded.url, 'recorded'), 'recorded')
+  await pay(chainId, recorded.url, `recorded-${chainId}`)
   await recorded.kill()
   const counts = new Map<string, number>()
   for (const name of readFileSync(file, 'utf8').split('\n'))
@@ -66,13 +78,13 @@ async function failpointsOfOneRecharge(): Promise<string[]> {
 }
 
 /** One gateway takes the request and dies at its point; the other one must complete the task. */
-async function dieAt(point: string, victim: Gateway): Promise<boolean> {
-  const key = `at-${point.replaceAll(' ', '-')}`
+async function dieAt(chainId: ChainId, point: string, victim: Gateway): Promise<boolean> {
+  const key = `at-${chainId}-${point.replaceAll(' ', '-')}`
   victim.child.kill('SIGUSR2')
-  const first = await recharge(victim.url, key).catch(() => undefined)
+  const first = await recharge(chainId, victim.url, key).catch(() => undefined)
   const died = victim.child.signalCode === 'SIGKILL' || first === undefined
   await victim.kill()
-  assertExecuted(await recharge(survivor.url, key), point)
+  await pay(chainId, survivor.url, point, key)
   return died
 }
 
@@ -83,13 +95,19 @@ async function assertPaidOnce(at: string): Promise<void> {
       headers: bearer(customer),
     },
   )
-  assert.equal(body.buckets.find(({ kind }) => kind === 'purchased')?.credits, 300 * made, at)
-  const { rows } = await app.admin.query<{ state: string; paid: string; count: string }>(
-    `select state, sum(amount) as paid, count(*) as count from credit_payment group by state`,
+  assert.equal(
+    body.buckets.find(({ kind }) => kind === 'purchased')?.credits,
+    300 * (made['8453'] + made['7565164']),
+    at,
+  )
+  const { rows } = await app.admin.query<{ chain_id: ChainId; state: string; paid: string; count: string }>(
+    `select chain_id, state, sum(amount) as paid, count(*) as count from credit_payment group by chain_id, state`,
   )
   assert.deepEqual(
-    rows.map(({ state, paid, count }) => [state, BigInt(paid), Number(count)]),
-    [['credited', paidUnits * BigInt(made), made]],
+    new Map(
+      rows.map(({ chain_id, state, paid, count }) => [`${chain_id} ${state}`, [BigInt(paid), Number(count)]]),
+    ),
+    new Map(chainIds.map((id) => [`${id} credited`, [chains[id] * BigInt(made[id]), made[id]]])),
     at,
   )
 }
@@ -99,26 +117,27 @@ const needed = [/^db:commit:after/, /^db:task_step:before/, /^db:insert credit_p
 const pointsOf = (all: string[]): string[] =>
   isShort ? needed.flatMap((each) => all.filter((point) => each.test(point)).slice(0, 1)) : all
 
-test('a payment killed at any point is made and credited exactly once', async (t) => {
-  const all = await failpointsOfOneRecharge()
-  for (const each of needed)
-    assert.ok(
-      all.some((point) => each.test(point)),
-      all.join(' '),
-    )
-  const points = pointsOf(all)
-  let deaths = 0
-  // The next gateway starts while the other one completes the task.
-  let next: Promise<Gateway> | undefined
-  for (const [index, point] of points.entries()) {
-    const victim = await (next ?? app.gateway({ FAILPOINT: point }))
-    const nextPoint = points[index + 1]
-    next = nextPoint === undefined ? undefined : app.gateway({ FAILPOINT: nextPoint })
-    next?.catch((error: unknown) => assert.ok(error instanceof NotReady))
-    if (await dieAt(point, victim)) deaths += 1
-    await assertPaidOnce(point)
-  }
-  t.diagnostic(`${points.length} points, ${deaths} deaths, ${made} payments requested and made`)
-  assert.ok(deaths >= points.length / 2, `only ${deaths} of ${points.length} points were reached`)
-  assert.equal(await ledgerDrift(app.admin), 0)
-})
+for (const chainId of chainIds)
+  test(`a payment on ${chainId} killed at any point is made and credited exactly once`, async (t) => {
+    const all = await failpointsOfOneRecharge(chainId)
+    for (const each of needed)
+      assert.ok(
+        all.some((point) => each.test(point)),
+        all.join(' '),
+      )
+    const points = pointsOf(all)
+    let deaths = 0
+    // The next gateway starts while the other one completes the task.
+    let next: Promise<Gateway> | undefined
+    for (const [index, point] of points.entries()) {
+      const victim = await (next ?? app.gateway({ FAILPOINT: point }))
+      const nextPoint = points[index + 1]
+      next = nextPoint === undefined ? undefined : app.gateway({ FAILPOINT: nextPoint })
+      next?.catch((error: unknown) => assert.ok(error instanceof NotReady))
+      if (await dieAt(chainId, point, victim)) deaths += 1
+      await assertPaidOnce(point)
+    }
+    t.diagnostic(`${points.length} points, ${deaths} deaths, ${made[chainId]} payments requested and made`)
+    assert.ok(deaths >= points.length / 2, `only ${deaths} of ${points.length} points were reached`)
+    assert.equal(await ledgerDrift(app.admin), 0)
+  })

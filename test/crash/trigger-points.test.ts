@@ -8,6 +8,7 @@ import { bearer, eventually, type Gateway, http } from '../harness/gateway.ts'
 import { ledgerDrift } from '../harness/ledger.ts'
 import { bySize, proofSeed } from '../proof/support/seed.ts'
 import { createCrashApp } from './crash-app.ts'
+import { createLeaseMover } from './market-lease.ts'
 import { newTrader, taskPointPattern } from './venue-points.ts'
 import { frozenAccounts, recordOf, type TaskReply, total, traded, units, venueOf } from './venue-record.ts'
 import { randomOf } from './venue-traders.ts'
@@ -62,35 +63,12 @@ test('an exit killed at any point while it fires sells exactly once', async (t) 
   await executed('perp/setup', {})
   await executed('spot_venue/buy', { asset: 'HYPE', size: heldSize })
 
-  const leaseOwnerOf = async (): Promise<string | undefined> => {
-    const { rows } = await app.admin.query<{ owner: string }>(
-      `select owner from market_lease where market = 'hl:spot:HYPE' and lease_until > clock_timestamp()`,
-    )
-    return rows[0]?.owner
-  }
-  const instances = async () => (await app.admin.query<{ id: string }>('select id from instance')).rows
-  const survivorId = (await instances())[0]!.id
-
-  /** The other instance is stopped where it holds no lock, so that this one gets the lease of the market. */
-  const moveLeaseToOther = () =>
-    eventually(
-      async () => {
-        survivor.child.kill('SIGSTOP')
-        const taken = await eventually(
-          async () => {
-            const owner = await leaseOwnerOf()
-            return owner !== undefined && owner !== survivorId ? true : undefined
-          },
-          'another instance has the lease',
-          claimWithinMs,
-        ).catch(() => undefined)
-        if (!taken) survivor.child.kill('SIGCONT')
-        return taken
-      },
-      'the lease moves to another instance',
-      5 * claimWithinMs,
-    )
-
+  const moveLeaseToOther = await createLeaseMover({
+    admin: app.admin,
+    market: 'hl:spot:HYPE',
+    survivor,
+    claimWithinMs,
+  })
   type Sale = { status: string; outcome: string | null; error: unknown }
   const saleOf = async (exitId: string): Promise<Sale | undefined> =>
     (

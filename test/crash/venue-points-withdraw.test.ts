@@ -32,7 +32,33 @@ const withdraw: TaskCase = {
   },
 }
 
+/** The payout is swapped to another chain, in the same task. */
+const withdrawToPolygon: TaskCase = {
+  kind: 'perp_withdraw',
+  path: 'perp/withdraw',
+  body: () => ({ amount_usd: '11', destination_chain_id: '137' }),
+  async verify({ replies, customer, venue }) {
+    const payouts = await eventually(async () => {
+      const truth = await venue<VenueState>('GET', `/effects?user=${customer.address}`)
+      const mine = truth.payouts.filter(({ user }) => user === customer.address.toLowerCase())
+      return mine.every(({ hash }) => hash) ? mine : undefined
+    }, 'the venue has recorded its payouts')
+    const legs = replies.map(({ result }) => result.legs ?? [])
+    assert.deepEqual(
+      payouts.map(({ hash }) => hash).sort(),
+      legs.map(([withdrawal]) => withdrawal!.tx_hash).sort(),
+    )
+    assert.ok(legs.every(([, swap]) => swap?.role === 'swap' && swap.status === 'completed'))
+    assert.equal(new Set(replies.map(({ result }) => result.tx_hash)).size, replies.length)
+  },
+}
+
 test(`killed at any point of ${withdraw.kind}, it happens exactly once`, async (t) => {
   const points = await venuePoints()
-  t.diagnostic(await points.killAll(withdraw))
+  t.diagnostic(await points.killAll(withdraw, 2))
+})
+
+test('killed at any point of a withdrawal with a swap, each leg happens exactly once', async (t) => {
+  const points = await venuePoints()
+  t.diagnostic(await points.killAll(withdrawToPolygon, 2))
 })

@@ -40,7 +40,7 @@ export type SendRequest = (path: string, key: string, body: object) => Promise<T
 
 /** Statements and calls that belong to the task; others belong to the running process. */
 export const taskPointPattern =
-  /^(db:(task_accept|task_accept_complete|task_step|nonce_take_alone|user_event_append|policy_lock|update nonce_sequence|select task|commit|insert policy|update policy|select effect|select tx_attempt|insert venue_order|insert claimed_transfer|insert trigger_order|update trigger_order)|net:(hyperliquid|arbitrum))/
+  /^(db:(task_accept|task_accept_complete|task_step|nonce_take_alone|user_event_append|policy_lock|update nonce_sequence|select task|commit|insert policy|update policy|select effect|select tx_attempt|insert venue_order|insert claimed_transfer|insert trigger_order|update trigger_order)|net:(hyperliquid|arbitrum|relay|lifi))/
 /** For points with many passes, this many of them; each kind of point at least once. */
 const passesOf = (name: string) =>
   isNightly ? 50 : name.startsWith('net:') ? 3 : /task_step/.test(name) ? 2 : 1

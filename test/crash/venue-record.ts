@@ -19,7 +19,10 @@ export type TaskReply = {
     tp_oids: string[]
     sl_oids: string[]
     amount: string
+    amount_usd?: string
     tx_hash: string
+    /** Of a funding or withdrawal with a swap. */
+    legs?: { role: string; status: string; tx_hash: string | null }[]
   }
 }
 type VenueOrder = { oid: number; user: string; status: string; origSz: string; cloid?: string }

@@ -4,12 +4,19 @@ import { after, before, describe, test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import { createTaskAcceptance } from '#durable/accept-task.ts'
 import { createCommitter } from '#durable/commit.ts'
+import { createLockWaiters } from '#durable/lock-wait.ts'
 import { createNonceSequences } from '#durable/nonces.ts'
+import type { UserCall } from '#durable/operation-call.ts'
+import { runAct } from '#durable/run-act.ts'
 import type { Transactions } from '#durable/transactions.ts'
 import { systemClock as clock } from '#kernel/clock.ts'
 import { systemRandom as random } from '#kernel/id.ts'
+import { createKeyedMutex } from '#kernel/keyed-mutex.ts'
+import { act, group, implement } from '#kernel/operation.ts'
+import * as T from '#kernel/schema.ts'
 import type { StepResult, TaskKind } from '#kernel/task.ts'
 import { openDatabase } from '#store/database.ts'
+import { query } from '#store/query.ts'
 import { eventually } from '../harness/gateway.ts'
 import { testSpend } from '../harness/spend.ts'
 import { type EngineFixture, executed, newUser, openFixture } from './engine-fixture.ts'
@@ -47,6 +54,28 @@ const signingAlone = (signer: string): TaskKind => ({
     }),
   },
 })
+const touched = group('test', {
+  touch: act('POST /test/touch', {
+    summary: 'Locks the events of the user',
+    access: 'trade',
+    body: T.Object({}),
+    output: T.Object({}),
+  }),
+})
+const [touch] = implement(touched, {
+  async touch(_input, { userId }, { tx }) {
+    await query(tx!, 'select 1 from user_event_seq where user_id = $1 for update', [userId])
+    return {}
+  },
+})
+const touchOf = (userId: string) =>
+  ({
+    operation: touch,
+    input: {},
+    caller: { userId, agentId: userId, scheme: 'keypair', scopes: new Set() },
+    options: { wait: false, timeoutMs: 1_000 },
+    request: { id: 'r', address: '127.0.0.1', signal: new AbortController().signal },
+  }) as UserCall<'act'>
 const asset = 'test:coin'
 const promptMs = 3_000
 
@@ -82,7 +111,15 @@ describe('a locked row of one user', () => {
         admission: { data: {}, first: 'first', signOnAccept: true },
         leased: true,
       })
-    return { accept, sign, committer: createCommitter(deps) }
+    const actDeps = {
+      transactions,
+      clock,
+      random,
+      actTurns: createKeyedMutex(),
+      lockWaiters: createLockWaiters(),
+    }
+    const runTouch = (userId: string) => runAct(actDeps, touchOf(userId))
+    return { accept, sign, runTouch, committer: createCommitter(deps) }
   }
   const ensureSequence = (signer = sequence.signer) =>
     createNonceSequences({ pool: fixture.admin.pool } as Transactions).ensure({ ...sequence, signer }, 1n)
@@ -185,6 +222,25 @@ describe('a locked row of one user', () => {
       }
       for (const end of await Promise.all(waiting)) assert.ok(end)
     })
+
+  test('acts that wait for a row of their user leave connections to the others', async () => {
+    const { accept, runTouch } = instance()
+    const users = Array.from({ length: 12 }, newUser)
+    await Promise.all(users.map((user) => accept(user)))
+    const held = await fixture.lockRows(
+      'select 1 from user_event_seq where user_id = any($1::uuid[]) for update',
+      users,
+    )
+    const waiting = users.flatMap((user) => Array.from({ length: 4 }, () => runTouch(user)))
+    try {
+      const others = Array.from({ length: 8 }, newUser)
+      await promptly(Promise.all(others.map((user) => accept(user))))
+      await promptly(Promise.all(others.map((user) => runTouch(user))))
+    } finally {
+      held[Symbol.dispose]()
+    }
+    await Promise.all(waiting)
+  })
 
   test('promises that wait for the nonces of their signer leave connections to the others', async () => {
     const { accept, sign } = instance()

@@ -5,6 +5,7 @@ import {
   insertTriggerOrders,
   marketsWithOrders,
   type NewTriggerOrder,
+  quotesNear,
   rearmTriggerOrder,
 } from '#engines/trigger-orders/store.ts'
 import { silentLog } from '#kernel/log.ts'
@@ -208,6 +209,51 @@ describe('price triggers', () => {
     assert.deepEqual(await marketsWithOrders(fixture.admin.pool, market), [
       { market, waiting: true },
       { market: `${market}:2`, waiting: true },
+    ])
+  })
+
+  test('markets of another kind do not use up the number of those that are listed', async () => {
+    const [market, user] = [`token:${newUser()}`, newUser()]
+    await arm(market, user)
+    const added = await fixture.rows<{ id: string }>(
+      `insert into trigger_order (id, user_id, kind, market, direction, trigger_price, input, status, created_at, updated_at)
+         select gen_random_uuid(), $1, 'test', 'other:' || n, 'lte', 1, '{}', 'armed', now(), now()
+         from generate_series(1, 5000) n returning id`,
+      user,
+    )
+    const listed = await marketsWithOrders(fixture.admin.pool, 'token:')
+    assert.ok(listed.some((each) => each.market === market))
+    await fixture.rows(
+      'delete from trigger_order where id = any($1)',
+      added.map(({ id }) => id),
+    )
+  })
+
+  test('users with as many orders as they may have, all of them near the price, keep out no other one', async () => {
+    const [market, last] = [`NEAR:${newUser()}`, newUser()]
+    for (const user of [newUser(), newUser(), newUser()])
+      await fixture.rows(
+        `insert into trigger_order
+             (id, user_id, kind, market, direction, trigger_price, quote_key, input, status, created_at, updated_at)
+           select gen_random_uuid(), $1, 'test', $2, 'lte', 10, $1::uuid::text || n, '{}', 'armed', now(), now()
+           from generate_series(1, 200) n`,
+        user,
+        market,
+      )
+    await arm(market, last, { quote_key: 'last', trigger_price: '9.5' })
+    const near = await quotesNear(fixture.admin.pool, [{ market, low: '9', high: '11' }], [])
+    assert.ok(near.some((each) => each.user_id === last))
+    assert.ok(near.length <= 31, `${near.length} quotes`)
+  })
+
+  test('the quote of several users is the turn of the one with the fewest orders near their price', async () => {
+    const [many, one] = [newUser(), newUser()]
+    for (const quote_key of ['a', 'b', 'shared']) await arm('TURNS', many, { quote_key })
+    await arm('TURNS', one, { quote_key: 'shared' })
+    const near = await quotesNear(fixture.admin.pool, [{ market: 'TURNS', low: '9', high: '11' }], ['b'])
+    assert.deepEqual(near.map(({ quote_key, user_id }) => [quote_key, user_id]).sort(), [
+      ['a', many],
+      ['shared', one],
     ])
   })
 })

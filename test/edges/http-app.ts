@@ -261,6 +261,7 @@ export async function createHttpApp(deps: Partial<DoorDeps> & { streams?: Stream
     baseUrl: () => url,
     trustProxy: [],
     corsOrigins: ['https://app.example'],
+    version: '0.0.0',
     log,
     clock: systemClock,
     ...deps,

@@ -53,6 +53,8 @@ export type Task = {
     withdrawn_usd?: string
     fee_usd?: string
     funded?: string[]
+    /** The legs of a funding or withdrawal with a swap. */
+    legs?: { role: string; status: string; amount: string }[]
   } | null
   balance_changes?: { chain_id: string; token_address: string; amount: string }[] | null
   fills?: { fill_id: string; size: string; fee: string }[] | null
@@ -231,13 +233,19 @@ function fillComparisons(tasks: Task[], account: VenueAccount | undefined): Reco
   }
 }
 
+/** Wallets change by the measured changes of such a task, of which a part may be all that was executed. */
+const isSwapped = ({ kind, result }: Pick<Task, 'kind' | 'result'>): boolean =>
+  ['swap', 'hook_execute', 'limit_order_execute'].includes(kind) ||
+  (['perp_fund', 'perp_withdraw'].includes(kind) &&
+    result?.legs?.some(({ role }) => role === 'swap') === true)
+
 const nativeSentinel = '0xeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee'
 
 /** What swaps have changed by their own account of it, whatever their outcome. */
 function swappedAmounts({ usdcOf, chains }: Pick<World, 'usdcOf' | 'chains'>, tasks: Task[]): Amounts {
   const moved: Amounts = {}
-  for (const { kind, balance_changes } of tasks) {
-    if (!['swap', 'hook_execute', 'limit_order_execute'].includes(kind)) continue
+  for (const { kind, result, balance_changes } of tasks) {
+    if (!isSwapped({ kind, result })) continue
     for (const { chain_id, token_address, amount } of balance_changes ?? []) {
       if (!chains.includes(chain_id)) continue
       const token = token_address.toLowerCase()
@@ -257,7 +265,7 @@ async function comparisonsOf(
   has: Amounts,
 ) {
   const done = tasks.filter(({ outcome }) => outcome === 'executed')
-  type Field = Exclude<keyof NonNullable<Task['result']>, 'funded' | 'chain_id' | 'paid'>
+  type Field = Exclude<keyof NonNullable<Task['result']>, 'funded' | 'chain_id' | 'paid' | 'legs'>
   const sum = (kind: string, field: Field, decimals: number) =>
     total(
       done
@@ -266,9 +274,30 @@ async function comparisonsOf(
     )
   const into = sum('earn_deposit', 'amount_usdc_decimal', usdcDecimals)
   const outOf = sum('earn_withdraw', 'amount_usdc_decimal', usdcDecimals)
-  const funded = sum('perp_fund', 'amount', 0)
-  const paid = sum('perp_withdraw', 'amount', 0)
-  const taken = sum('perp_withdraw', 'withdrawn_usd', usdcDecimals)
+  const [direct, swappedTasks] = [done, tasks].map((list, at) =>
+    list.filter((task) => isSwapped(task) === (at === 1)),
+  ) as [Task[], Task[]]
+  const sumOf = (kind: string, field: Field, decimals: number) =>
+    total(
+      direct
+        .filter((task) => task.kind === kind)
+        .map(({ result }) => decimalUnits(result?.[field] ?? '0', decimals)),
+    )
+  const legs = (role: string) =>
+    total(
+      swappedTasks
+        .flatMap(({ result }) => result?.legs ?? [])
+        .filter((leg) => leg.role === role)
+        .map(({ amount }) => BigInt(amount)),
+    )
+  const funded = sumOf('perp_fund', 'amount', 0)
+  const paid = sumOf('perp_withdraw', 'amount', 0)
+  const taken = sumOf('perp_withdraw', 'withdrawn_usd', usdcDecimals)
+  const takenForSwaps = total(
+    swappedTasks
+      .filter(({ kind }) => kind === 'perp_withdraw')
+      .map(({ result }) => decimalUnits(result?.withdrawn_usd ?? '0', usdcDecimals)),
+  )
   const moved: Amounts = { [vaultChain]: outOf - into, [bridgeChain]: paid - funded }
   const swapped = swappedAmounts(world, tasks)
   const [wallets, account] = await Promise.all([
@@ -308,14 +337,14 @@ async function comparisonsOf(
     found: shares,
   }
   lines['fees of withdrawals'] = {
-    expected: sum('perp_withdraw', 'fee_usd', usdcDecimals),
+    expected: sumOf('perp_withdraw', 'fee_usd', usdcDecimals),
     found: taken - paid,
   }
   const atVenue = account ? venueHoldings(account) : {}
   const trades = account ? tradedAmounts(account) : {}
   const scale = 10n ** BigInt(venueDecimals - usdcDecimals)
   for (const token of new Set([...Object.values(venueTokens), ...Object.keys(atVenue)])) {
-    const came = token === 'USDC' ? (funded - taken) * scale : 0n
+    const came = token === 'USDC' ? (funded + legs('deposit') - taken - takenForSwaps) * scale : 0n
     lines[`${token} at the venue`] = {
       expected: (has[`venue:${token}`] ?? 0n) + came + (trades[token] ?? 0n),
       found: atVenue[token] ?? 0n,
@@ -410,8 +439,8 @@ export async function assertAllConserved(
   owners: readonly (() => Promise<Owner>)[],
 ): Promise<void> {
   if (owners.length === 0) return
-  const database = databaseUrl === undefined ? undefined : new pg.Client(databaseUrl)
-  await database?.connect()
+  const database =
+    databaseUrl === undefined ? undefined : new pg.Pool({ connectionString: databaseUrl, max: 2 })
   const accounts = owners.map((find) => async () => {
     const owner = await find()
     return { evm: owner.evm, gateway: gatewayView(owner, url) }

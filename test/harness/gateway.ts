@@ -252,6 +252,8 @@ export async function eventually<T>(
   }
 }
 
+type QuoteLimitName = 'RELAY_QUOTES_PER_MINUTE' | 'LIFI_QUOTES_PER_TWO_HOURS'
+
 /** The settings of a gateway that uses a world without having started it. */
 export const upstreamsOf = ({
   evm,
@@ -263,7 +265,7 @@ export const upstreamsOf = ({
   lifi,
   prices,
   faucet,
-}: WorldUrls): Record<(typeof upstreamNames)[number], string> => ({
+}: WorldUrls): Record<(typeof upstreamNames)[number] | QuoteLimitName, string> => ({
   ETHEREUM_RPC_URL: evm['1'],
   BASE_RPC_URL: evm['8453'],
   ARBITRUM_RPC_URL: evm['42161'],
@@ -277,6 +279,8 @@ export const upstreamsOf = ({
   RUGCHECK_URL: rugcheck,
   LIFI_URL: lifi,
   FAUCET_URL: faucet,
+  RELAY_QUOTES_PER_MINUTE: '0',
+  LIFI_QUOTES_PER_TWO_HOURS: '0',
 })
 /** Every upstream as this one. */
 export const upstreamsAt = (url: string): Record<string, string> =>

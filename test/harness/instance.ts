@@ -15,7 +15,7 @@ type InstanceSettings = CoreSettings & {
   overrides?: Overrides
 }
 
-const noUpstreams: UpstreamUrls = {
+export const noUpstreams: UpstreamUrls = {
   evm: { '1': undefined, '8453': undefined, '42161': undefined, '421614': undefined, '137': undefined },
   solana: undefined,
   hyperliquid: undefined,

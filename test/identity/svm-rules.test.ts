@@ -85,7 +85,7 @@ test('the transfers of an intent, with their fees, rent and memo, are signed', (
     computePrice(5_000n),
     createTokenAccount(usdc, friend, sponsor),
     ...pay,
-    closeTokenAccount(usdc, own),
+    closeTokenAccount({ account: ownTokens, tokenProgram }, own, sponsor),
     memo('hello'),
   ])
   assert.deepEqual([...sign(given)], [...Buffer.from(given.message, 'base64')])
@@ -113,7 +113,7 @@ test('everything that gives the wallet away is refused', () => {
   for (const [instruction, name] of refused)
     assert.equal(ruleOf(intent([...pay, instruction])), 'signer_program', name)
   assert.equal(ruleOf(intent([...pay, tokenInstruction(9, [ownTokens, stranger, own])])), 'signer_receiver')
-  assert.equal(ruleOf(intent([...pay, tokenInstruction(9, [ownTokens, sponsor, own])])), 'signer_receiver')
+  assert.equal(ruleOf(intent([...pay, tokenInstruction(9, [ownTokens, own, own])])), 'signer_receiver')
 })
 
 test('more, elsewhere, or another token than the intent says is refused', () => {
@@ -159,6 +159,25 @@ test('an instruction of a configured program is signed, and never with the fee p
   assert.equal(ruleOf(intent([...pay, call(sponsor)]), custody), 'signer_fee_payer')
 })
 
+test('a payment for credits is one transfer of SOL under the cap, with a memo that names its task', () => {
+  const custody = { ...chain, till: { address: friend, maxUnits: 4n } }
+  const paying = (instructions: SvmInstruction[], amountUnits = 4n, change: Partial<SvmIntent> = {}) =>
+    ruleOf(
+      intent(instructions, { spends: [{ token: systemProgram, amountUnits, to: friend }], ...change }),
+      custody,
+    )
+  const pays = (lamports: bigint) => transferLamports(own, friend, lamports)
+  assert.equal(paying([memo('task'), pays(4n)]), 'signed')
+  assert.equal(paying([memo('other'), pays(4n)]), 'signer_payment')
+  assert.equal(paying([pays(4n)]), 'signer_payment')
+  assert.equal(paying([memo('task'), memo('other'), pays(4n)]), 'signer_payment')
+  assert.equal(paying([memo('task'), pays(2n), pays(2n)]), 'signer_payment')
+  assert.equal(paying([memo('task'), pays(3n)]), 'signer_payment')
+  assert.equal(paying([memo('task'), pays(5n)], 5n), 'signer_cap')
+  const tokens = { spends: [{ token: mint, amountUnits: 4n, to: friend }] }
+  assert.equal(paying([memo('task'), transferTokens(usdc, own, friend, 4n)], 4n, tokens), 'signer_payment')
+})
+
 test('the sponsor pays fee and rent, and nothing that an instruction takes', () => {
   const violationOf = (instructions: SvmInstruction[]) =>
     feePayerViolation(
@@ -175,10 +194,13 @@ test('the sponsor pays fee and rent, and nothing that an instruction takes', () 
     )
   assert.equal(violationOf([createTokenAccount(usdc, friend, sponsor), ...pay]), undefined)
   assert.equal(violationOf([transferLamports(own, sponsor, 5n)]), undefined)
+  const closed = { account: ownTokens, tokenProgram }
+  assert.equal(violationOf([closeTokenAccount(closed, own, sponsor)]), undefined)
   const drains: SvmInstruction[] = [
     transferLamports(sponsor, own, 1n),
     transferTokens(usdc, sponsor, own, 1n),
     createTokenAccount(usdc, sponsor, sponsor),
+    closeTokenAccount(closed, sponsor, sponsor),
     { programId: foreign, accounts: [{ address: sponsor, isSigner: true, isWritable: true }], data: '' },
   ]
   for (const drain of drains) assert.equal(violationOf([drain]), 'an instruction names the fee payer')

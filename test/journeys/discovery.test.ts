@@ -55,7 +55,7 @@ describe('the gateway describes itself', () => {
     assert.equal(openapi.info.version, '1.0.0')
     const operations = operationsOf(openapi)
     const { protocols, ...sections } = capabilities
-    assert.deepEqual(protocols, ['http', 'sse'])
+    assert.deepEqual(protocols, ['http', 'sse', 'mcp'])
     const listed = Object.values(sections).flatMap(({ endpoints }) => endpoints ?? [])
     const known = new Set(operations.map(({ operationId }) => operationId))
     assert.deepEqual(
@@ -84,7 +84,9 @@ describe('the gateway describes itself', () => {
   test('the chain table, the wallets and the capabilities name the same chains', async () => {
     const person = await createFundedPerson(gateway.url)
     const { chains } = (
-      await person.call<{ chains: { id?: string; chain_id?: string; status: string }[] }>('GET /v1/chains')
+      await person.call<{
+        chains: { id?: string; chain_id?: string; status: string; supported_operations: string[] }[]
+      }>('GET /v1/chains')
     ).body
     const ids = chains.map((each) => String(each.chain_id ?? each.id)).sort()
     const { ids: published } = (await get<{ chains: { ids: string[] } }>('/capabilities')).body.chains
@@ -92,6 +94,7 @@ describe('the gateway describes itself', () => {
       await person.call<{ wallets: { supported_chain_ids: string[] }[] }>('GET /v1/wallets')
     ).body
     assert.deepEqual(ids, [...published].sort())
+    for (const { supported_operations: served } of chains) assert.deepEqual(served, ['swap', 'bridge'])
     assert.deepEqual(wallets.flatMap(({ supported_chain_ids }) => supported_chain_ids).sort(), ids)
     for (const { status } of chains) assert.ok(['ok', 'degraded', 'down'].includes(status))
   })
@@ -136,6 +139,8 @@ describe('the gateway describes itself', () => {
     named.delete(gateway.url)
     // The anchor of a link set identifies an API and need not answer.
     named.delete(`${gateway.url}/`)
+    // So does that of the tools, which answers only with a token.
+    named.delete(`${gateway.url}/mcp`)
     assert.ok(named.size >= 4)
     for (const address of named) assert.equal((await fetch(address)).status, 200, address)
     const metadata = await get('/.well-known/oauth-authorization-server')

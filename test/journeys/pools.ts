@@ -27,12 +27,13 @@ export function poolOf(world: World, symbol: string) {
   /** Gives the pool as many tokens as it has at this price, and makes it count them. */
   const setPool = async (dollars: number): Promise<void> => {
     const at = await pair
-    const units = ((await world.usdcOf(at)) * oneToken) / BigInt(Math.round(dollars * 1e6))
     const slot = keccak256(`0x${word(at)}${word('0')}`)
-    await world.rpc('anvil_setStorageAt', [token, slot, `0x${word(units.toString(16))}`])
     await world.rpc('anvil_setBalance', [anyone, '0xde0b6b3a7640000'])
     await world.rpc('anvil_impersonateAccount', [anyone])
+    // A trade may come between.
     await eventually(async () => {
+      const units = ((await world.usdcOf(at)) * oneToken) / BigInt(Math.round(dollars * 1e6))
+      await world.rpc('anvil_setStorageAt', [token, slot, `0x${word(units.toString(16))}`])
       await world.rpc('eth_sendTransaction', [{ from: anyone, to: at, data: selectors.sync }])
       const reserves = await read(at, selectors.getReserves)
       const stored = [reserves.slice(2, 66), reserves.slice(66, 130)].map((each) => BigInt(`0x${each}`))

@@ -1,10 +1,21 @@
 /** Credits for the native coin of a chain: paid once, credited once, and nothing that is sent is lost. */
 import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
 import { after, afterEach, before, describe, test } from 'node:test'
+import type { SvmInstruction } from '#kernel/signer.ts'
+import {
+  createTokenAccount,
+  memo,
+  transferLamports,
+  transferTokens,
+} from '#upstreams/solana/instruction-builder.ts'
+import { compileMessage, joinTransaction } from '#upstreams/solana/message.ts'
+import { tokenProgram } from '#upstreams/solana/program-ids.ts'
+import { addressOfSecret, signWith } from '#upstreams/solana/sign.ts'
 import { operatorOf } from '../harness/admin.ts'
 import { dataFolder, eventually, freshGateway, http } from '../harness/gateway.ts'
 import { createFundedPerson, type Person, type TaskBody } from './users.ts'
-import { base, polygon, type World, worldOf } from './world.ts'
+import { base, polygon, solana, type World, worldOf } from './world.ts'
 
 type Refusal = { code: string; detail: unknown; available?: string; reason?: string }
 type RechargeResult = {
@@ -15,7 +26,11 @@ type RechargeResult = {
   paid: string
   native_price_usd: string
 }
-type RechargeTask = Omit<TaskBody, 'result'> & { result: RechargeResult }
+type RechargeTask = Omit<TaskBody, 'result'> & {
+  result: RechargeResult
+  task_ids: string[]
+  credits_pending: number
+}
 type Options = { key?: string; wait?: boolean }
 
 const recharge = <B = RechargeTask>(person: Person, body: object, { key, wait = true }: Options = {}) =>
@@ -30,6 +45,8 @@ const assertExecuted = ({ status, body }: { status: number; body: RechargeTask }
   assert.deepEqual([status, body.status, body.outcome], [200, 'completed', 'executed'], JSON.stringify(body))
 
 const till = '0x7111000000000000000000000000000000000001'
+const solanaTill = 'DZchFr2n6SCURi4pT6zVZ2w7pi4xLtrx6nj5PdhdFYLN'
+const solanaUsdc = 'EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v'
 const someone = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8'
 const word = (hex: string) => hex.replaceAll('-', '').padStart(64, '0')
 const payData = (taskId: string) => `0x${paySelector}${word(taskId)}`
@@ -49,6 +66,11 @@ describe('credits for a native coin', () => {
   })
   after(() => gateway?.[Symbol.asyncDispose]())
 
+  const solPayer = async (native = '1') => {
+    const person = await createFundedPerson(gateway.url)
+    await world.fund(solana, person.solana, 'native', native)
+    return person
+  }
   const payer = async (native = '0.1', chainId = base) => {
     const person = await createFundedPerson(gateway.url)
     await world.fund(chainId, person.evm, 'native', native)
@@ -91,6 +113,7 @@ describe('credits for a native coin', () => {
         ['8453', 'ETH', 18],
         ['42161', 'ETH', 18],
         ['137', 'POL', 18],
+        ['7565164', 'SOL', 9],
       ],
     )
     const done = await recharge(person, {
@@ -101,6 +124,65 @@ describe('credits for a native coin', () => {
     assertExecuted(done)
     assert.equal(done.body.result.paid, '20000000000000000000')
     assert.equal(await purchased(person), 300)
+  })
+
+  for (const [pack, credits, paid] of [
+    ['5', 300, 27_777_778n],
+    ['10', 650, 55_555_556n],
+    ['20', 1400, 111_111_112n],
+  ] as const)
+    test(`the pack of ${pack} dollars is paid in SOL and gives ${credits} credits`, async () => {
+      const person = await solPayer()
+      const [before, tillBefore] = [await world.solOf(person.solana), await world.solOf(solanaTill)]
+      const done = await recharge(person, { chain_id: solana, pack_id: pack, token_address: 'SOL' })
+      assertExecuted(done)
+      const { result, balance_changes, task_id } = done.body
+      assert.deepEqual(
+        [result.pack_id, result.credits, result.chain_id, result.paid, result.native_price_usd],
+        [pack, credits, solana, String(paid), '180'],
+      )
+      assert.deepEqual(
+        balance_changes.map(({ symbol, amount }) => [symbol, amount]),
+        [['SOL', String(-paid)]],
+      )
+      assert.deepEqual([done.body.task_ids, done.body.credits_pending], [[task_id], 0])
+      assert.equal(before - (await world.solOf(person.solana)), paid)
+      assert.equal((await world.solOf(solanaTill)) - tillBefore, paid)
+      assert.equal(await purchased(person), credits)
+    })
+
+  test('the answer names its task, and the credits that are still to come', async () => {
+    const person = await solPayer()
+    for (const chainId of [solana, base]) {
+      await world.fund(base, person.evm, 'native', '0.1')
+      const { body } = await recharge(person, { chain_id: chainId, pack_id: '10' }, { wait: false })
+      assert.deepEqual(Object.keys(body).sort(), [
+        'credits_pending',
+        'idempotency_key',
+        'message',
+        'poll_url',
+        'status',
+        'task_id',
+        'task_ids',
+      ])
+      assert.deepEqual([body.task_ids, body.credits_pending], [[body.task_id], 650])
+      await person.ended(body.task_id)
+    }
+    assert.equal(await purchased(person), 1_300)
+  })
+
+  test('one key sent 16 times at once pays once in SOL, also where the replies of the node are lost', async () => {
+    const person = await solPayer()
+    const before = await world.solOf(person.solana)
+    await world.fault('solana', { drop_reply: true, methods: ['sendTransaction'], count: 3 })
+    const body = { chain_id: 'solana', amount_usd: '10' }
+    const all = await Promise.all(
+      Array.from({ length: 16 }, () => recharge(person, body, { key: 'sixteen' })),
+    )
+    for (const each of all) assertExecuted(each)
+    assert.equal(new Set(all.map(({ body: { task_id } }) => task_id)).size, 1)
+    assert.equal(before - (await world.solOf(person.solana)), 55_555_556n)
+    assert.equal(await purchased(person), 650)
   })
 
   test('a request that cannot succeed makes no task', async () => {
@@ -208,6 +290,73 @@ describe('what is sent to the contract and pays no task', () => {
     return hash.toLowerCase()
   }
 
+  /** A transaction of a key pair that the gateway does not know. */
+  async function sendOnSolana(secret: Uint8Array, instructions: SvmInstruction[]): Promise<string> {
+    const url = world.manifest.urls.solana
+    const { value } = (await world.rpc('getLatestBlockhash', [], url)) as { value: { blockhash: string } }
+    const bytes = compileMessage({
+      feePayer: addressOfSecret(secret),
+      instructions,
+      tables: [],
+      staticAddresses: [],
+      blockhash: value.blockhash,
+    })
+    const raw = Buffer.from(joinTransaction([signWith(secret, bytes)], bytes)).toString('base64')
+    const signature = (await world.rpc('sendTransaction', [raw, { encoding: 'base64' }], url)) as string
+    const status = async () => {
+      const { value: found } = (await world.rpc('getSignatureStatuses', [[signature]], url)) as {
+        value: ({ err: unknown; confirmationStatus: string } | null)[]
+      }
+      assert.equal(found[0]?.err ?? null, null)
+      return found[0] && found[0].confirmationStatus !== 'processed' ? true : undefined
+    }
+    await eventually(status, 'the transaction is confirmed')
+    return signature
+  }
+
+  test('on Solana it is listed likewise, in SOL or in a token', async () => {
+    const person = await createFundedPerson(gateway.url)
+    await world.fund(solana, person.solana, 'native', '1')
+    const done = await recharge(person, { chain_id: solana, pack_id: '5' })
+    assertExecuted(done)
+    const secret = randomBytes(32)
+    const stranger = addressOfSecret(secret)
+    await world.fund(solana, stranger, 'native', '1')
+    await world.fund(solana, stranger, 'USDC', '10')
+    const pays = (lamports: string | bigint) => transferLamports(stranger, solanaTill, BigInt(lamports))
+    const { task_id, result } = done.body
+    const usdc = { mint: solanaUsdc, decimals: 6, tokenProgram }
+    const wanted = new Map([
+      [await sendOnSolana(secret, [memo(task_id), pays(result.paid)]), 'other_payer'],
+      [await sendOnSolana(secret, [memo(crypto.randomUUID()), pays(result.paid)]), 'unknown_task'],
+      [await sendOnSolana(secret, [pays(result.paid)]), 'no_task'],
+      [
+        await sendOnSolana(secret, [
+          createTokenAccount(usdc, solanaTill, stranger),
+          transferTokens(usdc, stranger, solanaTill, 10_000n),
+        ]),
+        'token',
+      ],
+    ])
+    const found = await eventually(
+      async () => {
+        const own = (await strays()).filter(({ tx_hash }) => wanted.has(tx_hash))
+        return own.length === wanted.size ? own : undefined
+      },
+      'every payment is listed',
+      120_000,
+    )
+    assert.deepEqual(new Map(found.map(({ tx_hash, reason }) => [tx_hash, reason])), wanted)
+    assert.ok(
+      (await strays()).every(({ tx_hash }) => tx_hash !== result.tx_hash),
+      'its own payment is none',
+    )
+    assert.equal(await purchased(person), 300)
+    const { chain_id, tx_hash, log_index } = found[0]!
+    await operator().act('returned', 'credit-payments', 'resolve', chain_id, tx_hash, String(log_index))
+    assert.ok((await strays()).every((each) => each.tx_hash !== tx_hash))
+  })
+
   test('it is listed with its cause, credited to nobody, and ends when an operator has returned it', async () => {
     const person = await createFundedPerson(gateway.url)
     await world.fund(base, person.evm, 'native', '0.1')
@@ -221,14 +370,21 @@ describe('what is sent to the contract and pays no task', () => {
       [await sendFrom(someone, { to: till, value }), 'no_task'],
     ])
     await world.fund(base, someone, 'USDC', '1')
-    const transfer = `0xa9059cbb${word(till.slice(2))}${word('7')}`
-    wanted.set(await sendFrom(someone, { to: world.usdc, data: transfer }), 'token')
+    const transferOf = (units: number) => `0xa9059cbb${word(till.slice(2))}${word(units.toString(16))}`
+    const dust = [
+      await sendFrom(someone, { to: till, value: '0x1' }),
+      await sendFrom(someone, { to: world.usdc, data: transferOf(9_999) }),
+    ]
+    wanted.set(await sendFrom(someone, { to: world.usdc, data: transferOf(10_000) }), 'token')
     // As if the payer's key were used elsewhere, for the same task once more.
     const left = await world.nativeOf(person.evm)
     await world.rpc('anvil_impersonateAccount', [person.evm])
     const again = { to: till, data: payData(task_id) }
     wanted.set(await sendFrom(person.evm, { ...again, value }), 'task_ended')
-    wanted.set(await sendFrom(person.evm, { ...again, value: '0x1' }), 'other_amount')
+    wanted.set(
+      await sendFrom(person.evm, { ...again, value: `0x${(10n ** 13n).toString(16)}` }),
+      'other_amount',
+    )
     await world.rpc('anvil_setBalance', [person.evm, `0x${left.toString(16)}`])
     const found = await eventually(
       async () => {
@@ -239,6 +395,7 @@ describe('what is sent to the contract and pays no task', () => {
       120_000,
     )
     assert.deepEqual(new Map(found.map(({ tx_hash, reason }) => [tx_hash, reason])), wanted)
+    assert.ok((await strays()).every(({ tx_hash }) => !dust.includes(tx_hash)))
     assert.equal(await purchased(person), 300)
     const metrics = await http<{ text: string }>(`${gateway.url}/metrics`)
     assert.match(metrics.body.text, /portico_credit_payments_stray\{reason="other_payer"\} [1-9]/)

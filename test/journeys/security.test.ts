@@ -26,7 +26,7 @@ describe('the security check over HTTP', () => {
 
   const ask = (tokens: unknown, from = person) =>
     from.call<Answer>('POST /v1/security/check', { body: { tokens } })
-  const token = (token_address: string, chain_id = base) => ({ chain_id, token_address })
+  const token = (token_address: string, chain_id: string | number = base) => ({ chain_id, token_address })
   const numbered = (count: number) =>
     Array.from({ length: count }, (_, at) => token(`0x${String(at + 1).padStart(40, '0')}`))
 
@@ -63,6 +63,21 @@ describe('the security check over HTTP', () => {
         ['body.tokens.2.token_address', 'invalid_address'],
       ],
     )
+  })
+
+  test('a chain is named by its id or its name, and an unknown name is refused by its place', async () => {
+    const named = await ask(['Base', 'base', Number(base)].map((chain) => token(fair, chain)))
+    assert.deepEqual(
+      named.body.results.map((each) => [each.chain_id, each.status]),
+      [[base, 'passed']],
+    )
+    const { status, body } = await ask([token(fair), token(fair, 'bsae')])
+    assert.deepEqual(
+      [status, ...body.detail.map(({ loc, type }) => [loc.join('.'), type])],
+      [422, ['body.tokens.1.chain_id', 'unsupported_chain']],
+    )
+    const [unserved] = (await ask([token(fair, '56')])).body.results
+    assert.deepEqual([unserved?.chain_id, unserved?.status], ['56', 'unsupported_chain'])
   })
 
   test('fifty tokens are checked in one request, and none or fifty-one are refused', async () => {

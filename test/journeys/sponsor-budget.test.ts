@@ -28,6 +28,8 @@ describe('the gas that a sponsor pays', () => {
     admin = new pg.Pool({ connectionString: gateway.databaseUrl, max: 1 })
   })
   after(async () => {
+    // The tests that follow share the world, and the keys of its sponsors.
+    await setSponsors(100_000n * milliEther)
     await admin?.end()
     await gateway?.[Symbol.asyncDispose]()
   })

@@ -1,7 +1,15 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { freshGateway } from '../harness/gateway.ts'
-import { assertMeasured, balancesOf, createFundedPerson, executed, native, swapOf } from './swap-users.ts'
+import {
+  assertMeasured,
+  balancesOf,
+  createFundedPerson,
+  executed,
+  native,
+  swapOf,
+  usdcToPolygon,
+} from './swap-users.ts'
 import { base, polygon, type World, worldOf } from './world.ts'
 
 describe('a user bridges between EVM chains', () => {
@@ -16,18 +24,10 @@ describe('a user bridges between EVM chains', () => {
   })
   after(() => gateway?.[Symbol.asyncDispose]())
 
-  const bridge = {
-    chain_id_in: base,
-    chain_id_out: polygon,
-    token_in: 'USDC',
-    token_out: 'USDC',
-    amount: '50000000',
-  }
-
   test('USDC arrives on another chain, in the amount that the chain shows', async () => {
     const person = await createFundedPerson(gateway.url)
     const held = await balancesOf(world, person)
-    const done = await executed(person, bridge)
+    const done = await executed(person, usdcToPolygon)
     const usdc = world.tokenOn(polygon, 'USDC')
     const arrived =
       (await world.balance(polygon, person.evm, usdc)) - held.get(`${polygon} ${usdc.toLowerCase()}`)!
@@ -42,7 +42,7 @@ describe('a user bridges between EVM chains', () => {
   test('native coins go out and arrive', async () => {
     const person = await createFundedPerson(gateway.url)
     const held = await balancesOf(world, person)
-    const first = await executed(person, { ...bridge, token_out: native })
+    const first = await executed(person, { ...usdcToPolygon, token_out: native })
     const pol = await world.balance(polygon, person.evm)
     assert.equal(first.result.amount_out, String(pol))
     const back = await executed(person, {
@@ -60,7 +60,7 @@ describe('a user bridges between EVM chains', () => {
     const person = await createFundedPerson(gateway.url)
     const held = await balancesOf(world, person)
     await world.solver('/force', { failReason: 'SLIPPAGE' })
-    const { body: done } = await swapOf(person, bridge)
+    const { body: done } = await swapOf(person, usdcToPolygon)
     assert.deepEqual(
       [done.status, done.error?.code, done.result.failure_reason],
       ['failed', 'refunded', 'slippage'],
@@ -68,7 +68,7 @@ describe('a user bridges between EVM chains', () => {
     )
     const { refunded } = done.result
     assert.equal(refunded?.chain_id, base)
-    const lost = BigInt(bridge.amount) - BigInt(refunded!.amount)
+    const lost = BigInt(usdcToPolygon.amount) - BigInt(refunded!.amount)
     assert.equal(done.outcome, lost === 0n ? 'not_executed' : 'partial')
     assert.equal(await world.usdcOf(person.evm), 10_000_000_000n - lost)
     await assertMeasured(world, person, held, [done])
@@ -85,7 +85,7 @@ describe('a user bridges between EVM chains', () => {
     })
     await world.solver('/force', { failReason: 'SOLVER_CAPACITY_EXCEEDED' })
     const { body: done } = await swapOf(person, {
-      ...bridge,
+      ...usdcToPolygon,
       token_in: 'ETH',
       amount: bought.result.amount_out,
     })
@@ -101,7 +101,7 @@ describe('a user bridges between EVM chains', () => {
     const person = await createFundedPerson(gateway.url)
     const held = await balancesOf(world, person)
     await world.solver('/force', { failReason: 'SLIPPAGE', refundFailReason: 'AMOUNT_TOO_LOW_TO_REFUND' })
-    const { body: done } = await swapOf(person, bridge)
+    const { body: done } = await swapOf(person, usdcToPolygon)
     assert.deepEqual(
       [done.status, done.outcome, done.result.failure_reason],
       ['failed', 'partial', 'too_low_to_refund'],
@@ -122,19 +122,24 @@ describe('a user bridges between EVM chains', () => {
     ]
     for (const [errorCode, status, code] of refused) {
       await world.solver('/quote-error', { errorCode, status: 400 })
-      const { status: got, body } = await swapOf(person, bridge)
+      const { status: got, body } = await swapOf(person, usdcToPolygon)
       const found = got === 422 ? (body.detail as unknown as { type: string }[])[0]!.type : body.code
       assert.deepEqual([got, found], [status, code], JSON.stringify(body))
     }
+    await world.solver('/quote-error', { errorCode: 'AMOUNT_TOO_LOW', status: 400 })
+    const { amount: _units, ...inDollars } = usdcToPolygon
+    const { body: refusal } = await swapOf(person, { ...inDollars, amount_usd: '50' })
+    const [issue] = refusal.detail as unknown as { loc: string[] }[]
+    assert.deepEqual(issue?.loc, ['body', 'amount_usd'], JSON.stringify(refusal))
     // Retried within the request, and answered where it does not last.
     await world.solver('/quote-error', { errorCode: 'SERVICE_UNAVAILABLE', status: 503, count: 2 })
-    assert.equal((await swapOf(person, { ...bridge, dryrun: true })).status, 200)
+    assert.equal((await swapOf(person, { ...usdcToPolygon, dryrun: true })).status, 200)
     await world.solver('/quote-error', { errorCode: 'SERVICE_UNAVAILABLE', status: 503, count: 3 })
-    const away = await swapOf(person, bridge)
+    const away = await swapOf(person, usdcToPolygon)
     assert.deepEqual([away.status, away.body.code], [503, 'unavailable'])
     for (const realism of [{ busy: 1 }, { html: 1 }]) {
       await world.solver('/realism', realism)
-      const { status, body } = await swapOf(person, bridge)
+      const { status, body } = await swapOf(person, usdcToPolygon)
       assert.deepEqual([status, body.code], [503, 'unavailable'], JSON.stringify([realism, body]))
       await world.solver('/realism', { preset: 'quiet' })
     }
@@ -145,7 +150,7 @@ describe('a user bridges between EVM chains', () => {
     const person = await createFundedPerson(gateway.url)
     const held = await balancesOf(world, person)
     await world.solver('/realism', { fillLag: 1_500 })
-    const { body: accepted } = await swapOf(person, bridge, { query: '' })
+    const { body: accepted } = await swapOf(person, usdcToPolygon, { query: '' })
     await world.chain('solver', 'stop')
     const early = await person.task(accepted.task_id)
     assert.ok(['pending', 'running'].includes(early.status), JSON.stringify(early))
@@ -165,7 +170,9 @@ describe('a user bridges between EVM chains', () => {
       readsPerMinute: 0,
     })
     const all = await Promise.all(
-      Array.from({ length: 8 }, (_, at) => swapOf(person, { ...bridge, amount: String(20_000_000 + at) })),
+      Array.from({ length: 8 }, (_, at) =>
+        swapOf(person, { ...usdcToPolygon, amount: String(20_000_000 + at) }),
+      ),
     )
     await world.solver('/realism', { preset: 'quiet' })
     const ended = await Promise.all(

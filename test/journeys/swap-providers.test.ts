@@ -19,7 +19,10 @@ describe('two providers of routes', () => {
   let gateway: Awaited<ReturnType<typeof freshGateway>>
   let world: World
   before(async () => {
-    gateway = await freshGateway({}, { ownWorld: 'providers stop' })
+    gateway = await freshGateway(
+      { RELAY_QUOTES_PER_MINUTE: '100', LIFI_QUOTES_PER_TWO_HOURS: '200' },
+      { ownWorld: 'providers stop' },
+    )
     world = await worldOf(gateway.world)
   })
   afterEach(async () => {
@@ -28,7 +31,27 @@ describe('two providers of routes', () => {
   })
   after(() => gateway?.[Symbol.asyncDispose]())
 
-  test('the higher minimum wins, whichever provider it comes from', async () => {
+  test('a user who asks without end uses up the own share of quotes, and neither sales nor others wait for it', async () => {
+    const [busy, other] = [await createFundedPerson(gateway.url), await createFundedPerson(gateway.url)]
+    await executed(busy, swapped)
+    const look = { ...swapped, amount: '3000000', dryrun: true }
+    const answers = []
+    for (let count = 0; count < 60 && answers.at(-1)?.status !== 503; count += 1)
+      answers.push(await swapOf(busy, look))
+    const refused = answers.at(-1)!
+    assert.deepEqual([refused.status, refused.body.code], [503, 'unavailable'], JSON.stringify(refused.body))
+    assert.match(refused.body.detail, /none is left in the share of this account for orders and dry runs/)
+    const { status, body } = await swapOf(other, look)
+    assert.equal(status, 200, JSON.stringify(body))
+    await executed(busy, {
+      chain_id_in: base,
+      token_in: 'WETH',
+      token_out: 'USDC',
+      amount: '2000000000000000',
+    })
+  })
+
+  test('the higher minimum wins, whichever provider it comes from, unless it promises far too much', async () => {
     const person = await createFundedPerson(gateway.url)
     const providerAt = async (serviceBps: number) => {
       await world.lifi('/pricing', { serviceBps })
@@ -38,6 +61,7 @@ describe('two providers of routes', () => {
     }
     assert.equal(await providerAt(0), 'lifi')
     assert.equal(await providerAt(100), 'relay')
+    assert.equal(await providerAt(-2_000), 'relay', 'nobody gives a fifth more than the amount is worth')
   })
 
   test('the second provider swaps and bridges where it is better or alone, and the amounts are those of the chains', async () => {

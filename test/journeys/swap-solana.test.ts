@@ -103,4 +103,18 @@ describe('a user bridges to Solana and from it', () => {
     const done = await executed(person, { ...request, quote_id: dry.quote.quote_id })
     assert.ok(BigInt(done.result.amount_out) >= BigInt(dry.quote.amount_out_min))
   })
+  test('a sale reads the tokens that it sells, however many others were sent to the wallet', async () => {
+    const person = await createFundedPerson(gateway.url)
+    await executed(person, into)
+    // A wallet with too many token accounts: its node gives no list of them.
+    await world.fault('solana', { status: 503, methods: ['getTokenAccountsByOwner'] })
+    const sale = {
+      chain_id_in: solana,
+      chain_id_out: base,
+      token_in: 'USDC',
+      token_out: 'ETH',
+      amount: '20000000',
+    }
+    await executed(person, sale).finally(() => world.heal())
+  })
 })

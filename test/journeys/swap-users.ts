@@ -2,9 +2,17 @@
 import assert from 'node:assert/strict'
 import { newAgent } from '../harness/gateway.ts'
 import { createFundedPerson, type Person, personOf, type TaskBody } from './users.ts'
-import { solana, type World } from './world.ts'
+import { base, polygon, solana, type World } from './world.ts'
 
 export const native = '0xEeeeeEeeeEeEeeEeEeEeeEEEeeeeEeeeeeeeEEeE'
+/** A bridge of 50 USDC from Base. */
+export const usdcToPolygon = {
+  chain_id_in: base,
+  chain_id_out: polygon,
+  token_in: 'USDC',
+  token_out: 'USDC',
+  amount: '50000000',
+}
 export type EvmId = '1' | '8453' | '42161' | '137'
 
 export type SwapBody = Omit<TaskBody, 'result' | 'balance_changes'> & {
@@ -27,6 +35,7 @@ export type SwapBody = Omit<TaskBody, 'result' | 'balance_changes'> & {
     amount_out: string
     amount_out_min: string
     tx_hash: string
+    provider: string
     refunded: { chain_id: string; token_address: string; amount: string; tx_hash: string } | null
     failure_reason: string | null
   }
@@ -61,7 +70,7 @@ const tokenPrograms = [
 ]
 
 /** What a wallet has on Solana, by mint. */
-async function solanaBalances(world: World, owner: string): Promise<Held> {
+export async function solanaBalances(world: World, owner: string): Promise<Held> {
   const url = world.manifest.urls.solana
   const confirmed = { commitment: 'confirmed' }
   const lamports = (await world.rpc('getBalance', [owner, confirmed], url)) as { value: number }
@@ -75,6 +84,13 @@ async function solanaBalances(world: World, owner: string): Promise<Held> {
     }
   }
   return held
+}
+
+/** Units of a token of the world on Solana, or of SOL. */
+export async function solanaHeld(world: World, owner: string, symbol: string): Promise<bigint> {
+  const mint = world.manifest.tokens[solana]!.find((each) => each.symbol === symbol)?.mint
+  const held = await solanaBalances(world, owner)
+  return held.get(`${solana} ${mint ?? '11111111111111111111111111111111'}`) ?? 0n
 }
 
 /** All balances on Solana, and all EVM balances of the tokens of the world, by chain and address in lower case. */

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
+import pg from 'pg'
 import { eventually, freshGateway } from '../harness/gateway.ts'
 import {
   assertMeasured,
@@ -100,6 +101,35 @@ describe('a user swaps on one chain', () => {
     await assertMeasured(world, person, held, [done])
   })
 
+  test('a quote that has expired is refused, and moves nothing', async () => {
+    const person = await createFundedPerson(gateway.url)
+    const held = await balancesOf(world, person)
+    const request = { chain_id_in: base, token_in: 'USDC', token_out: 'DAI', amount: '30000000' }
+    const { quote } = (await swapOf(person, { ...request, dryrun: true })).body
+    const tasks = await person.taskCount()
+    const database = new pg.Client({ connectionString: gateway.databaseUrl })
+    await database.connect()
+    await database
+      .query(`update swap_quote set expires_at = now() - interval '1 millisecond' where id = $1`, [
+        quote.quote_id,
+      ])
+      .finally(() => database.end())
+    for (const body of [
+      { ...request, quote_id: quote.quote_id },
+      { ...request, quote_id: quote.quote_id, dryrun: true },
+    ]) {
+      const refused = await swapOf(person, body, { key: 'expired' })
+      const { code, retryable, quote_id: named } = refused.body as unknown as Record<string, unknown>
+      assert.deepEqual([refused.status, code, retryable, named], [409, 'quote_expired', true, quote.quote_id])
+    }
+    assert.equal(await person.taskCount(), tasks)
+    await assertMeasured(world, person, held, [])
+    // The key of a refused request is free: the same request without the quote is a swap.
+    const { status, body: done } = await swapOf(person, request, { key: 'expired' })
+    assert.deepEqual([status, done.outcome], [200, 'executed'], JSON.stringify(done))
+    await assertMeasured(world, person, held, [done])
+  })
+
   test('a quote is executed with the amount that was quoted, and with no other', async () => {
     const person = await createFundedPerson(gateway.url)
     const held = await balancesOf(world, person)
@@ -146,7 +176,7 @@ describe('a user swaps on one chain', () => {
       [{ recipient: `0x${'77'.repeat(20)}` }, 422, 'value_error'],
       [{ slippage_bps: 1_001 }, 422, 'less_than_equal'],
       [{ quote_id: 'none' }, 404, 'not_found'],
-      [{ stop_loss: {} }, 422, 'extra_forbidden'],
+      [{ stop_loss: {} }, 422, 'exactly_one_of'],
       [
         { amount: '9000000000', slippage_bps: 1, token_out: 'AERO', max_fee_bps: 0, chain_id_out: '1' },
         422,

@@ -6,6 +6,7 @@ import { eventually, http, upstreamsOf } from '../harness/gateway.ts'
 export const base = '8453'
 export const polygon = '137'
 export const solana = '7565164'
+export const arbitrum = '42161'
 
 type Token = { symbol: string; address?: string; mint?: string; decimals: number }
 export type Manifest = {
@@ -53,6 +54,10 @@ export async function worldOf(control: string) {
     /** The settings of an instance that uses this world without having started it. */
     env: upstreamsOf(manifest.urls),
     nativeOf: async (owner: string) => BigInt((await rpc('eth_getBalance', [owner, 'latest'])) as string),
+    solOf: async (owner: string) => {
+      const found = await rpc('getBalance', [owner, { commitment: 'confirmed' }], manifest.urls.solana)
+      return BigInt((found as { value: number }).value)
+    },
     usdcOf: (owner: string) => balanceOf(usdc, owner),
     sharesOf: (owner: string) => balanceOf(vault, owner),
     /** Unsigned: the chain impersonates the owner, as if the key were used elsewhere. */

@@ -3,6 +3,74 @@ import { mutationsOf } from './mutation.ts'
 /** Fees, nonces, signed batches, the vault, and the shares of positions. */
 export const chainMutations = [
   ...mutationsOf(
+    'src/engines/evm-batch/confirm.ts',
+    ['test/chains/reorg.test.ts'],
+    [
+      [
+        'if (fault instanceof Fault) return undefined\n    throw fault',
+        'throw fault',
+        'a payment whose wallet was emptied never ends',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/features/swap/arrivals.ts',
+    ['src/features/swap/arrivals.test.ts'],
+    [
+      ['- before! - explained', '- before!', 'a gift of the same block counts as a refund'],
+      [
+        '!isTokenTransfer && input.includes(owner.slice(2).toLowerCase())',
+        'false',
+        'the fill of another swap in the same block counts as part of this one',
+      ],
+      [
+        'Number(one.isSum ?? false) - Number(other.isSum ?? false) ||',
+        '',
+        'a swap takes the payments of two',
+      ],
+      ['&& units <= unitsMax', '', 'the refund of another swap counts as part of this one'],
+      ['  if (traced) return traced\n', '', 'what the calls of a transaction paid is not looked at'],
+      ['createdAt.getTime() - skewMs', '0', 'an old payment ends a new swap'],
+      ['.filter(({ from }) => !isOther(from))', '', 'a payout of the venue fills a swap'],
+    ],
+  ),
+  ...mutationsOf(
+    'src/upstreams/evm/native-transfers.ts',
+    ['src/upstreams/evm/native-transfers.test.ts'],
+    [
+      ['    if (frame.error !== undefined) continue\n', '', 'a payment that failed counts'],
+      [' spentUnits += valueUnits', ' spentUnits += 0n', 'what the account paid itself does not count'],
+      [
+        "'CREATE2', 'SELFDESTRUCT'",
+        "'CREATE2', 'SELFDESTRUCT', 'DELEGATECALL'",
+        'a delegate call pays twice',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/engines/chain-arrivals/claims.ts',
+    ['test/durable/swap-arrivals.test.ts'],
+    [
+      ['if (claimed.length === 0)', 'if (claimed.length > 1)', 'two swaps end with one payment'],
+      [
+        "and (starts_with(part, $3 || ':') or starts_with($3, part || ':'))",
+        'and false',
+        'a sum and one of its parts end two swaps',
+      ],
+      [
+        'where claimed_arrival.claimant = excluded.claimant\n',
+        '\n',
+        'a payout of the venue ends a swap as well',
+      ],
+      ["family === 'evm' ? name.toLowerCase() : name", 'name', 'a fill in other letters ends another swap'],
+      [
+        'select external_id as tx_hash, null as part from tx_attempt where external_id = any($2::text[])\n     union all ',
+        '',
+        'a transaction of the gateway is a fill',
+      ],
+    ],
+  ),
+  ...mutationsOf(
     'src/features/swap/route-checks.ts',
     ['src/features/swap/route-checks.test.ts'],
     [
@@ -61,6 +129,51 @@ export const chainMutations = [
     ],
   ),
   ...mutationsOf(
+    'src/kernel/json-rpc.ts',
+    ['src/kernel/json-rpc.test.ts'],
+    [
+      ['limit.lower(half)', '', 'each long batch is refused first'],
+      [
+        'if (named) return named',
+        '',
+        'the calls beyond the limit of a batch fail where the node answered the others',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/kernel/rate-limited-calls.ts',
+    ['src/kernel/rate-limited-calls.test.ts'],
+    [
+      [
+        'if (refused.length === 0 || monotonicMs() + waitMs >= endMs) break',
+        'break',
+        'one call beyond the rate limit of a provider fails its caller',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/upstreams/evm/log-search.ts',
+    ['src/upstreams/evm/log-search.test.ts'],
+    [
+      [
+        'isBehind(found.error) || hasTooManyResults(found.error)',
+        'false',
+        'a node that lags for a moment narrows every later search of logs',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/upstreams/evm/simulation.ts',
+    ['src/upstreams/evm/simulation.test.ts'],
+    [
+      [
+        'gas > emptyTransactionGas(data) ? gas',
+        'gas > 0n ? gas',
+        'a batch gets the gas of an empty transaction, and the sponsor pays for its revert',
+      ],
+    ],
+  ),
+  ...mutationsOf(
     'src/upstreams/evm/fees.ts',
     ['src/upstreams/evm/fees.test.ts'],
     [
@@ -73,6 +186,11 @@ export const chainMutations = [
         "if (fees.maxFeeWei <= capWei) return { kind: 'raise', fees }",
         "return { kind: 'raise', fees }",
         'a stuck transaction is replaced above the cap on fees',
+      ],
+      [
+        'max(min(suggestedWei, rule.priorityCapWei), rule.priorityFloorWei)',
+        'max(suggestedWei, rule.priorityFloorWei)',
+        'the sponsor pays any tip that a node suggests, up to the cap on fees',
       ],
       ['if (baseFeeWei >= rule.capWei) return undefined', '', 'gas is bought above the cap on fees'],
       [
@@ -111,6 +229,17 @@ export const chainMutations = [
         'findIndex(({ isFinal }) => !isFinal)',
         'findIndex(() => false)',
         'the transaction of a live task is given up for an empty one',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/engines/evm-batch/nonce-repair.ts',
+    ['test/crash/failed-broadcasts.test.ts'],
+    [
+      [
+        'const quickEveryMs = 1_000',
+        'const quickEveryMs = 60_000',
+        'transactions wait for up to a minute after their node has recovered',
       ],
     ],
   ),
@@ -194,8 +323,8 @@ export const chainMutations = [
         'a batch whose nonce foreign bytes took waits for its deadline',
       ],
       [
-        'executed(account, task.id, finalBlock)\n  if (executed > 0n) return reviewResult',
-        'executed(account, task.id, receipt.block)\n  if (executed > 0n) return reviewResult',
+        'executed(account, task.id, finalBlock)\n  if (executed > sequenceOf(effect)) return reviewResult',
+        'executed(account, task.id, receipt.block)\n  if (executed > sequenceOf(effect)) return reviewResult',
         'a batch that reverted stays open where the node has no state of its block any more',
       ],
     ],
@@ -237,9 +366,14 @@ export const chainMutations = [
         'a batch gives up a nonce that is still open',
       ],
       [
-        'if (times > 0n || latestState.mined) return undefined',
+        'if (times > sequenceOf(effect) || latestState.mined) return undefined',
         'if (latestState.mined) return undefined',
         'a batch that the account executed is sent once more',
+      ],
+      [
+        'if (times > sequenceOf(effect) || latestState.mined) return undefined',
+        'if (times > 0n || latestState.mined) return undefined',
+        'the second batch of a task counts as executed with the first one',
       ],
     ],
   ),

@@ -60,9 +60,65 @@ export const creditMutations = [
     ],
   ),
   ...mutationsOf(
+    'src/features/wallets/svm-rules.ts',
+    ['test/identity/svm-rules.test.ts'],
+    [
+      [
+        'memos.length === 1 && memos[0] === intent.taskId',
+        'memos.length === 1',
+        'a payment in SOL names the task of another',
+      ],
+      [
+        'others.length === 0 && payment.token === native',
+        'others.length >= 0',
+        'a payment in SOL is not alone in its message, or pays with a token',
+      ],
+      ['payment.amountUnits === listedUnits', 'listedUnits > 0n', 'less SOL is paid than declared'],
+      [
+        'payment.amountUnits <= till.maxUnits',
+        'payment.amountUnits > 0n',
+        'a payment in SOL exceeds the cap of custody',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/features/credits/svm-payment.ts',
+    ['test/journeys/recharge.test.ts'],
+    [
+      [
+        'lamportDeltas.get(data.till) === amountUnits',
+        'lamportDeltas.get(data.till) === 0n',
+        'a payment in SOL that arrived is not credited',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/upstreams/solana/payments.ts',
+    ['src/upstreams/solana/payments.test.ts'],
+    [
+      ['if (landed.failure !== undefined) return []', '', 'a failed transaction counts as a payment'],
+      [
+        'payers.length === 1 ? payers[0] : undefined',
+        'undefined',
+        'the sponsor counts as the payer of each payment in SOL',
+      ],
+      [
+        'each.owner === wallet && each.mint === token',
+        'each.mint === token',
+        'tokens of others count as paid to the wallet',
+      ],
+      ['oldest.slot < fromSlot', 'oldest.slot > fromSlot', 'older payments of a long history are lost'],
+    ],
+  ),
+  ...mutationsOf(
     'src/features/credits/payment-search.ts',
     ['test/journeys/recharge.test.ts'],
     [
+      [
+        "if (index > 0) return { ...facts, taskId: null, state: 'stray', reason: 'token' }",
+        '',
+        'tokens sent to the wallet on Solana count as a payment in SOL',
+      ],
       [
         "reason: isZero ? 'no_task' : 'unknown_task'",
         "reason: 'unknown_task'",

@@ -3,6 +3,44 @@ import { mutationsOf } from './mutation.ts'
 /** Fencing, ledger, holds, idempotency keys and the event log. */
 export const durableMutations = [
   ...mutationsOf(
+    'src/durable/run-act.ts',
+    ['test/durable/duplicates.test.ts'],
+    [
+      [
+        '    await assertNoRepeatedAct(tx, keyed, clock)\n',
+        '',
+        'of equal acts that arrive at once under other keys each is done',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/durable/run-act.ts',
+    ['test/durable/blocked-users.test.ts'],
+    [
+      [
+        'return lockWaiters.run(userId, () => transactions.run(runOnce))',
+        'return transactions.run(runOnce)',
+        'acts that wait for locked rows keep every connection',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/store/migrations/04-tasks/0001_init.sql',
+    ['test/durable/duplicates.test.ts'],
+    [
+      [
+        'hashtextextended(x.user_id || x.request_hash, 0) as id',
+        'hashtextextended(x.id::text, 0) as id',
+        'equal requests without a key that arrive at once are all accepted',
+      ],
+      [
+        'where r.at > x.duplicates_since\n',
+        "where r.at > x.duplicates_since + interval '5 minutes'\n",
+        'a repeated request is a duplicate for five minutes only',
+      ],
+    ],
+  ),
+  ...mutationsOf(
     'src/durable/ledger.ts',
     ['test/durable/history.test.ts'],
     [
@@ -207,10 +245,37 @@ export const durableMutations = [
     ],
   ),
   ...mutationsOf(
+    'src/engines/trigger-orders/quote-turns.ts',
+    ['src/engines/trigger-orders/quote-turns.test.ts'],
+    [
+      [
+        'one.place - other.place || one.turn - other.turn',
+        'one.place - other.place',
+        'many orders of one user keep the stop of another one from firing',
+      ],
+      [
+        'lastTurnOf(keyOf(one)) - lastTurnOf(keyOf(other))',
+        '0',
+        'of many orders of one user only the first ones are ever quoted',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/engines/cost-basis/store.ts',
+    ['test/durable/cost-basis.test.ts'],
+    [
+      [
+        'least(b.units + excluded.units, $7::numeric)',
+        'b.units + excluded.units',
+        'a token that announces huge numbers keeps its swap from ending',
+      ],
+    ],
+  ),
+  ...mutationsOf(
     'src/durable/lock-wait.ts',
     ['test/durable/blocked-users.test.ts'],
     [
-      ['if (!isPatient) return', 'if (!userId) return', 'a locked row of one user delays every other user'],
+      ['if (!mayWait) return', 'if (!userId) return', 'a locked row of one user delays every other user'],
       [
         "'select 1 from user_event_seq where user_id = $1 for no key update'",
         "'select 1 from user_event_seq where user_id = $1'",
@@ -280,7 +345,7 @@ export const durableMutations = [
     ['test/durable/fencing.test.ts'],
     [
       [
-        'const db = tx ?? pool',
+        'const db = act.tx ?? pool',
         'const db = pool',
         'each cancel takes a second connection, and many at once take all of the pool and wait for ever',
       ],

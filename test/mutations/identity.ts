@@ -79,4 +79,26 @@ export const identityMutations = [
     ['src/features/credits/buckets.test.ts'],
     [['expiresAt > now', 'expiresAt >= now', 'credits are spent at the moment at which they expire']],
   ),
+  ...mutationsOf(
+    'src/sdk/oauth-session.ts',
+    ['test/oauth/login.test.ts'],
+    [
+      [
+        'known : await store.exclusive(() => renew(refused))',
+        'known : await renew(refused)',
+        'concurrent commands use one refresh token twice, which ends the sign-in',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/sdk/oauth.ts',
+    ['test/oauth/login.test.ts'],
+    [
+      [
+        'if (iss !== null && iss !== pending.issuer)',
+        'if (iss === null)',
+        'a code of another authorization server is sent to this one',
+      ],
+    ],
+  ),
 ]

@@ -3,6 +3,28 @@ import { mutationsOf } from './mutation.ts'
 /** Texts for clients and operators, and checks of the HTTP server. */
 export const interfaceMutations = [
   ...mutationsOf(
+    'src/edges/mcp/call-tool.ts',
+    ['test/mcp/product.test.ts'],
+    [
+      [
+        "isGuarded && takeBoolean(given, 'confirm_repeat') ? 'allow' : 'refuse'",
+        "isGuarded && takeBoolean(given, 'confirm_repeat') ? 'refuse' : 'allow'",
+        'a model that repeats a call with a fresh key pays twice',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/durable/mailboxes.ts',
+    ['test/mcp/product.test.ts'],
+    [
+      [
+        "'select 1 from mailbox where id = $1 and user_id = $2 and seen_at > $3'",
+        "'select 1 from mailbox where id = $1 and $2::uuid is not null and seen_at > $3'",
+        'a session of MCP takes messages of another user',
+      ],
+    ],
+  ),
+  ...mutationsOf(
     'src/edges/http/links.ts',
     ['src/edges/http/links.test.ts'],
     [

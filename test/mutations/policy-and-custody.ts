@@ -29,7 +29,7 @@ export const policyMutations = [
       ],
       [
         '!limits.recipients.includes(chainAddressOf(chainId, each))',
-        '!limits.recipients.some((place) => place.endsWith(normalize(each)))',
+        '!limits.recipients.some((place) => place.endsWith(canonicalAddress(each)))',
         'a recipient of one chain is allowed on every chain',
       ],
       [

@@ -25,9 +25,11 @@ import { identityMutations } from './identity.ts'
 import { interfaceMutations } from './interface.ts'
 import type { Mutation } from './mutation.ts'
 import { numberMutations } from './numbers.ts'
+import { orderMutations } from './orders.ts'
 import { policyMutations } from './policy-and-custody.ts'
 import { providerMutations } from './second-provider.ts'
 import { securityMutations } from './security.ts'
+import { signInMutations } from './sign-in.ts'
 import { solanaMutations } from './solana.ts'
 import { venueMutations } from './venue.ts'
 
@@ -38,9 +40,11 @@ export const mutations: readonly Mutation[] = [
   ...creditMutations,
   ...providerMutations,
   ...identityMutations,
+  ...signInMutations,
   ...chainMutations,
   ...solanaMutations,
   ...venueMutations,
+  ...orderMutations,
   ...durableMutations,
   ...interfaceMutations,
 ]

@@ -3,6 +3,52 @@ import { mutationsOf } from './mutation.ts'
 /** The second provider of routes: its calls, its quotes, and the choice between providers. */
 export const providerMutations = [
   ...mutationsOf(
+    'src/kernel/quote-budget.ts',
+    ['src/kernel/quote-budget.test.ts'],
+    [
+      ['trade: 75,', 'trade: 100,', 'swaps use up the quotes that the exits of others need'],
+      ['trade: 25,', 'trade: 100,', 'one user uses up the quotes of all'],
+      ['const lightShare = 10', 'const lightShare = 100', 'the exits of one user use up those of others'],
+      [
+        'for (const window of [all, own, ofAll]) window.add(1, now)',
+        'for (const window of [all, own]) window.add(1, now)',
+        'one user gets its share of every class',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/features/swap/prepare.ts',
+    ['test/journeys/swap-providers.test.ts'],
+    [
+      [
+        "if (intoUsdc && !fromUsdc) return isExecuted ? 'exit' : 'trade'",
+        "if (intoUsdc && !fromUsdc) return 'watch'",
+        'a sale waits for the quotes of dry runs',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/upstreams/lifi/lifi.ts',
+    ['test/journeys/swap-providers.test.ts'],
+    [['beforeAttempt: () => quotes.take(request),', '', 'the quotes of the second provider are not counted']],
+  ),
+  ...mutationsOf(
+    'src/features/swap/loss.ts',
+    ['src/features/swap/loss.test.ts'],
+    [
+      [
+        'poolMicros === null ? null :',
+        'poolMicros !== null ? null :',
+        'a token without a price is bought for more than its pool can return',
+      ],
+      [
+        'if (outMicros !== null) return valueInMicros - outMicros',
+        'if (outMicros !== null) return 0n',
+        'a pool that somebody has moved takes most of the value',
+      ],
+    ],
+  ),
+  ...mutationsOf(
     'src/features/wallets/swap-rules.ts',
     ['test/identity/aggregator-rules.test.ts'],
     [
@@ -41,11 +87,105 @@ export const providerMutations = [
     'src/features/swap/best-route.ts',
     ['src/features/swap/best-route.test.ts'],
     [
+      [
+        'const served = known.filter((fault) => !isOfChain(fault))',
+        'const served = known',
+        'a chain is called unsupported that another provider serves',
+      ],
       ['      assertSafe(route)\n', '', 'a hostile quote keeps a good one from being taken'],
       [
-        'other.amountOutMinUnits > one.amountOutMinUnits',
-        'other.amountOutMinUnits < one.amountOutMinUnits',
+        '  Number(other.amountOutMinUnits > one.amountOutMinUnits) -',
+        '  -Number(other.amountOutMinUnits > one.amountOutMinUnits) +',
         'the worse output wins',
+      ],
+      ['[...near.toSorted(byMinimum), ...far', '[...far', 'a provider that promises too much wins'],
+      ['|| isFarAbove(route, [], worth)', '', 'a provider that promises too much is waited for alone'],
+      [
+        'others.every((other) => isAbove(other.amountOutUnits, aboveWorthBps))',
+        'true',
+        'an old price makes the better of two honest quotes lose',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/engines/chain-arrivals/claims.ts',
+    ['test/journeys/swap-lies.test.ts'],
+    [['account = $3 and claimant <> $4', 'account = $3 and claimant = $4', 'one payment ends two swaps']],
+  ),
+  ...mutationsOf(
+    'src/features/swap/arrivals.ts',
+    ['src/features/swap/arrivals.test.ts'],
+    [
+      [
+        'gained.length === 1 ? free[0]',
+        'true ? free[0]',
+        'the rest of a payment of two swaps ends one of them',
+      ],
+      ['block < head - forkBlocks', 'block < head - 32', 'a payment of before the swap ends it'],
+    ],
+  ),
+  ...mutationsOf(
+    'src/features/swap/request.ts',
+    ['src/features/swap/request.test.ts'],
+    [
+      [
+        'amount: amount === undefined ? fields.amount_usd : fields.amount',
+        'amount: fields.amount',
+        'a fault of a provider names a field that the request has not',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/features/swap/track.ts',
+    ['src/features/swap/track.test.ts'],
+    [
+      ['const isLate = isUnproven || ', 'const isLate = ', 'an unproven payment keeps a swap settling'],
+      [
+        'paid_since: isPaid(status) ?',
+        'paid_since: true ?',
+        'a payment that was taken back counts as announced',
+      ],
+      ['    writes: (tx) => deps.watchLatePayment(tx, task),\n', '', 'a late refund is never looked for'],
+    ],
+  ),
+  ...mutationsOf(
+    'src/features/swap/late-payment.ts',
+    ['test/journeys/swap-lies.test.ts'],
+    [
+      ["status.state === 'refunded'", "status.state === 'waiting'", 'a late refund is reported to nobody'],
+      ['await claimPayment(tx, payment, at)', '', 'a late fill ends another swap as well'],
+    ],
+  ),
+  ...mutationsOf(
+    'src/features/swap/payments.ts',
+    ['test/journeys/swap-lies.test.ts'],
+    [
+      [
+        'tokens.map(gainsIn).find(({ length }) => length > 0) ?? []',
+        'arrival.gained.map((each) => ({ ...each, txHash }))',
+        'a token that anybody sends ends a swap as refunded',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/engines/trigger-orders/run-order.ts',
+    ['src/engines/trigger-orders/run-order.test.ts'],
+    [
+      [
+        "code === 'token_unsafe' && extras.status !== 'flagged'",
+        "code === 'token_unsafe' && extras.status === 'none'",
+        'a node that is away for a moment ends every order for a token on no list',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/features/swap/prepare.ts',
+    ['test/journeys/order-attacks.test.ts'],
+    [
+      [
+        '  assertLossBounded(terms, { outMicros, poolMicros: security.poolMicros })\n',
+        '',
+        'a stop sells into a pool that somebody moved, at any price',
       ],
     ],
   ),

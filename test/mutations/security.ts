@@ -39,6 +39,28 @@ export const securityMutations = [
     ],
   ),
   ...mutationsOf(
+    'src/features/security/checker.ts',
+    ['src/features/security/checker.test.ts'],
+    [
+      [
+        'isUrgent ? urgent : cache',
+        'cache',
+        'a check of many tokens by one user delays the trades of others',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/kernel/fair-queue.ts',
+    ['src/kernel/fair-queue.test.ts'],
+    [
+      [
+        ' || waitingOfKey >= waitingOfKeyMax',
+        '',
+        'one user fills the queue of security checks, and nobody else buys a token',
+      ],
+    ],
+  ),
+  ...mutationsOf(
     'src/features/security/assess-mint.ts',
     ['src/features/security/assess-mint.test.ts'],
     [

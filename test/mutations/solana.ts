@@ -11,7 +11,11 @@ export const solanaMutations = [
         'assertRule(message.signers.includes(own),',
         'the user signs beside a stranger',
       ],
-      ['assertRule(decoded.to === own,', 'assertRule(decoded.to !== "",', 'a closed account pays a stranger'],
+      [
+        'assertRule(decoded.to === intent.feePayer,',
+        'assertRule(decoded.to !== "",',
+        'the rent of a closed account goes to its owner, or to a stranger',
+      ],
       [
         'assertRule(decoded.payer === intent.feePayer,',
         'assertRule(decoded.payer !== "",',
@@ -101,6 +105,27 @@ export const solanaMutations = [
         'if (!isApart) return { absence: earlier }',
         '',
         'two looks in one moment prove that a transaction is dead',
+      ],
+      [
+        'if (!isDeepStrictEqual(held, before) &&',
+        'if (held.length === 0 &&',
+        'a deposit whose record the nodes have lost is signed again',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/engines/svm-transaction/other-changes.ts',
+    ['src/engines/svm-transaction/expiry.test.ts'],
+    [
+      [
+        'differences.every(({ isWithout }) => isWithout) && ',
+        '',
+        'a change that nothing explains proves that a transaction is dead',
+      ],
+      [
+        ' && differences.some(({ isWith }) => !isWith)',
+        '',
+        'a deposit is signed again because an earlier one took as much',
       ],
     ],
   ),

@@ -3,6 +3,93 @@ import { mutationsOf } from './mutation.ts'
 /** Orders, brackets and the reconciliation of accounts with the venue. */
 export const venueMutations = [
   ...mutationsOf(
+    'src/features/perp/fund-swap.ts',
+    ['src/features/perp/fund-swap.test.ts'],
+    [
+      [
+        "    outcome: 'partial',\n    error: {",
+        "    outcome: 'not_executed',\n    error: {",
+        'a funding whose swap was executed says that nothing was',
+      ],
+      [
+        'amountUnits < minFundUnits(deps.limits)',
+        'amountUnits < 0n',
+        'less than the bridge credits is sent to it and lost',
+      ],
+      [
+        'BigInt(data.swapped!.units)\n',
+        'BigInt(data.amount_units)\n',
+        'a deposit is the least output of the swap and not what arrived',
+      ],
+      [
+        'if (swapEffect) await deps.policy.release',
+        'if (!swapEffect) await deps.policy.release',
+        'a funding counts twice against the limits',
+      ],
+      [
+        '{ ...funds.spend, holdKey: depositHold(taskId) }',
+        'funds.spend',
+        'the deposit shares the hold of the swap',
+      ],
+      [
+        '    writes: (tx) => batches.releaseGas(tx, taskId),',
+        '',
+        'the gas of a deposit that was never mined is charged for the day',
+      ],
+      ['if (ageMs > secondLegMs)', 'if (false)', 'a deposit is prepared for ever'],
+    ],
+  ),
+  ...mutationsOf(
+    'src/features/perp/swap-leg.ts',
+    ['src/features/perp/fund-swap.test.ts'],
+    [
+      [
+        "end.outcome === 'not_executed' ? 'wallet' : 'provider'",
+        "'wallet'",
+        'a deposit that the provider keeps is shown in the wallet',
+      ],
+      ['briefCodes.includes(code) ? ageMs < briefMs : retryable', 'true', 'no refusal ends a second leg'],
+    ],
+  ),
+  ...mutationsOf(
+    'src/features/perp/withdraw-swap.ts',
+    ['src/features/perp/withdraw-swap.test.ts'],
+    [
+      [
+        "    outcome: 'partial',\n    error: {",
+        "    outcome: 'not_executed',\n    error: {",
+        'a withdrawal that was paid out says that nothing was executed',
+      ],
+      [
+        'amountUnits: BigInt(received.units),',
+        'amountUnits: toUnits(data.amount_usd, usdcDecimals),',
+        'the swap of a payout takes the fee of the venue from the wallet',
+      ],
+      [
+        '      writes: (tx) => reserve(tx, task, spend, now),\n',
+        '',
+        'another task can spend the payout before its swap',
+      ],
+      [
+        'found.tx_hash === null ? inWallet : found',
+        'inWallet',
+        'dollars that the provider keeps are shown in the wallet',
+      ],
+      ['if (ageMs > secondLegMs)', 'if (false)', 'the swap of a payout is prepared for ever'],
+    ],
+  ),
+  ...mutationsOf(
+    'src/features/swap/steps.ts',
+    ['src/features/swap/steps.test.ts'],
+    [
+      [
+        'if (chainId === origin.chain_id) return undefined',
+        'return undefined',
+        'a bridge is signed to a chain that the user has taken off the list since',
+      ],
+    ],
+  ),
+  ...mutationsOf(
     'src/features/perp/withdraw.ts',
     ['src/features/perp/withdraw.test.ts'],
     [

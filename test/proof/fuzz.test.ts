@@ -49,7 +49,8 @@ before(async () => {
   careful = await newAgent(gateway.url)
   leaver = await newAgent(gateway.url)
   document = (await http<Document>(`${gateway.url}/openapi.json`)).body
-  cases = operationCases(document)
+  // It takes the token of a person, and refuses those of key pairs; test/oauth/signup-bodies.test.ts fuzzes it.
+  cases = operationCases(document).filter(({ name }) => name !== 'auth_signup')
   rows = await openIdentityRecords(gateway.databaseUrl)
   moneyAudits = await Promise.all(spenders.map((each) => createMoneyAudit(gateway, each)))
 })

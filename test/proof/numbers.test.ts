@@ -325,7 +325,8 @@ test('no body changes the identity or the funds of its sender', async () => {
   await eventually(welcomed, 'the faucet grant of the other user')
   const before = [await selfOf(agent), await selfOf(victim), await countOf(victim)] as const
   const them = { userId: before[1].user_id, agentId: before[1].agent_id }
-  const bodied = all.filter(({ entry }) => entry.method !== 'GET')
+  // A sign-up takes the token of a person, and refuses that of a key pair before it reads the body.
+  const bodied = all.filter(({ name, entry }) => entry.method !== 'GET' && name !== 'auth_signup')
   await using rows = await openIdentityRecords(gateway.databaseUrl)
   /** A request that revokes its token gets one of its own. */
   const credential = async (name: string) =>

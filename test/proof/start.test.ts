@@ -251,6 +251,16 @@ test('invalid settings are all named, with their valid form and without their va
   for (const secret of ['hunter2', 'deadbeef', 'c2hvcnQ']) assert.ok(!messages.includes(secret), messages)
 })
 
+test('a sign-in elsewhere needs to know where', () => {
+  assert.deepEqual(namesOf({ AUTH_MODE: 'facade' }), ['IDENTITY_CLIENT_ID', 'IDENTITY_ISSUER'])
+  const identity = { AUTH_MODE: 'facade', IDENTITY_CLIENT_ID: 'portico' }
+  assert.deepEqual(namesOf({ AUTH_MODE: 'proxy' }), ['IDENTITY_ISSUER'])
+  assert.deepEqual(namesOf({ ...identity, IDENTITY_ISSUER: 'http://127.0.0.1:1' }), [])
+  assert.deepEqual(namesOf({ ...identity, IDENTITY_ISSUER: 'https://id.example.com/?tenant=1' }), [
+    'IDENTITY_ISSUER',
+  ])
+})
+
 test('every variable names itself when it is wrong', () => {
   const lenientNames = Object.entries(variables).filter(
     ([name]) => problemsOf({ [name]: '\u0001 no such value' }).length === 0,
@@ -265,6 +275,10 @@ test('every variable names itself when it is wrong', () => {
     'CORS_ORIGINS',
     'RELAY_API_KEY',
     'LIFI_API_KEY',
+    'EMAIL_TOKEN',
+    'IDENTITY_CLIENT_ID',
+    'IDENTITY_CLIENT_SECRET',
+    'MCP_HOSTS',
   ]
   const more = ['TRUST_PROXY', 'FAILPOINT', 'FAILPOINT_STOP', 'FAILPOINT_LOG']
   assert.deepEqual(lenientNames.map(([name]) => name).sort(), [...free, ...more].sort())

@@ -146,12 +146,12 @@ describe('perpetuals through HTTP alone', () => {
       409,
       'insufficient_balance',
     ])
-    assert.deepEqual(await refused('fund', { amount_usd: 10, source_chain_id: 8453 }), [
+    assert.deepEqual(await refused('fund', { amount_usd: 10, source_chain_id: 99 }), [
       422,
       'unsupported_chain',
       'source_chain_id',
     ])
-    assert.deepEqual(await refused('withdraw', { amount_usd: 10, destination_token: 'ETH' }), [
+    assert.deepEqual(await refused('withdraw', { amount_usd: 10, destination_token: 'NOPE' }), [
       422,
       'unsupported_asset',
       'destination_token',

@@ -138,4 +138,20 @@ describe('spot through HTTP alone', () => {
     )
     await shown(person, (now) => now.orders.length === 0, 'no exit is left')
   })
+
+  test('a cancel of hooks and limit orders leaves the exits of a holding', async () => {
+    await venue('POST', '/price', { coin: '@1', price: 40 })
+    const person = await trader('300')
+    const body = { asset: 'HYPE', size: 2, tp_price: 60, sl_price: 35 }
+    const bought = await post(person, 'buy?wait=true', body)
+    assert.equal(bought.body.outcome, 'executed', JSON.stringify(bought.body))
+    const ids = [...bought.body.result.tp_oids, ...bought.body.result.sl_oids]
+    const cancelled = await person.call<object>('DELETE /wallet/outstanding-orders', {
+      body: { outstanding_order_ids: ids },
+    })
+    assert.deepEqual(cancelled.body, { cancelled: [], not_found: ids, not_cancellable: [] })
+    await shown(person, (now) => now.orders.length === 2, 'both exits are open')
+    await venue('POST', '/price', { coin: '@1', price: 34 })
+    assert.equal((await saleOf(person)).outcome, 'executed')
+  })
 })

@@ -78,7 +78,8 @@ const allowedHeaders = [
 ].join(', ')
 const preflightSeconds = 600
 
-const discoveryPaths = /^\/(?:\.well-known\/|(?:openapi\.json|error-catalog\.json|mcp\/server-card)(?:\?|$))/
+const discoveryPaths =
+  /^\/(?:\.well-known\/|(?:openapi\.json|error-catalog\.json|llms\.txt|skill\.md|mcp\/server-card)(?:\?|$))/
 const isDiscovery = (url: string): boolean => discoveryPaths.test(url)
 
 const securityPairs = Object.entries(securityHeaders).flat()

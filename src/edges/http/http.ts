@@ -2,6 +2,7 @@ import type { ServerResponse } from 'node:http'
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import type { Invocation } from '#invoke/invocation.ts'
 import { parseJson } from '#invoke/json-body.ts'
+import type { WebDoor } from '#invoke/web-route.ts'
 import type { Clock } from '#kernel/clock.ts'
 import { Fault, internalFault } from '#kernel/fault.ts'
 import type { NumberSources } from '#kernel/json.ts'
@@ -9,6 +10,7 @@ import type { Log } from '#kernel/log.ts'
 import type { MetricSources } from '#kernel/metrics.ts'
 import { alternatives } from '#kernel/nearest.ts'
 import type { Operation } from '#kernel/operation.ts'
+import { llmsText, skillText } from './agent-documents.ts'
 import { clientErrors } from './client-errors.ts'
 import {
   addHeaders,
@@ -36,7 +38,8 @@ import { serveRoot } from './root-page.ts'
 import { type RouteTable, routeTable } from './route-table.ts'
 import { type ConnectionLimits, sockets, unlimitedConnections } from './sockets.ts'
 import { type EventStream, type SseSettings, sseDefaults } from './sse.ts'
-import { serveWellKnown } from './well-known.ts'
+import { mountWebRoute } from './web-route.ts'
+import { type AuthorizationServerDocuments, serveWellKnown } from './well-known.ts'
 
 type Health = { body: object; down: boolean }
 
@@ -54,6 +57,10 @@ export type HttpEdgeDeps = {
   /** Measurements of the other parts, by part. */
   metrics?: MetricSources
   sse?: SseSettings
+  /** Paths of doors without a server of their own. */
+  webDoors?: readonly WebDoor[]
+  /** Absent where people cannot sign in. */
+  authorizationServer?: AuthorizationServerDocuments & { mount: (fastify: FastifyInstance) => void }
 }
 
 export type HttpEdge = {
@@ -97,6 +104,8 @@ export async function httpEdge(deps: HttpEdgeDeps): Promise<HttpEdge> {
     if (operation.entry.path !== healthPath) mount(fastify, invocation.prepare(operation), routeDeps)
   }
   serveHealth(fastify, deps.health, { sendJson })
+  for (const route of deps.webDoors?.flatMap((door) => door.routes) ?? [])
+    mountWebRoute(fastify, route, { contexts })
   const hints = pathHints(operations)
   const guardRead = readGuard(invocation.limits)
   // Before the body is read: otherwise a caller without a credential could have large ones parsed.
@@ -113,7 +122,15 @@ export async function httpEdge(deps: HttpEdgeDeps): Promise<HttpEdge> {
     text: () => documentText(baseUrl()),
   })
   serveDocument(fastify, { guards: guardRead, path: '/error-catalog.json', text: errorCatalog })
-  serveWellKnown(fastify, guardRead, baseUrl)
+  for (const [path, type, write] of [
+    ['/llms.txt', 'text/plain; charset=utf-8', llmsText],
+    ['/skill.md', 'text/markdown; charset=utf-8', skillText],
+  ] as const)
+    serveDocument(fastify, { guards: guardRead, path, type, text: () => write(operations, baseUrl()) })
+  for (const document of deps.webDoors?.flatMap(({ documents }) => documents) ?? [])
+    serveDocument(fastify, { guards: guardRead, ...document })
+  serveWellKnown(fastify, guardRead, { baseUrl, authorizationServer: deps.authorizationServer })
+  deps.authorizationServer?.mount(fastify)
   serveMetrics(fastify, {
     guard: guardRead,
     scrape: scraper({ http: measured.read, ...deps.metrics }),

@@ -5,6 +5,8 @@ export const introduction = `Portico is a trading and research gateway for agent
 ## Authentication
 Register an Ed25519 public key (\`auth_register\`), sign the challenge (\`auth_verify\`), then exchange a signature for a bearer token (\`auth_token\`). Send \`Authorization: Bearer agt_...\` with every operation that is not public. A token lives \`expires_in\` seconds. \`x-scope\` names the scope that an operation needs.
 
+An agent that acts for a person uses OAuth 2.1 instead: \`/.well-known/oauth-protected-resource\` leads to the authorization server. Use the authorization code flow with PKCE (S256), register at \`/oauth/register\` or use a client id metadata document, and send \`scope=openid email offline_access\` with \`prompt=consent\` for a refresh token. Add \`trade\`, \`earn\` or \`manage\` to ask for acts: the person decides on the consent page, and without them the token only reads. Access tokens live 600 seconds. A person calls \`auth_signup\` once; until then every other operation answers 403 \`signup_required\`.
+
 ## Tasks
 Every operation that moves money answers with a task. The task is durable: it survives a restart and runs once. Poll \`tasks_get\` until \`status\` is \`completed\`, \`failed\` or \`cancelled\`.
 
@@ -34,7 +36,7 @@ Amounts are decimal text without an exponent: \`"12.5"\`. Requests also accept J
 
 const tags: Record<string, string> = {
   discovery: 'What the gateway offers and whether it is healthy. Public.',
-  auth: 'Key pair registration and bearer tokens: register, verify, token.',
+  auth: 'Key pair registration and bearer tokens: register, verify, token; sign-up of a person with OAuth.',
   tasks: 'Poll, list and cancel tasks. Every operation that moves money creates one.',
   security: 'Verdicts about tokens before they are bought.',
   wallets: 'Addresses and balances on every chain.',

@@ -1,9 +1,9 @@
-import { isAllOptional, isKeyed, withWait } from '#invoke/input.ts'
+import { describeFields, glossaryText } from '#invoke/field-descriptions.ts'
+import { isAllOptional, withWait } from '#invoke/input.ts'
 import { plainSchema, type Schema } from '#kernel/decimal-fields.ts'
 import { type FaultCode, faults } from '#kernel/fault.ts'
 import { isRecord } from '#kernel/json.ts'
-import type { Entry, Operation } from '#kernel/operation.ts'
-import { describeFields, glossaryText } from './field-descriptions.ts'
+import { type Entry, isForPeople, isKeyed, type Operation } from '#kernel/operation.ts'
 import {
   type Components,
   components,
@@ -79,6 +79,7 @@ function operationObject({ name, group, entry }: Documented, named: Components):
   const parameters = [
     ...parametersOf('path', pathSchema(entry), named),
     ...parametersOf('query', withWait(entry), named),
+    ...(entry.bodyInQuery && entry.body ? parametersOf('query', plainSchema(entry.body), named) : []),
     ...headersOf(entry),
   ]
   return {
@@ -87,7 +88,7 @@ function operationObject({ name, group, entry }: Documented, named: Components):
     summary: entry.summary,
     ...(entry.description && { description: entry.description }),
     security: isPublic ? [] : [{ bearerAuth: [] }],
-    ...(!isPublic && { 'x-scope': entry.access }),
+    ...(!isPublic && !isForPeople(entry.access) && { 'x-scope': entry.access }),
     ...(parameters.length > 0 && { parameters }),
     ...(entry.body && {
       requestBody: {

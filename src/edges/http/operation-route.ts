@@ -116,12 +116,16 @@ function createHandler({ operation, readInput, call, shared }: InvocableOperatio
 function inputLocator(entry: Entry): (request: FastifyRequest) => LocatedInput {
   const pathSchema = entry.params ? plainSchema(entry.params) : {}
   const querySchema = withWait(entry) ?? {}
-  return ({ params, query, body, headers }) => {
+  const bodySchema = entry.bodyInQuery && entry.body ? plainSchema(entry.body) : undefined
+  return ({ params, query, body: sent, headers }) => {
     const key = headers['idempotency-key']
+    const given = (query ?? {}) as Record<string, unknown>
+    const isQuery = bodySchema !== undefined && (sent ?? null) === null
     return {
       path: readParameters(pathSchema, (params ?? {}) as Record<string, unknown>),
-      query: readParameters(querySchema, (query ?? {}) as Record<string, unknown>),
-      body,
+      query: isQuery ? {} : readParameters(querySchema, given),
+      body: isQuery ? readParameters(bodySchema, given) : sent,
+      ...(isQuery && { bodyLocation: 'query' as const }),
       idempotencyKey: typeof key === 'string' ? key : undefined,
     }
   }

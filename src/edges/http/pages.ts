@@ -50,7 +50,7 @@ async function sendBytes(
 type PublicDocument = {
   guards: Guard | Guard[]
   path: string
-  text: () => string
+  text: () => string | Promise<string>
   type?: string
   headers?: () => Record<string, string>
 }
@@ -62,12 +62,12 @@ export function serveDocument(
 ): void {
   let known: { body: string; etag: string; bytes: Buffer; gzipped?: Promise<Buffer> } | undefined
   fastify.get(path, { onRequest: guards }, async (request, reply) => {
-    const body = text()
+    const body = await text()
     if (known?.body !== body) known = { body, etag: etagOf(body), bytes: Buffer.from(body) }
-    const { etag } = known
-    reply.headers({ 'cache-control': cacheControl, etag, ...headers() })
-    if (request.headers['if-none-match']?.includes(etag)) return reply.code(304).send()
-    return sendBytes(request, reply.type(type), known)
+    const page = known
+    reply.headers({ 'cache-control': cacheControl, etag: page.etag, ...headers() })
+    if (request.headers['if-none-match']?.includes(page.etag)) return reply.code(304).send()
+    return sendBytes(request, reply.type(type), page)
   })
 }
 

@@ -23,6 +23,8 @@ const links = (base: string) => ({
   capabilities: `${base}/capabilities`,
   health: `${base}/health`,
   error_catalog: `${base}/error-catalog.json`,
+  llms: `${base}/llms.txt`,
+  skill: `${base}/skill.md`,
   api_catalog: `${base}/.well-known/api-catalog`,
   first_call: {
     operation: 'auth_register',

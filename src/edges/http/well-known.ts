@@ -1,21 +1,44 @@
 import type { FastifyInstance } from 'fastify'
 import { type Guard, serveDocument } from './pages.ts'
 
+/** The address that signs the tokens, and the metadata of its authorization server. */
+export type AuthorizationServerDocuments = { issuer: () => string; metadata: () => Promise<object> }
+type WellKnownDeps = {
+  baseUrl: () => string
+  /** Absent where none is served. */
+  authorizationServer: AuthorizationServerDocuments | undefined
+}
+
+/** `offline_access` is asked of the authorization server, and is no scope of the resource. */
+const resourceScopes = ['openid', 'profile', 'email']
+
 /**
  * The discovery documents. Every 401 refers to the protected resource metadata (RFC 9728), which names no authorization
- * server while none is served: tokens come from `auth_token` only.
+ * server where none is served: then tokens come from `auth_token` only.
  */
-export function serveWellKnown(fastify: FastifyInstance, guard: Guard, baseUrl: () => string): void {
-  serveDocument(fastify, {
-    guards: guard,
-    path: '/.well-known/oauth-protected-resource',
-    text: () =>
-      JSON.stringify({
-        resource: baseUrl(),
-        bearer_methods_supported: ['header'],
-        resource_documentation: `${baseUrl()}/docs`,
+export function serveWellKnown(
+  fastify: FastifyInstance,
+  guard: Guard,
+  { baseUrl, authorizationServer }: WellKnownDeps,
+): void {
+  const serve = (path: string, text: () => string | Promise<string>) =>
+    serveDocument(fastify, { guards: guard, path, text })
+  const resource = (path: string) => () =>
+    JSON.stringify({
+      resource: `${baseUrl()}${path}`,
+      ...(authorizationServer && {
+        authorization_servers: [authorizationServer.issuer()],
+        scopes_supported: resourceScopes,
       }),
-  })
+      bearer_methods_supported: ['header'],
+      resource_documentation: `${baseUrl()}/docs`,
+    })
+  serve('/.well-known/oauth-protected-resource', resource(''))
+  if (authorizationServer) {
+    serve('/.well-known/oauth-protected-resource/mcp', resource('/mcp'))
+    for (const name of ['oauth-authorization-server', 'openid-configuration'])
+      serve(`/.well-known/${name}`, async () => JSON.stringify(await authorizationServer.metadata()))
+  }
 
   const catalogue = '/.well-known/api-catalog'
   serveDocument(fastify, {
@@ -36,6 +59,10 @@ function linksetOf(base: string): object[] {
       'service-doc': link('/docs', 'text/html'),
       status: link('/health', 'application/json'),
       'service-meta': link('/capabilities', 'application/json'),
+    },
+    {
+      anchor: `${base}/mcp`,
+      'service-desc': link('/.well-known/mcp/server-card.json', 'application/mcp-server-card+json'),
     },
   ]
 }

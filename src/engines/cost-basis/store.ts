@@ -1,3 +1,4 @@
+import { canonicalAddress } from '#kernel/chains.ts'
 import { fixedPointDecimals, fixedPointOne, fromUnits, mulDiv } from '#kernel/money.ts'
 import type { Tx } from '#kernel/task.ts'
 import { type Queryable, query } from '#store/query.ts'
@@ -14,25 +15,64 @@ export type SwapFill = {
   at: Date
 }
 
-const nameOf = (address: string): string => (address.startsWith('0x') ? address.toLowerCase() : address)
+/** The most that a column holds. A hostile token announces any number, and must not keep a swap from ending. */
+const unitsMax = 10n ** 78n - 1n
 
 /** Runs in the commit that ends the swap. Units that were sold take their share of the cost with them. */
 export async function recordFill(tx: Tx, { userId, sold, bought, value, at }: SwapFill): Promise<void> {
   await query(
     tx,
     `update cost_basis set updated_at = $5, units = greatest(units - $4::numeric, 0),
-       cost = case when units = 0 then 0 else div(cost * greatest(units - $4::numeric, 0), units) end
-     where user_id = $1 and chain_id = $2 and token = $3`,
-    [userId, sold.chainId, nameOf(sold.address), String(sold.units), at],
+       cost = case when units = 0 then 0 else div(cost * greatest(units - $4::numeric, 0), units) end,
+       realized = case when units = 0 then realized else coalesce(realized, 0)
+         + div($6::numeric * least(units, $4::numeric), $4::numeric)
+         - (cost - div(cost * greatest(units - $4::numeric, 0), units)) end
+     where user_id = $1 and chain_id = $2 and token = $3 and $4::numeric > 0`,
+    [userId, sold.chainId, canonicalAddress(sold.address), String(sold.units), at, String(value)],
   )
   await query(
     tx,
     `insert into cost_basis as b (user_id, chain_id, token, units, cost, updated_at)
        values ($1, $2, $3, $4::numeric, $5::numeric, $6)
      on conflict (user_id, chain_id, token) do update
-       set units = b.units + excluded.units, cost = b.cost + excluded.cost, updated_at = excluded.updated_at`,
-    [userId, bought.chainId, nameOf(bought.address), String(bought.units), String(value), at],
+       set units = least(b.units + excluded.units, $7::numeric), cost = least(b.cost + excluded.cost, $7::numeric),
+         updated_at = excluded.updated_at`,
+    [
+      userId,
+      bought.chainId,
+      canonicalAddress(bought.address),
+      String(bought.units < unitsMax ? bought.units : unitsMax),
+      String(value),
+      at,
+      String(unitsMax),
+    ],
   )
+}
+
+/** What a user bought of a token and has not sold, and what sales have brought beyond their cost. */
+export type CostBasis = {
+  chainId: string
+  token: string
+  units: bigint
+  cost: bigint
+  realized: bigint | null
+}
+
+export async function basesOf(db: Queryable, userId: string): Promise<CostBasis[]> {
+  const rows = await query<{
+    chain_id: string
+    token: string
+    units: string
+    cost: string
+    realized: string | null
+  }>(db, 'select chain_id, token, units, cost, realized from cost_basis where user_id = $1', [userId])
+  return rows.map(({ chain_id: chainId, token, units, cost, realized }) => ({
+    chainId,
+    token,
+    units: BigInt(units),
+    cost: BigInt(cost),
+    realized: realized === null ? null : BigInt(realized),
+  }))
 }
 
 /** Dollars per whole token, rounded down; undefined where the user bought none with the gateway. */
@@ -44,12 +84,21 @@ export async function entryPriceOf(
   const [row] = await query<{ units: string; cost: string }>(
     db,
     'select units, cost from cost_basis where user_id = $1 and chain_id = $2 and token = $3',
-    [userId, chainId, nameOf(address)],
+    [userId, chainId, canonicalAddress(address)],
   )
   if (!row) return undefined
   const [units, cost] = [BigInt(row.units), BigInt(row.cost)]
   if (units === 0n || cost === 0n) return undefined
-  return fromUnits(mulDiv(cost, 10n ** BigInt(decimals), units), fixedPointDecimals)
+  return fillPrice({ units, decimals }, cost)
+}
+
+/** The highest price, in units of 1e-18 dollars: further digits are no decimal here. */
+const priceMax = 10n ** 56n
+
+/** Dollars per whole token, rounded down, of a fill of some units that was worth `value`. */
+export function fillPrice({ units, decimals }: { units: bigint; decimals: number }, value: bigint): string {
+  const price = mulDiv(value, 10n ** BigInt(decimals), units)
+  return fromUnits(price < priceMax ? price : priceMax, fixedPointDecimals)
 }
 
 type Valued = { isUsdc: boolean; decimals: number; units: bigint }

@@ -38,15 +38,13 @@ export type BatchTaskData = {
 export type BatchOptions<Data extends BatchTaskData, Proof> = {
   /** The events that prove the execution; undefined where they are missing. A successful status proves nothing. */
   prove(task: TaskView<Data>, receipt: Receipt): Proof | undefined
-  /** What the batch changed; without it they are the token transfers of the receipt. */
+  /** What the batch changed, once it is proven; without it they are the token transfers of the receipt. */
   balanceChanges?(task: TaskView<Data>, receipt: Receipt): JsonObject[]
   /** Tokens that the batch may move in addition to the verified list. */
   tokens?: readonly Token[]
-  /** Changes that no transfer event shows, such as those of the native coin. */
-  changes?(task: TaskView<Data>, proof: Proof): JsonObject[]
   /** Called when a receipt is final, successful or not: earlier reads of the account are stale. */
   onFinal?(task: TaskView<Data>): void
 }
 
 /** What a step of a batch changes in the data of its task. */
-export type BatchStepResult = StepResultOf<BatchTaskData, 'confirm'>
+export type BatchStepResult<Names extends string> = StepResultOf<BatchTaskData, Names>

@@ -3,7 +3,7 @@ import type { Chain } from '#kernel/chains.ts'
 import { type Clock, later } from '#kernel/clock.ts'
 import { Fault } from '#kernel/fault.ts'
 import { canonicalJson } from '#kernel/json.ts'
-import type { EffectDriver } from '#kernel/one-effect.ts'
+import type { EffectContext, EffectDriver } from '#kernel/one-effect.ts'
 import type { EvmBatch, EvmCall, EvmIntent, Policy, PolicyReceipt, Signer } from '#kernel/signer.ts'
 import type {
   GasCharge,
@@ -12,9 +12,9 @@ import type {
   NonceSequence,
   SignedEffect,
   SignFirst,
-  StepContext,
   StepResultOf,
   TaskView,
+  Tx,
 } from '#kernel/task.ts'
 import type { AccountState, Evm, Simulation } from '#upstreams/evm/evm.ts'
 import type { Fees } from '#upstreams/evm/fees.ts'
@@ -34,10 +34,12 @@ export type EvmBatches = {
   simulate(chainId: string, account: string, calls: readonly EvmCall[]): Promise<Simulation>
   /** Simulates the batch of an admission, and reads what its signature needs beside that. */
   trial(userId: string, plan: BatchPlan): Promise<BatchTrial>
-  /** The driver of an effect whose second step is called `confirm`. */
+  /** Ends the charge of a batch that was never mined, where its task ends with something else executed. */
+  releaseGas(tx: Tx, taskId: string): Promise<void>
+  /** The driver of an effect; its steps may have any names. */
   driver<Data extends BatchTaskData, Proof, Names extends string = 'sign' | 'confirm'>(
     options: BatchOptions<Data, Proof>,
-  ): EffectDriver<Data, BatchPlan, Proof, Names | 'confirm'>
+  ): EffectDriver<Data, BatchPlan, Proof, Names>
 }
 
 export type BatchTrial = {
@@ -58,7 +60,8 @@ type EvmBatchesDeps = {
 }
 /** What a batch is signed with. */
 type BatchReadings = { account: AccountState; gas: bigint; fees: Fees }
-type SignedTask = Pick<TaskView, 'id' | 'userId'>
+/** Without effects: the task does not exist yet. */
+type SignedTask = Pick<TaskView, 'id' | 'userId'> & Partial<Pick<TaskView, 'effects'>>
 
 /** The step `sign` reads again where the readings of the admission are older. */
 const trialMsMax = 3_000
@@ -98,11 +101,11 @@ export function evmBatches({
 
   const preparing = { policy, signer, portOf, openSequence, loads }
 
-  const sign = async (
+  const sign = async <Names extends string>(
     task: TaskView<BatchTaskData>,
     plan: BatchPlan,
-    { now }: StepContext,
-  ): Promise<StepResultOf<never, 'confirm'>> => {
+    { now, steps }: EffectContext<Names>,
+  ): Promise<StepResultOf<never, Names>> => {
     const { chain, sponsor } = portOf(plan.chainId)
     const [account, simulation, fees] = await Promise.all([
       chain.account(plan.account),
@@ -120,7 +123,7 @@ export function evmBatches({
       return notExecuted(chain.row, simulation.reason)
     }
     const prepared = await prepareBatch(preparing, task, plan, { account, gas: simulation.gas, fees, now })
-    return { sign: prepared.sign, next: 'confirm', state: 'signed' }
+    return { sign: prepared.sign, next: steps.confirm, state: 'signed' }
   }
 
   const trial: EvmBatches['trial'] = async (userId, plan) => {
@@ -159,6 +162,7 @@ export function evmBatches({
       const { maxFeeWei } = await portOf(order.chainId).sponsor.fees()
       return gasBudget.chargeOf({ ...order, wei: maxFeeWei * gas })
     },
+    releaseGas: (tx, taskId) => gasBudget.settle(tx, taskId, 0n),
     simulate: (chainId, account, calls) => portOf(chainId).chain.simulate(account, calls),
     trial,
     driver: (options) => ({
@@ -227,6 +231,12 @@ const notExecuted = (chain: Pick<Chain, 'displayName'>, reason: string) =>
     },
   }) as const
 
+/** The account numbers the batches of a task: the next one follows those that it has executed on this chain. */
+const executedBefore = ({ effects = [] }: SignedTask, chainId: string): number =>
+  effects.filter(
+    ({ kind, status, intent }) => kind === effectKind && status === 'confirmed' && intent.chainId === chainId,
+  ).length
+
 type BatchContext = {
   chain: Evm
   payer: string
@@ -256,7 +266,7 @@ function intentOf(task: SignedTask, plan: BatchPlan, { chain, payer, account, no
     delegate,
     calls,
     deadlineSeconds,
-    nonce: chain.batchNonce(task.id),
+    nonce: chain.batchNonce(task.id, executedBefore(task, chainId)),
     executor: payer,
   }
   const delegated = account.delegate?.toLowerCase() === delegate.toLowerCase()

@@ -3,7 +3,8 @@ import type { NonceSequences } from '#durable/nonces.ts'
 import { backoffMs } from '#kernel/backoff.ts'
 import type { EvmChainRow } from '#kernel/chains.ts'
 import { Fault } from '#kernel/fault.ts'
-import type { Effect, TaskView, TxAttempt } from '#kernel/task.ts'
+import type { EffectNames } from '#kernel/one-effect.ts'
+import type { Effect, JsonObject, TaskView, TxAttempt } from '#kernel/task.ts'
 import type { Head, Receipt } from '#upstreams/evm/evm.ts'
 import type { ReceiptReading } from '#upstreams/evm/receipt-watcher.ts'
 import type { BatchTaskData } from './batch-rules.ts'
@@ -33,23 +34,24 @@ type SendResult = {
   outcomeUnknown: boolean
   nonceUsed: boolean
 }
-export type ConfirmContext = {
+export type ConfirmContext<Names extends string> = {
   task: TaskView<BatchTaskData>
   effect: Effect
   port: EvmPort
   nonces: Pick<NonceSequences, 'take'>
   gasBudget: Pick<GasBudget, 'settle'>
+  steps: EffectNames<Names>
   now: Date
 }
 
 /** Sends bytes that were never sent; looks up bytes that were, and sends them again only where absent. */
 export async function awaitFinality(
-  { effect, port: { chain, watcher } }: ConfirmContext,
+  { effect, port: { chain, watcher, broadcasts } }: ConfirmContext<string>,
   signal: AbortSignal,
 ): Promise<ChainState> {
   const newest = newestOf(effect)
   let sends = newest.status === 'prepared' ? 1 : 0
-  let sent = sends > 0 ? await send(chain, newest.raw) : { outcomeUnknown: false, nonceUsed: false }
+  let sent = sends > 0 ? await send(broadcasts, newest.raw) : { outcomeUnknown: false, nonceUsed: false }
   const startedMs = performance.now()
   const elapsedMs = () => performance.now() - startedMs
   const sleep = (ms: number) => pause(ms, undefined, { signal }).catch(() => undefined)
@@ -76,7 +78,7 @@ export async function awaitFinality(
       isFresh = true
     } else if (sends === 0 || (sent.outcomeUnknown && sends < sendsMax)) {
       sends += 1
-      sent = await send(chain, newest.raw)
+      sent = await send(broadcasts, newest.raw)
       if (sent.outcomeUnknown) await sleep(backoffMs(resendBackoff, sends))
       isFresh = true
     }
@@ -84,9 +86,9 @@ export async function awaitFinality(
 }
 
 /** A lost reply is not a failure: the outcome is unknown and is looked up. */
-async function send(chain: EvmPort['chain'], raw: string): Promise<SendResult> {
+async function send(broadcasts: EvmPort['broadcasts'], raw: string): Promise<SendResult> {
   try {
-    const { verdict } = await chain.sendRaw(raw)
+    const { verdict } = await broadcasts.send(raw)
     return { outcomeUnknown: false, nonceUsed: verdict === 'nonce_used' }
   } catch (fault) {
     if (fault instanceof Fault) return { outcomeUnknown: true, nonceUsed: false }
@@ -99,6 +101,10 @@ export const newestOf = (effect: Effect): TxAttempt => {
   if (!newest) throw new Error(`effect ${effect.id} has no transaction attempt`)
   return newest
 }
+
+/** How many batches of the task the account has executed before this one. */
+export const sequenceOf = ({ intent }: Effect): bigint =>
+  BigInt.asUintN(64, BigInt(String((intent.batch as JsonObject).nonce)))
 
 export const hashesOf = (effect: Effect): string[] => effect.txAttempts.map((attempt) => attempt.externalId)
 

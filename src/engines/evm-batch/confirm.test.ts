@@ -5,13 +5,14 @@ import type { Effect, TaskView, Tx } from '#kernel/task.ts'
 import type { Evm, Head, Receipt } from '#upstreams/evm/evm.ts'
 import type { ReceiptWatcher } from '#upstreams/evm/receipt-watcher.ts'
 import type { Sponsor } from '#upstreams/evm/sponsor.ts'
+import { createBroadcasts } from './broadcasts.ts'
 import { type ConfirmDeps, confirmBatch } from './confirm.ts'
 
 const now = new Date(1_700_000_000_000)
 const nowSeconds = now.getTime() / 1_000
 const nonceSequence = { kind: 'evm', chain: '8453', signer: '0x51' }
 const head: Head = { number: 100n, hash: '0x64', timestampSeconds: nowSeconds, baseFeeWei: 1n }
-const batch = { account: '0xacc', calls: [], deadlineSeconds: nowSeconds + 600 }
+const batch = { account: '0xacc', calls: [], nonce: '0', deadlineSeconds: nowSeconds + 600 }
 
 const effect: Effect = {
   id: 'e',
@@ -49,6 +50,8 @@ const reverted: Receipt = {
 }
 
 type Seen = {
+  /** Batches of the task before this one. */
+  sequence?: number
   mined: bigint
   times?: bigint
   receipt?: Receipt
@@ -57,7 +60,11 @@ type Seen = {
 }
 
 /** A chain that reports the nonce of the attempt as used; by default it has no receipt of it. */
-function createConfirmStep({ mined, times = 0n, receipt, oldestState = 0n }: Seen) {
+function createConfirmStep({ mined, times = 0n, receipt, oldestState = 0n, sequence = 0 }: Seen) {
+  const own = {
+    ...effect,
+    intent: { chainId: nonceSequence.chain, batch: { ...batch, nonce: String(sequence) } },
+  }
   const sent: string[] = []
   const chain: Partial<Evm> = {
     row: {
@@ -94,13 +101,30 @@ function createConfirmStep({ mined, times = 0n, receipt, oldestState = 0n }: See
     close: () => undefined,
   }
   const deps: ConfirmDeps = {
-    portOf: () => ({ chain: chain as Evm, sponsor: sponsor as Sponsor, watcher }),
+    portOf: () => ({
+      chain: chain as Evm,
+      sponsor: sponsor as Sponsor,
+      watcher,
+      broadcasts: createBroadcasts(chain as Evm),
+    }),
     nonces: { take: async (_tx, _sequence, minNonce) => minNonce },
     gasBudget: { settle: async () => undefined },
     onNonceUsed: () => undefined,
   }
-  const settling = { task, prove: () => undefined, settle: () => Promise.reject(new Error('not proven')) }
-  return { run: () => confirmBatch(deps, settling, { now, signal: new AbortController().signal }), sent }
+  const settling = {
+    task: { ...task, effects: [own] },
+    prove: () => undefined,
+    settle: () => Promise.reject(new Error('not proven')),
+  }
+  return {
+    run: () =>
+      confirmBatch(deps, settling, {
+        now,
+        signal: new AbortController().signal,
+        steps: { sign: 'sign', confirm: 'confirm' },
+      }),
+    sent,
+  }
 }
 
 test('a batch whose nonce was used by another transaction is sent under the next nonce at once', async () => {
@@ -110,6 +134,13 @@ test('a batch whose nonce was used by another transaction is sent under the next
   assert.deepEqual(sent, ['0xraw'], 'the stored bytes were sent first')
   const txAttempt = await result.replace.build({} as Tx)
   assert.deepEqual([result.replace.effectId, txAttempt.nonce, txAttempt.raw], ['e', 9n, '0xraw'])
+})
+
+test('the second batch of a task is judged by its own executions', async () => {
+  const mine = await createConfirmStep({ mined: 9n, times: 1n, sequence: 1 }).run()
+  assert.ok('replace' in mine, 'only the first one was executed')
+  const both = await createConfirmStep({ mined: 9n, times: 2n, sequence: 1 }).run()
+  assert.ok('park' in both, JSON.stringify(both))
 })
 
 test('a batch keeps its nonce where the nonce is unused or the account executed the batch', async () => {

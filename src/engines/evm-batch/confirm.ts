@@ -1,15 +1,9 @@
 import type { NonceSequences } from '#durable/nonces.ts'
+import { sumChanges } from '#kernel/balance-changes.ts'
 import { Fault } from '#kernel/fault.ts'
-import { addToResult, type Settled } from '#kernel/one-effect.ts'
+import { addToResult, type EffectContext, type Settled } from '#kernel/one-effect.ts'
 import { pollAgain } from '#kernel/poll-again.ts'
-import type {
-  EffectUpdate,
-  EndResult,
-  JsonObject,
-  StepContext,
-  StepResultOf,
-  TaskView,
-} from '#kernel/task.ts'
+import type { EffectUpdate, EndResult, JsonObject, StepResultOf, TaskView } from '#kernel/task.ts'
 import type { Receipt } from '#upstreams/evm/evm.ts'
 import { type BatchOptions, type BatchStepResult, type BatchTaskData, effectKind } from './batch-rules.ts'
 import {
@@ -22,6 +16,7 @@ import {
   type ReceiptState,
   readChainState,
   receiptStateOf,
+  sequenceOf,
 } from './chain-state.ts'
 import type { EvmPort } from './evm-port.ts'
 import type { GasBudget } from './gas-budget.ts'
@@ -39,25 +34,26 @@ export type ConfirmDeps = {
   /** Another transaction of the sponsor used the nonce of a batch, or a batch of before was mined unseen. */
   onNonceUsed: (chainId: string) => void
 }
-type Result<Data, Names extends string> = StepResultOf<Partial<Data>, Names | 'confirm'>
+type Result<Data, Names extends string> = StepResultOf<Partial<Data>, Names>
 type Settling<Data extends BatchTaskData, Proof, Names extends string> = BatchOptions<Data, Proof> & {
   task: TaskView<Data>
-  settle: (proof: Proof) => Promise<Settled<Data, Names | 'confirm'>>
+  settle: (proof: Proof) => Promise<Settled<Data, Names>>
 }
 
 export async function confirmBatch<Data extends BatchTaskData, Proof, Names extends string>(
   { portOf, nonces, gasBudget, onNonceUsed }: ConfirmDeps,
   settling: Settling<Data, Proof, Names>,
-  { now, signal }: StepContext,
+  { now, signal, steps }: EffectContext<Names>,
 ): Promise<Result<Data, Names>> {
   const { task } = settling
   const effect = task.effects.findLast((each) => each.kind === effectKind)
   if (!effect) throw new Error(`task ${task.id} confirms a batch that was never stored`)
-  const context = {
+  const context: ConfirmContext<Names> = {
     task,
     effect,
     nonces,
     gasBudget,
+    steps,
     now,
     port: portOf(String(effect.intent.chainId)),
   }
@@ -81,14 +77,13 @@ export async function confirmBatch<Data extends BatchTaskData, Proof, Names exte
 }
 
 /** The data of the task has the fields of a batch, which the compiler cannot see in a part of unknown data. */
-const ofTask = <Data extends BatchTaskData, Names extends string>(
-  result: StepResultOf<BatchTaskData, 'confirm'>,
-) => result as Result<Data, Names>
+const ofTask = <Data extends BatchTaskData, Names extends string>(result: BatchStepResult<Names>) =>
+  result as Result<Data, Names>
 
 /** The receipt is final. Only the expected events prove the execution: a successful status alone does not. */
 async function resolve<Data extends BatchTaskData, Proof, Names extends string>(
-  context: ConfirmContext,
-  { task, prove, settle, changes, balanceChanges, tokens = [], onFinal }: Settling<Data, Proof, Names>,
+  context: ConfirmContext<Names>,
+  { task, prove, settle, balanceChanges, tokens = [], onFinal }: Settling<Data, Proof, Names>,
   chainState: ChainState,
   receipt: Receipt,
 ): Promise<Result<Data, Names>> {
@@ -102,12 +97,11 @@ async function resolve<Data extends BatchTaskData, Proof, Names extends string>(
   const account = String((effect.intent.batch as JsonObject).account)
   const proof = receipt.success ? prove(task, receipt) : undefined
   if (proof === undefined) return ofTask(await notProven(context, chainState, receipt))
+  const changed = balanceChanges?.(task, receipt) ?? balanceChangesOf(port.chain, receipt, account, tokens)
+  const before = task.data.balance_changes ?? []
   const data: BatchTaskData = {
     transactions: transactionsOf(context, chainState, 'finalized'),
-    balance_changes: balanceChanges?.(task, receipt) ?? [
-      ...(changes?.(task, proof) ?? []),
-      ...balanceChangesOf(port.chain, receipt, account, tokens),
-    ],
+    balance_changes: before.length > 0 ? sumChanges([...before, ...changed]) : changed,
   }
   return addToResult(await settle(proof), {
     effects: [{ effectId: effect.id, status: 'confirmed', attemptExternalId: receipt.txHash }],
@@ -117,17 +111,17 @@ async function resolve<Data extends BatchTaskData, Proof, Names extends string>(
   })
 }
 
-async function notProven(
-  context: ConfirmContext,
+async function notProven<Names extends string>(
+  context: ConfirmContext<Names>,
   chainState: ChainState,
   receipt: Receipt,
-): Promise<BatchStepResult> {
+): Promise<BatchStepResult<Names>> {
   const { task, effect, port } = context
   const account = String((effect.intent.batch as JsonObject).account)
   // A node without an archive has the state of this block, and not that of an older one.
   const finalBlock = finalBlockOf(port, chainState.head)
   const { times: executed } = await port.chain.executed(account, task.id, finalBlock)
-  if (executed > 0n) return reviewResult(context, chainState)
+  if (executed > sequenceOf(effect)) return reviewResult(context, chainState)
   // The batch names its sender: it cannot be executed once every nonce of its attempts is used.
   const spent = await port.chain.transactionCount(newestOf(effect).nonceSequence.signer, finalBlock)
   if (effect.txAttempts.some(({ nonce }) => nonce >= spent)) return waitingResult(context, chainState)
@@ -139,21 +133,31 @@ async function notProven(
   return { ...end, writes: (tx) => context.gasBudget.settle(tx, task.id, receipt.feeWei) }
 }
 
-async function failureOf({ effect, port: { chain } }: ConfirmContext, receipt: Receipt): Promise<string> {
+async function failureOf(
+  { effect, port: { chain } }: ConfirmContext<string>,
+  receipt: Receipt,
+): Promise<string> {
   if (receipt.success) return 'The transaction was mined but did not execute the batch'
   const batch = effect.intent.batch as {
     account: string
     calls: { to: string; value: string; data: string }[]
   }
   const calls = batch.calls.map(({ to, value, data }) => ({ to, data, value: BigInt(value) }))
-  const simulation = await chain.simulate(batch.account, calls)
-  return simulation.ok
+  // The reason is only a help: an account whose coins are gone makes the node refuse the simulation.
+  const simulation = await chain.simulate(batch.account, calls).catch((fault: unknown) => {
+    if (fault instanceof Fault) return undefined
+    throw fault
+  })
+  return !simulation || simulation.ok
     ? 'The transaction was mined and reverted'
     : `The transaction reverted: ${simulation.reason}`
 }
 
 /** Fails the task when the deadline passed at a final block in which the batch was not executed. */
-async function expire(context: ConfirmContext, { head }: ChainState): Promise<BatchStepResult | undefined> {
+async function expire<Names extends string>(
+  context: ConfirmContext<Names>,
+  { head }: ChainState,
+): Promise<BatchStepResult<Names> | undefined> {
   const { task, effect, port } = context
   const { chain } = port
   const { account, deadlineSeconds } = effect.intent.batch as { account: string; deadlineSeconds: number }
@@ -166,7 +170,7 @@ async function expire(context: ConfirmContext, { head }: ChainState): Promise<Ba
   if (timestampSeconds <= deadlineSeconds) return undefined
   const chainState = await readChainState(effect, chain)
   // The batch was executed but no receipt is visible: the node lags or prunes receipts.
-  if (executed > 0n || chainState.mined)
+  if (executed > sequenceOf(effect) || chainState.mined)
     return chainState.mined ? undefined : reviewResult(context, chainState)
   return droppedResult(context, chainState, {
     code: 'expired',
@@ -180,22 +184,23 @@ async function expire(context: ConfirmContext, { head }: ChainState): Promise<Ba
   })
 }
 
-const update = ({ effect }: ConfirmContext, status: EffectUpdate['status']): EffectUpdate[] => [
+const update = ({ effect }: ConfirmContext<string>, status: EffectUpdate['status']): EffectUpdate[] => [
   { effectId: effect.id, status },
 ]
 
-const nextPoll = ({ task }: ConfirmContext) => pollAgain(task, 'confirm', pollBackoff)
+const nextPoll = <Names extends string>({ task, steps }: ConfirmContext<Names>) =>
+  pollAgain(task, steps.confirm, pollBackoff)
 
 /** The watcher wakes the task at a receipt, at its finality, and where the receipt vanishes. */
-function parkWatched(
-  { task, effect, port: { chain, watcher }, now }: ConfirmContext,
+function parkWatched<Names extends string>(
+  { task, effect, port: { chain, watcher }, steps, now }: ConfirmContext<Names>,
   { mined, outcomeUnknown }: ChainState,
 ) {
   const stuckInMs = newestOf(effect).at.getTime() + chain.row.stuckAfterMs - now.getTime()
   // A transaction that may have to be sent again, or replaced, is due without news.
-  const isPatient = !outcomeUnknown && (mined !== undefined || stuckInMs > 0)
-  const { data, park } = pollAgain(task, 'confirm', isPatient ? watchedBackoff : pollBackoff)
-  const afterMs = isPatient && !mined ? Math.min(park.afterMs, stuckInMs) : park.afterMs
+  const waitsForNews = !outcomeUnknown && (mined !== undefined || stuckInMs > 0)
+  const { data, park } = pollAgain(task, steps.confirm, waitsForNews ? watchedBackoff : pollBackoff)
+  const afterMs = waitsForNews && !mined ? Math.min(park.afterMs, stuckInMs) : park.afterMs
   const isWatched = watcher.wakeOnNews({
     taskId: task.id,
     hashes: hashesOf(effect),
@@ -208,7 +213,10 @@ function parkWatched(
   return { data, park: { ...park, afterMs: isWatched ? afterMs : Math.min(afterMs, pollBackoff.firstMs) } }
 }
 
-function waitingResult(context: ConfirmContext, chainState: ChainState): BatchStepResult {
+function waitingResult<Names extends string>(
+  context: ConfirmContext<Names>,
+  chainState: ChainState,
+): BatchStepResult<Names> {
   const { data, park } = parkWatched(context, chainState)
   const isSendUnknown = chainState.outcomeUnknown && !chainState.mined
   return {
@@ -223,12 +231,15 @@ function waitingResult(context: ConfirmContext, chainState: ChainState): BatchSt
   }
 }
 
-function unknownResult(context: ConfirmContext): BatchStepResult {
+function unknownResult<Names extends string>(context: ConfirmContext<Names>): BatchStepResult<Names> {
   const { data, park } = nextPoll(context)
   return { park, data, state: 'reconciling', outcome: 'unknown', effects: update(context, 'unknown') }
 }
 
-function reviewResult(context: ConfirmContext, chainState: ReceiptState): BatchStepResult {
+function reviewResult<Names extends string>(
+  context: ConfirmContext<Names>,
+  chainState: ReceiptState,
+): BatchStepResult<Names> {
   const { data, park } = nextPoll(context)
   return {
     park,
@@ -242,7 +253,7 @@ function reviewResult(context: ConfirmContext, chainState: ReceiptState): BatchS
 type DropReason = { code: string; message: string; proof: JsonObject }
 
 function droppedResult(
-  context: ConfirmContext,
+  context: ConfirmContext<string>,
   chainState: ReceiptState,
   { code, message, proof }: DropReason,
 ): EndResult<BatchTaskData> {

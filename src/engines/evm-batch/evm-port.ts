@@ -1,6 +1,7 @@
 import type { Evm } from '#upstreams/evm/evm.ts'
 import type { ReceiptWatcher } from '#upstreams/evm/receipt-watcher.ts'
 import type { Sponsor } from '#upstreams/evm/sponsor.ts'
+import type { Broadcasts } from './broadcasts.ts'
 
-/** One chain, its sponsor, and the watcher of its receipts. */
-export type EvmPort = { chain: Evm; sponsor: Sponsor; watcher: ReceiptWatcher }
+/** One chain, its sponsor, the watcher of its receipts, and what is sent to it. */
+export type EvmPort = { chain: Evm; sponsor: Sponsor; watcher: ReceiptWatcher; broadcasts: Broadcasts }

@@ -1,13 +1,17 @@
 import type { Transact } from '#durable/transactions.ts'
-import type { Clock } from '#kernel/clock.ts'
+import { type Clock, monotonicMs } from '#kernel/clock.ts'
 import type { Log } from '#kernel/log.ts'
-import { repeat } from '#kernel/repeat.ts'
+import { startPacedJob } from '#kernel/paced-job.ts'
 import { builder, fetchAll, fetchOne, type Queryable, query } from '#store/query.ts'
 import type { AbandonedAttempt, NonceRepairPlan, StoredAttempt } from '#upstreams/evm/nonce-repair-plan.ts'
+import type { Broadcasts } from './broadcasts.ts'
 import type { EvmPort } from './evm-port.ts'
 import { nonceKind } from './sponsor-load.ts'
 
-/** Reconciles the nonce counters of the sponsors with the chains, at start and every minute after. */
+/**
+ * Reconciles the nonce counters of the sponsors with the chains: at start, every minute after, and each second while the
+ * node of a chain takes no transactions, until the first one that it takes.
+ */
 
 export type NonceReport = {
   chainId: string
@@ -30,6 +34,9 @@ export type NonceRepair = {
   start(everyMs?: number): AsyncDisposable
 }
 
+/** A quick round sends only what the node does not have. */
+type Round = { isQuick: boolean }
+
 type NonceRepairDeps = {
   db: Queryable
   transact: Transact
@@ -44,22 +51,25 @@ type NonceRepairDeps = {
 }
 
 const everyMsDefault = 60_000
+const quickEveryMs = 1_000
+/** Transactions of one signer per request, after the first one, which shows whether the node takes any. */
+const sendsMax = 20
 
 const counterKey = (chain: string, signer: string): string => `${chain} ${signer}`
 
+/** By chain and signer. */
+async function readCounters(db: Queryable, ports: readonly EvmPort[]): Promise<Map<string, bigint>> {
+  const statement = builder
+    .selectFrom('nonce_sequence')
+    .select(['chain', 'signer', 'next'])
+    .where('kind', '=', nonceKind)
+    .where('chain', '=', (eb) => eb.fn.any(eb.val(ports.map(({ chain }) => chain.row.id))))
+  const rows = await fetchAll(db, statement)
+  return new Map(rows.map(({ chain, signer, next }) => [counterKey(chain, signer), BigInt(next)]))
+}
+
 export function createNonceRepair(deps: NonceRepairDeps): NonceRepair {
   const { db, transact, ports, plan, log } = deps
-  /** One statement for all chains; by chain and signer. */
-  const readCounters = async (): Promise<Map<string, bigint>> => {
-    const statement = builder
-      .selectFrom('nonce_sequence')
-      .select(['chain', 'signer', 'next'])
-      .where('kind', '=', nonceKind)
-      .where('chain', '=', (eb) => eb.fn.any(eb.val([...ports.keys()])))
-    const rows = await fetchAll(db, statement)
-    return new Map(rows.map(({ chain, signer, next }) => [counterKey(chain, signer), BigInt(next)]))
-  }
-
   const lockCounter = async (tx: Queryable, chain: string, signer: string) => {
     const statement = builder.selectFrom('nonce_sequence').select('next').where('kind', '=', nonceKind)
     const row = await fetchOne(
@@ -109,9 +119,17 @@ export function createNonceRepair(deps: NonceRepairDeps): NonceRepair {
       return repairPlan
     })
 
-  async function repair(port: EvmPort, signer: string, counter: bigint): Promise<NonceReport | undefined> {
+  type Counter = { port: EvmPort; signer: string; counter: bigint }
+
+  async function repair(
+    { port, signer, counter }: Counter,
+    { isQuick }: Round,
+  ): Promise<NonceReport | undefined> {
     const { chain, sponsor } = port
-    const mined = await chain.transactionCount(signer, 'latest')
+    const [mined, known] = await Promise.all([
+      chain.transactionCount(signer, 'latest'),
+      isQuick ? chain.transactionCount(signer, 'pending') : 0n,
+    ])
     const report = { chainId: chain.row.id, signer, mined, counter }
     if (mined === counter) return { ...report, next: counter, resent: 0, filled: 0, replaced: 0 }
     const repairPlan = await reconcileCounter(chain.row.id, signer, mined)
@@ -119,41 +137,89 @@ export function createNonceRepair(deps: NonceRepairDeps): NonceRepair {
     const { next, resend, gaps } = repairPlan
     const replaced = await replaceAbandoned(deps, { port, signer, mined, resend })
     const filled = await Promise.all(gaps.map((nonce) => sponsor.fillNonce(signer, nonce)))
-    const newest = resend.map(({ nonce, raw }) => ({ nonce, raw: replaced.get(nonce) ?? raw }))
+    const newest = resend
+      .filter(({ nonce }) => nonce >= known || replaced.has(nonce))
+      .map(({ nonce, raw }) => ({ nonce, raw: replaced.get(nonce) ?? raw }))
     const inOrder = [...newest, ...filled].sort((a, b) => (a.nonce < b.nonce ? -1 : 1))
-    for (const { raw } of inOrder) await chain.sendRaw(raw)
+    await sendAll(port, inOrder, { isQuick })
     return { ...report, next, resent: resend.length, filled: gaps.length, replaced: replaced.size }
   }
 
-  async function reconcile(): Promise<NonceReport[]> {
-    const counters = await readCounters()
-    const known = [...ports.values()].flatMap((port) =>
+  /** Undefined for a counter that was not reconciled. */
+  async function reconcile(only: readonly EvmPort[], round: Round): Promise<(NonceReport | undefined)[]> {
+    const counters = await readCounters(db, only)
+    const known = only.flatMap((port) =>
       port.sponsor.signers.flatMap((signer) => {
         const counter = counters.get(counterKey(port.chain.row.id, signer))
         return counter === undefined ? [] : [{ port, signer, counter }]
       }),
     )
-    const reports = await Promise.all(
-      known.map(({ port, signer, counter }) =>
-        repair(port, signer, counter).catch((error: unknown) => {
+    return Promise.all(
+      known.map((each) =>
+        repair(each, round).catch((error: unknown) => {
           // The next round retries.
+          const { port, signer } = each
           log.warn({ error, chain: port.chain.row.id, signer }, 'nonce counter not reconciled: will retry')
           return undefined
         }),
       ),
     )
-    return reports.filter((report) => report !== undefined)
   }
 
   return {
-    reconcile,
-    start: (everyMs = everyMsDefault) =>
-      repeat(reconcile, {
-        everyMs,
-        immediately: true,
-        onError: (error) => log.warn({ error }, 'nonce counters not read: will retry'),
-      }),
+    async reconcile() {
+      const reports = await reconcile([...ports.values()], { isQuick: false })
+      return reports.filter((report) => report !== undefined)
+    },
+    start(everyMs = everyMsDefault) {
+      const parts = new AsyncDisposableStack()
+      for (const port of ports.values())
+        parts.use(startRounds(port.broadcasts, { everyMs, log, run: (round) => reconcile([port], round) }))
+      return parts
+    },
   }
+}
+
+/** The first transaction goes alone; where the node does not take it, a quick round ends. */
+async function sendAll(
+  { broadcasts }: EvmPort,
+  inOrder: readonly { raw: string }[],
+  { isQuick }: Round,
+): Promise<void> {
+  for (let at = 0, count = 1; at < inOrder.length; at += count, count = sendsMax) {
+    await Promise.all(inOrder.slice(at, at + count).map(({ raw }) => broadcasts.send(raw)))
+    if (isQuick && broadcasts.isFailing()) return
+  }
+}
+
+type RoundsOptions = {
+  everyMs: number
+  log: Log
+  run: (round: Round) => Promise<(NonceReport | undefined)[]>
+}
+
+/** The rounds of one chain. Quick ones are at least a second apart, however often broadcasts fail and recover. */
+function startRounds(broadcasts: Broadcasts, { everyMs, log, run }: RoundsOptions): AsyncDisposable {
+  const parts = new AsyncDisposableStack()
+  let startedMs = monotonicMs()
+  let fullAtMs = startedMs
+  const job = parts.use(
+    startPacedJob(
+      async () => {
+        startedMs = monotonicMs()
+        const isQuick = startedMs < fullAtMs
+        if (!isQuick) fullAtMs = startedMs + everyMs
+        const isOpen = (await run({ isQuick })).some((report) => !report || report.mined !== report.counter)
+        return isOpen && broadcasts.isFailing() ? quickEveryMs : Math.max(0, fullAtMs - monotonicMs())
+      },
+      {
+        retryMs: quickEveryMs,
+        onError: (error) => log.warn({ error }, 'nonce counters not read: will retry'),
+      },
+    ),
+  )
+  parts.use(broadcasts.onChange(() => job.runWithin(Math.max(0, startedMs + quickEveryMs - monotonicMs()))))
+  return parts
 }
 
 type OpenSequence = { port: EvmPort; signer: string; mined: bigint; resend: readonly StoredAttempt[] }

@@ -5,6 +5,7 @@ import {
   finalBlockOf,
   newestOf,
   readChainState,
+  sequenceOf,
 } from './chain-state.ts'
 import { transactionsOf } from './tx-views.ts'
 
@@ -17,10 +18,10 @@ const attemptsMax = 60
  * Another transaction of the same signer used the nonce: the same batch is sent under the next one. The account
  * executes a batch at most once, so a wrong finding here cannot execute it twice.
  */
-export async function reassignNonce(
-  context: ConfirmContext,
+export async function reassignNonce<Names extends string>(
+  context: ConfirmContext<Names>,
   chainState: ChainState,
-): Promise<BatchStepResult | undefined> {
+): Promise<BatchStepResult<Names> | undefined> {
   const { task, effect, port, nonces } = context
   const { chain, sponsor } = port
   const { raw, nonce, nonceSequence } = newestOf(effect)
@@ -35,7 +36,7 @@ export async function reassignNonce(
     chain.transactionCount(nonceSequence.signer, 'latest'),
     sponsor.fees(),
   ])
-  if (times > 0n || latestState.mined) return undefined
+  if (times > sequenceOf(effect) || latestState.mined) return undefined
   return {
     replace: {
       effectId: effect.id,
@@ -46,17 +47,17 @@ export async function reassignNonce(
           fees,
         }),
     },
-    next: 'confirm',
+    next: context.steps.confirm,
     state: 'submitted',
     data: { transactions: transactionsOf(context, chainState, 'pending') },
   }
 }
 
 /** Replaces only the lowest unmined nonce of a signer: later ones wait for it, and a higher fee does not help them. */
-export async function replaceStuck(
-  context: ConfirmContext,
+export async function replaceStuck<Names extends string>(
+  context: ConfirmContext<Names>,
   chainState: ChainState,
-): Promise<BatchStepResult | undefined> {
+): Promise<BatchStepResult<Names> | undefined> {
   // A node that does not answer will not accept a higher fee either.
   if (chainState.outcomeUnknown) return undefined
   const { effect, port, now } = context
@@ -73,7 +74,7 @@ export async function replaceStuck(
       nonceSequence: newest.nonceSequence,
       build: () => sponsor.replace(newest.raw, newest.nonceSequence.signer, replacement),
     },
-    next: 'confirm',
+    next: context.steps.confirm,
     state: 'submitted',
     data: { transactions: transactionsOf(context, chainState, 'pending') },
   }

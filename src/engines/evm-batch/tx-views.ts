@@ -1,23 +1,35 @@
+import { balanceChange } from '#kernel/balance-changes.ts'
 import type { EvmChainRow, Token } from '#kernel/chains.ts'
 import type { Effect, JsonObject } from '#kernel/task.ts'
 import type { Evm, Receipt } from '#upstreams/evm/evm.ts'
+import type { BatchTaskData } from './batch-rules.ts'
+import { hashesOf } from './chain-state.ts'
 
 /** Views of the transactions of a task. */
 
-type TxSource = { effect: Effect; port: { chain: Pick<Evm, 'row'> } }
+type TxSource = {
+  task: { data: BatchTaskData }
+  effect: Effect
+  port: { chain: Pick<Evm, 'row'> }
+}
 type ReceiptState = { receipts: readonly (Receipt | undefined)[]; mined: Receipt | undefined }
 
-/** Every transaction attempt; of several under one nonce only one can be mined. */
+/**
+ * What the task has sent before, and every transaction attempt of the effect; of several under one nonce only one can be
+ * mined.
+ */
 export function transactionsOf(
-  { effect, port }: TxSource,
+  { task, effect, port }: TxSource,
   { receipts, mined }: ReceiptState,
   status: 'pending' | 'confirmed' | 'finalized' | 'dropped',
 ): JsonObject[] {
   const { id, explorerUrl } = port.chain.row
-  return effect.txAttempts.map((attempt, index) => {
+  const own = new Set(hashesOf(effect))
+  const before = (task.data.transactions ?? []).filter(({ tx_hash: hash }) => !own.has(String(hash)))
+  const attempts = effect.txAttempts.map((attempt, index) => {
     const receipt = receipts[index]
-    const own = receipt && !receipt.success ? 'failed' : status
-    const shownStatus = receipt ? (own === 'dropped' ? 'finalized' : own) : mined ? 'replaced' : status
+    const result = receipt && !receipt.success ? 'failed' : status
+    const shownStatus = receipt ? (result === 'dropped' ? 'finalized' : result) : mined ? 'replaced' : status
     return {
       chain_id: id,
       tx_hash: attempt.externalId,
@@ -27,6 +39,7 @@ export function transactionsOf(
       nonce: Number(attempt.nonce),
     }
   })
+  return [...before, ...attempts]
 }
 
 const nameOf = (row: EvmChainRow, extra: readonly Token[], address: string): Token =>
@@ -52,14 +65,5 @@ export function balanceChangesOf(
   }
   return [...sums]
     .filter(([, units]) => units !== 0n)
-    .map(([address, units]) => {
-      const token = nameOf(chain.row, extra, address)
-      return {
-        chain_id: chain.row.id,
-        token_address: token.address,
-        symbol: token.symbol,
-        amount: String(units),
-        decimals: token.decimals,
-      }
-    })
+    .map(([address, units]) => balanceChange(chain.row.id, nameOf(chain.row, extra, address), units))
 }

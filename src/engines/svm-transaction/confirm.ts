@@ -59,6 +59,8 @@ export async function confirmTransaction<Data extends SvmTaskData, Proof, Names 
   try {
     const found = await awaitLanding(effect, port, signal)
     const finding = found.reading.status ? undefined : await findExpiry(context, found.reading)
+    // Signing again could move the money twice: a person decides, or a node that finds the record.
+    if (finding && 'unprovable' in finding) return ofTask(unknownResult(context, 'review'))
     if (finding && !('reading' in finding)) return ofTask(expire(context, finding, { signsAgain }))
     const state = { ...found, ...finding }
     if (isFinal(port, state.reading.status)) return await resolve(context, settling, state)
@@ -122,7 +124,7 @@ function failedResult<Names extends string>(
 /** Once it can never land any more, it is signed again, or the task ends. */
 function expire<Names extends string>(
   context: ConfirmContext<Names>,
-  finding: Exclude<ExpiryFinding, { reading: unknown }>,
+  finding: Exclude<ExpiryFinding, { reading: unknown } | { unprovable: true }>,
   { signsAgain }: { signsAgain: boolean },
 ): SvmStepResult<Names> {
   const { task, effect, steps, now, policy } = context

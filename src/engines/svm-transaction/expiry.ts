@@ -1,6 +1,9 @@
+import { isDeepStrictEqual } from 'node:util'
 import type { Effect, JsonObject, TaskView } from '#kernel/task.ts'
 import type { SignatureReading } from '#upstreams/solana/signature-watcher.ts'
+import { type HeldUnits, heldUnits } from './held-units.ts'
 import { attemptOf } from './landing.ts'
+import { isMovedByOthers } from './other-changes.ts'
 import type { SvmPort } from './svm-port.ts'
 import type { Absence, SvmTaskData } from './transaction-rules.ts'
 
@@ -8,23 +11,36 @@ import type { Absence, SvmTaskData } from './transaction-rules.ts'
  * Whether stored bytes can still land. They cannot, once the chain has finalised a block above their last valid one, and
  * nodes at or beyond that block do not know the signature. One node may lag or may have lost it: two looks are needed,
  * apart in time, each with the history searched, and neither at a node that is behind the finalised block.
+ *
+ * Nodes can have lost their history, and state they cannot lose: the wallet must hold what it held at the signature, or
+ * what other transactions alone have made of it.
  */
 
 /** Blocks beyond the last valid one: more than forks at the tip are deep. */
 const marginBlocks = 32n
 const apartMs = 2_000
+/** The balance was read within so many slots of the signature. */
+const readingSlots = 64n
 /** Slots without a block are frequent, so a height is reached in more slots than blocks. */
 const validSlots = 150n
 
 type ExpiryContext = { task: TaskView<SvmTaskData>; effect: Effect; port: SvmPort; now: Date }
-/** `reading`: it landed, so long ago that only a search of the history shows it. */
-export type ExpiryFinding = { reading: SignatureReading } | { absence: Absence } | { proof: JsonObject }
+/**
+ * `reading`: it landed, so long ago that only a search of the history shows it. `unprovable`: the wallet holds something else
+ * than other transactions made of it since the signature, so that it may have landed.
+ */
+export type ExpiryFinding =
+  | { reading: SignatureReading }
+  | { absence: Absence }
+  | { unprovable: true }
+  | { proof: JsonObject }
 
 /** Undefined while it may land. */
 export async function findExpiry(
-  { task, effect, port: { chain }, now }: ExpiryContext,
+  { task, effect, port, now }: ExpiryContext,
   { slot }: SignatureReading,
 ): Promise<ExpiryFinding | undefined> {
+  const { chain } = port
   const { externalId: signature } = attemptOf(effect)
   const lastValid = BigInt(String(effect.intent.lastValidBlockHeight))
   if (slot <= BigInt(String(effect.signed.slot)) + validSlots) return undefined
@@ -38,6 +54,12 @@ export async function findExpiry(
   if (earlier?.signature !== signature) return { absence }
   const isApart = now.getTime() - earlier.at_ms >= apartMs
   if (!isApart) return { absence: earlier }
+  const before = effect.signed.held as HeldUnits[]
+  const wallet = { account: String(effect.intent.account), tokens: before.map(({ token }) => token) }
+  const held = await heldUnits(chain, wallet, { commitment: 'finalized', minSlot: final.slot })
+  const changes = { before, held, spent: spentBy(effect), signedSlot: BigInt(String(effect.signed.slot)) }
+  if (!isDeepStrictEqual(held, before) && !(await isOfOthers(port, wallet, { ...changes, signature })))
+    return { unprovable: true }
   return {
     proof: {
       last_valid_block_height: String(lastValid),
@@ -45,4 +67,32 @@ export async function findExpiry(
       absent_at_slots: [earlier.slot, String(seenSlot)],
     },
   }
+}
+
+/** Units by token that the transaction takes from the wallet. */
+const spentBy = ({ intent }: Effect): Map<string, bigint> => {
+  const spends = Array.isArray(intent.spends) ? (intent.spends as JsonObject[]) : []
+  const spent = new Map<string, bigint>()
+  for (const { token, amountUnits } of spends)
+    spent.set(String(token), (spent.get(String(token)) ?? 0n) + BigInt(String(amountUnits)))
+  return spent
+}
+
+type Changed = {
+  before: readonly HeldUnits[]
+  held: readonly HeldUnits[]
+  spent: ReadonlyMap<string, bigint>
+  signedSlot: bigint
+  signature: string
+}
+
+async function isOfOthers(
+  port: SvmPort,
+  { account, tokens }: { account: string; tokens: string[] },
+  { signedSlot, signature, ...changed }: Changed,
+): Promise<boolean> {
+  const fromSlot = signedSlot > readingSlots ? signedSlot - readingSlots : 0n
+  const changes = await port.changesSince({ wallet: account, tokens, fromSlot })
+  if (!changes || changes.some((each) => each.signature === signature)) return false
+  return isMovedByOthers({ ...changed, changes, readBy: signedSlot + readingSlots })
 }

@@ -5,8 +5,8 @@ import type { GasCharge, Tx } from '#kernel/task.ts'
 import { query } from '#store/query.ts'
 
 /**
- * Fees and rent that the sponsor pays per user and UTC day. Rent counts in full: a token account that a user closes
- * elsewhere does not give it back.
+ * Fees and rent that the sponsor pays per user and UTC day. Rent counts in full, although it
+ * returns to the sponsor when the account is closed: that may be never.
  */
 
 export type LamportOrder = {

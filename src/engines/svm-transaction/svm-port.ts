@@ -1,5 +1,6 @@
 import type { DraftOrder, DraftResult } from '#upstreams/solana/draft.ts'
 import type { Landing } from '#upstreams/solana/landing.ts'
+import type { WalletChange } from '#upstreams/solana/payments.ts'
 import type { SignatureWatcher } from '#upstreams/solana/signature-watcher.ts'
 import type { LandedTransaction, Solana } from '#upstreams/solana/solana.ts'
 import type { SvmSponsor } from '#upstreams/solana/sponsor.ts'
@@ -10,6 +11,12 @@ export type SvmPort = {
   sponsor: SvmSponsor
   watcher: SignatureWatcher
   draft(order: DraftOrder): Promise<DraftResult>
+  /** The final transactions since the slot that moved the wallet; undefined where they are too many. */
+  changesSince(wallet: {
+    wallet: string
+    tokens: readonly string[]
+    fromSlot: bigint
+  }): Promise<WalletChange[] | undefined>
   /** What a transaction changed for this account; `raw`: the stored bytes. */
   readLanding(landed: LandedTransaction, of: { raw: string; account: string }): Landing
 }

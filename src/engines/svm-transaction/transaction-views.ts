@@ -1,3 +1,4 @@
+import { balanceChange } from '#kernel/balance-changes.ts'
 import type { SolanaChainRow, Token } from '#kernel/chains.ts'
 import type { JsonObject, TaskView } from '#kernel/task.ts'
 import type { Landing } from '#upstreams/solana/landing.ts'
@@ -48,11 +49,5 @@ export const balanceChangesOf = (
 ): JsonObject[] =>
   deltas.map(({ token, amountUnits, decimals }) => {
     const known = [row.native, ...row.tokens, ...extra].find(({ address }) => address === token)
-    return {
-      chain_id: row.id,
-      token_address: token,
-      symbol: known?.symbol ?? '',
-      amount: String(amountUnits),
-      decimals,
-    }
+    return balanceChange(row.id, { address: token, symbol: known?.symbol ?? '', decimals }, amountUnits)
   })

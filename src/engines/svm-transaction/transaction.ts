@@ -18,6 +18,7 @@ import type {
 } from '#kernel/task.ts'
 import type { Draft } from '#upstreams/solana/draft.ts'
 import { type ConfirmDeps, confirmTransaction } from './confirm.ts'
+import { type HeldUnits, heldUnits } from './held-units.ts'
 import type { LamportBudget } from './lamport-budget.ts'
 import type { SvmPort } from './svm-port.ts'
 import { effectKind, type SvmOptions, type SvmPlan, type SvmTaskData } from './transaction-rules.ts'
@@ -73,8 +74,13 @@ export function svmTransactions(deps: SvmTransactionsDeps): SvmTransactions {
   /** Two equal orders have to differ, or they were one transaction: no two have the same `id`. */
   const compose = async (plan: SvmPlan, id: string) => {
     const port = portOf(plan.chainId)
+    const { account, spends } = plan
     const feePayer = await port.sponsor.pick({ fullExit: plan.fullExit ?? false })
-    return { port, feePayer, result: await port.draft({ ...plan, feePayer, id }) }
+    const [result, held] = await Promise.all([
+      port.draft({ ...plan, feePayer, id }),
+      heldUnits(port.chain, { account, tokens: [...new Set(spends.map(({ token }) => token))] }),
+    ])
+    return { port, feePayer, result, held }
   }
 
   const sign = async <Names extends string>(
@@ -85,13 +91,13 @@ export function svmTransactions(deps: SvmTransactionsDeps): SvmTransactions {
     const own = task.effects.filter(({ kind, step }) => kind === effectKind && step === steps.sign)
     const live = own.find(({ status }) => status !== 'dropped')
     if (live) throw new Error(`task ${task.id} signs again while effect ${live.id} may land`)
-    const { port, feePayer, result } = await compose(plan, `${task.id} ${steps.sign} ${own.length}`)
+    const { port, feePayer, result, held } = await compose(plan, `${task.id} ${steps.sign} ${own.length}`)
     if (!result.ok) return notExecuted(port, result.reason)
     const nonceSequence = await openSequence(plan)
     const intent = intentOf(task, plan, { feePayer, draft: result.draft })
     const build: Intent['build'] = async (tx) => {
       const receipt = await policy.authorize(tx, intent)
-      return signUnder(deps, { port, intent, receipt, draft: result.draft })
+      return signUnder(deps, { port, intent, receipt, draft: result.draft, held })
     }
     return { sign: { nonceSequence, build }, next: steps.confirm, state: 'signed' }
   }
@@ -99,7 +105,7 @@ export function svmTransactions(deps: SvmTransactionsDeps): SvmTransactions {
   const trial: SvmTransactions['trial'] = async (userId, plan) => {
     const readAtMs = deps.clock.now().getTime()
     const id = Buffer.from(deps.random.bytes(16)).toString('hex')
-    const [{ port, feePayer, result }, authorize] = await Promise.all([
+    const [{ port, feePayer, result, held }, authorize] = await Promise.all([
       compose(plan, id),
       policy.authorizeOnAccept(userId, plan.chainId),
     ])
@@ -118,7 +124,7 @@ export function svmTransactions(deps: SvmTransactionsDeps): SvmTransactions {
       const nonceSequence = await openSequence(plan)
       const intent = intentOf(task, plan, { feePayer, draft })
       const { receipt, ...granted } = authorize(intent)
-      const sign = await signUnder(deps, { port, intent, receipt, draft })
+      const sign = await signUnder(deps, { port, intent, receipt, draft, held })
       const build: Intent['build'] = async () => sign
       const signInOrder = async () => ({ ...granted, sign })
       return { sign: { nonceSequence, build, signInOrder }, next: 'confirm', state: 'signed' }
@@ -148,12 +154,18 @@ export function svmTransactions(deps: SvmTransactionsDeps): SvmTransactions {
   }
 }
 
-type SignOrder = { port: SvmPort; intent: SvmIntent; receipt: PolicyReceipt; draft: Draft }
+type SignOrder = {
+  port: SvmPort
+  intent: SvmIntent
+  receipt: PolicyReceipt
+  draft: Draft
+  held: HeldUnits[]
+}
 
 /** Both signatures; the number of the wallet comes last, and changes no byte. */
 async function signUnder(
   { signer }: Pick<SvmTransactionsDeps, 'signer'>,
-  { port, intent, receipt, draft }: SignOrder,
+  { port, intent, receipt, draft, held }: SignOrder,
 ): Promise<(nonce: bigint) => Promise<SignedEffect>> {
   const userSignature = await signer.signMessage(intent, receipt)
   const { signature, raw } = port.sponsor.sign({ intent, receipt, userSignature })
@@ -161,7 +173,7 @@ async function signUnder(
     kind: effectKind,
     externalId: signature,
     intent: JSON.parse(canonicalJson(intent)) as JsonObject,
-    signed: { signature, slot: String(draft.slot) },
+    signed: { signature, slot: String(draft.slot), held },
     policyReceipt: receipt.id,
   }
   return async (nonce) => ({ effect, txAttempt: { externalId: signature, raw, nonce } })

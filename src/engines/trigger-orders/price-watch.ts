@@ -6,6 +6,7 @@ import type { Log } from '#kernel/log.ts'
 import { type PacedJob, startPacedJob } from '#kernel/paced-job.ts'
 import type { Queryable } from '#store/query.ts'
 import { tokenMarketPrefix } from './quote-key.ts'
+import { createQuoteTurns, keyOf } from './quote-turns.ts'
 import { marketsWithOrders, type NearQuote, notePriced, quotesNear, raiseTrails } from './store.ts'
 import { bandAround, placesOf } from './trigger-price.ts'
 
@@ -62,15 +63,15 @@ export function createPriceWatch(deps: PriceWatchDeps): PriceWatch {
   }
 }
 
-/** One look at all markets of this instance; returns whether there are markets with open orders. */
+/** Reads the prices of all markets of this instance once; returns whether there are markets with open orders. */
 export function createRound(deps: PriceWatchDeps): () => Promise<boolean> {
   const { db, clock, priceTriggers, displayPrices } = deps
   const highest = createHighestPrices()
   const quotes = createQuotes(deps)
   return async () => {
-    for (let batch = 0; batch < batchesMax && (await priceTriggers.expire()) > 0; ) batch += 1
     const markets = await marketsWithOrders(db, tokenMarketPrefix)
     if (markets.length === 0) return false
+    for (let batch = 0; batch < batchesMax && (await priceTriggers.expire()) > 0; ) batch += 1
     const leases = await priceTriggers.lease(markets.map(({ market }) => market))
     if (leases.length === 0) return true
     const prices = await displayPrices(leases.map(({ market }) => market))
@@ -105,6 +106,7 @@ function createHighestPrices() {
 /** Asks for quotes under a budget, and fires what two of them agree on. */
 function createQuotes({ db, log, priceTriggers, quotePrice, quotesPerMinute }: PriceWatchDeps) {
   const remembered = new Map<string, Remembered>()
+  const turns = createQuoteTurns()
   let budget = quotesPerMinute
   let refilledMs = monotonicMs()
   const takeBudget = (wanted: number): number => {
@@ -126,8 +128,9 @@ function createQuotes({ db, log, priceTriggers, quotePrice, quotesPerMinute }: P
 
   const decide = async (near: NearQuote, lease: MarketLease): Promise<void> => {
     const { market, quote_key: quoteKey } = near
-    const key = `${market} ${quoteKey}`
+    const key = keyOf(near)
     const first = remembered.get(key)
+    turns.asked(near)
     const price = await quotePrice(quoteKey, near.user_id).catch((error: unknown) => {
       if (!(error instanceof Fault)) throw error
       log.debug({ error, market }, 'no quote for an order: it is asked for again')
@@ -156,17 +159,13 @@ function createQuotes({ db, log, priceTriggers, quotePrice, quotesPerMinute }: P
         coolUntilMs > nowMs ? [key.slice(key.indexOf(' ') + 1)] : [],
       )
       const near = await quotesNear(db, bands, cooling)
-      // Those of which one quote says so already come first.
-      near.sort((one, other) => rankOf(other) - rankOf(one))
-      const asked = near.slice(0, takeBudget(near.length))
+      // A quote that reached its trigger once comes first: its second one fires.
+      const isFirst = (each: NearQuote) => remembered.get(keyOf(each))?.coolUntilMs === 0
+      const asked = turns.inTurns(near, isFirst).slice(0, takeBudget(near.length))
       for (let at = 0; at < asked.length; at += quotesAtOnce)
         await Promise.all(
           asked.slice(at, at + quotesAtOnce).map((each) => decide(each, byMarket.get(each.market)!)),
         )
-
-      function rankOf({ market, quote_key: quoteKey }: NearQuote): number {
-        return remembered.get(`${market} ${quoteKey}`)?.coolUntilMs === 0 ? 1 : 0
-      }
     },
   }
 }

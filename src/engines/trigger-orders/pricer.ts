@@ -1,11 +1,12 @@
 import { assetOf, type Chain, type Token } from '#kernel/chains.ts'
 import { monotonicMs } from '#kernel/clock.ts'
 import { Fault } from '#kernel/fault.ts'
-import type { SwapProvider } from '#kernel/swap-provider.ts'
+import type { TokenFacts } from '#kernel/token-ref.ts'
 import { createTtlCache } from '#kernel/ttl-cache.ts'
 import type { Prices } from '#upstreams/prices/prices.ts'
 import type { DisplayPrice } from './price-watch.ts'
 import { type QuotedTrade, tokenMarketPrefix, tokenOf, tradeOf } from './quote-key.ts'
+import type { Amounts, SwapExecution } from './swap-execution.ts'
 import { unitPrice } from './trigger-price.ts'
 
 /** Prices of tokens in dollars: as they are displayed, and as a trade at its size would have them. */
@@ -13,13 +14,10 @@ import { unitPrice } from './trigger-price.ts'
 export type PricerDeps = {
   chains: readonly Chain[]
   prices: Pick<Prices, 'get'>
-  providers: readonly SwapProvider[]
-  /** What the contract of an unlisted token says of itself. */
-  tokenFacts(chainId: string, address: string): Promise<Token | undefined>
-  /** The user's account on an EVM chain, for which a route is quoted. */
-  accountOf(userId: string): Promise<string>
+  tokenFacts: TokenFacts
+  /** The output of the route that a swap of this user would take. */
+  quoteOut: SwapExecution['quoteOut']
 }
-export type Amounts = { inUnits: bigint; outUnits: bigint }
 export type Pricer = {
   displayPrices(markets: readonly string[]): Promise<ReadonlyMap<string, DisplayPrice>>
   /** Asks the providers for the trade of a quote key. */
@@ -30,13 +28,11 @@ export type Pricer = {
   sellPrice(asset: string, amountInUnits: bigint, userId: string): Promise<string>
 }
 
-const quoteSlippageBps = 100
-const quoteTtlSeconds = 120
 const factsMs = 3_600_000
 const factsMax = 10_000
 
 export function createPricer(deps: PricerDeps): Pricer {
-  const { chains, prices, providers } = deps
+  const { chains, prices, quoteOut } = deps
   const chainOf = (chainId: string): Chain => {
     const chain = chains.find(({ id }) => id === chainId)
     if (!chain) throw new Fault('unavailable', `Chain ${chainId} is not served`)
@@ -55,12 +51,7 @@ export function createPricer(deps: PricerDeps): Pricer {
     if (!token) throw new Fault('unavailable', `The token ${address} does not say what it is`)
     return { chain, token }
   }
-  const priceKeyOf = (asset: string): string => {
-    const { chainId, address } = tokenOf(asset)
-    const chain = chainOf(chainId)
-    const isNative = assetOf(chain, chain.native.address) === asset
-    return isNative ? chain.native.priceId : `${chain.llamaSlug}:${address}`
-  }
+  const priceKeyOf = (asset: string): string => priceKeyOn(chainOf(tokenOf(asset).chainId), asset)
   const isUsdc = (asset: string): boolean => {
     const chain = chainOf(tokenOf(asset).chainId)
     return assetOf(chain, chain.usdc) === asset
@@ -93,26 +84,8 @@ export function createPricer(deps: PricerDeps): Pricer {
     { tokenIn, tokenOut, amountInUnits }: QuotedTrade,
     userId: string,
   ): Promise<bigint> => {
-    const [origin, destination, account] = await Promise.all([
-      named(tokenIn),
-      named(tokenOut),
-      deps.accountOf(userId),
-    ])
-    const request = {
-      user: account,
-      recipient: account,
-      origin: { chainId: origin.chain.id, token: origin.token.address },
-      destination: { chainId: destination.chain.id, token: destination.token.address },
-      amountInUnits,
-      slippageBps: quoteSlippageBps,
-      ttlSeconds: quoteTtlSeconds,
-    }
-    const answers = await Promise.allSettled(providers.map((provider) => provider.quote(request)))
-    const outs = answers.flatMap((each) => (each.status === 'fulfilled' ? [each.value.amountOutUnits] : []))
-    const [failed] = answers
-    if (outs.length === 0)
-      throw failed?.status === 'rejected' ? failed.reason : new Fault('no_route', 'No route')
-    return outs.sort((one, other) => (one < other ? 1 : -1))[0]!
+    const [origin, destination] = await Promise.all([named(tokenIn), named(tokenOut)])
+    return quoteOut({ origin, destination, amountInUnits }, userId)
   }
   const quoteTrade = async (trade: QuotedTrade, userId: string): Promise<string> =>
     priceOf(trade, { inUnits: trade.amountInUnits, outUnits: await bestOut(trade, userId) })
@@ -125,20 +98,33 @@ export function createPricer(deps: PricerDeps): Pricer {
       const tokenOut = assetOf(chain, chain.usdc)
       return quoteTrade({ tokenIn: asset, tokenOut, amountInUnits, priced: 'in' }, userId)
     },
-    async displayPrices(markets) {
-      const keys = new Map(
-        markets.flatMap((market): [string, string][] => {
-          const asset = market.slice(tokenMarketPrefix.length)
-          return chains.some(({ id }) => id === tokenOf(asset).chainId) ? [[market, priceKeyOf(asset)]] : []
-        }),
-      )
-      const found = await prices.get([...new Set(keys.values())])
-      return new Map(
-        [...keys].flatMap(([market, key]) => {
-          const price = found.get(key)
-          return price ? [[market, { price: price.price, at: price.at }]] : []
-        }),
-      )
-    },
+    displayPrices: displayPricesOf({ chains, prices }),
   }
+}
+
+type DisplayDeps = Pick<PricerDeps, 'chains' | 'prices'>
+
+/** Displayed prices by market. */
+export const displayPricesOf =
+  ({ chains, prices }: DisplayDeps): Pricer['displayPrices'] =>
+  async (markets) => {
+    const keys = new Map(
+      markets.flatMap((market): [string, string][] => {
+        const asset = market.slice(tokenMarketPrefix.length)
+        const chain = chains.find(({ id }) => id === tokenOf(asset).chainId)
+        return chain ? [[market, priceKeyOn(chain, asset)]] : []
+      }),
+    )
+    const found = await prices.get([...new Set(keys.values())])
+    return new Map(
+      [...keys].flatMap(([market, key]) => {
+        const price = found.get(key)
+        return price ? [[market, { price: price.price, at: price.at }]] : []
+      }),
+    )
+  }
+
+function priceKeyOn(chain: Chain, asset: string): string {
+  const isNative = assetOf(chain, chain.native.address) === asset
+  return isNative ? chain.native.priceId : `${chain.llamaSlug}:${tokenOf(asset).address}`
 }

@@ -14,11 +14,10 @@ export type QuotedTrade = {
   priced: 'in' | 'out'
 }
 
-const marketPrefix = 'token:'
-export const tokenMarketPrefix = marketPrefix
+export const tokenMarketPrefix = 'token:'
 /** The market of a token: all orders whose trigger is its price. */
 export const marketOf = (chain: Pick<Chain, 'id' | 'family'>, token: string): string =>
-  `${marketPrefix}${assetOf(chain, token)}`
+  `${tokenMarketPrefix}${assetOf(chain, token)}`
 
 export const quoteKeyOf = ({ tokenIn, tokenOut, amountInUnits, priced }: QuotedTrade): string =>
   [tokenIn, tokenOut, sizeClass(amountInUnits), priced].join(' ')

@@ -1,10 +1,10 @@
-import type { ReservedSpend, ReserveSpend } from '#durable/reserve-spend.ts'
-import { exitGrant, type PlannedAction } from '#kernel/action.ts'
+import type { ReserveSpend } from '#durable/reserve-spend.ts'
+import { exitGrant } from '#kernel/action.ts'
 import { backoffMs } from '#kernel/backoff.ts'
-import type { Token } from '#kernel/chains.ts'
 import { later } from '#kernel/clock.ts'
 import { compareDecimals } from '#kernel/decimal-fields.ts'
 import { Fault } from '#kernel/fault.ts'
+import { isRecord } from '#kernel/json.ts'
 import { addToResult } from '#kernel/one-effect.ts'
 import type { Policy } from '#kernel/signer.ts'
 import {
@@ -15,44 +15,18 @@ import {
   type RetryRule,
   type StepContext,
   type StepResultOf,
-  type Steps,
   type TaskKind,
   type TaskView,
+  type Tx,
 } from '#kernel/task.ts'
 import type { TriggerOrder } from '#kernel/trigger-order.ts'
-import { type Queryable, query } from '#store/query.ts'
-import type { Amounts } from './pricer.ts'
-import type { QuotedTrade } from './quote-key.ts'
-import { type OrderRow, ordersById, rearmTriggerOrder } from './store.ts'
+import type { Queryable } from '#store/query.ts'
+import { type QuotedTrade, quoteKeyOf, tradeOf } from './quote-key.ts'
+import { cancelledBy, type OrderRow, ordersById, rearmTriggerOrder } from './store.ts'
+import type { Amounts, OrderSwap, SwapExecution, SwapStep } from './swap-execution.ts'
 import { bandAround } from './trigger-price.ts'
 
 /** The task of an order that fired: a swap whose amount, price, safety and permission are determined once more. */
-
-export type SwapStep = 'sign' | 'confirm' | 'track'
-export type OrderSwap = {
-  chainIn: string
-  chainOut: string
-  tokenIn: string
-  tokenOut: string
-  amount: { units: bigint } | { usd: string }
-  slippageBps: number
-  /** It returns money to the user: caps and switches do not stop it. */
-  isExit: boolean
-}
-/** A swap that was quoted, checked and simulated, up to its acceptance. */
-export type PreparedOrder = {
-  data: JsonObject
-  spend: ReservedSpend
-  action: PlannedAction
-  amounts: Amounts
-  tokens: { in: Token; out: Token }
-}
-export type SwapExecution = {
-  /** Units of the wallet that no other task has reserved. */
-  available(userId: string, token: { chainId: string; address: string }): Promise<bigint>
-  prepare(swap: OrderSwap, userId: string): Promise<PreparedOrder>
-  steps: Steps<JsonObject, SwapStep>
-}
 
 type PricedTrade = Pick<QuotedTrade, 'tokenIn' | 'tokenOut' | 'priced'>
 
@@ -61,7 +35,9 @@ export type Attempts = { failures?: number; moved?: number }
 export type OrderRules<Input extends JsonObject> = {
   kind: string
   soldToken(input: Input): { chainId: string; address: string }
-  /** The swap for the units that are available; null where nothing is left. */
+  /** The most that the order may sell whatever the balance is; null: no such limit. */
+  unitsMax?(db: Queryable, order: OrderRow<Input>): Promise<bigint | null>
+  /** The swap for the units that may be sold; null where nothing is left. */
   swapOf(input: Input, availableUnits: bigint): OrderSwap | null
   /** What decides the price again; null where it is another token than those of the swap. */
   priced(input: Input): PricedTrade | null
@@ -69,8 +45,14 @@ export type OrderRules<Input extends JsonObject> = {
   event(order: OrderRow<Input>): NewEvent
   /** Fields of the result that name the order. */
   resultOf(orderId: string): JsonObject
+  /** Runs in the commit that ends a sale. */
+  onSold?(tx: Tx, order: OrderRow<Input>, units: bigint): Promise<void>
 }
-export type OrderTaskData = JsonObject & { trigger_order_id?: string }
+export type OrderTaskData = JsonObject & {
+  trigger_order_id?: string
+  /** The amount at which the price had moved back. */
+  priced_units?: string
+}
 
 export type RunOrderDeps = {
   db: Queryable
@@ -106,6 +88,8 @@ const retriedCodes = [
   'upstream_changed',
 ]
 const movedBack = 'price_moved_back'
+/** An order whose refund cost more is left to its owner: ten attempts would cost ten times as much. */
+const refundMinBps = 9_800n
 
 /** The order fires without a read; the signature asks the policy, and counts the value. */
 const spendOf =
@@ -172,12 +156,16 @@ async function prepare<Input extends JsonObject & Attempts>(
     return await prepareOnce(deps, rules, task, now)
   } catch (fault) {
     if (!(fault instanceof Fault)) throw fault
-    if (!fault.retryable) return failed(fault.code, fault.message)
+    if (!fault.retryable && !isUnchecked(fault)) return failed(fault.code, fault.message)
     if (task.deadline.getTime() - now.getTime() < failureReserveMs)
       return failed('expired', `The order could not be executed before the deadline: ${fault.message}`)
-    throw fault
+    throw fault.retryable ? fault : new Fault('unavailable', fault.message, { cause: fault })
   }
 }
+
+/** A security check that proved nothing, as where a node is away, ends no order: a later one may pass. */
+const isUnchecked = ({ code, extras }: Fault): boolean =>
+  code === 'token_unsafe' && extras.status !== 'flagged'
 
 async function prepareOnce<Input extends JsonObject & Attempts>(
   deps: RunOrderDeps,
@@ -187,15 +175,24 @@ async function prepareOnce<Input extends JsonObject & Attempts>(
 ): Promise<Result> {
   const { swaps, policy, reserve } = deps
   const { userId, input } = task
-  const swap = rules.swapOf(input, await swaps.available(userId, rules.soldToken(input)))
+  const available = await swaps.available(userId, rules.soldToken(input))
+  const [order] = await ordersById<Input>(deps.db, userId, [task.data.trigger_order_id ?? ''])
+  const unitsMax = (order && (await rules.unitsMax?.(deps.db, order))) ?? null
+  const isLimited = unitsMax !== null && unitsMax < available.units
+  const swap = rules.swapOf(input, isLimited ? unitsMax : available.units)
+  // What another task has reserved may be available again.
+  if (!swap && !isLimited && available.heldUnits > 0n)
+    return failed('conflict', 'The order fired, but another task has reserved all of the token')
   if (!swap) return failed('insufficient_balance', 'The order fired, but nothing of the token is available')
   const prepared = await swaps.prepare(swap, userId)
   const priced = rules.priced(input)
-  const [order] = await ordersById(deps.db, userId, [task.data.trigger_order_id ?? ''])
   if (priced && order) {
     const price = await deps.priceOf(priced, prepared.amounts)
     if (!isReached(order, price, swap.slippageBps))
-      return failed(movedBack, `The price of the swap is ${price}: it moved back before the order was sent`)
+      return {
+        ...failed(movedBack, `The price of the swap is ${price}: it moved back before the order was sent`),
+        data: { priced_units: String(prepared.amounts.inUnits) },
+      }
   }
   await policy.check(prepared.action)
   return {
@@ -231,7 +228,7 @@ function attemptsAfter({ failures = 0, moved = 0 }: Attempts, code: string): Req
 
 type Finishing<Input> = { task: OrderTask<Input>; now: Date; result: Result }
 
-/** Reports the end of the task as that of its order, or arms the order again where nothing was executed. */
+/** Reports the end of the task as that of its order, or arms the order again where nothing was sold. */
 async function finish<Input extends JsonObject & Attempts>(
   deps: RunOrderDeps,
   rules: OrderRules<Input>,
@@ -242,7 +239,7 @@ async function finish<Input extends JsonObject & Attempts>(
   const orderId = task.data.trigger_order_id
   if (orderId === undefined) throw new Error(`task ${task.id} belongs to no order`)
   const [order] = await ordersById<Input>(deps.db, task.userId, [orderId])
-  const siblings = await cancelledBy<Input>(deps.db, orderId)
+  const siblings = await cancelledBy<Input>(deps.db, [orderId])
   const end = (ending: Ending): Ending =>
     withOrder(rules, { task, now, order, siblings, orderId }, ending) as Ending
   if (!signs) return end(result as Ending)
@@ -250,13 +247,6 @@ async function finish<Input extends JsonObject & Attempts>(
   const refused = (fault: Fault): Ending => end(failed(fault.code, fault.message))
   return { ...result, sign: { ...sign, onRefused: sign.onRefused ?? refused } }
 }
-
-const cancelledBy = <Input>(db: Queryable, orderId: string): Promise<TriggerOrder<Input>[]> =>
-  query<TriggerOrder<Input>>(
-    db,
-    `select * from trigger_order where cancelled_by = $1 and status = 'cancelled'`,
-    [orderId],
-  )
 
 type OrderOfTask<Input> = {
   task: OrderTask<Input>
@@ -281,18 +271,48 @@ function withOrder<Input extends JsonObject & Attempts>(
     task_result: named.result,
     task_error: error,
   }
-  const isRetried = ending.end === 'failed' && ending.outcome === 'not_executed'
-  const attempts = isRetried ? attemptsAfter(task.input, error!.code) : undefined
-  if (!attempts) return { ...named, events: [...(ending.events ?? []), rules.event(after)] }
+  const attempts = isUnsold(rules, task, named) ? attemptsAfter(task.input, error!.code) : undefined
+  if (!attempts) {
+    const ended = { ...named, events: [...(ending.events ?? []), rules.event(after)] }
+    const sold = named.result.amount_in
+    if (ending.end !== 'completed' || typeof sold !== 'string') return ended
+    return addToResult(ended as Result, {
+      async writes(tx) {
+        await rules.onSold?.(tx, order, BigInt(sold))
+      },
+    })
+  }
   const again = { ...after, status: 'armed' as const, input: { ...order.input, ...attempts } }
   const events = [
     ...(ending.events ?? []),
     rules.event(again),
     ...siblings.map((each) => rules.event(toRow({ ...each, status: 'armed', cancelled_by: null }))),
   ]
+  const quoteKey = quoteKeyAfter(order, ending)
   return addToResult({ ...named, events } as Result, {
     async writes(tx) {
-      await rearmTriggerOrder(tx, { orderId, taskId: task.id, input: attempts, at: now })
+      await rearmTriggerOrder(tx, { orderId, taskId: task.id, input: attempts, quoteKey, at: now })
     },
   })
+}
+
+/** The token is still in the wallet, or is there again, less what the refund may have cost. */
+function isUnsold<Input extends JsonObject & Attempts>(
+  rules: OrderRules<Input>,
+  { input }: OrderTask<Input>,
+  ending: Ending,
+): boolean {
+  if (ending.end !== 'failed') return false
+  const refunded = ending.result?.refunded
+  if (ending.outcome === 'not_executed' || !isRecord(refunded)) return ending.outcome === 'not_executed'
+  const { chainId, address } = rules.soldToken(input)
+  const isSoldToken = refunded.chain_id === chainId && refunded.token_address === address
+  const [back, sent] = [BigInt(String(refunded.amount)), BigInt(String(ending.result?.amount_in))]
+  return isSoldToken && back * 10_000n >= sent * refundMinBps
+}
+
+/** The balance may have grown since the order was left: then the quotes at its earlier size would fire it in vain. */
+function quoteKeyAfter({ quote_key: quoteKey }: OrderRow<unknown>, { data }: Ending): string | null {
+  const units = data?.priced_units
+  return units && quoteKey ? quoteKeyOf({ ...tradeOf(quoteKey), amountInUnits: BigInt(units) }) : quoteKey
 }

@@ -1,7 +1,7 @@
 import { Fault } from '#kernel/fault.ts'
-import type { JsonObject, Tx } from '#kernel/task.ts'
-import type { TriggerOrder } from '#kernel/trigger-order.ts'
-import { type Queryable, query } from '#store/query.ts'
+import type { JsonObject, OrderRoom, Tx } from '#kernel/task.ts'
+import type { TriggerOrder, TriggerStatus } from '#kernel/trigger-order.ts'
+import { type Queryable, query, settleAll } from '#store/query.ts'
 
 /** The rows of orders that wait for a price, of every kind. */
 
@@ -41,7 +41,14 @@ export async function insertTriggerOrders(tx: Tx, orders: readonly NewTriggerOrd
   )
 }
 
-export type RearmRequest = { orderId: string; taskId: string; input?: JsonObject; at: Date }
+export type RearmRequest = {
+  orderId: string
+  taskId: string
+  input?: JsonObject
+  /** Null: as it was. */
+  quoteKey?: string | null
+  at: Date
+}
 
 /**
  * Arms an order again whose task executed nothing, and with it the orders of its group that it had cancelled. Runs in
@@ -49,31 +56,31 @@ export type RearmRequest = { orderId: string; taskId: string; input?: JsonObject
  */
 export async function rearmTriggerOrder(
   tx: Tx,
-  { orderId, taskId, input = {}, at }: RearmRequest,
+  { orderId, taskId, input = {}, quoteKey = null, at }: RearmRequest,
 ): Promise<TriggerOrder[]> {
   return query<TriggerOrder>(
     tx,
     `with again as (
-       update trigger_order set status = 'armed', input = input || $3::jsonb, updated_at = $4
+       update trigger_order set status = 'armed', input = input || $3::jsonb, updated_at = $4,
+           quote_key = coalesce($5, quote_key)
          where id = $1 and task_id = $2 and status = 'fired' returning *),
      siblings as (
        update trigger_order t set status = 'armed', cancelled_by = null, updated_at = $4
          from again where t.cancelled_by = again.id and t.status = 'cancelled' returning t.*)
      select * from again union all select * from siblings`,
-    [orderId, taskId, JSON.stringify(input), at],
+    [orderId, taskId, JSON.stringify(input), at, quoteKey],
   )
 }
 
-/** Markets with open orders. */
-export const marketsWithOrders = async (
+/** Markets with open orders whose names begin with the prefix. */
+export const marketsWithOrders = (
   db: Queryable,
   prefix: string,
-): Promise<{ market: string; waiting: boolean }[]> => {
-  const markets = await query<{ market: string; waiting: boolean }>(db, 'select * from trigger_markets($1)', [
+): Promise<{ market: string; waiting: boolean }[]> =>
+  query<{ market: string; waiting: boolean }>(db, 'select * from trigger_markets($1, $2)', [
+    prefix,
     marketsMax,
   ])
-  return markets.filter(({ market }) => market.startsWith(prefix))
-}
 const marketsMax = 5_000
 
 export type MarketPrice = { market: string; price: string; places: number }
@@ -118,14 +125,19 @@ export const quotesNear = (
   bands: readonly Band[],
   except: readonly string[],
 ): Promise<NearQuote[]> =>
-  query<NearQuote>(db, 'select * from trigger_quotes_near($1, $2, $3, $4, $5)', [
+  query<NearQuote>(db, 'select * from trigger_quotes_near($1, $2, $3, $4, $5, $6, $7)', [
     bands.map(({ market }) => market),
     bands.map(({ low }) => low),
     bands.map(({ high }) => high),
     except,
     nearMax,
+    nearPerUserMax,
+    nearReadMax,
   ])
 const nearMax = 500
+const nearPerUserMax = 10
+/** The orders of fifty users, each with as many as a user may have. */
+const nearReadMax = 10_000
 
 /** An order with what became of its last task, and when its market last had a price. */
 export type OrderRow<Input = JsonObject> = TriggerOrder<Input> & {
@@ -148,18 +160,40 @@ export const ordersById = <Input = JsonObject>(
     ids,
   ])
 
-/** Newest first. */
-export const ordersOf = <Input = JsonObject>(
+/** Statuses of orders, and of the task of those that fired; absent: of any. */
+export type StatusFilter = { statuses: readonly TriggerStatus[]; taskStatuses?: readonly string[] }
+type OrderPage = { kind: string; limit: number; after: string | null }
+
+/** Orders of a kind, newest first, which match one of the filters: each filter reads one range of an index. */
+export async function ordersOf<Input = JsonObject>(
   db: Queryable,
   userId: string,
-  { kinds, limit, after = null }: { kinds: readonly string[]; limit: number; after?: string | null },
-): Promise<OrderRow<Input>[]> =>
-  query<OrderRow<Input>>(
-    db,
-    `select ${orderColumns} where o.user_id = $1 and o.kind = any($2) and ($3::uuid is null or o.id < $3)
-       order by o.id desc limit $4`,
-    [userId, kinds, after, limit],
+  { kind, limit, after, filters }: OrderPage & { filters: readonly StatusFilter[] | null },
+): Promise<OrderRow<Input>[]> {
+  const parts = filters ?? [null]
+  const pages = await settleAll(
+    parts.map((filter) =>
+      query<OrderRow<Input>>(
+        db,
+        `select ${orderColumns} where o.user_id = $1 and o.kind = $2 and ($3::uuid is null or o.id < $3)
+           ${filter ? 'and o.status = any($5)' : ''} ${filter?.taskStatuses ? 'and t.status = any($6)' : ''}
+           order by o.id desc limit $4`,
+        [
+          userId,
+          kind,
+          after,
+          limit,
+          ...(filter ? [filter.statuses] : []),
+          ...(filter?.taskStatuses ? [filter.taskStatuses] : []),
+        ],
+      ),
+    ),
   )
+  return pages
+    .flat()
+    .sort((one, other) => (one.id < other.id ? 1 : -1))
+    .slice(0, limit)
+}
 
 /** Orders that may still fire or whose task goes on. */
 export const openOrdersOf = <Input = JsonObject>(
@@ -177,38 +211,32 @@ export const openOrdersOf = <Input = JsonObject>(
     [userId, kinds],
   )
 
-export async function countArmed(db: Queryable, userId: string, kinds: readonly string[]): Promise<number> {
-  const [row] = await query<{ count: number }>(
-    db,
-    `select count(*)::integer as count from trigger_order
-       where user_id = $1 and status in ('waiting', 'armed') and kind = any($2)`,
-    [userId, kinds],
-  )
-  return row?.count ?? 0
-}
-
-/**
- * Cancels orders that have not fired. Returns those that are cancelled now; one that was cancelled because another one
- * of its group fired is not armed again with it. Rows of a firing transaction are waited for.
- */
-export const cancelOrders = async (
-  tx: Tx,
+/** Orders of a kind and a market that have not fired, and those that are armed again if the one that fired fails. */
+export const openOrdersOn = <Input = JsonObject>(
+  db: Queryable,
   userId: string,
-  { ids, at }: { ids: readonly string[]; at: Date },
-): Promise<TriggerOrder[]> => {
-  await query(
-    tx,
-    `update trigger_order set cancelled_by = null, updated_at = $3
-       where user_id = $1 and id = any($2::uuid[]) and status = 'cancelled' and cancelled_by is not null`,
-    [userId, ids, at],
+  { kind, market }: { kind: string; market: string },
+): Promise<OrderRow<Input>[]> =>
+  query<OrderRow<Input>>(
+    db,
+    `select ${orderColumns} where o.kind = $2 and o.market = $3 and o.id in (
+       select id from trigger_order where user_id = $1 and status in ('waiting', 'armed')
+       union all select s.id from task_queue q join trigger_order f on f.task_id = q.task_id and f.status = 'fired'
+         join trigger_order s on s.cancelled_by = f.id and s.status = 'cancelled' where q.user_id = $1)
+     order by o.id`,
+    [userId, kind, market],
   )
-  return query<TriggerOrder>(
-    tx,
-    `update trigger_order set status = 'cancelled', updated_at = $3
-       where user_id = $1 and id = any($2::uuid[]) and status in ('waiting', 'armed') returning *`,
-    [userId, ids, at],
+
+/** Orders that are armed again where the ones that cancelled them execute nothing. */
+export const cancelledBy = <Input = JsonObject>(
+  db: Queryable,
+  orderIds: readonly string[],
+): Promise<TriggerOrder<Input>[]> =>
+  query<TriggerOrder<Input>>(
+    db,
+    `select * from trigger_order where cancelled_by = any($1::uuid[]) and status = 'cancelled'`,
+    [orderIds],
   )
-}
 
 /** A market is priced every few seconds while it is watched. */
 const staleMs = 60_000
@@ -223,18 +251,33 @@ export function isPriceStale(
 
 export const ordersPerUserMax = 200
 
-/** Throws 409 where the user would have more open orders. Run it where the user's events are locked, or before. */
+const limitFault = (open: number, field?: string): Fault =>
+  new Fault(
+    'conflict',
+    `${field === undefined ? '' : `\`${field}\`: `}At most ${ordersPerUserMax} limit orders and hooks wait per user: cancel some of them first`,
+    { extras: { reason: `${open} orders are open` } },
+  )
+
+/** What the acceptance of a task that will arm orders counts against the limit; `field`: of the request. */
+export const orderRoom = (count: number, field?: string): OrderRoom => ({
+  count,
+  max: ordersPerUserMax,
+  refuse: (open) => limitFault(open, field),
+})
+
+/** Throws 409 where the user would have more open orders. */
 export async function assertOrderLimit(
   db: Queryable,
   userId: string,
-  kinds: readonly string[],
-  added: number,
-) {
-  const count = await countArmed(db, userId, kinds)
-  if (count + added <= ordersPerUserMax) return
-  throw new Fault(
-    'conflict',
-    `At most ${ordersPerUserMax} limit orders and hooks wait per user: cancel some of them first`,
-    { extras: { reason: `${count} orders are open` } },
-  )
+  { added, field }: { added: number; field?: string },
+): Promise<void> {
+  const [row] = await query<{ open: number }>(db, 'select orders_open($1) as open', [userId])
+  const open = row?.open ?? 0
+  if (open + added > ordersPerUserMax) throw limitFault(open, field)
+}
+
+/** The same in the transaction that inserted orders: those of other transactions are counted before, or wait. */
+export async function assertOrdersFit(tx: Tx, userId: string, at: Date): Promise<void> {
+  await query(tx, 'select policy_lock($1, $2)', [userId, at])
+  await assertOrderLimit(tx, userId, { added: 0 })
 }

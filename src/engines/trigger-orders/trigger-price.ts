@@ -3,6 +3,7 @@ import {
   fixedPointDecimals,
   fixedPointOne,
   fromUnits,
+  fullBps,
   mulDiv,
   toFixedPoint,
 } from '#kernel/money.ts'
@@ -60,7 +61,7 @@ export function unitPrice(token: PricedAmount, other: PricedAmount & { price: st
 export function bandAround(price: string, bandBps: bigint): { low: string; high: string } {
   const units = toFixedPoint(price)
   return {
-    low: fromUnits(mulDiv(units, 10_000n - bandBps, 10_000n), fixedPointDecimals),
-    high: fromUnits(mulDiv(units, 10_000n + bandBps, 10_000n, 'up'), fixedPointDecimals),
+    low: fromUnits(mulDiv(units, fullBps - bandBps, fullBps), fixedPointDecimals),
+    high: fromUnits(mulDiv(units, fullBps + bandBps, fullBps, 'up'), fixedPointDecimals),
   }
 }

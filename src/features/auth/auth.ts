@@ -1,5 +1,7 @@
 import type { Transact } from '#durable/transactions.ts'
+import type { OAuth } from '#features/oauth/oauth.ts'
 import type { Keystore } from '#features/wallets/keystore.ts'
+import type { Wallet } from '#features/wallets/store.ts'
 import type { Caller, Scope } from '#kernel/caller.ts'
 import type { Clock } from '#kernel/clock.ts'
 import type { Random } from '#kernel/id.ts'
@@ -9,8 +11,10 @@ import type { Queryable } from '#store/query.ts'
 import { attempts as attemptsOf } from './attempts.ts'
 import { contract } from './contract.ts'
 import { tokenHandler } from './keypair.ts'
+import { personTokens } from './person-tokens.ts'
 import { type OnSignup, registerHandler, verifyHandler } from './register.ts'
 import { revokeHandler } from './revoke.ts'
+import { signupHandler } from './signup.ts'
 import { signupGrants } from './signup-grants.ts'
 import * as store from './store.ts'
 import { tokens as tokensOf } from './tokens.ts'
@@ -26,7 +30,13 @@ type AuthDeps = {
   grantSignup: (tx: Tx, userId: string, now: Date) => Promise<number>
   /** Runs in the transaction that creates the user. */
   onSignup?: OnSignup
+  creditsOf: (tx: Tx, userId: string) => Promise<number>
+  walletsOf: (tx: Tx, userId: string) => Promise<Wallet[]>
+  /** Absent where no authorization server is served; then nobody can sign up. */
+  oauth?: Pick<OAuth, 'verify' | 'records'> | undefined
   tokenTtlMs?: number
+  /** Age of a fresh sign-in. */
+  signInAgeMaxSeconds: number
   /** Makes every instance, this one included, call `onRevoked` with each hash. */
   publishRevoked: (userId: string, hashes: readonly string[]) => Promise<void>
 }
@@ -45,6 +55,8 @@ export type Auth = {
   resume(userId: string): Promise<void>
   /** Call it on every instance for each published hash. */
   onRevoked(hash: string): void
+  /** Call it on every instance after any revocation or suspension. */
+  clearPersonTokens(): void
   /** Call it where a published hash may have been missed. */
   clearTokenCache(): void
   /** Deletes expired rows; runs once a minute on one instance. */
@@ -53,10 +65,13 @@ export type Auth = {
 
 export function auth(deps: AuthDeps): Auth {
   const { db, clock, tokenTtlMs: ttlMs = 900_000, onSignup = async () => {} } = deps
-  const tokens = tokensOf(deps)
+  const { oauth, signInAgeMaxSeconds } = deps
+  const people = oauth && personTokens({ db, clock, verify: oauth.verify, signInAgeMaxSeconds })
+  const tokens = tokensOf({ ...deps, ...(people && { personCaller: people.caller }) })
   const attempts = attemptsOf({ clock })
   const register = registerHandler(deps)
-  const verify = verifyHandler({ ...deps, attempts, signups: signupGrants({ clock }), onSignup })
+  const signups = signupGrants({ clock })
+  const verify = verifyHandler({ ...deps, attempts, signups, onSignup })
   const token = tokenHandler({ db, clock, tokens, attempts, ttlMs })
 
   return {
@@ -64,8 +79,9 @@ export function auth(deps: AuthDeps): Auth {
       register: (input) => register(input),
       verify: (input, _caller, { address }) => verify(input, address),
       token: (input, _caller, { address }) => token(input, address),
-      revoke: revokeHandler({ db, tokens }),
-    }),
+      signup: signupHandler({ ...deps, signups, onSignup }),
+      revoke: revokeHandler({ db, tokens, ...(oauth && { records: oauth.records }) }),
+    }).filter(({ key }) => oauth !== undefined || key !== 'signup'),
     authenticate: tokens.authenticate,
     async issue(userId, scopes, lifeMs = ttlMs) {
       const made = tokens.make(userId, scopes, lifeMs)
@@ -75,6 +91,7 @@ export function auth(deps: AuthDeps): Auth {
     revoke: tokens.revoke,
     async revokeUser(userId) {
       await store.revokeKeysOf(db, userId, clock.now())
+      await oauth?.records.revokeAccount(userId)
       await tokens.revokeAllOf(userId)
     },
     async suspend(userId) {
@@ -86,7 +103,11 @@ export function auth(deps: AuthDeps): Auth {
       await tokens.invalidateAllOf(userId)
     },
     onRevoked: tokens.onRevoked,
-    clearTokenCache: tokens.clearCache,
+    clearPersonTokens: () => people?.clear(),
+    clearTokenCache() {
+      tokens.clearCache()
+      people?.clear()
+    },
     sweep: () => store.sweep(db, clock.now()),
   }
 }

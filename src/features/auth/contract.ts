@@ -98,11 +98,41 @@ export const contract = group('auth', {
     ),
   }),
 
+  signup: act('POST /signup', {
+    summary: 'Create the account of a person who signed in with OAuth',
+    description:
+      'Use it once after the first sign-in with OAuth, with the access token: it creates the user, its wallets and its first credits. Called again it changes nothing and answers with the same user and `created: false`. The body is any JSON object; it is stored as sent, and `name` becomes the name of the user. Other operations answer `signup_required` (403) until then. Next: `user_show`.',
+    access: 'person',
+    repeatable: true,
+    rate: 'auth',
+    bodyOptional: true,
+    body: T.Object(
+      {},
+      {
+        $id: 'SignupRequest',
+        additionalProperties: true,
+        examples: [{ name: 'Ada Lovelace', referral_code: 'friend-7' }],
+      },
+    ),
+    output: T.Object(
+      {
+        user_id: T.String({ format: 'uuid' }),
+        agent_id: T.String({ description: 'Public id of the user' }),
+        created: T.Boolean({ description: 'True in the call that created the user' }),
+        wallets: T.Array(T.Object({ address: T.String(), chain_type: T.String() })),
+        wallets_provisioning: T.Boolean(),
+        credits_available: T.Number(),
+      },
+      { $id: 'SignupResponse' },
+    ),
+  }),
+
   revoke: act('DELETE /v1/auth/token', {
     summary: 'Revoke the token of this request, or every token of the agent',
     description:
       'Use it when a token may have leaked. It takes effect at once on every instance, and streams opened with the token end. Next: the key pair stays valid, so sign again with `auth_token`.',
     access: 'read',
+    repeatable: true,
     rate: 'exit',
     query: T.Object({
       all: T.Optional(

@@ -1,3 +1,4 @@
+import type { Records } from '#features/oauth/records.ts'
 import type { Caller, RequestFacts } from '#kernel/caller.ts'
 import { Fault } from '#kernel/fault.ts'
 import type { Queryable } from '#store/query.ts'
@@ -5,10 +6,14 @@ import type { AuthInput } from './contract.ts'
 import * as store from './store.ts'
 import type { Tokens } from './tokens.ts'
 
-type RevokeDeps = { db: Queryable; tokens: Pick<Tokens, 'publishRevoked'> }
+type RevokeDeps = {
+  db: Queryable
+  tokens: Pick<Tokens, 'publishRevoked'>
+  records?: Pick<Records, 'revokeGrant' | 'revokeAccount'>
+}
 
 /** Publishes after the commit: another instance that is notified earlier would read the row and cache it again. */
-export function revokeHandler({ db, tokens }: RevokeDeps) {
+export function revokeHandler({ db, tokens, records }: RevokeDeps) {
   return async ({ all }: AuthInput<'revoke'>, caller: Caller, { tx, afterCommit }: RequestFacts) => {
     const { userId, scopes, token } = caller
     if (all && !scopes.has('manage'))
@@ -19,6 +24,13 @@ export function revokeHandler({ db, tokens }: RevokeDeps) {
           extras: { scope: 'manage' },
         },
       )
+    const { person } = caller
+    if (person && records) {
+      // The grant is what a person gave; its tokens end with it.
+      if (all) await records.revokeAccount(userId)
+      else await records.revokeGrant(person.grantId)
+      return { revoked: 1 }
+    }
     const handle = tx ?? db
     const removed = async (): Promise<string[]> => {
       if (all) return store.removeTokensOf(handle, userId)

@@ -1,5 +1,5 @@
 import type { Scope } from '#kernel/caller.ts'
-import { builder, fetchAll, fetchOne, type Queryable, query } from '#store/query.ts'
+import { builder, fetchAll, fetchOne, jsonText, type Queryable, query } from '#store/query.ts'
 import type { ChallengeRow, UserRow } from '#store/tables/identity.ts'
 
 export const agentOfKey = async (db: Queryable, publicKey: Uint8Array): Promise<string | undefined> => {
@@ -47,6 +47,50 @@ export type NewUser = Pick<UserRow, 'id' | 'agent_id' | 'auth_scheme' | 'name' |
 
 export const addUser = (db: Queryable, row: NewUser) =>
   fetchAll(db, builder.insertInto('app_user').values(row))
+
+/** False where the person has a user already, also when a concurrent transaction inserted it. */
+export const addPersonUser = async (db: Queryable, row: NewUser): Promise<boolean> => {
+  const added = await fetchOne(
+    db,
+    builder
+      .insertInto('app_user')
+      .values(row)
+      .onConflict((conflict) => conflict.column('id').doNothing())
+      .returning('id'),
+  )
+  return added !== undefined
+}
+
+export const setSignupBody = (db: Queryable, personId: string, body: object) =>
+  query(db, 'update person set signup = $2 where id = $1 returning id', [personId, jsonText(body)])
+
+export const userOf = async (db: Queryable, userId: string): Promise<{ id: string; agent_id: string }> => {
+  const row = await fetchOne(
+    db,
+    builder.selectFrom('app_user').select(['id', 'agent_id']).where('id', '=', userId),
+  )
+  if (!row) throw new Error('no user of this id')
+  return row
+}
+
+type PersonUser = { email: string; agent_id: string | null; suspended_at: Date | null }
+
+/** The person, where the grant of the token is in force; without an agent id before the sign-up. */
+export const personOf = async (
+  db: Queryable,
+  personId: string,
+  grantId: string,
+  now: Date,
+): Promise<PersonUser | undefined> => {
+  const [row] = await query<PersonUser>(
+    db,
+    `select p.email, u.agent_id, u.suspended_at from person p left join app_user u on u.id = p.id
+     where p.id = $1 and exists (select from oauth_record
+       where model = 'Grant' and id = $2 and account_id = $1::text and expires_at > $3)`,
+    [personId, grantId, now],
+  )
+  return row
+}
 
 /** False where the key already has a user, also when a concurrent transaction inserted it. */
 export const addKey = async (db: Queryable, publicKey: Uint8Array, userId: string, now: Date) => {

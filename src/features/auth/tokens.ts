@@ -17,6 +17,8 @@ type TokensDeps = {
   /** Makes every instance, this one included, call `onRevoked` with each hash. */
   publishRevoked: (userId: string, hashes: readonly string[]) => Promise<void>
   entriesMax?: number
+  /** Verifies an access token of the authorization server; absent where none is served. */
+  personCaller?: (token: string, hash: string) => Promise<Caller>
 }
 
 /** Concurrent queries, however many bad tokens arrive at once. */
@@ -69,7 +71,14 @@ function assertActive({ caller, suspended }: CachedCaller): Caller {
   return caller
 }
 
-export function tokens({ db, clock, random, publishRevoked, entriesMax = 10_000 }: TokensDeps): Tokens {
+export function tokens({
+  db,
+  clock,
+  random,
+  publishRevoked,
+  personCaller,
+  entriesMax = 10_000,
+}: TokensDeps): Tokens {
   const known = createTtlCache<CachedCaller>({
     ttlMs: knownMs,
     entriesMax,
@@ -126,8 +135,9 @@ export function tokens({ db, clock, random, publishRevoked, entriesMax = 10_000 
             ? `A bearer token is required in the Authorization header: ${remedy}`
             : 'The Authorization header has the wrong form: send the word Bearer, a space and the token',
         )
-      // The prefix determines the class of a credential; further classes are added here.
+      // The prefix determines the class of a credential.
       if (token.startsWith('agt_')) return authenticateOpaque(token)
+      if (personCaller && token.startsWith('eyJ')) return personCaller(token, hashOf(token))
       throw notToken(token)
     },
     async revoke(token) {

@@ -1,5 +1,6 @@
 import {
   type Chain,
+  type ChainOperation,
   type EvmChainRow,
   nativeSentinel,
   type SolanaChainRow,
@@ -34,7 +35,6 @@ const tokensWithUsdc = (address: string, others: Token[], name = 'USD Coin') => 
 
 const evmDefaults = {
   family: 'evm',
-  supportedOperations: [],
   delegate: calibur,
   multicall: multicall3,
   probeWei: 10n ** 16n,
@@ -57,7 +57,7 @@ const swapsAt = (wrapped: string, router: string): SwapContracts => ({
   aggregator: lifiDiamond,
 })
 
-type Draft<R> = Omit<R, 'rpcUrl'>
+type Draft<R> = Omit<R, 'rpcUrl' | 'supportedOperations'>
 
 const ethereum: Draft<EvmChainRow> = {
   ...evmDefaults,
@@ -77,7 +77,7 @@ const ethereum: Draft<EvmChainRow> = {
   swaps: swapsAt('0xC02aaA39b223FE8D0A0e5C4F27eAD9083C756Cc2', '0x7a250d5630B4cF539739dF2C5dAcb4c659F2488D'),
   llamaSlug: 'ethereum',
   explorerUrl: 'https://etherscan.io',
-  fees: { priorityFloorWei: gwei / 10n, capWei: 200n * gwei },
+  fees: { priorityFloorWei: gwei / 10n, priorityCapWei: 5n * gwei, capWei: 200n * gwei },
 }
 
 const base: Draft<EvmChainRow> = {
@@ -96,7 +96,7 @@ const base: Draft<EvmChainRow> = {
   swaps: swapsAt('0x4200000000000000000000000000000000000006', '0x4752ba5DBc23f44D87826276BF6Fd6b1C372aD24'),
   llamaSlug: 'base',
   explorerUrl: 'https://basescan.org',
-  fees: { priorityFloorWei: gwei / 1_000n, capWei: 20n * gwei },
+  fees: { priorityFloorWei: gwei / 1_000n, priorityCapWei: gwei / 10n, capWei: 20n * gwei },
 }
 
 const arbitrum: Draft<EvmChainRow> = {
@@ -117,7 +117,7 @@ const arbitrum: Draft<EvmChainRow> = {
   swaps: swapsAt('0x82aF49447D8a07e3bd95BD0d56f35241523fBab1', '0x4752ba5DBc23f44D87826276BF6Fd6b1C372aD24'),
   llamaSlug: 'arbitrum',
   explorerUrl: 'https://arbiscan.io',
-  fees: { priorityFloorWei: gwei / 1_000n, capWei: 20n * gwei },
+  fees: { priorityFloorWei: gwei / 1_000n, priorityCapWei: gwei / 10n, capWei: 20n * gwei },
 }
 
 /** The venue's test network takes deposits here; its USDC is test money. */
@@ -152,7 +152,7 @@ const polygon: Draft<EvmChainRow> = {
   swaps: swapsAt('0x0d500B1d8E8eF31E21C99d1Db9A6444d3ADf1270', '0xedf6066a2b290C185783862C7F4776A2C8077AD1'),
   llamaSlug: 'polygon',
   explorerUrl: 'https://polygonscan.com',
-  fees: { priorityFloorWei: 25n * gwei, capWei: 2_000n * gwei },
+  fees: { priorityFloorWei: 25n * gwei, priorityCapWei: 300n * gwei, capWei: 2_000n * gwei },
 }
 
 const solana: Draft<SolanaChainRow> = {
@@ -161,7 +161,6 @@ const solana: Draft<SolanaChainRow> = {
   name: 'solana',
   displayName: 'Solana',
   native: { ...token('SOL', 'Solana', 9, '11111111111111111111111111111111'), priceId: 'coingecko:solana' },
-  supportedOperations: [],
   confirmations: 32,
   isSponsored: false,
   finality: 'finalized',
@@ -189,19 +188,37 @@ type Settings = {
   /** Local chains do not reorganise, so one block is final there. */
   finality: 'local' | 'public'
   isSolanaSponsored?: boolean
+  /** Which providers of swap routes are configured. */
+  providers?: Providers
+}
+type Providers = { relay: boolean; lifi: boolean }
+
+/** Without a sponsor nothing can be signed for a user. */
+function hasRoutes(chain: Draft<EvmChainRow> | Draft<SolanaChainRow>, { relay, lifi }: Providers): boolean {
+  if (chain.family === 'solana') return relay && chain.isSponsored
+  const { swaps, delegate } = chain
+  if (swaps === null || delegate === null) return false
+  return (relay && swaps.depository !== null) || (lifi && swaps.aggregator !== null)
 }
 
-export function chainList({ urls, finality, isSolanaSponsored = false }: Settings): Chain[] {
-  return drafts.flatMap((known): Chain[] => {
-    const draft = known.family === 'solana' ? { ...known, isSponsored: isSolanaSponsored } : known
-    const rpcUrl = urls[draft.id]
-    if (!rpcUrl) return []
-    if (finality === 'public') return [{ ...draft, rpcUrl }]
-    const local = { rpcUrl, confirmations: 1 }
-    return [
-      draft.family === 'evm'
-        ? { ...draft, ...local, blockPollMs: localBlockPollMs }
-        : { ...draft, ...local, finality: 'confirmed', statusPollMs: localStatusPollMs },
-    ]
+export function chainList({
+  urls,
+  finality,
+  isSolanaSponsored = false,
+  providers = { relay: false, lifi: false },
+}: Settings): Chain[] {
+  const served = drafts
+    .filter(({ id }) => urls[id])
+    .map((known) => (known.family === 'solana' ? { ...known, isSponsored: isSolanaSponsored } : known))
+  const swapping = served.filter((draft) => hasRoutes(draft, providers))
+  const operations: readonly ChainOperation[] = swapping.length > 1 ? ['swap', 'bridge'] : ['swap']
+  return served.map((draft): Chain => {
+    const supportedOperations = swapping.includes(draft) ? operations : []
+    const row = { rpcUrl: urls[draft.id]!, supportedOperations }
+    if (finality === 'public') return { ...draft, ...row }
+    const local = { ...row, confirmations: 1 }
+    return draft.family === 'evm'
+      ? { ...draft, ...local, blockPollMs: localBlockPollMs }
+      : { ...draft, ...local, finality: 'confirmed', statusPollMs: localStatusPollMs }
   })
 }

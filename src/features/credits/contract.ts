@@ -1,7 +1,7 @@
 import { ChainInfo } from '#kernel/chain-info.ts'
 import { group, read, task } from '#kernel/operation.ts'
 import * as T from '#kernel/schema.ts'
-import { TaskResponse } from '#kernel/task-response.ts'
+import { linkedTaskFields, taskDetails } from '#kernel/task-response.ts'
 import {
   Address,
   ChainId,
@@ -89,6 +89,16 @@ const RechargeResult = T.Object(
   { $id: 'RechargeResult', description: 'What was paid and credited', additionalProperties: true },
 )
 
+const RechargeResponse = T.Object(
+  {
+    ...linkedTaskFields,
+    task_ids: T.Array(Text, { description: 'The task of the payment' }),
+    credits_pending: T.Integer({ description: 'Credits that come once the payment is final; 0 afterwards' }),
+    ...T.Partial(T.Object(taskDetails)).properties,
+  },
+  { $id: 'RechargeResponse' },
+)
+
 /** Absent where no contract takes payments. */
 export const rechargeContract = group('credits', {
   rechargeChains: read('GET /credits/recharge-chains', {
@@ -106,7 +116,7 @@ export const rechargeContract = group('credits', {
     rate: 'money',
     waitSeconds: 60,
     body: Recharge,
-    output: TaskResponse,
+    output: RechargeResponse,
     result: RechargeResult,
     faults: ['policy_denied', 'trading_paused', 'insufficient_balance', 'conflict', 'unavailable'],
   }),

@@ -20,7 +20,7 @@ export type Credits = {
   grantSignup(tx: Tx, userId: string, now: Date): Promise<number>
   /** What the user can spend now, in the order of spending. */
   buckets(db: Queryable, userId: string): Promise<Bucket[]>
-  available(userId: string): Promise<number>
+  available(userId: string, on?: Queryable): Promise<number>
 }
 
 export function credits({ db, ledger, clock }: CreditsDeps): Credits {
@@ -70,6 +70,6 @@ export function credits({ db, ledger, clock }: CreditsDeps): Credits {
       return Number(signupCredits)
     },
     buckets,
-    available: async (userId) => Number(totalOf(await buckets(db, userId))),
+    available: async (userId, on = db) => Number(totalOf(await buckets(on, userId))),
   }
 }

@@ -5,13 +5,15 @@ import type { Clock } from '#kernel/clock.ts'
 import { Fault } from '#kernel/fault.ts'
 import type { Log } from '#kernel/log.ts'
 import { gauge, type Metric } from '#kernel/metrics.ts'
-import type { StepContext, TaskKind, Tx } from '#kernel/task.ts'
+import type { StepContext, TaskKind } from '#kernel/task.ts'
 import type { Queryable } from '#store/query.ts'
 import type { IncomingTransfer } from '#upstreams/evm/evm.ts'
 import type { FoundPayment } from '#upstreams/evm/till.ts'
+import type { FoundTransfer } from '#upstreams/solana/payments.ts'
+import { dustUnits } from './dust.ts'
 import * as store from './payment-store.ts'
 import { judgePayment } from './payment-verdict.ts'
-import { rechargeKind, type Till } from './till.ts'
+import { type EvmTill, rechargeKind, type SvmTill, type Till } from './till.ts'
 
 /**
  * Searches final blocks for everything that was sent to the contracts that take payments, so that no payment is lost: what
@@ -22,7 +24,7 @@ type SearchDeps = {
   db: Queryable
   transact: Transact
   tills: readonly Till[]
-  paymentsOf: (logs: Awaited<ReturnType<Till['chain']['logs']>>['logs'], till: string) => FoundPayment[]
+  paymentsOf: (logs: Awaited<ReturnType<EvmTill['chain']['logs']>>['logs'], till: string) => FoundPayment[]
   taskOfWord: (word: string) => string | undefined
   paidTopics: unknown[]
   clock: Clock
@@ -93,17 +95,93 @@ export function paymentSearch(deps: SearchDeps) {
 }
 
 const earlier = (one: bigint, other: bigint): bigint => (one < other ? one : other)
-const isPositive = ({ amountUnits }: { amountUnits: bigint }): boolean => amountUnits > 0n
+type Paid = { token: string; amountUnits: bigint }
+const isAboveDust =
+  ({ native, tokens }: Till['chain']['row']) =>
+  ({ token, amountUnits }: Paid): boolean => {
+    const listed = tokens.find((each) => each.address.toLowerCase() === token.toLowerCase())
+    return amountUnits >= dustUnits(listed ?? native, { isNative: listed === undefined })
+  }
 
-async function searchTill(deps: SearchDeps, { chain, address }: Till): Promise<void> {
-  const { db, transact, clock, paymentsOf, paidTopics } = deps
+const searchTill = (deps: SearchDeps, till: Till): Promise<void> =>
+  till.family === 'evm' ? searchContract(deps, till) : searchWallet(deps, till)
+
+/** Blocks or slots of which a node may know transactions that another one did not list yet. */
+const overlap = 300n
+const withOverlap = (next: bigint): bigint => (next > overlap ? next - overlap : 0n)
+
+async function searchWallet(
+  { db, transact, clock }: SearchDeps,
+  { chain, address, findTransfers }: SvmTill,
+): Promise<void> {
+  const { id: chainId, tokens } = chain.row
+  const scan = await store.scanOf(db, chainId, address)
+  const next = scan ? BigInt(scan.next_block) : 0n
+  const { transfers, searchedTo } = await findTransfers({
+    wallet: address,
+    tokens: tokens.map((token) => token.address),
+    fromSlot: withOverlap(next),
+    isKnown: (signatures) => store.knownTransactions(db, chainId, signatures),
+  })
+  const found = transfers.map((transfer) => walletPayment(chainId, transfer)).filter(isAboveDust(chain.row))
+  await transact(async (tx) => {
+    await store.addFound(tx, found, clock.now())
+    await store.saveScan(tx, { chainId, till: address, next: searchedTo, now: clock.now() })
+  })
+}
+
+const taskIdPattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
+
+function walletPayment(
+  chainId: string,
+  { signature, index, slot, payer, token, amountUnits, memo }: FoundTransfer,
+): store.NewPayment {
+  const facts = { chainId, txHash: signature, logIndex: index, block: slot, payer, token, amountUnits }
+  if (index > 0) return { ...facts, taskId: null, state: 'stray', reason: 'token' }
+  if (memo !== undefined && taskIdPattern.test(memo)) return { ...facts, taskId: memo, state: 'pending' }
+  return { ...facts, taskId: null, state: 'stray', reason: memo === undefined ? 'no_task' : 'unknown_task' }
+}
+
+type Blocks = { from: bigint; to: bigint }
+
+/** The blocks that are new, and those before them: the node that searched them may have lacked their logs. */
+export function blocksToSearch(
+  next: bigint | undefined,
+  final: bigint,
+): { fresh: Blocks; repeated?: Blocks } {
+  if (next === undefined)
+    return { fresh: { from: final > firstBlocks ? final - firstBlocks : 0n, to: final } }
+  const fresh = { from: next, to: final }
+  return next > 0n ? { fresh, repeated: { from: withOverlap(next), to: next - 1n } } : { fresh }
+}
+
+async function searchContract(deps: SearchDeps, till: EvmTill): Promise<void> {
+  const { db, transact, clock } = deps
+  const { chain, address } = till
   const final = await chain.finalBlock()
   const scan = await store.scanOf(db, chain.row.id, address)
-  const from = scan ? BigInt(scan.next_block) : final > firstBlocks ? final - firstBlocks : 0n
+  const { fresh, repeated } = blocksToSearch(scan && BigInt(scan.next_block), final)
   const save = (on: Queryable, next: bigint) =>
     store.saveScan(on, { chainId: chain.row.id, till: address, next, now: clock.now() })
-  if (from > final) return void (await save(db, from))
-  const blocks = { from, to: final }
+  if (fresh.from > final) return void (await save(db, fresh.from))
+  const [{ found, searchedTo }, again] = await Promise.all([
+    paymentsIn(deps, till, fresh),
+    repeated ? paymentsIn(deps, till, repeated) : undefined,
+  ])
+  const all = [...found, ...(again?.found ?? [])]
+  if (all.length === 0) return void (await save(db, searchedTo + 1n))
+  await transact(async (tx) => {
+    await store.addFound(tx, all, clock.now())
+    await save(tx, searchedTo + 1n)
+  })
+}
+
+async function paymentsIn(
+  deps: SearchDeps,
+  { chain, address }: EvmTill,
+  blocks: Blocks,
+): Promise<{ found: store.NewPayment[]; searchedTo: bigint }> {
+  const { paymentsOf, paidTopics } = deps
   // Tokens beyond the verified list are worth nothing for sure, and anybody could send any number of them.
   const listed = chain.row.tokens.map((token) => token.address)
   const [paid, sent] = await Promise.all([
@@ -111,25 +189,19 @@ async function searchTill(deps: SearchDeps, { chain, address }: Till): Promise<v
     chain.incomingTransfers(listed, address, blocks),
   ])
   const searchedTo = earlier(paid.searchedTo, sent.searchedTo)
-  const isSearched = ({ block }: { block: bigint }) => block >= from && block <= searchedTo
+  const isSearched = ({ block }: { block: bigint }) => block >= blocks.from && block <= searchedTo
   const isListed = ({ token, to }: IncomingTransfer) =>
     sameAddress(chain.row, to, address) && listed.some((each) => sameAddress(chain.row, each, token))
   const found = [
     ...paymentsOf(paid.logs, address)
       .filter(isSearched)
-      .filter(isPositive)
       .map((payment) => nativePayment(deps, chain.row.id, payment)),
     ...sent.transfers
       .filter(isSearched)
-      .filter(isPositive)
       .filter(isListed)
       .map((transfer) => tokenPayment(chain.row.id, transfer)),
-  ]
-  if (found.length === 0) return void (await save(db, searchedTo + 1n))
-  await transact(async (tx) => {
-    await store.addFound(tx, found, clock.now())
-    await save(tx, searchedTo + 1n)
-  })
+  ].filter(isAboveDust(chain.row))
+  return { found, searchedTo }
 }
 
 function nativePayment(

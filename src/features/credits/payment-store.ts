@@ -12,12 +12,15 @@ export type NewPayment = PaymentId & {
   taskId: string | null
 } & ({ state: 'pending' | 'credited' } | { state: 'stray'; reason: StrayReason })
 
+/** Hex in lower case; the signatures and addresses of Solana are case-sensitive. */
+export const canonicalHex = (text: string): string => (text.startsWith('0x') ? text.toLowerCase() : text)
+
 const rowOf = (payment: NewPayment, now: Date): CreditPaymentRow => ({
   chain_id: payment.chainId,
-  tx_hash: payment.txHash.toLowerCase(),
+  tx_hash: canonicalHex(payment.txHash),
   log_index: payment.logIndex,
   block: payment.block,
-  payer: payment.payer.toLowerCase(),
+  payer: canonicalHex(payment.payer),
   token: payment.token,
   amount: String(payment.amountUnits),
   task_id: payment.taskId,
@@ -28,6 +31,20 @@ const rowOf = (payment: NewPayment, now: Date): CreditPaymentRow => ({
   resolved_by: null,
   resolution: null,
 })
+
+/** Those of the transactions that have a payment already. */
+export async function knownTransactions(
+  db: Queryable,
+  chainId: string,
+  txHashes: readonly string[],
+): Promise<Set<string>> {
+  const rows = await query<{ tx_hash: string }>(
+    db,
+    'select tx_hash from credit_payment where chain_id = $1 and tx_hash = any($2::text[])',
+    [chainId, txHashes],
+  )
+  return new Set(rows.map(({ tx_hash }) => tx_hash))
+}
 
 /** A payment that is known already stays as it is. */
 export async function addFound(db: Queryable, payments: readonly NewPayment[], now: Date): Promise<void> {
@@ -107,7 +124,7 @@ export const scanOf = (db: Queryable, chainId: string, till: string) =>
       .selectFrom('credit_payment_scan')
       .select(['next_block', 'scanned_at'])
       .where('chain_id', '=', chainId)
-      .where('till', '=', till.toLowerCase()),
+      .where('till', '=', canonicalHex(till)),
   )
 
 type Scan = { chainId: string; till: string; next: bigint; now: Date }
@@ -120,7 +137,7 @@ export const saveScan = (db: Queryable, { chainId, till, next, now }: Scan) =>
      on conflict (chain_id, till) do update
        set next_block = greatest(credit_payment_scan.next_block, excluded.next_block),
          scanned_at = greatest(credit_payment_scan.scanned_at, excluded.scanned_at)`,
-    [chainId, till.toLowerCase(), next, now],
+    [chainId, canonicalHex(till), next, now],
   )
 
 type PaymentCounts = { stray: { reason: string; count: number }[]; scans: { chain_id: string; at: Date }[] }

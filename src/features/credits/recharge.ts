@@ -1,48 +1,47 @@
 import type { Ledger } from '#durable/ledger.ts'
-import type { EvmBatches } from '#engines/evm-batch/batch.ts'
-import type { BatchPlan, BatchTaskData } from '#engines/evm-batch/batch-rules.ts'
 import { createAdmission } from '#kernel/admission.ts'
-import { assetOf, type Chain, nativeSentinel } from '#kernel/chains.ts'
+import { assetOf, type Chain, sameAddress } from '#kernel/chains.ts'
 import { type Clock, later } from '#kernel/clock.ts'
 import { exactlyOneOf, Fault, invalid } from '#kernel/fault.ts'
 import { insufficientBalance } from '#kernel/insufficient-balance.ts'
+import type { JsonObject } from '#kernel/json.ts'
 import { toMicros } from '#kernel/money.ts'
 import { oneEffect } from '#kernel/one-effect.ts'
 import { type InputOf, implement, type Operation, taskOf } from '#kernel/operation.ts'
-import type { PlannedAction, Policy } from '#kernel/signer.ts'
-import { type AccountRef, externalAccount, type TaskView } from '#kernel/task.ts'
+import type { Policy } from '#kernel/signer.ts'
+import { type AccountRef, externalAccount, type Steps } from '#kernel/task.ts'
 import type { Queryable } from '#store/query.ts'
-import type { Receipt } from '#upstreams/evm/evm.ts'
-import type { Payment } from '#upstreams/evm/till.ts'
 import { creditsAsset, subAccountOf } from './buckets.ts'
 import { rechargeContract } from './contract.ts'
+import { type EvmPaymentDeps, evmDriver, evmPlan, evmTrial } from './evm-payment.ts'
 import { agreedPrice, unitsWorth } from './native-amount.ts'
 import { packs } from './packs.ts'
-import { addCredited } from './payment-store.ts'
+import {
+  actionOf,
+  type PaymentProof,
+  type PaymentTrial,
+  type RechargeTask,
+  type RechargeTaskData,
+} from './payment.ts'
+import { addCredited, canonicalHex } from './payment-store.ts'
+import { type SvmPaymentDeps, svmDriver, svmPlan, svmTrial } from './svm-payment.ts'
 import { rechargeKind, type Till } from './till.ts'
 
 /** Credits for the native coin of a chain: one payment from the user's wallet, credited once it is final. */
 
-export type RechargeDeps = {
-  db: Queryable
-  ledger: Pick<Ledger, 'balance'>
-  tills: readonly Till[]
-  batches: EvmBatches
-  policy: Pick<Policy, 'check'>
-  /** Dollars for one native coin, from two independent sources. */
-  priceSources: readonly [PriceSource, PriceSource]
-  /** The call of a payment, and its events. */
-  wire: {
-    payData(taskId: string): string
-    taskWord(taskId: string): string
-    paymentsOf(logs: Receipt['logs'], till: string): Payment[]
-    isTill(till: Till): Promise<boolean>
+export type RechargeDeps = EvmPaymentDeps &
+  SvmPaymentDeps & {
+    db: Queryable
+    ledger: Pick<Ledger, 'balance'>
+    tills: readonly Till[]
+    chains: readonly Chain[]
+    policy: Pick<Policy, 'check'>
+    /** Dollars for one native coin, from two independent sources. */
+    priceSources: readonly [PriceSource, PriceSource]
+    chainInfo: (row: Chain) => ChainInfoView
+    changed: (userId: string, chainId: string) => void
+    clock: Clock
   }
-  chainInfo: (row: Chain) => ChainInfoView
-  evmAddressOf: (userId: string) => Promise<string>
-  changed: (userId: string, chainId: string) => void
-  clock: Clock
-}
 /** Undefined where the source has no trusted price. */
 export type PriceSource = (native: Chain['native']) => Promise<string | undefined>
 type ChainInfoView = Omit<RechargeChainView, 'token' | 'confirmations'>
@@ -62,19 +61,6 @@ type RechargeChainView = {
 }
 
 type RechargeInput = InputOf<typeof rechargeContract.entries.recharge>
-export type RechargeTaskData = BatchTaskData & {
-  pack_id: string
-  credits: number
-  chain_id: string
-  till: string
-  account: string
-  amount_units: string
-  /** Dollars for one coin, by which the amount was computed. */
-  native_price_usd: string
-  /** The amount holds until then: a payment that is not signed by then fails. */
-  locked_until: string
-}
-type RechargeTask = TaskView<RechargeTaskData>
 type Pack = (typeof packs)[number]
 
 /** How long an amount may be signed after its prices were read. */
@@ -94,9 +80,15 @@ export function recharge(deps: RechargeDeps): Operation[] {
       })
       return { chains }
     },
-    recharge: taskOf({ admit: admitRecharge(deps), steps: rechargeSteps(deps) }),
+    recharge: taskOf({ admit: admitRecharge(deps), steps: rechargeSteps(deps), everyAnswer: answerFields }),
   })
 }
+
+/** What is still to come: nothing once the task has ended, by a credit or without a payment. */
+const answerFields = ({ id, status, data }: { id: string; status: string; data: JsonObject }) => ({
+  task_ids: [id],
+  credits_pending: ['pending', 'running'].includes(status) ? Number(data.credits ?? 0) : 0,
+})
 
 function packOf({ pack_id: packId, amount_usd: amountUsd }: RechargeInput): Pack {
   if ((packId === undefined) === (amountUsd === undefined))
@@ -121,8 +113,9 @@ function tillOf({ tills }: RechargeDeps, { chain_id, token_address: token }: Rec
     throw invalid('chain_id', 'unsupported_chain', sentence, { possible })
   }
   const { native } = till.chain.row
-  const names = [native.symbol.toLowerCase(), native.address.toLowerCase()]
-  if (token !== undefined && token !== null && !names.includes(token.toLowerCase()))
+  const isNative = (text: string) =>
+    text.toLowerCase() === native.symbol.toLowerCase() || sameAddress(till.chain.row, text, native.address)
+  if (token !== undefined && token !== null && !isNative(token))
     throw invalid(
       'token_address',
       'unsupported_asset',
@@ -131,15 +124,6 @@ function tillOf({ tills }: RechargeDeps, { chain_id, token_address: token }: Rec
     )
   return till
 }
-
-const actionOf = ({ chain, address }: Till, usdMicros: bigint): Omit<PlannedAction, 'userId'> => ({
-  operation: rechargeKind,
-  chainId: chain.row.id,
-  tokens: [chain.row.native.address],
-  recipients: [address],
-  usdMicros,
-  exit: false,
-})
 
 const admitRecharge = (deps: RechargeDeps) =>
   createAdmission({
@@ -173,30 +157,26 @@ const admitRecharge = (deps: RechargeDeps) =>
   })
 
 type RechargeRequest = { pack: Pack; till: Till; wallet: AccountRef }
+type Funding<T extends Till> = Omit<RechargeRequest, 'till'> & { till: T; trial: PaymentTrial<T> }
 
-async function fundRecharge(deps: RechargeDeps, { pack, till, wallet }: RechargeRequest) {
-  const { batches, wire, clock } = deps
-  const { id: chainId, displayName } = till.chain.row
-  const account = await deps.evmAddressOf(wallet.owner)
-  await batches.ready(chainId)
-  const pricedAt = clock.now()
-  const [price, isTill] = await Promise.all([trustedPrice(deps, till), wire.isTill(till)])
-  // An account without code would keep the coins and credit nothing.
-  if (!isTill) throw new Fault('unavailable', `The contract for payments is not on ${displayName}`)
-  const amountUnits = unitsWorth(pack.priceUsd, price, till.chain.row.native.decimals)
+const fundRecharge = (deps: RechargeDeps, { till, ...request }: RechargeRequest) =>
+  till.family === 'evm'
+    ? fundPayment(deps, { ...request, till, trial: evmTrial(deps) })
+    : fundPayment(deps, { ...request, till, trial: svmTrial(deps) })
+
+async function fundPayment<T extends Till>(deps: RechargeDeps, { pack, till, wallet, trial }: Funding<T>) {
+  const { displayName, native } = till.chain.row
+  const userId = wallet.owner
+  const account = await trial.accountOf(userId)
+  const pricedAt = deps.clock.now()
+  const [price] = await Promise.all([trustedPrice(deps, till), trial.ready(till)])
+  const amountUnits = unitsWorth(pack.priceUsd, price, native.decimals)
   if (amountUnits > till.maxUnits)
     throw new Fault('unavailable', `At the price of now a payment on ${displayName} exceeds its limit`)
-  const readCoins = () => coinsCovering(deps, { till, wallet, account, amountUnits })
+  const coinsOf = () => trial.coinsOf(till, account)
+  const readCoins = () => coinsCovering(deps, { native, wallet, coinsOf, amountUnits })
   const seen = await readCoins()
-  // Which task is named does not change what the call does.
-  const call = { to: till.address, value: amountUnits, data: wire.payData(wallet.owner) }
-  const simulation = await batches.simulate(chainId, account, [call])
-  if (!simulation.ok)
-    throw new Fault('conflict', `The payment would fail: ${simulation.reason}`, {
-      extras: { reason: simulation.reason },
-    })
-  const order = { userId: wallet.owner, chainId, gas: simulation.gas, fullExit: false }
-  const gas = await batches.gasCharge(order)
+  const gas = await trial.chargeOf({ till, userId, account, amountUnits })
   const lockedUntil = later(pricedAt, lockMs)
   return { account, amountUnits, price, lockedUntil, seen: { ...seen, reread: readCoins }, gas }
 }
@@ -217,67 +197,67 @@ async function trustedPrice({ priceSources }: RechargeDeps, { chain }: Till): Pr
   throw new Fault('unavailable', `There is no price of ${native.symbol} now that two sources agree on`)
 }
 
-type CoinsRequest = { till: Till; wallet: AccountRef; account: string; amountUnits: bigint }
+type CoinsRequest = {
+  native: Chain['native']
+  wallet: AccountRef
+  coinsOf: () => Promise<bigint>
+  amountUnits: bigint
+}
 
 async function coinsCovering(
   { db, ledger }: RechargeDeps,
-  { till: { chain }, wallet, account, amountUnits }: CoinsRequest,
+  { native, wallet, coinsOf, amountUnits }: CoinsRequest,
 ): Promise<{ totalUnits: bigint; version: bigint }> {
   // Read the version before the chain: a hold that settles in between invalidates the balance.
   const { heldUnits, version } = await ledger.balance(db, wallet)
-  const { nativeUnits: totalUnits } = await chain.balances(account, [])
+  const totalUnits = await coinsOf()
   const available = totalUnits > heldUnits ? totalUnits - heldUnits : 0n
   if (available >= amountUnits) return { totalUnits, version }
-  throw insufficientBalance(chain.row.native, {
+  throw insufficientBalance(native, {
     what: 'The payment',
     requiredUnits: amountUnits,
     availableUnits: available,
   })
 }
 
-function batchOf({ tills, wire }: RechargeDeps, { id, data }: RechargeTask): BatchPlan {
-  const till = tills.find(({ chain }) => chain.row.id === data.chain_id)
-  if (!till) throw new Fault('unavailable', 'Credits are not sold on this chain any more')
-  const amountUnits = BigInt(data.amount_units)
-  const pack = packs.find(({ packId }) => packId === data.pack_id)
+/** The steps of both families of chains; the chain of the task decides. */
+function rechargeSteps(deps: RechargeDeps): Steps<RechargeTaskData, 'sign' | 'confirm'> {
+  const tillOn = (chainId: string) => deps.tills.find(({ chain }) => chain.row.id === chainId)
+  const priceOf = ({ data }: RechargeTask) =>
+    toMicros(packs.find(({ packId }) => packId === data.pack_id)?.priceUsd ?? '0')
+  const isOutdated = ({ data }: RechargeTask, now: Date) => now > new Date(data.locked_until)
+  const evmTillOn = (chainId: string) => {
+    const till = tillOn(chainId)
+    return till?.family === 'evm' ? till : undefined
+  }
+  const evmEffect = oneEffect({
+    driver: evmDriver({ ...deps, tillOf: evmTillOn }),
+    plan(task: RechargeTask, { now }) {
+      const till = evmTillOn(task.data.chain_id)
+      if (!till) throw notSold()
+      return isOutdated(task, now) ? outdated : evmPlan(deps, till, task, priceOf(task))
+    },
+    settle: (task, proof, { now }) => credited(deps, task, { proof, now }),
+  })
+  const svmEffect = oneEffect({
+    driver: svmDriver(deps),
+    plan(task: RechargeTask, { now }) {
+      const till = tillOn(task.data.chain_id)
+      if (till?.family !== 'solana') throw notSold()
+      return isOutdated(task, now) ? outdated : svmPlan(deps, till, task, priceOf(task))
+    },
+    settle: (task, proof, { now }) => credited(deps, task, { proof, now }),
+  })
+  const effectOf = ({ data }: RechargeTask) => (isEvmAddress(data.account) ? evmEffect : svmEffect)
   return {
-    ...actionOf({ ...till, address: data.till }, toMicros(pack?.priceUsd ?? '0')),
-    account: data.account,
-    calls: [{ to: data.till, value: amountUnits, data: wire.payData(id) }],
-    spends: [{ token: till.chain.row.native.address, amountUnits, spender: data.till }],
+    sign: (task, context) => effectOf(task).sign(task, context),
+    confirm: (task, context) => effectOf(task).confirm(task, context),
   }
 }
 
-type PaymentProof = { payment: Payment; receipt: Receipt }
+const isEvmAddress = (address: string): boolean => address.startsWith('0x')
 
-const rechargeSteps = (deps: RechargeDeps) => {
-  const { batches, wire, changed, tills } = deps
-  return oneEffect({
-    driver: batches.driver<RechargeTaskData, PaymentProof>({
-      prove({ id, data }, receipt) {
-        const isOwn = ({ payer, amountUnits, task }: Payment) =>
-          payer === data.account.toLowerCase() &&
-          amountUnits === BigInt(data.amount_units) &&
-          task.toLowerCase() === wire.taskWord(id)
-        const payment = wire.paymentsOf(receipt.logs, data.till).find(isOwn)
-        return payment && { payment, receipt }
-      },
-      changes({ data }, { payment }) {
-        const native = tills.find(({ chain }) => chain.row.id === data.chain_id)?.chain.row.native
-        if (!native) return []
-        const { address, symbol, decimals } = native
-        const amount = String(-payment.amountUnits)
-        return [{ chain_id: data.chain_id, token_address: address, symbol, amount, decimals }]
-      },
-      onFinal: ({ userId, data }) => changed(userId, data.chain_id),
-    }),
-    plan(task, { now }) {
-      if (now > new Date(task.data.locked_until)) return outdated
-      return batchOf(deps, task)
-    },
-    settle: (task, proof, { now }) => credited(task, proof, now),
-  })
-}
+const notSold = () => new Fault('unavailable', 'Credits are not sold on this chain any more')
 
 const outdated = {
   end: 'failed',
@@ -289,11 +269,14 @@ const outdated = {
   },
 } as const
 
-function credited({ id, userId, data }: RechargeTask, { payment, receipt }: PaymentProof, now: Date) {
+function credited(
+  { chains }: RechargeDeps,
+  { id, userId, data }: RechargeTask,
+  { proof, now }: { proof: PaymentProof; now: Date },
+) {
   const { pack_id, credits, chain_id, native_price_usd } = data
-  const { txHash, block } = receipt
-  const { index: logIndex, payer, amountUnits } = payment
-  const facts = { chainId: chain_id, txHash, logIndex, block, payer, amountUnits }
+  const { txHash, logIndex, amountUnits } = proof
+  const { native } = chains.find(({ id }) => id === chain_id)!
   return {
     end: 'completed' as const,
     outcome: 'executed' as const,
@@ -309,7 +292,7 @@ function credited({ id, userId, data }: RechargeTask, { payment, receipt }: Paym
     moves: [
       {
         move: 'transfer' as const,
-        key: `recharge:${chain_id}:${txHash.toLowerCase()}:${logIndex}`,
+        key: `recharge:${chain_id}:${canonicalHex(txHash)}:${logIndex}`,
         debit: externalAccount(creditsAsset),
         credit: { owner: userId, asset: creditsAsset, subAccount: subAccountOf('purchased') },
         amountUnits: BigInt(credits),
@@ -317,6 +300,16 @@ function credited({ id, userId, data }: RechargeTask, { payment, receipt }: Paym
       },
     ],
     writes: (tx: Parameters<typeof addCredited>[0]) =>
-      addCredited(tx, { ...facts, token: nativeSentinel, taskId: id, state: 'credited' }, now),
+      addCredited(
+        tx,
+        {
+          ...proof,
+          chainId: chain_id,
+          token: native.address,
+          taskId: id,
+          state: 'credited',
+        },
+        now,
+      ),
   }
 }

@@ -23,11 +23,12 @@ test('only released sections are present, each with its operations and facts', a
   const body = await manifest([
     operation('earn', 'deposit'),
     operation('limit-orders', 'create'),
+    operation('outstanding_orders', 'list'),
     operation('swap', 'swap'),
     operation('tasks', 'get'),
   ])
   assert.deepEqual(body, {
-    trading: { endpoints: ['limit_orders_create', 'swap_swap'] },
+    trading: { endpoints: ['limit_orders_create', 'outstanding_orders_list', 'swap_swap'] },
     earn: { endpoints: ['earn_deposit'], min_deposit_usdc: '1' },
     protocols: ['http', 'sse'],
   })

@@ -5,7 +5,7 @@ import type { HealthReport } from './health.ts'
 /** The sections of the interface behind each part of the manifest. */
 const sectionsOf = {
   chat: ['chat'],
-  trading: ['swap', 'security', 'hooks', 'limit-orders', 'outstanding'],
+  trading: ['swap', 'security', 'hooks', 'limit-orders', 'outstanding-orders'],
   earn: ['earn'],
   perp: ['perp'],
   spot_venue: ['spot_venue'],

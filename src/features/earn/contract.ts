@@ -207,6 +207,7 @@ export const contract = group('earn', {
     ],
   }),
   sync: task('POST /v1/earn/sync', {
+    repeatable: true,
     summary: 'Bring positions in line with the shares on the chain',
     description:
       'Use it when `external_delta_shares` of a position is not 0: shares reached or left the account without the gateway. Missing shares are taken from the newest positions first, additional ones are added to the oldest. It moves no money and waits until no deposit or withdrawal is running. Next: `earn_positions`.',

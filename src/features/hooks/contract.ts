@@ -1,3 +1,4 @@
+import { Leg, legsMax, legTypes } from '#engines/trigger-orders/legs.ts'
 import { act, group, type InputOf } from '#kernel/operation.ts'
 import * as T from '#kernel/schema.ts'
 import {
@@ -15,31 +16,8 @@ import {
   Time,
   TimeOrNull,
   TokenRefIn,
+  Units,
 } from '#kernel/wire-types.ts'
-
-const legsMax = 10
-
-const Leg = T.Object(
-  {
-    price_percentage: T.Optional(
-      DecIn({
-        description: 'A fraction of the reference: 0.1 is 10 %; either this or `price_usd`',
-        example: '0.1',
-      }),
-    ),
-    price_usd: T.Optional(
-      DecIn({
-        exclusiveMinimum: 0,
-        description: 'In USD; either this or `price_percentage`',
-        example: '19.5',
-      }),
-    ),
-    sell_percentage: T.Optional(
-      DecIn({ description: 'The fraction of the balance that is sold; omitted: all of it', example: '0.5' }),
-    ),
-  },
-  { $id: 'HookLeg', additionalProperties: false },
-)
 
 const HooksRequest = T.Object(
   {
@@ -66,6 +44,15 @@ const HooksRequest = T.Object(
       }),
     ),
     slippage_bps: T.Optional(T.Integer({ minimum: 1, maximum: 1_000, default: 100 })),
+    max_price_impact_bps: T.Optional(
+      T.Integer({
+        minimum: 1,
+        maximum: 10_000,
+        default: 2_500,
+        description:
+          'How much of the value at trusted prices a sale may lose, in hundredths of a percent; 10000 sells at any price. A sale that would lose more waits, and a loss of less than 5 USD always passes. Above 2500 the sale is stopped by caps and kill switches, as a swap is',
+      }),
+    ),
     expires_at: T.Optional(Nullable(Time)),
   },
   {
@@ -96,7 +83,7 @@ export const hookStatuses = [
 
 export const hookFields = {
   id: Id('Hook'),
-  type: OneOf(['stop_loss', 'take_profit', 'trailing'] as const),
+  type: OneOf(legTypes),
   chain_id: ChainId,
   token_address: Address,
   symbol: Text,
@@ -104,6 +91,11 @@ export const hookFields = {
   reference_price_usd: DecOrNull,
   trigger_price_usd: Dec,
   sell_percentage: Dec,
+  amount: Nullable({
+    ...Units,
+    description:
+      'Of a hook that a swap left: the units that were received, of which it sells its fraction; null: it sells a fraction of the balance',
+  }),
   oco_group: TextOrNull,
   status: OneOf(hookStatuses),
   price_stale: T.Boolean({ description: 'No recent price: nothing fires until there is one' }),
@@ -121,7 +113,7 @@ export const contract = group('hooks', {
   register: act('POST /v1/hooks', {
     summary: 'Leave stop-losses and take-profits on a token that you hold',
     description:
-      'Use it to sell a token into USDC when its price falls or rises, also while nobody is looking. Percentages are fractions of the reference: 0.1 is 10 %. A hook fires on two executable quotes at its own size that agree, sells the fraction of the balance at that time, and fires once. Next: `outstanding_orders_list` shows hooks and `outstanding_orders_cancel` cancels them; events `hook.*` report what becomes of them.',
+      'Use it to sell a token into USDC when its price falls or rises, also while nobody is looking. Percentages are fractions of the reference: 0.1 is 10 %. A hook fires on two executable quotes at its own size that agree, sells the fraction of the balance at that time, and fires once. Next: `outstanding_orders_list` shows hooks until they end, and `outstanding_orders_cancel` cancels them; `tasks_get` with the `task_id` of a hook that fired shows its sale, and events `hook.*` report each change.',
     access: 'trade',
     rate: 'money',
     body: HooksRequest,
@@ -143,4 +135,3 @@ export const contract = group('hooks', {
 })
 
 export type HooksInput = InputOf<(typeof contract.entries)['register']>
-export type LegInput = T.Static<typeof Leg>

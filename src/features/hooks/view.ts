@@ -17,8 +17,12 @@ export type HookInput = Attempts & {
   reference_price_usd: string | null
   sell_percentage: string
   slippage_bps: number
+  max_price_impact_bps?: number
   /** Address of the USDC that a sale brings. */
   usdc: string
+  /** Of a swap that left it: what was received, and what its group has not sold of that. */
+  lot_units?: string
+  lot_left?: string
 }
 export type HookRow = OrderRow<HookInput & JsonObject>
 
@@ -45,6 +49,7 @@ export function hookView(row: HookRow, now: Date): HookView {
     reference_price_usd: input.reference_price_usd,
     trigger_price_usd: canonicalDecimal(row.trigger_price) ?? row.trigger_price,
     sell_percentage: input.sell_percentage,
+    amount: input.lot_units ?? null,
     oco_group: row.oco_group,
     status: statusOf(row),
     price_stale: isPriceStale(row, now),
@@ -62,7 +67,7 @@ const eventTypes: Readonly<Record<HookView['status'], string>> = {
   triggered: 'hook.triggered',
   executing: 'hook.triggered',
   filled: 'hook.filled',
-  failed_retrying: 'hook.failed',
+  failed_retrying: 'hook.attempt_failed',
   failed: 'hook.failed',
   cancelled: 'hook.cancelled',
   expired: 'hook.expired',

@@ -148,10 +148,11 @@ export const contract = group('limit_orders', {
     faults: ['not_found'],
   }),
   cancel: act('DELETE /v1/limit-orders/{order_id}', {
-    summary: 'Cancel a limit order that has not fired',
+    summary: 'Cancel a limit order of which nothing has been sent',
     description:
-      'Use it to take an order back. Repeated, it answers the same. An order that fired is not cancellable; of a cancel and a price that come at once, one wins. Next: `limit_orders_list`.',
+      'Use it to take an order back. Repeated, it answers the same. An order that fired is cancellable until its swap is signed: then `order_not_cancellable`. Of a cancel and a signature that come at once, one wins. Next: `limit_orders_list`.',
     access: 'trade',
+    repeatable: true,
     rate: 'exit',
     params: orderPath,
     output: LimitOrderStatus,

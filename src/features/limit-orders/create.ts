@@ -1,17 +1,22 @@
 import { expiryOf } from '#engines/trigger-orders/expiry.ts'
 import type { Pricer } from '#engines/trigger-orders/pricer.ts'
 import { marketOf, quoteKeyOf } from '#engines/trigger-orders/quote-key.ts'
-import type { OrderRules, OrderSwap, SwapExecution } from '#engines/trigger-orders/run-order.ts'
-import { assertOrderLimit, insertTriggerOrders, ordersById } from '#engines/trigger-orders/store.ts'
+import {
+  assertOrderLimit,
+  insertTriggerOrders,
+  orderRoom,
+  ordersById,
+} from '#engines/trigger-orders/store.ts'
+import type { OrderSwap, SwapExecution } from '#engines/trigger-orders/swap-execution.ts'
 import { createAdmission } from '#kernel/admission.ts'
-import { assetOf, type Chain, type EvmChainRow, sameAddress, type Token } from '#kernel/chains.ts'
+import { assetOf, type Chain, sameAddress, sellsTokens, type Token } from '#kernel/chains.ts'
 import type { Clock } from '#kernel/clock.ts'
-import { exactlyOneOf, Fault, invalid } from '#kernel/fault.ts'
+import { exactlyOneOf, Fault, invalid, renameFields } from '#kernel/fault.ts'
 import type { JsonObject } from '#kernel/json.ts'
-import { fixedPointDecimals, mulDiv, toFixedPoint } from '#kernel/money.ts'
+import { unitsWorth } from '#kernel/money.ts'
 import type { Policy } from '#kernel/signer.ts'
 import type { EndResult, Steps, TaskView } from '#kernel/task.ts'
-import { chainByRef, tokenByRef } from '#kernel/token-ref.ts'
+import { chainByRef, namedToken, type TokenFacts } from '#kernel/token-ref.ts'
 import type { TriggerDirection } from '#kernel/trigger-order.ts'
 import type { Queryable } from '#store/query.ts'
 import type { LimitOrderInput } from './contract.ts'
@@ -28,12 +33,10 @@ import {
 export type LimitOrderDeps = {
   db: Queryable
   chains: readonly Chain[]
-  tokenFacts(chainId: string, address: string): Promise<Token | undefined>
+  tokenFacts: TokenFacts
   pricer: Pricer
   swaps: Pick<SwapExecution, 'prepare'>
   policy: Pick<Policy, 'check'>
-  /** Kinds of orders that share one limit. */
-  orderKinds: readonly string[]
   clock: Clock
 }
 
@@ -50,7 +53,7 @@ export const admitLimitOrder = (deps: LimitOrderDeps) =>
     policy: deps.policy,
     asksPolicy: 'first',
     check: (input: LimitOrderInput, { userId }) => checkOrder(deps, input, userId),
-    start: ({ data }) => ({ first: 'arm' as const, data }),
+    start: ({ data }) => ({ first: 'arm' as const, data, orders: orderRoom(1) }),
   })
 
 async function checkOrder(deps: LimitOrderDeps, input: LimitOrderInput, userId: string) {
@@ -83,8 +86,10 @@ async function checkOrder(deps: LimitOrderDeps, input: LimitOrderInput, userId: 
   const market = marketOf(trigger.chain, trigger.token.address)
   const [displayed, prepared] = await Promise.all([
     pricer.displayPrices([market]),
-    swaps.prepare(swap, userId),
-    assertOrderLimit(db, userId, deps.orderKinds, 1),
+    swaps.prepare(swap, userId).catch((error: unknown) => {
+      throw renameFields(error, swapFields(input))
+    }),
+    assertOrderLimit(db, userId, { added: 1 }),
   ])
   await policy.check(prepared.action)
   if (!displayed.has(market))
@@ -121,14 +126,17 @@ async function checkOrder(deps: LimitOrderDeps, input: LimitOrderInput, userId: 
       ? {
           tokenIn: triggerName,
           tokenOut: assetOf(trigger.chain, trigger.chain.usdc),
-          amountInUnits: unitsWorth(prepared.action.usdMicros, trigger.token, input.price_usd_trigger),
+          amountInUnits: triggerUnits(prepared.action.usdMicros, trigger.token, input.price_usd_trigger),
           priced: 'in' as const,
         }
       : { tokenIn: names.in, tokenOut: names.out, amountInUnits: inUnits, priced }
+  const quoteKey = quoteKeyOf(trade)
+  // The route of the swap is quoted already.
+  if (priced === null) await assertQuoted(deps, quoteKey, userId)
   const data: CreateData = {
     order,
     market,
-    quote_key: quoteKeyOf(trade),
+    quote_key: quoteKey,
     direction: input.condition,
     expires_at: expiresAt?.toISOString() ?? null,
   }
@@ -137,29 +145,39 @@ async function checkOrder(deps: LimitOrderDeps, input: LimitOrderInput, userId: 
   return { action, data }
 }
 
+/** The fields of the request by the names of the swap, which knows the amount in units and both chains. */
+const swapFields = ({ amount, chain_id_out }: LimitOrderInput) => ({
+  amount: amount === undefined ? 'amount_usd' : 'amount',
+  chain_id_out: chain_id_out === undefined ? 'chain_id_in' : 'chain_id_out',
+})
+
+/** An order whose price nobody quotes would never fire. */
+async function assertQuoted({ pricer }: LimitOrderDeps, quoteKey: string, userId: string): Promise<void> {
+  await pricer.quotePrice(quoteKey, userId).catch((fault: unknown) => {
+    if (!(fault instanceof Fault) || fault.retryable) throw fault
+    throw invalid(
+      'price_usd_trigger',
+      'value_error',
+      `Input should be a price at which the trigger token can be sold for the value of the order: ${fault.message}`,
+    )
+  })
+}
+
 const isUsdc = ({ chain, token }: TokenAt): boolean => sameAddress(chain, token.address, chain.usdc)
 
 /** Of the trigger token, worth the order at the trigger price. */
-const unitsWorth = (micros: bigint, { decimals }: Token, price: string): bigint => {
-  const units = mulDiv(
-    micros * 10n ** BigInt(fixedPointDecimals - 6),
-    10n ** BigInt(decimals),
-    toFixedPoint(price),
-  )
-  return units > 0n ? units : 1n
-}
+const triggerUnits = (micros: bigint, { decimals }: Token, price: string): bigint =>
+  unitsWorth(micros, decimals, price) || 1n
 
 type Named = { chain: string | number; chainField: string; token: string; field: string }
-type TokenAt = { chain: EvmChainRow; token: Token }
+type TokenAt = { chain: Chain; token: Token }
 
 async function tokenAt({ chains, tokenFacts }: LimitOrderDeps, named: Named): Promise<TokenAt> {
   const chain = chainByRef(chains, named.chain, named.chainField)
-  if (chain.family !== 'evm' || chain.swaps === null)
+  if (!sellsTokens(chain))
     throw invalid(named.chainField, 'unsupported_chain', `Limit orders do not serve ${chain.displayName}`)
-  const found = tokenByRef(chain, named.token, named.field)
-  const token = 'token' in found ? found.token : await tokenFacts(chain.id, found.unlisted)
-  if (token) return { chain, token }
-  throw invalid(named.field, 'unsupported_asset', `Input should be a token on ${chain.displayName}`)
+  const { token } = await namedToken(chain, { ref: named.token, field: named.field }, tokenFacts)
+  return { chain, token }
 }
 
 async function triggerToken(
@@ -185,12 +203,12 @@ async function triggerToken(
 
 type CreateTask = TaskView<CreateData>
 
-export const limitOrderSteps = (deps: LimitOrderDeps): Steps<CreateData, 'arm'> => ({
-  arm: async (task, { now }) => arm(deps, task, now),
-})
+export const limitOrderSteps: Steps<CreateData, 'arm'> = {
+  arm: async (task, { now }) => arm(task, now),
+}
 
 /** The id of the order is that of its task, so that a repeated step arms nothing twice. */
-function arm({ orderKinds }: LimitOrderDeps, { id, userId, data }: CreateTask, now: Date): EndResult<never> {
+function arm({ id, userId, data }: CreateTask, now: Date): EndResult<never> {
   const { order, market, quote_key, direction, expires_at } = data
   const row = {
     id,
@@ -230,37 +248,8 @@ function arm({ orderKinds }: LimitOrderDeps, { id, userId, data }: CreateTask, n
     events: [limitOrderEvent(created)],
     async writes(tx) {
       await insertTriggerOrders(tx, [row])
-      await assertOrderLimit(tx, userId, orderKinds, 0)
     },
   }
-}
-
-/** How a limit order that fired swaps: its amount, or what is left of it. */
-export const limitOrderRules: OrderRules<LimitOrderData & JsonObject> = {
-  kind: limitOrderKind,
-  soldToken: ({ chain_id_in, token_in }) => ({ chainId: chain_id_in, address: token_in }),
-  swapOf(order, availableUnits) {
-    const wanted = BigInt(order.amount)
-    const units = wanted < availableUnits ? wanted : availableUnits
-    if (units === 0n) return null
-    return {
-      chainIn: order.chain_id_in,
-      chainOut: order.chain_id_out,
-      tokenIn: order.token_in,
-      tokenOut: order.token_out,
-      amount: { units },
-      slippageBps: order.slippage_bps,
-      isExit: false,
-    }
-  },
-  priced: ({ priced, chain_id_in, token_in, chain_id_out, token_out }) =>
-    priced && {
-      tokenIn: `${chain_id_in}:${token_in.toLowerCase()}`,
-      tokenOut: `${chain_id_out}:${token_out.toLowerCase()}`,
-      priced,
-    },
-  event: limitOrderEvent,
-  resultOf: (orderId) => ({ limit_order_id: orderId }),
 }
 
 export const findLimitOrder = async (

@@ -1,22 +1,22 @@
-import type { EventLog } from '#durable/event-log.ts'
-import { cancelOrders, ordersOf } from '#engines/trigger-orders/store.ts'
+import { type CancelTasks, cancelOrders, type PublishOrders } from '#engines/trigger-orders/cancel.ts'
+import { ordersOf } from '#engines/trigger-orders/store.ts'
 import type { Caller, RequestFacts } from '#kernel/caller.ts'
 import { Fault, notFound } from '#kernel/fault.ts'
 import type { JsonObject } from '#kernel/json.ts'
 import { implement, type Operation, taskOf } from '#kernel/operation.ts'
 import { contract, type LimitOrderInput, type LimitOrderView, type ListInput } from './contract.ts'
 import { admitLimitOrder, findLimitOrder, type LimitOrderDeps, limitOrderSteps } from './create.ts'
-import { type LimitOrderData, limitOrderEvent, limitOrderKind, limitOrderView } from './view.ts'
+import { type LimitOrderData, limitOrderKind, limitOrderView, statusFilters } from './view.ts'
 
 /** Swaps that wait for a price. */
 
-type Deps = LimitOrderDeps & { events: Pick<EventLog, 'add' | 'notify'> }
+type Deps = LimitOrderDeps & { publish: PublishOrders; tasks: CancelTasks }
 
 export const limitOrders = (deps: Deps): Operation[] =>
   implement(contract, {
     create: taskOf({
       admit: (input: LimitOrderInput, caller: Caller) => admitLimitOrder(deps)(input, caller),
-      steps: limitOrderSteps(deps),
+      steps: limitOrderSteps,
     }),
     list: (input, { userId }) => list(deps, input, userId),
     async get({ order_id }, { userId }) {
@@ -35,17 +35,16 @@ async function list(
   userId: string,
 ): Promise<LimitOrderView[]> {
   const rows = await ordersOf<LimitOrderData & JsonObject>(db, userId, {
-    kinds: [limitOrderKind],
+    kind: limitOrderKind,
     limit,
     after: after ?? null,
+    filters: status === 'all' ? null : statusFilters[status === 'pending' ? 'active' : status],
   })
-  const wanted = status === 'pending' ? 'active' : status
-  const views = rows.map((row) => limitOrderView(row, clock.now()))
-  return wanted === 'all' ? views : views.filter((view) => view.status === wanted)
+  return rows.map((row) => limitOrderView(row, clock.now()))
 }
 
 async function cancel(
-  { db, clock, events }: Deps,
+  { db, clock, publish, tasks }: Deps,
   id: string,
   userId: string,
   { tx, afterCommit, isReplay }: RequestFacts,
@@ -53,14 +52,12 @@ async function cancel(
   const on = tx ?? db
   const before = await findLimitOrder(on, userId, id)
   if (!before) throw unknownOrder()
-  const cancelled = isReplay ? [] : await cancelOrders(tx!, userId, { ids: [id], at: clock.now() })
+  const request = { ids: [id], kinds: [limitOrderKind], at: clock.now() }
+  const act = { tx: tx!, afterCommit: afterCommit! }
+  if (!isReplay) await publish(act, userId, await cancelOrders(act, tasks, userId, request))
   const row = await findLimitOrder(on, userId, id)
   if (!row) throw unknownOrder()
   const view = limitOrderView(row, clock.now())
-  if (cancelled.length > 0) {
-    await events.add(tx!, userId, [limitOrderEvent(row)])
-    afterCommit?.(() => events.notify(userId))
-  }
   if (row.status === 'cancelled' || row.status === 'expired') return view
   throw new Fault(
     'order_not_cancellable',

@@ -1,5 +1,5 @@
 import type { Attempts } from '#engines/trigger-orders/run-order.ts'
-import { isPriceStale, type OrderRow } from '#engines/trigger-orders/store.ts'
+import { isPriceStale, type OrderRow, type StatusFilter } from '#engines/trigger-orders/store.ts'
 import { unitPrice } from '#engines/trigger-orders/trigger-price.ts'
 import type { JsonObject } from '#kernel/json.ts'
 import { toUnits, usdDecimals } from '#kernel/money.ts'
@@ -35,6 +35,16 @@ function statusOf({ status, task_status }: LimitOrderRow): LimitOrderView['statu
   if (task_status === 'completed') return 'executed'
   if (task_status === 'failed' || task_status === 'cancelled') return task_status
   return 'executing'
+}
+
+/** The rows that have a status. */
+export const statusFilters: Readonly<Record<LimitOrderView['status'], readonly StatusFilter[]>> = {
+  active: [{ statuses: ['waiting', 'armed'] }],
+  executing: [{ statuses: ['fired'], taskStatuses: ['pending', 'running'] }],
+  executed: [{ statuses: ['fired'], taskStatuses: ['completed'] }],
+  failed: [{ statuses: ['fired'], taskStatuses: ['failed'] }],
+  cancelled: [{ statuses: ['cancelled'] }, { statuses: ['fired'], taskStatuses: ['cancelled'] }],
+  expired: [{ statuses: ['expired'] }],
 }
 
 const text = (value: unknown): string | null => (typeof value === 'string' ? value : null)
@@ -91,7 +101,7 @@ export function limitOrderView(row: LimitOrderRow, now: Date): LimitOrderView {
 
 function eventType(row: LimitOrderRow, status: LimitOrderView['status']): string {
   if (status !== 'active') return `limit_order.${status === 'executing' ? 'triggered' : status}`
-  return row.task_error === null ? 'limit_order.created' : 'limit_order.failed'
+  return row.task_error === null ? 'limit_order.created' : 'limit_order.attempt_failed'
 }
 
 export function limitOrderEvent(row: LimitOrderRow): NewEvent {

@@ -1,6 +1,6 @@
 import * as T from '#kernel/schema.ts'
 import { TaskStatusResponse } from '#kernel/task-response.ts'
-import { Dec, Nullable, OneOf, Text, TextOrNull, Time } from '#kernel/wire-types.ts'
+import { Address, ChainId, Dec, Nullable, OneOf, Text, TextOrNull, Time, Units } from '#kernel/wire-types.ts'
 
 /** The event types of a user and the data of each. Compatibility: fields may be added, never removed. */
 
@@ -91,6 +91,17 @@ const LimitOrderChanged = T.Object(
   },
   { $id: 'LimitOrderChangedData', description: 'The order, with all fields of LimitOrderStatus', ...open },
 )
+const SwapLatePayment = T.Object(
+  {
+    type: OneOf(['refund', 'fill'] as const),
+    chain_id: ChainId,
+    token_address: Address,
+    symbol: Text,
+    amount: Units,
+    tx_hash: Text,
+  },
+  { $id: 'SwapLatePaymentData', ...open },
+)
 const SecurityFlagged = T.Object(
   {
     state: T.String({ description: 'frozen, or the state after the freeze' }),
@@ -116,16 +127,19 @@ export const eventData = {
   'venue.key_renewed': VenueKeyRenewed,
   'hook.created': HookChanged,
   'hook.triggered': HookChanged,
+  'hook.attempt_failed': HookChanged,
   'hook.filled': HookChanged,
   'hook.failed': HookChanged,
   'hook.cancelled': HookChanged,
   'hook.expired': HookChanged,
   'limit_order.created': LimitOrderChanged,
   'limit_order.triggered': LimitOrderChanged,
+  'limit_order.attempt_failed': LimitOrderChanged,
   'limit_order.executed': LimitOrderChanged,
   'limit_order.failed': LimitOrderChanged,
   'limit_order.cancelled': LimitOrderChanged,
   'limit_order.expired': LimitOrderChanged,
+  'swap.late_payment': SwapLatePayment,
   'security.flagged': SecurityFlagged,
 } as const
 export type EventType = keyof typeof eventData

@@ -26,7 +26,9 @@ const CancelRequest = T.Object(
         description: 'Either these or `all`',
       }),
     ),
-    all: T.Optional(T.Boolean({ description: 'true: every hook and limit order that has not fired' })),
+    all: T.Optional(
+      T.Boolean({ description: 'true: every hook and limit order of which nothing has been sent' }),
+    ),
   },
   {
     $id: 'CancelOutstandingOrdersRequest',
@@ -49,10 +51,12 @@ export const contract = group('outstanding_orders', {
   cancel: act('DELETE /wallet/outstanding-orders', {
     summary: 'Cancel hooks and limit orders, one or all',
     description:
-      'Use it to take orders back. Give exactly one of `outstanding_order_ids` and `all: true`. An order that fired is listed under `not_cancellable`; one that is cancelled already counts as cancelled. Next: `outstanding_orders_list`.',
+      'Use it to take orders back. Give exactly one of `outstanding_order_ids` and `all: true`, in the body or as a query. An order whose swap is signed is listed under `not_cancellable`; one that fired and still waits is cancelled with its task, and arms the others of its group again, unless they are cancelled too. One that is cancelled already counts as cancelled. Next: `outstanding_orders_list`.',
     access: 'trade',
+    repeatable: true,
     rate: 'exit',
     body: CancelRequest,
+    bodyInQuery: true,
     output: T.Object(
       {
         cancelled: T.Array(Text),

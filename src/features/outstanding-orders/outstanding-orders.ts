@@ -1,5 +1,6 @@
 import type { EventLog } from '#durable/event-log.ts'
-import { cancelOrders, type OrderRow, openOrdersOf, ordersById } from '#engines/trigger-orders/store.ts'
+import { type CancelTasks, cancelOrders, type PublishOrders } from '#engines/trigger-orders/cancel.ts'
+import { cancelledBy, type OrderRow, openOrdersOf, ordersById } from '#engines/trigger-orders/store.ts'
 import type { RequestFacts } from '#kernel/caller.ts'
 import type { Clock } from '#kernel/clock.ts'
 import { exactlyOneOf } from '#kernel/fault.ts'
@@ -16,16 +17,32 @@ export type OrderViews = {
   view(row: OrderRow<never>, now: Date): JsonObject & { status: string }
   event(row: OrderRow<never>): NewEvent
 }
+type Kinds = ReadonlyMap<string, OrderViews>
 type Deps = {
   db: Queryable
   clock: Clock
-  events: Pick<EventLog, 'add' | 'notify'>
+  publish: PublishOrders
+  tasks: CancelTasks
   /** By the kind of the task that an order creates. */
-  kinds: ReadonlyMap<string, OrderViews>
+  kinds: Kinds
 }
 type Row = OrderRow<never>
 
-export function outstandingOrders({ db, clock, events, kinds }: Deps): Operation[] {
+export const orderPublisher =
+  (events: Pick<EventLog, 'add' | 'notify'>, kinds: Kinds): PublishOrders =>
+  async ({ tx, afterCommit }, userId, { cancelled, armed }) => {
+    const rows = await ordersById<never>(
+      tx,
+      userId,
+      [...cancelled, ...armed].map(({ id }) => id),
+    )
+    const changes = rows.flatMap((row) => kinds.get(row.kind)?.event(row) ?? [])
+    if (changes.length === 0) return
+    await events.add(tx, userId, changes)
+    afterCommit(() => events.notify(userId))
+  }
+
+export function outstandingOrders({ db, clock, publish, tasks, kinds }: Deps): Operation[] {
   const names = [...kinds.keys()]
   const viewsOf = (row: Row): OrderViews => kinds.get(row.kind)!
 
@@ -41,12 +58,13 @@ export function outstandingOrders({ db, clock, events, kinds }: Deps): Operation
 
     async cancel(input, { userId }, { tx, afterCommit }: RequestFacts) {
       const ids = await wantedIds(tx!, input, userId)
-      const cancelledNow = await cancelOrders(tx!, userId, { ids, at: clock.now() })
+      const act = { tx: tx!, afterCommit: afterCommit! }
+      await publish(
+        act,
+        userId,
+        await cancelOrders(act, tasks, userId, { ids, kinds: names, at: clock.now() }),
+      )
       const rows = (await ordersById<never>(tx!, userId, ids)).filter(({ kind }) => kinds.has(kind))
-      const now = new Set(cancelledNow.map(({ id }) => id))
-      const published = rows.filter(({ id }) => now.has(id)).map((row) => viewsOf(row).event(row))
-      await events.add(tx!, userId, published)
-      if (published.length > 0) afterCommit!(() => events.notify(userId))
       const known = new Set(rows.map(({ id }) => id))
       const isCancelled = ({ status }: Row) => status === 'cancelled' || status === 'expired'
       return {
@@ -66,8 +84,8 @@ export function outstandingOrders({ db, clock, events, kinds }: Deps): Operation
   ): Promise<string[]> {
     if ((ids === undefined) === (all !== true))
       throw exactlyOneOf('outstanding_order_ids', 'all', { hasBoth: ids !== undefined })
-    const wanted =
-      ids?.map((id) => id.toLowerCase()) ?? (await openOrdersOf(on, userId, names)).map(({ id }) => id)
-    return [...new Set(wanted)]
+    if (ids) return [...new Set(ids.map((id) => id.toLowerCase()))]
+    const open = (await openOrdersOf(on, userId, names)).map(({ id }) => id)
+    return [...open, ...(await cancelledBy(on, open)).map(({ id }) => id)]
   }
 }

@@ -6,14 +6,16 @@ import { TaskResponse } from '#kernel/task-response.ts'
 import {
   Address,
   ChainId,
+  ChainRefIn,
   Dec,
   DecIn,
   DecOrNull,
+  Nullable,
   OneOf,
   Text,
   TextOrNull,
-  Time,
   TimeOrNull,
+  TokenRefIn,
   Units,
 } from '#kernel/wire-types.ts'
 
@@ -21,17 +23,6 @@ import {
 
 const setupWaitSeconds = 60
 const waitSeconds = 90
-const ChainIn = T.Unsafe<string | number>({
-  type: ['string', 'integer'],
-  maxLength: 64,
-  description: 'Chain by id or name; only Arbitrum (42161) is connected to the venue now',
-})
-const TokenIn = T.String({
-  minLength: 1,
-  maxLength: 64,
-  description: 'Token by symbol or address; only USDC now',
-})
-
 const SetupStatus = T.Object(
   {
     setup_complete: T.Boolean(),
@@ -57,14 +48,53 @@ const SetupStatus = T.Object(
   { $id: 'PerpSetupStatusResponse' },
 )
 
+const SlippageBps = T.Integer({
+  default: 100,
+  minimum: 1,
+  maximum: 1_000,
+  description: 'How far the output of a swap may fall below its quote, in hundredths of a percent',
+})
+
+const FundingLeg = T.Object(
+  {
+    role: OneOf(['swap', 'deposit', 'withdrawal'] as const, { description: 'Which leg it is' }),
+    status: OneOf(['completed', 'failed', 'not_started'] as const),
+    chain_id: ChainId,
+    token_address: Address,
+    amount: Units,
+    tx_hash: TextOrNull,
+    error: TextOrNull,
+  },
+  { $id: 'FundingLeg', description: 'One leg, and what it delivered', ...openResult },
+)
+const RemainingFunds = T.Object(
+  {
+    place: OneOf(['wallet', 'provider'] as const, {
+      description: 'wallet: your own one; provider: the provider of the swap neither filled nor refunded',
+    }),
+    chain_id: ChainId,
+    token_address: Address,
+    symbol: Text,
+    amount: Units,
+    account: Address,
+    tx_hash: TextOrNull,
+  },
+  {
+    $id: 'RemainingFunds',
+    description: 'Where the money is that did not reach its destination',
+    ...openResult,
+  },
+)
 const arrived = {
   amount: Units,
   amount_usd: Dec,
   fee_usd: Dec,
   chain_id: ChainId,
   token_address: Address,
-  tx_hash: Text,
-  credited_at: Time,
+  tx_hash: TextOrNull,
+  credited_at: TimeOrNull,
+  legs: T.Optional(T.Array(FundingLeg, { description: 'Where a swap was part of it' })),
+  remaining: T.Optional(Nullable(RemainingFunds)),
 }
 const FundResult = T.Object(
   { ...arrived, source_token: T.Optional(Text) },
@@ -85,6 +115,7 @@ export const accountEntries = {
     faults: readFaults,
   }),
   setup: task('POST /v1/perp/setup', {
+    repeatable: true,
     summary: 'Make a trading key and have it approved by the account; rotate replaces the key',
     description:
       'Use it once, before the first order; `rotate` replaces the trading key. It moves no money. Before the first deposit the venue knows no account, so the task ends `completed` with `outcome: partial`: the key exists, and `perp_fund` approves it. Next: `perp_fund` while `result.account_activated` is false; calling setup again changes nothing.',
@@ -104,9 +135,9 @@ export const accountEntries = {
     faults: ['policy_denied', 'trading_paused', 'unavailable', 'upstream_changed'],
   }),
   fund: task('POST /v1/perp/fund', {
-    summary: 'Move USDC from the wallet to the venue, gasless',
+    summary: 'Move money from your wallets to the venue, from any chain and token, gasless',
     description:
-      'Use it to move USDC from your wallet on Arbitrum to the venue; the gas is paid for you. Give exactly one of `amount_usd` and `amount` (smallest units, 6 decimals). The first funding also activates the account and approves the trading key. Next: poll `tasks_get`, or send `wait=true`; after `status: completed` and `outcome: executed`, `perp_open` is possible.',
+      'Use it to move money to the venue; the gas is paid for you. Without `source_chain_id` and `source_token` it is USDC on Arbitrum; anything else is swapped to that first, in the same task, and what arrives is deposited. Give exactly one of `amount_usd` and `amount` (smallest units of the source token). The first funding also activates the account and approves the trading key. Next: poll `tasks_get`, or send `wait=true`; after `status: completed` and `outcome: executed`, `perp_open` is possible. Where one leg failed, `result.legs` says which one, and `result.remaining` where the money is.',
     access: 'trade',
     rate: 'money',
     waitSeconds,
@@ -117,15 +148,16 @@ export const accountEntries = {
             type: ['string', 'integer'],
             pattern: '^(0|[1-9][0-9]{0,77})$',
             minimum: 0,
-            description: 'Smallest units of the token; either this or `amount_usd`',
+            description: 'Smallest units of the source token; either this or `amount_usd`',
             examples: ['25000000'],
           }),
         ),
         amount_usd: T.Optional(
           DecIn({ ...positive, places: 6, description: 'In USD; either this or `amount`', example: 25 }),
         ),
-        source_chain_id: T.Optional(ChainIn),
-        source_token: T.Optional(TokenIn),
+        source_chain_id: T.Optional(ChainRefIn('Chain of the token that is paid; omitted: Arbitrum')),
+        source_token: T.Optional(TokenRefIn('Token that is paid; omitted: USDC')),
+        slippage_bps: T.Optional(SlippageBps),
       },
       { $id: 'PerpFundRequest', examples: [{ amount_usd: '25' }] },
     ),
@@ -135,6 +167,8 @@ export const accountEntries = {
       'policy_denied',
       'trading_paused',
       'insufficient_balance',
+      'no_route',
+      'insufficient_liquidity',
       'conflict',
       'unavailable',
       'upstream_changed',
@@ -143,7 +177,7 @@ export const accountEntries = {
   withdraw: task('POST /v1/perp/withdraw', {
     summary: 'Move collateral from the venue to your own wallet',
     description:
-      'Use it to move USDC from the venue to your own wallet. `amount_usd` includes the fee of the venue. Next: poll `tasks_get`, or send `wait=true`. Success is `status: completed` and `outcome: executed`; `result.amount_usd` is what arrived and `result.fee_usd` the fee.',
+      'Use it to move USDC from the venue to your own wallet. `amount_usd` includes the fee of the venue. It arrives as USDC on Arbitrum; with `destination_chain_id` or `destination_token` it is swapped there afterwards, in the same task and into your own wallet, and counts against the limits as a swap. Next: poll `tasks_get`, or send `wait=true`. Success is `status: completed` and `outcome: executed`; `result.amount_usd` is what arrived and `result.fee_usd` the fees. Where the swap failed, the outcome is `partial` and `result.remaining` says where the money is.',
     access: 'trade',
     rate: 'exit',
     priority: 0,
@@ -156,13 +190,23 @@ export const accountEntries = {
           description: 'In USD, fee included',
           example: 25,
         }),
-        destination_chain_id: T.Optional(ChainIn),
-        destination_token: T.Optional(TokenIn),
+        destination_chain_id: T.Optional(ChainRefIn('Chain where it arrives; omitted: Arbitrum')),
+        destination_token: T.Optional(TokenRefIn('Token that arrives; omitted: USDC')),
+        slippage_bps: T.Optional(SlippageBps),
       },
       { $id: 'PerpWithdrawRequest', examples: [{ amount_usd: '25' }] },
     ),
     output: TaskResponse,
     result: WithdrawResult,
-    faults: ['policy_denied', 'insufficient_balance', 'unavailable', 'upstream_changed'],
+    faults: [
+      'policy_denied',
+      'token_unsafe',
+      'trading_paused',
+      'insufficient_balance',
+      'no_route',
+      'insufficient_liquidity',
+      'unavailable',
+      'upstream_changed',
+    ],
   }),
 }

@@ -1,9 +1,12 @@
 import type { Ledger } from '#durable/ledger.ts'
+import type { ReservedSpend, ReserveSpend } from '#durable/reserve-spend.ts'
 import type { EvmBatches } from '#engines/evm-batch/batch.ts'
 import type { BatchTaskData } from '#engines/evm-batch/batch-rules.ts'
 import { clockSkewMs } from '#engines/venue/orders/trade-admission.ts'
 import type { VenueDriverDeps } from '#engines/venue/orders/venue-effect.ts'
 import { knownUnified } from '#engines/venue/records/account-mode.ts'
+import type { SwapLegs } from '#features/swap/execution.ts'
+import type { PreparedSwap } from '#features/swap/prepare.ts'
 import { createAdmission } from '#kernel/admission.ts'
 import { assetOf } from '#kernel/chains.ts'
 import type { Clock } from '#kernel/clock.ts'
@@ -11,16 +14,17 @@ import { compareDecimals } from '#kernel/decimal-fields.ts'
 import { exactlyOneOf, Fault, invalid } from '#kernel/fault.ts'
 import { toUnits, usdcDecimals } from '#kernel/money.ts'
 import type { EvmCall, PlannedAction, Policy } from '#kernel/signer.ts'
-import type { AccountRef } from '#kernel/task.ts'
+import type { AccountRef, TaskProgress } from '#kernel/task.ts'
 import type { Queryable } from '#store/query.ts'
 import type { Evm } from '#upstreams/evm/evm.ts'
 import type { Account, Hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
 import type { Agents } from './agent-keys.ts'
 import type { PerpInput } from './contract.ts'
 import { type CreditTaskData, cashOf } from './credit-check.ts'
-import { assertRoute, chainIdOf, depositShortage, walletToken } from './funding-route.ts'
+import { depositShortage, isBridgeToken, walletToken } from './funding-route.ts'
 import type { FundingRoute, PerpLimits } from './limits.ts'
 import type { ApprovalTaskData, SetupDeps } from './setup.ts'
+import { type SwapLegData, type Swapped, swapFieldNames } from './swap-leg.ts'
 
 /** Admission of a deposit: the balance of the wallet, the gas, and the account at the venue before it. */
 
@@ -32,17 +36,21 @@ export type FundDeps = VenueDriverDeps & {
   chain: Pick<Evm, 'balances' | 'transfers' | 'row'>
   transferCall: (token: string, to: string, amountUnits: bigint) => EvmCall
   ledger: Pick<Ledger, 'balance'>
-  policy: Pick<Policy, 'check'>
+  policy: Pick<Policy, 'check' | 'release'>
   evmAddressOf: (userId: string) => Promise<string>
   changed: (userId: string, chainId: string) => void
   route: FundingRoute
   clock: Clock
   limits: PerpLimits
+  /** Undefined where no provider of swaps is configured. */
+  swaps: SwapLegs | undefined
+  reserve: ReserveSpend
 }
 type FundInput = PerpInput<'fund'>
 export type FundTaskData = CreditTaskData &
   BatchTaskData &
-  ApprovalTaskData & {
+  ApprovalTaskData &
+  SwapLegData & {
     amount_units: string
     since_ms: number
     /** As the request named it. */
@@ -51,19 +59,26 @@ export type FundTaskData = CreditTaskData &
     credited_at?: string
     /** True where the account was empty at the venue when the task began. */
     is_first?: boolean
+    /** What the swap has delivered. */
+    swapped?: Swapped
+    progress?: TaskProgress
   }
 
 const admissionMs = 10 * 60_000
 
-function amountOf({ amount, amount_usd }: FundInput, { minFundUsd }: PerpLimits): bigint {
-  if ((amount === undefined) === (amount_usd === undefined))
-    throw exactlyOneOf('amount_usd', 'amount', { hasBoth: amount_usd !== undefined })
-  const units = amount_usd === undefined ? BigInt(amount!) : toUnits(amount_usd, usdcDecimals)
-  if (units >= toUnits(minFundUsd, usdcDecimals)) return units
+export const minFundUnits = ({ minFundUsd }: PerpLimits): bigint => toUnits(minFundUsd, usdcDecimals)
+
+function assertMinimum(
+  { amount }: FundInput,
+  limits: PerpLimits,
+  { units, what }: { units: bigint; what: string },
+): void {
+  if (units >= minFundUnits(limits)) return
+  const { minFundUsd } = limits
   throw invalid(
     amount === undefined ? 'amount_usd' : 'amount',
     'below_minimum',
-    `Input should be at least ${minFundUsd} USDC: the bridge does not credit a smaller deposit`,
+    `${what} at least ${minFundUsd} USDC: the bridge does not credit a smaller deposit`,
     { minimum: minFundUsd, unit: 'USDC' },
   )
 }
@@ -93,31 +108,105 @@ export const admitFund = (deps: FundDeps) =>
   createAdmission({
     policy: deps.policy,
     asksPolicy: 'first',
-    check: async (input: FundInput, { userId }) => checkFund(deps, input, userId),
-    fund: (deposit) => fundDeposit(deps, deposit),
-    start: ({ amountUnits, wallet }, { data, seen, gas }) => ({
-      first: 'sign',
-      deadlineMs: admissionMs,
-      data,
-      spend: { account: wallet, amountUnits, token: walletToken(deps.route), seen, gas },
-    }),
+    check: (input: FundInput, { userId }) => checkFund(deps, input, userId),
+    fund: (request) => (request.type === 'swap' ? fundSwap(deps, request) : fundDeposit(deps, request)),
+    start: (_request, { first, data, spend }) => ({ first, deadlineMs: admissionMs, data, spend }),
   })
 
-function checkFund(deps: FundDeps, input: FundInput, userId: string) {
-  const { route, limits } = deps
-  const { source_token: sourceToken } = input
-  const given = { chain: chainIdOf(input.source_chain_id, route), token: sourceToken ?? route.symbol }
-  assertRoute(route, given, { chain: 'source_chain_id', token: 'source_token' })
-  const amountUnits = amountOf(input, limits)
-  const action = { userId, ...fundFacts(route, amountUnits) }
-  return { action, amountUnits, sourceToken, wallet: walletOf(userId, deps) }
+export type Deposit = {
+  type: 'deposit'
+  action: PlannedAction
+  amountUnits: bigint
+  sourceToken: string | undefined
 }
-type Deposit = ReturnType<typeof checkFund>
+type SwapBefore = {
+  type: 'swap'
+  action: PlannedAction
+  swaps: SwapLegs
+  prepared: PreparedSwap
+  sourceToken: string | undefined
+}
+type Funds = { first: 'sign' | 'swap'; data: FundTaskData; spend: ReservedSpend }
+
+export const depositOf = (
+  { route }: Pick<FundDeps, 'route'>,
+  { userId, amountUnits, sourceToken }: Pick<Deposit, 'amountUnits' | 'sourceToken'> & { userId: string },
+): Deposit => ({
+  type: 'deposit',
+  action: { userId, ...fundFacts(route, amountUnits) },
+  amountUnits,
+  sourceToken,
+})
+
+async function checkFund(deps: FundDeps, input: FundInput, userId: string): Promise<Deposit | SwapBefore> {
+  const { route, limits, swaps } = deps
+  const { amount, amount_usd: amountUsd, source_token: sourceToken } = input
+  const isDirect = isBridgeToken(
+    route,
+    { chain: input.source_chain_id, token: sourceToken },
+    { chains: swaps?.chains, fields: { chain: 'source_chain_id', token: 'source_token' } },
+  )
+  if ((amount === undefined) === (amountUsd === undefined))
+    throw exactlyOneOf('amount_usd', 'amount', { hasBoth: amountUsd !== undefined })
+  if (swaps && !isDirect) return checkSwap(deps, swaps, { input, userId })
+  const amountUnits = amountUsd === undefined ? BigInt(amount!) : toUnits(amountUsd, usdcDecimals)
+  assertMinimum(input, limits, { units: amountUnits, what: 'Input should be' })
+  return depositOf(deps, { userId, amountUnits, sourceToken })
+}
+
+/** The swap is quoted, and the deposit of its least output has to be possible. */
+async function checkSwap(
+  deps: FundDeps,
+  swaps: SwapLegs,
+  { input, userId }: { input: FundInput; userId: string },
+): Promise<SwapBefore> {
+  const { route, limits, policy } = deps
+  const { amount, amount_usd: amountUsd, source_token: sourceToken, slippage_bps: slippageBps } = input
+  const prepared = await swaps.prepare(
+    {
+      chain_id_in: input.source_chain_id ?? route.chainId,
+      token_in: sourceToken ?? route.symbol,
+      chain_id_out: route.chainId,
+      token_out: route.token,
+      ...(amount === undefined ? { amount_usd: amountUsd! } : { amount }),
+      ...(slippageBps !== undefined && { slippage_bps: slippageBps }),
+    },
+    { userId, fields: swapFieldNames },
+  )
+  const { amountOutMinUnits: amountUnits } = prepared.route
+  assertMinimum(input, limits, { units: amountUnits, what: 'The swap of the input should bring' })
+  await policy.check(depositOf(deps, { userId, amountUnits, sourceToken }).action)
+  return { type: 'swap', action: prepared.action, swaps, prepared, sourceToken }
+}
+
+async function fundSwap(
+  deps: FundDeps,
+  { action, swaps, prepared, sourceToken }: SwapBefore,
+): Promise<Funds> {
+  const { batches, route, chain } = deps
+  await batches.ready(route.chainId)
+  const { data: swap, spend } = await swaps.fund(prepared)
+  const data: FundTaskData = {
+    swap,
+    account: await deps.evmAddressOf(action.userId),
+    // Until the deposit is prepared, the least that it will be.
+    amount_units: swap.amount_out_min,
+    ahead_ms: 0,
+    since_ms: 0,
+    progress: { step: 1, of: 2, text: `Swap to ${route.symbol} on ${chain.row.displayName}` },
+    ...(sourceToken !== undefined && { source_token: sourceToken }),
+  }
+  return { first: 'swap', data, spend }
+}
 
 /** The observed balance, the gas to charge, and the state of the account at the venue before the deposit. */
-async function fundDeposit(deps: FundDeps, { action, amountUnits, sourceToken, wallet }: Deposit) {
+export async function fundDeposit(
+  deps: FundDeps,
+  { action, amountUnits, sourceToken }: Deposit,
+): Promise<Funds> {
   const { venue, batches, route, clock, transferCall } = deps
   const { userId } = action
+  const wallet = walletOf(userId, deps)
   const account = await deps.evmAddressOf(userId)
   await batches.ready(route.chainId)
   const readCash = () => cashCovering(deps, { wallet, account, amountUnits })
@@ -143,7 +232,9 @@ async function fundDeposit(deps: FundDeps, { action, amountUnits, sourceToken, w
     is_first: !unified && holdsNothing(state),
     ...(sourceToken !== undefined && { source_token: sourceToken }),
   }
-  return { data, gas, seen: { ...cash, reread: readCash } }
+  const seen = { ...cash, reread: readCash }
+  const spend = { account: wallet, amountUnits, token: walletToken(route), seen, gas }
+  return { first: 'sign', data, spend }
 }
 
 type CashRequest = { wallet: AccountRef; account: string; amountUnits: bigint }

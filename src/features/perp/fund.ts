@@ -15,7 +15,16 @@ import type { Receipt } from '#upstreams/evm/evm.ts'
 import type { LedgerUpdate } from '#upstreams/hyperliquid/hyperliquid.ts'
 import { checkForCredit } from './credit-check.ts'
 import { type FundDeps, type FundTaskData, fundFacts } from './fund-admission.ts'
+import {
+  afterSwapStep,
+  creditedLegs,
+  depositHold,
+  type FundStep,
+  type FundTask,
+  swapBeforeDeposit,
+} from './fund-swap.ts'
 import { approvalPlan, approvalSearch, recordApproval } from './setup.ts'
+import { swapFeesUsd } from './swap-leg.ts'
 
 /** Deposits USDC from the wallet over the venue's bridge, waits for the credit of this transfer, and approves the key. */
 
@@ -23,15 +32,15 @@ const pollBackoff = { firstMs: 300, maxMs: 5_000 }
 /** A credit can take minutes; after this time the task needs review. */
 const reviewAfterMs = 60 * 60_000
 
-type FundStep = 'sign' | 'confirm' | 'credit' | 'approve' | 'approved'
-type FundTask = TaskView<FundTaskData>
 type FoundCredit = { key: string; update: LedgerUpdate }
 
 export function fundSteps(deps: FundDeps): Steps<FundTaskData, FundStep> {
   const transfer = transferEffect(deps)
   const approval = approvalEffect(deps)
   return {
-    ...transfer,
+    ...swapBeforeDeposit(deps),
+    sign: afterSwapStep(deps, transfer.sign),
+    confirm: afterSwapStep(deps, transfer.confirm),
     async credit(task, context) {
       const { isNew, data } = await checkForCredit(deps.venue, task.data, pollsOf(task))
       const found = isNew ? await creditOf(deps, task) : undefined
@@ -79,10 +88,13 @@ const transferEffect = (deps: FundDeps) => {
         spends: [{ token: route.token, amountUnits, spender: route.bridge }],
       }
     },
-    settle: ({ data: { amount_units } }, { txHash }) => ({
+    settle: ({ id, data: { amount_units, swapped } }, { txHash }) => ({
       next: 'credit',
       state: 'waiting',
-      spent: BigInt(amount_units),
+      // After a swap, whose units were the spend of the task, the deposit has a hold of its own.
+      ...(swapped
+        ? { moves: [{ move: 'post', key: depositHold(id), amountUnits: BigInt(amount_units) }] }
+        : { spent: BigInt(amount_units) }),
       data: { tx_hash: txHash, polls: 0 },
     }),
   })
@@ -118,19 +130,20 @@ async function claimCredit(tx: Tx, { id, userId, data }: FundTask, { key, update
 function approvalEffect(deps: FundDeps) {
   const { agents, route } = deps
   const credited = ({ data }: FundTask): EndResult<Record<never, never>> => {
-    const { amount_units, tx_hash = '', source_token, credited_at = '' } = data
+    const { amount_units, tx_hash = '', source_token, credited_at = '', swapped } = data
     return {
       end: 'completed',
-      outcome: 'executed',
+      outcome: swapped?.isShort ? 'partial' : 'executed',
       result: {
         amount: amount_units,
         amount_usd: fromUnits(BigInt(amount_units), usdcDecimals),
-        fee_usd: '0',
+        fee_usd: swapFeesUsd(data),
         chain_id: route.chainId,
         token_address: route.token,
         tx_hash,
         credited_at,
         ...(source_token !== undefined && { source_token }),
+        ...(swapped && { legs: creditedLegs(deps, data), remaining: null }),
       },
     }
   }

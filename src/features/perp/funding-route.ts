@@ -1,17 +1,36 @@
+import { type Chain, sameAddress } from '#kernel/chains.ts'
 import { type Fault, invalid } from '#kernel/fault.ts'
 import { insufficientBalance } from '#kernel/insufficient-balance.ts'
 import { usdcDecimals } from '#kernel/money.ts'
 import type { LedgerToken } from '#kernel/task.ts'
+import { chainByRef, tokenByRef } from '#kernel/token-ref.ts'
 import type { FundingRoute } from './limits.ts'
 
 type Fields = { chain: string; token: string }
+/** As the request names them; absent: those of the bridge, or its token on another chain. */
+export type NamedToken = { chain: string | number | undefined; token: string | undefined }
+
+/**
+ * Whether the request names the chain and token of the bridge. Anything else is swapped; where no chain is given to swap
+ * on, it is refused.
+ */
+export function isBridgeToken(
+  route: FundingRoute,
+  { chain, token = route.symbol }: NamedToken,
+  { chains, fields }: { chains: readonly Chain[] | undefined; fields: Fields },
+): boolean {
+  if (!chains) {
+    assertRoute(route, { chain: chainIdOf(chain, route), token }, fields)
+    return true
+  }
+  const named = chainByRef(chains, chain ?? route.chainId, fields.chain)
+  if (named.id !== route.chainId) return false
+  const found = tokenByRef(named, token, fields.token)
+  return 'token' in found && sameAddress(named, found.token.address, route.token)
+}
 
 /** Throws 422 with the possible routes. */
-export function assertRoute(
-  route: FundingRoute,
-  given: { chain: string; token: string },
-  fields: Fields,
-): void {
+function assertRoute(route: FundingRoute, given: { chain: string; token: string }, fields: Fields): void {
   const possible = [{ chain_id: route.chainId, token: route.symbol }]
   if (given.chain !== route.chainId)
     throw invalid(
@@ -31,7 +50,7 @@ export function assertRoute(
 }
 
 /** Accepts a chain id as text or number, or a chain name. */
-export function chainIdOf(chain: string | number | undefined, route: FundingRoute): string {
+function chainIdOf(chain: string | number | undefined, route: FundingRoute): string {
   if (chain === undefined) return route.chainId
   const text = String(chain).toLowerCase()
   return text === 'arbitrum' || text === 'arbitrum one' ? route.chainId : text

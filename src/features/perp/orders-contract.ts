@@ -194,6 +194,7 @@ export const ordersEntries = {
     ],
   }),
   cancel: task('POST /v1/perp/orders/cancel', {
+    repeatable: true,
     summary: 'Cancel an open order or trigger by the order id of the venue',
     description:
       'Use it to cancel one open order or trigger. Give `order_id` (or its alias `oid`) as `perp_orders` shows it. `order_not_cancellable` means that the order has ended. Next: poll `tasks_get`; what was filled before the cancel stays filled, see `perp_fills`.',
@@ -256,6 +257,7 @@ export const ordersEntries = {
     ],
   }),
   cancelAll: task('POST /v1/perp/orders/cancel-all', {
+    repeatable: true,
     summary: 'Cancel every open order and trigger, or those of one market',
     description:
       'Use it to cancel every open order, or those of `asset`. Positions stay open and lose their take-profit and stop-loss. It is accepted under a kill switch. Next: poll `tasks_get`; `result.orders` has the outcome of each order.',

@@ -1,8 +1,9 @@
+import { unclaimed, venuePayouts } from '#engines/chain-arrivals/claims.ts'
 import { type ActionTaskData, effectOf } from '#engines/venue/orders/signed-action.ts'
 import { recordsDisagree } from '#engines/venue/records/cash-reconciliation.ts'
 import { claimedTransferKeys } from '#engines/venue/records/store.ts'
 import { toUnits, usdcDecimals } from '#kernel/money.ts'
-import type { TaskView } from '#kernel/task.ts'
+import type { JsonObject, TaskView } from '#kernel/task.ts'
 import type { Queryable } from '#store/query.ts'
 import type { Evm, IncomingTransfer } from '#upstreams/evm/evm.ts'
 import type { Hyperliquid, LedgerUpdate } from '#upstreams/hyperliquid/hyperliquid.ts'
@@ -14,7 +15,7 @@ export type Payout = { paid_units: string }
 type PayoutDeps = {
   db: Queryable
   venue: Pick<Hyperliquid, 'ledgerSince'>
-  chain: Pick<Evm, 'head' | 'incomingTransfers'>
+  chain: Pick<Evm, 'row' | 'head' | 'incomingTransfers'>
   route: FundingRoute
   limits: Pick<PerpLimits, 'withdrawFeeUsd'>
 }
@@ -25,6 +26,10 @@ type PayoutTaskData = ActionTaskData & {
   from_block: string
 }
 
+/** Polls of the chain between two reads of the transfer list. */
+export const repollAfter = 6
+/** The same while the chain shows no possible payout: one node may have answered with no logs for blocks it lacks. */
+const unseenRepollAfter = 24
 /** An arrival that is smaller by more than this many fees is not the payout. */
 const feeMultipleMax = 5n
 
@@ -54,7 +59,15 @@ export function createPayoutSearch({ db, venue, chain, route, limits }: PayoutDe
       fitting.map(({ key }) => key),
       task.id,
     )
-    return { found: fitting.find(({ key }) => !taken.has(key)), searchedTo }
+    const { account } = task.data
+    const [found] = await unclaimed(
+      db,
+      { chain: chain.row, account, claimant: venuePayouts },
+      fitting
+        .filter(({ key }) => !taken.has(key))
+        .map((each) => ({ ...each, txHash: each.arrival.txHash, part: String(each.arrival.index) })),
+    )
+    return { found, searchedTo }
   }
 
   const mayBePayout = (task: TaskView<PayoutTaskData>) => {
@@ -96,3 +109,26 @@ export function createPayoutSearch({ db, venue, chain, route, limits }: PayoutDe
 
   return { arrivalOf, assertNotArrived, ownIn, payoutOf }
 }
+
+/** The venue lists a withdrawal late, so its list is read often only once the chain shows a possible payout. */
+export function isListReadDue(
+  { found }: { found?: unknown },
+  polls: number,
+  lastRead = found ? -repollAfter : 0,
+): boolean {
+  return polls - lastRead >= (found ? repollAfter : unseenRepollAfter)
+}
+
+/** The last blocks are searched again: a reorganised block may contain the payout. */
+export function nextBlock(from: bigint, searchedTo: bigint, confirmations: number): bigint {
+  const searched = searchedTo - BigInt(confirmations)
+  return searched >= from ? searched + 1n : from
+}
+
+export const arrivedView = (route: FundingRoute, units: string): JsonObject => ({
+  chain_id: route.chainId,
+  token_address: route.token,
+  symbol: route.symbol,
+  amount: units,
+  decimals: usdcDecimals,
+})

@@ -14,7 +14,7 @@ import type { Agents } from './agent-keys.ts'
 import { admitClose } from './close.ts'
 import { contract } from './contract.ts'
 import { fundSteps } from './fund.ts'
-import { admitFund } from './fund-admission.ts'
+import { admitFund, type FundDeps } from './fund-admission.ts'
 import { createKeyRenewal, type KeyRenewal, type KeyRenewalDeps } from './key-renewal.ts'
 import { recordLeverage } from './leverage-setting.ts'
 import type { FundingRoute, PerpLimits } from './limits.ts'
@@ -39,6 +39,8 @@ export type PerpDeps = VenueTrading & {
   limits: PerpLimits
   transact: Transact
   enqueue: KeyRenewalDeps['enqueue']
+  swaps: FundDeps['swaps']
+  reserve: FundDeps['reserve']
   log: Log
 }
 export type Perp = { operations: Operation[]; renewal: KeyRenewal }

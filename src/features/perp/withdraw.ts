@@ -1,3 +1,4 @@
+import { claimArrival, venuePayouts } from '#engines/chain-arrivals/claims.ts'
 import type { NotExecutedOutcome } from '#engines/venue/orders/action-outcome.ts'
 import { collateralFor, spotCashMicros, transferFor } from '#engines/venue/orders/collateral.ts'
 import { noTransfer, transferEffect } from '#engines/venue/orders/collateral-transfer.ts'
@@ -23,15 +24,33 @@ import { fromUnits, toUnits, usdcDecimals, usdDecimals } from '#kernel/money.ts'
 import { createEffect } from '#kernel/one-effect.ts'
 import { pollsOf } from '#kernel/poll-again.ts'
 import type { PlannedAction, Policy } from '#kernel/signer.ts'
-import type { JsonObject, Steps, TaskView } from '#kernel/task.ts'
+import type { Steps, TaskView, Tx } from '#kernel/task.ts'
 import type { Queryable } from '#store/query.ts'
 import type { Evm } from '#upstreams/evm/evm.ts'
 import type { Hyperliquid, LedgerUpdate } from '#upstreams/hyperliquid/hyperliquid.ts'
 import type { PerpInput } from './contract.ts'
 import { waitForTransfer } from './fund.ts'
-import { assertRoute, chainIdOf } from './funding-route.ts'
+import { isBridgeToken } from './funding-route.ts'
 import type { FundingRoute, PerpLimits } from './limits.ts'
-import { createPayoutSearch, isPaid, isUpTo, type Payout } from './payout.ts'
+import {
+  arrivedView,
+  createPayoutSearch,
+  isListReadDue,
+  isPaid,
+  isUpTo,
+  nextBlock,
+  type Payout,
+  repollAfter,
+} from './payout.ts'
+import {
+  type Destination,
+  prepareLeg,
+  type SwapAfterData,
+  type SwapAfterDeps,
+  type SwapAfterStep,
+  swapAfterWithdrawal,
+  swapNext,
+} from './withdraw-swap.ts'
 
 /** Withdraws collateral to the user's wallet: the venue debits it at once, and its bridge pays it out later. */
 
@@ -48,32 +67,26 @@ export type WithdrawDeps = VenueDriverDeps & {
   chainId: string
   clock: Clock
   limits: PerpLimits
-}
+} & SwapAfterDeps
 type WithdrawInput = PerpInput<'withdraw'>
-type WithdrawTaskData = TransferTaskData & {
-  amount_usd: string
-  /** The payout by the venue's record of the withdrawal; absent until that record is available. */
-  payout?: Payout
-  /** The first block that may contain the payout. */
-  first_block: string
-  /** The next block to search for the payout. */
-  from_block: string
-  /** Cash of the perp side at admission, at the venue's time `since_ms`. */
-  cash_before: string
-  /** Free USDC at admission, in micro-dollars, where one balance serves both sides; otherwise null. */
-  unified_free_before: string | null
-  /** The poll at which the transfer list was last read for the payout. */
-  payout_read_poll?: number
-  /** Shown to the user. */
-  balance_changes?: JsonObject[]
-}
-type WithdrawStep = 'begin' | 'transferred' | 'withdraw' | 'confirm' | 'arrive'
+type WithdrawTaskData = TransferTaskData &
+  SwapAfterData & {
+    /** The payout by the venue's record of the withdrawal; absent until that record is available. */
+    payout?: Payout
+    /** The first block that may contain the payout. */
+    first_block: string
+    /** The next block to search for the payout. */
+    from_block: string
+    /** Cash of the perp side at admission, at the venue's time `since_ms`. */
+    cash_before: string
+    /** Free USDC at admission, in micro-dollars, where one balance serves both sides; otherwise null. */
+    unified_free_before: string | null
+    /** The poll at which the transfer list was last read for the payout. */
+    payout_read_poll?: number
+  }
+type WithdrawStep = 'begin' | 'transferred' | 'withdraw' | 'confirm' | 'arrive' | SwapAfterStep
 
 const admissionMs = 10 * 60_000
-/** Polls of the chain between two reads of the transfer list. */
-const repollAfter = 6
-/** The same while the chain shows no possible payout: one node may have answered with no logs for blocks it lacks. */
-const unseenRepollAfter = 24
 /** The list contains a withdrawal only after its payout: its absence before proves nothing. */
 const graceMs = 15 * 60_000
 
@@ -95,16 +108,18 @@ export const admitWithdraw = (deps: WithdrawDeps) =>
     start: (_withdrawal, data) => ({ first: 'begin', deadlineMs: admissionMs, data }),
   })
 
-async function checkWithdraw(
-  { route, chainId, limits, evmAddressOf }: WithdrawDeps,
-  input: WithdrawInput,
-  userId: string,
-) {
-  const given = {
-    chain: chainIdOf(input.destination_chain_id, route),
-    token: input.destination_token ?? route.symbol,
-  }
-  assertRoute(route, given, { chain: 'destination_chain_id', token: 'destination_token' })
+type Withdrawal = {
+  action: PlannedAction
+  account: string
+  amountUsd: string
+  destination?: Destination
+}
+
+async function checkWithdraw(deps: WithdrawDeps, input: WithdrawInput, userId: string): Promise<Withdrawal> {
+  const { route, chainId, limits, evmAddressOf, swaps, policy } = deps
+  const given = { chain: input.destination_chain_id, token: input.destination_token }
+  const fields = { chain: 'destination_chain_id', token: 'destination_token' }
+  const isDirect = isBridgeToken(route, given, { chains: swaps?.chains, fields })
   const minimum = limits.minWithdrawUsd
   if (compareDecimals(input.amount_usd, minimum) < 0)
     throw invalid(
@@ -119,13 +134,23 @@ async function checkWithdraw(
     )
   const account = await evmAddressOf(userId)
   const action: PlannedAction = { userId, chainId, ...factsOf(account) }
-  return { action, account, amountUsd: input.amount_usd }
+  const withdrawal = { action, account, amountUsd: input.amount_usd }
+  if (!swaps || isDirect) return withdrawal
+  await policy.check(action)
+  const destination: Destination = {
+    chain: input.destination_chain_id ?? route.chainId,
+    token: input.destination_token ?? route.symbol,
+    ...(input.slippage_bps !== undefined && { slippage_bps: input.slippage_bps }),
+  }
+  const amountUnits = toUnits(input.amount_usd, usdcDecimals) - toUnits(limits.withdrawFeeUsd, usdcDecimals)
+  const leg = await prepareLeg(deps, swaps, { userId, destination, amountUnits })
+  // The withdrawal is an exit; the swap counts as one, from the acceptance on.
+  return { ...withdrawal, action: leg.action, destination }
 }
-type Withdrawal = Awaited<ReturnType<typeof checkWithdraw>>
 
 async function fundWithdrawal(
   deps: WithdrawDeps,
-  { action, account, amountUsd }: Withdrawal,
+  { action, account, amountUsd, destination }: Withdrawal,
   { isLast }: BalanceAttempt,
 ): Promise<WithdrawTaskData> {
   const { chain, clock } = deps
@@ -161,6 +186,10 @@ async function fundWithdrawal(
     ...transfer,
     cash_before: state.cashUsd,
     unified_free_before: freeBefore === null ? null : String(freeBefore),
+    ...(destination && {
+      destination,
+      progress: { step: 1, of: 2, text: 'Withdrawal from the venue' },
+    }),
   }
 }
 
@@ -245,6 +274,18 @@ export function withdrawSteps(deps: WithdrawDeps): Steps<WithdrawTaskData, Withd
       const { key, arrival } = found
       const paid = arrival.amountUnits
       changed(task.userId, route.chainId)
+      const balance_changes = [arrivedView(route, String(paid))]
+      const writes = async (tx: Tx) => {
+        const mine = await claimTransfer(tx, { key, userId: task.userId, taskId: task.id, at: now })
+        if (!mine) throw new Fault('unavailable', 'The payout was claimed by another task')
+        const { txHash, index } = arrival
+        const paidTo = { chain: chain.row, txHash, part: String(index), account: task.data.account }
+        await claimArrival(tx, paidTo, { claimant: venuePayouts, at: now })
+      }
+      if (task.data.destination) {
+        const swap = swapNext({ units: String(paid), txHash: arrival.txHash, at: now.toISOString() })
+        return { ...swap, data: { ...swap.data, balance_changes }, writes }
+      }
       return {
         end: 'completed',
         outcome: 'executed',
@@ -260,13 +301,12 @@ export function withdrawSteps(deps: WithdrawDeps): Steps<WithdrawTaskData, Withd
           credited_at: now.toISOString(),
           moved_from_spot_usd: task.data.transfer_usd,
         },
-        data: { balance_changes: [arrived(route, String(paid))] },
-        async writes(tx) {
-          const mine = await claimTransfer(tx, { key, userId: task.userId, taskId: task.id, at: now })
-          if (!mine) throw new Fault('unavailable', 'The payout was claimed by another task')
-        },
+        data: { balance_changes },
+        writes,
       }
     },
+
+    ...swapAfterWithdrawal(deps),
   }
 }
 
@@ -302,26 +342,3 @@ async function consistentTransfers(
     throw recordsDisagree('the free balance decreased without a matching transfer')
   return venue.ledgerSince(account, sinceMs)
 }
-
-/** The venue lists a withdrawal late, so its list is read often only once the chain shows a possible payout. */
-function isListReadDue(
-  { found }: { found?: unknown },
-  polls: number,
-  lastRead = found ? -repollAfter : 0,
-): boolean {
-  return polls - lastRead >= (found ? repollAfter : unseenRepollAfter)
-}
-
-/** The last blocks are searched again: a reorganised block may contain the payout. */
-function nextBlock(from: bigint, searchedTo: bigint, confirmations: number): bigint {
-  const searched = searchedTo - BigInt(confirmations)
-  return searched >= from ? searched + 1n : from
-}
-
-const arrived = (route: FundingRoute, units: string): JsonObject => ({
-  chain_id: route.chainId,
-  token_address: route.token,
-  symbol: route.symbol,
-  amount: units,
-  decimals: usdcDecimals,
-})

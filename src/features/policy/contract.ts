@@ -58,6 +58,7 @@ export const contract = group('policy', {
     description:
       'Use it to lower limits, in USD; fields that are left out stay as they are. A field that would allow more is refused with `step_up_required`: a person has to confirm it. Next: `policy_show` has the limits in force.',
     access: 'manage',
+    repeatable: true,
     faults: ['step_up_required'],
     replies: 'derived',
     body: T.Object(
@@ -81,6 +82,7 @@ export const contract = group('policy', {
     description:
       'Use it in an emergency. It takes effect at once on every instance; cancels, closes, withdrawals and reads go on. Switching it off again needs a person. Next: `perp_cancel_all` and `perp_close` reduce what is open.',
     access: 'manage',
+    repeatable: true,
     rate: 'exit',
     faults: ['step_up_required'],
     body: T.Object(

@@ -1,3 +1,4 @@
+import { assetOf, canonicalAddress } from '#kernel/chains.ts'
 import { fromUnits, usdDecimals } from '#kernel/money.ts'
 
 /** Limits of one user, or of the platform. Tokens and recipients are `<chain id>:<address>`. */
@@ -13,9 +14,7 @@ export type Limits = {
 
 export const dayMs = 86_400_000
 
-/** EVM addresses are case-insensitive; those of Solana are not. */
-const normalize = (address: string) => (address.startsWith('0x') ? address.toLowerCase() : address)
-export const chainAddressOf = (chainId: string, address: string): string => `${chainId}:${normalize(address)}`
+export const chainAddressOf = (chainId: string, address: string): string => assetOf({ id: chainId }, address)
 
 export type PolicyRequest = {
   chainId: string
@@ -95,9 +94,9 @@ function evaluateRecipients(
   { ownAddresses }: PolicyState,
   limits: Limits,
 ) {
-  const own = new Set(ownAddresses.map(normalize))
+  const own = new Set(ownAddresses.map(canonicalAddress))
   const disallowed = recipients.find(
-    (each) => !own.has(normalize(each)) && !limits.recipients.includes(chainAddressOf(chainId, each)),
+    (each) => !own.has(canonicalAddress(each)) && !limits.recipients.includes(chainAddressOf(chainId, each)),
   )
   return disallowed === undefined ? null : refuse('recipient', `recipient ${disallowed} is not allowed`)
 }

@@ -13,13 +13,14 @@ import {
   worstOf,
 } from '#kernel/security.ts'
 import { withTimeLimit } from '#kernel/time-limit.ts'
+import { findChain } from '#kernel/token-ref.ts'
 import type { TokenReports } from '#kernel/token-reports.ts'
 import { createTtlCache } from '#kernel/ttl-cache.ts'
 import type { Evm } from '#upstreams/evm/evm.ts'
 import type { Solana } from '#upstreams/solana/solana.ts'
 import { assessMint } from './assess-mint.ts'
 import { assessTrade, ownSource } from './assess-trade.ts'
-import { chainOf, isListed, keyOf } from './token-ref.ts'
+import { isListed, keyOf } from './token-ref.ts'
 
 type Reader = { family: 'evm'; chain: Pick<Evm, 'row' | 'probe'> } | { family: 'solana'; chain: Solana }
 export type CheckerDeps = {
@@ -30,6 +31,8 @@ export type CheckerDeps = {
 type CheckOptions = {
   /** Whose turn it is in the queue. */
   owner: string
+  /** Waits for no check that was queued in the turn of another one. */
+  isUrgent?: boolean
   /** An older verdict is not used. */
   maxAgeMs: number
 }
@@ -42,16 +45,20 @@ const freshMs = 10_000
 const entriesMax = 20_000
 const checksMax = 16
 const waitingMax = 2_000
+/** Of one user: a few requests of the most tokens. */
+const waitingOfUserMax = 200
 /** Of one token, its turn in the queue included. */
 const checkMsMax = 10_000
 
-type OwnCheck = Assessment & { block: bigint | null }
+type OwnCheck = Assessment & Pick<TokenVerdict, 'poolMicros'> & { block: bigint | null }
 
 /** Each token is checked by our own simulation and by the services that cover its chain; the worst of them counts. */
 export function createChecker({ readers, reports, clock }: CheckerDeps): Checker {
   const chains = readers.map(({ chain }) => chain.row)
   const cache = createTtlCache<TokenVerdict>({ ttlMs: freshMs, entriesMax, nowMs: monotonicMs })
-  const queue = createFairQueue({ runsMax: checksMax, waitingMax })
+  /** Beside the others, so that a trade shares no check that waits in the turn of a user. */
+  const urgent = createTtlCache<TokenVerdict>({ ttlMs: freshMs, entriesMax, nowMs: monotonicMs })
+  const queue = createFairQueue({ runsMax: checksMax, waitingMax, waitingOfKeyMax: waitingOfUserMax })
 
   const withoutCheck = (token: TokenRef, status: SecurityStatus, reason: Reason): TokenVerdict => {
     const isPassed = status === 'passed'
@@ -68,6 +75,7 @@ export function createChecker({ readers, reports, clock }: CheckerDeps): Checker
       isHoneypot: null,
       score: null,
       simulatedAtBlock: null,
+      poolMicros: null,
       checkedAt: clock.now(),
     }
   }
@@ -82,16 +90,20 @@ export function createChecker({ readers, reports, clock }: CheckerDeps): Checker
   }
 
   const loadVerdict = async (key: string, token: TokenRef, chain: Chain, options: CheckOptions) => {
-    const { owner, maxAgeMs } = options
+    const { owner, maxAgeMs, isUrgent = false } = options
     const load = () => queue.run(owner, () => runCheck(token, chain))
-    const verdict = await cache.get(key, load, { maxAgeMs })
+    // A token may have changed between the two: the later verdict counts.
+    const known = newestOf([cache.peek(key, maxAgeMs), urgent.peek(key, maxAgeMs)])
+    if (known) return known
+    const verdicts = isUrgent ? urgent : cache
+    const verdict = await verdicts.get(key, load, { maxAgeMs })
     // What could not be found out is tried again by the next caller.
-    if (verdict.verdict === 'unknown') cache.invalidate(key)
+    if (verdict.verdict === 'unknown') verdicts.invalidate(key)
     return verdict
   }
 
   const verdictOf = async (token: TokenRef, options: CheckOptions): Promise<TokenVerdict> => {
-    const chain = chainOf(chains, token.chainId)
+    const chain = findChain(chains, token.chainId)
     if (!chain || (chain.family === 'evm' && !chain.swaps))
       return withoutCheck(token, 'unsupported_chain', unsupportedChain)
     if (isListed(chain, token.address)) return withoutCheck(token, 'passed', listed)
@@ -110,6 +122,11 @@ export function createChecker({ readers, reports, clock }: CheckerDeps): Checker
   }
 }
 
+const newestOf = (verdicts: readonly (TokenVerdict | undefined)[]): TokenVerdict | undefined =>
+  verdicts
+    .filter((each) => each !== undefined)
+    .toSorted((one, other) => other.checkedAt.getTime() - one.checkedAt.getTime())[0]
+
 type Reason = { code: string; message: string }
 const unsupportedChain = { code: 'unsupported_chain', message: 'Tokens of this chain are not checked' }
 const listed = { code: 'listed', message: 'It is one of the tokens that this gateway has reviewed' }
@@ -120,13 +137,16 @@ async function ownCheck(readers: readonly Reader[], { id }: Chain, address: stri
   try {
     if (reader.family === 'evm') {
       const probe = await reader.chain.probe(address)
-      return { ...assessTrade(probe), block: probe.block }
+      const { trade } = probe
+      // USDC has the decimals of micro-dollars.
+      const poolMicros = trade.type === 'traded' ? trade.trade.liquidityUnits : null
+      return { ...assessTrade(probe), poolMicros, block: probe.block }
     }
     const inspected = await reader.chain.inspectMint(address)
     const block = inspected.type === 'mint' ? inspected.facts.slot : inspected.slot
-    return { ...assessMint(inspected), block }
+    return { ...assessMint(inspected), poolMicros: null, block }
   } catch (error) {
-    return { ...unavailable(ownSource, error, 'not_simulated'), block: null }
+    return { ...unavailable(ownSource, error, 'not_simulated'), poolMicros: null, block: null }
   }
 }
 

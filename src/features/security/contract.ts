@@ -1,18 +1,13 @@
 import { group, read } from '#kernel/operation.ts'
 import * as T from '#kernel/schema.ts'
 import { riskLevels, securityStatuses, securityVerdicts } from '#kernel/security.ts'
-import { ChainId, Nullable, OneOf, RatioOrNull, Text, Time } from '#kernel/wire-types.ts'
+import { ChainId, ChainRefIn, Nullable, OneOf, RatioOrNull, Text, Time } from '#kernel/wire-types.ts'
 
 export const tokensMax = 50
 
 const CheckedToken = T.Object(
   {
-    chain_id: T.String({
-      maxLength: 16,
-      pattern: '^([1-9][0-9]*|solana)$',
-      description: 'Chain id as a string; `solana` is accepted too',
-      examples: ['8453'],
-    }),
+    chain_id: ChainRefIn('Chain of the token'),
     token_address: T.String({
       minLength: 1,
       maxLength: 64,

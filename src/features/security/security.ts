@@ -1,9 +1,10 @@
 import { Fault, type Issue } from '#kernel/fault.ts'
 import { type InputOf, implement } from '#kernel/operation.ts'
 import type { SecurityVerdicts, TokenRef, TokenVerdict } from '#kernel/security.ts'
+import { findChain, unservedChain } from '#kernel/token-ref.ts'
 import { type CheckerDeps, createChecker } from './checker.ts'
 import { contract } from './contract.ts'
-import { chainOf, type IsSolanaAddress, isAddressOn, keyOf } from './token-ref.ts'
+import { type IsSolanaAddress, isAddressOn, keyOf } from './token-ref.ts'
 
 type SecurityDeps = CheckerDeps & { isSolanaAddress: IsSolanaAddress }
 type CheckInput = InputOf<typeof contract.entries.check>
@@ -21,12 +22,15 @@ export function security(deps: SecurityDeps) {
   const distinct = ({ tokens }: CheckInput): TokenRef[] => {
     const byKey = new Map<string, TokenRef>()
     const issues: Issue[] = []
-    for (const [index, { chain_id: chainId, token_address: address }] of tokens.entries()) {
-      const chain = chainOf(chains, chainId)
+    for (const [index, { chain_id: ref, token_address: address }] of tokens.entries()) {
+      const chain = findChain(chains, ref)
+      const chainId = chain?.id ?? String(ref)
+      if (!chain && !isChainId.test(chainId))
+        issues.push(...unservedChain(chains, `tokens.${index}.chain_id`).issues)
       if (chain && !isAddressOn(chain, address, deps.isSolanaAddress))
         issues.push(addressIssue(index, chain.family))
       const key = chain ? keyOf(chain, address) : `${chainId}:${address}`
-      if (!byKey.has(key)) byKey.set(key, { chainId: chain?.id ?? chainId, address })
+      if (!byKey.has(key)) byKey.set(key, { chainId, address })
     }
     if (issues.length > 0) throw new Fault('validation', issues[0]!.msg, { issues })
     return [...byKey.values()]
@@ -37,7 +41,7 @@ export function security(deps: SecurityDeps) {
     async verdictOf(tokens, signal) {
       signal?.throwIfAborted()
       trades += 1
-      return checker.check(tokens, { owner: `trade:${trades}`, maxAgeMs: tradeFreshMs })
+      return checker.check(tokens, { owner: `trade:${trades}`, maxAgeMs: tradeFreshMs, isUrgent: true })
     },
   }
 
@@ -52,6 +56,9 @@ export function security(deps: SecurityDeps) {
     }),
   }
 }
+
+/** The id of a chain that is not served is no mistake: `unsupported_chain` answers it. */
+const isChainId = /^[1-9][0-9]*$/
 
 const addressIssue = (index: number, family: 'evm' | 'solana'): Issue => ({
   path: ['tokens', index, 'token_address'],

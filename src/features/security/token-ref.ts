@@ -2,12 +2,8 @@ import { assetOf, type Chain } from '#kernel/chains.ts'
 
 /** Which token is meant by a chain and an address, in the spellings that are accepted. */
 
-const solanaAliases = ['solana', '792703809']
 const evmAddress = /^0x[0-9a-fA-F]{40}$/
 const evmNative = ['0x0000000000000000000000000000000000000000', '0xeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee']
-
-export const chainOf = (chains: readonly Chain[], chainId: string): Chain | undefined =>
-  chains.find(({ id, family }) => id === chainId || (family === 'solana' && solanaAliases.includes(chainId)))
 
 /** Addresses of Solana are read by its adapter. */
 export type IsSolanaAddress = (text: string) => boolean

@@ -179,6 +179,7 @@ export const contract = group('spot_venue', {
     faults: [...tradeFaults, 'conflict'],
   }),
   cancel: task('POST /v1/spot_venue/orders/cancel', {
+    repeatable: true,
     summary: 'Cancel an open spot order or trigger by its order id',
     description:
       'Use it to cancel one open spot order or trigger. Give `order_id` (or its alias `oid`) as `spot_venue_orders` shows it. `order_not_cancellable` means that the order has ended. Next: poll `tasks_get`; what was filled before the cancel stays filled.',
@@ -200,6 +201,7 @@ export const contract = group('spot_venue', {
     ],
   }),
   cancelAll: task('POST /v1/spot_venue/orders/cancel-all', {
+    repeatable: true,
     summary: 'Cancel every open spot order and trigger, or those of one market',
     description:
       'Use it to cancel every open spot order and trigger, or those of `asset`, including triggers that the gateway holds. It is accepted under a kill switch. Next: poll `tasks_get`; `result.orders` has the outcome of each order.',

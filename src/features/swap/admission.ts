@@ -6,6 +6,7 @@ import { uuidv7 } from '#kernel/id.ts'
 import type { JsonObject } from '#kernel/json.ts'
 import { valueMicros } from '#kernel/money.ts'
 import type { GasCharge } from '#kernel/task.ts'
+import { attachedData, checkAttached, requestedLegs } from './attached-hooks.ts'
 import type { SwapInput, SwapView } from './contract.ts'
 import type { SwapDeps } from './deps.ts'
 import { quoteMs } from './limits.ts'
@@ -23,10 +24,11 @@ const accountGas = 250_000n
 export const admitSwap = (deps: SwapDeps) =>
   createAdmission({
     policy: deps.policy,
-    check: (input: SwapInput, { userId }) => prepareSwap(deps, input, userId),
+    check: (input: SwapInput, { userId }) => prepareWithHooks(deps, input, userId),
     fund: (prepared) => fundSwap(deps, prepared),
     start(prepared, { seen, gas, data, signOnAccept }) {
       const { wallet, route, terms } = prepared
+      const attached = attachedData(deps, prepared.attached, terms)
       const spend = {
         account: wallet,
         amountUnits: route.amountInUnits,
@@ -38,8 +40,9 @@ export const admitSwap = (deps: SwapDeps) =>
       return {
         first: 'sign' as const,
         deadlineMs: terms.deadlineSeconds * 1_000,
-        data,
+        data: { ...data, ...attached.data },
         spend,
+        ...(attached.orders && { orders: attached.orders }),
         // Of several tasks for one quote the first one signs: which it is shows only after the acceptance.
         ...(quoteId === null
           ? signOnAccept && { signOnAccept }
@@ -55,9 +58,16 @@ export const admitSwap = (deps: SwapDeps) =>
     },
   })
 
+async function prepareWithHooks(deps: SwapDeps, input: SwapInput, userId: string) {
+  const legs = requestedLegs(input)
+  const prepared = await prepareSwap(deps, input, { userId })
+  return { ...prepared, attached: await checkAttached(deps, { input, legs }, prepared) }
+}
+
 export async function fundSwap(deps: SwapDeps, prepared: PreparedSwap) {
   const { terms } = prepared
   const readCash = () => cashCovering(deps, prepared)
+  const heads = headsOf(deps, prepared)
   const data = taskData(deps, prepared)
   await (prepared.safe.family === 'evm' ? deps.batches : deps.svm).ready(terms.origin.chain.id)
   const cash = await readCash()
@@ -81,10 +91,37 @@ export async function fundSwap(deps: SwapDeps, prepared: PreparedSwap) {
     security,
     signOnAccept,
     seen: { ...cash, reread: readCash },
-    data: { ...data, quote: quote as JsonObject, policy, security } satisfies SwapTaskData as SwapTaskData,
+    data: {
+      ...data,
+      heads: await heads,
+      quote: quote as JsonObject,
+      policy,
+      security,
+    } satisfies SwapTaskData as SwapTaskData,
     quote,
     policy,
   }
+}
+
+/** Where a payment to the swap begins: positions in a chain do not depend on its clock. */
+async function headsOf(
+  { evmOf, solana }: SwapDeps,
+  { terms, route }: PreparedSwap,
+): Promise<Record<string, number>> {
+  if (route.settledBy !== 'status') return {}
+  const ids = [...new Set([terms.origin.chain.id, terms.destination.chain.id])]
+  const read = async (id: string) =>
+    id === solana?.row.id ? solana.slot() : (await evmOf(id)?.head())?.number
+  const heads = await Promise.all(
+    ids.map(async (id) => {
+      const head = await read(id).catch((fault: unknown) => {
+        if (fault instanceof Fault) return undefined
+        throw fault
+      })
+      return [id, head] as const
+    }),
+  )
+  return Object.fromEntries(heads.flatMap(([id, head]) => (head === undefined ? [] : [[id, Number(head)]])))
 }
 
 type Tried = { gas: GasCharge; signOnAccept: BatchTrial['signOnAccept'] | undefined }
@@ -168,12 +205,12 @@ export async function dryRun(
   userId: string,
 ): Promise<SwapView | undefined> {
   if (!input.dryrun) return undefined
-  const prepared = await prepareSwap(deps, input, userId)
+  const prepared = await prepareWithHooks(deps, input, userId)
   await deps.policy.check(prepared.action)
   const { gas, quote, policy, security } = await fundSwap(deps, prepared)
   // What the acceptance would compare with the budget: a charge above the whole budget can never be accepted.
   if (gas.budgetWei !== null && gas.wei > gas.budgetWei) throw gas.refuse(0n)
-  const { terms, route } = prepared
+  const { terms, route, attached } = prepared
   const bound = prepared.quoteExpiresAt
     ? { quoteId: input.quote_id!, expiresAt: prepared.quoteExpiresAt }
     : await saveQuote(deps, terms, input, route)
@@ -191,12 +228,28 @@ export async function dryRun(
     quote: { ...quote, quote_id: bound.quoteId, expires_at: bound.expiresAt.toISOString() },
     platform_fee_amount: '0',
     security,
+    hooks: attached.views,
+    cancelled_hook_ids: attached.cancelledIds ?? [],
     policy: policy as SwapView['policy'] & object,
   }
 }
 
 /** What the answer of a swap has beside the fields of its task. */
-export const answerFields = ({ quote, policy, security }: JsonObject): JsonObject =>
+export const answerFields = ({
+  quote,
+  policy,
+  security,
+  hooks,
+  cancelled_hook_ids: cancelledIds,
+}: JsonObject): JsonObject =>
   quote === undefined
     ? {}
-    : { dryrun: false, quote, policy: policy ?? null, security: security ?? [], platform_fee_amount: '0' }
+    : {
+        dryrun: false,
+        quote,
+        policy: policy ?? null,
+        security: security ?? [],
+        platform_fee_amount: '0',
+        hooks: hooks ?? [],
+        cancelled_hook_ids: cancelledIds ?? [],
+      }

@@ -1,79 +1,234 @@
 import type { EvmChainRow } from '#kernel/chains.ts'
 import { sameAddress } from '#kernel/chains.ts'
-import type { Evm } from '#upstreams/evm/evm.ts'
+import type { EvmCall } from '#kernel/signer.ts'
+import type { TransferLog } from '#upstreams/evm/erc20.ts'
+import type { BlockTransaction, Evm, Log } from '#upstreams/evm/evm.ts'
+import type { WrapLog } from '#upstreams/evm/swap-calls.ts'
+import { changesOf } from './changes.ts'
 
 /** What reached an account with a transaction, as its chain shows it. */
 
+/** One payment. `part` names it within its transaction. */
+export type Gain = {
+  token: string
+  amountUnits: bigint
+  part: string
+  /** The sum of the others of its token. */
+  isSum?: true
+}
 export type Arrival = {
-  /** Units by token address of the chain table; only what the account gained. */
-  gained: { token: string; amountUnits: bigint }[]
+  /** By token address of the chain table; one transaction can pay several swaps, each with its own transfer. */
+  gained: Gain[]
   /** The chain considers the transaction final. */
   isFinal: boolean
   block: number | null
+  /** The time of the block; undefined where the chain does not record it. */
+  at: Date | undefined
 }
+
+/** The clocks of chains and instances differ by less. */
+const skewMs = 60_000
+
+/** Blocks or slots that a fork at the tip can take back. */
+const forkBlocks = 4
+
+export type Begin = {
+  createdAt: Date
+  /** The newest block or slot of the chain at the admission; undefined where its node did not answer. */
+  head: number | undefined
+}
+
+/** Whether the payment was made before the task that it would end. Clocks decide only where no position is known. */
+export function isEarlier({ at, block }: Pick<Arrival, 'at' | 'block'>, { createdAt, head }: Begin): boolean {
+  if (head !== undefined && block !== null) return block < head - forkBlocks
+  return at !== undefined && at.getTime() < createdAt.getTime() - skewMs
+}
+
+/** Payments that no event numbers: each of them, and their sum, which no longer counts where one of them did. */
+export function unnumberedGains(token: string, units: readonly bigint[], name: string): Gain[] {
+  const [only, ...others] = units
+  if (only === undefined) return []
+  if (others.length === 0) return [{ token, amountUnits: only, part: name }]
+  const sum = units.reduce((total, each) => total + each, 0n)
+  return [
+    ...units.map((amountUnits, at): Gain => ({ token, amountUnits, part: `${name}:${at}` })),
+    { token, amountUnits: sum, part: name, isSum: true },
+  ]
+}
+
+/** What a swap can be paid with: the sum of several transfers is for a person. */
+export type Range = { minUnits: bigint; maxUnits: bigint }
+
+/** The payment within the range that is nearest to its end, then a sum; else the only one of its transaction. */
+export function paymentOf(
+  { gained, free }: { gained: readonly Gain[]; free: readonly Gain[] },
+  { minUnits, maxUnits }: Range,
+): Gain | undefined {
+  const [fitting] = free
+    .filter(({ amountUnits }) => amountUnits >= minUnits && amountUnits <= maxUnits)
+    .toSorted(
+      (one, other) =>
+        Number(one.isSum ?? false) - Number(other.isSum ?? false) ||
+        Number(other.amountUnits > one.amountUnits) - Number(other.amountUnits < one.amountUnits),
+    )
+  return fitting ?? (gained.length === 1 ? free[0] : undefined)
+}
+
 export type ArrivalQuery = {
   chainId: string
   txHash: string
   owner: string
   /** The token that is expected: the native coin is looked for only then. */
   token: string
+  /** More than this is not attributed to the transaction where only balances show it. */
+  unitsMax: bigint
 }
 export type Arrivals = {
   /** Undefined while the chain does not show the transaction, or where it failed. */
   of(query: ArrivalQuery): Promise<Arrival | undefined>
 }
-type ArrivalChain = Pick<Evm, 'receipts' | 'transfers' | 'transaction' | 'nativeBalances'> & {
+type ArrivalChain = Pick<
+  Evm,
+  'receipts' | 'headAt' | 'transfers' | 'transaction' | 'nativeBalances' | 'nativeGains' | 'blockTransactions'
+> & {
   row: EvmChainRow
 }
 /** Balances of an account before and after a transaction on Solana. */
 export type SolanaArrivals = { of(query: ArrivalQuery): Promise<Arrival | undefined> }
 
 type ArrivalDeps = {
+  /** Contracts that pay for other reasons than swaps. */
+  otherPayers: readonly { chainId: string; address: string }[]
   evmOf(chainId: string): ArrivalChain | undefined
   solana: SolanaArrivals | undefined
+  /** The calls of a transaction of the gateway on the account; undefined for a transaction of somebody else. */
+  ownCalls(batch: { txHash: string; account: string }): Promise<Pick<EvmCall, 'value'>[] | undefined>
+  wrapsOf(logs: readonly Log[], wrapped: string): WrapLog[]
 }
+type OwnBatches = Pick<ArrivalDeps, 'ownCalls' | 'wrapsOf'>
 
-export const createArrivals = ({ evmOf, solana }: ArrivalDeps): Arrivals => ({
+export const createArrivals = ({ evmOf, solana, otherPayers, ...own }: ArrivalDeps): Arrivals => ({
   async of(query) {
     const evm = evmOf(query.chainId)
-    return evm ? evmArrival(evm, query) : solana?.of(query)
+    if (!evm) return solana?.of(query)
+    const isOther = (payer: string) =>
+      otherPayers.some(
+        ({ chainId, address }) => chainId === query.chainId && sameAddress(evm.row, address, payer),
+      )
+    return evmArrival(evm, query, { ...own, isOther })
   },
 })
 
 async function evmArrival(
   chain: ArrivalChain,
-  { txHash, owner, token }: ArrivalQuery,
+  query: ArrivalQuery,
+  { isOther, ...own }: OwnBatches & { isOther: (payer: string) => boolean },
 ): Promise<Arrival | undefined> {
+  const { txHash, owner, token } = query
   const { row } = chain
   const { head, receipts } = await chain.receipts([txHash])
   const [receipt] = receipts
   if (!receipt?.success) return undefined
-  const gained = new Map<string, bigint>()
-  for (const transfer of chain.transfers(receipt)) {
-    const change =
-      (sameAddress(row, transfer.to, owner) ? transfer.amountUnits : 0n) -
-      (sameAddress(row, transfer.from, owner) ? transfer.amountUnits : 0n)
-    gained.set(transfer.token, (gained.get(transfer.token) ?? 0n) + change)
-  }
+  const transfers = chain.transfers(receipt).filter(({ from }) => !isOther(from))
+  const gained = gainsOf(transfers, (address) => sameAddress(row, address, owner))
   if (sameAddress(row, token, row.native.address)) {
-    const units = await nativeGain(chain, { txHash, owner, block: receipt.block })
-    gained.set(row.native.address, units)
+    const units = await nativeGains(chain, query, { ...own, block: receipt.block })
+    gained.push(...unnumberedGains(row.native.address, units, 'native'))
   }
+  const { timestampSeconds } = await chain.headAt(receipt.block)
   return {
-    gained: [...gained]
-      .filter(([, amountUnits]) => amountUnits > 0n)
-      .map(([address, amountUnits]) => ({ token: address, amountUnits })),
+    gained: gained.filter(({ amountUnits }) => amountUnits > 0n),
     isFinal: head.number - receipt.block + 1n >= BigInt(row.confirmations),
     block: Number(receipt.block),
+    at: new Date(timestampSeconds * 1_000),
   }
 }
 
-type NativeQuery = { txHash: string; owner: string; block: bigint }
+/** Each transfer to the account; of a token that also left it, the difference. */
+function gainsOf(transfers: readonly TransferLog[], isOwn: (address: string) => boolean): Gain[] {
+  const spent = new Map<string, bigint>()
+  for (const { token, from, amountUnits } of transfers)
+    if (isOwn(from)) spent.set(token, (spent.get(token) ?? 0n) + amountUnits)
+  const received = transfers.filter(({ to }) => isOwn(to))
+  const single = received.filter(({ token }) => !spent.has(token))
+  const differences = [...spent].map(([token, spentUnits]): Gain => {
+    const of = received.filter((each) => each.token === token)
+    return { token, amountUnits: of.reduce((sum, each) => sum + each.amountUnits, -spentUnits), part: token }
+  })
+  return [
+    ...single.map(({ token, amountUnits, index }): Gain => ({ token, amountUnits, part: String(index) })),
+    ...differences,
+  ]
+}
 
-/** A plain payment names its value; where a contract paid, the balances of the block show it. */
-async function nativeGain(chain: ArrivalChain, { txHash, owner, block }: NativeQuery): Promise<bigint> {
+type AtBlock = OwnBatches & { block: bigint }
+
+/** A plain payment names its value; where a contract paid, its calls show it. None where nothing does. */
+async function nativeGains(chain: ArrivalChain, query: ArrivalQuery, at: AtBlock): Promise<bigint[]> {
+  const { txHash, owner } = query
   const transaction = await chain.transaction(txHash)
-  if (transaction?.to && sameAddress(chain.row, transaction.to, owner)) return transaction.valueUnits
+  if (transaction?.to && sameAddress(chain.row, transaction.to, owner)) return [transaction.valueUnits]
+  const traced = await chain.nativeGains(txHash, owner)
+  if (traced) return traced
+  const units = await balanceGain(chain, query, at)
+  return units === undefined ? [] : [units]
+}
+
+/**
+ * The balances of the block, where the node shows no calls: they prove a payment where what every other transaction of
+ * the block moved is known.
+ */
+async function balanceGain(
+  chain: ArrivalChain,
+  { txHash, owner, unitsMax }: ArrivalQuery,
+  { block, ...own }: AtBlock,
+): Promise<bigint | undefined> {
+  const others = (await chain.blockTransactions(block)).filter(
+    (each) => each.hash !== txHash.toLowerCase() && mayMove(chain.row, each, owner),
+  )
+  const explained = await explainedUnits(chain, { others, owner, ...own })
+  if (explained === undefined) return undefined
   const [before, after] = await chain.nativeBalances(owner, [block - 1n, block])
-  return after! > before! ? after! - before! : 0n
+  const units = after! - before! - explained
+  return units > 0n && units <= unitsMax ? units : undefined
+}
+
+const tokenTransfer = '0xa9059cbb'
+/** Transactions beside the payment that are looked at: a user has few in one block. */
+const othersMax = 16
+
+/** Whether it may move coins of the account: a contract needs the address of whom it pays. */
+function mayMove(
+  row: EvmChainRow,
+  { from, to, valueUnits, input }: BlockTransaction,
+  owner: string,
+): boolean {
+  if (sameAddress(row, from, owner) || (to !== null && sameAddress(row, to, owner))) return true
+  const isTokenTransfer = valueUnits === 0n && input.startsWith(tokenTransfer)
+  return !isTokenTransfer && input.includes(owner.slice(2).toLowerCase())
+}
+
+type Others = OwnBatches & { others: readonly BlockTransaction[]; owner: string }
+
+/** What plain payments and our own batches moved; undefined where another transaction may have moved coins as well. */
+async function explainedUnits(
+  chain: ArrivalChain,
+  { others, owner, ownCalls, wrapsOf }: Others,
+): Promise<bigint | undefined> {
+  if (others.length === 0) return 0n
+  if (others.length > othersMax) return undefined
+  const { row } = chain
+  const { receipts } = await chain.receipts(others.map(({ hash }) => hash))
+  let sum = 0n
+  for (const [at, { hash, to, input, valueUnits }] of others.entries()) {
+    const receipt = receipts[at]
+    const calls = await ownCalls({ txHash: hash, account: owner })
+    const isPlain = to !== null && sameAddress(row, to, owner) && input === '0x'
+    if (!receipt || (!calls && !isPlain)) return undefined
+    if (!receipt.success) continue
+    const wraps = calls && row.swaps ? wrapsOf(receipt.logs, row.swaps.wrapped) : []
+    const moved = calls && changesOf(row, { account: owner, calls, transfers: [], wraps })
+    sum += moved ? (moved.get(row.native.address.toLowerCase()) ?? 0n) : valueUnits
+  }
+  return sum
 }

@@ -1,3 +1,4 @@
+import { Leg as HookLeg, legsMax } from '#engines/trigger-orders/legs.ts'
 import { Link } from '#kernel/link.ts'
 import { group, type InputOf, task } from '#kernel/operation.ts'
 import * as T from '#kernel/schema.ts'
@@ -24,6 +25,10 @@ import { swapLimits } from './limits.ts'
 
 const waitSeconds = 60
 
+/** One leg, or several. */
+const legs = (description: string) =>
+  T.Union([HookLeg, T.Array(HookLeg, { maxItems: legsMax })], { description })
+
 const SwapRequest = T.Object(
   {
     chain_id_in: ChainRefIn('Chain of the token that is sold'),
@@ -43,6 +48,30 @@ const SwapRequest = T.Object(
       T.Integer({
         ...swapLimits.slippageBps,
         description: 'How far the output may fall below the quote, in hundredths of a percent',
+      }),
+    ),
+    max_price_impact_bps: T.Optional(
+      T.Integer({
+        ...swapLimits.priceImpactBps,
+        description:
+          'How much of the value at trusted prices the swap may lose, in hundredths of a percent; 10000 accepts any loss. The hooks that it leaves accept the same. A loss of less than 5 USD always passes',
+      }),
+    ),
+    take_profit: T.Optional(
+      legs(
+        'Sells what was bought, or a fraction of it, when its price has risen to this; armed when the swap completes',
+      ),
+    ),
+    stop_loss: T.Optional(
+      legs(
+        'Sells what was bought, or a fraction of it, when its price has fallen to this; armed when the swap completes',
+      ),
+    ),
+    cancel_conditional_orders: T.Optional(
+      T.Boolean({
+        default: false,
+        description:
+          'Cancels the hooks on `token_in` on its chain when the swap completes, and no others; a swap that is refused or fails leaves them',
       }),
     ),
     dryrun: T.Optional(
@@ -141,6 +170,21 @@ const Refund = T.Object(
   { $id: 'SwapRefund' },
 )
 
+const SwapHook = T.Object(
+  {
+    id: Nullable(T.String({ description: 'Hook; null until the swap has completed' })),
+    type: OneOf(['stop_loss', 'take_profit'] as const),
+    trigger_price_usd: T.String({
+      ...Dec,
+      description:
+        'Of a fraction: counted from the price of the quote, and once it is armed from the price of the fill',
+    }),
+    sell_percentage: Dec,
+  },
+  { $id: 'SwapHook' },
+)
+export type SwapHookView = T.Static<typeof SwapHook>
+
 const SwapResult = T.Object(
   {
     amount_in: Units,
@@ -152,6 +196,10 @@ const SwapResult = T.Object(
     fees: T.Array(Fee),
     refunded: Nullable(Refund),
     failure_reason: TextOrNull,
+    hook_ids: T.Optional(T.Array(Text, { description: 'Hooks that the swap has armed' })),
+    cancelled_hook_ids: T.Optional(
+      T.Array(Text, { description: 'Hooks on `token_in` that it has cancelled' }),
+    ),
   },
   { $id: 'SwapResult', description: 'Amounts as the chains show them', additionalProperties: true },
 )
@@ -180,6 +228,13 @@ const SwapResponse = T.Object(
         { description: 'The verdict about the token that is bought' },
       ),
     ),
+    hooks: T.Optional(T.Array(SwapHook, { description: 'Hooks on the token that is bought' })),
+    cancelled_hook_ids: T.Optional(
+      T.Array(Text, {
+        description:
+          'Hooks on `token_in` that the swap has cancelled; of a dry run: those that it would cancel',
+      }),
+    ),
     policy: T.Optional(
       T.Object({ decision: OneOf(['allow'] as const), rule: TextOrNull, remaining_usd: Dec }),
     ),
@@ -191,7 +246,7 @@ export const contract = group('swap', {
   execute: task('POST /v1/swap', {
     summary: 'Swap or bridge a token, gasless: on one chain, between EVM chains, to Solana and from it',
     description:
-      'Use it to trade a token of your wallet for another one, on the same chain or another; the gas is paid for you. Give exactly one of `amount` (smallest units of `token_in`) and `amount_usd`. With `dryrun` it answers a quote and moves nothing; the same request with its `quote_id` fills at `amount_out_min` or better, or moves nothing. Next: poll `tasks_get`, or send `wait=true`. Success is `status: completed`; `result.amount_out` and `balance_changes` are what arrived. A bridge that could not be filled ends `failed` with `result.refunded`. A token that the security check does not pass cannot be bought (403 `token_unsafe`); it can always be sold.',
+      'Use it to trade a token of your wallet for another one, on the same chain or another; the gas is paid for you. Give exactly one of `amount` (smallest units of `token_in`) and `amount_usd`. With `dryrun` it answers a quote and moves nothing; the same request with its `quote_id` fills at `amount_out_min` or better, or moves nothing. Next: poll `tasks_get`, or send `wait=true`. Success is `status: completed`; `result.amount_out` and `balance_changes` are what arrived. A bridge that could not be filled ends `failed` with `result.refunded`. With `take_profit` and `stop_loss` it leaves hooks for exactly what was received, counted from the price of the fill; `result.hook_ids` names them. A token that the security check does not pass cannot be bought (403 `token_unsafe`); it can always be sold.',
     access: 'trade',
     rate: 'money',
     taskKind: 'swap',

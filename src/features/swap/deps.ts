@@ -1,6 +1,7 @@
 import type { Ledger } from '#durable/ledger.ts'
 import type { EvmBatches } from '#engines/evm-batch/batch.ts'
 import type { SvmTransactions } from '#engines/svm-transaction/transaction.ts'
+import type { SwapHooks } from '#features/hooks/swap-hooks.ts'
 import type { Wallet } from '#features/wallets/store.ts'
 import type { Chain } from '#kernel/chains.ts'
 import type { Clock } from '#kernel/clock.ts'
@@ -8,6 +9,7 @@ import type { Random } from '#kernel/id.ts'
 import type { SecurityVerdicts } from '#kernel/security.ts'
 import type { DecodedCall, EvmCall, Policy } from '#kernel/signer.ts'
 import type { SwapProvider } from '#kernel/swap-provider.ts'
+import type { TaskView, Tx } from '#kernel/task.ts'
 import type { Queryable } from '#store/query.ts'
 import type { Evm, Log } from '#upstreams/evm/evm.ts'
 import type { BridgeDepositLog, WrapLog } from '#upstreams/evm/swap-calls.ts'
@@ -28,7 +30,7 @@ export type SwapCalls = {
   bridgeDepositsOf(logs: readonly Log[], depository: string): BridgeDepositLog[]
 }
 
-export type SwapChain = Pick<Evm, 'row' | 'balances' | 'simulate' | 'transfers' | 'tokenFacts'>
+export type SwapChain = Pick<Evm, 'row' | 'head' | 'balances' | 'simulate' | 'transfers' | 'tokenFacts'>
 
 export type SwapDeps = {
   db: Queryable
@@ -37,7 +39,7 @@ export type SwapDeps = {
   chains: readonly Chain[]
   evmOf(chainId: string): SwapChain | undefined
   /** Undefined where Solana is not served. */
-  solana: Pick<Solana, 'row' | 'holdings'> | undefined
+  solana: Pick<Solana, 'row' | 'slot' | 'balance' | 'rentLamports'> | undefined
   svmRules: SvmRouteRules | undefined
   svm: SvmTransactions
   arrivals: Arrivals
@@ -49,6 +51,9 @@ export type SwapDeps = {
   walletsOf(userId: string): Promise<Wallet[]>
   prices: Pick<Prices, 'get'>
   verdicts: SecurityVerdicts
+  hooks: SwapHooks
+  /** Looks for payments that come after the end of the swap; runs in the commit of that end. */
+  watchLatePayment(tx: Tx, task: TaskView<object>): Promise<void>
   /** Called when a receipt changed the balances of a user's wallet. */
   changed(userId: string, chainId: string): void
   clock: Clock

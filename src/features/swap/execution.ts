@@ -1,84 +1,187 @@
-import { recordFill, swapValue } from '#engines/cost-basis/store.ts'
-import type { OrderSwap, PreparedOrder, SwapExecution } from '#engines/trigger-orders/run-order.ts'
+import type { ReservedSpend } from '#durable/reserve-spend.ts'
+import { recordFill, type SwapFill, swapValue } from '#engines/cost-basis/store.ts'
+import type {
+  OrderSwap,
+  OrderTrade,
+  PreparedOrder,
+  SwapExecution,
+} from '#engines/trigger-orders/swap-execution.ts'
 import { assetOf, sameAddress } from '#kernel/chains.ts'
 import { Fault } from '#kernel/fault.ts'
-import { addToResult } from '#kernel/one-effect.ts'
-import { type StepContext, type StepResultOf, type Steps, type Tx, untypedSteps } from '#kernel/task.ts'
+import { type Tx, untypedSteps } from '#kernel/task.ts'
 import { fundSwap } from './admission.ts'
+import { completeAttached } from './attached-hooks.ts'
+import type { SwapInput } from './contract.ts'
 import type { SwapDeps } from './deps.ts'
-import { prepareSwap } from './prepare.ts'
-import { swapSteps } from './steps.ts'
-import type { SwapStep, SwapTask, SwapTaskData } from './task-data.ts'
+import { swapLimits } from './limits.ts'
+import {
+  type PreparedSwap,
+  type PrepareOptions,
+  prepareSwap,
+  routeOf,
+  urgencyOf,
+  walletUnits,
+} from './prepare.ts'
+import { accountOn, valueAtPrice } from './request.ts'
+import { type NamedSwapSteps, swapSteps } from './steps.ts'
+import { ownNames, type SwapStep, type SwapStepNames, type SwapTask, type SwapTaskData } from './task-data.ts'
+import type { SwapToken } from './terms.ts'
 
 /** Swaps as orders execute them, and what every swap leaves behind: the cost of what was bought. */
 
 export function swapExecution(deps: SwapDeps): SwapExecution {
   return {
     async available(userId, { chainId, address }) {
-      const evm = deps.evmOf(chainId)
-      if (!evm) throw new Fault('unavailable', `Chain ${chainId} is not served`)
-      const { row } = evm
-      const wallet = { owner: userId, asset: assetOf(row, address), subAccount: 'wallet' }
-      const account = (await deps.walletsOf(userId)).find(({ kind }) => kind === 'evm')?.address
-      if (account === undefined) throw new Fault('unavailable', 'The wallets are still being made; try again')
+      const chain = deps.chains.find(({ id }) => id === chainId)
+      if (!chain) throw new Fault('unavailable', `Chain ${chainId} is not served`)
+      const wallet = { owner: userId, asset: assetOf(chain, address), subAccount: 'wallet' }
+      const account = accountOn(chain, await deps.walletsOf(userId))
       const { heldUnits } = await deps.ledger.balance(deps.db, wallet)
-      const isNative = sameAddress(row, address, row.native.address)
-      const { nativeUnits, tokens } = await evm.balances(account, isNative ? [] : [address])
-      const totalUnits = isNative ? nativeUnits : tokens[0]
-      if (totalUnits === undefined)
-        throw new Fault('unavailable', 'The chain returned no balance; try again later')
-      return totalUnits > heldUnits ? totalUnits - heldUnits : 0n
+      const isNative = sameAddress(chain, address, chain.native.address)
+      const totalUnits = await walletUnits(deps, { chain, token: { address }, isNative, account })
+      return { units: totalUnits > heldUnits ? totalUnits - heldUnits : 0n, heldUnits }
     },
+    quoteOut: (trade, userId) => orderQuoteOut(deps, trade, userId),
+    isExitLoss,
     prepare: (swap, userId) => prepareOrderSwap(deps, swap, userId),
-    steps: untypedSteps(costedSteps(deps)) as SwapExecution['steps'],
+    steps: untypedSteps(costedSteps(deps, ownNames)) as SwapExecution['steps'],
   }
+}
+
+/** A stolen token for trading could leave a sale at any price. */
+const isExitLoss: SwapExecution['isExitLoss'] = (maxImpactBps = swapLimits.priceImpactBps.default) =>
+  maxImpactBps <= swapLimits.priceImpactBps.default
+
+async function orderQuoteOut(
+  deps: SwapDeps,
+  { origin, destination, amountInUnits }: OrderTrade,
+  userId: string,
+): Promise<bigint> {
+  const swapToken = ({ chain, token }: OrderTrade['origin']): SwapToken => ({
+    chain,
+    token,
+    isNative: sameAddress(chain, token.address, chain.native.address),
+  })
+  const ends = { origin: swapToken(origin), destination: swapToken(destination) }
+  const [wallets, valueInMicros] = await Promise.all([
+    deps.walletsOf(userId),
+    valueAtPrice(deps, ends.origin, amountInUnits),
+  ])
+  const terms = {
+    ...ends,
+    userId,
+    account: accountOn(origin.chain, wallets),
+    recipient: accountOn(destination.chain, wallets),
+    amountInUnits,
+    valueInMicros,
+    slippageBps: swapLimits.slippageBps.default,
+    maxImpactBps: swapLimits.priceImpactBps.default,
+    deadlineSeconds: 0,
+    maxFeeBps: null,
+  }
+  const route = await routeOf(deps, terms, urgencyOf(ends, { isExecuted: false }))
+  return route.amountOutUnits
 }
 
 async function prepareOrderSwap(
   deps: SwapDeps,
-  { chainIn, chainOut, tokenIn, tokenOut, amount, slippageBps, isExit }: OrderSwap,
+  { chainIn, chainOut, tokenIn, tokenOut, amount, slippageBps, maxImpactBps, isExit }: OrderSwap,
   userId: string,
 ): Promise<PreparedOrder> {
+  const sold =
+    isExit && 'units' in amount
+      ? { units: await aboveRent(deps, { chainIn, tokenIn, ...amount }, userId) }
+      : amount
   const input = {
     chain_id_in: chainIn,
     chain_id_out: chainOut,
     token_in: tokenIn,
     token_out: tokenOut,
-    ...('units' in amount ? { amount: String(amount.units) } : { amount_usd: amount.usd }),
+    ...('units' in sold ? { amount: String(sold.units) } : { amount_usd: sold.usd }),
     slippage_bps: slippageBps,
+    ...(maxImpactBps !== undefined && { max_price_impact_bps: maxImpactBps }),
   }
-  const prepared = await prepareSwap(deps, input, userId)
-  const { gas, seen, data } = await fundSwap(deps, prepared)
-  const { route, terms, wallet, action } = prepared
+  const prepared = await prepareSwap(deps, input, { userId, ...(isExit && { urgency: 'exit' as const }) })
+  const { data, spend } = await fundLeg(deps, prepared)
+  const { route, terms, action } = prepared
+  const exit = isExit && isExitLoss(terms.maxImpactBps)
   return {
-    data: { ...data, ...(isExit && { is_exit: true }) },
-    spend: { account: wallet, amountUnits: route.amountInUnits, token: terms.origin.token, seen, gas },
-    action: { ...action, exit: isExit },
+    data: { ...data, ...(exit && { is_exit: true }) },
+    spend,
+    action: { ...action, exit },
     amounts: { inUnits: route.amountInUnits, outUnits: route.amountOutUnits },
     tokens: { in: terms.origin.token, out: terms.destination.token },
   }
 }
 
-type Result = StepResultOf<Partial<SwapTaskData>, SwapStep>
+type Sale = Pick<OrderSwap, 'chainIn' | 'tokenIn'> & { units: bigint }
+
+/** An account on Solana has at least its rent, or nothing: an exit that would leave less leaves the rent. */
+async function aboveRent(deps: SwapDeps, { chainIn, tokenIn, units }: Sale, userId: string): Promise<bigint> {
+  const { solana } = deps
+  if (!solana || chainIn !== solana.row.id || tokenIn !== solana.row.native.address) return units
+  const account = accountOn(solana.row, await deps.walletsOf(userId))
+  const [total, rent] = await Promise.all([solana.balance(account, tokenIn, true), solana.rentLamports(0)])
+  const rest = total - units
+  return rest > 0n && rest < rent && total > rent ? total - rent : units
+}
+
+/** A swap as a part of another task: the same checks, limits and proofs as a swap of its own. */
+export type SwapLegs = {
+  chains: SwapDeps['chains']
+  /** `fields`: how the request names what the swap is asked by. */
+  prepare(input: SwapInput, request: PrepareOptions): Promise<PreparedSwap>
+  /** The balance, the simulation and the gas. */
+  fund(prepared: PreparedSwap): Promise<FundedLeg>
+  steps<Names extends string>(names: SwapStepNames<Names>): NamedSwapSteps<Names>
+}
+export type FundedLeg = { data: SwapTaskData; spend: ReservedSpend }
+
+export const swapLegs = (deps: SwapDeps): SwapLegs => ({
+  chains: deps.chains,
+  // Money on its way to the venue, or from it, closes nothing.
+  prepare: (input, request) => prepareSwap(deps, input, { ...request, urgency: 'trade' }),
+  fund: (prepared) => fundLeg(deps, prepared),
+  steps: (names) => costedSteps(deps, names),
+})
+
+async function fundLeg(deps: SwapDeps, prepared: PreparedSwap): Promise<FundedLeg> {
+  const { gas, seen, data } = await fundSwap(deps, prepared)
+  const { route, terms, wallet } = prepared
+  return {
+    data,
+    spend: { account: wallet, amountUnits: route.amountInUnits, token: terms.origin.token, seen, gas },
+  }
+}
 
 /** The steps of a swap, whose end records what was bought at which cost. */
-export function costedSteps(deps: SwapDeps): Steps<SwapTaskData, SwapStep> {
-  const { sign, confirm, track } = swapSteps(deps)
+export function costedSteps<Names extends string>(
+  deps: SwapDeps,
+  names: SwapStepNames<Names>,
+): NamedSwapSteps<Names> {
+  const { sign, confirm, track } = swapSteps(deps, names)
   const costed =
-    (step: (task: SwapTask, context: StepContext) => Promise<Result>) =>
-    async (task: SwapTask, context: StepContext): Promise<Result> => {
+    (step: NamedSwapSteps<Names>[SwapStep]): NamedSwapSteps<Names>[SwapStep] =>
+    async (task, context) => {
       const result = await step(task, context)
       if (!('end' in result) || result.end !== 'completed') return result
-      return addToResult(result, {
-        writes: (tx) => recordSwap(deps, tx, { task, result: result.result, at: context.now }),
-      })
+      const fill = filledOf(deps, { task, result: result.result, at: context.now })
+      const isAlone = !task.data.attached && !task.data.cancels_hooks
+      return {
+        ...result,
+        async writes(tx) {
+          await recordFill(tx, fill)
+          await result.writes?.(tx)
+        },
+        ...(!isAlone && { complete: (tx: Tx) => completeAttached(deps, tx, { task, ...fill }) }),
+      }
     }
   return { sign, confirm: costed(confirm), track: costed(track) }
 }
 
 type Ended = { task: SwapTask; result: { amount_in?: unknown; amount_out?: unknown } | null; at: Date }
 
-async function recordSwap({ chains }: SwapDeps, tx: Tx, { task, result, at }: Ended): Promise<void> {
+function filledOf({ chains }: SwapDeps, { task, result, at }: Ended): SwapFill {
   const { data, userId } = task
   const amounts = { origin: result?.amount_in, destination: result?.amount_out }
   const [sold, bought] = (['origin', 'destination'] as const).map((end) => {
@@ -92,6 +195,11 @@ async function recordSwap({ chains }: SwapDeps, tx: Tx, { task, result, at }: En
       isUsdc: chain !== undefined && sameAddress(chain, token.address, chain.usdc),
     }
   })
-  const value = swapValue(sold!, bought!, BigInt(data.usd_micros))
-  await recordFill(tx, { userId, sold: sold!, bought: bought!, value, at })
+  return {
+    userId,
+    sold: sold!,
+    bought: bought!,
+    value: swapValue(sold!, bought!, BigInt(data.usd_micros)),
+    at,
+  }
 }

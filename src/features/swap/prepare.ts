@@ -1,5 +1,8 @@
-import { Fault } from '#kernel/fault.ts'
+import { type Chain, sameAddress, type Token } from '#kernel/chains.ts'
+import { Fault, renameFields } from '#kernel/fault.ts'
 import { insufficientBalance } from '#kernel/insufficient-balance.ts'
+import { fullBps, unitsWorth } from '#kernel/money.ts'
+import type { QuoteUrgency } from '#kernel/quote-budget.ts'
 import type { TokenVerdict } from '#kernel/security.ts'
 import type { EvmCall, PlannedAction } from '#kernel/signer.ts'
 import type { ProposedRoute, RouteRequest } from '#kernel/swap-provider.ts'
@@ -8,11 +11,13 @@ import { bestRoute } from './best-route.ts'
 import type { SwapInput } from './contract.ts'
 import type { SwapDeps } from './deps.ts'
 import { otherProviderMs, routeMarginSeconds } from './limits.ts'
+import { assertLossBounded } from './loss.ts'
 import { feesMicros, type QuotedFee } from './quote-view.ts'
 import { storedQuote } from './quotes.ts'
-import { assetNameOf, termsOf, valueAtPrice } from './request.ts'
+import { assetNameOf, priceKeyOf, providerFields, type SwapFields, termsOf, valueAtPrice } from './request.ts'
 import { type SafeRoute, safeRoute } from './route-checks.ts'
-import type { SwapTerms } from './terms.ts'
+import { arrivalAction } from './task-data.ts'
+import type { SwapTerms, SwapToken } from './terms.ts'
 
 /** What a dry run and a swap share, up to the acceptance: the same request fails at the same place. */
 
@@ -31,16 +36,32 @@ export type PreparedSwap = {
   security: TokenVerdict
 }
 
-export async function prepareSwap(deps: SwapDeps, input: SwapInput, userId: string): Promise<PreparedSwap> {
-  const asked = await termsOf(deps, input, userId)
+export type PrepareOptions = {
+  userId: string
+  fields?: SwapFields
+  /** Undefined: by what the swap buys. */
+  urgency?: QuoteUrgency
+}
+type RouteDeps = Pick<SwapDeps, 'providers' | 'prices' | 'calls' | 'svmRules'>
+
+export async function prepareSwap(
+  deps: SwapDeps,
+  input: SwapInput,
+  { userId, fields, urgency }: PrepareOptions,
+): Promise<PreparedSwap> {
+  const asked = await termsOf(deps, input, { userId, ...(fields && { fields }) })
   const security = await assertSafe(deps, asked)
   const { quote_id: quoteId } = input
   const stored = quoteId ? await storedQuote(deps, asked, { ...input, quote_id: quoteId }) : undefined
   const terms = stored ? await quotedTerms(deps, asked, stored.route) : asked
-  const route = stored?.route ?? (await routeOf(deps, terms))
+  const wanted = urgency ?? urgencyOf(terms, { isExecuted: !input.dryrun })
+  const route =
+    stored?.route ??
+    (await routeNaming(deps, terms, { fields: providerFields(input, fields), urgency: wanted }))
   const safe = safeRoute(deps, route, terms)
   const outMicros = await valueAtPrice(deps, terms.destination, route.amountOutUnits)
   const usdMicros = countedValue(terms, outMicros)
+  assertLossBounded(terms, { outMicros, poolMicros: security.poolMicros })
   const fees = await feesOf(deps, terms, route)
   assertFees(terms, { fees, usdMicros })
   const { origin, destination } = terms
@@ -55,7 +76,15 @@ export async function prepareSwap(deps: SwapDeps, input: SwapInput, userId: stri
     exit: false,
   }
   // The limits of the user hold on both chains; the value counts on the one where it leaves.
-  if (!isDirect) await deps.policy.check(arrivalOf(terms))
+  if (!isDirect)
+    await deps.policy.check(
+      arrivalAction({
+        userId,
+        chainId: destination.chain.id,
+        token: destination.token.address,
+        recipient: terms.recipient,
+      }),
+    )
   const wallet = { owner: userId, asset: assetNameOf(origin), subAccount: 'wallet' }
   return {
     terms,
@@ -99,17 +128,31 @@ async function assertSafe({ verdicts }: SwapDeps, { destination }: SwapTerms): P
   })
 }
 
-const arrivalOf = ({ userId, destination, recipient }: SwapTerms): PlannedAction => ({
-  userId,
-  operation: 'swap',
-  chainId: destination.chain.id,
-  tokens: [destination.token.address],
-  recipients: [recipient],
-  usdMicros: 0n,
-  exit: false,
-})
+/** The output that the input is worth at trusted prices; null where a price is unknown. */
+async function worthUnits(
+  { prices }: Pick<SwapDeps, 'prices'>,
+  { valueInMicros, destination }: SwapTerms,
+): Promise<bigint | null> {
+  if (valueInMicros === null) return null
+  const key = priceKeyOf(destination)
+  const price = (await prices.get([key])).get(key)
+  return price ? unitsWorth(valueInMicros, destination.token.decimals, price.price) : null
+}
 
-const routeOf = (deps: SwapDeps, terms: SwapTerms): Promise<ProposedRoute> => {
+/** What is sold for USDC closes a position: its quotes come from the part of the limits that nothing else uses. */
+export const urgencyOf = (
+  { origin, destination }: Pick<SwapTerms, 'origin' | 'destination'>,
+  { isExecuted }: { isExecuted: boolean },
+): QuoteUrgency => {
+  const [fromUsdc, intoUsdc] = [origin, destination].map(({ chain, token }) =>
+    sameAddress(chain, token.address, chain.usdc),
+  )
+  if (intoUsdc && !fromUsdc) return isExecuted ? 'exit' : 'trade'
+  return isExecuted ? 'trade' : 'watch'
+}
+
+/** The best route that the gateway would sign. */
+export const routeOf = (deps: RouteDeps, terms: SwapTerms, urgency: QuoteUrgency): Promise<ProposedRoute> => {
   const { origin, destination, account, recipient, amountInUnits, slippageBps, deadlineSeconds } = terms
   const request: RouteRequest = {
     user: account,
@@ -119,11 +162,25 @@ const routeOf = (deps: SwapDeps, terms: SwapTerms): Promise<ProposedRoute> => {
     amountInUnits,
     slippageBps,
     ttlSeconds: deadlineSeconds + routeMarginSeconds,
+    urgency,
   }
-  // A quote that would be refused must not keep a good one from being taken.
-  const assertSafe = (route: ProposedRoute) => void safeRoute(deps, route, terms)
-  return bestRoute(deps.providers, request, assertSafe, { graceMs: otherProviderMs })
+  const trust = {
+    // A quote that would be refused must not keep a good one from being taken.
+    assertSafe: (route: ProposedRoute) => void safeRoute(deps, route, terms),
+    worthUnits: worthUnits(deps, terms),
+  }
+  return bestRoute(deps.providers, request, trust, { graceMs: otherProviderMs })
 }
+
+/** The faults of providers name the fields of a swap in units. */
+const routeNaming = (
+  deps: RouteDeps,
+  terms: SwapTerms,
+  { fields, urgency }: { fields: SwapFields; urgency: QuoteUrgency },
+): Promise<ProposedRoute> =>
+  routeOf(deps, terms, urgency).catch((error: unknown) => {
+    throw renameFields(error, fields)
+  })
 
 /** The higher of what leaves and what arrives: neither side alone is trusted. */
 function countedValue({ valueInMicros, origin }: SwapTerms, outMicros: bigint | null): bigint {
@@ -137,11 +194,13 @@ function countedValue({ valueInMicros, origin }: SwapTerms, outMicros: bigint | 
 }
 
 async function feesOf(deps: SwapDeps, terms: SwapTerms, route: ProposedRoute): Promise<QuotedFee[]> {
-  const ends = [terms.origin, terms.destination]
+  const { origin, destination } = terms
+  const coins = [origin, destination].map(({ chain }) => ({ chain, token: chain.native, isNative: true }))
+  const known: SwapToken[] = [origin, destination, ...coins]
   return Promise.all(
     route.fees.map(async ({ type, chainId, token, amountUnits, isIncluded }): Promise<QuotedFee> => {
-      const end = ends.find(
-        (each) => each.chain.id === chainId && each.token.address.toLowerCase() === token.toLowerCase(),
+      const end = known.find(
+        (each) => each.chain.id === chainId && sameAddress(each.chain, each.token.address, token),
       )
       const micros = end ? await valueAtPrice(deps, end, amountUnits) : null
       return { type, chainId, token, amountUnits, micros, paidBy: isIncluded ? 'user' : 'gateway' }
@@ -155,7 +214,7 @@ function assertFees(
 ): void {
   if (maxFeeBps === null) return
   const total = feesMicros(fees)
-  if (total !== null && total * 10_000n <= usdMicros * BigInt(maxFeeBps)) return
+  if (total !== null && total * fullBps <= usdMicros * BigInt(maxFeeBps)) return
   throw new Fault('no_route', 'The fees of every route exceed `max_fee_bps`', {
     extras: { reason: 'fees', limit_bps: maxFeeBps },
   })
@@ -168,9 +227,7 @@ export async function cashCovering(
 ): Promise<ReadBalance> {
   const { token } = terms.origin
   const { heldUnits, version } = await deps.ledger.balance(deps.db, wallet)
-  const totalUnits = await unitsOf(deps, terms)
-  if (totalUnits === undefined)
-    throw new Fault('unavailable', 'The chain returned no balance; try again later')
+  const totalUnits = await walletUnits(deps, { ...terms.origin, account: terms.account })
   const availableUnits = totalUnits > heldUnits ? totalUnits - heldUnits : 0n
   if (availableUnits < route.amountInUnits)
     throw insufficientBalance(token, {
@@ -181,18 +238,21 @@ export async function cashCovering(
   return { totalUnits, version }
 }
 
-async function unitsOf(
-  { evmOf, solana }: SwapDeps,
-  { origin, account }: SwapTerms,
-): Promise<bigint | undefined> {
-  const { chain, token, isNative } = origin
-  if (chain.family === 'solana') {
-    const held = await solana?.holdings(account)
-    if (!held || isNative) return held?.lamports
-    return held.tokens.find(({ mint }) => mint === token.address)?.amountUnits ?? 0n
+type Held = { chain: Chain; token: Pick<Token, 'address'>; isNative: boolean; account: string }
+
+/** Reads the one token alone: anybody can send a wallet thousands of others. */
+export async function walletUnits(
+  { evmOf, solana }: Pick<SwapDeps, 'evmOf' | 'solana'>,
+  { chain, token: { address }, isNative, account }: Held,
+): Promise<bigint> {
+  const read = async () => {
+    if (chain.family === 'solana') return solana?.balance(account, address, isNative)
+    const held = await evmOf(chain.id)?.balances(account, isNative ? [] : [address])
+    return isNative ? held?.nativeUnits : held?.tokens[0]
   }
-  const { nativeUnits, tokens } = await evmOf(chain.id)!.balances(account, isNative ? [] : [token.address])
-  return isNative ? nativeUnits : tokens[0]
+  const units = await read()
+  if (units === undefined) throw new Fault('unavailable', 'The chain returned no balance; try again later')
+  return units
 }
 
 const wordOf = (data: string | undefined): bigint | undefined =>

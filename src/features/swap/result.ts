@@ -1,21 +1,8 @@
-import type { Token } from '#kernel/chains.ts'
 import type { JsonObject } from '#kernel/json.ts'
 import { fromUnits, usdDecimals } from '#kernel/money.ts'
 import type { SwapTaskData } from './task-data.ts'
 
 /** Parts of the result of a swap. */
-
-export const changeView = (
-  chainId: string,
-  { address, symbol, decimals }: Token,
-  units: bigint,
-): JsonObject => ({
-  chain_id: chainId,
-  token_address: address,
-  symbol,
-  amount: String(units),
-  decimals,
-})
 
 /** What every result of a swap has; amounts that did not move are 0. */
 export const resultOf = (data: SwapTaskData): JsonObject => ({

@@ -1,9 +1,13 @@
 import type { Deletion } from '#durable/retention.ts'
 
-/** Quotes are of no use soon after they expired. Their executions are remembered for longer than they can be. */
+/**
+ * Quotes are of no use soon after they expired. Their executions are remembered for longer than they can be, and
+ * payments for longer than a provider takes for a swap.
+ */
 
 const quoteMs = 3_600_000
 const useMs = 48 * 3_600_000
+const arrivalMs = 400 * 24 * 3_600_000
 
 export const swapDeletions: readonly Deletion[] = [
   {
@@ -17,5 +21,11 @@ export const swapDeletions: readonly Deletion[] = [
     ageMs: useMs,
     text: `delete from swap_quote_use where quote_id in
       (select quote_id from swap_quote_use where at < $1 order by at limit $2) returning quote_id`,
+  },
+  {
+    name: 'retention of arrivals',
+    ageMs: arrivalMs,
+    text: `delete from claimed_arrival where (chain_id, tx_hash, account, part) in
+      (select chain_id, tx_hash, account, part from claimed_arrival where at < $1 order by at limit $2) returning tx_hash`,
   },
 ]

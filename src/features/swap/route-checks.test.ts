@@ -33,6 +33,7 @@ const terms: SwapTerms = {
   amountInUnits: 100n,
   valueInMicros: 100n,
   slippageBps: 100,
+  maxImpactBps: 2_500,
   deadlineSeconds: 300,
   maxFeeBps: null,
 }

@@ -1,48 +1,80 @@
+import { balanceChange } from '#kernel/balance-changes.ts'
 import { type EvmChainRow, sameAddress, type Token } from '#kernel/chains.ts'
 import { Fault } from '#kernel/fault.ts'
 import type { JsonObject } from '#kernel/json.ts'
 import { createEffect } from '#kernel/one-effect.ts'
-import type { EndResult, StepResultOf, Steps } from '#kernel/task.ts'
+import type { EndResult, StepContext, StepResultOf } from '#kernel/task.ts'
 import type { Receipt } from '#upstreams/evm/evm.ts'
 import { changesOf } from './changes.ts'
 import type { SwapDeps } from './deps.ts'
-import { errorOf } from './outcome.ts'
+import { errorOf } from './failure.ts'
 import { isFirstClaim, quoteUsed } from './quotes.ts'
-import { changeView, resultOf } from './result.ts'
-import { batchPlan, callsOf, type SwapStep, type SwapTask, type SwapTaskData, svmPlan } from './task-data.ts'
+import { resultOf } from './result.ts'
+import {
+  arrivalAction,
+  batchPlan,
+  callsOf,
+  type SwapStep,
+  type SwapStepNames,
+  type SwapTask,
+  type SwapTaskData,
+  svmPlan,
+} from './task-data.ts'
 import { trackSwap } from './track.ts'
 
 /** The batch of the origin chain, and the wait for what the provider settles on another one. */
 
-type Result = StepResultOf<Partial<SwapTaskData>, SwapStep>
+type Result<Names extends string> = StepResultOf<Partial<SwapTaskData>, Names>
 /** What the receipt of the batch proves. */
 type SwapProof = { receipt: Receipt; inUnits: bigint; outUnits: bigint }
 
-export function swapSteps(deps: SwapDeps): Steps<SwapTaskData, SwapStep> {
-  const effects = { evm: batchEffect(deps), solana: svmEffect(deps) }
+export type NamedSwapSteps<Names extends string> = Record<
+  SwapStep,
+  (task: SwapTask, context: StepContext) => Promise<Result<Names>>
+>
+
+export function swapSteps<Names extends string>(
+  deps: SwapDeps,
+  names: SwapStepNames<Names>,
+): NamedSwapSteps<Names> {
+  const effects = { evm: batchEffect(deps, names), solana: svmEffect(deps, names) }
   return {
     sign: (task, context) => effects[task.data.steps.family].sign(task, context),
     confirm: (task, context) => effects[task.data.steps.family].confirm(task, context),
-    track: (task, context) => trackSwap(deps, task, context),
+    track: (task, context) => trackSwap(deps, task, { ...context, next: names.track }),
   }
 }
 
 /** A quote is asked for once: what was accepted is signed, or nothing is. */
 async function refusalOf(
-  { db }: SwapDeps,
-  data: SwapTaskData,
+  { db, policy }: SwapDeps,
+  { data, userId }: SwapTask,
   now: Date,
 ): Promise<EndResult<never> | undefined> {
-  if (now >= new Date(data.sign_until)) return notSigned(data, 'The quote expired before it was signed')
-  if (data.quote_id === null || (await isFirstClaim(db, data.quote_id, data.claim ?? ''))) return undefined
-  return notSigned(data, quoteUsed().message)
+  const { provider, origin, destination } = data
+  const expired = { code: 'expired', provider }
+  if (now >= new Date(data.sign_until))
+    return notSigned({ ...expired, message: 'The quote expired before it was signed' })
+  if (data.quote_id !== null && !(await isFirstClaim(db, data.quote_id, data.claim ?? '')))
+    return notSigned({ ...expired, message: quoteUsed().message })
+  const { chain_id: chainId, token, account: recipient } = destination
+  if (chainId === origin.chain_id) return undefined
+  // The signature asks the policy about the origin alone; the limits of the user may have changed since the admission.
+  const arrival = arrivalAction({ userId, chainId, token: token.address, recipient })
+  return policy.check(arrival).then(
+    () => undefined,
+    (fault: unknown) => {
+      if (!(fault instanceof Fault) || fault.retryable) throw fault
+      return notSigned({ code: fault.code, message: fault.message, provider })
+    },
+  )
 }
 
 /** A deposit on Solana: only what left the wallet proves it. */
-const svmEffect = (deps: SwapDeps) =>
+const svmEffect = <Names extends string>(deps: SwapDeps, { sign, confirm, track }: SwapStepNames<Names>) =>
   createEffect({
-    steps: { sign: 'sign', confirm: 'confirm' },
-    driver: deps.svm.driver<SwapTaskData, { signature: string }, SwapStep>({
+    steps: { sign, confirm },
+    driver: deps.svm.driver<SwapTaskData, { signature: string }, Names>({
       prove({ data }, { deltas, signature }) {
         const { address } = data.origin.token
         const units = deltas.find(({ token }) => token === address)?.amountUnits
@@ -50,26 +82,28 @@ const svmEffect = (deps: SwapDeps) =>
       },
       onFinal: ({ userId, data }) => deps.changed(userId, data.origin.chain_id),
     }),
-    plan: async ({ data }, { now }) => (await refusalOf(deps, data, now)) ?? svmPlan(data),
-    settle: ({ data }, { signature }): Result => deposited(deps, data, signature),
+    plan: async (task, { now }) => (await refusalOf(deps, task, now)) ?? svmPlan(task.data),
+    settle: ({ data }, { signature }) => deposited(deps, { data, txHash: signature, next: track }),
   })
 
-const batchEffect = (deps: SwapDeps) =>
+const batchEffect = <Names extends string>(deps: SwapDeps, { sign, confirm, track }: SwapStepNames<Names>) =>
   createEffect({
-    steps: { sign: 'sign', confirm: 'confirm' },
-    driver: deps.batches.driver<SwapTaskData, SwapProof, SwapStep>({
+    steps: { sign, confirm },
+    driver: deps.batches.driver<SwapTaskData, SwapProof, Names>({
       prove: (task, receipt) => proofOf(deps, task, receipt),
       balanceChanges: (task, receipt) => balanceChanges(deps, task.data, receipt),
       onFinal: ({ userId, data }) => deps.changed(userId, data.origin.chain_id),
     }),
-    plan: async ({ data }, { now }) => (await refusalOf(deps, data, now)) ?? batchPlan(data),
-    settle: (task, proof) => settle(task, proof, deps),
+    plan: async (task, { now }) => (await refusalOf(deps, task, now)) ?? batchPlan(task.data),
+    settle: (task, proof) => settle(deps, task, { ...proof, next: track }),
   })
 
-const notSigned = ({ provider }: SwapTaskData, message: string): EndResult<never> => ({
+type NotSigned = { code: string; message: string; provider: string }
+
+const notSigned = (reason: NotSigned): EndResult<never> => ({
   end: 'failed',
   outcome: 'not_executed',
-  error: errorOf({ code: 'expired', message, provider, reason: null, refundReason: null }),
+  error: errorOf({ ...reason, reason: null, refundReason: null }),
 })
 
 const rowOf = ({ evmOf }: SwapDeps, chainId: string): EvmChainRow => {
@@ -92,7 +126,18 @@ function changes(deps: SwapDeps, data: SwapTaskData, receipt: Receipt): Map<stri
 /** The events of the batch: what left the account, and on one chain also what arrived; a deposit names its request. */
 function proofOf(deps: SwapDeps, { data }: SwapTask, receipt: Receipt): SwapProof | undefined {
   const moved = changes(deps, data, receipt)
-  const inUnits = -(moved.get(data.origin.token.address.toLowerCase()) ?? 0n)
+  const sold = data.origin.token.address.toLowerCase()
+  // Some tokens pay interest to the sender with each transfer: what left is compared, and the net is shown.
+  const returnedUnits = deps
+    .evmOf(data.origin.chain_id)!
+    .transfers(receipt)
+    .filter(
+      ({ token, to }) =>
+        token.toLowerCase() === sold &&
+        sameAddress(rowOf(deps, data.origin.chain_id), to, data.origin.account),
+    )
+    .reduce((sum, { amountUnits }) => sum + amountUnits, 0n)
+  const inUnits = returnedUnits - (moved.get(sold) ?? 0n)
   if (inUnits !== BigInt(data.amount_in)) return undefined
   if (data.settled_by === 'status')
     return isDeposited(deps, data, receipt) ? { receipt, inUnits, outUnits: 0n } : undefined
@@ -106,10 +151,11 @@ function isDeposited(deps: SwapDeps, data: SwapTaskData, { logs }: Receipt): boo
   return deps.calls
     .bridgeDepositsOf(logs, target)
     .some(
-      ({ from, token, amountUnits, requestId }) =>
+      ({ from, taken, requestId }) =>
         (from === null || sameAddress(row, from, origin.account)) &&
-        (token === null ? origin.is_native : sameAddress(row, token, origin.token.address)) &&
-        amountUnits === BigInt(amount_in) &&
+        (taken === null ||
+          ((taken.token === null ? origin.is_native : sameAddress(row, taken.token, origin.token.address)) &&
+            taken.amountUnits === BigInt(amount_in))) &&
         requestId === provider_request_id.toLowerCase(),
     )
 }
@@ -119,19 +165,28 @@ function balanceChanges(deps: SwapDeps, data: SwapTaskData, receipt: Receipt): J
   const known: Token[] = [data.origin.token, data.destination.token, row.native, ...row.tokens]
   return [...changes(deps, data, receipt)].map(([address, units]) => {
     const token = known.find((each) => each.address.toLowerCase() === address)
-    return changeView(row.id, token ?? { symbol: '', name: '', decimals: 0, address }, units)
+    return balanceChange(row.id, token ?? { symbol: '', name: '', decimals: 0, address }, units)
   })
 }
 
-const deposited = ({ clock }: SwapDeps, data: SwapTaskData, txHash: string): Result => ({
-  next: 'track',
+type Deposited<Names> = { data: SwapTaskData; txHash: string; next: Names }
+
+const deposited = <Names extends string>(
+  { clock }: SwapDeps,
+  { data, txHash, next }: Deposited<Names>,
+): Result<Names> => ({
+  next,
   state: 'settling',
   spent: BigInt(data.amount_in),
   data: { polls: 0, deposit_tx: txHash, deposited_at: clock.now().toISOString() },
 })
 
-function settle({ data }: SwapTask, { receipt, inUnits, outUnits }: SwapProof, deps: SwapDeps): Result {
-  if (data.settled_by === 'status') return deposited(deps, data, receipt.txHash)
+function settle<Names extends string>(
+  deps: SwapDeps,
+  { data }: SwapTask,
+  { receipt, inUnits, outUnits, next }: SwapProof & { next: Names },
+): Result<Names> {
+  if (data.settled_by === 'status') return deposited(deps, { data, txHash: receipt.txHash, next })
   const { explorerUrl } = rowOf(deps, data.origin.chain_id)
   const isShort = outUnits < BigInt(data.amount_out_min)
   return {
@@ -145,6 +200,6 @@ function settle({ data }: SwapTask, { receipt, inUnits, outUnits }: SwapProof, d
       tx_hash: receipt.txHash,
       explorer_url: `${explorerUrl}/tx/${receipt.txHash}`,
     },
-    ...(isShort && { data: { note: 'less than the minimum arrived' } as Partial<SwapTaskData> }),
+    ...(isShort && { data: { note: 'less than the minimum arrived' } }),
   }
 }

@@ -3,12 +3,13 @@ import { admitSwap, answerFields, dryRun } from './admission.ts'
 import { contract, type SwapInput } from './contract.ts'
 import type { SwapDeps } from './deps.ts'
 import { costedSteps } from './execution.ts'
+import { ownNames } from './task-data.ts'
 
 export const swap = (deps: SwapDeps): Operation[] =>
   implement(contract, {
     execute: taskOf({
       admit: admitSwap(deps),
-      steps: costedSteps(deps),
+      steps: costedSteps(deps, ownNames),
       answer: (input: SwapInput, { userId }) => dryRun(deps, input, userId),
       answerFields,
     }),

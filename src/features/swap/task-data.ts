@@ -2,8 +2,9 @@ import type { BatchPlan, BatchTaskData } from '#engines/evm-batch/batch-rules.ts
 import type { SvmPlan, SvmTaskData } from '#engines/svm-transaction/transaction-rules.ts'
 import type { Token } from '#kernel/chains.ts'
 import type { JsonObject } from '#kernel/json.ts'
-import type { EvmCall, SvmInstruction } from '#kernel/signer.ts'
+import type { EvmCall, PlannedAction, SvmInstruction } from '#kernel/signer.ts'
 import type { TaskView } from '#kernel/task.ts'
+import type { SwapHookView } from './contract.ts'
 import type { SafeRoute } from './route-checks.ts'
 import { type StoredCall, storedCalls, toCalls } from './stored-route.ts'
 
@@ -36,6 +37,8 @@ export type SwapTaskData = BatchTaskData &
     /** Nothing is signed from then on. */
     sign_until: string
     settled_by: 'receipt' | 'status'
+    /** The newest block or slot at the admission, of chains where a payment can end the swap. */
+    heads?: Record<string, number>
     provider: string
     provider_request_id: string
     quote_id: string | null
@@ -48,11 +51,36 @@ export type SwapTaskData = BatchTaskData &
     deposited_at?: string
     /** It returns money to the user: caps and switches do not stop it. */
     is_exit?: boolean
-    /** Consecutive polls that said failed. */
-    failures?: number
+    /** Hooks that the swap arms when it completes. */
+    attached?: AttachedLegs
+    /** It cancels the hooks on the token that it sold. */
+    cancels_hooks?: boolean
+    hooks?: SwapHookView[]
+    cancelled_hook_ids?: string[]
+    /** Since when every answer of the provider has said failed. */
+    failed_since?: string | null
+    /** Since when every answer has named a payment that no chain has proven. */
+    paid_since?: string | null
+    /** Beside the message of the task: what fell short, or where the money is. */
+    note?: string | null
   }
+export type AttachedLegs = {
+  legs: {
+    id: string
+    type: SwapHookView['type']
+    fraction: string | null
+    price: string | null
+    sell: string
+  }[]
+  group: string | null
+  slippage_bps: number
+  max_price_impact_bps?: number
+}
 export type SwapTask = TaskView<SwapTaskData>
 export type SwapStep = 'sign' | 'confirm' | 'track'
+/** The names of the steps of a swap in their task. */
+export type SwapStepNames<Names extends string = SwapStep> = Record<SwapStep, Names>
+export const ownNames: SwapStepNames = { sign: 'sign', confirm: 'confirm', track: 'track' }
 
 export const actionOf = (data: SwapTaskData) => ({
   operation: 'swap',
@@ -64,6 +92,19 @@ export const actionOf = (data: SwapTaskData) => ({
   recipients: [data.target],
   usdMicros: BigInt(data.usd_micros),
   exit: data.is_exit ?? false,
+})
+
+type ArrivalAction = { userId: string; chainId: string; token: string; recipient: string }
+
+/** What arrives on another chain: its value counts on the chain where it leaves. */
+export const arrivalAction = ({ userId, chainId, token, recipient }: ArrivalAction): PlannedAction => ({
+  userId,
+  operation: 'swap',
+  chainId,
+  tokens: [token],
+  recipients: [recipient],
+  usdMicros: 0n,
+  exit: false,
 })
 
 const unitsOf = <Spend extends { token: string; amount_units: string }>({

@@ -15,6 +15,8 @@ export type SwapTerms = {
   /** In micro-dollars, rounded up; null where the price is unknown. */
   valueInMicros: bigint | null
   slippageBps: number
+  /** How much of the value at trusted prices the route may lose. */
+  maxImpactBps: number
   deadlineSeconds: number
   maxFeeBps: number | null
 }

@@ -34,6 +34,7 @@ export const contract = group('tasks', {
     description:
       'Use it while `cancellable` is true: nothing has been signed or sent yet. `not_cancellable` means that the task has ended or its bytes may have been sent. Next: poll `tasks_get` until `status` is cancelled; orders are cancelled by `perp_cancel`.',
     access: 'trade',
+    repeatable: true,
     rate: 'exit',
     params,
     output: T.Object(

@@ -1,5 +1,7 @@
 import type { TaskQueries } from '#durable/task-queries.ts'
 import type { Task } from '#durable/task-row.ts'
+import { cancelTaskOrders, type PublishOrders } from '#engines/trigger-orders/cancel.ts'
+import type { Clock } from '#kernel/clock.ts'
 import { invalid } from '#kernel/fault.ts'
 import { alternatives, nearest } from '#kernel/nearest.ts'
 import { implement } from '#kernel/operation.ts'
@@ -8,6 +10,9 @@ import { contract } from './contract.ts'
 
 type TasksDeps = {
   tasks: TaskQueries
+  clock: Clock
+  /** Absent where no orders are served. */
+  publishOrders: PublishOrders | undefined
   view: (task: Task) => TaskFullView
   /** A function, since the kinds are collected from all sections. */
   kinds: () => readonly string[]
@@ -21,7 +26,7 @@ function assertKind(kind: string, known: readonly string[]): void {
   throw invalid('kind', 'unknown_task_kind', `There is no such kind of task; ${remedy}`)
 }
 
-export const tasks = ({ tasks, view, kinds }: TasksDeps) =>
+export const tasks = ({ tasks, clock, publishOrders, view, kinds }: TasksDeps) =>
   implement(contract, {
     get: async ({ task_id }, caller) => view(await tasks.find(caller.userId, task_id)),
 
@@ -36,8 +41,11 @@ export const tasks = ({ tasks, view, kinds }: TasksDeps) =>
       return { items: page.tasks.map(view), total: page.total, skip, limit }
     },
 
-    cancel: async ({ task_id }, caller, request) => {
-      const task = await tasks.cancel(caller.userId, task_id, request)
+    cancel: async ({ task_id }, { userId }, { tx, afterCommit }) => {
+      const act = { tx: tx!, afterCommit: afterCommit! }
+      const task = await tasks.cancel(userId, task_id, act)
+      const changed = await cancelTaskOrders(act.tx, { taskIds: [task.id], ids: [], at: clock.now() })
+      await publishOrders?.(act, userId, changed)
       return { task_id, status: task.status, cancel_requested: task.cancel_requested }
     },
   })

@@ -1,8 +1,11 @@
+import { type CostBasis, fillPrice } from '#engines/cost-basis/store.ts'
 import type { Chain } from '#kernel/chains.ts'
 import {
+  fixedPointDecimals,
   fromFixedPoint,
   fromUnits,
   mulDiv,
+  rescale,
   toFixedPoint,
   toUnits,
   usdDecimals,
@@ -36,9 +39,37 @@ function valueOfHeld({ kind, token, amountUnits, backing }: HeldToken, price: st
   return backing ? valueMicros(backing.amountUnits, backing.asset.decimals, price) : null
 }
 
-type Facts = { chain: Chain; block: bigint; price: Price | undefined; source: string }
+type Facts = {
+  chain: Chain
+  block: bigint
+  price: Price | undefined
+  source: string
+  /** Undefined where the user bought none with swaps of the gateway. */
+  basis?: CostBasis | undefined
+  /** Orders that sell the token. */
+  orderIds?: readonly string[]
+}
 
-export function holdingOf(held: HeldToken, { chain, block, price, source }: Facts): HoldingView {
+const usdOf = (fixed: bigint): string =>
+  fromUnits(rescale(fixed, fixedPointDecimals, usdDecimals), usdDecimals)
+
+/** Units that came otherwise than by swaps have no known cost: then the cost of the holding is unknown as well. */
+function costOf({ token, amountUnits }: HeldToken, basis: CostBasis | undefined, micros: bigint | null) {
+  if (!basis || basis.units === 0n || basis.cost === 0n)
+    return { avg_entry_price_usd: null, cost_basis_usd: null, unrealized_pnl_usd: null }
+  const isKnown = amountUnits <= basis.units
+  const cost = rescale(mulDiv(basis.cost, amountUnits, basis.units), fixedPointDecimals, usdDecimals)
+  return {
+    avg_entry_price_usd: fillPrice({ units: basis.units, decimals: token.decimals }, basis.cost),
+    cost_basis_usd: isKnown ? fromUnits(cost, usdDecimals) : null,
+    unrealized_pnl_usd: isKnown && micros !== null ? fromUnits(micros - cost, usdDecimals) : null,
+  }
+}
+
+export function holdingOf(
+  held: HeldToken,
+  { chain, block, price, source, basis, orderIds = [] }: Facts,
+): HoldingView {
   const micros = price ? valueOfHeld(held, price.price) : null
   const priceUsd = price ? unitPrice(held, price.price) : null
   const { token, kind } = held
@@ -56,17 +87,15 @@ export function holdingOf(held: HeldToken, { chain, block, price, source }: Fact
     price_source: priceUsd === null ? null : source,
     price_as_of: price && priceUsd !== null ? price.at.toISOString() : null,
     value_usd: micros === null ? null : fromUnits(micros, usdDecimals),
-    avg_entry_price_usd: null,
-    cost_basis_usd: null,
-    unrealized_pnl_usd: null,
-    realized_pnl_usd: null,
+    ...costOf(held, basis, micros),
+    realized_pnl_usd: basis && basis.realized !== null ? usdOf(basis.realized) : null,
     verified: held.verified,
     protocol: kind === 'earn_share' ? 'erc4626' : null,
     condition_id: null,
     negative_risk: null,
     redeemable: null,
     external_url: kind === 'native' ? null : `${chain.explorerUrl}/token/${token.address}`,
-    outstanding_orders: [],
+    outstanding_orders: [...orderIds],
     as_of_block: Number(block),
   }
 }

@@ -1,3 +1,4 @@
+import type { CostBasis } from '#engines/cost-basis/store.ts'
 import type { Chain, Token } from '#kernel/chains.ts'
 import { sameAddress } from '#kernel/chains.ts'
 import { type Clock, monotonicMs } from '#kernel/clock.ts'
@@ -15,12 +16,17 @@ import { type EarnShare, type HeldToken, readEvm, readSolana, type WalletReading
 
 export type ChainReader = { family: 'evm'; chain: Evm } | { family: 'solana'; chain: Solana }
 
+/** An order that will sell a token. */
+export type SellingOrder = { id: string; chainId: string; address: string }
+
 type HoldingsDeps = {
   chains: readonly ChainReader[]
   prices: Prices
   share: EarnShare | null
   walletsOf: (userId: string) => Promise<Wallet[]>
   recentTokens: (userId: string) => Promise<Map<string, Token[]>>
+  basesOf: (userId: string) => Promise<CostBasis[]>
+  ordersOf: (userId: string) => Promise<SellingOrder[]>
   clock: Clock
   freshMs?: number
 }
@@ -52,6 +58,8 @@ export function holdings({
   share,
   walletsOf,
   recentTokens,
+  basesOf,
+  ordersOf,
   clock,
   freshMs,
 }: HoldingsDeps): Holdings {
@@ -85,7 +93,12 @@ export function holdings({
     invalidate: (userId, chainId) => cache.invalidate(keyOf(userId, chainId)),
 
     async forUser(userId, { family, force }) {
-      const [wallets, tokensByChain] = await Promise.all([walletsOf(userId), recentTokens(userId)])
+      const [wallets, tokensByChain, bases, orders] = await Promise.all([
+        walletsOf(userId),
+        recentTokens(userId),
+        basesOf(userId),
+        ordersOf(userId),
+      ])
       const asked = chains.filter((each) => !family || each.family === family)
       const results = await Promise.all(
         asked.flatMap((reader) => {
@@ -99,7 +112,7 @@ export function holdings({
           return [cache.get(keyOf(userId, row.id), request).then((known): ChainResult => ({ row, known }))]
         }),
       )
-      return answerOf(results, await fetchPrices(prices, results), clock.now())
+      return answerOf(results, { ...(await fetchPrices(prices, results)), bases, orders }, clock.now())
     },
   }
 }
@@ -120,6 +133,8 @@ function withDeadline<T>(reading: Promise<T>, signal: AbortSignal, row: Chain): 
 
 type PriceLookup = { prices: ReadonlyMap<string, Price>; source: string; error: string | null }
 
+type UserFacts = { bases: readonly CostBasis[]; orders: readonly SellingOrder[] }
+
 async function fetchPrices(source: Prices, results: readonly ChainResult[]): Promise<PriceLookup> {
   const keys = results.flatMap(({ row, known }) =>
     (known.reading?.held ?? []).map((held) => priceKeyOf(row, held)),
@@ -134,7 +149,7 @@ async function fetchPrices(source: Prices, results: readonly ChainResult[]): Pro
 
 function answerOf(
   results: readonly ChainResult[],
-  { prices, source, error }: PriceLookup,
+  { prices, source, error, bases, orders }: PriceLookup & UserFacts,
   now: Date,
 ): HoldingsAnswer {
   const list = results.flatMap(({ row, known }) =>
@@ -144,6 +159,14 @@ function answerOf(
         block: known.reading?.block ?? 0n,
         source,
         price: prices.get(priceKeyOf(row, held)),
+        basis: bases.find(
+          ({ chainId, token }) => chainId === row.id && sameAddress(row, token, held.token.address),
+        ),
+        orderIds: orders
+          .filter(
+            ({ chainId, address }) => chainId === row.id && sameAddress(row, address, held.token.address),
+          )
+          .map(({ id }) => id),
       }),
     ),
   )

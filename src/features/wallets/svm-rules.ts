@@ -17,6 +17,8 @@ export type SigningSvmChain = {
   programs: readonly string[]
   /** The most that the priority of one message may cost. */
   maxPriorityLamports: bigint
+  /** The wallet that takes payments for credits, and the most of one payment; absent where none are taken. */
+  till?: { address: string; maxUnits: bigint } | undefined
 }
 
 const instructionsMax = 32
@@ -68,11 +70,30 @@ export function assertSvmIntent({ chain, ...check }: SvmIntentCheck): Uint8Array
   assertPriority(known, chain)
   const created = known.filter(({ name }) => name === 'create_token_account').length
   assertRule(created <= tokenAccountsMax, 'token_accounts', 'too many token accounts are created')
-  assertOutflows(
-    known.flatMap((each) => assertInstruction(each, context) ?? []),
-    context,
-  )
+  const outflows = known.flatMap((each) => assertInstruction(each, context) ?? [])
+  assertOutflows(outflows, context)
+  assertPayment(outflows, known, context)
   return bytes
+}
+
+/** What goes to the wallet that takes payments for credits is one payment, for the task of the intent. */
+function assertPayment(
+  outflows: readonly Outflow[],
+  instructions: readonly DecodedInstruction[],
+  { intent, chain: { till, native } }: Context,
+): void {
+  if (!till || outflows.every(({ to }) => to !== till.address)) return
+  const [payment, ...others] = outflows
+  assertRule(
+    payment !== undefined && others.length === 0 && payment.token === native,
+    'payment',
+    'a payment is the only transfer of its message',
+  )
+  const memos = instructions.flatMap((each) => (each.name === 'memo' ? [each.text] : []))
+  assertRule(memos.length === 1 && memos[0] === intent.taskId, 'payment', 'the payment is for another task')
+  const listedUnits = intent.spends.reduce((sum, { amountUnits }) => sum + amountUnits, 0n)
+  assertRule(payment.amountUnits === listedUnits, 'payment', 'the payment is not the spend of the intent')
+  assertRule(payment.amountUnits <= till.maxUnits, 'cap', 'the payment exceeds the cap per signature')
 }
 
 /** An instruction of a configured program: it gets the user's signature, and never that of the fee payer. */
@@ -114,7 +135,8 @@ function assertInstruction(decoded: DecodedInstruction, context: Context): Outfl
     }
     case 'close_token_account':
       assertRule(decoded.owner === own, 'owner', "the closed account is not the user's own")
-      assertRule(decoded.to === own, 'receiver', "the rent would not go to the user's own wallet")
+      // Every rent was paid by the fee payer: no message that a user signs may pay it otherwise.
+      assertRule(decoded.to === intent.feePayer, 'receiver', 'the rent would not go back to the fee payer')
       return undefined
     case 'memo':
       assertRule(

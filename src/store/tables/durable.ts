@@ -36,6 +36,7 @@ export type TaskQueueRow = {
   priority: number
   run_at: Date
   owner: string | null
+  orders: Generated<number>
 }
 
 export type AccountRow = {
@@ -81,6 +82,9 @@ export type DurableTables = {
     response: Jsonb | null
     at: Date
   }
+  mailbox: { id: string; user_id: string; seen_at: Date }
+  mailbox_message: { id: bigint; mailbox_id: string; sealed: Uint8Array }
+  recent_request: { user_id: string; request_hash: string; task_id: string; at: Date }
   nonce_sequence: { kind: string; chain: string; signer: string; next: bigint }
   effect: {
     id: string

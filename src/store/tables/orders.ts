@@ -5,6 +5,7 @@ export type OrderTables = {
     token: string
     units: string
     cost: string
+    realized: string | null
     updated_at: Date
   }
 }

@@ -8,4 +8,12 @@ export type SwapTables = {
     route: object
   }
   swap_quote_use: { quote_id: string; claim: string; at: Date }
+  claimed_arrival: {
+    chain_id: string
+    tx_hash: string
+    account: string
+    part: string
+    claimant: string
+    at: Date
+  }
 }

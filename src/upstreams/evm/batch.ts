@@ -85,8 +85,9 @@ export const executeData = (batch: EvmBatch, signature: string): Hex =>
 export const sequenceData = (key: bigint): Hex =>
   encodeFunctionData({ abi: accountAbi, functionName: 'getSeq', args: [key] })
 
-/** A key per task and sequence 0, so that the parallel tasks of an account never queue behind each other. */
-export const nonceOf = (taskId: string): bigint => nonceKeyOf(taskId) << 64n
+/** A key per task, so that the parallel tasks of an account never queue behind each other; its batches count from 0. */
+export const nonceOf = (taskId: string, sequence = 0): bigint =>
+  (nonceKeyOf(taskId) << 64n) + BigInt(sequence)
 export const nonceKeyOf = (taskId: string): bigint => BigInt(`0x${taskId.replaceAll('-', '')}`)
 
 const multicallAbi = parseAbi([

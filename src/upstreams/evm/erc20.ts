@@ -74,7 +74,8 @@ function decode(data: Hex) {
 export const incomingTransferTopics = (owner: string) =>
   encodeEventTopics({ abi, eventName: 'Transfer', args: { to: owner as Hex } })
 
-export type TransferLog = { token: string; from: string; to: string; amountUnits: bigint }
+/** `index`: of the event, in its block. */
+export type TransferLog = { token: string; from: string; to: string; amountUnits: bigint; index: number }
 
 export function transfersOf(logs: readonly Log[]): TransferLog[] {
   return logs.flatMap((log) => {
@@ -86,7 +87,15 @@ export function transfersOf(logs: readonly Log[]): TransferLog[] {
         data: log.data,
       })
       const { from, to, value } = args
-      return [{ token: log.address, from: from.toLowerCase(), to: to.toLowerCase(), amountUnits: value }]
+      return [
+        {
+          token: log.address,
+          from: from.toLowerCase(),
+          to: to.toLowerCase(),
+          amountUnits: value,
+          index: log.index,
+        },
+      ]
     } catch {
       return []
     }

@@ -6,6 +6,7 @@ import { blockNumberData, callsData, nonceOf, type View, type ViewResult } from 
 import { type TransferLog, transfersOf } from './erc20.ts'
 import { createIncomingTransferSearch, type IncomingTransferSearch } from './incoming-transfers.ts'
 import { type BlockRange, createLogSearch, type LogFilter, type LogSearch } from './log-search.ts'
+import { type BlockTransaction, readBlockTransactions, readNativeGains } from './native-transfers.ts'
 import { probeToken, type TokenProbe } from './probe.ts'
 import { type BlockTag, callAll, callOne, createNode, type EvmNode, tagOf } from './rpc.ts'
 import { resultOf, type Simulation, simulationOf } from './simulation.ts'
@@ -27,6 +28,7 @@ import {
 } from './wire.ts'
 
 export type { IncomingTransfer } from './incoming-transfers.ts'
+export type { BlockTransaction } from './native-transfers.ts'
 export type { ProbeStep, ProbeTrade, TokenProbe } from './probe.ts'
 export type { BlockTag } from './rpc.ts'
 export type { Simulation } from './simulation.ts'
@@ -56,16 +58,19 @@ export type Evm = {
   balances(owner: string, tokens: readonly string[], signal?: AbortSignal): Promise<Balances>
   /** Native balances of one account at these blocks. */
   nativeBalances(owner: string, blocks: readonly bigint[]): Promise<bigint[]>
+  /** What the calls of a transaction paid an account in native coins; undefined where the node shows no calls. */
+  nativeGains(txHash: string, owner: string): Promise<bigint[] | undefined>
+  blockTransactions(block: bigint): Promise<BlockTransaction[]>
   /** Undefined where the address is no token. */
   tokenFacts(address: string): Promise<Token | undefined>
   /** Undefined while the node does not know the transaction. */
   transaction(hash: string): Promise<Transaction | undefined>
   /** Simulates the calls in sequence from the account, without a signature. */
   simulate(account: string, calls: readonly EvmCall[]): Promise<Simulation>
-  /** The number of executions of a task's batch, 0 or 1, and the time of the block that was read. */
+  /** The number of batches of a task that the account has executed, and the time of the block that was read. */
   executed(account: string, taskId: string, at: bigint): Promise<{ times: bigint; timestampSeconds: number }>
-  /** The account nonce of a task's batch. */
-  batchNonce(taskId: string): bigint
+  /** The account nonce of a batch of a task; `sequence` batches of it were executed before. */
+  batchNonce(taskId: string, sequence?: number): bigint
   /** The token transfers in the logs of a receipt. */
   transfers(receipt: Receipt): TransferLog[]
   /**
@@ -109,6 +114,8 @@ export function evm({ row, net, timeoutMs = 5_000, random = systemRandom }: Opti
     views: (views, options) => readViews(node, views, options),
     balances: (owner, tokens, signal) => readBalances(node, owner, tokens, signal),
     nativeBalances: (owner, blocks) => readNativeBalances(node, owner, blocks),
+    nativeGains: (txHash, owner) => readNativeGains(node, { txHash, owner, timeoutMs }),
+    blockTransactions: (block) => readBlockTransactions(node, block),
     tokenFacts: (address) => readTokenFacts(node, address),
     transaction: async (hash) => transactionOf(await callOne(node, 'eth_getTransactionByHash', [hash])),
     simulate: (account, calls) => simulateCalls(node, account, calls),
@@ -170,14 +177,15 @@ async function simulateCalls(node: EvmNode, account: string, calls: readonly Evm
     ...(value > 0n && { value: hexQuantity(value) }),
   })
   const blockOf = { to: row.multicall, value: 0n, data: blockNumberData }
-  const [tried, measured] = await node.rpc([
+  const measured = transaction(calls, { allowFailure: false })
+  const [tried, estimate] = await node.rpc([
     {
       method: 'eth_call',
       params: [transaction([...calls, blockOf], { allowFailure: true }), 'latest', override],
     },
-    { method: 'eth_estimateGas', params: [transaction(calls, { allowFailure: false }), 'latest', override] },
+    { method: 'eth_estimateGas', params: [measured, 'latest', override] },
   ])
-  return simulationOf(row, calls.length, tried!, measured!)
+  return simulationOf(row, calls.length, tried!, { answer: estimate!, data: measured.data })
 }
 
 async function readNativeBalances(

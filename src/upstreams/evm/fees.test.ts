@@ -5,6 +5,7 @@ import { isValidReplacement, planEmptyReplacement, planReplacement, quoteFees, r
 
 const wei = fc.bigInt({ min: 1n, max: 10n ** 13n })
 const fees = fc.record({ maxFeeWei: wei, priorityWei: wei })
+const feeRule = fc.record({ priorityFloorWei: wei, priorityCapWei: wei, capWei: wei })
 const percent = (value: bigint, tenths: bigint) => (value * (1_000n + tenths)) / 1_000n
 
 test('a replacement is at least an eighth above both fees, and the smallest such', () => {
@@ -35,8 +36,9 @@ test('five and ten percent more do not replace, although the development node ac
 
 test('a quoted fee never exceeds the cap, nor its priority fee the quoted fee', () => {
   fc.assert(
-    fc.property(wei, wei, wei, wei, (base, suggested, priorityFloorWei, capWei) => {
-      const offered = quoteFees(base, suggested, { priorityFloorWei, capWei })
+    fc.property(wei, wei, feeRule, (base, suggested, limits) => {
+      const offered = quoteFees(base, suggested, limits)
+      const { capWei } = limits
       if (base >= capWei) assert.equal(offered, undefined)
       else {
         assert.ok(offered && offered.maxFeeWei <= capWei && offered.priorityWei <= offered.maxFeeWei)
@@ -44,6 +46,18 @@ test('a quoted fee never exceeds the cap, nor its priority fee the quoted fee', 
       }
     }),
   )
+})
+
+test('a suggested tip counts up to its cap, whatever the cap of the whole fee', () => {
+  const tipRule = { priorityFloorWei: 10n, priorityCapWei: 100n, capWei: 10_000n }
+  const tipOf = (suggestedWei: bigint, baseFeeWei = 5n) =>
+    quoteFees(baseFeeWei, suggestedWei, tipRule)?.priorityWei
+  assert.deepEqual(
+    [1n, 50n, 101n, 9_000n].map((suggested) => tipOf(suggested)),
+    [10n, 50n, 100n, 100n],
+  )
+  assert.deepEqual(quoteFees(5n, 9_000n, tipRule), { maxFeeWei: 110n, priorityWei: 100n })
+  assert.equal(tipOf(9_000n, 9_990n), 10n)
 })
 
 test('at the cap the nonce is cancelled once, and then left alone', () => {
@@ -59,7 +73,7 @@ test('at the cap the nonce is cancelled once, and then left alone', () => {
   assert.equal(planReplacement(cancel!.fees, market, 1_000n), undefined)
 })
 
-const rule = { priorityFloorWei: 10n, capWei: 1_000n }
+const rule = { priorityFloorWei: 10n, priorityCapWei: 1_000n, capWei: 1_000n }
 
 test('a transaction that nobody needs is replaced where it pays less than the chain asks', () => {
   const old = { maxFeeWei: 109n, priorityWei: 10n }
@@ -80,9 +94,10 @@ test('an empty replacement raises both fees by an eighth, pays what the chain as
       fc.boolean(),
       (old, present, capWei, isOverdue) => {
         const { baseFeeWei, suggestedWei } = present
-        const next = planEmptyReplacement({ fees: old, isOverdue }, present, { priorityFloorWei: 1n, capWei })
+        const capped = { priorityFloorWei: 1n, priorityCapWei: capWei, capWei }
+        const next = planEmptyReplacement({ fees: old, isOverdue }, present, capped)
         if (!next) return
-        const market = quoteFees(baseFeeWei, suggestedWei, { priorityFloorWei: 1n, capWei })!
+        const market = quoteFees(baseFeeWei, suggestedWei, capped)!
         assert.ok(isValidReplacement(old, next))
         assert.ok(next.maxFeeWei >= market.maxFeeWei && next.priorityWei >= market.priorityWei)
         assert.ok(next.maxFeeWei <= capWei)

@@ -1,7 +1,7 @@
 /** EIP-1559 fees: the fees of a new transaction, and the minimum increase of a replacement. */
 
 export type Fees = { maxFeeWei: bigint; priorityWei: bigint }
-export type FeeRule = { priorityFloorWei: bigint; capWei: bigint }
+export type FeeRule = { priorityFloorWei: bigint; priorityCapWei: bigint; capWei: bigint }
 
 const ceilDiv = (a: bigint, b: bigint) => (a + b - 1n) / b
 const max = (a: bigint, b: bigint) => (a > b ? a : b)
@@ -21,7 +21,9 @@ export const isValidReplacement = (old: Fees, next: Fees): boolean =>
 /** Twice the base fee outlives six full blocks in a row. Undefined while the chain costs more than the cap. */
 export function quoteFees(baseFeeWei: bigint, suggestedWei: bigint, rule: FeeRule): Fees | undefined {
   if (baseFeeWei >= rule.capWei) return undefined
-  const priorityWei = min(max(suggestedWei, rule.priorityFloorWei), rule.capWei - baseFeeWei)
+  // A node may suggest any tip, and the chain takes all of it.
+  const tipWei = max(min(suggestedWei, rule.priorityCapWei), rule.priorityFloorWei)
+  const priorityWei = min(tipWei, rule.capWei - baseFeeWei)
   return { maxFeeWei: min(baseFeeWei * 2n + priorityWei, rule.capWei), priorityWei }
 }
 

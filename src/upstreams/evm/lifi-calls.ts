@@ -1,62 +1,176 @@
-import { decodeEventLog, decodeFunctionData, encodeFunctionData, parseAbi } from 'viem/utils'
+import { decodeEventLog, decodeFunctionData, encodeFunctionData, getAddress, parseAbi } from 'viem/utils'
 import type { DecodedCall, EvmCall } from '#kernel/signer.ts'
 import type { Hex, Log } from './wire.ts'
 
-/** The two calls of LI.FI's contract that custody reads: a swap, and the start of a bridge in the form of Across. */
+/** The calls of LI.FI's contract that custody reads: swaps, and the start of a bridge in the forms of Across. */
 
 const structs = [
   'struct SwapData { address callTo; address approveTo; address sendingAssetId; address receivingAssetId; uint256 fromAmount; bytes callData; bool requiresDeposit; }',
   'struct BridgeData { bytes32 transactionId; string bridge; string integrator; address referrer; address sendingAssetId; address receiver; uint256 minAmount; uint256 destinationChainId; bool hasSourceSwaps; bool hasDestinationCall; }',
   'struct AcrossV3Data { address receiverAddress; address refundAddress; address receivingAssetId; uint256 outputAmount; uint64 outputAmountPercent; address exclusiveRelayer; uint32 quoteTimestamp; uint32 fillDeadline; uint32 exclusivityDeadline; bytes message; }',
+  'struct AcrossV4Data { bytes32 receiverAddress; bytes32 refundAddress; bytes32 sendingAssetId; bytes32 receivingAssetId; uint256 outputAmount; uint128 outputAmountMultiplier; bytes32 exclusiveRelayer; uint32 quoteTimestamp; uint32 fillDeadline; uint32 exclusivityParameter; bytes message; }',
 ] as const
+const swapHead =
+  'bytes32 transactionId, string integrator, string referrer, address receiver, uint256 minAmount'
 const abi = parseAbi([
   ...structs,
-  'function swapTokensGeneric(bytes32 transactionId, string integrator, string referrer, address receiver, uint256 minAmount, SwapData[] swapData) payable',
+  `function swapTokensGeneric(${swapHead}, SwapData[] swapData) payable`,
+  `function swapTokensMultipleV3ERC20ToERC20(${swapHead}, SwapData[] swapData)`,
+  `function swapTokensMultipleV3ERC20ToNative(${swapHead}, SwapData[] swapData)`,
+  `function swapTokensMultipleV3NativeToERC20(${swapHead}, SwapData[] swapData) payable`,
+  `function swapTokensSingleV3ERC20ToERC20(${swapHead}, SwapData swapData)`,
+  `function swapTokensSingleV3ERC20ToNative(${swapHead}, SwapData swapData)`,
+  `function swapTokensSingleV3NativeToERC20(${swapHead}, SwapData swapData) payable`,
   'function startBridgeTokensViaAcrossV3(BridgeData bridgeData, AcrossV3Data acrossData) payable',
+  'function startBridgeTokensViaAcrossV4(BridgeData bridgeData, AcrossV4Data acrossData) payable',
+  'function swapAndStartBridgeTokensViaAcrossV4(BridgeData bridgeData, SwapData[] swapData, AcrossV4Data acrossData) payable',
   'event LiFiTransferStarted(BridgeData bridgeData)',
 ])
+type Decoded = NonNullable<ReturnType<typeof decode>>
+type ArgsOf<Name extends Decoded['functionName']> = Extract<Decoded, { functionName: Name }>['args']
+type SwapData = ArgsOf<'swapTokensGeneric'>[5][number]
+type BridgeData = ArgsOf<'startBridgeTokensViaAcrossV4'>[0]
 
 const zeroAddress = '0x0000000000000000000000000000000000000000'
+/** A fee, and the exchanges of one route. */
 const swapsMax = 4
+/** The multiplier of an output that depends on the amount after the swaps. */
+const multiplierOne = 10n ** 18n
 const tokenOf = (address: string): string | null => (address === zeroAddress ? null : address)
 
 /** Undefined for other calls, for bytes that say more than the call, and for parts that we never ask for. */
-export function readLifiCall({ to, value, data }: EvmCall): DecodedCall | undefined {
-  const decoded = decode(data as Hex)
+export function readLifiCall(call: EvmCall): DecodedCall | undefined {
+  const decoded = decode(call.data as Hex)
   if (!decoded) return undefined
-  if (decoded.functionName === 'swapTokensGeneric') {
-    const [requestId, , , recipient, amountOutMinUnits, swaps] = decoded.args
-    const [first, ...others] = swaps
-    const last = swaps.at(-1)
-    // A later swap that takes a deposit would take more than the first one.
-    if (!first || !last || swaps.length > swapsMax || others.some((each) => each.requiresDeposit))
-      return undefined
-    const [tokenIn, tokenOut] = [tokenOf(first.sendingAssetId), tokenOf(last.receivingAssetId)]
-    if (value !== (tokenIn === null ? first.fromAmount : 0n)) return undefined
-    if (tokenIn !== null && !first.requiresDeposit) return undefined
-    const amountInUnits = first.fromAmount
-    return {
-      name: 'aggregate',
-      contract: to,
-      tokenIn,
-      tokenOut,
-      amountInUnits,
-      amountOutMinUnits,
-      recipient,
-      requestId,
+  switch (decoded.functionName) {
+    case 'startBridgeTokensViaAcrossV3': {
+      const [bridge, across] = decoded.args
+      if (bridge.hasSourceSwaps) return undefined
+      return bridgeOf(call, { bridge, taken: takenByBridge(bridge), across })
+    }
+    case 'startBridgeTokensViaAcrossV4': {
+      const [bridge, data] = decoded.args
+      const across = plainAcross(data, bridge)
+      if (bridge.hasSourceSwaps || !across) return undefined
+      return bridgeOf(call, { bridge, taken: takenByBridge(bridge), across })
+    }
+    case 'swapAndStartBridgeTokensViaAcrossV4': {
+      const [bridge, swaps, data] = decoded.args
+      const across = plainAcross(data, bridge)
+      const taken = takenBySwaps(swaps)
+      const isJoined = swaps.at(-1)?.receivingAssetId === bridge.sendingAssetId
+      if (!bridge.hasSourceSwaps || !across || !taken || !isJoined) return undefined
+      // The contract computes the output anew from what the swaps bring, which is at least the minimum.
+      const outputAmount = (bridge.minAmount * data.outputAmountMultiplier) / multiplierOne
+      return bridgeOf(call, { bridge, taken, across: { ...across, outputAmount } })
+    }
+    case 'swapTokensSingleV3ERC20ToERC20':
+    case 'swapTokensSingleV3ERC20ToNative':
+    case 'swapTokensSingleV3NativeToERC20': {
+      const [requestId, , , recipient, amountOutMinUnits, swap] = decoded.args
+      return swapOf(call, decoded.functionName, { requestId, recipient, amountOutMinUnits, swaps: [swap] })
+    }
+    default: {
+      const [requestId, , , recipient, amountOutMinUnits, swaps] = decoded.args
+      return swapOf(call, decoded.functionName, { requestId, recipient, amountOutMinUnits, swaps })
     }
   }
-  const [bridge, across] = decoded.args
-  const isPlain = !bridge.hasSourceSwaps && !bridge.hasDestinationCall && across.message === '0x'
-  if (!isPlain || bridge.receiver !== across.receiverAddress) return undefined
-  const token = tokenOf(bridge.sendingAssetId)
-  if (value !== (token === null ? bridge.minAmount : 0n)) return undefined
+}
+
+type Taken = { token: string | null; amountUnits: bigint }
+
+/** What the first swap takes from the caller, where no later one takes more. */
+function takenBySwaps(swaps: readonly SwapData[]): Taken | undefined {
+  const [first, ...others] = swaps
+  if (!first || swaps.length > swapsMax || others.some((each) => each.requiresDeposit)) return undefined
+  const token = tokenOf(first.sendingAssetId)
+  return token !== null && !first.requiresDeposit ? undefined : { token, amountUnits: first.fromAmount }
+}
+
+const takenByBridge = ({ sendingAssetId, minAmount }: BridgeData): Taken => ({
+  token: tokenOf(sendingAssetId),
+  amountUnits: minAmount,
+})
+
+const hasItsValue = ({ value }: EvmCall, { token, amountUnits }: Taken): boolean =>
+  value === (token === null ? amountUnits : 0n)
+
+type Swap = {
+  requestId: string
+  recipient: string
+  amountOutMinUnits: bigint
+  swaps: readonly SwapData[]
+}
+
+function swapOf(
+  call: EvmCall,
+  functionName: string,
+  { requestId, recipient, amountOutMinUnits, swaps }: Swap,
+): DecodedCall | undefined {
+  const taken = takenBySwaps(swaps)
+  const last = swaps.at(-1)
+  if (!taken || !last || !hasItsValue(call, taken)) return undefined
+  const [tokenIn, tokenOut] = [taken.token, tokenOf(last.receivingAssetId)]
+  const isGeneric = functionName === 'swapTokensGeneric'
+  const form = `${tokenIn === null ? 'Native' : 'ERC20'}To${tokenOut === null ? 'Native' : 'ERC20'}`
+  if (!isGeneric && !functionName.endsWith(form)) return undefined
+  return {
+    name: 'aggregate',
+    contract: call.to,
+    tokenIn,
+    tokenOut,
+    amountInUnits: taken.amountUnits,
+    amountOutMinUnits,
+    recipient,
+    requestId,
+  }
+}
+
+type Across = {
+  receiverAddress: string
+  refundAddress: string
+  receivingAssetId: string
+  outputAmount: bigint
+  message: string
+}
+
+/**
+ * The addresses of the fourth form are words. Undefined where one of them is none of an EVM chain, or where the token is
+ * another one than that of the bridge.
+ */
+function plainAcross(
+  data: ArgsOf<'startBridgeTokensViaAcrossV4'>[1],
+  bridge: BridgeData,
+): Across | undefined {
+  const [receiverAddress, refundAddress, sendingAssetId, receivingAssetId] = [
+    data.receiverAddress,
+    data.refundAddress,
+    data.sendingAssetId,
+    data.receivingAssetId,
+  ].map(addressOf)
+  if (!receiverAddress || !refundAddress || !sendingAssetId || !receivingAssetId) return undefined
+  // The native coin is bridged as the wrapped one.
+  if (bridge.sendingAssetId !== zeroAddress && bridge.sendingAssetId !== sendingAssetId) return undefined
+  const { outputAmount, message } = data
+  return { receiverAddress, refundAddress, receivingAssetId, outputAmount, message }
+}
+
+const addressWord = /^0x0{24}([0-9a-f]{40})$/i
+function addressOf(word: string): string | undefined {
+  const [, digits] = addressWord.exec(word) ?? []
+  return digits === undefined ? undefined : getAddress(`0x${digits}`)
+}
+
+type Bridge = { bridge: BridgeData; taken: Taken; across: Across }
+
+function bridgeOf(call: EvmCall, { bridge, taken, across }: Bridge): DecodedCall | undefined {
+  const isPlain = !bridge.hasDestinationCall && across.message === '0x'
+  if (!isPlain || bridge.receiver !== across.receiverAddress || !hasItsValue(call, taken)) return undefined
   return {
     name: 'bridge',
-    depository: to,
+    depository: call.to,
     depositor: across.refundAddress,
-    token,
-    amountUnits: bridge.minAmount,
+    ...taken,
     requestId: bridge.transactionId,
     arrival: {
       chainId: String(bridge.destinationChainId),
@@ -80,8 +194,8 @@ function decode(data: Hex) {
 /** The event names no payer. */
 export type LifiDepositLog = {
   contract: string
-  token: string | null
-  amountUnits: bigint
+  /** Null where the contract swapped first: the event has what the swaps brought. */
+  taken: { token: string | null; amountUnits: bigint } | null
   requestId: string
 }
 
@@ -93,11 +207,11 @@ export function lifiDepositOf(log: Log): LifiDepositLog | undefined {
       topics: log.topics as [Hex, ...Hex[]],
       data: log.data,
     })
-    const { transactionId, sendingAssetId, minAmount } = args.bridgeData
+    const { transactionId, sendingAssetId, minAmount, hasSourceSwaps } = args.bridgeData
+    const token = tokenOf(sendingAssetId.toLowerCase())
     return {
       contract: log.address.toLowerCase(),
-      token: tokenOf(sendingAssetId.toLowerCase()),
-      amountUnits: minAmount,
+      taken: hasSourceSwaps ? null : { token, amountUnits: minAmount },
       requestId: transactionId.toLowerCase(),
     }
   } catch {

@@ -1,6 +1,8 @@
 import type { EvmChainRow } from '#kernel/chains.ts'
+import { monotonicMs } from '#kernel/clock.ts'
 import { Fault } from '#kernel/fault.ts'
 import type { JsonRpc } from '#kernel/json-rpc.ts'
+import { createLearnedLimit } from '#kernel/learned-limit.ts'
 import { resultOf } from './simulation.ts'
 import { type FoundLog, foundLogsOf, headOf, hexQuantity } from './wire.ts'
 
@@ -14,24 +16,29 @@ export type LogSearch = { logs: FoundLog[]; searchedTo: bigint }
 type LogSearchDeps = {
   row: EvmChainRow
   rpc: JsonRpc
+  nowMs?: () => number
 }
 
 const requestsMax = 40
-const blocksMax = 1_000n
+const blocksMax = 1_000
+/** The node that searched has fewer blocks than the one that named its head. */
+const isBehind = ({ message }: { message: string }): boolean =>
+  /(beyond|after|greater than) (the )?(current |latest )?(head|block)/i.test(message)
 /** Providers limit the results of one search, or its blocks, each with a sentence of its own. */
 const hasTooManyResults = ({ message }: { message: string }): boolean =>
-  /more than \d+ results|too many results|response size/i.test(message)
+  /more than \d+ results|too many results|max(imum)? results|response size/i.test(message)
 const isRangeTooLarge = ({ message }: { message: string }): boolean => /range/i.test(message)
 
 const min = (a: bigint, b: bigint): bigint => (a < b ? a : b)
 
-export function createLogSearch({ row, rpc }: LogSearchDeps) {
+export function createLogSearch({ row, rpc, nowMs = monotonicMs }: LogSearchDeps) {
   /** The provider's limit of blocks per search, as far as its errors have stated it. */
-  let blocksAtOnce = blocksMax
+  const blocksAtOnce = createLearnedLimit({ max: blocksMax, growAfterMs: 60_000, nowMs })
 
   return async (filter: LogFilter, { from, to }: BlockRange): Promise<LogSearch> => {
     const logs: FoundLog[] = []
-    let window = blocksAtOnce
+    const windowMax = () => BigInt(blocksAtOnce.value())
+    let window = windowMax()
     let next = from
     let last = to
     for (let requests = 0; next <= last && requests < requestsMax; requests += 1) {
@@ -45,21 +52,23 @@ export function createLogSearch({ row, rpc }: LogSearchDeps) {
       const head = headOf(resultOf(row, block!)).number
       last = min(last, head)
       if (last < next || ('error' in found! && head < end)) continue
+      if ('error' in found! && isBehind(found.error) && end === next) break
       if ('error' in found! && end > next) {
         const half = (end - next + 1n) / 2n
-        // Many results belong to this filter alone: the searches of others keep their window.
-        if (hasTooManyResults(found.error)) {
+        // Many results belong to this filter alone, and a lag to one node: the searches of others keep their window.
+        if (isBehind(found.error) || hasTooManyResults(found.error)) {
           window = half
           continue
         }
         if (isRangeTooLarge(found.error)) {
+          blocksAtOnce.lower(Number(half))
           window = half
-          blocksAtOnce = min(blocksAtOnce, half)
           continue
         }
       }
       logs.push(...foundLogsOf(resultOf(row, found!)))
       next = min(end, head) + 1n
+      window = min(window * 2n, windowMax())
     }
     if (next === from)
       throw new Fault('unavailable', `The ${row.displayName} node shows no logs of these blocks yet`)

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { EvmChainRow } from '#kernel/chains.ts'
 import type { Fault } from '#kernel/fault.ts'
-import type { RpcCall } from '#kernel/json-rpc.ts'
+import { createBatchLimit, type RpcCall } from '#kernel/json-rpc.ts'
 import { coalesceCalls, createNode as createChainNode } from './rpc.ts'
 
 const callsOf = (...methods: string[]): RpcCall[] => methods.map((method) => ({ method, params: [] }))
@@ -13,7 +13,7 @@ function createNode() {
     requests.push(calls.map(({ method }) => method))
     if (calls.some(({ method }) => method === 'broken')) throw new Error('no reply')
     return calls.map(({ method }) => ({ result: method }))
-  })
+  }, createBatchLimit())
   return { rpc, requests }
 }
 

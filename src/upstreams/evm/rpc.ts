@@ -1,8 +1,16 @@
 import type { EvmChainRow } from '#kernel/chains.ts'
 import { monotonicMs } from '#kernel/clock.ts'
 import { Fault } from '#kernel/fault.ts'
-import { createJsonRpc, type JsonRpc, type RpcAnswer, type RpcCall } from '#kernel/json-rpc.ts'
+import {
+  createBatchLimit,
+  createJsonRpc,
+  type JsonRpc,
+  type RpcAnswer,
+  type RpcCall,
+} from '#kernel/json-rpc.ts'
+import type { LearnedLimit } from '#kernel/learned-limit.ts'
 import type { Net } from '#kernel/net.ts'
+import { repeatRateLimited } from '#kernel/rate-limited-calls.ts'
 import { type CachedValue, createCachedValue } from '#kernel/ttl-cache.ts'
 import { resultOf } from './simulation.ts'
 import { type Hex, hexOf, hexQuantity } from './wire.ts'
@@ -33,9 +41,6 @@ export const callOne = async (
   signal?: AbortSignal,
 ): Promise<unknown> => (await callAll(node, [{ method, params }], signal))[0]
 
-/** Nodes refuse long batches; the usual limits are 100 and more. */
-const callsMax = 50
-
 type Waiting = {
   calls: readonly RpcCall[]
   resolve: (answers: RpcAnswer[]) => void
@@ -43,7 +48,7 @@ type Waiting = {
 }
 
 /** Calls that are made in one turn of the event loop go out as one request; nothing waits for a timer. */
-export function coalesceCalls(rpc: JsonRpc): JsonRpc {
+export function coalesceCalls(rpc: JsonRpc, batchLimit: Pick<LearnedLimit, 'value'>): JsonRpc {
   let waiting: Waiting[] = []
 
   const send = async (group: readonly Waiting[]) => {
@@ -61,6 +66,7 @@ export function coalesceCalls(rpc: JsonRpc): JsonRpc {
 
   const flush = () => {
     const all = waiting
+    const callsMax = batchLimit.value()
     waiting = []
     let group: Waiting[] = []
     let count = 0
@@ -88,7 +94,9 @@ export function coalesceCalls(rpc: JsonRpc): JsonRpc {
 type NodeOptions = { row: EvmChainRow; net: Net; timeoutMs: number }
 
 export function createNode({ row, net, timeoutMs }: NodeOptions): EvmNode {
-  const rpc = coalesceCalls(createJsonRpc({ url: row.rpcUrl, net, name: row.displayName, timeoutMs }))
+  const batchLimit = createBatchLimit()
+  const single = createJsonRpc({ url: row.rpcUrl, net, name: row.displayName, timeoutMs, batchLimit })
+  const rpc = repeatRateLimited(coalesceCalls(single, batchLimit), { timeoutMs })
   const readMulticallCode = async () => {
     const code = hexOf(await callOne(node, 'eth_getCode', [row.multicall, 'latest']))
     // One node of a provider may lack the state; a failure is not cached.

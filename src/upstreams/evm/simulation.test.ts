@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { encodeFunctionResult, parseAbi } from 'viem/utils'
 import type { EvmChainRow } from '#kernel/chains.ts'
-import { resultsOf } from './batch.ts'
-import { resultOf } from './simulation.ts'
+import { callsData, resultsOf } from './batch.ts'
+import { resultOf, simulationOf } from './simulation.ts'
 
 const row = { displayName: 'Base' } as EvmChainRow
 const refusal = (code: number, message: string) => () => resultOf(row, { error: { code, message } })
@@ -34,4 +35,34 @@ test('a call that the node executed is rejected for good', () => {
 
 test('views answered with nothing were not run by this node', () => {
   assert.throws(() => resultsOf('0x'), { code: 'unavailable' })
+})
+
+const resultAbi = parseAbi([
+  'struct Result { bool success; bytes returnData; }',
+  'function aggregate3() returns (Result[] returnData)',
+])
+const gasOf = (estimate: bigint) => {
+  const call = { to: `0x${'11'.repeat(20)}`, value: 0n, data: `0x${'ab'.repeat(68)}` }
+  const done = { success: true, returnData: '0x' } as const
+  const tried = encodeFunctionResult({
+    abi: resultAbi,
+    functionName: 'aggregate3',
+    result: [done, done, done],
+  })
+  const simulation = simulationOf(
+    row,
+    2,
+    { result: tried },
+    {
+      answer: { result: `0x${estimate.toString(16)}` },
+      data: callsData([call, call], { allowFailure: false }),
+    },
+  )
+  assert.ok(simulation.ok)
+  return simulation.gas
+}
+
+test('an estimate of an account without the code of the override measures none of the calls', () => {
+  assert.equal(gasOf(200_000n), 410_000n)
+  for (const estimate of [21_000n, 25_560n, 30_000n]) assert.equal(gasOf(estimate), 1_190_000n)
 })

@@ -17,6 +17,10 @@ export type Simulation = { block: bigint | undefined } & (
 const batchOverheadGas = 150_000n
 const gasPerCallUnmeasured = 400_000n
 
+/** The most that a transaction without any code costs (EIP-7623): a node that estimates less ran none of the calls. */
+const emptyTransactionGas = (data: Hex): bigint =>
+  Buffer.from(data.slice(2), 'hex').reduce((gas, byte) => gas + (byte === 0 ? 10n : 40n), 21_000n)
+
 /** Invalid request, no such method, invalid params; 3: reverted. */
 const finalCodes: readonly number[] = [-32600, -32601, -32602, 3]
 /** A block that this node does not have yet, another one has. */
@@ -41,11 +45,17 @@ export function resultOf(row: EvmChainRow, answer: RpcAnswer): unknown {
 export const wordOf = ({ success, data }: ViewResult): bigint | undefined =>
   success && data.length >= 66 ? BigInt(data.slice(0, 66)) : undefined
 
+/** `data`: what the measured transaction sends. Nodes may ignore the override, and measure an account without code. */
+function measuredGas(calls: number, { answer, data }: { answer: RpcAnswer; data: Hex }): bigint {
+  const gas = 'result' in answer ? quantityOf(answer.result) : 0n
+  return gas > emptyTransactionGas(data) ? gas : BigInt(calls) * gasPerCallUnmeasured
+}
+
 export function simulationOf(
   row: EvmChainRow,
   calls: number,
   tried: RpcAnswer,
-  measured: RpcAnswer,
+  measured: { answer: RpcAnswer; data: Hex },
 ): Simulation {
   if ('error' in tried && !/revert/i.test(tried.error.message)) resultOf(row, tried)
   if ('error' in tried) {
@@ -59,11 +69,10 @@ export function simulationOf(
   const failedCall = results.findIndex((result) => !result.success)
   if (failedCall >= 0)
     return { ok: false, block, failedCall, reason: revertReason(results[failedCall]!.data) }
-  const base = 'result' in measured ? quantityOf(measured.result) : BigInt(calls) * gasPerCallUnmeasured
   return {
     ok: true,
     block,
     returns: results.map((result) => result.data),
-    gas: (base * 13n) / 10n + batchOverheadGas,
+    gas: (measuredGas(calls, measured) * 13n) / 10n + batchOverheadGas,
   }
 }

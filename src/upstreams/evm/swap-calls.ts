@@ -94,9 +94,8 @@ export type BridgeDepositLog = {
   depository: string
   /** Null where the event names none: then only the id of the request says whose it is. */
   from: string | null
-  /** Null: the native coin. */
-  token: string | null
-  amountUnits: bigint
+  /** A token that is null is the native coin. Null as a whole where the contract swapped before it bridged. */
+  taken: { token: string | null; amountUnits: bigint } | null
   requestId: string
 }
 
@@ -136,8 +135,7 @@ export const bridgeDepositsOf = (logs: readonly Log[], depository: string): Brid
       {
         depository: log.address.toLowerCase(),
         from: from.toLowerCase(),
-        token,
-        amountUnits: amount,
+        taken: { token, amountUnits: amount },
         requestId: id.toLowerCase(),
       },
     ]

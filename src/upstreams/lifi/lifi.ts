@@ -1,7 +1,8 @@
 import type { Chain } from '#kernel/chains.ts'
 import type { Clock } from '#kernel/clock.ts'
-import { Fault } from '#kernel/fault.ts'
+import { Fault, invalid } from '#kernel/fault.ts'
 import type { Net } from '#kernel/net.ts'
+import { type QuoteBudget, unlimitedQuotes } from '#kernel/quote-budget.ts'
 import type { RouteRequest, StatusRequest, SwapProvider } from '#kernel/swap-provider.ts'
 import { currencyOf, nativeName, routeOf } from './quote.ts'
 import { lifiRequests } from './requests.ts'
@@ -16,6 +17,7 @@ type LifiOptions = {
   chains: readonly Pick<Chain, 'id' | 'family' | 'native'>[]
   clock: Clock
   apiKey?: string | undefined
+  quotes?: QuoteBudget
   timeoutMs?: number
 }
 
@@ -31,13 +33,27 @@ const slippageText = (bps: number): string => {
   return `${digits.slice(0, -slippageDigits)}.${digits.slice(-slippageDigits)}`
 }
 
-export function lifi({ url, net, chains, clock, apiKey, timeoutMs = 5_000 }: LifiOptions): SwapProvider {
+export function lifi({
+  url,
+  net,
+  chains,
+  clock,
+  apiKey,
+  quotes = unlimitedQuotes,
+  timeoutMs = 5_000,
+}: LifiOptions): SwapProvider {
   const rows = new Map(chains.filter(({ family }) => family === 'evm').map((row) => [row.id, row]))
   const requests = lifiRequests({ url, net, apiKey, timeoutMs })
 
+  function rowOf(chainId: string, field: string) {
+    const row = rows.get(chainId)
+    if (!row) throw invalid(field, 'unsupported_chain', 'Swaps do not serve this chain')
+    return row
+  }
+
   const queryOf = ({ origin, destination, ...request }: RouteRequest): Record<string, string> => {
-    const [from, to] = [rows.get(origin.chainId), rows.get(destination.chainId)]
-    if (!from || !to) throw noRoute('only EVM chains are served')
+    const from = rowOf(origin.chainId, 'chain_id_in')
+    const to = rowOf(destination.chainId, 'chain_id_out')
     const toToken = currencyOf(to, destination.token)
     // Coins that arrive without an event cannot be measured, and Across pays an account with code in wrapped ones.
     if (toToken === nativeName) throw noRoute('native coins do not arrive over it')
@@ -58,7 +74,10 @@ export function lifi({ url, net, chains, clock, apiKey, timeoutMs = 5_000 }: Lif
   return {
     name: providerName,
     async quote(request, signal) {
-      const answer = await requests.get('/v1/quote', queryOf(request), signal)
+      const answer = await requests.get('/v1/quote', queryOf(request), {
+        signal,
+        beforeAttempt: () => quotes.take(request),
+      })
       return routeOf(answer, { request, rows, now: clock.now() })
     },
     async status(request: StatusRequest, signal) {
@@ -67,7 +86,7 @@ export function lifi({ url, net, chains, clock, apiKey, timeoutMs = 5_000 }: Lif
         fromChain: request.originChainId,
         toChain: request.destinationChainId,
       }
-      return statusOf(await requests.get('/v1/status', query, signal), request, rows)
+      return statusOf(await requests.get('/v1/status', query, { signal }), request, rows)
     },
   }
 }

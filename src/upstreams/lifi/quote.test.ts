@@ -25,6 +25,7 @@ const request: RouteRequest = {
   amountInUnits: 1_000_000n,
   slippageBps: 100,
   ttlSeconds: 300,
+  urgency: 'trade',
 }
 type Change = Record<string, unknown>
 const token = (chainId: number, address: string) => ({ chainId, address })
@@ -100,7 +101,7 @@ const hostile: [string, unknown][] = [
   ['another chain', answer({ action: { toChainId: 1 } })],
   ['another sender', answer({ action: { fromAddress: zero } })],
   ['another recipient', answer({ action: { toAddress: zero } })],
-  ['a minimum below the slippage', answer({ estimate: { toAmountMin: '9899' } })],
+  ['a minimum below the slippage', answer({ estimate: { toAmountMin: '9898' } })],
   ['a minimum above its output', answer({ estimate: { toAmountMin: '10001' } })],
   ['a call on another chain', answer({ transactionRequest: { chainId: 1 } })],
   ['a call of another sender', answer({ transactionRequest: { from: zero } })],
@@ -114,6 +115,21 @@ const hostile: [string, unknown][] = [
 ]
 for (const [name, body] of hostile)
   test(`a quote with ${name} is refused`, () => assert.equal(codeOf(body), 'upstream_changed'))
+
+test('a fee in another token is shown in it, and a minimum may be a unit low by rounding', () => {
+  const fees = [zero, usdcThere].map((address) => fee({ token: token(42161, address) }))
+  const foreign = fee({ token: token(56, usdc) })
+  const estimate = { feeCosts: [...fees, foreign], toAmountMin: '9899' }
+  const route = routeOf(answer({ estimate }), { request, rows, now })
+  assert.deepEqual(
+    route.fees.map((each) => [each.chainId, each.token, each.amountUnits]),
+    [
+      ['42161', native, 700n],
+      ['42161', usdcThere, 700n],
+    ],
+  )
+  assert.equal(route.amountOutMinUnits, 9_899n)
+})
 
 test('a fee beside the input means that there is no route', () => {
   assert.equal(codeOf(answer({ estimate: { feeCosts: [fee({ included: false })] } })), 'no_route')

@@ -1,6 +1,7 @@
 import type { Chain } from '#kernel/chains.ts'
 import { later } from '#kernel/clock.ts'
 import { Fault } from '#kernel/fault.ts'
+import { fullBps } from '#kernel/money.ts'
 import type { ProposedRoute, RouteFee, RouteRequest } from '#kernel/swap-provider.ts'
 import {
   addressOf,
@@ -9,6 +10,7 @@ import {
   type Fields,
   fieldsOf,
   hashOf,
+  isAddress,
   providerName,
   quantityOf,
   textOf,
@@ -21,11 +23,12 @@ export const nativeName = '0x0000000000000000000000000000000000000000'
 type Row = Pick<Chain, 'id' | 'family' | 'native'>
 type Reading = { request: RouteRequest; rows: ReadonlyMap<string, Row>; now: Date }
 
-const fullBps = 10_000n
 const callBytesMax = 16 * 1024
 const feesMax = 16
 const gasMax = 30_000_000n
 const etaSecondsMax = 86_400
+/** Providers round a minimum in their own way. */
+const roundingUnits = 1n
 const same = (a: string, b: string): boolean => a.toLowerCase() === b.toLowerCase()
 
 export const currencyOf = ({ native }: Row, token: string): string =>
@@ -87,7 +90,8 @@ function assertAction(action: Fields, { request, rows }: Reading): void {
 /** A minimum below the slippage that was asked for would let the filler take the difference. */
 function assertMinimum({ slippageBps }: RouteRequest, outUnits: bigint, minimumUnits: bigint): void {
   const least = (outUnits * (fullBps - BigInt(slippageBps))) / fullBps
-  if (minimumUnits <= 0n || minimumUnits < least) throw changed('a minimum below the slippage')
+  if (minimumUnits <= 0n || minimumUnits < least - roundingUnits)
+    throw changed('a minimum below the slippage')
   if (minimumUnits > outUnits) throw changed('a minimum above its output')
 }
 
@@ -112,24 +116,21 @@ function callOf(value: unknown, { request }: Reading) {
   }
 }
 
-/** Fees that come on top, in another token than the input, would be paid by nobody. */
-function feesOf(value: unknown, { request, rows }: Reading): RouteFee[] {
+/** Fees that come on top would be paid by nobody; those that are included are shown in their own tokens. */
+function feesOf(value: unknown, { rows }: Reading): RouteFee[] {
   const list = value === undefined ? [] : value
   if (!Array.isArray(list) || list.length > feesMax) throw changed('no list of fees')
-  const row = rows.get(request.origin.chainId)
   return list.flatMap((each): RouteFee[] => {
     const { amount, token, included } = fieldsOf(each, 'fee')
     const amountUnits = unitsOf(amount, 'fee')
     if (amountUnits === 0n) return []
     const { address, chainId } = fieldsOf(token, 'token of a fee')
-    const isInput =
-      row !== undefined &&
-      chainId === Number(request.origin.chainId) &&
-      typeof address === 'string' &&
-      same(address, currencyOf(row, request.origin.token))
-    if (included === true && isInput)
-      return [{ type: 'bridge', ...request.origin, amountUnits, isIncluded: true }]
-    if (included === true) return []
+    if (included === true) {
+      const row = rows.get(String(chainId))
+      if (!row || !isAddress(address)) return []
+      const paid = same(address, nativeName) ? row.native.address : address
+      return [{ type: 'bridge', chainId: row.id, token: paid, amountUnits, isIncluded: true }]
+    }
     throw new Fault('no_route', 'The route has a fee that is paid beside the input', {
       extras: { upstream: providerName, reason: 'unsupported_fee' },
     })

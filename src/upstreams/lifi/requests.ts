@@ -8,7 +8,12 @@ import { providerName, textOf } from './wire.ts'
 /** Requests to LI.FI. Its limit of quotes is counted over two hours, so that a rejected one is not repeated for a while. */
 
 export type LifiRequests = {
-  get(path: string, query: Record<string, string>, signal?: AbortSignal): Promise<unknown>
+  get(path: string, query: Record<string, string>, options: GetOptions): Promise<unknown>
+}
+type GetOptions = {
+  signal: AbortSignal | undefined
+  /** What it throws ends the request. */
+  beforeAttempt?: () => void
 }
 type Options = { url: string; net: Net; apiKey: string | undefined; timeoutMs: number }
 type Attempt = { value: unknown } | { retry: Fault }
@@ -78,11 +83,12 @@ export function lifiRequests({ url, net, apiKey, timeoutMs }: Options): LifiRequ
   }
 
   return {
-    async get(path, query, signal) {
+    async get(path, query, { signal, beforeAttempt }) {
       const leftMs = (limitedUntilMs.get(path) ?? 0) - monotonicMs()
       if (leftMs > 0) throw away('limits its requests', leftMs)
       const search = String(new URLSearchParams(query))
       for (let tried = 1; ; tried += 1) {
+        beforeAttempt?.()
         const result = await attempt(path, search, signal)
         if ('value' in result) return result.value
         if (tried >= attemptsMax || signal?.aborted) throw result.retry

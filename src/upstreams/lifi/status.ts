@@ -36,7 +36,8 @@ export function statusOf(body: unknown, request: StatusRequest, rows: Rows): Pro
     refundReason: null,
     originTxs: txOf(sending, request.originChainId),
     destinationTxs: paid,
-    refund: isRefund ? refundOf(receiving, paidAt, rows) : null,
+    refund: isRefund ? paymentOf(receiving, paidAt, rows) : null,
+    paidToken: state === 'success' ? (paymentOf(receiving, paidAt, rows)?.token ?? null) : null,
   }
 }
 
@@ -47,7 +48,7 @@ function txOf(side: unknown, chainId: string): ProviderTx[] {
   return [{ chainId, txHash: side.txHash.toLowerCase() }]
 }
 
-function refundOf(side: unknown, chainId: string, rows: Rows): ProviderStatus['refund'] {
+function paymentOf(side: unknown, chainId: string, rows: Rows): ProviderStatus['refund'] {
   if (!isRecord(side) || !isRecord(side.token)) return null
   const { amount, token, txHash } = side
   const row = rows.get(chainId)

@@ -34,8 +34,11 @@ export function quantityOf(value: unknown, what: string): bigint {
   return inRange(BigInt(value), what)
 }
 
+export const isAddress = (value: unknown): value is string =>
+  typeof value === 'string' && /^0x[0-9a-fA-F]{40}$/.test(value)
+
 export function addressOf(value: unknown, what: string): string {
-  if (typeof value !== 'string' || !/^0x[0-9a-fA-F]{40}$/.test(value)) throw changed(`no address as ${what}`)
+  if (!isAddress(value)) throw changed(`no address as ${what}`)
   return value
 }
 

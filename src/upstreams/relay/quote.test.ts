@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Fault } from '#kernel/fault.ts'
 import type { RouteRequest } from '#kernel/swap-provider.ts'
-import { foreignNames } from './foreign.ts'
+import { foreignNames } from './foreign-names.ts'
 import { routeOf } from './quote.ts'
 import { statusOf, withReasons } from './status.ts'
 
@@ -27,6 +27,7 @@ const request: RouteRequest = {
   amountInUnits: 1_000_000n,
   slippageBps: 100,
   ttlSeconds: 300,
+  urgency: 'trade',
 }
 
 type Change = Record<string, unknown>
@@ -103,7 +104,7 @@ const hostile: [string, unknown][] = [
   ],
   [
     'a minimum below the slippage',
-    answer({ details: { currencyOut: { ...amount(1, zero, '10000'), minimumAmount: '9899' } } }),
+    answer({ details: { currencyOut: { ...amount(1, zero, '10000'), minimumAmount: '9898' } } }),
   ],
   [
     'a minimum above the output',
@@ -124,10 +125,6 @@ const hostile: [string, unknown][] = [
   ],
   ['no steps', answer({ steps: [] })],
   ['many steps', answer({ steps: Array.from({ length: 9 }, () => step(call())) })],
-  [
-    'a fee above its sum',
-    answer({ fees: { relayer: amount(8453, usdc, '1'), relayerGas: amount(8453, usdc, '2') } }),
-  ],
   ['no object', []],
 ]
 for (const [name, body] of hostile)
@@ -136,6 +133,22 @@ for (const [name, body] of hostile)
       codeOf(() => read(body)),
       'upstream_changed',
     ))
+
+test('fees are shown, in their own tokens, and refuse no quote', () => {
+  const fees = (relayer: unknown, relayerGas?: unknown) =>
+    read(answer({ fees: { relayer, relayerGas } })).fees.map(({ type, chainId, token, amountUnits }) =>
+      [type, chainId, token, amountUnits].join(' '),
+    )
+  assert.deepEqual(fees(amount(8453, zero, '7'), amount(8453, usdc, '2')), [`bridge 8453 ${native} 7`])
+  assert.deepEqual(fees(amount(8453, usdc, '1'), amount(8453, usdc, '2')), [`bridge 8453 ${usdc} 1`])
+  for (const unread of [amount(56, usdc, '7'), amount(8453, 'x', '7'), amount(8453, usdc, '-7'), 7, null])
+    assert.deepEqual(fees(unread), [])
+})
+
+test('a minimum may be a unit below the slippage by rounding', () => {
+  const out = { ...amount(1, zero, '10000'), minimumAmount: '9899' }
+  assert.equal(read(answer({ details: { currencyOut: out } })).amountOutMinUnits, 9_899n)
+})
 
 test('a step that custody could not read means that there is no route', () => {
   assert.equal(

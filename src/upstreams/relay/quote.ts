@@ -1,6 +1,8 @@
 import { sameAddress } from '#kernel/chains.ts'
 import { later } from '#kernel/clock.ts'
 import { Fault } from '#kernel/fault.ts'
+import { isRecord } from '#kernel/json.ts'
+import { fullBps } from '#kernel/money.ts'
 import type {
   ProposedRoute,
   RouteCall,
@@ -10,7 +12,7 @@ import type {
   SolanaInstruction,
   TokenOnChain,
 } from '#kernel/swap-provider.ts'
-import type { ForeignNames } from './foreign.ts'
+import type { ForeignNames } from './foreign-names.ts'
 import {
   addressOf,
   bpsOf,
@@ -18,6 +20,8 @@ import {
   type Fields,
   fieldsOf,
   hexOf,
+  isAddress,
+  isUnits,
   listOf,
   requestIdOf,
   textOf,
@@ -37,7 +41,8 @@ const accountsMax = 64
 const tablesMax = 8
 const instructionBytesMax = 1_232
 const etaSecondsMax = 86_400
-const fullBps = 10_000n
+/** Providers round a minimum in their own way. */
+const roundingUnits = 1n
 
 type Reading = { request: RouteRequest; names: ForeignNames; now: Date }
 
@@ -92,7 +97,8 @@ function amountAt(value: unknown, expected: TokenOnChain, { names }: Reading): b
 /** A minimum below the slippage that was asked for would let the solver take the difference. */
 function assertMinimum({ slippageBps }: RouteRequest, outUnits: bigint, minimumUnits: bigint): void {
   const least = (outUnits * (fullBps - BigInt(slippageBps))) / fullBps
-  if (minimumUnits <= 0n || minimumUnits < least) throw changed('a minimum below the slippage')
+  if (minimumUnits <= 0n || minimumUnits < least - roundingUnits)
+    throw changed('a minimum below the slippage')
   if (minimumUnits > outUnits) throw changed('a minimum above its output')
 }
 
@@ -114,21 +120,42 @@ function toolOf({ route }: Fields): string {
 const secondsOf = (value: unknown): number =>
   typeof value === 'number' && value >= 0 && value <= etaSecondsMax ? Math.ceil(value) : 0
 
-/** The relayer's fees are parts of the input: its gas on the destination chain, and the rest for its service. */
-function feesOf(value: unknown, reading: Reading): RouteFee[] {
-  const { relayer, relayerGas } = fieldsOf(value ?? {}, 'fees')
-  if (relayer === undefined) return []
-  const { origin } = reading.request
-  const total = amountAt(relayer, origin, reading)
-  const gasUnits = relayerGas === undefined ? 0n : amountAt(relayerGas, origin, reading)
-  if (gasUnits > total) throw changed('a fee that exceeds its sum')
+/**
+ * The relayer's fees: its gas on the destination chain, and the rest for its service. They are shown and decide nothing,
+ * so one that cannot be read is left out.
+ */
+function feesOf(value: unknown, { names }: Reading): RouteFee[] {
+  const { relayer, relayerGas } = isRecord(value) ? value : {}
+  const total = feeOf(relayer, names)
+  if (!total) return []
+  const gas = feeOf(relayerGas, names)
+  const isPart =
+    gas !== undefined &&
+    gas.chainId === total.chainId &&
+    gas.token.toLowerCase() === total.token.toLowerCase() &&
+    gas.amountUnits <= total.amountUnits
+  const gasUnits = isPart ? gas.amountUnits : 0n
   const fee = (type: RouteFee['type'], amountUnits: bigint): RouteFee => ({
+    ...total,
     type,
-    ...origin,
     amountUnits,
     isIncluded: true,
   })
-  return [fee('gas', gasUnits), fee('bridge', total - gasUnits)].filter(({ amountUnits }) => amountUnits > 0n)
+  return [fee('gas', gasUnits), fee('bridge', total.amountUnits - gasUnits)].filter(
+    ({ amountUnits }) => amountUnits > 0n,
+  )
+}
+
+type ReadFee = TokenOnChain & { amountUnits: bigint }
+
+/** In its own token; undefined for one of a chain that is not served. */
+function feeOf(value: unknown, names: ForeignNames): ReadFee | undefined {
+  if (!isRecord(value) || !isRecord(value.currency)) return undefined
+  const { amount, currency } = value
+  const chainId = names.publicId(currency.chainId)
+  const row = chainId === undefined ? undefined : names.rowOf(chainId)
+  if (!row || !isAddress(currency.address, row.family) || !isUnits(amount)) return undefined
+  return { chainId: row.id, token: names.token(row.id, currency.address)!, amountUnits: BigInt(amount) }
 }
 
 type ReadSteps = { steps: RouteSteps; providerRequestId: string }

@@ -2,8 +2,9 @@ import type { Chain } from '#kernel/chains.ts'
 import type { Clock } from '#kernel/clock.ts'
 import { Fault, invalid } from '#kernel/fault.ts'
 import type { Net } from '#kernel/net.ts'
+import { type QuoteBudget, unlimitedQuotes } from '#kernel/quote-budget.ts'
 import type { RouteRequest, StatusRequest, SwapProvider } from '#kernel/swap-provider.ts'
-import { foreignNames } from './foreign.ts'
+import { foreignNames } from './foreign-names.ts'
 import { providerName, routeOf } from './quote.ts'
 import { relayRequests } from './requests.ts'
 import { statusOf, withReasons } from './status.ts'
@@ -17,13 +18,22 @@ type RelayOptions = {
   clock: Clock
   /** Reasons of refunds are answered only with a key. */
   apiKey?: string | undefined
+  quotes?: QuoteBudget
   timeoutMs?: number
 }
 
 /** A shorter route, for a transaction on Solana that became too large. */
 const shortRoute = 2
 
-export function relay({ url, net, chains, clock, apiKey, timeoutMs = 5_000 }: RelayOptions): SwapProvider {
+export function relay({
+  url,
+  net,
+  chains,
+  clock,
+  apiKey,
+  quotes = unlimitedQuotes,
+  timeoutMs = 5_000,
+}: RelayOptions): SwapProvider {
   const names = foreignNames(chains)
   const requests = relayRequests({ url, net, apiKey, timeoutMs })
 
@@ -49,16 +59,16 @@ export function relay({ url, net, chains, clock, apiKey, timeoutMs = 5_000 }: Re
     return id
   }
 
-  const post = (body: object, signal?: AbortSignal) => requests.post('/quote/v2', body, signal)
-
   return {
     name: providerName,
     async quote(request, signal) {
       const body = bodyOf(request)
-      const answer = await post(body, signal).catch((fault: unknown) => {
+      const beforeAttempt = () => quotes.take(request)
+      const post = (sent: object) => requests.post('/quote/v2', sent, { signal, beforeAttempt })
+      const answer = await post(body).catch((fault: unknown) => {
         const isTooLarge = fault instanceof Fault && fault.extras.upstream_code === 'SOLANA_TX_TOO_LARGE'
         if (!isTooLarge) throw fault
-        return post({ ...body, maxRouteLength: shortRoute }, signal)
+        return post({ ...body, maxRouteLength: shortRoute })
       })
       return routeOf(answer, { request, names, now: clock.now() })
     },
@@ -68,7 +78,11 @@ export function relay({ url, net, chains, clock, apiKey, timeoutMs = 5_000 }: Re
       const status = statusOf(answer, { request, names })
       const needsReason = status.state === 'refunded' || status.state === 'failed'
       if (!needsReason || apiKey === undefined) return status
-      const list = await requests.get('/requests/v3', { id: requestId }, signal)
+      const list = await requests.get('/requests/v3', { id: requestId }, signal).catch((fault: unknown) => {
+        if (fault instanceof Fault) return undefined
+        throw fault
+      })
+      // The status ends a swap, also where nobody says why.
       return withReasons(status, list, { request, names })
     },
   }

@@ -8,10 +8,21 @@ import { errorOf, faultOf, isRetried } from './errors.ts'
 
 export type RelayRequests = {
   get(path: string, query: Record<string, string>, signal?: AbortSignal): Promise<unknown>
-  post(path: string, body: object, signal?: AbortSignal): Promise<unknown>
+  post(path: string, body: object, options: PostOptions): Promise<unknown>
+}
+type PostOptions = {
+  signal: AbortSignal | undefined
+  /** What it throws ends the request. */
+  beforeAttempt: () => void
 }
 type Options = { url: string; net: Net; apiKey: string | undefined; timeoutMs: number }
-type Sent = { method: 'GET' | 'POST'; path: string; body?: string; attemptsMax: number }
+type Sent = {
+  method: 'GET' | 'POST'
+  path: string
+  body?: string
+  attemptsMax: number
+  beforeAttempt?: () => void
+}
 type Attempt = { value: unknown } | { retry: Fault; afterMs?: number | undefined }
 
 const maxBytes = 256 * 1024
@@ -65,6 +76,7 @@ export function relayRequests({ url, net, apiKey, timeoutMs }: Options): RelayRe
 
   async function send(sent: Sent, signal?: AbortSignal): Promise<unknown> {
     for (let tried = 1; ; tried += 1) {
+      sent.beforeAttempt?.()
       const result = await attempt(sent, signal)
       if ('value' in result) return result.value
       const { retry, afterMs = backoffMs(backoff, tried - 1) } = result
@@ -76,7 +88,7 @@ export function relayRequests({ url, net, apiKey, timeoutMs }: Options): RelayRe
   return {
     get: (path, query, signal) =>
       send({ method: 'GET', path: `${path}?${new URLSearchParams(query)}`, attemptsMax: 2 }, signal),
-    post: (path, body, signal) =>
-      send({ method: 'POST', path, body: JSON.stringify(body), attemptsMax: 3 }, signal),
+    post: (path, body, { signal, beforeAttempt }) =>
+      send({ method: 'POST', path, body: JSON.stringify(body), attemptsMax: 3, beforeAttempt }, signal),
   }
 }

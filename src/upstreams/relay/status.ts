@@ -1,6 +1,6 @@
 import { isRecord } from '#kernel/json.ts'
 import type { ProviderState, ProviderStatus, ProviderTx, StatusRequest } from '#kernel/swap-provider.ts'
-import type { ForeignNames } from './foreign.ts'
+import type { ForeignNames } from './foreign-names.ts'
 import { changed, fieldsOf, textOf } from './wire.ts'
 
 /** What Relay says of a request. An unknown word means that it is not over. */
@@ -32,6 +32,7 @@ export function statusOf(body: unknown, { request, names }: Reading): ProviderSt
     originTxs: txsOf(inTxHashes, originChainId, names),
     destinationTxs: txsOf(txHashes, paidChainId, names),
     refund: null,
+    paidToken: null,
   }
 }
 

@@ -26,16 +26,23 @@ export function listOf(value: unknown, what: string, most: number): unknown[] {
   return value
 }
 
+export const isUnits = (value: unknown): value is string =>
+  typeof value === 'string' && unitsPattern.test(value)
+
 export function unitsOf(value: unknown, what: string): bigint {
-  if (typeof value !== 'string' || !unitsPattern.test(value)) throw changed(`no whole number as ${what}`)
+  if (!isUnits(value)) throw changed(`no whole number as ${what}`)
   const units = BigInt(value)
   if (units > uint256Max) throw changed(`a number out of range as ${what}`)
   return units
 }
 
-export function addressOf(value: unknown, family: 'evm' | 'solana', what: string): string {
-  const pattern = family === 'evm' ? evmAddress : solanaAddress
-  if (typeof value !== 'string' || !pattern.test(value)) throw changed(`no address as ${what}`)
+type Family = 'evm' | 'solana'
+
+export const isAddress = (value: unknown, family: Family): value is string =>
+  typeof value === 'string' && (family === 'evm' ? evmAddress : solanaAddress).test(value)
+
+export function addressOf(value: unknown, family: Family, what: string): string {
+  if (!isAddress(value, family)) throw changed(`no address as ${what}`)
   return value
 }
 

@@ -3,7 +3,7 @@ import { Fault } from '#kernel/fault.ts'
 import { mulDiv } from '#kernel/money.ts'
 import type { DecodedMessage, SvmInstruction, SvmSpend } from '#kernel/signer.ts'
 import { feePayerViolation } from './fee-payer-rule.ts'
-import { computeLimit, computePrice, createTokenAccount } from './instruction-builder.ts'
+import { closeTokenAccount, computeLimit, computePrice, createTokenAccount } from './instruction-builder.ts'
 import { checkedAddresses, svmDecoder } from './instructions.ts'
 import {
   compileMessage,
@@ -88,12 +88,19 @@ export async function draftTransaction(chain: Solana, order: DraftOrder): Promis
   }
 }
 
-/** The sponsor pays the rent: a user without SOL cannot. */
+/**
+ * The sponsor pays the rent, since a user without SOL cannot, and gets it back: otherwise a user who opens and closes
+ * token accounts would earn it each time.
+ */
 function withRentPayer(instruction: SvmInstruction, { account, feePayer }: DraftOrder): SvmInstruction {
   const decoded = decode({
     ...instruction,
     data: instruction.data === '' || instruction.data === '00' ? '01' : instruction.data,
   })
+  if (decoded?.name === 'close_token_account' && decoded.owner === account) {
+    const { programId: tokenProgram } = instruction
+    return closeTokenAccount({ account: decoded.account, tokenProgram }, account, feePayer)
+  }
   if (decoded?.name !== 'create_token_account' || ![account, feePayer].includes(decoded.payer))
     return instruction
   return createTokenAccount(decoded, decoded.owner, feePayer)
@@ -231,6 +238,8 @@ function watchedAccounts({ instructions }: DecodedMessage, { account, feePayer }
     const decoded = svmDecoder.decodeInstruction(instruction)
     if (decoded?.name === 'transfer_tokens') return [decoded.source]
     if (decoded?.name === 'create_token_account') return [decoded.account]
+    // Wrapped SOL would leave the wallet with the rent.
+    if (decoded?.name === 'close_token_account') return [decoded.account]
     if (decoded) return []
     return instruction.accounts.filter(({ isWritable }) => isWritable).map(({ address }) => address ?? '')
   })

@@ -2,8 +2,8 @@ import type { DecodedMessage } from '#kernel/signer.ts'
 import { svmDecoder } from './instructions.ts'
 
 /**
- * What the sponsor pays by a message is its fee, and the rent of token accounts. A program can take lamports only from
- * an account that its instruction names, so the fee payer is named nowhere else.
+ * By a message the sponsor pays its fee, and the rent of token accounts, which return it when they are closed.
+ * A program takes lamports only from accounts that its instruction names: nothing else names the fee payer.
  */
 
 /** Token accounts whose rent one transaction may ask for. */
@@ -17,7 +17,9 @@ export function feePayerViolation(message: DecodedMessage, feePayer: string): st
     const named = instruction.accounts.filter(({ address }) => address === feePayer).length
     if (named === 0) continue
     const decoded = svmDecoder.decodeInstruction(instruction)
-    const isReceiver = decoded?.name === 'transfer_lamports' && decoded.to === feePayer
+    const isReceiver =
+      (decoded?.name === 'transfer_lamports' && decoded.to === feePayer) ||
+      (decoded?.name === 'close_token_account' && decoded.to === feePayer && decoded.owner !== feePayer)
     const isRent =
       decoded?.name === 'create_token_account' && decoded.payer === feePayer && decoded.owner !== feePayer
     if (named > 1 || !(isReceiver || isRent)) return 'an instruction names the fee payer'

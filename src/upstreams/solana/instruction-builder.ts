@@ -75,13 +75,14 @@ export const createTokenAccount = (
   data: hexOf(createIdempotentTag),
 })
 
-/** An empty token account; its rent goes to the owner. */
+/** An empty token account, by its address; its rent goes to the receiver. */
 export const closeTokenAccount = (
-  { mint, tokenProgram: program }: Pick<TokenMint, 'mint' | 'tokenProgram'>,
+  { account, tokenProgram }: { account: string; tokenProgram: string },
   owner: string,
+  receiver: string,
 ): SvmInstruction => ({
-  programId: program,
-  accounts: [writable(tokenAccountOf(owner, mint, program)), writable(owner), signer(owner)],
+  programId: tokenProgram,
+  accounts: [writable(account), writable(receiver), signer(owner)],
   data: hexOf(tokenCloseAccountTag),
 })
 

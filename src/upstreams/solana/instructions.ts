@@ -79,7 +79,11 @@ const computeBudget: Read = (data, accounts) => {
   return undefined
 }
 
-const memo: Read = (_data, accounts) => ({ name: 'memo', signers: [...accounts] })
+const memo: Read = (data, accounts) => ({
+  name: 'memo',
+  signers: [...accounts],
+  text: new TextDecoder().decode(data),
+})
 
 /** By program; the token programs share their first instructions. */
 const readers: ReadonlyMap<string, readonly Read[]> = new Map<string, readonly Read[]>([

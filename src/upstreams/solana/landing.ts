@@ -12,6 +12,8 @@ export type Landing = {
   sponsorLamports: bigint
   /** Net changes of the user's wallet, without those of 0. */
   deltas: BalanceDelta[]
+  /** Changes in lamports, of each address that stands in the message itself. */
+  lamportDeltas: ReadonlyMap<string, bigint>
 }
 /**
  * What reached a wallet with a transaction of another sender, whose form is not ours. A native gain is found only where
@@ -57,5 +59,6 @@ export function readLanding(
     failure: landed.failure,
     sponsorLamports: sponsorLamports > 0n ? sponsorLamports : 0n,
     deltas: [...deltas.values()].filter(({ amountUnits }) => amountUnits !== 0n),
+    lamportDeltas: new Map(staticAddresses.map((address, index) => [address, lamportsDelta(index)])),
   }
 }

@@ -237,7 +237,7 @@ test('custody reads every instruction that the gateway makes', () => {
     amountUnits: 5n,
   })
   assert.deepEqual(lamports, { name: 'transfer_lamports', from: user, to: recipient, lamports: 7n })
-  assert.deepEqual(note, { name: 'memo', signers: [] })
+  assert.deepEqual(note, { name: 'memo', signers: [], text: 'for you' })
 })
 
 test('an account of a lookup table is not taken for an address that custody checks', () => {

@@ -1,12 +1,16 @@
 import type { SolanaChainRow } from '#kernel/chains.ts'
 import { createJsonRpc, type JsonRpc, type RpcAnswer, type RpcCall } from '#kernel/json-rpc.ts'
 import type { Net } from '#kernel/net.ts'
-import { lookupTableOf } from './account-layout.ts'
+import { repeatRateLimited } from '#kernel/rate-limited-calls.ts'
+import { lookupTableOf, tokenAccountIn } from './account-layout.ts'
 import type { LookupTable } from './message.ts'
 import { type InspectedMint, inspectMint } from './mint.ts'
+import { tokenAccountOf } from './program-address.ts'
 import { tokenPrograms } from './program-ids.ts'
 import {
   type Commitment,
+  type HistoryEntry,
+  historyOf,
   type LandedTransaction,
   landedOf,
   recentPricesOf,
@@ -39,6 +43,7 @@ import {
 export type { InspectedMint, MintExtensions, MintFacts } from './mint.ts'
 export type {
   Commitment,
+  HistoryEntry,
   LandedTransaction,
   SendVerdict,
   SignatureStatus,
@@ -72,6 +77,8 @@ export type Solana = {
   slot(signal?: AbortSignal): Promise<bigint>
   /** Native balance and token accounts of both token programs, summed per mint. */
   holdings(owner: string, signal?: AbortSignal): Promise<SolanaHoldings>
+  /** Units that the owner's key can transfer: of the native coin, or of the owner's associated account of a mint. */
+  balance(owner: string, mint: string, isNative: boolean, at?: StateAt): Promise<bigint>
   /** A node's answer at the commitment; another node may be ahead of it or behind. */
   height(commitment: Commitment): Promise<ChainHeight>
   latestBlockhash(): Promise<LatestBlockhash>
@@ -87,12 +94,23 @@ export type Solana = {
     signature: string,
     commitment: Exclude<Commitment, 'processed'>,
   ): Promise<LandedTransaction | undefined>
+  /** Transactions that name the address, newest first: those before a signature, or the newest ones. */
+  history(address: string, options: HistoryOptions): Promise<HistoryEntry[]>
   /** What an account with so many bytes of data has to hold. */
   rentLamports(bytes: number): Promise<bigint>
   /** Micro-lamports per compute unit that recent blocks took for these accounts. */
   recentPrices(accounts: readonly string[]): Promise<bigint[]>
   /** A mint with what it allows those who control it, and its largest holders. */
   inspectMint(mint: string, signal?: AbortSignal): Promise<InspectedMint>
+}
+
+/** A node that has not reached the slot answers with a failure. */
+export type StateAt = { commitment: Commitment; minSlot: bigint }
+
+export type HistoryOptions = {
+  commitment: Exclude<Commitment, 'processed'>
+  before?: string | undefined
+  limit: number
 }
 
 type Options = { row: SolanaChainRow; net: Net; timeoutMs?: number }
@@ -109,7 +127,14 @@ const accountsMax = 100
 const priceAccountsMax = 128
 
 export function solana({ row, net, timeoutMs = 5_000 }: Options): Solana {
-  const rpc = createJsonRpc({ url: row.rpcUrl, net, name: row.displayName, timeoutMs, parse: parseExactly })
+  const single = createJsonRpc({
+    url: row.rpcUrl,
+    net,
+    name: row.displayName,
+    timeoutMs,
+    parse: parseExactly,
+  })
+  const rpc = repeatRateLimited(single, { timeoutMs })
   const node: Node = {
     rpc,
     callAll: async (calls, signal) => (await rpc(calls, signal)).map(resultOf),
@@ -120,6 +145,7 @@ export function solana({ row, net, timeoutMs = 5_000 }: Options): Solana {
     row,
     slot: async (signal) => slotOf(await call({ method: 'getSlot', params: [confirmed] }, signal)),
     holdings: (owner, signal) => readHoldings(node, owner, signal),
+    balance: (owner, mint, isNative, at) => readBalance(node, { owner, mint, isNative, at }),
     height: async (commitment) =>
       chainHeightOf(await call({ method: 'getEpochInfo', params: [{ commitment }] })),
     latestBlockhash: () => readLatestBlockhash(node),
@@ -129,6 +155,7 @@ export function solana({ row, net, timeoutMs = 5_000 }: Options): Solana {
     send: (raw) => sendTransaction(node, raw),
     statuses: (signatures, options) => readStatuses(node, signatures, options),
     transaction: (signature, commitment) => readTransaction(node, signature, commitment),
+    history: (address, options) => readHistory(node, address, options),
     rentLamports: async (bytes) =>
       unitsOf(await call({ method: 'getMinimumBalanceForRentExemption', params: [bytes] })),
     recentPrices: async (accounts) => {
@@ -153,6 +180,19 @@ async function readHoldings({ callAll }: Node, owner: string, signal?: AbortSign
   )
   const listed = accounts.flatMap((result, index) => tokensOf(result, tokenPrograms[index]!))
   return { ...balanceOf(native), tokens: sumByMint(listed) }
+}
+
+type BalanceQuery = { owner: string; mint: string; isNative: boolean; at: StateAt | undefined }
+
+/** Reads no other account: anybody can make an owner hold thousands of tokens. */
+async function readBalance(node: Node, { owner, mint, isNative, at }: BalanceQuery): Promise<bigint> {
+  if (isNative) return (await readAccounts(node, [owner], at)).accounts[0]?.lamports ?? 0n
+  const addresses = tokenPrograms.map((program) => tokenAccountOf(owner, mint, program))
+  const { accounts } = await readAccounts(node, addresses, at)
+  return accounts.reduce((sum, account) => {
+    const held = account && tokenAccountIn(account)
+    return held?.owner === owner && held.mint === mint ? sum + held.amountUnits : sum
+  }, 0n)
 }
 
 function sumByMint(balances: readonly TokenBalance[]): TokenBalance[] {
@@ -196,9 +236,10 @@ function assertCount(count: number, max: number): void {
   if (count > max) throw new RangeError(`a node reads at most ${max} of them at once`)
 }
 
-async function readAccounts({ call }: Node, addresses: readonly string[]) {
+async function readAccounts({ call }: Node, addresses: readonly string[], at?: StateAt) {
   assertCount(addresses.length, accountsMax)
-  return accountsOf(await call(accountsCall(addresses, confirmed)), addresses.length)
+  const config = at ? { commitment: at.commitment, minContextSlot: Number(at.minSlot) } : confirmed
+  return accountsOf(await call(accountsCall(addresses, config)), addresses.length)
 }
 
 async function readLookupTables(node: Node, addresses: readonly string[]): Promise<LookupTable[]> {
@@ -259,6 +300,15 @@ async function readStatuses(
   assertCount(signatures.length, statusesMax)
   const params = [signatures, { searchTransactionHistory: searchHistory }]
   return statusesOf(await call({ method: 'getSignatureStatuses', params }), signatures.length)
+}
+
+async function readHistory(
+  { call }: Node,
+  address: string,
+  { commitment, before, limit }: HistoryOptions,
+): Promise<HistoryEntry[]> {
+  const config = { commitment, limit, ...(before !== undefined && { before }) }
+  return historyOf(await call({ method: 'getSignaturesForAddress', params: [address, config] }), limit)
 }
 
 async function readTransaction(

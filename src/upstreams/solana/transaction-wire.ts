@@ -30,6 +30,17 @@ function hasError(value: Record<string, unknown>): boolean {
   return value.err !== null
 }
 
+/** A transaction in the history of an address. */
+export type HistoryEntry = { signature: string; slot: bigint; failed: boolean }
+
+export function historyOf(result: unknown, limit: number): HistoryEntry[] {
+  if (!Array.isArray(result) || result.length > limit) throw broken('no history of an address')
+  return result.map((item: unknown) => {
+    if (!isRecord(item) || typeof item.signature !== 'string') throw broken('a history without signatures')
+    return { signature: item.signature, slot: unitsOf(item.slot), failed: hasError(item) }
+  })
+}
+
 /** The reason of a failure in the words of the runtime. */
 const reasonOf = (err: unknown): string => JSON.stringify(err).slice(0, 200)
 
@@ -69,6 +80,8 @@ export type TokenAmount = {
 /** A transaction in a block, with the balances of its accounts before and after it. */
 export type LandedTransaction = {
   slot: bigint
+  /** Undefined where the node has not recorded the time of the block. */
+  blockSeconds: number | undefined
   /** The bytes, in base64. */
   raw: string
   /** Undefined where it succeeded. */
@@ -95,6 +108,10 @@ export function landedOf(result: unknown): LandedTransaction | undefined {
   if (lamportsBefore.length !== lamportsAfter.length) throw broken('balances of different accounts')
   return {
     slot: unitsOf(result.slot),
+    blockSeconds:
+      result.blockTime === null || result.blockTime === undefined
+        ? undefined
+        : Number(unitsOf(result.blockTime)),
     raw,
     failure: hasError(meta) ? reasonOf(meta.err) : undefined,
     feeLamports: unitsOf(meta.fee),

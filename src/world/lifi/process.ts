@@ -147,7 +147,7 @@ const control = await listen(
       run: ({ fields }) => {
         rejectUnknownFields(fields, ['serviceBps', 'quotesPerTwoHours'])
         if (fields.serviceBps !== undefined)
-          serviceBps = BigInt(Math.trunc(numberField(fields, 'serviceBps', 0, 1_000)))
+          serviceBps = BigInt(Math.trunc(numberField(fields, 'serviceBps', -10_000, 1_000)))
         if (fields.quotesPerTwoHours !== undefined)
           quoteLimit.perWindow = Math.trunc(numberField(fields, 'quotesPerTwoHours', 0, 1_000_000))
         return pricing()

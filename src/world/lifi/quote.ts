@@ -1,5 +1,5 @@
 import { randomBytes, randomUUID } from 'node:crypto'
-import { encodeFunctionData } from 'viem'
+import { encodeFunctionData, pad } from 'viem'
 import { artifact } from '#world/evm/artifact.ts'
 import { lifiDiamond } from '#world/evm/chains.ts'
 import { priceSymbol } from '#world/prices/book.ts'
@@ -51,6 +51,9 @@ const hex = (value: bigint): Hex => `0x${value.toString(16)}`
 
 type Asked = { input: LifiQuoteInput; id: Hex; expiresMs: number }
 
+const formOf = (...ends: { metadata: { isNative: boolean } }[]): string =>
+  ends.map(({ metadata }) => (metadata.isNative ? 'Native' : 'ERC20')).join('To')
+
 /** The exchange pays the contract, which pays the recipient. */
 const swapTerms = async ({ connections }: LifiQuoteDeps, { input, id, expiresMs }: Asked): Promise<Terms> => {
   const { origin, input: from, output: to, recipient, slippageBps, integrator } = input
@@ -84,7 +87,7 @@ const swapTerms = async ({ connections }: LifiQuoteDeps, { input, id, expiresMs 
     feeUnits: 0n,
     executionDuration: 0,
     call: {
-      data: encodeFunctionData({ abi, functionName: 'swapTokensGeneric', args }),
+      data: encodeFunctionData({ abi, functionName: `swapTokensMultipleV3${formOf(from, to)}`, args }),
       value: route.value,
       gas: (route.gas ?? 60_000n) + swapGas,
     },
@@ -128,15 +131,16 @@ const bridgeTerms = async (
     hasDestinationCall: false,
   }
   const acrossData = {
-    receiverAddress: recipient,
-    refundAddress: user,
-    receivingAssetId: to.address,
+    receiverAddress: pad(recipient as Hex),
+    refundAddress: pad(user as Hex),
+    sendingAssetId: pad(from.address as Hex),
+    receivingAssetId: pad(to.address as Hex),
     outputAmount: minimumOut,
-    outputAmountPercent: 10n ** 18n - (serviceBps() * 10n ** 18n) / 10_000n,
-    exclusiveRelayer: zeroAddress,
+    outputAmountMultiplier: 10n ** 18n - (serviceBps() * 10n ** 18n) / 10_000n,
+    exclusiveRelayer: pad(zeroAddress),
     quoteTimestamp: nowSeconds,
     fillDeadline: Math.floor(expiresMs / 1_000),
-    exclusivityDeadline: 0,
+    exclusivityParameter: 0,
     message: '0x',
   }
   const perUnit = 10n ** BigInt(Math.abs(from.decimals - to.decimals))
@@ -151,7 +155,7 @@ const bridgeTerms = async (
     call: {
       data: encodeFunctionData({
         abi,
-        functionName: 'startBridgeTokensViaAcrossV3',
+        functionName: 'startBridgeTokensViaAcrossV4',
         args: [bridgeData, acrossData],
       }),
       value: from.metadata.isNative ? amount : 0n,

@@ -68,16 +68,20 @@ export const serveLifi = ({ routes, realism, quoteLimit }: ServerDeps): Promise<
       'ratelimit-reset': String(resetSeconds),
     }
     if (isOver || realism.isHit(busy)) {
+      realism.count('busy')
       const message = `Rate limit exceeded, retry in ${Math.ceil(resetSeconds / 60)} minutes`
       return send(answer, 429, { message, code: codes.rateLimit }, headers)
     }
     if (realism.isHit(html)) {
+      realism.count('html')
       answer.writeHead(502, { 'content-type': 'text/html' }).end(htmlPage)
       return
     }
     const run = incoming.method === 'GET' ? routes[pathname] : undefined
     const body = run ? await run(query) : invalid(`Not found: ${incoming.method} ${pathname.slice(0, 100)}`)
-    if (realism.isHit(lostReply)) incoming.socket.destroy()
+    const isLost = realism.isHit(lostReply)
+    realism.count(isLost ? 'lostReply' : 'answered')
+    if (isLost) incoming.socket.destroy()
     else send(answer, 200, body, headers)
   }
 

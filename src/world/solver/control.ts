@@ -99,6 +99,7 @@ export const controlRoutes = (deps: ControlDeps): Route[] => {
   })
   return [
     { method: 'GET', path: /^\/realism$/, run: () => realism.current() },
+    { method: 'GET', path: /^\/answers$/, run: () => realism.counts() },
     post(/^\/realism$/, (fields) => realism.apply(fields)),
     { method: 'GET', path: /^\/requests$/, run: () => ({ requests: store.newest(requestsShown) }) },
     post(/^\/clock$/, (fields) => {
@@ -113,6 +114,11 @@ export const controlRoutes = (deps: ControlDeps): Route[] => {
           ? { failReason }
           : { failReason, refundFailReason: reasonField(fields, 'refundFailReason') }
       settlement.force(reasons, countField(fields))
+      return {}
+    }),
+    post(/^\/announce$/, (fields) => {
+      rejectUnknownFields(fields, ['txHash', 'count'])
+      settlement.announce(textField(fields, 'txHash'), countField(fields))
       return {}
     }),
     post(/^\/quote-error$/, (fields) => {

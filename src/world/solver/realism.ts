@@ -133,7 +133,12 @@ const parsers: { [K in keyof Realism]: (name: string, value: unknown) => Realism
   capacityUsd: (name, value) => numberIn(name, value, 0, 1_000_000_000),
 }
 
+/** What became of the requests since the settings were applied. */
+export type AnswerKind = 'answered' | 'busy' | 'html' | 'lostReply'
+
 export type RealismControl = {
+  counts: () => Record<AnswerKind, number>
+  count: (kind: AnswerKind) => void
   current: () => Realism
   /** Applies a preset, single settings, or both. */
   apply: (fields: Record<string, unknown>) => Realism
@@ -147,8 +152,13 @@ export const createRealismControl = (presetName: string): RealismControl => {
     presets[String(name)] ?? rejectSetting('preset', Object.keys(presets).join(' or '))
   let realism = presetOf(presetName)
   let random = seededRandom(realism.seed)
+  const counts = { answered: 0, busy: 0, html: 0, lostReply: 0 }
   const isHit = (rate: number) => rate > 0 && random() < rate
   return {
+    counts: () => ({ ...counts }),
+    count: (kind) => {
+      counts[kind] += 1
+    },
     current: () => realism,
     apply: (body) => {
       const { preset, ...fields } = body
@@ -159,6 +169,7 @@ export const createRealismControl = (presetName: string): RealismControl => {
       }
       realism = next as Realism
       random = seededRandom(realism.seed)
+      Object.assign(counts, { answered: 0, busy: 0, html: 0, lostReply: 0 })
       return realism
     },
     isHit,

@@ -67,16 +67,21 @@ export const serve = ({ api, realism, port }: ServerDeps): Promise<ListeningServ
       `${isQuote} ${apiKey ?? incoming.socket.remoteAddress}`,
       isQuote ? quotesPerMinute : readsPerMinute,
     )
-    if (waitSeconds !== undefined || realism.isHit(busy))
+    if (waitSeconds !== undefined || realism.isHit(busy)) {
+      realism.count('busy')
       return send(answer, 429, { message: 'Too many requests' }, { 'retry-after': String(waitSeconds ?? 1) })
+    }
     if (realism.isHit(html)) {
+      realism.count('html')
       answer.writeHead(502, { 'content-type': 'text/html' }).end(htmlPage)
       return
     }
     if (!fields) return send(answer, 400, { message: 'Body is not valid JSON', errorCode: 'INVALID_INPUT' })
     const reply = await api({ method: incoming.method ?? 'GET', path, query, fields, apiKey })
     // The request took effect: only its answer is lost.
-    if (realism.isHit(lostReply)) incoming.socket.destroy()
+    const isLost = realism.isHit(lostReply)
+    realism.count(isLost ? 'lostReply' : 'answered')
+    if (isLost) incoming.socket.destroy()
     else send(answer, reply.status, reply.body)
   }
 

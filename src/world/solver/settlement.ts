@@ -26,6 +26,8 @@ export type Settlement = {
   advance: (request: SolverRequest) => Promise<void>
   /** Ends the next deposits with these reasons. */
   force: (reasons: FailureReasons, count: number) => void
+  /** Announces this transaction as the fill of the next deposits, which are then refunded. */
+  announce: (txHash: string, count: number) => void
 }
 
 const hasDeposit = (request: SolverRequest): request is WithDeposit => request.deposit !== undefined
@@ -35,6 +37,7 @@ export const createSettlement = (deps: SettlementDeps): Settlement => {
   const { store, accountOf, payments, realism, heads, nowMs } = deps
   const { refund, fail } = deps.refunds
   let forced: { reasons: FailureReasons; count: number } | undefined
+  let announced: { txHash: string; count: number } | undefined
 
   const takeForced = ({ referrer }: SolverRequest): FailureReasons | undefined => {
     if (referrer === refundedReferrer) return { failReason: 'UNKNOWN' }
@@ -44,10 +47,18 @@ export const createSettlement = (deps: SettlementDeps): Settlement => {
     return reasons
   }
 
-  /** Announces a fill that is never sent. */
-  const retract = (request: WithDeposit): void => {
+  const takeAnnounced = (): string | undefined => {
+    if (!announced) return undefined
+    const { txHash, count } = announced
+    announced = count > 1 ? { txHash, count: count - 1 } : undefined
+    return txHash
+  }
+
+  /** Announces a fill that is never sent, by default as a transaction that does not exist. */
+  const retract = (request: WithDeposit, txHash?: string): void => {
     const chain = requireChain(request.destinationChainId)
-    const hash = chain.vm === 'evm' ? `0x${randomBytes(32).toString('hex')}` : toBase58(randomBytes(64))
+    const hash =
+      txHash ?? (chain.vm === 'evm' ? `0x${randomBytes(32).toString('hex')}` : toBase58(randomBytes(64)))
     const outTxs = [{ hash, chainId: chain.id, block: 0, atMs: nowMs() }]
     const retractAtMs = nowMs() + realism.current().retractAfterMs
     store.save(withStatus({ ...request, outTxs, retractAtMs }, 'success', nowMs()))
@@ -69,6 +80,8 @@ export const createSettlement = (deps: SettlementDeps): Settlement => {
     } as const
     if (!(await accountOf(fill.chainId).simulate({ ...fill, id: request.id })))
       return refund(request, { failReason: 'EXECUTION_REVERTED' })
+    const foreignHash = takeAnnounced()
+    if (foreignHash !== undefined) return retract(request, foreignHash)
     if (realism.isHit(realism.current().retracted)) return retract(request)
     await payments.pay(request, fill)
   }
@@ -113,6 +126,9 @@ export const createSettlement = (deps: SettlementDeps): Settlement => {
     advance,
     force: (reasons, count) => {
       forced = { reasons, count }
+    },
+    announce: (txHash, count) => {
+      announced = { txHash, count }
     },
   }
 }

@@ -61,6 +61,8 @@ export const journey: Step[] = [
     },
     keep: ({ token }, known) => Object.assign(known, { token }),
   },
+  // It takes the token of a person; test/oauth signs one up.
+  { name: 'auth_signup', fault: 'invalid_token' },
   { name: 'auth_revoke', authorization: ({ known }) => `Bearer ${known.token}` },
   { name: 'user_show' },
   {

@@ -1,9 +1,9 @@
 /** The door of HTTP, asked by the name of an operation and one flat record, as a door without a transport is. */
 import assert from 'node:assert/strict'
-import { isKeyed, withWait } from '#invoke/input.ts'
+import { withWait } from '#invoke/input.ts'
 import { inputLocations } from '#invoke/input-location.ts'
 import type { FaultCode, InputLocation } from '#kernel/fault.ts'
-import type { Entry, Operation } from '#kernel/operation.ts'
+import { type Entry, isKeyed, type Operation } from '#kernel/operation.ts'
 import type { Door, DoorOptions, DoorReply } from '../../harness/in-process-door.ts'
 import { sentEvents } from '../../harness/stream.ts'
 
@@ -110,7 +110,7 @@ async function readEvents(url: string, headers: Record<string, string>, itemsMax
 }
 
 /** HTTP alone has addresses: each task has the one of itself, which goes before the comparison. */
-function withoutAddresses(value: unknown, baseUrl: string): unknown {
+export function withoutAddresses(value: unknown, baseUrl: string): unknown {
   if (Array.isArray(value)) return value.map((item) => withoutAddresses(item, baseUrl))
   if (typeof value !== 'object' || value === null) return value
   const { poll_url, ...fields } = value as Fields

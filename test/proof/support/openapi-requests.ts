@@ -62,8 +62,12 @@ const isSegment = (value: unknown): boolean => !/^\.{0,2}$/.test(String(value))
 /** A path without a segment, or with an empty one, is another path. */
 const notInPaths = new Set(['required', 'minLength'])
 
-/** Errors that a URL cannot express: text has no wrong type where text is expected, and only its form elsewhere. */
+/**
+ * Errors that a URL cannot express: text has no wrong type where text is expected, and only its form elsewhere.
+ * A list without items is a parameter that is not sent.
+ */
 function isExpressible({ keyword, loc }: InvalidValue, parameters: Parameter[]): boolean {
+  if (keyword === 'minItems') return false
   const schema = parameters.find(({ name }) => name === loc[0])?.schema
   return (
     keyword !== 'type' || (loc.length === 1 && (schema?.type === 'integer' || schema?.type === 'boolean'))
@@ -89,11 +93,13 @@ function caseOf(path: string, method: string, operation: Operation, resolve: Res
   )
   const inQuery = validValue(querySchema, options)
   const inBody = bodySchema ? validValue(bodySchema, options) : fc.constant(undefined)
-  const whole = (parts: {
-    path?: fc.Arbitrary<unknown>
-    query?: fc.Arbitrary<unknown>
-    body?: fc.Arbitrary<unknown>
-  }) => fc.record({ path: inPath, query: inQuery, body: inBody, ...parts }) as fc.Arbitrary<Parts>
+  const whole = (parts: Partial<Record<keyof Parts, fc.Arbitrary<unknown>>>) =>
+    fc.record({ path: inPath, query: inQuery, body: inBody, ...parts }) as fc.Arbitrary<Parts>
+  // The same fields in the query and in the body are accepted in one of them.
+  const body = typeof bodySchema?.$ref === 'string' ? resolve(bodySchema.$ref) : bodySchema
+  const isEither = at('query').some(({ name }) => Object.hasOwn((body?.properties ?? {}) as Json, name))
+  const noBody = isEither ? { body: fc.constant(undefined) } : {}
+  const noQuery = isEither ? { query: fc.constant({}) } : {}
 
   const inText = (part: 'path' | 'query', schema: Schema) =>
     invalidValues(schema, options)
@@ -102,13 +108,13 @@ function caseOf(path: string, method: string, operation: Operation, resolve: Res
       .map(({ keyword, loc, value }) => ({
         keyword,
         loc: [part, ...loc],
-        parts: whole({ [part]: asTextValue(value, keyword, part) }),
+        parts: whole({ ...noBody, [part]: asTextValue(value, keyword, part) }),
       }))
   const inJson = bodySchema
     ? invalidValues(bodySchema, options).map(({ keyword, loc, value }) => ({
         keyword,
         loc: ['body', ...loc],
-        parts: whole({ body: value }),
+        parts: whole({ ...noQuery, body: value }),
       }))
     : []
   const answers = operation.responses
@@ -120,14 +126,14 @@ function caseOf(path: string, method: string, operation: Operation, resolve: Res
     isStream: Object.keys((answers['200']?.content ?? {}) as Json).includes('text/event-stream'),
     statuses: Object.keys(answers).map(Number),
     query: at('query').map((parameter) => parameter.name),
-    body: typeof bodySchema?.$ref === 'string' ? resolve(bodySchema.$ref) : bodySchema,
+    body,
     answer(status) {
       const documented = answers[status]
       const response = typeof documented?.$ref === 'string' ? resolve(documented.$ref) : documented
       const content = response?.content as Record<string, { schema: Schema }> | undefined
       return content?.['application/json']?.schema
     },
-    valid: whole({}),
+    valid: isEither ? fc.oneof(whole(noBody), whole(noQuery)) : whole({}),
     broken: [...inText('path', pathSchema), ...inText('query', querySchema), ...inJson],
   }
 }

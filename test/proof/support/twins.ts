@@ -1,11 +1,11 @@
-/** Two users in the same state, on one gateway: one is served over HTTP, the other without a transport. */
+/** Two users in the same state, on one gateway: one is served over HTTP, the other by another door. */
 import { doorDepsOf, openDoors } from '#app.ts'
 import type { Invocation } from '#invoke/invocation.ts'
 import { defaultLimits, type Limits } from '#invoke/limits.ts'
 import type { Operation } from '#kernel/operation.ts'
 import { testDatabase } from '../../harness/cluster.ts'
 import { eventually, http, newAgent } from '../../harness/gateway.ts'
-import { type Door, type DoorReply, inProcessDoor, loopback } from '../../harness/in-process-door.ts'
+import { type Door, type DoorReply, loopback } from '../../harness/in-process-door.ts'
 import { openInstance } from '../../harness/instance.ts'
 import { processWorld } from '../../harness/process-world.ts'
 import { venueControl } from '../../harness/venue-gateway.ts'
@@ -28,7 +28,7 @@ export type Question = {
   authorization?: Authorization
   itemsMax?: number
 }
-export type Replies = [http: DoorReply, inProcess: DoorReply]
+export type Replies = [http: DoorReply, other: DoorReply]
 export type Twins = {
   operations: readonly Operation[]
   invocation: Invocation
@@ -42,7 +42,13 @@ export type Twins = {
 
 const ownToken: Authorization = ({ token }) => `Bearer ${token}`
 
-export async function openTwins(points: number): Promise<Twins> {
+export type CreateDoor = (of: {
+  operations: readonly Operation[]
+  invocation: Invocation
+  url: string
+}) => Door
+
+export async function openTwins(points: number, createDoor: CreateDoor): Promise<Twins> {
   await using parts = new AsyncDisposableStack()
   const home = parts.use(await testDatabase())
   const { control, ...urls } = await processWorld()
@@ -70,7 +76,7 @@ export async function openTwins(points: number): Promise<Twins> {
   const rows = parts.use(await openIdentityRecords(home.url))
   const twins = [
     await createTwin(url, rows, httpDoor(operations, url)),
-    await createTwin(url, rows, inProcessDoor(operations, invocation)),
+    await createTwin(url, rows, createDoor({ operations, invocation, url })),
   ] as const
   let count = 0
   const owned = parts.move()

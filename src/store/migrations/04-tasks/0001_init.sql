@@ -61,7 +61,9 @@ create table task_queue (
   priority smallint not null,
   run_at timestamptz not null,
   -- The instance that runs the task, for as long as its lease lasts; null where none does.
-  owner uuid
+  owner uuid,
+  -- Orders that the task arms when it completes: they count against the limit of the user from its acceptance on.
+  orders integer not null default 0
 ) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 500,
   autovacuum_vacuum_cost_delay = 0);
 create index task_queue_ready on task_queue (priority, run_at) where owner is null;
@@ -82,6 +84,18 @@ create table idempotency (
   primary key (user_id, key)
 );
 create index idempotency_reply_age on idempotency (at) where task_id is null;
+
+-- The latest task of each request that may not be repeated unnoticed: callers that forget their keys would pay twice.
+-- Rows older than the window of the check are deleted.
+create table recent_request (
+  user_id uuid not null,
+  -- Of the operation and its canonical input.
+  request_hash text not null,
+  task_id uuid not null,
+  at timestamptz not null,
+  primary key (user_id, request_hash)
+);
+create index recent_request_age on recent_request (at);
 
 -- What a task does outside of this database: one signed intent. It is stored before it is sent, and is the record of
 -- what the policy has allowed.
@@ -201,14 +215,30 @@ create index trigger_waiting on trigger_order (market) where status = 'waiting';
 create index trigger_of_entry on trigger_order (entry_cloid) where status = 'waiting';
 create index trigger_open on trigger_order (user_id, created_at) where status in ('waiting', 'armed');
 create index trigger_of_user on trigger_order (user_id, kind, id desc);
+create index trigger_of_status on trigger_order (user_id, kind, status, id desc);
 create index trigger_oco on trigger_order (oco_group) where oco_group is not null;
 create index trigger_cancelled_by on trigger_order (cancelled_by) where cancelled_by is not null;
+create index trigger_of_task on trigger_order (task_id) where status = 'fired';
 create index trigger_expiry on trigger_order (expires_at)
   where expires_at is not null and status in ('waiting', 'armed');
 create index trigger_ended on trigger_order (updated_at) where status in ('fired', 'cancelled', 'expired');
 
--- Markets with open orders, each found by one step in an index: the number of orders does not matter.
-create function trigger_markets(p_max integer) returns table (market text, waiting boolean)
+-- Orders of a user that a quote decides and that may fire: those that wait, those whose task goes on with the ones that it
+-- cancelled, since all of these may be armed again, and those that the tasks of the user will arm.
+create function orders_open(p_user uuid) returns integer language sql stable set enable_seqscan = off as $$
+  with running as materialized (
+    select f.id from task_queue live join trigger_order f on f.task_id = live.task_id
+      where live.user_id = p_user and f.status = 'fired' and f.quote_key is not null)
+  select ((select count(*) from trigger_order
+        where user_id = p_user and status in ('waiting', 'armed') and quote_key is not null)
+    + (select count(*) from running)
+    + (select count(*) from trigger_order s join running r on s.cancelled_by = r.id where s.status = 'cancelled')
+    + (select coalesce(sum(orders), 0) from task_queue where user_id = p_user))::integer
+$$;
+
+-- Markets with open orders whose names begin with the prefix, each found by one step in an index: the number of orders does
+-- not matter.
+create function trigger_markets(p_prefix text, p_max integer) returns table (market text, waiting boolean)
 language sql stable as $$
   with recursive armed as (
     (select t.market from trigger_order t where t.status = 'armed' order by t.market limit 1)
@@ -222,26 +252,33 @@ language sql stable as $$
       order by t.market limit 1) from pending p where p.market is not null)
   select m.market, bool_or(m.waiting) from (
     select a.market, false as waiting from armed a union all select p.market, true from pending p) m
-  where m.market is not null group by m.market order by m.market limit p_max
+  where starts_with(m.market, p_prefix) group by m.market order by m.market limit p_max
 $$;
 
 -- Quotes that could fire orders at the given prices of their markets, with the order of each that is nearest on either
--- side and a user who has one. Reads at most p_max orders on each side of a market.
-create function trigger_quotes_near(p_markets text[], p_low numeric[], p_high numeric[], p_except text[], p_max integer)
+-- side, and of those who have one the user with the fewest orders here, whose turn comes soonest. Takes at most p_max
+-- orders on each side of a market, and p_each of a user, from the p_read nearest ones: few users do not fill a side.
+create function trigger_quotes_near(p_markets text[], p_low numeric[], p_high numeric[], p_except text[], p_max integer,
+  p_each integer, p_read integer)
 returns table (market text, quote_key text, lte numeric, gte numeric, user_id uuid) language sql stable
 set enable_seqscan = off set enable_bitmapscan = off as $$
   select n.market, n.quote_key, max(n.trigger_price) filter (where n.direction = 'lte'),
-    min(n.trigger_price) filter (where n.direction = 'gte'), (array_agg(n.user_id))[1]
+    min(n.trigger_price) filter (where n.direction = 'gte'), (array_agg(n.user_id order by n.orders, n.user_id))[1]
+  from (select o.*, count(*) over (partition by o.user_id) as orders
   from unnest(p_markets, p_low, p_high) m (market, low, high), lateral (
-    (select t.market, t.quote_key, t.direction, t.trigger_price, t.user_id from trigger_order t
-      where t.market = m.market and t.status = 'armed' and t.direction = 'lte' and t.trigger_price >= m.low
-        and t.quote_key is not null and t.quote_key <> all(p_except)
-      order by t.trigger_price desc limit p_max)
+    (select b.* from (select t.*, row_number() over (partition by t.user_id order by t.trigger_price desc) as nth from (
+      select a.market, a.quote_key, a.direction, a.trigger_price, a.user_id from trigger_order a
+        where a.market = m.market and a.status = 'armed' and a.direction = 'lte' and a.trigger_price >= m.low
+          and a.quote_key is not null and a.quote_key <> all(p_except)
+        order by a.trigger_price desc limit p_read) t) b
+      where b.nth <= p_each order by b.trigger_price desc limit p_max)
     union all
-    (select t.market, t.quote_key, t.direction, t.trigger_price, t.user_id from trigger_order t
-      where t.market = m.market and t.status = 'armed' and t.direction = 'gte' and t.trigger_price <= m.high
-        and t.quote_key is not null and t.quote_key <> all(p_except)
-      order by t.trigger_price limit p_max)) n
+    (select b.* from (select t.*, row_number() over (partition by t.user_id order by t.trigger_price) as nth from (
+      select a.market, a.quote_key, a.direction, a.trigger_price, a.user_id from trigger_order a
+        where a.market = m.market and a.status = 'armed' and a.direction = 'gte' and a.trigger_price <= m.high
+          and a.quote_key is not null and a.quote_key <> all(p_except)
+        order by a.trigger_price limit p_read) t) b
+      where b.nth <= p_each order by b.trigger_price limit p_max)) o) n
   group by n.market, n.quote_key
 $$;
 
@@ -363,6 +400,9 @@ create type task_promise as (
   operation text,
   hash text,
   idempotency_key text,
+  -- Hash of a request that is refused as the duplicate of one since that time, unless its caller wants it twice.
+  request_hash text,
+  duplicates_since timestamptz,
   kind text,
   kind_version integer,
   priority smallint,
@@ -398,6 +438,9 @@ create type task_promise as (
   seen_version bigint,
   reason text,
   hold_key text,
+  -- Orders that the task will arm, and how many of them a user may have.
+  orders integer,
+  orders_max integer,
   -- What the first step has signed.
   signed jsonb,
   -- New rows of the feature, by table.
@@ -415,6 +458,19 @@ create function task_promises_without(p_all task_promise[], p_refused integer[])
 language sql immutable as $$
   select array_agg(x order by x.user_id, x.n) from unnest(p_all) x where x.n <> all(p_refused)
 $$;
+
+-- The earlier task of each promise that repeats a recent request, by its place. A task that executed nothing is repeated
+-- freely. The lock lets one of several equal requests pass, on any instance.
+create function duplicates_of(p_all task_promise[]) returns jsonb language plpgsql as $$
+begin
+  perform pg_advisory_xact_lock(l.id) from (
+    select distinct hashtextextended(x.user_id || x.request_hash, 0) as id from unnest(p_all) x
+      where x.request_hash is not null order by 1) l;
+  return (select jsonb_object_agg(x.n, r.task_id) from unnest(p_all) x
+    join recent_request r on r.user_id = x.user_id and r.request_hash = x.request_hash
+    where r.at > x.duplicates_since
+      and not exists (select from task t where t.id = r.task_id and t.outcome = 'not_executed'));
+end $$;
 
 -- Holds what promises spend, and books the balances that they have read, against the external accounts.
 create function task_hold(p_all task_promise[], p_accounts ledger_reading[]) returns void language plpgsql as $$
@@ -437,8 +493,23 @@ begin
     from unnest(p_all) x join unnest(p_accounts) r on r.n = x.n where x.amount > 0;
 end $$;
 
+-- Promises whose orders would be more than their user may have, with the number of open ones. The limits of their users
+-- are locked until the end of the transaction, so that of several instances one counts after the other.
+create function orders_refused(p_all task_promise[]) returns jsonb language plpgsql as $$
+declare
+  v_refused jsonb;
+begin
+  perform policy_lock(x.user_id, x.created_at)
+    from (select * from unnest(p_all) where orders is not null order by user_id) x;
+  select jsonb_object_agg(o.n, o.open) into v_refused
+    from (select x.n, x.orders, x.orders_max, orders_open(x.user_id) as open
+      from unnest(p_all) x where x.orders is not null) o
+    where o.open + o.orders > o.orders_max;
+  return v_refused;
+end $$;
+
 -- Accepts promises, each one whole or not at all, and none because of another. Returns a verdict about each: 'accepted'
--- with the number of its last event, or why it is refused: key_taken, policy, gas, stale or short. An array has at most
+-- with the number of its last event, or why it is refused: key_taken, policy, orders, gas, stale or short. An array has at most
 -- one promise of a user.
 -- Locks come before decisions, and decisions before writes. They are taken in the order of every transaction: keys, tasks
 -- by id, limits by user, gas by user, own accounts by id, external accounts by id, sums of limits by user, nonce
@@ -454,22 +525,25 @@ declare
   v_users uuid[];
   -- Whether any promise has such a part. One pass finds them all, because each statement costs more than its rows.
   v_has_key boolean;
+  v_has_request boolean;
   v_has_entry boolean;
   v_has_gas boolean;
   v_has_hold boolean;
   v_has_spend boolean;
   v_has_signature boolean;
   v_has_rows boolean;
+  v_has_orders boolean;
   v_out integer[];
   v_used jsonb;
   v_accounts ledger_reading[];
   v_table text;
 begin
   perform wait_for_locks(p_wait_ms);
-  select array_agg(x order by x.user_id, x.n), array_agg(x.user_id), bool_or(x.key is not null), bool_or(not x.is_exit),
-      bool_or(x.gas_wei is not null), bool_or(x.asset is not null), bool_or(x.counted is not null),
-      bool_or(x.signed is not null), bool_or(x.rows is not null)
-    into v_all, v_users, v_has_key, v_has_entry, v_has_gas, v_has_hold, v_has_spend, v_has_signature, v_has_rows
+  select array_agg(x order by x.user_id, x.n), array_agg(x.user_id), bool_or(x.key is not null),
+      bool_or(x.request_hash is not null), bool_or(not x.is_exit), bool_or(x.gas_wei is not null),
+      bool_or(x.asset is not null), bool_or(x.counted is not null), bool_or(x.signed is not null), bool_or(x.rows is not null), bool_or(x.orders is not null)
+    into v_all, v_users, v_has_key, v_has_request, v_has_entry, v_has_gas, v_has_hold, v_has_spend, v_has_signature, v_has_rows,
+      v_has_orders
     from jsonb_populate_recordset(null::task_promise, p) x;
   v_given := v_all;
 
@@ -488,11 +562,29 @@ begin
     end if;
   end if;
 
+  if v_has_request then
+    v_used := duplicates_of(v_all);
+    if v_used is not null then
+      return query select u.key::integer, 'duplicate', jsonb_build_object('task_id', u.value), null::bigint
+        from jsonb_each_text(v_used) u;
+      v_all := task_promises_without(v_all, array(select jsonb_object_keys(v_used)::integer));
+    end if;
+  end if;
+
   if v_has_entry then
     v_out := policy_refused(v_all);
     if v_out is not null then
       return query select x, 'policy', null::jsonb, null::bigint from unnest(v_out) x;
       v_all := task_promises_without(v_all, v_out);
+    end if;
+  end if;
+
+  if v_has_orders then
+    v_used := orders_refused(v_all);
+    if v_used is not null then
+      return query select u.key::integer, 'orders', jsonb_build_object('open', u.value), null::bigint
+        from jsonb_each_text(v_used) u;
+      v_all := task_promises_without(v_all, array(select jsonb_object_keys(v_used)::integer));
     end if;
   end if;
 
@@ -530,6 +622,11 @@ begin
     if v_all is null then return; end if;
   end if;
 
+  if v_has_request then
+    insert into recent_request (user_id, request_hash, task_id, at)
+      select x.user_id, x.request_hash, x.id, x.created_at from unnest(v_all) x where x.request_hash is not null
+      on conflict (user_id, request_hash) do update set task_id = excluded.task_id, at = excluded.at;
+  end if;
   if v_has_spend then
     insert into policy_spend (task_id, user_id, usd_micros, authorized_micros, state, at)
       select x.id, x.user_id, x.counted, x.authorized, 'reserved', x.created_at from unnest(v_all) x
@@ -545,8 +642,9 @@ begin
       state, deadline, created_at, updated_at)
     select x.id, x.shard, x.user_id, x.parent_id, x.idempotency_key, x.kind, x.kind_version, x.input, x.data, x.step,
       x.status, x.state, x.deadline, x.created_at, x.updated_at from unnest(v_all) x;
-  insert into task_queue (task_id, user_id, kind, priority, run_at, owner)
-    select x.id, x.user_id, x.kind || '@' || x.kind_version, x.priority, x.run_at, x.owner from unnest(v_all) x;
+  insert into task_queue (task_id, user_id, kind, priority, run_at, owner, orders)
+    select x.id, x.user_id, x.kind || '@' || x.kind_version, x.priority, x.run_at, x.owner, coalesce(x.orders, 0)
+    from unnest(v_all) x;
   if v_has_signature then
     perform signatures_store(array(select (x.id, x.signed, x.updated_at)::new_signature from unnest(v_all) x));
   end if;
@@ -561,7 +659,8 @@ begin
 end $$;
 
 -- Reserves what a task spends whose acceptance did not know it yet: holds the units, and charges the gas. Returns why it is
--- refused, in the words of task_accept, or 'reserved'. The task is locked.
+-- refused, in the words of task_accept, or 'reserved'. The task is locked. A task with a second transaction is charged
+-- again, once the cost of the first one is final.
 create function task_reserve(p jsonb) returns table (verdict text, detail jsonb) language plpgsql as $$
 declare
   v_all task_promise[] := array(select x from jsonb_populate_record(null::task_promise, p) x);
@@ -589,7 +688,14 @@ begin
   update sponsor_day d set wei = d.wei + x.gas_wei from unnest(v_all) x
     where d.user_id = x.user_id and d.chain_id = x.gas_chain and d.day = x.gas_day;
   insert into sponsor_charge (task_id, user_id, chain_id, day, wei)
-    select x.id, x.user_id, x.gas_chain, x.gas_day, x.gas_wei from unnest(v_all) x where x.gas_wei is not null;
+    select x.id, x.user_id, x.gas_chain, x.gas_day, x.gas_wei from unnest(v_all) x where x.gas_wei is not null
+    on conflict (task_id) do update
+      set chain_id = excluded.chain_id, day = excluded.day, wei = excluded.wei, is_final = false
+      where sponsor_charge.is_final;
+  if exists (select from unnest(v_all) x where x.gas_wei is not null and not exists (select from sponsor_charge c
+      where c.task_id = x.id and c.chain_id = x.gas_chain and c.wei = x.gas_wei and not c.is_final)) then
+    raise exception 'the first transaction of a task is charged still';
+  end if;
   return query select 'reserved', null::jsonb;
 end $$;
 

@@ -8,6 +8,8 @@ create table cost_basis (
   units numeric(78, 0) not null check (units >= 0),
   -- What these units cost, in units of 1e-18 dollars.
   cost numeric(78, 0) not null check (cost >= 0),
+  -- What sales of such units brought beyond their cost; null before the first one.
+  realized numeric,
   updated_at timestamptz not null,
   primary key (user_id, chain_id, token)
 ) with (fillfactor = 80);

@@ -21,3 +21,18 @@ create table swap_quote_use (
   at timestamptz not null
 );
 create index swap_quote_use_by_age on swap_quote_use (at);
+
+-- Transactions of others that paid an account: each ends one swap, or is a payout of the venue.
+create table claimed_arrival (
+  chain_id text not null,
+  -- Hashes and addresses of EVM chains in lower case.
+  tx_hash text not null,
+  account text not null,
+  -- The payment of the transaction: the index of its event, or the token where only the sum is known.
+  part text not null,
+  -- The task of the swap that it ended, or 'venue_payouts'.
+  claimant text not null,
+  at timestamptz not null,
+  primary key (chain_id, tx_hash, account, part)
+);
+create index claimed_arrival_by_age on claimed_arrival (at);

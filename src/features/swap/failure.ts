@@ -24,7 +24,7 @@ export function failureReasonOf({ reason, refundReason }: Reasons): string | nul
 }
 
 type ErrorOptions = Reasons & {
-  code: 'refunded' | 'slippage' | 'expired' | 'tx_failed' | 'upstream_lost'
+  code: string
   message: string
   provider: string
 }

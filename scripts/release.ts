@@ -1,0 +1,127 @@
+/**
+ * Writes the package of the SDK and the command line to `dist/package`, as JavaScript with types, and packs it. The
+ * sources are those of `src/sdk` and `src/edges/cli`; what they read from the contracts is written out, so that the
+ * package needs no contract, no type stripping and no network.
+ */
+import { execFileSync } from 'node:child_process'
+import {
+  chmodSync,
+  cpSync,
+  existsSync,
+  globSync,
+  mkdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
+import { basename, join } from 'node:path'
+import { commands } from '../src/edges/cli/commands.ts'
+import { operations } from '../src/sdk/operations.ts'
+import { root } from './environment.ts'
+import { apiTypes } from './sdk-types.ts'
+
+const out = process.argv[2] ?? join(root, 'dist')
+const [sources, target] = [join(out, 'source'), join(out, 'package')]
+const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
+
+/** The part of a file that declares types, and the values beside them. */
+const withValue = (path: string, name: string, type: string, value: unknown): string => {
+  const text = readFileSync(join(root, path), 'utf8')
+  const types = [...text.matchAll(/(?:\/\*\*[^/]*\*\/\n)?export type [\s\S]*?\n(?=\n)/g)].map(
+    ([each]) => each,
+  )
+  return `${types.join('\n')}\nexport const ${name}: ${type} = ${JSON.stringify(value)}\n`
+}
+
+const written: Record<string, () => string> = {
+  'sdk/operations.ts': () =>
+    withValue('src/sdk/operations.ts', 'operations', 'readonly OperationRow[]', operations).replaceAll(
+      /Entry\['(kind|method)'\]/g,
+      (_, field: string) =>
+        field === 'kind'
+          ? "'read' | 'act' | 'task' | 'stream'"
+          : "'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'",
+    ),
+  'sdk/api.ts': apiTypes,
+  'cli/commands.ts': () => withValue('src/edges/cli/commands.ts', 'commands', 'readonly Command[]', commands),
+}
+
+function copySources(): void {
+  for (const [from, to] of [
+    ['src/sdk', 'sdk'],
+    ['src/edges/cli', 'cli'],
+  ] as const) {
+    mkdirSync(join(sources, to), { recursive: true })
+    for (const path of globSync(`${from}/*.ts`, { cwd: root })) {
+      if (path.endsWith('.test.ts')) continue
+      const name = `${to}/${basename(path)}`
+      const text = written[name]?.() ?? readFileSync(join(root, path), 'utf8')
+      writeFileSync(join(sources, name), text.replaceAll("'#sdk/", "'../sdk/"))
+    }
+  }
+}
+
+function emit(): void {
+  const options = {
+    extends: join(root, 'tsconfig.json'),
+    compilerOptions: {
+      noEmit: false,
+      declaration: true,
+      rewriteRelativeImportExtensions: true,
+      target: 'es2024',
+      rootDir: sources,
+      outDir: target,
+      typeRoots: [join(root, 'node_modules/@types')],
+      // The sources lie outside the repository where a test releases.
+      paths: { commander: [join(root, 'node_modules/commander/typings/index.d.ts')] },
+    },
+    include: [`${sources}/**/*.ts`],
+  }
+  writeFileSync(join(out, 'tsconfig.json'), JSON.stringify(options))
+  execFileSync(
+    process.execPath,
+    [join(root, 'node_modules/typescript-native/bin/tsc'), '-p', join(out, 'tsconfig.json')],
+    { stdio: 'inherit' },
+  )
+}
+
+function writeManifest(): void {
+  const { version, description, license, dependencies } = manifest
+  const cli = existsSync(join(target, 'cli/main.js'))
+  const text = {
+    name: 'portico',
+    version,
+    description,
+    license,
+    type: 'module',
+    engines: { node: '>=22' },
+    exports: { './sdk': { types: './sdk/sdk.d.ts', default: './sdk/sdk.js' } },
+    ...(cli && {
+      bin: { portico: './cli/main.js' },
+      dependencies: { commander: dependencies.commander },
+      // In the package itself: it installs without a registry.
+      bundleDependencies: ['commander'],
+    }),
+  }
+  writeFileSync(join(target, 'package.json'), `${JSON.stringify(text, null, 2)}\n`)
+  if (!cli) return
+  chmodSync(join(target, 'cli/main.js'), 0o755)
+  cpSync(join(root, 'node_modules/commander'), join(target, 'node_modules/commander'), { recursive: true })
+}
+
+rmSync(out, { recursive: true, force: true })
+mkdirSync(target, { recursive: true })
+writeFileSync(join(out, 'package.json'), '{"type":"module"}')
+copySources()
+emit()
+writeManifest()
+for (const [from, to] of [
+  ['LICENSE', 'LICENSE'],
+  ['docs/sdk.md', 'README.md'],
+] as const)
+  cpSync(join(root, from), join(target, to))
+const [packed] = JSON.parse(
+  execFileSync('npm', ['pack', '--json', '--pack-destination', out], { cwd: target, encoding: 'utf8' }),
+) as { filename: string; size: number }[]
+if (!packed) throw new Error('npm packed nothing')
+console.log(`${join(out, packed.filename)} (${Math.round(packed.size / 1024)} KiB)`)

@@ -1,0 +1,35 @@
+import type { Config } from '#config.ts'
+import { monotonicMs } from '#kernel/clock.ts'
+import { createQuoteBudget, type QuoteBudget, unlimitedQuotes } from '#kernel/quote-budget.ts'
+
+/** The limits of the providers of routes, as they publish them; the local ones have none. */
+
+type Provider = { name: string; title: string; windowMs: number; withoutKey: number; withKey: number }
+type Setting = { url: string | undefined; key: string | undefined; limit: number | undefined }
+
+const minuteMs = 60_000
+const relay = { name: 'relay', title: 'the solver', windowMs: minuteMs, withoutKey: 50, withKey: 600 }
+const lifi = { name: 'lifi', title: 'LI.FI', windowMs: 120 * minuteMs, withoutKey: 75, withKey: 12_000 }
+
+function budgetOf(provider: Provider, { url, key, limit }: Setting): QuoteBudget {
+  const documented = key === undefined ? provider.withoutKey : provider.withKey
+  const max = limit ?? (url === 'local' ? 0 : documented)
+  return max === 0
+    ? unlimitedQuotes
+    : createQuoteBudget({ max, windowMs: provider.windowMs, provider, nowMs: monotonicMs })
+}
+
+export const quotesOf = {
+  relay: (config: Config): QuoteBudget =>
+    budgetOf(relay, {
+      url: config.RELAY_URL,
+      key: config.RELAY_API_KEY,
+      limit: config.RELAY_QUOTES_PER_MINUTE,
+    }),
+  lifi: (config: Config): QuoteBudget =>
+    budgetOf(lifi, {
+      url: config.LIFI_URL,
+      key: config.LIFI_API_KEY,
+      limit: config.LIFI_QUOTES_PER_TWO_HOURS,
+    }),
+}

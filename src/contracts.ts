@@ -1,0 +1,39 @@
+import { contract as auth } from '#features/auth/contract.ts'
+import { contract as chains } from '#features/chains/contract.ts'
+import { contract as credits, rechargeContract as recharge } from '#features/credits/contract.ts'
+import { contract as discovery } from '#features/discovery/contract.ts'
+import { contract as earn } from '#features/earn/contract.ts'
+import { contract as hooks } from '#features/hooks/contract.ts'
+import { contract as limitOrders } from '#features/limit-orders/contract.ts'
+import { contract as notifications } from '#features/notifications/contract.ts'
+import { contract as outstandingOrders } from '#features/outstanding-orders/contract.ts'
+import { contract as perp } from '#features/perp/contract.ts'
+import { contract as policy } from '#features/policy/contract.ts'
+import { contract as security } from '#features/security/contract.ts'
+import { contract as spotVenue } from '#features/spot-venue/contract.ts'
+import { contract as swap } from '#features/swap/contract.ts'
+import { contract as tasks } from '#features/tasks/contract.ts'
+import { contract as user } from '#features/user/contract.ts'
+import { contract as wallets } from '#features/wallets/contract.ts'
+
+/** Every section's contract: what the documents, the SDK and the command line read. */
+export const contracts = [
+  discovery,
+  chains,
+  auth,
+  user,
+  policy,
+  wallets,
+  credits,
+  recharge,
+  tasks,
+  notifications,
+  security,
+  swap,
+  limitOrders,
+  hooks,
+  outstandingOrders,
+  earn,
+  perp,
+  spotVenue,
+] as const

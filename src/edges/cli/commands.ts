@@ -1,0 +1,89 @@
+import { contracts } from '#contracts.ts'
+import { type Entry, isKeyed, operationName } from '#kernel/operation.ts'
+
+/** What the command line has to know of an operation. A release replaces this file by the commands themselves. */
+export type Command = {
+  /** `earn_deposit` */
+  name: string
+  /** `portico <group> <verb>` */
+  group: string
+  verb: string
+  summary: string
+  description: string
+  isStream: boolean
+  isKeyed: boolean
+  /** Present where a call may wait for its task. */
+  waitSeconds?: number
+  fields: readonly Field[]
+}
+export type Field = {
+  name: string
+  /** Without the dashes. */
+  flag: string
+  description: string
+  type: 'text' | 'integer' | 'number' | 'boolean' | 'json'
+  choices: readonly string[]
+  isList: boolean
+  isRequired: boolean
+  isPath: boolean
+}
+
+type Schema = Readonly<Record<string, unknown>>
+
+export const kebabCase = (text: string): string =>
+  text.replace(/_/g, '-').replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
+
+const propertiesOf = (schema: unknown): Readonly<Record<string, Schema>> =>
+  (schema as { properties?: Record<string, Schema> } | undefined)?.properties ?? {}
+
+/** The one arm beside null, where there is one. */
+function withoutNull(schema: Schema): Schema {
+  const arms = Array.isArray(schema.anyOf) ? (schema.anyOf as Schema[]) : []
+  const others = arms.filter(({ type }) => type !== 'null')
+  return others.length === 1 && others[0] ? others[0] : schema
+}
+
+function typeOf({ type, ...schema }: Schema): Field['type'] {
+  const types = [type].flat()
+  if (schema['x-decimal'] !== undefined || types.includes('string')) return 'text'
+  return (['integer', 'number', 'boolean'] as const).find((each) => types.includes(each)) ?? 'json'
+}
+
+function fieldOf(name: string, declared: Schema, needs: { isRequired: boolean; isPath: boolean }): Field {
+  const schema = withoutNull(declared)
+  const items = schema.type === 'array' ? (schema.items as Schema) : undefined
+  const isList = items !== undefined && typeOf(items) !== 'json'
+  const value = isList ? items : schema
+  return {
+    name,
+    flag: kebabCase(name),
+    description: String(declared.description ?? schema.description ?? ''),
+    type: typeOf(value),
+    choices: Array.isArray(value.enum) ? value.enum.map(String) : [],
+    isList,
+    ...needs,
+  }
+}
+
+function fieldsOf(entry: Entry): Field[] {
+  return (['params', 'query', 'body'] as const).flatMap((part) => {
+    const required = (entry[part] as { required?: readonly string[] } | undefined)?.required ?? []
+    return Object.entries(propertiesOf(entry[part])).map(([name, schema]) =>
+      fieldOf(name, schema, { isRequired: required.includes(name), isPath: part === 'params' }),
+    )
+  })
+}
+
+export const commands: readonly Command[] = contracts.flatMap(({ group, entries }) =>
+  Object.entries(entries).map(([key, entry]: [string, Entry]) => ({
+    name: operationName(group, key),
+    group: kebabCase(group),
+    verb: kebabCase(key),
+    summary: entry.summary,
+    description: entry.description ?? '',
+    isStream: entry.kind === 'stream',
+    isKeyed: isKeyed(entry),
+    ...(entry.kind === 'task' && { waitSeconds: entry.waitSeconds }),
+    fields: fieldsOf(entry),
+  })),
+)

@@ -1,0 +1,56 @@
+import { portico } from '#sdk/client.ts'
+import { PorticoError } from '#sdk/errors.ts'
+import { beginSignIn, completeSignIn } from '#sdk/oauth.ts'
+import { oauthSession, signOut } from '#sdk/oauth-session.ts'
+import { baseUrlOf } from './credentials.ts'
+import type { Options } from './input.ts'
+import { openLoopback } from './loopback.ts'
+import { readSession, sessionStore } from './session-file.ts'
+import { type Terminal, UsageError } from './terminal.ts'
+
+/** How long a person may take in the browser. */
+const signInMs = 10 * 60_000
+
+const textOf = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined)
+
+/** `portico login`: a person signs in with a browser, and the commands that follow act for this person. */
+export async function login(terminal: Terminal, { baseUrl: given, browser }: Options): Promise<void> {
+  const baseUrl = baseUrlOf(terminal, textOf(given))
+  await using loopback = await openLoopback()
+  const { url, pending } = await beginSignIn({
+    baseUrl,
+    redirectUri: loopback.redirectUri,
+    clientName: 'Portico command line',
+    // Every command; the person can take acts away on the consent page.
+    scope: 'openid email offline_access trade earn manage',
+  })
+  terminal.err(`Sign in with a browser of this machine:\n${url}\n`)
+  if (browser !== false) terminal.openBrowser(url)
+  const timeout = AbortSignal.timeout(signInMs)
+  const returned = await loopback
+    .receive(pending.state, AbortSignal.any([terminal.signal, timeout]))
+    .catch((error: unknown) => {
+      throw timeout.aborted ? new UsageError('Nobody signed in within 10 minutes') : error
+    })
+  const store = sessionStore(terminal, baseUrl)
+  try {
+    const tokens = await completeSignIn(pending, returned.url)
+    await store.exclusive(() => store.write(tokens))
+    const client = portico({ baseUrl, auth: oauthSession(store) })
+    const { user_id } = await client.auth.signup({})
+    terminal.out(`user_id   ${user_id}\nbase_url  ${baseUrl}\n`)
+    returned.answer('You are signed in. Return to the terminal.')
+  } catch (error) {
+    const why = error instanceof PorticoError ? error.code : 'failed'
+    returned.answer(`The sign-in did not succeed (${why}). Return to the terminal.`)
+    throw error
+  }
+}
+
+/** `portico logout`: removes the tokens of this machine and revokes them at the gateway. */
+export async function logout(terminal: Terminal): Promise<void> {
+  const session = readSession(terminal)
+  if (!session) throw new UsageError('Nobody is signed in on this machine')
+  await signOut(sessionStore(terminal, session.base_url))
+  terminal.out(`signed out of ${session.base_url}\n`)
+}

@@ -1,0 +1,19 @@
+#!/usr/bin/env node
+import { homedir } from 'node:os'
+import { runCli } from './cli.ts'
+import { openBrowser } from './open-browser.ts'
+
+const leaving = new AbortController()
+process.once('SIGINT', () => leaving.abort(new Error('interrupted')))
+// The reader of a pipe may leave before the last line.
+process.stdout.on('error', () => process.exit(0))
+
+process.exitCode = await runCli(process.argv.slice(2), {
+  env: process.env,
+  home: homedir(),
+  out: (text) => void process.stdout.write(text),
+  err: (text) => void process.stderr.write(text),
+  isInteractive: process.stderr.isTTY === true,
+  signal: leaving.signal,
+  openBrowser,
+})

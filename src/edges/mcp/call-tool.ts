@@ -1,0 +1,211 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Admitted, Outcome } from '#invoke/invocation.ts'
+import { Fault, invalid } from '#kernel/fault.ts'
+import { isRecord } from '#kernel/json.ts'
+import type { StreamItem } from '#kernel/operation.ts'
+import { answerResult, faultResult, type ToolResult } from './tool-result.ts'
+import {
+  type OperationTool,
+  streamDefaults,
+  streamItemsMax,
+  streamSecondsMax,
+  type Toolbox,
+  waitSecondsDefault,
+  waitTool,
+} from './tools.ts'
+
+/** What a transport knows of the request of a tool. */
+export type CallFacts = {
+  authorization: string | undefined
+  address: string
+  id: string
+  signal: AbortSignal
+  /** Absent where the client asked for no progress. */
+  progress?: (status: TaskProgressView) => Promise<void>
+}
+type TaskProgressView = { progress: number; message: string }
+type Fields = Record<string, unknown>
+
+/** How often a task that is waited for is read. */
+const pollMs = 500
+/** Above it a wait returns the task as it stands. */
+const waitsPerUserMax = 10
+
+/** Undefined where there is no such tool. Throws only bugs. */
+export async function callTool(
+  { byName, waits }: Toolbox,
+  name: string,
+  given: Fields,
+  facts: CallFacts,
+): Promise<ToolResult | undefined> {
+  const tool = byName.get(name === waitTool ? 'tasks_get' : name)
+  if (!tool) return undefined
+  try {
+    const { invocable } = tool
+    const admitted = await invocable.admit(facts)
+    if (admitted.refusal) throw admitted.refusal
+    if (name === waitTool) {
+      const { principal } = admitted
+      const mayWait = waits.get(principal) < waitsPerUserMax
+      waits.add(principal)
+      using _wait: Disposable = { [Symbol.dispose]: () => waits.remove(principal) }
+      return await waitForTask(tool, admitted, given, { ...facts, mayWait })
+    }
+    if (invocable.operation.entry.kind === 'stream') return await readStream(tool, admitted, given, facts)
+    return await callOperation(tool, admitted, given, facts)
+  } catch (error) {
+    if (error instanceof Fault) return faultResult(error)
+    throw error
+  }
+}
+
+async function callOperation(
+  { invocable, view, isGuarded }: OperationTool,
+  admitted: Admitted,
+  given: Fields,
+  facts: CallFacts,
+): Promise<ToolResult> {
+  const duplicates = isGuarded && takeBoolean(given, 'confirm_repeat') ? 'allow' : 'refuse'
+  const { input, ...read } = invocable.readFlatInput(given)
+  const options = { ...read, ...(isGuarded && ({ duplicates } as const)) }
+  const call = (wanted: typeof options): Promise<Outcome> =>
+    invocable.call(admitted, structuredClone(input), wanted, facts)
+  if (!options.wait || !facts.progress) return toResult(await call(options), view)
+  // Accepted without waiting, so that its progress has an id; the answer is that of a call that waits.
+  const accepted = await call({ ...options, wait: false })
+  const key = accepted.kind === 'answer' ? accepted.key : undefined
+  if (key === undefined) return toResult(accepted, view)
+  const ended = new AbortController()
+  const reporting = reportUntil(ended.signal, facts.progress)
+  const replayed = accepted.kind === 'answer' && accepted.replayed
+  try {
+    const waited = await call({ ...options, key })
+    return toResult(waited.kind === 'answer' ? { ...waited, replayed } : waited, view)
+  } finally {
+    ended.abort()
+    await reporting
+  }
+}
+
+/** Says that the task goes on: a silent call looks like a lost one. */
+async function reportUntil(
+  ended: AbortSignal,
+  progress: (status: TaskProgressView) => Promise<void>,
+): Promise<void> {
+  const report = async (step: number, message: string) =>
+    progress({ progress: step, message }).catch(() => undefined)
+  await report(1, 'The task is accepted')
+  for (let step = 2; !ended.aborted; step++) {
+    await delay(2 * pollMs, undefined, { signal: ended }).catch(() => undefined)
+    if (!ended.aborted) await report(step, 'The task is running')
+  }
+}
+
+const toResult = (outcome: Outcome, view: OperationTool['view']): ToolResult => {
+  if (outcome.kind === 'stream') throw new Error('a stream in place of an answer')
+  return answerResult(outcome.body, view, outcome)
+}
+
+/** Reads the task until it has ended. It is admitted once, so a wait costs one point. */
+async function waitForTask(
+  { invocable, view }: OperationTool,
+  admitted: Admitted,
+  given: Fields,
+  facts: CallFacts & { mayWait: boolean },
+): Promise<ToolResult> {
+  const seconds = takeInteger(given, 'timeout', { min: 5, max: 90, initial: waitSecondsDefault })
+  const { input, ...options } = invocable.readFlatInput(given)
+  const untilMs = performance.now() + (facts.mayWait ? seconds * 1_000 : 0)
+  let shown = ''
+  for (let step = 1; ; ) {
+    const outcome = await invocable.call(admitted, { ...input }, options, facts)
+    if (outcome.kind === 'stream') throw new Error('a task is no stream')
+    const { status, state, message } = isRecord(outcome.body) ? outcome.body : {}
+    const isLive = status === 'pending' || status === 'running'
+    if (!isLive || performance.now() >= untilMs || facts.signal.aborted)
+      return answerResult(outcome.body, view, outcome)
+    const line = `${String(state)}: ${String(message)}`
+    if (facts.progress && line !== shown) {
+      shown = line
+      await facts.progress({ progress: step++, message: line }).catch(() => undefined)
+    }
+    await delay(pollMs, undefined, { signal: facts.signal }).catch(() => undefined)
+  }
+}
+
+async function readStream(
+  { invocable }: OperationTool,
+  admitted: Admitted,
+  given: Fields,
+  facts: CallFacts,
+): Promise<ToolResult> {
+  const itemsMax = takeInteger(given, 'max_items', {
+    min: 1,
+    max: streamItemsMax,
+    initial: streamDefaults.max_items,
+  })
+  const seconds = takeInteger(given, 'seconds', {
+    min: 1,
+    max: streamSecondsMax,
+    initial: streamDefaults.seconds,
+  })
+  const { last_event_id: lastEventId } = given
+  delete given.last_event_id
+  if (lastEventId !== undefined && typeof lastEventId !== 'string')
+    throw invalid('last_event_id', 'string_type', 'Input should be a valid string')
+  const { input, ...options } = invocable.readFlatInput(given)
+  const leaving = new AbortController()
+  const signal = AbortSignal.any([facts.signal, leaving.signal])
+  const request = { ...facts, signal, ...(lastEventId !== undefined && { lastEventId }) }
+  const outcome = await invocable.call(admitted, input, options, request)
+  if (outcome.kind !== 'stream') throw new Error('an answer in place of a stream')
+  const items = await readItems(
+    outcome.items,
+    itemsMax,
+    AbortSignal.any([signal, AbortSignal.timeout(seconds * 1_000)]),
+  )
+  leaving.abort()
+  return { content: [{ type: 'text', text: JSON.stringify({ items }) }] }
+}
+
+async function readItems(
+  source: AsyncIterable<StreamItem>,
+  max: number,
+  ended: AbortSignal,
+): Promise<StreamItem[]> {
+  const read: StreamItem[] = []
+  const iterator = source[Symbol.asyncIterator]()
+  const end = new Promise<undefined>((resolve) => {
+    if (ended.aborted) resolve(undefined)
+    ended.addEventListener('abort', () => resolve(undefined), { once: true })
+  })
+  try {
+    while (read.length < max) {
+      const found = await Promise.race([iterator.next(), end])
+      if (!found || found.done) break
+      if (!('comment' in found.value)) read.push(found.value)
+    }
+  } finally {
+    void iterator.return?.().catch(() => undefined)
+  }
+  return read
+}
+
+/** Fields of the tool, which its operation does not have. */
+function takeBoolean(given: Fields, name: string): boolean {
+  const value = given[name]
+  delete given[name]
+  if (value !== undefined && value !== null && typeof value !== 'boolean')
+    throw invalid(name, 'bool_type', 'Input should be a valid boolean')
+  return value === true
+}
+
+type Range = { min: number; max: number; initial: number }
+
+function takeInteger(given: Fields, name: string, { min, max, initial }: Range): number {
+  const value = given[name] ?? initial
+  delete given[name]
+  if (typeof value !== 'number' || !Number.isInteger(value) || value < min || value > max)
+    throw invalid(name, 'value_error', `Input should be a whole number from ${min} to ${max}`)
+  return value
+}

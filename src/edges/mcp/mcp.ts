@@ -1,0 +1,128 @@
+import type { Invocation } from '#invoke/invocation.ts'
+import type { WebDoor, WebRequest, WebRoute } from '#invoke/web-route.ts'
+import { isRecord } from '#kernel/json.ts'
+import type { Log } from '#kernel/log.ts'
+import type { Operation } from '#kernel/operation.ts'
+import { createHostGuard } from './allowed-hosts.ts'
+import { createPrompts } from './prompts.ts'
+import { createResources } from './resources.ts'
+import type { ServerDeps } from './server.ts'
+import { serverCard } from './server-card.ts'
+import { type Known, type Mailboxes, sseTransport } from './sse-transport.ts'
+import { createToolbox } from './tools.ts'
+
+export type McpEdgeDeps = {
+  operations: readonly Operation[]
+  invocation: Invocation
+  baseUrl: () => string
+  corsOrigins: readonly string[]
+  /** Hosts that requests may name beside that of the base URL. */
+  mcpHosts?: readonly string[]
+  /** Absent: the transport of 2024 is not served. */
+  mailboxes?: Mailboxes
+  version: string
+  log: Log
+  extendMcp?: ServerDeps['extend']
+}
+export type McpEdge = WebDoor & AsyncDisposable
+
+const bodyBytesMax = 1024 * 1024
+/** Served by `/mcp`, newest first. */
+const protocolVersions = ['2026-07-28', '2025-11-25', '2025-06-18', '2025-03-26']
+
+const unreadable: WebRoute['unreadable'] = ({ message }) =>
+  Response.json({ jsonrpc: '2.0', error: { code: -32_700, message }, id: null }, { status: 400 })
+
+/** The Model Context Protocol: each operation is a tool. Every request is complete by itself, on any instance. */
+export function mcpEdge(deps: McpEdgeDeps): McpEdge {
+  const { operations, invocation, baseUrl, log, version } = deps
+  const toolbox = createToolbox(operations, invocation)
+  const onError = (error: unknown) => log.warn({ error }, 'MCP request failed')
+  const serverDeps: ServerDeps = {
+    toolbox,
+    prompts: createPrompts(toolbox),
+    resources: createResources(toolbox),
+    version,
+    onError,
+    ...(deps.extendMcp && { extend: deps.extendMcp }),
+  }
+  const assertHost = createHostGuard({ ...deps, hosts: deps.mcpHosts ?? [] })
+  let loading: Promise<Loaded> | undefined
+  const loaded = () => {
+    loading ??= load(serverDeps)
+    return loading
+  }
+
+  const admit = async ({ headers, address }: WebRequest): Promise<Known> => {
+    assertHost({ host: headers.host, origin: headers.origin })
+    const { authorization } = headers
+    return { authorization, ...(await invocation.identify({ authorization, address })) }
+  }
+  const authInfoFor = async (request: WebRequest, body: unknown, known: Known) => {
+    const { handler, authInfoOf } = await loaded()
+    const { address, id } = request
+    return { handler, authInfo: authInfoOf({ ...known, address, id, body }) }
+  }
+  const countRead = async (body: unknown, { principal }: Known): Promise<void> => {
+    // The call of a tool is counted by its operation.
+    if (isToolCall(body)) return
+    const { fault } = await invocation.limits.consume('read', principal)
+    if (fault) throw fault
+  }
+  const sse =
+    deps.mailboxes &&
+    sseTransport({
+      mailboxes: deps.mailboxes,
+      limits: invocation.limits,
+      admit,
+      onError,
+      unreadable,
+      async answer(request, body, known) {
+        await countRead(body, known)
+        const { handler, authInfo } = await authInfoFor(request, body, known)
+        return handler.fetch(toRequest(request, baseUrl()), { authInfo, parsedBody: body })
+      },
+    })
+  const route: WebRoute<Known> = {
+    path: '/mcp',
+    methods: ['GET', 'POST', 'DELETE'],
+    bodyBytesMax,
+    admit,
+    async answer(request, body, known) {
+      await countRead(body, known)
+      const { handler, authInfo } = await authInfoFor(request, body, known)
+      return handler.fetch(toRequest(request, baseUrl()), {
+        authInfo,
+        ...(body !== undefined && { parsedBody: body }),
+      })
+    },
+    unreadable,
+  }
+  return {
+    routes: [route as WebRoute, ...(sse?.routes ?? [])],
+    documents: ['/.well-known/mcp/server-card.json', '/mcp/server-card'].map((path) => ({
+      path,
+      type: 'application/mcp-server-card+json',
+      text: () => JSON.stringify(serverCard({ baseUrl: baseUrl(), version, protocolVersions })),
+    })),
+    async [Symbol.asyncDispose]() {
+      await sse?.close()
+      if (loading) await (await loading).handler.close()
+    },
+  }
+}
+
+async function load(deps: ServerDeps) {
+  const { createHandler, authInfoOf } = await import('./server.ts')
+  return { handler: createHandler(deps), authInfoOf }
+}
+type Loaded = Awaited<ReturnType<typeof load>>
+
+const isToolCall = (body: unknown): boolean => isRecord(body) && body.method === 'tools/call'
+
+function toRequest({ method, url, headers, signal }: WebRequest, base: string): Request {
+  const pairs = Object.entries(headers).flatMap(([name, value]): [string, string][] =>
+    value === undefined ? [] : [[name, [value].flat().join(', ')]],
+  )
+  return new Request(new URL(url, base), { method, headers: pairs, signal })
+}

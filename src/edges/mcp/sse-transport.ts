@@ -1,0 +1,173 @@
+import type { RateLimits } from '#invoke/limits.ts'
+import type { WebRequest, WebRoute } from '#invoke/web-route.ts'
+import type { Caller } from '#kernel/caller.ts'
+import { budgetSpent, Fault } from '#kernel/fault.ts'
+import { createKeyCounts } from '#kernel/key-counts.ts'
+import { isSecret, mailboxIdOf, newSecret, seal, unseal } from './sealed-message.ts'
+
+/**
+ * The transport of 2024: answers come through one stream, requests in requests of their own. Any instance answers a
+ * request, as `/mcp` does; the answer goes through a mailbox to the instance that has the stream.
+ */
+
+export type Known = { caller: Caller; authorization: string | undefined; principal: string }
+type Mailbox = { messages(signal: AbortSignal): AsyncIterable<Uint8Array> } & AsyncDisposable
+export type Mailboxes = {
+  open(id: string, userId: string): Promise<Mailbox | undefined>
+  isOpen(id: string, userId: string): Promise<boolean>
+  send(id: string, sealed: Uint8Array): Promise<boolean>
+}
+type SseDeps = {
+  mailboxes: Mailboxes
+  limits: RateLimits
+  admit(request: WebRequest): Promise<Known>
+  answer(request: WebRequest, body: unknown, known: Known): Promise<Response>
+  unreadable: WebRoute['unreadable']
+  onError(error: unknown): void
+}
+
+const bodyBytesMax = 1024 * 1024
+const pingMs = 15_000
+/** Requests of one user that this instance answers at the same time. */
+const requestsPerUser = 64
+/** Longer than any call waits. */
+const answerMsMax = 120_000
+const messagesPath = '/mcp/messages'
+
+export function sseTransport({ mailboxes, limits, admit, answer, unreadable, onError }: SseDeps) {
+  const closing = new AbortController()
+  const answering = new Set<Promise<void>>()
+  const requests = createKeyCounts()
+
+  const openStream: WebRoute<Known>['answer'] = async ({ signal }, _body, { caller, principal }) => {
+    const { fault } = await limits.consume('stream', principal)
+    if (fault) throw fault
+    const secret = newSecret()
+    const mailbox = await mailboxes.open(mailboxIdOf(secret), caller.userId)
+    if (!mailbox) throw tooMany('sessions')
+    return streamOf(mailbox, secret, AbortSignal.any([signal, closing.signal]))
+  }
+
+  const takeMessage: WebRoute<Known>['answer'] = async (request, body, known) => {
+    const { userId } = known.caller
+    const secret = new URL(request.url, 'http://host').searchParams.get('session_id') ?? ''
+    const id = mailboxIdOf(secret)
+    // The same answer for a session that is closed and for one of another user.
+    if (!isSecret(secret) || !(await mailboxes.isOpen(id, userId)))
+      throw new Fault('not_found', 'There is no such session: open a new one with GET /mcp/sse')
+    if (requests.get(userId) >= requestsPerUser) throw tooMany('requests')
+    requests.add(userId)
+    const work = forward(request, body, known, (text) => mailboxes.send(id, seal(secret, text)))
+      .catch(onError)
+      .finally(() => {
+        requests.remove(userId)
+        answering.delete(work)
+      })
+    answering.add(work)
+    return new Response('Accepted', { status: 202, headers: { 'content-type': 'text/plain' } })
+  }
+
+  /** The request is answered as one of `/mcp`, whatever its client accepts; it goes on when its own connection ends. */
+  async function forward(
+    { address, id, headers: { host } }: WebRequest,
+    body: unknown,
+    known: Known,
+    send: (text: string) => Promise<boolean>,
+  ): Promise<void> {
+    const request: WebRequest = {
+      method: 'POST',
+      url: '/mcp',
+      headers: { host, 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
+      id,
+      address,
+      signal: AbortSignal.any([closing.signal, AbortSignal.timeout(answerMsMax)]),
+    }
+    const response = await answer(request, body, known).catch((error: unknown) => refusalOf(body, error))
+    for await (const text of messagesIn(response)) if (!(await send(text))) return
+  }
+
+  const common = { bodyBytesMax, admit, unreadable }
+  const routes: WebRoute<Known>[] = [
+    { ...common, path: '/mcp/sse', methods: ['GET'], answer: openStream },
+    { ...common, path: messagesPath, methods: ['POST'], answer: takeMessage },
+  ]
+  return {
+    routes: routes as WebRoute[],
+    async close() {
+      closing.abort()
+      await Promise.all(answering)
+    },
+  }
+}
+
+const tooMany = (budget: string): Fault =>
+  budgetSpent('rate_limited', `This user has too many open ${budget} of MCP: close one of them first`, {
+    budget: `mcp_${budget}`,
+    owner: 'user',
+    retryAfterSeconds: 1,
+  })
+
+/** A fault before the message was read; a bug is reported by the caller. */
+function refusalOf(body: unknown, error: unknown): Response {
+  if (!(error instanceof Fault)) throw error
+  const id = (body as { id?: unknown } | null)?.id ?? null
+  const data = { code: error.code, retryable: error.retryable, ...error.extras }
+  return Response.json({ jsonrpc: '2.0', id, error: { code: -32_000, message: error.message, data } })
+}
+
+function streamOf(mailbox: Mailbox, secret: string, signal: AbortSignal): Response {
+  const encoder = new TextEncoder()
+  const leaving = new AbortController()
+  const ended = AbortSignal.any([signal, leaving.signal])
+  let pings: NodeJS.Timeout | undefined
+  const stream = new ReadableStream<Uint8Array>({
+    start(controller) {
+      const write = (text: string) => controller.enqueue(encoder.encode(text))
+      write(`event: endpoint\ndata: ${messagesPath}?session_id=${secret}\n\n`)
+      pings = setInterval(() => {
+        // A reader that takes nothing is cut, so that its answers do not pile up.
+        if ((controller.desiredSize ?? 0) < -bufferedMax) leaving.abort()
+        else write(': ping\n\n')
+      }, pingMs)
+      const pump = async () => {
+        for await (const sealed of mailbox.messages(ended))
+          write(`event: message\ndata: ${unseal(secret, sealed)}\n\n`)
+      }
+      void pump()
+        .catch(() => undefined)
+        .finally(async () => {
+          clearInterval(pings)
+          await Promise.resolve(mailbox[Symbol.asyncDispose]()).catch(() => undefined)
+          if (!leaving.signal.aborted) controller.close()
+        })
+    },
+    cancel: () => leaving.abort(),
+  })
+  return new Response(stream, {
+    headers: {
+      'content-type': 'text/event-stream; charset=utf-8',
+      'cache-control': 'no-cache, no-transform',
+    },
+  })
+}
+
+/** Chunks that wait for a slow reader. */
+const bufferedMax = 100
+
+/** Each JSON-RPC message of an answer: one JSON body, or the events of a stream. */
+async function* messagesIn(response: Response): AsyncIterable<string> {
+  const type = response.headers.get('content-type') ?? ''
+  if (!response.body) return
+  if (!type.startsWith('text/event-stream')) {
+    const text = await response.text()
+    if (text !== '') yield text
+    return
+  }
+  let rest = ''
+  for await (const chunk of response.body.pipeThrough(new TextDecoderStream())) {
+    const lines = (rest + chunk).split('\n')
+    rest = lines.pop() ?? ''
+    // An event of ours has its data in one line; an empty one only opens the stream.
+    for (const line of lines) if (line.startsWith('data: {')) yield line.slice('data: '.length)
+  }
+}

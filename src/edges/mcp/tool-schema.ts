@@ -1,0 +1,110 @@
+import { describeFields } from '#invoke/field-descriptions.ts'
+import { withWait } from '#invoke/input.ts'
+import { plainSchema, type Schema } from '#kernel/decimal-fields.ts'
+import { isRecord } from '#kernel/json.ts'
+import { linkTarget } from '#kernel/link.ts'
+import { type Entry, isGuarded, isKeyed } from '#kernel/operation.ts'
+
+/** Schemas of a tool: plain JSON Schema with an object at its root, which every client accepts. */
+export type ObjectSchema = { type: 'object'; properties: Record<string, object>; required?: string[] }
+
+const keyField = {
+  type: 'string',
+  minLength: 1,
+  maxLength: 255,
+  pattern: '^[\\x21-\\x7e]+$',
+  description:
+    'Names the intent. REUSE the same key whenever you repeat the same intent, above all after a timeout or an ' +
+    'unclear answer: the same key and arguments replay the first answer and never act twice.',
+}
+const confirmField = {
+  type: 'boolean',
+  description:
+    'Send true only to do the same thing a second time on purpose, after `possible_duplicate` named the earlier task.',
+}
+
+/** Path, query and body in one record. Throws where a part is no plain object. */
+export function inputSchemaOf(name: string, entry: Entry): ObjectSchema {
+  const properties: Record<string, object> = {}
+  const required: string[] = []
+  for (const part of [
+    entry.params && plainSchema(entry.params),
+    withWait(entry),
+    entry.body && plainSchema(entry.body),
+  ]) {
+    if (!part) continue
+    const fields = fieldsOf(part)
+    if (!fields) throw new Error(`${name}: a part of the input is no object`)
+    Object.assign(properties, fields.properties)
+    const isNeeded = (field: unknown) => !('default' in (fields.properties[String(field)] ?? {}))
+    if (Array.isArray(fields.required)) required.push(...fields.required.map(String).filter(isNeeded))
+  }
+  if (isKeyed(entry)) properties.idempotency_key = keyField
+  if (isGuarded(entry)) properties.confirm_repeat = confirmField
+  return described(name, { type: 'object', properties, ...(required.length > 0 && { required }) })
+}
+
+type Fields = { properties: Record<string, object>; required?: unknown }
+
+function fieldsOf(part: Schema): Fields | undefined {
+  const arms = Array.isArray(part.anyOf) ? part.anyOf.filter(isRecord) : []
+  // A body that may be null.
+  const object = isRecord(part.properties) ? part : arms.find(({ type }) => type === 'object')
+  if (!object) return undefined
+  const { properties, required } = shown(object)
+  return {
+    properties: (properties ?? {}) as Record<string, object>,
+    required: part === object ? required : [],
+  }
+}
+
+/** Undefined where the answer is no object: then the text alone has it. */
+export function outputSchemaOf(name: string, entry: Entry): ObjectSchema | undefined {
+  if (entry.kind === 'stream') return undefined
+  const output = plainSchema(entry.output)
+  if (output.type !== 'object') return undefined
+  const schema = shown(output) as ObjectSchema
+  const result = entry.kind === 'task' ? entry.result : undefined
+  const properties = {
+    ...schema.properties,
+    ...(result && { result: { anyOf: [shown(plainSchema(result)), { type: 'null' }] } }),
+  }
+  return described(name, { ...schema, properties })
+}
+
+function described(name: string, schema: ObjectSchema): ObjectSchema {
+  describeFields({ [name]: schema })
+  return schema
+}
+
+const maps = new Set(['properties', 'patternProperties', '$defs', 'dependentSchemas'])
+const dataKeywords = new Set(['default', 'examples', 'example', 'enum', 'const', 'required'])
+
+/** Without names, keywords of ours, and links, which no answer of this door has. */
+function shown(schema: Schema): Record<string, unknown> {
+  const copy: Record<string, unknown> = {}
+  for (const [keyword, value] of Object.entries(schema)) {
+    if (keyword === '$id' || keyword.startsWith('~') || keyword.startsWith('x-')) continue
+    copy[keyword] = within(keyword, value)
+  }
+  return withoutLinks(schema, copy)
+}
+
+function within(keyword: string, value: unknown): unknown {
+  if (dataKeywords.has(keyword)) return value
+  if (maps.has(keyword) && isRecord(value))
+    return Object.fromEntries(
+      Object.entries(value)
+        .filter(([, field]) => !isLink(field))
+        .map(([name, field]) => [name, isRecord(field) ? shown(field) : field]),
+    )
+  if (Array.isArray(value)) return value.map((item) => (isRecord(item) ? shown(item) : item))
+  return isRecord(value) ? shown(value) : value
+}
+
+const isLink = (field: unknown): boolean => isRecord(field) && linkTarget(field) !== undefined
+
+function withoutLinks({ properties, required }: Schema, copy: Record<string, unknown>) {
+  if (!isRecord(properties) || !Array.isArray(required)) return copy
+  return { ...copy, required: required.filter((name) => !isLink(properties[String(name)])) }
+}

@@ -1,0 +1,158 @@
+import type { InvocableOperation, Invocation } from '#invoke/invocation.ts'
+import type { Caller } from '#kernel/caller.ts'
+import { createKeyCounts, type KeyCounts } from '#kernel/key-counts.ts'
+import {
+  type Access,
+  type Entry,
+  isForPeople,
+  isGuarded,
+  isKeyed,
+  type Operation,
+} from '#kernel/operation.ts'
+import { inputSchemaOf, type ObjectSchema, outputSchemaOf } from './tool-schema.ts'
+
+/** One tool for each operation, built once: a list of schemas costs more than most calls. */
+
+export type ToolView = {
+  name: string
+  title: string
+  description: string
+  inputSchema: ObjectSchema
+  outputSchema?: ObjectSchema
+  annotations: {
+    readOnlyHint: boolean
+    destructiveHint: boolean
+    idempotentHint: boolean
+    openWorldHint: boolean
+  }
+}
+export type OperationTool = {
+  view: ToolView
+  access: Access
+  invocable: InvocableOperation
+  /** A repetition of the call could move money twice. */
+  isGuarded: boolean
+}
+export type Toolbox = {
+  byName: ReadonlyMap<string, OperationTool>
+  /** What the scopes of the caller allow, in the order of the interface. */
+  listFor(caller: Caller): readonly ToolView[]
+  /** Waits under way by principal. */
+  waits: KeyCounts
+}
+
+export const waitTool = 'tasks_wait'
+
+export function createToolbox(operations: readonly Operation[], invocation: Invocation): Toolbox {
+  const all = operations.map((operation) => toTool(invocation.prepare(operation)))
+  const byName = new Map(all.map((tool) => [tool.view.name, tool]))
+  const getTask = byName.get('tasks_get')
+  const lists = new Map<string, readonly ToolView[]>()
+  return {
+    byName,
+    waits: createKeyCounts(),
+    listFor({ scopes, person }) {
+      const key = [...scopes, person ? 'person' : ''].sort().join(' ')
+      const known = lists.get(key)
+      if (known) return known
+      const isAllowed = (access: Access): boolean =>
+        access === 'public' || (isForPeople(access) ? person !== undefined : scopes.has(access))
+      const allowed = all.filter(({ access }) => isAllowed(access))
+      const views = allowed.flatMap((tool) =>
+        tool === getTask ? [tool.view, waitViewOf(tool.view)] : [tool.view],
+      )
+      lists.set(key, views)
+      return views
+    },
+  }
+}
+
+function toTool(invocable: InvocableOperation): OperationTool {
+  const { name, entry } = invocable.operation
+  const outputSchema = outputSchemaOf(name, entry)
+  const view: ToolView = {
+    name,
+    title: entry.summary,
+    description: descriptionOf(entry),
+    inputSchema: entry.kind === 'stream' ? streamInputOf(name, entry) : inputSchemaOf(name, entry),
+    ...(outputSchema && { outputSchema }),
+    annotations: annotationsOf(entry),
+  }
+  return { view, access: entry.access, invocable, isGuarded: isGuarded(entry) }
+}
+
+const reuseText = (found: string): string =>
+  'Moves money or positions. REUSE the same `idempotency_key` whenever you repeat the same intent, above all after a ' +
+  'timeout: the answer of the first call is replayed. Without the key, a repetition within 10 minutes is refused as ' +
+  `\`possible_duplicate\` with the earlier ${found}; send \`confirm_repeat: true\` only to do it a second time on purpose.`
+const guardTexts: Partial<Record<Entry['kind'], string>> = {
+  task: reuseText('`task_id`: read that task with `tasks_get`'),
+  act: reuseText('`idempotency_key`: repeat the call under it to read its answer'),
+}
+
+const descriptionOf = (entry: Entry): string =>
+  [entry.summary, entry.description, isGuarded(entry) ? guardTexts[entry.kind] : undefined]
+    .filter((text) => text !== undefined)
+    .map((text) => (text.endsWith('.') ? text : `${text}.`))
+    .join(' ')
+
+function annotationsOf(entry: Entry): ToolView['annotations'] {
+  const isRead = entry.kind === 'read' || entry.kind === 'stream'
+  return {
+    readOnlyHint: isRead,
+    destructiveHint: entry.kind === 'task' || isGuarded(entry) || (!isRead && entry.method === 'DELETE'),
+    idempotentHint: isRead || (isKeyed(entry) && !isGuarded(entry)),
+    // An act changes records of the gateway alone.
+    openWorldHint: entry.kind !== 'act',
+  }
+}
+
+export const streamItemsMax = 100
+export const streamSecondsMax = 60
+export const streamDefaults = { max_items: 20, seconds: 10 }
+
+function streamInputOf(name: string, entry: Entry): ObjectSchema {
+  const { properties, ...rest } = inputSchemaOf(name, entry)
+  const bounded = (maximum: number, value: number, description: string) => ({
+    type: 'integer',
+    minimum: 1,
+    maximum,
+    default: value,
+    description,
+  })
+  return {
+    ...rest,
+    properties: {
+      ...properties,
+      last_event_id: {
+        type: 'string',
+        maxLength: 255,
+        description: 'Id of the last event that you have read',
+      },
+      max_items: bounded(streamItemsMax, streamDefaults.max_items, 'Returns after so many events'),
+      seconds: bounded(streamSecondsMax, streamDefaults.seconds, 'Returns after so many seconds'),
+    },
+  }
+}
+
+export const waitSecondsDefault = 60
+
+function waitViewOf({ inputSchema, outputSchema }: ToolView): ToolView {
+  const timeout = {
+    type: 'integer',
+    minimum: 5,
+    maximum: 90,
+    default: waitSecondsDefault,
+    description: 'Seconds to wait at most',
+  }
+  return {
+    name: waitTool,
+    title: 'Wait for the end of a task',
+    description:
+      'Waits until the task has completed, failed or was cancelled, and returns it as `tasks_get` does; after the ' +
+      'timeout it returns the task as it stands. It reports progress where the client asks for it. Waiting again is safe.',
+    inputSchema: { ...inputSchema, properties: { ...inputSchema.properties, timeout } },
+    ...(outputSchema && { outputSchema }),
+    annotations: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: true },
+  }
+}

@@ -1,0 +1,89 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Interaction, Provider } from 'oidc-provider'
+import type { Person, Refusal } from '#features/oauth/people.ts'
+import { pageHeaders, shownName } from './pages.ts'
+
+/** One request of a browser inside an interaction, and what can be answered to it. */
+
+export type Exchange = {
+  request: IncomingMessage
+  response: ServerResponse
+  provider: Provider
+  uid: string
+  address: string
+}
+export type Form = Record<string, string>
+export type SignInStep = (exchange: Exchange, interaction: Interaction, form: Form) => Promise<void>
+/** How people sign in: its page, and the forms on it. */
+export type SignInMethod = {
+  show(exchange: Exchange, interaction: Interaction, view?: string): Promise<void>
+  steps: Record<string, SignInStep>
+  /** Only of a sign-in elsewhere: the browser is back with this query. */
+  receive?(exchange: Exchange, interaction: Interaction, query: string): Promise<void>
+}
+
+export const refusals: Record<Refusal, string> = {
+  credentials: 'The email or the password is wrong.',
+  email: 'Enter a valid email address.',
+  password: 'The password needs 10 to 256 characters.',
+  code: 'This code is wrong. Check the latest message.',
+  expired: 'The code has expired, or was tried too often. Ask for a new one.',
+  limited: 'Too many attempts. Wait 15 minutes and try again.',
+  crowded:
+    'Too many wrong passwords for this account from other places. Sign in with a code by email, or wait 15 minutes.',
+  notSent: 'The message could not be sent. Try again in a moment.',
+  unverified: 'Your account there has no verified email address. Verify it there, then try again.',
+  taken: 'Another account of this gateway has your email address. Ask its operator for help.',
+  interrupted: 'This sign-in was interrupted. Start it again.',
+  declined: 'You did not sign in there. Try again.',
+  rejected: 'The answer of the identity provider is not valid. Start again.',
+}
+
+export const isRefusedOrigin = ({ headers }: IncomingMessage, base: string): boolean => {
+  const { origin } = headers
+  if (origin !== undefined) return origin !== new URL(base).origin
+  const site = headers['sec-fetch-site']
+  return site !== undefined && site !== 'same-origin' && site !== 'none'
+}
+
+/** The source expression of Content-Security-Policy for the redirect of a client. */
+export function formSource(redirectUri: unknown): string | undefined {
+  const url = typeof redirectUri === 'string' ? URL.parse(redirectUri) : null
+  if (!url) return undefined
+  // An IPv6 address is no source expression, and a custom scheme has no origin.
+  if (!/^https?:$/.test(url.protocol) || url.hostname.startsWith('[')) return url.protocol
+  return url.origin
+}
+
+export function send({ response }: Exchange, status: number, html: string, form?: string): void {
+  response.writeHead(status, pageHeaders(form)).end(html)
+}
+
+export async function clientOf({ provider }: Exchange, { params }: Interaction) {
+  const client = await provider.Client.find(String(params.client_id))
+  return { client, name: shownName(client?.clientName ?? '') || 'an app without a name' }
+}
+
+/** Stores the result of the person and leads the browser back to the authorization endpoint. */
+export async function finish({ provider, request, response }: Exchange, result: object): Promise<void> {
+  const location = await provider.interactionResult(request, response, result, {
+    mergeWithLastSubmission: 'login' in result,
+  })
+  response.writeHead(303, { location, 'cache-control': 'no-store', 'content-length': '0' }).end()
+}
+export const signedIn = (exchange: Exchange, { id }: Person, amr: readonly string[]) =>
+  finish(exchange, { login: { accountId: id, remember: true, amr } })
+
+/** The interaction of the cookie, where it is the one of the path. */
+export async function findInteraction({
+  provider,
+  request,
+  response,
+  uid,
+}: Exchange): Promise<Interaction | undefined> {
+  const interaction = await provider.interactionDetails(request, response).catch((error: unknown) => {
+    if (error instanceof Error && error.name === 'SessionNotFound') return undefined
+    throw error
+  })
+  return interaction?.uid === uid ? interaction : undefined
+}

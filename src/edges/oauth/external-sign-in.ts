@@ -1,0 +1,55 @@
+import type { Interaction } from 'oidc-provider'
+import type { OAuth } from '#features/oauth/oauth.ts'
+import { Fault } from '#kernel/fault.ts'
+import { clientOf, type Exchange, refusals, type SignInMethod, send, signedIn } from './exchange.ts'
+import { departurePage, externalSignInPage } from './pages.ts'
+
+/** The sign-in page where people sign in at an external identity provider, and both ways between them. */
+
+const freshReasons = new Set(['login_prompt', 'max_age'])
+/** The client or the person wants the credentials to be asked for again. */
+const wantsFreshSignIn = ({ prompt }: Interaction): boolean =>
+  prompt.name === 'consent' || prompt.reasons.some((reason) => freshReasons.has(reason))
+
+const outageSentence = (provider: string): string =>
+  `${provider} does not answer at the moment. Nothing was changed; try again in a moment.`
+
+export function externalSignIn(federation: NonNullable<OAuth['federation']>): SignInMethod {
+  const { name: provider } = federation
+  const showPage = async (
+    exchange: Exchange,
+    interaction: Interaction,
+    { status = 200, error }: { status?: number; error?: string } = {},
+  ): Promise<void> => {
+    const { name: client } = await clientOf(exchange, interaction)
+    send(exchange, status, externalSignInPage({ uid: exchange.uid, client, error, provider }))
+  }
+
+  /** An identity provider that is down is named to the person, who may try again on the same page. */
+  const unlessDown = async (exchange: Exchange, interaction: Interaction, run: () => Promise<void>) => {
+    try {
+      await run()
+    } catch (error) {
+      if (!(error instanceof Fault) || error.code !== 'unavailable') throw error
+      exchange.response.setHeader('retry-after', '10')
+      await showPage(exchange, interaction, { status: 503, error: outageSentence(provider) })
+    }
+  }
+
+  return {
+    show: (exchange, interaction) => showPage(exchange, interaction),
+    steps: {
+      continue: (exchange, interaction) =>
+        unlessDown(exchange, interaction, async () => {
+          const url = await federation.begin(exchange.uid, wantsFreshSignIn(interaction))
+          send(exchange, 200, departurePage(provider, url))
+        }),
+    },
+    receive: (exchange, interaction, query) =>
+      unlessDown(exchange, interaction, async () => {
+        const person = await federation.finish(exchange.uid, query)
+        if (person.ok) return signedIn(exchange, person.value, [])
+        await showPage(exchange, interaction, { status: 422, error: refusals[person.why] })
+      }),
+  }
+}

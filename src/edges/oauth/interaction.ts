@@ -1,0 +1,144 @@
+import type { Client, Interaction } from 'oidc-provider'
+import type { OAuth } from '#features/oauth/oauth.ts'
+import {
+  clientOf,
+  type Exchange,
+  type Form,
+  findInteraction,
+  finish,
+  formSource,
+  isRefusedOrigin,
+  type SignInStep,
+  send,
+} from './exchange.ts'
+import { externalSignIn } from './external-sign-in.ts'
+import { ownSignIn } from './own-sign-in.ts'
+import { consentPage, errorPage } from './pages.ts'
+import { type ActingScope, actingScopes, oauthPaths } from './paths.ts'
+
+/** The pages between the request of a client and its code: sign-in, sign-up and consent. */
+
+type InteractionDeps = Pick<OAuth, 'people' | 'knownBrowsers' | 'federation'> & { baseUrl: () => string }
+
+const redirectText = (redirectUri: unknown): string => {
+  const url = typeof redirectUri === 'string' ? URL.parse(redirectUri) : null
+  if (!url) return 'an unknown address'
+  if (!/^https?:$/.test(url.protocol)) return `an app on this device (${url.protocol})`
+  const isLocal = ['localhost', '127.0.0.1', '[::1]'].includes(url.hostname)
+  return isLocal ? `an app on this device (${url.host})` : url.host
+}
+
+const list = (value: unknown): string[] => (Array.isArray(value) ? value.map(String) : [])
+
+const words = (scope: unknown): string[] =>
+  (typeof scope === 'string' ? scope.split(' ') : []).filter(Boolean)
+const isActing = (scope: string): boolean => (actingScopes as readonly string[]).includes(scope)
+const withChoice = (scope: unknown, chosen: readonly ActingScope[]): string =>
+  [...words(scope).filter((each) => !isActing(each)), ...chosen].join(' ')
+
+type Consent = { accountId: string; chosen: readonly ActingScope[]; base: string }
+
+/**
+ * Grants what the client asked for and does not have yet. Of the acting scopes it has those that the person chose now, so
+ * that a later request without a consent gets no more.
+ */
+async function grantRequested(
+  { provider }: Exchange,
+  interaction: Interaction,
+  { accountId, chosen, base }: Consent,
+): Promise<string> {
+  const { prompt, params, grantId } = interaction
+  const { missingOIDCScope, missingOIDCClaims, missingResourceScopes } = prompt.details
+  const known = grantId === undefined ? undefined : await provider.Grant.find(grantId)
+  const grant = known ?? new provider.Grant({ accountId, clientId: String(params.client_id) })
+  const scopes = list(missingOIDCScope)
+  if (scopes.length > 0) grant.addOIDCScope(scopes.join(' '))
+  const claims = list(missingOIDCClaims)
+  if (claims.length > 0) grant.addOIDCClaims(claims)
+  for (const [resource, missing] of Object.entries(missingResourceScopes ?? {}))
+    grant.addResourceScope(resource, list(missing).join(' '))
+  const named = [params.resource ?? base].flat().map(String)
+  const resources = { ...Object.fromEntries(named.map((resource) => [resource, ''])), ...grant.resources }
+  grant.resources = Object.fromEntries(
+    Object.entries(resources).map(([resource, scope]) => [resource, withChoice(scope, chosen)]),
+  )
+  const saved = await grant.save()
+  // The code gets the scopes of the request; the token answer names them where they differ from those of the client.
+  const scope = withChoice(params.scope, chosen)
+  if (scope !== '') params.scope = scope
+  else delete params.scope
+  await interaction.persist()
+  return saved
+}
+
+export function createInteractions(deps: InteractionDeps) {
+  const { people, federation, baseUrl } = deps
+  const method = federation ? externalSignIn(federation) : ownSignIn(deps)
+  const showConsent = async (exchange: Exchange, interaction: Interaction): Promise<void> => {
+    const { client, name } = await clientOf(exchange, interaction)
+    const person = await people.find(interaction.session?.accountId ?? '')
+    if (!client || !person) return method.show(exchange, interaction)
+    const html = consentPage({
+      uid: exchange.uid,
+      client: name,
+      redirect: redirectText(interaction.params.redirect_uri),
+      publisher: publisherOf(client),
+      email: person.email,
+      scopes: words(interaction.params.scope),
+    })
+    send(exchange, 200, html, formSource(interaction.params.redirect_uri))
+  }
+
+  const allow = async (exchange: Exchange, interaction: Interaction, form: Form): Promise<void> => {
+    const accountId = interaction.session?.accountId
+    if (interaction.prompt.name !== 'consent' || accountId === undefined)
+      return method.show(exchange, interaction)
+    const chosen = actingScopes.filter((scope) => form[scope] === 'yes')
+    const grantId = await grantRequested(exchange, interaction, { accountId, chosen, base: baseUrl() })
+    await finish(exchange, { consent: { grantId } })
+  }
+
+  const steps: Record<string, SignInStep> = {
+    ...method.steps,
+    allow,
+    deny: (exchange) =>
+      finish(exchange, { error: 'access_denied', error_description: 'The person did not connect the app' }),
+  }
+
+  const ended = (exchange: Exchange) =>
+    send(exchange, 410, errorPage('It has expired, or was opened in another browser.', 'session_not_found'))
+
+  return {
+    async show(exchange: Exchange, view: string | undefined): Promise<void> {
+      const interaction = await findInteraction(exchange)
+      if (!interaction) return ended(exchange)
+      const isConsent = interaction.prompt.name === 'consent'
+      if (isConsent && view === undefined) return showConsent(exchange, interaction)
+      await method.show(exchange, interaction, view)
+    },
+    /** The browser is back from the identity provider. */
+    async receive(exchange: Exchange, query: string): Promise<void> {
+      const interaction = await findInteraction(exchange)
+      if (!interaction || !method.receive) return ended(exchange)
+      await method.receive(exchange, interaction, query)
+    },
+    async submit(exchange: Exchange, step: string, form: Form): Promise<void> {
+      if (isRefusedOrigin(exchange.request, baseUrl()))
+        return send(exchange, 403, errorPage('The form was sent by another site.', 'origin_not_allowed'))
+      const interaction = await findInteraction(exchange)
+      if (!interaction) return ended(exchange)
+      const run = Object.hasOwn(steps, step) ? steps[step] : undefined
+      if (run) return run(exchange, interaction, form)
+      send(exchange, 404, errorPage('There is no such page.', 'not_found'))
+    },
+  }
+}
+
+export const interactionRoutes = {
+  show: `${oauthPaths.interaction}/:uid`,
+  submit: `${oauthPaths.interaction}/:uid/:step`,
+  receive: `${oauthPaths.interaction}/:uid/return`,
+}
+
+const publisherOf = ({ clientId, clientIdMetadataDocument }: Client): string | undefined =>
+  clientIdMetadataDocument ? URL.parse(clientId)?.host : undefined

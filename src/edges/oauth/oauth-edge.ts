@@ -1,0 +1,220 @@
+import type { IncomingMessage } from 'node:http'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Provider } from 'oidc-provider'
+import type { RateLimits } from '#invoke/limits.ts'
+import { addressKey } from '#kernel/address-key.ts'
+import type { Caller } from '#kernel/caller.ts'
+import type { Clock } from '#kernel/clock.ts'
+import { Fault } from '#kernel/fault.ts'
+import { createWindowCounter } from '#kernel/window-counter.ts'
+import { createInteractions, interactionRoutes } from './interaction.ts'
+import { errorPage, pageHeaders } from './pages.ts'
+import { oauthPaths } from './paths.ts'
+import type { ProviderDeps } from './provider.ts'
+
+export type OAuthEdgeDeps = ProviderDeps & {
+  limits: RateLimits
+  clock: Clock
+  authenticate: (authorization: string | undefined) => Promise<Caller>
+}
+
+const registrationsPerHour = 30
+const hourMs = 3_600_000
+const addressesMax = 50_000
+const formBytesMax = 8 * 1_024
+
+const tooMany = (reply: FastifyReply, retryAfter: number): void => {
+  void reply
+    .code(429)
+    .header('retry-after', String(retryAfter))
+    .send({
+      error: 'temporarily_unavailable',
+      error_description: `Too many requests; retry in ${retryAfter} s`,
+    })
+}
+
+/** After this the answer is written to the socket, without the hooks of the gateway. */
+const takeOver = (request: FastifyRequest, reply: FastifyReply): void => {
+  reply.hijack()
+  reply.raw.setHeader('x-request-id', request.id)
+  reply.raw.setHeader('x-content-type-options', 'nosniff')
+  reply.raw.setHeader('x-frame-options', 'DENY')
+  reply.raw.setHeader('referrer-policy', 'no-referrer')
+  reply.raw.setHeader('strict-transport-security', 'max-age=31536000; includeSubDomains')
+}
+
+/** The authorization server behind its routes. It is loaded and built by the first request. */
+export function oauthEdge(deps: OAuthEdgeDeps): (fastify: FastifyInstance) => void {
+  const { oauth, baseUrl, limits, clock, authenticate, log } = deps
+  const interactions = createInteractions({ ...oauth, baseUrl })
+  const registrations = createWindowCounter({ keysMax: addressesMax, nowMs: () => clock.now().getTime() })
+  const providerOf = providerCache(deps)
+
+  const isLimited = async (request: FastifyRequest, reply: FastifyReply): Promise<boolean> => {
+    const { fault } = await limits.consume('auth', addressKey(request.ip))
+    if (fault) tooMany(reply, Number(fault.extras.retry_after ?? 60))
+    return fault !== undefined
+  }
+  const isRegistrationLimited = (request: FastifyRequest, reply: FastifyReply): boolean => {
+    const { count, endsAtMs } = registrations.add(addressKey(request.ip), hourMs)
+    if (count <= registrationsPerHour) return false
+    tooMany(reply, Math.max(1, Math.ceil((endsAtMs - clock.now().getTime()) / 1_000)))
+    return true
+  }
+
+  const guarded = async (request: FastifyRequest, reply: FastifyReply, run: () => Promise<void>) => {
+    try {
+      await run()
+    } catch (error) {
+      const fault = error instanceof Fault ? error : undefined
+      if (!fault) log.error({ error, request_id: request.id }, 'sign-in failed')
+      if (!reply.raw.headersSent) reply.raw.writeHead(fault?.status ?? 500, pageHeaders())
+      reply.raw.end(
+        errorPage(fault?.message ?? 'Something went wrong on our side.', fault?.code ?? 'internal'),
+      )
+    }
+  }
+
+  const passOn = async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
+    if (await isLimited(request, reply)) return
+    takeOver(request, reply)
+    await guarded(request, reply, async () => {
+      const provider = await providerOf()
+      await provider.callback()(withOwnAddress(request, baseUrl()), reply.raw)
+    })
+  }
+
+  type Params = { uid: string; step: string }
+  const visitOf = async (request: FastifyRequest, reply: FastifyReply) => ({
+    request: withOwnAddress(request, baseUrl()),
+    response: reply.raw,
+    provider: await providerOf(),
+    uid: (request.params as Params).uid,
+    address: request.ip,
+  })
+
+  return (fastify) => {
+    fastify.register(async (scope) => {
+      scope.removeAllContentTypeParsers()
+      // The provider reads its bodies itself.
+      scope.addContentTypeParser('*', (_request, _payload, done) => done(null))
+      scope.get(oauthPaths.jwks, passOn)
+      scope.route({
+        method: ['GET', 'POST'],
+        url: oauthPaths.authorize,
+        handler: passOn,
+        exposeHeadRoute: false,
+      })
+      scope.get(`${oauthPaths.authorize}/:uid`, { exposeHeadRoute: false }, passOn)
+      for (const path of [oauthPaths.token, oauthPaths.revoke, oauthPaths.introspect])
+        scope.route({ method: ['POST', 'OPTIONS'], url: path, handler: passOn })
+      scope.post(oauthPaths.register, async (request, reply) => {
+        if (isRegistrationLimited(request, reply)) return reply
+        await passOn(request, reply)
+        return reply
+      })
+      scope.route({
+        method: ['GET', 'POST'],
+        url: oauthPaths.userinfo,
+        exposeHeadRoute: false,
+        handler: async (request) =>
+          userinfoOf(await authenticate(request.headers.authorization), oauth.people),
+      })
+      scope.get(interactionRoutes.show, { exposeHeadRoute: false }, async (request, reply) => {
+        if (await isLimited(request, reply)) return
+        takeOver(request, reply)
+        const { view } = request.query as { view?: unknown }
+        await guarded(request, reply, async () =>
+          interactions.show(await visitOf(request, reply), typeof view === 'string' ? view : undefined),
+        )
+      })
+      scope.get(interactionRoutes.receive, { exposeHeadRoute: false }, async (request, reply) => {
+        if (await isLimited(request, reply)) return
+        takeOver(request, reply)
+        await guarded(request, reply, async () =>
+          interactions.receive(await visitOf(request, reply), queryOf(request)),
+        )
+      })
+      // The cookie of an interaction is sent to the addresses of this interaction alone.
+      scope.get(oauthPaths.callback, { exposeHeadRoute: false }, async (request, reply) => {
+        if (await isLimited(request, reply)) return
+        takeOver(request, reply)
+        const uid = oauth.interactionOfState((request.query as { state?: unknown }).state)
+        const to = `${oauthPaths.interaction}/${uid}/return?${queryOf(request)}`
+        if (uid === undefined) reply.raw.writeHead(400, pageHeaders()).end(strayCallback)
+        else reply.raw.writeHead(303, { location: to, 'cache-control': 'no-store' }).end()
+      })
+      scope.post(interactionRoutes.submit, async (request, reply) => {
+        if (await isLimited(request, reply)) return
+        takeOver(request, reply)
+        await guarded(request, reply, async () => {
+          const form = await readForm(request.raw)
+          await interactions.submit(await visitOf(request, reply), (request.params as Params).step, form)
+        })
+      })
+    })
+  }
+}
+
+const strayCallback = errorPage('It was not started here.', 'invalid_request')
+const queryOf = ({ raw }: FastifyRequest): string => (raw.url ?? '').split('?').slice(1).join('?')
+
+/** The provider reads host and protocol from these headers, so a client cannot choose them. */
+function withOwnAddress({ raw, ip }: FastifyRequest, baseUrl: string): IncomingMessage {
+  const { host, protocol } = new URL(baseUrl)
+  const { headers } = raw
+  headers.host = host
+  headers['x-forwarded-proto'] = protocol.slice(0, -1)
+  headers['x-forwarded-for'] = ip
+  delete headers['x-forwarded-host']
+  return raw
+}
+
+/** Builds the provider anew when its keys have changed. */
+function providerCache(deps: ProviderDeps): () => Promise<Provider> {
+  let known: { version: string; provider: Promise<Provider> } | undefined
+  return async () => {
+    const keys = await deps.oauth.keys.current()
+    if (known?.version !== keys.version) {
+      const provider = import('./provider.ts').then(({ createProvider }) => createProvider(deps, keys))
+      known = { version: keys.version, provider }
+      provider.catch(() => {
+        known = undefined
+      })
+    }
+    return known.provider
+  }
+}
+
+async function readForm(request: IncomingMessage): Promise<Record<string, string>> {
+  if (!/^application\/x-www-form-urlencoded(?:;|$)/i.test(request.headers['content-type'] ?? ''))
+    throw new Fault('unsupported_media_type', 'A form is sent as application/x-www-form-urlencoded.')
+  const chunks: Buffer[] = []
+  let bytes = 0
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    bytes += chunk.length
+    if (bytes > formBytesMax) throw new Fault('body_too_large', 'The form is too large.')
+    chunks.push(chunk)
+  }
+  return Object.fromEntries(new URLSearchParams(Buffer.concat(chunks).toString('utf8')))
+}
+
+async function userinfoOf(
+  { userId, person }: Caller,
+  people: ProviderDeps['oauth']['people'],
+): Promise<Record<string, unknown>> {
+  if (!person)
+    throw new Fault(
+      'invalid_token',
+      'This path takes the OAuth access token of a person, and not one of a key pair',
+    )
+  const has = (scope: string) => person.oauthScopes.includes(scope)
+  if (!has('openid'))
+    throw new Fault('insufficient_scope', 'The token lacks the scope openid', { extras: { scope: 'openid' } })
+  const name = has('profile') ? (await people.find(userId))?.name : undefined
+  return {
+    sub: userId,
+    ...(has('email') && { email: person.email, email_verified: true }),
+    ...(name !== undefined && { name }),
+  }
+}

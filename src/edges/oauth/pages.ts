@@ -1,0 +1,201 @@
+import { createHash } from 'node:crypto'
+import { type ActingScope, actingScopes, oauthPaths } from './paths.ts'
+import { styles } from './styles.ts'
+
+/** Pages of the sign-in: HTML without a script. Every value of a client or a person is escaped here. */
+
+const styleHash = createHash('sha256').update(styles).digest('base64')
+
+/** `form` names where forms may lead: browsers also check the redirect that follows one. */
+export const pageHeaders = (form?: string): Record<string, string> => ({
+  'content-type': 'text/html; charset=utf-8',
+  'content-security-policy': [
+    "default-src 'none'",
+    `style-src 'sha256-${styleHash}'`,
+    `form-action 'self'${form === undefined ? '' : ` ${form}`}`,
+    "frame-ancestors 'none'",
+    "base-uri 'none'",
+  ].join('; '),
+  'x-frame-options': 'DENY',
+  'x-content-type-options': 'nosniff',
+  // With no-referrer a browser sends no origin with a form, and the origin of forms is checked.
+  'referrer-policy': 'same-origin',
+  'cache-control': 'no-store',
+})
+
+const entities: Record<string, string> = {
+  '&': '&amp;',
+  '<': '&lt;',
+  '>': '&gt;',
+  '"': '&quot;',
+  "'": '&#39;',
+}
+const escapeHtml = (text: string): string => text.replace(/[&<>"']/g, (mark) => entities[mark]!)
+
+const nameMax = 60
+/** A name in one line, without marks that change the direction or the look of what follows. */
+export const shownName = (text: string): string =>
+  text
+    .replace(/[\p{Cc}\p{Cf}\p{Co}\p{Cn}\p{Zl}\p{Zp}]/gu, '')
+    .replace(/\p{M}{3,}/gu, '')
+    .trim()
+    .slice(0, nameMax)
+    .toWellFormed()
+
+const logo =
+  '<svg viewBox="0 0 32 32" fill="none" aria-hidden="true"><path d="M4 12 16 4l12 8" stroke="currentColor" stroke-width="3" stroke-linecap="round" stroke-linejoin="round"/><path d="M8 15v11M16 15v11M24 15v11M4 28h24" stroke="currentColor" stroke-width="3" stroke-linecap="round"/></svg>'
+const tick =
+  '<svg viewBox="0 0 20 20" fill="none" aria-hidden="true"><path d="m4 10.5 4 4 8-9" stroke="currentColor" stroke-width="2.2" stroke-linecap="round" stroke-linejoin="round"/></svg>'
+const cross =
+  '<svg viewBox="0 0 20 20" fill="none" aria-hidden="true"><path d="m5 5 10 10M15 5 5 15" stroke="currentColor" stroke-width="2.2" stroke-linecap="round"/></svg>'
+
+const page = (title: string, body: string, head = ''): string =>
+  `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1"><meta name="robots" content="noindex">${head}<title>${escapeHtml(title)} · Portico</title><style>${styles}</style></head><body><main><div class="brand">${logo}<span>Portico</span></div>${body}</main><footer>Check that the address bar shows the address of your gateway.</footer></body></html>`
+
+const alert = (error: string | undefined): string =>
+  error === undefined ? '' : `<p class="error" role="alert">${escapeHtml(error)}</p>`
+
+const actionOf = (uid: string, step: string): string =>
+  escapeHtml(`${oauthPaths.interaction}/${encodeURIComponent(uid)}/${step}`)
+const viewOf = (uid: string, view: string): string =>
+  escapeHtml(`${oauthPaths.interaction}/${encodeURIComponent(uid)}?view=${view}`)
+
+export type PageContext = {
+  uid: string
+  client: string
+  email?: string | undefined
+  error?: string | undefined
+}
+
+const field = (name: string, label: string, attributes: string, hint = ''): string =>
+  `<label for="${name}">${label}</label><input id="${name}" name="${name}" required ${attributes}${hint && ` aria-describedby="${name}-hint"`}>${hint && `<p class="hint" id="${name}-hint">${hint}</p>`}`
+
+const emailField = (email = ''): string =>
+  field('email', 'Email', `type="email" autocomplete="username" maxlength="254" value="${escapeHtml(email)}"`)
+const newPassword = (label: string): string =>
+  field(
+    'password',
+    label,
+    'type="password" autocomplete="new-password" minlength="10" maxlength="256"',
+    'At least 10 characters',
+  )
+
+export const signInPage = ({ uid, client, email, error }: PageContext): string =>
+  page(
+    'Sign in',
+    `<h1>Sign in</h1><p class="soft">to continue to <strong>${escapeHtml(client)}</strong></p>${alert(error)}
+<form method="post" action="${actionOf(uid, 'sign-in')}">${emailField(email)}${field('password', 'Password', 'type="password" autocomplete="current-password" maxlength="256"')}<button class="main">Sign in</button></form>
+<p class="links"><a href="${viewOf(uid, 'sign-up')}">Create an account</a><a href="${viewOf(uid, 'reset')}">Forgot your password?</a><a href="${viewOf(uid, 'email-code')}">Sign in with a code by email</a></p>`,
+  )
+
+/** People sign in elsewhere: `provider` is the host of the identity provider. */
+export const externalSignInPage = ({
+  uid,
+  client,
+  error,
+  provider,
+}: PageContext & { provider: string }): string =>
+  page(
+    'Sign in',
+    `<h1>Sign in</h1><p class="soft">to continue to <strong>${escapeHtml(client)}</strong></p>${alert(error)}
+<form method="post" action="${actionOf(uid, 'continue')}"><button class="main">Continue with ${escapeHtml(provider)}</button></form>
+<p class="small soft below">You sign in there and come back here. Portico learns your email address, and never your password.</p>`,
+  )
+
+/** A page of its own: browsers hold a redirect that follows a form against the policy of the form's page. */
+export const departurePage = (provider: string, url: string): string =>
+  page(
+    'Sign in',
+    `<h1>Taking you to ${escapeHtml(provider)}</h1><p class="soft">Sign in there. You come back here by yourself.</p>
+<p><a href="${escapeHtml(url)}">Continue</a></p>`,
+    `<meta http-equiv="refresh" content="0;url=${escapeHtml(url)}">`,
+  )
+
+export const signUpPage = ({ uid, client, email, error }: PageContext): string =>
+  page(
+    'Create an account',
+    `<h1>Create an account</h1><p class="soft">to continue to <strong>${escapeHtml(client)}</strong></p>${alert(error)}
+<form method="post" action="${actionOf(uid, 'sign-up')}">${emailField(email)}${newPassword('Password')}<button class="main">Send me a code</button></form>
+<p class="links"><a href="${viewOf(uid, 'sign-in')}">I have an account</a></p>`,
+  )
+
+export const resetPage = ({ uid, email, error }: PageContext): string =>
+  page(
+    'New password',
+    `<h1>Set a new password</h1><p class="soft">We send a code to your address. The new password ends every session and connected app.</p>${alert(error)}
+<form method="post" action="${actionOf(uid, 'reset')}">${emailField(email)}${newPassword('New password')}<button class="main">Send me a code</button></form>
+<p class="links"><a href="${viewOf(uid, 'sign-in')}">Back to sign in</a></p>`,
+  )
+
+export const emailCodePage = ({ uid, client, email, error }: PageContext): string =>
+  page(
+    'Sign in with a code',
+    `<h1>Sign in with a code</h1><p class="soft">to continue to <strong>${escapeHtml(client)}</strong>. We send it to the address of your account.</p>${alert(error)}
+<form method="post" action="${actionOf(uid, 'email-code')}">${emailField(email)}<button class="main">Send me a code</button></form>
+<p class="links"><a href="${viewOf(uid, 'sign-in')}">Back to sign in</a></p>`,
+  )
+
+export const codePage = ({ uid, email = '', error }: PageContext): string =>
+  page(
+    'Enter the code',
+    `<h1>Check your email</h1><p class="soft">We sent a code of eight digits to <strong>${escapeHtml(email)}</strong>. It is valid for 10 minutes.</p>${alert(error)}
+<form method="post" action="${actionOf(uid, 'code')}"><input type="hidden" name="email" value="${escapeHtml(email)}">${field('code', 'Code', 'class="code" inputmode="numeric" autocomplete="one-time-code" pattern="[0-9]{8}" maxlength="8"')}<button class="main">Continue</button></form>
+<p class="links"><a href="${viewOf(uid, 'sign-up')}">Use another address</a></p>`,
+  )
+
+export type Consent = {
+  uid: string
+  client: string
+  /** Where the browser is sent afterwards. */
+  redirect: string
+  /** Who published the metadata of the client; absent where it registered itself. */
+  publisher?: string | undefined
+  email: string
+  scopes: readonly string[]
+}
+
+const scopeTexts: Record<string, string> = {
+  openid: 'Know the id of your account',
+  profile: 'See your profile',
+  email: 'See your email address',
+  offline_access: 'Stay connected while you are away, until you disconnect it',
+}
+
+const choiceTexts: Record<ActingScope, string> = {
+  trade: 'Swap and trade for you, within your limits',
+  earn: 'Deposit into the vault and withdraw, for you',
+  manage: 'Lower your limits and stop all trading',
+}
+
+const choiceOf = (scope: ActingScope, { isAsked }: { isAsked: boolean }): string =>
+  `<label class="choice"><input type="checkbox" name="${scope}" value="yes"${isAsked ? ' checked' : ''}><span>${choiceTexts[scope]}</span></label>`
+
+export function consentPage({ uid, client, redirect, publisher, email, scopes }: Consent): string {
+  const name = escapeHtml(client)
+  const may = [
+    'See your wallets, balances, orders and history',
+    ...scopes.flatMap((scope) => scopeTexts[scope] ?? []),
+  ]
+  const items = may.map((text) => `<li>${tick}<span>${escapeHtml(text)}</span></li>`).join('')
+  const choices = actingScopes.map((scope) => choiceOf(scope, { isAsked: scopes.includes(scope) })).join('')
+  const origin =
+    publisher === undefined
+      ? 'This app registered itself. Portico has not checked its name, so trust the address above.'
+      : `This app is published by ${escapeHtml(publisher)}.`
+  return page(
+    'Connect an app',
+    `<h1>Connect ${name}?</h1><p class="soft">It gets access to your account at this gateway.</p>
+<dl class="who"><div><dt>App</dt><dd>${name}</dd></div><div><dt>Sends you to</dt><dd>${escapeHtml(redirect)}</dd></div><div><dt>Your account</dt><dd>${escapeHtml(email)}</dd></div></dl>
+<p class="small soft">${origin}</p>
+<h2>It may</h2><ul>${items}<li class="never">${cross}<span>Never send money to somebody else’s address, and never raise your limits</span></li></ul>
+<form method="post" action="${actionOf(uid, 'allow')}"><fieldset><legend>You decide: may it also act?</legend>${choices}</fieldset><button class="main">Connect</button></form>
+<form method="post" action="${actionOf(uid, 'deny')}"><button class="quiet">Cancel</button></form>
+<p class="links"><a href="${viewOf(uid, 'sign-in')}">Use another account</a></p>`,
+  )
+}
+
+export const errorPage = (sentence: string, code: string): string =>
+  page(
+    'Something is wrong',
+    `<h1>This sign-in cannot go on</h1><p class="soft">${escapeHtml(sentence)}</p><p class="small soft">Error: ${escapeHtml(code)}. Go back to the app and start again.</p>`,
+  )

@@ -1,0 +1,224 @@
+import { type Client, errors, Provider } from 'oidc-provider'
+import type { ServerKeys } from '#features/oauth/keys.ts'
+import type { OAuth } from '#features/oauth/oauth.ts'
+import type { RecordStore } from '#features/oauth/records.ts'
+import type { Log } from '#kernel/log.ts'
+import { errorPage, pageHeaders } from './pages.ts'
+import { actingScopes, oauthPaths, oauthScopes } from './paths.ts'
+
+export type ProviderDeps = {
+  oauth: OAuth
+  baseUrl: () => string
+  /** Fetches what clients name: their metadata documents. */
+  fetch: (url: string, init?: object) => Promise<unknown>
+  log: Log
+}
+
+const accessTokenSeconds = 600
+const daySeconds = 86_400
+const seconds = {
+  AccessToken: accessTokenSeconds,
+  AuthorizationCode: 60,
+  Grant: 180 * daySeconds,
+  IdToken: 3_600,
+  Interaction: 1_800,
+  RefreshToken: 30 * daySeconds,
+  Session: 14 * daySeconds,
+}
+const scope = [...oauthScopes, ...actingScopes].join(' ')
+
+/** The provider takes whatever name and id it uses for the record; a code or token is used once. */
+const adapterOf = (store: RecordStore) => ({
+  upsert: store.upsert,
+  find: store.find,
+  findByUid: store.findByUid,
+  findByUserCode: async () => undefined,
+  async consume(id: string) {
+    if (!(await store.consume(id))) throw new errors.InvalidGrant('it was used at the same time')
+  },
+  destroy: store.destroy,
+  revokeByGrantId: store.revokeByGrantId,
+})
+
+const loopbackHosts = new Set(['localhost', '127.0.0.1', '[::1]'])
+const isLoopback = ({ protocol, hostname }: URL): boolean =>
+  protocol === 'http:' && loopbackHosts.has(hostname)
+
+const redirectsMax = 10
+const redirectLengthMax = 1_024
+
+/** What an access token is issued for; a refresh token keeps the time of the sign-in that began it. */
+type TokenContext = { oidc: { entities: Partial<Record<'AuthorizationCode' | 'RefreshToken', TokenSource>> } }
+type TokenSource = { authTime?: number }
+type Metadata = { redirect_uris?: unknown; application_type?: string }
+
+/**
+ * Redirects go to https, to the loopback interface or to an app of the device. A client with loopback addresses alone
+ * is one of the device, so that any port serves, as RFC 8252 demands.
+ */
+function checkClient(metadata: Metadata): void {
+  const { redirect_uris } = metadata
+  const refuse = (why: string): never => {
+    throw new errors.InvalidClientMetadata(`redirect_uris ${why}`)
+  }
+  const uris: unknown[] = Array.isArray(redirect_uris) ? redirect_uris : []
+  if (uris.length === 0) refuse('must name at least one')
+  if (uris.length > redirectsMax) refuse(`must name at most ${redirectsMax}`)
+  const urls = uris.map((uri) => {
+    const url = typeof uri === 'string' && uri.length <= redirectLengthMax ? URL.parse(uri) : null
+    return url ?? refuse('must only contain valid uris')
+  })
+  for (const url of urls) {
+    if (url.username !== '' || url.password !== '') refuse('must not carry credentials')
+    if (url.protocol === 'http:' && !isLoopback(url)) refuse('may use http for loopback addresses only')
+  }
+  if (urls.every(isLoopback)) metadata.application_type = 'native'
+}
+
+function featuresAt(base: string): Record<string, object> {
+  const audiences = new Map([
+    [base, base],
+    // Clients that normalise URLs append the slash.
+    [`${base}/`, base],
+    [`${base}/mcp`, `${base}/mcp`],
+  ])
+  return {
+    devInteractions: { enabled: false },
+    dPoP: { enabled: false },
+    pushedAuthorizationRequests: { enabled: false },
+    rpInitiatedLogout: { enabled: false },
+    // Served by the gateway: access tokens are for its interface, and the endpoint is part of it.
+    userinfo: { enabled: false },
+    registration: { enabled: true, initialAccessToken: false, issueRegistrationAccessToken: false },
+    revocation: { enabled: true, allowedPolicy: ownTokensOnly },
+    introspection: { enabled: true, allowedPolicy: ownTokensOnly },
+    clientIdMetadataDocument: {
+      enabled: true,
+      ack: 'draft-02',
+      cacheDuration: { min: 60, max: 3_600 },
+      allowFetch: async () => true,
+      allowClient: async () => true,
+    },
+    resourceIndicators: {
+      enabled: true,
+      defaultResource: async (_context: unknown, _client: Client, oneOf?: string | string[]) => oneOf ?? base,
+      useGrantedResource: async () => true,
+      async getResourceServerInfo(_context: unknown, indicator: string) {
+        const audience = audiences.get(indicator)
+        if (audience === undefined) throw new errors.InvalidTarget()
+        return {
+          audience,
+          scope,
+          accessTokenFormat: 'jwt',
+          accessTokenTTL: accessTokenSeconds,
+          jwt: { sign: { alg: 'ES256' } },
+        }
+      },
+    },
+  }
+}
+
+/** The authorization server for one set of keys. */
+export function createProvider({ oauth, baseUrl, fetch, log }: ProviderDeps, keys: ServerKeys): Provider {
+  const base = baseUrl()
+  const provider = new Provider(base, {
+    adapter: (model: string) => adapterOf(oauth.records.of(model)),
+    jwks: { keys: keys.signing },
+    cookies: {
+      keys: keys.cookies,
+      names: { session: 'portico_session', interaction: 'portico_interaction', resume: 'portico_resume' },
+      long: { httpOnly: true, sameSite: 'lax', signed: true },
+      short: { httpOnly: true, sameSite: 'lax', signed: true },
+    },
+    clientAuthMethods: ['none', 'client_secret_basic', 'client_secret_post'],
+    clientDefaults: {
+      grant_types: ['authorization_code', 'refresh_token'],
+      response_types: ['code'],
+      token_endpoint_auth_method: 'none',
+      id_token_signed_response_alg: 'ES256',
+    },
+    enabledJWA: { idTokenSigningAlgValues: ['ES256'] },
+    responseTypes: ['code'],
+    pkce: { required: () => true },
+    scopes: [...oauthScopes],
+    claims: { openid: ['sub'], email: ['email', 'email_verified'], profile: ['name'] },
+    async findAccount(_context: unknown, id: string) {
+      const person = await oauth.people.find(id)
+      if (!person) return undefined
+      const { email, name } = person
+      const claims = async () => ({
+        sub: id,
+        email,
+        email_verified: true,
+        ...(name !== undefined && { name }),
+      })
+      return { accountId: id, claims }
+    },
+    interactions: {
+      url: (_context: unknown, { uid }: { uid: string }) => `${base}${oauthPaths.interaction}/${uid}`,
+    },
+    features: featuresAt(base),
+    formats: {
+      customizers: {
+        // Verification asks whether the grant is in force, and when the person signed in.
+        jwt(context: TokenContext, token: { grantId?: string }, jwt: { payload: Record<string, unknown> }) {
+          const { AuthorizationCode, RefreshToken } = context.oidc.entities
+          jwt.payload.grant_id = token.grantId
+          jwt.payload.auth_time = (AuthorizationCode ?? RefreshToken)?.authTime
+          return jwt
+        },
+      },
+    },
+    extraClientMetadata: {
+      // Any name: the function is called once for each client.
+      properties: ['portico_redirects'],
+      validator: (_context: unknown, _key: string, _value: unknown, metadata: Metadata) =>
+        checkClient(metadata),
+    },
+    allowOmittingSingleRegisteredRedirectUri: false,
+    rotateRefreshToken: true,
+    issueRefreshToken: async (
+      _context: unknown,
+      client: { grantTypeAllowed(type: string): boolean },
+      source: { scopes: Set<string> },
+    ) => client.grantTypeAllowed('refresh_token') && source.scopes.has('offline_access'),
+    expiresWithSession: async () => false,
+    fetch,
+    fetchResponseBodyLimits: { jwks_uri: 32_768, sector_identifier_uri: 32_768 },
+    ttl: Object.fromEntries(Object.entries(seconds).map(([model, life]) => [model, () => life])),
+    clientBasedCORS: (_context: unknown, origin: string, client: { redirectUris?: string[] }) =>
+      client.redirectUris?.some((uri) => URL.parse(uri)?.origin === origin) ?? false,
+    renderError(
+      context: { type: string; body: unknown; set(name: string, value: string): void },
+      out: { error: string; error_description?: string },
+    ) {
+      for (const [name, value] of Object.entries(pageHeaders())) context.set(name, value)
+      context.type = 'html'
+      context.body = errorPage(out.error_description ?? out.error, out.error)
+    },
+    routes: {
+      authorization: oauthPaths.authorize,
+      token: oauthPaths.token,
+      registration: oauthPaths.register,
+      jwks: oauthPaths.jwks,
+      revocation: oauthPaths.revoke,
+      introspection: oauthPaths.introspect,
+    },
+  })
+  // The headers that name host and protocol are set by the gateway itself before each call.
+  provider.proxy = true
+  provider.silent = true
+  const report = (...given: unknown[]) => log.error({ error: given.at(-1) }, 'authorization server failed')
+  provider.on('server_error', report as never)
+  provider.on('error', report as never)
+  return provider
+}
+
+/** A client asks about its own tokens only. */
+async function ownTokensOnly(
+  _context: unknown,
+  client: Client,
+  token: { clientId: string },
+): Promise<boolean> {
+  return token.clientId === client.clientId
+}

@@ -1,0 +1,71 @@
+import type { Chain } from '#kernel/chains.ts'
+import { Fault } from '#kernel/fault.ts'
+import type { Tx } from '#kernel/task.ts'
+import { type Queryable, query } from '#store/query.ts'
+
+/**
+ * What somebody else paid to an account counts once: as the end of one swap, or as payouts of the venue.
+ * One that the gateway has signed is no payment of somebody else.
+ */
+
+type Receiver = { chain: Pick<Chain, 'id' | 'family'>; account: string }
+/**
+ * One transaction can pay several swaps. `part`: which of its payments to the account, as the chain numbers them; `a:1` is
+ * one of those that `a` names together.
+ */
+export type Paid = { txHash: string; part: string }
+export type ArrivalId = Receiver & Paid
+
+/** The venue can pay several withdrawals with one transaction, and its events distinguish them. */
+export const venuePayouts = 'venue_payouts'
+
+/** Names that differ only by case are one on EVM chains. */
+const nameOn = ({ family }: Receiver['chain'], name: string): string =>
+  family === 'evm' ? name.toLowerCase() : name
+
+const overlaps = (one: string, other: string): boolean =>
+  one === other || one.startsWith(`${other}:`) || other.startsWith(`${one}:`)
+
+/** Those that nothing else has counted. `claimant`: a task that a payment ends, or `venuePayouts`. */
+export async function unclaimed<Each extends Paid>(
+  db: Queryable,
+  { chain, account, claimant }: Receiver & { claimant: string },
+  paid: readonly Each[],
+): Promise<Each[]> {
+  if (paid.length === 0) return []
+  const hashes = paid.map(({ txHash }) => nameOn(chain, txHash))
+  const rows = await query<{ tx_hash: string; part: string | null }>(
+    db,
+    `select external_id as tx_hash, null as part from tx_attempt where external_id = any($2::text[])
+     union all select tx_hash, part from claimed_arrival
+       where chain_id = $1 and tx_hash = any($2::text[]) and account = $3 and claimant <> $4`,
+    [chain.id, hashes, nameOn(chain, account), claimant],
+  )
+  const isClaimed = (hash: string, own: string) =>
+    rows.some(({ tx_hash, part }) => tx_hash === hash && (part === null || overlaps(part, own)))
+  return paid.filter(({ part }, at) => !isClaimed(hashes[at]!, part))
+}
+
+/** Runs in the commit that counts it. Throws where something else was faster, so that the step decides again. */
+export async function claimArrival(
+  tx: Tx,
+  { chain, txHash, part, account }: ArrivalId,
+  { claimant, at }: { claimant: string; at: Date },
+): Promise<void> {
+  const named = { hash: nameOn(chain, txHash), account: nameOn(chain, account) }
+  // The key of the table does not know that a sum and one of its parts are the same money.
+  const payment = `arrival ${chain.id} ${named.hash} ${named.account}`
+  await query(tx, 'select pg_advisory_xact_lock(hashtextextended($1, 0))', [payment])
+  const claimed = await query(
+    tx,
+    `insert into claimed_arrival (chain_id, tx_hash, part, account, claimant, at)
+       select $1, $2, $3, $4, $5, $6 where not exists (
+         select from claimed_arrival where chain_id = $1 and tx_hash = $2 and account = $4 and claimant <> $5
+           and (starts_with(part, $3 || ':') or starts_with($3, part || ':')))
+     on conflict (chain_id, tx_hash, account, part) do update set at = claimed_arrival.at
+       where claimed_arrival.claimant = excluded.claimant
+     returning claimant`,
+    [chain.id, named.hash, part, named.account, claimant, at],
+  )
+  if (claimed.length === 0) throw new Fault('unavailable', 'Something else has counted this payment')
+}

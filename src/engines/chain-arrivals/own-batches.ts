@@ -1,0 +1,18 @@
+import { isRecord } from '#kernel/json.ts'
+import type { EvmCall } from '#kernel/signer.ts'
+import { type Queryable, query } from '#store/query.ts'
+
+/** The calls that a transaction of the gateway runs on an account; undefined for a transaction of somebody else. */
+export async function ownCallsOf(
+  db: Queryable,
+  { txHash, account }: { txHash: string; account: string },
+): Promise<Pick<EvmCall, 'value'>[] | undefined> {
+  const [row] = await query<{ calls: unknown }>(
+    db,
+    `select e.intent -> 'batch' -> 'calls' as calls from tx_attempt a join effect e on e.id = a.effect_id
+       where a.external_id = $1 and lower(e.intent -> 'batch' ->> 'account') = $2`,
+    [txHash.toLowerCase(), account.toLowerCase()],
+  )
+  if (!Array.isArray(row?.calls)) return undefined
+  return row.calls.map((call: unknown) => ({ value: BigInt(isRecord(call) ? String(call.value) : '') }))
+}

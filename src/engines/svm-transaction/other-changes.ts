@@ -1,0 +1,47 @@
+import type { WalletChange } from '#upstreams/solana/payments.ts'
+import type { HeldUnits } from './held-units.ts'
+
+/** Whether other transactions alone changed a wallet since its balance was read for a signature. */
+
+type Changes = {
+  /** As it was read about the time of the signature. */
+  before: readonly HeldUnits[]
+  held: readonly HeldUnits[]
+  /** What the signed transaction takes, by token. */
+  spent: ReadonlyMap<string, bigint>
+  /** In the order of their slots. */
+  changes: readonly WalletChange[]
+  /** The balance was read at this slot or before it: which of the earlier changes it contained is not known. */
+  readBy: bigint
+}
+
+/**
+ * The listed changes have to make the difference of every token without the signed transaction, and must not be able to
+ * make it with it.
+ */
+export function isMovedByOthers({ before, held, spent, changes, readBy }: Changes): boolean {
+  const differences = before.map(({ token, units }) => {
+    const now = held.find((each) => each.token === token)?.units ?? '0'
+    const possible = possibleSums(token, changes, readBy)
+    const difference = BigInt(now) - BigInt(units)
+    const spentUnits = spent.get(token) ?? 0n
+    return {
+      isWithout: possible.has(difference),
+      isWith: possible.has(difference + spentUnits),
+    }
+  })
+  return differences.every(({ isWithout }) => isWithout) && differences.some(({ isWith }) => !isWith)
+}
+
+/** The sum of all changes, and of those that are left where the balance contained the first ones. */
+function possibleSums(token: string, changes: readonly WalletChange[], readBy: bigint): Set<bigint> {
+  const unitsOf = ({ units }: WalletChange) => units.get(token) ?? 0n
+  let rest = changes.reduce((sum, each) => sum + unitsOf(each), 0n)
+  const sums = new Set([rest])
+  for (const each of changes) {
+    if (each.slot > readBy) break
+    rest -= unitsOf(each)
+    sums.add(rest)
+  }
+  return sums
+}

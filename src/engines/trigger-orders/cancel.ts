@@ -1,0 +1,99 @@
+import type { CancelAct, TaskQueries } from '#durable/task-queries.ts'
+import type { Tx } from '#kernel/task.ts'
+import type { TriggerOrder } from '#kernel/trigger-order.ts'
+import { query } from '#store/query.ts'
+
+/** Cancels of orders, in the transaction of the caller. */
+
+export type OrderAct = Required<CancelAct>
+export type CancelTasks = Pick<TaskQueries, 'cancelNotSent'>
+export type CancelRequest = { ids: readonly string[]; kinds: readonly string[]; at: Date }
+/** Orders that are cancelled now, and those of their groups that are armed again. */
+export type Cancelled = { cancelled: TriggerOrder[]; armed: TriggerOrder[] }
+/** Stores the events of these orders, in the transaction that changed them. */
+export type PublishOrders = (act: OrderAct, userId: string, changed: Cancelled) => Promise<void>
+
+/**
+ * Cancels orders of these kinds that have not fired, or whose task has signed nothing. One that another one of its group
+ * had cancelled stays cancelled.
+ */
+export async function cancelOrders(
+  act: CancelAct & { tx: Tx },
+  tasks: CancelTasks,
+  userId: string,
+  request: CancelRequest,
+): Promise<Cancelled> {
+  // Tasks are locked before orders, as where a task ends. An order may fire while its row is waited for.
+  const before = await cancelFired(act, tasks, userId, request)
+  const waiting = await cancelWaiting(act.tx, userId, request)
+  const meanwhile = await cancelFired(act, tasks, userId, request)
+  return {
+    cancelled: [...before.cancelled, ...waiting, ...meanwhile.cancelled],
+    armed: [...before.armed, ...meanwhile.armed],
+  }
+}
+
+/** Rows of a firing transaction are waited for. */
+export async function cancelWaiting(
+  tx: Tx,
+  userId: string,
+  { ids, kinds, at }: CancelRequest,
+): Promise<TriggerOrder[]> {
+  const cancelled = await query<TriggerOrder>(
+    tx,
+    `update trigger_order set status = 'cancelled', updated_at = $4
+       where user_id = $1 and id = any($2::uuid[]) and kind = any($3) and status in ('waiting', 'armed') returning *`,
+    [userId, ids, kinds, at],
+  )
+  await query(
+    tx,
+    `update trigger_order set cancelled_by = null, updated_at = $4
+       where user_id = $1 and id = any($2::uuid[]) and kind = any($3) and status = 'cancelled'
+         and cancelled_by is not null`,
+    [userId, ids, kinds, at],
+  )
+  return cancelled
+}
+
+/** The lock on the task decides between the cancel and the signature. */
+async function cancelFired(
+  act: CancelAct & { tx: Tx },
+  tasks: CancelTasks,
+  userId: string,
+  { ids, kinds, at }: CancelRequest,
+): Promise<Cancelled> {
+  const fired = await query<{ task_id: string }>(
+    act.tx,
+    `select o.task_id from trigger_order o join task_queue q on q.task_id = o.task_id
+       where o.user_id = $1 and o.id = any($2::uuid[]) and o.kind = any($3) and o.status = 'fired'`,
+    [userId, ids, kinds],
+  )
+  const taskIds = await tasks.cancelNotSent(
+    userId,
+    fired.map(({ task_id }) => task_id),
+    act,
+  )
+  return taskIds.length === 0 ? { cancelled: [], armed: [] } : cancelTaskOrders(act.tx, { taskIds, ids, at })
+}
+
+type CancelledTasks = { taskIds: readonly string[]; ids: readonly string[]; at: Date }
+
+/** Orders whose task is cancelled in this transaction, and those of their groups apart from `ids`. */
+export async function cancelTaskOrders(tx: Tx, { taskIds, ids, at }: CancelledTasks): Promise<Cancelled> {
+  const changed = await query<TriggerOrder>(
+    tx,
+    `with taken as (
+       update trigger_order set status = 'cancelled', updated_at = $3
+         where task_id = any($1::uuid[]) and status = 'fired' returning *),
+     siblings as (
+       update trigger_order t set status = 'armed', cancelled_by = null, updated_at = $3
+         from taken where t.cancelled_by = taken.id and t.status = 'cancelled' and t.id <> all($2::uuid[])
+         returning t.*)
+     select * from taken union all select * from siblings`,
+    [taskIds, ids, at],
+  )
+  return {
+    cancelled: changed.filter(({ status }) => status === 'cancelled'),
+    armed: changed.filter(({ status }) => status === 'armed'),
+  }
+}

@@ -1,0 +1,51 @@
+import type { NearQuote } from './store.ts'
+
+/**
+ * Which quotes are asked for first where the budget does not cover all: users take turns, and of one user the quote that
+ * was asked for longest ago comes first. The orders of one user, however many, delay those of another by one turn.
+ */
+
+export type QuoteTurns = {
+  /** `isFirst`: quotes that come before all turns. */
+  inTurns(near: readonly NearQuote[], isFirst: (quote: NearQuote) => boolean): NearQuote[]
+  asked(quote: NearQuote): void
+}
+
+const rememberedMax = 20_000
+
+export const keyOf = ({ market, quote_key: quoteKey }: Pick<NearQuote, 'market' | 'quote_key'>): string =>
+  `${market} ${quoteKey}`
+
+export function createQuoteTurns(): QuoteTurns {
+  let turn = 0
+  /** The turn in which a quote, or a quote of a user, was asked for last. */
+  const lastTurns = new Map<string, number>()
+  const lastTurnOf = (name: string): number => lastTurns.get(name) ?? 0
+  const remember = (name: string): void => {
+    lastTurns.delete(name)
+    lastTurns.set(name, turn)
+    for (const oldest of lastTurns.keys()) {
+      if (lastTurns.size <= rememberedMax) break
+      lastTurns.delete(oldest)
+    }
+  }
+  return {
+    inTurns(near, isFirst) {
+      const byAge = [...near].sort((one, other) => lastTurnOf(keyOf(one)) - lastTurnOf(keyOf(other)))
+      const counts = new Map<string, number>()
+      const placed = byAge.map((quote) => {
+        const before = counts.get(quote.user_id) ?? 0
+        counts.set(quote.user_id, before + 1)
+        return { quote, place: isFirst(quote) ? -1 : before, turn: lastTurnOf(quote.user_id) }
+      })
+      return placed
+        .sort((one, other) => one.place - other.place || one.turn - other.turn)
+        .map(({ quote }) => quote)
+    },
+    asked(quote) {
+      turn += 1
+      remember(keyOf(quote))
+      remember(quote.user_id)
+    },
+  }
+}

@@ -1,0 +1,76 @@
+import type { SvmTransactions } from '#engines/svm-transaction/transaction.ts'
+import type { SvmPlan } from '#engines/svm-transaction/transaction-rules.ts'
+import { Fault } from '#kernel/fault.ts'
+import type { SvmInstruction } from '#kernel/signer.ts'
+import {
+  actionOf,
+  type PaymentProof,
+  type PaymentTrial,
+  type RechargeTask,
+  type RechargeTaskData,
+} from './payment.ts'
+import type { SvmTill } from './till.ts'
+
+/** A payment on Solana: one transfer of SOL to the wallet for payments, with a memo that names its task. */
+
+export type SvmPaymentDeps = {
+  svm: SvmTransactions
+  instructions: {
+    memo(text: string): SvmInstruction
+    transferLamports(from: string, to: string, lamports: bigint): SvmInstruction
+  }
+  svmAddressOf: (userId: string) => Promise<string>
+}
+type Payment = { taskId: string; account: string; address: string; amountUnits: bigint; usdMicros: bigint }
+
+const planOf = (
+  { instructions }: SvmPaymentDeps,
+  till: SvmTill,
+  { taskId, account, address, amountUnits, usdMicros }: Payment,
+): SvmPlan => ({
+  ...actionOf({ ...till, address }, usdMicros),
+  account,
+  instructions: [instructions.memo(taskId), instructions.transferLamports(account, address, amountUnits)],
+  lookupTables: [],
+  spends: [{ token: till.chain.row.native.address, amountUnits, to: address }],
+})
+
+export const svmTrial = (deps: SvmPaymentDeps): PaymentTrial<SvmTill> => ({
+  accountOf: deps.svmAddressOf,
+  ready: (till) => deps.svm.ready(till.chain.row.id),
+  coinsOf: ({ chain }, account) => chain.balance(account, chain.row.native.address, true),
+  async chargeOf({ till, userId, account, amountUnits }) {
+    // Neither the task that is named nor the value of the payment changes what the transfer does.
+    const payment = { taskId: userId, account, address: till.address, amountUnits, usdMicros: 0n }
+    const trial = await deps.svm.trial(userId, planOf(deps, till, payment))
+    if (trial.ok) return trial.charge
+    throw new Fault('conflict', `The payment would fail: ${trial.reason}`, {
+      extras: { reason: trial.reason },
+    })
+  },
+})
+
+export const svmPlan = (
+  deps: SvmPaymentDeps,
+  till: SvmTill,
+  { id: taskId, data }: RechargeTask,
+  usdMicros: bigint,
+): SvmPlan => {
+  const { account, till: address } = data
+  return planOf(deps, till, { taskId, account, address, amountUnits: BigInt(data.amount_units), usdMicros })
+}
+
+type SvmDriverDeps = SvmPaymentDeps & { changed: (userId: string, chainId: string) => void }
+
+export const svmDriver = ({ svm, changed }: SvmDriverDeps) =>
+  svm.driver<RechargeTaskData, PaymentProof>({
+    /** The record is that of the stored bytes, which name payer, wallet and task; the balances show the payment. */
+    prove({ data }, { signature, slot, lamportDeltas }) {
+      const amountUnits = BigInt(data.amount_units)
+      const isPaid =
+        lamportDeltas.get(data.till) === amountUnits && lamportDeltas.get(data.account) === -amountUnits
+      if (!isPaid) return undefined
+      return { txHash: signature, block: slot, logIndex: 0, payer: data.account, amountUnits }
+    },
+    onFinal: ({ userId, data }) => changed(userId, data.chain_id),
+  })

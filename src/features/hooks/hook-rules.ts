@@ -1,0 +1,75 @@
+import type { OrderRules } from '#engines/trigger-orders/run-order.ts'
+import { fractionOf } from '#engines/trigger-orders/trigger-price.ts'
+import { assetOf } from '#kernel/chains.ts'
+import type { JsonObject } from '#kernel/json.ts'
+import type { Tx } from '#kernel/task.ts'
+import { type Queryable, query } from '#store/query.ts'
+import { type HookInput, type HookRow, hookEvent, hookKind } from './view.ts'
+
+const atMost = (units: bigint, max: bigint): bigint => (units > max ? max : units)
+
+/** How a hook that fired sells. */
+export const hookRules: OrderRules<HookInput & JsonObject> = {
+  kind: hookKind,
+  soldToken: ({ chain_id, token_address }) => ({ chainId: chain_id, address: token_address }),
+  unitsMax: lotLeft,
+  swapOf(input, sellableUnits) {
+    const { chain_id, token_address, usdc, sell_percentage, slippage_bps, lot_units } = input
+    const wanted = fractionOf(lot_units === undefined ? sellableUnits : BigInt(lot_units), sell_percentage)
+    const units = atMost(wanted, sellableUnits)
+    if (units === 0n) return null
+    return {
+      chainIn: chain_id,
+      chainOut: chain_id,
+      tokenIn: token_address,
+      tokenOut: usdc,
+      amount: { units },
+      slippageBps: slippage_bps,
+      maxImpactBps: input.max_price_impact_bps,
+      isExit: true,
+    }
+  },
+  priced: ({ chain_id, token_address, usdc }) => ({
+    tokenIn: assetOf({ id: chain_id }, token_address),
+    tokenOut: assetOf({ id: chain_id }, usdc),
+    priced: 'in',
+  }),
+  event: hookEvent,
+  resultOf: (orderId) => ({ hook_id: orderId }),
+  onSold: takeFromLot,
+}
+
+/**
+ * What the group of a hook has not sold yet of what a swap received; null where it sells from the whole balance. Others of
+ * the group may sell at the same time: each counts what the others sell, or will sell where they fired before it.
+ */
+async function lotLeft(
+  db: Queryable,
+  { id, task_id, oco_group, input: { lot_left: left } }: HookRow,
+): Promise<bigint | null> {
+  if (left === undefined) return null
+  if (oco_group === null) return BigInt(left)
+  const [row] = await query<{ units: string }>(
+    db,
+    `select (o.input ->> 'lot_left')::numeric - coalesce(sum(coalesce((t.data ->> 'amount_in')::numeric,
+         case when s.task_id < $2 then
+           floor((s.input ->> 'lot_units')::numeric * (s.input ->> 'sell_percentage')::numeric) else 0 end)), 0) as units
+       from trigger_order o left join (trigger_order s join task_queue q on q.task_id = s.task_id
+         join task t on t.id = s.task_id) on s.oco_group = o.oco_group and s.id <> o.id and s.status = 'fired'
+       where o.id = $1 group by o.id`,
+    [id, task_id],
+  )
+  const units = BigInt(row?.units ?? left)
+  return units > 0n ? units : 0n
+}
+
+async function takeFromLot(tx: Tx, { id, oco_group, input }: HookRow, units: bigint): Promise<void> {
+  if (input.lot_left === undefined) return
+  await query(
+    tx,
+    `update trigger_order set input = input || jsonb_build_object('lot_left',
+         greatest((input ->> 'lot_left')::numeric - $3::numeric, 0)::text)
+       where id = any(array(select id from trigger_order where id = $1 or oco_group = $2 order by id for update))`,
+    [id, oco_group, String(units)],
+  )
+}

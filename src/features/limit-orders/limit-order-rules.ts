@@ -1,0 +1,32 @@
+import type { OrderRules } from '#engines/trigger-orders/run-order.ts'
+import { assetOf } from '#kernel/chains.ts'
+import type { JsonObject } from '#kernel/json.ts'
+import { type LimitOrderData, limitOrderEvent, limitOrderKind } from './view.ts'
+
+/** How a limit order that fired swaps: its amount, or what is left of it. */
+export const limitOrderRules: OrderRules<LimitOrderData & JsonObject> = {
+  kind: limitOrderKind,
+  soldToken: ({ chain_id_in, token_in }) => ({ chainId: chain_id_in, address: token_in }),
+  swapOf(order, availableUnits) {
+    const wanted = BigInt(order.amount)
+    const units = wanted < availableUnits ? wanted : availableUnits
+    if (units === 0n) return null
+    return {
+      chainIn: order.chain_id_in,
+      chainOut: order.chain_id_out,
+      tokenIn: order.token_in,
+      tokenOut: order.token_out,
+      amount: { units },
+      slippageBps: order.slippage_bps,
+      isExit: false,
+    }
+  },
+  priced: ({ priced, chain_id_in, token_in, chain_id_out, token_out }) =>
+    priced && {
+      tokenIn: assetOf({ id: chain_id_in }, token_in),
+      tokenOut: assetOf({ id: chain_id_out }, token_out),
+      priced,
+    },
+  event: limitOrderEvent,
+  resultOf: (orderId) => ({ limit_order_id: orderId }),
+}

@@ -1,0 +1,80 @@
+import { type Clock, later } from '#kernel/clock.ts'
+import { Fault } from '#kernel/fault.ts'
+import { sha256 } from '#kernel/id.ts'
+import type { AuthorizationServer } from '#upstreams/openid/authorization-server.ts'
+import { type AccessClaims, createTokenCheck } from './access-tokens.ts'
+import type { Identities } from './identities.ts'
+import type { Records } from './records.ts'
+
+/** Access tokens of an external authorization server: who they are of, and that they were not revoked here. */
+
+const algorithms = ['RS256', 'PS256', 'ES256', 'EdDSA']
+const lifeMaxSeconds = 86_400
+/** Revocations outlive each token that they end. */
+const revokedSeconds = lifeMaxSeconds + 3_600
+
+type Deps = {
+  server: AuthorizationServer
+  identities: Identities
+  records: Records
+  clock: Clock
+  baseUrl: () => string
+  onRevoked: () => void
+}
+
+const refused = (why: string) => new Fault('invalid_token', `The access token ${why}: sign in again`)
+
+/** The grants are at the other server, so this gateway records what it has ended itself. */
+export function externalTokens({ server, identities, records, clock, baseUrl, onRevoked }: Deps) {
+  const check = createTokenCheck({ keys: server, clock, baseUrl, issuer: () => server.issuer, algorithms })
+  const ended = records.of('EndedGrant')
+  const end = async (id: string): Promise<void> => {
+    await ended.upsert(id, { at: clock.now().getTime() }, revokedSeconds)
+    onRevoked()
+  }
+  const endedAt = async (id: string): Promise<number> => Number((await ended.find(id))?.at ?? 0)
+
+  const verify = async (token: string): Promise<AccessClaims> => {
+    const { sub, exp, iat, email, email_verified, client_id, azp, scope } = await check(token)
+    const clientId = client_id ?? azp
+    if (sub === undefined || exp === undefined || iat === undefined || typeof clientId !== 'string')
+      throw refused('lacks a claim')
+    if (exp - iat > lifeMaxSeconds) throw refused('lives longer than a day')
+    if (typeof email !== 'string' || email_verified !== true)
+      throw refused('has no verified email address (email, email_verified)')
+    const person = await identities.enter({ issuer: server.issuer, subject: sub, email })
+    if (!person.ok) throw refused('has the email address of another account')
+    const personId = person.value.id
+    const grantId = sha256(`${server.issuer}|${sub}|${clientId}`)
+    const endedMs = Math.max(await endedAt(grantId), await endedAt(personId))
+    // The second of the revocation counts as before it.
+    if (endedMs > 0 && iat <= endedMs / 1_000) throw refused('was revoked')
+    const expiresAt = new Date(exp * 1_000)
+    await records.of('Grant').upsert(grantId, { accountId: personId, external: true }, revokedSeconds)
+    return {
+      personId,
+      grantId,
+      clientId,
+      scopes: typeof scope === 'string' ? scope.split(' ') : [],
+      // Whether the other server asked for the password again is not known here.
+      signedInAt: null,
+      expiresAt: new Date(
+        Math.min(expiresAt.getTime(), later(clock.now(), lifeMaxSeconds * 1_000).getTime()),
+      ),
+    }
+  }
+  return {
+    verify,
+    records: {
+      ...records,
+      async revokeGrant(grantId: string) {
+        await end(grantId)
+        await records.revokeGrant(grantId)
+      },
+      async revokeAccount(accountId: string) {
+        await end(accountId)
+        await records.revokeAccount(accountId)
+      },
+    },
+  }
+}

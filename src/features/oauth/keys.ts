@@ -1,0 +1,191 @@
+import { createPublicKey, generateKeyPairSync } from 'node:crypto'
+import type { Transact } from '#durable/transactions.ts'
+import type { KeyEncryptionKeys } from '#features/wallets/key-encryption-keys.ts'
+import { type Clock, later } from '#kernel/clock.ts'
+import { decrypt, encrypt, keyBytes } from '#kernel/envelope.ts'
+import type { Random } from '#kernel/id.ts'
+import type { Log } from '#kernel/log.ts'
+import { createCachedValue } from '#kernel/ttl-cache.ts'
+import { builder, fetchAll, type Queryable, query } from '#store/query.ts'
+import type { OAuthKeyRow } from '#store/tables/oauth.ts'
+
+/** Signing and cookie keys of the authorization server: in the database, so that all instances have the same ones. */
+
+export type Jwk = Record<string, unknown> & { kid: string }
+/** The key in use comes first. `version` changes with the set. */
+export type ServerKeys = { version: string; signing: Jwk[]; cookies: string[] }
+export type OAuthKeys = {
+  /** For the authorization server; makes keys where none are in use. */
+  current(): Promise<ServerKeys>
+  /** For the verification of tokens: public keys only. */
+  publicKeys(): Promise<Jwk[]>
+  /** The same after an unknown key id; reads the table at most twice a minute. */
+  freshPublicKeys(): Promise<Jwk[]>
+  /** Wraps keys of former key-encryption keys under the current one. */
+  rewrap(): Promise<void>
+}
+
+type KeysDeps = {
+  db: Queryable
+  transact: Transact
+  keyEncryptionKeys: KeyEncryptionKeys
+  clock: Clock
+  random: Random
+  log: Log
+}
+
+const dayMs = 86_400_000
+const rotationMs = 30 * dayMs
+/** The next key is published this long before it signs. */
+const leadMs = 10 * 60_000
+/** Longer than any session or token that a former key signed. */
+const retentionMs = 16 * dayMs
+const cachedMs = 60_000
+const unknownKeyPauseMs = 30_000
+const purposes = ['signing', 'cookie'] as const
+/** Taken in a transaction, so that one of several instances makes a key. */
+const lockId = 7_061_951
+
+const aadOf = ({ id, purpose }: Pick<OAuthKeyRow, 'id' | 'purpose'>) => ['oauth', purpose, id].join('|')
+
+/** Keys in the envelope of wallet keys, bound to their row. */
+function createSealer({
+  keyEncryptionKeys,
+  random,
+  log,
+}: Pick<KeysDeps, 'keyEncryptionKeys' | 'random' | 'log'>) {
+  const seal = async (secret: Uint8Array, row: Pick<OAuthKeyRow, 'id' | 'purpose'>) => {
+    const dek = random.bytes(keyBytes)
+    const kek = keyEncryptionKeys.current
+    try {
+      return {
+        ciphertext: encrypt(dek, random.bytes(12), secret, aadOf(row)),
+        wrapped_dek: await kek.wrap(dek, `${kek.id}|${aadOf(row)}`),
+        kek_id: kek.id,
+      }
+    } finally {
+      dek.fill(0)
+    }
+  }
+
+  /** Undefined where the key-encryption key is missing or another one. */
+  const unseal = async (row: OAuthKeyRow): Promise<Buffer | undefined> => {
+    const kek = keyEncryptionKeys.find(row.kek_id)
+    if (!kek) return undefined
+    try {
+      const dek = await kek.unwrap(row.wrapped_dek, `${row.kek_id}|${aadOf(row)}`)
+      return Buffer.from(decrypt(dek, row.ciphertext, aadOf(row)))
+    } catch (error) {
+      log.error({ error, key: row.id }, 'a key of the authorization server cannot be decrypted')
+      return undefined
+    }
+  }
+  return { seal, unseal }
+}
+
+export function createOAuthKeys({
+  db,
+  transact,
+  keyEncryptionKeys,
+  clock,
+  random,
+  log,
+}: KeysDeps): OAuthKeys {
+  const rows = (on: Queryable): Promise<OAuthKeyRow[]> =>
+    fetchAll(on, builder.selectFrom('oauth_key').selectAll().orderBy('active_at', 'desc'))
+
+  const { seal, unseal } = createSealer({ keyEncryptionKeys, random, log })
+
+  const make = async (purpose: OAuthKeyRow['purpose'], activeAt: Date): Promise<OAuthKeyRow> => {
+    const id = Buffer.from(random.bytes(16)).toString('base64url')
+    const row = { id, purpose, created_at: clock.now(), active_at: activeAt }
+    if (purpose === 'cookie')
+      return { ...row, public_jwk: null, ...(await seal(random.bytes(keyBytes), row)) }
+    const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+    const shared = { kid: id, alg: 'ES256', use: 'sig' }
+    const publicJwk = { ...createPublicKey(privateKey).export({ format: 'jwk' }), ...shared }
+    const secret = Buffer.from(JSON.stringify({ ...privateKey.export({ format: 'jwk' }), ...shared }))
+    return { ...row, public_jwk: publicJwk, ...(await seal(secret, row)) }
+  }
+
+  /** When the next key has to be used; undefined where the newest is young enough. */
+  const dueAt = (all: readonly OAuthKeyRow[], purpose: OAuthKeyRow['purpose']): Date | undefined => {
+    const now = clock.now()
+    const usable = all.filter(
+      (row) => row.purpose === purpose && keyEncryptionKeys.find(row.kek_id) !== undefined,
+    )
+    const newest = usable[0]
+    if (!newest) return now
+    return later(newest.active_at, rotationMs - leadMs) <= now ? later(now, leadMs) : undefined
+  }
+
+  const rotate = async (): Promise<OAuthKeyRow[]> => {
+    const known = await rows(db)
+    const due = purposes.filter((purpose) => dueAt(known, purpose))
+    if (due.length === 0) return known
+    // Wrapping may be a network call, so it happens outside the transaction.
+    const made = await Promise.all(due.map((purpose) => make(purpose, dueAt(known, purpose)!)))
+    await transact(async (tx) => {
+      await query(tx, 'select pg_advisory_xact_lock($1)', [lockId])
+      const now = await rows(tx)
+      for (const row of made) {
+        if (!dueAt(now, row.purpose)) continue
+        await fetchAll(
+          tx,
+          builder
+            .insertInto('oauth_key')
+            .values({ ...row, public_jwk: row.public_jwk && (JSON.stringify(row.public_jwk) as never) }),
+        )
+      }
+      await query(
+        tx,
+        `delete from oauth_key k where active_at < $1 and exists (
+           select from oauth_key n where n.purpose = k.purpose and n.active_at > k.active_at and n.active_at < $2)
+         returning id`,
+        [later(clock.now(), -rotationMs - retentionMs), clock.now()],
+      )
+    })
+    return rows(db)
+  }
+
+  const load = async (): Promise<ServerKeys> => {
+    const all = await rotate()
+    const now = clock.now()
+    // Newest first; those that are not in use yet come last.
+    const ordered = all.toSorted((a, b) => Number(a.active_at > now) - Number(b.active_at > now))
+    const opened = await Promise.all(ordered.map(async (row) => ({ row, secret: await unseal(row) })))
+    const of = (purpose: OAuthKeyRow['purpose']) =>
+      opened.flatMap(({ row, secret }) => (row.purpose === purpose && secret ? [secret] : []))
+    return {
+      version: opened.map(({ row, secret }) => `${row.id}:${secret !== undefined}`).join(),
+      signing: of('signing').map((secret) => JSON.parse(secret.toString()) as Jwk),
+      cookies: of('cookie').map((secret) => secret.toString('base64url')),
+    }
+  }
+
+  const nowMs = () => clock.now().getTime()
+  const server = createCachedValue(load, { ttlMs: cachedMs, nowMs })
+  const publicSet = createCachedValue(
+    async () => (await rows(db)).flatMap(({ public_jwk }) => (public_jwk ? [public_jwk as Jwk] : [])),
+    { ttlMs: cachedMs, nowMs },
+  )
+  return {
+    current: () => server.get(),
+    publicKeys: () => publicSet.get(),
+    freshPublicKeys: () => publicSet.get({ maxAgeMs: unknownKeyPauseMs }),
+    async rewrap() {
+      const former = (await rows(db)).filter(({ kek_id }) => kek_id !== keyEncryptionKeys.current.id)
+      for (const row of former) {
+        const secret = await unseal(row)
+        if (!secret) continue
+        const { ciphertext, wrapped_dek, kek_id } = await seal(secret, row)
+        await query(
+          db,
+          `update oauth_key set ciphertext = $2, wrapped_dek = $3, kek_id = $4
+           where id = $1 and kek_id = $5 returning id`,
+          [row.id, ciphertext, wrapped_dek, kek_id, row.kek_id],
+        )
+      }
+    },
+  }
+}

@@ -1,0 +1,67 @@
+import type { Transact } from '#durable/transactions.ts'
+import type { KeyEncryptionKeys } from '#features/wallets/key-encryption-keys.ts'
+import type { Clock } from '#kernel/clock.ts'
+import type { Random } from '#kernel/id.ts'
+import type { Log } from '#kernel/log.ts'
+import type { Queryable } from '#store/query.ts'
+import type { AuthorizationServer } from '#upstreams/openid/authorization-server.ts'
+import type { OpenIdProvider } from '#upstreams/openid/openid.ts'
+import { type AccessClaims, createTokenVerifier } from './access-tokens.ts'
+import { externalTokens } from './external-tokens.ts'
+import { createFederation, type Federation, interactionOfState } from './federation.ts'
+import { createIdentities } from './identities.ts'
+import { createOAuthKeys, type OAuthKeys } from './keys.ts'
+import { createKnownBrowsers, type KnownBrowsers } from './known-browsers.ts'
+import { createPeople, type People, type SendEmail } from './people.ts'
+import { createRecords, type Records } from './records.ts'
+import { createSignInLimits } from './sign-in-limits.ts'
+
+type OAuthDeps = {
+  db: Queryable
+  transact: Transact
+  keyEncryptionKeys: KeyEncryptionKeys
+  clock: Clock
+  random: Random
+  log: Log
+  baseUrl: () => string
+  sendEmail: SendEmail
+  onRevoked: () => void
+  /** Issues the tokens instead of this gateway. */
+  authorizationServer?: AuthorizationServer | undefined
+  /** Where people sign in; absent: at this gateway. */
+  identityProvider?: OpenIdProvider | undefined
+  /** Where the identity provider sends browsers back to. */
+  callbackUrl: () => string
+}
+
+/** The data of the authorization server: its records, keys and people. The server itself is a door. */
+export type OAuth = {
+  records: Records
+  keys: OAuthKeys
+  people: People
+  knownBrowsers: KnownBrowsers
+  /** Absent where people sign in at this gateway. */
+  federation: Federation | undefined
+  /** Absent where this gateway issues the tokens. */
+  external: AuthorizationServer | undefined
+  /** The interaction that a browser left for the identity provider. */
+  interactionOfState(state: unknown): string | undefined
+  /** Throws `invalid_token`. */
+  verify(token: string): Promise<AccessClaims>
+}
+
+export function oauth(deps: OAuthDeps): OAuth {
+  const records = createRecords(deps)
+  const keys = createOAuthKeys(deps)
+  const knownBrowsers = createKnownBrowsers({ ...deps, keys })
+  const limits = createSignInLimits(deps)
+  const people = createPeople({ ...deps, limits, knownBrowsers, revokeAccount: records.revokeAccount })
+  const { identityProvider: provider, callbackUrl, authorizationServer: server } = deps
+  const identities = createIdentities(deps)
+  const federation =
+    provider &&
+    createFederation({ provider, identities, records, random: deps.random, redirectUri: callbackUrl })
+  const own = { verify: createTokenVerifier({ ...deps, keys }), records }
+  const tokens = server ? externalTokens({ ...deps, server, identities, records }) : own
+  return { ...tokens, keys, people, knownBrowsers, federation, external: server, interactionOfState }
+}

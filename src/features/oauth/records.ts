@@ -1,0 +1,138 @@
+import type { Clock } from '#kernel/clock.ts'
+import { later } from '#kernel/clock.ts'
+import { builder, fetchOne, type Queryable, query } from '#store/query.ts'
+import type { OAuthRecordRow } from '#store/tables/oauth.ts'
+
+/** What the authorization server stores, by model and id; every record ends. */
+
+export type Payload = Record<string, unknown>
+export type RecordStore = {
+  upsert(id: string, payload: Payload, expiresInSeconds?: number): Promise<void>
+  find(id: string): Promise<Payload | undefined>
+  findByUid(uid: string): Promise<Payload | undefined>
+  /** False where it was used before: of concurrent uses one succeeds. */
+  consume(id: string): Promise<boolean>
+  destroy(id: string): Promise<void>
+  revokeByGrantId(grantId: string): Promise<void>
+}
+export type Records = {
+  of(model: string): RecordStore
+  /** Ends every session, grant and token of a person. */
+  revokeAccount(accountId: string): Promise<void>
+  revokeGrant(grantId: string): Promise<void>
+  hasGrant(grantId: string): Promise<boolean>
+}
+
+const dayMs = 86_400_000
+/** A registration that nobody signed in with; and the idle time of a client that was used. */
+const unusedClientMs = dayMs
+const idleClientMs = 90 * dayMs
+const longestMs = 365 * dayMs
+
+const text = (value: unknown): string | null => (typeof value === 'string' ? value : null)
+
+type RecordsDeps = {
+  db: Queryable
+  clock: Clock
+  /** Makes every instance forget the tokens that it has verified. */
+  onRevoked: () => void
+}
+
+export function createRecords({ db, clock, onRevoked }: RecordsDeps): Records {
+  const lifeMs = (model: string, seconds: number | undefined): number =>
+    seconds === undefined ? (model === 'Client' ? unusedClientMs : longestMs) : seconds * 1_000
+
+  const payloadOf = (row: Pick<OAuthRecordRow, 'payload' | 'consumed_at'> | undefined) =>
+    row && {
+      ...row.payload,
+      ...(row.consumed_at && { consumed: Math.floor(row.consumed_at.getTime() / 1_000) }),
+    }
+
+  const findBy = async (model: string, column: 'id' | 'uid', value: string) =>
+    payloadOf(
+      await fetchOne(
+        db,
+        builder
+          .selectFrom('oauth_record')
+          .select(['payload', 'consumed_at'])
+          .where('model', '=', model)
+          .where(column, '=', value)
+          .where('expires_at', '>', clock.now()),
+      ),
+    )
+
+  const keepClient = (clientId: string) =>
+    query(
+      db,
+      `update oauth_record set expires_at = $2 where model = 'Client' and id = $1 and expires_at < $3 returning id`,
+      // Written once a day at most.
+      [clientId, later(clock.now(), idleClientMs), later(clock.now(), idleClientMs - dayMs)],
+    )
+
+  const revokeGrant = async (grantId: string): Promise<void> => {
+    await query(
+      db,
+      `delete from oauth_record where grant_id = $1 or (model = 'Grant' and id = $1) returning id`,
+      [grantId],
+    )
+    onRevoked()
+  }
+
+  const of = (model: string): RecordStore => ({
+    async upsert(id, payload, expiresInSeconds) {
+      const now = clock.now()
+      await query(
+        db,
+        `insert into oauth_record (model, id, payload, grant_id, uid, account_id, created_at, expires_at)
+         values ($1, $2, $3, $4, $5, $6, $7, $8)
+         on conflict (model, id) do update set payload = excluded.payload, grant_id = excluded.grant_id,
+           uid = excluded.uid, account_id = excluded.account_id, expires_at = excluded.expires_at
+         returning id`,
+        [
+          model,
+          id,
+          JSON.stringify(payload),
+          text(payload.grantId),
+          text(payload.uid),
+          text(payload.accountId),
+          now,
+          later(now, lifeMs(model, expiresInSeconds)),
+        ],
+      )
+      const clientId = text(payload.clientId)
+      if ((model === 'Grant' || model === 'RefreshToken') && clientId) await keepClient(clientId)
+    },
+    find: (id) => findBy(model, 'id', id),
+    findByUid: (uid) => findBy(model, 'uid', uid),
+    async consume(id) {
+      const rows = await query(
+        db,
+        `update oauth_record set consumed_at = $3 where model = $1 and id = $2 and consumed_at is null returning id`,
+        [model, id, clock.now()],
+      )
+      return rows.length === 1
+    },
+    async destroy(id) {
+      if (model === 'Grant') return revokeGrant(id)
+      await query(db, 'delete from oauth_record where model = $1 and id = $2 returning id', [model, id])
+    },
+    async revokeByGrantId(grantId) {
+      await query(db, 'delete from oauth_record where model = $1 and grant_id = $2 returning id', [
+        model,
+        grantId,
+      ])
+    },
+  })
+
+  return {
+    of,
+    revokeGrant,
+    async revokeAccount(accountId) {
+      await query(db, 'delete from oauth_record where account_id = $1 returning id', [accountId])
+      onRevoked()
+    },
+    async hasGrant(grantId) {
+      return (await of('Grant').find(grantId)) !== undefined
+    },
+  }
+}

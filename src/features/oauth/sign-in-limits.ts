@@ -1,0 +1,49 @@
+import { createHash } from 'node:crypto'
+import { type Clock, later } from '#kernel/clock.ts'
+import { type Queryable, query } from '#store/query.ts'
+
+/** Budgets of guesses and messages, in the database, so that several instances give no more than one. */
+
+/** A name and how many it allows per window. */
+export type Budget = Readonly<{ name: string; max: number }>
+export type SignInLimits = {
+  /** Counts one in each, and returns those that are exceeded with it. */
+  take(budgets: readonly Budget[]): Promise<Budget[]>
+  /** What was taken was no failure. */
+  giveBack(budgets: readonly Budget[]): Promise<void>
+}
+
+const windowMs = 15 * 60_000
+const countMax = 1_000_000
+
+const keyOf = ({ name }: Budget): Buffer => createHash('sha256').update(name).digest()
+
+export function createSignInLimits({ db, clock }: { db: Queryable; clock: Clock }): SignInLimits {
+  return {
+    async take(budgets) {
+      const now = clock.now()
+      // One statement reads and counts, so parallel guesses are counted, too; the order keeps them from a deadlock.
+      const rows = await query<{ key: Buffer; count: number }>(
+        db,
+        `insert into sign_in_limit as known (key, count, ends_at)
+         select key, 1, $2 from unnest($1::bytea[]) as key order by key
+         on conflict (key) do update set
+           count = case when known.ends_at <= $3 then 1 else least(known.count + 1, ${countMax}) end,
+           ends_at = case when known.ends_at <= $3 then excluded.ends_at else known.ends_at end
+         returning key, count`,
+        [budgets.map(keyOf), later(now, windowMs), now],
+      )
+      const counts = new Map(rows.map(({ key, count }) => [key.toString('hex'), count]))
+      return budgets.filter((budget) => (counts.get(keyOf(budget).toString('hex')) ?? 0) > budget.max)
+    },
+    async giveBack(budgets) {
+      await query(
+        db,
+        `with taken as (select key from sign_in_limit where key = any($1) order by key for update)
+         update sign_in_limit set count = count - 1
+         where key in (select key from taken) and count > 0 returning key`,
+        [budgets.map(keyOf)],
+      )
+    },
+  }
+}

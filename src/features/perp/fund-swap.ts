@@ -1,0 +1,217 @@
+import { Fault } from '#kernel/fault.ts'
+import { fromUnits, usdcDecimals } from '#kernel/money.ts'
+import { pollAgain } from '#kernel/poll-again.ts'
+import type { FailedResult, JsonObject, StepContext, StepResultOf, TaskView } from '#kernel/task.ts'
+import { depositOf, type FundDeps, type FundTaskData, fundDeposit, minFundUnits } from './fund-admission.ts'
+import {
+  ageOf,
+  failedSwapLeg,
+  legView,
+  mayPass,
+  type RemainingView,
+  remainingAfter,
+  type SwapEnd,
+  type SwapLegStep,
+  secondLegMs,
+  swapLegSteps,
+  swappedOf,
+  swapStepNames,
+} from './swap-leg.ts'
+
+/** The swap before a deposit, and where the money is when the deposit cannot follow it. */
+
+export type FundStep = SwapLegStep | 'deposit' | 'sign' | 'confirm' | 'credit' | 'approve' | 'approved'
+export type FundTask = TaskView<FundTaskData>
+type Result = StepResultOf<Partial<FundTaskData>, FundStep>
+type Step = (task: FundTask, context: StepContext) => Promise<Result>
+type Failure = { code: string; message: string; retryable?: boolean; upstream?: string }
+
+const pollBackoff = { firstMs: 300, maxMs: 5_000 }
+
+export const depositHold = (taskId: string): string => `${taskId}:deposit`
+
+/** The result of a funding that did not reach the venue. */
+const notCredited = ({ route }: FundDeps, legs: JsonObject[], remaining: RemainingView): JsonObject => ({
+  amount: '0',
+  amount_usd: '0',
+  fee_usd: '0',
+  chain_id: route.chainId,
+  token_address: route.token,
+  tx_hash: null,
+  credited_at: null,
+  legs,
+  remaining,
+})
+
+export const swapBeforeDeposit = (deps: FundDeps): Record<SwapLegStep | 'deposit', Step> => ({
+  ...swapLegSteps<FundTaskData, FundStep>(deps.swaps, {
+    onEnd: (task, end, now) => afterSwap(deps, task, { end, now }),
+    onRefused: (task, { code, message, extras }) =>
+      swapFailed(deps, task, {
+        end: 'failed',
+        outcome: 'not_executed',
+        error: { code, message, ...(extras && { details: extras as JsonObject }) },
+      }),
+  }),
+  deposit: (task, context) => prepareDeposit(deps, task, context),
+})
+
+/** The end of the swap is the begin of the deposit, or the end of the task. */
+function afterSwap(deps: FundDeps, task: FundTask, { end, now }: { end: SwapEnd; now: Date }): Result {
+  if (end.end !== 'completed') return swapFailed(deps, task, end)
+  const { end: _end, outcome: _outcome, result: _result, ...committed } = end
+  return {
+    ...committed,
+    next: 'deposit',
+    state: 'settling',
+    data: {
+      ...committed.data,
+      polls: 0,
+      swapped: swappedOf(end, now),
+      progress: { step: 2, of: 2, text: 'Deposit at the venue' },
+    },
+  }
+}
+
+const swapFailed = <Patch>(
+  deps: FundDeps,
+  { data }: FundTask,
+  end: FailedResult<Patch>,
+): FailedResult<Patch> => ({
+  ...end,
+  result: notCredited(
+    deps,
+    [failedSwapLeg(data, end), depositLeg(deps, { status: 'not_started' })],
+    remainingAfter(data, end),
+  ),
+})
+
+type DepositLeg = {
+  status: 'completed' | 'failed' | 'not_started'
+  amount?: string
+  txHash?: string | undefined
+  error?: string
+}
+
+const depositLeg = ({ route }: FundDeps, { status, amount, txHash, error }: DepositLeg): JsonObject =>
+  legView({
+    role: 'deposit',
+    status,
+    chain_id: route.chainId,
+    token_address: route.token,
+    amount: amount ?? '0',
+    tx_hash: txHash ?? null,
+    error: error ?? null,
+  })
+
+/** Of a task whose swap was executed. */
+function swapLeg({ route }: FundDeps, { swapped }: FundTaskData): JsonObject {
+  return legView({
+    role: 'swap',
+    status: 'completed',
+    chain_id: route.chainId,
+    token_address: route.token,
+    amount: swapped!.units,
+    tx_hash: swapped!.txHash,
+    error: null,
+  })
+}
+
+/** The legs of a funding that was credited. */
+export const creditedLegs = (deps: FundDeps, data: FundTaskData): JsonObject[] => [
+  swapLeg(deps, data),
+  depositLeg(deps, { status: 'completed', amount: data.amount_units, txHash: data.tx_hash }),
+]
+
+async function prepareDeposit(deps: FundDeps, task: FundTask, { now }: StepContext): Promise<Result> {
+  const { id: taskId, userId, data } = task
+  const amountUnits = BigInt(data.swapped!.units)
+  const ageMs = ageOf(data.swapped!, now)
+  if (amountUnits < minFundUnits(deps.limits))
+    return depositFailed(deps, task, {
+      code: 'slippage',
+      message: 'The swap brought less than the bridge credits',
+    })
+  if (ageMs > secondLegMs)
+    return depositFailed(deps, task, {
+      code: 'expired',
+      message: 'The deposit could not be prepared in time',
+    })
+  try {
+    const deposit = depositOf(deps, { userId, amountUnits, sourceToken: data.source_token })
+    const funds = await fundDeposit(deps, deposit)
+    const swapEffect = task.effects.findLast(
+      ({ step, status }) => step === swapStepNames.sign && status === 'confirmed',
+    )
+    return {
+      next: 'sign',
+      state: 'held',
+      data: funds.data,
+      async writes(tx) {
+        // The deposit moves on what the swap has counted against the limits.
+        if (swapEffect) await deps.policy.release(tx, { userId, taskId, intent: swapEffect.intent })
+        await deps.reserve(tx, task, { ...funds.spend, holdKey: depositHold(taskId) }, now)
+      },
+    }
+  } catch (fault) {
+    if (!(fault instanceof Fault)) throw fault
+    if (!mayPass(fault, ageMs)) return depositFailed(deps, task, fault)
+    return { ...pollAgain(task, 'deposit', pollBackoff), state: 'waiting' }
+  }
+}
+
+/** The swap was executed and the deposit was not: its dollars are in the wallet. */
+function depositFailed(
+  deps: FundDeps,
+  { id: taskId, data }: FundTask,
+  { code, message, retryable = false, upstream }: Failure,
+): FailedResult<Record<never, never>> {
+  const { route, chain, batches } = deps
+  const { units, txHash } = data.swapped!
+  const reason = message.replace(/[.\s]+$/, '')
+  return {
+    end: 'failed',
+    outcome: 'partial',
+    error: {
+      code,
+      message: `${reason}; the swap was executed, and its ${fromUnits(BigInt(units), usdcDecimals)} ${route.symbol} are in your wallet on ${chain.row.displayName}`,
+      retryable,
+      ...(upstream !== undefined && { upstream }),
+    },
+    result: notCredited(deps, [swapLeg(deps, data), depositLeg(deps, { status: 'failed', error: message })], {
+      place: 'wallet',
+      chain_id: route.chainId,
+      token_address: route.token,
+      symbol: route.symbol,
+      amount: units,
+      account: data.account,
+      tx_hash: txHash,
+    }),
+    writes: (tx) => batches.releaseGas(tx, taskId),
+  }
+}
+
+/** A step of the deposit: once a swap was executed, its failure is a part of the task and not the whole. */
+export const afterSwapStep =
+  (deps: FundDeps, step: Step): Step =>
+  async (task, context) => {
+    const { swapped } = task.data
+    if (!swapped) return step(task, context)
+    const result = await step(task, context).catch((fault: unknown) => {
+      if (fault instanceof Fault && ageOf(swapped, context.now) > secondLegMs)
+        return depositFailed(deps, task, fault)
+      throw fault
+    })
+    if ('sign' in result)
+      return { ...result, sign: { ...result.sign, onRefused: (fault) => depositFailed(deps, task, fault) } }
+    if (!('end' in result) || result.end === 'completed' || result.outcome === 'partial') return result
+    const failed = depositFailed(deps, task, result.error)
+    return {
+      ...result,
+      ...failed,
+      async writes(tx) {
+        await result.writes?.(tx)
+        await failed.writes?.(tx)
+      },
+    }
+  }

@@ -1,0 +1,193 @@
+import type { SwapLegs } from '#features/swap/execution.ts'
+import type { SwapFields } from '#features/swap/request.ts'
+import type { SwapTaskData } from '#features/swap/task-data.ts'
+import { Fault } from '#kernel/fault.ts'
+import type {
+  EndResult,
+  FailedResult,
+  JsonObject,
+  StepContext,
+  StepResultOf,
+  TaskView,
+} from '#kernel/task.ts'
+
+/** A swap as one leg of a funding or withdrawal: its steps, and how the result of the task shows it. */
+
+export const swapStepNames = { sign: 'swap', confirm: 'swapped', track: 'track' } as const
+export type SwapLegStep = (typeof swapStepNames)[keyof typeof swapStepNames]
+/** After this time the money of the first leg stays where it arrived. */
+export const secondLegMs = 10 * 60_000
+/** A node may lag behind the one that has shown the arrival, and routes come and go. */
+const briefCodes = ['insufficient_balance', 'no_route', 'insufficient_liquidity']
+const briefMs = 15_000
+
+/** Whether the second leg is prepared again after this fault. */
+export const mayPass = ({ retryable, code }: Fault, ageMs: number): boolean =>
+  briefCodes.includes(code) ? ageMs < briefMs : retryable
+
+/** What the first leg delivered, in units, and when. */
+export type Delivered = { units: string; txHash: string | null; at: string }
+export const ageOf = ({ at }: Delivered, now: Date): number => now.getTime() - Date.parse(at)
+
+export type SwapLegTask = TaskView<SwapTaskData>
+
+/** What the swap and the other leg have in common: shown to the user, or counted. */
+type SharedData = {
+  polls?: number
+  transactions?: JsonObject[]
+  balance_changes?: JsonObject[]
+  note?: string | null
+}
+/** The data of a task with a swap; the swap's own part is apart from that of the other leg. */
+export type SwapLegData = SharedData & { swap?: SwapTaskData }
+type SwapResult = StepResultOf<Partial<SwapTaskData>, SwapLegStep>
+type LegResult = StepResultOf<SwapLegData, SwapLegStep>
+export type SwapEnd<Patch = SwapLegData> = Extract<StepResultOf<Patch, SwapLegStep>, { end: string }>
+type LegStep<Data, Names extends string> = (
+  task: TaskView<Data>,
+  context: StepContext,
+) => Promise<StepResultOf<Partial<Data> | SwapLegData, Names | SwapLegStep>>
+
+/** The task as the steps of a swap see it. */
+export function swapTaskOf({ data, ...task }: TaskView<SwapLegData>): SwapLegTask {
+  const { swap, polls, transactions, balance_changes, note: _note } = data
+  if (!swap) throw new Error(`task ${task.id} has no swap`)
+  return {
+    ...task,
+    data: {
+      ...swap,
+      ...(polls !== undefined && { polls }),
+      ...(transactions && { transactions }),
+      ...(balance_changes && { balance_changes }),
+    },
+  }
+}
+
+function patchOf(
+  { swap }: SwapLegData,
+  { polls, transactions, balance_changes, ...own }: Partial<SwapTaskData>,
+): SwapLegData {
+  const { note, ...rest } = own
+  return {
+    swap: { ...swap!, ...rest },
+    ...(polls !== undefined && { polls }),
+    ...(transactions && { transactions }),
+    ...(balance_changes && { balance_changes }),
+    ...(note !== undefined && { note }),
+  }
+}
+
+/** No step of a swap says what follows a refused signature, so that only `data` is of its type. */
+const legResult = (data: SwapLegData, result: SwapResult): LegResult =>
+  ({ ...result, ...(result.data && { data: patchOf(data, result.data) }) }) as LegResult
+
+export type SwapLegRules<Data, Names extends string> = {
+  /** What follows the end of the swap. */
+  onEnd(task: TaskView<Data>, end: SwapEnd, now: Date): StepResultOf<Partial<Data> | SwapLegData, Names>
+  /** What follows where its signature is refused. */
+  onRefused(task: TaskView<Data>, fault: Fault): FailedResult<Record<never, never>>
+}
+
+/** The steps of the swap in a task. */
+export function swapLegSteps<Data extends SwapLegData, Names extends string>(
+  swaps: SwapLegs | undefined,
+  { onEnd, onRefused }: SwapLegRules<Data, Names>,
+): Record<SwapLegStep, LegStep<Data, Names>> {
+  const steps = swaps?.steps(swapStepNames)
+  const step =
+    (name: keyof typeof swapStepNames): LegStep<Data, Names> =>
+    async (task, context) => {
+      if (!steps) throw new Fault('unavailable', 'No provider of swaps is configured')
+      const result = legResult(task.data, await steps[name](swapTaskOf(task), context))
+      if ('sign' in result)
+        return { ...result, sign: { ...result.sign, onRefused: (fault) => onRefused(task, fault) } }
+      return 'end' in result ? onEnd(task, result, context.now) : result
+    }
+  return { swap: step('sign'), swapped: step('confirm'), track: step('track') }
+}
+
+/** The fields that requests have under the names of a swap. */
+export const swapFieldNames: SwapFields = {
+  chain_id_in: 'source_chain_id',
+  chain_id_out: 'destination_chain_id',
+  token_in: 'source_token',
+  token_out: 'destination_token',
+  amount: 'amount',
+  amount_usd: 'amount_usd',
+}
+
+type LegView = {
+  role: 'swap' | 'deposit' | 'withdrawal'
+  status: 'completed' | 'failed' | 'not_started'
+  chain_id: string
+  token_address: string
+  /** What the leg delivered, in units. */
+  amount: string
+  tx_hash: string | null
+  error: string | null
+}
+/** Where the money is that did not reach its destination. */
+export type RemainingView = {
+  place: 'wallet' | 'provider'
+  chain_id: string
+  token_address: string
+  symbol: string
+  amount: string
+  account: string
+  tx_hash: string | null
+}
+
+export const legView = (leg: LegView): JsonObject => leg
+
+/** What a swap that was executed has delivered, by the chain. */
+export type Swapped = Delivered & { isShort: boolean }
+
+export function swappedOf({ result, outcome }: EndResult<unknown>, now: Date): Swapped {
+  const { amount_out: units = '0', tx_hash: txHash = null } = (result ?? {}) as {
+    amount_out?: string
+    tx_hash?: string | null
+  }
+  return { units, txHash, at: now.toISOString(), isShort: outcome === 'partial' }
+}
+
+/** What a swap did not deliver: refunded, never sent, or still with the provider. */
+export function remainingAfter(
+  { swap }: SwapLegData,
+  end: Pick<EndResult<unknown>, 'outcome' | 'result'>,
+): RemainingView {
+  const { origin, amount_in } = swap!
+  const { refunded = null, tx_hash: txHash = null } = (end.result ?? {}) as {
+    refunded?: { chain_id: string; token_address: string; amount: string; tx_hash: string | null } | null
+    tx_hash?: string | null
+  }
+  const own = { chain_id: origin.chain_id, token_address: origin.token.address, account: origin.account }
+  if (refunded)
+    return {
+      ...own,
+      ...refunded,
+      place: 'wallet',
+      symbol: refunded.token_address === origin.token.address ? origin.token.symbol : '',
+    }
+  const place = end.outcome === 'not_executed' ? 'wallet' : 'provider'
+  return {
+    ...own,
+    place,
+    symbol: origin.token.symbol,
+    amount: amount_in,
+    tx_hash: place === 'wallet' ? null : txHash,
+  }
+}
+
+/** The leg of a swap that delivered nothing. */
+export const failedSwapLeg = ({ swap }: SwapLegData, { error }: FailedResult<unknown>): JsonObject =>
+  legView({
+    role: 'swap',
+    status: 'failed',
+    chain_id: swap!.destination.chain_id,
+    token_address: swap!.destination.token.address,
+    amount: '0',
+    tx_hash: swap!.deposit_tx ?? null,
+    error: error.message,
+  })
+
+export const swapFeesUsd = ({ swap }: SwapLegData): string => String(swap?.quote.fees_usd ?? '0')

@@ -1,0 +1,260 @@
+import type { ReserveSpend } from '#durable/reserve-spend.ts'
+import type { EvmBatches } from '#engines/evm-batch/batch.ts'
+import type { SwapLegs } from '#features/swap/execution.ts'
+import type { PreparedSwap } from '#features/swap/prepare.ts'
+import { Fault } from '#kernel/fault.ts'
+import { fromUnits, mulDiv, toMicros, toUnits, usdcDecimals, usdDecimals } from '#kernel/money.ts'
+import { pollAgain } from '#kernel/poll-again.ts'
+import type {
+  EndResult,
+  FailedResult,
+  JsonObject,
+  StepContext,
+  StepResultOf,
+  TaskProgress,
+  TaskView,
+} from '#kernel/task.ts'
+import type { Evm } from '#upstreams/evm/evm.ts'
+import type { FundingRoute } from './limits.ts'
+import {
+  ageOf,
+  type Delivered,
+  failedSwapLeg,
+  legView,
+  mayPass,
+  remainingAfter,
+  type SwapEnd,
+  type SwapLegData,
+  type SwapLegStep,
+  secondLegMs,
+  swapFeesUsd,
+  swapFieldNames,
+  swapLegSteps,
+  swappedOf,
+  swapStepNames,
+} from './swap-leg.ts'
+
+/** The swap after a withdrawal, and where the money is when it cannot follow. */
+
+export type SwapAfterDeps = {
+  route: FundingRoute
+  chain: { row: Pick<Evm['row'], 'displayName'> }
+  /** Undefined where no provider of swaps is configured. */
+  swaps: SwapLegs | undefined
+  reserve: ReserveSpend
+  batches: Pick<EvmBatches, 'releaseGas'>
+}
+/** As the request names it. */
+export type Destination = { chain: string | number; token: string; slippage_bps?: number }
+export type SwapAfterData = SwapLegData & {
+  account: string
+  amount_usd: string
+  transfer_usd: string | null
+  /** Where the payout is swapped to; absent where it stays. */
+  destination?: Destination
+  /** The payout that arrived in the wallet. */
+  received?: Delivered
+  progress?: TaskProgress
+}
+export type SwapAfterStep = SwapLegStep | 'quote'
+type SwapAfterTask = TaskView<SwapAfterData>
+type Result = StepResultOf<SwapAfterData | Partial<SwapAfterData>, SwapAfterStep>
+type Failure = Omit<FailedResult<SwapLegData>, 'end' | 'outcome'>
+
+const pollBackoff = { firstMs: 300, maxMs: 5_000 }
+
+type LegRequest = { userId: string; destination: Destination; amountUnits: bigint }
+
+/** Quotes and checks the swap of so much of the payout. */
+export const prepareLeg = (
+  { route }: Pick<SwapAfterDeps, 'route'>,
+  swaps: SwapLegs,
+  { userId, destination, amountUnits }: LegRequest,
+): Promise<PreparedSwap> =>
+  swaps.prepare(
+    {
+      chain_id_in: route.chainId,
+      token_in: route.token,
+      chain_id_out: destination.chain,
+      token_out: destination.token,
+      amount: String(amountUnits),
+      ...(destination.slippage_bps !== undefined && { slippage_bps: destination.slippage_bps }),
+    },
+    { userId, fields: { ...swapFieldNames, amount: 'amount_usd' } },
+  )
+
+/** The payout arrived: its swap begins. */
+export const swapNext = (received: Delivered) =>
+  ({
+    next: 'quote',
+    state: 'settling',
+    data: { received, polls: 0, progress: { step: 2, of: 2, text: 'Swap of the payout' } },
+  }) as const
+
+export const swapAfterWithdrawal = (
+  deps: SwapAfterDeps,
+): Record<SwapAfterStep, (task: SwapAfterTask, context: StepContext) => Promise<Result>> => ({
+  quote: (task, context) => quoteSwap(deps, task, context),
+  ...swapLegSteps<SwapAfterData, SwapAfterStep>(deps.swaps, {
+    onEnd: (task, end, now) => afterSwap(deps, task, { end, now }),
+    onRefused: (task, { code, message }) => swapFailed(deps, task, { error: { code, message } }),
+  }),
+})
+
+/** The quote of the admission is old by now, and was for an amount that nobody knew exactly. */
+async function quoteSwap(deps: SwapAfterDeps, task: SwapAfterTask, { now }: StepContext): Promise<Result> {
+  const { userId, data } = task
+  const received = data.received!
+  const ageMs = ageOf(received, now)
+  if (ageMs > secondLegMs)
+    return swapFailed(deps, task, {
+      error: { code: 'expired', message: 'The swap could not be prepared in time' },
+    })
+  try {
+    const { swaps, reserve } = deps
+    if (!swaps) throw new Fault('unavailable', 'No provider of swaps is configured')
+    const prepared = await prepareLeg(deps, swaps, {
+      userId,
+      destination: data.destination!,
+      amountUnits: BigInt(received.units),
+    })
+    const { data: swap, spend } = await swaps.fund(prepared)
+    return {
+      next: swapStepNames.sign,
+      state: 'held',
+      data: { swap, polls: 0 },
+      writes: (tx) => reserve(tx, task, spend, now),
+    }
+  } catch (fault) {
+    if (!(fault instanceof Fault)) throw fault
+    const { code, message } = fault
+    if (!mayPass(fault, ageMs)) return swapFailed(deps, task, { error: { code, message } })
+    return { ...pollAgain(task, 'quote', pollBackoff), state: 'settling' }
+  }
+}
+
+const feeUsd = ({ amount_usd }: SwapAfterData, { units }: Delivered): bigint =>
+  toUnits(amount_usd, usdcDecimals) - BigInt(units)
+
+function withdrawalLeg({ route }: SwapAfterDeps, { units, txHash }: Delivered): JsonObject {
+  return legView({
+    role: 'withdrawal',
+    status: 'completed',
+    chain_id: route.chainId,
+    token_address: route.token,
+    amount: units,
+    tx_hash: txHash,
+    error: null,
+  })
+}
+
+function afterSwap(
+  deps: SwapAfterDeps,
+  task: SwapAfterTask,
+  { end, now }: { end: SwapEnd; now: Date },
+): EndResult<SwapLegData> {
+  if (end.end !== 'completed') return swapFailed(deps, task, end)
+  const { data } = task
+  const received = data.received!
+  const { destination } = data.swap!
+  const { units, txHash } = swappedOf(end, now)
+  return {
+    ...end,
+    result: {
+      amount: units,
+      amount_usd: valueUsd(data, units),
+      fee_usd: fromUnits(feeUsd(data, received) + toMicros(swapFeesUsd(data)), usdDecimals),
+      withdrawn_usd: data.amount_usd,
+      chain_id: destination.chain_id,
+      token_address: destination.token.address,
+      tx_hash: txHash,
+      credited_at: now.toISOString(),
+      moved_from_spot_usd: data.transfer_usd,
+      legs: [
+        withdrawalLeg(deps, received),
+        legView({
+          role: 'swap',
+          status: 'completed',
+          chain_id: destination.chain_id,
+          token_address: destination.token.address,
+          amount: units,
+          tx_hash: txHash,
+          error: null,
+        }),
+      ],
+      remaining: null,
+    },
+  }
+}
+
+/** What arrived, at the price of its quote; where that had none, what was swapped. */
+function valueUsd({ swap, received }: SwapAfterData, units: string): string {
+  const { amount_out: quotedUnits, amount_out_usd: quotedUsd } = swap!.quote
+  if (typeof quotedUsd !== 'string' || typeof quotedUnits !== 'string' || quotedUnits === '0')
+    return fromUnits(BigInt(received!.units), usdcDecimals)
+  return fromUnits(mulDiv(toMicros(quotedUsd), BigInt(units), BigInt(quotedUnits)), usdDecimals)
+}
+
+/** The withdrawal was executed and the swap was not. */
+function swapFailed(
+  deps: SwapAfterDeps,
+  { id: taskId, data }: SwapAfterTask,
+  failure: Failure & Partial<Pick<FailedResult<SwapLegData>, 'outcome'>>,
+): FailedResult<SwapLegData> {
+  const { route, chain, batches } = deps
+  const received = data.received!
+  const { outcome = 'not_executed', error, result } = failure
+  const inWallet = {
+    place: 'wallet' as const,
+    chain_id: route.chainId,
+    token_address: route.token,
+    symbol: route.symbol,
+    amount: received.units,
+    account: data.account,
+    tx_hash: received.txHash,
+  }
+  const found = data.swap && result ? remainingAfter(data, { outcome, result }) : inWallet
+  const remaining = found.tx_hash === null ? inWallet : found
+  const reason = error.message.replace(/[.\s]+$/, '')
+  // A refund can be in another token.
+  const what =
+    remaining.token_address === route.token
+      ? `its ${fromUnits(BigInt(remaining.amount), usdcDecimals)} ${route.symbol} are`
+      : 'its money is'
+  const where =
+    remaining.place === 'wallet'
+      ? `in your wallet on ${chain.row.displayName}`
+      : 'with the provider of the swap'
+  const failedLeg = { role: 'swap', status: 'failed', amount: '0', error: error.message } as const
+  return {
+    ...failure,
+    end: 'failed',
+    outcome: 'partial',
+    error: {
+      ...error,
+      message: `${reason}; the withdrawal was executed, and ${what} ${where}`,
+    },
+    result: {
+      amount: '0',
+      amount_usd: '0',
+      fee_usd: fromUnits(feeUsd(data, received), usdDecimals),
+      withdrawn_usd: data.amount_usd,
+      chain_id: route.chainId,
+      token_address: route.token,
+      tx_hash: null,
+      credited_at: null,
+      moved_from_spot_usd: data.transfer_usd,
+      legs: [
+        withdrawalLeg(deps, received),
+        data.swap
+          ? failedSwapLeg(data, { end: 'failed', outcome, error })
+          : legView({ ...failedLeg, chain_id: route.chainId, token_address: route.token, tx_hash: null }),
+      ],
+      remaining,
+    },
+    async writes(tx) {
+      await failure.writes?.(tx)
+      await batches.releaseGas(tx, taskId)
+    },
+  }
+}

@@ -1,0 +1,131 @@
+import { fillPrice, swapValue } from '#engines/cost-basis/store.ts'
+import {
+  checkLeg,
+  type FixedLeg,
+  type LegInput,
+  listedLegs,
+  singleLeg,
+} from '#engines/trigger-orders/legs.ts'
+import { orderRoom } from '#engines/trigger-orders/store.ts'
+import { sameAddress } from '#kernel/chains.ts'
+import { uuidv7 } from '#kernel/id.ts'
+import type { StepAddition, Tx } from '#kernel/task.ts'
+import type { SwapHookView, SwapInput } from './contract.ts'
+import type { SwapDeps } from './deps.ts'
+import type { PreparedSwap } from './prepare.ts'
+import type { AttachedLegs, SwapTask, SwapTaskData } from './task-data.ts'
+import type { SwapTerms } from './terms.ts'
+
+/** Stops and profits that a swap leaves on the token that it buys, and the hooks on the token that it sells. */
+
+/** The legs of a request, checked without a read. */
+export const requestedLegs = ({ stop_loss: stops, take_profit: profits }: SwapInput): FixedLeg[] =>
+  [...wanted(stops, 'stop_loss'), ...wanted(profits, 'take_profit')].map(checkLeg)
+
+const wanted = (given: LegInput | LegInput[] | undefined, type: 'stop_loss' | 'take_profit') =>
+  Array.isArray(given) ? listedLegs(given, type, type) : singleLeg(given, type)
+
+export type Attached = {
+  legs: readonly FixedLeg[]
+  /** At the price of the quote. */
+  views: SwapHookView[]
+  /** Hooks on the token that is sold; null where the request leaves them. */
+  cancelledIds: string[] | null
+}
+
+/** Throws where a leg could not be armed after the swap. */
+export async function checkAttached(
+  { hooks }: SwapDeps,
+  { input, legs }: { input: SwapInput; legs: readonly FixedLeg[] },
+  { terms, route, usdMicros }: PreparedSwap,
+): Promise<Attached> {
+  const { userId, origin, destination } = terms
+  const [bought, sold] = [destination, origin].map(({ chain, token }, at) => ({
+    decimals: token.decimals,
+    units: at === 0 ? route.amountOutUnits : route.amountInUnits,
+    isUsdc: sameAddress(chain, token.address, chain.usdc),
+  }))
+  const price = fillPrice(bought!, swapValue(sold!, bought!, usdMicros))
+  const { chain, token } = destination
+  const [triggers, cancelledIds] = await Promise.all([
+    legs.length === 0 ? [] : hooks.check({ userId, legs, chain, token, price }),
+    input.cancel_conditional_orders ? hooks.openOn(userId, origin) : null,
+  ])
+  const views = legs.map(({ type, sell }, at) => ({
+    id: null,
+    type,
+    trigger_price_usd: triggers[at]!.triggerPrice,
+    sell_percentage: sell,
+  }))
+  return { legs, views, cancelledIds }
+}
+
+/** What the task remembers of them, and what counts against the limit of orders. */
+export function attachedData(
+  { clock, random }: SwapDeps,
+  { legs, views, cancelledIds }: Attached,
+  { slippageBps, maxImpactBps }: SwapTerms,
+) {
+  const now = clock.now()
+  const attached: AttachedLegs = {
+    legs: legs.map(({ field: _, ...leg }) => ({ ...leg, id: uuidv7(now, random) })),
+    group: legs.length > 1 ? uuidv7(now, random) : null,
+    slippage_bps: slippageBps,
+    max_price_impact_bps: maxImpactBps,
+  }
+  return {
+    data: {
+      ...(legs.length > 0 && { attached, hooks: views }),
+      ...(cancelledIds && { cancels_hooks: true }),
+    } satisfies Partial<SwapTaskData> as Partial<SwapTaskData>,
+    ...(legs.length > 0 && { orders: orderRoom(legs.length, legs[0]!.field) }),
+  }
+}
+
+export type SwapFilled = {
+  task: SwapTask
+  bought: { units: bigint; decimals: number }
+  /** What the swap was worth, in units of 1e-18 dollars. */
+  value: bigint
+  at: Date
+}
+
+/** Runs in the commit that completes the swap: the hooks and its end exist together, or neither does. */
+export async function completeAttached(
+  { chains, hooks }: SwapDeps,
+  tx: Tx,
+  { task: { data, userId }, bought, value, at }: SwapFilled,
+): Promise<StepAddition> {
+  const { attached, cancels_hooks: cancels = false, origin, destination } = data
+  const chainOf = (chainId: string) => chains.find(({ id }) => id === chainId)!
+  const cancelled = cancels
+    ? await hooks.cancelOn(tx, userId, { chain: chainOf(origin.chain_id), token: origin.token, at })
+    : { ids: [], events: [] }
+  const armed = attached
+    ? await hooks.arm(tx, {
+        userId,
+        chain: chainOf(destination.chain_id),
+        token: destination.token,
+        ...attached,
+        price: fillPrice(bought, value),
+        units: bought.units,
+        slippageBps: attached.slippage_bps,
+        maxImpactBps: attached.max_price_impact_bps,
+        at,
+      })
+    : { triggers: [], events: [] }
+  const views = attached?.legs.map(({ id, type, sell }, n) => ({
+    id,
+    type,
+    trigger_price_usd: armed.triggers[n]!.triggerPrice,
+    sell_percentage: sell,
+  }))
+  return {
+    events: [...cancelled.events, ...armed.events],
+    data: { ...(views && { hooks: views }), ...(cancels && { cancelled_hook_ids: cancelled.ids }) },
+    result: {
+      ...(attached && { hook_ids: attached.legs.map(({ id }) => id) }),
+      ...(cancels && { cancelled_hook_ids: cancelled.ids }),
+    },
+  }
+}

@@ -1,0 +1,149 @@
+import { claimArrival, unclaimed } from '#engines/chain-arrivals/claims.ts'
+import { balanceChange, sumChanges } from '#kernel/balance-changes.ts'
+import { type Chain, sameAddress, type Token } from '#kernel/chains.ts'
+import { Fault } from '#kernel/fault.ts'
+import type { JsonObject } from '#kernel/json.ts'
+import type { ProviderStatus } from '#kernel/swap-provider.ts'
+import type { Tx } from '#kernel/task.ts'
+import { type Arrival, type Gain, isEarlier, paymentOf, type Range } from './arrivals.ts'
+import type { SwapDeps } from './deps.ts'
+import type { SwapTask, SwapTaskData } from './task-data.ts'
+
+/** The payments of a provider to one swap, as the chains prove them. */
+
+export type Found = { arrival: Arrival; gain: Gain; txHash: string }
+export type Place = Range & {
+  chain: Chain
+  owner: string
+  token: string
+  task: SwapTask
+  /** False: it came back. */
+  isFill: boolean
+}
+/** What a payment may be made in: the first token of these that the transaction brought. */
+type Wanted = { tokens: readonly string[] }
+
+/** The newest of the payments since the swap began that is final, and that nothing else has counted. */
+async function arrivalAt(
+  { arrivals, db }: SwapDeps,
+  txs: ProviderStatus['destinationTxs'],
+  { chain, owner, token, task, ...range }: Place,
+  { tokens }: Wanted,
+): Promise<Found | undefined> {
+  const head = task.data.heads?.[chain.id]
+  const begin = { createdAt: task.createdAt, head }
+  const receiver = { chain, account: owner, claimant: task.id }
+  for (const { chainId, txHash } of [...txs].reverse()) {
+    if (chainId !== chain.id) continue
+    const arrival = await arrivals.of({ chainId, owner, token, unitsMax: range.maxUnits, txHash })
+    if (!arrival?.isFinal || isEarlier(arrival, begin)) continue
+    const gainsIn = (address: string) =>
+      arrival.gained
+        .filter((each) => sameAddress(chain, each.token, address))
+        .map((each) => ({ ...each, txHash }))
+    const gained = tokens.map(gainsIn).find(({ length }) => length > 0) ?? []
+    const gain = paymentOf({ gained, free: await unclaimed(db, receiver, gained) }, range)
+    if (gain) return { arrival, gain, txHash }
+  }
+  return undefined
+}
+
+export type Payment = { place: Place; found: Found }
+
+async function paymentAt(
+  deps: SwapDeps,
+  { destinationTxs }: ProviderStatus,
+  place: Place,
+  wanted: Wanted,
+): Promise<Payment | undefined> {
+  const found = await arrivalAt(deps, destinationTxs, place, wanted)
+  return found && { place, found }
+}
+
+/** The token that the swap asked for, on the chain where it asked for it. */
+export function findFill(deps: SwapDeps, task: SwapTask, status: ProviderStatus) {
+  const { data } = task
+  const { chain_id: chainId, account: owner, token } = data.destination
+  const range = { minUnits: BigInt(data.amount_out_min), maxUnits: fillMax(data) }
+  const place = { chain: chainOf(deps, chainId), owner, token: token.address, ...range, task, isFill: true }
+  return paymentAt(deps, status, place, { tokens: [token.address] })
+}
+
+/** What came back to the chain of the deposit. */
+export function findRefund(deps: SwapDeps, task: SwapTask, status: ProviderStatus) {
+  const { data } = task
+  const { chain_id: chainId, token, account: owner } = data.origin
+  const refundToken = status.refund?.token ?? token.address
+  const chain = chainOf(deps, chainId)
+  const range = { minUnits: 1n, maxUnits: BigInt(data.amount_in) }
+  const place = { chain, owner, token: refundToken, ...range, task, isFill: false }
+  const tokens = [refundToken, ...knownOn(chain, token).map(({ address }) => address)]
+  return paymentAt(deps, status, place, { tokens })
+}
+
+/** A listed token in place of the one that the swap asked for. */
+export async function findOtherPayment(
+  deps: SwapDeps,
+  task: SwapTask,
+  status: ProviderStatus & { paidToken: string },
+): Promise<(Payment & { token: Token }) | undefined> {
+  const { paidToken } = status
+  const { chain_id: chainId, token, account: owner } = task.data.destination
+  const chain = chainOf(deps, chainId)
+  // Anybody can send tokens that are on no list. The worth of this one is not compared: it is not ours to judge.
+  const known = knownOn(chain, token).find(({ address }) => sameAddress(chain, address, paidToken))
+  if (!known || sameAddress(chain, paidToken, token.address)) return undefined
+  const place = { chain, owner, token: paidToken, minUnits: 0n, maxUnits: 0n, task, isFill: false }
+  const payment = await paymentAt(deps, status, place, { tokens: [paidToken] })
+  return payment && { ...payment, token: known }
+}
+
+/** Counts the payment for its swap: it then ends no other one. */
+export const claimPayment = (
+  tx: Tx,
+  { place: { chain, owner, task }, found: { txHash, gain } }: Payment,
+  at: Date,
+): Promise<void> =>
+  claimArrival(tx, { chain, txHash, part: gain.part, account: owner }, { claimant: task.id, at })
+
+/** As far above the quote as the minimum is below it. */
+const fillMax = ({ quote, amount_out_min }: SwapTaskData): bigint =>
+  2n * BigInt(String(quote.amount_out ?? amount_out_min)) - BigInt(amount_out_min)
+
+const knownOn = (chain: Chain, token: Token): Token[] => [token, chain.native, ...chain.tokens]
+
+export const chainOf = ({ chains }: SwapDeps, chainId: string) => {
+  const chain = chains.find(({ id }) => id === chainId)
+  if (!chain) throw new Fault('unavailable', `Chain ${chainId} is not served`)
+  return chain
+}
+
+/** The token of a payment; only its address is known of one that is on no list. */
+export const tokenOfPayment = ({ place: { chain }, found: { gain } }: Payment, token: Token): Token =>
+  knownOn(chain, token).find((each) => sameAddress(chain, each.address, gain.token)) ?? {
+    symbol: '',
+    name: '',
+    decimals: 0,
+    address: gain.token,
+  }
+
+/** Adds the transaction of the provider and the change that it brought to those of the deposit. */
+export function withPayment(
+  { data }: SwapTask,
+  { place: { chain }, found: { arrival, txHash, gain } }: Payment,
+  token: Token,
+): Pick<SwapTaskData, 'transactions' | 'balance_changes'> {
+  const { id: chainId, explorerUrl } = chain
+  const change = balanceChange(chainId, token, gain.amountUnits)
+  const transaction: JsonObject = {
+    chain_id: chainId,
+    tx_hash: txHash,
+    explorer_url: `${explorerUrl}/tx/${txHash}`,
+    status: 'finalized',
+    block: arrival.block,
+  }
+  return {
+    transactions: [...(data.transactions ?? []), transaction],
+    balance_changes: sumChanges([...(data.balance_changes ?? []), change]),
+  }
+}

@@ -1,0 +1,93 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { Fault } from '#kernel/fault.ts'
+import type { PlannedAction } from '#kernel/signer.ts'
+import type { SwapDeps } from './deps.ts'
+import { swapSteps } from './steps.ts'
+import { ownNames, type SwapTask, type SwapTaskData } from './task-data.ts'
+
+const now = new Date(1_700_000_000_000)
+const token = { symbol: 'USDC', name: 'USDC', decimals: 6, address: '0xusdc' }
+const endOn = (chainId: string) => ({ chain_id: chainId, token, is_native: false, account: '0xown' })
+
+const data = (destination: string): SwapTaskData => ({
+  origin: endOn('8453'),
+  destination: endOn(destination),
+  amount_in: '5',
+  amount_out_min: '4',
+  steps: { family: 'evm', calls: [], spends: [] },
+  target: '0xpool',
+  usd_micros: '5',
+  deadline_seconds: 60,
+  gas_min: '0',
+  sign_until: new Date(now.getTime() + 60_000).toISOString(),
+  settled_by: 'status',
+  provider: 'relay',
+  provider_request_id: '0x1',
+  quote_id: null,
+  claim: null,
+  quote: {},
+  policy: {},
+  security: [],
+})
+
+/** The step that signs, under limits that allow only these chains. */
+function signing(chains: readonly string[]) {
+  const asked: PlannedAction[] = []
+  const signed: string[] = []
+  const driver = {
+    async sign() {
+      signed.push('batch')
+      return { next: 'confirm' as const }
+    },
+  }
+  const deps = {
+    policy: {
+      async check(action: PlannedAction) {
+        asked.push(action)
+        if (!chains.includes(action.chainId)) throw new Fault('policy_denied', 'the chain is not allowed')
+      },
+    },
+    batches: { driver: () => driver },
+    svm: { driver: () => driver },
+  } as unknown as SwapDeps
+  const { sign } = swapSteps(deps, ownNames)
+  const run = (destination: string) => {
+    const task = { id: 't', userId: 'u', data: data(destination), effects: [] } as unknown as SwapTask
+    return sign(task, { now, signal: new AbortController().signal })
+  }
+  return { run, asked, signed }
+}
+
+test('a destination that is not allowed any more is refused where the swap is signed', async () => {
+  const { run, signed } = signing(['8453'])
+  const result = await run('137')
+  assert.ok('end' in result && 'error' in result, JSON.stringify(result))
+  assert.deepEqual(
+    [result.end, result.outcome, result.error.code],
+    ['failed', 'not_executed', 'policy_denied'],
+  )
+  assert.deepEqual(signed, [])
+})
+
+test('the limits hold for the token and the account where it arrives, without its value', async () => {
+  const { run, asked, signed } = signing(['8453', '137'])
+  assert.ok('next' in (await run('137')))
+  assert.deepEqual(signed, ['batch'])
+  assert.deepEqual(
+    asked.map(({ chainId, tokens, recipients, usdMicros, exit }) => [
+      chainId,
+      tokens,
+      recipients,
+      usdMicros,
+      exit,
+    ]),
+    [['137', ['0xusdc'], ['0xown'], 0n, false]],
+  )
+})
+
+test('on one chain the signature itself asks about both tokens', async () => {
+  const { run, asked, signed } = signing([])
+  await run('8453')
+  assert.deepEqual([asked, signed], [[], ['batch']])
+})

@@ -1,0 +1,28 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import type { Fault } from '#kernel/fault.ts'
+
+/** Paths of a door that has no server of its own: the HTTP server receives their requests and sends their answers. */
+
+export type WebRequest = {
+  method: string
+  /** Path and query. */
+  url: string
+  headers: IncomingHttpHeaders
+  id: string
+  address: string
+  /** Aborts when the client leaves or the server closes. */
+  signal: AbortSignal
+}
+export type WebRoute<State = unknown> = {
+  path: string
+  methods: readonly ('GET' | 'POST' | 'DELETE')[]
+  bodyBytesMax: number
+  /** Before the body is read; a fault is answered as HTTP answers it. */
+  admit(request: WebRequest): Promise<State>
+  answer(request: WebRequest, body: unknown, state: State): Promise<Response>
+  /** The answer to a body that is not JSON. */
+  unreadable(fault: Fault): Response
+}
+/** A document that anyone may read. */
+export type PublicText = { path: string; text: () => string; type?: string }
+export type WebDoor = { routes: readonly WebRoute[]; documents: readonly PublicText[] }

@@ -1,0 +1,69 @@
+import type { contracts } from '#contracts.ts'
+import type { EventOf, InputOf, OutputOf } from '#kernel/operation.ts'
+import type { Static, TSchema } from '#kernel/schema.ts'
+import type { TaskStatus } from '#kernel/task.ts'
+import type { TaskFullView } from '#kernel/task-response.ts'
+import type { Call, ListCall } from './call.ts'
+import type { FollowOptions, StreamEvent } from './event-stream.ts'
+import type { CallOptions } from './transport.ts'
+
+/** The types of the client, read from the contracts. A release replaces this file by the types themselves. */
+
+type CamelCase<Text extends string> = Text extends `${infer Head}_${infer Tail}`
+  ? `${Head}${Capitalize<CamelCase<Tail>>}`
+  : Text
+
+type ResultOf<E> = E extends { result: infer S extends TSchema } ? Static<S> : Record<string, unknown>
+/** The task that a call made: brief at once, whole when the call waited. */
+type TaskAnswer<Result> = {
+  task_id: string
+  status: TaskStatus
+  message: string
+  poll_url: string
+  idempotency_key: string | null
+} & Partial<Omit<TaskFullView, 'result'>> & { result?: Result | null }
+
+type FieldsOf<E> = E extends { kind: 'task' } ? InputOf<E> & { wait?: boolean; timeout?: number } : InputOf<E>
+type AnswerOf<E> = E extends { kind: 'task' } ? TaskAnswer<ResultOf<E>> : OutputOf<E>
+
+type ItemOf<Output> = Output extends readonly (infer Item)[]
+  ? Item
+  : Output extends
+        | { items: readonly (infer Item)[] }
+        | { events: readonly (infer Item)[] }
+        | { positions: readonly (infer Item)[] }
+        | { fills: readonly (infer Item)[] }
+        | { orders: readonly (infer Item)[] }
+    ? Item
+    : never
+type QueryOf<E> = E extends { query: infer S extends TSchema } ? Static<S> : unknown
+type IsList<E> = E extends { kind: 'read' }
+  ? Extract<keyof QueryOf<E>, 'after' | 'before' | 'skip'> extends never
+    ? false
+    : true
+  : false
+
+type Takes<Input, Options> = unknown extends Input
+  ? [input?: Record<string, never>, options?: Options]
+  : Record<never, never> extends Input
+    ? [input?: Input, options?: Options]
+    : [input: Input, options?: Options]
+
+type Method<E> = E extends { kind: 'stream' }
+  ? (...given: Takes<InputOf<E>, FollowOptions>) => AsyncGenerator<StreamEvent<EventOf<E>>>
+  : (
+      ...given: Takes<FieldsOf<E>, CallOptions>
+    ) => IsList<E> extends true ? ListCall<AnswerOf<E>, ItemOf<AnswerOf<E>>> : Call<AnswerOf<E>>
+
+type Contract = (typeof contracts)[number]
+type EntriesOf<Group> = Contract extends infer C
+  ? C extends { group: Group; entries: infer Entries }
+    ? (entries: { [K in keyof Entries]: Method<Entries[K]> }) => void
+    : never
+  : never
+type Merged<U> = (U extends unknown ? U : never) extends (entries: infer Entries) => void ? Entries : never
+
+/** `client.<section>.<operation>(input, options)`, as in the contracts. */
+export type Api = {
+  [Group in Contract['group'] as CamelCase<Group>]: Merged<EntriesOf<Group>>
+}

@@ -1,0 +1,81 @@
+import type { ListRow } from './operations.ts'
+import type { Input, Reply } from './transport.ts'
+
+export type WithResponse<Output> = {
+  data: Output
+  /** Its body has been read. */
+  response: Response
+  request_id: string | null
+  /** The key under which the call may be repeated. */
+  idempotency_key: string | null
+  /** Whether an earlier call under this key has answered. */
+  replayed: boolean
+}
+/** A call under way: await it, or ask for the answer with its response. */
+export type Call<Output> = Promise<Output> & { withResponse(): Promise<WithResponse<Output>> }
+/** The first page of a list when awaited, every item of every page when iterated. */
+export type ListCall<Output, Item> = Call<Output> & AsyncIterable<Item>
+
+/** A list that grows faster than it is read would never end. */
+const pagesMax = 10_000
+
+export function callOf(reply: Promise<Reply>): Call<unknown> {
+  const data = reply.then((read) => read.data)
+  return Object.assign(data, {
+    withResponse() {
+      // Its failure is reported here.
+      data.catch(() => {})
+      return reply.then(({ response, data }) => ({
+        data,
+        response,
+        request_id: response.headers.get('x-request-id'),
+        idempotency_key: response.headers.get('idempotency-key'),
+        replayed: response.headers.get('idempotent-replayed') === 'true',
+      }))
+    },
+  })
+}
+
+type Page = Readonly<Record<string, unknown>>
+
+/** `readPage` reads the page of an input. */
+export function listCallOf(
+  first: Promise<Reply>,
+  { list, input, readPage }: { list: ListRow; input: Input; readPage: (input: Input) => Promise<Reply> },
+): ListCall<unknown, unknown> {
+  const call = callOf(first)
+  return Object.assign(call, {
+    async *[Symbol.asyncIterator]() {
+      let asked = input
+      let page = await call
+      for (let pages = 1; pages <= pagesMax; pages++) {
+        const items = itemsOf(list, page)
+        yield* items
+        const next = nextInput(list, asked, page, items)
+        if (!next) return
+        asked = next
+        page = (await readPage(next)).data
+      }
+    },
+  })
+}
+
+function itemsOf(list: ListRow, page: unknown): readonly unknown[] {
+  const found = 'id' in list ? page : (page as Page)[list.items]
+  return Array.isArray(found) ? found : []
+}
+
+/** The input of the next page; undefined after the last one. */
+function nextInput(list: ListRow, asked: Input, page: unknown, items: readonly unknown[]): Input | undefined {
+  const { cursor } = list
+  if (cursor === 'skip') {
+    const skip = Number(asked.skip ?? 0) + items.length
+    return items.length > 0 && skip < Number((page as Page).total) ? { ...asked, skip } : undefined
+  }
+  const last = 'id' in list ? (items.at(-1) as Page | undefined)?.[list.id] : undefined
+  const next = 'id' in list ? last : (page as Page)[`next_${cursor}`]
+  if (next === null || next === undefined || next === asked[cursor]) return undefined
+  // Counted from the cursor of the first page.
+  const { skip: _, ...rest } = asked
+  return { ...rest, [cursor]: next }
+}

@@ -1,0 +1,122 @@
+/** One wrong field of a request: `loc` is the part of the request, then the path within it. */
+export type InputIssue = {
+  loc: [part: string, ...path: (string | number)[]]
+  msg: string
+  type: string
+  ctx?: Record<string, unknown>
+}
+
+/** What the gateway, or the way to it, said of a failure. */
+export type Failure = {
+  /** 0 where no answer arrived. */
+  status: number
+  /** A code of `/error-catalog.json`; `connection_failed`, `timeout` or `unexpected_reply` where the gateway gave none. */
+  code: string
+  detail: string
+  retryable: boolean
+  request_id: string | undefined
+  /** What became of the money: `unknown` means to look it up, and never to send under another key. */
+  outcome: string | undefined
+  errors: readonly InputIssue[]
+  /** The other fields of the answer, such as `agent_id` or `retry_after`. */
+  extras: Readonly<Record<string, unknown>>
+}
+
+/** Every failure of a call. Its subclass names the class of the status. */
+export class PorticoError extends Error {
+  readonly status: number
+  readonly code: string
+  readonly detail: string
+  readonly retryable: boolean
+  readonly request_id: string | undefined
+  readonly outcome: string | undefined
+  readonly errors: readonly InputIssue[]
+  readonly extras: Readonly<Record<string, unknown>>
+
+  constructor(failure: Failure, options?: { cause?: unknown }) {
+    super(`${failure.code}: ${failure.detail}`, options)
+    this.name = new.target.name
+    this.status = failure.status
+    this.code = failure.code
+    this.detail = failure.detail
+    this.retryable = failure.retryable
+    this.request_id = failure.request_id
+    this.outcome = failure.outcome
+    this.errors = failure.errors
+    this.extras = failure.extras
+  }
+}
+
+/** 400 */
+export class BadRequestError extends PorticoError {}
+/** 401: no credential, or one that is no longer valid. */
+export class AuthenticationError extends PorticoError {}
+/** 403: the policy, the scope or the state of the account refuses. */
+export class PermissionError extends PorticoError {}
+/** 404 */
+export class NotFoundError extends PorticoError {}
+/** 409: a balance, a state or a key conflicts. */
+export class ConflictError extends PorticoError {}
+/** 422: `errors` names each wrong field. */
+export class ValidationError extends PorticoError {}
+/** 429 */
+export class RateLimitError extends PorticoError {}
+/** 5xx */
+export class ServerError extends PorticoError {}
+/** No answer arrived. A call that moves money may have been accepted: repeat it under the same key. */
+export class ConnectionError extends PorticoError {}
+
+const classes: Readonly<Record<number, typeof PorticoError>> = {
+  400: BadRequestError,
+  401: AuthenticationError,
+  403: PermissionError,
+  404: NotFoundError,
+  409: ConflictError,
+  422: ValidationError,
+  429: RateLimitError,
+}
+
+const textOf = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined)
+
+/** The error of an answer that is none; `body` is the parsed JSON, or the text where it is no JSON. */
+export function errorOf(status: number, body: unknown): PorticoError {
+  const fields = typeof body === 'object' && body !== null ? (body as Record<string, unknown>) : {}
+  const {
+    type: _,
+    title: __,
+    status: ___,
+    code,
+    detail,
+    retryable,
+    request_id,
+    outcome,
+    errors,
+    ...extras
+  } = fields
+  const Class = classes[status] ?? (status >= 500 ? ServerError : PorticoError)
+  return new Class({
+    status,
+    code: textOf(code) ?? 'unexpected_reply',
+    detail: textOf(detail) ?? `The answer has the status ${status}, and is not one of the gateway`,
+    retryable: typeof retryable === 'boolean' ? retryable : status >= 500,
+    request_id: textOf(request_id),
+    outcome: textOf(outcome),
+    errors: Array.isArray(errors) ? errors : [],
+    extras,
+  })
+}
+
+export const connectionError = (code: 'connection_failed' | 'timeout', detail: string, cause: unknown) =>
+  new ConnectionError(
+    {
+      status: 0,
+      code,
+      detail,
+      retryable: true,
+      request_id: undefined,
+      outcome: undefined,
+      errors: [],
+      extras: {},
+    },
+    { cause },
+  )

@@ -1,0 +1,110 @@
+import { AuthenticationError, errorOf } from './errors.ts'
+import { type OAuthTokens, postForm, tokensOf } from './oauth.ts'
+import type { TokenProvider } from './token-source.ts'
+
+type Fetch = typeof globalThis.fetch
+
+/** Where the tokens of a sign-in are, shared by every client, tab or process that uses them. */
+export type TokenStore = {
+  read: () => Promise<OAuthTokens | undefined>
+  /** Undefined removes them. */
+  write: (tokens: OAuthTokens | undefined) => Promise<void>
+  /** Runs alone among all that share the store: a refresh token is used once, and its second use ends the sign-in. */
+  exclusive: <T>(run: () => Promise<T>) => Promise<T>
+}
+
+/** Tokens of this process. */
+export function memoryTokenStore(tokens?: OAuthTokens): TokenStore {
+  let known = tokens
+  let last: Promise<unknown> = Promise.resolve()
+  return {
+    read: async () => known,
+    async write(next) {
+      known = next
+    },
+    exclusive(run) {
+      const result = last.then(run)
+      last = result.catch(() => {})
+      return result
+    },
+  }
+}
+
+type WebStorage = {
+  getItem(name: string): string | null
+  setItem(name: string, value: string): void
+  removeItem(name: string): void
+}
+type Locks = { request<T>(name: string, run: () => Promise<T>): Promise<T> }
+
+/** Tokens in `localStorage` or `sessionStorage`, shared by the tabs of one origin through the Web Locks API. */
+export function webTokenStore(storage: WebStorage, name = 'portico.tokens'): TokenStore {
+  const { locks } = globalThis.navigator as { locks?: Locks }
+  if (!locks)
+    throw new TypeError('webTokenStore needs navigator.locks, which a page has on https or localhost')
+  return {
+    async read() {
+      const text = storage.getItem(name)
+      return text === null ? undefined : (JSON.parse(text) as OAuthTokens)
+    },
+    async write(tokens) {
+      if (tokens) storage.setItem(name, JSON.stringify(tokens))
+      else storage.removeItem(name)
+    },
+    exclusive: (run) => locks.request(name, run),
+  }
+}
+
+/** A token is renewed this long before its end. */
+const marginMs = 30_000
+
+const signedOut = (detail: string) => errorOf(401, { code: 'signed_out', detail, retryable: false })
+
+type SessionOptions = { fetch?: Fetch | undefined }
+
+/** `auth` of a client: the access token of the store, renewed before its end or after a refusal. */
+export function oauthSession(
+  store: TokenStore,
+  { fetch = globalThis.fetch.bind(globalThis) }: SessionOptions = {},
+): TokenProvider {
+  const renew = async (refused: string | undefined): Promise<OAuthTokens> => {
+    const tokens = await store.read()
+    if (!tokens) throw signedOut('Nobody is signed in')
+    // Another holder of the store renewed them meanwhile.
+    if (isUsable(tokens, refused)) return tokens
+    const { refreshToken, clientId, tokenEndpoint } = tokens
+    if (refreshToken === undefined) throw signedOut('The sign-in has ended')
+    const fields = { grant_type: 'refresh_token', refresh_token: refreshToken, client_id: clientId }
+    const answer = await postForm(fetch, tokenEndpoint, fields).catch(async (error: unknown) => {
+      if (!(error instanceof AuthenticationError && error.code === 'invalid_grant')) throw error
+      await store.write(undefined)
+      throw signedOut('The sign-in has ended or was revoked')
+    })
+    const { accessToken: _, endsAtMs: __, ...client } = tokens
+    const next = tokensOf(answer, client)
+    await store.write(next)
+    return next
+  }
+  return async ({ refused }) => {
+    const known = await store.read()
+    const tokens = known && isUsable(known, refused) ? known : await store.exclusive(() => renew(refused))
+    return { token: tokens.accessToken, expiresInSeconds: (tokens.endsAtMs - Date.now()) / 1_000 }
+  }
+}
+
+const isUsable = ({ accessToken, endsAtMs }: OAuthTokens, refused: string | undefined): boolean =>
+  accessToken !== refused && Date.now() < endsAtMs - marginMs
+
+/** Removes the tokens and revokes them at the server, access tokens included. */
+export async function signOut(
+  store: TokenStore,
+  { fetch = globalThis.fetch.bind(globalThis) }: SessionOptions = {},
+): Promise<void> {
+  await store.exclusive(async () => {
+    const tokens = await store.read()
+    await store.write(undefined)
+    if (tokens?.revocationEndpoint === undefined) return
+    const { revocationEndpoint, clientId, refreshToken, accessToken } = tokens
+    await postForm(fetch, revocationEndpoint, { client_id: clientId, token: refreshToken ?? accessToken })
+  })
+}

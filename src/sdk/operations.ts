@@ -1,0 +1,71 @@
+import { contracts } from '#contracts.ts'
+import { type Entry, isKeyed, operationName } from '#kernel/operation.ts'
+
+/** How a list is read further. `items`: the field that holds them; `id`: where they are the answer itself, theirs. */
+export type ListRow = { cursor: 'after' | 'before' | 'skip' } & ({ items: string } | { id: string })
+
+/** What a client has to know of an operation. A release replaces this file by the rows themselves. */
+export type OperationRow = {
+  /** `earn_deposit` */
+  name: string
+  /** `client[group][key]` */
+  group: string
+  key: string
+  kind: Entry['kind']
+  method: Entry['method']
+  path: string
+  /** Whether it travels without a credential: it gives one. */
+  isSignIn: boolean
+  /** Whether a repeat under one idempotency key returns the same answer. */
+  isKeyed: boolean
+  /** Where each field travels; any other travels in the body, or in the query where there is none. */
+  pathFields: readonly string[]
+  queryFields: readonly string[]
+  hasBody: boolean
+  /** Seconds that a call with `wait` blocks at most, unless its `timeout` says otherwise. */
+  waitSeconds?: number
+  /** Present where further pages can be read. */
+  list?: ListRow
+}
+
+const camelCase = (text: string): string =>
+  text.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())
+
+type Properties = Record<string, { type?: unknown }>
+const propertiesOf = (schema: unknown): Properties =>
+  (schema as { properties?: Properties } | undefined)?.properties ?? {}
+
+/** The items are the first list of the answer, or the answer itself. */
+function listOf(entry: Entry): ListRow | undefined {
+  const query = propertiesOf(entry.query)
+  const cursor = (['after', 'before', 'skip'] as const).find((name) => name in query)
+  if (entry.kind !== 'read' || !cursor) return undefined
+  const items = Object.entries(propertiesOf(entry.output)).find(([, { type }]) => type === 'array')?.[0]
+  if (items !== undefined) return { cursor, items }
+  const [id] = Object.keys(propertiesOf((entry.output as { items?: unknown }).items))
+  return id === undefined ? undefined : { cursor, id }
+}
+
+function rowOf(group: string, key: string, entry: Entry): OperationRow {
+  const list = listOf(entry)
+  const waits = entry.kind === 'task'
+  return {
+    name: operationName(group, key),
+    group: camelCase(group),
+    key,
+    kind: entry.kind,
+    method: entry.method,
+    path: entry.path,
+    isSignIn: group === 'auth' && entry.access === 'public',
+    isKeyed: isKeyed(entry),
+    pathFields: Object.keys(propertiesOf(entry.params)),
+    queryFields: Object.keys(propertiesOf(entry.query)).concat(waits ? ['wait', 'timeout'] : []),
+    hasBody: entry.body !== undefined,
+    ...(waits && { waitSeconds: entry.waitSeconds }),
+    ...(list && { list }),
+  }
+}
+
+export const operations: readonly OperationRow[] = contracts.flatMap(({ group, entries }) =>
+  Object.entries(entries).map(([key, entry]: [string, Entry]) => rowOf(group, key, entry)),
+)

@@ -1,0 +1,89 @@
+import { PorticoError } from './errors.ts'
+import { importKeyPair } from './key-pair.ts'
+
+/** A token of another origin, such as OAuth: asked before each call, and with the token that the gateway refused. */
+export type TokenProvider = (request: {
+  refused?: string
+}) => Promise<string | { token: string; expiresInSeconds?: number }>
+export type Auth = { agentId: string; secretKey: string } | { token: string } | TokenProvider
+
+export type TokenSource = {
+  /** A token that is valid for the next seconds. */
+  get(): Promise<string>
+  /** Another one than the refused; undefined where there is none. */
+  renew(refused: string): Promise<string | undefined>
+}
+
+export type SignedRequest = { agent_id: string; timestamp: number; signature: string }
+type Issued = { token: string; expiresInSeconds?: number }
+/** Exchanges a signature for a token at the gateway. */
+export type RequestToken = (request: SignedRequest) => Promise<{ token: string; expires_in: number }>
+
+/** A token is renewed this long before its end. */
+const marginMs = 30_000
+const attemptsMax = 3
+
+export function createTokenSource(auth: Auth, requestToken: RequestToken): TokenSource {
+  if (typeof auth === 'function') return cached(async (refused) => issuedOf(await auth(refused)))
+  if ('token' in auth) return { get: async () => auth.token, renew: async () => undefined }
+  const issue = signedTokens(auth, requestToken)
+  return cached(() => issue())
+}
+
+const issuedOf = (given: string | Issued): Issued => (typeof given === 'string' ? { token: given } : given)
+
+/** Keeps a token until shortly before its end; concurrent calls share one request. A token without an end is not kept. */
+function cached(issue: (request: { refused?: string }) => Promise<Issued>): TokenSource {
+  let known: { token: string; endsAtMs: number } | undefined
+  let pending: Promise<string> | undefined
+  const request = async (refused?: string): Promise<string> => {
+    const { token, expiresInSeconds } = await issue(refused === undefined ? {} : { refused })
+    if (expiresInSeconds !== undefined)
+      known = { token, endsAtMs: Date.now() + expiresInSeconds * 1_000 - marginMs }
+    return token
+  }
+  const shared = (refused?: string): Promise<string> => {
+    pending ??= request(refused).finally(() => {
+      pending = undefined
+    })
+    return pending
+  }
+  return {
+    get: async () => (known && Date.now() < known.endsAtMs ? known.token : shared()),
+    async renew(refused) {
+      // Another call renewed it meanwhile.
+      if (known && known.token !== refused) return known.token
+      known = undefined
+      const token = await shared(refused)
+      return token === refused ? undefined : token
+    },
+  }
+}
+
+/** Signs with the time of this machine, and after a refusal with the time of the gateway. */
+function signedTokens(
+  { agentId, secretKey }: { agentId: string; secretKey: string },
+  requestToken: RequestToken,
+): () => Promise<Issued> {
+  const keys = importKeyPair(secretKey)
+  // Handled where a token is issued.
+  keys.catch(() => {})
+  let skewMs = 0
+  const issue = async (attempts: number): Promise<Issued> => {
+    // Milliseconds, so that workers of one agent rarely sign the same text.
+    const timestamp = Date.now() + skewMs
+    const signature = await (await keys).sign(`${agentId}${timestamp}`)
+    try {
+      const { token, expires_in } = await requestToken({ agent_id: agentId, timestamp, signature })
+      return { token, expiresInSeconds: expires_in }
+    } catch (error) {
+      if (attempts >= attemptsMax || !(error instanceof PorticoError)) throw error
+      const { server_time } = error.extras
+      if (typeof server_time === 'number')
+        skewMs = server_time * 1_000 - Date.now() + Math.floor(Math.random() * 1_000)
+      else if (error.status !== 0) throw error
+      return issue(attempts + 1)
+    }
+  }
+  return () => issue(1)
+}

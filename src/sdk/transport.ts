@@ -1,0 +1,195 @@
+import { connectionError, errorOf, PorticoError } from './errors.ts'
+import type { OperationRow } from './operations.ts'
+import { mayRepeat, pause, retryDelayMs } from './retry.ts'
+import type { TokenSource } from './token-source.ts'
+
+export type Input = Readonly<Record<string, unknown>>
+export type CallOptions = {
+  /** Made for each call where it is absent. Repeat a call whose answer was lost under the key of the first. */
+  idempotencyKey?: string | undefined
+  signal?: AbortSignal | undefined
+  /** Of each attempt. A call with `wait` has its `timeout` and 10 s more. */
+  timeoutMs?: number | undefined
+  maxRetries?: number | undefined
+}
+export type Reply = { response: Response; data: unknown }
+export type StreamOptions = { signal: AbortSignal; lastEventId?: string | undefined }
+
+export type Transport = {
+  call(row: OperationRow, input: Input, options: CallOptions): Promise<Reply>
+  /** The body is left to be read; the connection lasts until the signal is aborted. */
+  open(row: OperationRow, input: Input, options: StreamOptions): Promise<Response>
+}
+
+export type TransportOptions = {
+  baseUrl: string
+  timeoutMs: number
+  maxRetries: number
+  fetch: typeof globalThis.fetch
+  tokens: TokenSource | undefined
+}
+
+/** How long the gateway may take beyond the time for which a call waits. */
+const waitGraceMs = 10_000
+
+type Attempt = {
+  request: () => { url: string; init: RequestInit }
+  timeoutMs: number
+  maxRetries: number
+  isRepeatable: boolean
+  isSignIn: boolean
+  signal: AbortSignal | undefined
+  /** Reads the whole body within the time limit. */
+  readsBody: boolean
+}
+
+export function createTransport(options: TransportOptions): Transport {
+  const { baseUrl, timeoutMs, maxRetries, tokens } = options
+  // Called without a receiver, as browsers require.
+  const { fetch } = options
+
+  const attempt = async (
+    { request, timeoutMs: limitMs, signal, readsBody }: Attempt,
+    token: string | undefined,
+    retries: number,
+  ): Promise<Reply> => {
+    const { url, init } = request()
+    const headers = new Headers(init.headers)
+    if (token !== undefined) headers.set('authorization', `Bearer ${token}`)
+    if (retries > 0) headers.set('x-retry-count', String(retries))
+    const limit = new AbortController()
+    const timer = setTimeout(() => limit.abort(), limitMs)
+    const signals = signal ? [limit.signal, signal] : [limit.signal]
+    try {
+      const response = await fetch(url, { ...init, headers, signal: AbortSignal.any(signals) })
+      if (response.ok && !readsBody) return { response, data: undefined }
+      const data = parsed(await response.text())
+      if (response.ok && data !== undefined) return { response, data }
+      throw Object.assign(errorOf(response.status, data), { response })
+    } catch (error) {
+      if (error instanceof PorticoError) throw error
+      signal?.throwIfAborted()
+      if (limit.signal.aborted)
+        throw connectionError('timeout', `No answer within ${limitMs} ms from ${baseUrl}`, error)
+      throw connectionError('connection_failed', `No answer from ${baseUrl}: ${reasonOf(error)}`, error)
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+
+  const send = async (given: Attempt): Promise<Reply> => {
+    let token = given.isSignIn ? undefined : await tokens?.get()
+    let isRenewed = false
+    for (let retries = 0; ; ) {
+      try {
+        return await attempt(given, token, retries)
+      } catch (error) {
+        if (!(error instanceof PorticoError)) throw error
+        if (error.code === 'invalid_token' && token !== undefined && !isRenewed) {
+          isRenewed = true
+          const renewed = await tokens?.renew(token)
+          if (renewed === undefined) throw error
+          token = renewed
+          continue
+        }
+        const delayMs = retryDelayMs(retries, retryAfterOf(error))
+        if (retries >= given.maxRetries || delayMs === undefined || !mayRepeat(error, given)) throw error
+        await pause(delayMs, given.signal)
+        retries++
+      }
+    }
+  }
+
+  return {
+    call(row, input, { idempotencyKey, signal, timeoutMs: ownTimeoutMs, maxRetries: ownRetries }) {
+      const key = row.isKeyed ? (idempotencyKey ?? keyBeside(input)) : undefined
+      return send({
+        request: () => requestOf(baseUrl, row, input, key),
+        timeoutMs: ownTimeoutMs ?? waitMsOf(row, input) ?? timeoutMs,
+        maxRetries: ownRetries ?? maxRetries,
+        isRepeatable: row.isKeyed || row.kind === 'read',
+        isSignIn: row.isSignIn,
+        signal,
+        readsBody: true,
+      })
+    },
+    async open(row, input, { signal, lastEventId }) {
+      const { response } = await send({
+        request() {
+          const { url, init } = requestOf(baseUrl, row, input, undefined)
+          const headers = new Headers(init.headers)
+          headers.set('accept', `text/event-stream, ${accepted}`)
+          if (lastEventId !== undefined) headers.set('last-event-id', lastEventId)
+          return { url, init: { ...init, headers } }
+        },
+        timeoutMs,
+        maxRetries,
+        isRepeatable: true,
+        isSignIn: row.isSignIn,
+        signal,
+        readsBody: false,
+      })
+      return response
+    },
+  }
+}
+
+/** A key in the input is sent as it is. */
+const keyBeside = ({ idempotency_key }: Input): string | undefined =>
+  idempotency_key === undefined ? crypto.randomUUID() : undefined
+
+/** Errors as RFC 9457, which carries the text, the wrong fields and everything else at once. */
+const accepted = 'application/json, application/problem+json'
+
+function requestOf(
+  baseUrl: string,
+  row: OperationRow,
+  input: Input,
+  key: string | undefined,
+): { url: string; init: RequestInit } {
+  const path: Record<string, unknown> = {}
+  const query = new URLSearchParams()
+  const body: Record<string, unknown> = {}
+  for (const [name, value] of Object.entries(input)) {
+    if (value === undefined) continue
+    if (row.pathFields.includes(name)) path[name] = value
+    else if (row.queryFields.includes(name) || !row.hasBody)
+      for (const each of [value].flat()) query.append(name, String(each))
+    else body[name] = value
+  }
+  const filled = row.path.replace(/\{([^}]+)\}/g, (_, name: string) => {
+    if (path[name] === undefined) throw new TypeError(`${row.name} requires ${name}`)
+    return encodeURIComponent(String(path[name]))
+  })
+  const headers: Record<string, string> = { accept: accepted }
+  if (key !== undefined) headers['idempotency-key'] = key
+  if (row.hasBody) headers['content-type'] = 'application/json'
+  return {
+    url: `${baseUrl}${filled}${query.size > 0 ? `?${query}` : ''}`,
+    init: { method: row.method, headers, ...(row.hasBody && { body: JSON.stringify(body) }) },
+  }
+}
+
+function waitMsOf({ waitSeconds }: OperationRow, { wait, timeout }: Input): number | undefined {
+  if (waitSeconds === undefined || wait !== true) return undefined
+  return (typeof timeout === 'number' ? timeout : waitSeconds) * 1_000 + waitGraceMs
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+function retryAfterOf(error: PorticoError): string | null {
+  const response = 'response' in error ? error.response : undefined
+  return response instanceof Response ? response.headers.get('retry-after') : null
+}
+
+/** `fetch` hides the reason in its cause. */
+function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error)
+  return error.cause instanceof Error ? error.cause.message || error.message : error.message
+}

@@ -1,0 +1,76 @@
+import { Fault } from '#kernel/fault.ts'
+import { isRecord } from '#kernel/json.ts'
+import { callOne, type EvmNode, tagOf } from './rpc.ts'
+import { hexOf, quantityOf } from './wire.ts'
+
+/** Native coins leave no event where a contract pays them: the calls of the transaction show them. */
+
+export type BlockTransaction = {
+  hash: string
+  from: string
+  to: string | null
+  valueUnits: bigint
+  /** In lower case. */
+  input: string
+}
+
+const framesMax = 20_000
+/** Other types move nothing: a delegate call repeats the value of its caller. */
+const movingTypes = ['CALL', 'CREATE', 'CREATE2', 'SELFDESTRUCT']
+
+const broken = (what: string) => new Fault('unavailable', `The node answered with ${what}`)
+
+/**
+ * What the calls of a trace paid to the account, in their order; where it paid as well, the difference alone. What a
+ * failed call moved was taken back.
+ */
+export function nativeGainsOf(trace: unknown, owner: string): bigint[] {
+  const own = owner.toLowerCase()
+  const open = [trace]
+  const received: bigint[] = []
+  let spentUnits = 0n
+  for (let read = 0; open.length > 0; read += 1) {
+    const frame = open.pop()
+    if (!isRecord(frame) || typeof frame.type !== 'string') throw broken('a malformed trace')
+    if (read >= framesMax) throw broken('a trace of too many calls')
+    if (frame.error !== undefined) continue
+    if (movingTypes.includes(frame.type) && frame.value !== undefined) {
+      const valueUnits = quantityOf(frame.value)
+      if (valueUnits > 0n && frame.to !== undefined && hexOf(frame.to).toLowerCase() === own)
+        received.push(valueUnits)
+      if (hexOf(frame.from).toLowerCase() === own) spentUnits += valueUnits
+    }
+    if (frame.calls === undefined) continue
+    if (!Array.isArray(frame.calls)) throw broken('a malformed trace')
+    open.push(...(frame.calls as unknown[]).toReversed())
+  }
+  if (spentUnits === 0n) return received
+  return [received.reduce((sum, units) => sum + units, -spentUnits)]
+}
+
+/** Undefined where the node shows no traces, or no longer has the state for this one. */
+export async function readNativeGains(
+  { rpc }: EvmNode,
+  { txHash, owner, timeoutMs }: { txHash: string; owner: string; timeoutMs: number },
+): Promise<bigint[] | undefined> {
+  const params = [txHash, { tracer: 'callTracer' }]
+  // A request of its own: a provider may refuse the whole batch for this method.
+  const own = AbortSignal.timeout(timeoutMs)
+  const [answer] = await rpc([{ method: 'debug_traceTransaction', params }], own)
+  return answer && 'result' in answer ? nativeGainsOf(answer.result, owner) : undefined
+}
+
+export async function readBlockTransactions(node: EvmNode, block: bigint): Promise<BlockTransaction[]> {
+  const found = await callOne(node, 'eth_getBlockByNumber', [tagOf(block), true])
+  if (!isRecord(found) || !Array.isArray(found.transactions)) throw broken('no block')
+  return found.transactions.map((each: unknown) => {
+    if (!isRecord(each)) throw broken('a malformed transaction')
+    return {
+      hash: hexOf(each.hash).toLowerCase(),
+      from: hexOf(each.from).toLowerCase(),
+      to: each.to === null || each.to === undefined ? null : hexOf(each.to).toLowerCase(),
+      valueUnits: quantityOf(each.value),
+      input: hexOf(each.input).toLowerCase(),
+    }
+  })
+}

@@ -1,0 +1,73 @@
+import { lookup as systemLookup } from 'node:dns'
+import { isIP, type LookupFunction } from 'node:net'
+import { Agent, type RequestInit, type Response, fetch as undiciFetch } from 'undici'
+import { isPublicAddress } from '#kernel/public-address.ts'
+
+/** Fetches addresses that strangers name: only public hosts over https, without redirects. */
+
+type GuardOptions = {
+  timeoutMs?: number
+  bytesMax?: number
+  /** Overrides of a test: the resolver, which addresses are public, and a certificate to trust. */
+  lookup?: LookupFunction
+  isPublic?: (address: string) => boolean
+  ca?: string
+}
+
+export class RefusedAddress extends Error {
+  override name = 'RefusedAddress'
+}
+
+/** `undefined` where the URL may be fetched; the addresses of a name are checked where the socket opens. */
+export function refusalOf(text: string, isPublic = isPublicAddress): string | undefined {
+  const url = URL.parse(text)
+  if (!url) return 'this is no URL'
+  if (url.protocol !== 'https:') return 'only https is fetched'
+  if (url.username !== '' || url.password !== '') return 'the URL carries credentials'
+  if (url.port !== '') return 'only the default port is fetched'
+  const host = url.hostname.replace(/^\[|\]$/g, '')
+  if (isIP(host) > 0) return isPublic(host) ? undefined : 'the address is not public'
+  // Names without a dot, and those that never leave the own network.
+  const name = host.replace(/\.$/, '')
+  if (!name.includes('.') || /\.(?:localhost|local|internal|lan|home|arpa|test|invalid|onion)$/.test(name))
+    return 'the name is not public'
+  return undefined
+}
+
+export type GuardedFetch = {
+  fetch(url: string, init?: RequestInit): Promise<Response>
+} & AsyncDisposable
+
+export function guardedFetch({
+  timeoutMs = 3_000,
+  bytesMax = 64 * 1024,
+  lookup = systemLookup,
+  isPublic = isPublicAddress,
+  ca,
+}: GuardOptions = {}): GuardedFetch {
+  /** The socket opens to the addresses that were checked, so a second answer of the resolver changes nothing. */
+  const guardedLookup: LookupFunction = (hostname, options, callback) =>
+    lookup(hostname, { ...options, all: true }, (error, found) => {
+      if (error) return callback(error, [])
+      const addresses = Array.isArray(found) ? found.map(({ address }) => address) : []
+      if (addresses.length === 0 || !addresses.every((address) => isPublic(address)))
+        return callback(new RefusedAddress(`${hostname} leads to an address that is not public`), [])
+      callback(null, found)
+    })
+  const agent = new Agent({
+    connections: 4,
+    maxResponseSize: bytesMax,
+    maxHeaderSize: 16 * 1024,
+    connect: { timeout: timeoutMs, lookup: guardedLookup, ...(ca !== undefined && { ca }) },
+  })
+  return {
+    async fetch(url, init = {}) {
+      const refusal = refusalOf(url, isPublic)
+      if (refusal !== undefined) throw new RefusedAddress(refusal)
+      const clock = AbortSignal.timeout(timeoutMs)
+      const signal = init.signal ? AbortSignal.any([init.signal, clock]) : clock
+      return undiciFetch(url, { ...init, signal, redirect: 'manual', dispatcher: agent })
+    },
+    [Symbol.asyncDispose]: () => agent.destroy(),
+  }
+}

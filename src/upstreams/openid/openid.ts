@@ -1,0 +1,178 @@
+import type { Configuration, IDToken } from 'openid-client'
+import type { Clock } from '#kernel/clock.ts'
+import { Fault } from '#kernel/fault.ts'
+import type { Log } from '#kernel/log.ts'
+import type { Net } from '#kernel/net.ts'
+import { createCachedValue } from '#kernel/ttl-cache.ts'
+
+/** Sign-in at an external OpenID provider: authorization code with PKCE, state and nonce. */
+
+/** What has to be kept between the departure of the browser and its return. */
+export type PendingSignIn = {
+  issuer: string
+  redirectUri: string
+  state: string
+  nonce: string
+  verifier: string
+  /** The provider had to ask for the credentials again, and has to say when it did. */
+  isFresh: boolean
+}
+export type ExternalIdentity = {
+  issuer: string
+  subject: string
+  /** Absent where the provider sends none. */
+  email?: string
+  isEmailVerified: boolean
+}
+export type SignInResult =
+  | { ok: true; identity: ExternalIdentity }
+  /** `declined`: the provider sent an error; `rejected`: its answer is not valid. */
+  | { ok: false; why: 'declined' | 'rejected' }
+
+export type OpenIdProvider = {
+  issuer: string
+  /** Throws `unavailable` where the provider does not answer. */
+  begin(request: {
+    redirectUri: string
+    state: string
+    isFresh: boolean
+  }): Promise<{ url: string; pending: PendingSignIn }>
+  finish(pending: PendingSignIn, query: string): Promise<SignInResult>
+}
+
+type Options = {
+  issuer: string
+  clientId: string
+  clientSecret: string | undefined
+  net: Net
+  clock: Clock
+  log: Log
+}
+
+const scope = 'openid email profile'
+const metadataMs = 10 * 60_000
+const timeoutMs = 8_000
+const maxBytes = 256 * 1024
+/** From the moment the person gave the credentials until the browser is back. */
+const freshSeconds = 120
+
+/** A failure of the connection inside the errors that the library wraps around it. */
+function outageIn(error: unknown): Fault | undefined {
+  for (let each = error, depth = 0; each instanceof Error && depth < 5; each = each.cause, depth++)
+    if (each instanceof Fault) return each
+  return undefined
+}
+
+export function openIdProvider({ issuer, clientId, clientSecret, net, clock, log }: Options): OpenIdProvider {
+  const fetchByNet = async (url: string, init: RequestInit): Promise<Response> => {
+    const reply = await net.fetch({
+      url,
+      method: init.method ?? 'GET',
+      headers: Object.fromEntries(new Headers(init.headers)),
+      ...(init.body !== undefined && init.body !== null && { body: String(init.body) }),
+      timeoutMs,
+      maxBytes,
+    })
+    if (reply.status >= 500 || reply.status === 429)
+      throw new Fault('unavailable', `The identity provider answered with status ${reply.status}`)
+    const isSigned = /^[\w-]+\.[\w-]+\.[\w-]+$/.test(reply.body)
+    return new Response(reply.body === '' ? null : reply.body, {
+      status: reply.status,
+      headers: { 'content-type': isSigned ? 'application/jwt' : 'application/json' },
+    })
+  }
+
+  const discover = async (): Promise<Configuration> => {
+    const client = await import('openid-client')
+    const authenticate: ReturnType<typeof client.None> = (server, ...rest) => {
+      if (clientSecret === undefined) return client.None()(server, ...rest)
+      const methods = server.token_endpoint_auth_methods_supported ?? ['client_secret_basic']
+      const isBasic = methods.includes('client_secret_basic')
+      const method = isBasic ? client.ClientSecretBasic(clientSecret) : client.ClientSecretPost(clientSecret)
+      return method(server, ...rest)
+    }
+    const isInsecure = issuer.startsWith('http:')
+    const configuration = await client.discovery(new URL(issuer), clientId, undefined, authenticate, {
+      // The signature of the id token is checked as well, and not the connection to the provider alone.
+      execute: [client.enableNonRepudiationChecks, ...(isInsecure ? [client.allowInsecureRequests] : [])],
+      [client.customFetch]: fetchByNet as never,
+    })
+    configuration[client.customFetch] = fetchByNet as never
+    return configuration
+  }
+  const configuration = createCachedValue(discover, {
+    ttlMs: metadataMs,
+    nowMs: () => clock.now().getTime(),
+  })
+
+  const connect = async (): Promise<Configuration> =>
+    configuration.get().catch((error: unknown) => {
+      if (!outageIn(error)) log.error({ error, issuer }, 'the identity provider cannot be used')
+      throw new Fault('unavailable', 'The identity provider does not answer', { cause: error })
+    })
+
+  return {
+    issuer,
+    async begin({ redirectUri, state, isFresh }) {
+      const client = await import('openid-client')
+      const known = await connect()
+      const nonce = client.randomNonce()
+      const verifier = client.randomPKCECodeVerifier()
+      const url = client.buildAuthorizationUrl(known, {
+        redirect_uri: redirectUri,
+        scope,
+        state,
+        nonce,
+        code_challenge: await client.calculatePKCECodeChallenge(verifier),
+        code_challenge_method: 'S256',
+        ...(isFresh && { prompt: 'login', max_age: String(freshSeconds) }),
+      })
+      return { url: url.href, pending: { issuer, redirectUri, state, nonce, verifier, isFresh } }
+    },
+
+    async finish(pending, query) {
+      const client = await import('openid-client')
+      const known = await connect()
+      try {
+        // Checks the state, `iss` of the redirect, and issuer, audience, nonce, times and signature of the id token.
+        const tokens = await client.authorizationCodeGrant(
+          known,
+          new URL(`${pending.redirectUri}?${query}`),
+          {
+            expectedState: pending.state,
+            expectedNonce: pending.nonce,
+            pkceCodeVerifier: pending.verifier,
+            idTokenExpected: true,
+            ...(pending.isFresh && { maxAge: freshSeconds }),
+          },
+        )
+        const claims = tokens.claims()
+        if (!claims) return { ok: false, why: 'rejected' }
+        // Many providers send the address at the userinfo endpoint alone.
+        const source: Partial<IDToken> =
+          claims.email === undefined && known.serverMetadata().userinfo_endpoint !== undefined
+            ? await client.fetchUserInfo(known, tokens.access_token, claims.sub)
+            : claims
+        return { ok: true, identity: identityOf(issuer, claims.sub, source) }
+      } catch (error) {
+        const outage = outageIn(error)
+        if (outage) throw new Fault('unavailable', 'The identity provider does not answer', { cause: error })
+        const isDeclined = error instanceof client.AuthorizationResponseError
+        log.warn({ error, issuer }, 'a sign-in at the identity provider failed')
+        return { ok: false, why: isDeclined ? 'declined' : 'rejected' }
+      }
+    },
+  }
+}
+
+const identityOf = (
+  issuer: string,
+  subject: string,
+  { email, email_verified }: Record<string, unknown>,
+): ExternalIdentity => ({
+  issuer,
+  subject,
+  ...(typeof email === 'string' && { email }),
+  // Some providers send text.
+  isEmailVerified: email_verified === true || email_verified === 'true',
+})

@@ -1,0 +1,196 @@
+import { Fault } from '#kernel/fault.ts'
+import { svmDecoder } from './instructions.ts'
+import { readArrival } from './landing.ts'
+import { accountKeysOf, InvalidMessageError, splitTransaction } from './message.ts'
+import { tokenAccountOf } from './program-address.ts'
+import { tokenPrograms } from './program-ids.ts'
+import type { HistoryEntry, LandedTransaction, Solana } from './solana.ts'
+
+/** What was paid to a wallet, found in the final part of its history. */
+
+export type FoundTransfer = {
+  signature: string
+  slot: bigint
+  /** Among the transfers of one transaction; 0 is that of the native coin. */
+  index: number
+  /** Who paid; of several or an unknown one, the payer of the fee. */
+  payer: string
+  token: string
+  amountUnits: bigint
+  /** The text of the only memo. */
+  memo: string | undefined
+}
+/** Transactions before `fromSlot` are not looked at, nor those that are known. */
+export type TransferSearch = {
+  wallet: string
+  tokens: readonly string[]
+  fromSlot: bigint
+  isKnown: (signatures: readonly string[]) => Promise<ReadonlySet<string>>
+}
+export type FoundTransfers = { transfers: FoundTransfer[]; searchedTo: bigint }
+
+type PaymentChain = Pick<Solana, 'row' | 'height' | 'history' | 'transaction'>
+
+const pageMax = 1_000
+const pagesMax = 10
+const parallelMax = 10
+
+export async function findTransfers(chain: PaymentChain, search: TransferSearch): Promise<FoundTransfers> {
+  const { wallet, tokens } = search
+  const { finality } = chain.row
+  // What becomes final during the search is found by the next one.
+  const { slot: searchedTo } = await chain.height(finality)
+  const signatures = await listedSince(chain, search)
+  const known = await search.isKnown([...signatures])
+  const unknown = [...signatures].filter((signature) => !known.has(signature))
+  const transfers: FoundTransfer[] = []
+  for (let at = 0; at < unknown.length; at += parallelMax) {
+    const batch = unknown.slice(at, at + parallelMax)
+    const landed = await Promise.all(batch.map((signature) => chain.transaction(signature, finality)))
+    for (const [index, each] of landed.entries()) {
+      // The node that listed it may be ahead of the one that has the record.
+      if (!each)
+        throw new Fault('unavailable', `A ${chain.row.displayName} node lacks a transaction it listed`)
+      transfers.push(
+        ...transfersTo(each, { ...search, signature: batch[index]!, native: chain.row.native.address }),
+      )
+    }
+  }
+  return { transfers, searchedTo }
+}
+
+/** What did not fail, of the wallet and of its token accounts. */
+async function listedSince(
+  chain: PaymentChain,
+  { wallet, tokens, fromSlot }: Pick<TransferSearch, 'wallet' | 'tokens' | 'fromSlot'>,
+): Promise<Set<string>> {
+  // A transfer of tokens names the token account alone.
+  const accounts = tokens.flatMap((mint) =>
+    mint === chain.row.native.address
+      ? []
+      : tokenPrograms.map((program) => tokenAccountOf(wallet, mint, program)),
+  )
+  const signatures = new Set<string>()
+  for (const address of [wallet, ...accounts])
+    for (const entry of await historySince(chain, address, fromSlot))
+      if (!entry.failed) signatures.add(entry.signature)
+  return signatures
+}
+
+async function historySince(chain: PaymentChain, address: string, fromSlot: bigint): Promise<HistoryEntry[]> {
+  const found: HistoryEntry[] = []
+  for (let page = 0; page < pagesMax; page++) {
+    const before = found.at(-1)?.signature
+    const entries = await chain.history(address, { commitment: chain.row.finality, before, limit: pageMax })
+    found.push(...entries)
+    const oldest = entries.at(-1)
+    if (!oldest || entries.length < pageMax || oldest.slot < fromSlot)
+      return found.filter(({ slot }) => slot >= fromSlot)
+  }
+  throw new Fault('unavailable', `${address} has too many new transactions on ${chain.row.displayName}`)
+}
+
+type Target = { wallet: string; tokens: readonly string[]; signature: string; native: string }
+
+/** What a transaction paid a wallet, by token: each of the transfers that its message states, where they are all of it. */
+export function paymentsTo(landed: LandedTransaction, owner: string, native: string): Map<string, bigint[]> {
+  const stated = transfersIn(Buffer.from(landed.raw, 'base64'), owner, native)
+  const unitsOf = (token: string, gained: bigint): bigint[] => {
+    const units = stated.filter((each) => each.token === token).map(({ amountUnits }) => amountUnits)
+    return units.reduce((sum, each) => sum + each, 0n) === gained ? units : [gained]
+  }
+  const gains = [...readArrival(landed, owner, native)]
+  return new Map(gains.map(([token, gained]) => [token, unitsOf(token, gained)]))
+}
+
+function transfersIn(bytes: Uint8Array, owner: string, native: string) {
+  const instructions = messageOf(bytes)?.instructions ?? []
+  return instructions.flatMap((each) => {
+    const read = svmDecoder.decodeInstruction(each)
+    if (read?.name === 'transfer_lamports' && read.to === owner)
+      return [{ token: native, amountUnits: read.lamports }]
+    if (read?.name !== 'transfer_tokens') return []
+    const { mint, tokenProgram, to, amountUnits } = read
+    return to === tokenAccountOf(owner, mint, tokenProgram) ? [{ token: mint, amountUnits }] : []
+  })
+}
+
+/** What one transaction moved of the coins and these tokens of a wallet. */
+export type WalletChange = { signature: string; slot: bigint; units: ReadonlyMap<string, bigint> }
+const changesMax = 100
+
+/** Every final transaction since the slot that the node lists for the wallet; undefined where there are too many. */
+export async function walletChanges(
+  chain: PaymentChain,
+  { wallet, tokens, fromSlot }: Pick<TransferSearch, 'wallet' | 'tokens' | 'fromSlot'>,
+): Promise<WalletChange[] | undefined> {
+  const { finality, native } = chain.row
+  const signatures = [...(await listedSince(chain, { wallet, tokens, fromSlot }))]
+  if (signatures.length > changesMax) return undefined
+  const changes: WalletChange[] = []
+  for (const signature of signatures) {
+    const landed = await chain.transaction(signature, finality)
+    if (!landed) return undefined
+    const units = new Map(
+      tokens.map((token) => [token, unitsIn(landed, { wallet, token, native: native.address })]),
+    )
+    changes.push({ signature, slot: landed.slot, units })
+  }
+  return changes.toSorted((one, other) => Number(one.slot - other.slot))
+}
+
+type Held = { wallet: string; token: string; native: string }
+
+function unitsIn(landed: LandedTransaction, { wallet, token, native }: Held): bigint {
+  if (token === native) {
+    const at = accountKeysOf(Buffer.from(landed.raw, 'base64')).indexOf(wallet)
+    return (landed.lamportsAfter[at] ?? 0n) - (landed.lamportsBefore[at] ?? 0n)
+  }
+  const sum = (balances: LandedTransaction['tokensAfter']) =>
+    balances
+      .filter((each) => each.owner === wallet && each.mint === token)
+      .reduce((total, { amountUnits }) => total + amountUnits, 0n)
+  return sum(landed.tokensAfter) - sum(landed.tokensBefore)
+}
+
+/** By the balances around the transaction, whatever program moved them. */
+export function transfersTo(landed: LandedTransaction, target: Target): FoundTransfer[] {
+  const { wallet, tokens, signature, native } = target
+  if (landed.failure !== undefined) return []
+  const bytes = Buffer.from(landed.raw, 'base64')
+  const keys = accountKeysOf(bytes)
+  const gained = (token: string) => unitsIn(landed, { wallet, token, native })
+  const { payer = keys[0] ?? '', memo } = statedBy(bytes, wallet)
+  const of = { signature, slot: landed.slot, payer, memo }
+  return [
+    { ...of, index: 0, token: native, amountUnits: gained(native) },
+    ...tokens.map((token, index) => ({ ...of, index: index + 1, token, amountUnits: gained(token) })),
+  ].filter(({ amountUnits }) => amountUnits > 0n)
+}
+
+/** Who transfers to the wallet, and the memo, where the message states one of each. */
+function statedBy(
+  bytes: Uint8Array,
+  wallet: string,
+): { payer?: string | undefined; memo?: string | undefined } {
+  const message = messageOf(bytes)
+  const decoded = (message?.instructions ?? []).flatMap((each) => svmDecoder.decodeInstruction(each) ?? [])
+  const payers = decoded.flatMap((each) =>
+    each.name === 'transfer_lamports' && each.to === wallet ? [each.from] : [],
+  )
+  const memos = decoded.flatMap((each) => (each.name === 'memo' ? [each.text] : []))
+  return {
+    payer: payers.length === 1 ? payers[0] : undefined,
+    memo: memos.length === 1 ? memos[0] : undefined,
+  }
+}
+
+/** Undefined for a transaction of a form that is not ours. */
+function messageOf(bytes: Uint8Array) {
+  try {
+    return svmDecoder.decodeMessage(splitTransaction(bytes).message)
+  } catch (error) {
+    if (error instanceof InvalidMessageError) return undefined
+    throw error
+  }
+}

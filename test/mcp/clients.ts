@@ -1,0 +1,86 @@
+/** The official clients of both lines of the library, connected to a gateway. */
+import { Client as ModernClient, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
+import { Client as FormerClient } from '@modelcontextprotocol/sdk/client/index.js'
+import { SSEClientTransport } from '@modelcontextprotocol/sdk/client/sse.js'
+import { StreamableHTTPClientTransport as FormerTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
+
+const info = { name: 'test', version: '1.0.0' }
+export type ToolReply = {
+  content: { type: string; text: string }[]
+  structuredContent?: Record<string, unknown>
+  isError?: boolean
+  _meta?: Record<string, unknown>
+}
+export type ProgressReport = { progress: number; message?: string }
+export type McpClient = {
+  name: string
+  listTools(): Promise<{ name: string; description?: string; inputSchema: { properties?: object } }[]>
+  call(
+    name: string,
+    input?: Record<string, unknown>,
+    onProgress?: (report: ProgressReport) => void,
+  ): Promise<ToolReply>
+  resources(): Promise<string[]>
+  read(uri: string): Promise<string>
+  prompts(): Promise<string[]>
+} & AsyncDisposable
+
+type Credential = { authorization: string }
+
+const facade = (name: string, client: ModernClient | FormerClient): McpClient => {
+  const each = client as ModernClient
+  return {
+    name,
+    listTools: async () => (await each.listTools()).tools as never,
+    call: async (tool, input = {}, onProgress) =>
+      (await each.callTool(
+        { name: tool, arguments: input },
+        ...(client instanceof FormerClient ? [undefined as never] : []),
+        ...(onProgress ? [{ onprogress: onProgress } as never] : []),
+      )) as ToolReply,
+    resources: async () => (await each.listResources()).resources.map(({ uri }) => uri),
+    read: async (uri) => {
+      const [found] = (await each.readResource({ uri })).contents
+      return found && 'text' in found ? String(found.text) : ''
+    },
+    prompts: async () => (await each.listPrompts()).prompts.map(({ name: prompt }) => prompt),
+    [Symbol.asyncDispose]: () => client.close(),
+  }
+}
+
+const optionsOf = ({ authorization }: Credential) => ({ requestInit: { headers: { authorization } } })
+
+export async function modernClient(url: string, credential: Credential): Promise<McpClient> {
+  const client = new ModernClient(info, { versionNegotiation: { mode: { pin: '2026-07-28' } } })
+  await client.connect(new StreamableHTTPClientTransport(new URL('/mcp', url), optionsOf(credential)))
+  return facade('2026-07-28', client)
+}
+
+export async function formerClient(url: string, credential: Credential): Promise<McpClient> {
+  const client = new FormerClient(info)
+  await client.connect(new FormerTransport(new URL('/mcp', url), optionsOf(credential)) as never)
+  return facade('2025', client)
+}
+
+/** The transport of 2024. */
+export async function sseClient(url: string, { authorization }: Credential): Promise<McpClient> {
+  const client = new FormerClient(info)
+  const withToken: typeof fetch = (address, init) => {
+    const headers = new Headers(init?.headers)
+    headers.set('authorization', authorization)
+    return fetch(address, { ...init, headers })
+  }
+  await client.connect(new SSEClientTransport(new URL('/mcp/sse', url), { fetch: withToken as never }))
+  return facade('sse', client)
+}
+
+export const everyClientOf = async (url: string, credential: Credential): Promise<McpClient[]> => [
+  ...(await clientsOf(url, credential)),
+  await sseClient(url, credential),
+]
+
+export const clientsOf = (url: string, credential: Credential): Promise<McpClient[]> =>
+  Promise.all([modernClient(url, credential), formerClient(url, credential)])
+
+export const errorOf = ({ isError, content }: ToolReply): Record<string, unknown> | undefined =>
+  isError ? (JSON.parse(content[0]?.text ?? '{}') as { error: Record<string, unknown> }).error : undefined

@@ -1,0 +1,245 @@
+import { mutationsOf } from './mutation.ts'
+
+/** Limit orders and hooks: what they count from, when they fire, and what they sell. */
+export const orderMutations = [
+  ...mutationsOf(
+    'src/features/hooks/hooks.ts',
+    ['test/journeys/order-attacks.test.ts'],
+    [
+      [
+        'exit: swaps.isExitLoss(input.max_price_impact_bps)',
+        'exit: true',
+        'a stop is left whose sale the policy refuses',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/engines/trigger-orders/legs.ts',
+    ['src/engines/trigger-orders/legs.test.ts'],
+    [
+      [
+        "type === 'trailing' ? mark : reference",
+        "type === 'trailing' ? reference : mark",
+        'a hook counts from another price',
+      ],
+      [
+        'if (isProfit ? side > 0 : side < 0) return',
+        'if (isProfit ? side >= 0 : side <= 0) return',
+        'a hook fires at once',
+      ],
+      [
+        "type === 'stop_loss' ? { below: '1' } : { atMost: profitMax }",
+        '{ atMost: profitMax }',
+        'a stop is below zero',
+      ],
+      [
+        ".sell_percentage`, { atMost: '1' })",
+        ".sell_percentage`, { atMost: '2' })",
+        'a hook sells more than there is',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/features/hooks/hook-rules.ts',
+    ['src/features/hooks/hook-rules.test.ts', 'test/durable/swap-hooks.test.ts'],
+    [
+      ['atMost(wanted, sellableUnits)', 'wanted', 'a hook sells what is not there'],
+      [
+        'lot_units === undefined ? sellableUnits : BigInt(lot_units)',
+        'sellableUnits',
+        'a hook of a swap sells the rest of the balance as well',
+      ],
+      ['      isExit: true,', '      isExit: false,', 'a cap stops a stop'],
+      ['if (units === 0n) return null', '', 'a hook on nothing makes a swap'],
+      [
+        '      maxImpactBps: input.max_price_impact_bps,\n',
+        '',
+        'a stop waits although its owner accepts any loss',
+      ],
+      [
+        'assetOf({ id: chain_id }, token_address)',
+        'assetOf({ id: chain_id }, token_address.toLowerCase())',
+        'a hook on Solana that fired finds no price of its token',
+      ],
+      [
+        "and s.id <> o.id and s.status = 'fired'",
+        "and s.id <> o.id and s.status = 'armed'",
+        'two hooks that fire at once sell the same units',
+      ],
+      [
+        'where id = $1 or oco_group = $2 order by id',
+        'where id = $1 order by id',
+        'the others of a group sell again what one has sold',
+      ],
+      [
+        'case when s.task_id < $2 then',
+        'case when s.task_id > $2 then',
+        'the hook that fired first gets nothing',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/engines/trigger-orders/cancel.ts',
+    ['test/durable/swap-hooks.test.ts'],
+    [
+      [
+        'and t.id <> all($2::uuid[])',
+        'and t.id is not null and $2::uuid[] is not null',
+        'a cancel of a whole group arms one of its hooks again',
+      ],
+      [
+        'where task_id = any($1::uuid[])',
+        'where false and task_id = any($1::uuid[])',
+        'an order whose task is cancelled stays fired',
+      ],
+      [
+        "and kind = any($3) and status in ('waiting', 'armed') returning *",
+        "and kind = any($3) and status <> 'cancelled' returning *",
+        'a sale that goes on is cancelled',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/features/limit-orders/limit-order-rules.ts',
+    ['src/features/limit-orders/limit-order-rules.test.ts'],
+    [
+      [
+        'assetOf({ id: chain_id_out }, token_out)',
+        'assetOf({ id: chain_id_out }, token_out.toLowerCase())',
+        'a limit order that buys on Solana finds no price of its token',
+      ],
+      [
+        'wanted < availableUnits ? wanted : availableUnits',
+        'wanted',
+        'a limit order sells what is not there',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/features/swap/execution.ts',
+    ['test/journeys/order-attacks.test.ts'],
+    [['isExit && isExitLoss(terms.maxImpactBps)', 'isExit', 'a stop that accepts any loss passes the caps']],
+  ),
+  ...mutationsOf(
+    'src/features/tasks/tasks.ts',
+    ['test/journeys/orders.test.ts'],
+    [
+      [
+        '{ taskIds: [task.id], ids: [], at: clock.now() }',
+        '{ taskIds: [], ids: [task.id], at: clock.now() }',
+        'a cancel of the task of a stop leaves the position without protection',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/features/swap/execution.ts',
+    ['test/journeys/svm-orders.test.ts'],
+    [
+      [
+        'account: accountOn(origin.chain, wallets)',
+        'account: accountOn(deps.chains[0]!, wallets)',
+        'a quote on Solana is asked for an account that is none',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/kernel/chains.ts',
+    ['test/journeys/svm-orders.test.ts'],
+    [
+      [
+        "supportedOperations.includes('swap')",
+        'supportedOperations.length >= 0',
+        'an order waits where nothing can be sold',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/features/swap/execution.ts',
+    ['test/journeys/svm-orders.test.ts'],
+    [
+      [
+        'rest > 0n && rest < rent && total > rent ? total - rent : units',
+        'units',
+        'a stop on nearly all SOL never sells',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/features/hooks/hook-row.ts',
+    ['test/durable/swap-hooks.test.ts'],
+    [
+      ["ends_group: leg.sell === '1',", 'ends_group: true,', 'a sale of a part ends the stop of the rest'],
+      ['    id: hook.id,', '    id: crypto.randomUUID(),', 'a repeated step arms hooks twice'],
+    ],
+  ),
+  ...mutationsOf(
+    'src/features/hooks/swap-hooks.ts',
+    ['test/durable/swap-hooks.test.ts'],
+    [
+      [
+        '{ kind: hookKind, market: marketOf(chain, token.address) }',
+        '{ kind: hookKind, market: token.symbol }',
+        'the hooks on the sold token stay',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/engines/trigger-orders/price-watch.ts',
+    ['test/durable/swap-hooks.test.ts'],
+    [
+      [
+        'if (!first || atMs - first.atMs > agreeMsMax) return',
+        'if (first && atMs - first.atMs > agreeMsMax) return',
+        'one bad price fires a stop',
+      ],
+      [
+        'low: isLower ? price : first.price, high: isLower ? first.price : price',
+        'low: price, high: isLower ? price : first.price',
+        'the worse of two prices fires a stop',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/engines/trigger-orders/store.ts',
+    ['test/durable/swap-hooks.test.ts', 'test/durable/order-lists.test.ts'],
+    [
+      [
+        'where o.kind = $2 and o.market = $3 and o.id in',
+        "where o.kind = $2 and $3::text <> '' and o.id in",
+        'a swap cancels the hooks on other tokens',
+      ],
+      [
+        "  await query(tx, 'select policy_lock($1, $2)', [userId, at])\n",
+        '',
+        'requests at once pass the limit of orders together',
+      ],
+      ['and o.status = any($5)', 'and $5::text[] is not null', 'a list shows orders of other statuses'],
+    ],
+  ),
+  ...mutationsOf(
+    'src/store/migrations/04-tasks/0001_init.sql',
+    ['test/durable/triggers.test.ts', 'test/durable/order-lists.test.ts'],
+    [
+      [
+        'where b.nth <= p_each order by b.trigger_price desc limit p_max',
+        'order by b.trigger_price desc limit p_max',
+        'three users with orders near the price keep those of others from firing',
+      ],
+      [
+        'where starts_with(m.market, p_prefix) group',
+        'where m.market is not null group',
+        'exits at the venue use up the number of markets that are watched',
+      ],
+      [
+        "quote_key is null\n        and direction = 'lte' and trigger_price >= p_high and (expires_at is null or expires_at > p_at)",
+        "quote_key is null\n        and direction = 'lte' and trigger_price >= p_high",
+        'an order fires after its time',
+      ],
+      [
+        "and f.ends_group and t.id <> f.id and t.status in ('waiting', 'armed') returning t.*",
+        "and f.ends_group and t.id <> f.id and t.status = 'waiting' returning t.*",
+        'both orders of a pair sell',
+      ],
+    ],
+  ),
+]

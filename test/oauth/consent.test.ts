@@ -1,0 +1,140 @@
+/** What an app may do is what the person chose on the consent page, whatever the app asked for. */
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { actingScopes } from '#edges/oauth/paths.ts'
+import { http } from '../harness/gateway.ts'
+import { createBrowser, createOAuthApp, type OAuthApp, password } from './oauth-app.ts'
+import { authorizeUrl, connectingPerson, redirectUri, signUpUser, tokenRequest } from './session.ts'
+
+let app: OAuthApp
+before(async () => {
+  app = await createOAuthApp()
+})
+after(() => app?.[Symbol.asyncDispose]())
+
+const scopesIn = (text: string): string[] =>
+  text.split(' ').filter((each) => /^(?:trade|earn|manage)$/.test(each))
+const scopesOfToken = (token: string): string[] => {
+  const { scope } = JSON.parse(Buffer.from(token.split('.')[1]!, 'base64url').toString()) as { scope: string }
+  return scopesIn(scope)
+}
+const ticked = (html: string): string[] =>
+  [...html.matchAll(/name="(\w+)" value="yes" checked/g)].map(([, name]) => name!)
+
+/** One operation of each scope that needs no upstream, whose input is valid. */
+const calls = {
+  read: ['GET', '/v1/user', undefined],
+  trade: ['POST', '/v1/tasks/01890000-0000-7000-8000-000000000000/cancel', {}],
+  manage: ['PUT', '/v1/policy', {}],
+} as const
+async function refusals(authorization: string): Promise<string[]> {
+  const refused: string[] = []
+  for (const [scope, [method, path, body]] of Object.entries(calls)) {
+    const { status, body: answer } = await http(app.base + path, { method, body, headers: { authorization } })
+    if (answer.code !== 'insufficient_scope') continue
+    assert.deepEqual([status, answer.scope], [403, scope])
+    assert.match(String(answer.detail), /connect the app again/)
+    refused.push(scope)
+  }
+  return refused
+}
+
+test('an app reads, and acts only as the person allowed on the consent page', async () => {
+  const person = connectingPerson(app)
+  const reader = await person.connect()
+  await signUpUser(app, reader.authorization)
+  assert.deepEqual(ticked(reader.page.html), [])
+  assert.deepEqual(scopesOfToken(reader.tokens.access_token), [])
+  assert.deepEqual(await refusals(reader.authorization), ['trade', 'manage'])
+  for (const scope of actingScopes) {
+    const { tokens, authorization } = await person.connect({ allows: [scope] })
+    assert.deepEqual(scopesIn(tokens.scope), [scope], 'the token answer names what the client got')
+    assert.deepEqual(scopesOfToken(tokens.access_token), [scope])
+    assert.deepEqual(
+      await refusals(authorization),
+      actingScopes.filter((each) => each !== scope && each in calls),
+    )
+  }
+  const actor = await person.connect({ asks: actingScopes.join(' '), allows: actingScopes })
+  assert.deepEqual(ticked(actor.page.html), actingScopes)
+  assert.deepEqual(await refusals(actor.authorization), [])
+})
+
+test('an app that asked for more than the person allows gets what was allowed, and no refresh widens it', async () => {
+  const person = connectingPerson(app)
+  const { tokens, clientId } = await person.connect({ asks: 'trade manage', allows: ['trade'] })
+  assert.deepEqual(scopesIn(tokens.scope), ['trade'])
+  const refresh = (refresh_token: string, scope?: string) =>
+    tokenRequest(app, {
+      grant_type: 'refresh_token',
+      client_id: clientId,
+      refresh_token,
+      ...(scope && { scope }),
+    })
+  assert.equal((await refresh(tokens.refresh_token, 'openid trade manage')).error, 'invalid_scope')
+  const renewed = await refresh(tokens.refresh_token)
+  assert.deepEqual(scopesOfToken(renewed.access_token), ['trade'])
+})
+
+test('a scope that was taken back is gone from the next token, and is not given without a consent', async () => {
+  const person = connectingPerson(app)
+  const first = await person.connect({ allows: ['trade', 'earn'] })
+  const { clientId } = first
+  const second = await person.connect({ clientId, asks: 'trade earn', allows: ['earn'] })
+  assert.deepEqual(scopesOfToken(second.tokens.access_token), ['earn'])
+  const renewed = await tokenRequest(app, {
+    grant_type: 'refresh_token',
+    client_id: clientId,
+    refresh_token: first.tokens.refresh_token,
+  })
+  assert.deepEqual(scopesOfToken(renewed.access_token), ['earn'])
+  const browser = createBrowser()
+  const page = await browser.open(authorizeUrl(app, clientId, { scope: 'openid trade', prompt: undefined }))
+  const asked = await browser.submit(page, 'sign-in', { email: person.email, password })
+  assert.match(asked.html, /may it also act/)
+  await browser.submit(asked, 'allow', { earn: 'yes' })
+  const silent = await browser.open(authorizeUrl(app, clientId, { scope: 'openid earn', prompt: undefined }))
+  assert.ok(silent.url.startsWith(redirectUri), silent.url)
+})
+
+test('a client that names no scope gets what the person allows', async () => {
+  const { tokens } = await connectingPerson(app).connect({
+    allows: ['manage'],
+    changes: { scope: undefined, resource: `${app.base}/mcp` },
+  })
+  assert.deepEqual(scopesOfToken(tokens.access_token), ['manage'])
+})
+
+test('the name of the sign-up is shown under the scope profile alone', async () => {
+  const person = connectingPerson(app)
+  const { authorization } = await person.connect({ asks: 'profile' })
+  const infoOf = async (credential: string) =>
+    (await http(`${app.base}/oauth/userinfo`, { headers: { authorization: credential } })).body
+  assert.equal('name' in (await infoOf(authorization)), false)
+  await signUpUser(app, authorization, { name: 'Ada Lovelace' })
+  assert.equal((await infoOf(authorization)).name, 'Ada Lovelace')
+  const other = await person.connect()
+  assert.equal('name' in (await infoOf(other.authorization)), false)
+})
+
+test('access tokens are neither revoked nor introspected here, and the answer says so', async () => {
+  const { tokens, clientId, authorization } = await connectingPerson(app).connect()
+  await signUpUser(app, authorization)
+  const send = (path: string, token: string) =>
+    fetch(`${app.base}${path}`, {
+      method: 'POST',
+      body: new URLSearchParams({ token, client_id: clientId }),
+    })
+  for (const path of ['/oauth/revoke', '/oauth/introspect']) {
+    const reply = await send(path, tokens.access_token)
+    const { error } = (await reply.json()) as { error: string }
+    assert.deepEqual([reply.status, error], [400, 'unsupported_token_type'], path)
+  }
+  assert.equal(
+    ((await (await send('/oauth/introspect', tokens.refresh_token)).json()) as { active: boolean }).active,
+    true,
+  )
+  assert.equal((await send('/oauth/revoke', tokens.refresh_token)).status, 200)
+  const dead = await http(`${app.base}/v1/user`, { headers: { authorization } })
+  assert.deepEqual([dead.status, dead.body.code], [401, 'invalid_token'])
+})

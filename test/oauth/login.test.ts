@@ -1,0 +1,171 @@
+/** A person signs in from the command line and from the SDK, and concurrent commands renew the tokens once. */
+import assert from 'node:assert/strict'
+import { execFile, spawn } from 'node:child_process'
+import { existsSync, readFileSync, statSync, utimesSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { after, before, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import {
+  AuthenticationError,
+  beginSignIn,
+  completeSignIn,
+  memoryTokenStore,
+  oauthSession,
+  portico,
+  signOut,
+} from '#sdk/sdk.ts'
+import { dataFolder } from '../harness/gateway.ts'
+import { createBrowser, createOAuthApp, type OAuthApp, signUp } from './oauth-app.ts'
+
+const cli = fileURLToPath(new URL('../../src/edges/cli/main.ts', import.meta.url))
+const folder = dataFolder()
+const sessionPath = join(folder.path, 'portico/session.json')
+type Session = { tokens: { accessToken: string; refreshToken: string; endsAtMs: number } }
+const session = () => JSON.parse(readFileSync(sessionPath, 'utf8')) as Session
+const update = (change: Partial<Session['tokens']>) => {
+  const { tokens, ...rest } = session()
+  writeFileSync(sessionPath, JSON.stringify({ ...rest, tokens: { ...tokens, ...change } }))
+}
+
+let app: OAuthApp
+before(async () => {
+  app = await createOAuthApp()
+})
+after(async () => {
+  await app?.[Symbol.asyncDispose]()
+  folder[Symbol.dispose]()
+})
+
+const env = () => ({ PATH: process.env.PATH, XDG_CONFIG_HOME: folder.path, PORTICO_URL: app.base })
+const command = async (...words: string[]) => {
+  try {
+    const { stdout, stderr } = await promisify(execFile)(process.execPath, [cli, ...words], { env: env() })
+    return { code: 0, stdout, stderr }
+  } catch (error) {
+    const { code, stdout, stderr } = error as { code: number; stdout: string; stderr: string }
+    return { code, stdout, stderr }
+  }
+}
+
+/** The address that `portico login` prints. */
+async function startLogin(): Promise<{ url: string; ended: Promise<unknown> }> {
+  const child = spawn(process.execPath, [cli, 'login', '--no-browser'], { env: env() })
+  const ended = new Promise((resolve) => child.once('exit', resolve))
+  const url = await new Promise<string>((resolve, reject) => {
+    let text = ''
+    child.once('exit', () => reject(new Error(`no address: ${text}`)))
+    // Read to its end: a command whose reader has left ends with another exit code.
+    child.stderr.on('data', (chunk) => {
+      text += chunk
+      const found = /^(http\S+)\n/m.exec(text)?.[1]
+      if (found) resolve(found)
+    })
+  })
+  return { url, ended }
+}
+
+async function loginAs(email: string): Promise<void> {
+  const { url, ended } = await startLogin()
+  const browser = createBrowser()
+  const consent = await signUp(app, browser, await browser.open(url), email)
+  assert.match(consent.html, /Connect Portico command line\?/)
+  const { url: back } = await browser.submit(consent, 'allow')
+  // A page that guesses the port does not end the sign-in.
+  const forged = new URL(back)
+  forged.searchParams.set('state', 'forged')
+  assert.equal((await fetch(forged)).status, 404)
+  assert.match(await (await fetch(back)).text(), /You are signed in/)
+  assert.equal(await ended, 0)
+}
+
+test('portico login stores tokens for their owner alone, and commands act for the person', async () => {
+  await loginAs('login@example.com')
+  assert.equal(statSync(sessionPath).mode & 0o777, 0o600)
+  const shown = await command('user', 'show', '--json')
+  assert.equal(shown.code, 0, shown.stderr)
+  assert.equal(JSON.parse(shown.stdout).auth_scheme, 'oauth')
+  // Tokens are sent to the gateway that issued them, and to no other.
+  const other = await command('user', 'show', '--retries', '0', '--base-url', `${app.base}/elsewhere`)
+  assert.notEqual(other.code, 0)
+  assert.ok(!JSON.stringify(other).includes(session().tokens.accessToken))
+})
+
+test('concurrent commands renew an access token once, also after a command was killed', async () => {
+  const before = session().tokens
+  update({ endsAtMs: 0 })
+  const lock = `${sessionPath}.lock`
+  writeFileSync(lock, 'of a killed command')
+  const longAgo = new Date(Date.now() - 3_600_000)
+  utimesSync(lock, longAgo, longAgo)
+  const all = await Promise.all(Array.from({ length: 5 }, () => command('user', 'show', '--json')))
+  for (const { code, stderr } of all) assert.equal(code, 0, stderr)
+  const renewed = session().tokens
+  assert.notEqual(renewed.refreshToken, before.refreshToken)
+  assert.equal(existsSync(lock), false)
+  // A refresh token that was used twice would have ended the sign-in.
+  update({ accessToken: 'eyJ.refused.token' })
+  assert.equal((await command('user', 'show')).code, 0)
+})
+
+test('portico logout revokes the tokens', async () => {
+  const { accessToken } = session().tokens
+  assert.equal((await command('logout')).code, 0)
+  assert.equal(existsSync(sessionPath), false)
+  assert.equal((await command('user', 'show')).code, 3)
+  const client = portico({ baseUrl: app.base, auth: { token: accessToken } })
+  await assert.rejects(client.user.show(), AuthenticationError)
+  assert.equal((await command('logout')).code, 2)
+})
+
+test('a person who refuses leaves no tokens, and the command says so', async () => {
+  const { url, ended } = await startLogin()
+  const browser = createBrowser()
+  const consent = await signUp(app, browser, await browser.open(url), 'refuses@example.com')
+  const { url: back } = await browser.submit(consent, 'deny')
+  assert.match(await (await fetch(back)).text(), /access_denied/)
+  assert.equal(await ended, 3)
+  assert.equal(existsSync(sessionPath), false)
+})
+
+test('the SDK signs a person in, renews for concurrent clients once, and signs out', async () => {
+  const { url, pending } = await beginSignIn({
+    baseUrl: app.base,
+    redirectUri: 'https://app.example.com/callback',
+    clientName: 'SDK',
+  })
+  const browser = createBrowser()
+  const consent = await signUp(app, browser, await browser.open(url), 'sdk@example.com')
+  const { url: back } = await browser.submit(consent, 'allow')
+  const forged = new URL(back)
+  forged.searchParams.set('iss', 'https://evil.example.com')
+  await assert.rejects(completeSignIn(pending, forged), { code: 'wrong_issuer' })
+  await assert.rejects(completeSignIn({ ...pending, state: 'other' }, back), { code: 'wrong_state' })
+  const tokens = await completeSignIn(JSON.parse(JSON.stringify(pending)), back)
+  const store = memoryTokenStore({ ...tokens, endsAtMs: 0 })
+  const clients = [1, 2, 3].map(() => portico({ baseUrl: app.base, auth: oauthSession(store) }))
+  await clients[0]!.auth.signup({ name: 'SDK' })
+  await store.write({ ...(await store.read())!, endsAtMs: 0 })
+  const shown = await Promise.all(
+    [1, 2, 3].map(() => portico({ baseUrl: app.base, auth: oauthSession(store) }).user.show()),
+  )
+  assert.equal(new Set(shown.map(({ user_id }) => user_id)).size, 1)
+  assert.notEqual((await store.read())?.refreshToken, tokens.refreshToken)
+  await signOut(store)
+  await assert.rejects(clients[1]!.user.show(), { code: 'signed_out' })
+})
+
+test('tokens that were revoked elsewhere end the sign-in', async () => {
+  await loginAs('revoked@example.com')
+  const { tokens } = session()
+  await signOut(memoryTokenStore({ ...tokens } as never))
+  assert.equal((await command('user', 'show')).code, 3)
+  assert.equal(existsSync(sessionPath), false)
+})
+
+test('a gateway that calls itself by another address is refused before anything is sent', async () => {
+  await assert.rejects(
+    beginSignIn({ baseUrl: app.base.replace('127.0.0.1', 'localhost'), redirectUri: 'http://127.0.0.1/cb' }),
+    { code: 'wrong_address' },
+  )
+})

@@ -1,0 +1,162 @@
+/** The authorization server of somebody else through this gateway, whose tokens it accepts. */
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import * as oauth from 'oauth4webapi'
+import { type IdentityProvider, startIdentityProvider } from '#world/identity/identity.ts'
+import { http } from '../harness/gateway.ts'
+import { createBrowser, createOAuthApp, type OAuthApp } from './oauth-app.ts'
+
+const insecure = { [oauth.allowInsecureRequests]: true }
+const redirect_uri = 'https://app.example.com/callback'
+
+let app: OAuthApp
+let identity: IdentityProvider
+const resources: string[] = []
+before(async () => {
+  identity = await startIdentityProvider({ registration: true, resources })
+  app = await createOAuthApp({ env: { AUTH_MODE: 'proxy', IDENTITY_ISSUER: identity.issuer } })
+  resources.push(app.base, `${app.base}/mcp`, 'https://another.example')
+})
+after(async () => {
+  await app?.[Symbol.asyncDispose]()
+  await identity?.[Symbol.asyncDispose]()
+})
+
+const metadataHere = () =>
+  http<oauth.AuthorizationServer>(`${app.base}/.well-known/oauth-authorization-server`)
+
+/** The flow of a strict client, which trusts the issuer that the resource names, over the endpoints of the gateway. */
+async function tokensOf(subject: string, { resource = app.base, acts = '' } = {}) {
+  identity.accounts.set(subject, {
+    email: `${subject}@example.com`,
+    email_verified: true,
+    ...accounts[subject],
+  })
+  const issuer = new URL(identity.issuer)
+  const document = await oauth.discoveryRequest(new URL(app.base), { algorithm: 'oauth2', ...insecure })
+  const as = await oauth.processDiscoveryResponse(issuer, document)
+  const metadata = { redirect_uris: [redirect_uri], grant_types: ['authorization_code', 'refresh_token'] }
+  const client = await oauth.processDynamicClientRegistrationResponse(
+    await oauth.dynamicClientRegistrationRequest(as, metadata, insecure),
+  )
+  const verifier = oauth.generateRandomCodeVerifier()
+  const url = new URL(as.authorization_endpoint!)
+  const fields = {
+    client_id: client.client_id,
+    redirect_uri,
+    response_type: 'code',
+    scope: `openid email ${acts}`.trim(),
+    state: 's1',
+    resource,
+    code_challenge: await oauth.calculatePKCECodeChallenge(verifier),
+    code_challenge_method: 'S256',
+  }
+  for (const [name, value] of Object.entries(fields)) url.searchParams.set(name, value)
+  const there = await createBrowser().open(url.href)
+  assert.ok(there.url.startsWith(identity.issuer), there.url)
+  const browser = createBrowser()
+  const login = await browser.open(there.url)
+  const action = new URL(/action="([^"]*)"/.exec(login.html)![1]!, login.url)
+  const done = await browser.open(action.href, { method: 'POST', body: new URLSearchParams({ subject }) })
+  const answer = oauth.validateAuthResponse(as, client, new URL(done.url), 's1')
+  const redeem = () =>
+    oauth.authorizationCodeGrantRequest(as, client, oauth.None(), answer, redirect_uri, verifier, insecure)
+  const tokens = await oauth.processAuthorizationCodeResponse(as, client, await redeem())
+  const refresh = async (token: string) =>
+    oauth.processRefreshTokenResponse(
+      as,
+      client,
+      await oauth.refreshTokenGrantRequest(as, client, oauth.None(), token, insecure),
+    )
+  return { tokens, refresh, headers: { authorization: `Bearer ${tokens.access_token}` } }
+}
+const accounts: Record<string, object> = {
+  unverified: { email_verified: false },
+  nameless: { email: undefined },
+}
+const userWith = (headers: Record<string, string>) => http(`${app.base}/v1/user`, { headers })
+
+test('the metadata is that of the other server with three endpoints replaced', async () => {
+  const { body: here } = await metadataHere()
+  const { body: there } = await http<Record<string, unknown>>(
+    `${identity.issuer}/.well-known/openid-configuration`,
+  )
+  assert.deepEqual(here, {
+    ...there,
+    authorization_endpoint: `${app.base}/oauth/authorize`,
+    token_endpoint: `${app.base}/oauth/token`,
+    registration_endpoint: `${app.base}/oauth/register`,
+  })
+  for (const path of ['', '/mcp']) {
+    const { body } = await http(`${app.base}/.well-known/oauth-protected-resource${path}`)
+    assert.deepEqual([body.resource, body.authorization_servers], [`${app.base}${path}`, [identity.issuer]])
+  }
+  // A client that takes the address of the document for the issuer has to refuse it.
+  const base = new URL(app.base)
+  const document = await oauth.discoveryRequest(base, { algorithm: 'oauth2', ...insecure })
+  await assert.rejects(oauth.processDiscoveryResponse(base, document))
+})
+
+test('a strict client registers, signs a person in, calls, refreshes, and reuse ends the family', async () => {
+  const { tokens, refresh, headers } = await tokensOf('ada')
+  assert.equal((await userWith(headers)).body.code, 'signup_required')
+  const signup = await http(`${app.base}/signup`, { method: 'POST', headers, body: { name: 'Ada' } })
+  assert.deepEqual([signup.status, signup.body.created], [200, true])
+  const me = await userWith(headers)
+  assert.deepEqual([me.body.email, me.body.auth_scheme], ['ada@example.com', 'oauth'])
+  const renewed = await refresh(tokens.refresh_token!)
+  const again = await userWith({ authorization: `Bearer ${renewed.access_token}` })
+  assert.equal(again.body.user_id, me.body.user_id)
+  await assert.rejects(refresh(tokens.refresh_token!), { error: 'invalid_grant' })
+  await assert.rejects(refresh(renewed.refresh_token!), { error: 'invalid_grant' })
+  const { headers: other } = await tokensOf('ada', { resource: `${app.base}/mcp` })
+  assert.equal((await userWith(other)).body.user_id, me.body.user_id)
+})
+
+test('a token for another resource, and one without a verified address, are refused', async () => {
+  const foreign = await tokensOf('grace', { resource: 'https://another.example' })
+  assert.deepEqual(await statusAndCode(foreign.headers), [401, 'invalid_token'])
+  for (const subject of Object.keys(accounts))
+    assert.deepEqual(await statusAndCode((await tokensOf(subject)).headers), [401, 'invalid_token'], subject)
+  const { tokens } = await tokensOf('lin')
+  assert.deepEqual(await statusAndCode({ authorization: `Bearer ${tokens.id_token}` }), [
+    401,
+    'invalid_token',
+  ])
+})
+const statusAndCode = async (headers: Record<string, string>) => {
+  const { status, body } = await userWith(headers)
+  return [status, body.code]
+}
+
+test('a revocation ends the tokens of its client here, and those of the person with all', async () => {
+  const [first, second] = [await tokensOf('eve'), await tokensOf('eve', { acts: 'manage' })]
+  await http(`${app.base}/signup`, { method: 'POST', headers: first.headers, body: {} })
+  const revoke = (query: string, headers: Record<string, string>) =>
+    http(`${app.base}/v1/auth/token${query}`, { method: 'DELETE', headers })
+  assert.equal((await revoke('?all=true', first.headers)).body.code, 'insufficient_scope')
+  assert.equal((await revoke('', first.headers)).status, 200)
+  assert.deepEqual(await statusAndCode(first.headers), [401, 'invalid_token'])
+  assert.equal((await userWith(second.headers)).status, 200)
+  assert.equal((await revoke('?all=true', second.headers)).status, 200)
+  assert.deepEqual(await statusAndCode(second.headers), [401, 'invalid_token'])
+})
+
+test('an outage of the other server is an outage, and no refused token', async () => {
+  let isDown = false
+  await using own = await createOAuthApp({
+    env: { AUTH_MODE: 'proxy', IDENTITY_ISSUER: identity.issuer },
+    overrides: {
+      wrapNet: (net) => ({
+        fetch: (request) => (isDown ? Promise.resolve({ status: 503, body: '' }) : net.fetch(request)),
+      }),
+    },
+  })
+  isDown = true
+  const { headers } = await tokensOf('patient')
+  assert.equal((await http(`${own.base}/v1/user`, { headers })).status, 503)
+  const authorize = await fetch(`${own.base}/oauth/authorize?client_id=x`, { redirect: 'manual' })
+  assert.equal(authorize.status, 503)
+  assert.equal(((await authorize.json()) as { error: string }).error, 'temporarily_unavailable')
+  assert.equal((await http(`${own.base}/.well-known/oauth-authorization-server`)).status, 503)
+})

@@ -1,0 +1,131 @@
+import { calculatePKCECodeChallenge, generateRandomCodeVerifier } from 'oauth4webapi'
+import { http } from '../harness/gateway.ts'
+import { type Browser, createBrowser, type OAuthInstance, type Page, signUp } from './oauth-app.ts'
+
+/** A gateway that signs people in, and the codes that it sends. */
+export type SignInApp = Pick<OAuthInstance, 'base' | 'codeFor'>
+
+export const redirectUri = 'https://app.example.com/callback'
+
+export type Registered = { client_id: string; status: number; error?: string }
+export async function register(app: SignInApp, metadata: object = {}): Promise<Registered> {
+  const { status, body } = await http<Registered>(`${app.base}/oauth/register`, {
+    method: 'POST',
+    body: { client_name: 'Attack', redirect_uris: [redirectUri], ...metadata },
+  })
+  return { ...body, status }
+}
+
+export const verifier = generateRandomCodeVerifier()
+const challenge = await calculatePKCECodeChallenge(verifier)
+
+export const authorizeUrl = (
+  app: SignInApp,
+  clientId: string,
+  changes: Record<string, string | undefined> = {},
+): string => {
+  const fields = {
+    client_id: clientId,
+    redirect_uri: redirectUri,
+    response_type: 'code',
+    scope: 'openid email offline_access',
+    prompt: 'consent',
+    state: 'state-1',
+    code_challenge: challenge,
+    code_challenge_method: 'S256',
+    ...changes,
+  }
+  const query = new URLSearchParams()
+  for (const [name, value] of Object.entries(fields)) if (value !== undefined) query.set(name, value)
+  return `${app.base}/oauth/authorize?${query}`
+}
+
+export type Tokens = {
+  status: number
+  error?: string
+  access_token: string
+  refresh_token: string
+  scope: string
+}
+export async function tokenRequest(app: SignInApp, fields: Record<string, string>): Promise<Tokens> {
+  const reply = await fetch(`${app.base}/oauth/token`, { method: 'POST', body: new URLSearchParams(fields) })
+  return { ...((await reply.json()) as Tokens), status: reply.status }
+}
+
+let people = 0
+/** A client that a new person is about to connect. */
+export async function consentFor(
+  app: SignInApp,
+  changes: Record<string, string | undefined> = {},
+): Promise<{ clientId: string; browser: Browser; consent: Page }> {
+  const { client_id: clientId } = await register(app)
+  const browser = createBrowser()
+  const page = await browser.open(authorizeUrl(app, clientId, changes))
+  const consent = await signUp(app, browser, page, `person${++people}@example.com`)
+  return { clientId, browser, consent }
+}
+
+export async function codeFor(app: SignInApp, changes: Record<string, string | undefined> = {}) {
+  const { clientId, browser, consent } = await consentFor(app, changes)
+  const done = await browser.submit(consent, 'allow')
+  const code = new URL(done.url).searchParams.get('code')!
+  const redeem = (more: Record<string, string> = {}) =>
+    tokenRequest(app, {
+      grant_type: 'authorization_code',
+      client_id: clientId,
+      code,
+      redirect_uri: redirectUri,
+      code_verifier: verifier,
+      ...more,
+    })
+  return { clientId, browser, code, redeem }
+}
+
+type Connect = {
+  /** What the client asks for beside the scopes of the interface. */
+  asks?: string
+  /** What the person ticks on the consent page. */
+  allows?: readonly string[]
+  changes?: Record<string, string | undefined>
+}
+export type Connection = { clientId: string; page: Page; tokens: Tokens; authorization: string }
+export type ConnectingPerson = {
+  email: string
+  /** A new client, or the one that is named, through the consent of this person. */
+  connect(wanted?: Connect & { clientId?: string }): Promise<Connection>
+}
+
+/** A person with a browser that stays signed in, who connects one client after the other. */
+export function connectingPerson(app: SignInApp): ConnectingPerson {
+  const email = `person${++people}@example.com`
+  const browser = createBrowser()
+  let isSignedIn = false
+  return {
+    email,
+    async connect({ asks = '', allows = [], changes = {}, clientId = '' } = {}) {
+      const client_id = clientId || (await register(app)).client_id
+      const scope = `openid email offline_access ${asks}`.trim()
+      const opened = await browser.open(authorizeUrl(app, client_id, { scope, ...changes }))
+      const page = isSignedIn ? opened : await signUp(app, browser, opened, email)
+      isSignedIn = true
+      const done = await browser.submit(
+        page,
+        'allow',
+        Object.fromEntries(allows.map((each) => [each, 'yes'])),
+      )
+      const code = new URL(done.url).searchParams.get('code') ?? ''
+      const tokens = await tokenRequest(app, {
+        grant_type: 'authorization_code',
+        client_id,
+        code,
+        redirect_uri: redirectUri,
+        code_verifier: verifier,
+      })
+      if (tokens.status !== 200) throw new Error(`no tokens: ${JSON.stringify(tokens)} ${done.url}`)
+      return { clientId: client_id, page, tokens, authorization: `Bearer ${tokens.access_token}` }
+    },
+  }
+}
+
+export const signUpUser = (app: SignInApp, authorization: string, body: object = {}) =>
+  http(`${app.base}/signup`, { method: 'POST', headers: { authorization }, body })

@@ -1,0 +1,197 @@
+/** Guesses are limited over all instances, and nobody locks a person out. */
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { createSignInLimits } from '#features/oauth/sign-in-limits.ts'
+import { http } from '../harness/gateway.ts'
+import {
+  type Browser,
+  createBrowser,
+  createOAuthApp,
+  type OAuthApp,
+  openOAuthInstance,
+  type Page,
+  password,
+  signUp,
+} from './oauth-app.ts'
+import { authorizeUrl, redirectUri, register, tokenRequest, verifier } from './session.ts'
+
+const env = { TRUST_PROXY: '127.0.0.1' }
+let app: OAuthApp
+let clientId: string
+before(async () => {
+  app = await createOAuthApp({ env })
+  clientId = (await register(app)).client_id
+})
+after(() => app?.[Symbol.asyncDispose]())
+
+const alertOf = ({ html }: Page) => /role="alert">([^<]*)/.exec(html)?.[1] ?? ''
+const isConsent = ({ html }: Page) => /Connect Attack\?/.test(html)
+const from = (address: string) => ({ 'x-forwarded-for': address })
+
+async function newPerson(email: string): Promise<Browser> {
+  const browser = createBrowser()
+  assert.ok(isConsent(await signUp(app, browser, await browser.open(authorizeUrl(app, clientId)), email)))
+  return browser
+}
+/** Asks for the password again, whatever the session says. */
+const signInPage = (browser: Browser) =>
+  browser.open(authorizeUrl(app, clientId, { prompt: 'login consent' }))
+
+/** Guesses of a stranger with many addresses; each is refused. Most are counted without the time of a password hash. */
+async function guess(email: string): Promise<Page> {
+  const limits = createSignInLimits({ db: app.database.pool, clock: { now: () => new Date() } })
+  for (let turn = 0; turn < 45; turn++) await limits.take([{ name: `account|${email}`, max: 50 }])
+  const browser = createBrowser()
+  const page = await browser.open(authorizeUrl(app, clientId))
+  let last = page
+  for (let at = 0; at < 6; at++) {
+    const form = { email, password: `wrong password ${at}` }
+    last = await browser.submit(page, 'sign-in', form, from(`198.51.100.${at + 1}`))
+    assert.equal(last.status, at < 5 ? 422 : 429)
+  }
+  return last
+}
+
+test('a stranger who guesses from many addresses is stopped, and the person signs in all the same', async () => {
+  const email = 'target@example.com'
+  const own = await newPerson(email)
+  const stopped = await guess(email)
+  assert.equal(stopped.status, 429)
+  assert.match(alertOf(stopped), /code by email/)
+  // The browser that signed in before is not concerned, also at the address of the stranger.
+  const known = await own.submit(await signInPage(own), 'sign-in', { email, password }, from('198.51.100.1'))
+  assert.ok(isConsent(known), alertOf(known))
+  // A new browser is refused the right password, and gets in by a code.
+  const fresh = createBrowser()
+  const page = await fresh.open(authorizeUrl(app, clientId))
+  const refused = await fresh.submit(page, 'sign-in', { email, password }, from('203.0.113.9'))
+  assert.equal(refused.status, 429)
+  const form = await fresh.open(`${page.url}?view=email-code`)
+  const sent = await fresh.submit(form, 'email-code', { email }, from('203.0.113.9'))
+  assert.equal(sent.status, 200, alertOf(sent))
+  assert.ok(isConsent(await fresh.submit(sent, 'code', { email, code: app.codeFor(email) })))
+  const again = await fresh.submit(await signInPage(fresh), 'sign-in', { email, password })
+  assert.ok(isConsent(again), 'the code changed no password')
+})
+
+test('codes that a stranger asks for do not take those of the person away', async () => {
+  const email = 'flooded@example.com'
+  const own = await newPerson(email)
+  const stranger = createBrowser()
+  const page = await stranger.open(authorizeUrl(app, clientId))
+  const form = await stranger.open(`${page.url}?view=email-code`)
+  const statuses: number[] = []
+  for (let at = 0; at < 12; at++)
+    statuses.push((await stranger.submit(form, 'email-code', { email }, from(`198.51.101.${at + 1}`))).status)
+  assert.deepEqual([...new Set(statuses)], [200, 429])
+  assert.equal(statuses.indexOf(429), 9, 'ten messages to one address, with that of the sign-up')
+  const asked = await own.open(`${(await signInPage(own)).url}?view=email-code`)
+  const sent = await own.submit(asked, 'email-code', { email })
+  assert.ok(isConsent(await own.submit(sent, 'code', { email, code: app.codeFor(email) })))
+})
+
+test('the mark of a browser serves one person, and a forged one serves nobody', async () => {
+  const email = 'marked@example.com'
+  await newPerson(email)
+  const other = await newPerson('other@example.com')
+  await guess(email)
+  const wrong = await other.submit(await signInPage(other), 'sign-in', { email, password })
+  assert.equal(wrong.status, 429, 'the mark of another person')
+  const forged = createBrowser()
+  const page = await forged.open(authorizeUrl(app, clientId))
+  const mark = `portico_browser=${'a'.repeat(22)}.${'b'.repeat(43)}`
+  forged.cookies.set('/oauth/interaction portico_browser', { value: mark, path: '/oauth/interaction' })
+  assert.equal((await forged.submit(page, 'sign-in', { email, password })).status, 429)
+})
+
+test('guesses in a browser that signed in before are limited, too', async () => {
+  const email = 'stolen@example.com'
+  const browser = await newPerson(email)
+  const page = await signInPage(browser)
+  const statuses: number[] = []
+  for (let turn = 0; turn < 11; turn++)
+    statuses.push((await browser.submit(page, 'sign-in', { email, password: `wrong ${turn}` })).status)
+  assert.deepEqual([statuses.slice(0, 10), statuses.at(-1)], [Array(10).fill(422), 429])
+})
+
+test('two instances give no more guesses than one, also at once', async () => {
+  await using other = await openOAuthInstance({ databaseUrl: app.databaseUrl, baseUrl: app.base, env })
+  const email = 'shared@example.com'
+  await newPerson(email)
+  const browser = createBrowser()
+  const page = await browser.open(authorizeUrl(app, clientId))
+  const action = new URL(/action="([^"]*\/sign-in)"/.exec(page.html)![1]!, app.base)
+  const cookie = [...browser.cookies.values()].map(({ value }) => value).join('; ')
+  const replies = await Promise.all(
+    Array.from({ length: 30 }, async (_each, turn) => {
+      const base = turn % 2 === 0 ? app.address : other.address
+      const reply = await fetch(`${base}${action.pathname}`, {
+        method: 'POST',
+        body: new URLSearchParams({ email, password: `wrong ${turn}` }),
+        headers: { cookie, origin: app.base, ...from('198.51.102.1') },
+      })
+      return reply.status
+    }),
+  )
+  assert.equal(replies.filter((status) => status === 422).length, 10, replies.join())
+  assert.equal(replies.filter((status) => status === 429).length, 20, replies.join())
+  app.time.offsetMs += 15 * 60_000 + 1_000
+  const later = await browser.submit(
+    await browser.open(authorizeUrl(app, clientId)),
+    'sign-in',
+    { email, password },
+    from('198.51.102.1'),
+  )
+  app.time.offsetMs = 0
+  assert.ok(isConsent(later), alertOf(later))
+})
+
+test('a code for an address without an account reveals nothing on the page', async () => {
+  await newPerson('someone@example.com')
+  const pages: Page[] = []
+  for (const email of ['someone@example.com', 'nobody@example.com']) {
+    const browser = createBrowser()
+    const page = await browser.open(authorizeUrl(app, clientId))
+    const form = await browser.open(`${page.url}?view=email-code`)
+    pages.push(await browser.submit(form, 'email-code', { email }))
+  }
+  const [known, unknown] = pages.map(({ status, html }) => [
+    status,
+    html.replaceAll(/interaction\/[\w-]+/g, '').replaceAll(/(?:someone|nobody)@/g, ''),
+  ])
+  assert.deepEqual(known, unknown)
+  assert.match(app.emails.at(-1) ?? '', /nobody@example\.com: There is no Portico account/)
+})
+
+test('a new password ends sessions, connections and tokens, and the former one is wrong', async () => {
+  const email = 'reset@example.com'
+  const browser = createBrowser()
+  const consent = await signUp(app, browser, await browser.open(authorizeUrl(app, clientId)), email)
+  const done = await browser.submit(consent, 'allow')
+  const tokens = await tokenRequest(app, {
+    grant_type: 'authorization_code',
+    client_id: clientId,
+    code: new URL(done.url).searchParams.get('code')!,
+    redirect_uri: redirectUri,
+    code_verifier: verifier,
+  })
+  const headers = { authorization: `Bearer ${tokens.access_token}` }
+  assert.equal((await http(`${app.base}/v1/user`, { headers })).body.code, 'signup_required')
+
+  const other = createBrowser()
+  const page = await other.open(authorizeUrl(app, clientId))
+  const form = await other.open(`${page.url}?view=reset`)
+  const sent = await other.submit(form, 'reset', { email, password: 'an entirely new password' })
+  // Nothing has changed before the code is entered.
+  assert.equal((await http(`${app.base}/v1/user`, { headers })).status, 403)
+  assert.ok(isConsent(await other.submit(sent, 'code', { email, code: app.codeFor(email) })))
+  assert.equal((await http(`${app.base}/v1/user`, { headers })).status, 401)
+  const refresh = { grant_type: 'refresh_token', client_id: clientId, refresh_token: tokens.refresh_token }
+  assert.equal((await tokenRequest(app, refresh)).error, 'invalid_grant')
+  const former = await browser.open(authorizeUrl(app, clientId))
+  assert.match(former.html, /Sign in/)
+  const wrong = await browser.submit(former, 'sign-in', { email, password })
+  assert.equal(wrong.status, 422)
+  const right = await browser.submit(former, 'sign-in', { email, password: 'an entirely new password' })
+  assert.ok(isConsent(right))
+})
