@@ -26,7 +26,10 @@ export type BenchResult = {
 
 const benchTimeoutMs = 15 * 60_000
 /** Benches that build much before they measure. */
-const longTimeoutsMs: Readonly<Record<string, number>> = { 'growth.bench.ts': 120 * 60_000 }
+const longTimeoutsMs: Readonly<Record<string, number>> = {
+  'growth.bench.ts': 120 * 60_000,
+  'webhook-polls.bench.ts': 60 * 60_000,
+}
 const numbers = ['ratio', 'median', 'min', 'max', 'runs'] as const
 
 /** Undefined for another line; throws for an incomplete result. */

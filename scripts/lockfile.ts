@@ -84,18 +84,6 @@ export const completeLock = (lock: PackageLock): string[] => {
  * this script where it does, and remove them here: any other package without a checksum fails the check.
  */
 const unavailablePackages = new Set([
-  '@biomejs/cli-android-arm64@2.6.8',
-  '@biomejs/cli-android-x64@2.6.8',
-  '@biomejs/cli-darwin-arm64@2.6.8',
-  '@biomejs/cli-darwin-x64@2.6.8',
-  '@biomejs/cli-linux-arm64-musl@2.6.8',
-  '@biomejs/cli-linux-x64-musl@2.6.8',
-  '@biomejs/cli-win32-arm64@2.6.8',
-  '@biomejs/cli-win32-x64@2.6.8',
-  '@foundry-rs/anvil-darwin-amd64@1.7.1',
-  '@foundry-rs/anvil-darwin-arm64@1.7.1',
-  '@foundry-rs/anvil-linux-arm64@1.7.1',
-  '@foundry-rs/anvil-win32-amd64@1.7.1',
   'litesvm-darwin-arm64@1.5.0',
   'litesvm-darwin-x64@1.5.0',
   'litesvm-linux-arm64-gnu@1.5.0',

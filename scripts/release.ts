@@ -1,7 +1,7 @@
 /**
- * Writes the package of the SDK and the command line to `dist/package`, as JavaScript with types, and packs it. The
- * sources are those of `src/sdk` and `src/edges/cli`; what they read from the contracts is written out, so that the
- * package needs no contract, no type stripping and no network.
+ * Writes the package to `dist/package` and packs it. The SDK and the command line are JavaScript with types; what they
+ * read from the contracts is written out, so that they need no contract, no type stripping and no dependency. The gateway
+ * and its world are the sources with their types stripped; the packages that they need are optional dependencies.
  */
 import { execFileSync } from 'node:child_process'
 import {
@@ -12,9 +12,11 @@ import {
   mkdirSync,
   readFileSync,
   rmSync,
+  statSync,
   writeFileSync,
 } from 'node:fs'
-import { basename, join } from 'node:path'
+import { stripTypeScriptTypes } from 'node:module'
+import { basename, dirname, join } from 'node:path'
 import { commands } from '../src/edges/cli/commands.ts'
 import { operations } from '../src/sdk/operations.ts'
 import { root } from './environment.ts'
@@ -85,7 +87,47 @@ function emit(): void {
   )
 }
 
-function writeManifest(): void {
+/** What the world starts or reads by a name that no import statement has. */
+const namedPackages = ['@foundry-rs/anvil', '@uniswap/v2-core', '@uniswap/v2-periphery']
+const bareImport = /(?:\bfrom|\bimport) ?\(?'((?:@[\w-]+\/)?[a-z][\w.-]*)(?:\/[^']*)?'/g
+
+/** The sources of the gateway without their types, in the folders of the repository; returns the packages they import. */
+function copyGateway(): string[] {
+  const packages = new Set<string>()
+  for (const path of globSync('{src,scripts/with-node.cjs}/**', { cwd: root })) {
+    const from = join(root, path)
+    if (!statSync(from).isFile() || path.endsWith('.test.ts') || path.endsWith('.sol')) continue
+    const to = join(target, 'gateway', path)
+    mkdirSync(dirname(to), { recursive: true })
+    if (!/\.[jt]s$/.test(path)) {
+      cpSync(from, to)
+      continue
+    }
+    const text = readFileSync(from, 'utf8')
+    const code = path.endsWith('.ts')
+      ? stripTypeScriptTypes(text)
+      : text.replaceAll("'module-typescript'", "'module'")
+    for (const [, name] of code.matchAll(bareImport)) if (name) packages.add(name)
+    writeFileSync(to.replace(/\.ts$/, '.js'), code.replaceAll(/(?<=[\w-])\.ts(?=')/g, '.js'))
+  }
+  const { name, version } = manifest
+  const own = { name, version, type: 'module', imports: { '#*': './src/*' } }
+  writeFileSync(join(target, 'gateway/package.json'), JSON.stringify(own))
+  return [...packages, ...namedPackages]
+}
+
+/** As the repository pins them. */
+function gatewayDependencies(packages: readonly string[]): Record<string, string> {
+  const { dependencies, optionalDependencies, devDependencies } = manifest
+  const all: Record<string, string> = { ...devDependencies, ...dependencies }
+  const imported = packages.filter((name) => name in all && name !== 'commander')
+  return {
+    ...Object.fromEntries(imported.sort().map((name) => [name, all[name]!])),
+    ...optionalDependencies,
+  }
+}
+
+function writeManifest(gatewayPackages: readonly string[]): void {
   const { version, description, license, dependencies } = manifest
   const cli = existsSync(join(target, 'cli/main.js'))
   const text = {
@@ -102,6 +144,7 @@ function writeManifest(): void {
       // In the package itself: it installs without a registry.
       bundleDependencies: ['commander'],
     }),
+    optionalDependencies: gatewayDependencies(gatewayPackages),
   }
   writeFileSync(join(target, 'package.json'), `${JSON.stringify(text, null, 2)}\n`)
   if (!cli) return
@@ -114,7 +157,7 @@ mkdirSync(target, { recursive: true })
 writeFileSync(join(out, 'package.json'), '{"type":"module"}')
 copySources()
 emit()
-writeManifest()
+writeManifest(copyGateway())
 for (const [from, to] of [
   ['LICENSE', 'LICENSE'],
   ['docs/sdk.md', 'README.md'],

@@ -51,6 +51,9 @@ const runFiles = async (timeoutMs: number, ended: (counts: Counts) => void) => {
   }
   let underWay = 0
   let testsOfFile = 0
+  // By the file of the test: those of a shared suite have another one, and the events of files may overlap.
+  const filesWithTests = new Set<string | undefined>()
+  const hasTests = (name: string) => [...filesWithTests].some((file) => file?.endsWith(name))
   let linger: NodeJS.Timeout | undefined
   const stillOpen = () => {
     const open = [...new Set(process.getActiveResourcesInfo())].join(', ')
@@ -67,8 +70,10 @@ const runFiles = async (timeoutMs: number, ended: (counts: Counts) => void) => {
       if (isFile(data)) testsOfFile = 0
     } else if (type === 'test:pass') {
       if (data.details.type !== 'suite') counts[data.skip === undefined ? 'passed' : 'skipped']++
-      if (data.details.type !== 'suite') testsOfFile++
-      else if (isFile(data) && testsOfFile === 0) counts.empty.push(data.name)
+      if (data.details.type !== 'suite') {
+        testsOfFile++
+        filesWithTests.add(data.file)
+      } else if (isFile(data) && testsOfFile === 0 && !hasTests(data.name)) counts.empty.push(data.name)
     } else if (type === 'test:fail') {
       const name = [...titles.slice(1, data.nesting), data.name].join(' > ')
       const { error } = data.details

@@ -6,6 +6,7 @@ import { root } from './environment.ts'
 const files = process.argv.slice(3)
 const shared = `${root}/test/harness/once-per-process.ts`
 if (existsSync(shared)) await import(shared)
+// A module that awaits at its top level would have the tests of every file that imports it declared in one suite.
 for (const file of files)
   describe(file, async () => {
     await import(`${root}/${file}`)

@@ -5,16 +5,25 @@
 // here, because the Node that the machine brings has to read it.
 const { execFileSync, spawn } = require('node:child_process')
 const { existsSync, readFileSync } = require('node:fs')
-const { join } = require('node:path')
+const { dirname, join } = require('node:path')
 
 const windows = process.platform === 'win32'
-const home = join(__dirname, '..', 'node_modules', `node-${windows ? 'win' : process.platform}-${process.arch}`)
-const own = join(home, 'bin', windows ? 'node.exe' : 'node')
-const known = existsSync(own)
+const own = ownNode()
+const known = own !== undefined
+
+function ownNode() {
+  try {
+    const manifest = require.resolve(`node-${windows ? 'win' : process.platform}-${process.arch}/package.json`)
+    const path = join(dirname(manifest), 'bin', windows ? 'node.exe' : 'node')
+    return existsSync(path) ? path : undefined
+  } catch {
+    return undefined
+  }
+}
 
 if (!known && Number(process.versions.node.split('.')[0]) < 24) {
   console.error(
-    `This needs Node 24, and this is ${process.version}. npm brings a fitting one unless it is told to omit optional dependencies: npm ci --include=optional`,
+    `This needs Node 24, and this is ${process.version}. npm brings a fitting one unless it is told to omit optional dependencies: install with --include=optional`,
   )
   process.exit(1)
 }

@@ -3,12 +3,14 @@ import { createKeyRotation } from '#compose/custody.ts'
 import { openMetrics } from '#compose/metrics.ts'
 import { release } from '#compose/release.ts'
 import { retentionJobs } from '#compose/retention.ts'
-import { connectionLimits, rateLimits } from '#compose/settings.ts'
+import { connectionLimits, rateLimits, taskTtlMs } from '#compose/settings.ts'
 import { warningsOf } from '#config-safety.ts'
+import type { StoredEvent } from '#durable/event-log.ts'
 import { ledgerAudit } from '#durable/ledger-audit.ts'
 import { createMaintenance } from '#durable/maintenance.ts'
 import { throwAsFault } from '#durable/operation-faults.ts'
 import { type HttpEdgeDeps, httpEdge } from '#edges/http/http.ts'
+import { links } from '#edges/http/links.ts'
 import { type McpEdgeDeps, mcpEdge } from '#edges/mcp/mcp.ts'
 import { serverMetadata } from '#edges/oauth/metadata.ts'
 import { type OAuthEdgeDeps, oauthEdge } from '#edges/oauth/oauth-edge.ts'
@@ -16,8 +18,10 @@ import { proxiedMetadata, proxyEdge } from '#edges/oauth/proxy-edge.ts'
 import { paymentSearchSchedule } from '#features/credits/payment-search.ts'
 import { auditSchedule } from '#features/earn/audit.ts'
 import { snapshotSchedule } from '#features/earn/snapshot.ts'
+import { NotificationEvent } from '#features/notifications/event-types.ts'
 import { renewalSchedule } from '#features/perp/key-renewal.ts'
 import { createInvocation, type InvocationDeps } from '#invoke/invocation.ts'
+import { plainSchema } from '#kernel/decimal-fields.ts'
 import { repeat } from '#kernel/repeat.ts'
 
 type AppDeps = Omit<ComposeDeps, 'baseUrl'>
@@ -26,7 +30,7 @@ export type DoorDeps = InvocationDeps &
   Omit<HttpEdgeDeps, 'invocation' | 'webDoors' | 'authorizationServer'> &
   Omit<McpEdgeDeps, 'invocation'> & {
     /** Absent where people cannot sign in. */
-    oauth?: Pick<OAuthEdgeDeps, 'oauth' | 'fetch'>
+    oauth?: Pick<OAuthEdgeDeps, 'oauth' | 'fetch' | 'freshSignInSeconds' | 'chainName'>
   }
 
 /** The composed parts and settings as the doors take them. */
@@ -45,12 +49,20 @@ export function doorDepsOf(composed: Composed): DoorDeps {
     corsOrigins: config.CORS_ORIGINS,
     mcpHosts: config.MCP_HOSTS,
     mailboxes: composed.taskEngine.mailboxes,
+    taskTtlMs: taskTtlMs(config),
     version: release,
     metrics: openMetrics(composed),
     baseUrl,
     log,
     clock,
-    ...(oauth && { oauth: { oauth, fetch: composed.strangers.fetch } }),
+    ...(oauth && {
+      oauth: {
+        oauth,
+        fetch: composed.strangers.fetch,
+        freshSignInSeconds: config.FRESH_SIGN_IN_SECONDS,
+        chainName: composed.chains.nameOf,
+      },
+    }),
   }
 }
 
@@ -63,11 +75,13 @@ function openAuthorizationServer(deps: OAuthEdgeDeps) {
       issuer: () => server.issuer,
       metadata: () => proxiedMetadata(server, baseUrl()),
       mount: proxyEdge({ ...deps, server }),
+      hasPages: false,
     }
   return {
     issuer: baseUrl,
     metadata: async () => serverMetadata(baseUrl()),
     mount: oauthEdge(deps),
+    hasPages: true,
   }
 }
 
@@ -79,7 +93,7 @@ export async function openDoors(deps: DoorDeps) {
   const mcp = parts.use(mcpEdge({ ...deps, invocation }))
   const { oauth } = deps
   const authorizationServer =
-    oauth && openAuthorizationServer({ ...deps, ...oauth, limits: invocation.limits })
+    oauth && openAuthorizationServer({ ...deps, ...oauth, invocation, limits: invocation.limits })
   const http = await httpEdge({
     ...deps,
     invocation,
@@ -91,6 +105,12 @@ export async function openDoors(deps: DoorDeps) {
   return { invocation, http, [Symbol.asyncDispose]: () => owned.disposeAsync() }
 }
 
+/** Adds to an event what the stream and the list add over HTTP. */
+function eventLinks({ baseUrl, features }: Composed): (event: StoredEvent) => unknown {
+  const addLinks = links(features.operations, baseUrl)(plainSchema(NotificationEvent))
+  return (event) => (addLinks ? addLinks(event) : event)
+}
+
 /** Background work: tasks, price checks, comparisons, schedules and maintenance. */
 async function startWork(composed: Composed, parts: AsyncDisposableStack): Promise<void> {
   const { clock, db, taskEngine, chains, features } = composed
@@ -99,6 +119,8 @@ async function startWork(composed: Composed, parts: AsyncDisposableStack): Promi
   composed.runtime.start()
   if (venueFeatures) parts.use(venueFeatures.priceLoop).start()
   if (orders) parts.use(orders.priceWatch.start())
+  if (composed.mails.mailer) parts.use(composed.mails.mailer.start())
+  parts.use(features.webhooks.start(eventLinks(composed)))
   if (composed.reconciler) parts.use(composed.reconciler.start())
   const schedules = [
     ...(earn ? [snapshotSchedule(clock.now()), auditSchedule(clock.now())] : []),
@@ -117,8 +139,10 @@ function startMaintenance(composed: Composed, parts: AsyncDisposableStack): void
     await features.auth.sweep()
     return false
   }
+  const grants = features.oauth?.grants
   const maintenance = createMaintenance({ pool, instanceId: taskEngine.instanceId, log, everyMs }).start([
     { name: 'retention of credentials', runBatch: credentials },
+    ...(grants ? [{ name: 'end of expired connections', runBatch: grants.endExpired }] : []),
     ...retentionJobs(composed),
     ledgerAudit({ ...transactions, log }),
   ])
@@ -126,6 +150,7 @@ function startMaintenance(composed: Composed, parts: AsyncDisposableStack): void
   const ofKeys = {
     rewrap: createKeyRotation(custody.keystore, db, log),
     ...(features.oauth && { rewrapOfServerKeys: features.oauth.keys.rewrap }),
+    rewrapOfWebhooks: features.webhooks.rewrap,
     keys: keyMonitor.check,
   }
   const repetitions = Object.entries(ofKeys).map(([job, run]) =>

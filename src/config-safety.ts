@@ -67,7 +67,7 @@ export const upstreamNames = [
 ] as const
 
 /** Off outside the local environment unless they are set. */
-export const optionalUpstreamNames: readonly string[] = [
+const optionalUpstreamNames: readonly string[] = [
   'FAUCET_URL',
   'HONEYPOT_URL',
   'RUGCHECK_URL',
@@ -76,6 +76,25 @@ export const optionalUpstreamNames: readonly string[] = [
   'LIFI_URL',
   'COINBASE_URL',
 ]
+
+/** Outside the local environment the local world and its keys are not defaults: unset ones are missing. */
+export const initialOutsideLocal: Readonly<Record<string, string>> = {
+  ...Object.fromEntries(optionalUpstreamNames.map((name) => [name, 'off'])),
+  SPONSOR_KEYS: '',
+  SOLANA_SPONSOR_KEYS: '',
+  SOLANA_RECIPIENTS: '',
+  KEY_ENCRYPTION_KEYS: '',
+  RELAY_API_KEY: '',
+  RECHARGE_TILLS: '',
+  FINALITY: 'public',
+  AUTH_MODE: 'off',
+  COOLING_SECONDS: '86400',
+  SIGNUP_GRANTS_PER_DAY: '10',
+  WEBHOOK_LOOPBACK: 'denied',
+  HYPERLIQUID_NETWORK: 'mainnet',
+  // The venue's format of withdrawals and fees is not verified live, and a false alarm would freeze a user.
+  HYPERLIQUID_BALANCE_DRIFT: 'log',
+}
 
 type VenueNetwork = 'local' | 'mainnet' | 'testnet'
 
@@ -103,6 +122,7 @@ type CheckedSettings = { readonly [K in (typeof upstreamNames)[number]]: string 
   readonly EMAIL_URL: string | undefined
   readonly SPONSOR_KEYS: readonly string[]
   readonly SOLANA_SPONSOR_KEYS: readonly string[]
+  readonly WEBHOOK_LOOPBACK: 'allowed' | 'denied'
   readonly FAILPOINT: string | undefined
   readonly FAILPOINT_STOP: string | undefined
   readonly FAILPOINT_LOG: string | undefined
@@ -197,6 +217,8 @@ export function problemsOutsideLocal(config: CheckedSettings): string[] {
     report('HYPERLIQUID_NETWORK', 'local is for the local world only; set mainnet or testnet')
   if (config.FINALITY === 'local')
     report('FINALITY', 'one block is not final on a public chain; set FINALITY=public')
+  if (config.WEBHOOK_LOOPBACK === 'allowed')
+    report('WEBHOOK_LOOPBACK', 'users could reach this machine; allowed is for the local environment only')
   if (config.FAILPOINT) report('FAILPOINT', 'failpoints are for tests only; unset it')
   if (config.FAILPOINT_STOP) report('FAILPOINT_STOP', 'failpoints are for tests only; unset it')
   if (config.FAILPOINT_LOG) report('FAILPOINT_LOG', 'failpoints are for tests only; unset it')

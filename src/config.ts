@@ -1,6 +1,6 @@
 import { resolve } from 'node:path'
 import {
-  optionalUpstreamNames,
+  initialOutsideLocal,
   problemsInLocal,
   problemsInProduction,
   problemsOfSignIn,
@@ -274,6 +274,16 @@ export const variables = {
     '300',
     'Age of the sign-in with which a person may do what only people can do',
   ),
+  COOLING_SECONDS: variable(
+    integer(1, 2_592_000),
+    '60',
+    'Time after which a limit that a person has raised takes effect; 86400 outside local',
+  ),
+  SIGNUP_GRANTS_PER_DAY: variable(
+    integer(0, 100_000),
+    '100',
+    'New agents, and new people, of one address and day that get first credits; 10 outside local',
+  ),
   POLICY_TX_USD_MAX: variable(decimal, '25000', 'Highest value of one action, unless the user sets less'),
   POLICY_DAY_USD_MAX: variable(decimal, '100000', 'Highest value within 24 hours, unless the user sets less'),
   CORS_ORIGINS: variable(list, '', 'Origins allowed for browsers, separated by commas'),
@@ -320,6 +330,11 @@ export const variables = {
     integer(1, 3_650),
     '7',
     'Days after which events are deleted; a stream that resumes before them begins with reset',
+  ),
+  WEBHOOK_LOOPBACK: variable(
+    oneOf('allowed', 'denied'),
+    'allowed',
+    'allowed: webhooks may be http addresses of this machine; for local only, denied is the default elsewhere',
   ),
   REPLY_RETENTION_DAYS: variable(
     integer(1, 3_650),
@@ -394,26 +409,8 @@ export class ConfigRefused extends Error {
 
 export const usesWorld = (config: Config): boolean => upstreamNames.some((name) => config[name] === 'local')
 
-const localDefaults: readonly Name[] = [
-  'SPONSOR_KEYS',
-  'SOLANA_SPONSOR_KEYS',
-  'SOLANA_RECIPIENTS',
-  'KEY_ENCRYPTION_KEYS',
-  'RELAY_API_KEY',
-]
-
-/** Outside the local environment the local world and its keys are not defaults: unset ones are missing. */
-function initialOf(name: Name, environment: string | undefined): string {
-  if ((environment ?? 'local') === 'local') return variables[name].initial
-  if (optionalUpstreamNames.includes(name)) return 'off'
-  if (name === 'RECHARGE_TILLS') return ''
-  if (name === 'FINALITY') return 'public'
-  if (name === 'AUTH_MODE') return 'off'
-  if (name === 'HYPERLIQUID_NETWORK') return 'mainnet'
-  // The venue's format of withdrawals and fees is not verified live, and a false alarm would freeze a user.
-  if (name === 'HYPERLIQUID_BALANCE_DRIFT') return 'log'
-  return localDefaults.includes(name) ? '' : variables[name].initial
-}
+const initialOf = (name: Name, environment = 'local'): string =>
+  (environment === 'local' ? undefined : initialOutsideLocal[name]) ?? variables[name].initial
 
 export function readConfig(env: Record<string, string | undefined> = process.env): Config {
   const problems: string[] = []

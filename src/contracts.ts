@@ -1,3 +1,5 @@
+import { contract as agents } from '#features/agents/contract.ts'
+import { contract as approvals } from '#features/approvals/contract.ts'
 import { contract as auth } from '#features/auth/contract.ts'
 import { contract as chains } from '#features/chains/contract.ts'
 import { contract as credits, rechargeContract as recharge } from '#features/credits/contract.ts'
@@ -5,10 +7,10 @@ import { contract as discovery } from '#features/discovery/contract.ts'
 import { contract as earn } from '#features/earn/contract.ts'
 import { contract as hooks } from '#features/hooks/contract.ts'
 import { contract as limitOrders } from '#features/limit-orders/contract.ts'
-import { contract as notifications } from '#features/notifications/contract.ts'
+import { contract as notifications, webhooksContract as webhooks } from '#features/notifications/contract.ts'
 import { contract as outstandingOrders } from '#features/outstanding-orders/contract.ts'
 import { contract as perp } from '#features/perp/contract.ts'
-import { contract as policy } from '#features/policy/contract.ts'
+import { contract as policy, recipientsContract as recipients } from '#features/policy/contract.ts'
 import { contract as security } from '#features/security/contract.ts'
 import { contract as spotVenue } from '#features/spot-venue/contract.ts'
 import { contract as swap } from '#features/swap/contract.ts'
@@ -22,12 +24,16 @@ export const contracts = [
   chains,
   auth,
   user,
+  agents,
   policy,
+  recipients,
+  approvals,
   wallets,
   credits,
   recharge,
   tasks,
   notifications,
+  webhooks,
   security,
   swap,
   limitOrders,

@@ -1,4 +1,5 @@
 import { accountCommands } from './accounts.ts'
+import { agentCommands } from './agents.ts'
 import { usageLine } from './arguments.ts'
 import { backupCommands } from './backup.ts'
 import type { AdminCommand } from './command.ts'
@@ -17,6 +18,7 @@ export const commands: readonly AdminCommand[] = [
   ...earnAccountCommands,
   ...creditPaymentCommands,
   ...userCommands,
+  ...agentCommands,
   ...keyCommands,
   ...sponsorCommands,
   ...backupCommands,

@@ -2,21 +2,22 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { createCommitter } from '#durable/commit.ts'
 import { releaseLease } from '#durable/lease.ts'
 import { taskTopic, userTopic } from '#durable/notifier.ts'
-import { asTask, isLive, readEffects, type Task } from '#durable/task-row.ts'
+import { asTask, isLive, readEffects, stepView, type Task } from '#durable/task-row.ts'
 import { isUuid, systemRandom } from '#kernel/id.ts'
 import type { JsonObject } from '#kernel/json.ts'
-import type { Effect, EffectUpdate, Move, StepResult, Tx } from '#kernel/task.ts'
+import type { Effect, EffectUpdate, EndResult, Move, TaskView, Tx } from '#kernel/task.ts'
 import { query } from '#store/query.ts'
 import { type Arguments, oneOf, UsageError } from './arguments.ts'
 import type { AdminCommand } from './command.ts'
 import { jsonText } from './output.ts'
 import type { Session } from './session.ts'
 
-const outcomes = ['executed', 'not_executed'] as const
+const outcomes = ['executed', 'partial', 'not_executed'] as const
 type Resolution = {
   outcome: (typeof outcomes)[number]
   evidence: string
   txHash: string | undefined
+  outUnits: bigint | undefined
 }
 
 const listTasks: AdminCommand['run'] = async (session, args) => {
@@ -120,10 +121,16 @@ function resultOf(
   effects: readonly Effect[],
   transfers: readonly TransferSummary[],
   actor: string,
-): StepResult {
+): EndResult {
   const { outcome, evidence, txHash } = resolution
   const proof: JsonObject = { operator: actor, evidence, ...(txHash !== undefined && { tx_hash: txHash }) }
   const live = effects.filter(isLive)
+  if (outcome === 'partial') {
+    if (live.length > 0) throw new UsageError('What the task has signed may still be executed: wait for it.')
+    const message = 'An operator determined that nothing came back for what the task has sent'
+    const error = { code: 'ended_by_operator', message, retryable: false }
+    return { end: 'failed', outcome, error, data: { operator: proof } }
+  }
   if (outcome === 'not_executed') {
     const dropped = live.map(({ id }): EffectUpdate => ({ effectId: id, status: 'dropped', proof }))
     const message = 'An operator determined that nothing was executed'
@@ -158,7 +165,37 @@ function readResolution(args: Arguments): Resolution {
   const evidence = args.text('evidence')
   if (!evidence) throw new UsageError('--evidence is required: state where you looked, and what you saw.')
   const outcome = oneOf('--outcome', outcomes, args.text('outcome'))
-  return { outcome, evidence, txHash: args.text('tx-hash') }
+  const units = args.text('amount-out')
+  if (units !== undefined && !/^[1-9]\d{0,77}$/.test(units))
+    throw new UsageError('--amount-out must be a whole number of smallest units.')
+  return {
+    outcome,
+    evidence,
+    txHash: args.text('tx-hash'),
+    outUnits: units === undefined ? undefined : BigInt(units),
+  }
+}
+
+type Ending = { resolution: Resolution; ending: EndResult }
+
+/** Where the own end of the task does more than to report it, this one does the same. */
+async function ownEnd(
+  { config, transactions, clock, instanceId }: Session,
+  task: TaskView,
+  { resolution: { outcome, outUnits, txHash }, ending }: Ending,
+): Promise<EndResult> {
+  // Imports on first use, as other commands do not need it.
+  const { operatorEnds } = await import('#compose/operator-ends.ts')
+  const ends = operatorEnds({ config, transactions, clock, random: systemRandom, instanceId })
+  const own = ends.get(task.kind)
+  if (!own) {
+    if (outcome !== 'partial' && outUnits === undefined) return ending
+    throw new UsageError('--outcome partial and --amount-out are for swaps and their orders.')
+  }
+  const finding = { outcome, outUnits: outUnits ?? null, txHash: txHash ?? null, at: clock.now() }
+  const ended = own(task, ending, finding)
+  if ('refusal' in ended) throw new UsageError(ended.refusal)
+  return ended
 }
 
 /** Ends a task through the same fenced commit as its steps, so that holds, effects and events stay consistent. */
@@ -171,14 +208,19 @@ const endTask: AdminCommand['run'] = async (session, args) => {
     const effects = await readEffects(database.pool, task.id)
     if (resolution.outcome === 'not_executed') assertExpired(effects, clock.now())
     const transfers = await readTransfers(session, task.id)
-    const ending = resultOf(resolution, effects, transfers, actor)
+    const ending = await ownEnd(session, stepView(task, effects), {
+      resolution,
+      ending: resultOf(resolution, effects, transfers, actor),
+    })
     const details = {
       kind: task.kind,
       ...resolution,
+      ...(resolution.outUnits !== undefined && { outUnits: String(resolution.outUnits) }),
       holds: transfers.filter(({ state }) => state === 'pending'),
     }
     const writes = async (tx: Tx) => {
       await session.record(tx, { command: 'tasks end', subject: task.id, details })
+      await ending.writes?.(tx)
     }
     const commits = createCommitter({ transactions, clock, random: systemRandom })
     if (!(await commits.step(task, { ...ending, writes })))
@@ -210,9 +252,10 @@ export const taskCommands: readonly AdminCommand[] = [
   {
     name: 'tasks end',
     positionals: ['<task>'],
-    options: { outcome: 'string', evidence: 'string', 'tx-hash': 'string' },
+    options: { outcome: 'string', evidence: 'string', 'tx-hash': 'string', 'amount-out': 'string' },
     changes: true,
-    summary: 'end a task in review as executed (holds are posted) or not_executed (holds are voided)',
+    summary:
+      'end a task in review as executed (holds are posted) or not_executed (holds are voided); a deposit of a swap also as partial',
     run: endTask,
   },
 ]

@@ -1,8 +1,10 @@
-import { accessTopic, revokedTopic } from '#durable/notifier.ts'
+import { accessTopic, revokedTopic, userTopic, webhooksTopic } from '#durable/notifier.ts'
 import { decodeBase64, isUsableKey, publicKeyBytes } from '#features/auth/ed25519.ts'
 import * as auth from '#features/auth/store.ts'
+import { endWebhooks } from '#features/notifications/webhooks/webhooks-of-apps.ts'
 import * as policy from '#features/policy/store.ts'
 import { isUuid, sha256 } from '#kernel/id.ts'
+import type { NewEvent, Tx } from '#kernel/task.ts'
 import { type Queryable, query } from '#store/query.ts'
 import { oneOf, UsageError } from './arguments.ts'
 import type { AdminCommand } from './command.ts'
@@ -35,6 +37,15 @@ const setSuspension =
     session.printLine(suspended ? `User ${id} is suspended` : `User ${id} is no longer suspended`)
   }
 
+/** Those that the holder of a former key has added go on reading as little as its tokens do. */
+async function endAllWebhooks({ clock }: Session, tx: Tx, userId: string): Promise<void> {
+  const add = async (_tx: Tx, to: string, events: readonly NewEvent[]) => {
+    const text = 'select user_event_append($1, null, $2::jsonb, $3)'
+    await query(tx, text, [to, JSON.stringify(events), clock.now()])
+  }
+  await endWebhooks({ add }, tx, { userId, clientId: undefined, reason: 'revoked' })
+}
+
 const setKey: AdminCommand['run'] = async (session, args) => {
   const { id } = await userOf(session.database.pool, args.positional('user'))
   const key = decodeBase64(args.positional('public-key'), publicKeyBytes)
@@ -47,10 +58,15 @@ const setKey: AdminCommand['run'] = async (session, args) => {
       throw new UsageError('This public key is or was registered. Generate a new one.')
     const details = { public_key_sha256: sha256(key) }
     await session.record(tx, { command: 'users set-key', subject: id, details })
-    return auth.removeTokensOf(tx, id)
+    const removed = await auth.removeTokensOf(tx, id)
+    await endAllWebhooks(session, tx, id)
+    return removed
   })
   await notifyRevoked(session, id, hashes)
-  session.printLine(`User ${id} has the new key; the former keys and ${hashes.length} tokens are revoked`)
+  await session.notify([webhooksTopic(id), userTopic(id)])
+  session.printLine(
+    `User ${id} has the new key; the former keys and ${hashes.length} tokens are revoked, and the webhooks are deleted`,
+  )
 }
 
 /** A token is given as itself or, where only its hash is known, as the 64 hex digits of its SHA-256. */
@@ -86,7 +102,9 @@ const revokeTokens: AdminCommand['run'] = async (session, args) => {
 const showPolicy: AdminCommand['run'] = async (session, args) => {
   const { id } = await userOf(session.database.pool, args.positional('user'))
   const text = `select p.version, p.per_transaction_micros, p.per_day_micros, p.chains, p.tokens, p.recipients,
-    k.since as kill_switch_since, k.set_by as kill_switch_set_by
+    k.since as kill_switch_since, k.set_by as kill_switch_set_by,
+    (select json_agg(json_build_object('field', field, 'micros', micros::text, 'entries', entries,
+      'effective_at', effective_at) order by field) from policy_change where user_id = $1) as raised
     from (select 1) always left join policy p on p.user_id = $1
     left join kill_switch k on k.scope = 'user' and k.subject = $1::text`
   await session.record(session.database.pool, { command: 'policy show', subject: id })
@@ -99,6 +117,7 @@ const noLimits = {
   chains: null,
   tokens: null,
   recipients: null,
+  approvalAboveMicros: null,
 }
 
 /** For limits that an attacker tightened: an agent can only tighten them further. */
@@ -109,6 +128,7 @@ const resetPolicy: AdminCommand['run'] = async (session, args) => {
     const now = clock.now()
     await policy.lockPolicy(tx, id, now)
     const [before] = await query<{ version: number }>(tx, 'select * from policy where user_id = $1', [id])
+    await policy.saveChanges(tx, id, [])
     await policy.savePolicy(tx, id, { own: noLimits, version: (before?.version ?? 0) + 1, now })
     await session.record(tx, { command: 'policy reset', subject: id, details: { before: printable(before) } })
   })
@@ -151,7 +171,8 @@ export const userCommands: readonly AdminCommand[] = [
     positionals: ['<user>'],
     options: {},
     changes: true,
-    summary: 'suspend a user: tokens answer suspended and none is issued; running tasks go on',
+    summary:
+      'suspend a user: tokens answer suspended and none is issued, webhooks get nothing; running tasks go on',
     run: setSuspension({ suspended: true }),
   },
   {
@@ -167,7 +188,8 @@ export const userCommands: readonly AdminCommand[] = [
     positionals: ['<user>', '<public-key>'],
     options: {},
     changes: true,
-    summary: 'replace a stolen or lost agent key; revokes every former key and token of the user',
+    summary:
+      'replace a stolen or lost agent key; revokes every former key and token of the user, and deletes the webhooks',
     run: setKey,
   },
   {

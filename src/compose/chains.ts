@@ -20,6 +20,7 @@ import { createSignatureWatcher } from '#upstreams/solana/signature-watcher.ts'
 import { type Solana, solana } from '#upstreams/solana/solana.ts'
 import { svmSponsor } from '#upstreams/solana/sponsor.ts'
 import type { Core } from './core.ts'
+import { venueChainId } from './settings.ts'
 import type { UpstreamUrls } from './upstream-urls.ts'
 
 type ChainDeps = { core: Core; urls: UpstreamUrls; net: Net }
@@ -91,6 +92,9 @@ export function openChains({ core, urls, net }: ChainDeps, overrides: ChainOverr
   })
   return {
     table,
+    /** For people. */
+    nameOf: (id: string): string =>
+      id === venueChainId ? 'Hyperliquid' : (table.find((row) => row.id === id)?.displayName ?? id),
     ports,
     svmPorts,
     readers,

@@ -7,7 +7,9 @@ import { type ChainOverrides, findNodeProblems, openChains } from './chains.ts'
 import { type CoreDeps, type CoreOverrides, openCore } from './core.ts'
 import { type CustodyOverrides, createKeyMonitor, openCustody } from './custody.ts'
 import { type FeatureOverrides, openFeatures } from './features.ts'
+import { type MailOverrides, openMails } from './mails.ts'
 import { openReconciler, type ReconcilerOverrides } from './reconciler.ts'
+import { webhookGuard } from './settings.ts'
 import { findWorldMismatch } from './store.ts'
 import type { UpstreamUrls } from './upstream-urls.ts'
 import { openVenue, type VenueOverrides } from './venue.ts'
@@ -20,6 +22,7 @@ export type ComposeDeps = CoreDeps & {
 export type Overrides = CoreOverrides &
   ChainOverrides &
   CustodyOverrides &
+  MailOverrides &
   VenueOverrides &
   FeatureOverrides &
   ReconcilerOverrides & {
@@ -27,6 +30,8 @@ export type Overrides = CoreOverrides &
     wrapNet?: (net: Net) => Net
     /** Fetches the addresses that strangers name. */
     strangers?: GuardedFetch
+    /** Posts to the addresses of users. */
+    webhookHttp?: GuardedFetch
   }
 
 /** Readable names of the upstreams, for error texts, metrics and failpoints. */
@@ -71,15 +76,21 @@ export async function compose(deps: ComposeDeps, overrides: Overrides = {}) {
   const client = parts.use(createHttpClient({ failpoints, labels: labelsOf(urls) }))
   const net = overrides.wrapNet?.(client) ?? client
   const strangers = parts.use(overrides.strangers ?? guardedFetch())
+  const webhookHttp = parts.use(overrides.webhookHttp ?? guardedFetch(webhookGuard(deps.config)))
   const core = parts.use(await openCore(deps, overrides))
   const { config, log, clock, stores, db, taskEngine } = core
   const chains = parts.use(openChains({ core, urls, net }, overrides))
-  const custody = openCustody({ core, urls, net, chains }, overrides)
+  const mails = openMails(core, net, overrides)
+  if (mails.mailer) parts.use(mails.mailer)
+  const custody = openCustody({ core, urls, net, chains, mailQueue: mails.mailQueue }, overrides)
   const keyMonitor = createKeyMonitor({ keystore: custody.keystore, db, log })
   const venue = openVenue({ core, urls, net }, overrides)
   if (venue) parts.use(venue)
   const probe = parts.use(chainHealth({ chains: chains.heads, clock }))
-  const features = openFeatures({ core, urls, net, chains, custody, venue, probe, keyMonitor }, overrides)
+  const features = openFeatures(
+    { core, urls, net, chains, custody, venue, probe, keyMonitor, webhookHttp, mails },
+    overrides,
+  )
   const runtime = taskEngine.createRuntime(features.operations, features.kinds)
   const reconciler = venue && openReconciler({ core, venue, custody }, overrides)
   const owned = parts.move()
@@ -87,6 +98,7 @@ export async function compose(deps: ComposeDeps, overrides: Overrides = {}) {
     ...core,
     chains,
     upstreamMetrics: client.metrics,
+    mails,
     strangers,
     custody,
     keyMonitor,

@@ -7,6 +7,7 @@ import type { Failpoints } from '#kernel/failpoint.ts'
 import { type Random, systemRandom } from '#kernel/id.ts'
 import type { Log } from '#kernel/log.ts'
 import type { Database } from '#store/database.ts'
+import { approversOf } from './approvers.ts'
 import { openStore } from './store.ts'
 
 export type CoreDeps = {
@@ -57,6 +58,7 @@ export async function openCore(deps: CoreDeps, overrides: CoreOverrides = {}) {
       log,
       heartbeats: stores.heartbeats.pool,
       options: { slots: config.RUNNER_SLOTS, leaseMs: config.LEASE_MS, pollMs: claimPollMs },
+      approvers: approversOf(config, baseUrl),
     }),
   )
   const owned = parts.move()

@@ -1,11 +1,11 @@
 import { type Config, ConfigRefused } from '#config.ts'
 import { evmBatches } from '#engines/evm-batch/batch.ts'
 import { gasBudget } from '#engines/evm-batch/gas-budget.ts'
+import type { MailQueue } from '#engines/person-mails/mail-queue.ts'
 import { lamportBudget } from '#engines/svm-transaction/lamport-budget.ts'
 import { svmTransactions } from '#engines/svm-transaction/transaction.ts'
 import { policy as makePolicy } from '#features/policy/policy.ts'
 import { agentCache } from '#features/wallets/agent-cache.ts'
-import type { KeyEncryptionKeys } from '#features/wallets/key-encryption-keys.ts'
 import { type Keystore, keystore as makeKeystore, type UnusableKek } from '#features/wallets/keystore.ts'
 import { custodySigner } from '#features/wallets/signer.ts'
 import { cachedWallets } from '#features/wallets/store.ts'
@@ -16,6 +16,7 @@ import type { Log } from '#kernel/log.ts'
 import { gauge, type Metric } from '#kernel/metrics.ts'
 import { lamportDecimals, nativeDecimals, toUnits } from '#kernel/money.ts'
 import type { Net } from '#kernel/net.ts'
+import type { KeyEncryptionKeys } from '#kernel/sealed-secret.ts'
 import type { Queryable } from '#store/query.ts'
 import { startNonce } from '#upstreams/evm/nonce-repair-plan.ts'
 import { evmCrypto } from '#upstreams/evm/sign.ts'
@@ -35,7 +36,7 @@ import {
 import type { UpstreamUrls } from './upstream-urls.ts'
 
 type KeystoreDeps = { config: Config; net: Net; clock: Clock; random: Random }
-type CustodyDeps = { core: Core; urls: UpstreamUrls; net: Net; chains: Chains }
+type CustodyDeps = { core: Core; urls: UpstreamUrls; net: Net; chains: Chains; mailQueue: MailQueue }
 export type CustodyOverrides = {
   keyEncryptionKeys?: KeyEncryptionKeys
 }
@@ -51,7 +52,7 @@ export function openKeystore(
 
 /** Keystore, policy, signer, and the batches that they sign. */
 export function openCustody(
-  { core, urls, net, chains: { table, ports, svmPorts } }: CustodyDeps,
+  { core, urls, net, mailQueue, chains: { table, nameOf, ports, svmPorts } }: CustodyDeps,
   overrides: CustodyOverrides = {},
 ) {
   const { config, clock, random, stores, db, taskEngine } = core
@@ -71,8 +72,12 @@ export function openCustody(
     transact: taskEngine.transact,
     clock,
     random,
+    coolingMs: config.COOLING_SECONDS * 1_000,
+    events: taskEngine.events,
     walletsOf,
     platformLimits: platformLimits(config, table, served),
+    mailQueue,
+    chainName: nameOf,
   })
   const venueCrypto = hyperliquidCrypto(config.HYPERLIQUID_NETWORK)
   const signer = custodySigner({
@@ -83,7 +88,11 @@ export function openCustody(
     agents,
     isAuthentic: policy.isAuthentic,
     chains: custodyChains(config, table, served),
-    svm: { crypto: svmCrypto, decoder: svmDecoder, chains: custodySvmChains(config, table, svmPorts) },
+    svm: {
+      crypto: svmCrypto,
+      decoder: svmDecoder,
+      chains: custodySvmChains(config, table, { svmPorts, swaps: served.swaps }),
+    },
     venues: served.venue ? [{ ...custodyVenue(config), crypto: venueCrypto }] : [],
   })
   const budgetWei = toUnits(config.SPONSOR_USER_DAY, nativeDecimals)

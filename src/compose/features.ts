@@ -1,5 +1,5 @@
 import type { Config } from '#config.ts'
-import { accessTopic, gapTopic, isAccessTopic, revokedHash, revokedTopic } from '#durable/notifier.ts'
+import { accessTopic, gapTopic, revokedHash, revokedTopic, userOfAccessTopic } from '#durable/notifier.ts'
 import { readQueueStats } from '#durable/queue-stats.ts'
 import { toTaskFullView } from '#durable/task-view.ts'
 import { auth as makeAuth } from '#features/auth/auth.ts'
@@ -7,10 +7,11 @@ import type { OnSignup } from '#features/auth/register.ts'
 import type { ChainHealth } from '#features/chains/chain-health.ts'
 import { chains as chainList } from '#features/chains/chains.ts'
 import { credits as makeCredits } from '#features/credits/credits.ts'
+import { signupGrants } from '#features/credits/signup-grants.ts'
 import { discovery } from '#features/discovery/discovery.ts'
 import { healthCheck } from '#features/discovery/health.ts'
 import { snapshotKind } from '#features/earn/snapshot.ts'
-import { notifications } from '#features/notifications/notifications.ts'
+import { createSignInLimits } from '#features/oauth/sign-in-limits.ts'
 import { security as makeSecurity } from '#features/security/security.ts'
 import { swapLimits } from '#features/swap/limits.ts'
 import { tasks } from '#features/tasks/tasks.ts'
@@ -19,7 +20,6 @@ import { createFaucetGrant, faucetGrantAdmission } from '#features/wallets/fauce
 import { type Holdings, holdings as makeHoldings } from '#features/wallets/holdings.ts'
 import { recentTokens } from '#features/wallets/recent-tokens.ts'
 import { walletsOf } from '#features/wallets/store.ts'
-import { wallets } from '#features/wallets/wallets.ts'
 import type { Chain } from '#kernel/chains.ts'
 import type { Net } from '#kernel/net.ts'
 import type { Operation } from '#kernel/operation.ts'
@@ -27,6 +27,7 @@ import type { TaskKind } from '#kernel/task.ts'
 import type { TokenReports } from '#kernel/token-reports.ts'
 import { coinbase } from '#upstreams/coinbase/coinbase.ts'
 import { faucet } from '#upstreams/faucet/faucet.ts'
+import type { GuardedFetch } from '#upstreams/guarded-fetch/guarded-fetch.ts'
 import { honeypot } from '#upstreams/honeypot/honeypot.ts'
 import { prices } from '#upstreams/prices/prices.ts'
 import { rugCheck } from '#upstreams/rugcheck/rugcheck.ts'
@@ -36,8 +37,10 @@ import type { Chains } from './chains.ts'
 import type { Core } from './core.ts'
 import type { Custody, KeyMonitor } from './custody.ts'
 import { openEarn } from './earn.ts'
+import type { Mails } from './mails.ts'
 import { openOAuth, personTokensTopic } from './oauth.ts'
 import { holdingFacts, type OrderOverrides, type Orders, openOrders, openSwapHooks } from './orders.ts'
+import { policyOperations } from './policy-operations.ts'
 import { openRecharge } from './recharge.ts'
 import { release } from './release.ts'
 import { perpLimitsOf } from './settings.ts'
@@ -46,6 +49,8 @@ import type { UpstreamUrls } from './upstream-urls.ts'
 import type { Venue } from './venue.ts'
 import { openVenueFeatures, type VenueFeatureOverrides } from './venue-features.ts'
 import { openVenueTrading, type TradingOverrides } from './venue-trading.ts'
+import { openWallets } from './wallets.ts'
+import { openWebhooks, type WebhookOverrides } from './webhooks.ts'
 
 type FeatureDeps = {
   core: Core
@@ -56,15 +61,21 @@ type FeatureDeps = {
   venue: Venue | undefined
   probe: ChainHealth
   keyMonitor: KeyMonitor
+  /** Posts to the addresses of users. */
+  webhookHttp: GuardedFetch
+  mails: Mails
 }
 export type FeatureOverrides = VenueFeatureOverrides &
   OrderOverrides &
-  TradingOverrides & {
+  TradingOverrides &
+  WebhookOverrides & {
     /** Runs in the transaction that creates a user, instead of the grant of the faucet. */
     onSignup?: OnSignup
     /** Operations of a test, on the same parts as those of the product. */
     addOperations?: (parts: Pick<FeatureDeps, 'core' | 'chains' | 'custody'>) => Operation[]
   }
+
+const dayMs = 24 * 3_600_000
 
 /** Triggers compare prices that are as old as the interval of their watch. */
 const orderPricesMs = 1_000
@@ -79,10 +90,15 @@ const grantOnSignup =
     await taskEngine.enqueue(tx, { userId, kind, input: {}, admission })
   }
 
-function openAuth({ core, net, custody }: FeatureDeps, onSignup: OnSignup) {
+function openAuth({ core, net, custody, mails }: FeatureDeps, onSignup: OnSignup) {
   const { config, db, taskEngine, clock, random, baseUrl } = core
   const credits = makeCredits({ db, ledger: taskEngine.ledger, clock })
-  const oauth = openOAuth({ core, net, custody })
+  const oauth = openOAuth({ core, net, custody, mails })
+  const signups = signupGrants({
+    grantSignup: credits.grantSignup,
+    limits: createSignInLimits({ db, clock, windowMs: dayMs }),
+    perAddressMax: config.SIGNUP_GRANTS_PER_DAY,
+  })
   const auth = makeAuth({
     db,
     oauth,
@@ -95,18 +111,18 @@ function openAuth({ core, net, custody }: FeatureDeps, onSignup: OnSignup) {
     keystore: custody.keystore,
     tokenTtlMs: config.TOKEN_TTL_SECONDS * 1000,
     signInAgeMaxSeconds: config.FRESH_SIGN_IN_SECONDS,
-    grantSignup: credits.grantSignup,
+    signups,
     publishRevoked: async (userId, hashes) =>
       taskEngine.notifier.broadcast([...hashes.map(revokedTopic), accessTopic(userId)]),
     onSignup,
   })
   taskEngine.notifier.onAny((topic) => {
     if (topic === gapTopic) auth.clearTokenCache()
-    if (topic === personTokensTopic || isAccessTopic(topic)) auth.clearPersonTokens()
+    if (topic === personTokensTopic || userOfAccessTopic(topic)) auth.clearPersonTokens()
     const hash = revokedHash(topic)
     if (hash !== undefined) auth.onRevoked(hash)
   })
-  return { auth, credits, oauth }
+  return { auth, credits, signups, oauth }
 }
 
 /** The services that judge tokens, as far as they are configured. */
@@ -115,9 +131,12 @@ const openTokenReports = ({ urls, net }: FeatureDeps): TokenReports[] => [
   ...(urls.rugcheck ? [rugCheck({ url: urls.rugcheck, net })] : []),
 ]
 
+const openFaucetGrant = ({ urls, net }: FeatureDeps, changed: (userId: string, chainId: string) => void) =>
+  urls.faucet ? createFaucetGrant({ faucet: faucet({ url: urls.faucet, net }), changed }) : undefined
+
 export function openFeatures(needs: FeatureDeps, overrides: FeatureOverrides = {}) {
   const { core, urls, net, chains, custody, venue, probe } = needs
-  const { config, db, transactions, taskEngine, clock } = core
+  const { config, db, transactions, clock } = core
   const { table, readers } = chains
   const earn = openEarn({ core, chains, custody, holdings: () => holdings })
   const priceSource = prices({ url: urls.prices ?? '', net, clock })
@@ -162,11 +181,10 @@ export function openFeatures(needs: FeatureDeps, overrides: FeatureOverrides = {
   })
   const venueFeatures =
     trading && openVenueFeatures({ core, bridge, trading, custody, swaps, changed }, overrides)
-  const faucetGrant = urls.faucet
-    ? createFaucetGrant({ faucet: faucet({ url: urls.faucet, net }), changed })
-    : undefined
+  const faucetGrant = openFaucetGrant(needs, changed)
   const access = openAuth(needs, overrides.onSignup ?? grantOnSignup(needs, faucetGrant))
   const { auth, credits } = access
+  const webhooks = openWebhooks({ core, custody, auth, http: needs.webhookHttp }, overrides)
   const health = healthCheck({
     version: release,
     environment: config.ENVIRONMENT,
@@ -199,7 +217,7 @@ export function openFeatures(needs: FeatureDeps, overrides: FeatureOverrides = {
     ...chainList({ chainRows: table, status: probe.status }),
     ...auth.operations,
     ...security.operations,
-    ...wallets({ chainRows: table, holdings, walletsOf: (userId) => walletsOf(db, userId) }),
+    ...openWallets(needs, { holdings, prices: priceSource, changed }),
     ...(earn?.operations ?? []),
     ...(venueFeatures?.operations ?? []),
     ...(swaps?.operations ?? []),
@@ -208,8 +226,8 @@ export function openFeatures(needs: FeatureDeps, overrides: FeatureOverrides = {
     ...credits.operations,
     ...(recharge?.operations ?? []),
     ...user({ db, walletsOf, credits, policySummary: custody.policy.summary }),
-    ...notifications({ events: taskEngine.events }),
-    ...custody.policy.operations,
+    ...webhooks.operations,
+    ...policyOperations(needs, access.signups),
     ...(overrides.addOperations?.(needs) ?? []),
   ]
   const kinds = [
@@ -233,15 +251,16 @@ export function openFeatures(needs: FeatureDeps, overrides: FeatureOverrides = {
     recharge,
     venueFeatures,
     orders,
+    webhooks,
   }
 }
 
 const taskOperations = (
-  { taskEngine, clock }: Core,
+  { db, taskEngine, clock }: Core,
   orders: Orders | undefined,
   kinds: () => readonly string[],
 ): Operation[] =>
-  tasks({ tasks: taskEngine.tasks, clock, publishOrders: orders?.publish, view: toTaskFullView, kinds })
+  tasks({ db, tasks: taskEngine.tasks, clock, publishOrders: orders?.publish, view: toTaskFullView, kinds })
 
 /** Every kind that a task can have. */
 const kindNamesOf = (operations: readonly Operation[], kinds: readonly TaskKind[]): string[] => [
@@ -282,8 +301,13 @@ const factsOf = (config: Config, table: readonly Chain[]) => ({
     bracket: true,
     trigger_host: config.HYPERLIQUID_SPOT_TRIGGERS,
   },
-  wallets: { kinds: ['evm', 'solana'], transfer_out: false },
-  notifications: { stream: true, rest: true, webhooks: false, retention_days: 7 },
+  wallets: { kinds: ['evm', 'solana'], transfer_out: true },
+  notifications: {
+    stream: true,
+    rest: true,
+    webhooks: true,
+    retention_days: config.EVENT_RETENTION_DAYS,
+  },
   auth: {
     schemes: config.AUTH_MODE === 'off' ? ['keypair'] : ['keypair', 'oauth2.1'],
     scopes: ['read', 'chat', 'trade', 'earn', 'manage'],

@@ -23,6 +23,7 @@ export function openMetrics(composed: Composed): MetricSources {
     sponsors: sponsorBalances(chains, clock, log),
     upstreams: upstreamMetrics,
     keys: keyMonitor.metrics,
+    webhooks: composed.features.webhooks.metrics,
     ...(venue && { venue: venue.metrics }),
     ...(reconciler && { venue_accounts: reconciler.metrics }),
     ...(earn && { earn: earn.metrics }),

@@ -1,31 +1,23 @@
 import { oauth as makeOAuth, type OAuth } from '#features/oauth/oauth.ts'
-import type { SendEmail } from '#features/oauth/people.ts'
 import type { Net } from '#kernel/net.ts'
-import { emailService } from '#upstreams/email/email.ts'
 import { authorizationServer } from '#upstreams/openid/authorization-server.ts'
 import { openIdProvider } from '#upstreams/openid/openid.ts'
 import type { Core } from './core.ts'
 import type { Custody } from './custody.ts'
-
-/** Messages go to the configured service; without one, which only the local environment allows, they are printed. */
-function emailOf({ config, random, log, printLine }: Core, net: Net): SendEmail {
-  const { EMAIL_URL: url, EMAIL_TOKEN: token } = config
-  const newKey = () => Buffer.from(random.bytes(16)).toString('hex')
-  if (url !== undefined) return emailService({ url, token, net, log, newKey })
-  return async ({ to, subject }) => {
-    printLine(`email  ${to}: ${subject}`)
-  }
-}
+import type { Mails } from './mails.ts'
+import { openWebhooksOfApps } from './webhooks.ts'
 
 /** Absent where people cannot sign in. */
 export function openOAuth({
   core,
   net,
   custody,
+  mails,
 }: {
   core: Core
   net: Net
   custody: Custody
+  mails: Mails
 }): OAuth | undefined {
   const { config, db, taskEngine, clock, random, log, baseUrl } = core
   if (config.AUTH_MODE === 'off') return undefined
@@ -37,7 +29,8 @@ export function openOAuth({
     random,
     log,
     baseUrl,
-    sendEmail: emailOf(core, net),
+    sendEmail: mails.sendEmail,
+    mailQueue: mails.mailQueue,
     ...(config.AUTH_MODE === 'facade' && {
       identityProvider: openIdProvider({
         issuer: config.IDENTITY_ISSUER!,
@@ -52,6 +45,8 @@ export function openOAuth({
       authorizationServer: authorizationServer({ issuer: config.IDENTITY_ISSUER!, net, clock }),
     }),
     callbackUrl: () => `${baseUrl()}/oauth/callback`,
+    freshSignInSeconds: config.FRESH_SIGN_IN_SECONDS,
+    ...openWebhooksOfApps(core),
     onRevoked: () => taskEngine.notifier.broadcast([personTokensTopic]),
   })
 }

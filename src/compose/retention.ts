@@ -2,11 +2,14 @@ import type { Config } from '#config.ts'
 import { mailboxDeletion } from '#durable/mailboxes.ts'
 import type { MaintenanceJob } from '#durable/maintenance.ts'
 import { recentRequestDeletion } from '#durable/recent-request.ts'
-import { dayMs, deletionJobs, logDeletions } from '#durable/retention.ts'
+import { dayMs, deletionJobs, logDeletions, marketLeaseDeletion } from '#durable/retention.ts'
 import { taskRetentionJobs } from '#durable/task-retention.ts'
 import { gasDeletions } from '#engines/evm-batch/retention.ts'
+import { mailDeletion } from '#engines/person-mails/retention.ts'
 import { orderDeletion } from '#engines/trigger-orders/retention.ts'
 import { venueRetentionJob } from '#engines/venue/records/retention.ts'
+import { agentDeletions } from '#features/agents/retention.ts'
+import { webhookDeletions } from '#features/notifications/webhooks/retention.ts'
 import { oauthDeletions } from '#features/oauth/retention.ts'
 import { policyDeletions } from '#features/policy/retention.ts'
 import { swapDeletions } from '#features/swap/retention.ts'
@@ -42,13 +45,22 @@ export function retentionJobs({
       ...logDeletions(retention),
       recentRequestDeletion,
       mailboxDeletion,
+      marketLeaseDeletion,
       orderDeletion(ordersMs),
       ...policyDeletions,
       ...gasDeletions,
       ...swapDeletions,
       ...oauthDeletions,
+      ...agentDeletions,
+      mailDeletion,
+      ...webhookDeletions,
     ]),
-    ...taskRetentionJobs({ pool, clock, retention, taskTables: ['policy_spend', 'sponsor_charge'] }),
+    ...taskRetentionJobs({
+      pool,
+      clock,
+      retention,
+      taskTables: ['policy_spend', 'sponsor_charge', 'approval'],
+    }),
     ...(venueRecordsMs ? [venueRetentionJob(pool, clock, venueRecordsMs)] : []),
   ]
 }

@@ -1,7 +1,9 @@
 import type { Config } from '#config.ts'
+import { runsMax } from '#features/notifications/webhooks/dispatcher.ts'
+import { attemptTimeoutMs } from '#features/notifications/webhooks/post-message.ts'
 import type { PerpLimits } from '#features/perp/limits.ts'
 import type { PlatformLimits } from '#features/policy/policy.ts'
-import { envKek, type KeyEncryptionKeys, keyEncryptionKeys } from '#features/wallets/key-encryption-keys.ts'
+import { envKek, keyEncryptionKeys } from '#features/wallets/key-encryption-keys.ts'
 import type { SigningChain } from '#features/wallets/signing-rules.ts'
 import type { SigningSvmChain } from '#features/wallets/svm-rules.ts'
 import type { SigningVenue } from '#features/wallets/venue-rules.ts'
@@ -9,6 +11,7 @@ import type { Chain } from '#kernel/chains.ts'
 import type { Random } from '#kernel/id.ts'
 import { toUnits, usdDecimals } from '#kernel/money.ts'
 import type { Net } from '#kernel/net.ts'
+import type { KeyEncryptionKeys } from '#kernel/sealed-secret.ts'
 import { publishedBridges } from '#kernel/venue.ts'
 import { vaultTransit } from '#upstreams/kms/kms.ts'
 import { svmCaps, swapCaps, swapContractsOf } from './swap-settings.ts'
@@ -25,6 +28,19 @@ export function keysOf(config: Config, net: Net, random: Random): KeyEncryptionK
     : local
   if (!current) throw new Error('no key-encryption key')
   return keyEncryptionKeys(current, ...former)
+}
+
+/** Never two requests to one webhook at once, so as many sockets to one origin as webhooks that are delivered to. */
+export const webhookGuard = ({ WEBHOOK_LOOPBACK }: Config) => ({
+  timeoutMs: attemptTimeoutMs,
+  connections: runsMax,
+  allowLoopback: WEBHOOK_LOOPBACK === 'allowed',
+})
+
+/** Least time from the creation of a task to its deletion; null: tasks are kept. */
+export function taskTtlMs({ TASK_RETENTION_DAYS, MONEY_TASK_RETENTION_DAYS }: Config): number | null {
+  const days = Math.min(TASK_RETENTION_DAYS ?? Infinity, MONEY_TASK_RETENTION_DAYS ?? Infinity)
+  return Number.isFinite(days) ? days * 86_400_000 : null
 }
 
 export const rateLimits = (config: Config) => {
@@ -135,11 +151,14 @@ const maxPriorityLamports = 3_000_000n
 export const custodySvmChains = (
   config: Config,
   table: readonly Chain[],
-  svmPorts: ReadonlyMap<string, { sponsor: { signers: readonly string[] } }>,
+  {
+    svmPorts,
+    swaps,
+  }: { svmPorts: ReadonlyMap<string, { sponsor: { signers: readonly string[] } }>; swaps: boolean },
 ): SigningSvmChain[] =>
   table.flatMap((row) => {
     const port = svmPorts.get(row.id)
-    if (!port) return []
+    if (!port || row.family !== 'solana') return []
     return [
       {
         chainId: row.id,
@@ -147,6 +166,7 @@ export const custodySvmChains = (
         native: row.native.address,
         maxUnits: svmCaps(row, micros(config.POLICY_TX_USD_MAX)),
         programs: [],
+        ...(swaps && row.depository !== null && { depository: row.depository }),
         maxPriorityLamports,
         till: tillOf(config, row),
       },

@@ -5,9 +5,12 @@ import { mulDiv, toMicros } from '#kernel/money.ts'
 
 /** Contracts that a swap may call. */
 export const swapContractsOf = (row: Chain): { chainId: string; address: string }[] => {
-  if (row.family !== 'evm' || !row.swaps) return []
-  const { routers, wrapped, depository, aggregator } = row.swaps
-  return [...routers, wrapped, depository, aggregator].flatMap((address) =>
+  if (row.family === 'solana')
+    return row.depository === null ? [] : [{ chainId: row.id, address: row.depository.vault }]
+  if (!row.swaps) return []
+  const { routers, wrapped, depository, aggregator, relayRouters } = row.swaps
+  const relayed = relayRouters.flatMap(({ router, approvalProxy }) => [router, approvalProxy])
+  return [...routers, wrapped, depository, aggregator, ...relayed].flatMap((address) =>
     address === null ? [] : [{ chainId: row.id, address }],
   )
 }

@@ -13,11 +13,13 @@ import type { SecurityVerdicts } from '#kernel/security.ts'
 import type { TaskKind } from '#kernel/task.ts'
 import { nativeBalanceData } from '#upstreams/evm/batch.ts'
 import { approveData, balanceData } from '#upstreams/evm/erc20.ts'
+import { withMinimum } from '#upstreams/evm/relay-calls.ts'
 import { evmCrypto } from '#upstreams/evm/sign.ts'
 import { bridgeDepositsOf, wrapsOf } from '#upstreams/evm/swap-calls.ts'
 import { lifi } from '#upstreams/lifi/lifi.ts'
 import type { Prices } from '#upstreams/prices/prices.ts'
 import { relay } from '#upstreams/relay/relay.ts'
+import { depositAtDepository } from '#upstreams/solana/instruction-builder.ts'
 import { svmDecoder } from '#upstreams/solana/instructions.ts'
 import { paymentsTo } from '#upstreams/solana/payments.ts'
 import type { Chains } from './chains.ts'
@@ -48,6 +50,7 @@ const calls: SwapCalls = {
   }),
   balanceOf: (token, owner) => ({ to: token, value: 0n, data: balanceData(owner) }),
   nativeBalanceOf: ({ row }, owner) => ({ to: row.multicall, value: 0n, data: nativeBalanceData(owner) }),
+  withMinimum,
   wrapsOf,
   bridgeDepositsOf,
 }
@@ -114,7 +117,7 @@ export function openSwap({
     }),
     solana: [...svmPorts.values()][0]?.chain,
     svm: custody.svm,
-    svmRules: { decoder: svmDecoder, recipients: config.SOLANA_RECIPIENTS },
+    svmRules: { decoder: svmDecoder, recipients: config.SOLANA_RECIPIENTS, deposit: depositAtDepository },
     calls,
     batches: custody.batches,
     ledger: taskEngine.ledger,
@@ -124,7 +127,7 @@ export function openSwap({
     prices,
     verdicts,
     hooks,
-    watchLatePayment: createLatePaymentWatch(taskEngine, () => latePayments),
+    watchLatePayment: createLatePaymentWatch(taskEngine),
     changed,
     clock,
     random,

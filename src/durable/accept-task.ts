@@ -1,39 +1,32 @@
 import { batchByArrival } from '#kernel/arrival-batches.ts'
-import { type Clock, later } from '#kernel/clock.ts'
-import { type Random, shardOf, uuidv7 } from '#kernel/id.ts'
 import { createKeyedMutex, type KeyedMutex } from '#kernel/keyed-mutex.ts'
-import type { NewEvent, Tx } from '#kernel/task.ts'
-import { systemOwner } from '#kernel/task.ts'
+import type { Tx } from '#kernel/task.ts'
 import { isStatementTimeout } from '#store/conflict.ts'
 import { isDatabaseUnavailable } from '#store/unavailable.ts'
+import { buildPromise, type TaskAcceptanceDeps } from './build-promise.ts'
 import { signFirstStep } from './first-signature.ts'
 import { isLockTimeout, type LockWait, startLockWait } from './lock-wait.ts'
 import { accountBusy } from './operation-faults.ts'
 import { acceptPromises, type NewTask, refusalOf, type TaskPromise } from './promise.ts'
 import { acceptInTransaction, type Decision } from './promise-transaction.ts'
+import { type ApprovedTask, resumeTask } from './resume-task.ts'
 import type { Task } from './task-row.ts'
-import { taskEvent } from './task-view.ts'
 import type { Committed } from './task-write.ts'
-import { retryOnConflict, type Transactions } from './transactions.ts'
+import { retryOnConflict } from './transactions.ts'
 
 export type { NewTask } from './promise.ts'
 
-export type TaskAcceptanceDeps = {
-  transactions: Transactions
-  clock: Clock
-  random: Random
-  instanceId: string
-}
 export type TaskAcceptance = {
   /** Commits key, task, limits, gas, hold, signature, rows of the feature and events, or throws why it was refused. */
   accept(wanted: NewTask): Promise<Committed>
+  /** Accepts a task that has waited, in place of its waiting row; undefined where it waits no more. */
+  resume(waiting: Task, approved: ApprovedTask): Promise<Committed | undefined>
   /** Inserts a task that any instance may claim, in the caller's transaction. */
   enqueue(tx: Tx, wanted: Omit<NewTask, 'leased'>): Promise<string>
   /** The same for several tasks, and all of them or none. */
   enqueueAll(tx: Tx, wanted: readonly Omit<NewTask, 'leased'>[]): Promise<string[]>
 }
 
-const deadlineMsDefault = 15 * 60_000
 const batchSizeMax = 32
 /** A grant is outdated where the limits changed, or other promises of the user were counted, in between. */
 const grantsMax = 10
@@ -44,12 +37,21 @@ type AcceptanceContext = {
   batches: Map<string, (promise: TaskPromise) => Promise<Decision>>
   /** By nonce sequence with gaps. */
   turns: KeyedMutex
+  /** By user: approved tasks of one user lock the same rows, and those that wait keep no connection. */
+  resumes: KeyedMutex
 }
 
 export function createTaskAcceptance(deps: TaskAcceptanceDeps): TaskAcceptance {
-  const context: AcceptanceContext = { deps, batches: new Map(), turns: createKeyedMutex() }
+  const context: AcceptanceContext = {
+    deps,
+    batches: new Map(),
+    turns: createKeyedMutex(),
+    resumes: createKeyedMutex(),
+  }
   return {
     accept: (wanted) => acceptTask(context, wanted).catch(throwIfBusy),
+    resume: (waiting, approved) =>
+      context.resumes.run(waiting.user_id, () => resumeTask(deps, waiting, approved)),
     enqueue: async (tx, wanted) => (await enqueueTasks(deps, tx, [wanted]))[0]!,
     enqueueAll: (tx, wanted) => enqueueTasks(deps, tx, wanted),
   }
@@ -152,42 +154,3 @@ function withDistinctUsers(promises: readonly TaskPromise[]): TaskPromise[][] {
   }
   return rounds.map((round) => [...round.values()])
 }
-
-function buildPromise(deps: TaskAcceptanceDeps, wanted: NewTask): TaskPromise {
-  const task = buildTask(deps, wanted)
-  const { spend } = wanted.admission
-  const events = [...creationEvents(task), ...(wanted.events ?? [])]
-  return { task, wanted, events, grant: spend?.grant, check: spend?.check }
-}
-
-function buildTask({ clock, random }: TaskAcceptanceDeps, wanted: NewTask): Task {
-  const { userId, kind, input, admission, key, parentId, leased } = wanted
-  const at = clock.now()
-  return {
-    id: wanted.id ?? uuidv7(at, random),
-    shard: shardOf(userId),
-    user_id: userId,
-    kind: kind.kind,
-    kind_version: kind.version,
-    status: leased ? 'running' : 'pending',
-    state: 'accepted',
-    outcome: null,
-    step: admission.first,
-    data: admission.data,
-    input,
-    result: null,
-    error: null,
-    attempts: 0,
-    version: 1,
-    cancel_requested: false,
-    deadline: later(at, admission.deadlineMs ?? deadlineMsDefault),
-    parent_id: parentId ?? null,
-    idempotency_key: key?.key ?? null,
-    created_at: at,
-    updated_at: at,
-    completed_at: null,
-  }
-}
-
-const creationEvents = (task: Task): NewEvent[] =>
-  task.user_id === systemOwner ? [] : [taskEvent('task.created', task)]

@@ -1,5 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { Caller } from '#kernel/caller.ts'
+import { ApprovalRequired } from '#kernel/approval.ts'
+import type { Asker } from '#kernel/caller.ts'
 import type { JsonObject } from '#kernel/json.ts'
 import type { Admission, TaskKind } from '#kernel/task.ts'
 import type { TaskAcceptance } from './accept-task.ts'
@@ -20,31 +21,46 @@ export type TaskAdmitterDeps = {
   kinds: ReadonlyMap<string, TaskKind>
   notifier: Notifier
   localEvents: LocalEvents
+  /** Stores the request as a task that waits for a person. */
+  requestApproval(request: KnownRequest, required: ApprovalRequired): Promise<AcceptedTask>
 }
 export type NewTaskRequest = {
   operation: OperationOf<'task'>
   input: JsonObject
-  caller: Caller
+  asker: Asker
   keyed: KeyedRequest
   request?: RecentRequest
 }
 /** `run`: where this instance runs the task. */
 export type AcceptedTask = { task: Task; run?: Promise<Task | undefined> }
-type KnownRequest = NewTaskRequest & { kind: TaskKind }
+export type KnownRequest = NewTaskRequest & { kind: TaskKind }
 
 /** An account may be settled between its reading and the commit; then it is read again, for so long. */
 const staleMsMax = 5_000
 const admissionAttemptsMax = 3
 
-/** Admits and accepts; admits again where others were accepted in between and took the balance. */
-export async function admitAndAccept(deps: TaskAdmitterDeps, given: NewTaskRequest): Promise<AcceptedTask> {
-  const { operation, input, caller } = given
-  const request = { ...given, kind: kindOf(deps, operation) }
+/** Admits and accepts. What a person has to approve becomes a task that waits. */
+export function admitAndAccept(deps: TaskAdmitterDeps, given: NewTaskRequest): Promise<AcceptedTask> {
+  const { operation, input, asker } = given
+  const request = { ...given, kind: kindOf(deps.kinds, operation) }
+  return admitUntilAccepted({ operation, input, asker }, (admission) =>
+    accept(deps, request, admission),
+  ).catch((error: unknown) => {
+    if (error instanceof ApprovalRequired) return deps.requestApproval(request, error)
+    throw error
+  })
+}
+
+/** Admits again where others were accepted in between and took the balance. */
+export async function admitUntilAccepted<Accepted>(
+  { operation, input, asker }: Pick<NewTaskRequest, 'operation' | 'input' | 'asker'>,
+  acceptOnce: (admission: Admission) => Promise<Accepted>,
+): Promise<Accepted> {
   const startedMs = performance.now()
   for (let attempt = 1; ; attempt++) {
-    const admission = await operation.run.admit(input, caller).catch(throwAdmissionFault)
+    const admission = await operation.run.admit(input, asker).catch(throwAdmissionFault)
     try {
-      return await acceptRereadingBalances(deps, request, admission, startedMs)
+      return await acceptRereadingBalances(acceptOnce, admission, startedMs)
     } catch (error) {
       // Other tasks were accepted meanwhile: a new admission decides about the rest.
       if (!isInsufficientBalance(error) || attempt >= admissionAttemptsMax) throw error
@@ -52,22 +68,24 @@ export async function admitAndAccept(deps: TaskAdmitterDeps, given: NewTaskReque
   }
 }
 
-function kindOf({ kinds }: TaskAdmitterDeps, { entry, name, run }: OperationOf<'task'>): TaskKind {
+export function kindOf(
+  kinds: ReadonlyMap<string, TaskKind>,
+  { entry, name, run }: OperationOf<'task'>,
+): TaskKind {
   const kind = kinds.get(kindKey(entry.taskKind ?? name, run.version ?? 1))
   if (!kind) throw new Error(`no kind for ${name}`)
   return kind
 }
 
 /** A commit that has waited for a settlement finds its reading stale; the reading alone is short enough to fit between two. */
-async function acceptRereadingBalances(
-  deps: TaskAdmitterDeps,
-  request: KnownRequest,
+async function acceptRereadingBalances<Accepted>(
+  acceptOnce: (admission: Admission) => Promise<Accepted>,
   admission: Admission,
   startedMs: number,
-): Promise<AcceptedTask> {
+): Promise<Accepted> {
   for (let current = admission; ; ) {
     try {
-      return await accept(deps, request, current)
+      return await acceptOnce(current)
     } catch (error) {
       const isRetryable = error instanceof StaleBalance && performance.now() - startedMs < staleMsMax
       const reread = isRetryable && rereadOf(current)
@@ -87,7 +105,7 @@ function rereadOf(admission: Admission): (() => Promise<Admission>) | undefined 
 /** Commits the task, leased to this instance where it has a slot, and starts or announces it. */
 async function accept(
   { acceptance, runner, notifier, localEvents }: TaskAdmitterDeps,
-  { input, caller: { userId }, keyed, kind, request }: KnownRequest,
+  { input, asker: { userId }, keyed, kind, request }: KnownRequest,
   admission: Admission,
 ): Promise<AcceptedTask> {
   using slot = runner.reserve(kind.priority, userId)

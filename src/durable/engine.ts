@@ -5,6 +5,8 @@ import type { Log } from '#kernel/log.ts'
 import type { Operation } from '#kernel/operation.ts'
 import type { TaskKind } from '#kernel/task.ts'
 import { createTaskAcceptance } from './accept-task.ts'
+import type { Approvers } from './approval-events.ts'
+import { createApprovals } from './approvals.ts'
 import { createChangePoller } from './change-poller.ts'
 import { createCommitter } from './commit.ts'
 import { createEventLog } from './event-log.ts'
@@ -13,6 +15,7 @@ import { createLocalEvents } from './local-events.ts'
 import { createMailboxes } from './mailboxes.ts'
 import { createNonceSequences } from './nonces.ts'
 import { createNotifier, type MessageBus } from './notifier.ts'
+import type { OperationOf } from './operation-call.ts'
 import { createPriceTriggers } from './price-triggers.ts'
 import { createInvoker } from './run-operation.ts'
 import { createRunner, type RunnerOptions } from './runner.ts'
@@ -32,9 +35,20 @@ type EngineDeps = {
   random: Random
   log: Log
   options: RunnerOptions
+  approvers: Approvers
 }
 
-const toTaskKind = ({ name, entry, run }: Extract<Operation, { entry: { kind: 'task' } }>): TaskKind => ({
+const isTask = (operation: Operation): operation is OperationOf<'task'> => operation.entry.kind === 'task'
+
+function registerKinds(kinds: Map<string, TaskKind>, registered: readonly TaskKind[]): void {
+  for (const kind of registered) kinds.set(kindKey(kind.kind, kind.version), kind)
+}
+const stepsOf = (kinds: ReadonlyMap<string, TaskKind>): Record<string, string[]> => {
+  const steps = [...kinds].map(([key, kind]) => [key, Object.keys(kind.steps).sort()] as const)
+  return Object.fromEntries(steps.sort())
+}
+
+const toTaskKind = ({ name, entry, run }: OperationOf<'task'>): TaskKind => ({
   kind: entry.taskKind ?? name,
   version: run.version ?? 1,
   priority: entry.priority ?? 1,
@@ -44,13 +58,15 @@ const toTaskKind = ({ name, entry, run }: Extract<Operation, { entry: { kind: 't
 })
 
 /** The durable part of the process; features are built on it, and `createRuntime` runs what they declare. */
-export function createEngine({ transactions, heartbeats, bus, clock, random, log, options }: EngineDeps) {
+export function createEngine(deps: EngineDeps) {
+  const { transactions, heartbeats, bus, clock, random, log, options } = deps
   const instanceId = uuidv7(clock.now(), random)
   const notifier = createNotifier({ bus, instanceId, log })
   const localEvents = createLocalEvents(notifier)
   const changePoller = createChangePoller(transactions.pool)
-  const { leaseMs } = options
   const kinds = new Map<string, TaskKind>()
+  const taskOperations = new Map<string, OperationOf<'task'>>()
+  const events = createEventLog({ transactions, notifier, localEvents, changePoller, clock })
   const counters = createTaskCounters()
   const stepCommitter = counters.ofCommitter(createCommitter({ transactions, clock, random }))
   const acceptance = counters.ofAcceptance(
@@ -60,6 +76,20 @@ export function createEngine({ transactions, heartbeats, bus, clock, random, log
       random,
       instanceId,
     }),
+  )
+  const approvals = createApprovals(
+    {
+      transactions,
+      acceptance,
+      committer: stepCommitter,
+      events,
+      notifier,
+      kinds,
+      operations: taskOperations,
+      clock,
+      random,
+    },
+    deps.approvers,
   )
   const taskRunner = createRunner({
     transactions,
@@ -73,6 +103,7 @@ export function createEngine({ transactions, heartbeats, bus, clock, random, log
     instanceId,
     options,
     heartbeats,
+    decideWaiting: approvals.decideWaiting,
   })
   const scheduler = createScheduler({
     transactions,
@@ -94,10 +125,13 @@ export function createEngine({ transactions, heartbeats, bus, clock, random, log
     nonces: createNonceSequences(transactions),
     tasks: createTaskQueries({ transactions, notifier, clock }),
     mailboxes: createMailboxes({ transactions, notifier, clock }),
-    events: createEventLog({ transactions, notifier, localEvents, changePoller, clock }),
+    events,
+    approvals,
     enqueue: acceptance.enqueue,
     /** True on one live instance: it polls often for what any of them may handle, the others rarely. */
     isOnDuty: taskRunner.isOnDuty,
+    /** False from the moment on in which another instance may take what this one has claimed. */
+    isLeaseHeld: taskRunner.isLeaseHeld,
     wakeTasks: createWakeTasks({ transactions, notifier, clock }),
     schedules: scheduler,
     priceTriggers: createPriceTriggers({
@@ -109,19 +143,15 @@ export function createEngine({ transactions, heartbeats, bus, clock, random, log
       random,
       log,
       instanceId,
-      leaseMs,
+      leaseMs: options.leaseMs,
     }),
 
     /** Registers all kinds and builds the invoker; `internal` kinds have no route. Tasks run after `start`. */
     createRuntime(operations: readonly Operation[], internal: readonly TaskKind[]) {
-      const routed = operations.flatMap((operation) =>
-        operation.entry.kind === 'task'
-          ? [toTaskKind(operation as Extract<Operation, { entry: { kind: 'task' } }>)]
-          : [],
-      )
-      for (const kind of [...routed, ...internal]) kinds.set(kindKey(kind.kind, kind.version), kind)
-      const steps = [...kinds].map(([key, kind]) => [key, Object.keys(kind.steps).sort()] as const)
-      log.debug({ steps: Object.fromEntries(steps.sort()) }, 'task kinds')
+      const tasks = operations.filter(isTask)
+      for (const task of tasks) taskOperations.set(task.name, task)
+      registerKinds(kinds, [...tasks.map(toTaskKind), ...internal])
+      log.debug({ steps: stepsOf(kinds) }, 'task kinds')
       const invoke = createInvoker({
         transactions,
         acceptance,
@@ -132,6 +162,7 @@ export function createEngine({ transactions, heartbeats, bus, clock, random, log
         changePoller,
         clock,
         random,
+        requestApproval: approvals.request,
       })
       const start = () => {
         taskRunner.start()

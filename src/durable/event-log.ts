@@ -2,12 +2,19 @@ import type { Clock } from '#kernel/clock.ts'
 import type { NewEvent, Tx } from '#kernel/task.ts'
 import { builder, fetchAll, fetchOne, jsonText, query } from '#store/query.ts'
 import type { ChangePoller } from './change-poller.ts'
-import { type SubscriptionOptions, scannedMax, storedEvent, subscribe } from './event-subscription.ts'
+import {
+  type EventPage,
+  readPageAfter,
+  type SubscriptionOptions,
+  scannedMax,
+  storedEvent,
+  subscribe,
+} from './event-subscription.ts'
 import type { LocalEvents, StoredEvent } from './local-events.ts'
 import { type Notifier, userTopic } from './notifier.ts'
 import type { Transactions } from './transactions.ts'
 
-export type { StoredEvent }
+export type { EventPage, StoredEvent }
 
 type Filter = { types?: string[] | undefined; taskId?: string | undefined }
 
@@ -22,6 +29,12 @@ export type EventLog = {
     page: { limit: number; skip?: number },
     filter?: Filter,
   ): Promise<{ events: StoredEvent[]; total: number; nextAfter: bigint }>
+  /** At most `limit` events after `seq`, by one statement. */
+  readAfter(
+    userId: string,
+    seq: bigint,
+    options: { types?: readonly string[] | undefined; limit: number },
+  ): Promise<EventPage>
   /** Appends events that belong to no task; the last statement of the caller's transaction. */
   add(tx: Tx, userId: string, events: readonly NewEvent[]): Promise<void>
   /** Wakes streams after that commit; otherwise they wait for their next poll. */
@@ -103,6 +116,7 @@ export const createEventLog = ({
       const nextAfter = isFull ? lastRead : until > after ? until : after
       return { events: rows.map(storedEvent), total: Number(count?.n ?? 0), nextAfter }
     },
+    readAfter: (userId, seq, options) => readPageAfter(pool, userId, seq, options),
     async add(tx, userId, events) {
       if (events.length === 0) return
       await query(tx, 'select user_event_append($1, null, $2::jsonb, $3)', [

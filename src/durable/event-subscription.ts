@@ -31,10 +31,10 @@ export const scannedMax = 20_000n
 
 /** One statement, one snapshot: filtered events up to `newest` are skipped and not read again. */
 const pageSql = `
-  select s.seq as newest, e.*
+  select s.seq as newest, e.*, (select min(seq) from user_event where user_id = $1) as oldest
   from user_event_seq s left join lateral (
     select seq, type, task_id, subject, body, at from user_event
-    where user_id = $1 and seq > $2 and seq <= $2 + ${scannedMax} and ($3::text[] is null or type = any($3)) order by seq limit ${pageMax}
+    where user_id = $1 and seq > $2 and seq <= $2 + ${scannedMax} and ($3::text[] is null or type = any($3)) order by seq limit $4
   ) e on true
   where s.user_id = $1 order by e.seq`
 
@@ -44,16 +44,29 @@ type SubscriptionDeps = {
   localEvents: LocalEvents
   changePoller: ChangePoller
 }
-type Page = { events: StoredEvent[]; upTo: bigint; isFull: boolean }
+/** `upTo`: everything up to it was read or is not wanted. `oldest`: of the events that are still stored. */
+export type EventPage = { events: StoredEvent[]; upTo: bigint; oldest: bigint; isFull: boolean }
+type PageOptions = { types?: readonly string[] | undefined; limit?: number }
 
-async function readPageAfter(pool: pg.Pool, userId: string, seq: bigint, types?: string[]): Promise<Page> {
-  const rows = await query<EventRow & { newest: bigint }>(pool, pageSql, [userId, seq, types ?? null])
+export async function readPageAfter(
+  pool: pg.Pool,
+  userId: string,
+  seq: bigint,
+  { types, limit = pageMax }: PageOptions,
+): Promise<EventPage> {
+  const rows = await query<EventRow & { newest: bigint; oldest: bigint | null }>(pool, pageSql, [
+    userId,
+    seq,
+    types ?? null,
+    limit,
+  ])
   const found = rows.filter(({ type }) => type !== null)
   const newest = BigInt(rows[0]?.newest ?? 0)
   const passed = newest > seq + scannedMax ? seq + scannedMax : newest
-  const upTo = found.length === pageMax ? BigInt(found.at(-1)?.seq ?? passed) : passed
-  const isFull = found.length === pageMax || passed < newest
-  return { events: found.map(storedEvent), upTo: upTo > seq ? upTo : seq, isFull }
+  const upTo = found.length === limit ? BigInt(found.at(-1)?.seq ?? passed) : passed
+  const isFull = found.length === limit || passed < newest
+  const oldest = BigInt(rows[0]?.oldest ?? newest + 1n)
+  return { events: found.map(storedEvent), upTo: upTo > seq ? upTo : seq, oldest, isFull }
 }
 
 /** The buffered pages that follow `seq` without a gap. */
@@ -107,7 +120,7 @@ export async function* subscribe(
     if (wanted.length > 0) yield wanted
     if (mustRead || gap) {
       mustRead = false
-      const { events, upTo, isFull } = await readPageAfter(pool, userId, seq, types)
+      const { events, upTo, isFull } = await readPageAfter(pool, userId, seq, { types })
       seq = upTo
       mustRead ||= isFull
       if (events.length > 0) yield events

@@ -93,29 +93,41 @@ async function fireSingly(
     if (blocked.has(order.user_id)) continue
     const fired = await fireInSavepoint(deps, tx, order, price)
     if (fired === 'blocked') blocked.add(order.user_id)
-    else count += fired
+    else if (fired !== 'failed') count += fired
   }
   return { count, blocked }
 }
 
 /** An order that fails to fire stays armed and does not block the other orders of its market. */
-async function fireInSavepoint(
+const fireInSavepoint = (
   { tasks, clock, log }: FireDeps,
   tx: Tx,
   { id }: CrossedOrder,
   price: PriceRange,
-): Promise<number | 'blocked'> {
+): Promise<number | 'blocked' | 'failed'> =>
+  inOrderSavepoint(tx, { id, log, failure: 'price trigger failed to fire' }, async () => {
+    const changed = await query<TriggerOrder>(tx, 'select * from trigger_fire($1, $2)', [[id], clock.now()])
+    return tasks.create(tx, changed, price)
+  })
+
+type OrderAttempt = { id: string; log: Log; failure: string }
+
+/** The change of one order among those of a transaction, which goes on where it is not possible. */
+export async function inOrderSavepoint<T>(
+  tx: Tx,
+  { id, log, failure }: OrderAttempt,
+  change: () => Promise<T>,
+): Promise<T | 'blocked' | 'failed'> {
   await query(tx, 'savepoint trigger_order')
   try {
-    const changed = await query<TriggerOrder>(tx, 'select * from trigger_fire($1, $2)', [[id], clock.now()])
-    const fired = await tasks.create(tx, changed, price)
+    const changed = await change()
     await query(tx, 'release savepoint trigger_order')
-    return fired
+    return changed
   } catch (error) {
     if (isDatabaseUnavailable(error) || isConflict(error)) throw error
     await query(tx, 'rollback to savepoint trigger_order')
     if (isLockTimeout(error)) return 'blocked'
-    log.error({ error, order: id }, 'price trigger failed to fire')
-    return 0
+    log.error({ error, order: id }, failure)
+    return 'failed'
   }
 }

@@ -1,3 +1,4 @@
+import { ApprovalRequired } from '#kernel/approval.ts'
 import type { Clock } from '#kernel/clock.ts'
 import type { Random } from '#kernel/id.ts'
 import type { KeyedMutex } from '#kernel/keyed-mutex.ts'
@@ -24,10 +25,17 @@ type SigningResult = Extract<StepResult, { sign: unknown }>
 const signOnAcceptMsMax = 3_000
 
 /** Runs the first step before its task exists; undefined where the step does more than sign, or took too long. */
-export async function signFirstStep(
+export const signFirstStep = (
   deps: FirstSignatureDeps,
   promise: TaskPromise,
-): Promise<TaskPromise | undefined> {
+): Promise<TaskPromise | undefined> =>
+  trySigning(deps, promise).catch((error: unknown) => {
+    // Whether the task has the approval is decided by the acceptance: a step signs it afterwards.
+    if (error instanceof ApprovalRequired) return undefined
+    throw error
+  })
+
+async function trySigning(deps: FirstSignatureDeps, promise: TaskPromise): Promise<TaskPromise | undefined> {
   const { task, wanted } = promise
   const { signOnAccept: canSign } = wanted.admission
   if (!canSign || !wanted.leased) return undefined

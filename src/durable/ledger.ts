@@ -1,5 +1,6 @@
 import type pg from 'pg'
 import { createBatchLoader } from '#kernel/batch-loader.ts'
+import type { DrawnPart } from '#kernel/draw.ts'
 import { shardOf } from '#kernel/id.ts'
 import { insufficientBalance } from '#kernel/insufficient-balance.ts'
 import type { AccountRef, Move, Tx } from '#kernel/task.ts'
@@ -11,6 +12,8 @@ export type SubAccount = Balance & { subAccount: string }
 export type Ledger = {
   apply(tx: Tx, moves: Move[], facts: { taskId: string | null; now: Date }): Promise<void>
   balance(db: Queryable, account: AccountRef): Promise<Balance>
+  /** What the acceptance of a task has drawn and its end has not settled yet, in the order of the accounts. */
+  drawn(db: Queryable, taskId: string): Promise<DrawnPart[]>
   /** Those that have units, available or held: an owner may have emptied any number of others. In the order of names. */
   subAccounts(db: Queryable, owner: string, asset: string): Promise<SubAccount[]>
 }
@@ -97,6 +100,15 @@ export const ledger: Ledger = {
       loaders.set(db, load)
     }
     return (await load(keyOf(account))) ?? empty
+  },
+
+  async drawn(db, taskId) {
+    const rows = await query<{ key: string; amount: string }>(
+      db,
+      `select key, amount from transfer where task_id = $1 and state = 'pending' and starts_with(key, $2) order by id`,
+      [taskId, `${taskId}:draw:`],
+    )
+    return rows.map(({ key, amount }) => ({ key, amountUnits: BigInt(amount) }))
   },
 
   async subAccounts(db, owner, asset) {

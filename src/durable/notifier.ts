@@ -28,6 +28,13 @@ export type Notifier = {
 /** The task has ended. */
 export const taskTopic = (taskId: string, userId: string): string => `t:${taskId}:${userInterest(userId)}`
 export const userTopic = (userId: string): string => `u:${userId}`
+/** The user whose events have changed; undefined for any other topic. */
+export const userOfTopic = (topic: string): string | undefined =>
+  topic.startsWith('u:') ? topic.slice(2) : undefined
+/** Webhooks of the user were added, changed or removed: every instance reads anew whether there are any. */
+export const webhooksTopic = (userId: string): string => `w:${userId}`
+export const userOfWebhooksTopic = (topic: string): string | undefined =>
+  topic.startsWith('w:') ? topic.slice(2) : undefined
 /** A message lies in the mailbox. */
 export const mailboxTopic = (mailboxId: string): string => `m:${mailboxId}`
 /** A token was revoked or its user suspended: caches of the token read it again. */
@@ -37,7 +44,8 @@ export const revokedHash = (topic: string): string | undefined =>
   topic.startsWith(revokedPrefix) ? topic.slice(revokedPrefix.length) : undefined
 /** Tokens or keys of a user were revoked, or the user was suspended: streams check their token again. */
 export const accessTopic = (userId: string): string => `a:${userId}`
-export const isAccessTopic = (topic: string): boolean => topic.startsWith('a:')
+export const userOfAccessTopic = (topic: string): string | undefined =>
+  topic.startsWith('a:') ? topic.slice(2) : undefined
 /** A sponsor was paused or unpaused. */
 export const sponsorsTopic = 'sponsors'
 /** An unleased task became ready. */

@@ -2,23 +2,22 @@ import type { Clock } from '#kernel/clock.ts'
 import type { Random } from '#kernel/id.ts'
 import type { Log } from '#kernel/log.ts'
 import type { TaskKind } from '#kernel/task.ts'
-import type { PriceRange, TriggerOrder } from '#kernel/trigger-order.ts'
+import type { PriceRange } from '#kernel/trigger-order.ts'
 import { isConflict } from '#store/conflict.ts'
-import { jsonText, query } from '#store/query.ts'
+import { query } from '#store/query.ts'
 import { isDatabaseUnavailable } from '#store/unavailable.ts'
 import type { TaskAcceptance } from './accept-task.ts'
+import { createOrderExpiry } from './expire-orders.ts'
 import {
   type Crossing,
   type Fired,
-  fireBatchMax,
   fireEach,
   fireForUser,
   fireTogether,
   type MarketLease,
 } from './fire-orders.ts'
-import { batchLockWaitMs } from './lock-wait.ts'
 import { type Notifier, readyTopic } from './notifier.ts'
-import { createOrderTasks, type OrderTasks } from './order-tasks.ts'
+import { createOrderTasks } from './order-tasks.ts'
 import type { Transactions } from './transactions.ts'
 
 type PriceTriggerDeps = {
@@ -122,28 +121,6 @@ export function createPriceTriggers(deps: PriceTriggerDeps): PriceTriggers {
       return count
     },
 
-    expire: () => expireOrders({ transactions, tasks, clock }),
+    expire: createOrderExpiry(fireDeps),
   }
 }
-
-type ExpiryDeps = { transactions: Transactions; tasks: OrderTasks; clock: Clock }
-
-const expireOrders = ({ transactions, tasks, clock }: ExpiryDeps): Promise<number> =>
-  transactions.run(async (tx) => {
-    await query(tx, 'select wait_for_locks($1)', [batchLockWaitMs])
-    const now = clock.now()
-    const expired = await query<TriggerOrder>(
-      tx,
-      `update trigger_order set status = 'expired', updated_at = $1 where id in
-         (select id from trigger_order where expires_at <= $1 and status in ('waiting', 'armed')
-          order by expires_at limit ${fireBatchMax} for update skip locked) returning *`,
-      [now],
-    )
-    const userIds = [...new Set(expired.map(({ user_id: userId }) => userId))].sort()
-    for (const userId of userIds) {
-      const events = tasks.eventsOf(expired.filter((each) => each.user_id === userId))
-      if (events.length === 0) continue
-      await query(tx, 'select user_event_append($1, null, $2::jsonb, $3)', [userId, jsonText(events), now])
-    }
-    return expired.length
-  })

@@ -1,5 +1,6 @@
 import type pg from 'pg'
 import type { PolicyGrant } from '#kernel/action.ts'
+import type { Draw } from '#kernel/draw.ts'
 import type { Fault } from '#kernel/fault.ts'
 import { insufficientBalance } from '#kernel/insufficient-balance.ts'
 import {
@@ -34,6 +35,8 @@ export type NewTask = {
   /** Inserted as a task that this instance runs, which needs no claim then. */
   leased: boolean
   runAt?: Date
+  /** `awaiting_approval`: of a task that a person has to approve; absent: accepted. */
+  state?: 'awaiting_approval'
   /** Events beside that of its creation. */
   events?: NewEvent[]
 }
@@ -68,6 +71,7 @@ export type Verdict =
   | { verdict: 'stale' }
   | { verdict: 'orders'; open: number }
   | { verdict: 'gas'; usedWei: bigint }
+  | { verdict: 'draw'; availableUnits: bigint }
   | { verdict: 'short'; requiredUnits: bigint; availableUnits: bigint }
 
 type VerdictRow = {
@@ -102,6 +106,7 @@ function toVerdict({ verdict, detail, last }: VerdictRow): Verdict {
   if (verdict === 'duplicate') return { verdict, taskId: detail?.task_id ?? '' }
   if (verdict === 'orders') return { verdict, open: detail?.open ?? 0 }
   if (verdict === 'gas') return { verdict, usedWei: BigInt(detail?.used ?? 0) }
+  if (verdict === 'draw') return { verdict, availableUnits: BigInt(detail?.available ?? 0) }
   if (verdict !== 'short') return { verdict }
   const { required = 0, available = 0 } = detail ?? {}
   return { verdict, requiredUnits: BigInt(required), availableUnits: BigInt(available) }
@@ -121,6 +126,7 @@ export function refusalOf(verdict: Exclude<Verdict, { verdict: 'accepted' }>, { 
   if (verdict.verdict === 'policy') return accountBusy()
   if (verdict.verdict === 'orders') return orderRefusal(verdict.open, admission)
   if (verdict.verdict === 'gas') return gasRefusal(verdict.usedWei, admission)
+  if (verdict.verdict === 'draw') return drawRefusal(verdict.availableUnits, admission)
   const symbol = spend?.account?.asset ?? ''
   // A transfer within the gateway names no token; its units have no decimals.
   return insufficientBalance(spend?.token ?? { symbol, decimals: 0, address: symbol }, verdict)
@@ -129,6 +135,11 @@ export function refusalOf(verdict: Exclude<Verdict, { verdict: 'accepted' }>, { 
 function gasRefusal(usedWei: bigint, { spend }: Admission): Fault {
   if (!spend?.gas) throw new Error('a promise without gas was refused for its gas')
   return spend.gas.refuse(usedWei)
+}
+
+function drawRefusal(availableUnits: bigint, { draw }: Admission): Fault {
+  if (!draw) throw new Error('a promise without a draw was refused for its draw')
+  return draw.refuse(availableUnits)
 }
 
 function orderRefusal(open: number, { orders }: Admission): Fault {
@@ -175,8 +186,17 @@ function promiseJson(
     events,
     ...grantJson(grant, { hasSigned: signature !== undefined || inOrder !== undefined }),
     ...spendJson(task, admission),
+    ...(admission.draw && { draw: drawJson(admission.draw) }),
   }
 }
+
+const drawJson = ({ asset, subAccounts, minUnits, maxUnits, reason }: Draw) => ({
+  asset,
+  accounts: subAccounts,
+  min: String(minUnits),
+  max: String(maxUnits),
+  reason,
+})
 
 /** A task that has signed has used what it reserved. */
 const grantJson = (grant: PolicyGrant | undefined, { hasSigned }: { hasSigned: boolean }) =>

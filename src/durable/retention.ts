@@ -36,6 +36,17 @@ export const logDeletions = ({
   },
 ]
 
+/**
+ * A market that nobody has watched for a day has no open orders, or no gateway. Without an index, which would make each
+ * renewal of a lease a change of it: the table has the markets of one day.
+ */
+export const marketLeaseDeletion: Deletion = {
+  name: 'retention of market leases',
+  ageMs: dayMs,
+  text: `delete from market_lease where market in
+    (select market from market_lease where lease_until < $1 limit $2 for update skip locked) returning market`,
+}
+
 /** Deletes what is older than its retention, each run until nothing is left. */
 export const deletionJobs = (
   { pool, clock }: { pool: pg.Pool; clock: Clock },

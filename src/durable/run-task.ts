@@ -1,5 +1,6 @@
 import type { Clock } from '#kernel/clock.ts'
 import { Fault } from '#kernel/fault.ts'
+import { askerOf } from '#kernel/fresh-person.ts'
 import { type Random, uuidv7 } from '#kernel/id.ts'
 import type { JsonObject } from '#kernel/json.ts'
 import { isDatabaseUnavailable } from '#store/unavailable.ts'
@@ -16,7 +17,7 @@ import { acceptanceUnknown, accountBusy, throwAdmissionFault } from './operation
 import { StaleBalance } from './promise.ts'
 import { assertNoDuplicate, recentRequestOf } from './recent-request.ts'
 import { readTask } from './task-queries.ts'
-import { isEnded, type Task } from './task-row.ts'
+import { isAdmitted, isEnded, type Task } from './task-row.ts'
 import { toTaskBrief, toTaskFullView } from './task-view.ts'
 import type { Transactions } from './transactions.ts'
 import { waitForEnd } from './wait-for-end.ts'
@@ -69,7 +70,7 @@ async function runTask(state: InvokerState, call: UserCall<'task'>): Promise<Ans
     const accepted = await acceptTracked(state, pendingKey, {
       operation,
       input,
-      caller,
+      asker: askerOf(caller, deps.clock.now()),
       keyed,
       ...(request && { request }),
     })
@@ -130,9 +131,9 @@ async function answerTask(
     const { timeoutMs } = options
     shown = await waitForEnd(deps, task, read, { timeoutMs, signal: request.signal, run })
   }
-  const view = options.wait
-    ? { ...toTaskFullView(shown), ...operation.run.answerFields?.(shown.data) }
-    : toTaskBrief(shown)
-  const body = { ...view, ...operation.run.everyAnswer?.(shown) }
+  // Before its admission the data of a task are not those of its operation.
+  const { answerFields, everyAnswer } = isAdmitted(shown) ? operation.run : {}
+  const view = options.wait ? { ...toTaskFullView(shown), ...answerFields?.(shown.data) } : toTaskBrief(shown)
+  const body = { ...view, ...everyAnswer?.(shown) }
   return { kind: 'answer', body, replayed, ...(shown.idempotency_key && { key: shown.idempotency_key }) }
 }

@@ -37,6 +37,7 @@ export type Runner = {
   counts(): RunnerCounts
   /** See `Leases`. */
   isOnDuty(): boolean
+  isLeaseHeld(): boolean
   claimNow(): void
   start(): void
 } & AsyncDisposable
@@ -80,6 +81,7 @@ export function createRunner(deps: RunnerDeps): Runner {
     reserve: (priority, userId) => reserveSlot(runner, priority, userId),
     counts: () => ({ running: runner.running.size, slots: deps.options.slots }),
     isOnDuty: () => runner.leases.isOnDuty(),
+    isLeaseHeld: () => runner.leases.isHeld(),
     claimNow: () => runner.leases.claimNow(),
     start: () => runner.leases.start(),
     async [Symbol.asyncDispose]() {

@@ -1,5 +1,6 @@
 import type { JsonObject } from '#kernel/json.ts'
-import type { LiveState, StepResult } from '#kernel/task.ts'
+import type { StepResult } from '#kernel/task.ts'
+import type { LiveState } from '#kernel/task-state.ts'
 import type { Task } from './task-row.ts'
 
 /** Results that the runner creates in place of a step. */

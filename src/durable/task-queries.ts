@@ -2,11 +2,11 @@ import type { RequestFacts } from '#kernel/caller.ts'
 import { type Clock, monotonicMs } from '#kernel/clock.ts'
 import { Fault, notFound } from '#kernel/fault.ts'
 import { isUuid } from '#kernel/id.ts'
-import type { TaskStatus } from '#kernel/task.ts'
+import type { TaskStatus } from '#kernel/task-state.ts'
 import { createTtlCache } from '#kernel/ttl-cache.ts'
 import { builder, fetchOne, type Queryable, query } from '#store/query.ts'
 import { type Notifier, readyTopic, taskTopic } from './notifier.ts'
-import { asTask, isEnded, type Task } from './task-row.ts'
+import { asTask, isAdmitted, isEnded, type Task } from './task-row.ts'
 import type { Transactions } from './transactions.ts'
 
 type TaskQueryDeps = { transactions: Transactions; notifier: Notifier; clock: Clock }
@@ -79,7 +79,7 @@ export function createTaskQueries({ transactions: { pool }, notifier, clock }: T
   /** Users and filters whose count has reached the maximum: ended tasks do not become fewer, but by retention. */
   const fullTotals = createTtlCache<number>({ ttlMs: 3_600_000, entriesMax: 10_000, nowMs: monotonicMs })
 
-  return {
+  const queries: TaskQueries = {
     find: (userId, taskId) => findTask(pool, userId, taskId),
 
     async list(userId, { skip, limit, ...filter }) {
@@ -113,6 +113,8 @@ export function createTaskQueries({ transactions: { pool }, notifier, clock }: T
       if (!row) {
         const now = await findTask(db, userId, taskId)
         if (now.status === 'cancelled') return now
+        // It was accepted in place of its waiting row meanwhile.
+        if (!isAdmitted(task) && isAdmitted(now) && !isEnded(now)) return queries.cancel(userId, taskId, act)
         const reason = isEnded(now) ? 'it has ended' : 'it has been sent'
         throw new Fault(
           'not_cancellable',
@@ -139,4 +141,5 @@ export function createTaskQueries({ transactions: { pool }, notifier, clock }: T
       return cancelled
     },
   }
+  return queries
 }

@@ -1,5 +1,6 @@
 import type { JsonObject } from '#kernel/json.ts'
-import type { Effect, EffectStatus, Outcome, TaskStatus, TaskView } from '#kernel/task.ts'
+import type { Effect, EffectStatus, TaskView } from '#kernel/task.ts'
+import type { Outcome, TaskStatus } from '#kernel/task-state.ts'
 import { builder, fetchAll, type Queryable } from '#store/query.ts'
 import type { TaskRow } from '#store/tables/durable.ts'
 
@@ -17,6 +18,11 @@ export const asTask = (row: TaskRow): Task => row as Task
 
 export const isEnded = (task: Pick<Task, 'status'>): boolean =>
   task.status === 'completed' || task.status === 'failed' || task.status === 'cancelled'
+
+/** The step of a task that waits for a person. The task engine runs it; no kind has it. */
+export const approvalStep = 'approval'
+/** False where the task waits for a person, or ended without an approval. */
+export const isAdmitted = ({ step }: Pick<Task, 'step'>): boolean => step !== approvalStep
 
 /** The view of a task that its step receives. */
 export const stepView = (task: Task, effects: Effect[]): TaskView => ({

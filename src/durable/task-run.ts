@@ -8,7 +8,7 @@ import type { Committed, Committer } from './commit.ts'
 import type { CommittedEvents } from './local-events.ts'
 import { raceAbort, StepAborted } from './step-abort.ts'
 import { cancelled, deferToNewerVersion, failed } from './step-result.ts'
-import { isLive, readEffects, stepView, type Task } from './task-row.ts'
+import { isAdmitted, isLive, readEffects, stepView, type Task } from './task-row.ts'
 import type { Transactions } from './transactions.ts'
 
 /** The steps of one claimed task: run, commit, retry. */
@@ -20,6 +20,8 @@ export type TaskRunDeps = {
   random: Random
   log: Log
   instanceId: string
+  /** Runs the step of a task that waits for a person. */
+  decideWaiting(task: Task): Promise<Committed | undefined>
 }
 
 /** `effects` is set where all of them are known without a query; `signed` is the effect of the last commit. */
@@ -33,6 +35,8 @@ export type LoadedTask = {
 
 const defaultRetry: RetryRule = { attemptsMax: 8, firstMs: 200, maxMs: 10_000 }
 /** Lookups of an unknown outcome never end; their interval doubles up to a minute. */
+/** The engine ends these attempts by the time of the approval. */
+const approvalRetry: RetryRule = { attemptsMax: Number.POSITIVE_INFINITY, firstMs: 200, maxMs: 10_000 }
 const reconcileRetry: RetryRule = { attemptsMax: Number.POSITIVE_INFINITY, firstMs: 500, maxMs: 60_000 }
 const stepTimeoutMsDefault = 30_000
 
@@ -65,6 +69,7 @@ async function attemptStep(
 ): Promise<LoadedTask | undefined> {
   const { task } = loaded
   try {
+    if (!isAdmitted(task)) return await deps.decideWaiting(task)
     const known = loaded.effects ?? (await readEffects(deps.transactions.pool, task.id))
     const effects = known.map((each) => withNeverSent(each, loaded.signed))
     const result = await runStep(deps, { task, effects }, kind, lost)
@@ -124,7 +129,7 @@ async function handleFailure(
       outcome: unknown ? 'unknown' : null,
     })
   }
-  const rule = kind.retry ?? defaultRetry
+  const rule = isAdmitted(task) ? (kind.retry ?? defaultRetry) : approvalRetry
   const isFinal = fault && !fault.retryable
   if (!isFinal && attempts < rule.attemptsMax && clock.now() < task.deadline)
     return committer.retry(task, withJitter(backoffMs(rule, task.attempts), random), {

@@ -6,7 +6,7 @@ import { isEnded, type Task } from './task-row.ts'
 
 const stateMessages: Record<string, string> = {
   accepted: 'Accepted; it will begin in a moment',
-  awaiting_approval: 'Waiting for the approval of a human',
+  awaiting_approval: 'Waits until a person approves it',
   quoting: 'Asking for a price',
   held: 'The amount is set aside',
   signed: 'Signed and stored; about to be sent',
@@ -30,7 +30,14 @@ function messageOf(task: Task): string {
   if (task.status === 'failed') return `Failed: ${reason}. ${moved}.`
   if (task.status === 'cancelled') return `Cancelled: ${reason}. ${moved}.`
   const state = stateMessages[task.state] ?? task.state
+  if (task.state === 'awaiting_approval') return waitingMessage(state, task)
   return task.state === 'review' && typeof task.data.note === 'string' ? `${state}: ${task.data.note}` : state
+}
+
+function waitingMessage(state: string, { data }: Task): string {
+  const { expires_at, confirm_url } = data.approval as NonNullable<TaskFullView['approval']>
+  const where = confirm_url ? ` at ${confirm_url}` : ''
+  return `${state}${where}, at most until ${expires_at}: ${data.asks}. Nothing is reserved or signed; poll \`tasks_get\``
 }
 
 const list = <Row>(value: unknown): Row[] => (Array.isArray(value) ? value : [])
@@ -63,7 +70,7 @@ export function toTaskFullView(task: Task): TaskFullView {
     transactions: list(task.data.transactions),
     balance_changes: list(task.data.balance_changes),
     fills: list(task.data.fills),
-    approval: (task.data.approval ?? null) as TaskFullView['approval'],
+    approval: (task.state === 'awaiting_approval' ? task.data.approval : null) as TaskFullView['approval'],
     cancellable: !isEnded(task) && !task.cancel_requested && !effectStates.includes(task.state),
     parent_task_id: task.parent_id,
     created_at: task.created_at.toISOString(),

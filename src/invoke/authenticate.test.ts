@@ -48,6 +48,7 @@ test('an act for people takes a fresh sign-in, and never a key pair of any scope
     person: {
       email: 'ada@example.com',
       grantId: 'grant',
+      clientId: 'app',
       oauthScopes: [],
       hasSignedUp: true,
       signIn: { at, ageMaxSeconds: 300 },

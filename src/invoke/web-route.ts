@@ -20,8 +20,8 @@ export type WebRoute<State = unknown> = {
   /** Before the body is read; a fault is answered as HTTP answers it. */
   admit(request: WebRequest): Promise<State>
   answer(request: WebRequest, body: unknown, state: State): Promise<Response>
-  /** The answer to a body that is not JSON. */
-  unreadable(fault: Fault): Response
+  /** The answer to a body that is not read: `validation` where it is not JSON. A fault is answered as HTTP answers it. */
+  refuseBody(fault: Fault, state: State): Promise<Response>
 }
 /** A document that anyone may read. */
 export type PublicText = { path: string; text: () => string; type?: string }

@@ -9,9 +9,34 @@ export type Action = {
   usdMicros: bigint
   /** Exits are allowed under a kill switch and beyond spent caps: they return money to the user. */
   exit: boolean
+  /** Absent: an agent. */
+  principal?: Principal
 }
-/** An action whose task does not exist yet. */
-export type PlannedAction = Omit<Action, 'taskId'>
+/**
+ * Who asked: a person who has just signed in, or who has approved it; an agent, which is everybody else; or the gateway
+ * itself, which goes on with what was allowed before, such as an order that fires, or moves nothing, as a dry run.
+ */
+export type Principal = 'person' | 'agent' | 'gateway'
+
+/** What a person reads before an approval. Amounts are decimal text. */
+export type ActionTerms = {
+  /** One sentence in the imperative. */
+  text: string
+  chain: string | null
+  token: string | null
+  amount: string | null
+  recipient: string | null
+  venue: string | null
+  /** What is bought or traded. */
+  asset: string | null
+  /** What it costs beside the amount, in a sentence; null: nothing is known of that. */
+  cost: string | null
+}
+/** Sends to others: only to effective recipients of the user. */
+export const transferOperation = 'wallets_transfer'
+
+/** An action whose task does not exist yet. `terms`: of an action that a person may have to approve. */
+export type PlannedAction = Omit<Action, 'taskId'> & { terms?: ActionTerms }
 
 /**
  * What the policy has allowed, as data. The accepting statement counts it under the lock of the user's limits, and only

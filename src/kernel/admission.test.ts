@@ -48,7 +48,7 @@ function recorded({
   return { calls, parts, admit: createAdmission(parts) }
 }
 const input = { amount: '5' }
-const caller = { userId: 'u' }
+const caller = { userId: 'u', principal: 'agent' as const }
 
 test('a denial of the policy wins over a shortage, however early the policy is asked', async () => {
   for (const asksPolicy of ['first', 'on_shortage'] as const) {

@@ -1,4 +1,5 @@
-import type { Caller } from './caller.ts'
+import { ApprovalRequired } from './approval.ts'
+import type { Asker } from './caller.ts'
 import type { PlannedAction, Policy, PolicyGrant } from './signer.ts'
 import type { Admission, Spend } from './task.ts'
 
@@ -9,7 +10,7 @@ import type { Admission, Spend } from './task.ts'
 
 /** `isLast`: no further read follows, so spends that a read may not show yet count as spent. */
 export type BalanceAttempt = { isLast: boolean }
-export type Attempt = BalanceAttempt & { userId: string }
+export type Attempt = BalanceAttempt & Pick<Asker, 'userId' | 'principal'>
 
 export type AdmissionParts<Input, Request extends { action: PlannedAction }, Funds, Start> = {
   policy: Pick<Policy, 'check'>
@@ -45,20 +46,32 @@ export const createAdmission =
     reread,
     start,
   }: AdmissionParts<Input, Request, Funds, TaskStart<Data, First>>) =>
-  (input: Input, { userId }: Pick<Caller, 'userId'>): Promise<Admission<Data, First>> => {
+  (
+    input: Input,
+    { userId, principal }: Pick<Asker, 'userId' | 'principal'>,
+  ): Promise<Admission<Data, First>> => {
     const admit = async ({ isLast }: BalanceAttempt): Promise<Admission<Data, First>> => {
-      const attempt = { userId, isLast }
-      const request = await check(input, attempt)
-      const { action } = request
-      const grant = asksPolicy === 'first' ? await policy.check(action) : undefined
+      const attempt = { userId, principal, isLast }
+      const checked = await check(input, attempt)
+      const action: PlannedAction = { ...checked.action, principal }
+      const request = { ...checked, action }
+      const asked = asksPolicy === 'first' ? await askPolicy(policy, action) : undefined
       const funds = await fund?.(request, attempt).catch(async (refusal: unknown) => {
-        if (asksPolicy === 'on_shortage') await policy.check(action)
+        if (asksPolicy === 'on_shortage') await askPolicy(policy, action)
         throw refusal
       })
-      return toAdmission(policy, start(request, funds as Funds, attempt), { action, grant })
+      if (asked instanceof ApprovalRequired) throw asked
+      return toAdmission(policy, start(request, funds as Funds, attempt), { action, grant: asked })
     }
     return reread ? reread(userId, admit) : admit({ isLast: true })
   }
+
+/** What nobody could carry out is refused at once: a person is asked only where the funds suffice. */
+const askPolicy = (policy: Pick<Policy, 'check'>, action: PlannedAction) =>
+  policy.check(action).catch((error: unknown) => {
+    if (error instanceof ApprovalRequired) return error
+    throw error
+  })
 
 function toAdmission<Data, First extends string>(
   policy: Pick<Policy, 'check'>,

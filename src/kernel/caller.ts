@@ -1,3 +1,4 @@
+import type { Principal } from './action.ts'
 import type { Tx } from './task.ts'
 
 export const scopes = ['read', 'chat', 'trade', 'earn', 'withdraw', 'manage'] as const
@@ -15,11 +16,32 @@ export type Caller = {
   person?: {
     email: string
     grantId: string
+    /** The app that the person has connected. */
+    clientId: string
     oauthScopes: readonly string[]
     hasSignedUp: boolean
     signIn: SignIn
   }
 }
+
+/** Clients of the authorization server that are pages of the gateway itself: what they do the person has done. */
+export const pagesClientId = 'portico-pages'
+export const approvalsClientId = 'portico-approvals'
+export const ownClientIds: readonly string[] = [pagesClientId, approvalsClientId]
+
+/** The app that a person has connected and that makes the call; null for a key pair and for pages of the gateway. */
+export const appOf = ({ person }: Pick<Caller, 'person'>): string | null =>
+  person && !ownClientIds.includes(person.clientId) ? person.clientId : null
+
+/** Who asks for a task. */
+export type Asker = Pick<Caller, 'userId' | 'agentId'> & {
+  principal: Principal
+  /** The app of a person; absent for a key pair. */
+  clientId?: string
+}
+
+/** The transaction of an act, and what runs once it has committed. */
+export type ActScope = Required<Pick<RequestFacts, 'tx' | 'afterCommit'>>
 
 /** When a person signed in last, null where the token does not say it; and how old a fresh sign-in is at most. */
 export type SignIn = { at: Date | null; ageMaxSeconds: number }

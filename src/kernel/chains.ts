@@ -27,6 +27,9 @@ type Row = {
   readTimeoutMs: number
 }
 
+/** A router of Relay, and the contract that takes tokens for it by an approval. */
+export type RelayRouter = { router: string; approvalProxy: string }
+
 /** Contracts that swaps may call, from this table and never from a quote. */
 export type SwapContracts = {
   /** WETH9 around the native coin. */
@@ -37,6 +40,8 @@ export type SwapContracts = {
   depository: string | null
   /** LI.FI's contract, which swaps and starts bridges; null where it does not serve the chain. */
   aggregator: string | null
+  /** Relay's routers, which run the swaps of a quote; empty where none serves the chain. */
+  relayRouters: readonly RelayRouter[]
 }
 
 export type EvmChainRow = Row & {
@@ -59,8 +64,18 @@ export type EvmChainRow = Row & {
   /** Lifetime of a batch signature. */
   batchTtlSeconds: number
 }
+/** Relay's program on Solana, from this table and never from a quote. */
+export type SolanaDepository = {
+  program: string
+  /** Its settings, which every deposit names. */
+  state: string
+  /** Receives SOL, and owns the accounts that receive tokens. */
+  vault: string
+}
 export type SolanaChainRow = Row & {
   family: 'solana'
+  /** Where Relay takes deposits; null where it does not serve the chain. */
+  depository: SolanaDepository | null
   /** An account of the platform pays fees and rent. */
   isSponsored: boolean
   /** What a node calls a transaction that is considered final. */

@@ -27,6 +27,11 @@ const catalogue = {
   invalid_challenge: { status: 400, retryable: false, when: 'the nonce is unknown, used or expired' },
   bad_request: { status: 400, retryable: false, when: 'the request line or its headers cannot be read' },
   policy_denied: { status: 403, retryable: false, when: 'a rule of the policy refuses the action' },
+  approval_required: {
+    status: 403,
+    retryable: false,
+    when: 'a person has to approve the action, and none belongs to the agent, or the operation is no task that could wait',
+  },
   insufficient_scope: { status: 403, retryable: false, when: 'the token lacks the scope of the operation' },
   origin_not_allowed: {
     status: 403,

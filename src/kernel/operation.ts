@@ -1,4 +1,4 @@
-import type { Caller, RequestFacts, Scope } from './caller.ts'
+import type { Asker, Caller, RequestFacts, Scope } from './caller.ts'
 import type { JsonObject } from './json.ts'
 import * as T from './schema.ts'
 import { type Admission, type Step, type Steps, type TaskRules, untypedSteps } from './task.ts'
@@ -116,7 +116,7 @@ type TaskAnswers<Input> = {
 type AnsweredTask = { id: string; status: string; data: JsonObject }
 type TaskFunction<Input> = TaskRules &
   TaskAnswers<Input> & {
-    admit: (input: Input, caller: Caller) => Promise<Admission>
+    admit: (input: Input, asker: Asker) => Promise<Admission>
     steps: Record<string, Step>
     version?: number
   }
@@ -128,7 +128,7 @@ export const taskOf = <Input, Data extends JsonObject, Names extends string>({
   ...rules
 }: TaskRules &
   TaskAnswers<Input> & {
-    admit: (input: Input, caller: Caller) => Promise<Admission<Data, NoInfer<Names>>>
+    admit: (input: Input, asker: Asker) => Promise<Admission<Data, NoInfer<Names>>>
     steps: Steps<NoInfer<Data>, Names, NoInfer<Names>>
     version?: number
   }): TaskFunction<Input> => ({ ...rules, admit, steps: untypedSteps(steps) })

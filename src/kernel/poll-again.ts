@@ -14,3 +14,11 @@ export function pollAgain<Name extends string>(task: PolledTask, next: Name, bac
   const polls = pollsOf(task)
   return { park: { afterMs: backoffMs(backoff, polls), next }, data: { polls: polls + 1 } }
 }
+
+const reviewPollMaxMs = 3_600_000
+/** What has waited for an hour can wait for another minute. */
+const reviewPollShare = 60
+
+/** The pause between two looks at an unknown outcome that waits for an operator: they cost less the older it is. */
+export const reviewPollMs = (ageMs: number, leastMs: number): number =>
+  Math.min(reviewPollMaxMs, Math.max(leastMs, Math.floor(ageMs / reviewPollShare)))

@@ -1,10 +1,11 @@
-import type { Action, PlannedAction, PolicyGrant } from './action.ts'
+import { type Action, type PlannedAction, type PolicyGrant, transferOperation } from './action.ts'
 import { sha256 } from './id.ts'
 import { canonicalJson, type JsonObject } from './json.ts'
 import type { Tx } from './task.ts'
 import type { VenueAction } from './venue.ts'
 
 export type { Action, PlannedAction, PolicyGrant }
+export { transferOperation }
 
 /** The types shared by custody, policy and chains. A key never leaves custody; nothing is signed without a receipt. */
 
@@ -59,6 +60,22 @@ export type SvmInstruction = {
   programId: string
   accounts: { address: string; isSigner: boolean; isWritable: boolean }[]
   data: string
+}
+
+/** A deposit at Relay's program; its accounts are named in full, so that each can be checked. */
+export type SvmDeposit = {
+  program: string
+  state: string
+  /** Pays and signs. */
+  sender: string
+  /** Whom the deposit counts for: a refund goes there. */
+  depositor: string
+  vault: string
+  /** Null: SOL. */
+  token: { mint: string; tokenProgram: string; source: string; vaultAccount: string } | null
+  amountUnits: bigint
+  /** 32 bytes, as 0x and hexadecimal text. */
+  depositId: string
 }
 
 /** An amount that leaves the user's wallet on Solana; `to` is the wallet, or the token account, that receives it. */
@@ -139,6 +156,8 @@ export type DecodedCall =
   | { name: 'redeem'; vault: string; sharesUnits: bigint; receiver: string; owner: string }
   | SwapCall
   | PaymentCall
+  /** Native coins without data. */
+  | { name: 'send'; to: string; amountUnits: bigint }
 
 /** Calls of a swap. A token that is null is the native coin, whose amount in is the value of the call. */
 export type SwapCall =
@@ -173,6 +192,20 @@ export type SwapCall =
       amountOutMinUnits: bigint
       recipient: string
       requestId: string
+    }
+  /** A swap by calls that nothing reads; the router pays the minimum to the recipient, or reverts. */
+  | {
+      name: 'multicall'
+      /** The router itself for the native coin, and for a token the contract that takes it. */
+      contract: string
+      router: string
+      tokenIn: string | null
+      tokenOut: string | null
+      amountInUnits: bigint
+      amountOutMinUnits: bigint
+      recipient: string
+      /** Receives native coins that are left. */
+      refundTo: string
     }
 
 /** A payment in the native coin for the task that it names; `valueUnits` is the value of the call. */
@@ -228,6 +261,7 @@ export type DecodedInstruction =
   | { name: 'compute_limit'; units: bigint }
   | { name: 'compute_price'; microLamports: bigint }
   | { name: 'memo'; signers: string[]; text: string }
+  | ({ name: 'bridge' } & SvmDeposit)
 
 export type SvmCrypto = {
   addressOf(secret: Uint8Array): Promise<string>

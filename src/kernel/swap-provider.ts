@@ -65,8 +65,10 @@ export type RouteSteps =
 /** What a provider proposes. It is untrusted: targets, spenders, amounts and recipients are checked by the gateway. */
 export type ProposedRoute = {
   provider: string
-  /** What the status is asked by; it is part of the calldata or memo where the provider binds it to the deposit. */
+  /** What the status is asked by. */
   providerRequestId: string
+  /** What a deposit names in its calldata: the id of an order of the request, or that of the request itself. */
+  depositId: string
   origin: TokenOnChain
   destination: TokenOnChain
   recipient: string

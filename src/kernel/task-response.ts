@@ -1,6 +1,6 @@
 import { Link } from './link.ts'
 import * as T from './schema.ts'
-import { liveStates, outcomes, taskStatuses } from './task.ts'
+import { liveStates, outcomes, taskStatuses } from './task-state.ts'
 import {
   ChainId,
   Dec,
@@ -91,7 +91,18 @@ export const taskDetails = {
     description: 'Measured, never quoted',
   }),
   fills: T.Array(Fill),
-  approval: Nullable(T.Object({ approval_id: Text, expires_at: Time })),
+  approval: Nullable(
+    T.Object(
+      {
+        approval_id: T.String({ description: 'What `approvals_approve` and `approvals_decline` take' }),
+        expires_at: Time,
+        confirm_url: T.Union([T.String(), T.Null()], {
+          description: 'Where the person decides; null where there is no page for it',
+        }),
+      },
+      { description: 'While the task waits for a person' },
+    ),
+  ),
   cancellable: T.Boolean(),
   parent_task_id: TextOrNull,
   created_at: Time,

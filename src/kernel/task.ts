@@ -1,30 +1,12 @@
 import type { PlannedAction, PolicyGrant } from './action.ts'
 import type { Token } from './chains.ts'
+import type { Draw } from './draw.ts'
 import type { Fault } from './fault.ts'
 import type { Json, JsonObject } from './json.ts'
+import type { LiveState } from './task-state.ts'
 import type { TriggerOrder } from './trigger-order.ts'
 
 /** The types in which a feature describes a task to the runner. Types only: the runner does all writes. */
-
-export const taskStatuses = ['pending', 'running', 'completed', 'failed', 'cancelled'] as const
-export type TaskStatus = (typeof taskStatuses)[number]
-export const outcomes = ['executed', 'not_executed', 'partial', 'unknown'] as const
-export type Outcome = (typeof outcomes)[number]
-/** `state` of a live task; once failed or cancelled, `state` is the reason code instead. */
-export const liveStates = [
-  'accepted',
-  'awaiting_approval',
-  'quoting',
-  'held',
-  'signed',
-  'submitted',
-  'confirming',
-  'waiting',
-  'settling',
-  'reconciling',
-  'review',
-] as const
-export type LiveState = (typeof liveStates)[number]
 
 declare const txBrand: unique symbol
 /** An open database transaction, opaque here; `store` writes through it. */
@@ -304,6 +286,8 @@ export type Admission<Data = JsonObject, Names extends string = string> = {
   first: Names
   deadlineMs?: number
   spend?: AdmittedSpend
+  /** Instead of a spend: units that no policy counts, such as credits. */
+  draw?: Draw
   rows?: FeatureRows[]
   orders?: OrderRoom
   /**

@@ -38,6 +38,8 @@ export type TriggerOrder<Input = JsonObject> = {
   source_task_id: string | null
   /** The task that it created last. */
   task_id: string | null
+  /** How that one ended, of an order that fired; null while it goes on. */
+  task_end: 'completed' | 'failed' | 'cancelled' | null
   expires_at: Date | null
   created_at: Date
   updated_at: Date

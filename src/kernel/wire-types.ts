@@ -94,3 +94,15 @@ export const Nullable = <S extends T.TSchema>(schema: S) => T.Union([schema, T.N
 /** A list in an object, so that fields can be added later. */
 export const Page = <S extends T.TSchema>(item: S, options: T.TSchemaOptions = {}) =>
   T.Object({ items: T.Array(item), total: T.Integer(), skip: T.Integer(), limit: T.Integer() }, options)
+
+/** The field by which a person acts for a linked agent. */
+export const ForAgent = T.Optional(
+  T.String({
+    pattern: '^agt_[0-9A-HJKMNP-TV-Z]{26}$',
+    maxLength: 30,
+    description: 'An agent that is linked to you, by its id; left out: yourself',
+    examples: ['agt_01JZ8Q4W7N5V0K3T2R6Y9B1C4D'],
+  }),
+)
+/** As the query of an operation that has no other. */
+export const ForAgentQuery = T.Object({ for_agent: ForAgent })

@@ -191,7 +191,7 @@ async function apply(client: pg.Client, migration: Migration): Promise<void> {
     } catch (cause) {
       await client.query('rollback').catch(() => {})
       const { code, position, message } = cause as { code?: string; position?: string; message: string }
-      if (code === '55P03' && attempt < ddlAttemptsMax) continue
+      if ((code === '55P03' || code === '40P01') && attempt < ddlAttemptsMax) continue
       const line = position ? `:${sql.slice(0, Number(position)).split('\n').length}` : ''
       throw new Error(`The migration ${name}${line} failed: ${message}`, { cause })
     }

@@ -7,6 +7,7 @@ import type { OAuthTables } from './tables/oauth.ts'
 import type { OrderTables } from './tables/orders.ts'
 import type { SwapTables } from './tables/swap.ts'
 import type { VenueTables } from './tables/venue.ts'
+import type { WebhookTables } from './tables/webhooks.ts'
 
 /** Every table of the schema; each area has a file of row types. */
 export type Tables = AdminTables &
@@ -17,4 +18,5 @@ export type Tables = AdminTables &
   VenueTables &
   SwapTables &
   OrderTables &
-  OAuthTables
+  OAuthTables &
+  WebhookTables

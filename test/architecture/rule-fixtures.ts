@@ -173,6 +173,13 @@ const shapes: RuleFixture[] = [
       'const a = [...([b, c] as const).map((x) => x)]',
     ],
   },
+  {
+    rule: 'noTopLevelAwait',
+    path: 'test/oauth/a.ts',
+    bad: ['const a = await b()', 'export const { a } = await b()', 'await b()'],
+    good: ['const a = async () => await b()', 'const a = async () => {\n  await b()\n}'],
+  },
+  { rule: 'noTopLevelAwait', path: 'test/crash/svm-gateway.ts', good: ['const a = await b()'] },
   { rule: 'size', path: 'src/features/perp/contract.ts', good: [lines(400, 'export const a = 1')] },
   {
     rule: 'noAny',
@@ -240,7 +247,7 @@ const shapes: RuleFixture[] = [
     ],
     good: [
       `const timer = setTimeout(() => controller.abort(), 1_000)`,
-      `import { setTimeout as delay } from 'node:timers/promises'\nawait Promise.race([close(), delay(5_000).then(fail)])`,
+      `import { setTimeout as delay } from 'node:timers/promises'\nconst end = async () => {\n  await Promise.race([close(), delay(5_000).then(fail)])\n}`,
       `import { setTimeout as delay } from 'node:timers/promises'\nwhile (!(await done())) await delay(10)`,
       `import { setTimeout as delay } from 'node:timers/promises'\nfor (;;) {\n  if (await done()) break\n  await delay(10)\n}`,
     ],
@@ -248,7 +255,7 @@ const shapes: RuleFixture[] = [
   {
     rule: 'noSleep',
     path: 'test/harness/eventually.ts',
-    good: [`await new Promise((resolve) => setTimeout(resolve, 10))`],
+    good: [`const wait = async () => {\n  await new Promise((resolve) => setTimeout(resolve, 10))\n}`],
   },
   {
     rule: 'honestTests',

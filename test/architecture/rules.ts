@@ -316,6 +316,16 @@ const parameters: Rule = (file) => {
   ]
 }
 
+/** Files that import a module which waits share its wait, and then declare their tests in one suite. */
+const noTopLevelAwait: Rule = (file) =>
+  file.path.startsWith('test/') && !tables.testProcesses.includes(file.path)
+    ? findMatches(
+        file.running.code,
+        /^(?:(?:export )?(?:const|let) [^=\n]+= )?await /gm,
+        'an await outside of functions; tests import this module',
+      )
+    : []
+
 export const rules: Record<string, Rule> = {
   runs,
   names,
@@ -336,6 +346,7 @@ export const rules: Record<string, Rule> = {
   shortage,
   poolInAct,
   parameters,
+  noTopLevelAwait,
 }
 
 export const ruleFindings = (file: Source): Finding[] =>

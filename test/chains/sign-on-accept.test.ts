@@ -8,6 +8,7 @@ import { Fault } from '#kernel/fault.ts'
 import { systemRandom } from '#kernel/id.ts'
 import type { Net } from '#kernel/net.ts'
 import { query } from '#store/query.ts'
+import { eventually } from '../harness/gateway.ts'
 import { type ChainsApp, createChainsApp, type User } from './chains-app.ts'
 
 const time = { offsetMs: 0 }
@@ -116,7 +117,31 @@ describe('a deposit or withdrawal whose admission is fresh', () => {
 
   test('shares commits with those of other users, and no nonce is skipped or taken twice', async () => {
     const users = await Promise.all(Array.from({ length: 12 }, () => app.fundedUser()))
-    const accepted = await Promise.all(users.map((user) => deposit(user, false)))
+    // While the first commit of each sponsor waits for its nonces, the others join the next one.
+    const lock = await app.database.pool.connect()
+    let accepted: { task_id: string }[]
+    try {
+      await lock.query(`begin; select 1 from nonce_sequence where kind = 'evm' for update`)
+      const deposits = Promise.all(users.map((user) => deposit(user, false)))
+      const waiting = () =>
+        rows(
+          `select pid from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`,
+        )
+      await eventually(
+        async () => simulations.count === users.length && (await waiting()).length > 0,
+        'all deposits are simulated, and commits wait',
+      )
+      await lock.query('commit')
+      accepted = await deposits
+    } finally {
+      lock.release()
+    }
+    const shared = await rows(
+      `select count(*) from tx_attempt a join effect e on e.id = a.effect_id where e.task_id = any($1::uuid[])
+       group by a.xmin::text having count(*) > 1`,
+      accepted.map(({ task_id }) => task_id),
+    )
+    assert.ok(shared.length > 0, 'several deposits share a commit')
     for (const each of accepted) assert.equal((await effectsOf(each)).length, 1)
     assert.equal(simulations.count, users.length)
     for (const [at, user] of users.entries()) {

@@ -8,7 +8,10 @@ import { after, before, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { scopes } from '#kernel/caller.ts'
 import { createHttpApp, type HttpApp } from '../edges/http-app.ts'
+import { testDatabase } from '../harness/cluster.ts'
+import { openTestCore } from '../harness/core.ts'
 import { addFixtures } from './mcp/fixtures.ts'
+import { taskOperations } from './mcp/task-fixtures.ts'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
 const released = 'node_modules/@modelcontextprotocol/conformance/dist/index.js'
@@ -16,14 +19,22 @@ const coming = 'node_modules/mcp-conformance-next/dist/index.js'
 
 let app: HttpApp
 let folder: string
+const parts = new AsyncDisposableStack()
 
 before(async () => {
   folder = mkdtempSync(join(tmpdir(), 'mcp-conformance-'))
+  const database = parts.use(await testDatabase())
+  const core = parts.use(await openTestCore({ databaseUrl: database.url }))
+  const operations = taskOperations(core)
+  const runtime = core.taskEngine.createRuntime(operations, [])
+  runtime.start()
   app = await createHttpApp({
+    operations,
+    execute: runtime.invoke,
     extendMcp: addFixtures,
     // The suites send no credential.
     authenticate: async () => ({
-      userId: 'u1',
+      userId: '0198a000-0000-7000-8000-000000000001',
       agentId: 'agt_1',
       scheme: 'keypair',
       scopes: new Set(scopes),
@@ -32,6 +43,7 @@ before(async () => {
 })
 after(async () => {
   await app.close()
+  await parts.disposeAsync()
   rmSync(folder, { recursive: true, force: true })
 })
 
@@ -66,4 +78,23 @@ for (const [title, suite, options] of [
   test(`${title} passes`, async () => {
     const { code, output } = await run(suite, ...options)
     assert.equal(code, 0, output.slice(-6_000))
+  })
+
+// The suite runs extensions one by one: no revision requires them.
+for (const scenario of [
+  'tasks-lifecycle',
+  'tasks-capability-negotiation',
+  'tasks-wire-fields',
+  'tasks-request-state-removal',
+  'tasks-mrtr-input',
+  'tasks-request-headers',
+  'tasks-dispatch-and-envelope',
+  'tasks-status-notifications',
+  'tasks-required-task-error',
+  'tasks-mrtr-composition',
+])
+  test(`the tasks extension passes ${scenario}`, async () => {
+    const { code, output } = await run(coming, '--scenario', scenario)
+    assert.equal(code, 0, output.slice(-6_000))
+    assert.doesNotMatch(output, /FAILURE/)
   })

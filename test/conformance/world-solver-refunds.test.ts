@@ -42,6 +42,8 @@ const quoteFor = (change: Record<string, unknown> = {}) =>
     ...change,
   })
 const idOf = ({ steps }: QuoteReply): Hex => steps.at(-1)?.requestId ?? '0x'
+/** What a deposit at the contract names. */
+const orderOf = ({ protocol }: QuoteReply): Hex => protocol?.v2.orderId ?? '0x'
 const dollars = () => world.balance(base, usdc[base], trader.address)
 
 const deposit = async (id: Hex, units: bigint, token: Hex = usdc[base], sender = trader): Promise<Hex> => {
@@ -87,7 +89,7 @@ const provoked: Record<string, () => Promise<string>> = {
   },
   DEPOSITED_AMOUNT_TOO_LOW_TO_FILL: async () => {
     const quote = await quoteFor()
-    await deposit(idOf(quote), 4_999_999n)
+    await deposit(orderOf(quote), 4_999_999n)
     return idOf(quote)
   },
   SLIPPAGE: async () => {
@@ -170,7 +172,7 @@ test('another token than the quoted one comes back', async () => {
   await world.fund(base, trader.address, 'DAI', '10')
   const before = await world.balance(base, dai, trader.address)
   const quote = await quoteFor()
-  await deposit(idOf(quote), 10n ** 18n, dai)
+  await deposit(orderOf(quote), 10n ** 18n, dai)
   assert.equal((await world.end(idOf(quote))).status, 'refund')
   assert.equal((await world.requestOf(idOf(quote))).data.failReason, 'ORIGIN_CURRENCY_MISMATCH')
   assert.equal(await world.balance(base, dai, trader.address), before)
@@ -181,8 +183,8 @@ test('a second deposit comes back as a request of its own, and the first one is 
   const quote = await quoteFor({ recipient })
   const id = idOf(quote)
   const before = await dollars()
-  const first = await deposit(id, 5_000_000n)
-  const second = await deposit(id, 5_000_000n)
+  const first = await deposit(orderOf(quote), 5_000_000n)
+  const second = await deposit(orderOf(quote), 5_000_000n)
   assert.notEqual(first, second)
   assert.equal((await world.end(id)).status, 'success')
   const [parent, child] = await pollFor('the child', async () => {
@@ -200,7 +202,7 @@ test('a second deposit comes back as a request of its own, and the first one is 
 test('a larger deposit is filled in proportion', async () => {
   const recipient = world.newAddress()
   const quote = await quoteFor({ recipient })
-  await deposit(idOf(quote), 10_000_000n)
+  await deposit(orderOf(quote), 10_000_000n)
   assert.equal((await world.end(idOf(quote))).status, 'success')
   const quoted = BigInt(quote.details.currencyOut.amount)
   assert.equal(await world.balance('42161', usdc['42161'], recipient), 2n * quoted)
@@ -227,7 +229,7 @@ test('a refund is smaller by its gas, may come in USDC, and fails when its gas c
   assert.equal(data.refundCurrencyData?.currency.symbol, 'USDC')
 
   const tiny = await quoteFor()
-  await deposit(idOf(tiny), 9_000n)
+  await deposit(orderOf(tiny), 9_000n)
   assert.equal((await world.end(idOf(tiny))).status, 'failure')
   const { refundFailReason } = (await world.requestOf(idOf(tiny))).data
   assert.equal(refundFailReason, 'AMOUNT_TOO_LOW_TO_REFUND')
@@ -277,7 +279,7 @@ test('a deposit that is removed from its chain waits again, and is filled once w
   await world.set('/realism', { confirmations: 2 })
   const recipient = world.newAddress()
   const quote = await quoteFor({ recipient })
-  await deposit(idOf(quote), 5_000_000n)
+  await deposit(orderOf(quote), 5_000_000n)
   await pollFor('the deposit', async () =>
     (await world.statusOf(idOf(quote))).status === 'depositing' ? true : undefined,
   )
@@ -291,7 +293,7 @@ test('a deposit that stays removed fails, and comes back when it returns after a
   await world.set('/realism', { confirmations: 2, vanishedMsMax: 200 })
   const before = await dollars()
   const quote = await quoteFor()
-  await deposit(idOf(quote), 5_000_000n)
+  await deposit(orderOf(quote), 5_000_000n)
   await pollFor('the deposit', async () =>
     (await world.statusOf(idOf(quote))).status === 'depositing' ? true : undefined,
   )

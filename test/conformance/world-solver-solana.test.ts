@@ -1,6 +1,7 @@
 /** The solver from and to Solana, judged by Relay's own client. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
+import { getAssociatedTokenAddressSync } from '@solana/spl-token'
 import { Connection, Keypair, PublicKey } from '@solana/web3.js'
 import type { PrivateKeyAccount } from 'viem'
 import { typeErrors } from './solver/published-types.ts'
@@ -131,7 +132,7 @@ test('an owner without SOL deposits a token when somebody else pays the fee', as
   assert.equal(await solanaUnits(sol, user), 0n)
 })
 
-test('a second deposit on Solana with the same memo is refunded to its sender', async () => {
+test('a second deposit on Solana for the same order is refunded to its sender', async () => {
   await world.set('/realism', { sponsoredRefunds: true })
   const quote = await quoteFrom(usdc)
   const data = quote.steps[0]?.items[0]?.data
@@ -164,15 +165,106 @@ test('a refund on Solana can be smaller than the deposit, and none is made when 
   assert.ok(lost > 0n && lost < 100_000n, `${lost} lamports of fee and gas`)
 
   // Worth less than the gas of a refund, and of another amount than quoted.
-  const [transfer, memo] = (await quoteFrom(usdc)).steps[0]?.items[0]?.data.instructions ?? []
-  assert.ok(transfer && memo)
-  const tiny = Buffer.from(transfer.data, 'hex')
-  tiny.writeBigUInt64LE(1_000n, 1)
-  const instructions = [{ ...transfer, data: tiny.toString('hex') }, memo]
+  const { steps } = await quoteFrom(usdc)
+  const [deposit, ...others] = steps[0]?.items[0]?.data.instructions ?? []
+  assert.ok(deposit && others.length === 0)
+  const tiny = Buffer.from(deposit.data, 'hex')
+  tiny.writeBigUInt64LE(1_000n, 8)
+  const instructions = [{ ...deposit, data: tiny.toString('hex') }]
   await confirmed(connection, await sendStep(connection, holder, { instructions }))
-  const short = Buffer.from(memo.data, 'hex').toString()
+  const short = steps[0]?.requestId ?? ''
   assert.equal((await world.end(short)).status, 'failure')
   const { data: reasons } = await world.requestOf(short)
   assert.equal(reasons.failReason, 'DEPOSITED_AMOUNT_TOO_LOW_TO_FILL')
   assert.equal(reasons.refundFailReason, 'AMOUNT_TOO_LOW_TO_REFUND')
+})
+
+test('the instruction of a deposit is what the real service answers with', async () => {
+  const owner = holder.publicKey.toBase58()
+  const account = (address: string, isSigner = false, isWritable = false) => ({
+    pubkey: address,
+    isSigner,
+    isWritable,
+  })
+  const program = '99vQwtBwYtrqqD9YSXbdum3KBdxPAVxYTaQ3cfnJSrN2'
+  const state = account('Dodg2HifwU8rmaVVyMyUZDGTRbqAJTyVYxXPwcbNpBKc')
+  const vault = '7uTT8Xi5RWXzy7h9XL244GRgEycDYDhLjr3ZyNdXi8pZ'
+  const answers: [string, string, ReturnType<typeof account>[]][] = [
+    [sol, '0d9e0ddf5fd51c0600e1f50500000000', [account(vault, false, true), account(sol)]],
+    [
+      usdc,
+      '0b9c60da27a3b413002d310100000000',
+      [
+        account(vault),
+        account(usdc),
+        account(getAssociatedTokenAddressSync(new PublicKey(usdc), holder.publicKey).toBase58(), false, true),
+        account('4nvJ5zWdVspxJiNZzB127U6amPH98SFFkBx2JZrAduia', false, true),
+        account('TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA'),
+        account('ATokenGPvbdGVxr1b2hvZbsiqW5xWH25efTNsLJA8knL'),
+        account(sol),
+      ],
+    ],
+  ]
+  for (const [token, data, rest] of answers) {
+    const { steps, protocol } = await quoteFrom(token)
+    const { orderId = '', paymentDetails } = protocol?.v2 ?? {}
+    assert.deepEqual(steps[0]?.items[0]?.data.instructions, [
+      {
+        keys: [state, account(owner, true, true), account(owner), ...rest],
+        programId: program,
+        data: data + orderId.slice(2),
+      },
+    ])
+    assert.notEqual(orderId, steps[0]?.requestId)
+    assert.deepEqual(paymentDetails, {
+      chainId: 'solana',
+      depository: program,
+      currency: token,
+      amount: amounts[token],
+    })
+  }
+})
+
+test('the program refuses another vault, and a deposit without the signature of its sender', async () => {
+  const data = (await quoteFrom(usdc)).steps[0]?.items[0]?.data
+  const [deposit] = data?.instructions ?? []
+  assert.ok(deposit)
+  const changed = (at: number, pubkey: string) => ({
+    instructions: [
+      { ...deposit, keys: deposit.keys.map((each, index) => (index === at ? { ...each, pubkey } : each)) },
+    ],
+  })
+  const own = deposit.keys[5]?.pubkey ?? ''
+  for (const [at, address] of [
+    [0, holder.publicKey.toBase58()],
+    [3, holder.publicKey.toBase58()],
+    [5, deposit.keys[6]?.pubkey ?? ''],
+    [6, own],
+  ] as const)
+    await assert.rejects(sendStep(connection, holder, changed(at, address)), /custom program error/)
+  const unsigned = deposit.keys.map((each, index) => (index === 1 ? { ...each, isSigner: false } : each))
+  const other = Keypair.generate()
+  await world.fund(worldSolana, other.publicKey.toBase58(), 'native', '1')
+  await assert.rejects(
+    sendStep(connection, other, { instructions: [{ ...deposit, keys: unsigned }] }),
+    /custom program error: 0xbc2/,
+  )
+})
+
+test('deposits by a transfer and a memo are taken as well', async () => {
+  await world.set('/realism', { solanaDeposits: 'transfer' })
+  try {
+    for (const token of [sol, usdc]) {
+      const recipient = world.newAddress()
+      const { steps, protocol, details } = await quoteFrom(token, { recipient })
+      assert.equal(protocol, undefined)
+      const data = steps[0]?.items[0]?.data
+      assert.ok(data?.instructions?.length === 2)
+      await confirmed(connection, await sendStep(connection, holder, data))
+      assert.equal((await world.end(steps[0]?.requestId ?? '')).status, 'success')
+      assert.equal(await balance(8453, evmUsdc['8453'], recipient), BigInt(details.currencyOut.amount))
+    }
+  } finally {
+    await world.set('/realism', { solanaDeposits: 'program' })
+  }
 })

@@ -173,7 +173,9 @@ test('a cancel that races a signature is rejected or moves nothing, and every ta
       const at = `${taskId}: cancel answered ${status}, the task ended ${JSON.stringify(ended)}`
       assert.ok(status === undefined || status === 200 || status === 409, at)
       if (status === 200) assert.deepEqual([ended?.status, ended?.outcome], ['cancelled', 'not_executed'], at)
-      if (status === 409) assert.equal(ended?.status, 'completed', at)
+      // A signed effect may expire on a busy machine before the venue or the chain has it.
+      const hasExpired = ended?.state === 'expired' && ended.outcome === 'not_executed'
+      if (status === 409) assert.ok(ended?.status === 'completed' || hasExpired, at)
       tally[status === 200 ? 'accepted' : status === 409 ? 'refused' : 'unanswered'] += 1
     }
     const executed = rows.filter(({ outcome }) => outcome === 'executed')

@@ -3,6 +3,8 @@ import assert from 'node:assert/strict'
 import type pg from 'pg'
 import { toEventSelector } from 'viem'
 import { lifiDiamond, lifiFiller, sponsors } from '#world/evm/chains.ts'
+import { fromBase58 } from '#world/solana/base58.ts'
+import { depositoryProgram, depositoryVault } from '#world/solana/depository-accounts.ts'
 import { worldKeyPair } from '#world/solana/keys.ts'
 import type { Person } from '../journeys/users.ts'
 import { solana, type World } from '../journeys/world.ts'
@@ -132,6 +134,7 @@ const solanaRpc = <T>(world: World, method: string, params: unknown[]) =>
 const solanaOwners = (people: readonly Person[]) => [
   ...people.map((person) => person.solana),
   solver.solana,
+  depositoryVault,
   ...solanaSponsors,
 ]
 
@@ -172,7 +175,7 @@ async function solanaSignatures(world: World): Promise<Set<string>> {
   return signatures
 }
 
-type Instruction = { program?: string; parsed?: unknown }
+type Instruction = { program?: string; parsed?: unknown; programId: string; data?: string }
 type SolanaTransaction = {
   meta: { err: unknown; fee: number; preBalances: number[]; postBalances: number[] }
   transaction: { message: { accountKeys: { pubkey: string }[]; instructions: Instruction[] } }
@@ -258,6 +261,14 @@ const filters: Filter[] = [
 
 type Deposits = { evm: string[]; solana: string[] }
 
+/** The id of a deposit on Solana: the last argument of the program, or the memo behind a transfer. */
+function idOf({ program, programId, parsed, data = '' }: Instruction): string[] {
+  if (programId === depositoryProgram)
+    return [`0x${Buffer.from(fromBase58(data)!.subarray(16)).toString('hex')}`]
+  const memo = program === 'spl-memo' ? String(parsed).trim().toLowerCase() : ''
+  return /^0x[0-9a-f]{64}$/.test(memo) ? [memo] : []
+}
+
 /** The ids of all deposits since the books were read, in the order of the chains; one that came twice is listed twice. */
 async function depositsSince(world: World, { cursors, signatures }: Books): Promise<Deposits> {
   const evm: string[] = []
@@ -268,18 +279,17 @@ async function depositsSince(world: World, { cursors, signatures }: Books): Prom
       const logs = (await world.rpc('eth_getLogs', [filter], evmUrl(world, chain))) as { data: string }[]
       evm.push(...logs.map(({ data }) => idAt(data).toLowerCase()))
     }
-  const memos = (await solanaTransactions(world, signatures))
+  const ids = (await solanaTransactions(world, signatures))
     .filter(({ meta }) => meta.err === null)
     .flatMap(({ transaction }) => transaction.message.instructions)
-    .filter(({ program }) => program === 'spl-memo')
-    .map(({ parsed }) => String(parsed).trim().toLowerCase())
-  return { evm, solana: memos.filter((memo) => /^0x[0-9a-f]{64}$/.test(memo)) }
+    .flatMap(idOf)
+  return { evm, solana: ids }
 }
 
 /** No id has two deposits, each is of a task, and each task that deposited has one. */
 export async function assertDepositsOnce(world: World, admin: pg.Pool, before: Books): Promise<Deposits> {
   const { rows } = await admin.query<{ id: string; has_deposit: boolean }>(
-    `select lower(data ->> 'provider_request_id') as id, data ? 'deposit_tx' as has_deposit
+    `select lower(coalesce(data ->> 'deposit_id', data ->> 'provider_request_id')) as id, data ? 'deposit_tx' as has_deposit
      from task where kind = 'swap' and data ->> 'settled_by' = 'status'`,
   )
   assert.equal(new Set(rows.map(({ id }) => id)).size, rows.length, 'two tasks share an id')

@@ -188,7 +188,7 @@ async function createVenuePoints() {
     context: CaseContext,
     point: string,
     victim: Gateway,
-  ): Promise<string | undefined> => {
+  ): Promise<{ diedAt: string | undefined; hasEnded: boolean }> => {
     const key = `${context.replies.length}-${point.replaceAll(' ', '-')}`
     await taskCase.before?.(context, senderFor(context.customer))
     const body = taskCase.body(context.replies.length, context)
@@ -206,7 +206,8 @@ async function createVenuePoints() {
       },
     )
     await waitForReplies(taskCase, context, reply, `${taskCase.kind} ${point} (${step})`)
-    return died ? step : undefined
+    const outcome = first?.body.outcome ?? null
+    return { diedAt: died ? step : undefined, hasEnded: outcome !== null && outcome !== 'unknown' }
   }
 
   return {
@@ -227,6 +228,8 @@ async function createVenuePoints() {
       const points = isNightly ? all : samplePoints(all, { needed, max: share, random })
       const steps = new Map<string, number>()
       const reached = new Set<string>()
+      /** How many tasks an instance ran to their end without a pass of this kind. */
+      const without = new Map<string, number>()
       const survive = async (left: string[]) => {
         const start = () => {
           const point = left.shift()
@@ -237,9 +240,11 @@ async function createVenuePoints() {
           for (let now = start(), next: typeof now; now; now = next) {
             const victim = await now.gateway
             next = start()
-            const step = await dieAt(taskCase, context, now.point, victim)
-            if (step === undefined) continue
-            steps.set(step, (steps.get(step) ?? 0) + 1)
+            const { diedAt, hasEnded } = await dieAt(taskCase, context, now.point, victim)
+            const kind = kindOf(now.point)
+            if (hasEnded) without.set(kind, (without.get(kind) ?? 0) + 1)
+            if (diedAt === undefined) continue
+            steps.set(diedAt, (steps.get(diedAt) ?? 0) + 1)
             reached.add(now.point)
           }
         }
@@ -251,9 +256,11 @@ async function createVenuePoints() {
       // No two runs pass a point equally often, and either of two instances may do shared work.
       for (let round = 0; round < roundsMax && missed().length > 0; round++)
         await survive(missed().map((kind) => `${kind}@1`))
-      // What no second task passes either was not of the first one.
+      // What no second task passes either was not of the first one, nor was what instances that ended their task never
+      // passed: the instance that compares the account does that, such as events of orders that ended at the venue.
       const again = missed().length > 0 ? await recordPasses(taskCase, contexts[0]!) : []
-      const unreached = missed().filter((kind) => again.includes(kind))
+      const isOfOthers = (kind: string) => (without.get(kind) ?? 0) > roundsMax
+      const unreached = missed().filter((kind) => again.includes(kind) && !isOfOthers(kind))
       assert.deepEqual(unreached, [], 'kinds of points without a kill')
       assert.equal(await ledgerDrift(app.admin), 0)
       assert.deepEqual(await frozenAccounts(app.admin), [])

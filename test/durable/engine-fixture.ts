@@ -5,6 +5,7 @@ import { createTaskAcceptance } from '#durable/accept-task.ts'
 import { createCommitter } from '#durable/commit.ts'
 import type { Engine } from '#durable/engine.ts'
 import type { MessageBus } from '#durable/notifier.ts'
+import type { Asker } from '#kernel/caller.ts'
 import { systemClock as clock } from '#kernel/clock.ts'
 import { systemRandom as random, uuidv7 } from '#kernel/id.ts'
 import type { Log } from '#kernel/log.ts'
@@ -33,13 +34,15 @@ const contract = group('test', {
 const request = { id: 'r', address: '127.0.0.1', signal: new AbortController().signal }
 
 export type TestKind = { steps: Record<string, Step>; stepTimeoutMs?: number; version?: number }
-export type Admit = () => Promise<Admission>
+export type Admit = (input: unknown, asker: Asker) => Promise<Admission>
 export type Answer = {
   task_id: string
   status: string
   outcome: string | null
   state: string
   error: { code: string } | null
+  approval?: { approval_id: string; expires_at: string } | null
+  message: string
 }
 type InstanceOptions = {
   poolMax?: number
@@ -196,7 +199,7 @@ export function writer({ admin }: EngineFixture) {
   return {
     ...commits,
     /** The task is one that this writer runs, whose lease no instance has seen. */
-    async accept(userId: string, admission: Pick<Admission, 'spend'> = {}) {
+    async accept(userId: string, admission: Pick<Admission, 'spend' | 'draw'> = {}) {
       const { task } = await accept({
         userId,
         kind,

@@ -1,7 +1,7 @@
 /** The number of blocks that a request reads does not grow with the number of tasks of a user. */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import pg from 'pg'
+import type pg from 'pg'
 import { ledger } from '#durable/ledger.ts'
 import { readLedgerGauges, readTaskGauges } from '#durable/task-gauges.ts'
 import { createTaskQueries, totalMax } from '#durable/task-queries.ts'
@@ -14,6 +14,7 @@ import { lastTaskOf, marketOfRecentOrder, recentOrders } from '#engines/venue/re
 import { earnTasksPage, positionsPage } from '#features/earn/store.ts'
 import { keysWrappedByOthers } from '#features/wallets/store.ts'
 import { systemClock as clock } from '#kernel/clock.ts'
+import { blocksOf } from '../harness/plan-blocks.ts'
 import { type EngineFixture, executed, newUser, openFixture } from './engine-fixture.ts'
 
 const tasksOfUser = 20_000
@@ -21,15 +22,6 @@ const tasksOfUser = 20_000
 const agentless = { agentOf: async () => undefined, limits: { minFundUsd: '5' }, clock }
 /** The table has several thousand. */
 const blocksMax = 400
-
-type SentQuery = { text: string; values: unknown[] }
-type Plan = { 'QUERY PLAN': [{ Plan: { 'Shared Hit Blocks': number; 'Shared Read Blocks': number } }] }
-
-const literal = (value: unknown): string => {
-  if (value === null) return 'null'
-  if (Array.isArray(value)) return pg.escapeLiteral(`{${value.join()}}`)
-  return pg.escapeLiteral(value instanceof Date ? value.toISOString() : String(value))
-}
 
 describe('a user with a long history', () => {
   let fixture: EngineFixture
@@ -93,35 +85,8 @@ describe('a user with a long history', () => {
   })
   after(async () => fixture[Symbol.asyncDispose]())
 
-  /** The statements of a request, and the blocks that each of them reads under a generic plan. */
-  const blocksOf = async (request: (db: pg.Pool) => Promise<unknown>): Promise<number[]> => {
-    const sent: SentQuery[] = []
-    const query = (each: SentQuery) => {
-      sent.push(each)
-      return fixture.admin.pool.query(each)
-    }
-    await request({ query } as unknown as pg.Pool)
-    const client = await fixture.admin.pool.connect()
-    try {
-      await client.query('set plan_cache_mode = force_generic_plan')
-      const blocks: number[] = []
-      for (const { text, values } of sent) {
-        await client.query(`prepare request as ${text}`)
-        const args = values.length > 0 ? `(${values.map(literal).join()})` : ''
-        const { rows } = await client.query<Plan>(
-          `explain (analyze, buffers, format json) execute request${args}`,
-        )
-        const plan = rows[0]!['QUERY PLAN'][0].Plan
-        blocks.push(plan['Shared Hit Blocks'] + plan['Shared Read Blocks'])
-        await client.query('deallocate request')
-      }
-      return blocks
-    } finally {
-      client.release(true)
-    }
-  }
   const assertBlocksBounded = async (what: string, request: (db: pg.Pool) => Promise<unknown>) => {
-    const blocks = await blocksOf(request)
+    const blocks = await blocksOf(fixture.admin.pool, request)
     assert.ok(blocks.length > 0, `${what} sent no statement`)
     assert.ok(Math.max(...blocks) <= blocksMax, `${what} read ${blocks.join(', ')} blocks`)
   }
@@ -267,7 +232,7 @@ describe('a user with a long history', () => {
     assert.equal(page.tasks.length, 100)
     let sent = 0
     const counting = {
-      query: (each: SentQuery) => {
+      query: (each: { text: string; values: unknown[] }) => {
         sent += 1
         return fixture.admin.pool.query(each)
       },

@@ -10,10 +10,16 @@ import {
 } from '#engines/trigger-orders/store.ts'
 import { limitOrderKind, statusFilters } from '#features/limit-orders/view.ts'
 import type { JsonObject } from '#kernel/json.ts'
+import type { StepResult } from '#kernel/task.ts'
 import { type EngineFixture, executed, newUser, openFixture } from './engine-fixture.ts'
 
 const kind = { steps: { only: async () => executed } }
-const limitOrders = { kind: limitOrderKind, version: 1, priority: 0 as const, steps: kind.steps }
+const failing = async (): Promise<StepResult> => ({
+  end: 'failed',
+  outcome: 'not_executed',
+  error: { code: 'no_route', message: 'There is no route' },
+})
+const limitOrders = { kind: limitOrderKind, version: 1, priority: 0 as const, steps: { only: failing } }
 
 describe('lists of orders', () => {
   let fixture: EngineFixture
@@ -44,10 +50,11 @@ describe('lists of orders', () => {
     const { priceTriggers } = a.taskEngine
     const [lease] = await priceTriggers.lease(['LISTED'])
     assert.equal(await priceTriggers.fireTriggers(lease!, '9', 'small'), 1)
-    await fixture.rows(
-      `update task set status = 'failed', outcome = 'not_executed', completed_at = now() where user_id = $1`,
-      user,
+    const [{ task_id } = { task_id: '' }] = await fixture.rows<{ task_id: string }>(
+      'select task_id from trigger_order where id = $1',
+      oldest!.id,
     )
+    await fixture.waitForEnd(task_id)
     await insert(others)
     await fixture.rows(
       `update trigger_order set status = case when id > $2 then 'cancelled' else 'expired' end

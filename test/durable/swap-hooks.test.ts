@@ -280,4 +280,87 @@ describe('hooks of a swap', () => {
     for (let n = 0; n < 2; n++) await agreed()
     assert.deepEqual(await statusesOf(hooks), ['fired', 'armed'])
   })
+
+  test('a quote that cannot be read, and orders that cannot expire, delay the orders of no other token', async () => {
+    await using a = await fixture.instance(kind, { internal: [hookTask] })
+    const errors: unknown[] = []
+    const user = newUser()
+    const broken = newHooks(newUser(), legs('1'))
+    const sound = newHooks(user, legs('1'))
+    for (const hooks of [broken, sound]) await arm(hooks)
+    const expire = async () => {
+      throw new TypeError('no order can expire')
+    }
+    const round = createRound({
+      db: fixture.admin.pool,
+      clock,
+      log: { ...silentLog, error: (facts) => errors.push(facts) },
+      priceTriggers: { ...a.taskEngine.priceTriggers, expire },
+      displayPrices: async (markets) =>
+        new Map(
+          markets
+            .filter((each) => [broken, sound].map(marketOf).includes(each))
+            .map((each) => [each, { price: '8', at: new Date() }]),
+        ),
+      async quotePrice(key) {
+        if (key.includes(broken.token.address)) throw new TypeError('the answer has no price')
+        return '8'
+      },
+      quotesPerMinute: 6_000,
+      isOnDuty: () => true,
+    })
+    for (let n = 0; n < 2; n++) await round()
+    assert.equal((await rowOf(user, sound.legs[0]!.id)).status, 'fired')
+    assert.equal((await rowOf(broken.userId, broken.legs[0]!.id)).status, 'armed')
+    assert.ok(errors.length >= 2, `${errors.length} errors are reported`)
+  })
+
+  test('orders on more tokens than a round watches keep no order from firing, and trailing stops follow', async () => {
+    await using a = await fixture.instance(kind, { internal: [hookTask] })
+    const [flooder, user] = [newUser(), newUser()]
+    // Its market is the last one by name.
+    const hooks = newHooks(
+      user,
+      [{ id: newUser(), type: 'trailing', fraction: '0.1', price: null, sell: '1' }],
+      {
+        ...tokenAt(`0x${'f'.repeat(40)}`),
+      },
+    )
+    await arm(hooks)
+    const flood = await fixture.rows<{ id: string }>(
+      `insert into trigger_order
+           (id, user_id, kind, market, direction, trigger_price, quote_key, input, status, created_at, updated_at)
+         select gen_random_uuid(), $1, 'test', 'token:1:' || lpad(n::text, 6, '0'), 'lte', 1, n, '{}', 'armed', now(), now()
+         from generate_series(1, 12000) n returning id`,
+      flooder,
+    )
+    let shown = { price: '10', at: new Date() }
+    const round = createRound({
+      db: fixture.admin.pool,
+      clock,
+      log: silentLog,
+      priceTriggers: a.taskEngine.priceTriggers,
+      displayPrices: async (markets) =>
+        new Map(markets.filter((each) => each === marketOf(hooks)).map((each) => [each, shown])),
+      quotePrice: async () => '8',
+      quotesPerMinute: 6_000,
+      isOnDuty: () => true,
+    })
+    const row = () => rowOf(user, hooks.legs[0]!.id)
+    try {
+      for (let n = 0; n < 10; n++) {
+        shown = { price: String(11 + n), at: new Date() }
+        await round()
+      }
+      assert.ok(Number((await row()).high_water) > 10, 'the trailing stop follows')
+      shown = { price: '8', at: new Date() }
+      for (let n = 0; n < 10; n++) await round()
+      assert.equal((await row()).status, 'fired')
+    } finally {
+      await fixture.rows(
+        'delete from trigger_order where id = any($1) returning 1',
+        flood.map(({ id }) => id),
+      )
+    }
+  })
 })

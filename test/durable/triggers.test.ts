@@ -15,6 +15,14 @@ import { type EngineFixture, executed, newUser, openFixture } from './engine-fix
 
 const kind = { steps: { only: async () => executed } }
 const fired = { kind: 'fired', version: 1, priority: 0 as const, steps: kind.steps }
+/** Orders of this kind have events; that of one order cannot be made. */
+const published = (broken?: string) => ({
+  ...fired,
+  orderEvent: ({ id, status }: TriggerOrder) => {
+    if (id === broken) throw new TypeError('this order has no view')
+    return { type: `order.${status}`, subject: { kind: 'order', id }, data: {} }
+  },
+})
 
 describe('price triggers', () => {
   let fixture: EngineFixture
@@ -167,6 +175,45 @@ describe('price triggers', () => {
     assert.equal(await priceTriggers.expire(), 1)
     assert.equal(await priceTriggers.expire(), 0)
     assert.deepEqual([await statusOf(late), await statusOf(open)], ['expired', 'fired'])
+  })
+
+  test('expired orders of a user whose rows are locked delay those of nobody, and expire once they are free', async () => {
+    await using a = await fixture.instance(kind, { internal: [published()] })
+    const [user, other] = [newUser(), newUser()]
+    await a.run(user)
+    const past = { expires_at: new Date(Date.now() - 1_000) }
+    const late = await arm('EXPIRED', user, past)
+    const prompt = await arm('EXPIRED', other, past)
+    const { priceTriggers } = a.taskEngine
+    const held = await fixture.lockRows('select 1 from user_event_seq where user_id = $1 for update', user)
+    try {
+      assert.equal(await priceTriggers.expire(), 1)
+      assert.deepEqual([await statusOf(late), await statusOf(prompt)], ['armed', 'expired'])
+      assert.equal(await priceTriggers.expire(), 0, 'the others do not wait for it again')
+    } finally {
+      held[Symbol.dispose]()
+    }
+    await eventually(
+      async () => ((await priceTriggers.expire()) === 1 ? true : undefined),
+      'the order of the blocked user expires',
+      20_000,
+    )
+    assert.equal(await statusOf(late), 'expired')
+  })
+
+  test('an order that cannot expire is reported, and delays no other one', async () => {
+    const errors: unknown[] = []
+    const past = { expires_at: new Date(Date.now() - 60_000) }
+    const broken = await arm('STUCK', newUser(), past)
+    const sound = await arm('STUCK', newUser(), { expires_at: new Date(Date.now() - 1_000) })
+    await using a = await fixture.instance(kind, {
+      internal: [published(broken)],
+      log: { ...silentLog, error: (facts) => errors.push(facts) },
+    })
+    assert.equal(await a.taskEngine.priceTriggers.expire(), 1)
+    assert.deepEqual([await statusOf(broken), await statusOf(sound)], ['armed', 'expired'])
+    assert.equal(errors.length, 1)
+    await fixture.rows('delete from trigger_order where id = $1 returning id', broken)
   })
 
   test('many orders that two instances fire at once while they are cancelled end fired or cancelled, once', async () => {

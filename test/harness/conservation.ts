@@ -235,7 +235,7 @@ function fillComparisons(tasks: Task[], account: VenueAccount | undefined): Reco
 
 /** Wallets change by the measured changes of such a task, of which a part may be all that was executed. */
 const isSwapped = ({ kind, result }: Pick<Task, 'kind' | 'result'>): boolean =>
-  ['swap', 'hook_execute', 'limit_order_execute'].includes(kind) ||
+  ['swap', 'hook_execute', 'limit_order_execute', 'wallets_transfer'].includes(kind) ||
   (['perp_fund', 'perp_withdraw'].includes(kind) &&
     result?.legs?.some(({ role }) => role === 'swap') === true)
 

@@ -13,6 +13,9 @@ type InstanceSettings = CoreSettings & {
   /** Only these upstreams are served. */
   urls?: Omit<Partial<UpstreamUrls>, 'evm'> & { evm?: Partial<UpstreamUrls['evm']> }
   overrides?: Overrides
+  /** Its address, where people sign in there. */
+  baseUrl?: () => string
+  printLine?: (line: string) => void
 }
 
 export const noUpstreams: UpstreamUrls = {
@@ -27,9 +30,16 @@ export const noUpstreams: UpstreamUrls = {
   coinbase: undefined,
   faucet: undefined,
 }
-export async function openInstance({ urls = {}, overrides, ...settings }: InstanceSettings) {
+export async function openInstance({
+  urls = {},
+  overrides,
+  baseUrl,
+  printLine,
+  ...settings
+}: InstanceSettings) {
   const served = { ...noUpstreams, ...urls, evm: { ...noUpstreams.evm, ...urls.evm } }
-  const composed = await compose({ ...coreDeps(settings), urls: served }, { ...testOverrides, ...overrides })
+  const core = { ...coreDeps(settings), ...(baseUrl && { baseUrl }), ...(printLine && { printLine }) }
+  const composed = await compose({ ...core, urls: served }, { ...testOverrides, ...overrides })
   return { ...composed, call: callOf(composed) }
 }
 export type Instance = Awaited<ReturnType<typeof openInstance>>

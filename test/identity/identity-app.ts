@@ -100,6 +100,12 @@ export type Answer = {
   per_day_usd: string
   chains: string[]
   tokens: ChainAddress[] | null
+  pending_changes: {
+    change_id: string
+    field: string
+    per_day_usd?: string
+    tokens?: ChainAddress[] | null
+  }[]
 }
 type Ask = (name: string, input?: object, caller?: Caller | null, address?: string) => Promise<Answer>
 

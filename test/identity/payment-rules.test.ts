@@ -92,7 +92,7 @@ test('a payment to another contract, for another task, or beside other calls is 
 })
 
 test('a transfer without a call, other bytes and a word that is no task are refused', () => {
-  refuses('selector', () => sign([pay({ data: '0x' })]))
+  refuses('send', () => sign([pay({ data: '0x' })]))
   refuses('selector', () => sign([pay({ data: `${payData(taskId)}00` })]))
   refuses('selector', () => sign([pay({ data: payData(taskId).replace('000000', '100000') })]))
   refuses('selector', () => sign([pay({ data: `${payData(taskId).slice(0, 10)}${'0'.repeat(64)}` })]))

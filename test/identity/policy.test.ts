@@ -1,12 +1,15 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import fc from 'fast-check'
-import { policyStateOf, saveSpend } from '#features/policy/store.ts'
+import { deleteRecipient, insertRecipient, recipientsOf } from '#features/policy/recipient-store.ts'
+import { lockPolicy, policyStateOf, saveSpend } from '#features/policy/store.ts'
+import type { Caller } from '#kernel/caller.ts'
 import { type Action, intentHash } from '#kernel/signer.ts'
 import { query } from '#store/query.ts'
-import { endUnexecuted } from '../harness/accept-task.ts'
+import { acceptTask, endUnexecuted } from '../harness/accept-task.ts'
+import { eventually } from '../harness/gateway.ts'
 import { createIdentityApp, faultOf, type IdentityApp, usdc, vault } from './identity-app.ts'
-import { actionOf, intentOf, newTask, reserve as reserveIn, stranger } from './intents.ts'
+import { actionOf, intentOf, newTask, reserve as reserveIn, stranger, transfer } from './intents.ts'
 
 let app: IdentityApp
 before(async () => {
@@ -26,6 +29,18 @@ const codeOf = (answer: Promise<unknown>) =>
     () => 'ok',
     () => faultOf(answer).then(({ code, extras }) => String(extras.rule ?? code)),
   )
+const personOf = (caller: Caller, at: Date | null): Caller => ({
+  ...caller,
+  scheme: 'oauth',
+  person: {
+    email: 'ada@example.com',
+    grantId: 'grant',
+    clientId: 'app',
+    oauthScopes: ['manage'],
+    hasSignedUp: true,
+    signIn: { at, ageMaxSeconds: 300 },
+  },
+})
 const dollars = (amount: number) => BigInt(amount) * 1_000_000n
 const spent = async (userId: string) => {
   const text = `select coalesce(sum(usd_micros), 0) as sum from policy_spend where user_id = $1 and state = 'reserved'`
@@ -178,6 +193,39 @@ describe('receipts', () => {
     assert.equal(await codeOf(authorize(intentOf(app, action, own))), 'per_transaction_usd')
   })
 
+  test('a transfer is not signed while its recipient is being removed', async () => {
+    const { userId, own } = await newcomer()
+    const now = app.clock.now()
+    await insertRecipient(app.db, {
+      recipient_id: newTask(app),
+      user_id: userId,
+      chain_id: '8453',
+      address: stranger,
+      label: 'Friend',
+      agents: 'allowed',
+      added_by: 'test',
+      created_at: now,
+      effective_at: now,
+    })
+    const [recipient] = await recipientsOf(app.db, userId)
+    const sent = { operation: 'wallets_transfer', recipients: [stranger], principal: 'agent' as const }
+    const action = await reserve(actionOf(app, userId, sent))
+    const intent = intentOf(app, action, own, [transfer(stranger)])
+    const spends = [{ token: usdc, amountUnits: 25_000_000n, spender: stranger }]
+    const signing = await app.transact(async (tx) => {
+      await lockPolicy(tx, userId, now)
+      await deleteRecipient(tx, userId, recipient!.recipient_id)
+      const code = codeOf(authorize({ ...intent, spends }))
+      const isWaiting = async () => {
+        const waiting = await query(app.db, `select from pg_locks where not granted`, [])
+        return waiting.length > 0 || (await Promise.race([code, undefined])) !== undefined || undefined
+      }
+      await eventually(isWaiting, 'the signature waits, or is made')
+      return { code }
+    })
+    assert.equal(await signing.code, 'recipient')
+  })
+
   test('a task that signs more than it reserved takes the rest from the cap, or is denied', async () => {
     const { userId, own } = await newcomer()
     const action = await reserve(actionOf(app, userId, { usdMicros: dollars(1000) }))
@@ -217,7 +265,38 @@ describe('switches and limits', () => {
     assert.equal(await codeOf(app.policy.policy.check(actionOf(app, (await newcomer()).userId))), 'ok')
   })
 
-  test('an agent cannot switch itself on again; the operator can', async () => {
+  test('the switch of the person stops a linked agent at the admission, the acceptance and the signature', async () => {
+    const [agent, person] = [await newcomer(), await newcomer()]
+    const { userId, own } = agent
+    await query(app.db, 'insert into agent_link (user_id, person_id, linked_at) values ($1, $2, now())', [
+      userId,
+      person.userId,
+    ])
+    const signable = await reserve(actionOf(app, userId))
+    const authorize = (action: Action) =>
+      app.transact((tx) => app.policy.policy.authorize(tx, intentOf(app, action, own)))
+    await authorize(signable)
+    const waiting = await reserve(actionOf(app, userId))
+    const admitted = actionOf(app, userId)
+    const grant = await app.policy.policy.check(admitted)
+    const { since } = await app.ask('policy_kill', { on: true }, person.caller)
+
+    const fault = await faultOf(app.policy.policy.check(actionOf(app, userId)))
+    assert.deepEqual([fault.code, fault.extras], ['trading_paused', { scope: 'person', since }])
+    // The limits were read before the switch was set.
+    let checks = 0
+    const check = async () => (checks++ === 0 ? grant : app.policy.policy.check(admitted))
+    assert.equal(await codeOf(acceptTask(app, userId, { action: admitted, check })), 'trading_paused')
+    assert.equal(checks, 2, 'the accepting transaction refused the grant')
+    assert.equal(await codeOf(authorize(waiting)), 'trading_paused')
+
+    const exit = actionOf(app, userId, { exit: true, usdMicros: 0n, recipients: [own, vault] })
+    assert.equal(await codeOf(reserve(exit)), 'ok')
+    await app.policy.setSwitch({ scope: 'user', userId: person.userId }, false, 'test')
+    assert.equal(await codeOf(authorize(waiting)), 'ok')
+  })
+
+  test('an agent cannot lift the kill switch; the operator can', async () => {
     const { userId, caller } = await newcomer()
     assert.deepEqual(await app.ask('policy_kill', { on: false }, caller), {
       on: false,
@@ -256,6 +335,91 @@ describe('switches and limits', () => {
       await codeOf(reserve(actionOf(app, userId, { tokens: [usdc.toUpperCase().replace('X', 'x')] }))),
       'ok',
     )
+  })
+
+  test('a person who has just signed in raises a limit, which waits, and anyone of the account cancels it', async () => {
+    const { userId, caller } = await newcomer()
+    const person = personOf(caller, app.clock.now())
+    const stale = personOf(caller, new Date(app.clock.now().getTime() - 301_000))
+    await app.ask('policy_tighten', { per_day_usd: '100', tokens: [] }, caller)
+    const raise = { per_day_usd: '200', per_transaction_usd: '50', tokens: null }
+    const refused = await faultOf(app.ask('policy_tighten', raise, stale))
+    assert.deepEqual([refused.code, refused.extras.requires], ['step_up_required', 'fresh_sign_in'])
+
+    const asked = await app.ask('policy_tighten', raise, person)
+    assert.deepEqual([asked.per_day_usd, asked.per_transaction_usd, asked.tokens], ['100', '50', []])
+    assert.deepEqual(
+      asked.pending_changes.map(({ field, per_day_usd, tokens }) => [field, per_day_usd, tokens]),
+      [
+        ['per_day_usd', '200', undefined],
+        ['tokens', undefined, null],
+      ],
+    )
+    const repeated = await app.ask('policy_tighten', { per_day_usd: '200', tokens: null }, person)
+    assert.deepEqual(repeated, asked, 'a repetition waits no longer')
+    const [perDay, tokens] = asked.pending_changes
+    const cancelled = await app.ask('policy_cancel_change', { change_id: tokens!.change_id }, caller)
+    assert.deepEqual(cancelled.pending_changes, [perDay])
+
+    const action = () => actionOf(app, userId, { usdMicros: dollars(40), tokens: [] })
+    for (let n = 0; n < 2; n++) assert.equal(await codeOf(reserve(action())), 'ok')
+    assert.equal(await codeOf(reserve(action())), 'per_day_usd')
+    app.time.offsetMs += 60_001
+    const inForce = await app.ask('policy_show', {}, caller)
+    assert.deepEqual([inForce.per_day_usd, inForce.tokens, inForce.pending_changes], ['200', [], []])
+    assert.equal(await codeOf(reserve(action())), 'ok')
+    const late = await faultOf(app.ask('policy_cancel_change', { change_id: perDay!.change_id }, caller))
+    assert.equal(late.code, 'not_found')
+    const tight = await app.ask('policy_tighten', { per_day_usd: '150' }, caller)
+    assert.deepEqual([tight.per_day_usd, tight.pending_changes], ['150', []])
+    app.time.offsetMs = 0
+  })
+
+  test('a task that was admitted by a raised limit is refused once the raise was cancelled', async () => {
+    const { userId, caller } = await newcomer()
+    await app.ask('policy_tighten', { per_day_usd: '10' }, caller)
+    const { pending_changes: raised } = await app.ask(
+      'policy_tighten',
+      { per_day_usd: '100' },
+      personOf(caller, app.clock.now()),
+    )
+    const ahead = await app.instance()
+    ahead.time.offsetMs = 120_000
+    const planned = actionOf(app, userId, { usdMicros: dollars(50) })
+    const grant = await ahead.policy.policy.check(planned)
+    await app.ask('policy_cancel_change', { change_id: raised[0]!.change_id }, caller)
+    let checks = 0
+    const check = async () => (checks++ === 0 ? grant : app.policy.policy.check(planned))
+    assert.equal(
+      await codeOf(acceptTask(ahead, userId, { action: planned, check })),
+      'per_day_usd',
+      'the version of the limits has changed',
+    )
+  })
+
+  test('nobody raises a limit beyond those of the platform', async () => {
+    const { caller } = await newcomer()
+    const person = personOf(caller, app.clock.now())
+    for (const [wanted, type] of [
+      [{ per_day_usd: '5000.01' }, 'less_than_equal'],
+      [{ recipients: [{ chain_id: '8453', address: stranger }] }, 'not_allowed'],
+    ] as const) {
+      const fault = await faultOf(app.ask('policy_tighten', wanted, person))
+      assert.deepEqual(
+        fault.issues.map((each) => [each.path[0], each.type]),
+        [[Object.keys(wanted)[0], type]],
+      )
+    }
+  })
+
+  test('a person who has just signed in lifts the own kill switch, and a global one stays', async () => {
+    const { userId, caller } = await newcomer()
+    await app.ask('policy_kill', { on: true }, caller)
+    const stale = personOf(caller, null)
+    assert.equal((await faultOf(app.ask('policy_kill', { on: false }, stale))).code, 'step_up_required')
+    assert.equal(await codeOf(reserve(actionOf(app, userId))), 'trading_paused')
+    await app.ask('policy_kill', { on: false }, personOf(caller, app.clock.now()))
+    assert.equal(await codeOf(reserve(actionOf(app, userId))), 'ok')
   })
 
   test('lists accept addresses on served chains, at most a hundred and each once', async () => {

@@ -25,7 +25,7 @@ const codeOf = (answer: Promise<unknown>) =>
     () => faultOf(answer).then(({ code }) => code),
   )
 
-async function challenged(from: IdentityApp, turns: number) {
+async function challenged(from: Pick<IdentityApp, 'ask'>, turns: number) {
   const key = newKey()
   const public_key = key.publicKey.toString('base64')
   const made = await Promise.all(
@@ -51,19 +51,40 @@ describe('enrolment', () => {
     assert.ok(Math.abs(life - 14 * 86_400_000) < 60_000)
   })
 
-  test('a hundred users of one address get credits a day, and later ones none', async () => {
-    await using other = await createIdentityApp()
-    const creditsOf = async (address: string) => {
-      const [answer] = await challenged(other, 1)
-      return (await other.ask('auth_verify', answer, null, address)).credits_available
+  test('200 key pairs of one address mint the credits of a hundred, on two instances and after a restart', async () => {
+    await using shared = await createIdentityApp()
+    const others = [shared, await shared.instance()]
+    const creditsOf = async (address: string, at: Pick<IdentityApp, 'ask'>) => {
+      const [answer] = await challenged(at, 1)
+      return (await at.ask('auth_verify', answer, null, address)).credits_available
     }
-    const of = (address: string, count: number) =>
-      Promise.all(Array.from({ length: count }, () => creditsOf(address)))
-    assert.deepEqual(new Set(await of('192.0.2.1', 100)), new Set([200]))
-    assert.deepEqual(await of('192.0.2.1', 2), [0, 0])
-    assert.deepEqual(await of('192.0.2.2', 1), [200])
-    other.time.offsetMs += 86_400_000
-    assert.deepEqual(await of('192.0.2.1', 1), [200])
+    const of = (addresses: string[]) =>
+      Promise.all(addresses.map((address, turn) => creditsOf(address, others[turn % others.length]!)))
+    const granted = (credits: number[]) => credits.filter((each) => each === 200).length
+    const script = await of(Array(200).fill('192.0.2.1'))
+    assert.deepEqual([granted(script), new Set(script)], [100, new Set([0, 200])])
+    others.push(await shared.instance())
+    assert.deepEqual(await of(Array(6).fill('192.0.2.1')), Array(6).fill(0))
+    // An IPv6 network counts as one address.
+    const network = Array.from({ length: 120 }, (_, turn) => `2001:db8::${turn.toString(16)}`)
+    assert.equal(granted(await of(network)), 100)
+    assert.deepEqual(await of(['192.0.2.2', '2001:db8:0:1::1']), [200, 200])
+    shared.time.offsetMs += 86_400_000
+    const [answer] = await challenged(shared, 1)
+    assert.equal((await shared.ask('auth_verify', answer, null, '192.0.2.1')).credits_available, 200)
+  })
+
+  test('a verification that fails takes nothing from the address', async () => {
+    await using other = await createIdentityApp({
+      onSignup: async () => {
+        throw new Error('the grant failed')
+      },
+    })
+    for (let turn = 0; turn < 3; turn++) {
+      const [answer] = await challenged(other, 1)
+      await assert.rejects(other.ask('auth_verify', answer, null, '192.0.2.1'))
+    }
+    assert.equal(await count(other, 'sign_in_limit'), 0)
   })
 
   test('50 verifications of one key at once create one user, under one nonce and under 50', async () => {

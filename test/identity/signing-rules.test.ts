@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { assertReceipt } from '#features/wallets/signing-rules.ts'
+import { assertIntent, assertReceipt } from '#features/wallets/signing-rules.ts'
+import { nativeSentinel } from '#kernel/chains.ts'
 import type { EvmIntent, PolicyReceipt } from '#kernel/signer.ts'
 import { intentHash } from '#kernel/signer.ts'
+import { readCall } from '#upstreams/evm/erc20.ts'
 
 const now = new Date('2026-01-01T00:00:00Z')
 const intent = { userId: 'user', taskId: 'task', usdMicros: 1n } as unknown as EvmIntent
@@ -36,4 +38,59 @@ test('a receipt signs its own intent, for its own user and task, until it expire
     () => checkReceipt({}, false),
     ({ extras }: { extras: { rule: string } }) => extras.rule === 'signer_receipt',
   )
+})
+
+const [wallet, delegate, friend, stranger] = ['a', 'b', 'c', 'd'].map((digit) => `0x${digit.repeat(40)}`) as [
+  string,
+  string,
+  string,
+  string,
+]
+const chain = { chainId: '8453', delegate, contracts: [], maxUnits: { [nativeSentinel.toLowerCase()]: 10n } }
+const call = { to: friend, value: 5n, data: '0x' }
+const transferOf = (change: object = {}, calls = [call]) =>
+  ({
+    type: 'evm_batch',
+    userId: 'user',
+    taskId: 'task',
+    operation: 'wallets_transfer',
+    chainId: '8453',
+    tokens: [nativeSentinel],
+    recipients: [friend],
+    usdMicros: 1n,
+    exit: false,
+    spends: [{ token: nativeSentinel, amountUnits: 5n, spender: friend }],
+    batch: {
+      chainId: '8453',
+      account: wallet,
+      delegate,
+      calls,
+      nonce: 1n,
+      deadlineSeconds: now.getTime() / 1_000 + 60,
+    },
+    delegation: null,
+    ...change,
+  }) as EvmIntent
+
+test('native coins leave alone, by a transfer, as its spend and to its recipient, within the cap', () => {
+  const ruleOf = (sent: EvmIntent, on: object = chain) => {
+    try {
+      assertIntent({ intent: sent, own: wallet, chain: on as typeof chain, now, readCall })
+      return null
+    } catch (error) {
+      return (error as { extras: { rule: string } }).extras.rule
+    }
+  }
+  const spendOf = (amountUnits: bigint, spender = friend) => ({
+    spends: [{ token: nativeSentinel, amountUnits, spender }],
+  })
+  assert.equal(ruleOf(transferOf()), null)
+  assert.equal(ruleOf(transferOf({ operation: 'swap' })), 'signer_send')
+  assert.equal(ruleOf(transferOf({}, [call, call])), 'signer_send')
+  assert.equal(ruleOf(transferOf({ recipients: [stranger] })), 'signer_recipient')
+  assert.equal(ruleOf(transferOf(spendOf(4n))), 'signer_spend')
+  assert.equal(ruleOf(transferOf(spendOf(5n, stranger))), 'signer_spend')
+  assert.equal(ruleOf(transferOf(spendOf(11n), [{ ...call, value: 11n }])), 'signer_cap')
+  assert.equal(ruleOf(transferOf(), { ...chain, maxUnits: {} }), 'signer_token')
+  assert.equal(ruleOf(transferOf({}, [{ ...call, value: 0n }])), 'signer_selector')
 })

@@ -130,6 +130,8 @@ test('more, elsewhere, or another token than the intent says is refused', () => 
     [[computeLimit(1_500_000), ...pay], 'signer_compute'],
   ]
   for (const [instructions, rule] of cases) assert.equal(ruleOf(intent(instructions)), rule)
+  const sent = { operation: 'wallets_transfer' }
+  assert.equal(ruleOf(intent([createTokenAccount(usdc, friend, sponsor), ...pay], sent)), 'signer_owner')
   const generous = { spends: [{ token: mint, amountUnits: 1_000n, to: friend }] }
   assert.equal(ruleOf(intent([transferTokens(usdc, own, friend, 101n)], generous)), 'signer_cap')
   const unlisted = { spends: [{ token: other, amountUnits: 10n, to: friend }] }

@@ -13,6 +13,7 @@ import {
   launch,
   newAgent,
 } from '../harness/gateway.ts'
+import { openReceiver } from '../webhooks/receiver.ts'
 import { createFundedPerson, type Person } from './users.ts'
 import { worldOf } from './world.ts'
 
@@ -84,6 +85,31 @@ test('a frozen user is rejected on every instance at once, and signs in again wh
   for (const { url } of [first, second]) await eventuallyStatus(url, agent.token, [200, undefined])
 })
 
+test('the webhook of a frozen user gets nothing from any instance, and what waited when unfrozen', async () => {
+  await using receiver = await openReceiver()
+  const [frozen, witness] = [await newAgent(first.url), await newAgent(first.url)]
+  receiver.answer(() => 503)
+  for (const [agent, path] of [
+    [frozen, '/frozen'],
+    [witness, '/witness'],
+  ] as const) {
+    const headers = bearer(agent)
+    const send = (method: string, route: string, body: object) =>
+      http(`${first.url}${route}`, { method, headers, body })
+    const webhook = { url: receiver.url(path), types: ['policy.changed'] }
+    assert.equal((await send('POST', '/v1/webhooks', webhook)).status, 200)
+    assert.equal((await send('PUT', '/v1/policy', { per_day_usd: '900' })).status, 200)
+    await receiver.until(1, path)
+  }
+  await operator.act('reported stolen', 'users', 'freeze', frozen.agentId)
+  receiver.answer(() => 200)
+  await receiver.until(2, '/witness')
+  assert.equal(receiver.at('/frozen').length, 1)
+  await operator.act('found again', 'users', 'unfreeze', frozen.agentId)
+  const [failed, again] = await receiver.until(2, '/frozen')
+  assert.equal(again?.headers['webhook-id'], failed?.headers['webhook-id'])
+})
+
 test('tokens of an agent, and a single one, end at once everywhere', async () => {
   const agent = await newAgent(first.url)
   const [one, two, three] = [
@@ -108,6 +134,12 @@ test('a stolen key is replaced: the thief is locked out, the owner signs with th
   const agent = await newAgent(first.url)
   const fresh = keyPair()
   await eventuallyStatus(second.url, agent.token, [200, undefined])
+  const made = await http<{ webhook_id: string }>(`${first.url}/v1/webhooks`, {
+    method: 'POST',
+    headers: bearer(agent),
+    body: { url: 'http://127.0.0.1:2/thief' },
+  })
+  assert.equal(made.status, 200)
   await operator.act(
     'key stolen, identity checked by phone',
     'users',
@@ -120,6 +152,16 @@ test('a stolen key is replaced: the thief is locked out, the owner signs with th
   agent.privateKey = fresh.privateKey
   agent.token = await freshToken(second.url, agent.agentId, fresh.privateKey)
   assert.equal((await userOf(first.url, agent.token)).status, 200)
+  const read = async <B>(path: string) =>
+    (await http<B>(`${second.url}${path}`, { headers: bearer(agent) })).body
+  assert.deepEqual((await read<{ webhooks: object[] }>('/v1/webhooks')).webhooks, [])
+  const { events } = await read<{ events: { data: object }[] }>('/v1/notifications?types=webhook.deleted')
+  assert.deepEqual(events[0]?.data, {
+    webhook_id: made.body.webhook_id,
+    origin: 'http://127.0.0.1:2',
+    client_id: null,
+    reason: 'revoked',
+  })
   const again = await operator.refusal('users', 'set-key', agent.agentId, agent.publicKey, '--why', 'x')
   assert.match(again, /is or was registered/)
 })

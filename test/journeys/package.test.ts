@@ -1,12 +1,13 @@
 /** The package as it is published: packed, installed without a network into an empty folder, and run against a gateway. */
 import assert from 'node:assert/strict'
-import { execFile } from 'node:child_process'
-import { mkdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, mkdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { dataFolder, freshGateway } from '../harness/gateway.ts'
+import { dataFolder, eventually, freshGateway } from '../harness/gateway.ts'
 
 const run = promisify(execFile)
 const root = fileURLToPath(new URL('../..', import.meta.url))
@@ -28,7 +29,15 @@ before(async () => {
   mkdirSync(project)
   mkdirSync(home)
   writeFileSync(join(project, 'package.json'), '{"name":"empty","type":"module","private":true}')
-  const npm = ['install', '--offline', '--ignore-scripts', '--no-audit', '--no-fund', tarball]
+  const npm = [
+    'install',
+    '--offline',
+    '--omit=optional',
+    '--ignore-scripts',
+    '--no-audit',
+    '--no-fund',
+    tarball,
+  ]
   await run('npm', npm, {
     cwd: project,
     env: { ...process.env, npm_config_cache: join(folder.path, 'cache') },
@@ -164,6 +173,44 @@ test('each class of error has an exit code, and JSON on request', async () => {
     assert.equal(typeof JSON.parse(stderr.trim().split('\n').at(-1)!).code, 'string')
   }
   assert.equal((await portico(['earn', 'nothing'])).code, 2)
+})
+
+test('with its optional packages the package starts the gateway and its world, in an empty folder', async () => {
+  const manifest = JSON.parse(readFileSync(join(project, 'node_modules/portico/package.json'), 'utf8'))
+  for (const name of Object.keys(manifest.optionalDependencies)) {
+    const [from, to] = [join(root, 'node_modules', name), join(project, 'node_modules', name)]
+    if (!existsSync(from) || existsSync(to)) continue
+    mkdirSync(dirname(to), { recursive: true })
+    symlinkSync(from, to)
+  }
+  const place = { PORT: '0', WORLD_PORT: '0', DATA_DIR: join(folder.path, 'up') }
+  const bin = join(project, 'node_modules/.bin/portico')
+  const up = spawn(process.execPath, [bin, 'up'], { cwd: project, env: env(place) })
+  const ended = once(up, 'exit')
+  let output = ''
+  for (const stream of [up.stdout, up.stderr])
+    stream.on('data', (data) => {
+      output += data
+    })
+  try {
+    const url = await eventually(
+      async () => {
+        assert.equal(up.exitCode, null, output)
+        return /portico ready (\S+)/.exec(output)?.[1]
+      },
+      'the gateway is ready',
+      120_000,
+    )
+    const own = { PORTICO_URL: url, HOME: join(folder.path, 'home-up') }
+    const made = await portico(['init'], own)
+    assert.match(made.stdout, /faucet_grant {2}completed/, made.stderr)
+    const deposit = await portico(['earn', 'deposit', '--amount-usdc', '5', '--wait', '--json'], own)
+    assert.equal(JSON.parse(deposit.stdout).outcome, 'executed', deposit.stderr)
+  } finally {
+    up.kill('SIGTERM')
+    await ended
+  }
+  assert.match(output, /portico stopped/)
 })
 
 test('bash completes sections, operations, flags and choices', async () => {

@@ -174,6 +174,12 @@ describe('a provider lies about a deposit', () => {
       ['fill', shown.result.amount_out, shown.result.tx_hash],
     )
     await assertMeasured(world, person, held, [shown])
+    type Holdings = { holdings: { chain_id: string; symbol: string; avg_entry_price_usd: string | null }[] }
+    const { body } = await person.call<Holdings>('GET /v1/holdings?chain_type=evm')
+    const bought = body.holdings.find(({ chain_id, symbol }) => chain_id === '137' && symbol === 'USDC')
+    // The price of the fill is that of what was paid for it.
+    const entry = Number(usdcToPolygon.amount) / Number(event.data.amount)
+    assert.ok(Math.abs(Number(bought?.avg_entry_price_usd) - entry) < 1e-9, JSON.stringify(bought))
     const late = shown.result.tx_hash
     const second = await outlasts(person, () => (truth) => ({
       ...truth,

@@ -207,6 +207,41 @@ describe('live services', () => {
     assert.equal(done.outcome, 'executed')
   })
 
+  test('a fill in a block that was reorganised away ends no swap, and the one that replaces it does', async () => {
+    const person = await createFundedPerson(gateway.url)
+    let shown = 0
+    nodes[polygon]!.replace({
+      reply(call, reply) {
+        const receipt = reply.result as { blockHash: string } | null
+        if (call.method !== 'eth_getTransactionReceipt' || !receipt) return reply
+        shown += 1
+        return { ...reply, result: { ...receipt, blockHash: `0x${'de'.repeat(32)}` } }
+      },
+    })
+    const { body } = await swapOf(person, { ...bridge, chain_id_out: polygon }, { query: '' })
+    await eventually(async () => (shown > 2 ? true : undefined), 'receipts of the fork', 20_000)
+    assert.equal((await person.task(body.task_id)).status, 'running')
+    nodes[polygon]!.replace()
+    assert.equal((await watched(person, body.task_id)).outcome, 'executed')
+  })
+
+  test('a refund on the chain of the fill ends its swap, and says where the money is', async () => {
+    const person = await createFundedPerson(gateway.url)
+    only('relay')
+    relay.replace((path, truth) => {
+      if (!path.startsWith('/intents/status')) return undefined
+      const { status } = truth as { status?: string }
+      return status === 'success'
+        ? { body: { ...truth, status: 'refund', failReason: 'SLIPPAGE' } }
+        : undefined
+    })
+    const { body } = await swapOf(person, { ...bridge, chain_id_out: polygon }, { query: '' })
+    const ended = await watched(person, body.task_id)
+    assert.deepEqual([ended.outcome, ended.error?.code], ['partial', 'refunded'])
+    assert.equal(ended.result?.refunded?.chain_id, polygon)
+    assert.equal(ended.result?.failure_reason, 'slippage')
+  })
+
   test('a token that pays interest to its sender is sold', async () => {
     const person = await createFundedPerson(gateway.url)
     const topic = '0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef'

@@ -23,6 +23,8 @@ export type McpClient = {
   resources(): Promise<string[]>
   read(uri: string): Promise<string>
   prompts(): Promise<string[]>
+  prompt(name: string, given: Record<string, string>): Promise<string>
+  capabilities(): object
 } & AsyncDisposable
 
 type Credential = { authorization: string }
@@ -44,6 +46,11 @@ const facade = (name: string, client: ModernClient | FormerClient): McpClient =>
       return found && 'text' in found ? String(found.text) : ''
     },
     prompts: async () => (await each.listPrompts()).prompts.map(({ name: prompt }) => prompt),
+    prompt: async (prompt, given) => {
+      const [message] = (await each.getPrompt({ name: prompt, arguments: given })).messages
+      return message?.content.type === 'text' ? message.content.text : ''
+    },
+    capabilities: () => each.getServerCapabilities() ?? {},
     [Symbol.asyncDispose]: () => client.close(),
   }
 }

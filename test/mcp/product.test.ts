@@ -54,7 +54,54 @@ test('clients of every transport list the tools of every operation, and read wit
     }
     assert.ok((await client.resources()).includes('portico://holdings'))
     assert.ok('holdings' in JSON.parse(await client.read('portico://holdings')))
+  }
+})
+
+test('the documents for models are resources, as they are served over HTTP', async () => {
+  for (const client of clients)
+    for (const name of ['llms.txt', 'skill.md']) {
+      assert.ok((await client.resources()).includes(`portico://${name}`))
+      const served = await fetch(`${pair.url}/${name}`).then((reply) => reply.text())
+      assert.equal(await client.read(`portico://${name}`), served)
+    }
+})
+
+test('every resource can be read, and an unknown one is refused', async () => {
+  for (const client of clients) {
+    const texts = await Promise.all((await client.resources()).map((uri) => client.read(uri)))
+    for (const text of texts) {
+      assert.notEqual(text, '')
+      assert.doesNotMatch(text, /"isError"|^\{"error"/)
+    }
+    await assert.rejects(client.read('portico://nothing'), /not found/i)
+  }
+})
+
+test('every prompt names tools that exist, takes its arguments, and says which one is missing', async () => {
+  const tools = new Set(pair.instances[0]!.features.operations.map(({ name }) => name))
+  const given = {
+    token_in: 'USDC',
+    token_out: 'WETH',
+    amount: '5',
+    asset: 'ETH',
+    side: 'long',
+    size_usd: '50',
+  }
+  for (const client of clients) {
     assert.deepEqual(await client.prompts(), ['portfolio_review', 'safe_swap', 'perp_trade'])
+    for (const name of await client.prompts()) {
+      const text = await client.prompt(name, given)
+      const named = text
+        .match(/\b[a-z]+_[a-z_]+\b/g)
+        ?.filter((word) => /^(wallets|perp|spot|earn|swap|security|tasks)_/.test(word))
+      assert.deepEqual(
+        named?.filter((word) => !tools.has(word)),
+        [],
+        text,
+      )
+    }
+    assert.match(await client.prompt('safe_swap', given), /5 USDC to WETH/)
+    await assert.rejects(client.prompt('perp_trade', { asset: 'ETH' }), /side is missing/)
   }
 })
 

@@ -95,7 +95,7 @@ export const chainMutations = [
         'a quote takes native coins beside the token',
       ],
       [
-        'read.requestId.toLowerCase() === route.providerRequestId.toLowerCase()',
+        'read.requestId.toLowerCase() === route.depositId.toLowerCase()',
         'read.requestId.length > 0',
         'a deposit is made for the request of somebody else',
       ],

@@ -121,7 +121,7 @@ export const durableMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/store/migrations/04-tasks/0001_init.sql',
+    'src/store/migrations/04-tasks/0004_order_ends.sql',
     ['test/identity/policy.test.ts'],
     [
       [
@@ -136,16 +136,6 @@ export const durableMutations = [
     ['test/durable/fencing.test.ts'],
     [
       [
-        "t.id = x.id and t.version = x.version and t.status in ('pending', 'running')",
-        "t.id = x.id and t.status in ('pending', 'running')",
-        'an instance that lost its task commits its step, and a step whose commit lost its reply is committed twice',
-      ],
-      [
-        'version = t.version + 1, updated_at = x.at,',
-        'updated_at = x.at,',
-        'a step whose commit lost its reply is committed once more',
-      ],
-      [
         "(select 1 from effect where task_id = p_task and status not in ('dropped', 'rejected'))\n    returning *",
         "(select 1 from effect where task_id = p_task and status = 'confirmed')\n    returning *",
         'a cancel is accepted after the signature is stored',
@@ -156,11 +146,6 @@ export const durableMutations = [
     'src/store/migrations/04-tasks/0001_init.sql',
     ['test/durable/step-failures.test.ts', 'test/durable/engine.test.ts'],
     [
-      [
-        "select x.* into v_change from unnest(v_all) x where x.outcome = 'not_executed' and exists",
-        "select x.* into v_change from unnest(v_all) x where x.outcome = 'nothing' and exists",
-        'a task ends as not executed while its effect may still land',
-      ],
       [
         'then coalesce(x.spent, 0) else 0 end,',
         'then coalesce(x.spent, h.amount) else 0 end,',
@@ -177,21 +162,54 @@ export const durableMutations = [
         "status in ('pending', 'running');\n  if not found",
         'a cancel that waits for the transaction of a signature is accepted after it',
       ],
-      [
-        "(not t.cancel_requested or x.status = 'cancelled' or exists\n          (select 1 from effect where task_id = t.id and effect.status not in ('dropped', 'rejected')))",
-        "(not t.cancel_requested or x.status = 'cancelled')",
-        'a task with a cancel request beside a stored effect commits nothing any more and never ends',
-      ],
     ],
   ),
   ...mutationsOf(
-    'src/store/migrations/04-tasks/0001_init.sql',
+    'src/store/migrations/04-tasks/0004_order_ends.sql',
     ['test/durable/lock-order.test.ts'],
     [
       [
         "update policy_spend s set state = 'released'",
         "update policy_spend s set state = 'reserved'",
         'a task without execution counts against the cap of the day',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/store/migrations/04-tasks/0004_order_ends.sql',
+    ['test/durable/fencing.test.ts'],
+    [
+      [
+        "t.id = x.id and t.version = x.version and t.status in ('pending', 'running')",
+        "t.id = x.id and t.status in ('pending', 'running')",
+        'an instance that lost its task commits its step, and a step whose commit lost its reply is committed twice',
+      ],
+      [
+        'version = t.version + 1, updated_at = x.at,',
+        'updated_at = x.at,',
+        'a step whose commit lost its reply is committed once more',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/store/migrations/04-tasks/0004_order_ends.sql',
+    ['test/durable/step-failures.test.ts', 'test/durable/engine.test.ts'],
+    [
+      [
+        "select x.* into v_change from unnest(v_all) x where x.outcome = 'not_executed' and exists",
+        "select x.* into v_change from unnest(v_all) x where x.outcome = 'nothing' and exists",
+        'a task ends as not executed while its effect may still land',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/store/migrations/04-tasks/0004_order_ends.sql',
+    ['test/durable/step-failures.test.ts'],
+    [
+      [
+        "(not t.cancel_requested or x.status = 'cancelled' or exists\n          (select 1 from effect where task_id = t.id and effect.status not in ('dropped', 'rejected')))",
+        "(not t.cancel_requested or x.status = 'cancelled')",
+        'a task with a cancel request beside a stored effect commits nothing any more and never ends',
       ],
     ],
   ),

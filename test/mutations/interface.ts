@@ -14,6 +14,49 @@ export const interfaceMutations = [
     ],
   ),
   ...mutationsOf(
+    'src/edges/mcp/read-points.ts',
+    ['src/edges/mcp/read-points.test.ts'],
+    [
+      [
+        "if (typeof name !== 'string' || !(name === waitTool || tools.has(name))) return false",
+        "if (typeof name !== 'string') return false",
+        'calls of unknown tools cost nothing',
+      ],
+      [
+        'return messages.filter((message) => !reachesOperation(message, tools)).length',
+        'return Math.min(1, messages.filter((message) => !reachesOperation(message, tools)).length)',
+        'a batch of refused messages costs one point',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/edges/mcp/mcp.ts',
+    ['test/mcp/refused-messages.test.ts'],
+    [
+      [
+        'if (points === 0 && !isHandedOver && !isStream(response)) await countReads(known, 1)',
+        '',
+        'a call with headers of another one costs nothing',
+      ],
+      [
+        'await countReads(known, 1)\n    if (fault.code',
+        'if (fault.code',
+        'a body that is not read costs nothing',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/edges/oauth/client-documents.ts',
+    ['src/edges/oauth/client-documents.test.ts', 'test/proof/web-writes.test.ts'],
+    [
+      [
+        'if (!isDocument(response as FetchedDocument)) failed()',
+        '',
+        'one request makes the gateway ask the same address twice',
+      ],
+    ],
+  ),
+  ...mutationsOf(
     'src/durable/mailboxes.ts',
     ['test/mcp/product.test.ts'],
     [
@@ -177,8 +220,8 @@ export const interfaceMutations = [
     ['test/identity/registration.test.ts'],
     [
       [
-        'const isGranted = signups.take(address)',
-        'const isGranted = true',
+        'signups.forAgent(tx, { userId, address }, now)',
+        'signups.forAgent(tx, { userId, address: userId }, now)',
         'one address gets credits for any number of users',
       ],
     ],

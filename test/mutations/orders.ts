@@ -67,11 +67,6 @@ export const orderMutations = [
         'two hooks that fire at once sell the same units',
       ],
       [
-        'where id = $1 or oco_group = $2 order by id',
-        'where id = $1 order by id',
-        'the others of a group sell again what one has sold',
-      ],
-      [
         'case when s.task_id < $2 then',
         'case when s.task_id > $2 then',
         'the hook that fired first gets nothing',
@@ -189,7 +184,7 @@ export const orderMutations = [
     [
       [
         'if (!first || atMs - first.atMs > agreeMsMax) return',
-        'if (first && atMs - first.atMs > agreeMsMax) return',
+        'if (!first) await priceTriggers.fireTriggers(lease, { low: price, high: price }, quoteKey)\n    if (!first) return',
         'one bad price fires a stop',
       ],
       [
@@ -213,7 +208,65 @@ export const orderMutations = [
         '',
         'requests at once pass the limit of orders together',
       ],
-      ['and o.status = any($5)', 'and $5::text[] is not null', 'a list shows orders of other statuses'],
+      [
+        "taskEnd === null ? 'is null'",
+        "taskEnd !== null ? 'is null'",
+        'a list shows orders of other statuses',
+      ],
+      [
+        'where id = $1 or oco_group = (select oco_group from trigger_order where id = $1) order by id',
+        'where id = $1 order by id',
+        'the others of a group sell again what one has sold',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/engines/trigger-orders/run-order.ts',
+    ['test/durable/order-ends.test.ts', 'test/durable/operator-ends.test.ts'],
+    [
+      [
+        'each.id === orderId ? { ...order, ...each, ...ofTask, updated_at: now } : toRow(each)',
+        'toRow(each)',
+        'an order that failed reports that it goes on',
+      ],
+      [
+        'if (units > 0n) await rules.onSold',
+        'if (units < 0n) await rules.onSold',
+        'a lost deposit is sold again',
+      ],
+      ["  'ended_by_operator',\n", '', 'an operator who sees that nothing was sold leaves a stop unarmed'],
+    ],
+  ),
+  ...mutationsOf(
+    'src/features/swap/operator-end.ts',
+    ['test/durable/operator-ends.test.ts'],
+    [
+      [
+        'return withFill(deps, task, { ...ending, result }, at)',
+        'return { ...ending, result }',
+        'a swap that an operator ends arms no hooks',
+      ],
+      [
+        'return { ...failed, writes: (tx) => deps.watchLatePayment(tx, task) }',
+        'return failed',
+        'what a provider pays after an operator gave a swap up is not found',
+      ],
+      [
+        "if (outcome === 'not_executed' && deposit !== undefined)",
+        "if (outcome === 'not_executed' && deposit === null)",
+        'a deposit that was made is ended as not executed',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/store/migrations/04-tasks/0004_order_ends.sql',
+    ['test/durable/order-ends.test.ts', 'test/durable/order-lists.test.ts'],
+    [
+      [
+        'where o.id = any(v_orders) and o.task_id = x.id',
+        'where o.id = any(v_orders) and o.task_id <> x.id',
+        'an order takes the end of the task of another one',
+      ],
     ],
   ),
   ...mutationsOf(

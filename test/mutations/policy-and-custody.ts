@@ -43,15 +43,220 @@ export const policyMutations = [
         "a user's own list allows what the platform does not",
       ],
       [
-        'asked !== null && asked > max',
-        'asked !== null && asked > max + 1n',
+        'asked !== undefined && asked > max',
+        'asked !== undefined && asked > max + 1n',
         'a limit can be widened by a unit at a time',
+      ],
+      [
+        'changes.filter(({ effectiveAt }) => effectiveAt <= now)',
+        'changes.filter(({ requestedAt }) => requestedAt <= now)',
+        'a raised limit does not wait',
+      ],
+      [
+        'pending.filter((change) => !named.includes(change.field) || waitsAlready(change))',
+        'pending.filter((change) => !wider.includes(change.field) || waitsAlready(change))',
+        'a lowered limit is raised again by an earlier request',
+      ],
+      [
+        "principal !== 'person' && found.agents === 'denied'",
+        "principal === 'agent' && found.agents === undefined",
+        'an agent sends where only people may',
+      ],
+      [
+        'wanted.approvalAboveMicros === null || wanted.approvalAboveMicros',
+        'wanted.approvalAboveMicros !== null && wanted.approvalAboveMicros',
+        'an agent removes the limit above which a person is asked',
+      ],
+      [
+        'each.chainId === chainId && canonicalAddress(each.address)',
+        'canonicalAddress(each.address)',
+        'a recipient of one chain receives on every chain',
       ],
       [
         'limits.tokens?.includes(chainAddressOf(chainId, each)) === false',
         'limits.tokens?.includes(each) === true',
         'a token outside the list is allowed',
       ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/features/policy/operations.ts',
+    ['test/identity/policy.test.ts'],
+    [
+      [
+        'assertFreshPerson(caller, now, {\n            fields',
+        'void ({\n            fields',
+        'an agent raises limits',
+      ],
+      [
+        'assertFreshPerson(caller, now, { intent_sha256: intentHash(userId, intent) })',
+        'intentHash(userId, intent)',
+        'an agent lifts the kill switch',
+      ],
+      [
+        'await store.savePolicy(tx, userId, { own, version: version + 1, now })',
+        'await store.savePolicy(tx, userId, { own, version, now })',
+        'a task admitted by a cancelled raise is accepted',
+      ],
+      [
+        'assertWithinPlatform(platformLimits, wanted)\n        }',
+        '}',
+        'a person raises limits beyond those of the platform without a word',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/features/policy/approval-rules.ts',
+    ['src/features/policy/approval-rules.test.ts'],
+    [
+      [
+        "if (principal !== 'agent') return null",
+        'if (principal !== undefined) return null',
+        'an agent acts above the limit without an approval',
+      ],
+      [
+        'countedMicros(request) <= approvalAboveMicros) return null',
+        'request.usdMicros <= approvalAboveMicros) return null',
+        'an exit waits for an approval',
+      ],
+      [
+        "?.agents === 'approval'",
+        "?.agents === 'denied'",
+        'an agent sends without the approval that the recipient needs',
+      ],
+      [
+        'if (limit !== null && reservedMicros > limit) return null',
+        'if (limit !== null && takenMicros > limit) return null',
+        'a task that was accepted below the limit for approvals signs above it',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/durable/approvals.ts',
+    ['test/durable/approvals.test.ts'],
+    [
+      [
+        'now < known.expires_at && (await writeDecision',
+        '(await writeDecision',
+        'a request is approved after its time',
+      ],
+      [
+        '/^(pending|running)$/.test(task.status) && !task.cancel_requested',
+        '/^(pending|running)$/.test(task.status)',
+        'a cancelled request is approved',
+      ],
+      ['if (waiting >= waitingMax)', 'if (waiting > waitingMax)', 'one request more waits than may'],
+      ['    await lockRequests(tx, userId)\n', '', 'requests at the same moment exceed their number'],
+    ],
+  ),
+  ...mutationsOf(
+    'src/durable/approval-step.ts',
+    ['test/durable/approvals.test.ts'],
+    [
+      [
+        "if (approval.decision === 'approved') return accept(deps, task, approval)",
+        "if (approval.decision !== 'declined') return accept(deps, task, approval)",
+        'a request runs when its time is over',
+      ],
+      [
+        "principal: 'person' as const }",
+        "principal: 'agent' as const }",
+        'an approved request is not admitted',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/durable/approval-store.ts',
+    ['test/durable/approvals.test.ts'],
+    [
+      [
+        'where task_id = $1 and decision is null returning',
+        'where task_id = $1 returning',
+        'a later decision replaces the first',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/durable/resume-task.ts',
+    ['test/durable/approvals.test.ts'],
+    [
+      [
+        'version: version + 1, idempotency_key',
+        'version: 1, idempotency_key',
+        'a run of an earlier claim commits over the accepted task',
+      ],
+      [
+        '       and not cancel_requested returning id)',
+        '       returning id)',
+        'an approved task that was cancelled runs',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/features/approvals/approvals.ts',
+    ['test/journeys/approvals.test.ts'],
+    [
+      [
+        'if (!found || (!isOwn && owner?.userId !== userId))',
+        'if (!found)',
+        'a stranger approves what an agent asked for',
+      ],
+      [
+        'if (until === undefined) return',
+        'return',
+        'who has just linked an agent approves its requests at once',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/edges/oauth/page-session.ts',
+    ['test/oauth/approvals-page.test.ts'],
+    [
+      [
+        "isRefusedOrigin(request.raw, baseUrl()) || !isSame(form.csrf ?? '', this.csrfOf(request))",
+        "!isSame(form.csrf ?? '', this.csrfOf(request))",
+        'a form of another site approves',
+      ],
+      [
+        "isRefusedOrigin(request.raw, baseUrl()) || !isSame(form.csrf ?? '', this.csrfOf(request))",
+        'isRefusedOrigin(request.raw, baseUrl())',
+        'a form without the token of the page approves',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/features/wallets/signing-rules.ts',
+    ['test/identity/signing-rules.test.ts'],
+    [
+      [
+        "assertRule(isListed, 'recipient', 'native coins go to a recipient of the intent')",
+        '',
+        'native coins go to any recipient',
+      ],
+      [
+        'intent.operation === transferOperation && intent.batch.calls.length === 1',
+        'intent.batch.calls.length === 1',
+        'another operation sends native coins',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/features/policy/recipient-store.ts',
+    ['test/journeys/transfers.test.ts'],
+    [
+      [
+        '.filter((row) => row.effective_at <= now)',
+        '.filter((row) => row.created_at <= now)',
+        'money goes to a recipient that is not in effect',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/features/policy/recipients.ts',
+    ['test/journeys/recipients.test.ts'],
+    [
+      ['  assertFreshPerson(caller, deps.clock.now())\n', '', 'an agent allows a recipient'],
+      ['effective_at: later(now, coolingMs)', 'effective_at: now', 'a new recipient does not wait'],
     ],
   ),
   ...mutationsOf(
@@ -75,8 +280,8 @@ export const policyMutations = [
     ['test/identity/policy.test.ts'],
     [
       [
-        "(scope = 'user' and subject = $1::text)",
-        "(scope = 'user' and subject = '')",
+        "(s.scope = 'user' and s.subject = $1::text)",
+        "(s.scope = 'user' and s.subject = '')",
         'the kill switch of a user stops nothing',
       ],
     ],

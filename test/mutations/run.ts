@@ -18,6 +18,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { cleanEnvironment, nodeFlags, root } from '../../scripts/environment.ts'
 import { startTestCluster } from '../harness/cluster.ts'
+import { agentLinkMutations } from './agent-links.ts'
 import { chainMutations } from './chains.ts'
 import { creditMutations } from './credits.ts'
 import { durableMutations } from './durable.ts'
@@ -26,21 +27,26 @@ import { interfaceMutations } from './interface.ts'
 import type { Mutation } from './mutation.ts'
 import { numberMutations } from './numbers.ts'
 import { orderMutations } from './orders.ts'
+import { personMailMutations } from './person-mails.ts'
 import { policyMutations } from './policy-and-custody.ts'
 import { providerMutations } from './second-provider.ts'
 import { securityMutations } from './security.ts'
 import { signInMutations } from './sign-in.ts'
 import { solanaMutations } from './solana.ts'
 import { venueMutations } from './venue.ts'
+import { webhookMutations } from './webhooks.ts'
 
 export const mutations: readonly Mutation[] = [
   ...numberMutations,
   ...policyMutations,
+  ...agentLinkMutations,
+  ...personMailMutations,
   ...securityMutations,
   ...creditMutations,
   ...providerMutations,
   ...identityMutations,
   ...signInMutations,
+  ...webhookMutations,
   ...chainMutations,
   ...solanaMutations,
   ...venueMutations,

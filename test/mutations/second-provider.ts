@@ -73,6 +73,152 @@ export const providerMutations = [
       ['|| others.some((each) => each.requiresDeposit)', '', 'a swap takes more than its first part'],
       [" && across.message === '0x'", '', 'a bridge carries a message for a contract'],
       ['|| bridge.receiver !== across.receiverAddress', '', 'a bridge pays another account than it names'],
+      [
+        'bridge.sendingAssetId !== zeroAddress && bridge.sendingAssetId !== sendingAssetId',
+        'bridge.sendingAssetId === zeroAddress && sendingAssetId === zeroAddress',
+        'a bridge in the fourth form takes another token than it names',
+      ],
+      [
+        'if (!bridge.hasSourceSwaps || !across || !taken || !isJoined)',
+        'if (!bridge.hasSourceSwaps || !across || !taken)',
+        'the swaps before a bridge bring another token than it bridges',
+      ],
+      [
+        'across: { ...across, outputAmount } })',
+        'across })',
+        'the output of a bridge after swaps is taken for the quoted one',
+      ],
+      [
+        'if (!isGeneric && !functionName.endsWith(form)) return undefined',
+        '',
+        'a swap function is read with tokens that its name contradicts',
+      ],
+      [
+        '!hasItsValue(call, taken)) return undefined\n  const [tokenIn',
+        'false) return undefined\n  const [tokenIn',
+        'a swap carries coins that nothing takes',
+      ],
+      [
+        'const addressWord = /^0x0{24}',
+        'const addressWord = /^0x[0-9a-f]{24}',
+        'a word of another chain is cut to an address',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/upstreams/evm/relay-calls.ts',
+    ['src/upstreams/evm/relay-calls.test.ts'],
+    [
+      [
+        '!allowFailure && !isSame(target, refundTo)',
+        '!isSame(target, refundTo)',
+        'a swap that fails is passed over',
+      ],
+      [
+        '!allowFailure && !isSame(target, refundTo)',
+        '!allowFailure',
+        'the router calls the account of the user',
+      ],
+      ['isSame(payout.recipient, rest.recipient) &&', '', 'the minimum and the rest go to two accounts'],
+      [
+        'rest.tokens.some((each) => isSameToken(each, payout.token))',
+        'rest.tokens.length > 0',
+        'the minimum is of another token than the rest',
+      ],
+      ['others.length === 0 &&', '', 'a second payout stands beside the minimum'],
+      ['units === 0n && isSame(to, recipient)', 'isSame(to, recipient)', 'the minimum is taken for the rest'],
+      ['units === 0n && isSame(to, recipient)', 'units === 0n', 'the rest goes to another account'],
+      ['others.length > 0 || otherAmounts.length > 0 ||', '', 'a router takes a second token'],
+      ['|| value !== 0n || innerUnits !== 0n', '|| innerUnits !== 0n', 'coins are sent beside the token'],
+      ['innerUnits <= value', 'true', 'a router spends coins that were not sent'],
+      [
+        '!isBound || isAtRouter !== (multicall.pulled === null)',
+        '!isBound',
+        'coins are sent to the contract that takes tokens',
+      ],
+      [
+        'if (!isSame(target, router) || allowFailure || value !== 0n)',
+        'if (allowFailure || value !== 0n)',
+        'another contract pays the minimum',
+      ],
+      [
+        "data === '0x' ? [{ token: null, recipient, units }]",
+        "data !== '' ? [{ token: null, recipient, units }]",
+        'a payout calls a contract with bytes',
+      ],
+      [
+        'if (isSame(args.to, log.address)) return undefined',
+        '',
+        'coins that a router receives count as paid',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/features/wallets/swap-rules.ts',
+    ['test/identity/relay-rules.test.ts'],
+    [
+      [
+        'isSameAddress(router, read.router))\n  assertRule(known',
+        "router !== '')\n  assertRule(known",
+        'any contract is taken for a router',
+      ],
+      [
+        'assertTarget(read.contract, [read.tokenIn === null ? known.router : known.approvalProxy])',
+        '',
+        'any contract takes tokens for a router',
+      ],
+      [
+        'isSameAddress(read.refundTo, own)',
+        "read.refundTo !== ''",
+        'a router returns coins to another account',
+      ],
+      [
+        'const proxies = relayRouters.map(({ approvalProxy }) => approvalProxy)',
+        'const proxies = relayRouters.flatMap(({ router, approvalProxy }) => [router, approvalProxy])',
+        'a router gets an approval that anybody can use',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/features/swap/route-checks.ts',
+    ['test/identity/relay-rules.test.ts'],
+    [
+      [
+        'calls.withMinimum({ to, value, data }, minimumOf(route, terms))',
+        '{ to, value, data }',
+        'nothing demands the minimum of a quote',
+      ],
+      [
+        'units: amountOutMinUnits,\n})',
+        'units: 1n,\n})',
+        'the payout that a quote is bound to is below its minimum',
+      ],
+      [
+        'const contract = read.tokenIn === null ? known?.router : known?.approvalProxy',
+        'const contract = known && call.to',
+        'a quote calls a contract of its own choice',
+      ],
+      [
+        'isSame(terms, read.refundTo, terms.account)',
+        "read.refundTo !== ''",
+        'a quote refunds another account',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/features/swap/changes.ts',
+    ['src/features/swap/changes.test.ts'],
+    [
+      [
+        'const routers = isRelayed ? [] : ',
+        'const routers = ',
+        'coins that a router of pools unwraps for another router count twice',
+      ],
+      [
+        "if (kind === 'paid' && of === own) add(coin, amountUnits)",
+        '',
+        'coins that a router pays are not seen',
+      ],
     ],
   ),
   ...mutationsOf(

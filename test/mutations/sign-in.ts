@@ -3,6 +3,49 @@ import { mutationsOf } from './mutation.ts'
 /** Sign-in of people: here, elsewhere, and with the tokens of somebody else. */
 export const signInMutations = [
   ...mutationsOf(
+    'src/invoke/authenticate.ts',
+    ['test/proof/authorization-matrix.test.ts'],
+    [
+      [
+        'if (caller.person && !caller.person.hasSignedUp) throw signupRequired()',
+        '',
+        'a person without an account has to connect the app again',
+      ],
+      [
+        'if (!caller.scopes.has(access)) {',
+        'if (!caller.person && !caller.scopes.has(access)) {',
+        'the app of a person may do everything',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/features/agents/agents.ts',
+    ['test/proof/authorization-matrix.test.ts'],
+    [
+      [
+        '  assertFreshPerson(caller, now)\n  const budgets',
+        '  const budgets',
+        'an agent links another one to itself',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/edges/oauth/provider.ts',
+    ['test/oauth/policy-changes.test.ts'],
+    [['isSignInOf(session, source.clientId)', 'true', 'a sign-in for one app is fresh for another one']],
+  ),
+  ...mutationsOf(
+    'src/edges/oauth/exchange.ts',
+    ['test/oauth/facade.test.ts'],
+    [
+      [
+        'mergeWithLastSubmission: true',
+        "mergeWithLastSubmission: 'login' in result",
+        'a client that asks for a fresh sign-in never gets its code',
+      ],
+    ],
+  ),
+  ...mutationsOf(
     'src/edges/oauth/interaction.ts',
     ['test/oauth/consent.test.ts'],
     [
@@ -29,8 +72,8 @@ export const signInMutations = [
     ['test/oauth/facade.test.ts'],
     [
       [
-        'email !== undefined && isEmailVerified',
-        'email !== undefined',
+        'email === undefined || !isEmailVerified',
+        'email === undefined',
         'an unverified address gets an account',
       ],
     ],
@@ -54,6 +97,11 @@ export const signInMutations = [
         'execute: [client.enableNonRepudiationChecks, ',
         'execute: [',
         'the signature of an id token is not checked',
+      ],
+      [
+        'new Date(Math.min(seconds * 1_000, now.getTime())) : null',
+        'new Date(Math.min(seconds * 1_000, now.getTime())) : now',
+        'a session at the identity provider is a fresh sign-in',
       ],
       ['          expectedNonce: pending.nonce,\n', '', 'an id token of another sign-in is accepted'],
     ],
@@ -106,5 +154,75 @@ export const signInMutations = [
     'src/features/oauth/records.ts',
     ['test/oauth/key-rotation.test.ts'],
     [['const unusedClientMs = dayMs', 'const unusedClientMs = 9 * dayMs', 'registrations of nobody stay']],
+  ),
+  ...mutationsOf(
+    'src/features/oauth/passkey-verification.ts',
+    ['test/oauth/passkey-attacks.test.ts'],
+    [
+      [
+        'timingSafeEqual(Buffer.from(hashOfChallenge(challenge)), Buffer.from(hash))',
+        'hashOfChallenge(challenge).length === hash.length',
+        'a signature for another challenge signs in',
+      ],
+      ['crossOrigin === true', "crossOrigin === 'true'", 'a framed page uses a passkey'],
+    ],
+  ),
+  ...mutationsOf(
+    'src/features/oauth/passkey-challenges.ts',
+    ['test/oauth/passkey-attacks.test.ts'],
+    [
+      ['!(await store.consume(holder))', 'false', 'a challenge counts twice'],
+      ['const seconds = 300', 'const seconds = 3_000', 'a challenge lives longer than its page'],
+      ['found?.purpose !== purpose', 'found === undefined', 'a challenge for a new passkey signs in'],
+    ],
+  ),
+  ...mutationsOf(
+    'src/features/oauth/passkey-store.ts',
+    ['test/oauth/passkey-attacks.test.ts', 'test/oauth/passkeys.test.ts'],
+    [
+      [
+        'credential.response.userHandle !== handleOf(row.id)',
+        'credential.response.userHandle === undefined',
+        'a passkey signs in under the handle of somebody else',
+      ],
+      [
+        'and (sign_count < $2 or (sign_count = 0 and $2 = 0))',
+        'and $2 >= 0',
+        'a copied passkey signs in beside the original',
+      ],
+      [
+        'on conflict (credential_id) do nothing returning id',
+        'on conflict (credential_id) do update set person_id = excluded.person_id returning id',
+        'a credential of one account moves to another',
+      ],
+      [
+        'id = $1 and person_id = $2 returning name',
+        'id = $1 and $2 <> $1 returning name',
+        'a person removes the passkey of another',
+      ],
+      ["email = $2 for update'", "email = $2'", 'two sessions exceed the passkeys of an account'],
+    ],
+  ),
+  ...mutationsOf(
+    'src/features/oauth/people.ts',
+    ['test/oauth/passkey-attacks.test.ts', 'test/oauth/passkeys.test.ts'],
+    [
+      [
+        'if (row.is_for_passkey) return accept({ verifiedEmail: row.email })',
+        'if (row.is_for_passkey && row.password_hash) return accept({ verifiedEmail: row.email })',
+        'a sign-up with a passkey is a sign-in by code',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/edges/oauth/account-passkeys.ts',
+    ['test/oauth/passkeys.test.ts'],
+    [
+      [
+        'if (asked.mayChangePasskeys) return run()',
+        'if (asked.person) return run()',
+        'an old session changes passkeys',
+      ],
+    ],
   ),
 ]

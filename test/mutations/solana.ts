@@ -49,6 +49,100 @@ export const solanaMutations = [
     ],
   ),
   ...mutationsOf(
+    'src/features/wallets/svm-rules.ts',
+    ['test/identity/svm-deposit-rules.test.ts'],
+    [
+      [
+        'assertRule(depository?.program === program,',
+        'assertRule(depository !== undefined,',
+        'custody signs a deposit at a program of any chain table',
+      ],
+      [
+        'assertRule(depository.vault === vault,',
+        'assertRule(vault.length > 0,',
+        'custody signs a deposit into any vault',
+      ],
+      [
+        'assertRule(depositor === own,',
+        'assertRule(depositor.length > 0,',
+        'a deposit of the user counts for a stranger, to whom it is refunded',
+      ],
+      [
+        'assertRule(vaultAccount === accountOf(vault),',
+        'assertRule(vaultAccount.length > 0,',
+        'the tokens of a deposit go to any account',
+      ],
+      [
+        'return { token: mint, amountUnits, to: vault }',
+        'return { token: mint, amountUnits: 1n, to: vault }',
+        'the amount of a deposit on Solana has no bound',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/features/swap/svm-route.ts',
+    ['test/identity/svm-deposits.test.ts'],
+    [
+      [
+        "assert(others.length === 0, 'an instruction beside the deposit')",
+        "assert(others.length >= 0, 'an instruction beside the deposit')",
+        'an instruction beside a deposit on Solana is dropped in silence',
+      ],
+      [
+        'read.depositId.toLowerCase() === route.depositId.toLowerCase()',
+        'read.depositId.length === route.depositId.length',
+        'a deposit on Solana pays for the order of somebody else',
+      ],
+      [
+        "assert(read.amountUnits === route.amountInUnits, 'a deposit of another amount')",
+        "assert(read.amountUnits >= route.amountInUnits, 'a deposit of another amount')",
+        'a deposit on Solana of a unit more than the order passes',
+      ],
+      [
+        'read.sender === account && read.depositor === account',
+        'read.sender === account',
+        'a quote credits a deposit on Solana to a stranger',
+      ],
+      [
+        'read.state === state && read.vault === vault',
+        'read.state === state',
+        'a quote names another vault on Solana',
+      ],
+      [
+        'lookupTables: [],',
+        'lookupTables: steps.lookupTables,',
+        'the lookup table of a quote is used for a deposit',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/upstreams/solana/instructions.ts',
+    ['test/identity/svm-deposits.test.ts', 'test/identity/svm-deposit-rules.test.ts'],
+    [
+      [
+        'return tag === depositNativeTag && system === systemProgram',
+        'return system === systemProgram',
+        'any instruction of the depository counts as a deposit',
+      ],
+      [
+        'return [state, sender, depositor, vault, ...ofToken]',
+        'return [sender]',
+        'a deposit takes its vault from a lookup table',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/upstreams/relay/quote.ts',
+    ['test/identity/svm-deposits.test.ts', 'src/upstreams/relay/quote.test.ts'],
+    [
+      [
+        "if (settledBy === 'status') assertPayment(answer.protocol, reading)",
+        '',
+        'a deposit is made for an order of another payment',
+      ],
+    ],
+  ),
+  ...mutationsOf(
     'src/upstreams/solana/fee-payer-rule.ts',
     ['test/identity/svm-rules.test.ts'],
     [

@@ -150,6 +150,52 @@ test('of concurrent uses of a code and of a refresh token one succeeds', async (
   assert.ok(owner)
 })
 
+test('clients that refresh in parallel keep their connection, and a later use of a used token ends it', async () => {
+  const { redeem, clientId: owner } = await codeFor(app)
+  const tokens = await redeem()
+  const headers = { authorization: `Bearer ${tokens.access_token}` }
+  const refresh = (refresh_token: string, client_id = owner) =>
+    tokenRequest(app, { grant_type: 'refresh_token', client_id, refresh_token })
+  const isAlive = async () => (await http(`${app.base}/v1/user`, { headers })).body.code === 'signup_required'
+  const parallel = await Promise.all(Array.from({ length: 6 }, () => refresh(tokens.refresh_token)))
+  const renewed = parallel.filter(({ status }) => status === 200)
+  assert.equal(renewed.length, 1)
+  for (const { status, error } of parallel)
+    assert.ok(status === 200 || (status === 400 && error === 'invalid_grant'), `${status} ${error}`)
+  try {
+    app.time.offsetMs += 9_000
+    assert.equal((await refresh(tokens.refresh_token)).error, 'invalid_grant')
+    assert.ok(await isAlive())
+    const next = await refresh(renewed[0]!.refresh_token)
+    assert.equal(next.status, 200, 'the newest token goes on')
+    // Another client that has the token learns nothing, and ends nothing, at any time.
+    app.time.offsetMs += 11_000
+    assert.equal((await refresh(tokens.refresh_token, clientId)).error, 'invalid_grant')
+    assert.ok(await isAlive())
+    assert.equal((await refresh(tokens.refresh_token)).error, 'invalid_grant')
+    assert.equal(await isAlive(), false)
+    assert.equal((await refresh(next.refresh_token)).error, 'invalid_grant')
+  } finally {
+    app.time.offsetMs = 0
+  }
+})
+
+test('a token that was just used is revoked with its connection all the same', async () => {
+  const { redeem, clientId: owner } = await codeFor(app)
+  const tokens = await redeem()
+  const fields = { client_id: owner, refresh_token: tokens.refresh_token }
+  const { refresh_token } = await tokenRequest(app, { grant_type: 'refresh_token', ...fields })
+  const reply = await fetch(`${app.base}/oauth/revoke`, {
+    method: 'POST',
+    body: new URLSearchParams({ client_id: owner, token: tokens.refresh_token }),
+  })
+  assert.equal(reply.status, 200)
+  assert.equal(
+    (await tokenRequest(app, { grant_type: 'refresh_token', client_id: owner, refresh_token })).error,
+    'invalid_grant',
+  )
+})
+
 test('a refresh never widens the scope, moves the resource or serves another client', async () => {
   const { redeem, clientId: owner } = await codeFor(app, { scope: 'openid offline_access' })
   const { refresh_token, scope } = await redeem()

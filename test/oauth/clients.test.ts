@@ -68,8 +68,12 @@ test('openid-client discovers, registers, obtains tokens, calls an operation and
 
   const refreshed = await client.refreshTokenGrant(config, tokens.refresh_token!)
   assert.notEqual(refreshed.refresh_token, tokens.refresh_token)
+  // A refresh in parallel is refused, and ends nothing; a later one ends the connection.
   await assert.rejects(client.refreshTokenGrant(config, tokens.refresh_token!), { error: 'invalid_grant' })
-  await assert.rejects(client.refreshTokenGrant(config, refreshed.refresh_token!), { error: 'invalid_grant' })
+  const next = await client.refreshTokenGrant(config, refreshed.refresh_token!)
+  app.time.offsetMs += 11_000
+  await assert.rejects(client.refreshTokenGrant(config, tokens.refresh_token!), { error: 'invalid_grant' })
+  await assert.rejects(client.refreshTokenGrant(config, next.refresh_token!), { error: 'invalid_grant' })
   const dead = await http(`${app.base}/v1/user`, { headers })
   assert.deepEqual([dead.status, dead.body.code], [401, 'invalid_token'])
 })

@@ -138,3 +138,15 @@ test('access tokens are neither revoked nor introspected here, and the answer sa
   const dead = await http(`${app.base}/v1/user`, { headers: { authorization } })
   assert.deepEqual([dead.status, dead.body.code], [401, 'invalid_token'])
 })
+
+test('a client that asks for login and consent is answered by one sign-in and one consent', async () => {
+  const person = connectingPerson(app)
+  const { clientId } = await person.connect()
+  const browser = createBrowser()
+  const asked = await browser.open(authorizeUrl(app, clientId, { prompt: 'login consent' }))
+  const consent = await browser.submit(asked, 'sign-in', { email: person.email, password })
+  assert.match(consent.html, /<h1>Connect /)
+  const done = await browser.submit(consent, 'allow')
+  assert.ok(done.url.startsWith(redirectUri), done.url)
+  assert.ok(new URL(done.url).searchParams.has('code'))
+})

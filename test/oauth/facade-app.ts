@@ -46,6 +46,7 @@ export function federatedPerson(app: Pick<FacadeApp, 'identity'>, subject: strin
   }
   return {
     gateway,
+    provider,
     addressIn,
     leave,
     /** Signs in on this page; the answer is what the gateway shows next. */

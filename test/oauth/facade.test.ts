@@ -36,6 +36,16 @@ const peopleWith = async (email: string): Promise<string[]> =>
     ({ id }) => id,
   )
 
+/** When the second use of a refresh token is no parallel one any more. */
+async function afterGrace(run: () => Promise<void>): Promise<void> {
+  app.time.offsetMs += 11_000
+  try {
+    await run()
+  } finally {
+    app.time.offsetMs = 0
+  }
+}
+
 test('openid-client discovers, registers, signs a person in elsewhere, refreshes, and reuse ends the family', async () => {
   const config = await client.dynamicClientRegistration(
     new URL(app.base),
@@ -78,8 +88,12 @@ test('openid-client discovers, registers, signs a person in elsewhere, refreshes
   assert.equal((await http(`${app.base}/v1/user`, { headers })).body.email, 'ada@example.com')
 
   const refreshed = await client.refreshTokenGrant(config, tokens.refresh_token!)
-  await assert.rejects(client.refreshTokenGrant(config, tokens.refresh_token!), { error: 'invalid_grant' })
-  await assert.rejects(client.refreshTokenGrant(config, refreshed.refresh_token!), { error: 'invalid_grant' })
+  await afterGrace(async () => {
+    await assert.rejects(client.refreshTokenGrant(config, tokens.refresh_token!), { error: 'invalid_grant' })
+    await assert.rejects(client.refreshTokenGrant(config, refreshed.refresh_token!), {
+      error: 'invalid_grant',
+    })
+  })
   assert.equal((await http(`${app.base}/v1/user`, { headers })).status, 401)
 })
 
@@ -128,8 +142,10 @@ test('oauth4webapi runs the same flow for the resource /mcp', async () => {
       await oauth.refreshTokenGrantRequest(as, registered, oauth.None(), token, insecure),
     )
   const renewed = await refresh(tokens.refresh_token!)
-  await assert.rejects(refresh(tokens.refresh_token!), { error: 'invalid_grant' })
-  await assert.rejects(refresh(renewed.refresh_token!), { error: 'invalid_grant' })
+  await afterGrace(async () => {
+    await assert.rejects(refresh(tokens.refresh_token!), { error: 'invalid_grant' })
+    await assert.rejects(refresh(renewed.refresh_token!), { error: 'invalid_grant' })
+  })
 })
 
 const signInPage = (person: { gateway: ReturnType<typeof createBrowser> }, changes = {}) =>
@@ -291,6 +307,45 @@ test('a fresh sign-in is asked of the provider, whose session is not enough', as
   const fields = new URL(person.addressIn(asked)).searchParams
   assert.deepEqual([fields.get('prompt'), fields.get('max_age')], ['login', '120'])
   assert.match((await person.signIn(page)).html, /Connect Attack\?/)
+})
+
+test('a session at the provider is a sign-in, and no fresh one', async () => {
+  const person = federatedPerson(app, 'silent')
+  const allow = async (browser: ReturnType<typeof createBrowser>, consent: Page) => {
+    const done = await browser.submit(consent, 'allow', { manage: 'yes' })
+    const code = new URL(done.url).searchParams.get('code')!
+    const fields = { grant_type: 'authorization_code', client_id: clientId, code, redirect_uri: redirectUri }
+    const tokens = await tokenRequest(app, { ...fields, code_verifier: verifier })
+    assert.equal(tokens.status, 200, `${JSON.stringify(tokens)} ${done.url} ${done.html.slice(0, 900)}`)
+    return { ...tokens, headers: { authorization: `Bearer ${tokens.access_token}` } }
+  }
+  const setSwitch = (on: boolean, headers: Record<string, string>) =>
+    http(`${app.base}/v1/kill`, { method: 'POST', body: { on }, headers })
+  const resume = async (headers: Record<string, string>) => {
+    assert.equal((await setSwitch(true, headers)).status, 200)
+    return setSwitch(false, headers)
+  }
+
+  const asked = await signInPage(person, { prompt: 'login consent' })
+  const fresh = await allow(person.gateway, await person.signIn(asked))
+  assert.equal((await http(`${app.base}/signup`, { method: 'POST', headers: fresh.headers })).status, 200)
+  assert.equal((await resume(fresh.headers)).status, 200)
+
+  // Another browser at the gateway; the provider asks for nothing, and does not say when it did.
+  const silent = createBrowser()
+  const departure = await silent.submit(await silent.open(authorizeUrl(app, clientId)), 'continue')
+  const back = await person.provider.open(person.addressIn(departure))
+  assert.ok(back.url.startsWith(app.base), back.url)
+  const stale = await allow(silent, await silent.open(back.url))
+  assert.equal((await http(`${app.base}/v1/user`, { headers: stale.headers })).status, 200)
+  const refused = await resume(stale.headers)
+  assert.deepEqual(
+    [refused.status, refused.body.code, refused.body.requires, refused.body.signed_in_at],
+    [403, 'step_up_required', 'fresh_sign_in', null],
+  )
+  const fields = { grant_type: 'refresh_token', client_id: clientId, refresh_token: stale.refresh_token }
+  const refreshed = await tokenRequest(app, fields)
+  assert.equal((await resume({ authorization: `Bearer ${refreshed.access_token}` })).status, 403)
 })
 
 test('passwords, codes and sign-ups of the gateway itself are not served', async () => {

@@ -1,6 +1,7 @@
 /** The product with its doors on a database of its own, without upstreams; and a person with a browser. */
 import { doorDepsOf, openDoors } from '#app.ts'
 import { compose, type Overrides } from '#compose/compose.ts'
+import type { UpstreamUrls } from '#compose/upstream-urls.ts'
 import type { Clock } from '#kernel/clock.ts'
 import { coreDeps, testOverrides } from '../harness/core.ts'
 import { noUpstreams } from '../harness/instance.ts'
@@ -15,10 +16,26 @@ const unlimited = Object.fromEntries(
 
 export type OAuthInstance = Awaited<ReturnType<typeof openOAuthInstance>>
 
-type Settings = { databaseUrl: string; env?: Record<string, string>; overrides?: Overrides; baseUrl?: string }
+type Settings = {
+  databaseUrl: string
+  env?: Record<string, string>
+  overrides?: Overrides
+  baseUrl?: string
+  /** The name in its address, where passkeys need one. */
+  hostname?: string
+  /** None by default. */
+  urls?: UpstreamUrls
+}
 
 /** One instance with its HTTP server. `baseUrl`: of another instance, whose issuer it shares. */
-export async function openOAuthInstance({ databaseUrl, env, overrides, baseUrl }: Settings) {
+export async function openOAuthInstance({
+  databaseUrl,
+  env,
+  overrides,
+  baseUrl,
+  hostname = '127.0.0.1',
+  urls = noUpstreams,
+}: Settings) {
   await using parts = new AsyncDisposableStack()
   const emails: string[] = []
   const time = { offsetMs: 0 }
@@ -30,14 +47,15 @@ export async function openOAuthInstance({ databaseUrl, env, overrides, baseUrl }
         ...coreDeps({ databaseUrl, env: { ...unlimited, ...env } }),
         baseUrl: () => base,
         printLine: (line) => emails.push(line),
-        urls: noUpstreams,
+        urls,
       },
       { ...testOverrides, clock, ...overrides },
     ),
   )
   const { http } = parts.use(await openDoors(doorDepsOf(composed)))
+  if (composed.mails.mailer) parts.use(composed.mails.mailer.start())
   const address = await http.listen({ host: '127.0.0.1', port: 0 })
-  base ||= address
+  base ||= address.replace('127.0.0.1', hostname)
   const owned = parts.move()
   return {
     composed,
@@ -49,8 +67,11 @@ export async function openOAuthInstance({ databaseUrl, env, overrides, baseUrl }
     base,
     /** The code of the last message to this address. */
     codeFor(email: string): string {
-      const line = emails.findLast((each) => each.startsWith(`email  ${email}: `))
-      const code = /(\d{8})/.exec(line?.slice(line.indexOf(': ')) ?? '')?.[1]
+      const start = `email  ${email}: `
+      const codes = emails.flatMap((line) =>
+        line.startsWith(start) ? (/\b\d{8}\b/.exec(line.slice(start.length)) ?? []) : [],
+      )
+      const code = codes.at(-1)
       if (!code) throw new Error(`no code for ${email}`)
       return code
     },

@@ -142,6 +142,29 @@ test('a revocation ends the tokens of its client here, and those of the person w
   assert.deepEqual(await statusAndCode(second.headers), [401, 'invalid_token'])
 })
 
+test('a revocation ends the webhooks of its client here', async () => {
+  const [first, second] = [
+    await tokensOf('hook', { acts: 'manage' }),
+    await tokensOf('hook', { acts: 'manage' }),
+  ]
+  await http(`${app.base}/signup`, { method: 'POST', headers: first.headers, body: {} })
+  for (const [n, { headers }] of [first, second].entries()) {
+    const body = { url: `http://127.0.0.1:2/${n}` }
+    const { status } = await http(`${app.base}/v1/webhooks`, { method: 'POST', headers, body })
+    assert.equal(status, 200)
+  }
+  const urlsLeft = async () => {
+    const { rows } = await app.database.pool.query<{ url: string }>('select url from webhook order by url')
+    return rows.map(({ url }) => new URL(url).pathname)
+  }
+  const { headers } = first
+  assert.equal((await http(`${app.base}/v1/auth/token`, { method: 'DELETE', headers })).status, 200)
+  assert.deepEqual(await urlsLeft(), ['/1'])
+  const all = { method: 'DELETE', headers: second.headers }
+  assert.equal((await http(`${app.base}/v1/auth/token?all=true`, all)).status, 200)
+  assert.deepEqual(await urlsLeft(), [])
+})
+
 test('an outage of the other server is an outage, and no refused token', async () => {
   let isDown = false
   await using own = await createOAuthApp({
@@ -159,4 +182,12 @@ test('an outage of the other server is an outage, and no refused token', async (
   assert.equal(authorize.status, 503)
   assert.equal(((await authorize.json()) as { error: string }).error, 'temporarily_unavailable')
   assert.equal((await http(`${own.base}/.well-known/oauth-authorization-server`)).status, 503)
+})
+
+test('people have no pages here, and the answer says where they sign in', async () => {
+  for (const path of ['/oauth/account', '/oauth/approvals', '/oauth/account/link']) {
+    const reply = await http<{ detail: string }>(app.base + path)
+    assert.equal(reply.status, 404)
+    assert.ok(reply.body.detail.includes(`people sign in at ${identity.issuer}`), reply.body.detail)
+  }
 })

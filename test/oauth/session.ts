@@ -1,6 +1,7 @@
-import { calculatePKCECodeChallenge, generateRandomCodeVerifier } from 'oauth4webapi'
+import { createHash } from 'node:crypto'
+import { generateRandomCodeVerifier } from 'oauth4webapi'
 import { http } from '../harness/gateway.ts'
-import { type Browser, createBrowser, type OAuthInstance, type Page, signUp } from './oauth-app.ts'
+import { type Browser, createBrowser, type OAuthInstance, type Page, password, signUp } from './oauth-app.ts'
 
 /** A gateway that signs people in, and the codes that it sends. */
 export type SignInApp = Pick<OAuthInstance, 'base' | 'codeFor'>
@@ -17,7 +18,7 @@ export async function register(app: SignInApp, metadata: object = {}): Promise<R
 }
 
 export const verifier = generateRandomCodeVerifier()
-const challenge = await calculatePKCECodeChallenge(verifier)
+const challenge = createHash('sha256').update(verifier).digest('base64url')
 
 export const authorizeUrl = (
   app: SignInApp,
@@ -87,26 +88,32 @@ type Connect = {
   /** What the person ticks on the consent page. */
   allows?: readonly string[]
   changes?: Record<string, string | undefined>
+  /** Signs in again for this client: the sign-in for another client is not fresh for it. */
+  signsIn?: boolean
 }
 export type Connection = { clientId: string; page: Page; tokens: Tokens; authorization: string }
 export type ConnectingPerson = {
   email: string
+  browser: Browser
   /** A new client, or the one that is named, through the consent of this person. */
   connect(wanted?: Connect & { clientId?: string }): Promise<Connection>
 }
 
 /** A person with a browser that stays signed in, who connects one client after the other. */
-export function connectingPerson(app: SignInApp): ConnectingPerson {
-  const email = `person${++people}@example.com`
-  const browser = createBrowser()
+export function connectingPerson(app: SignInApp, email = `person${++people}@example.com`): ConnectingPerson {
+  // Its pages are those of the issuer, whichever instance serves them.
+  const browser = createBrowser({ origin: app.base })
   let isSignedIn = false
   return {
     email,
-    async connect({ asks = '', allows = [], changes = {}, clientId = '' } = {}) {
+    browser,
+    async connect({ asks = '', allows = [], changes = {}, clientId = '', signsIn = false } = {}) {
       const client_id = clientId || (await register(app)).client_id
       const scope = `openid email offline_access ${asks}`.trim()
-      const opened = await browser.open(authorizeUrl(app, client_id, { scope, ...changes }))
-      const page = isSignedIn ? opened : await signUp(app, browser, opened, email)
+      const prompt = isSignedIn && signsIn ? 'login consent' : 'consent'
+      const opened = await browser.open(authorizeUrl(app, client_id, { scope, prompt, ...changes }))
+      const consent = async () => (signsIn ? browser.submit(opened, 'sign-in', { email, password }) : opened)
+      const page = isSignedIn ? await consent() : await signUp(app, browser, opened, email)
       isSignedIn = true
       const done = await browser.submit(
         page,

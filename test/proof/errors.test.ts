@@ -1,6 +1,9 @@
 /** One provoking request for every code that the operations can answer; all errors in one form. */
 import assert from 'node:assert/strict'
 import { sign } from 'node:crypto'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { after, before, test } from 'node:test'
 import { type FaultCode, faults } from '#kernel/fault.ts'
 import { testDatabase } from '../harness/cluster.ts'
@@ -179,6 +182,49 @@ const failingRequests: Partial<Record<FaultCode, SendFailing>> = {
     testFunding.excludeUser(other.agentId, 'a suspended user reads nothing')
     await rows.suspend(String(user_id))
     return get('/v1/user', { ...headers, authorization: `Bearer ${token}` })
+  },
+  approval_required: async (headers) => {
+    const other = await newAgent(gateway.url)
+    const lowered = await client.send({
+      method: 'PUT',
+      path: '/v1/policy',
+      headers: { ...json, ...bearer(other) },
+      body: '{"approval_above_usd":"0"}',
+    })
+    assert.equal(lowered.status, 200, lowered.text)
+    // The funds of the faucet have to be there: a shortage is refused first.
+    return eventually(async () => {
+      const reply = await post('/v1/earn/deposit', { amount_usdc: '1' }, { ...headers, ...bearer(other) })
+      return codeOf(reply) === 'insufficient_balance' ? undefined : reply
+    }, 'the wallet has its first funds')
+  },
+  overloaded: async (headers) => {
+    // An address that never answers keeps the places for test messages, until its connections are cut.
+    const silent = createServer(() => {}).listen(0, '127.0.0.1')
+    await once(silent, 'listening')
+    const { port } = silent.address() as AddressInfo
+    const made = await post('/v1/webhooks', { url: `http://127.0.0.1:${port}/` }, own({}))
+    const { webhook_id: id } = jsonOf(made)
+    using crowd = createHttpClient(gateway.url, { sockets: 16 })
+    const replies = Array.from({ length: 16 }, () =>
+      crowd.send({ method: 'POST', path: `/v1/webhooks/${id}/test`, headers: own(headers) }),
+    )
+    try {
+      return await Promise.any(
+        replies.map(async (each) => {
+          const reply = await each
+          assert.equal(codeOf(reply), 'overloaded', reply.text)
+          return reply
+        }),
+      )
+    } finally {
+      silent.closeAllConnections()
+      silent.close()
+      const cutting = setInterval(() => silent.closeAllConnections(), 20)
+      await Promise.allSettled(replies)
+      clearInterval(cutting)
+      await client.send({ method: 'DELETE', path: `/v1/webhooks/${id}`, headers: own({}) })
+    }
   },
   step_up_required: (headers) =>
     client.send({

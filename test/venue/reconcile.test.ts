@@ -9,13 +9,14 @@ import { createVenueApp, type TaskAnswer, type User, type VenueApp } from './ven
 describe('reconciliation of accounts with the venue', () => {
   let app: VenueApp
   let its: ReturnType<typeof accountRecords>
+  let reconciler: ReturnType<typeof startReconciler>
   const parts = new AsyncDisposableStack()
   before(async () => {
     app = await createVenueApp({
       quiet: 'planted differences are found to the unit, within half a second of settling',
     })
     its = accountRecords(app)
-    parts.use(startReconciler(app, app.main))
+    reconciler = parts.use(startReconciler(app, app.main))
     await app.price('BTC', 100_000)
     await app.price('ETH', 3_000)
   })
@@ -236,6 +237,63 @@ describe('reconciliation of accounts with the venue', () => {
     assert.match(written[0]?.reason ?? '', /^unfrozen by an operator: looked at: the position in BTC/)
     assert.equal((await buy(user)).outcome, 'executed')
     await its.waitForMatch(user)
+    assert.deepEqual(
+      (await its.events(user, 'security.flagged')).map(({ state }) => state),
+      ['frozen', 'unfrozen'],
+    )
+  })
+
+  test('an account that is unfrozen during a comparison is compared again at once', async () => {
+    const user = await trader()
+    await baseline(user, 'position:BTC', '0.5')
+    await its.waitForFrozen(user)
+    await app.market.control('POST', '/faults', {
+      effect: 'latency',
+      latencyMs: 1_500,
+      endpoint: 'info',
+      type: 'userFillsByTime',
+    })
+    const { comparisons } = reconciler.counts()
+    await its.sql('update venue_account set next_at = now() where user_id = $1', [user.id])
+    await eventually(
+      async () => (reconciler.counts().comparisons > comparisons ? true : undefined),
+      'a comparison of the frozen account',
+    )
+    await its.sql(
+      `update venue_account set state = 'unfreezing', unfrozen_by = 'an operator', next_at = now() where user_id = $1`,
+      [user.id],
+    )
+    await eventually(
+      async () => ((await its.account(user))?.state === 'active' ? true : undefined),
+      'an unfrozen account',
+    )
+    await app.market.control('DELETE', '/faults', {})
+  })
+
+  test('an account whose unfreezing fails half way is unfrozen by a later comparison', async () => {
+    const user = await trader()
+    await baseline(user, 'position:BTC', '0.5')
+    await its.waitForFrozen(user)
+    await its.sql(`create function refuse_switch() returns trigger language plpgsql as $$
+      begin raise exception 'the switch is not changed'; end $$`)
+    await its.sql(`create trigger refuse_switch before delete on kill_switch for each row
+      when (old.subject like '${user.id}%') execute function refuse_switch()`)
+    const { faults } = reconciler.counts()
+    await its.sql(
+      `update venue_account set state = 'unfreezing', unfrozen_by = 'an operator', next_at = now() where user_id = $1`,
+      [user.id],
+    )
+    await eventually(
+      async () => (reconciler.counts().faults > faults ? true : undefined),
+      'a comparison that fails',
+    )
+    await its.sql('drop trigger refuse_switch on kill_switch')
+    await its.sql('update venue_account set next_at = now() where user_id = $1', [user.id])
+    await eventually(
+      async () => ((await its.account(user))?.state === 'active' ? true : undefined),
+      'an unfrozen account',
+    )
+    assert.equal((await buy(user)).outcome, 'executed')
     assert.deepEqual(
       (await its.events(user, 'security.flagged')).map(({ state }) => state),
       ['frozen', 'unfrozen'],

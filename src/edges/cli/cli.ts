@@ -6,6 +6,7 @@ import { exitCodeOf, exitCodes } from './exit-codes.ts'
 import { admin, hasGateway, up } from './gateway-commands.ts'
 import { init } from './init.ts'
 import type { Options } from './input.ts'
+import { link } from './link.ts'
 import { login, logout } from './login.ts'
 import { errorText } from './print.ts'
 import { type Terminal, UsageError } from './terminal.ts'
@@ -98,6 +99,12 @@ function addBuiltins(program: Program, terminal: Terminal, end: End): void {
     .description('Revoke the tokens of portico login and remove them')
     .action(() => logout(terminal))
 
+  program
+    .command('link')
+    .description('Show the code by which a person links this agent')
+    .option('--base-url <url>', 'address of the gateway (PORTICO_URL)')
+    .action((options: Options) => link(terminal, options))
+
   const watch = program.command('watch').description('Follow what changes')
   for (const [name, run, text] of [
     ['tasks', watchTasks, 'every change of a task'],
@@ -111,7 +118,15 @@ function addBuiltins(program: Program, terminal: Terminal, end: End): void {
     verb.action(async () => end(await run(terminal, verb.opts<Options>())))
   }
 
-  const builtins = ['init', 'login', 'logout', 'watch', 'completion', ...(hasGateway ? ['up', 'admin'] : [])]
+  const builtins = [
+    'init',
+    'link',
+    'login',
+    'logout',
+    'watch',
+    'completion',
+    ...(hasGateway ? ['up', 'admin'] : []),
+  ]
   program
     .command('completion')
     .description('Print the completion script of a shell')

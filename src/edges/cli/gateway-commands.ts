@@ -3,15 +3,19 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-const root = fileURLToPath(new URL('../../../', import.meta.url))
+/** The folder with `src`: the checkout, or `gateway` of the published package. */
+const root = ['../../../', '../gateway/']
+  .map((path) => fileURLToPath(new URL(path, import.meta.url)))
+  .find((path) => existsSync(join(path, 'src/entry.js')))
+const adminFile = ['src/admin/admin.ts', 'src/admin/admin.js'].find(
+  (path) => root !== undefined && existsSync(join(root, path)),
+)
 
-/** Whether this is a checkout with the gateway in it; the published package has the client alone. */
-export const hasGateway =
-  existsSync(join(root, 'src/entry.js')) && existsSync(join(root, 'src/admin/admin.ts'))
+export const hasGateway = root !== undefined && adminFile !== undefined
 
 /** Runs `npm start` or `npm run admin` without npm, and resolves with its exit code. */
 function run(args: readonly string[]): Promise<number> {
-  const child = spawn(process.execPath, [join(root, 'scripts/with-node.cjs'), ...args], { stdio: 'inherit' })
+  const child = spawn(process.execPath, [join(root!, 'scripts/with-node.cjs'), ...args], { stdio: 'inherit' })
   const forward = (signal: NodeJS.Signals) => child.kill(signal)
   process.once('SIGTERM', forward)
   return new Promise((resolve, reject) => {
@@ -20,6 +24,5 @@ function run(args: readonly string[]): Promise<number> {
   })
 }
 
-export const up = (): Promise<number> => run(['--max-semi-space-size=4', join(root, 'src/entry.js')])
-export const admin = (args: readonly string[]): Promise<number> =>
-  run([join(root, 'src/admin/admin.ts'), ...args])
+export const up = (): Promise<number> => run(['--max-semi-space-size=4', join(root!, 'src/entry.js')])
+export const admin = (args: readonly string[]): Promise<number> => run([join(root!, adminFile!), ...args])

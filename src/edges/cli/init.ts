@@ -1,7 +1,11 @@
+import { portico } from '#sdk/client.ts'
 import { registerAgent } from '#sdk/register-agent.ts'
 import { baseUrlOf, credentialsPath, readCredentials, writeCredentials } from './credentials.ts'
 import type { Options } from './input.ts'
+import { errorText } from './print.ts'
 import { type Terminal, UsageError } from './terminal.ts'
+
+const firstTasksMsMax = 30_000
 
 /** `portico init`: makes a key pair, registers it and stores it for the commands that follow. */
 export async function init(terminal: Terminal, { baseUrl: given, name, force }: Options): Promise<void> {
@@ -14,4 +18,22 @@ export async function init(terminal: Terminal, { baseUrl: given, name, force }: 
   })
   const path = writeCredentials(terminal, { base_url: baseUrl, agent_id: agentId, secret_key: secretKey })
   terminal.out(`agent_id  ${agentId}\nbase_url  ${baseUrl}\nstored    ${path}\n`)
+  await firstTasks(terminal, portico({ baseUrl, auth: { agentId, secretKey } }))
+}
+
+/** Waits for what the registration has started, such as the first funds of a local wallet: the next command needs it. */
+async function firstTasks(terminal: Terminal, client: ReturnType<typeof portico>): Promise<void> {
+  try {
+    const { items } = await client.tasks.list({ limit: 5 }, { signal: terminal.signal })
+    for (const { task_id, kind } of items) {
+      const { status } = await client.tasks.waitFor(task_id, {
+        timeoutMs: firstTasksMsMax,
+        signal: terminal.signal,
+      })
+      terminal.out(`${kind}  ${status}\n`)
+    }
+  } catch (error) {
+    // The agent is registered and its key is stored, so the command has succeeded.
+    if (!terminal.signal.aborted) terminal.err(errorText(error, 'table'))
+  }
 }

@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
+import { llmsText, skillText } from '#invoke/agent-documents.ts'
 import type { Invocation } from '#invoke/invocation.ts'
 import { parseJson } from '#invoke/json-body.ts'
 import type { WebDoor } from '#invoke/web-route.ts'
@@ -10,7 +11,6 @@ import type { Log } from '#kernel/log.ts'
 import type { MetricSources } from '#kernel/metrics.ts'
 import { alternatives } from '#kernel/nearest.ts'
 import type { Operation } from '#kernel/operation.ts'
-import { llmsText, skillText } from './agent-documents.ts'
 import { clientErrors } from './client-errors.ts'
 import {
   addHeaders,
@@ -39,7 +39,7 @@ import { type RouteTable, routeTable } from './route-table.ts'
 import { type ConnectionLimits, sockets, unlimitedConnections } from './sockets.ts'
 import { type EventStream, type SseSettings, sseDefaults } from './sse.ts'
 import { mountWebRoute } from './web-route.ts'
-import { type AuthorizationServerDocuments, serveWellKnown } from './well-known.ts'
+import { type AuthorizationServerDocuments, serveWellKnown, whyNoPages } from './well-known.ts'
 
 type Health = { body: object; down: boolean }
 
@@ -106,7 +106,7 @@ export async function httpEdge(deps: HttpEdgeDeps): Promise<HttpEdge> {
   serveHealth(fastify, deps.health, { sendJson })
   for (const route of deps.webDoors?.flatMap((door) => door.routes) ?? [])
     mountWebRoute(fastify, route, { contexts })
-  const hints = pathHints(operations)
+  const hints = pathHints(operations, { signIn: whyNoPages(deps.authorizationServer) })
   const guardRead = readGuard(invocation.limits)
   // Before the body is read: otherwise a caller without a credential could have large ones parsed.
   fastify.addHook('onRequest', (request, reply, next) => {

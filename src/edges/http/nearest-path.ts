@@ -58,8 +58,13 @@ export type PathHints = {
   changesBelow(url: string): string[]
 }
 
-/** Names published paths only. */
-export function pathHints(operations: readonly Documented[]): PathHints {
+/**
+ * Names published paths only. `signIn`: why there is nothing below `/oauth`; undefined where people sign in.
+ */
+export function pathHints(
+  operations: readonly Documented[],
+  { signIn }: { signIn?: string | undefined } = {},
+): PathHints {
   const routes: Route[] = operations.map(({ entry: { method, path } }) => ({
     method,
     path,
@@ -70,6 +75,7 @@ export function pathHints(operations: readonly Documented[]): PathHints {
   const nearest = (method: string, url: string): string => {
     const sent = sentSegments(url)
     if (sent.length === 0) return listed
+    if (signIn !== undefined && sent[0] === 'oauth') return `${absent}: ${signIn}`
     const compare = comparison()
     let best: Route[] = []
     let bestCost = costMax

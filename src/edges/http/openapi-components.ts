@@ -161,7 +161,7 @@ export const problemSchema: Schema = {
     budget: text('rate_limited, overloaded, unavailable: the limit that is used up'),
     owner: text('rate_limited, overloaded, unavailable: whose limit it is'),
     scope: text('insufficient_scope: the scope that is missing. trading_paused: what is stopped'),
-    rule: text('policy_denied: the rule that refused'),
+    rule: text('policy_denied, approval_required: the rule that refused, or that reserves it for a person'),
     server_time: { type: 'integer', description: 'stale_timestamp, signature_replayed: Unix seconds' },
     agent_id: text('duplicate_key: the agent that the key belongs to'),
     task_id: text('conflict: the task that is running'),

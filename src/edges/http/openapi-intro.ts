@@ -51,6 +51,10 @@ const tags: Record<string, string> = {
   perp: 'Perpetual futures: setup, funding, then orders.',
   spot_venue: 'Spot markets against USDC; they share setup and funding with `perp`.',
   notifications: 'Events of tasks, orders and positions, as a stream or by page.',
+  agents: 'Agents with a key pair that a person has linked to the account, to decide for them.',
+  webhooks: 'Addresses to which events are posted, signed.',
+  approvals: 'Requests of agents that wait for a person, to approve or decline.',
+  recipients: 'Addresses of others that a person allows to receive.',
   policy: 'Limits on money operations, and the kill switch.',
 }
 

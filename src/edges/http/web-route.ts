@@ -2,8 +2,8 @@ import { Readable } from 'node:stream'
 import type { ReadableStream } from 'node:stream/web'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { WebRequest, WebRoute } from '#invoke/web-route.ts'
-import { Fault } from '#kernel/fault.ts'
 import type { HttpDeps } from './operation-route.ts'
+import { faultOf } from './problem.ts'
 import { signalOf } from './request-context.ts'
 
 type WebDeps = Pick<HttpDeps, 'contexts'>
@@ -32,21 +32,26 @@ export function mountWebRoute(fastify: FastifyInstance, route: WebRoute, { conte
         next()
       }, next)
     },
-    errorHandler(error, request, reply) {
-      const isUnreadable = error instanceof Fault && error.code === 'validation'
-      if (!isUnreadable) throw error
-      return sendResponse(route.unreadable(error), request, reply)
+    async errorHandler(error, request, reply) {
+      const fault = faultOf(error)
+      // Admitted and not answered yet: it is about the body.
+      if (!fault || !states.has(request)) throw error
+      const state = states.get(request)
+      states.delete(request)
+      return sendResponse(await route.refuseBody(fault, state), reply)
     },
     async handler(request, reply) {
       const context = contexts.get(reply)
-      const response = await route.answer(webRequest(request, reply), request.body, states.get(request))
+      const state = states.get(request)
+      states.delete(request)
+      const response = await route.answer(webRequest(request, reply), request.body, state)
       if (isStream(response)) {
         context.mode = 'stream'
         const ended = new Promise<void>((resolve) => reply.raw.once('close', resolve))
         // Not awaited: a closing server ends the stream instead of waiting for it.
         void contexts.interruptible(context, () => ended)
       }
-      return sendResponse(response, request, reply)
+      return sendResponse(response, reply)
     },
   })
 }
@@ -54,11 +59,7 @@ export function mountWebRoute(fastify: FastifyInstance, route: WebRoute, { conte
 const isStream = ({ headers }: Response): boolean =>
   headers.get('content-type')?.startsWith('text/event-stream') ?? false
 
-async function sendResponse(
-  response: Response,
-  _request: FastifyRequest,
-  reply: FastifyReply,
-): Promise<FastifyReply> {
+async function sendResponse(response: Response, reply: FastifyReply): Promise<FastifyReply> {
   reply.code(response.status)
   for (const [name, value] of response.headers) reply.header(name, value)
   if (!response.body) return reply.send()

@@ -2,7 +2,20 @@ import type { FastifyInstance } from 'fastify'
 import { type Guard, serveDocument } from './pages.ts'
 
 /** The address that signs the tokens, and the metadata of its authorization server. */
-export type AuthorizationServerDocuments = { issuer: () => string; metadata: () => Promise<object> }
+export type AuthorizationServerDocuments = {
+  issuer: () => string
+  metadata: () => Promise<object>
+  /** Whether people have pages at this gateway. */
+  hasPages: boolean
+}
+/** What answers the paths of these pages where there are none. */
+export function whyNoPages(server: AuthorizationServerDocuments | undefined): string | undefined {
+  if (!server)
+    return 'people do not sign in at this gateway. Agents do, with a key pair: POST /v1/auth/register'
+  if (server.hasPages) return undefined
+  return `people sign in at ${server.issuer()}, and act over apps: this gateway has no pages for them`
+}
+
 type WellKnownDeps = {
   baseUrl: () => string
   /** Absent where none is served. */

@@ -20,6 +20,7 @@ test('a user waits for ten tasks at once; further waits return the task as it st
     byName: new Map([['tasks_get', tool]]),
     waits: createKeyCounts(),
     listFor: () => [],
+    taskTtlMs: null,
   }
   const leaving = new AbortController()
   const facts = { authorization: undefined, address: '::1', id: 'r', signal: leaving.signal }

@@ -3,6 +3,7 @@ import type { Admitted, Outcome } from '#invoke/invocation.ts'
 import { Fault, invalid } from '#kernel/fault.ts'
 import { isRecord } from '#kernel/json.ts'
 import type { StreamItem } from '#kernel/operation.ts'
+import { type CreatedTask, isLive, type ReadTask, toCreatedTask } from './protocol-task.ts'
 import { answerResult, faultResult, type ToolResult } from './tool-result.ts'
 import {
   type OperationTool,
@@ -22,6 +23,8 @@ export type CallFacts = {
   signal: AbortSignal
   /** Absent where the client asked for no progress. */
   progress?: (status: TaskProgressView) => Promise<void>
+  /** Whether the client takes a task of the protocol in place of a result. */
+  takesTasks?: boolean
 }
 type TaskProgressView = { progress: number; message: string }
 type Fields = Record<string, unknown>
@@ -33,11 +36,12 @@ const waitsPerUserMax = 10
 
 /** Undefined where there is no such tool. Throws only bugs. */
 export async function callTool(
-  { byName, waits }: Toolbox,
+  toolbox: Toolbox,
   name: string,
   given: Fields,
   facts: CallFacts,
-): Promise<ToolResult | undefined> {
+): Promise<ToolResult | CreatedTask | undefined> {
+  const { byName, waits } = toolbox
   const tool = byName.get(name === waitTool ? 'tasks_get' : name)
   if (!tool) return undefined
   try {
@@ -52,11 +56,30 @@ export async function callTool(
       return await waitForTask(tool, admitted, given, { ...facts, mayWait })
     }
     if (invocable.operation.entry.kind === 'stream') return await readStream(tool, admitted, given, facts)
-    return await callOperation(tool, admitted, given, facts)
+    const result = await callOperation(tool, admitted, given, facts)
+    return (facts.takesTasks && (await createdTask(toolbox, tool, { admitted, result, facts }))) || result
   } catch (error) {
     if (error instanceof Fault) return faultResult(error)
     throw error
   }
+}
+
+type ToolAnswer = { admitted: Admitted; result: ToolResult; facts: CallFacts }
+
+/** The task that a call has made, for a client that reads it by the protocol; undefined where the result is the answer. */
+async function createdTask(
+  { byName, taskTtlMs }: Toolbox,
+  { becomesTask }: OperationTool,
+  { admitted, result, facts }: ToolAnswer,
+): Promise<CreatedTask | undefined> {
+  const reader = byName.get('tasks_get')?.invocable
+  const { task_id, status } = result.structuredContent ?? {}
+  if (!becomesTask || !reader || !isLive(status) || !admitted.caller?.scopes.has('read')) return undefined
+  // Part of the call, so it takes no point of its own. The call was accepted: it is answered without a handle too.
+  const { input, ...options } = reader.readFlatInput({ task_id })
+  const outcome = await reader.call(admitted, input, options, facts).catch(() => undefined)
+  if (outcome?.kind !== 'answer') return undefined
+  return toCreatedTask(outcome.body as ReadTask, { ...result, ttlMs: taskTtlMs })
 }
 
 async function callOperation(
@@ -121,8 +144,7 @@ async function waitForTask(
     const outcome = await invocable.call(admitted, { ...input }, options, facts)
     if (outcome.kind === 'stream') throw new Error('a task is no stream')
     const { status, state, message } = isRecord(outcome.body) ? outcome.body : {}
-    const isLive = status === 'pending' || status === 'running'
-    if (!isLive || performance.now() >= untilMs || facts.signal.aborted)
+    if (!isLive(status) || performance.now() >= untilMs || facts.signal.aborted)
       return answerResult(outcome.body, view, outcome)
     const line = `${String(state)}: ${String(message)}`
     if (facts.progress && line !== shown) {

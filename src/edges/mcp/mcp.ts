@@ -1,14 +1,15 @@
 import type { Invocation } from '#invoke/invocation.ts'
 import type { WebDoor, WebRequest, WebRoute } from '#invoke/web-route.ts'
-import { isRecord } from '#kernel/json.ts'
 import type { Log } from '#kernel/log.ts'
 import type { Operation } from '#kernel/operation.ts'
 import { createHostGuard } from './allowed-hosts.ts'
 import { createPrompts } from './prompts.ts'
+import { readPoints } from './read-points.ts'
 import { createResources } from './resources.ts'
 import type { ServerDeps } from './server.ts'
 import { serverCard } from './server-card.ts'
 import { type Known, type Mailboxes, sseTransport } from './sse-transport.ts'
+import { createTaskRequests } from './task-requests.ts'
 import { createToolbox } from './tools.ts'
 
 export type McpEdgeDeps = {
@@ -20,6 +21,8 @@ export type McpEdgeDeps = {
   mcpHosts?: readonly string[]
   /** Absent: the transport of 2024 is not served. */
   mailboxes?: Mailboxes
+  /** Least time from the creation of a task to its deletion; null: tasks are kept. */
+  taskTtlMs?: number | null
   version: string
   log: Log
   extendMcp?: ServerDeps['extend']
@@ -30,18 +33,19 @@ const bodyBytesMax = 1024 * 1024
 /** Served by `/mcp`, newest first. */
 const protocolVersions = ['2026-07-28', '2025-11-25', '2025-06-18', '2025-03-26']
 
-const unreadable: WebRoute['unreadable'] = ({ message }) =>
+const parseError = (message: string): Response =>
   Response.json({ jsonrpc: '2.0', error: { code: -32_700, message }, id: null }, { status: 400 })
 
 /** The Model Context Protocol: each operation is a tool. Every request is complete by itself, on any instance. */
 export function mcpEdge(deps: McpEdgeDeps): McpEdge {
   const { operations, invocation, baseUrl, log, version } = deps
-  const toolbox = createToolbox(operations, invocation)
+  const toolbox = createToolbox(operations, invocation, deps.taskTtlMs)
   const onError = (error: unknown) => log.warn({ error }, 'MCP request failed')
   const serverDeps: ServerDeps = {
     toolbox,
     prompts: createPrompts(toolbox),
-    resources: createResources(toolbox),
+    resources: createResources(toolbox, { operations, baseUrl }),
+    taskRequests: createTaskRequests(toolbox),
     version,
     onError,
     ...(deps.extendMcp && { extend: deps.extendMcp }),
@@ -58,16 +62,31 @@ export function mcpEdge(deps: McpEdgeDeps): McpEdge {
     const { authorization } = headers
     return { authorization, ...(await invocation.identify({ authorization, address })) }
   }
-  const authInfoFor = async (request: WebRequest, body: unknown, known: Known) => {
+  const countReads = async ({ principal }: Known, points: number): Promise<void> => {
+    const { fault } = await invocation.limits.consume('read', principal, points)
+    if (fault) throw fault
+  }
+  const answer = async (request: WebRequest, body: unknown, known: Known): Promise<Response> => {
+    const points = readPoints(body, toolbox.byName)
+    if (points > 0) await countReads(known, points)
     const { handler, authInfoOf } = await loaded()
     const { address, id } = request
-    return { handler, authInfo: authInfoOf({ ...known, address, id, body }) }
+    let isHandedOver = false
+    const handOver = () => {
+      isHandedOver = true
+    }
+    const response = await handler.fetch(toRequest(request, baseUrl()), {
+      authInfo: authInfoOf({ ...known, address, id, body, handOver }),
+      ...(body !== undefined && { parsedBody: body }),
+    })
+    // Headers and envelopes are checked in between: no operation has counted what they refuse.
+    if (points === 0 && !isHandedOver && !isStream(response)) await countReads(known, 1)
+    return response
   }
-  const countRead = async (body: unknown, { principal }: Known): Promise<void> => {
-    // The call of a tool is counted by its operation.
-    if (isToolCall(body)) return
-    const { fault } = await invocation.limits.consume('read', principal)
-    if (fault) throw fault
+  const refuseBody: WebRoute<Known>['refuseBody'] = async (fault, known) => {
+    await countReads(known, 1)
+    if (fault.code !== 'validation') throw fault
+    return parseError(fault.message)
   }
   const sse =
     deps.mailboxes &&
@@ -76,27 +95,16 @@ export function mcpEdge(deps: McpEdgeDeps): McpEdge {
       limits: invocation.limits,
       admit,
       onError,
-      unreadable,
-      async answer(request, body, known) {
-        await countRead(body, known)
-        const { handler, authInfo } = await authInfoFor(request, body, known)
-        return handler.fetch(toRequest(request, baseUrl()), { authInfo, parsedBody: body })
-      },
+      refuseBody,
+      answer,
     })
   const route: WebRoute<Known> = {
     path: '/mcp',
     methods: ['GET', 'POST', 'DELETE'],
     bodyBytesMax,
     admit,
-    async answer(request, body, known) {
-      await countRead(body, known)
-      const { handler, authInfo } = await authInfoFor(request, body, known)
-      return handler.fetch(toRequest(request, baseUrl()), {
-        authInfo,
-        ...(body !== undefined && { parsedBody: body }),
-      })
-    },
-    unreadable,
+    answer,
+    refuseBody,
   }
   return {
     routes: [route as WebRoute, ...(sse?.routes ?? [])],
@@ -118,7 +126,8 @@ async function load(deps: ServerDeps) {
 }
 type Loaded = Awaited<ReturnType<typeof load>>
 
-const isToolCall = (body: unknown): boolean => isRecord(body) && body.method === 'tools/call'
+const isStream = ({ headers }: Response): boolean =>
+  headers.get('content-type')?.startsWith('text/event-stream') ?? false
 
 function toRequest({ method, url, headers, signal }: WebRequest, base: string): Request {
   const pairs = Object.entries(headers).flatMap(([name, value]): [string, string][] =>

@@ -1,8 +1,13 @@
+import { llmsText, skillText } from '#invoke/agent-documents.ts'
+import type { Operation } from '#kernel/operation.ts'
 import type { CallFacts } from './call-tool.ts'
 import { callTool } from './call-tool.ts'
 import type { Toolbox } from './tools.ts'
 
-/** Reads without arguments that a client may attach to a conversation, each the answer of its operation. */
+/**
+ * What a client may attach to a conversation: reads without arguments, each the answer of its operation, and the documents
+ * for models, as they are served over HTTP.
+ */
 
 const sources = [
   ['portico://holdings', 'wallets_holdings'],
@@ -17,6 +22,25 @@ const sources = [
   ['portico://capabilities', 'discovery_capabilities'],
 ] as const
 
+const documents = [
+  {
+    uri: 'portico://llms.txt',
+    name: 'llms.txt',
+    title: 'Every operation',
+    description: 'Every operation of the gateway, by section, with its route and its tool.',
+    mimeType: 'text/plain',
+    write: llmsText,
+  },
+  {
+    uri: 'portico://skill.md',
+    name: 'skill.md',
+    title: 'How to use the gateway',
+    description: 'How to sign in, call, wait and handle errors, with every error code.',
+    mimeType: 'text/markdown',
+    write: skillText,
+  },
+] as const
+
 export type ResourceView = { uri: string; name: string; title: string; description: string; mimeType: string }
 export type Resources = {
   list: readonly ResourceView[]
@@ -26,20 +50,25 @@ export type Resources = {
 
 const mimeType = 'application/json'
 
-export function createResources(toolbox: Toolbox): Resources {
-  const list = sources.flatMap(([uri, operation]): ResourceView[] => {
+type DocumentSources = { operations: readonly Operation[]; baseUrl: () => string }
+
+export function createResources(toolbox: Toolbox, { operations: all, baseUrl }: DocumentSources): Resources {
+  const reads = sources.flatMap(([uri, operation]): ResourceView[] => {
     const tool = toolbox.byName.get(operation)
     return tool
       ? [{ uri, name: operation, title: tool.view.title, description: tool.view.description, mimeType }]
       : []
   })
-  const operations = new Map(list.map(({ uri, name }) => [uri, name]))
+  const operations = new Map(reads.map(({ uri, name }) => [uri, name]))
   return {
-    list,
+    list: [...reads, ...documents.map(({ write: _, ...view }) => view)],
     async read(uri, facts) {
+      const document = documents.find((each) => each.uri === uri)
+      if (document) return { uri, mimeType: document.mimeType, text: document.write(all, baseUrl()) }
       const operation = operations.get(uri)
       const result = operation && (await callTool(toolbox, operation, {}, facts))
-      return result ? { uri, mimeType, text: result.content.map(({ text }) => text).join('\n') } : undefined
+      if (!result || !('content' in result)) return undefined
+      return { uri, mimeType, text: result.content.map(({ text }) => text).join('\n') }
     },
   }
 }

@@ -4,6 +4,8 @@ import {
   createMcpHandler,
   type GetPromptRequest,
   type GetPromptResult,
+  type McpRequestContext,
+  MissingRequiredClientCapabilityError,
   ProtocolError,
   ProtocolErrorCode,
   type ReadResourceRequest,
@@ -11,15 +13,19 @@ import {
   ResourceNotFoundError,
   Server,
   type ServerContext,
+  type StandardSchemaV1,
   SUPPORTED_PROTOCOL_VERSIONS,
   type Tool,
 } from '@modelcontextprotocol/server'
 import type { Caller } from '#kernel/caller.ts'
+import { Fault } from '#kernel/fault.ts'
 import { isRecord } from '#kernel/json.ts'
 import { type CallFacts, callTool } from './call-tool.ts'
 import type { Prompts } from './prompts.ts'
+import { declaresTasks, tasksExtension } from './protocol-task.ts'
 import type { Resources } from './resources.ts'
 import { serverInfo } from './server-card.ts'
+import type { TaskRequests } from './task-requests.ts'
 import { bugResult } from './tool-result.ts'
 import type { Toolbox } from './tools.ts'
 
@@ -35,11 +41,15 @@ export type McpCall = {
   id: string
   /** The body as it was parsed, whose numbers keep their digits. */
   body: unknown
+  /** Says that an operation takes the request, and counts it. */
+  handOver(): void
 }
 export type ServerDeps = {
   toolbox: Toolbox
   prompts: Prompts
   resources: Resources
+  /** Absent where tasks cannot be read. */
+  taskRequests?: TaskRequests | undefined
   version: string
   onError: (error: unknown) => void
   /** Changes each new server, for a door with tools of its own. */
@@ -55,9 +65,17 @@ const listTtlMs = 300_000
 const publicList = { ttlMs: listTtlMs, cacheScope: 'public' } as const
 const privateList = { ttlMs: listTtlMs, cacheScope: 'private' } as const
 
-export function createServer({ toolbox, prompts, resources, version, onError, extend }: ServerDeps): Server {
+export function createServer(deps: ServerDeps, era: McpRequestContext['era']): Server {
+  const { version, extend } = deps
+  // Clients of former revisions know another form of tasks, which is not served.
+  const taskRequests = era === 'modern' ? deps.taskRequests : undefined
   const server = new Server(serverInfo(version), {
-    capabilities: { tools: {}, resources: {}, prompts: {} },
+    capabilities: {
+      tools: {},
+      resources: {},
+      prompts: {},
+      ...(taskRequests && { extensions: { [tasksExtension]: {} } }),
+    },
     instructions,
     cacheHints: {
       'tools/list': privateList,
@@ -67,7 +85,7 @@ export function createServer({ toolbox, prompts, resources, version, onError, ex
       'server/discover': publicList,
     },
   })
-  const own = handlersOf({ toolbox, prompts, resources, onError }, server)
+  const own = handlersOf(deps, server)
   server.setRequestHandler('tools/list', own.listTools)
   server.setRequestHandler('tools/call', own.callTool)
   server.setRequestHandler('prompts/list', own.listPrompts)
@@ -75,17 +93,54 @@ export function createServer({ toolbox, prompts, resources, version, onError, ex
   server.setRequestHandler('resources/list', own.listResources)
   server.setRequestHandler('resources/templates/list', () => ({ resourceTemplates: [] }))
   server.setRequestHandler('resources/read', own.readResource)
+  if (taskRequests) setTaskHandlers(server, own)
   extend?.(server, own)
   return server
 }
 
 export type OwnHandlers = ReturnType<typeof handlersOf>
 
-function handlersOf(
-  { toolbox, prompts, resources, onError }: Pick<ServerDeps, 'toolbox' | 'prompts' | 'resources' | 'onError'>,
-  server: Server,
-) {
+function setTaskHandlers(server: Server, own: OwnHandlers): void {
+  server.setRequestHandler('tasks/get', { params: taskParams }, own.getTask)
+  server.setRequestHandler('tasks/update', { params: taskParams }, own.updateTask)
+  server.setRequestHandler('tasks/cancel', { params: taskParams }, own.cancelTask)
+}
+
+type TaskParams = { taskId: string }
+export const taskParams: StandardSchemaV1<TaskParams> = {
+  '~standard': {
+    version: 1,
+    vendor: 'portico',
+    validate: (value) =>
+      isRecord(value) && typeof value.taskId === 'string'
+        ? { value: { taskId: value.taskId } }
+        : { issues: [{ message: 'taskId should be a string', path: ['taskId'] }] },
+  },
+}
+
+function handlersOf({ toolbox, prompts, resources, taskRequests, onError }: ServerDeps, server: Server) {
+  /** Runs a request of the extension for a client that has declared it. */
+  const onTask =
+    <Result>(run: (requests: TaskRequests, taskId: string, facts: CallFacts) => Promise<Result>) =>
+    async ({ taskId }: TaskParams, context: ServerContext): Promise<Result> => {
+      if (!taskRequests || !declaresTasks(context.mcpReq.envelope))
+        throw new MissingRequiredClientCapabilityError({
+          requiredCapabilities: { extensions: { [tasksExtension]: {} } },
+        })
+      return run(taskRequests, taskId, factsOf(context)).catch((error: unknown) => {
+        throw error instanceof Fault ? protocolErrorOf(error) : error
+      })
+    }
   return {
+    getTask: onTask((requests, taskId, facts) => requests.get(taskId, facts)),
+    updateTask: onTask(async (requests, taskId, facts) => {
+      await requests.update(taskId, facts)
+      return {}
+    }),
+    cancelTask: onTask(async (requests, taskId, facts) => {
+      await requests.cancel(taskId, facts)
+      return {}
+    }),
     listTools: (_request: unknown, context: ServerContext) => ({
       tools: [...toolbox.listFor(callOf(context).caller)] as Tool[],
     }),
@@ -97,6 +152,8 @@ function handlersOf(
       })
       if (!result)
         throw new ProtocolError(ProtocolErrorCode.InvalidParams, `Unknown tool: ${params.name.slice(0, 64)}`)
+      // The library types only final results, and passes other ones on.
+      if ('taskId' in result) return result as object as CallToolResult
       return server.projectCallToolResult(result, toolbox.byName.get(params.name)?.view.outputSchema)
     },
     listPrompts: () => ({ prompts: [...prompts.list] }),
@@ -128,8 +185,10 @@ function callOf({ http }: ServerContext): McpCall {
   return call as McpCall
 }
 
+/** Of a request that is handed to an operation. */
 function factsOf(context: ServerContext): CallFacts {
-  const { authorization, address, id } = callOf(context)
+  const { authorization, address, id, handOver } = callOf(context)
+  handOver()
   const { _meta: meta, signal, notify } = context.mcpReq
   const token = meta?.progressToken
   return {
@@ -137,6 +196,7 @@ function factsOf(context: ServerContext): CallFacts {
     address,
     id,
     signal,
+    takesTasks: declaresTasks(context.mcpReq.envelope),
     ...(token !== undefined && {
       progress: async ({ progress, message }) =>
         notify({ method: 'notifications/progress', params: { progressToken: token, progress, message } }),
@@ -152,5 +212,17 @@ function argumentsOf({ body }: McpCall, { mcpReq }: ServerContext, copied: unkno
   return isRecord(copied) ? copied : {}
 }
 
+/** JSON-RPC's range for errors of the server; the code of the catalogue is in the data. */
+const faultCode = -32_000
+
+function protocolErrorOf({ code, message, retryable, extras }: Fault): ProtocolError {
+  const isParams = code === 'not_found' || code === 'validation'
+  return new ProtocolError(isParams ? ProtocolErrorCode.InvalidParams : faultCode, message, {
+    code,
+    retryable,
+    ...extras,
+  })
+}
+
 export const createHandler = (deps: ServerDeps) =>
-  createMcpHandler(() => createServer(deps), { onerror: deps.onError })
+  createMcpHandler(({ era }) => createServer(deps, era), { onerror: deps.onError })

@@ -22,7 +22,7 @@ type SseDeps = {
   limits: RateLimits
   admit(request: WebRequest): Promise<Known>
   answer(request: WebRequest, body: unknown, known: Known): Promise<Response>
-  unreadable: WebRoute['unreadable']
+  refuseBody: WebRoute<Known>['refuseBody']
   onError(error: unknown): void
 }
 
@@ -34,7 +34,7 @@ const requestsPerUser = 64
 const answerMsMax = 120_000
 const messagesPath = '/mcp/messages'
 
-export function sseTransport({ mailboxes, limits, admit, answer, unreadable, onError }: SseDeps) {
+export function sseTransport({ mailboxes, limits, admit, answer, refuseBody, onError }: SseDeps) {
   const closing = new AbortController()
   const answering = new Set<Promise<void>>()
   const requests = createKeyCounts()
@@ -54,7 +54,7 @@ export function sseTransport({ mailboxes, limits, admit, answer, unreadable, onE
     const id = mailboxIdOf(secret)
     // The same answer for a session that is closed and for one of another user.
     if (!isSecret(secret) || !(await mailboxes.isOpen(id, userId)))
-      throw new Fault('not_found', 'There is no such session: open a new one with GET /mcp/sse')
+      throw (await limits.consume('read', known.principal)).fault ?? noSession()
     if (requests.get(userId) >= requestsPerUser) throw tooMany('requests')
     requests.add(userId)
     const work = forward(request, body, known, (text) => mailboxes.send(id, seal(secret, text)))
@@ -86,7 +86,7 @@ export function sseTransport({ mailboxes, limits, admit, answer, unreadable, onE
     for await (const text of messagesIn(response)) if (!(await send(text))) return
   }
 
-  const common = { bodyBytesMax, admit, unreadable }
+  const common = { bodyBytesMax, admit, refuseBody }
   const routes: WebRoute<Known>[] = [
     { ...common, path: '/mcp/sse', methods: ['GET'], answer: openStream },
     { ...common, path: messagesPath, methods: ['POST'], answer: takeMessage },
@@ -99,6 +99,9 @@ export function sseTransport({ mailboxes, limits, admit, answer, unreadable, onE
     },
   }
 }
+
+const noSession = (): Fault =>
+  new Fault('not_found', 'There is no such session: open a new one with GET /mcp/sse')
 
 const tooMany = (budget: string): Fault =>
   budgetSpent('rate_limited', `This user has too many open ${budget} of MCP: close one of them first`, {

@@ -32,6 +32,8 @@ export type OperationTool = {
   invocable: InvocableOperation
   /** A repetition of the call could move money twice. */
   isGuarded: boolean
+  /** Makes a task whose reading has every field of the answer. */
+  becomesTask: boolean
 }
 export type Toolbox = {
   byName: ReadonlyMap<string, OperationTool>
@@ -39,17 +41,27 @@ export type Toolbox = {
   listFor(caller: Caller): readonly ToolView[]
   /** Waits under way by principal. */
   waits: KeyCounts
+  /** Least time from the creation of a task to its deletion; null: tasks are kept. */
+  taskTtlMs: number | null
 }
 
 export const waitTool = 'tasks_wait'
 
-export function createToolbox(operations: readonly Operation[], invocation: Invocation): Toolbox {
-  const all = operations.map((operation) => toTool(invocation.prepare(operation)))
+export function createToolbox(
+  operations: readonly Operation[],
+  invocation: Invocation,
+  taskTtlMs: number | null = null,
+): Toolbox {
+  const getTask = operations.find(({ name }) => name === 'tasks_get')
+  const fieldsOfTask = new Set(
+    Object.keys((getTask && outputSchemaOf(getTask.name, getTask.entry))?.properties ?? {}),
+  )
+  const all = operations.map((operation) => toTool(invocation.prepare(operation), fieldsOfTask))
   const byName = new Map(all.map((tool) => [tool.view.name, tool]))
-  const getTask = byName.get('tasks_get')
   const lists = new Map<string, readonly ToolView[]>()
   return {
     byName,
+    taskTtlMs,
     waits: createKeyCounts(),
     listFor({ scopes, person }) {
       const key = [...scopes, person ? 'person' : ''].sort().join(' ')
@@ -59,7 +71,7 @@ export function createToolbox(operations: readonly Operation[], invocation: Invo
         access === 'public' || (isForPeople(access) ? person !== undefined : scopes.has(access))
       const allowed = all.filter(({ access }) => isAllowed(access))
       const views = allowed.flatMap((tool) =>
-        tool === getTask ? [tool.view, waitViewOf(tool.view)] : [tool.view],
+        tool.view.name === getTask?.name ? [tool.view, waitViewOf(tool.view)] : [tool.view],
       )
       lists.set(key, views)
       return views
@@ -67,7 +79,7 @@ export function createToolbox(operations: readonly Operation[], invocation: Invo
   }
 }
 
-function toTool(invocable: InvocableOperation): OperationTool {
+function toTool(invocable: InvocableOperation, fieldsOfTask: ReadonlySet<string>): OperationTool {
   const { name, entry } = invocable.operation
   const outputSchema = outputSchemaOf(name, entry)
   const view: ToolView = {
@@ -78,7 +90,9 @@ function toTool(invocable: InvocableOperation): OperationTool {
     ...(outputSchema && { outputSchema }),
     annotations: annotationsOf(entry),
   }
-  return { view, access: entry.access, invocable, isGuarded: isGuarded(entry) }
+  const becomesTask =
+    entry.kind === 'task' && (outputSchema?.required ?? []).every((field) => fieldsOfTask.has(field))
+  return { view, access: entry.access, invocable, isGuarded: isGuarded(entry), becomesTask }
 }
 
 const reuseText = (found: string): string =>
@@ -135,7 +149,8 @@ function streamInputOf(name: string, entry: Entry): ObjectSchema {
   }
 }
 
-export const waitSecondsDefault = 60
+/** Many clients and proxies give a request 60 seconds. */
+export const waitSecondsDefault = 45
 
 function waitViewOf({ inputSchema, outputSchema }: ToolView): ToolView {
   const timeout = {

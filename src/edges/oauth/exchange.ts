@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Interaction, Provider } from 'oidc-provider'
 import type { Person, Refusal } from '#features/oauth/people.ts'
-import { pageHeaders, shownName } from './pages.ts'
+import { hasPasskeyScript, pageHeaders, shownName } from './pages.ts'
 
 /** One request of a browser inside an interaction, and what can be answered to it. */
 
@@ -32,6 +32,11 @@ export const refusals: Record<Refusal, string> = {
   crowded:
     'Too many wrong passwords for this account from other places. Sign in with a code by email, or wait 15 minutes.',
   notSent: 'The message could not be sent. Try again in a moment.',
+  passkeyUnknown: 'This passkey did not sign you in. It may have been removed here; try another way.',
+  passkeyInvalid: 'The passkey could not be checked. Try again.',
+  passkeyExpired: 'This took too long, or was tried twice. Try again.',
+  passkeyTaken: 'This passkey is in use already. Create another one.',
+  passkeysFull: 'The account has 10 passkeys. Remove one first.',
   unverified: 'Your account there has no verified email address. Verify it there, then try again.',
   taken: 'Another account of this gateway has your email address. Ask its operator for help.',
   interrupted: 'This sign-in was interrupted. Start it again.',
@@ -56,7 +61,13 @@ export function formSource(redirectUri: unknown): string | undefined {
 }
 
 export function send({ response }: Exchange, status: number, html: string, form?: string): void {
-  response.writeHead(status, pageHeaders(form)).end(html)
+  response.writeHead(status, pageHeaders({ form, hasScript: hasPasskeyScript(html) })).end(html)
+}
+
+export function sendJson({ response }: Pick<Exchange, 'response'>, status: number, body: object): void {
+  response
+    .writeHead(status, { 'content-type': 'application/json; charset=utf-8', 'cache-control': 'no-store' })
+    .end(JSON.stringify(body))
 }
 
 export async function clientOf({ provider }: Exchange, { params }: Interaction) {
@@ -64,15 +75,45 @@ export async function clientOf({ provider }: Exchange, { params }: Interaction) 
   return { client, name: shownName(client?.clientName ?? '') || 'an app without a name' }
 }
 
-/** Stores the result of the person and leads the browser back to the authorization endpoint. */
+/**
+ * Stores the result of the person and leads the browser back to the authorization endpoint. The result of the page before
+ * stays: without it a client that asks for `login consent` would be answered by a second sign-in.
+ */
 export async function finish({ provider, request, response }: Exchange, result: object): Promise<void> {
   const location = await provider.interactionResult(request, response, result, {
-    mergeWithLastSubmission: 'login' in result,
+    mergeWithLastSubmission: true,
   })
   response.writeHead(303, { location, 'cache-control': 'no-store', 'content-length': '0' }).end()
 }
-export const signedIn = (exchange: Exchange, { id }: Person, amr: readonly string[]) =>
-  finish(exchange, { login: { accountId: id, remember: true, amr } })
+const secondsOf = (time: Date): number => Math.floor(time.getTime() / 1_000)
+/** Of a sign-in elsewhere whose time is not known: older than any that counts as fresh. */
+export const unknownSignInSeconds = 1
+
+type SignIn = {
+  amr: readonly string[]
+  interaction: Interaction
+  /** When the credentials were given, null where that is not known; left out: now. */
+  at?: Date | null
+}
+export async function signedIn(
+  exchange: Exchange,
+  { id }: Person,
+  { amr, interaction, at = new Date() }: SignIn,
+): Promise<void> {
+  const { accountId } = interaction.session ?? {}
+  if (accountId !== undefined && accountId !== id) await leaveSession(exchange, interaction)
+  // The time of this page: a consent that follows is no sign-in.
+  const ts = at === null ? unknownSignInSeconds : secondsOf(at)
+  await finish(exchange, { login: { accountId: id, remember: true, amr, ts } })
+}
+
+/** Another person signs in: nothing of the session of the former one stays in this browser. */
+async function leaveSession({ provider, request, response }: Exchange, interaction: Interaction) {
+  const session = await provider.Session.get(provider.createContext(request, response))
+  delete interaction.session
+  await interaction.persist()
+  await session.destroy()
+}
 
 /** The interaction of the cookie, where it is the one of the path. */
 export async function findInteraction({

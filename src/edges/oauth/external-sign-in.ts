@@ -48,7 +48,10 @@ export function externalSignIn(federation: NonNullable<OAuth['federation']>): Si
     receive: (exchange, interaction, query) =>
       unlessDown(exchange, interaction, async () => {
         const person = await federation.finish(exchange.uid, query)
-        if (person.ok) return signedIn(exchange, person.value, [])
+        if (person.ok) {
+          const { signedInAt: at } = person.value
+          return signedIn(exchange, person.value, { amr: [], interaction, at })
+        }
         await showPage(exchange, interaction, { status: 422, error: refusals[person.why] })
       }),
   }

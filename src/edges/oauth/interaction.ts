@@ -13,12 +13,15 @@ import {
 } from './exchange.ts'
 import { externalSignIn } from './external-sign-in.ts'
 import { ownSignIn } from './own-sign-in.ts'
+import { isOwnClient } from './page-clients.ts'
 import { consentPage, errorPage } from './pages.ts'
 import { type ActingScope, actingScopes, oauthPaths } from './paths.ts'
 
 /** The pages between the request of a client and its code: sign-in, sign-up and consent. */
 
-type InteractionDeps = Pick<OAuth, 'people' | 'knownBrowsers' | 'federation'> & { baseUrl: () => string }
+type InteractionDeps = Pick<OAuth, 'people' | 'passkeys' | 'knownBrowsers' | 'federation'> & {
+  baseUrl: () => string
+}
 
 const redirectText = (redirectUri: unknown): string => {
   const url = typeof redirectUri === 'string' ? URL.parse(redirectUri) : null
@@ -73,11 +76,22 @@ async function grantRequested(
 
 export function createInteractions(deps: InteractionDeps) {
   const { people, federation, baseUrl } = deps
+  const connect = async (
+    exchange: Exchange,
+    interaction: Interaction,
+    chosen: Omit<Consent, 'base'>,
+  ): Promise<void> => {
+    const grantId = await grantRequested(exchange, interaction, { ...chosen, base: baseUrl() })
+    await finish(exchange, { consent: { grantId } })
+  }
   const method = federation ? externalSignIn(federation) : ownSignIn(deps)
   const showConsent = async (exchange: Exchange, interaction: Interaction): Promise<void> => {
     const { client, name } = await clientOf(exchange, interaction)
     const person = await people.find(interaction.session?.accountId ?? '')
     if (!client || !person) return method.show(exchange, interaction)
+    // A page of this gateway itself: who opens it acts there.
+    if (isOwnClient(client.clientId))
+      return connect(exchange, interaction, { accountId: person.id, chosen: ['manage'] })
     const html = consentPage({
       uid: exchange.uid,
       client: name,
@@ -94,8 +108,7 @@ export function createInteractions(deps: InteractionDeps) {
     if (interaction.prompt.name !== 'consent' || accountId === undefined)
       return method.show(exchange, interaction)
     const chosen = actingScopes.filter((scope) => form[scope] === 'yes')
-    const grantId = await grantRequested(exchange, interaction, { accountId, chosen, base: baseUrl() })
-    await finish(exchange, { consent: { grantId } })
+    await connect(exchange, interaction, { accountId, chosen })
   }
 
   const steps: Record<string, SignInStep> = {

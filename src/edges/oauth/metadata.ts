@@ -14,7 +14,7 @@ export function serverMetadata(base: string): Record<string, unknown> {
     userinfo_endpoint: at(oauthPaths.userinfo),
     jwks_uri: at(oauthPaths.jwks),
     scopes_supported: oauthScopes,
-    claims_supported: ['sub', 'email', 'email_verified', 'name', 'iss', 'auth_time'],
+    claims_supported: ['sub', 'email', 'email_verified', 'name', 'iss', 'auth_time', 'amr'],
     response_types_supported: ['code'],
     response_modes_supported: ['query', 'fragment', 'form_post'],
     grant_types_supported: ['authorization_code', 'refresh_token'],

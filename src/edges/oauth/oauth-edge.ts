@@ -1,20 +1,31 @@
 import type { IncomingMessage } from 'node:http'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Provider } from 'oidc-provider'
+import type { Invocation } from '#invoke/invocation.ts'
 import type { RateLimits } from '#invoke/limits.ts'
 import { addressKey } from '#kernel/address-key.ts'
 import type { Caller } from '#kernel/caller.ts'
 import type { Clock } from '#kernel/clock.ts'
 import { Fault } from '#kernel/fault.ts'
+import type { Operation } from '#kernel/operation.ts'
 import { createWindowCounter } from '#kernel/window-counter.ts'
+import { accountEdge } from './account-edge.ts'
+import { approvalsEdge } from './approvals-edge.ts'
+import { fetchDocuments } from './client-documents.ts'
+import type { Exchange } from './exchange.ts'
 import { createInteractions, interactionRoutes } from './interaction.ts'
 import { errorPage, pageHeaders } from './pages.ts'
-import { oauthPaths } from './paths.ts'
+import { oauthPaths, oauthScopes } from './paths.ts'
 import type { ProviderDeps } from './provider.ts'
 
 export type OAuthEdgeDeps = ProviderDeps & {
   limits: RateLimits
+  corsOrigins: readonly string[]
+  invocation: Pick<Invocation, 'prepare'>
+  operations: readonly Operation[]
+  freshSignInSeconds: number
   clock: Clock
+  chainName: (chainId: string) => string
   authenticate: (authorization: string | undefined) => Promise<Caller>
 }
 
@@ -22,6 +33,32 @@ const registrationsPerHour = 30
 const hourMs = 3_600_000
 const addressesMax = 50_000
 const formBytesMax = 8 * 1_024
+/** The provider compares each field with all others of its name. */
+const queryFieldsMax = 100
+
+const wordsOf = (text: string | null): string[] => (text ?? '').split(' ').filter(Boolean)
+const identityScopes: readonly string[] = oauthScopes.filter((scope) => scope !== 'offline_access')
+
+/**
+ * Clients of plain OAuth do not know two rules of OpenID: without a scope of identity the provider grants nothing where
+ * the person allows no act, and without `prompt=consent` it drops `offline_access`.
+ */
+function completeRequest(raw: IncomingMessage): void {
+  const url = raw.url ?? ''
+  const at = url.includes('?') ? url.indexOf('?') : url.length
+  const fields = new URLSearchParams(url.slice(at + 1))
+  // A field that is sent twice is refused by the provider.
+  if (raw.method !== 'GET' || ['scope', 'prompt'].some((name) => fields.getAll(name).length > 1)) return
+  const scopes = wordsOf(fields.get('scope'))
+  const prompts = wordsOf(fields.get('prompt'))
+  const lacksIdentity = !scopes.some((scope) => identityScopes.includes(scope))
+  const lacksConsent =
+    scopes.includes('offline_access') && !prompts.some((prompt) => prompt === 'consent' || prompt === 'none')
+  if (!lacksIdentity && !lacksConsent) return
+  if (lacksIdentity) fields.set('scope', ['openid', ...scopes].join(' '))
+  if (lacksConsent) fields.set('prompt', [...prompts, 'consent'].join(' '))
+  raw.url = `${url.slice(0, at)}?${fields}`
+}
 
 const tooMany = (reply: FastifyReply, retryAfter: number): void => {
   void reply
@@ -31,6 +68,16 @@ const tooMany = (reply: FastifyReply, retryAfter: number): void => {
       error: 'temporarily_unavailable',
       error_description: `Too many requests; retry in ${retryAfter} s`,
     })
+}
+
+const hasTooManyFields = ({ url }: FastifyRequest): boolean =>
+  url.split('&', queryFieldsMax + 1).length > queryFieldsMax
+
+const refuseFields = (reply: FastifyReply): void => {
+  void reply.code(400).send({
+    error: 'invalid_request',
+    error_description: `The query has more than ${queryFieldsMax} fields`,
+  })
 }
 
 /** After this the answer is written to the socket, without the hooks of the gateway. */
@@ -44,11 +91,16 @@ const takeOver = (request: FastifyRequest, reply: FastifyReply): void => {
 }
 
 /** The authorization server behind its routes. It is loaded and built by the first request. */
+/** Undefined also where the document of an app is away. */
+const nameOfClient = async ({ Client }: Provider, clientId: string): Promise<string | undefined> =>
+  (await Client.find(clientId).catch(() => undefined))?.clientName
+
 export function oauthEdge(deps: OAuthEdgeDeps): (fastify: FastifyInstance) => void {
-  const { oauth, baseUrl, limits, clock, authenticate, log } = deps
+  const { oauth, baseUrl, limits, clock, authenticate, log, corsOrigins } = deps
   const interactions = createInteractions({ ...oauth, baseUrl })
   const registrations = createWindowCounter({ keysMax: addressesMax, nowMs: () => clock.now().getTime() })
-  const providerOf = providerCache(deps)
+  const fetch = fetchDocuments(deps.fetch, () => clock.now().getTime())
+  const providerOf = providerCache({ ...deps, fetch })
 
   const isLimited = async (request: FastifyRequest, reply: FastifyReply): Promise<boolean> => {
     const { fault } = await limits.consume('auth', addressKey(request.ip))
@@ -75,34 +127,57 @@ export function oauthEdge(deps: OAuthEdgeDeps): (fastify: FastifyInstance) => vo
     }
   }
 
-  const passOn = async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
+  const answerPage = async (request: FastifyRequest, reply: FastifyReply, run: () => Promise<void>) => {
     if (await isLimited(request, reply)) return
+    if (hasTooManyFields(request)) return refuseFields(reply)
     takeOver(request, reply)
-    await guarded(request, reply, async () => {
+    await guarded(request, reply, run)
+  }
+  const passOn = (request: FastifyRequest, reply: FastifyReply): Promise<void> =>
+    answerPage(request, reply, async () => {
       const provider = await providerOf()
       await provider.callback()(withOwnAddress(request, baseUrl()), reply.raw)
     })
-  }
+  const mountApprovals = approvalsEdge(
+    {
+      ...deps,
+      clientName: async (clientId) => nameOfClient(await providerOf(), clientId),
+    },
+    answerPage,
+    ({ raw }) => readForm(raw),
+  )
 
-  type Params = { uid: string; step: string }
-  const visitOf = async (request: FastifyRequest, reply: FastifyReply) => ({
+  const mountAccount = accountEdge(
+    { ...deps, exchangeOf: (request, reply) => exchangeOf(request, reply) },
+    answerPage,
+    ({ raw }) => readForm(raw),
+  )
+
+  const exchangeOf = async (request: FastifyRequest, reply: FastifyReply) => ({
     request: withOwnAddress(request, baseUrl()),
     response: reply.raw,
     provider: await providerOf(),
     uid: (request.params as Params).uid,
     address: request.ip,
   })
-
+  /** A page of the sign-in, within the limit of its address. */
+  const pageOf = (run: Handler) => (request: FastifyRequest, reply: FastifyReply) =>
+    answerPage(request, reply, async () => run(await exchangeOf(request, reply), request))
   return (fastify) => {
     fastify.register(async (scope) => {
       scope.removeAllContentTypeParsers()
       // The provider reads its bodies itself.
       scope.addContentTypeParser('*', (_request, _payload, done) => done(null))
+      mountApprovals(scope)
+      mountAccount(scope)
       scope.get(oauthPaths.jwks, passOn)
       scope.route({
         method: ['GET', 'POST'],
         url: oauthPaths.authorize,
-        handler: passOn,
+        handler: (request, reply) => {
+          completeRequest(request.raw)
+          return passOn(request, reply)
+        },
         exposeHeadRoute: false,
       })
       scope.get(`${oauthPaths.authorize}/:uid`, { exposeHeadRoute: false }, passOn)
@@ -110,6 +185,11 @@ export function oauthEdge(deps: OAuthEdgeDeps): (fastify: FastifyInstance) => vo
         scope.route({ method: ['POST', 'OPTIONS'], url: path, handler: passOn })
       scope.post(oauthPaths.register, async (request, reply) => {
         if (isRegistrationLimited(request, reply)) return reply
+        // The provider answers other origins at its other endpoints only.
+        const { origin } = request.headers
+        reply.raw.setHeader('vary', 'Origin')
+        if (origin !== undefined && (corsOrigins.includes(origin) || corsOrigins.includes('*')))
+          reply.raw.setHeader('access-control-allow-origin', origin)
         await passOn(request, reply)
         return reply
       })
@@ -120,21 +200,7 @@ export function oauthEdge(deps: OAuthEdgeDeps): (fastify: FastifyInstance) => vo
         handler: async (request) =>
           userinfoOf(await authenticate(request.headers.authorization), oauth.people),
       })
-      scope.get(interactionRoutes.show, { exposeHeadRoute: false }, async (request, reply) => {
-        if (await isLimited(request, reply)) return
-        takeOver(request, reply)
-        const { view } = request.query as { view?: unknown }
-        await guarded(request, reply, async () =>
-          interactions.show(await visitOf(request, reply), typeof view === 'string' ? view : undefined),
-        )
-      })
-      scope.get(interactionRoutes.receive, { exposeHeadRoute: false }, async (request, reply) => {
-        if (await isLimited(request, reply)) return
-        takeOver(request, reply)
-        await guarded(request, reply, async () =>
-          interactions.receive(await visitOf(request, reply), queryOf(request)),
-        )
-      })
+      mountPages({ scope, pageOf, interactions })
       // The cookie of an interaction is sent to the addresses of this interaction alone.
       scope.get(oauthPaths.callback, { exposeHeadRoute: false }, async (request, reply) => {
         if (await isLimited(request, reply)) return
@@ -144,16 +210,42 @@ export function oauthEdge(deps: OAuthEdgeDeps): (fastify: FastifyInstance) => vo
         if (uid === undefined) reply.raw.writeHead(400, pageHeaders()).end(strayCallback)
         else reply.raw.writeHead(303, { location: to, 'cache-control': 'no-store' }).end()
       })
-      scope.post(interactionRoutes.submit, async (request, reply) => {
-        if (await isLimited(request, reply)) return
-        takeOver(request, reply)
-        await guarded(request, reply, async () => {
-          const form = await readForm(request.raw)
-          await interactions.submit(await visitOf(request, reply), (request.params as Params).step, form)
-        })
-      })
     })
   }
+}
+
+type PageRoutes = {
+  scope: FastifyInstance
+  /** A handler with the limits of an address. */
+  pageOf(run: Handler): (request: FastifyRequest, reply: FastifyReply) => Promise<void>
+  interactions: ReturnType<typeof createInteractions>
+}
+type Params = { uid: string; step: string }
+type Handler = (exchange: Exchange, request: FastifyRequest) => void | Promise<void>
+
+const stepOf = ({ params }: FastifyRequest): string => (params as Params).step
+
+function mountPages({ scope, pageOf, interactions }: PageRoutes): void {
+  const options = { exposeHeadRoute: false }
+  scope.get(
+    interactionRoutes.show,
+    options,
+    pageOf((exchange, request) => {
+      const { view } = request.query as { view?: unknown }
+      return interactions.show(exchange, typeof view === 'string' ? view : undefined)
+    }),
+  )
+  scope.get(
+    interactionRoutes.receive,
+    options,
+    pageOf((exchange, request) => interactions.receive(exchange, queryOf(request))),
+  )
+  scope.post(
+    interactionRoutes.submit,
+    pageOf(async (exchange, request) =>
+      interactions.submit(exchange, stepOf(request), await readForm(request.raw)),
+    ),
+  )
 }
 
 const strayCallback = errorPage('It was not started here.', 'invalid_request')

@@ -11,6 +11,15 @@ declare module 'oidc-provider' {
     returnTo: string
     persist(): Promise<string>
   }
+  export type Session = {
+    uid: string
+    accountId?: string
+    /** When the person signed in, in seconds. */
+    loginTs?: number
+    /** By client; `signedInTs` is stored by this gateway. */
+    authorizations?: Record<string, { signedInTs?: number }>
+    destroy(): Promise<void>
+  }
   export type Client = {
     clientId: string
     clientName?: string
@@ -45,11 +54,26 @@ declare module 'oidc-provider' {
       result: object,
       options: { mergeWithLastSubmission: boolean },
     ): Promise<string>
+    /** The context of one request, with its cookies. */
+    createContext(request: IncomingMessage, response: ServerResponse): object
+    readonly Session: {
+      get(context: object): Promise<Session>
+      findByUid(uid: string): Promise<Session | undefined>
+    }
     readonly Client: { find(id: string): Promise<Client | undefined> }
     readonly Grant: {
       new (properties: { accountId: string; clientId: string }): Grant
       find(id: string): Promise<Grant | undefined>
     }
+  }
+  export const interactionPolicy: {
+    base(): { get(name: string): { checks: { remove(reason: string): void; add(check: object): void } } }
+    Check: new (
+      reason: string,
+      description: string,
+      error: string,
+      check: (context: never) => boolean | Promise<boolean>,
+    ) => object
   }
   export const errors: Record<
     | 'InvalidGrant'

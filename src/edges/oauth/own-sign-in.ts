@@ -1,9 +1,10 @@
 import type { Interaction } from 'oidc-provider'
 import type { OAuth } from '#features/oauth/oauth.ts'
-import type { Outcome, Person, Refusal } from '#features/oauth/people.ts'
+import type { CodeRequest, Person, Refusal } from '#features/oauth/people.ts'
 import {
   clientOf,
   type Exchange,
+  type Form,
   formSource,
   refusals,
   type SignInMethod,
@@ -11,14 +12,26 @@ import {
   send,
   signedIn,
 } from './exchange.ts'
-import { codePage, emailCodePage, type PageContext, resetPage, signInPage, signUpPage } from './pages.ts'
+import {
+  codePage,
+  createPasskeyPage,
+  emailCodePage,
+  type PageContext,
+  passkeySignUpPage,
+  resetPage,
+  signInPage,
+  signUpPage,
+} from './pages.ts'
+import { passkeySteps } from './passkey-sign-in.ts'
 import { oauthPaths } from './paths.ts'
 
-/** Sign-in with an account of this gateway: password, and codes by email for new accounts and new passwords. */
+/** Sign-in with an account of this gateway: password, passkey, and codes by email for new accounts and new passwords. */
 
 const pageOf = {
   'sign-in': signInPage,
   'sign-up': signUpPage,
+  'passkey-sign-up': passkeySignUpPage,
+  'passkey-create': createPasskeyPage,
   reset: resetPage,
   'email-code': emailCodePage,
   code: codePage,
@@ -27,7 +40,7 @@ type View = keyof typeof pageOf
 type FormContext = Pick<PageContext, 'email' | 'error'> & { status?: number }
 
 /** The views that an address may name. */
-const openViews: readonly string[] = ['sign-up', 'reset', 'email-code']
+const openViews: readonly string[] = ['sign-up', 'passkey-sign-up', 'reset', 'email-code']
 
 const statusOf: Partial<Record<Refusal, number>> = { limited: 429, crowded: 429, notSent: 503 }
 const refusedForm = (why: Refusal, email: string): FormContext => ({
@@ -42,9 +55,16 @@ const browserOf = ({ request }: Exchange): string | undefined =>
   new RegExp(`(?:^|; )${cookieName}=([\\w.-]{1,128})(?:;|$)`).exec(request.headers.cookie ?? '')?.[1]
 const originOf = (exchange: Exchange) => ({ address: exchange.address, browser: browserOf(exchange) })
 
-type OwnSignInDeps = Pick<OAuth, 'people' | 'knownBrowsers'> & { baseUrl: () => string }
+type OwnSignInDeps = Pick<OAuth, 'people' | 'knownBrowsers' | 'passkeys'> & { baseUrl: () => string }
 
-export function ownSignIn({ people, knownBrowsers, baseUrl }: OwnSignInDeps): SignInMethod {
+const requestOf = (view: View, { email = '', password = '' }: Form): CodeRequest => {
+  if (view === 'passkey-sign-up') return { email, isForPasskey: true }
+  return view === 'email-code' ? { email } : { email, password }
+}
+
+export function ownSignIn({ people, knownBrowsers, passkeys, baseUrl }: OwnSignInDeps): SignInMethod {
+  const hasPasskeys = () => passkeys?.isPossible() ?? false
+
   /** Guesses of others do not limit this person in this browser any more. */
   const remember = async ({ response }: Exchange, personId: string): Promise<void> => {
     const attributes = [
@@ -65,46 +85,56 @@ export function ownSignIn({ people, knownBrowsers, baseUrl }: OwnSignInDeps): Si
     { status = 200, ...context }: FormContext = {},
   ): Promise<void> => {
     const { name } = await clientOf(exchange, interaction)
-    const html = pageOf[view]({ uid: exchange.uid, client: name, ...context })
+    const html = pageOf[view]({ uid: exchange.uid, client: name, hasPasskeys: hasPasskeys(), ...context })
     send(exchange, status, html, formSource(interaction.params.redirect_uri))
   }
 
+  const showRefusal = (
+    exchange: Exchange,
+    interaction: Interaction,
+    view: View,
+    { why, email = '' }: { why: Refusal; email?: string },
+  ) => showForm(exchange, interaction, view, refusedForm(why, email))
+
   const begin =
     (view: View): SignInStep =>
-    async (exchange, interaction, { email = '', password = '' }) => {
-      const request = view === 'email-code' ? { email } : { email, password }
-      const begun = await people.begin(request, exchange.uid, originOf(exchange))
-      if (!begun.ok) return showForm(exchange, interaction, view, refusedForm(begun.why, email))
+    async (exchange, interaction, form) => {
+      const begun = await people.begin(requestOf(view, form), exchange.uid, originOf(exchange))
+      if (!begun.ok) return showRefusal(exchange, interaction, view, { ...begun, email: form.email ?? '' })
       await showForm(exchange, interaction, 'code', { email: begun.value.email })
     }
   const enter = async (
     exchange: Exchange,
     interaction: Interaction,
-    view: View,
-    { person, email }: { person: Outcome<Person>; email: string },
+    person: Person,
+    amr: readonly string[],
   ): Promise<void> => {
-    if (person.ok) {
-      await remember(exchange, person.value.id)
-      return signedIn(exchange, person.value, [view === 'code' ? 'otp' : 'pwd'])
-    }
-    await showForm(exchange, interaction, view, refusedForm(person.why, email))
+    await remember(exchange, person.id)
+    await signedIn(exchange, person, { amr, interaction })
   }
+  const show = (exchange: Exchange, interaction: Interaction, view = '') =>
+    showForm(exchange, interaction, openViews.includes(view) ? (view as View) : 'sign-in')
 
   return {
-    show: (exchange, interaction, view = '') =>
-      showForm(exchange, interaction, openViews.includes(view) ? (view as View) : 'sign-in'),
+    show,
     steps: {
       async 'sign-in'(exchange, interaction, { email = '', password = '' }) {
         const person = await people.signIn({ email, password }, originOf(exchange))
-        await enter(exchange, interaction, 'sign-in', { person, email })
+        if (!person.ok) return showRefusal(exchange, interaction, 'sign-in', { ...person, email })
+        await enter(exchange, interaction, person.value, ['pwd'])
       },
       'sign-up': begin('sign-up'),
       reset: begin('reset'),
       'email-code': begin('email-code'),
       async code(exchange, interaction, { code = '', email = '' }) {
-        const person = await people.confirm(exchange.uid, code.trim(), originOf(exchange))
-        await enter(exchange, interaction, 'code', { person, email })
+        const confirmed = await people.confirm(exchange.uid, code.trim(), originOf(exchange))
+        if (!confirmed.ok) return showRefusal(exchange, interaction, 'code', { ...confirmed, email })
+        const { value } = confirmed
+        if ('person' in value) return enter(exchange, interaction, value.person, ['otp'])
+        await passkeys?.holdVerifiedEmail(exchange.uid, value.verifiedEmail)
+        await showForm(exchange, interaction, 'passkey-create', { email: value.verifiedEmail })
       },
+      ...(passkeys && passkeySteps({ passkeys, begin: begin('passkey-sign-up'), showRefusal, enter })),
     },
   }
 }

@@ -1,17 +1,24 @@
 import { createHash } from 'node:crypto'
+import { passkeyScriptElement, passkeyScriptHash } from './passkey-script.ts'
 import { type ActingScope, actingScopes, oauthPaths } from './paths.ts'
 import { styles } from './styles.ts'
 
-/** Pages of the sign-in: HTML without a script. Every value of a client or a person is escaped here. */
+/** Pages of the sign-in: HTML, and a script where a passkey can be used. Every value of a client or a person is escaped here. */
 
 const styleHash = createHash('sha256').update(styles).digest('base64')
 
-/** `form` names where forms may lead: browsers also check the redirect that follows one. */
-export const pageHeaders = (form?: string): Record<string, string> => ({
+type PageSources = {
+  /** Where forms may lead: browsers also check the redirect that follows one. */
+  form?: string | undefined
+  /** The page has the script of passkeys. */
+  hasScript?: boolean
+}
+export const pageHeaders = ({ form, hasScript = false }: PageSources = {}): Record<string, string> => ({
   'content-type': 'text/html; charset=utf-8',
   'content-security-policy': [
     "default-src 'none'",
     `style-src 'sha256-${styleHash}'`,
+    ...(hasScript ? [`script-src 'sha256-${passkeyScriptHash}'`, "connect-src 'self'"] : []),
     `form-action 'self'${form === undefined ? '' : ` ${form}`}`,
     "frame-ancestors 'none'",
     "base-uri 'none'",
@@ -30,7 +37,9 @@ const entities: Record<string, string> = {
   '"': '&quot;',
   "'": '&#39;',
 }
-const escapeHtml = (text: string): string => text.replace(/[&<>"']/g, (mark) => entities[mark]!)
+export const hasPasskeyScript = (html: string): boolean => html.includes(passkeyScriptElement)
+
+export const escapeHtml = (text: string): string => text.replace(/[&<>"']/g, (mark) => entities[mark]!)
 
 const nameMax = 60
 /** A name in one line, without marks that change the direction or the look of what follows. */
@@ -44,15 +53,24 @@ export const shownName = (text: string): string =>
 
 const logo =
   '<svg viewBox="0 0 32 32" fill="none" aria-hidden="true"><path d="M4 12 16 4l12 8" stroke="currentColor" stroke-width="3" stroke-linecap="round" stroke-linejoin="round"/><path d="M8 15v11M16 15v11M24 15v11M4 28h24" stroke="currentColor" stroke-width="3" stroke-linecap="round"/></svg>'
-const tick =
+export const tick =
   '<svg viewBox="0 0 20 20" fill="none" aria-hidden="true"><path d="m4 10.5 4 4 8-9" stroke="currentColor" stroke-width="2.2" stroke-linecap="round" stroke-linejoin="round"/></svg>'
-const cross =
+export const cross =
   '<svg viewBox="0 0 20 20" fill="none" aria-hidden="true"><path d="m5 5 10 10M15 5 5 15" stroke="currentColor" stroke-width="2.2" stroke-linecap="round"/></svg>'
 
-const page = (title: string, body: string, head = ''): string =>
-  `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1"><meta name="robots" content="noindex">${head}<title>${escapeHtml(title)} · Portico</title><style>${styles}</style></head><body><main><div class="brand">${logo}<span>Portico</span></div>${body}</main><footer>Check that the address bar shows the address of your gateway.</footer></body></html>`
+const key =
+  '<svg viewBox="0 0 20 20" fill="none" aria-hidden="true"><circle cx="7" cy="13" r="3.6" stroke="currentColor" stroke-width="1.8"/><path d="m9.7 10.3 7-7M13.5 6.5l2.6 2.6" stroke="currentColor" stroke-width="1.8" stroke-linecap="round" stroke-linejoin="round"/></svg>'
 
-const alert = (error: string | undefined): string =>
+type PageForm = {
+  /** More of the head. */
+  head?: string
+  /** A page of lists. */
+  isWide?: boolean
+}
+export const page = (title: string, body: string, { head = '', isWide = false }: PageForm = {}): string =>
+  `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1"><meta name="robots" content="noindex">${head}<title>${escapeHtml(title)} · Portico</title><style>${styles}</style></head><body><main${isWide ? ' class="wide"' : ''}><div class="brand">${logo}<span>Portico</span></div>${body}</main><footer>Check that the address bar shows the address of your gateway.</footer></body></html>`
+
+export const alert = (error: string | undefined): string =>
   error === undefined ? '' : `<p class="error" role="alert">${escapeHtml(error)}</p>`
 
 const actionOf = (uid: string, step: string): string =>
@@ -63,11 +81,30 @@ const viewOf = (uid: string, view: string): string =>
 export type PageContext = {
   uid: string
   client: string
+  /** Whether browsers can use passkeys at this address. */
+  hasPasskeys?: boolean
   email?: string | undefined
   error?: string | undefined
 }
 
-const field = (name: string, label: string, attributes: string, hint = ''): string =>
+type PasskeyForm = {
+  kind: 'create' | 'get'
+  action: string
+  options: string
+  /** HTML between the top of the form and its button. */
+  fields?: string
+  button: string
+  look: 'main' | 'quiet'
+}
+/** A form that the script fills; hidden where the browser has no script or no passkeys. */
+export const passkeyForm = ({ kind, action, options, fields = '', button, look }: PasskeyForm): string =>
+  `<form method="post" action="${action}" data-kind="${kind}" data-options="${options}" data-failed="${
+    kind === 'create'
+      ? 'No passkey was created. Try again, or use another way.'
+      : 'No passkey was used. Try again, or use another way.'
+  }" data-known="This device already has a passkey for this account." data-with-passkeys hidden>${fields}<input type="hidden" name="credential"><button class="${look}">${key}<span>${button}</span></button><p class="error" role="alert" hidden></p></form>`
+
+export const field = (name: string, label: string, attributes: string, hint = ''): string =>
   `<label for="${name}">${label}</label><input id="${name}" name="${name}" required ${attributes}${hint && ` aria-describedby="${name}-hint"`}>${hint && `<p class="hint" id="${name}-hint">${hint}</p>`}`
 
 const emailField = (email = ''): string =>
@@ -80,12 +117,21 @@ const newPassword = (label: string): string =>
     'At least 10 characters',
   )
 
-export const signInPage = ({ uid, client, email, error }: PageContext): string =>
+const passkeySignIn = (uid: string): string =>
+  `<p class="or" data-with-passkeys hidden><span>or</span></p>${passkeyForm({
+    kind: 'get',
+    action: actionOf(uid, 'passkey'),
+    options: actionOf(uid, 'passkey-options'),
+    button: 'Sign in with a passkey',
+    look: 'quiet',
+  })}`
+
+export const signInPage = ({ uid, client, hasPasskeys, email, error }: PageContext): string =>
   page(
     'Sign in',
     `<h1>Sign in</h1><p class="soft">to continue to <strong>${escapeHtml(client)}</strong></p>${alert(error)}
-<form method="post" action="${actionOf(uid, 'sign-in')}">${emailField(email)}${field('password', 'Password', 'type="password" autocomplete="current-password" maxlength="256"')}<button class="main">Sign in</button></form>
-<p class="links"><a href="${viewOf(uid, 'sign-up')}">Create an account</a><a href="${viewOf(uid, 'reset')}">Forgot your password?</a><a href="${viewOf(uid, 'email-code')}">Sign in with a code by email</a></p>`,
+<form method="post" action="${actionOf(uid, 'sign-in')}">${emailField(email)}${field('password', 'Password', 'type="password" autocomplete="current-password" maxlength="256"')}<button class="main">Sign in</button></form>${hasPasskeys ? passkeySignIn(uid) : ''}
+<p class="links"><a href="${viewOf(uid, 'sign-up')}">Create an account</a><a href="${viewOf(uid, 'reset')}">Forgot your password?</a><a href="${viewOf(uid, 'email-code')}">Sign in with a code by email</a></p>${hasPasskeys ? passkeyScriptElement : ''}`,
   )
 
 /** People sign in elsewhere: `provider` is the host of the identity provider. */
@@ -108,15 +154,43 @@ export const departurePage = (provider: string, url: string): string =>
     'Sign in',
     `<h1>Taking you to ${escapeHtml(provider)}</h1><p class="soft">Sign in there. You come back here by yourself.</p>
 <p><a href="${escapeHtml(url)}">Continue</a></p>`,
-    `<meta http-equiv="refresh" content="0;url=${escapeHtml(url)}">`,
+    { head: `<meta http-equiv="refresh" content="0;url=${escapeHtml(url)}">` },
   )
 
-export const signUpPage = ({ uid, client, email, error }: PageContext): string =>
+export const signUpPage = ({ uid, client, hasPasskeys, email, error }: PageContext): string =>
   page(
     'Create an account',
     `<h1>Create an account</h1><p class="soft">to continue to <strong>${escapeHtml(client)}</strong></p>${alert(error)}
 <form method="post" action="${actionOf(uid, 'sign-up')}">${emailField(email)}${newPassword('Password')}<button class="main">Send me a code</button></form>
-<p class="links"><a href="${viewOf(uid, 'sign-in')}">I have an account</a></p>`,
+<p class="links"><a href="${viewOf(uid, 'sign-in')}">I have an account</a>${
+      hasPasskeys
+        ? `<a href="${viewOf(uid, 'passkey-sign-up')}" data-with-passkeys hidden>Use a passkey instead</a>`
+        : ''
+    }</p>${hasPasskeys ? passkeyScriptElement : ''}`,
+  )
+
+export const passkeySignUpPage = ({ uid, client, email, error }: PageContext): string =>
+  page(
+    'Create an account',
+    `<h1>Create an account</h1><p class="soft">to continue to <strong>${escapeHtml(client)}</strong>, without a password: this device keeps a passkey. First we send a code to your address.</p>${alert(error)}
+<form method="post" action="${actionOf(uid, 'passkey-sign-up')}">${emailField(email)}<button class="main">Send me a code</button></form>
+<p class="links"><a href="${viewOf(uid, 'sign-in')}">I have an account</a><a href="${viewOf(uid, 'sign-up')}">Use a password instead</a></p>`,
+  )
+
+/** The browser has entered the code that was sent to this address. */
+export const createPasskeyPage = ({ uid, email = '', error }: PageContext): string =>
+  page(
+    'Create a passkey',
+    `<h1>Create your passkey</h1><p class="soft">for <strong>${escapeHtml(email)}</strong>. Your device asks for your fingerprint, your face or its PIN; nothing of that leaves it.</p>${alert(error)}
+${passkeyForm({
+  kind: 'create',
+  action: actionOf(uid, 'passkey-create'),
+  options: actionOf(uid, 'passkey-create-options'),
+  button: 'Create the passkey',
+  look: 'main',
+})}
+<p class="error" data-without-passkeys>This browser offers no passkeys. Use a password instead.</p>
+<p class="links"><a href="${viewOf(uid, 'sign-up')}">Use a password instead</a></p>${passkeyScriptElement}`,
   )
 
 export const resetPage = ({ uid, email, error }: PageContext): string =>
@@ -164,7 +238,8 @@ const scopeTexts: Record<string, string> = {
 const choiceTexts: Record<ActingScope, string> = {
   trade: 'Swap and trade for you, within your limits',
   earn: 'Deposit into the vault and withdraw, for you',
-  manage: 'Lower your limits and stop all trading',
+  manage:
+    'Lower your limits, stop all trading and send your events to its own server. For some minutes each time you sign in for this app also: raise limits, add recipients, link agents and approve requests',
 }
 
 const choiceOf = (scope: ActingScope, { isAsked }: { isAsked: boolean }): string =>
@@ -187,10 +262,10 @@ export function consentPage({ uid, client, redirect, publisher, email, scopes }:
     `<h1>Connect ${name}?</h1><p class="soft">It gets access to your account at this gateway.</p>
 <dl class="who"><div><dt>App</dt><dd>${name}</dd></div><div><dt>Sends you to</dt><dd>${escapeHtml(redirect)}</dd></div><div><dt>Your account</dt><dd>${escapeHtml(email)}</dd></div></dl>
 <p class="small soft">${origin}</p>
-<h2>It may</h2><ul>${items}<li class="never">${cross}<span>Never send money to somebody else’s address, and never raise your limits</span></li></ul>
+<h2>It may</h2><ul>${items}<li class="never">${cross}<span>Never send money to an address that is not on your list of recipients</span></li></ul>
 <form method="post" action="${actionOf(uid, 'allow')}"><fieldset><legend>You decide: may it also act?</legend>${choices}</fieldset><button class="main">Connect</button></form>
 <form method="post" action="${actionOf(uid, 'deny')}"><button class="quiet">Cancel</button></form>
-<p class="links"><a href="${viewOf(uid, 'sign-in')}">Use another account</a></p>`,
+<p class="links"><a href="${viewOf(uid, 'sign-in')}">Use another account</a><a href="${oauthPaths.account}">Manage your account</a><a href="${oauthPaths.approvals}">Requests of agents</a></p>`,
   )
 }
 

@@ -13,6 +13,11 @@ export const oauthPaths = {
   introspect: '/oauth/introspect',
   userinfo: '/oauth/userinfo',
   interaction: '/oauth/interaction',
+  account: '/oauth/account',
+  /** Where people link an agent by its code. */
+  link: '/oauth/account/link',
   /** Where an external identity provider sends browsers back to. */
   callback: '/oauth/callback',
+  /** Where people decide about requests of agents. */
+  approvals: '/oauth/approvals',
 } as const

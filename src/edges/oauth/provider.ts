@@ -1,8 +1,12 @@
-import { type Client, errors, Provider } from 'oidc-provider'
+import { type Client, errors, interactionPolicy, Provider, type Session } from 'oidc-provider'
 import type { ServerKeys } from '#features/oauth/keys.ts'
 import type { OAuth } from '#features/oauth/oauth.ts'
 import type { RecordStore } from '#features/oauth/records.ts'
+import { type Clock, later } from '#kernel/clock.ts'
 import type { Log } from '#kernel/log.ts'
+import { isSignInOf, loadGrant } from './browser-session.ts'
+import { unknownSignInSeconds } from './exchange.ts'
+import { isOwnClient, ownClients } from './page-clients.ts'
 import { errorPage, pageHeaders } from './pages.ts'
 import { actingScopes, oauthPaths, oauthScopes } from './paths.ts'
 
@@ -11,6 +15,7 @@ export type ProviderDeps = {
   baseUrl: () => string
   /** Fetches what clients name: their metadata documents. */
   fetch: (url: string, init?: object) => Promise<unknown>
+  clock: Clock
   log: Log
 }
 
@@ -28,8 +33,8 @@ const seconds = {
 const scope = [...oauthScopes, ...actingScopes].join(' ')
 
 /** The provider takes whatever name and id it uses for the record; a code or token is used once. */
-const adapterOf = (store: RecordStore) => ({
-  upsert: store.upsert,
+const adapterOf = (store: RecordStore, upsert: RecordStore['upsert'] = store.upsert) => ({
+  upsert,
   find: store.find,
   findByUid: store.findByUid,
   findByUserCode: async () => undefined,
@@ -47,17 +52,58 @@ const isLoopback = ({ protocol, hostname }: URL): boolean =>
 const redirectsMax = 10
 const redirectLengthMax = 1_024
 
-/** What an access token is issued for; a refresh token keeps the time of the sign-in that began it. */
-type TokenContext = { oidc: { entities: Partial<Record<'AuthorizationCode' | 'RefreshToken', TokenSource>> } }
-type TokenSource = { authTime?: number }
-type Metadata = { redirect_uris?: unknown; application_type?: string }
+/** A grant is what a person has just given to an app; the pages of this gateway are no apps. */
+function grantAdapter({ records, connections }: OAuth) {
+  const store = records.of('Grant')
+  return adapterOf(store, (id, grant, seconds) =>
+    isOwnClient(String(grant.clientId))
+      ? store.upsert(id, grant, seconds)
+      : connections.connect(id, grant, seconds),
+  )
+}
 
 /**
- * Redirects go to https, to the loopback interface or to an app of the device. A client with loopback addresses alone
- * is one of the device, so that any port serves, as RFC 8252 demands.
+ * Clients that refresh in parallel send one refresh token twice. Within this time the second use is refused; later it
+ * ends the connection, since then somebody else may have the token.
+ */
+const refreshGraceMs = 10_000
+function refuseParallelRefresh({ kind, consumed }: TokenSource, now: Date): void {
+  if (kind !== 'RefreshToken' || consumed === undefined) return
+  if (now <= later(new Date(consumed * 1_000), refreshGraceMs))
+    throw new errors.InvalidGrant('the refresh token was used a moment ago')
+}
+
+/** What an access token is issued for; a refresh token keeps the time of the sign-in that began it. */
+type TokenContext = { oidc: { entities: Partial<Record<'AuthorizationCode' | 'RefreshToken', TokenSource>> } }
+type TokenSource = {
+  kind?: string
+  authTime?: number
+  sessionUid?: string
+  clientId: string
+  /** When it was used, in seconds. */
+  consumed?: number
+}
+type Metadata = {
+  client_id?: string
+  client_secret?: string
+  client_secret_expires_at?: number
+  redirect_uris?: unknown
+  response_types?: unknown
+  scope?: string
+  token_endpoint_auth_method?: string
+  application_type?: string
+}
+
+/**
+ * Redirects go to https, to the loopback interface or to an app of the device. A client with any of the latter two is one
+ * of the device, whatever type it names, so that any port of loopback serves, as RFC 8252 demands.
  */
 function checkClient(metadata: Metadata): void {
-  const { redirect_uris } = metadata
+  const { client_id, redirect_uris, response_types } = metadata
+  // Ids of others are random, or addresses.
+  if (client_id !== undefined && isOwnClient(client_id)) return
+  if (response_types !== undefined && String(response_types) !== 'code')
+    throw new errors.InvalidClientMetadata('response_types must be code')
   const refuse = (why: string): never => {
     throw new errors.InvalidClientMetadata(`redirect_uris ${why}`)
   }
@@ -72,7 +118,13 @@ function checkClient(metadata: Metadata): void {
     if (url.username !== '' || url.password !== '') refuse('must not carry credentials')
     if (url.protocol === 'http:' && !isLoopback(url)) refuse('may use http for loopback addresses only')
   }
-  if (urls.every(isLoopback)) metadata.application_type = 'native'
+  if (urls.some(({ protocol }) => protocol !== 'https:')) metadata.application_type = 'native'
+  // The consent page decides: a scope of another server would end the registration, and ours would limit later requests.
+  delete metadata.scope
+  if (metadata.token_endpoint_auth_method === 'none') {
+    delete metadata.client_secret
+    delete metadata.client_secret_expires_at
+  }
 }
 
 function featuresAt(base: string): Record<string, object> {
@@ -81,6 +133,7 @@ function featuresAt(base: string): Record<string, object> {
     // Clients that normalise URLs append the slash.
     [`${base}/`, base],
     [`${base}/mcp`, `${base}/mcp`],
+    [`${base}/mcp/`, `${base}/mcp`],
   ])
   return {
     devInteractions: { enabled: false },
@@ -99,6 +152,8 @@ function featuresAt(base: string): Record<string, object> {
       allowFetch: async () => true,
       allowClient: async () => true,
     },
+    // A document may name methods that are not served, and `none` beside them.
+    rpMetadataChoices: { enabled: true },
     resourceIndicators: {
       enabled: true,
       defaultResource: async (_context: unknown, _client: Client, oneOf?: string | string[]) => oneOf ?? base,
@@ -118,11 +173,45 @@ function featuresAt(base: string): Record<string, object> {
   }
 }
 
+type CheckContext = {
+  oidc: {
+    params: { max_age?: number }
+    session: Session & { past(seconds: number): boolean }
+    client: Client
+    result?: { login?: object }
+  }
+}
+
+/** `max_age` asks for a sign-in for this app: one for another app does not count. */
+function signInPolicy(): object {
+  const policy = interactionPolicy.base()
+  const { checks } = policy.get('login')
+  checks.remove('max_age')
+  checks.add(
+    new interactionPolicy.Check(
+      'max_age',
+      'End-User authentication could not be obtained',
+      'login_required',
+      ({ oidc: { params, session, client, result } }: CheckContext) =>
+        params.max_age !== undefined &&
+        !result?.login &&
+        (session.accountId === undefined ||
+          session.past(params.max_age) ||
+          !isSignInOf(session, client.clientId)),
+    ),
+  )
+  return policy
+}
+
 /** The authorization server for one set of keys. */
-export function createProvider({ oauth, baseUrl, fetch, log }: ProviderDeps, keys: ServerKeys): Provider {
+export function createProvider(
+  { oauth, baseUrl, fetch, clock, log }: ProviderDeps,
+  keys: ServerKeys,
+): Provider {
   const base = baseUrl()
   const provider = new Provider(base, {
-    adapter: (model: string) => adapterOf(oauth.records.of(model)),
+    adapter: (model: string) =>
+      model === 'Grant' ? grantAdapter(oauth) : adapterOf(oauth.records.of(model)),
     jwks: { keys: keys.signing },
     cookies: {
       keys: keys.cookies,
@@ -139,10 +228,13 @@ export function createProvider({ oauth, baseUrl, fetch, log }: ProviderDeps, key
     },
     enabledJWA: { idTokenSigningAlgValues: ['ES256'] },
     responseTypes: ['code'],
+    clients: ownClients(base),
+    loadExistingGrant: loadGrant,
     pkce: { required: () => true },
     scopes: [...oauthScopes],
-    claims: { openid: ['sub'], email: ['email', 'email_verified'], profile: ['name'] },
-    async findAccount(_context: unknown, id: string) {
+    claims: { openid: ['sub', 'auth_time', 'amr'], email: ['email', 'email_verified'], profile: ['name'] },
+    async findAccount(_context: unknown, id: string, source?: TokenSource) {
+      if (source) refuseParallelRefresh(source, clock.now())
       const person = await oauth.people.find(id)
       if (!person) return undefined
       const { email, name } = person
@@ -156,15 +248,25 @@ export function createProvider({ oauth, baseUrl, fetch, log }: ProviderDeps, key
     },
     interactions: {
       url: (_context: unknown, { uid }: { uid: string }) => `${base}${oauthPaths.interaction}/${uid}`,
+      policy: signInPolicy(),
     },
     features: featuresAt(base),
     formats: {
       customizers: {
         // Verification asks whether the grant is in force, and when the person signed in.
-        jwt(context: TokenContext, token: { grantId?: string }, jwt: { payload: Record<string, unknown> }) {
+        async jwt(
+          context: TokenContext,
+          token: { grantId?: string },
+          jwt: { payload: Record<string, unknown> },
+        ) {
           const { AuthorizationCode, RefreshToken } = context.oidc.entities
           jwt.payload.grant_id = token.grantId
-          jwt.payload.auth_time = (AuthorizationCode ?? RefreshToken)?.authTime
+          const source = AuthorizationCode ?? RefreshToken
+          const { authTime = unknownSignInSeconds, sessionUid } = source ?? {}
+          if (!source || sessionUid === undefined || authTime <= unknownSignInSeconds) return jwt
+          const session = await provider.Session.findByUid(sessionUid)
+          if (session?.loginTs === authTime && isSignInOf(session, source.clientId))
+            jwt.payload.auth_time = authTime
           return jwt
         },
       },

@@ -6,7 +6,7 @@ import { type Queryable, query } from '#store/query.ts'
 export async function ownCallsOf(
   db: Queryable,
   { txHash, account }: { txHash: string; account: string },
-): Promise<Pick<EvmCall, 'value'>[] | undefined> {
+): Promise<Pick<EvmCall, 'to' | 'value'>[] | undefined> {
   const [row] = await query<{ calls: unknown }>(
     db,
     `select e.intent -> 'batch' -> 'calls' as calls from tx_attempt a join effect e on e.id = a.effect_id
@@ -14,5 +14,8 @@ export async function ownCallsOf(
     [txHash.toLowerCase(), account.toLowerCase()],
   )
   if (!Array.isArray(row?.calls)) return undefined
-  return row.calls.map((call: unknown) => ({ value: BigInt(isRecord(call) ? String(call.value) : '') }))
+  return row.calls.map((call: unknown) => {
+    const { to, value } = isRecord(call) ? call : {}
+    return { to: String(to), value: BigInt(String(value)) }
+  })
 }

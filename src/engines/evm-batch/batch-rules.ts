@@ -1,3 +1,4 @@
+import type { Principal } from '#kernel/action.ts'
 import type { Token } from '#kernel/chains.ts'
 import type { EvmCall, TokenSpend } from '#kernel/signer.ts'
 import type { JsonObject, StepResultOf, TaskView } from '#kernel/task.ts'
@@ -17,6 +18,7 @@ export type BatchPlan = {
   recipients: string[]
   usdMicros: bigint
   exit: boolean
+  principal?: Principal
   /** Withdraws the whole position: may also use the sponsor's reserve. */
   fullExit?: boolean
   /** A failed simulation at an older block than this is retried. */
@@ -37,7 +39,7 @@ export type BatchTaskData = {
 
 export type BatchOptions<Data extends BatchTaskData, Proof> = {
   /** The events that prove the execution; undefined where they are missing. A successful status proves nothing. */
-  prove(task: TaskView<Data>, receipt: Receipt): Proof | undefined
+  prove(task: TaskView<Data>, receipt: Receipt): Proof | undefined | Promise<Proof | undefined>
   /** What the batch changed, once it is proven; without it they are the token transfers of the receipt. */
   balanceChanges?(task: TaskView<Data>, receipt: Receipt): JsonObject[]
   /** Tokens that the batch may move in addition to the verified list. */

@@ -2,7 +2,7 @@ import type { NonceSequences } from '#durable/nonces.ts'
 import { sumChanges } from '#kernel/balance-changes.ts'
 import { Fault } from '#kernel/fault.ts'
 import { addToResult, type EffectContext, type Settled } from '#kernel/one-effect.ts'
-import { pollAgain } from '#kernel/poll-again.ts'
+import { pollAgain, reviewPollMs } from '#kernel/poll-again.ts'
 import type { EffectUpdate, EndResult, JsonObject, StepResultOf, TaskView } from '#kernel/task.ts'
 import type { Receipt } from '#upstreams/evm/evm.ts'
 import { type BatchOptions, type BatchStepResult, type BatchTaskData, effectKind } from './batch-rules.ts'
@@ -95,7 +95,7 @@ async function resolve<Data extends BatchTaskData, Proof, Names extends string>(
     return ofTask(waitingResult(context, { ...chainState, mined: undefined, final: false }))
   onFinal?.(task)
   const account = String((effect.intent.batch as JsonObject).account)
-  const proof = receipt.success ? prove(task, receipt) : undefined
+  const proof = receipt.success ? await prove(task, receipt) : undefined
   if (proof === undefined) return ofTask(await notProven(context, chainState, receipt))
   const changed = balanceChanges?.(task, receipt) ?? balanceChangesOf(port.chain, receipt, account, tokens)
   const before = task.data.balance_changes ?? []
@@ -241,8 +241,9 @@ function reviewResult<Names extends string>(
   chainState: ReceiptState,
 ): BatchStepResult<Names> {
   const { data, park } = nextPoll(context)
+  const { task, now } = context
   return {
-    park,
+    park: { ...park, afterMs: reviewPollMs(now.getTime() - task.createdAt.getTime(), park.afterMs) },
     state: 'review',
     outcome: 'unknown',
     effects: update(context, 'unknown'),

@@ -1,6 +1,6 @@
 import { Fault } from '#kernel/fault.ts'
 import { addToResult, type EffectNames, type Settled } from '#kernel/one-effect.ts'
-import { pollAgain } from '#kernel/poll-again.ts'
+import { pollAgain, reviewPollMs } from '#kernel/poll-again.ts'
 import type { Policy } from '#kernel/signer.ts'
 import type {
   Effect,
@@ -197,8 +197,11 @@ function unknownResult<Names extends string>(
   context: ConfirmContext<Names>,
   state: 'reconciling' | 'review',
 ): SvmStepResult<Names> {
-  const { data, park } = pollAgain(context.task, context.steps.confirm, pollBackoff)
-  return { park, data, state, outcome: 'unknown', effects: update(context, 'unknown') }
+  const { task, steps, now } = context
+  const { data, park } = pollAgain(task, steps.confirm, pollBackoff)
+  const ageMs = state === 'review' ? now.getTime() - task.createdAt.getTime() : 0
+  const afterMs = reviewPollMs(ageMs, park.afterMs)
+  return { park: { ...park, afterMs }, data, state, outcome: 'unknown', effects: update(context, 'unknown') }
 }
 
 type DropReason = { code: string; message: string; status: ShownStatus; slot?: bigint; proof: JsonObject }

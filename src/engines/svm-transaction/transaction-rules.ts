@@ -1,3 +1,4 @@
+import type { Principal } from '#kernel/action.ts'
 import type { Token } from '#kernel/chains.ts'
 import type { SvmInstruction, SvmSpend } from '#kernel/signer.ts'
 import type { JsonObject, StepResultOf, TaskView } from '#kernel/task.ts'
@@ -21,6 +22,7 @@ export type SvmPlan = {
   recipients: string[]
   usdMicros: bigint
   exit: boolean
+  principal?: Principal
   /** May also use the sponsor's reserve. */
   fullExit?: boolean
   /** A node that has not reached this slot is not asked. */

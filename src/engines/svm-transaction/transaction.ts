@@ -211,7 +211,7 @@ function intentOf(
   plan: SvmPlan,
   { feePayer, draft }: { feePayer: string; draft: Draft },
 ): SvmIntent {
-  const { chainId, account, operation, spends, tokens, recipients, usdMicros, exit } = plan
+  const { chainId, account, operation, spends, tokens, recipients, usdMicros, exit, principal } = plan
   const { message, lastValidBlockHeight } = draft
   return {
     type: 'svm_transaction',
@@ -223,6 +223,7 @@ function intentOf(
     recipients,
     usdMicros,
     exit,
+    ...(principal && { principal }),
     account,
     feePayer,
     spends,

@@ -43,6 +43,9 @@ const coolMs = 10_000
 const quotesAtOnce = 4
 const batchesMax = 20
 const rememberedMax = 10_000
+/** Of one round: where more markets have orders, the rounds take turns. */
+const marketsPerRound = 5_000
+const pricesMax = 50_000
 
 type Remembered = { price: string; atMs: number; coolUntilMs: number }
 
@@ -65,14 +68,24 @@ export function createPriceWatch(deps: PriceWatchDeps): PriceWatch {
 
 /** Reads the prices of all markets of this instance once; returns whether there are markets with open orders. */
 export function createRound(deps: PriceWatchDeps): () => Promise<boolean> {
-  const { db, clock, priceTriggers, displayPrices } = deps
+  const { db, clock, log, priceTriggers, displayPrices } = deps
   const highest = createHighestPrices()
   const quotes = createQuotes(deps)
-  return async () => {
-    const markets = await marketsWithOrders(db, tokenMarketPrefix)
-    if (markets.length === 0) return false
+  const nextMarkets = createMarketTurns()
+  const expireDue = async () => {
     for (let batch = 0; batch < batchesMax && (await priceTriggers.expire()) > 0; ) batch += 1
-    const leases = await priceTriggers.lease(markets.map(({ market }) => market))
+  }
+  return async () => {
+    const open = await marketsWithOrders(db, tokenMarketPrefix)
+    if (open.length === 0) return false
+    await expireDue().catch((error: unknown) => {
+      log.error({ error }, 'orders not expired: the next round tries again')
+    })
+    const markets = nextMarkets(
+      open.map(({ market }) => market),
+      quotes.awaited(),
+    )
+    const leases = await priceTriggers.lease(markets)
     if (leases.length === 0) return true
     const prices = await displayPrices(leases.map(({ market }) => market))
     if (prices.size === 0) return true
@@ -84,12 +97,27 @@ export function createRound(deps: PriceWatchDeps): () => Promise<boolean> {
   }
 }
 
+/** The markets of the next round, and those of which a quote awaits a second one that agrees. */
+function createMarketTurns() {
+  let from = 0
+  return (open: readonly string[], awaited: ReadonlySet<string>): readonly string[] => {
+    if (open.length <= marketsPerRound) return open
+    const start = from % open.length
+    from = start + marketsPerRound
+    const isNext = (at: number) => (at - start + open.length) % open.length < marketsPerRound
+    return open.filter((market, at) => isNext(at) || awaited.has(market))
+  }
+}
+
 /** The lower one of the last two displayed prices, so that one wrong price moves no trailing stop. */
 function createHighestPrices() {
   const last = new Map<string, { current: DisplayPrice; before: DisplayPrice | undefined }>()
   return {
     of(prices: ReadonlyMap<string, DisplayPrice>) {
-      for (const market of last.keys()) if (!prices.has(market)) last.delete(market)
+      for (const market of last.keys()) {
+        if (last.size <= pricesMax) break
+        if (!prices.has(market)) last.delete(market)
+      }
       return [...prices].flatMap(([market, current]) => {
         const known = last.get(market)
         const isNew = known?.current.at.getTime() !== current.at.getTime()
@@ -132,8 +160,8 @@ function createQuotes({ db, log, priceTriggers, quotePrice, quotesPerMinute }: P
     const first = remembered.get(key)
     turns.asked(near)
     const price = await quotePrice(quoteKey, near.user_id).catch((error: unknown) => {
-      if (!(error instanceof Fault)) throw error
-      log.debug({ error, market }, 'no quote for an order: it is asked for again')
+      const level = error instanceof Fault ? 'debug' : 'error'
+      log[level]({ error, market }, 'no quote for an order: it is asked for again')
       return undefined
     })
     const atMs = monotonicMs()
@@ -150,7 +178,19 @@ function createQuotes({ db, log, priceTriggers, quotePrice, quotesPerMinute }: P
       if ((await priceTriggers.fireTriggers(lease, range, quoteKey)) === 0) break
   }
 
+  /** What one of them meets delays no other one. */
+  const decideAlone = (near: NearQuote, lease: MarketLease): Promise<void> =>
+    decide(near, lease).catch((error: unknown) => {
+      log.error({ error, market: near.market }, 'orders not fired by a quote: it is asked for again')
+    })
+
   return {
+    awaited: (): ReadonlySet<string> =>
+      new Set(
+        [...remembered].flatMap(([key, { coolUntilMs, atMs }]) =>
+          coolUntilMs === 0 && monotonicMs() - atMs <= agreeMsMax ? [key.slice(0, key.indexOf(' '))] : [],
+        ),
+      ),
     async fire(leases: readonly MarketLease[], prices: ReadonlyMap<string, DisplayPrice>): Promise<void> {
       const byMarket = new Map(leases.map((lease) => [lease.market, lease]))
       const bands = [...prices].map(([market, { price }]) => ({ market, ...bandAround(price, bandBps) }))
@@ -164,7 +204,7 @@ function createQuotes({ db, log, priceTriggers, quotePrice, quotesPerMinute }: P
       const asked = turns.inTurns(near, isFirst).slice(0, takeBudget(near.length))
       for (let at = 0; at < asked.length; at += quotesAtOnce)
         await Promise.all(
-          asked.slice(at, at + quotesAtOnce).map((each) => decide(each, byMarket.get(each.market)!)),
+          asked.slice(at, at + quotesAtOnce).map((each) => decideAlone(each, byMarket.get(each.market)!)),
         )
     },
   }

@@ -44,7 +44,6 @@ test('a security check that proved nothing is made again, and a token that it fl
 
 /** The step after an order whose sale ended with this refund. */
 const afterRefund = async (refunded: object | null) => {
-  const armed: unknown[] = []
   const order = { id: 'o', status: 'fired', input: {}, quote_key: null }
   const ending = {
     end: 'failed',
@@ -52,18 +51,16 @@ const afterRefund = async (refunded: object | null) => {
     error: { code: 'refunded', message: 'The deposit was refunded', retryable: false },
     result: { amount_in: '1000', amount_out: '0', refunded },
   }
-  const deps = {
-    db: {
-      query: async ({ text }: { text: string }) => ({ rows: text.includes('cancelled_by =') ? [] : [order] }),
-    },
-    swaps: { steps: { track: async () => ending } },
-  } as unknown as RunOrderDeps
+  const deps = { swaps: { steps: { track: async () => ending } } } as unknown as RunOrderDeps
   const event = ({ status }: { status: string }) => ({ type: 'order', data: { status } })
   const kind = orderKind(deps, { ...rules, event } as unknown as typeof rules)
   const result = await kind.steps.track!(task, { now } as StepContext)
-  const tx = { query: async (text: string) => ({ rows: armed.push(text) ? [] : [] }) }
-  if ('writes' in result) await result.writes?.(tx as never)
-  return armed.length > 0
+  const armed = { ...order, status: 'armed' }
+  const tx = {
+    query: async ({ text }: { text: string }) => ({ rows: [text.includes('update') ? armed : order] }),
+  }
+  const added = 'end' in result ? await result.complete?.(tx as never) : undefined
+  return added?.events?.[0]?.data.status === 'armed'
 }
 
 test('an order whose deposit came back is armed again, also where the refund had a cost', async () => {

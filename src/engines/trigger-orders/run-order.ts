@@ -5,7 +5,6 @@ import { later } from '#kernel/clock.ts'
 import { compareDecimals } from '#kernel/decimal-fields.ts'
 import { Fault } from '#kernel/fault.ts'
 import { isRecord } from '#kernel/json.ts'
-import { addToResult } from '#kernel/one-effect.ts'
 import type { Policy } from '#kernel/signer.ts'
 import {
   type AdmittedSpend,
@@ -13,6 +12,7 @@ import {
   type JsonObject,
   type NewEvent,
   type RetryRule,
+  type StepAddition,
   type StepContext,
   type StepResultOf,
   type TaskKind,
@@ -22,7 +22,7 @@ import {
 import type { TriggerOrder } from '#kernel/trigger-order.ts'
 import type { Queryable } from '#store/query.ts'
 import { type QuotedTrade, quoteKeyOf, tradeOf } from './quote-key.ts'
-import { cancelledBy, type OrderRow, ordersById, rearmTriggerOrder } from './store.ts'
+import { type OrderRow, ordersById, rearmTriggerOrder } from './store.ts'
 import type { Amounts, OrderSwap, SwapExecution, SwapStep } from './swap-execution.ts'
 import { bandAround } from './trigger-price.ts'
 
@@ -45,7 +45,7 @@ export type OrderRules<Input extends JsonObject> = {
   event(order: OrderRow<Input>): NewEvent
   /** Fields of the result that name the order. */
   resultOf(orderId: string): JsonObject
-  /** Runs in the commit that ends a sale. */
+  /** Runs in the commit that ends a sale, with the units that left the wallet and did not come back. */
   onSold?(tx: Tx, order: OrderRow<Input>, units: bigint): Promise<void>
 }
 export type OrderTaskData = JsonObject & {
@@ -77,6 +77,7 @@ const backoff = { firstMs: 5_000, maxMs: 300_000 }
 /** Nothing was executed, and a later attempt can succeed. */
 const retriedCodes = [
   'conflict',
+  'ended_by_operator',
   'expired',
   'insufficient_liquidity',
   'no_route',
@@ -108,7 +109,7 @@ export function orderKind<Input extends JsonObject & Attempts>(
   const finishing =
     (step: (task: OrderTask<Input>, context: StepContext) => Promise<Result>) =>
     async (task: OrderTask<Input>, context: StepContext): Promise<Result> =>
-      finish(deps, rules, { task, now: context.now, result: await step(task, context) })
+      finish(rules, { task, now: context.now }, await step(task, context))
   return {
     ...defineTaskKind<OrderTaskData, Step, Input>({
       kind: rules.kind,
@@ -226,89 +227,106 @@ function attemptsAfter({ failures = 0, moved = 0 }: Attempts, code: string): Req
   return { failures: failures + 1, moved }
 }
 
-type Finishing<Input> = { task: OrderTask<Input>; now: Date; result: Result }
+type OrderEnd<Input> = { task: OrderTask<Input>; now: Date }
 
-/** Reports the end of the task as that of its order, or arms the order again where nothing was sold. */
-async function finish<Input extends JsonObject & Attempts>(
-  deps: RunOrderDeps,
+function finish<Input extends JsonObject & Attempts>(
   rules: OrderRules<Input>,
-  { task, now, result }: Finishing<Input>,
-): Promise<Result> {
-  const signs = 'sign' in result
-  if (!('end' in result) && !signs) return result
-  const orderId = task.data.trigger_order_id
-  if (orderId === undefined) throw new Error(`task ${task.id} belongs to no order`)
-  const [order] = await ordersById<Input>(deps.db, task.userId, [orderId])
-  const siblings = await cancelledBy<Input>(deps.db, [orderId])
-  const end = (ending: Ending): Ending =>
-    withOrder(rules, { task, now, order, siblings, orderId }, ending) as Ending
-  if (!signs) return end(result as Ending)
+  at: OrderEnd<Input>,
+  result: Result,
+): Result {
+  if ('end' in result) return endOrder(rules, at, result)
+  if (!('sign' in result)) return result
   const { sign } = result
-  const refused = (fault: Fault): Ending => end(failed(fault.code, fault.message))
+  const refused = (fault: Fault): Ending => endOrder(rules, at, failed(fault.code, fault.message))
   return { ...result, sign: { ...sign, onRefused: sign.onRefused ?? refused } }
 }
 
-type OrderOfTask<Input> = {
-  task: OrderTask<Input>
-  now: Date
-  orderId: string
-  order: OrderRow<Input> | undefined
-  siblings: readonly TriggerOrder<Input>[]
+/**
+ * Reports the end of the task as that of its order, or arms the order again where nothing was sold. The events show the
+ * rows as the commit leaves them: an order of the group that the user cancels at the same time is not armed.
+ */
+export function endOrder<Input extends JsonObject & Attempts>(
+  rules: OrderRules<Input>,
+  { task, now }: OrderEnd<Input>,
+  ending: Ending,
+): Ending {
+  const orderId = task.data.trigger_order_id
+  if (orderId === undefined) throw new Error(`task ${task.id} belongs to no order`)
+  const result = { ...ending.result, ...rules.resultOf(orderId) }
+  const error = 'error' in ending ? ending.error : null
+  const attempts = error && isUnsold(rules, task, ending) ? attemptsAfter(task.input, error.code) : undefined
+  const ofTask = { task_status: ending.end, task_result: result, task_error: error }
+  const complete = async (tx: Tx): Promise<StepAddition> => {
+    const added = (await ending.complete?.(tx)) ?? {}
+    const [order] = await ordersById<Input>(tx, task.userId, [orderId])
+    if (!order) return added
+    const changed = attempts
+      ? await rearm(tx, { order, taskId: task.id, attempts, at: now, ending })
+      : [order]
+    const units = unitsGone(rules, task, ending)
+    if (units > 0n) await rules.onSold?.(tx, order, units)
+    const rows = changed.map((each) =>
+      each.id === orderId ? { ...order, ...each, ...ofTask, updated_at: now } : toRow(each),
+    )
+    return { ...added, events: [...(added.events ?? []), ...rows.map(rules.event)] }
+  }
+  return { ...ending, result, complete } as Ending
 }
 
-function withOrder<Input extends JsonObject & Attempts>(
-  rules: OrderRules<Input>,
-  { task, now, order, siblings, orderId }: OrderOfTask<Input>,
-  ending: Ending,
-): Result {
-  const named = { ...ending, result: { ...ending.result, ...rules.resultOf(orderId) } }
-  if (!order) return named
-  const error = 'error' in ending ? ending.error : null
-  const after = {
-    ...order,
-    updated_at: now,
-    task_status: ending.end,
-    task_result: named.result,
-    task_error: error,
-  }
-  const attempts = isUnsold(rules, task, named) ? attemptsAfter(task.input, error!.code) : undefined
-  if (!attempts) {
-    const ended = { ...named, events: [...(ending.events ?? []), rules.event(after)] }
-    const sold = named.result.amount_in
-    if (ending.end !== 'completed' || typeof sold !== 'string') return ended
-    return addToResult(ended as Result, {
-      async writes(tx) {
-        await rules.onSold?.(tx, order, BigInt(sold))
-      },
-    })
-  }
-  const again = { ...after, status: 'armed' as const, input: { ...order.input, ...attempts } }
-  const events = [
-    ...(ending.events ?? []),
-    rules.event(again),
-    ...siblings.map((each) => rules.event(toRow({ ...each, status: 'armed', cancelled_by: null }))),
-  ]
-  const quoteKey = quoteKeyAfter(order, ending)
-  return addToResult({ ...named, events } as Result, {
-    async writes(tx) {
-      await rearmTriggerOrder(tx, { orderId, taskId: task.id, input: attempts, quoteKey, at: now })
-    },
-  })
+type Rearming<Input> = {
+  order: OrderRow<Input>
+  taskId: string
+  attempts: Required<Attempts>
+  at: Date
+  ending: Ending
 }
+
+const rearm = <Input extends JsonObject & Attempts>(
+  tx: Tx,
+  { order, taskId, attempts, at, ending }: Rearming<Input>,
+): Promise<TriggerOrder<Input>[]> =>
+  rearmTriggerOrder<Input>(tx, {
+    orderId: order.id,
+    taskId,
+    input: attempts,
+    quoteKey: quoteKeyAfter(order, ending),
+    at,
+  })
 
 /** The token is still in the wallet, or is there again, less what the refund may have cost. */
 function isUnsold<Input extends JsonObject & Attempts>(
   rules: OrderRules<Input>,
-  { input }: OrderTask<Input>,
+  task: OrderTask<Input>,
   ending: Ending,
 ): boolean {
   if (ending.end !== 'failed') return false
-  const refunded = ending.result?.refunded
-  if (ending.outcome === 'not_executed' || !isRecord(refunded)) return ending.outcome === 'not_executed'
+  if (ending.outcome === 'not_executed') return true
+  const { sent, back } = unitsMoved(rules, task, ending)
+  return back > 0n && back * 10_000n >= sent * refundMinBps
+}
+
+/** Also where the provider has not paid yet: what it refunds after the end is given back. */
+function unitsGone<Input extends JsonObject & Attempts>(
+  rules: OrderRules<Input>,
+  task: OrderTask<Input>,
+  ending: Ending,
+): bigint {
+  if (ending.outcome === 'not_executed') return 0n
+  const { sent, back } = unitsMoved(rules, task, ending)
+  return sent - back
+}
+
+function unitsMoved<Input extends JsonObject & Attempts>(
+  rules: OrderRules<Input>,
+  { input }: OrderTask<Input>,
+  { result }: Ending,
+): { sent: bigint; back: bigint } {
+  const sent = BigInt(typeof result?.amount_in === 'string' ? result.amount_in : 0)
+  const refunded = result?.refunded
+  if (!isRecord(refunded)) return { sent, back: 0n }
   const { chainId, address } = rules.soldToken(input)
   const isSoldToken = refunded.chain_id === chainId && refunded.token_address === address
-  const [back, sent] = [BigInt(String(refunded.amount)), BigInt(String(ending.result?.amount_in))]
-  return isSoldToken && back * 10_000n >= sent * refundMinBps
+  return { sent, back: isSoldToken ? BigInt(String(refunded.amount)) : 0n }
 }
 
 /** The balance may have grown since the order was left: then the quotes at its earlier size would fire it in vain. */

@@ -54,11 +54,11 @@ export type RearmRequest = {
  * Arms an order again whose task executed nothing, and with it the orders of its group that it had cancelled. Runs in
  * the commit that ends this task; a later task of the order, or an order that was cancelled since, stays as it is.
  */
-export async function rearmTriggerOrder(
+export async function rearmTriggerOrder<Input = JsonObject>(
   tx: Tx,
   { orderId, taskId, input = {}, quoteKey = null, at }: RearmRequest,
-): Promise<TriggerOrder[]> {
-  return query<TriggerOrder>(
+): Promise<TriggerOrder<Input>[]> {
+  return query<TriggerOrder<Input>>(
     tx,
     `with again as (
        update trigger_order set status = 'armed', input = input || $3::jsonb, updated_at = $4,
@@ -72,6 +72,21 @@ export async function rearmTriggerOrder(
   )
 }
 
+/**
+ * Takes units from what a group of orders may sell of a purchase, or gives them back where they are negative; nothing
+ * where the order sells from the whole balance.
+ */
+export async function takeFromLot(tx: Tx, orderId: string, units: bigint): Promise<void> {
+  await query(
+    tx,
+    `update trigger_order set input = input || jsonb_build_object('lot_left',
+         least(greatest((input ->> 'lot_left')::numeric - $2::numeric, 0), (input ->> 'lot_units')::numeric)::text)
+       where input ? 'lot_left' and id = any(array(select id from trigger_order
+         where id = $1 or oco_group = (select oco_group from trigger_order where id = $1) order by id for update))`,
+    [orderId, String(units)],
+  )
+}
+
 /** Markets with open orders whose names begin with the prefix. */
 export const marketsWithOrders = (
   db: Queryable,
@@ -81,7 +96,8 @@ export const marketsWithOrders = (
     prefix,
     marketsMax,
   ])
-const marketsMax = 5_000
+/** A round watches a part of them where there are many. */
+const marketsMax = 50_000
 
 export type MarketPrice = { market: string; price: string; places: number }
 
@@ -147,7 +163,7 @@ export type OrderRow<Input = JsonObject> = TriggerOrder<Input> & {
   task_error: { code?: string } | null
   priced_at: Date | null
 }
-const orderColumns = `o.*, t.status as task_status, t.state as task_state, t.result as task_result, t.error as task_error,
+const orderColumns = `o.*, coalesce(o.task_end, t.status) as task_status, t.state as task_state, t.result as task_result, t.error as task_error,
   l.priced_at from trigger_order o left join task t on t.id = o.task_id left join market_lease l on l.market = o.market`
 
 export const ordersById = <Input = JsonObject>(
@@ -160,9 +176,19 @@ export const ordersById = <Input = JsonObject>(
     ids,
   ])
 
-/** Statuses of orders, and of the task of those that fired; absent: of any. */
-export type StatusFilter = { statuses: readonly TriggerStatus[]; taskStatuses?: readonly string[] }
+/** Orders that have not fired, or were cancelled or expired; those that fired, by what became of their task. */
+export type StatusFilter =
+  | { status: Exclude<TriggerStatus, 'fired'> }
+  | { taskEnd: NonNullable<TriggerOrder['task_end']> | null }
 type OrderPage = { kind: string; limit: number; after: string | null }
+
+/** Literals, so that the planner can use the partial indexes of ends. */
+function filterSql(filter: StatusFilter | null): string {
+  if (filter === null) return ''
+  if ('status' in filter) return `and o.status = '${filter.status}'`
+  const { taskEnd } = filter
+  return `and o.status = 'fired' and o.task_end ${taskEnd === null ? 'is null' : `= '${taskEnd}'`}`
+}
 
 /** Orders of a kind, newest first, which match one of the filters: each filter reads one range of an index. */
 export async function ordersOf<Input = JsonObject>(
@@ -175,17 +201,9 @@ export async function ordersOf<Input = JsonObject>(
     parts.map((filter) =>
       query<OrderRow<Input>>(
         db,
-        `select ${orderColumns} where o.user_id = $1 and o.kind = $2 and ($3::uuid is null or o.id < $3)
-           ${filter ? 'and o.status = any($5)' : ''} ${filter?.taskStatuses ? 'and t.status = any($6)' : ''}
-           order by o.id desc limit $4`,
-        [
-          userId,
-          kind,
-          after,
-          limit,
-          ...(filter ? [filter.statuses] : []),
-          ...(filter?.taskStatuses ? [filter.taskStatuses] : []),
-        ],
+        `select ${orderColumns} where o.user_id = $1 and o.kind = $2 and o.id < coalesce($3::uuid, '${lastId}')
+           ${filterSql(filter)} order by o.id desc limit $4`,
+        [userId, kind, after, limit],
       ),
     ),
   )
@@ -194,6 +212,7 @@ export async function ordersOf<Input = JsonObject>(
     .sort((one, other) => (one.id < other.id ? 1 : -1))
     .slice(0, limit)
 }
+const lastId = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
 
 /** Orders that may still fire or whose task goes on. */
 export const openOrdersOf = <Input = JsonObject>(

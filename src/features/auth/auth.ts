@@ -1,4 +1,5 @@
 import type { Transact } from '#durable/transactions.ts'
+import type { SignupGrants } from '#features/credits/signup-grants.ts'
 import type { OAuth } from '#features/oauth/oauth.ts'
 import type { Keystore } from '#features/wallets/keystore.ts'
 import type { Wallet } from '#features/wallets/store.ts'
@@ -15,7 +16,6 @@ import { personTokens } from './person-tokens.ts'
 import { type OnSignup, registerHandler, verifyHandler } from './register.ts'
 import { revokeHandler } from './revoke.ts'
 import { signupHandler } from './signup.ts'
-import { signupGrants } from './signup-grants.ts'
 import * as store from './store.ts'
 import { tokens as tokensOf } from './tokens.ts'
 
@@ -27,7 +27,7 @@ type AuthDeps = {
   /** Without a trailing slash; part of every challenge. */
   baseUrl: () => string
   keystore: Pick<Keystore, 'prepare' | 'provision'>
-  grantSignup: (tx: Tx, userId: string, now: Date) => Promise<number>
+  signups: Pick<SignupGrants, 'forAgent' | 'forPerson'>
   /** Runs in the transaction that creates the user. */
   onSignup?: OnSignup
   creditsOf: (tx: Tx, userId: string) => Promise<number>
@@ -45,6 +45,8 @@ export type Auth = {
   operations: Operation[]
   /** Reads an Authorization header; throws unauthorized, invalid_token or suspended. */
   authenticate(authorization: string | undefined): Promise<Caller>
+  /** False where the access of the caller was revoked; otherwise it is not before the end of the transaction. */
+  holdAccess(tx: Tx, caller: Caller): Promise<boolean>
   /** Issues a token with exactly these scopes, without a signature. */
   issue(userId: string, scopes: readonly Scope[], ttlMs?: number): Promise<string>
   revoke(token: string): Promise<void>
@@ -70,8 +72,7 @@ export function auth(deps: AuthDeps): Auth {
   const tokens = tokensOf({ ...deps, ...(people && { personCaller: people.caller }) })
   const attempts = attemptsOf({ clock })
   const register = registerHandler(deps)
-  const signups = signupGrants({ clock })
-  const verify = verifyHandler({ ...deps, attempts, signups, onSignup })
+  const verify = verifyHandler({ ...deps, attempts, onSignup })
   const token = tokenHandler({ db, clock, tokens, attempts, ttlMs })
 
   return {
@@ -79,10 +80,11 @@ export function auth(deps: AuthDeps): Auth {
       register: (input) => register(input),
       verify: (input, _caller, { address }) => verify(input, address),
       token: (input, _caller, { address }) => token(input, address),
-      signup: signupHandler({ ...deps, signups, onSignup }),
+      signup: signupHandler({ ...deps, onSignup }),
       revoke: revokeHandler({ db, tokens, ...(oauth && { records: oauth.records }) }),
     }).filter(({ key }) => oauth !== undefined || key !== 'signup'),
     authenticate: tokens.authenticate,
+    holdAccess: store.holdAccess,
     async issue(userId, scopes, lifeMs = ttlMs) {
       const made = tokens.make(userId, scopes, lifeMs)
       await store.addToken(db, made.row)

@@ -54,6 +54,7 @@ export function personTokens({ db, clock, verify, signInAgeMaxSeconds }: PersonT
         person: {
           email: row.email,
           grantId: claims.grantId,
+          clientId: claims.clientId,
           oauthScopes: claims.scopes,
           hasSignedUp: row.agent_id !== null,
           signIn: { at: claims.signedInAt, ageMaxSeconds: signInAgeMaxSeconds },

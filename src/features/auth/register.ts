@@ -1,4 +1,5 @@
 import type { Transact } from '#durable/transactions.ts'
+import type { SignupGrants } from '#features/credits/signup-grants.ts'
 import type { Keystore } from '#features/wallets/keystore.ts'
 import type { Wallet } from '#features/wallets/store.ts'
 import { type Clock, later } from '#kernel/clock.ts'
@@ -11,7 +12,6 @@ import { challengeText } from './challenge.ts'
 import type { AuthInput } from './contract.ts'
 import { decodeBase64, importKey, isUsableKey, publicKeyBytes, verifySignature } from './ed25519.ts'
 import { failureBudgets, readSignature } from './keypair.ts'
-import type { SignupGrants } from './signup-grants.ts'
 import * as store from './store.ts'
 
 const challengeMs = 300_000
@@ -73,13 +73,12 @@ type VerifyDeps = {
   random: Random
   attempts: Attempts
   keystore: Pick<Keystore, 'prepare' | 'provision'>
-  grantSignup: (tx: Tx, userId: string, now: Date) => Promise<number>
-  signups: SignupGrants
+  signups: Pick<SignupGrants, 'forAgent'>
   onSignup: OnSignup
 }
 
 export function verifyHandler(deps: VerifyDeps) {
-  const { db, transact, clock, random, attempts, keystore, grantSignup, signups, onSignup } = deps
+  const { db, transact, clock, random, attempts, keystore, signups, onSignup } = deps
   return async ({ nonce, signature: text }: AuthInput<'verify'>, address: string) => {
     const signature = readSignature(text)
     const budgets = failureBudgets(isUuid(nonce) ? nonce.toLowerCase() : '', address)
@@ -101,7 +100,6 @@ export function verifyHandler(deps: VerifyDeps) {
 
     const userId = uuidv7(now, random)
     const wallets = await keystore.prepare(userId)
-    const isGranted = signups.take(address)
     return transact(async (tx) => {
       if (!(await store.claimChallenge(tx, nonce, clock.now()))) throw invalidChallenge()
       const agent_id = agentId(now, random)
@@ -110,7 +108,7 @@ export function verifyHandler(deps: VerifyDeps) {
       if (!(await store.addKey(tx, pendingChallenge.public_key, userId, now)))
         throw duplicate(await store.agentOfKey(tx, pendingChallenge.public_key))
       const provisioned = await keystore.provision(tx, wallets)
-      const credits_available = isGranted ? await grantSignup(tx, userId, now) : 0
+      const credits_available = await signups.forAgent(tx, { userId, address }, now)
       await onSignup(tx, { userId, wallets: provisioned })
       return { agent_id, wallets_provisioning: false, credits_available }
     })

@@ -27,8 +27,9 @@ export function revokeHandler({ db, tokens, records }: RevokeDeps) {
     const { person } = caller
     if (person && records) {
       // The grant is what a person gave; its tokens end with it.
-      if (all) await records.revokeAccount(userId)
-      else await records.revokeGrant(person.grantId)
+      const act = tx && afterCommit && { tx, afterCommit }
+      if (all) await records.revokeAccount(userId, act)
+      else await records.revokeGrant(person.grantId, act)
       return { revoked: 1 }
     }
     const handle = tx ?? db

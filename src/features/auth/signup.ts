@@ -1,3 +1,4 @@
+import type { SignupGrants } from '#features/credits/signup-grants.ts'
 import type { Keystore } from '#features/wallets/keystore.ts'
 import type { Wallet } from '#features/wallets/store.ts'
 import type { Caller, RequestFacts } from '#kernel/caller.ts'
@@ -7,17 +8,15 @@ import { preparedAct } from '#kernel/operation.ts'
 import type { Tx } from '#kernel/task.ts'
 import type { AuthInput } from './contract.ts'
 import type { OnSignup } from './register.ts'
-import type { SignupGrants } from './signup-grants.ts'
 import * as store from './store.ts'
 
 type SignupDeps = {
   clock: Clock
   random: Random
   keystore: Pick<Keystore, 'prepare' | 'provision'>
-  grantSignup: (tx: Tx, userId: string, now: Date) => Promise<number>
   creditsOf: (tx: Tx, userId: string) => Promise<number>
   walletsOf: (tx: Tx, userId: string) => Promise<Wallet[]>
-  signups: SignupGrants
+  signups: Pick<SignupGrants, 'forPerson'>
   onSignup: OnSignup
 }
 
@@ -44,7 +43,7 @@ const toAnswer = ({ user, wallets, credits, created }: Account) => ({
 
 /** The user of a person: created by the first call, and the same in every later one. */
 export function signupHandler(deps: SignupDeps) {
-  const { clock, random, keystore, grantSignup, creditsOf, walletsOf, signups, onSignup } = deps
+  const { clock, random, keystore, creditsOf, walletsOf, signups, onSignup } = deps
   const prepare = async (body: AuthInput<'signup'>, caller: Caller) => ({
     body,
     // Sealing may be a network call, so it happens outside the transaction.
@@ -76,7 +75,7 @@ export function signupHandler(deps: SignupDeps) {
       }
       await store.setSignupBody(tx, userId, body)
       const provisioned = await keystore.provision(tx, wallets)
-      const credits = signups.take(address) ? await grantSignup(tx, userId, now) : 0
+      const credits = await signups.forPerson(tx, { userId, email: person.email, address }, now)
       await onSignup(tx, { userId, wallets: provisioned })
       return toAnswer({ user: row, wallets: provisioned, credits, created: true })
     },

@@ -1,4 +1,4 @@
-import type { Scope } from '#kernel/caller.ts'
+import type { Caller, Scope } from '#kernel/caller.ts'
 import { builder, fetchAll, fetchOne, jsonText, type Queryable, query } from '#store/query.ts'
 import type { ChallengeRow, UserRow } from '#store/tables/identity.ts'
 
@@ -90,6 +90,23 @@ export const personOf = async (
     [personId, grantId, now],
   )
   return row
+}
+
+/**
+ * Keeps the consent or the token of the caller in force until the end of the transaction, so that its revocation finds
+ * what the caller has added; false where it was revoked already.
+ */
+export async function holdAccess(
+  tx: Queryable,
+  { userId, person, token }: Pick<Caller, 'userId' | 'person' | 'token'>,
+): Promise<boolean> {
+  if (person) {
+    const text = `select from oauth_record where model = 'Grant' and id = $1 and account_id = $2 for key share`
+    return (await query(tx, text, [person.grantId, userId])).length > 0
+  }
+  if (!token) return true
+  const text = 'select from access_token where hash = $1 for key share'
+  return (await query(tx, text, [Buffer.from(token.hash, 'hex')])).length > 0
 }
 
 /** False where the key already has a user, also when a concurrent transaction inserted it. */

@@ -3,6 +3,7 @@ import {
   type ChainOperation,
   type EvmChainRow,
   nativeSentinel,
+  type RelayRouter,
   type SolanaChainRow,
   type SwapContracts,
   type Token,
@@ -17,6 +18,21 @@ const multicall3 = '0xcA11bde05977b3631167028862bE2a173976CA11'
 const lifiDiamond = '0x1231DEB6f5749EF6cE6943a275A1D3E7486F4EaE'
 const gwei = 1_000_000_000n
 const relayDepository = '0x4cd00e387622c35bddb9b4c962c136462338bc31'
+/** The versions 3.2, 3 and 2.1 of the router, each with its approval proxy, at one address on all chains. */
+const relayRouters: readonly RelayRouter[] = [
+  {
+    router: '0x0729e2a4716d9f7dd17858d5d504426d228697f7',
+    approvalProxy: '0x5567954cd026cebfe486062cb75848e0f1c12e58',
+  },
+  {
+    router: '0xb92fe925dc43a0ecde6c8b1a2709c170ec4fff4f',
+    approvalProxy: '0xccc88a9d1b4ed6b0eaba998850414b24f1c315be',
+  },
+  {
+    router: '0x3ec130b627944cad9b2750300ecb0a695da522b6',
+    approvalProxy: '0x58cc3e0aa6cd7bf795832a225179ec2d848ce3e7',
+  },
+]
 
 export const solanaId = '7565164'
 
@@ -55,6 +71,7 @@ const swapsAt = (wrapped: string, router: string): SwapContracts => ({
   routers: [router],
   depository: relayDepository,
   aggregator: lifiDiamond,
+  relayRouters,
 })
 
 type Draft<R> = Omit<R, 'rpcUrl' | 'supportedOperations'>
@@ -166,6 +183,12 @@ const solana: Draft<SolanaChainRow> = {
   finality: 'finalized',
   statusPollMs: 800,
   fees: { priceFloorMicroLamports: 1_000n, priceCapMicroLamports: 2_000_000n },
+  // The accounts derive from the program, by the seeds `relay_depository` and `vault`.
+  depository: {
+    program: '99vQwtBwYtrqqD9YSXbdum3KBdxPAVxYTaQ3cfnJSrN2',
+    state: 'Dodg2HifwU8rmaVVyMyUZDGTRbqAJTyVYxXPwcbNpBKc',
+    vault: '7uTT8Xi5RWXzy7h9XL244GRgEycDYDhLjr3ZyNdXi8pZ',
+  },
   readTimeoutMs: 1_500,
   ...tokensWithUsdc('EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v', [
     token('BONK', 'Bonk', 5, 'DezXAZ8z7PnrnRJjz3wXBoRgixCa6xjnB7YaB1pPB263'),
@@ -200,6 +223,8 @@ function hasRoutes(chain: Draft<EvmChainRow> | Draft<SolanaChainRow>, { relay, l
   if (swaps === null || delegate === null) return false
   return (relay && swaps.depository !== null) || (lifi && swaps.aggregator !== null)
 }
+
+export const chainIds: readonly string[] = drafts.map(({ id }) => id)
 
 export function chainList({
   urls,

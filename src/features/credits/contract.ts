@@ -118,6 +118,13 @@ export const rechargeContract = group('credits', {
     body: Recharge,
     output: RechargeResponse,
     result: RechargeResult,
-    faults: ['policy_denied', 'trading_paused', 'insufficient_balance', 'conflict', 'unavailable'],
+    faults: [
+      'policy_denied',
+      'approval_required',
+      'trading_paused',
+      'insufficient_balance',
+      'conflict',
+      'unavailable',
+    ],
   }),
 })

@@ -16,7 +16,7 @@ type CreditsDeps = { db: Queryable; ledger: Ledger; clock: Clock }
 
 export type Credits = {
   operations: Operation[]
-  /** Grants the first credits in the transaction that creates the user; returns their number. */
+  /** Grants the first credits, of which a user gets one set; returns their number. */
   grantSignup(tx: Tx, userId: string, now: Date): Promise<number>
   /** What the user can spend now, in the order of spending. */
   buckets(db: Queryable, userId: string): Promise<Bucket[]>

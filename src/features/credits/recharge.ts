@@ -1,5 +1,6 @@
 import type { Ledger } from '#durable/ledger.ts'
 import { createAdmission } from '#kernel/admission.ts'
+import { actionTerms, noFurtherCost } from '#kernel/approval.ts'
 import { assetOf, type Chain, sameAddress } from '#kernel/chains.ts'
 import { type Clock, later } from '#kernel/clock.ts'
 import { exactlyOneOf, Fault, invalid } from '#kernel/fault.ts'
@@ -136,7 +137,13 @@ const admitRecharge = (deps: RechargeDeps) =>
         asset: assetOf(row, row.native.address),
         subAccount: 'wallet',
       }
-      return { action: { userId, ...actionOf(till, toMicros(pack.priceUsd)) }, pack, till, wallet }
+      const terms = actionTerms(`Buy ${pack.credits} credits on ${row.displayName}`, {
+        chain: row.displayName,
+        token: row.native.symbol,
+        recipient: till.address,
+        cost: noFurtherCost,
+      })
+      return { action: { userId, ...actionOf(till, toMicros(pack.priceUsd)), terms }, pack, till, wallet }
     },
     fund: (request) => fundRecharge(deps, request),
     start({ pack, till, wallet }, { account, amountUnits, price, lockedUntil, seen, gas }) {

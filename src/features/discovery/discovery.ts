@@ -9,10 +9,10 @@ const sectionsOf = {
   earn: ['earn'],
   perp: ['perp'],
   spot_venue: ['spot_venue'],
-  wallets: ['wallets'],
-  notifications: ['notifications'],
+  wallets: ['wallets', 'recipients', 'approvals'],
+  notifications: ['notifications', 'webhooks'],
   chains: ['chains'],
-  auth: ['auth'],
+  auth: ['auth', 'agents'],
 } as const
 
 export type Capability = keyof typeof sectionsOf

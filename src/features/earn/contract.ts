@@ -86,6 +86,7 @@ const Position = T.Object(
 const depositFaults = [
   'not_found',
   'policy_denied',
+  'approval_required',
   'trading_paused',
   'insufficient_balance',
   'conflict',

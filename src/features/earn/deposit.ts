@@ -2,6 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { BatchTrial } from '#engines/evm-batch/batch.ts'
 import type { BatchPlan } from '#engines/evm-batch/batch-rules.ts'
 import { createAdmission } from '#kernel/admission.ts'
+import { actionTerms, noFurtherCost } from '#kernel/approval.ts'
 import { Fault } from '#kernel/fault.ts'
 import { uuidv7 } from '#kernel/id.ts'
 import { insufficientBalance } from '#kernel/insufficient-balance.ts'
@@ -63,7 +64,16 @@ const admitDeposit = (deps: VaultTaskDeps) =>
       const amountUnits = amountOf(amountText, limits.minDepositUsdc)
       const wallet = walletAccount(userId, cashAsset(vault, usdc))
       return {
-        action: { userId, ...actionOf(deps, amountUnits) },
+        action: {
+          userId,
+          ...actionOf(deps, amountUnits),
+          terms: actionTerms(`Deposit ${amountText} USDC into the vault`, {
+            token: 'USDC',
+            amount: amountText,
+            recipient: vault.address,
+            cost: noFurtherCost,
+          }),
+        },
         amountUnits,
         amountText,
         wallet,

@@ -1,4 +1,4 @@
-import type { Caller } from '#kernel/caller.ts'
+import type { Asker } from '#kernel/caller.ts'
 import type { Clock } from '#kernel/clock.ts'
 import { Fault } from '#kernel/fault.ts'
 import {
@@ -37,7 +37,7 @@ export function earnSync({ db, vault, readSettled, finalBlock, evmAddressOf, clo
   const vaultRef = vaultRefOf(vault)
   const asset = shareAsset(vault)
 
-  const admit = async (_input: unknown, { userId }: Caller): Promise<Admission<SyncTaskData, 'compare'>> => {
+  const admit = async (_input: unknown, { userId }: Asker): Promise<Admission<SyncTaskData, 'compare'>> => {
     if (!(await earnAccountOf(db, userId, vaultRef)))
       throw new Fault('no_position', 'The user has no positions to compare with the chain. Deposit first')
     return { first: 'compare', deadlineMs, data: { account: await evmAddressOf(userId) } }

@@ -1,8 +1,8 @@
 import type { OrderRules } from '#engines/trigger-orders/run-order.ts'
+import { takeFromLot } from '#engines/trigger-orders/store.ts'
 import { fractionOf } from '#engines/trigger-orders/trigger-price.ts'
 import { assetOf } from '#kernel/chains.ts'
 import type { JsonObject } from '#kernel/json.ts'
-import type { Tx } from '#kernel/task.ts'
 import { type Queryable, query } from '#store/query.ts'
 import { type HookInput, type HookRow, hookEvent, hookKind } from './view.ts'
 
@@ -36,7 +36,7 @@ export const hookRules: OrderRules<HookInput & JsonObject> = {
   }),
   event: hookEvent,
   resultOf: (orderId) => ({ hook_id: orderId }),
-  onSold: takeFromLot,
+  onSold: (tx, { id }, units) => takeFromLot(tx, id, units),
 }
 
 /**
@@ -61,15 +61,4 @@ async function lotLeft(
   )
   const units = BigInt(row?.units ?? left)
   return units > 0n ? units : 0n
-}
-
-async function takeFromLot(tx: Tx, { id, oco_group, input }: HookRow, units: bigint): Promise<void> {
-  if (input.lot_left === undefined) return
-  await query(
-    tx,
-    `update trigger_order set input = input || jsonb_build_object('lot_left',
-         greatest((input ->> 'lot_left')::numeric - $3::numeric, 0)::text)
-       where id = any(array(select id from trigger_order where id = $1 or oco_group = $2 order by id for update))`,
-    [id, oco_group, String(units)],
-  )
 }

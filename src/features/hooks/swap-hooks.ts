@@ -62,8 +62,14 @@ export type SwapHooks = {
 type Row = OrderRow<HookInput & JsonObject>
 
 export const createSwapHooks = (deps: SwapHookDeps): SwapHooks => ({
+  ...swapHookWrites,
   check: (request) => check(deps, request),
+  openOn: async (userId, { chain, token }) =>
+    (await openHooks(deps.db, userId, { chain, token })).map(({ id }) => id),
+})
 
+/** What the end of a swap changes. */
+export const swapHookWrites: Pick<SwapHooks, 'arm' | 'cancelOn'> = {
   async arm(tx, hooks) {
     const { userId, chain, token, price, at } = hooks
     const rows = hooks.legs.map(({ id, ...leg }) =>
@@ -97,9 +103,6 @@ export const createSwapHooks = (deps: SwapHookDeps): SwapHooks => ({
     }
   },
 
-  openOn: async (userId, { chain, token }) =>
-    (await openHooks(deps.db, userId, { chain, token })).map(({ id }) => id),
-
   async cancelOn(tx, userId, { at, ...token }) {
     const ids = (await openHooks(tx, userId, token)).map(({ id }) => id)
     const cancelled = new Set(
@@ -108,7 +111,7 @@ export const createSwapHooks = (deps: SwapHookDeps): SwapHooks => ({
     const rows = await ordersById<HookInput & JsonObject>(tx, userId, [...cancelled])
     return { ids: ids.filter((id) => cancelled.has(id)), events: rows.map(hookEvent) }
   },
-})
+}
 
 const openHooks = (db: Queryable, userId: string, { chain, token }: TokenOn): Promise<Row[]> =>
   openOrdersOn<HookInput & JsonObject>(db, userId, { kind: hookKind, market: marketOf(chain, token.address) })

@@ -113,6 +113,7 @@ export const contract = group('limit_orders', {
     result: T.Object({ order: LimitOrderStatus }, { $id: 'LimitOrderCreated', additionalProperties: true }),
     faults: [
       'policy_denied',
+      'approval_required',
       'trading_paused',
       'insufficient_balance',
       'no_route',

@@ -8,7 +8,8 @@ import {
   ordersById,
 } from '#engines/trigger-orders/store.ts'
 import type { OrderSwap, SwapExecution } from '#engines/trigger-orders/swap-execution.ts'
-import { createAdmission } from '#kernel/admission.ts'
+import { type Attempt, createAdmission } from '#kernel/admission.ts'
+import { actionTerms } from '#kernel/approval.ts'
 import { assetOf, type Chain, sameAddress, sellsTokens, type Token } from '#kernel/chains.ts'
 import type { Clock } from '#kernel/clock.ts'
 import { exactlyOneOf, Fault, invalid, renameFields } from '#kernel/fault.ts'
@@ -52,11 +53,11 @@ export const admitLimitOrder = (deps: LimitOrderDeps) =>
   createAdmission({
     policy: deps.policy,
     asksPolicy: 'first',
-    check: (input: LimitOrderInput, { userId }) => checkOrder(deps, input, userId),
+    check: (input: LimitOrderInput, attempt) => checkOrder(deps, input, attempt),
     start: ({ data }) => ({ first: 'arm' as const, data, orders: orderRoom(1) }),
   })
 
-async function checkOrder(deps: LimitOrderDeps, input: LimitOrderInput, userId: string) {
+async function checkOrder(deps: LimitOrderDeps, input: LimitOrderInput, { userId, principal }: Attempt) {
   const { db, pricer, swaps, policy, clock } = deps
   if ((input.amount === undefined) === (input.amount_usd === undefined))
     throw exactlyOneOf('amount', 'amount_usd', { hasBoth: input.amount !== undefined })
@@ -91,7 +92,11 @@ async function checkOrder(deps: LimitOrderDeps, input: LimitOrderInput, userId: 
     }),
     assertOrderLimit(db, userId, { added: 1 }),
   ])
-  await policy.check(prepared.action)
+  // The value of the order needs the approval now: when it fires, nobody is there to give it.
+  const swapTerms = prepared.action.terms
+  const at = `when the price ${input.condition === 'gte' ? 'is at least' : 'is at most'} ${input.price_usd_trigger} USD`
+  const terms = swapTerms && actionTerms(`${swapTerms.text}, ${at}`, swapTerms)
+  await policy.check({ ...prepared.action, principal, ...(terms && { terms }) })
   if (!displayed.has(market))
     throw new Fault(
       'unavailable',
@@ -234,6 +239,7 @@ function arm({ id, userId, data }: CreateTask, now: Date): EndResult<never> {
     attempts: 0,
     entry_cloid: null,
     task_id: null,
+    task_end: null,
     updated_at: now,
     task_status: null,
     task_state: null,

@@ -1,10 +1,10 @@
 import { type CancelTasks, cancelOrders, type PublishOrders } from '#engines/trigger-orders/cancel.ts'
 import { ordersOf } from '#engines/trigger-orders/store.ts'
-import type { Caller, RequestFacts } from '#kernel/caller.ts'
+import type { RequestFacts } from '#kernel/caller.ts'
 import { Fault, notFound } from '#kernel/fault.ts'
 import type { JsonObject } from '#kernel/json.ts'
 import { implement, type Operation, taskOf } from '#kernel/operation.ts'
-import { contract, type LimitOrderInput, type LimitOrderView, type ListInput } from './contract.ts'
+import { contract, type LimitOrderView, type ListInput } from './contract.ts'
 import { admitLimitOrder, findLimitOrder, type LimitOrderDeps, limitOrderSteps } from './create.ts'
 import { type LimitOrderData, limitOrderKind, limitOrderView, statusFilters } from './view.ts'
 
@@ -15,7 +15,7 @@ type Deps = LimitOrderDeps & { publish: PublishOrders; tasks: CancelTasks }
 export const limitOrders = (deps: Deps): Operation[] =>
   implement(contract, {
     create: taskOf({
-      admit: (input: LimitOrderInput, caller: Caller) => admitLimitOrder(deps)(input, caller),
+      admit: admitLimitOrder(deps),
       steps: limitOrderSteps,
     }),
     list: (input, { userId }) => list(deps, input, userId),

@@ -39,12 +39,12 @@ function statusOf({ status, task_status }: LimitOrderRow): LimitOrderView['statu
 
 /** The rows that have a status. */
 export const statusFilters: Readonly<Record<LimitOrderView['status'], readonly StatusFilter[]>> = {
-  active: [{ statuses: ['waiting', 'armed'] }],
-  executing: [{ statuses: ['fired'], taskStatuses: ['pending', 'running'] }],
-  executed: [{ statuses: ['fired'], taskStatuses: ['completed'] }],
-  failed: [{ statuses: ['fired'], taskStatuses: ['failed'] }],
-  cancelled: [{ statuses: ['cancelled'] }, { statuses: ['fired'], taskStatuses: ['cancelled'] }],
-  expired: [{ statuses: ['expired'] }],
+  active: [{ status: 'waiting' }, { status: 'armed' }],
+  executing: [{ taskEnd: null }],
+  executed: [{ taskEnd: 'completed' }],
+  failed: [{ taskEnd: 'failed' }],
+  cancelled: [{ status: 'cancelled' }, { taskEnd: 'cancelled' }],
+  expired: [{ status: 'expired' }],
 }
 
 const text = (value: unknown): string | null => (typeof value === 'string' ? value : null)

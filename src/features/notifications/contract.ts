@@ -2,6 +2,7 @@ import { group, read, stream } from '#kernel/operation.ts'
 import * as T from '#kernel/schema.ts'
 import { Text } from '#kernel/wire-types.ts'
 import { eventTypes, NotificationEvent } from './event-types.ts'
+import { webhookEntries } from './webhooks-contract.ts'
 
 const cursor = T.String({
   pattern: '^(0|[1-9][0-9]{0,17})$',
@@ -56,3 +57,6 @@ export const contract = group('notifications', {
     ),
   }),
 })
+
+/** An addition to the published interface. */
+export const webhooksContract = group('webhooks', webhookEntries)

@@ -99,8 +99,77 @@ const SwapLatePayment = T.Object(
     symbol: Text,
     amount: Units,
     tx_hash: Text,
+    order_id: T.Optional(T.String({ description: 'The hook or limit order whose swap it was' })),
+    next_step: T.Optional(T.String({ description: 'What its owner may do now' })),
   },
   { $id: 'SwapLatePaymentData', ...open },
+)
+const PolicyChanged = T.Object(
+  {
+    cause: OneOf(
+      [
+        'tightened',
+        'raised',
+        'cancelled',
+        'paused',
+        'resumed',
+        'recipient_added',
+        'recipient_removed',
+      ] as const,
+      {
+        description: 'raised: it waits until `effective_at`; cancelled: it never takes effect',
+      },
+    ),
+    fields: T.Array(Text, { description: 'Limits that were changed' }),
+    effective_at: Nullable(Time),
+    by: T.String({ description: 'The agent, or empty' }),
+    recipient: T.Optional(
+      T.Object(
+        {
+          recipient_id: T.String({ description: 'Its id' }),
+          chain_id: ChainId,
+          address: Address,
+          label: T.String({ description: 'The name that a person gave it' }),
+        },
+        { description: 'recipient_added, recipient_removed: which one' },
+      ),
+    ),
+  },
+  { $id: 'PolicyChangedData', ...open },
+)
+const AgentLink = T.Object(
+  {
+    agent_id: T.String({ description: 'The agent' }),
+    person_id: T.String({ description: 'The public id of the person' }),
+    by: T.String({ description: 'Who did it: the agent, the person, or `operator`' }),
+  },
+  { $id: 'AgentLinkData', ...open },
+)
+const ApprovalChanged = T.Object(
+  {
+    approval_id: Text,
+    task_id: T.String({ description: 'The task that waits, or waited' }),
+    intent: T.Object(
+      {
+        text: T.String({ description: 'The request in one sentence' }),
+        usd: T.Unsafe<string>({ ...Dec, description: 'Value at the time of the request, in USD' }),
+        agent_id: T.String({ description: 'The agent that asked' }),
+      },
+      { description: 'With all fields of ApprovalIntent', ...open },
+    ),
+    intent_sha256: T.String({ description: 'Names the request' }),
+    expires_at: Time,
+    decision: Nullable(
+      OneOf(['approved', 'declined', 'expired'], {
+        description: 'Null while it waits, and where it was cancelled before a decision',
+      }),
+    ),
+    by: T.Unsafe<string | null>({
+      ...TextOrNull,
+      description: 'The agent of the person; null while it waits',
+    }),
+  },
+  { $id: 'ApprovalChangedData', ...open },
 )
 const SecurityFlagged = T.Object(
   {
@@ -109,6 +178,47 @@ const SecurityFlagged = T.Object(
     reason: T.Optional(TextOrNull),
   },
   { $id: 'SecurityFlaggedData', ...open },
+)
+const webhookOf = {
+  webhook_id: T.String({ description: 'The webhook' }),
+  origin: T.String({ description: 'Scheme and host of its address' }),
+  client_id: T.Unsafe<string | null>({
+    ...TextOrNull,
+    description: 'The app that gave it its address or its secret; null for a key pair',
+  }),
+}
+const WebhookCreated = T.Object(
+  { ...webhookOf, types: Nullable(T.Array(Text, { description: 'Types that are sent; null: all' })) },
+  { $id: 'WebhookCreatedData', ...open },
+)
+const WebhookUpdated = T.Object(
+  {
+    ...webhookOf,
+    fields: T.Array(OneOf(['url', 'types', 'description', 'enabled', 'secret'] as const), {
+      description: 'What was changed; secret: a new one signs',
+    }),
+  },
+  { $id: 'WebhookUpdatedData', ...open },
+)
+const WebhookDeleted = T.Object(
+  {
+    ...webhookOf,
+    reason: OneOf(['deleted', 'disconnected', 'revoked'] as const, {
+      description:
+        'deleted: by a call; disconnected: the connection of its app ended; revoked: every access to the account was ended',
+    }),
+  },
+  { $id: 'WebhookDeletedData', ...open },
+)
+const WebhookDisabled = T.Object(
+  {
+    webhook_id: T.String({ description: 'The webhook to which nothing is sent any more' }),
+    reason: OneOf(['failing', 'unsubscribed'] as const, {
+      description: 'failing: every attempt of a message failed; unsubscribed: the address answered 410',
+    }),
+    response_status: Nullable(T.Integer({ description: 'Of the last attempt; null without an answer' })),
+  },
+  { $id: 'WebhookDisabledData', ...open },
 )
 
 /** The data of each type of event. */
@@ -140,7 +250,18 @@ export const eventData = {
   'limit_order.cancelled': LimitOrderChanged,
   'limit_order.expired': LimitOrderChanged,
   'swap.late_payment': SwapLatePayment,
+  'approval.requested': ApprovalChanged,
+  'approval.decided': ApprovalChanged,
+  'approval.expired': ApprovalChanged,
+  'approval.cancelled': ApprovalChanged,
+  'policy.changed': PolicyChanged,
+  'agent.linked': AgentLink,
+  'agent.unlinked': AgentLink,
   'security.flagged': SecurityFlagged,
+  'webhook.created': WebhookCreated,
+  'webhook.updated': WebhookUpdated,
+  'webhook.deleted': WebhookDeleted,
+  'webhook.disabled': WebhookDisabled,
 } as const
 export type EventType = keyof typeof eventData
 export const eventTypes = Object.keys(eventData) as EventType[]

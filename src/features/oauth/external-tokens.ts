@@ -1,3 +1,4 @@
+import type { ActScope } from '#kernel/caller.ts'
 import { type Clock, later } from '#kernel/clock.ts'
 import { Fault } from '#kernel/fault.ts'
 import { sha256 } from '#kernel/id.ts'
@@ -12,6 +13,8 @@ const algorithms = ['RS256', 'PS256', 'ES256', 'EdDSA']
 const lifeMaxSeconds = 86_400
 /** Revocations outlive each token that they end. */
 const revokedSeconds = lifeMaxSeconds + 3_600
+/** An app that shows no token for so long counts as disconnected: the other server does not say that it was. */
+const idleSeconds = 30 * 86_400
 
 type Deps = {
   server: AuthorizationServer
@@ -50,7 +53,7 @@ export function externalTokens({ server, identities, records, clock, baseUrl, on
     // The second of the revocation counts as before it.
     if (endedMs > 0 && iat <= endedMs / 1_000) throw refused('was revoked')
     const expiresAt = new Date(exp * 1_000)
-    await records.of('Grant').upsert(grantId, { accountId: personId, external: true }, revokedSeconds)
+    await records.of('Grant').upsert(grantId, { accountId: personId, clientId, external: true }, idleSeconds)
     return {
       personId,
       grantId,
@@ -67,13 +70,13 @@ export function externalTokens({ server, identities, records, clock, baseUrl, on
     verify,
     records: {
       ...records,
-      async revokeGrant(grantId: string) {
+      async revokeGrant(grantId: string, act?: ActScope) {
         await end(grantId)
-        await records.revokeGrant(grantId)
+        await records.revokeGrant(grantId, act)
       },
-      async revokeAccount(accountId: string) {
+      async revokeAccount(accountId: string, act?: ActScope) {
         await end(accountId)
-        await records.revokeAccount(accountId)
+        await records.revokeAccount(accountId, act)
       },
     },
   }

@@ -12,8 +12,10 @@ export type Federation = {
   /** The address to send the browser of this interaction to. Throws `unavailable`. */
   begin(interaction: string, isFresh: boolean): Promise<string>
   /** `query`: as the provider sent the browser back. Each departure is good for one return. */
-  finish(interaction: string, query: string): Promise<Outcome<Person>>
+  finish(interaction: string, query: string): Promise<Outcome<FederatedPerson>>
 }
+/** `signedInAt`: when the provider asked for the credentials, null where it does not say so. */
+type FederatedPerson = Person & { signedInAt: Date | null }
 
 type FederationDeps = {
   provider: OpenIdProvider
@@ -42,10 +44,16 @@ export function createFederation({
   redirectUri,
 }: FederationDeps): Federation {
   const store = records.of(model)
-  const personOf = async ({ email, isEmailVerified, ...identity }: ExternalIdentity) =>
-    email !== undefined && isEmailVerified
-      ? identities.enter({ ...identity, email })
-      : ({ ok: false, why: 'unverified' } as const)
+  const personOf = async ({
+    email,
+    isEmailVerified,
+    signedInAt,
+    ...identity
+  }: ExternalIdentity): Promise<Outcome<FederatedPerson>> => {
+    if (email === undefined || !isEmailVerified) return { ok: false, why: 'unverified' }
+    const person = await identities.enter({ ...identity, email })
+    return person.ok ? { ok: true, value: { ...person.value, signedInAt } } : person
+  }
 
   return {
     name: new URL(provider.issuer).host,

@@ -1,10 +1,10 @@
 import { createPublicKey, generateKeyPairSync } from 'node:crypto'
 import type { Transact } from '#durable/transactions.ts'
-import type { KeyEncryptionKeys } from '#features/wallets/key-encryption-keys.ts'
 import { type Clock, later } from '#kernel/clock.ts'
-import { decrypt, encrypt, keyBytes } from '#kernel/envelope.ts'
+import { keyBytes } from '#kernel/envelope.ts'
 import type { Random } from '#kernel/id.ts'
 import type { Log } from '#kernel/log.ts'
+import { createSealer, type KeyEncryptionKeys } from '#kernel/sealed-secret.ts'
 import { createCachedValue } from '#kernel/ttl-cache.ts'
 import { builder, fetchAll, type Queryable, query } from '#store/query.ts'
 import type { OAuthKeyRow } from '#store/tables/oauth.ts'
@@ -49,38 +49,19 @@ const lockId = 7_061_951
 const aadOf = ({ id, purpose }: Pick<OAuthKeyRow, 'id' | 'purpose'>) => ['oauth', purpose, id].join('|')
 
 /** Keys in the envelope of wallet keys, bound to their row. */
-function createSealer({
-  keyEncryptionKeys,
-  random,
-  log,
-}: Pick<KeysDeps, 'keyEncryptionKeys' | 'random' | 'log'>) {
-  const seal = async (secret: Uint8Array, row: Pick<OAuthKeyRow, 'id' | 'purpose'>) => {
-    const dek = random.bytes(keyBytes)
-    const kek = keyEncryptionKeys.current
-    try {
-      return {
-        ciphertext: encrypt(dek, random.bytes(12), secret, aadOf(row)),
-        wrapped_dek: await kek.wrap(dek, `${kek.id}|${aadOf(row)}`),
-        kek_id: kek.id,
-      }
-    } finally {
-      dek.fill(0)
-    }
+function createKeySealer({ log, ...deps }: Pick<KeysDeps, 'keyEncryptionKeys' | 'random' | 'log'>) {
+  const sealer = createSealer(deps)
+  return {
+    seal: (secret: Uint8Array, row: Pick<OAuthKeyRow, 'id' | 'purpose'>) => sealer.seal(secret, aadOf(row)),
+    /** Undefined where the key-encryption key is missing or another one. */
+    async unseal(row: OAuthKeyRow): Promise<Buffer | undefined> {
+      if (!deps.keyEncryptionKeys.find(row.kek_id)) return undefined
+      return sealer.unseal(row, aadOf(row)).catch((error: unknown) => {
+        log.error({ error, key: row.id }, 'a key of the authorization server cannot be decrypted')
+        return undefined
+      })
+    },
   }
-
-  /** Undefined where the key-encryption key is missing or another one. */
-  const unseal = async (row: OAuthKeyRow): Promise<Buffer | undefined> => {
-    const kek = keyEncryptionKeys.find(row.kek_id)
-    if (!kek) return undefined
-    try {
-      const dek = await kek.unwrap(row.wrapped_dek, `${row.kek_id}|${aadOf(row)}`)
-      return Buffer.from(decrypt(dek, row.ciphertext, aadOf(row)))
-    } catch (error) {
-      log.error({ error, key: row.id }, 'a key of the authorization server cannot be decrypted')
-      return undefined
-    }
-  }
-  return { seal, unseal }
 }
 
 export function createOAuthKeys({
@@ -94,7 +75,7 @@ export function createOAuthKeys({
   const rows = (on: Queryable): Promise<OAuthKeyRow[]> =>
     fetchAll(on, builder.selectFrom('oauth_key').selectAll().orderBy('active_at', 'desc'))
 
-  const { seal, unseal } = createSealer({ keyEncryptionKeys, random, log })
+  const { seal, unseal } = createKeySealer({ keyEncryptionKeys, random, log })
 
   const make = async (purpose: OAuthKeyRow['purpose'], activeAt: Date): Promise<OAuthKeyRow> => {
     const id = Buffer.from(random.bytes(16)).toString('base64url')

@@ -1,18 +1,23 @@
 import type { Transact } from '#durable/transactions.ts'
-import type { KeyEncryptionKeys } from '#features/wallets/key-encryption-keys.ts'
+import type { MailQueue } from '#engines/person-mails/mail-queue.ts'
 import type { Clock } from '#kernel/clock.ts'
+import type { SendEmail } from '#kernel/email.ts'
 import type { Random } from '#kernel/id.ts'
 import type { Log } from '#kernel/log.ts'
+import type { KeyEncryptionKeys } from '#kernel/sealed-secret.ts'
 import type { Queryable } from '#store/query.ts'
 import type { AuthorizationServer } from '#upstreams/openid/authorization-server.ts'
 import type { OpenIdProvider } from '#upstreams/openid/openid.ts'
 import { type AccessClaims, createTokenVerifier } from './access-tokens.ts'
+import { type Connections, createConnections, type PostedOrigins } from './connections.ts'
 import { externalTokens } from './external-tokens.ts'
 import { createFederation, type Federation, interactionOfState } from './federation.ts'
+import { createGrants, type EndApps, type Grants } from './grants.ts'
 import { createIdentities } from './identities.ts'
 import { createOAuthKeys, type OAuthKeys } from './keys.ts'
 import { createKnownBrowsers, type KnownBrowsers } from './known-browsers.ts'
-import { createPeople, type People, type SendEmail } from './people.ts'
+import { createPasskeys, type Passkeys } from './passkeys.ts'
+import { createPeople, type People } from './people.ts'
 import { createRecords, type Records } from './records.ts'
 import { createSignInLimits } from './sign-in-limits.ts'
 
@@ -25,20 +30,29 @@ type OAuthDeps = {
   log: Log
   baseUrl: () => string
   sendEmail: SendEmail
+  /** Notifies people of changes at their accounts. */
+  mailQueue: MailQueue
   onRevoked: () => void
+  endApps: EndApps
+  postedOrigins: PostedOrigins
   /** Issues the tokens instead of this gateway. */
   authorizationServer?: AuthorizationServer | undefined
   /** Where people sign in; absent: at this gateway. */
   identityProvider?: OpenIdProvider | undefined
   /** Where the identity provider sends browsers back to. */
   callbackUrl: () => string
+  freshSignInSeconds: number
 }
 
 /** The data of the authorization server: its records, keys and people. The server itself is a door. */
 export type OAuth = {
   records: Records
+  grants: Pick<Grants, 'endExpired'>
   keys: OAuthKeys
+  connections: Connections
   people: People
+  /** Absent where people sign in elsewhere. */
+  passkeys: Passkeys | undefined
   knownBrowsers: KnownBrowsers
   /** Absent where people sign in at this gateway. */
   federation: Federation | undefined
@@ -46,22 +60,39 @@ export type OAuth = {
   external: AuthorizationServer | undefined
   /** The interaction that a browser left for the identity provider. */
   interactionOfState(state: unknown): string | undefined
+  /** How old a sign-in may be with which a person changes the passkeys of the account. */
+  freshSignInSeconds: number
   /** Throws `invalid_token`. */
   verify(token: string): Promise<AccessClaims>
 }
 
 export function oauth(deps: OAuthDeps): OAuth {
-  const records = createRecords(deps)
+  const grants = createGrants(deps)
+  const records = createRecords({ ...deps, grants })
   const keys = createOAuthKeys(deps)
   const knownBrowsers = createKnownBrowsers({ ...deps, keys })
   const limits = createSignInLimits(deps)
   const people = createPeople({ ...deps, limits, knownBrowsers, revokeAccount: records.revokeAccount })
-  const { identityProvider: provider, callbackUrl, authorizationServer: server } = deps
+  const isOwn = !deps.identityProvider && !deps.authorizationServer
+  const passkeys = isOwn ? createPasskeys({ ...deps, records, limits }) : undefined
+  const { identityProvider: provider, callbackUrl, authorizationServer: server, freshSignInSeconds } = deps
   const identities = createIdentities(deps)
   const federation =
     provider &&
     createFederation({ provider, identities, records, random: deps.random, redirectUri: callbackUrl })
   const own = { verify: createTokenVerifier({ ...deps, keys }), records }
   const tokens = server ? externalTokens({ ...deps, server, identities, records }) : own
-  return { ...tokens, keys, people, knownBrowsers, federation, external: server, interactionOfState }
+  return {
+    ...tokens,
+    grants,
+    connections: createConnections({ ...deps, records, grants }),
+    keys,
+    people,
+    passkeys,
+    knownBrowsers,
+    federation,
+    external: server,
+    interactionOfState,
+    freshSignInSeconds,
+  }
 }

@@ -1,16 +1,18 @@
 import { createHash, randomInt, timingSafeEqual } from 'node:crypto'
+import type { Transact } from '#durable/transactions.ts'
+import type { MailQueue } from '#engines/person-mails/mail-queue.ts'
 import { addressKey } from '#kernel/address-key.ts'
+import type { ActScope } from '#kernel/caller.ts'
 import { type Clock, later } from '#kernel/clock.ts'
+import type { SendEmail } from '#kernel/email.ts'
 import { Fault } from '#kernel/fault.ts'
 import { type Random, uuidv7 } from '#kernel/id.ts'
 import { builder, fetchOne, type Queryable, query } from '#store/query.ts'
+import type { EmailCodeRow } from '#store/tables/oauth.ts'
 import { readEmail } from './email-address.ts'
 import type { KnownBrowsers } from './known-browsers.ts'
 import { hashPassword, isPassword } from './passwords.ts'
-import type { Budget, SignInLimits } from './sign-in-limits.ts'
-
-/** Sends a message to an address; absent where none is configured. */
-export type SendEmail = (message: { to: string; subject: string; text: string }) => Promise<void>
+import { type Budget, guessesPerAddress, type SignInLimits } from './sign-in-limits.ts'
 
 export type Person = { id: string; email: string; name?: string }
 /** Why a form was refused; the page shows a sentence for each. */
@@ -24,6 +26,11 @@ export type Refusal =
   /** Too many guesses of others at this account: a code by email, or a browser that signed in before, still works. */
   | 'crowded'
   | 'notSent'
+  | 'passkeyUnknown'
+  | 'passkeyInvalid'
+  | 'passkeyExpired'
+  | 'passkeyTaken'
+  | 'passkeysFull'
   // Of a sign-in at an external identity provider.
   | 'unverified'
   | 'taken'
@@ -39,26 +46,30 @@ export type Origin = {
   browser?: string | undefined
 }
 export type Credentials = { email: string; password: string }
-/** A code without a password signs in, and changes none. */
-export type CodeRequest = { email: string; password?: string }
+/** A code without a password signs in, and changes none. `isForPasskey`: it proves the address and signs nobody in. */
+export type CodeRequest = { email: string; password?: string; isForPasskey?: boolean }
+/** What a code has shown: the person, or an address for which a passkey is to be created. */
+export type Confirmed = { person: Person } | { verifiedEmail: string }
 
 export type People = {
   find(id: string): Promise<Person | undefined>
   signIn(form: Credentials, origin: Origin): Promise<Outcome<Person>>
   /** Sends a code; the account, or its new password, exists once `confirm` receives it. */
   begin(form: CodeRequest, interaction: string, origin: Origin): Promise<Outcome<{ email: string }>>
-  confirm(interaction: string, code: string, origin: Origin): Promise<Outcome<Person>>
+  confirm(interaction: string, code: string, origin: Origin): Promise<Outcome<Confirmed>>
 }
 
 type PeopleDeps = {
   db: Queryable
+  transact: Transact
   clock: Clock
   random: Random
   sendEmail: SendEmail
   limits: SignInLimits
   knownBrowsers: Pick<KnownBrowsers, 'find'>
-  /** A new password ends all sessions and grants of the account. */
-  revokeAccount: (accountId: string) => Promise<void>
+  mailQueue: MailQueue
+  /** A new password ends all sessions and grants of the account, in its own commit. */
+  revokeAccount: (accountId: string, act: ActScope) => Promise<void>
 }
 
 const codeMs = 10 * 60_000
@@ -70,7 +81,6 @@ const codeForm = /^\d{8}$/
 const maxima = {
   pair: 10,
   account: 50,
-  address: 60,
   message: 5,
   messageAccount: 10,
   messageAddress: 20,
@@ -101,16 +111,15 @@ async function findPerson(db: Queryable, id: string): Promise<Person | undefined
 const refuse = (why: Refusal) => ({ ok: false, why }) as const
 const accept = <T>(value: T) => ({ ok: true, value }) as const
 
+const codeColumns = ['email', 'password_hash', 'code_hash', 'is_for_passkey'] as const
+
 const codeHash = (interaction: string, code: string): Buffer =>
   createHash('sha256').update(`${interaction}|${code}`).digest()
 
 const guessBudgets = (account: string, address: string) => {
   const from = addressKey(address)
   return {
-    own: [
-      { name: `pair|${account}|${from}`, max: maxima.pair },
-      { name: `guess|${from}`, max: maxima.address },
-    ],
+    own: [{ name: `pair|${account}|${from}`, max: maxima.pair }, guessesPerAddress(from)],
     account: { name: `account|${account}`, max: maxima.account },
   }
 }
@@ -123,22 +132,53 @@ const messageBudgets = (account: string, address: string): Budget[] => {
   ]
 }
 
-const messageOf = (code: string, password: string | undefined) => ({
+const effectOf = ({ password, isForPasskey }: CodeRequest): string => {
+  if (isForPasskey) return 'Entering it lets that browser create a passkey for this account'
+  return password === undefined
+    ? 'Entering it signs that browser in'
+    : 'Entering it sets the password of this account'
+}
+const messageOf = (code: string, request: CodeRequest) => ({
   subject: `${code} is your Portico code`,
-  text: `Your code is ${code}. It is valid for 10 minutes and works only in the browser that asked for it. ${
-    password === undefined
-      ? 'Entering it signs that browser in'
-      : 'Entering it sets the password of this account'
-  }: ignore this message if you did not ask for it.`,
+  text: `Your code is ${code}. It is valid for 10 minutes and works only in the browser that asked for it. ${effectOf(request)}: ignore this message if you did not ask for it.`,
 })
+const passwordChanged =
+  'A new password was set with a code that was sent to this address. Every session and connected app was ended.'
 /** Sent instead of a code, so that the page and its duration reveal nothing about an address. */
 const unknownAccountMessage = {
   subject: 'There is no Portico account with this address',
   text: 'A code for a sign-in was requested with this address, but it has no account at this gateway. Create one, or use the address of your account. Ignore this message if you did not ask for it.',
 }
 
+/** Creates the person, or sets the new password of an existing one. */
+const storePerson =
+  ({ transact, clock, random, revokeAccount, mailQueue }: PeopleDeps) =>
+  async (email: string, passwordHash: string): Promise<Person> => {
+    let callbacks: (() => void)[] = []
+    const id = await transact(async (tx) => {
+      callbacks = []
+      const now = clock.now()
+      const [row] = await query<{ id: string; is_new: boolean }>(
+        tx,
+        `insert into person (id, email, password_hash, created_at) values ($1, $2, $3, $4)
+         on conflict (email) do update set password_hash = excluded.password_hash
+         returning id, (xmax = 0) as is_new`,
+        [uuidv7(now, random), email, passwordHash, now],
+      )
+      const { id, is_new: isNew } = row!
+      if (!isNew) {
+        await revokeAccount(id, { tx, afterCommit: (run) => callbacks.push(run) })
+        await mailQueue.add(tx, id, 'password_changed', { text: passwordChanged })
+        callbacks.push(() => mailQueue.wake())
+      }
+      return id
+    })
+    for (const run of callbacks) run()
+    return { id, email }
+  }
+
 export function createPeople(deps: PeopleDeps): People {
-  const { db, clock, random, sendEmail, revokeAccount, limits, knownBrowsers } = deps
+  const { db, clock, sendEmail, limits, knownBrowsers } = deps
 
   const byEmail = (email: string) =>
     fetchOne(
@@ -146,19 +186,7 @@ export function createPeople(deps: PeopleDeps): People {
       builder.selectFrom('person').select(['id', 'email', 'password_hash']).where('email', '=', email),
     )
 
-  /** Creates the person, or sets the new password of an existing one. */
-  const store = async (email: string, passwordHash: string): Promise<Person> => {
-    const now = clock.now()
-    const [row] = await query<{ id: string; is_new: boolean }>(
-      db,
-      `insert into person (id, email, password_hash, created_at) values ($1, $2, $3, $4)
-       on conflict (email) do update set password_hash = excluded.password_hash
-       returning id, (xmax = 0) as is_new`,
-      [uuidv7(now, random), email, passwordHash, now],
-    )
-    if (row && !row.is_new) await revokeAccount(row.id)
-    return { id: row!.id, email }
-  }
+  const store = storePerson(deps)
 
   return {
     find: (id) => findPerson(db, id),
@@ -179,7 +207,8 @@ export function createPeople(deps: PeopleDeps): People {
       return accept({ id: found.id, email })
     },
 
-    async begin({ email: text, password }, interaction, { address, browser }) {
+    async begin(request, interaction, { address, browser }) {
+      const { email: text, password, isForPasskey = false } = request
       const email = readEmail(text)
       if (email === undefined) return refuse('email')
       if (password !== undefined && !isLongEnough(password)) return refuse('password')
@@ -193,11 +222,12 @@ export function createPeople(deps: PeopleDeps): People {
       const code = String(randomInt(10 ** codeDigits)).padStart(codeDigits, '0')
       await query(
         db,
-        `insert into email_code (interaction, email, password_hash, code_hash, attempts_left, created_at, expires_at)
-         values ($1, $2, $3, $4, $5, $6, $7)
+        `insert into email_code (interaction, email, password_hash, code_hash, attempts_left, created_at, expires_at, is_for_passkey)
+         values ($1, $2, $3, $4, $5, $6, $7, $8)
          on conflict (interaction) do update set email = excluded.email, password_hash = excluded.password_hash,
            code_hash = excluded.code_hash, attempts_left = excluded.attempts_left,
-           created_at = excluded.created_at, expires_at = excluded.expires_at
+           created_at = excluded.created_at, expires_at = excluded.expires_at,
+           is_for_passkey = excluded.is_for_passkey
          returning interaction`,
         [
           interaction,
@@ -207,13 +237,14 @@ export function createPeople(deps: PeopleDeps): People {
           attemptsPerCode,
           now,
           later(now, codeMs),
+          isForPasskey,
         ],
       )
-      const isUnknown = password === undefined && !found
+      const isUnknown = password === undefined && !isForPasskey && !found
       try {
         await sendEmail({
           to: email,
-          ...(isUnknown ? unknownAccountMessage : messageOf(code, password)),
+          ...(isUnknown ? unknownAccountMessage : messageOf(code, request)),
         })
       } catch (error) {
         if (!(error instanceof Fault)) throw error
@@ -224,14 +255,14 @@ export function createPeople(deps: PeopleDeps): People {
     },
 
     async confirm(interaction, code, { address }) {
-      const budgets = [{ name: `guess|${addressKey(address)}`, max: maxima.address }]
+      const budgets = [guessesPerAddress(addressKey(address))]
       if ((await limits.take(budgets)).length > 0) return refuse('limited')
       // One statement counts the attempt and reads the code, so that parallel guesses are counted, too.
-      const [row] = await query<{ email: string; password_hash: string | null; code_hash: Buffer }>(
+      const [row] = await query<Pick<EmailCodeRow, (typeof codeColumns)[number]>>(
         db,
         `update email_code set attempts_left = attempts_left - 1
          where interaction = $1 and attempts_left > 0 and expires_at > $2
-         returning email, password_hash, code_hash`,
+         returning ${codeColumns.join(', ')}`,
         [interaction, clock.now()],
       )
       if (!row) return refuse('expired')
@@ -244,9 +275,10 @@ export function createPeople(deps: PeopleDeps): People {
         [interaction, row.code_hash],
       )
       if (used.length !== 1) return refuse('expired')
-      if (row.password_hash !== null) return accept(await store(row.email, row.password_hash))
+      if (row.is_for_passkey) return accept({ verifiedEmail: row.email })
+      if (row.password_hash !== null) return accept({ person: await store(row.email, row.password_hash) })
       const found = await byEmail(row.email)
-      return found ? accept({ id: found.id, email: found.email }) : refuse('expired')
+      return found ? accept({ person: { id: found.id, email: found.email } }) : refuse('expired')
     },
   }
 }

@@ -1,7 +1,9 @@
+import type { ActScope } from '#kernel/caller.ts'
 import type { Clock } from '#kernel/clock.ts'
 import { later } from '#kernel/clock.ts'
 import { builder, fetchOne, type Queryable, query } from '#store/query.ts'
 import type { OAuthRecordRow } from '#store/tables/oauth.ts'
+import type { Grants } from './grants.ts'
 
 /** What the authorization server stores, by model and id; every record ends. */
 
@@ -16,13 +18,13 @@ export type RecordStore = {
   revokeByGrantId(grantId: string): Promise<void>
 }
 export type Records = {
-  of(model: string): RecordStore
-  /** Ends every session, grant and token of a person. */
-  revokeAccount(accountId: string): Promise<void>
-  revokeGrant(grantId: string): Promise<void>
+  /** `on`: a transaction that the statements belong to. */
+  of(model: string, on?: Queryable): RecordStore
+  /** Ends every session, grant and token of a person, and what apps have set up. */
+  revokeAccount(accountId: string, act?: ActScope): Promise<void>
+  revokeGrant(grantId: string, act?: ActScope): Promise<void>
   hasGrant(grantId: string): Promise<boolean>
 }
-
 const dayMs = 86_400_000
 /** A registration that nobody signed in with; and the idle time of a client that was used. */
 const unusedClientMs = dayMs
@@ -34,24 +36,23 @@ const text = (value: unknown): string | null => (typeof value === 'string' ? val
 type RecordsDeps = {
   db: Queryable
   clock: Clock
-  /** Makes every instance forget the tokens that it has verified. */
-  onRevoked: () => void
+  grants: Grants
 }
 
-export function createRecords({ db, clock, onRevoked }: RecordsDeps): Records {
+export function createRecords({ db, clock, grants }: RecordsDeps): Records {
   const lifeMs = (model: string, seconds: number | undefined): number =>
     seconds === undefined ? (model === 'Client' ? unusedClientMs : longestMs) : seconds * 1_000
 
   const payloadOf = (row: Pick<OAuthRecordRow, 'payload' | 'consumed_at'> | undefined) =>
     row && {
       ...row.payload,
-      ...(row.consumed_at && { consumed: Math.floor(row.consumed_at.getTime() / 1_000) }),
+      ...(row.consumed_at && { consumed: row.consumed_at.getTime() / 1_000 }),
     }
 
-  const findBy = async (model: string, column: 'id' | 'uid', value: string) =>
+  const findBy = async (on: Queryable, model: string, column: 'id' | 'uid', value: string) =>
     payloadOf(
       await fetchOne(
-        db,
+        on,
         builder
           .selectFrom('oauth_record')
           .select(['payload', 'consumed_at'])
@@ -61,28 +62,19 @@ export function createRecords({ db, clock, onRevoked }: RecordsDeps): Records {
       ),
     )
 
-  const keepClient = (clientId: string) =>
+  const keepClient = (on: Queryable, clientId: string) =>
     query(
-      db,
+      on,
       `update oauth_record set expires_at = $2 where model = 'Client' and id = $1 and expires_at < $3 returning id`,
       // Written once a day at most.
       [clientId, later(clock.now(), idleClientMs), later(clock.now(), idleClientMs - dayMs)],
     )
 
-  const revokeGrant = async (grantId: string): Promise<void> => {
-    await query(
-      db,
-      `delete from oauth_record where grant_id = $1 or (model = 'Grant' and id = $1) returning id`,
-      [grantId],
-    )
-    onRevoked()
-  }
-
-  const of = (model: string): RecordStore => ({
+  const of = (model: string, on: Queryable = db): RecordStore => ({
     async upsert(id, payload, expiresInSeconds) {
       const now = clock.now()
       await query(
-        db,
+        on,
         `insert into oauth_record (model, id, payload, grant_id, uid, account_id, created_at, expires_at)
          values ($1, $2, $3, $4, $5, $6, $7, $8)
          on conflict (model, id) do update set payload = excluded.payload, grant_id = excluded.grant_id,
@@ -100,24 +92,24 @@ export function createRecords({ db, clock, onRevoked }: RecordsDeps): Records {
         ],
       )
       const clientId = text(payload.clientId)
-      if ((model === 'Grant' || model === 'RefreshToken') && clientId) await keepClient(clientId)
+      if ((model === 'Grant' || model === 'RefreshToken') && clientId) await keepClient(on, clientId)
     },
-    find: (id) => findBy(model, 'id', id),
-    findByUid: (uid) => findBy(model, 'uid', uid),
+    find: (id) => findBy(on, model, 'id', id),
+    findByUid: (uid) => findBy(on, model, 'uid', uid),
     async consume(id) {
       const rows = await query(
-        db,
+        on,
         `update oauth_record set consumed_at = $3 where model = $1 and id = $2 and consumed_at is null returning id`,
         [model, id, clock.now()],
       )
       return rows.length === 1
     },
     async destroy(id) {
-      if (model === 'Grant') return revokeGrant(id)
-      await query(db, 'delete from oauth_record where model = $1 and id = $2 returning id', [model, id])
+      if (model === 'Grant') return grants.end(id)
+      await query(on, 'delete from oauth_record where model = $1 and id = $2 returning id', [model, id])
     },
     async revokeByGrantId(grantId) {
-      await query(db, 'delete from oauth_record where model = $1 and grant_id = $2 returning id', [
+      await query(on, 'delete from oauth_record where model = $1 and grant_id = $2 returning id', [
         model,
         grantId,
       ])
@@ -126,11 +118,8 @@ export function createRecords({ db, clock, onRevoked }: RecordsDeps): Records {
 
   return {
     of,
-    revokeGrant,
-    async revokeAccount(accountId) {
-      await query(db, 'delete from oauth_record where account_id = $1 returning id', [accountId])
-      onRevoked()
-    },
+    revokeGrant: grants.end,
+    revokeAccount: grants.endAll,
     async hasGrant(grantId) {
       return (await of('Grant').find(grantId)) !== undefined
     },

@@ -2,29 +2,34 @@ import { createHash } from 'node:crypto'
 import { type Clock, later } from '#kernel/clock.ts'
 import { type Queryable, query } from '#store/query.ts'
 
-/** Budgets of guesses and messages, in the database, so that several instances give no more than one. */
+/** Budgets of guesses, messages and first credits, in the database, so that several instances give no more than one. */
 
 /** A name and how many it allows per window. */
 export type Budget = Readonly<{ name: string; max: number }>
 export type SignInLimits = {
-  /** Counts one in each, and returns those that are exceeded with it. */
-  take(budgets: readonly Budget[]): Promise<Budget[]>
+  /** Counts one in each, and returns those that are exceeded with it. `on`: a transaction whose rollback gives back. */
+  take(budgets: readonly Budget[], on?: Queryable): Promise<Budget[]>
   /** What was taken was no failure. */
   giveBack(budgets: readonly Budget[]): Promise<void>
 }
 
-const windowMs = 15 * 60_000
+/** Guesses of one address, at whatever account. */
+export const guessesPerAddress = (address: string): Budget => ({ name: `guess|${address}`, max: 60 })
+
+const guessWindowMs = 15 * 60_000
 const countMax = 1_000_000
 
 const keyOf = ({ name }: Budget): Buffer => createHash('sha256').update(name).digest()
 
-export function createSignInLimits({ db, clock }: { db: Queryable; clock: Clock }): SignInLimits {
+type SignInLimitsDeps = { db: Queryable; clock: Clock; windowMs?: number }
+
+export function createSignInLimits({ db, clock, windowMs = guessWindowMs }: SignInLimitsDeps): SignInLimits {
   return {
-    async take(budgets) {
+    async take(budgets, on = db) {
       const now = clock.now()
       // One statement reads and counts, so parallel guesses are counted, too; the order keeps them from a deadlock.
       const rows = await query<{ key: Buffer; count: number }>(
-        db,
+        on,
         `insert into sign_in_limit as known (key, count, ends_at)
          select key, 1, $2 from unnest($1::bytea[]) as key order by key
          on conflict (key) do update set

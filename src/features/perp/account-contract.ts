@@ -165,6 +165,7 @@ export const accountEntries = {
     result: FundResult,
     faults: [
       'policy_denied',
+      'approval_required',
       'trading_paused',
       'insufficient_balance',
       'no_route',

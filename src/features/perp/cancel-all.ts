@@ -1,6 +1,6 @@
 import { admitCancelAll, type CancelAllData, type CancelAllDeps } from '#engines/venue/orders/cancel-all.ts'
 import { requireKnownMarket } from '#engines/venue/records/markets.ts'
-import type { Caller } from '#kernel/caller.ts'
+import type { Asker } from '#kernel/caller.ts'
 import type { Admission } from '#kernel/task.ts'
 import type { Hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
 import type { PerpInput } from './contract.ts'
@@ -10,7 +10,7 @@ type Deps = CancelAllDeps & { venue: Pick<Hyperliquid, 'perps'> }
 export async function admitPerpCancelAll(
   deps: Deps,
   { asset }: PerpInput<'cancelAll'>,
-  caller: Caller,
+  asker: Asker,
 ): Promise<Admission<CancelAllData, 'sign'>> {
   const list = await deps.venue.perps()
   const bySymbol = new Map(list.markets.map((market) => [market.symbol, market]))
@@ -23,5 +23,5 @@ export async function admitPerpCancelAll(
       return market && { symbol, asset: market.asset }
     },
   }
-  return admitCancelAll(deps, section, caller)
+  return admitCancelAll(deps, section, asker)
 }

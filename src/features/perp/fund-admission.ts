@@ -7,12 +7,13 @@ import type { VenueDriverDeps } from '#engines/venue/orders/venue-effect.ts'
 import { knownUnified } from '#engines/venue/records/account-mode.ts'
 import type { SwapLegs } from '#features/swap/execution.ts'
 import type { PreparedSwap } from '#features/swap/prepare.ts'
-import { createAdmission } from '#kernel/admission.ts'
+import { type Attempt, createAdmission } from '#kernel/admission.ts'
+import { actionTerms, noFurtherCost } from '#kernel/approval.ts'
 import { assetOf } from '#kernel/chains.ts'
 import type { Clock } from '#kernel/clock.ts'
 import { compareDecimals } from '#kernel/decimal-fields.ts'
 import { exactlyOneOf, Fault, invalid } from '#kernel/fault.ts'
-import { toUnits, usdcDecimals } from '#kernel/money.ts'
+import { fromUnits, toUnits, usdcDecimals } from '#kernel/money.ts'
 import type { EvmCall, PlannedAction, Policy } from '#kernel/signer.ts'
 import type { AccountRef, TaskProgress } from '#kernel/task.ts'
 import type { Queryable } from '#store/query.ts'
@@ -108,7 +109,7 @@ export const admitFund = (deps: FundDeps) =>
   createAdmission({
     policy: deps.policy,
     asksPolicy: 'first',
-    check: (input: FundInput, { userId }) => checkFund(deps, input, userId),
+    check: (input: FundInput, attempt) => checkFund(deps, input, attempt),
     fund: (request) => (request.type === 'swap' ? fundSwap(deps, request) : fundDeposit(deps, request)),
     start: (_request, { first, data, spend }) => ({ first, deadlineMs: admissionMs, data, spend }),
   })
@@ -133,12 +134,23 @@ export const depositOf = (
   { userId, amountUnits, sourceToken }: Pick<Deposit, 'amountUnits' | 'sourceToken'> & { userId: string },
 ): Deposit => ({
   type: 'deposit',
-  action: { userId, ...fundFacts(route, amountUnits) },
+  action: {
+    userId,
+    ...fundFacts(route, amountUnits),
+    terms: actionTerms(`Send ${fromUnits(amountUnits, usdcDecimals)} ${route.symbol} to Hyperliquid`, {
+      token: route.symbol,
+      amount: fromUnits(amountUnits, usdcDecimals),
+      recipient: route.bridge,
+      venue: 'Hyperliquid',
+      cost: noFurtherCost,
+    }),
+  },
   amountUnits,
   sourceToken,
 })
 
-async function checkFund(deps: FundDeps, input: FundInput, userId: string): Promise<Deposit | SwapBefore> {
+async function checkFund(deps: FundDeps, input: FundInput, attempt: Attempt): Promise<Deposit | SwapBefore> {
+  const { userId } = attempt
   const { route, limits, swaps } = deps
   const { amount, amount_usd: amountUsd, source_token: sourceToken } = input
   const isDirect = isBridgeToken(
@@ -148,7 +160,7 @@ async function checkFund(deps: FundDeps, input: FundInput, userId: string): Prom
   )
   if ((amount === undefined) === (amountUsd === undefined))
     throw exactlyOneOf('amount_usd', 'amount', { hasBoth: amountUsd !== undefined })
-  if (swaps && !isDirect) return checkSwap(deps, swaps, { input, userId })
+  if (swaps && !isDirect) return checkSwap(deps, swaps, { input, attempt })
   const amountUnits = amountUsd === undefined ? BigInt(amount!) : toUnits(amountUsd, usdcDecimals)
   assertMinimum(input, limits, { units: amountUnits, what: 'Input should be' })
   return depositOf(deps, { userId, amountUnits, sourceToken })
@@ -158,7 +170,7 @@ async function checkFund(deps: FundDeps, input: FundInput, userId: string): Prom
 async function checkSwap(
   deps: FundDeps,
   swaps: SwapLegs,
-  { input, userId }: { input: FundInput; userId: string },
+  { input, attempt: { userId, principal } }: { input: FundInput; attempt: Attempt },
 ): Promise<SwapBefore> {
   const { route, limits, policy } = deps
   const { amount, amount_usd: amountUsd, source_token: sourceToken, slippage_bps: slippageBps } = input
@@ -175,7 +187,7 @@ async function checkSwap(
   )
   const { amountOutMinUnits: amountUnits } = prepared.route
   assertMinimum(input, limits, { units: amountUnits, what: 'The swap of the input should bring' })
-  await policy.check(depositOf(deps, { userId, amountUnits, sourceToken }).action)
+  await policy.check({ ...depositOf(deps, { userId, amountUnits, sourceToken }).action, principal })
   return { type: 'swap', action: prepared.action, swaps, prepared, sourceToken }
 }
 

@@ -76,7 +76,10 @@ export function createKeyRenewal(deps: KeyRenewalDeps) {
   /** Does nothing while a renewal is running. */
   const renew = async (userId: string): Promise<void> => {
     if (await isRenewing(db, userId)) return
-    const admission = await admitSetup(deps, { exit: true })({ rotate: true }, { userId })
+    const admission = await admitSetup(deps, { exit: true })(
+      { rotate: true },
+      { userId, principal: 'gateway' },
+    )
     await transact(async (tx) => {
       if (!(await isRenewing(tx, userId)))
         await enqueue(tx, { userId, kind: renewalKind, input: {}, admission })

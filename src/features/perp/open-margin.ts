@@ -1,7 +1,7 @@
 import { collateralFor, transferFor } from '#engines/venue/orders/collateral.ts'
 import type { Spendings } from '#engines/venue/orders/spending.ts'
 import type { BalanceAttempt } from '#kernel/admission.ts'
-import { mulDiv, toMicros } from '#kernel/money.ts'
+import { fromUnits, mulDiv, toMicros, usdDecimals } from '#kernel/money.ts'
 import type { Account, Hyperliquid, Position } from '#upstreams/hyperliquid/hyperliquid.ts'
 
 /** The margin of an order, the free margin, and the transfer from the spot side. */
@@ -16,6 +16,12 @@ export type Margin = {
   position: Position | undefined
   state: Account
   spendings: Spendings
+}
+
+/** In whole cents, for people. */
+export function marginText(notional: bigint, leverage: number): string {
+  const cents = mulDiv(notional, 1n, BigInt(leverage) * 10n ** BigInt(usdDecimals - 2), 'up')
+  return fromUnits(cents, 2)
 }
 
 /** The margin of the order, plus the extra margin of the open position where the leverage changes. */

@@ -21,6 +21,7 @@ import {
 import type { Pricing } from '#engines/venue/orders/venue-orders.ts'
 import { assetKey, requireMarket } from '#engines/venue/records/markets.ts'
 import { createAdmission } from '#kernel/admission.ts'
+import { actionTerms } from '#kernel/approval.ts'
 import type { Clock } from '#kernel/clock.ts'
 import { compareDecimals } from '#kernel/decimal-fields.ts'
 import { exactlyOneOf, Fault, invalid } from '#kernel/fault.ts'
@@ -29,7 +30,7 @@ import type { Hyperliquid, PerpMarket, Position } from '#upstreams/hyperliquid/h
 import type { PerpInput } from './contract.ts'
 import { type LeverageSetting, leverageSettingOf } from './leverage-setting.ts'
 import type { PerpLimits } from './limits.ts'
-import { marginOf, transferForMargin } from './open-margin.ts'
+import { marginOf, marginText, transferForMargin } from './open-margin.ts'
 
 /** Admission of an order that opens a position: refuses a request that cannot succeed. */
 
@@ -248,6 +249,16 @@ async function checkOpen(deps: TradeDeps, input: OpenInput, userId: string) {
     recipients: [],
     usdMicros: reduces ? 0n : notional,
     exit: reduces,
+    terms: actionTerms(
+      `${isBuy ? 'Buy' : 'Sell'} ${size} ${market.symbol} perpetuals at ${leverage.value}x leverage on Hyperliquid`,
+      {
+        venue: 'Hyperliquid',
+        asset: market.symbol,
+        amount: size,
+        token: market.symbol,
+        cost: `The trading fee of Hyperliquid. About ${marginText(notional, leverage.value)} USD of your balance there secures the position, and may be lost`,
+      },
+    ),
   }
   const tif = limit === undefined ? ('ioc' as const) : (input.tif ?? 'gtc')
   const order = { isBuy, reduces, size, price, tif, exits, notional, leverage: leverage.value }

@@ -55,6 +55,7 @@ const Position = T.Object(
 
 const admissionFaults = [
   'policy_denied',
+  'approval_required',
   'trading_paused',
   'setup_incomplete',
   'unavailable',

@@ -1,6 +1,6 @@
 import { type CancelAllDeps, cancelAllSteps } from '#engines/venue/orders/cancel-all.ts'
 import { fillHistory, orderHistory } from '#engines/venue/records/history.ts'
-import type { Caller } from '#kernel/caller.ts'
+import type { Asker, Caller } from '#kernel/caller.ts'
 import { taskOf } from '#kernel/operation.ts'
 import type { Policy } from '#kernel/signer.ts'
 import type { Hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
@@ -22,7 +22,7 @@ export function positionOperations(deps: Deps) {
       steps: tpSlSteps(deps),
     }),
     cancelAll: taskOf({
-      admit: (input: PerpInput<'cancelAll'>, caller: Caller) => admitPerpCancelAll(deps, input, caller),
+      admit: (input: PerpInput<'cancelAll'>, asker: Asker) => admitPerpCancelAll(deps, input, asker),
       steps: cancelAllSteps(deps),
     }),
     fills: async (input: PerpInput<'fills'>, { userId }: Caller) =>

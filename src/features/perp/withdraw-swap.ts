@@ -63,13 +63,19 @@ type Failure = Omit<FailedResult<SwapLegData>, 'end' | 'outcome'>
 
 const pollBackoff = { firstMs: 300, maxMs: 5_000 }
 
-type LegRequest = { userId: string; destination: Destination; amountUnits: bigint }
+type LegRequest = {
+  userId: string
+  destination: Destination
+  amountUnits: bigint
+  /** Before the payout has arrived. */
+  isAhead?: boolean
+}
 
 /** Quotes and checks the swap of so much of the payout. */
 export const prepareLeg = (
   { route }: Pick<SwapAfterDeps, 'route'>,
   swaps: SwapLegs,
-  { userId, destination, amountUnits }: LegRequest,
+  { userId, destination, amountUnits, isAhead = false }: LegRequest,
 ): Promise<PreparedSwap> =>
   swaps.prepare(
     {
@@ -80,7 +86,7 @@ export const prepareLeg = (
       amount: String(amountUnits),
       ...(destination.slippage_bps !== undefined && { slippage_bps: destination.slippage_bps }),
     },
-    { userId, fields: { ...swapFieldNames, amount: 'amount_usd' } },
+    { userId, fields: { ...swapFieldNames, amount: 'amount_usd' }, isAhead },
   )
 
 /** The payout arrived: its swap begins. */

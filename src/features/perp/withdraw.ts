@@ -143,7 +143,7 @@ async function checkWithdraw(deps: WithdrawDeps, input: WithdrawInput, userId: s
     ...(input.slippage_bps !== undefined && { slippage_bps: input.slippage_bps }),
   }
   const amountUnits = toUnits(input.amount_usd, usdcDecimals) - toUnits(limits.withdrawFeeUsd, usdcDecimals)
-  const leg = await prepareLeg(deps, swaps, { userId, destination, amountUnits })
+  const leg = await prepareLeg(deps, swaps, { userId, destination, amountUnits, isAhead: true })
   // The withdrawal is an exit; the swap counts as one, from the acceptance on.
   return { ...withdrawal, action: leg.action, destination }
 }

@@ -1,6 +1,20 @@
 import { act, group, read } from '#kernel/operation.ts'
 import * as T from '#kernel/schema.ts'
-import { Address, ChainId, ChainIdIn, Dec, DecIn, Nullable, OneOf, TimeOrNull } from '#kernel/wire-types.ts'
+import {
+  Address,
+  ChainId,
+  ChainIdIn,
+  Dec,
+  DecIn,
+  DecOrNull,
+  ForAgent,
+  ForAgentQuery,
+  Nullable,
+  OneOf,
+  Time,
+  TimeOrNull,
+} from '#kernel/wire-types.ts'
+import { recipientEntries } from './recipients-contract.ts'
 
 const chainAddressesMax = 100
 const ChainAddress = T.Object({ chain_id: ChainId, address: Address }, { $id: 'PolicyPlace' })
@@ -24,6 +38,32 @@ const chainAddresses = (description: string) =>
     description: `${description}, on chains that are served`,
   })
 
+const policyFields = [
+  'per_transaction_usd',
+  'per_day_usd',
+  'chains',
+  'tokens',
+  'recipients',
+  'approval_above_usd',
+] as const
+export const PolicyChange = T.Object(
+  {
+    change_id: T.String({ description: 'What `policy_cancel_change` takes' }),
+    field: OneOf(policyFields, { description: 'The limit that was raised; its new value has the same name' }),
+    per_transaction_usd: T.Optional(Dec),
+    per_day_usd: T.Optional(Dec),
+    chains: T.Optional(T.Array(ChainId)),
+    tokens: T.Optional(Nullable(T.Array(ChainAddress))),
+    recipients: T.Optional(T.Array(ChainAddress)),
+    approval_above_usd: T.Optional(
+      T.Unsafe<string | null>({ ...DecOrNull, description: 'In USD; null: nothing waits any more' }),
+    ),
+    requested_at: Time,
+    effective_at: Time,
+  },
+  { $id: 'PolicyChange' },
+)
+
 const PolicyResponse = T.Object(
   {
     version: T.Integer(),
@@ -34,10 +74,23 @@ const PolicyResponse = T.Object(
     chains: T.Array(ChainId),
     tokens: Nullable(T.Array(ChainAddress)),
     recipients: T.Array(ChainAddress),
+    approval_above_usd: T.Unsafe<string | null>({
+      ...DecOrNull,
+      description: 'In USD: what an agent asks for above it waits for a person; null: nothing waits',
+    }),
     paused: Nullable(
-      T.Object({ scope: OneOf(['global', 'user']), since: T.String({ format: 'date-time' }) }),
+      T.Object({
+        scope: OneOf(['global', 'person', 'user'], {
+          description: 'Whose switch is on: of the gateway, of the person of this agent, or your own',
+        }),
+        since: T.String({ format: 'date-time' }),
+      }),
     ),
     updated_at: TimeOrNull,
+    pending_changes: T.Array(PolicyChange, {
+      description: 'Limits that a person has raised and that are not in effect yet',
+    }),
+    cooling_seconds: T.Integer({ description: 'How long a raised limit waits' }),
   },
   { $id: 'PolicyResponse' },
 )
@@ -49,25 +102,39 @@ export const contract = group('policy', {
   show: read('GET /v1/policy', {
     summary: 'The limits that every money operation of the caller stays within',
     description:
-      'Use it before a large order: the limits, in USD, that every money operation stays within. `tokens: null` allows any token; `recipients` are contracts, and own wallets are always allowed. Next: `policy_tighten` lowers a limit.',
+      'Use it before a large order: the limits, in USD, that every money operation stays within. `tokens: null` allows any token; `recipients` are contracts, and own wallets are always allowed. What an agent asks for above `approval_above_usd` waits until a person approves it. `pending_changes` are not in effect yet. Next: `policy_tighten` changes a limit.',
     access: 'read',
+    query: ForAgentQuery,
+    faults: ['not_found'],
     output: PolicyResponse,
   }),
   tighten: act('PUT /v1/policy', {
-    summary: 'Lower the limits; fields that are left out stay as they are',
+    summary: 'Lower the limits, or raise them as a person; fields that are left out stay as they are',
     description:
-      'Use it to lower limits, in USD; fields that are left out stay as they are. A field that would allow more is refused with `step_up_required`: a person has to confirm it. Next: `policy_show` has the limits in force.',
+      'Use it to lower limits, in USD, at once; fields that are left out stay as they are. Only a person who has just signed in raises one, others get `step_up_required`; it waits in `pending_changes` until `effective_at`. A field that is named again replaces its pending change. Next: `policy_cancel_change` drops a pending change.',
     access: 'manage',
     repeatable: true,
-    faults: ['step_up_required'],
+    faults: ['step_up_required', 'not_found'],
     replies: 'derived',
     body: T.Object(
       {
+        for_agent: ForAgent,
         per_transaction_usd: capIn('Limit of one transaction, in USD'),
         per_day_usd: capIn('Limit of any 24 hours, in USD'),
         chains: T.Optional(T.Array(ChainIdIn, { maxItems: chainAddressesMax })),
-        tokens: T.Optional(chainAddresses('Tokens that may be used')),
+        tokens: T.Optional(Nullable(chainAddresses('Tokens that may be used; null: any token'))),
         recipients: T.Optional(chainAddresses('Contracts that may receive money')),
+        approval_above_usd: T.Optional(
+          Nullable(
+            DecIn({
+              places: 6,
+              minimum: 0,
+              maximum: 1_000_000_000_000,
+              description:
+                'What an agent asks for above this value in USD waits for a person; null: nothing waits',
+            }),
+          ),
+        ),
       },
       {
         $id: 'PolicyRequest',
@@ -77,18 +144,34 @@ export const contract = group('policy', {
     ),
     output: PolicyResponse,
   }),
-  kill: act('POST /v1/kill', {
-    summary: 'Stop everything that opens a position or spends; cancels, closes and reads go on',
+  cancelChange: act('DELETE /v1/policy/changes/{change_id}', {
+    summary: 'Drop a raised limit before it takes effect',
     description:
-      'Use it in an emergency. It takes effect at once on every instance; cancels, closes, withdrawals and reads go on. Switching it off again needs a person. Next: `perp_cancel_all` and `perp_close` reduce what is open.',
+      'Use it when a limit in `pending_changes` should not be raised. Every caller of the account with `manage` may. Afterwards the change is never applied; one that is in effect is `not_found`, and the limit is lowered instead. Next: `policy_show` has the limits in force.',
     access: 'manage',
     repeatable: true,
     rate: 'exit',
-    faults: ['step_up_required'],
+    faults: ['not_found'],
+    replies: 'derived',
+    params: T.Object({ change_id: T.String({ format: 'uuid', description: 'Id out of `pending_changes`' }) }),
+    query: ForAgentQuery,
+    output: PolicyResponse,
+  }),
+  kill: act('POST /v1/kill', {
+    summary: 'Stop everything that opens a position or spends; cancels, closes and reads go on',
+    description:
+      'Use it in an emergency. It takes effect at once on every instance; cancels, closes, withdrawals and reads go on. The switch of a person stops the linked agents, too. Only a person who has just signed in switches it off again. Next: `perp_cancel_all` and `perp_close` reduce what is open.',
+    access: 'manage',
+    repeatable: true,
+    rate: 'exit',
+    faults: ['step_up_required', 'not_found', 'conflict'],
     body: T.Object(
-      { on: T.Boolean(), scope: T.Optional(OneOf(['user'], { default: 'user' })) },
+      { for_agent: ForAgent, on: T.Boolean(), scope: T.Optional(OneOf(['user'], { default: 'user' })) },
       { $id: 'KillRequest', examples: [{ on: true, scope: 'user' }], additionalProperties: false },
     ),
     output: T.Object({ on: T.Boolean(), scope: OneOf(['user']), since: TimeOrNull }, { $id: 'KillResponse' }),
   }),
 })
+
+/** Additions to the published interface. */
+export const recipientsContract = group('recipients', recipientEntries)

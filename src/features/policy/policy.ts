@@ -1,20 +1,28 @@
+import type { EventLog } from '#durable/event-log.ts'
 import type { Transact } from '#durable/transactions.ts'
+import type { MailQueue } from '#engines/person-mails/mail-queue.ts'
 import type { Wallet } from '#features/wallets/store.ts'
+import { ApprovalRequired } from '#kernel/approval.ts'
 import { type Clock, later } from '#kernel/clock.ts'
 import { Fault } from '#kernel/fault.ts'
 import { type Random, uuidv7 } from '#kernel/id.ts'
 import type { Operation } from '#kernel/operation.ts'
 import {
   intentHash,
+  type PlannedAction,
   type Policy,
   type PolicyGrant,
   type PolicyReceipt,
   type SigningIntent,
+  transferOperation,
 } from '#kernel/signer.ts'
 import type { Tx } from '#kernel/task.ts'
 import { type Queryable, settleAll } from '#store/query.ts'
+import { approvalNeeded, evaluateSignature } from './approval-rules.ts'
+import { type EndedLink, endLink } from './end-link.ts'
 import { operations } from './operations.ts'
 import { type Receipts, receipts } from './receipt.ts'
+import { effectiveRecipientsOf } from './recipient-store.ts'
 import * as rules from './rules.ts'
 import * as store from './store.ts'
 
@@ -36,7 +44,13 @@ export type PolicyDeps = {
   clock: Clock
   random: Random
   platformLimits: PlatformLimits
+  /** How long a limit that a person has raised waits. */
+  coolingMs: number
+  events: Pick<EventLog, 'add' | 'notify'>
   walletsOf: (db: Queryable, userId: string) => Promise<Wallet[]>
+  /** Notifies a person what was loosened. */
+  mailQueue: MailQueue
+  chainName: (chainId: string) => string
 }
 
 export type PolicySummary = {
@@ -54,11 +68,13 @@ export type PolicyFeature = {
   /** For custody: whether this instance of the policy issued the receipt. */
   isAuthentic(receipt: PolicyReceipt): boolean
   summary(userId: string): Promise<PolicySummary>
-  /** For the operator: the only way to turn a switch off, because no interface supports confirmation by a person yet. */
+  /** For the operator. */
   setSwitch(id: store.SwitchId, isOn: boolean, setBy: string): Promise<void>
   /** Used where gateway and venue disagree about an account: no position is opened until that is explained. */
   freeze(tx: Tx, where: VenueAccountRef, reason: string): Promise<void>
   unfreeze(tx: Tx, where: VenueAccountRef): Promise<void>
+  /** In the transaction that unlinks an agent from its person. */
+  endLink(tx: Tx, link: EndedLink): Promise<void>
 }
 
 function faultOf(refusal: rules.Refusal): Fault {
@@ -73,7 +89,7 @@ function faultOf(refusal: rules.Refusal): Fault {
   if (scope !== 'venue')
     return new Fault(
       'trading_paused',
-      `Trading is paused by a kill switch since ${extras.since}: closes, cancels and withdrawals go on, and the operator resumes the rest`,
+      `Trading is paused by a kill switch since ${extras.since}: closes, cancels and withdrawals go on, and ${scope === 'global' ? 'the operator' : 'a person who has just signed in, or the operator,'} resumes the rest`,
       { extras },
     )
   return new Fault('trading_paused', `The venue account is frozen: ${refusal.reason}`, {
@@ -96,6 +112,7 @@ const limitsOf = (platformLimits: PlatformLimits): rules.Limits => {
     chains,
     tokens,
     recipients: platformLimits.contracts.map(toChainAddress),
+    approvalAboveMicros: null,
   }
 }
 
@@ -124,13 +141,15 @@ export function policy(deps: PolicyDeps): PolicyFeature {
   const issued = receipts()
 
   const view: ReadView = async (queryable, userId, { chainId = null, except = null } = {}) => {
-    const since = later(clock.now(), -rules.dayMs)
+    const now = clock.now()
+    const since = later(now, -rules.dayMs)
     const stored = await store.policyStateOf(queryable, userId, { since, except, chainId })
-    return { ...stored, limits: rules.intersect(platformLimits, stored.own) }
+    const { own, pending } = rules.withChanges(stored.own, stored.changes, now)
+    return { ...stored, own, pending, limits: rules.intersect(platformLimits, own) }
   }
 
   return {
-    operations: operations({ ...deps, view, served: platformLimits.chains }),
+    operations: operations({ ...deps, view, platformLimits }),
     policy: engine({ ...deps, limits: platformLimits, view, issued }),
     isAuthentic: issued.isAuthentic,
     async summary(userId) {
@@ -152,6 +171,7 @@ export function policy(deps: PolicyDeps): PolicyFeature {
     async unfreeze(tx, where) {
       await store.clearSwitch(tx, { scope: 'venue', ...where })
     },
+    endLink: (tx, link) => endLink(tx, link, clock.now()),
   }
 }
 
@@ -167,7 +187,7 @@ const grantOf = (
   exempt: action.usdMicros === 0n,
 })
 
-type View = store.StoredPolicy & { limits: rules.Limits }
+type View = store.StoredPolicy & { limits: rules.Limits; pending: rules.Change[] }
 type ReadView = (
   db: Queryable,
   userId: string,
@@ -182,27 +202,46 @@ type EngineDeps = PolicyDeps & {
 function engine({ db, clock, random, walletsOf, limits: platformLimits, view, issued }: EngineDeps): Policy {
   const addressesOf = async (queryable: Queryable, userId: string) =>
     (await walletsOf(queryable, userId)).map(({ address }) => address)
-  const enforce = async (queryable: Queryable, userId: string, request: rules.PolicyRequest, state: View) =>
-    throwIfRefused(
-      rules.evaluate(request, {
-        ...state,
-        platformLimits,
-        ownAddresses: await addressesOf(queryable, userId),
-      }),
-    )
+  /** Returns the state by which the request was allowed. */
+  const enforce = async (
+    queryable: Queryable,
+    userId: string,
+    request: rules.PolicyRequest,
+    state: View,
+  ): Promise<rules.PolicyState> => {
+    const evaluated = {
+      ...state,
+      platformLimits,
+      ownAddresses: await addressesOf(queryable, userId),
+      // No other operation pays to them, so that only transfers wait for this read.
+      effectiveRecipients:
+        request.operation === transferOperation
+          ? await effectiveRecipientsOf(queryable, userId, clock.now())
+          : [],
+    }
+    throwIfRefused(rules.evaluate(request, evaluated))
+    return evaluated
+  }
+  const assertApproved = (action: PlannedAction, state: rules.PolicyState): void => {
+    const need = approvalNeeded(action, state)
+    if (need) throw new ApprovalRequired(action, need.rule, need.reason)
+  }
 
   return {
     async check(action) {
       const { userId, chainId } = action
       const state = await view(db, userId, { chainId })
-      await enforce(db, userId, action, state)
+      assertApproved(action, await enforce(db, userId, action, state))
       return grantOf(action, state)
     },
 
     async authorizeOnAccept(userId, chainId) {
       const readState = () => settleAll([view(db, userId, { chainId }), addressesOf(db, userId)])
       const evaluate = (intent: SigningIntent, [state, ownAddresses]: [View, string[]]) => {
-        throwIfRefused(rules.evaluate(requestOf(intent), { ...state, platformLimits, ownAddresses }))
+        const evaluated = { ...state, platformLimits, ownAddresses }
+        throwIfRefused(rules.evaluate(requestOf(intent), evaluated))
+        // Who asked is known to the acceptance alone: what may need an approval is signed after it.
+        assertApproved(intent, evaluated)
         return grantOf(intent, state)
       }
       const read = await readState()
@@ -227,10 +266,15 @@ function engine({ db, clock, random, walletsOf, limits: platformLimits, view, is
       const authorizedMicros = reserved.authorized_micros + micros
       const beyond = authorizedMicros > reserved.usd_micros
       const takenMicros = beyond ? authorizedMicros : reserved.usd_micros
-      if (beyond) await store.lockPolicy(tx, userId, now)
-      const state = beyond ? await readState() : current
+      // A recipient that is being removed gets nothing: the removal holds the lock.
+      const isLocked = beyond || intent.operation === transferOperation
+      if (isLocked) await store.lockPolicy(tx, userId, now)
+      const state = isLocked ? await readState() : current
       const spentMicros = state.spentMicros + takenMicros - micros
-      await enforce(tx, userId, requestOf(intent), { ...state, spentMicros })
+      const evaluated = await enforce(tx, userId, requestOf(intent), { ...state, spentMicros })
+      throwIfRefused(
+        evaluateSignature(intent, { ...evaluated, reservedMicros: reserved.usd_micros, takenMicros }),
+      )
       const id = uuidv7(now, random)
       const hash = intentHash(intent)
       await store.saveSpend(tx, taskId, takenMicros, authorizedMicros)

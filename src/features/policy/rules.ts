@@ -1,3 +1,4 @@
+import { type Principal, transferOperation } from '#kernel/action.ts'
 import { assetOf, canonicalAddress } from '#kernel/chains.ts'
 import { fromUnits, usdDecimals } from '#kernel/money.ts'
 
@@ -10,6 +11,8 @@ export type Limits = {
   tokens: readonly string[] | null
   /** Contracts that may receive money; the user's own wallets are always allowed. */
   recipients: readonly string[]
+  /** What an agent asks for above this value waits for a person; null: nothing does. */
+  approvalAboveMicros: bigint | null
 }
 
 export const dayMs = 86_400_000
@@ -17,6 +20,9 @@ export const dayMs = 86_400_000
 export const chainAddressOf = (chainId: string, address: string): string => assetOf({ id: chainId }, address)
 
 export type PolicyRequest = {
+  operation?: string
+  /** Absent: an agent. */
+  principal?: Principal
   chainId: string
   tokens: readonly string[]
   recipients: readonly string[]
@@ -24,9 +30,15 @@ export type PolicyRequest = {
   exit: boolean
 }
 export type Pause =
-  | { scope: 'global' | 'user'; since: Date }
-  | { scope: 'venue'; since: Date; reason: string }
+  /** `person`: that of the person to whom the agent is linked. */
+  { scope: 'global' | 'person' | 'user'; since: Date } | { scope: 'venue'; since: Date; reason: string }
+/** An address of somebody else that a person has allowed, in effect. */
+export type EffectiveRecipient = { chainId: string; address: string; agents: AgentsRule }
+/** Whether agents may send there: not at all, with the approval of a person, or by themselves. */
+export type AgentsRule = 'denied' | 'approval' | 'allowed'
 export type PolicyState = {
+  /** Of transfers; no other operation pays to them. */
+  effectiveRecipients?: readonly EffectiveRecipient[]
   limits: Limits
   platformLimits: Limits
   ownAddresses: readonly string[]
@@ -42,8 +54,10 @@ export type Rule =
   | 'chain'
   | 'token'
   | 'recipient'
+  | 'agent_transfer'
   | 'per_transaction_usd'
   | 'per_day_usd'
+  | 'approval_above_usd'
   | 'reservation'
 
 export const usd = (micros: bigint): string => fromUnits(micros, usdDecimals)
@@ -79,7 +93,9 @@ export function evaluate(request: PolicyRequest, state: PolicyState): Refusal | 
     return refuse('chain', `chain ${request.chainId} is not allowed`)
   return (
     evaluateTokens(request, limits) ??
-    evaluateRecipients(request, state, limits) ??
+    (request.operation === transferOperation
+      ? evaluateTransfer(request, state)
+      : evaluateRecipients(request, state, limits)) ??
     evaluateCaps(request, state)
   )
 }
@@ -88,6 +104,31 @@ function evaluateTokens({ chainId, tokens }: PolicyRequest, limits: Limits): Ref
   const disallowed = tokens.find((each) => limits.tokens?.includes(chainAddressOf(chainId, each)) === false)
   return disallowed === undefined ? null : refuse('token', `token ${disallowed} is not allowed`)
 }
+
+/** A transfer goes to effective recipients alone, and an agent's only where a person has allowed agents there. */
+function evaluateTransfer(
+  { chainId, recipients, principal }: PolicyRequest,
+  { effectiveRecipients = [] }: PolicyState,
+): Refusal | null {
+  if (recipients.length === 0) return refuse('recipient', 'a transfer has no recipient')
+  for (const address of recipients) {
+    const found = recipientAt({ chainId, effectiveRecipients }, address)
+    if (!found)
+      return refuse('recipient', `${address} is no effective recipient; \`recipients_list\` lists yours`)
+    if (principal !== 'person' && found.agents === 'denied')
+      return refuse(
+        'agent_transfer',
+        'agents may not send to this recipient: a person who has just signed in sends, or allows agents there',
+      )
+  }
+  return null
+}
+
+type KnownRecipients = { chainId: string; effectiveRecipients: readonly EffectiveRecipient[] }
+export const recipientAt = ({ chainId, effectiveRecipients }: KnownRecipients, address: string) =>
+  effectiveRecipients.find(
+    (each) => each.chainId === chainId && canonicalAddress(each.address) === canonicalAddress(address),
+  )
 
 function evaluateRecipients(
   { chainId, recipients }: PolicyRequest,
@@ -134,19 +175,84 @@ export const intersect = (platformLimits: Limits, own: Overrides): Limits => ({
   chains: intersectLists(platformLimits.chains, own.chains),
   tokens: platformLimits.tokens === null ? own.tokens : intersectLists(platformLimits.tokens, own.tokens),
   recipients: intersectLists(platformLimits.recipients, own.recipients),
+  approvalAboveMicros:
+    platformLimits.approvalAboveMicros === null
+      ? own.approvalAboveMicros
+      : min(platformLimits.approvalAboveMicros, own.approvalAboveMicros),
 })
 
+/** New values of some fields; a field that is absent stays as it is. */
+export type Wanted = { [K in keyof Limits]?: Limits[K] }
+
 /** The fields in which `wanted` allows more than `limits`. */
-export function widenedFields(limits: Limits, wanted: Overrides): (keyof Limits)[] {
-  const exceeds = (max: bigint, asked: bigint | null) => asked !== null && asked > max
-  const hasUnlisted = (list: readonly string[] | null, asked: readonly string[] | null) =>
-    list !== null && (asked ?? []).some((each) => !list.includes(each))
+export function widenedFields(limits: Limits, wanted: Wanted): (keyof Limits)[] {
+  const exceeds = (max: bigint, asked: bigint | undefined) => asked !== undefined && asked > max
+  const hasUnlisted = (list: readonly string[] | null, asked: readonly string[] | null | undefined) =>
+    list !== null && (asked === null || (asked ?? []).some((each) => !list.includes(each)))
   const wider: Record<keyof Limits, boolean> = {
     perTransactionMicros: exceeds(limits.perTransactionMicros, wanted.perTransactionMicros),
     perDayMicros: exceeds(limits.perDayMicros, wanted.perDayMicros),
     chains: hasUnlisted(limits.chains, wanted.chains),
     tokens: hasUnlisted(limits.tokens, wanted.tokens),
     recipients: hasUnlisted(limits.recipients, wanted.recipients),
+    approvalAboveMicros:
+      limits.approvalAboveMicros !== null &&
+      wanted.approvalAboveMicros !== undefined &&
+      (wanted.approvalAboveMicros === null || wanted.approvalAboveMicros > limits.approvalAboveMicros),
   }
   return (Object.keys(wider) as (keyof Limits)[]).filter((field) => wider[field])
+}
+
+/** A limit that a person has raised; it counts from `effectiveAt` on. */
+export type Change = {
+  id: string
+  field: keyof Limits
+  value: Limits[keyof Limits]
+  requestedAt: Date
+  effectiveAt: Date
+}
+
+/** The limits of the user with the changes that are in effect, and the changes that are not yet. */
+export function withChanges(
+  own: Overrides,
+  changes: readonly Change[],
+  now: Date,
+): { own: Overrides; pending: Change[] } {
+  const inEffect = changes.filter(({ effectiveAt }) => effectiveAt <= now)
+  return {
+    own: { ...own, ...Object.fromEntries(inEffect.map(({ field, value }) => [field, value])) },
+    pending: changes.filter(({ effectiveAt }) => effectiveAt > now),
+  }
+}
+
+const isSameValue = (a: Limits[keyof Limits] | undefined, b: Limits[keyof Limits]): boolean =>
+  Array.isArray(a) && Array.isArray(b)
+    ? a.length === b.length && a.every((each) => b.includes(each))
+    : a === b
+
+type State = { own: Overrides; pending: readonly Change[]; limits: Limits }
+/** What a request for other limits comes to: lower limits count at once, higher ones wait. */
+export type Decision = {
+  own: Overrides
+  /** Fields whose value the request sets at once. */
+  tightened: (keyof Limits)[]
+  /** Fields that have to wait, without those that wait for the same value already. */
+  raised: (keyof Limits)[]
+  /** Pending changes that the request leaves: it replaces those of the fields that it names. */
+  remaining: Change[]
+}
+
+export function decide({ own, pending, limits }: State, wanted: Wanted): Decision {
+  const named = Object.keys(wanted) as (keyof Limits)[]
+  const wider = widenedFields(limits, wanted)
+  const tightened = named.filter((field) => !wider.includes(field))
+  const waitsAlready = ({ field, value }: Change) =>
+    wider.includes(field) && isSameValue(wanted[field], value)
+  const remaining = pending.filter((change) => !named.includes(change.field) || waitsAlready(change))
+  return {
+    own: { ...own, ...Object.fromEntries(tightened.map((field) => [field, wanted[field]])) },
+    tightened,
+    raised: wider.filter((field) => !remaining.some((change) => change.field === field)),
+    remaining,
+  }
 }

@@ -1,13 +1,25 @@
 import { builder, fetchAll, fetchOne, type Queryable, query } from '#store/query.ts'
-import type { Overrides, Pause } from './rules.ts'
+import type { Change, Overrides, Pause } from './rules.ts'
 
 /** Everything that the rules need from the database. */
 export type StoredPolicy = {
   version: number
   own: Overrides
+  /** In effect or not; at most one for each field. */
+  changes: Change[]
   updatedAt: Date | null
   spentMicros: bigint
   paused: Pause | null
+}
+
+/** As JSON has it: times and amounts are text. */
+type StoredChange = {
+  id: string
+  field: Change['field']
+  micros: string | null
+  entries: string[] | null
+  requestedAt: string
+  effectiveAt: string
 }
 
 type Row = {
@@ -17,7 +29,9 @@ type Row = {
   chains: string[] | null
   tokens: string[] | null
   recipients: string[] | null
+  approval_above_micros: bigint | null
   updated_at: Date | null
+  changes: StoredChange[] | null
   spent: string
   scope: Pause['scope'] | null
   since: Date | null
@@ -26,11 +40,14 @@ type Row = {
 
 /**
  * One statement, because every money operation waits for it. The spent amount: the sums of whole minutes, the rows of
- * the minute in which the day began, minus the requesting task's own. Of two switches the wider one is returned.
+ * the minute in which the day began, minus the requesting task's own. Of several switches the widest one is returned.
  */
 const policyStateSql = `
-  select p.version, p.per_transaction_micros, p.per_day_micros, p.chains, p.tokens, p.recipients, p.updated_at,
+  select p.version, p.per_transaction_micros, p.per_day_micros, p.chains, p.tokens, p.recipients, p.approval_above_micros,
+    p.updated_at,
     k.scope, k.since, k.reason,
+    (select json_agg(json_build_object('id', change_id, 'field', field, 'micros', micros::text, 'entries', entries,
+      'requestedAt', requested_at, 'effectiveAt', effective_at) order by field) from policy_change where user_id = $1) as changes,
     (select coalesce(sum(usd_micros), 0) from policy_spend_minute where user_id = $1 and minute > $2)
       + (select coalesce(sum(usd_micros), 0) from policy_spend
         where user_id = $1 and state = 'reserved' and at > $2 and at < date_trunc('minute', $2::timestamptz) + interval '1 minute')
@@ -39,10 +56,12 @@ const policyStateSql = `
   from (select 1) always
   left join policy p on p.user_id = $1
   left join lateral (
-    select scope, since, reason from kill_switch
-    where (scope = 'global' and subject = '') or (scope = 'user' and subject = $1::text)
-      or (scope = 'venue' and subject = $1::text || ':' || $4::text)
-    order by scope limit 1
+    select case when s.scope = 'user' and s.subject <> $1::text then 'person' else s.scope end as scope, s.since, s.reason
+    from kill_switch s
+    where (s.scope = 'global' and s.subject = '') or (s.scope = 'user' and s.subject = $1::text)
+      or (s.scope = 'user' and s.subject = (select person_id::text from agent_link where user_id = $1))
+      or (s.scope = 'venue' and s.subject = $1::text || ':' || $4::text)
+    order by 1 limit 1
   ) k on true`
 
 /** `except`: a task whose own amount is left out of the sum. `chainId`: the venue whose switch counts too. */
@@ -61,12 +80,22 @@ export async function policyStateOf(
       chains: row.chains,
       tokens: row.tokens,
       recipients: row.recipients,
+      approvalAboveMicros: row.approval_above_micros,
     },
+    changes: (row.changes ?? []).map(readChange),
     updatedAt: row.updated_at,
     spentMicros: BigInt(row.spent),
     paused: pauseOf(row),
   }
 }
+
+const readChange = ({ id, field, micros, entries, requestedAt, effectiveAt }: StoredChange): Change => ({
+  id,
+  field,
+  value: micros === null ? entries : BigInt(micros),
+  requestedAt: new Date(requestedAt),
+  effectiveAt: new Date(effectiveAt),
+})
 
 function pauseOf({ scope, since, reason }: Row): Pause | null {
   if (!scope || !since) return null
@@ -93,10 +122,36 @@ export const savePolicy = (
         chains: own.chains as string[] | null,
         tokens: own.tokens as string[] | null,
         recipients: own.recipients as string[] | null,
+        approval_above_micros: own.approvalAboveMicros,
         updated_at: now,
       })
       .where('user_id', '=', userId),
   )
+
+/** Under the lock of the user's limits: these changes are all that are left. */
+export async function saveChanges(tx: Queryable, userId: string, changes: readonly Change[]): Promise<void> {
+  await query(tx, 'delete from policy_change where user_id = $1 and not change_id = any($2)', [
+    userId,
+    changes.map(({ id }) => id),
+  ])
+  if (changes.length === 0) return
+  const rows = changes.map(({ id, field, value, requestedAt, effectiveAt }) => ({
+    change_id: id,
+    user_id: userId,
+    field,
+    micros: typeof value === 'bigint' ? value : null,
+    entries: typeof value === 'bigint' || value === null ? null : [...value],
+    requested_at: requestedAt,
+    effective_at: effectiveAt,
+  }))
+  await fetchAll(
+    tx,
+    builder
+      .insertInto('policy_change')
+      .values(rows)
+      .onConflict((conflict) => conflict.column('change_id').doNothing()),
+  )
+}
 
 export const lockSpend = (tx: Queryable, taskId: string, userId: string) =>
   fetchOne(
@@ -153,7 +208,7 @@ export const switchOf = (db: Queryable, id: SwitchId) =>
     db,
     builder
       .selectFrom('kill_switch')
-      .select('since')
+      .select(['since', 'set_by'])
       .where('scope', '=', id.scope)
       .where('subject', '=', subjectOf(id)),
   )

@@ -5,7 +5,7 @@ import {
   type Cancelled,
 } from '#engines/venue/orders/cancel-all.ts'
 import { requireKnownMarket } from '#engines/venue/records/markets.ts'
-import type { Caller } from '#kernel/caller.ts'
+import type { Asker } from '#kernel/caller.ts'
 import { addToResult } from '#kernel/one-effect.ts'
 import type { Admission, Step } from '#kernel/task.ts'
 import type { SpotInput } from './contract.ts'
@@ -22,9 +22,9 @@ type SpotCancelAllStep = 'disarm' | CancelAllStep
 export async function admitSpotCancelAll(
   deps: SpotDeps,
   { asset }: SpotInput<'cancelAll'>,
-  caller: Caller,
+  asker: Asker,
 ): Promise<Admission<SpotCancelAllData, SpotCancelAllStep>> {
-  const [list, triggers] = await Promise.all([usdcMarkets(deps.venue), openTriggers(deps.db, caller.userId)])
+  const [list, triggers] = await Promise.all([usdcMarkets(deps.venue), openTriggers(deps.db, asker.userId)])
   const symbol = asset === undefined ? undefined : requireKnownMarket('spot', list, asset).symbol
   const byCoin = new Map(list.markets.map((market) => [market.coin, market]))
   const section = {
@@ -39,9 +39,9 @@ export async function admitSpotCancelAll(
   const triggersToCancel = triggers
     .map(({ id, input }) => ({ id, symbol: input.symbol }))
     .filter((each) => symbol === undefined || each.symbol === symbol)
-  if (triggersToCancel.length === 0) return admitCancelAll(deps, section, caller)
+  if (triggersToCancel.length === 0) return admitCancelAll(deps, section, asker)
   const symbols = triggersToCancel.map((each) => each.symbol)
-  const admission = await admitCancelAll(deps, section, caller, symbols)
+  const admission = await admitCancelAll(deps, section, asker, symbols)
   return {
     ...admission,
     first: 'disarm',

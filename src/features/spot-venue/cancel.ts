@@ -7,7 +7,7 @@ import {
 } from '#engines/venue/orders/cancel.ts'
 import { tradeDeadlineMs } from '#engines/venue/orders/trade-admission.ts'
 import { bareSymbol } from '#engines/venue/records/markets.ts'
-import type { Caller } from '#kernel/caller.ts'
+import type { Asker } from '#kernel/caller.ts'
 import { Fault, invalid, notFound } from '#kernel/fault.ts'
 import type { Admission, EndResult, StepContext, Steps, TaskView } from '#kernel/task.ts'
 import type { SpotDeps } from './deps.ts'
@@ -35,7 +35,7 @@ const ended = (status: string): Fault =>
 export async function admitSpotCancel(
   deps: SpotDeps,
   input: CancelInput,
-  caller: Caller,
+  asker: Asker,
 ): Promise<Admission<SpotCancelTaskData, 'disarm' | 'sign'>> {
   const { db, venue, policy } = deps
   const id = String(input.order_id ?? input.oid ?? '')
@@ -45,9 +45,9 @@ export async function admitSpotCancel(
       operation,
       marketOf: async ({ symbol }) => (await usdcMarkets(venue)).markets.find(({ coin }) => coin === symbol),
     }
-    return admitCancel(deps, section)(input, caller)
+    return admitCancel(deps, section)(input, asker)
   }
-  const { userId } = caller
+  const { userId } = asker
   const trigger = await findTrigger(db, userId, id.toLowerCase())
   if (!trigger) throw notFound('order', 'spot_venue_orders')
   const { symbol } = trigger.input

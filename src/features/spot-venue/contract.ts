@@ -127,7 +127,7 @@ export const contract = group('spot_venue', {
     ),
     output: TaskResponse,
     result: SpotOrderResult,
-    faults: [...tradeFaults, 'conflict', 'trading_paused'],
+    faults: [...tradeFaults, 'conflict', 'approval_required', 'trading_paused'],
   }),
   sell: task('POST /v1/spot_venue/sell', {
     summary: 'Sell for USDC; without a size everything that is free',

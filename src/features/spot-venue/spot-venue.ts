@@ -3,7 +3,7 @@ import { placeOrderSteps } from '#engines/venue/orders/place-order.ts'
 import { currentMarkets } from '#engines/venue/records/markets.ts'
 import { tasksOfOrders } from '#engines/venue/records/store.ts'
 import { orderView, pricesMaxAgeMs } from '#engines/venue/records/views.ts'
-import type { Caller } from '#kernel/caller.ts'
+import type { Asker } from '#kernel/caller.ts'
 import { implement, type Operation, taskOf } from '#kernel/operation.ts'
 import { defineTaskKind, type Steps, type TaskKind } from '#kernel/task.ts'
 import { admitSpotCancel, spotCancelSteps } from './cancel.ts'
@@ -117,11 +117,11 @@ export function spotVenue({ agents, priceTriggers, priceCheckMs, log, ...given }
       steps: tpSlSteps(exit),
     }),
     cancel: taskOf({
-      admit: (input: SpotInput<'cancel'>, caller: Caller) => admitSpotCancel(exit, input, caller),
+      admit: (input: SpotInput<'cancel'>, asker: Asker) => admitSpotCancel(exit, input, asker),
       steps: spotCancelSteps(exit),
     }),
     cancelAll: taskOf({
-      admit: (input: SpotInput<'cancelAll'>, caller: Caller) => admitSpotCancelAll(exit, input, caller),
+      admit: (input: SpotInput<'cancelAll'>, asker: Asker) => admitSpotCancelAll(exit, input, asker),
       steps: { ...cancelAll, ...cancelAllTriggersSteps(deps, cancelAll.sign) },
     }),
     fills: (input, { userId }) => spotFills(deps, userId, input),

@@ -20,6 +20,7 @@ import {
 } from '#engines/venue/orders/trade-admission.ts'
 import { assetKey } from '#engines/venue/records/markets.ts'
 import { createAdmission } from '#kernel/admission.ts'
+import { actionTerms } from '#kernel/approval.ts'
 import { compareDecimals } from '#kernel/decimal-fields.ts'
 import { fromFixedPoint, fromUnits, mulDiv, toFixedPoint, toMicros } from '#kernel/money.ts'
 import type { PlannedAction } from '#kernel/signer.ts'
@@ -193,6 +194,13 @@ async function checkBuy(deps: SpotDeps, input: BuyInput, userId: string) {
     usdMicros: required,
     exit: false,
   })
+  const terms = actionTerms(`Buy ${size} ${market.symbol} on Hyperliquid`, {
+    venue: 'Hyperliquid',
+    asset: market.symbol,
+    amount: size,
+    token: market.symbol,
+    cost: 'The trading fee of Hyperliquid, which is taken from what is bought',
+  })
   const atVenue = deps.triggerHost === 'venue'
   const wanted = (leg: 'tp' | 'sl') => {
     const exit = atVenue ? exits.find((each) => each.leg === leg) : undefined
@@ -212,7 +220,7 @@ async function checkBuy(deps: SpotDeps, input: BuyInput, userId: string) {
     gateway_exits: atVenue ? [] : exits,
     exit_size: exitSize,
   }
-  return { action, accountState, required, data }
+  return { action: { ...action, terms }, accountState, required, data }
 }
 
 type Held = { market: SpotMarket; price: string; free: string; minimum: string }

@@ -60,7 +60,7 @@ export const admitSwap = (deps: SwapDeps) =>
 
 async function prepareWithHooks(deps: SwapDeps, input: SwapInput, userId: string) {
   const legs = requestedLegs(input)
-  const prepared = await prepareSwap(deps, input, { userId })
+  const prepared = await prepareSwap(deps, input, { userId, asksPolicy: 'on_shortage' })
   return { ...prepared, attached: await checkAttached(deps, { input, legs }, prepared) }
 }
 
@@ -190,6 +190,7 @@ function taskData({ clock, random }: SwapDeps, prepared: PreparedSwap): SwapTask
     settled_by: route.settledBy,
     provider: route.provider,
     provider_request_id: route.providerRequestId,
+    deposit_id: route.depositId,
     quote_id: isBound ? prepared.quoteId : null,
     claim: isBound ? uuidv7(now, random) : null,
     quote: {},
@@ -206,7 +207,7 @@ export async function dryRun(
 ): Promise<SwapView | undefined> {
   if (!input.dryrun) return undefined
   const prepared = await prepareWithHooks(deps, input, userId)
-  await deps.policy.check(prepared.action)
+  await deps.policy.check({ ...prepared.action, principal: 'gateway' })
   const { gas, quote, policy, security } = await fundSwap(deps, prepared)
   // What the acceptance would compare with the budget: a charge above the whole budget can never be accepted.
   if (gas.budgetWei !== null && gas.wei > gas.budgetWei) throw gas.refuse(0n)

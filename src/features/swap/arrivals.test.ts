@@ -20,12 +20,14 @@ const row = { family: 'evm', native: { address: nativeSentinel }, confirmations:
 type Node = {
   transactions?: BlockTransaction[]
   /** The calls of our own transactions, by hash. */
-  batches?: Record<string, { value: bigint }[]>
+  batches?: Record<string, { to: string; value: bigint }[]>
   reverted?: string[]
   balances?: [bigint, bigint]
   traced?: bigint
   to?: string
   transfers?: TransferLog[]
+  /** Of the receipt. */
+  blockHash?: string
 }
 const gainOf = async ({
   transactions = [own],
@@ -35,9 +37,10 @@ const gainOf = async ({
   transfers = [],
   batches = {},
   reverted = [],
+  blockHash = '0x9',
 }: Node) => {
   const receiptOf = (hash: string) =>
-    ({ success: !reverted.includes(hash), block: 9n, logs: [] }) as unknown as Receipt
+    ({ success: !reverted.includes(hash), block: 9n, blockHash, logs: [] }) as unknown as Receipt
   const head = { number: 9n, hash: '0x9', timestampSeconds: 100, baseFeeWei: 0n } as const
   const arrivals = createArrivals({
     evmOf: () => ({
@@ -69,6 +72,11 @@ test('a plain payment names its value, and calls show what a contract paid', asy
   assert.equal(await gainOf({ traced: 0n }), undefined)
 })
 
+test('the receipt of a block that is not on the chain proves nothing', async () => {
+  assert.equal(await gainOf({ traced: 4n, blockHash: '0x9' }), 4n)
+  assert.equal(await gainOf({ traced: 4n, blockHash: '0xf0' }), undefined)
+})
+
 test('without calls the balances of the block prove a payment that is the only one', async () => {
   assert.equal(await gainOf({}), 7n)
   const others = { ...plain, hash: '0x2', from: solver, to: contract }
@@ -79,7 +87,7 @@ test('plain payments and our own batches of the block are subtracted', async () 
   const gift = { ...plain, hash: '0x2', from: solver, to: owner, valueUnits: 4n }
   const spent = { ...plain, hash: '0x3', from: solver, to: owner, input: '0xe9ae5c53' }
   const transactions = [own, gift, spent]
-  const batches = { '0x3': [{ value: 2n }, { value: 1n }] }
+  const batches = { '0x3': [2n, 1n].map((value) => ({ to: solver, value })) }
   assert.equal(await gainOf({ transactions, batches, balances: [5n, 12n] }), 6n)
   assert.equal(await gainOf({ transactions, batches, balances: [5n, 12n], reverted: ['0x3'] }), 3n)
   assert.equal(await gainOf({ transactions, batches, balances: [5n, 8n], reverted: ['0x2'] }), 6n)

@@ -1,4 +1,4 @@
-import type { EvmChainRow } from '#kernel/chains.ts'
+import type { EvmChainRow, SwapContracts } from '#kernel/chains.ts'
 import { sameAddress } from '#kernel/chains.ts'
 import type { EvmCall } from '#kernel/signer.ts'
 import type { TransferLog } from '#upstreams/evm/erc20.ts'
@@ -102,8 +102,8 @@ type ArrivalDeps = {
   evmOf(chainId: string): ArrivalChain | undefined
   solana: SolanaArrivals | undefined
   /** The calls of a transaction of the gateway on the account; undefined for a transaction of somebody else. */
-  ownCalls(batch: { txHash: string; account: string }): Promise<Pick<EvmCall, 'value'>[] | undefined>
-  wrapsOf(logs: readonly Log[], wrapped: string): WrapLog[]
+  ownCalls(batch: { txHash: string; account: string }): Promise<Pick<EvmCall, 'to' | 'value'>[] | undefined>
+  wrapsOf(logs: readonly Log[], contracts: SwapContracts): WrapLog[]
 }
 type OwnBatches = Pick<ArrivalDeps, 'ownCalls' | 'wrapsOf'>
 
@@ -135,7 +135,9 @@ async function evmArrival(
     const units = await nativeGains(chain, query, { ...own, block: receipt.block })
     gained.push(...unnumberedGains(row.native.address, units, 'native'))
   }
-  const { timestampSeconds } = await chain.headAt(receipt.block)
+  const { timestampSeconds, hash } = await chain.headAt(receipt.block)
+  // A receipt of a block that was reorganised away proves nothing, and a node of a pool shows it for a while.
+  if (hash.toLowerCase() !== receipt.blockHash.toLowerCase()) return undefined
   return {
     gained: gained.filter(({ amountUnits }) => amountUnits > 0n),
     isFinal: head.number - receipt.block + 1n >= BigInt(row.confirmations),
@@ -226,7 +228,7 @@ async function explainedUnits(
     const isPlain = to !== null && sameAddress(row, to, owner) && input === '0x'
     if (!receipt || (!calls && !isPlain)) return undefined
     if (!receipt.success) continue
-    const wraps = calls && row.swaps ? wrapsOf(receipt.logs, row.swaps.wrapped) : []
+    const wraps = calls && row.swaps ? wrapsOf(receipt.logs, row.swaps) : []
     const moved = calls && changesOf(row, { account: owner, calls, transfers: [], wraps })
     sum += moved ? (moved.get(row.native.address.toLowerCase()) ?? 0n) : valueUnits
   }

@@ -7,6 +7,7 @@ import {
   singleLeg,
 } from '#engines/trigger-orders/legs.ts'
 import { orderRoom } from '#engines/trigger-orders/store.ts'
+import type { SwapHooks } from '#features/hooks/swap-hooks.ts'
 import { sameAddress } from '#kernel/chains.ts'
 import { uuidv7 } from '#kernel/id.ts'
 import type { StepAddition, Tx } from '#kernel/task.ts'
@@ -90,9 +91,11 @@ export type SwapFilled = {
   at: Date
 }
 
+export type FillDeps = Pick<SwapDeps, 'chains'> & { hooks: Pick<SwapHooks, 'arm' | 'cancelOn'> }
+
 /** Runs in the commit that completes the swap: the hooks and its end exist together, or neither does. */
 export async function completeAttached(
-  { chains, hooks }: SwapDeps,
+  { chains, hooks }: FillDeps,
   tx: Tx,
   { task: { data, userId }, bought, value, at }: SwapFilled,
 ): Promise<StepAddition> {

@@ -7,7 +7,7 @@ import type { WrapLog } from '#upstreams/evm/swap-calls.ts'
 
 type Executed = {
   account: string
-  calls: readonly Pick<EvmCall, 'value'>[]
+  calls: readonly Pick<EvmCall, 'to' | 'value'>[]
   transfers: readonly TransferLog[]
   wraps: readonly WrapLog[]
 }
@@ -25,13 +25,17 @@ export function changesOf(
     if (to === own) add(token, amountUnits)
     if (from === own) add(token, -amountUnits)
   }
-  // Each call of a swap spends its whole value: custody signs no call that returns a part of it.
+  // Each call of a swap spends its whole value; what Relay's router returns of it is a payment of its own.
   add(coin, -calls.reduce((sum, { value }) => sum + value, 0n))
-  const routers = (swaps?.routers ?? []).map((each) => each.toLowerCase())
+  // Relay's router swaps for itself and reports what it pays; other routers unwrap for the account.
+  const relayed = (swaps?.relayRouters ?? []).flatMap(({ router, approvalProxy }) => [router, approvalProxy])
+  const isRelayed = calls.some(({ to }) => relayed.some((each) => each.toLowerCase() === to.toLowerCase()))
+  const routers = isRelayed ? [] : (swaps?.routers ?? []).map((each) => each.toLowerCase())
   for (const { kind, account: of, amountUnits } of wraps) {
     const wrapped = swaps!.wrapped.toLowerCase()
     if (kind === 'wrapped' && of === own) add(wrapped, amountUnits)
     if (kind === 'unwrapped' && of === own) add(wrapped, -amountUnits)
+    if (kind === 'paid' && of === own) add(coin, amountUnits)
     // The router unwraps for the recipient of its swap, which is the account itself.
     if (kind === 'unwrapped' && (of === own || routers.includes(of))) add(coin, amountUnits)
   }

@@ -258,6 +258,7 @@ export const contract = group('swap', {
       'not_found',
       'policy_denied',
       'token_unsafe',
+      'approval_required',
       'trading_paused',
       'insufficient_balance',
       'no_route',

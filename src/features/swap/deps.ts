@@ -3,7 +3,7 @@ import type { EvmBatches } from '#engines/evm-batch/batch.ts'
 import type { SvmTransactions } from '#engines/svm-transaction/transaction.ts'
 import type { SwapHooks } from '#features/hooks/swap-hooks.ts'
 import type { Wallet } from '#features/wallets/store.ts'
-import type { Chain } from '#kernel/chains.ts'
+import type { Chain, SwapContracts } from '#kernel/chains.ts'
 import type { Clock } from '#kernel/clock.ts'
 import type { Random } from '#kernel/id.ts'
 import type { SecurityVerdicts } from '#kernel/security.ts'
@@ -12,6 +12,7 @@ import type { SwapProvider } from '#kernel/swap-provider.ts'
 import type { TaskView, Tx } from '#kernel/task.ts'
 import type { Queryable } from '#store/query.ts'
 import type { Evm, Log } from '#upstreams/evm/evm.ts'
+import type { MinimumOut } from '#upstreams/evm/relay-calls.ts'
 import type { BridgeDepositLog, WrapLog } from '#upstreams/evm/swap-calls.ts'
 import type { Prices } from '#upstreams/prices/prices.ts'
 import type { Solana } from '#upstreams/solana/solana.ts'
@@ -26,7 +27,9 @@ export type SwapCalls = {
   approve(token: string, spender: string, amountUnits: bigint): EvmCall
   balanceOf(token: string, owner: string): EvmCall
   nativeBalanceOf(chain: Pick<Evm, 'row'>, owner: string): EvmCall
-  wrapsOf(logs: readonly Log[], wrapped: string): WrapLog[]
+  /** The call with a payout of its minimum, where it is one that needs it. */
+  withMinimum(call: EvmCall, minimum: MinimumOut): EvmCall
+  wrapsOf(logs: readonly Log[], contracts: SwapContracts): WrapLog[]
   bridgeDepositsOf(logs: readonly Log[], depository: string): BridgeDepositLog[]
 }
 

@@ -35,6 +35,7 @@ function offering(name: string, dollars: bigint, recipient = own): SwapProvider 
   const route: ProposedRoute = {
     provider: name,
     providerRequestId: '0x1',
+    depositId: '0x1',
     origin: end(dai.address),
     destination: end(usdc.address),
     recipient: own,
@@ -69,6 +70,7 @@ async function quotedDollars(...providers: SwapProvider[]): Promise<bigint> {
     svm: unused,
     calls: {
       decode,
+      withMinimum: (call: EvmCall) => call,
       approve: (to: string, spender: string): EvmCall => ({ to, value: 0n, data: spender }),
     },
     walletsOf: async () => [{ kind: 'evm', address: own }],

@@ -1,5 +1,5 @@
 import type { ReservedSpend } from '#durable/reserve-spend.ts'
-import { recordFill, type SwapFill, swapValue } from '#engines/cost-basis/store.ts'
+import { recordFill } from '#engines/cost-basis/store.ts'
 import type {
   OrderSwap,
   OrderTrade,
@@ -8,11 +8,12 @@ import type {
 } from '#engines/trigger-orders/swap-execution.ts'
 import { assetOf, sameAddress } from '#kernel/chains.ts'
 import { Fault } from '#kernel/fault.ts'
-import { type Tx, untypedSteps } from '#kernel/task.ts'
+import { type EndResult, type Tx, untypedSteps } from '#kernel/task.ts'
 import { fundSwap } from './admission.ts'
-import { completeAttached } from './attached-hooks.ts'
+import { completeAttached, type FillDeps } from './attached-hooks.ts'
 import type { SwapInput } from './contract.ts'
 import type { SwapDeps } from './deps.ts'
+import { filledOf } from './filled.ts'
 import { swapLimits } from './limits.ts'
 import {
   type PreparedSwap,
@@ -79,7 +80,7 @@ async function orderQuoteOut(
     deadlineSeconds: 0,
     maxFeeBps: null,
   }
-  const route = await routeOf(deps, terms, urgencyOf(ends, { isExecuted: false }))
+  const route = await routeOf(deps, terms, urgencyOf(terms, { isExecuted: false }))
   return route.amountOutUnits
 }
 
@@ -106,9 +107,9 @@ async function prepareOrderSwap(
   const { route, terms, action } = prepared
   const exit = isExit && isExitLoss(terms.maxImpactBps)
   return {
-    data: { ...data, ...(exit && { is_exit: true }) },
+    data: { ...data, is_order: true, ...(exit && { is_exit: true }) },
     spend,
-    action: { ...action, exit },
+    action: { ...action, exit, principal: 'gateway' },
     amounts: { inUnits: route.amountInUnits, outUnits: route.amountOutUnits },
     tokens: { in: terms.origin.token, out: terms.destination.token },
   }
@@ -140,7 +141,8 @@ export type FundedLeg = { data: SwapTaskData; spend: ReservedSpend }
 export const swapLegs = (deps: SwapDeps): SwapLegs => ({
   chains: deps.chains,
   // Money on its way to the venue, or from it, closes nothing.
-  prepare: (input, request) => prepareSwap(deps, input, { ...request, urgency: 'trade' }),
+  prepare: (input, request) =>
+    prepareSwap(deps, input, { ...request, urgency: 'trade', asksPolicy: 'on_shortage' }),
   fund: (prepared) => fundLeg(deps, prepared),
   steps: (names) => costedSteps(deps, names),
 })
@@ -165,41 +167,23 @@ export function costedSteps<Names extends string>(
     async (task, context) => {
       const result = await step(task, context)
       if (!('end' in result) || result.end !== 'completed') return result
-      const fill = filledOf(deps, { task, result: result.result, at: context.now })
-      const isAlone = !task.data.attached && !task.data.cancels_hooks
-      return {
-        ...result,
-        async writes(tx) {
-          await recordFill(tx, fill)
-          await result.writes?.(tx)
-        },
-        ...(!isAlone && { complete: (tx: Tx) => completeAttached(deps, tx, { task, ...fill }) }),
-      }
+      return withFill(deps, task, result, context.now) as typeof result
     }
   return { sign, confirm: costed(confirm), track: costed(track) }
 }
 
-type Ended = { task: SwapTask; result: { amount_in?: unknown; amount_out?: unknown } | null; at: Date }
+type Completed = EndResult<Partial<SwapTaskData>>
 
-function filledOf({ chains }: SwapDeps, { task, result, at }: Ended): SwapFill {
-  const { data, userId } = task
-  const amounts = { origin: result?.amount_in, destination: result?.amount_out }
-  const [sold, bought] = (['origin', 'destination'] as const).map((end) => {
-    const { chain_id: chainId, token } = data[end]
-    const chain = chains.find(({ id }) => id === chainId)
-    return {
-      chainId,
-      address: token.address,
-      decimals: token.decimals,
-      units: BigInt(String(amounts[end] ?? '0')),
-      isUsdc: chain !== undefined && sameAddress(chain, token.address, chain.usdc),
-    }
-  })
+/** A swap that was executed, with the cost of what was bought, and with the hooks that it leaves and cancels. */
+export function withFill<End extends Completed>(deps: FillDeps, task: SwapTask, ending: End, at: Date): End {
+  const fill = filledOf(deps, { task, result: ending.result ?? null, at })
+  const isAlone = !task.data.attached && !task.data.cancels_hooks
   return {
-    userId,
-    sold: sold!,
-    bought: bought!,
-    value: swapValue(sold!, bought!, BigInt(data.usd_micros)),
-    at,
+    ...ending,
+    async writes(tx) {
+      await recordFill(tx, fill)
+      await ending.writes?.(tx)
+    },
+    ...(!isAlone && { complete: (tx: Tx) => completeAttached(deps, tx, { task, ...fill }) }),
   }
 }

@@ -1,4 +1,6 @@
 import type { Engine } from '#durable/engine.ts'
+import { recordFill } from '#engines/cost-basis/store.ts'
+import { takeFromLot } from '#engines/trigger-orders/store.ts'
 import { balanceChange } from '#kernel/balance-changes.ts'
 import type { Token } from '#kernel/chains.ts'
 import type { Clock } from '#kernel/clock.ts'
@@ -16,6 +18,7 @@ import {
 } from '#kernel/task.ts'
 import { jsonText, query } from '#store/query.ts'
 import type { SwapDeps } from './deps.ts'
+import { filledOf } from './filled.ts'
 import {
   claimPayment,
   findFill,
@@ -33,7 +36,6 @@ import { statusOf } from './track.ts'
  * time, and adds the payment to the swap that has ended. The money is in the wallet; the end that was announced stays.
  */
 
-const kindName = 'swap_late_payment'
 const backoff = { firstMs: 2_000, maxMs: 15 * 60_000 }
 export const latePaymentMs = 14 * 24 * 3_600_000
 
@@ -43,21 +45,21 @@ type WatchTask = TaskView<WatchData>
 
 export type LatePaymentDeps = Pick<Engine, 'transact' | 'enqueue' | 'events'> & { clock: Clock }
 
+const header = { kind: 'swap_late_payment', version: 1, priority: 2 } as const
+
 /** In the commit that ends the swap. */
 export const createLatePaymentWatch =
-  ({ enqueue }: Pick<LatePaymentDeps, 'enqueue'>, kind: () => TaskKind): SwapDeps['watchLatePayment'] =>
+  ({ enqueue }: Pick<LatePaymentDeps, 'enqueue'>): SwapDeps['watchLatePayment'] =>
   async (tx, { id, userId, createdAt, data }) => {
     const swap = JSON.parse(jsonText(data)) as JsonObject
     const watch = { swap, task_id: id, user_id: userId, created_at: createdAt.toISOString() }
     const admission = { data: watch, first: 'watch', deadlineMs: latePaymentMs }
-    await enqueue(tx, { userId: systemOwner, kind: kind(), input: {}, admission })
+    await enqueue(tx, { userId: systemOwner, kind: { ...header, steps: {} }, input: {}, admission })
   }
 
 export const latePaymentKind = (deps: SwapDeps, engine: LatePaymentDeps): TaskKind =>
   defineTaskKind<WatchData, 'watch'>({
-    kind: kindName,
-    version: 1,
-    priority: 2,
+    ...header,
     // An outage of the database for hours loses no watch.
     retry: { attemptsMax: 1_000, firstMs: 1_000, maxMs: backoff.maxMs },
     steps: { watch: (task, context) => watchOnce(deps, engine, task, context) },
@@ -124,7 +126,15 @@ async function book(
   await transact(async (tx) => {
     await claimPayment(tx, payment, at)
     if (!(await addToTask(tx, payment, late, clock.now()))) return
-    const data = { type: late.type, ...late.view, symbol: late.token.symbol }
+    if (late.type === 'fill') {
+      const result = { amount_in: swap.data.amount_in, amount_out: late.view.amount }
+      await recordFill(tx, filledOf(deps, { task: swap, result, at }))
+    }
+    const orderId = orderOf(swap)
+    const isBack = late.type === 'refund' && isSameToken(late.view, swap.data.origin)
+    // The end of the sale has counted its units as sold.
+    if (orderId !== null && isBack) await takeFromLot(tx, orderId, -BigInt(late.view.amount))
+    const data = { type: late.type, ...late.view, symbol: late.token.symbol, ...adviceOf(orderId, late) }
     const subject = { kind: 'task', id: swap.id }
     await events.add(tx, swap.userId, [{ type: 'swap.late_payment', taskId: swap.id, subject, data }])
   })
@@ -144,7 +154,10 @@ function lateOf(payment: Payment): Late {
     place: { chain, owner, task, isFill },
     found: { gain, txHash },
   } = payment
-  const token = tokenOfPayment(payment, (isFill ? task.data.destination : task.data.origin).token)
+  // A refund can be paid on the other chain as well.
+  const { origin, destination } = task.data
+  const end = isFill || chain.id !== origin.chain_id ? destination : origin
+  const token = tokenOfPayment(payment, end.token)
   const amount = String(gain.amountUnits)
   const view = { chain_id: chain.id, token_address: token.address, amount, tx_hash: txHash }
   return { type: isFill ? 'fill' : 'refund', token, account: owner, view }
@@ -158,6 +171,24 @@ export function resultAfter(result: JsonObject, { type, token, account, view }: 
     ? { ...result, refunded: view }
     : { ...result, amount_out: view.amount, tx_hash: view.tx_hash }
 }
+
+/** The order whose sale it was. */
+function orderOf({ data }: SwapTask): string | null {
+  const { trigger_order_id: id } = data as { trigger_order_id?: Json }
+  return typeof id === 'string' ? id : null
+}
+
+const isSameToken = (view: Late['view'], { chain_id, token }: SwapTaskData['origin']): boolean =>
+  view.chain_id === chain_id && view.token_address === token.address
+
+const notArmed = 'Its order is not armed again: leave a new one, if the token should still be sold'
+
+/** An order does not fire again days after its price was reached: its owner decides. */
+const adviceOf = (
+  orderId: string | null,
+  { type }: Pick<Late, 'type'>,
+): { order_id?: string; next_step?: string } =>
+  orderId === null ? {} : { order_id: orderId, ...(type === 'refund' && { next_step: notArmed }) }
 
 const messages = {
   refund: 'The deposit was refunded after the swap had failed',
@@ -179,7 +210,7 @@ async function addToTask(tx: Tx, payment: Payment, late: Late, now: Date): Promi
   const data = { ...shown, late_payment: balanceChange(chain.id, late.token, BigInt(late.view.amount)) }
   const error = {
     ...row.error,
-    message: messages[late.type],
+    message: [messages[late.type], adviceOf(orderOf(swap), late).next_step].filter(Boolean).join('. '),
     ...(late.type === 'refund' && { code: 'refunded' }),
   }
   await query(

@@ -69,14 +69,22 @@ export function findFill(deps: SwapDeps, task: SwapTask, status: ProviderStatus)
   return paymentAt(deps, status, place, { tokens: [token.address] })
 }
 
-/** What came back to the chain of the deposit. */
-export function findRefund(deps: SwapDeps, task: SwapTask, status: ProviderStatus) {
-  const { data } = task
-  const { chain_id: chainId, token, account: owner } = data.origin
-  const refundToken = status.refund?.token ?? token.address
+/** What came back to the chain of the deposit, or else was paid as a refund on the other one. */
+export async function findRefund(deps: SwapDeps, task: SwapTask, status: ProviderStatus) {
+  const { origin, destination, amount_in } = task.data
+  const back = await refundAt(deps, task, { status, end: origin, maxUnits: BigInt(amount_in) })
+  if (back || destination.chain_id === origin.chain_id) return back
+  return refundAt(deps, task, { status, end: destination, maxUnits: fillMax(task.data) })
+}
+
+type RefundSearch = { status: ProviderStatus; end: SwapTaskData['origin']; maxUnits: bigint }
+
+function refundAt(deps: SwapDeps, task: SwapTask, { status, end, maxUnits }: RefundSearch) {
+  const { chain_id: chainId, token, account: owner } = end
   const chain = chainOf(deps, chainId)
-  const range = { minUnits: 1n, maxUnits: BigInt(data.amount_in) }
-  const place = { chain, owner, token: refundToken, ...range, task, isFill: false }
+  const named = status.refund?.chainId === chainId ? status.refund.token : undefined
+  const refundToken = named ?? token.address
+  const place = { chain, owner, token: refundToken, minUnits: 1n, maxUnits, task, isFill: false }
   const tokens = [refundToken, ...knownOn(chain, token).map(({ address }) => address)]
   return paymentAt(deps, status, place, { tokens })
 }

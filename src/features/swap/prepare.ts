@@ -1,16 +1,17 @@
 import { type Chain, sameAddress, type Token } from '#kernel/chains.ts'
 import { Fault, renameFields } from '#kernel/fault.ts'
 import { insufficientBalance } from '#kernel/insufficient-balance.ts'
-import { fullBps, unitsWorth } from '#kernel/money.ts'
+import { fullBps, toMicros, unitsWorth } from '#kernel/money.ts'
 import type { QuoteUrgency } from '#kernel/quote-budget.ts'
 import type { TokenVerdict } from '#kernel/security.ts'
 import type { EvmCall, PlannedAction } from '#kernel/signer.ts'
 import type { ProposedRoute, RouteRequest } from '#kernel/swap-provider.ts'
 import type { AccountRef, ReadBalance } from '#kernel/task.ts'
+import { termsOfSwap } from './approval-terms.ts'
 import { bestRoute } from './best-route.ts'
 import type { SwapInput } from './contract.ts'
 import type { SwapDeps } from './deps.ts'
-import { otherProviderMs, routeMarginSeconds } from './limits.ts'
+import { otherProviderMs, routeMarginSeconds, swapLimits } from './limits.ts'
 import { assertLossBounded } from './loss.ts'
 import { feesMicros, type QuotedFee } from './quote-view.ts'
 import { storedQuote } from './quotes.ts'
@@ -41,20 +42,28 @@ export type PrepareOptions = {
   fields?: SwapFields
   /** Undefined: by what the swap buys. */
   urgency?: QuoteUrgency
+  /** What is sold arrives later: the quote only shows what it would bring, and another one is executed. */
+  isAhead?: boolean
+  /** A denial of the policy wins over a shortage, as in admissions. */
+  asksPolicy?: 'on_shortage'
 }
 type RouteDeps = Pick<SwapDeps, 'providers' | 'prices' | 'calls' | 'svmRules'>
 
 export async function prepareSwap(
   deps: SwapDeps,
   input: SwapInput,
-  { userId, fields, urgency }: PrepareOptions,
+  { userId, fields, urgency, isAhead = false, asksPolicy }: PrepareOptions,
 ): Promise<PreparedSwap> {
   const asked = await termsOf(deps, input, { userId, ...(fields && { fields }) })
-  const security = await assertSafe(deps, asked)
   const { quote_id: quoteId } = input
+  // Quotes are scarce, and shared by all users: nobody gets one for what the wallet does not have.
+  const holds = quoteId || isAhead ? undefined : assertHeld(deps, asked, asksPolicy)
+  holds?.catch(() => undefined)
+  const security = await assertSafe(deps, asked)
+  await holds
   const stored = quoteId ? await storedQuote(deps, asked, { ...input, quote_id: quoteId }) : undefined
   const terms = stored ? await quotedTerms(deps, asked, stored.route) : asked
-  const wanted = urgency ?? urgencyOf(terms, { isExecuted: !input.dryrun })
+  const wanted = isAhead ? 'watch' : (urgency ?? urgencyOf(terms, { isExecuted: !input.dryrun }))
   const route =
     stored?.route ??
     (await routeNaming(deps, terms, { fields: providerFields(input, fields), urgency: wanted }))
@@ -74,6 +83,7 @@ export async function prepareSwap(
     recipients: [safe.target],
     usdMicros,
     exit: false,
+    terms: termsOfSwap(terms, route.amountInUnits),
   }
   // The limits of the user hold on both chains; the value counts on the one where it leaves.
   if (!isDirect)
@@ -85,7 +95,6 @@ export async function prepareSwap(
         recipient: terms.recipient,
       }),
     )
-  const wallet = { owner: userId, asset: assetNameOf(origin), subAccount: 'wallet' }
   return {
     terms,
     route,
@@ -96,8 +105,40 @@ export async function prepareSwap(
     outMicros,
     fees,
     action,
-    wallet,
+    wallet: walletOf(terms),
     security,
+  }
+}
+
+const walletOf = ({ userId, origin }: SwapTerms): AccountRef => ({
+  owner: userId,
+  asset: assetNameOf(origin),
+  subAccount: 'wallet',
+})
+
+/** The policy is asked by what is known before the route. */
+async function assertHeld(
+  deps: SwapDeps,
+  terms: SwapTerms,
+  asksPolicy: PrepareOptions['asksPolicy'],
+): Promise<void> {
+  try {
+    await cashCovering(deps, { terms, wallet: walletOf(terms) })
+  } catch (refusal) {
+    const { userId, origin, valueInMicros } = terms
+    if (asksPolicy && refusal instanceof Fault && !refusal.retryable)
+      await deps.policy.check({
+        userId,
+        operation: 'swap',
+        chainId: origin.chain.id,
+        tokens: [origin.token.address],
+        recipients: [],
+        usdMicros: valueInMicros ?? 0n,
+        exit: false,
+        // A denial is reported before the shortage; a person is not asked for what nobody can pay.
+        principal: 'gateway',
+      })
+    throw refusal
   }
 }
 
@@ -139,11 +180,15 @@ async function worthUnits(
   return price ? unitsWorth(valueInMicros, destination.token.decimals, price.price) : null
 }
 
-/** What is sold for USDC closes a position: its quotes come from the part of the limits that nothing else uses. */
+/**
+ * What is sold for USDC closes a position: its quotes come from the part of the limits that nothing else uses. Everybody
+ * can make a token without a price, or have a dust of one with a price: what is worth no swap only looks.
+ */
 export const urgencyOf = (
-  { origin, destination }: Pick<SwapTerms, 'origin' | 'destination'>,
+  { origin, destination, valueInMicros }: Pick<SwapTerms, 'origin' | 'destination' | 'valueInMicros'>,
   { isExecuted }: { isExecuted: boolean },
 ): QuoteUrgency => {
+  if (valueInMicros === null || valueInMicros < toMicros(swapLimits.minSwapUsd)) return 'watch'
   const [fromUsdc, intoUsdc] = [origin, destination].map(({ chain, token }) =>
     sameAddress(chain, token.address, chain.usdc),
   )
@@ -223,16 +268,16 @@ function assertFees(
 /** Reads the ledger before the chain: a hold that settles in between invalidates the balance. */
 export async function cashCovering(
   deps: SwapDeps,
-  { terms, wallet, route }: PreparedSwap,
+  { terms, wallet }: Pick<PreparedSwap, 'terms' | 'wallet'>,
 ): Promise<ReadBalance> {
   const { token } = terms.origin
   const { heldUnits, version } = await deps.ledger.balance(deps.db, wallet)
   const totalUnits = await walletUnits(deps, { ...terms.origin, account: terms.account })
   const availableUnits = totalUnits > heldUnits ? totalUnits - heldUnits : 0n
-  if (availableUnits < route.amountInUnits)
+  if (availableUnits < terms.amountInUnits)
     throw insufficientBalance(token, {
       what: 'The swap',
-      requiredUnits: route.amountInUnits,
+      requiredUnits: terms.amountInUnits,
       availableUnits,
     })
   return { totalUnits, version }

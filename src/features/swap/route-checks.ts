@@ -30,7 +30,10 @@ function assert(holdsTrue: boolean, what: string): asserts holdsTrue {
 type Checked = { route: ProposedRoute; terms: SwapTerms; call: EvmCall }
 type CallOf<Name extends DecodedCall['name']> = Extract<DecodedCall, { name: Name }>
 
-export type RouteRules = { calls: Pick<SwapCalls, 'decode' | 'approve'>; svmRules: SvmRouteRules | undefined }
+export type RouteRules = {
+  calls: Pick<SwapCalls, 'decode' | 'approve' | 'withMinimum'>
+  svmRules: SvmRouteRules | undefined
+}
 
 export function safeRoute(
   { calls, svmRules }: RouteRules,
@@ -50,7 +53,7 @@ function safeEvmRoute(calls: RouteRules['calls'], route: ProposedRoute, terms: S
   const [call, ...others] = steps.calls.filter(({ kind }) => kind !== 'approve')
   assert(call !== undefined && others.length === 0, 'not exactly one call')
   const { to, value, data } = call
-  const plain = { to, value, data }
+  const plain = calls.withMinimum({ to, value, data }, minimumOf(route, terms))
   const read = calls.decode(plain)
   assert(read !== undefined, 'a call that cannot be read')
   const takesToken = assertCall(read, { route, terms, call: plain })
@@ -63,6 +66,12 @@ function safeEvmRoute(calls: RouteRules['calls'], route: ProposedRoute, terms: S
     ? { family: 'evm', calls: [approval, plain], spends: [spend], target: to }
     : { family: 'evm', calls: [plain], spends: [], target: to }
 }
+
+const minimumOf = ({ amountOutMinUnits }: ProposedRoute, { destination, recipient }: SwapTerms) => ({
+  token: destination.isNative ? null : destination.token.address,
+  recipient,
+  units: amountOutMinUnits,
+})
 
 function assertTerms(route: ProposedRoute, terms: SwapTerms): void {
   const { origin, destination } = terms
@@ -96,6 +105,10 @@ function assertCall(read: DecodedCall, checked: Checked): boolean {
     case 'aggregate':
       assert(isDirect, 'a swap in place of a deposit')
       assertAggregate(read, checked)
+      return true
+    case 'multicall':
+      assert(isDirect, 'a swap in place of a deposit')
+      assertMulticall(read, checked)
       return true
     case 'bridge':
       assert(!isDirect, 'a deposit in place of a swap')
@@ -152,6 +165,23 @@ function assertAggregate(read: CallOf<'aggregate'>, { terms, route, call }: Chec
   assert(isSame(terms, read.recipient, terms.recipient), 'a swap for another recipient')
 }
 
+/** The inner calls are not known; the payout that was added to them, and who gets the rest, are. */
+function assertMulticall(read: CallOf<'multicall'>, { terms, route, call }: Checked): void {
+  const { relayRouters } = contractsOf(terms)
+  const known = relayRouters.find(({ router }) => isSame(terms, router, read.router))
+  const contract = read.tokenIn === null ? known?.router : known?.approvalProxy
+  assert(
+    contract !== undefined && isSame(terms, contract, call.to),
+    'a call of a contract that is not configured',
+  )
+  assert(isToken(terms.origin, read.tokenIn), 'a swap of another token')
+  assert(isToken(terms.destination, read.tokenOut), 'a swap into another token')
+  assert(read.amountInUnits === route.amountInUnits, 'a swap of another amount')
+  assert(read.amountOutMinUnits >= route.amountOutMinUnits, 'a swap with a lower minimum')
+  assert(isSame(terms, read.recipient, terms.recipient), 'a swap for another recipient')
+  assert(isSame(terms, read.refundTo, terms.account), 'a swap with a refund to another account')
+}
+
 type BridgeArrival = NonNullable<CallOf<'bridge'>['arrival']>
 
 /** What the call says of the other chain, where it says something. */
@@ -171,19 +201,12 @@ function assertBridge(read: CallOf<'bridge'>, { terms, route, call }: Checked): 
   assert(isToken(terms.origin, read.token), 'a deposit of another token')
   assert(read.amountUnits === route.amountInUnits, 'a deposit of another amount')
   assert(isSame(terms, read.depositor, terms.account), 'a deposit of another account')
-  assert(
-    read.requestId.toLowerCase() === route.providerRequestId.toLowerCase(),
-    'a deposit for another request',
-  )
+  assert(read.requestId.toLowerCase() === route.depositId.toLowerCase(), 'a deposit for another request')
 }
 
-function assertApproval(
-  read: DecodedCall | undefined,
-  approval: EvmCall,
-  { terms, route, call }: Checked,
-): void {
+/** It is replaced by ours of exactly the amount: providers first reset an allowance, or ask for more than they take. */
+function assertApproval(read: DecodedCall | undefined, approval: EvmCall, { terms, call }: Checked): void {
   assert(read?.name === 'approve' && approval.value === 0n, 'an approval that cannot be read')
   assert(isToken(terms.origin, read.token), 'an approval of another token')
   assert(isSame(terms, read.spender, call.to), 'an approval for another contract')
-  assert(read.amountUnits === route.amountInUnits, 'an approval of another amount')
 }

@@ -119,7 +119,7 @@ function changes(deps: SwapDeps, data: SwapTaskData, receipt: Receipt): Map<stri
     account,
     calls: callsOf(data),
     transfers: deps.evmOf(chain_id)!.transfers(receipt),
-    wraps: row.swaps ? deps.calls.wrapsOf(receipt.logs, row.swaps.wrapped) : [],
+    wraps: row.swaps ? deps.calls.wrapsOf(receipt.logs, row.swaps) : [],
   })
 }
 
@@ -128,7 +128,7 @@ function proofOf(deps: SwapDeps, { data }: SwapTask, receipt: Receipt): SwapProo
   const moved = changes(deps, data, receipt)
   const sold = data.origin.token.address.toLowerCase()
   // Some tokens pay interest to the sender with each transfer: what left is compared, and the net is shown.
-  const returnedUnits = deps
+  const returnedTokens = deps
     .evmOf(data.origin.chain_id)!
     .transfers(receipt)
     .filter(
@@ -137,6 +137,7 @@ function proofOf(deps: SwapDeps, { data }: SwapTask, receipt: Receipt): SwapProo
         sameAddress(rowOf(deps, data.origin.chain_id), to, data.origin.account),
     )
     .reduce((sum, { amountUnits }) => sum + amountUnits, 0n)
+  const returnedUnits = returnedTokens + returnedCoins(deps, data, receipt)
   const inUnits = returnedUnits - (moved.get(sold) ?? 0n)
   if (inUnits !== BigInt(data.amount_in)) return undefined
   if (data.settled_by === 'status')
@@ -145,8 +146,18 @@ function proofOf(deps: SwapDeps, { data }: SwapTask, receipt: Receipt): SwapProo
   return outUnits > 0n ? { receipt, inUnits, outUnits } : undefined
 }
 
+/** Coins that the contract of a swap did not use, where native coins were sold. */
+function returnedCoins(deps: SwapDeps, { origin }: SwapTaskData, { logs }: Receipt): bigint {
+  const row = rowOf(deps, origin.chain_id)
+  if (!row.swaps || !sameAddress(row, origin.token.address, row.native.address)) return 0n
+  return deps.calls
+    .wrapsOf(logs, row.swaps)
+    .filter(({ kind, account }) => kind === 'paid' && sameAddress(row, account, origin.account))
+    .reduce((sum, { amountUnits }) => sum + amountUnits, 0n)
+}
+
 function isDeposited(deps: SwapDeps, data: SwapTaskData, { logs }: Receipt): boolean {
-  const { origin, provider_request_id, amount_in, target } = data
+  const { origin, provider_request_id, deposit_id = provider_request_id, amount_in, target } = data
   const row = rowOf(deps, origin.chain_id)
   return deps.calls
     .bridgeDepositsOf(logs, target)
@@ -156,7 +167,7 @@ function isDeposited(deps: SwapDeps, data: SwapTaskData, { logs }: Receipt): boo
         (taken === null ||
           ((taken.token === null ? origin.is_native : sameAddress(row, taken.token, origin.token.address)) &&
             taken.amountUnits === BigInt(amount_in))) &&
-        requestId === provider_request_id.toLowerCase(),
+        requestId === deposit_id.toLowerCase(),
     )
 }
 

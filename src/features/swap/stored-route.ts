@@ -16,7 +16,9 @@ export function toRoute(stored: JsonObject): ProposedRoute {
   const route = JSON.parse(JSON.stringify(stored), (key, value: unknown) =>
     unitFields.includes(key) && typeof value === 'string' ? BigInt(value) : value,
   ) as ProposedRoute & { expiresAt: string }
-  return { ...route, expiresAt: new Date(route.expiresAt) }
+  // A quote of an earlier version has none.
+  const depositId = route.depositId ?? route.providerRequestId
+  return { ...route, depositId, expiresAt: new Date(route.expiresAt) }
 }
 
 export type StoredCall = { to: string; value: string; data: string }

@@ -1,9 +1,13 @@
+import type { SolanaDepository } from '#kernel/chains.ts'
 import { Fault } from '#kernel/fault.ts'
-import type { DecodedInstruction, SvmDecoder, SvmInstruction, SvmSpend } from '#kernel/signer.ts'
+import type { DecodedInstruction, SvmDecoder, SvmDeposit, SvmInstruction, SvmSpend } from '#kernel/signer.ts'
 import type { ProposedRoute, SolanaInstruction } from '#kernel/swap-provider.ts'
 import type { SwapTerms } from './terms.ts'
 
-/** A proposed deposit on Solana: one transfer of exactly the amount to a configured account, and its memo. */
+/**
+ * A proposed deposit on Solana: one of exactly the amount at Relay's program, which is made anew from our own parts, or one
+ * transfer to a configured account with its memo.
+ */
 
 export type SafeSvmRoute = {
   family: 'solana'
@@ -15,8 +19,9 @@ export type SafeSvmRoute = {
 }
 export type SvmRouteRules = {
   decoder: SvmDecoder
-  /** Accounts that may receive deposits. */
+  /** Accounts that may receive transfers. */
   recipients: readonly string[]
+  deposit(deposit: SvmDeposit): SvmInstruction
 }
 
 function assert(holdsTrue: boolean, what: string): asserts holdsTrue {
@@ -26,14 +31,108 @@ function assert(holdsTrue: boolean, what: string): asserts holdsTrue {
     })
 }
 
-export function safeSvmRoute(
-  { decoder, recipients }: SvmRouteRules,
-  route: ProposedRoute,
-  terms: SwapTerms,
-): SafeSvmRoute {
+type Read = readonly [SolanaInstruction, DecodedInstruction]
+type Named<Name extends DecodedInstruction['name']> = Extract<DecodedInstruction, { name: Name }>
+
+export function safeSvmRoute(rules: SvmRouteRules, route: ProposedRoute, terms: SwapTerms): SafeSvmRoute {
   const { steps } = route
   assert(steps.family === 'solana' && steps.chainId === terms.origin.chain.id, 'steps on another chain')
-  const decoded = steps.instructions.map((each) => [each, decodedOf(decoder, each)] as const)
+  const decoded = steps.instructions.map((each): Read => [each, decodedOf(rules.decoder, each)])
+  // Fees are set by the gateway.
+  const [first, ...others] = decoded.filter(([, { name }]) => !feeNames.includes(name))
+  if (first?.[1].name !== 'bridge') return safeTransfer(rules, decoded, { route, terms, steps })
+  assert(others.length === 0, 'an instruction beside the deposit')
+  assertSigners(first[0], terms)
+  assertDeposit(rules.decoder, first[1], { route, terms })
+  const deposit = ownDeposit(rules.decoder, first[1], { route, terms })
+  return {
+    family: 'solana',
+    instructions: [rules.deposit(deposit)],
+    // Nothing that a table holds is signed: all accounts stand in the message.
+    lookupTables: [],
+    spends: [{ token: terms.origin.token.address, amountUnits: route.amountInUnits, to: deposit.vault }],
+    target: deposit.vault,
+  }
+}
+
+const feeNames: readonly string[] = ['compute_limit', 'compute_price']
+const allowed: readonly string[] = ['transfer_lamports', 'transfer_tokens', 'memo', 'bridge', ...feeNames]
+
+function decodedOf(decoder: SvmDecoder, instruction: SolanaInstruction): DecodedInstruction {
+  const { programId, accounts, data } = instruction
+  const read = decoder.decodeInstruction({ programId, accounts, data: Buffer.from(data, 'hex') })
+  assert(read !== undefined && allowed.includes(read.name), 'an instruction beside the deposit')
+  return read
+}
+
+type Proposed = { route: ProposedRoute; terms: SwapTerms }
+
+const depositoryOf = ({ origin: { chain } }: SwapTerms): SolanaDepository => {
+  const depository = chain.family === 'solana' ? chain.depository : null
+  assert(depository !== null, 'a deposit on a chain without a depository')
+  return depository
+}
+
+const assertSigners = ({ accounts }: SolanaInstruction, { account }: SwapTerms): void =>
+  assert(
+    accounts.every(({ address, isSigner }) => !isSigner || address === account),
+    'a deposit that another account signs',
+  )
+
+function assertDeposit(decoder: SvmDecoder, read: Named<'bridge'>, { route, terms }: Proposed): void {
+  const { program, state, vault } = depositoryOf(terms)
+  const { origin, account } = terms
+  assert(read.program === program, 'a deposit at a program that is not configured')
+  assert(read.state === state && read.vault === vault, 'a deposit to an account that is not configured')
+  assert(read.sender === account && read.depositor === account, 'a deposit of another account')
+  assert(read.amountUnits === route.amountInUnits, 'a deposit of another amount')
+  assert(read.depositId.toLowerCase() === route.depositId.toLowerCase(), 'a deposit for another order')
+  assert(
+    read.token === null ? origin.isNative : !origin.isNative && read.token.mint === origin.token.address,
+    'a deposit of another token',
+  )
+  if (read.token === null) return
+  const { mint, tokenProgram, source, vaultAccount } = read.token
+  assert(
+    source === decoder.tokenAccountOf(account, mint, tokenProgram) &&
+      vaultAccount === decoder.tokenAccountOf(vault, mint, tokenProgram),
+    'a deposit between accounts that are not configured',
+  )
+}
+
+/** From the request, the chain table and the accounts that derive from them; the provider says the id and no more. */
+function ownDeposit(decoder: SvmDecoder, read: Named<'bridge'>, { route, terms }: Proposed): SvmDeposit {
+  const depository = depositoryOf(terms)
+  const { origin, account } = terms
+  const accountOf = (owner: string, tokenProgram: string) =>
+    decoder.tokenAccountOf(owner, origin.token.address, tokenProgram)
+  const ofToken = (tokenProgram: string) => ({
+    mint: origin.token.address,
+    tokenProgram,
+    source: accountOf(account, tokenProgram),
+    vaultAccount: accountOf(depository.vault, tokenProgram),
+  })
+  return {
+    ...depository,
+    sender: account,
+    depositor: account,
+    token: read.token === null ? null : ofToken(read.token.tokenProgram),
+    amountUnits: terms.amountInUnits,
+    depositId: route.depositId,
+  }
+}
+
+type Steps = Extract<ProposedRoute['steps'], { family: 'solana' }>
+
+function safeTransfer(
+  { decoder, recipients }: SvmRouteRules,
+  decoded: readonly Read[],
+  { route, terms, steps }: Proposed & { steps: Steps },
+): SafeSvmRoute {
+  assert(
+    decoded.every(([, { name }]) => name !== 'bridge'),
+    'an instruction beside the deposit',
+  )
   const transfers = decoded.flatMap(([, read]) =>
     read.name === 'transfer_lamports' || read.name === 'transfer_tokens' ? [read] : [],
   )
@@ -44,7 +143,7 @@ export function safeSvmRoute(
   assertTransfer(transfer, terms, route)
   const memos = decoded.flatMap(([each, read]) => (read.name === 'memo' ? [textOf(each)] : []))
   assert(
-    memos.length === 1 && memos[0]!.toLowerCase() === route.providerRequestId.toLowerCase(),
+    memos.length === 1 && memos[0]!.toLowerCase() === route.depositId.toLowerCase(),
     'a deposit for another request',
   )
   return {
@@ -56,22 +155,7 @@ export function safeSvmRoute(
   }
 }
 
-const allowed: readonly string[] = [
-  'transfer_lamports',
-  'transfer_tokens',
-  'memo',
-  'compute_limit',
-  'compute_price',
-]
-
-function decodedOf(decoder: SvmDecoder, instruction: SolanaInstruction): DecodedInstruction {
-  const { programId, accounts, data } = instruction
-  const read = decoder.decodeInstruction({ programId, accounts, data: Buffer.from(data, 'hex') })
-  assert(read !== undefined && allowed.includes(read.name), 'an instruction beside the deposit')
-  return read
-}
-
-type Transfer = Extract<DecodedInstruction, { name: 'transfer_lamports' | 'transfer_tokens' }>
+type Transfer = Named<'transfer_lamports' | 'transfer_tokens'>
 
 const isTo = (decoder: SvmDecoder, transfer: Transfer, recipient: string): boolean =>
   transfer.to === recipient ||

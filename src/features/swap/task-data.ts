@@ -41,6 +41,8 @@ export type SwapTaskData = BatchTaskData &
     heads?: Record<string, number>
     provider: string
     provider_request_id: string
+    /** Undefined in tasks of an earlier version: the deposit names the request. */
+    deposit_id?: string
     quote_id: string | null
     claim: string | null
     /** Fields of the answer beside those of the task. */
@@ -51,6 +53,8 @@ export type SwapTaskData = BatchTaskData &
     deposited_at?: string
     /** It returns money to the user: caps and switches do not stop it. */
     is_exit?: boolean
+    /** A swap of an order that was allowed when it was made. */
+    is_order?: boolean
     /** Hooks that the swap arms when it completes. */
     attached?: AttachedLegs
     /** It cancels the hooks on the token that it sold. */
@@ -92,6 +96,7 @@ export const actionOf = (data: SwapTaskData) => ({
   recipients: [data.target],
   usdMicros: BigInt(data.usd_micros),
   exit: data.is_exit ?? false,
+  ...(data.is_order && { principal: 'gateway' as const }),
 })
 
 type ArrivalAction = { userId: string; chainId: string; token: string; recipient: string }

@@ -78,6 +78,12 @@ test('a deposit without an announced payment is for an operator after an hour', 
   assert.match(late.data?.note ?? '', /names no payment/)
 })
 
+test('the older a deposit without an end is, the more rarely its provider is asked, and each hour at least', async () => {
+  const silent = { ...paid, state: 'settling' as const, destinationTxs: [] }
+  const pauseOf = async (hours: number) => (await waiting(silent, minute(hours * 60))).park.afterMs / 60_000
+  assert.deepEqual(await Promise.all([1.1, 2, 24, 60, 2_000].map(pauseOf)), [1.1, 2, 24, 60, 60])
+})
+
 test('only a swap that ends without its money is watched further, and as a part of it was executed', async () => {
   const failed = { ...paid, state: 'failed' as const, destinationTxs: [] }
   assert.ok('park' in (await track(failed, minute(9), { failed_since: start.toISOString() })))

@@ -1,7 +1,7 @@
 import { sameAddress, type Token } from '#kernel/chains.ts'
 import { Fault } from '#kernel/fault.ts'
 import { addToResult } from '#kernel/one-effect.ts'
-import { pollAgain } from '#kernel/poll-again.ts'
+import { pollAgain, reviewPollMs } from '#kernel/poll-again.ts'
 import type { ProviderStatus, SwapProvider } from '#kernel/swap-provider.ts'
 import type { StepContext, StepResultOf } from '#kernel/task.ts'
 import type { SwapDeps } from './deps.ts'
@@ -27,9 +27,9 @@ import type { SwapTask, SwapTaskData } from './task-data.ts'
 type Result<Names extends string = never> = StepResultOf<Partial<SwapTaskData>, Names>
 
 const pollBackoff = { firstMs: 250, maxMs: 5_000 }
-/** A fill can take minutes; after this time an operator looks into it, and the polls go on. */
+/** A fill can take minutes; after this time an operator looks into it, and the polls go on, ever more rarely. */
 const reviewAfterMs = 60 * 60_000
-const reviewPollMs = 60_000
+const reviewPollMinMs = 60_000
 /** A payment that is announced is there in minutes; one that no chain proves is for an operator. */
 const unprovenAfterMs = 10 * 60_000
 /** A provider may take a failure back or refund after it: one that it gives up has to last. */
@@ -59,7 +59,7 @@ export async function trackSwap<Names extends string>(
 
 /** As long as the provider asks to wait. */
 const retryAfterMs = ({ extras: { retry_after: seconds } }: Fault): number =>
-  typeof seconds === 'number' ? Math.min(seconds * 1_000, reviewPollMs) : 0
+  typeof seconds === 'number' ? Math.min(seconds * 1_000, reviewPollMinMs) : 0
 
 export async function statusOf(
   { providers }: SwapDeps,
@@ -108,8 +108,10 @@ function waitForProvider<Names extends string>(
   const { park, data } = pollAgain(task, next, pollBackoff)
   const ageMs = (since: string | Date) => now.getTime() - new Date(since).getTime()
   const isUnproven = said.paid_since !== null && ageMs(said.paid_since) > unprovenAfterMs
-  const isLate = isUnproven || ageMs(task.data.deposited_at ?? task.createdAt) > reviewAfterMs
-  const waiting = { park: { ...park, afterMs: Math.max(isLate ? reviewPollMs : park.afterMs, leastMs) } }
+  const depositedMs = ageMs(task.data.deposited_at ?? task.createdAt)
+  const isLate = isUnproven || depositedMs > reviewAfterMs
+  const afterMs = isLate ? reviewPollMs(depositedMs, reviewPollMinMs) : park.afterMs
+  const waiting = { park: { ...park, afterMs: Math.max(afterMs, leastMs) } }
   if (!isLate) return { ...waiting, data: { ...data, ...said, note: null }, state: 'settling' }
   const note = status && { note: whereabouts(deps, task.data, status) }
   return { ...waiting, data: { ...data, ...said, ...note }, state: 'review', outcome: 'unknown' }
@@ -175,16 +177,24 @@ async function refunded(deps: SwapDeps, task: SwapTask, reading: Reading): Promi
   if (!payment) return undefined
   const { chain } = payment.place
   const { gain } = payment.found
-  const isWhole = sameAddress(chain, gain.token, token.address) && gain.amountUnits >= BigInt(data.amount_in)
+  const isBack = chain.id === data.origin.chain_id
+  const isWhole =
+    isBack && sameAddress(chain, gain.token, token.address) && gain.amountUnits >= BigInt(data.amount_in)
   return returned(
     deps,
-    { ...reading, payment, token },
+    { ...reading, payment, token: isBack ? token : data.destination.token },
     {
       code: 'refunded',
       outcome: isWhole ? 'not_executed' : 'partial',
-      message: isWhole ? 'The deposit was refunded' : 'The deposit was refunded, less the cost of the refund',
+      message: refundMessage({ isWhole, otherChain: isBack ? null : chain.displayName }),
     },
   )
+}
+
+type RefundWords = { isWhole: boolean; otherChain: string | null }
+function refundMessage({ isWhole, otherChain }: RefundWords): string {
+  if (otherChain !== null) return `The deposit was refunded on ${otherChain}`
+  return isWhole ? 'The deposit was refunded' : 'The deposit was refunded, less the cost of the refund'
 }
 
 /** The provider succeeded with another token than the swap asked for, as one does whose last trade failed. */

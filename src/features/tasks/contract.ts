@@ -1,8 +1,8 @@
 import { act, group, read } from '#kernel/operation.ts'
 import * as T from '#kernel/schema.ts'
-import { taskStatuses } from '#kernel/task.ts'
 import { TaskStatusResponse } from '#kernel/task-response.ts'
-import { OneOf, Page, Text } from '#kernel/wire-types.ts'
+import { taskStatuses } from '#kernel/task-state.ts'
+import { ForAgent, ForAgentQuery, OneOf, Page, Text } from '#kernel/wire-types.ts'
 
 const params = T.Object({ task_id: T.String({ minLength: 1, maxLength: 64, description: 'Task id' }) })
 
@@ -10,9 +10,10 @@ export const contract = group('tasks', {
   get: read('GET /v1/tasks/{task_id}', {
     summary: 'Poll a task',
     description:
-      'Use it to poll a task until `status` is completed, failed or cancelled. `completed` with `outcome: executed` is success, and `result` has the figures. `failed` with `outcome: not_executed` means that nothing moved, so a new attempt under a new idempotency key is safe. `outcome: partial` means that a part moved: read `result` first. `outcome: unknown` means that the outcome is being looked up: keep polling and never retry. Next: while it lives, ask again after 1 to 2 seconds, or follow `notifications_stream`.',
+      'Use it to poll a task until `status` is completed, failed or cancelled. `completed` with `outcome: executed` is success, and `result` has the figures. `failed` with `outcome: not_executed` means that nothing moved, so a new attempt under a new idempotency key is safe. `outcome: partial` means that a part moved: read `result` first. `outcome: unknown` means that the outcome is being looked up: keep polling and never retry. `state: awaiting_approval` means that a person has to approve it at `approval.confirm_url`: say so, and keep polling. Next: while it lives, ask again after 1 to 2 seconds, or follow `notifications_stream`.',
     access: 'read',
     params,
+    query: ForAgentQuery,
     output: TaskStatusResponse,
     faults: ['not_found'],
   }),
@@ -26,7 +27,9 @@ export const contract = group('tasks', {
       limit: T.Optional(T.Integer({ minimum: 1, maximum: 100, default: 20 })),
       status: T.Optional(OneOf(taskStatuses)),
       kind: T.Optional(T.String({ minLength: 1, maxLength: 64 })),
+      for_agent: ForAgent,
     }),
+    faults: ['not_found'],
     output: Page(TaskStatusResponse, { $id: 'TaskPage' }),
   }),
   cancel: act('POST /v1/tasks/{task_id}/cancel', {

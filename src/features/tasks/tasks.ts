@@ -1,14 +1,17 @@
 import type { TaskQueries } from '#durable/task-queries.ts'
 import type { Task } from '#durable/task-row.ts'
+import { subjectOf } from '#engines/agent-links/owners.ts'
 import { cancelTaskOrders, type PublishOrders } from '#engines/trigger-orders/cancel.ts'
 import type { Clock } from '#kernel/clock.ts'
 import { invalid } from '#kernel/fault.ts'
 import { alternatives, nearest } from '#kernel/nearest.ts'
 import { implement } from '#kernel/operation.ts'
 import type { TaskFullView } from '#kernel/task-response.ts'
+import type { Queryable } from '#store/query.ts'
 import { contract } from './contract.ts'
 
 type TasksDeps = {
+  db: Queryable
   tasks: TaskQueries
   clock: Clock
   /** Absent where no orders are served. */
@@ -26,13 +29,17 @@ function assertKind(kind: string, known: readonly string[]): void {
   throw invalid('kind', 'unknown_task_kind', `There is no such kind of task; ${remedy}`)
 }
 
-export const tasks = ({ tasks, clock, publishOrders, view, kinds }: TasksDeps) =>
+export const tasks = ({ db, tasks, clock, publishOrders, view, kinds }: TasksDeps) =>
   implement(contract, {
-    get: async ({ task_id }, caller) => view(await tasks.find(caller.userId, task_id)),
+    get: async ({ task_id, for_agent }, caller) => {
+      const { userId } = await subjectOf(db, caller, for_agent)
+      return view(await tasks.find(userId, task_id))
+    },
 
-    list: async ({ skip = 0, limit = 20, status, kind }, caller) => {
+    list: async ({ skip = 0, limit = 20, status, kind, for_agent }, caller) => {
+      const { userId } = await subjectOf(db, caller, for_agent)
       if (kind !== undefined) assertKind(kind, kinds())
-      const page = await tasks.list(caller.userId, {
+      const page = await tasks.list(userId, {
         skip,
         limit,
         ...(status && { status }),

@@ -1,17 +1,23 @@
-import { group, read } from '#kernel/operation.ts'
+import { group, read, task } from '#kernel/operation.ts'
 import * as T from '#kernel/schema.ts'
+import { TaskResponse } from '#kernel/task-response.ts'
 import {
   Address,
   ChainId,
+  ChainRefIn,
   Dec,
   DecOrNull,
+  ForAgent,
+  ForAgentQuery,
   Nullable,
   OneOf,
   Text,
   TextOrNull,
   Time,
   TimeOrNull,
+  TokenRefIn,
   Units,
+  UnitsIn,
 } from '#kernel/wire-types.ts'
 
 const WalletInfo = T.Object(
@@ -68,12 +74,51 @@ const ChainReading = T.Object(
 )
 export type ChainReadingView = T.Static<typeof ChainReading>
 
+const TransferRequest = T.Object(
+  {
+    chain_id: ChainRefIn('Chain of the wallet'),
+    token: TokenRefIn('What is sent'),
+    amount: UnitsIn('Amount in smallest units'),
+    recipient: T.String({
+      minLength: 32,
+      maxLength: 44,
+      description: 'Address of an effective recipient, as `recipients_list` spells it',
+      examples: ['0x70997970C51812dc3A010C7d01b50e0d17dc79C8'],
+    }),
+  },
+  {
+    $id: 'TransferRequest',
+    additionalProperties: false,
+    examples: [
+      {
+        chain_id: '8453',
+        token: 'USDC',
+        amount: '25000000',
+        recipient: '0x70997970C51812dc3A010C7d01b50e0d17dc79C8',
+      },
+    ],
+  },
+)
+const TransferResult = T.Object(
+  {
+    chain_id: ChainId,
+    token_address: Address,
+    symbol: Text,
+    amount: Units,
+    recipient: T.String({ description: 'The address that received' }),
+    tx_hash: Text,
+  },
+  { $id: 'TransferResult' },
+)
+
 export const contract = group('wallets', {
   list: read('GET /v1/wallets', {
     summary: 'Your wallets and the chains that each serves',
     description:
       'Use it to find the addresses to which funds are sent. While `provisioning` is true, a wallet is still being created. Next: fund an address, then `wallets_holdings`.',
     access: 'read',
+    query: ForAgentQuery,
+    faults: ['not_found'],
     output: T.Object(
       {
         wallets: T.Array(WalletInfo),
@@ -94,7 +139,9 @@ export const contract = group('wallets', {
         }),
       ),
       event: T.Optional(T.String({ maxLength: 64, description: 'wallet-refresh reads the chains anew' })),
+      for_agent: ForAgent,
     }),
+    faults: ['not_found'],
     output: T.Object(
       {
         holdings: T.Array(Holding),
@@ -107,5 +154,24 @@ export const contract = group('wallets', {
       },
       { $id: 'HoldingsResponse' },
     ),
+  }),
+  /** An addition to the published interface. */
+  transfer: task('POST /v1/wallets/transfer', {
+    summary: 'Send a coin or token to an address that a person has allowed',
+    description:
+      'Use it to send to an effective recipient; gas is paid for. A person who has just signed in sends to each of them, an agent where the recipient has `agents: allowed`, and after an approval where it has `agents: approval`. The limits of the policy hold. Next: `tasks_get` until it has ended, or `recipients_list` where the recipient is refused.',
+    access: 'trade',
+    waitSeconds: 60,
+    body: TransferRequest,
+    output: TaskResponse,
+    result: TransferResult,
+    faults: [
+      'policy_denied',
+      'approval_required',
+      'trading_paused',
+      'insufficient_balance',
+      'conflict',
+      'unavailable',
+    ],
   }),
 })

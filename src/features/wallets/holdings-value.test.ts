@@ -14,6 +14,7 @@ const token = (symbol: string, decimals: number) => ({
 })
 const chain: SolanaChainRow = {
   family: 'solana',
+  depository: null,
   id: '7565164',
   name: 'solana',
   displayName: 'Solana',

@@ -1,14 +1,6 @@
 import { decrypt, encrypt, keyBytes } from '#kernel/envelope.ts'
 import type { Random } from '#kernel/id.ts'
-
-/** A key that encrypts data keys. With a remote service each call is a network call. */
-export type Kek = {
-  readonly id: string
-  wrap(dek: Uint8Array, aad: string): Promise<Uint8Array>
-  unwrap(wrapped: Uint8Array, aad: string): Promise<Uint8Array>
-}
-/** New data keys are wrapped under `current`; the others only unwrap existing ones. */
-export type KeyEncryptionKeys = { current: Kek; find(id: string): Kek | undefined }
+import type { Kek, KeyEncryptionKeys } from '#kernel/sealed-secret.ts'
 
 export function keyEncryptionKeys(current: Kek, ...former: Kek[]): KeyEncryptionKeys {
   const byId = new Map([current, ...former].map((each) => [each.id, each]))

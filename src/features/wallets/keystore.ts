@@ -2,11 +2,11 @@ import type { Clock } from '#kernel/clock.ts'
 import { BrokenEnvelope, decrypt, encrypt, keyBytes } from '#kernel/envelope.ts'
 import { Fault } from '#kernel/fault.ts'
 import { type Random, uuidv7 } from '#kernel/id.ts'
+import type { KeyEncryptionKeys } from '#kernel/sealed-secret.ts'
 import type { EvmCrypto, SvmCrypto } from '#kernel/signer.ts'
 import type { Tx } from '#kernel/task.ts'
 import type { Queryable } from '#store/query.ts'
 import type { SealedAgent } from './agents.ts'
-import type { KeyEncryptionKeys } from './key-encryption-keys.ts'
 import * as store from './store.ts'
 
 type KeyBinding = { user_id: string; kind: string; address: string; version: number }

@@ -1,3 +1,4 @@
+import { nativeSentinel } from '#kernel/chains.ts'
 import type {
   DecodedCall,
   EvmCall,
@@ -8,7 +9,7 @@ import type {
   SigningIntent,
   SwapCall,
 } from '#kernel/signer.ts'
-import { intentHash } from '#kernel/signer.ts'
+import { intentHash, transferOperation } from '#kernel/signer.ts'
 import { assertPayment, type SigningTill } from './payment-rules.ts'
 import { assertRule, isSameAddress } from './rule.ts'
 import {
@@ -92,13 +93,38 @@ function assertBatch(intent: EvmIntent, own: string, chain: SigningChain | undef
   return chain
 }
 
+/** Native coins leave alone, as the one spend of a transfer to a recipient of the user. */
+function assertSend(read: Extract<DecodedCall, { name: 'send' }>, { intent, chain }: BatchContext): Outflow {
+  const [spend, ...others] = intent.spends
+  assertRule(
+    intent.operation === transferOperation && intent.batch.calls.length === 1,
+    'send',
+    'native coins are sent by a transfer alone',
+  )
+  const isListed = includesAddress(intent.recipients, read.to)
+  assertRule(isListed, 'recipient', 'native coins go to a recipient of the intent')
+  const isSpend =
+    spend !== undefined &&
+    others.length === 0 &&
+    isSameAddress(spend.token, nativeSentinel) &&
+    isSameAddress(spend.spender, read.to) &&
+    read.amountUnits === spend.amountUnits
+  assertRule(isSpend, 'spend', 'what is sent is not the spend of the intent')
+  assertRule(
+    chain.maxUnits[normalize(nativeSentinel)] !== undefined,
+    'token',
+    'custody has no cap of the native coin',
+  )
+  return { token: nativeSentinel, spender: read.to, amountUnits: read.amountUnits }
+}
+
 type BatchContext = { intent: EvmIntent; own: string; chain: SigningChain }
 
 /** The amount and token that leave the wallet by a call, and the contract that takes it. */
 type Outflow = Taken
 
 function assertCall(
-  read: Exclude<DecodedCall, SwapCall | PaymentCall>,
+  read: Exclude<DecodedCall, SwapCall | PaymentCall | { name: 'send' }>,
   call: EvmCall,
   { intent, own, chain }: BatchContext,
 ): Outflow | null {
@@ -202,6 +228,10 @@ export function assertIntent({ intent, own, chain: asked, now, readCall }: Inten
     }
     if (read.name === 'pay') {
       assertPayment(read, { intent, till: chain.till })
+      continue
+    }
+    if (read.name === 'send') {
+      outflows.push(assertSend(read, { intent, own, chain }))
       continue
     }
     assertRule(call.value === 0n, 'value', 'the call carries native value')

@@ -1,4 +1,11 @@
-import type { DecodedInstruction, SvmDecoder, SvmIntent, SvmMessageAccount } from '#kernel/signer.ts'
+import type { SolanaDepository } from '#kernel/chains.ts'
+import {
+  type DecodedInstruction,
+  type SvmDecoder,
+  type SvmIntent,
+  type SvmMessageAccount,
+  transferOperation,
+} from '#kernel/signer.ts'
 import { assertRule } from './rule.ts'
 
 /** Custody's own facts of Solana, from configuration and never from a quote. */
@@ -15,6 +22,8 @@ export type SigningSvmChain = {
    * limited by the simulation alone.
    */
   programs: readonly string[]
+  /** Relay's program, which takes deposits; absent where nothing is swapped. */
+  depository?: SolanaDepository | undefined
   /** The most that the priority of one message may cost. */
   maxPriorityLamports: bigint
   /** The wallet that takes payments for credits, and the most of one payment; absent where none are taken. */
@@ -29,6 +38,7 @@ const microLamports = 1_000_000n
 const base64Max = 1_700
 
 type Context = { intent: SvmIntent; own: string; chain: SigningSvmChain; decoder: SvmDecoder }
+type NamedInstruction<Name extends DecodedInstruction['name']> = Extract<DecodedInstruction, { name: Name }>
 type Outflow = { token: string; amountUnits: bigint; to: string }
 
 type SvmIntentCheck = Omit<Context, 'chain'> & { chain: SigningSvmChain | undefined }
@@ -122,7 +132,8 @@ function assertInstruction(decoded: DecodedInstruction, context: Context): Outfl
       return { token: decoded.mint, amountUnits: decoded.amountUnits, to: receiverOf(decoded, context) }
     case 'create_token_account': {
       assertRule(decoded.payer === intent.feePayer, 'rent', 'the fee payer does not pay the rent')
-      const owners = [own, ...intent.recipients]
+      // The rent is the owner's: somebody else to whom a user sends could close the account for it each time.
+      const owners = intent.operation === transferOperation ? [own] : [own, ...intent.recipients]
       assertRule(
         owners.includes(decoded.owner),
         'owner',
@@ -138,6 +149,8 @@ function assertInstruction(decoded: DecodedInstruction, context: Context): Outfl
       // Every rent was paid by the fee payer: no message that a user signs may pay it otherwise.
       assertRule(decoded.to === intent.feePayer, 'receiver', 'the rent would not go back to the fee payer')
       return undefined
+    case 'bridge':
+      return assertDeposit(decoded, context)
     case 'memo':
       assertRule(
         decoded.signers.every((signer) => signer === own),
@@ -150,9 +163,28 @@ function assertInstruction(decoded: DecodedInstruction, context: Context): Outfl
   }
 }
 
+/** The coins and tokens go to the configured vault, and count for the user, who alone can be refunded. */
+function assertDeposit(
+  { program, state, sender, depositor, vault, token, amountUnits }: NamedInstruction<'bridge'>,
+  { own, chain: { depository, native }, decoder }: Context,
+): Outflow {
+  assertRule(depository?.program === program, 'program', 'the program is not configured')
+  assertRule(depository.state === state, 'depository', 'the settings of the depository are not its own')
+  assertRule(depository.vault === vault, 'depository', 'the vault is not that of the depository')
+  assertRule(sender === own, 'source', "the deposit is not the user's own")
+  assertRule(depositor === own, 'depositor', 'the deposit counts for another account')
+  assertRule(amountUnits > 0n, 'amount', 'the deposit is empty')
+  if (token === null) return { token: native, amountUnits, to: vault }
+  const { mint, tokenProgram, source, vaultAccount } = token
+  const accountOf = (owner: string) => decoder.tokenAccountOf(owner, mint, tokenProgram)
+  assertRule(source === accountOf(own), 'source', "the tokens are not the user's own")
+  assertRule(vaultAccount === accountOf(vault), 'depository', 'the tokens would not go to the vault')
+  return { token: mint, amountUnits, to: vault }
+}
+
 /** A listed owner receives in the token account that derives from its address; a token account may be listed itself. */
 function receiverOf(
-  { to, mint, tokenProgram }: Extract<DecodedInstruction, { name: 'transfer_tokens' }>,
+  { to, mint, tokenProgram }: NamedInstruction<'transfer_tokens'>,
   { intent, decoder }: Context,
 ): string {
   const listed = [...intent.recipients, ...intent.spends.map((spend) => spend.to)]

@@ -15,12 +15,16 @@ type CallOf<Name extends SwapCall['name']> = Extract<SwapCall, { name: Name }>
 
 const pathMin = 2
 const pathMax = 5
-const swapNames: readonly string[] = ['swap', 'wrap', 'unwrap', 'bridge', 'aggregate']
+const swapNames: readonly string[] = ['swap', 'wrap', 'unwrap', 'bridge', 'aggregate', 'multicall']
 export const isSwapCall = (read: DecodedCall): read is SwapCall => swapNames.includes(read.name)
 
 /** Contracts that may be approved for the exact amount that they take. */
-export const swapSpenders = (swaps: SigningSwaps | undefined): string[] =>
-  swaps ? [...swaps.routers, swaps.depository, swaps.aggregator].filter((each) => each !== null) : []
+export function swapSpenders(swaps: SigningSwaps | undefined): string[] {
+  if (!swaps) return []
+  const { routers, depository, aggregator, relayRouters } = swaps
+  const proxies = relayRouters.map(({ approvalProxy }) => approvalProxy)
+  return [...routers, depository, aggregator, ...proxies].filter((each) => each !== null)
+}
 
 /** What the call takes from the wallet; null where all of it stays in the wallet. */
 export function assertSwapCall(read: SwapCall, call: EvmCall, context: SwapContext): Taken | null {
@@ -48,6 +52,7 @@ function takenBy(read: SwapCall, context: Known): Taken | null {
   if (read.name === 'swap') return takenBySwap(read, context)
   if (read.name === 'bridge') return takenByBridge(read, context)
   if (read.name === 'aggregate') return takenByAggregator(read, context)
+  if (read.name === 'multicall') return takenByMulticall(read, context)
   assertTarget(read.wrapped, [context.swaps.wrapped])
   return null
 }
@@ -75,14 +80,28 @@ function takenBySwap(read: CallOf<'swap'>, { own, swaps }: Known): Taken {
   return { token: tokenIn ?? swaps.native, spender: router, amountUnits: amountInUnits }
 }
 
-function takenByAggregator(read: CallOf<'aggregate'>, { own, swaps }: Known): Taken {
-  assertTarget(read.contract, [swaps.aggregator])
+function assertPaysOwn(read: CallOf<'aggregate' | 'multicall'>, own: string): void {
   assertRule(
     isSameAddress(read.recipient, own),
     'receiver',
     "the output would not go to the user's own account",
   )
   assertRule(read.amountOutMinUnits !== 0n, 'minimum', 'the swap has no minimum output')
+}
+
+function takenByAggregator(read: CallOf<'aggregate'>, { own, swaps }: Known): Taken {
+  assertTarget(read.contract, [swaps.aggregator])
+  assertPaysOwn(read, own)
+  return { token: read.tokenIn ?? swaps.native, spender: read.contract, amountUnits: read.amountInUnits }
+}
+
+/** What the calls do is not known: the payout of the minimum binds them, and the approval bounds what they can use. */
+function takenByMulticall(read: CallOf<'multicall'>, { own, swaps }: Known): Taken {
+  const known = swaps.relayRouters.find(({ router }) => isSameAddress(router, read.router))
+  assertRule(known !== undefined, 'contract', 'the contract is not configured')
+  assertTarget(read.contract, [read.tokenIn === null ? known.router : known.approvalProxy])
+  assertPaysOwn(read, own)
+  assertRule(isSameAddress(read.refundTo, own), 'receiver', "a refund would not go to the user's own account")
   return { token: read.tokenIn ?? swaps.native, spender: read.contract, amountUnits: read.amountInUnits }
 }
 

@@ -1,10 +1,15 @@
+import { subjectOf } from '#engines/agent-links/owners.ts'
 import type { Chain } from '#kernel/chains.ts'
 import { implement } from '#kernel/operation.ts'
+import type { Queryable } from '#store/query.ts'
 import { contract } from './contract.ts'
 import type { Holdings } from './holdings.ts'
 import type { Wallet } from './store.ts'
+import type { transfer } from './transfer.ts'
 
 type WalletsDeps = {
+  db: Queryable
+  transfer: ReturnType<typeof transfer>
   chainRows: readonly Pick<Chain, 'id' | 'family'>[]
   holdings: Holdings
   walletsOf: (userId: string) => Promise<Wallet[]>
@@ -14,9 +19,10 @@ const kindsPerUser = 2
 /** Older clients send the numbers. */
 const families = { evm: 'evm', '0': 'evm', solana: 'solana', '1': 'solana' } as const
 
-export const wallets = ({ chainRows, holdings, walletsOf }: WalletsDeps) =>
+export const wallets = ({ db, chainRows, holdings, walletsOf, transfer }: WalletsDeps) =>
   implement(contract, {
-    async list(_input, { userId }) {
+    async list({ for_agent }, caller) {
+      const { userId } = await subjectOf(db, caller, for_agent)
       const own = await walletsOf(userId)
       return {
         wallets: own.map(({ id, kind, address }) => {
@@ -33,9 +39,13 @@ export const wallets = ({ chainRows, holdings, walletsOf }: WalletsDeps) =>
       }
     },
 
-    holdings: async ({ chain_type, event }, { userId }) =>
-      holdings.forUser(userId, {
+    transfer,
+
+    async holdings({ chain_type, event, for_agent }, caller) {
+      const { userId } = await subjectOf(db, caller, for_agent)
+      return holdings.forUser(userId, {
         family: chain_type && families[chain_type],
         force: event === 'wallet-refresh',
-      }),
+      })
+    },
   })

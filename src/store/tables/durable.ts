@@ -66,7 +66,23 @@ export type TransferRow = {
   settled_seq: bigint | null
 }
 
+export type ApprovalRow = {
+  task_id: string
+  approval_id: string
+  user_id: string
+  operation: string
+  agent_id: string
+  intent: Jsonb
+  intent_sha256: string
+  requested_at: Date
+  expires_at: Date
+  decision: 'approved' | 'declined' | 'expired' | null
+  decided_by: string | null
+  decided_at: Date | null
+}
+
 export type DurableTables = {
+  approval: ApprovalRow
   database_binding: { key: string; value: string }
   task: TaskRow
   task_queue: TaskQueueRow

@@ -42,7 +42,37 @@ export type PolicyRow = {
   chains: string[] | null
   tokens: string[] | null
   recipients: string[] | null
+  approval_above_micros: Generated<bigint | null>
   updated_at: Date
+}
+
+export type PolicyChangeRow = {
+  change_id: string
+  user_id: string
+  field: 'perTransactionMicros' | 'perDayMicros' | 'chains' | 'tokens' | 'recipients' | 'approvalAboveMicros'
+  micros: bigint | null
+  entries: string[] | null
+  requested_at: Date
+  effective_at: Date
+}
+
+export type TransferRecipientRow = {
+  recipient_id: string
+  user_id: string
+  chain_id: string
+  address: string
+  label: string
+  agents: 'denied' | 'approval' | 'allowed'
+  added_by: string
+  created_at: Date
+  effective_at: Date
+}
+
+export type AgentLinkRow = {
+  user_id: string
+  person_id: string
+  name: string | null
+  linked_at: Date
 }
 
 export type IdentityTables = {
@@ -58,8 +88,13 @@ export type IdentityTables = {
     created_at: Date
   }
   wallet: WalletRow
+  signup_grant: { proof: Uint8Array; user_id: string; granted_at: Date }
   credit_bucket: { user_id: string; sub_account: string; expires_at: Date }
+  agent_link: AgentLinkRow
+  agent_link_code: { user_id: string; code_hash: Uint8Array; created_at: Date; expires_at: Date }
   policy: PolicyRow
+  policy_change: PolicyChangeRow
+  transfer_recipient: TransferRecipientRow
   policy_spend: {
     task_id: string
     user_id: string

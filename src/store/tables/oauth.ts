@@ -36,6 +36,7 @@ export type EmailCodeRow = {
   password_hash: string | null
   code_hash: Uint8Array
   attempts_left: number
+  is_for_passkey: boolean
   created_at: Date
   expires_at: Date
 }
@@ -47,9 +48,22 @@ export type PersonIdentityRow = {
   created_at: Date
 }
 
+export type PasskeyRow = {
+  credential_id: Buffer
+  id: string
+  person_id: string
+  public_key: Buffer
+  sign_count: bigint
+  is_synced: boolean
+  name: string
+  created_at: Date
+  last_used_at: Date | null
+}
+
 export type SignInLimitRow = { key: Uint8Array; count: number; ends_at: Date }
 
 export type OAuthTables = {
+  passkey: PasskeyRow
   person_identity: PersonIdentityRow
   sign_in_limit: SignInLimitRow
   oauth_record: OAuthRecordRow

@@ -1,17 +1,17 @@
 import { setTimeout as pause } from 'node:timers/promises'
+import type { EmailMessage } from '#kernel/email.ts'
 import { Fault } from '#kernel/fault.ts'
 import type { Log } from '#kernel/log.ts'
 import type { Net } from '#kernel/net.ts'
 
 /** A service that delivers messages: `POST {to, subject, text}`. */
 
-export type EmailMessage = { to: string; subject: string; text: string }
 type Options = {
   url: string
   token: string | undefined
   net: Net
   log: Log
-  /** Makes the key of a message, by which the service recognises a repetition. */
+  /** Makes the key of a message without one; by it the service recognises a repetition. */
   newKey: () => string
   /** Between the attempts. */
   pausesMs?: readonly number[]
@@ -22,7 +22,7 @@ const replyBytesMax = 64 * 1_024
 
 /** Sends until the service accepts the message, or throws `unavailable` after the last attempt. */
 export function emailService({ url, token, net, log, newKey, pausesMs = [250, 1_000] }: Options) {
-  const attempt = async (message: EmailMessage, key: string): Promise<number | undefined> => {
+  const attempt = async ({ to, subject, text }: EmailMessage, key: string): Promise<number | undefined> => {
     const request = {
       url,
       method: 'POST',
@@ -31,7 +31,7 @@ export function emailService({ url, token, net, log, newKey, pausesMs = [250, 1_
         'idempotency-key': key,
         ...(token !== undefined && { authorization: `Bearer ${token}` }),
       },
-      body: JSON.stringify(message),
+      body: JSON.stringify({ to, subject, text }),
       timeoutMs,
       maxBytes: replyBytesMax,
     }
@@ -44,7 +44,7 @@ export function emailService({ url, token, net, log, newKey, pausesMs = [250, 1_
     )
   }
   return async (message: EmailMessage): Promise<void> => {
-    const key = newKey()
+    const key = message.key ?? newKey()
     for (const pauseMs of [...pausesMs, undefined]) {
       const status = await attempt(message, key)
       if (status !== undefined && status < 300) return

@@ -33,6 +33,7 @@ export const balanceData = (owner: string): Hex =>
 
 /** Undefined for anything that custody was not taught, and for bytes that say more than the call does. */
 export function readCall({ to, data, value }: EvmCall): DecodedCall | undefined {
+  if (data === '0x') return value > 0n ? { name: 'send', to, amountUnits: value } : undefined
   const decoded = decode(data as Hex)
   if (!decoded) return undefined
   switch (decoded.functionName) {

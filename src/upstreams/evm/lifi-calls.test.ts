@@ -237,6 +237,7 @@ test('a bridge of another token, to another chain family, or with swaps that tak
   assert.equal(startFour({}, { sendingAssetId: word(dai) }), undefined)
   assert.equal(startFour({}, { receiverAddress: word(stranger) }), undefined)
   assert.equal(startFour({}, { receiverAddress: `0x${'7'.repeat(64)}` }), undefined)
+  assert.equal(startFour({}, { receiverAddress: `0x${'7'.repeat(24)}${own.slice(2)}` }), undefined)
   assert.equal(startFour({}, {}, 7n), undefined)
   const fee = leg({ receivingAssetId: usdc })
   assert.equal(swapAndStart([fee], { hasSourceSwaps: false }), undefined)

@@ -90,6 +90,9 @@ test('a trace is asked for in a request of its own; a node without traces leaves
   assert.deepEqual(traced.isOwn, [true])
   const refused = nodeOf({ error: { code: -32601, message: 'the method does not exist' } })
   assert.equal(await readNativeGains(refused.node, asked), undefined)
+  // A form of traces that is not ours would stay so; a node that has none yet is asked again.
+  assert.equal(await readNativeGains(nodeOf({ result: [{ action: {} }] }).node, asked), undefined)
+  await assert.rejects(readNativeGains(nodeOf({ result: null }).node, asked))
 })
 
 test('the transactions of a block are those that it lists', async () => {

@@ -57,7 +57,15 @@ export async function readNativeGains(
   // A request of its own: a provider may refuse the whole batch for this method.
   const own = AbortSignal.timeout(timeoutMs)
   const [answer] = await rpc([{ method: 'debug_traceTransaction', params }], own)
-  return answer && 'result' in answer ? nativeGainsOf(answer.result, owner) : undefined
+  if (!answer || 'error' in answer) return undefined
+  if (answer.result === null) throw broken('no trace yet')
+  try {
+    return nativeGainsOf(answer.result, owner)
+  } catch (fault) {
+    // Traces of another form, or cut off: they would stay so.
+    if (fault instanceof Fault) return undefined
+    throw fault
+  }
 }
 
 export async function readBlockTransactions(node: EvmNode, block: bigint): Promise<BlockTransaction[]> {

@@ -3,6 +3,7 @@ import type { EvmCrypto } from '#kernel/signer.ts'
 import { batchHash } from './batch.ts'
 import { readCall } from './erc20.ts'
 import { readLifiCall } from './lifi-calls.ts'
+import { readRelayCall } from './relay-calls.ts'
 import { addressOfKey, signDigest } from './secp256k1.ts'
 import { readSwapCall } from './swap-calls.ts'
 import type { Hex } from './wire.ts'
@@ -21,5 +22,5 @@ export const evmCrypto: EvmCrypto = {
     return { chainId: Number(chainId), address: delegate, nonce, ...signDigest(secret, hash) }
   },
 
-  decodeCall: (call) => readCall(call) ?? readSwapCall(call) ?? readLifiCall(call),
+  decodeCall: (call) => readCall(call) ?? readSwapCall(call) ?? readLifiCall(call) ?? readRelayCall(call),
 }

@@ -1,6 +1,8 @@
 import { decodeEventLog, decodeFunctionData, encodeFunctionData, parseAbi } from 'viem/utils'
+import type { SwapContracts } from '#kernel/chains.ts'
 import type { DecodedCall, EvmCall } from '#kernel/signer.ts'
 import { lifiDepositOf } from './lifi-calls.ts'
+import { routerPaymentOf } from './relay-calls.ts'
 import type { Hex, Log } from './wire.ts'
 
 /** Calls of swaps as custody reads them: the Uniswap V2 router, the wrapped coin, and Relay's depository. */
@@ -88,8 +90,8 @@ function decode(data: Hex) {
 export const requestIdOf = ({ data }: Pick<EvmCall, 'data'>): string | undefined =>
   data.length > requestIdDigits + 2 ? `0x${data.slice(-requestIdDigits).toLowerCase()}` : undefined
 
-/** A change of the wrapped coin that its transfer events do not show: wrapped into it, or unwrapped out of it. */
-export type WrapLog = { kind: 'wrapped' | 'unwrapped'; account: string; amountUnits: bigint }
+/** A change that no transfer event shows: wrapped into the wrapped coin, unwrapped out of it, or paid in the native coin. */
+export type WrapLog = { kind: 'wrapped' | 'unwrapped' | 'paid'; account: string; amountUnits: bigint }
 export type BridgeDepositLog = {
   depository: string
   /** Null where the event names none: then only the id of the request says whose it is. */
@@ -107,9 +109,15 @@ const eventOf = (log: Log) => {
   }
 }
 
-/** In the order of their logs. Only those of the contract at `wrapped`. */
-export const wrapsOf = (logs: readonly Log[], wrapped: string): WrapLog[] =>
-  logs.flatMap((log): WrapLog[] => {
+/** In the order of their logs. Only those of the wrapped coin and of Relay's routers. */
+export function wrapsOf(
+  logs: readonly Log[],
+  { wrapped, relayRouters }: Pick<SwapContracts, 'wrapped' | 'relayRouters'>,
+): WrapLog[] {
+  const routers = relayRouters.map(({ router }) => router)
+  return logs.flatMap((log): WrapLog[] => {
+    const payment = routerPaymentOf(log, routers)
+    if (payment) return [{ kind: 'paid', ...payment }]
     if (log.address.toLowerCase() !== wrapped.toLowerCase()) return []
     const event = eventOf(log)
     if (event?.eventName === 'Deposit') {
@@ -120,6 +128,7 @@ export const wrapsOf = (logs: readonly Log[], wrapped: string): WrapLog[] =>
     const { src, wad } = event.args
     return [{ kind: 'unwrapped', account: src.toLowerCase(), amountUnits: wad }]
   })
+}
 
 /** Only those of the contract at `depository`. */
 export const bridgeDepositsOf = (logs: readonly Log[], depository: string): BridgeDepositLog[] =>

@@ -8,6 +8,10 @@ import { isPublicAddress } from '#kernel/public-address.ts'
 type GuardOptions = {
   timeoutMs?: number
   bytesMax?: number
+  /** Sockets to one origin. */
+  connections?: number
+  /** Addresses of this machine are allowed too, over http and on any port: for development only. */
+  allowLoopback?: boolean
   /** Overrides of a test: the resolver, which addresses are public, and a certificate to trust. */
   lookup?: LookupFunction
   isPublic?: (address: string) => boolean
@@ -18,12 +22,22 @@ export class RefusedAddress extends Error {
   override name = 'RefusedAddress'
 }
 
+const loopback = /^(?:127\.0\.0\.1|\[::1\]|localhost)$/
+const isLoopbackAddress = (address: string): boolean => address === '127.0.0.1' || address === '::1'
+
 /** `undefined` where the URL may be fetched; the addresses of a name are checked where the socket opens. */
-export function refusalOf(text: string, isPublic = isPublicAddress): string | undefined {
+export function refusalOf(
+  text: string,
+  {
+    isPublic = isPublicAddress,
+    allowLoopback = false,
+  }: Pick<GuardOptions, 'isPublic' | 'allowLoopback'> = {},
+): string | undefined {
   const url = URL.parse(text)
   if (!url) return 'this is no URL'
-  if (url.protocol !== 'https:') return 'only https is fetched'
   if (url.username !== '' || url.password !== '') return 'the URL carries credentials'
+  if (allowLoopback && url.protocol === 'http:' && loopback.test(url.hostname)) return undefined
+  if (url.protocol !== 'https:') return 'only https is fetched'
   if (url.port !== '') return 'only the default port is fetched'
   const host = url.hostname.replace(/^\[|\]$/g, '')
   if (isIP(host) > 0) return isPublic(host) ? undefined : 'the address is not public'
@@ -36,11 +50,15 @@ export function refusalOf(text: string, isPublic = isPublicAddress): string | un
 
 export type GuardedFetch = {
   fetch(url: string, init?: RequestInit): Promise<Response>
+  /** Why `fetch` refuses the URL; undefined where it does not. */
+  refusalOf(url: string): string | undefined
 } & AsyncDisposable
 
 export function guardedFetch({
   timeoutMs = 3_000,
   bytesMax = 64 * 1024,
+  connections = 4,
+  allowLoopback = false,
   lookup = systemLookup,
   isPublic = isPublicAddress,
   ca,
@@ -50,20 +68,24 @@ export function guardedFetch({
     lookup(hostname, { ...options, all: true }, (error, found) => {
       if (error) return callback(error, [])
       const addresses = Array.isArray(found) ? found.map(({ address }) => address) : []
-      if (addresses.length === 0 || !addresses.every((address) => isPublic(address)))
+      const isAllowed =
+        allowLoopback && hostname === 'localhost' ? isLoopbackAddress : (each: string) => isPublic(each)
+      if (addresses.length === 0 || !addresses.every(isAllowed))
         return callback(new RefusedAddress(`${hostname} leads to an address that is not public`), [])
       callback(null, found)
     })
   const agent = new Agent({
-    connections: 4,
+    connections,
     maxResponseSize: bytesMax,
     maxHeaderSize: 16 * 1024,
     connect: { timeout: timeoutMs, lookup: guardedLookup, ...(ca !== undefined && { ca }) },
   })
+  const refusal = (url: string) => refusalOf(url, { isPublic, allowLoopback })
   return {
+    refusalOf: refusal,
     async fetch(url, init = {}) {
-      const refusal = refusalOf(url, isPublic)
-      if (refusal !== undefined) throw new RefusedAddress(refusal)
+      const reason = refusal(url)
+      if (reason !== undefined) throw new RefusedAddress(reason)
       const clock = AbortSignal.timeout(timeoutMs)
       const signal = init.signal ? AbortSignal.any([init.signal, clock]) : clock
       return undiciFetch(url, { ...init, signal, redirect: 'manual', dispatcher: agent })

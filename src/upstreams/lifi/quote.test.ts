@@ -149,7 +149,15 @@ test('a status is over only with a known word, and a payment elsewhere is none',
   assert.deepEqual(stateOf('DONE', 'COMPLETED').destinationTxs, [{ chainId: '42161', txHash: transactionId }])
   assert.deepEqual(
     [stateOf('DONE', 'REFUNDED').state, stateOf('DONE', 'REFUNDED').destinationTxs],
-    ['refunded', []],
+    ['refunded', [{ chainId: '42161', txHash: transactionId }]],
+  )
+  const elsewhere = { chainId: 10, txHash: transactionId }
+  const refund = statusOf({ status: 'DONE', substatus: 'REFUNDED', receiving: elsewhere }, asked, rows)
+  assert.deepEqual(refund.destinationTxs, [])
+  const back = { chainId: 8453, txHash: transactionId }
+  assert.deepEqual(
+    statusOf({ status: 'DONE', substatus: 'REFUNDED', receiving: back }, asked, rows).destinationTxs,
+    [back].map(({ txHash }) => ({ chainId: '8453', txHash })),
   )
   assert.deepEqual(
     [stateOf('FAILED', 'SLIPPAGE_EXCEEDED').state, stateOf('FAILED', 'EXPIRED').reason],

@@ -48,9 +48,11 @@ export function routeOf(body: unknown, reading: Reading): ProposedRoute {
   const { origin, destination, recipient, amountInUnits } = request
   const tool = textOf(answer.tool) ?? providerName
   const isDirect = origin.chainId === destination.chainId
+  const transactionId = hashOf(answer.transactionId, 'transaction id')
   return {
     provider: providerName,
-    providerRequestId: hashOf(answer.transactionId, 'transaction id'),
+    providerRequestId: transactionId,
+    depositId: transactionId,
     origin,
     destination,
     recipient,

@@ -28,7 +28,10 @@ export function statusOf(body: unknown, request: StatusRequest, rows: Rows): Pro
   const word = textOf(substatus)
   const state = stateOf(status, word)
   const isRefund = state === 'refunded'
-  const paidAt = isRefund ? request.originChainId : request.destinationChainId
+  const paidAt =
+    isRefund && !isAt(receiving, request.destinationChainId)
+      ? request.originChainId
+      : request.destinationChainId
   const paid = state === 'success' || isRefund ? txOf(receiving, paidAt) : []
   return {
     state,
@@ -40,6 +43,9 @@ export function statusOf(body: unknown, request: StatusRequest, rows: Rows): Pro
     paidToken: state === 'success' ? (paymentOf(receiving, paidAt, rows)?.token ?? null) : null,
   }
 }
+
+/** Where a side names its chain: a refund comes back to the first one, or stays on the other one. */
+const isAt = (side: unknown, chainId: string): boolean => isRecord(side) && side.chainId === Number(chainId)
 
 function txOf(side: unknown, chainId: string): ProviderTx[] {
   if (!isRecord(side) || typeof side.txHash !== 'string' || !hash.test(side.txHash)) return []

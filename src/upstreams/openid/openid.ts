@@ -23,6 +23,8 @@ export type ExternalIdentity = {
   /** Absent where the provider sends none. */
   email?: string
   isEmailVerified: boolean
+  /** When the provider asked for the credentials; null where it does not say so. A session there is older than this. */
+  signedInAt: Date | null
 }
 export type SignInResult =
   | { ok: true; identity: ExternalIdentity }
@@ -153,7 +155,10 @@ export function openIdProvider({ issuer, clientId, clientSecret, net, clock, log
           claims.email === undefined && known.serverMetadata().userinfo_endpoint !== undefined
             ? await client.fetchUserInfo(known, tokens.access_token, claims.sub)
             : claims
-        return { ok: true, identity: identityOf(issuer, claims.sub, source) }
+        return {
+          ok: true,
+          identity: { ...identityOf(claims, source), signedInAt: signedInAt(claims, clock.now()) },
+        }
       } catch (error) {
         const outage = outageIn(error)
         if (outage) throw new Fault('unavailable', 'The identity provider does not answer', { cause: error })
@@ -165,11 +170,14 @@ export function openIdProvider({ issuer, clientId, clientSecret, net, clock, log
   }
 }
 
+/** A clock that is ahead of ours makes no sign-in of later. */
+const signedInAt = ({ auth_time: seconds }: IDToken, now: Date): Date | null =>
+  typeof seconds === 'number' ? new Date(Math.min(seconds * 1_000, now.getTime())) : null
+
 const identityOf = (
-  issuer: string,
-  subject: string,
+  { iss: issuer, sub: subject }: IDToken,
   { email, email_verified }: Record<string, unknown>,
-): ExternalIdentity => ({
+): Omit<ExternalIdentity, 'signedInAt'> => ({
   issuer,
   subject,
   ...(typeof email === 'string' && { email }),

@@ -95,7 +95,14 @@ test('a quote is read in our names, and its fees sum up to what the solver takes
   assert.equal(route.expiresAt.toISOString(), '2026-01-01T00:05:00.000Z')
 })
 
+const paying = (change: Change) => ({
+  v2: { orderId: `0x${'0f'.repeat(32)}`, paymentDetails: { currency: usdc, amount: '1000000', ...change } },
+})
+
 const hostile: [string, unknown][] = [
+  ['an order for another amount', answer({ protocol: paying({ amount: '1000001' }) })],
+  ['an order for no amount', answer({ protocol: paying({ amount: undefined }) })],
+  ['an order for another token', answer({ protocol: paying({ currency: zero }) })],
   ['another amount', answer({ details: { currencyIn: amount(8453, usdc, '1000001') } })],
   ['another input token', answer({ details: { currencyIn: amount(8453, zero, '1000000') } })],
   [
@@ -133,6 +140,40 @@ for (const [name, body] of hostile)
       codeOf(() => read(body)),
       'upstream_changed',
     ))
+
+test('a deposit names the order of its quote, which has an id of its own, or the request where there is none', () => {
+  const orderId = `0x${'0C'.repeat(32)}`
+  const depositOf = (protocol: unknown) => read(answer({ protocol })).depositId
+  assert.equal(depositOf({ v2: { orderId, hubType: 'onchain' } }), orderId.toLowerCase())
+  assert.equal(depositOf({ orderId }), orderId.toLowerCase())
+  for (const none of [undefined, null, {}, { v2: {} }, { v2: { orderId: null } }])
+    assert.equal(depositOf(none), requestId)
+  assert.equal(read(answer({ protocol: { v2: { orderId } } })).providerRequestId, requestId)
+  assert.equal(
+    codeOf(() => depositOf({ v2: { orderId: '0x12' } })),
+    'upstream_changed',
+  )
+})
+
+test('steps without items are skipped, and an approval has two names and needs no id', () => {
+  const approval = step(call({ gas: null }), { id: 'approval', requestId: undefined })
+  const nothing = { id: 'authorize', kind: 'signature', requestId: `0x${'0e'.repeat(32)}`, items: [] }
+  const { steps, providerRequestId } = read(
+    answer({ steps: [nothing, approval, step(call({ gas: 21064 }))] }),
+  )
+  assert.equal(providerRequestId, requestId)
+  assert.ok(steps.family === 'evm')
+  assert.deepEqual(
+    steps.calls.map(({ kind }) => kind),
+    ['approve', 'deposit'],
+  )
+  assert.equal(steps.gas, 21_064n)
+  for (const unnamed of [[approval], [step(call(), { requestId: undefined })], [nothing]])
+    assert.equal(
+      codeOf(() => read(answer({ steps: unnamed }))),
+      'upstream_changed',
+    )
+})
 
 test('fees are shown, in their own tokens, and refuse no quote', () => {
   const fees = (relayer: unknown, relayerGas?: unknown) =>
@@ -215,10 +256,24 @@ test('a status that is not known is not an end, and hashes are those of their ch
     'refund',
     'failure',
     'new',
+    'refunded',
+    'fallback',
   ]
   assert.deepEqual(
     words.map((word) => status(word).state),
-    ['waiting', 'settling', 'settling', 'settling', 'settling', 'success', 'refunded', 'failed', 'settling'],
+    [
+      'waiting',
+      'settling',
+      'settling',
+      'settling',
+      'settling',
+      'success',
+      'refunded',
+      'failed',
+      'settling',
+      'refunded',
+      'refunded',
+    ],
   )
   const hash = `0x${'ab'.repeat(32)}`
   assert.deepEqual(status('success', { txHashes: [hash] }).destinationTxs, [])
@@ -237,4 +292,38 @@ test('the reason and the refund are those of the own request', () => {
   assert.equal(known.reason, 'SLIPPAGE')
   assert.deepEqual(known.refund, { chainId: '8453', token: native, amountUnits: 990n, txHash: hash })
   assert.equal(withReasons(refunded, { requests: [entry('0x00')] }, reading).reason, null)
+})
+
+test('the status itself says why, without a key', () => {
+  const failed = status('failure', {
+    failReason: 'BLOCKED_WALLET',
+    refundFailReason: 'MANUAL_REFUND_REQUIRED',
+  })
+  assert.deepEqual([failed.reason, failed.refundReason], ['BLOCKED_WALLET', 'MANUAL_REFUND_REQUIRED'])
+  const none = { failReason: 'N/A', refundFailReason: 'N/A', details: 'why' }
+  for (const word of ['success', 'refund'])
+    assert.deepEqual([status(word, none).reason, status(word, none).refundReason], ['why', null])
+  const reading = { request: statusRequest, names }
+  const listed = { requests: [{ id: requestId, data: { failReason: null, refundFailReason: 'N/A' } }] }
+  const known = withReasons(failed, listed, reading)
+  assert.deepEqual([known.reason, known.refundReason], ['BLOCKED_WALLET', 'MANUAL_REFUND_REQUIRED'])
+})
+
+test('a refund is looked for on the chain of the deposit first, and then on the other one', () => {
+  const asked = { request: { ...statusRequest, destinationChainId: '1' }, names }
+  const txHash = `0x${'ab'.repeat(32)}`
+  const { destinationTxs } = statusOf({ status: 'refund', txHashes: [txHash] }, asked)
+  assert.deepEqual(destinationTxs.map(({ chainId }) => chainId).toSorted(), ['1', '8453'])
+  assert.deepEqual(statusOf({ status: 'success', txHashes: [txHash] }, asked).destinationTxs, [
+    { chainId: '1', txHash },
+  ])
+})
+
+test('of too many hashes the newest are read', () => {
+  const hashes = Array.from({ length: 20 }, (_, at) => `0x${at.toString(16).padStart(64, '0')}`)
+  const asked = { request: { ...statusRequest, destinationChainId: '1' }, names }
+  assert.equal(
+    statusOf({ status: 'success', txHashes: hashes }, asked).destinationTxs.at(-1)?.txHash,
+    hashes.at(-1),
+  )
 })

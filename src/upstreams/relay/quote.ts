@@ -60,9 +60,12 @@ export function routeOf(body: unknown, reading: Reading): ProposedRoute {
   const { steps, providerRequestId } = stepsOf(answer.steps, reading)
   const { origin, destination, recipient } = request
   const sameChain = origin.chainId === destination.chainId
+  const settledBy = sameChain && steps.family === 'evm' ? 'receipt' : 'status'
+  if (settledBy === 'status') assertPayment(answer.protocol, reading)
   return {
     provider: providerName,
     providerRequestId,
+    depositId: orderIdOf(answer.protocol) ?? providerRequestId,
     origin,
     destination,
     recipient,
@@ -75,8 +78,28 @@ export function routeOf(body: unknown, reading: Reading): ProposedRoute {
     etaSeconds: secondsOf(details.timeEstimate),
     expiresAt: later(now, request.ttlSeconds * 1_000),
     steps,
-    settledBy: sameChain && steps.family === 'evm' ? 'receipt' : 'status',
+    settledBy,
   }
+}
+
+/** The order that a deposit at the contract names, which has an id of its own; undefined for a route without one. */
+function orderIdOf(protocol: unknown): string | undefined {
+  const order = isRecord(protocol) ? (isRecord(protocol.v2) ? protocol.v2 : protocol) : {}
+  return order.orderId === undefined || order.orderId === null ? undefined : requestIdOf(order.orderId)
+}
+
+/** A deposit for an order of another payment would be refunded at best. */
+function assertPayment(protocol: unknown, { request, names }: Reading): void {
+  const order = isRecord(protocol) && isRecord(protocol.v2) ? protocol.v2 : {}
+  if (!isRecord(order.paymentDetails)) return
+  const { currency, amount } = order.paymentDetails
+  const { chainId, token } = request.origin
+  const row = names.rowOf(chainId)
+  const paid = typeof currency === 'string' ? names.token(chainId, currency) : undefined
+  if (row === undefined || paid === undefined || !sameAddress(row, paid, token))
+    throw changed('an order for another token')
+  if (unitsOf(amount, 'amount of the order') !== request.amountInUnits)
+    throw changed('an order for another amount')
 }
 
 /** The amount of a currency, which must be the requested one. */
@@ -161,8 +184,13 @@ function feeOf(value: unknown, names: ForeignNames): ReadFee | undefined {
 type ReadSteps = { steps: RouteSteps; providerRequestId: string }
 
 function stepsOf(value: unknown, reading: Reading): ReadSteps {
-  const steps = listOf(value, 'steps', stepsMax).map((each) => fieldsOf(each, 'step'))
-  const ids = new Set(steps.map(({ requestId }) => requestIdOf(requestId)))
+  const all = listOf(value, 'steps', stepsMax).map((each) => fieldsOf(each, 'step'))
+  // Its guide says to skip those without items, whatever they are.
+  const steps = all.filter(
+    ({ items }) => items !== undefined && !(Array.isArray(items) && items.length === 0),
+  )
+  const named = steps.filter(({ id, requestId }) => !(isApproval(id) && requestId === undefined))
+  const ids = new Set(named.map(({ requestId }) => requestIdOf(requestId)))
   const [providerRequestId, ...others] = ids
   if (providerRequestId === undefined || others.length > 0) throw changed('steps of several requests')
   const { chainId } = reading.request.origin
@@ -176,8 +204,12 @@ const itemsOf = (step: Fields): Fields[] =>
     fieldsOf(fieldsOf(item, 'item').data, 'data of an item'),
   )
 
+/** Its guide has two words for it. */
+const isApproval = (id: unknown): boolean => id === 'approve' || id === 'approval'
+
 function kindOf({ id, kind }: Fields): RouteCall['kind'] {
-  if (kind === 'transaction' && (id === 'approve' || id === 'swap' || id === 'deposit')) return id
+  if (kind === 'transaction' && isApproval(id)) return 'approve'
+  if (kind === 'transaction' && (id === 'swap' || id === 'deposit')) return id
   // A signature for the solver's own contracts is nothing that custody could read.
   throw new Fault('no_route', 'The route needs a kind of step that is not supported', {
     extras: { upstream: providerName, reason: 'unsupported_step' },
@@ -192,7 +224,7 @@ function evmStepsOf(steps: readonly Fields[], { request, names }: Reading) {
       if (names.publicId(data.chainId) !== request.origin.chainId) throw changed('a call on another chain')
       const from = addressOf(data.from, 'evm', 'sender')
       if (from.toLowerCase() !== request.user.toLowerCase()) throw changed('a call of another sender')
-      if (data.gas !== undefined) gas = gasOf(data.gas, gas)
+      if (data.gas !== undefined && data.gas !== null) gas = gasOf(data.gas, gas)
       return {
         kind,
         to: addressOf(data.to, 'evm', 'target'),

@@ -48,6 +48,8 @@ export function relay({
     destinationCurrency: names.currency(destination),
     amount: String(request.amountInUnits),
     tradeType: 'EXACT_INPUT',
+    // By the contract for deposits, and not by a transfer that no rule could bind to its order.
+    explicitDeposit: true,
     slippageTolerance: String(request.slippageBps),
     ttl: request.ttlSeconds,
     ...(request.feePayer !== undefined && { depositFeePayer: request.feePayer }),

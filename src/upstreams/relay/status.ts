@@ -9,6 +9,9 @@ const states: Readonly<Record<string, ProviderState>> = {
   waiting: 'waiting',
   success: 'success',
   refund: 'refunded',
+  // Earlier words of its documentation for the same.
+  refunded: 'refunded',
+  fallback: 'refunded',
   failure: 'failed',
   unknown: 'unknown',
 }
@@ -19,26 +22,30 @@ const solanaSignature = /^[1-9A-HJ-NP-Za-km-z]{64,90}$/
 type Reading = { request: StatusRequest; names: ForeignNames }
 
 export function statusOf(body: unknown, { request, names }: Reading): ProviderStatus {
-  const { status, inTxHashes, txHashes, details } = fieldsOf(body, 'status')
+  const { status, inTxHashes, txHashes, details, failReason, refundFailReason } = fieldsOf(body, 'status')
   if (typeof status !== 'string') throw changed('no status')
   const state = states[status] ?? 'settling'
   const { originChainId, destinationChainId } = request
-  // A refund is paid where the deposit was made.
-  const paidChainId = state === 'refunded' || state === 'failed' ? originChainId : destinationChainId
+  const isRefund = state === 'refunded' || state === 'failed'
+  // A refund is paid where the deposit was made; the orders that it signs allow the other chain as well.
+  const paidChainIds = isRefund ? new Set([destinationChainId, originChainId]) : [destinationChainId]
   return {
     state,
-    reason: textOf(details),
-    refundReason: null,
+    reason: (isRefund ? reasonOf(failReason) : null) ?? textOf(details),
+    refundReason: isRefund ? reasonOf(refundFailReason) : null,
     originTxs: txsOf(inTxHashes, originChainId, names),
-    destinationTxs: txsOf(txHashes, paidChainId, names),
+    destinationTxs: [...paidChainIds].flatMap((chainId) => txsOf(txHashes, chainId, names)),
     refund: null,
     paidToken: null,
   }
 }
 
+/** Null where there is none. */
+const reasonOf = (value: unknown): string | null => (value === 'N/A' ? null : textOf(value))
+
 function txsOf(value: unknown, chainId: string, names: ForeignNames): ProviderTx[] {
   const pattern = names.rowOf(chainId)?.family === 'solana' ? solanaSignature : evmHash
-  const list: unknown[] = Array.isArray(value) ? value.slice(0, hashesMax) : []
+  const list: unknown[] = Array.isArray(value) ? value.slice(-hashesMax) : []
   return list.flatMap((each) =>
     typeof each === 'string' && pattern.test(each) ? [{ chainId, txHash: each }] : [],
   )
@@ -54,11 +61,10 @@ export function withReasons(
   const own = list.slice(0, hashesMax).find((each) => isRecord(each) && each.id === request.providerRequestId)
   const data = isRecord(own) && isRecord(own.data) ? own.data : undefined
   if (!data) return status
-  const reason = textOf(data.failReason)
   return {
     ...status,
-    reason: reason === null || reason === 'N/A' ? status.reason : reason,
-    refundReason: textOf(data.refundFailReason),
+    reason: reasonOf(data.failReason) ?? status.reason,
+    refundReason: reasonOf(data.refundFailReason) ?? status.refundReason,
     refund: status.state === 'refunded' ? refundOf(status, data.refundCurrencyData, names) : null,
   }
 }
@@ -73,6 +79,6 @@ function refundOf(status: ProviderStatus, value: unknown, names: ForeignNames): 
       : undefined
   if (chainId === undefined || token === undefined) return null
   if (typeof amount !== 'string' || !/^\d{1,78}$/.test(amount)) return null
-  const txHash = status.destinationTxs.at(-1)?.txHash ?? null
+  const txHash = status.destinationTxs.findLast((each) => each.chainId === chainId)?.txHash ?? null
   return { chainId, token, amountUnits: BigInt(amount), txHash }
 }

@@ -237,6 +237,7 @@ function watchedAccounts({ instructions }: DecodedMessage, { account, feePayer }
   const named = instructions.flatMap((instruction) => {
     const decoded = svmDecoder.decodeInstruction(instruction)
     if (decoded?.name === 'transfer_tokens') return [decoded.source]
+    if (decoded?.name === 'bridge') return decoded.token === null ? [] : [decoded.token.source]
     if (decoded?.name === 'create_token_account') return [decoded.account]
     // Wrapped SOL would leave the wallet with the rent.
     if (decoded?.name === 'close_token_account') return [decoded.account]

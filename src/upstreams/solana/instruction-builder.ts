@@ -1,4 +1,4 @@
-import type { SvmInstruction } from '#kernel/signer.ts'
+import type { SvmDeposit, SvmInstruction } from '#kernel/signer.ts'
 import { tokenAccountOf } from './program-address.ts'
 import {
   associatedTokenProgram,
@@ -6,6 +6,8 @@ import {
   computeLimitTag,
   computePriceTag,
   createIdempotentTag,
+  depositNativeTag,
+  depositTokenTag,
   memoProgram,
   systemProgram,
   systemTransferTag,
@@ -85,6 +87,31 @@ export const closeTokenAccount = (
   accounts: [writable(account), writable(receiver), signer(owner)],
   data: hexOf(tokenCloseAccountTag),
 })
+
+/** At Relay's depository; what the program checks, and custody before it, is named in full. */
+export function depositAtDepository(deposit: SvmDeposit): SvmInstruction {
+  const { program, state, sender, depositor, vault, token, amountUnits, depositId } = deposit
+  const parties = [readonly(state), writableSigner(sender), readonly(depositor)]
+  const data = (tag: string) => `${tag}${hexOf(amountUnits)}${depositId.slice(2)}`
+  if (token === null)
+    return {
+      programId: program,
+      accounts: [...parties, writable(vault), readonly(systemProgram)],
+      data: data(depositNativeTag),
+    }
+  const { mint, tokenProgram, source, vaultAccount } = token
+  const accounts = [
+    ...parties,
+    readonly(vault),
+    readonly(mint),
+    writable(source),
+    writable(vaultAccount),
+    readonly(tokenProgram),
+    readonly(associatedTokenProgram),
+    readonly(systemProgram),
+  ]
+  return { programId: program, accounts, data: data(depositTokenTag) }
+}
 
 export const memo = (text: string): SvmInstruction => ({
   programId: memoProgram,

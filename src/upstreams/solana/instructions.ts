@@ -7,6 +7,9 @@ import {
   computeLimitTag,
   computePriceTag,
   createIdempotentTag,
+  depositNativeTag,
+  depositoryProgram,
+  depositTokenTag,
   memoProgram,
   systemProgram,
   systemTransferTag,
@@ -85,6 +88,53 @@ const memo: Read = (data, accounts) => ({
   text: new TextDecoder().decode(data),
 })
 
+const depositBytes = 48
+
+/** The first bytes say which of the two deposits it is; an amount and an id of 32 bytes follow. */
+const depositAt = (data: DataView) => {
+  const bytes = Buffer.from(data.buffer, data.byteOffset, data.byteLength)
+  return {
+    tag: bytes.subarray(0, 8).toString('hex'),
+    amountUnits: data.getBigUint64(8, true),
+    depositId: `0x${bytes.subarray(16).toString('hex')}`,
+  }
+}
+
+const depositNative = exactly(depositBytes, 5, (data, accounts, { programId: program }) => {
+  const { tag, ...deposit } = depositAt(data)
+  const [state, sender, depositor, vault, system] = accounts
+  return tag === depositNativeTag && system === systemProgram
+    ? {
+        name: 'bridge',
+        program,
+        state: state!,
+        sender: sender!,
+        depositor: depositor!,
+        vault: vault!,
+        token: null,
+        ...deposit,
+      }
+    : undefined
+})
+
+const depositToken = exactly(depositBytes, 10, (data, accounts, { programId: program }) => {
+  const { tag, ...deposit } = depositAt(data)
+  const [state, sender, depositor, vault, mint, source, vaultAccount, tokens, associated, system] = accounts
+  const isKnown = tokenPrograms.some((each) => each === tokens) && associated === associatedTokenProgram
+  return tag === depositTokenTag && isKnown && system === systemProgram
+    ? {
+        name: 'bridge',
+        program,
+        state: state!,
+        sender: sender!,
+        depositor: depositor!,
+        vault: vault!,
+        token: { mint: mint!, tokenProgram: tokens!, source: source!, vaultAccount: vaultAccount! },
+        ...deposit,
+      }
+    : undefined
+})
+
 /** By program; the token programs share their first instructions. */
 const readers: ReadonlyMap<string, readonly Read[]> = new Map<string, readonly Read[]>([
   [systemProgram, [transferLamports]],
@@ -92,6 +142,7 @@ const readers: ReadonlyMap<string, readonly Read[]> = new Map<string, readonly R
   [associatedTokenProgram, [createTokenAccount]],
   [computeBudgetProgram, [computeBudget]],
   [memoProgram, [memo]],
+  [depositoryProgram, [depositNative, depositToken]],
 ])
 
 /**
@@ -122,6 +173,11 @@ export function checkedAddresses(decoded: DecodedInstruction): string[] {
       return [decoded.to, decoded.owner]
     case 'memo':
       return decoded.signers
+    case 'bridge': {
+      const { state, sender, depositor, vault, token } = decoded
+      const ofToken = token === null ? [] : [token.mint, token.source, token.vaultAccount]
+      return [state, sender, depositor, vault, ...ofToken]
+    }
     default:
       return []
   }

@@ -36,7 +36,6 @@ const pagesMax = 10
 const parallelMax = 10
 
 export async function findTransfers(chain: PaymentChain, search: TransferSearch): Promise<FoundTransfers> {
-  const { wallet, tokens } = search
   const { finality } = chain.row
   // What becomes final during the search is found by the next one.
   const { slot: searchedTo } = await chain.height(finality)

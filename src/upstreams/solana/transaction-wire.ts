@@ -19,7 +19,8 @@ export function statusesOf(result: unknown, count: number): StatusReading {
 function statusOf(value: unknown): SignatureStatus | undefined {
   if (value === null) return undefined
   if (!isRecord(value)) throw broken('a malformed status')
-  const commitment = value.confirmationStatus
+  // A node that leaves the word out still counts: no count means that the root has passed it.
+  const commitment = value.confirmationStatus ?? (value.confirmations === null ? 'finalized' : undefined)
   if (commitment !== 'processed' && commitment !== 'confirmed' && commitment !== 'finalized')
     throw broken('a status without a commitment')
   return { slot: unitsOf(value.slot), commitment, failed: hasError(value) }

@@ -10,6 +10,8 @@ type OwnContract =
   | 'Faucet'
   | 'LifiDiamond'
   | 'LocalUsdc'
+  | 'RelayApprovalProxy'
+  | 'RelayRouter'
   | 'Till'
   | 'Token'
   | 'TokenProxy'

@@ -111,6 +111,22 @@ export const lifiDiamond: Address = '0x1231DEB6f5749EF6cE6943a275A1D3E7486F4EaE'
 /** Fills what is bridged through it: its key derives from a public label. */
 export const lifiFiller: Address = '0x0117B8414142cDa49ebBD30505c11772a2304a3a'
 
+/** Relay's routers, each with the contract that takes tokens for it, at their published addresses. */
+export const relayRouters = {
+  '2.1': {
+    router: '0x3eC130B627944cad9b2750300ECB0A695DA522B6',
+    approvalProxy: '0x58cC3e0aA6CD7bf795832A225179ec2d848cE3e7',
+  },
+  '3': {
+    router: '0xb92fe925DC43a0ECdE6c8b1a2709c170Ec4fFf4f',
+    approvalProxy: '0xCcC88a9d1B4ED6b0EABA998850414b24f1c315bE',
+  },
+  '3.2': {
+    router: '0x0729E2a4716d9f7dD17858d5d504426D228697f7',
+    approvalProxy: '0x5567954cD026CEbFE486062cb75848e0f1c12E58',
+  },
+} as const satisfies Record<string, { router: Address; approvalProxy: Address }>
+
 /** Takes payments for credits, on every chain. */
 export const till: Address = '0x7111000000000000000000000000000000000001'
 export const vault: Address = '0xea12000000000000000000000000000000008453'

@@ -122,6 +122,10 @@ export const seedChain = async (rpc: Rpc, chain: WorldChain): Promise<void> => {
     setCode(chains.faucetContract, artifact('Faucet').runtime),
     setCode(chains.depository, artifact('Depository').runtime),
     setCode(chains.lifiDiamond, artifact('LifiDiamond').runtime),
+    ...Object.values(chains.relayRouters).flatMap(({ router, approvalProxy }) => [
+      setCode(router, artifact('RelayRouter').runtime),
+      setCode(approvalProxy, artifact('RelayApprovalProxy').runtime),
+    ]),
     ...vaultStorage(chain),
     { method: 'anvil_setBalance', params: [chains.deployer, largeBalance] },
     { method: 'anvil_setBalance', params: [chains.faucetContract, largeBalance] },

@@ -67,7 +67,11 @@ const swapTerms = async ({ connections }: LifiQuoteDeps, { input, id, expiresMs 
     ttlSeconds: quoteMs / 1_000,
     ignoresImpact: false,
   } as const
-  const route = await routeSwap(connections.rpc(origin.id), asked, id, expiresMs)
+  const route = await routeSwap(connections.rpc(origin.id), asked, {
+    requestId: id,
+    expiresMs,
+    form: 'pool',
+  })
   const swap = {
     callTo: route.to,
     approveTo: route.to,

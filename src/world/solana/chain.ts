@@ -3,6 +3,7 @@ import type { Account, AccountLookup } from './account.ts'
 import { accountVersions } from './account-versions.ts'
 import { toBase58 } from './base58.ts'
 import type { CallJournal } from './call-journal.ts'
+import { placeDepository } from './depository.ts'
 import { createExecutor, type LandedTransaction } from './execution.ts'
 import { sha256 } from './keys.ts'
 import type { Ledger } from './ledger.ts'
@@ -33,6 +34,7 @@ export const openChain = ({ ledger, journal, finalitySlots, seed }: Options) => 
   const state = stored ?? { seed: randomBytes(32), genesisMs: Date.now(), offsetMs: 0, lastMs: 0 }
   const time = slots(state)
   if (stored === undefined) seed(machine.put)
+  placeDepository(machine)
   const tokens = tokenIndex([tokenProgram, token2022Program].flatMap(machine.ofProgram))
   const listeners = new Set<(landed: LandedTransaction) => void>()
   const onLanded = (transaction: LandedTransaction) => {

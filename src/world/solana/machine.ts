@@ -101,6 +101,7 @@ export const openMachine = (snapshot?: Uint8Array) => {
       return account.lamports === 0n && account.data.length === 0 ? undefined : account
     },
     lamports: (address: string): bigint => svm.getBalance(addressBytes(address)) ?? 0n,
+    addProgram: (address: string, file: Uint8Array): void => svm.addProgram(addressBytes(address), file),
     put: (address: string, { lamports, data, owner, executable }: Account): void =>
       svm.setAccount(
         addressBytes(address),

@@ -1,4 +1,4 @@
-import { depository, multicall3 } from '#world/evm/chains.ts'
+import { multicall3 } from '#world/evm/chains.ts'
 import { type Currency, chainById, currencyAt, type SolverChain, solverChains } from './chains.ts'
 import type { Connections } from './connections.ts'
 import { QuoteError } from './errors.ts'
@@ -75,7 +75,7 @@ const chainView = (chain: SolverChain, { connections, rules }: ApiDeps) => {
     statusMessage: null,
     solverAddresses: [chain.wallet],
     tags: [],
-    protocol: { v2: { chainId: chain.name, depository: isEvm ? depository.toLowerCase() : chain.wallet } },
+    protocol: { v2: { chainId: chain.name, depository: chain.depository } },
   }
 }
 
@@ -113,6 +113,7 @@ const listCurrencies = (fields: Record<string, unknown>) => {
 const isSelected = (query: URLSearchParams) => {
   const fieldOf: Record<string, (request: SolverRequest) => readonly unknown[]> = {
     id: ({ id }) => [id],
+    orderId: ({ orderId }) => [orderId],
     user: ({ user, deposit }) => [user, deposit?.from],
     recipient: ({ recipient }) => [recipient],
     status: ({ status }) => [status],

@@ -1,4 +1,12 @@
-import { type Address, type ChainId, solver, type WorldChain, worldChains } from '#world/evm/chains.ts'
+import {
+  type Address,
+  type ChainId,
+  depository,
+  solver,
+  type WorldChain,
+  worldChains,
+} from '#world/evm/chains.ts'
+import { depositoryProgram } from '#world/solana/depository-accounts.ts'
 import { associatedTokenAddress, worldKeyPair } from '#world/solana/keys.ts'
 import { worldTokens } from '#world/solana/tokens.ts'
 
@@ -29,6 +37,8 @@ export type SolverChain = {
   gasUsd: string
   /** The solver's account. */
   wallet: string
+  /** The contract, or program, that takes deposits. */
+  depository: string
   evm?: WorldChain
 }
 
@@ -61,6 +71,7 @@ const evmChain = (chain: WorldChain): SolverChain => {
     tokens: chain.tokens.map((token) => currency(id, token.address.toLowerCase(), token)),
     gasUsd: gasUsd[chain.id],
     wallet: solver.toLowerCase(),
+    depository: depository.toLowerCase(),
     evm: chain,
   }
 }
@@ -76,6 +87,7 @@ const solana: SolverChain = {
   tokens: solanaTokens.map((token) => currency(solanaChainId, token.mint, token)),
   gasUsd: '0.005',
   wallet: solanaKey.address,
+  depository: depositoryProgram,
 }
 
 export const solverChains: readonly SolverChain[] = [...worldChains.map(evmChain), solana]

@@ -1,6 +1,12 @@
 import { keccak256, stringToHex } from 'viem'
-import { type Deposit, type SolverRequest, withStatus } from './request.ts'
+import { type Deposit, type Hex, type SolverRequest, withStatus } from './request.ts'
 import type { Store } from './store.ts'
+
+/** The request whose deposit names this id: that of its order, or its own where it has none. */
+const requestOf = (store: Store, id: Hex): SolverRequest | undefined => {
+  const own = store.find(id)
+  return store.findByOrder(id) ?? (own?.orderId === undefined ? own : undefined)
+}
 
 const attach = (request: SolverRequest, deposit: Deposit): SolverRequest => {
   const inTxs = [
@@ -9,13 +15,11 @@ const attach = (request: SolverRequest, deposit: Deposit): SolverRequest => {
   return withStatus({ ...request, deposit, inTxs }, 'depositing', deposit.seenMs)
 }
 
+type Unmatched = { parent?: SolverRequest; isTaken?: boolean; failReason: string }
+
 /** A deposit that no quote waits for is refunded, as a request of its own. */
-const unmatched = (
-  deposit: Deposit,
-  parent: SolverRequest | undefined,
-  failReason: string,
-): SolverRequest => ({
-  id: parent ? keccak256(stringToHex(deposit.key)) : deposit.requestId,
+const unmatched = (deposit: Deposit, { parent, isTaken = false, failReason }: Unmatched): SolverRequest => ({
+  id: parent || isTaken ? keccak256(stringToHex(deposit.key)) : deposit.requestId,
   route: 'refund',
   ...(parent && { parentId: parent.id }),
   user: deposit.from,
@@ -52,12 +56,18 @@ export const storeDeposit = (store: Store, deposit: Deposit): void => {
     else store.save(withStatus(moved, 'depositing', deposit.seenMs))
     return
   }
-  const request = store.find(deposit.requestId)
-  if (!request) store.save(attach(unmatched(deposit, undefined, 'ORPHANED_DEPOSIT_REFUND'), deposit))
+  const request = requestOf(store, deposit.requestId)
+  const reject = (why: Unmatched) => store.save(attach(unmatched(deposit, why), deposit))
+  if (!request)
+    // A deposit by the id of the request instead of that of its order is none of the request.
+    reject({
+      isTaken: store.find(deposit.requestId) !== undefined,
+      failReason: 'ORPHANED_DEPOSIT_REFUND',
+    })
   else if (request.deposit || request.route !== 'deposit')
-    store.save(attach(unmatched(deposit, request, 'DOUBLE_SPEND'), deposit))
+    reject({ parent: request, failReason: 'DOUBLE_SPEND' })
   else if (request.originChainId !== deposit.chainId)
-    store.save(attach(unmatched(deposit, request, 'DEPOSIT_CHAIN_MISMATCH'), deposit))
+    reject({ parent: request, failReason: 'DEPOSIT_CHAIN_MISMATCH' })
   else store.save(attach(request, deposit))
 }
 

@@ -10,7 +10,14 @@ import {
 } from 'viem'
 import { type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts'
 import { artifact } from '#world/evm/artifact.ts'
-import { type Address, depository, faucetContract, operator, type WorldChain } from '#world/evm/chains.ts'
+import {
+  type Address,
+  depository,
+  faucetContract,
+  operator,
+  relayRouters,
+  type WorldChain,
+} from '#world/evm/chains.ts'
 import type { Rpc } from '#world/evm/rpc.ts'
 import type { ChainAccount, Payment, Scan } from './chain-account.ts'
 import { type Currency, type SolverChain, zeroAddress } from './chains.ts'
@@ -34,11 +41,16 @@ export type RpcLog = { transactionHash: Hex; blockNumber: Hex; data: Hex; topics
 type Receipt = { status: Hex; blockNumber: Hex } | null
 type Call = { to: Address; data?: Hex; value: bigint }
 
+type Contract = { address: Address; runtime: () => Hex }
+
 /** Who pays, where deposits are made, and how a protocol writes them. */
 export type Desk = {
   account: PrivateKeyAccount
   inventoryId: Hex
-  contract: { address: Address; runtime: () => Hex }
+  /** Takes deposits. */
+  contract: Contract
+  /** Called by quotes. */
+  otherContracts?: readonly Contract[]
   depositTopics: readonly Hex[]
   readDeposit: (log: RpcLog) => { id: Hex; from?: string; token: string; amount: bigint } | undefined
   /** The call of a payment that the contract makes; absent where deposits go to the account itself. */
@@ -49,6 +61,10 @@ export const relayDesk: Desk = {
   account: privateKeyToAccount(keccak256(stringToHex('portico local world: solver'))),
   inventoryId: keccak256(stringToHex('solver inventory')),
   contract: { address: depository, runtime: () => artifact('Depository').runtime },
+  otherContracts: Object.values(relayRouters).flatMap(({ router, approvalProxy }) => [
+    { address: router, runtime: () => artifact('RelayRouter').runtime },
+    { address: approvalProxy, runtime: () => artifact('RelayApprovalProxy').runtime },
+  ]),
   depositTopics: [
     toEventSelector('RelayNativeDeposit(address,uint256,bytes32)'),
     toEventSelector('RelayErc20Deposit(address,address,uint256,bytes32)'),
@@ -97,13 +113,18 @@ const callOf = ({ release }: Desk, payment: Payment): Call => {
 const prepareOnce = async ({ desk, chain, rpc, prices }: EvmAccountDeps): Promise<void> => {
   const { abi } = artifact('Faucet')
   const givenCall = encodeFunctionData({ abi, functionName: 'given', args: [desk.inventoryId] })
-  const [code, given] = (await rpc.batch([
-    { method: 'eth_getCode', params: [desk.contract.address, 'latest'] },
+  const contracts = [desk.contract, ...(desk.otherContracts ?? [])]
+  const [given, ...codes] = (await rpc.batch([
     { method: 'eth_call', params: [{ to: faucetContract, data: givenCall }, 'latest'] },
-  ])) as [Hex, Hex]
-  // A world of an earlier version lacks the contract.
-  if (code === '0x') await rpc.call('anvil_setCode', [desk.contract.address, desk.contract.runtime()])
-  if (BigInt(given) === 1n) return
+    ...contracts.map(({ address }) => ({ method: 'eth_getCode', params: [address, 'latest'] })),
+  ])) as Hex[]
+  // A world of an earlier version lacks some of the contracts.
+  const missing = contracts.filter((_, at) => codes[at] === '0x')
+  if (missing.length > 0)
+    await rpc.batch(
+      missing.map(({ address, runtime }) => ({ method: 'anvil_setCode', params: [address, runtime()] })),
+    )
+  if (BigInt(given ?? '0x0') === 1n) return
   const kinds = { usdc: 1, minted: 1, wrapped: 2 }
   const gift = async (currency: Currency, kind: number) => {
     const price = await prices.requirePrice(currency)

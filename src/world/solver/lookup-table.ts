@@ -1,5 +1,6 @@
+import { depositoryProgram, depositoryState, depositoryVault } from '#world/solana/depository-accounts.ts'
 import { addressBytes, findProgramAddress } from '#world/solana/keys.ts'
-import { lookupTableProgram, memoProgram } from '#world/solana/programs.ts'
+import { associatedTokenProgram, lookupTableProgram, memoProgram } from '#world/solana/programs.ts'
 import type { PlannedInstruction } from '#world/solana/transaction-builder.ts'
 import {
   requireChain,
@@ -17,9 +18,12 @@ const sharedAddresses = (): string[] => {
   const ofTokens = tokens.flatMap(({ address }) => [
     address,
     tokenAccountOf(solanaKey.address, address),
+    tokenAccountOf(depositoryVault, address),
     tokenProgramOf(address),
   ])
-  return [...new Set([solanaKey.address, systemProgram, memoProgram, ...ofTokens])]
+  const ofAll = [solanaKey.address, depositoryProgram, depositoryState, depositoryVault]
+  const programs = [systemProgram, memoProgram, associatedTokenProgram]
+  return [...new Set([...ofAll, ...programs, ...ofTokens])]
 }
 
 /** Creates a lookup table that makes transactions with deposits smaller, as those of Relay are. */

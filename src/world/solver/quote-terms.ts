@@ -16,8 +16,11 @@ import {
   type EvmFees,
   evmDepositStep,
   evmStep,
+  programInstructions,
+  type QuoteIds,
   type Step,
   solanaDepositSteps,
+  transferInstructions,
 } from './steps.ts'
 import { routeSwap } from './uniswap.ts'
 
@@ -37,9 +40,14 @@ type Terms = { quoted: Quoted; steps: Step[] }
 export type QuoteTerms = {
   /** The user's own transaction at the pools of a chain. */
   swap: (input: QuoteInput, id: Hex, expiresMs: number) => Promise<Terms>
+  /** Whether a deposit names an order; a transfer with a memo names the request. */
+  hasOrder: (input: QuoteInput) => boolean
   /** A deposit that the solver fills from its inventory. */
-  deposit: (input: QuoteInput, id: Hex) => Promise<Terms>
+  deposit: (input: QuoteInput, ids: QuoteIds) => Promise<Terms>
 }
+
+const hasOrder = (realism: RealismControl, { origin }: QuoteInput): boolean =>
+  origin.vm === 'evm' || realism.current().solanaDeposits === 'program'
 
 export const createQuoteTerms = ({
   accountOf,
@@ -65,12 +73,10 @@ export const createQuoteTerms = ({
   const withApproval = async (
     input: QuoteInput,
     step: Step,
-    units: bigint,
-    fees: EvmFees,
+    { spender, units, fees }: { spender: string; units: bigint; fees: EvmFees },
   ): Promise<Step[]> => {
     const { origin, user, input: currency } = input
     if (currency.metadata.isNative) return [step]
-    const spender = step.id === 'swap' ? (origin.evm?.router ?? '') : depository
     const call = allowanceCall(currency, user, spender)
     const allowed = BigInt(String(await connections.rpc(origin.id).call('eth_call', [call, 'latest'])))
     if (allowed >= units) return [step]
@@ -78,12 +84,16 @@ export const createQuoteTerms = ({
   }
 
   const quoteSwap = async (input: QuoteInput, id: Hex, expiresMs: number): Promise<Terms> => {
-    const route = await routeSwap(connections.rpc(input.origin.id), input, id, expiresMs)
+    const asked = { requestId: id, expiresMs, form: realism.current().swapCalls }
+    const route = await routeSwap(connections.rpc(input.origin.id), input, asked)
     const fees = await feesOf(input)
     const { to, data, value, gas } = route
     const call = { id: 'swap', to, data, value, gas } as const
     const step = evmStep(input, id, call, fees)
-    const steps = route.operation === 'swap' ? await withApproval(input, step, route.inUnits, fees) : [step]
+    const steps =
+      route.operation === 'swap'
+        ? await withApproval(input, step, { spender: to, units: route.inUnits, fees })
+        : [step]
     const known = await priced(input)
     const { inUnits, outUnits, minimumOut, operation } = route
     const lostUsd =
@@ -111,16 +121,19 @@ export const createQuoteTerms = ({
     return units + (units * parts) / 10_000_000n
   }
 
-  const stepsOf = async (input: QuoteInput, id: Hex, units: bigint): Promise<Step[]> => {
+  const stepsOf = async (input: QuoteInput, ids: QuoteIds, units: bigint): Promise<Step[]> => {
     if (input.origin.vm === 'svm') {
-      const tables = accountOf(input.origin.id).lookupTables()
-      return solanaDepositSteps(input, id, units, tables)
+      const instructions = hasOrder(realism, input)
+        ? programInstructions(input, ids.orderId, units)
+        : transferInstructions(input, ids.id, units)
+      return solanaDepositSteps(input, ids.id, instructions, accountOf(input.origin.id).lookupTables())
     }
     const fees = await feesOf(input)
-    return withApproval(input, evmDepositStep(input, id, units, fees), units, fees)
+    const step = evmDepositStep(input, ids, units, fees)
+    return withApproval(input, step, { spender: depository, units, fees })
   }
 
-  const quoteDeposit = async (input: QuoteInput, id: Hex): Promise<Terms> => {
+  const quoteDeposit = async (input: QuoteInput, ids: QuoteIds): Promise<Terms> => {
     if (input.input === input.output)
       rejectQuote('UNSUPPORTED_ROUTE', 'Input and output are the same currency')
     const known = await priced(input)
@@ -151,8 +164,8 @@ export const createQuoteTerms = ({
       timeEstimate: 3,
       router: 'relay',
     }
-    return { quoted, steps: await stepsOf(input, id, inUnits) }
+    return { quoted, steps: await stepsOf(input, ids, inUnits) }
   }
 
-  return { swap: quoteSwap, deposit: quoteDeposit }
+  return { swap: quoteSwap, hasOrder: (input) => hasOrder(realism, input), deposit: quoteDeposit }
 }

@@ -1,6 +1,7 @@
 import { type Currency, type SolverChain, usdcOn } from './chains.ts'
 import { amountView, formatDecimal, formatUsd, unitsOfUsd, usdOfUnits } from './money.ts'
 import type { QuoteInput } from './quote-input.ts'
+import type { Hex } from './request.ts'
 import type { Step } from './steps.ts'
 
 /** A quote as it is answered and stored. */
@@ -95,3 +96,19 @@ export const quoteView = (input: QuoteInput, quoted: Quoted, steps: Step[]) => {
     },
   }
 }
+
+/** The order of a deposit at the contract: it has an id of its own, which the deposit names. */
+export const protocolView = ({ origin, input }: QuoteInput, { inUnits }: Quoted, orderId: Hex) => ({
+  protocol: {
+    v2: {
+      orderId,
+      hubType: 'onchain' as const,
+      paymentDetails: {
+        chainId: origin.name,
+        depository: origin.depository,
+        currency: input.address,
+        amount: String(inUnits),
+      },
+    },
+  },
+})

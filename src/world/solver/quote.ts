@@ -3,7 +3,7 @@ import type { ChainAccount } from './chain-account.ts'
 import { QuoteError, rejectQuote } from './errors.ts'
 import { type QuoteInput, readQuoteInput } from './quote-input.ts'
 import type { QuoteTerms } from './quote-terms.ts'
-import { quoteView } from './quote-view.ts'
+import { protocolView, quoteView } from './quote-view.ts'
 import type { Hex, SolverRequest } from './request.ts'
 import type { Store } from './store.ts'
 
@@ -21,6 +21,8 @@ export type QuoteDeps = {
   rules: QuoteRules
   nowMs: () => number
 }
+
+const newId = (): Hex => `0x${randomBytes(32).toString('hex')}`
 
 export const createQuotes = ({ store, accountOf, terms, rules, nowMs }: QuoteDeps) => {
   const assertServed = ({ origin, destination, user, recipient }: QuoteInput): void => {
@@ -41,15 +43,19 @@ export const createQuotes = ({ store, accountOf, terms, rules, nowMs }: QuoteDep
       if (cause instanceof QuoteError) throw cause
       throw Object.assign(new QuoteError(503, 'SERVICE_UNAVAILABLE', 'The chain does not answer'), { cause })
     })
-    const id: Hex = `0x${randomBytes(32).toString('hex')}`
+    const id = newId()
     const createdMs = nowMs()
     const expiresMs = createdMs + input.ttlSeconds * 1000
     // The user's own swap needs a pool; Solana has none here, so the solver fills it from its inventory.
     const isSwap = input.origin === input.destination && input.origin.vm === 'evm'
-    const found = isSwap ? await terms.swap(input, id, expiresMs) : await terms.deposit(input, id)
+    const orderId = !isSwap && terms.hasOrder(input) ? newId() : undefined
+    const found = isSwap
+      ? await terms.swap(input, id, expiresMs)
+      : await terms.deposit(input, { id, orderId: orderId ?? id })
     const { quoted, steps } = found
     const request: SolverRequest = {
       id,
+      ...(orderId !== undefined && { orderId }),
       route: isSwap ? 'swap' : 'deposit',
       user: input.user,
       recipient: input.recipient,
@@ -71,6 +77,9 @@ export const createQuotes = ({ store, accountOf, terms, rules, nowMs }: QuoteDep
       outTxs: [],
     }
     store.save(request)
-    return quoteView(input, quoted, steps)
+    return {
+      ...quoteView(input, quoted, steps),
+      ...(orderId !== undefined && protocolView(input, quoted, orderId)),
+    }
   }
 }

@@ -4,6 +4,14 @@ import { HttpError } from '#world/router.ts'
 /** Delays a share of cases: `rate` of them by `minMs` to `maxMs`. */
 export type Lag = { rate: number; minMs: number; maxMs: number }
 
+/** What swaps on one EVM chain call: the pools themselves, or a version of Relay's router. */
+export const swapCallForms = ['pool', '2.1', '3', '3.2'] as const
+export type SwapCallForm = (typeof swapCallForms)[number]
+
+/** How a deposit on Solana is made: by Relay's program, or by a transfer to the solver with a memo. */
+export const solanaDepositForms = ['program', 'transfer'] as const
+export type SolanaDepositForm = (typeof solanaDepositForms)[number]
+
 /** How far the solver deviates from one that answers and pays at once. */
 export type Realism = {
   seed: number
@@ -37,6 +45,8 @@ export type Realism = {
   refundsInUsdc: number
   /** The largest deposit, in dollars, that is filled. */
   capacityUsd: number
+  swapCalls: SwapCallForm
+  solanaDeposits: SolanaDepositForm
 }
 
 const none: Lag = { rate: 0, minMs: 0, maxMs: 0 }
@@ -60,6 +70,8 @@ export const quiet: Realism = {
   sponsoredRefunds: false,
   refundsInUsdc: 0,
   capacityUsd: 1_000_000,
+  swapCalls: 'pool',
+  solanaDeposits: 'program',
 }
 
 export const realistic: Realism = {
@@ -131,6 +143,11 @@ const parsers: { [K in keyof Realism]: (name: string, value: unknown) => Realism
     typeof value === 'boolean' ? value : rejectSetting(name, 'true or false'),
   refundsInUsdc: share,
   capacityUsd: (name, value) => numberIn(name, value, 0, 1_000_000_000),
+  swapCalls: (name, value) =>
+    swapCallForms.find((each) => each === value) ?? rejectSetting(name, `one of ${swapCallForms.join(', ')}`),
+  solanaDeposits: (name, value) =>
+    solanaDepositForms.find((each) => each === value) ??
+    rejectSetting(name, `one of ${solanaDepositForms.join(', ')}`),
 }
 
 /** What became of the requests since the settings were applied. */

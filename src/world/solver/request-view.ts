@@ -89,6 +89,7 @@ export const requestView = async (
       : undefined
   return {
     id: request.id,
+    ...(request.orderId !== undefined && { protocol: { orderId: request.orderId } }),
     status,
     user: request.user,
     recipient: request.recipient,

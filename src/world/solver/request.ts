@@ -14,6 +14,7 @@ export type Status =
 export type Deposit = {
   /** Position of the event within its transaction, which does not change when it is mined again. */
   key: string
+  /** Of the order, where the quote had one; else of the request. */
   requestId: Hex
   chainId: number
   from: string
@@ -45,6 +46,8 @@ export type ChainTx = { hash: string; chainId: number; block: number; atMs: numb
 
 export type SolverRequest = {
   id: Hex
+  /** What a deposit at the contract names: an id of its own, which only the quote joins to the request. */
+  orderId?: Hex
   /** `swap`: the user's own transaction at a pool; `deposit`: a deposit that the solver fills; `refund`: one without a quote. */
   route: 'swap' | 'deposit' | 'refund'
   parentId?: Hex

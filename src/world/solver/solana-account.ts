@@ -26,7 +26,8 @@ const timeoutMs = 10_000
 const confirmationPolls = 200
 const confirmationPollMs = 50
 const cursorName = 'scanned:solana'
-const tableName = 'lookup-table'
+/** Another name than that of the table of earlier versions, which lacks addresses. */
+const tableName = 'deposit-lookup-table'
 
 type Commitment = { commitment: 'confirmed' | 'finalized' }
 const confirmed: Commitment = { commitment: 'confirmed' }

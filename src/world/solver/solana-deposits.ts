@@ -1,6 +1,8 @@
 import type { Rpc } from '#world/evm/rpc.ts'
+import { depositoryState } from '#world/solana/depository-accounts.ts'
 import { requireChain, solanaChainId, solanaKey, systemProgram, tokenAccountOf } from './chains.ts'
 import type { Deposit, Hex } from './request.ts'
+import { loggedDeposits } from './solana-events.ts'
 
 const pageMax = 1_000
 
@@ -10,14 +12,19 @@ export type Cursors = Record<string, string>
 type SignatureRow = { signature: string; slot: number; err: unknown; memo: string | null }
 type Instruction = { program?: string; parsed?: string | { type: string; info: Record<string, unknown> } }
 type Transaction = {
-  meta: { err: unknown; preTokenBalances: TokenBalance[]; postTokenBalances: TokenBalance[] }
+  meta: {
+    err: unknown
+    preTokenBalances: TokenBalance[]
+    postTokenBalances: TokenBalance[]
+    logMessages: string[] | null
+  }
   transaction: { message: { accountKeys: { pubkey: string }[]; instructions: Instruction[] } }
 } | null
 type TokenBalance = { accountIndex: number; mint: string; uiTokenAmount: { amount: string } }
 
 type Transfer = { from: string; currency: string; units: bigint }
 
-/** Accounts that receive deposits, with their currency. */
+/** Accounts that receive transfers, with their currency. */
 const accounts = (): Map<string, string> => {
   const { native, tokens } = requireChain(solanaChainId)
   const ofTokens = tokens.map(({ address }) => [tokenAccountOf(solanaKey.address, address), address] as const)
@@ -54,7 +61,19 @@ const receivedOf = (transaction: NonNullable<Transaction>, currency: string, uni
 }
 
 const depositsIn = (row: SignatureRow, transaction: NonNullable<Transaction>, nowMs: number): Deposit[] => {
-  const deposits: Deposit[] = []
+  const deposits: Deposit[] = loggedDeposits(transaction.meta.logMessages ?? []).map(
+    ({ from, currency, units, id }, place) => ({
+      key: `${solanaChainId}:${row.signature}#${place}`,
+      requestId: id,
+      chainId: solanaChainId,
+      from,
+      currency,
+      units: String(units),
+      txHash: row.signature,
+      block: row.slot,
+      seenMs: nowMs,
+    }),
+  )
   let transfers: Transfer[] = []
   for (const instruction of transaction.transaction.message.instructions) {
     const transfer = transferOf(instruction)
@@ -130,13 +149,13 @@ export const scanDeposits = async (
 ): Promise<{ deposits: Deposit[]; cursors: Cursors }> => {
   const rows = new Map<string, SignatureRow>()
   const cursors = { ...before }
-  const listedAccounts = [...depositAccounts.keys()]
+  const listedAccounts = [depositoryState, ...depositAccounts.keys()]
   const { pages, from } = await newestSignatures(rpc, listedAccounts, before)
   for (const [index, account] of listedAccounts.entries()) {
     const listed = await olderSignatures(rpc, account, from[account], pages[index] ?? [])
     if (listed[0]) cursors[account] = listed[0].signature
     for (const row of listed.reverse())
-      if (row.err === null && row.memo !== null) rows.set(row.signature, row)
+      if (row.err === null && (row.memo !== null || account === depositoryState)) rows.set(row.signature, row)
   }
   const deposits: Deposit[] = []
   for (const row of rows.values()) {

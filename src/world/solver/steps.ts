@@ -1,7 +1,8 @@
 import { encodeFunctionData, parseAbi } from 'viem'
 import { artifact } from '#world/evm/artifact.ts'
 import { type Address, depository } from '#world/evm/chains.ts'
-import { memoProgram } from '#world/solana/programs.ts'
+import { depositoryProgram, depositoryState, depositoryVault } from '#world/solana/depository-accounts.ts'
+import { associatedTokenProgram, memoProgram } from '#world/solana/programs.ts'
 import { type Currency, solanaKey, systemProgram, tokenAccountOf, tokenProgramOf } from './chains.ts'
 import type { QuoteInput } from './quote-input.ts'
 import type { Hex } from './request.ts'
@@ -97,11 +98,14 @@ export const allowanceCall = ({ address }: Currency, owner: string, spender: str
   }),
 })
 
-const depositCall = ({ user, input }: QuoteInput, requestId: Hex, units: bigint): EvmCall => {
+/** What names a quote: the id of the request, and that of the order in a deposit at the contract. */
+export type QuoteIds = { id: Hex; orderId: Hex }
+
+const depositCall = ({ user, input }: QuoteInput, orderId: Hex, units: bigint): EvmCall => {
   const { abi } = artifact('Depository')
   const [functionName, args, value] = input.metadata.isNative
-    ? ['depositNative', [user, requestId], units]
-    : ['depositErc20', [user, input.address, units, requestId], 0n]
+    ? ['depositNative', [user, orderId], units]
+    : ['depositErc20', [user, input.address, units, orderId], 0n]
   return {
     id: 'deposit',
     to: depository,
@@ -110,8 +114,12 @@ const depositCall = ({ user, input }: QuoteInput, requestId: Hex, units: bigint)
   }
 }
 
-export const evmDepositStep = (input: QuoteInput, requestId: Hex, units: bigint, fees: EvmFees): Step =>
-  evmStep(input, requestId, depositCall(input, requestId, units), fees)
+export const evmDepositStep = (
+  input: QuoteInput,
+  { id, orderId }: QuoteIds,
+  units: bigint,
+  fees: EvmFees,
+): Step => evmStep(input, id, depositCall(input, orderId, units), fees)
 
 const key = (pubkey: string, isSigner: boolean, isWritable: boolean): AccountKey => ({
   pubkey,
@@ -136,23 +144,56 @@ const solanaTransfer = ({ user, input }: QuoteInput, units: bigint) => {
   return { keys, programId: tokenProgramOf(input.address), data }
 }
 
-/** A transfer to the solver, and a memo that names the request; the sender compiles the transaction. */
+/** A transfer to the solver, and a memo that names the request. */
+export const transferInstructions = (input: QuoteInput, requestId: Hex, units: bigint) => [
+  solanaTransfer(input, units),
+  { keys: [], programId: memoProgram, data: Buffer.from(requestId).toString('hex') },
+]
+
+/** The first bytes of the two instructions. */
+const depositTags = { native: '0d9e0ddf5fd51c06', token: '0b9c60da27a3b413' }
+
+/** A deposit at the program, with the accounts in its order. */
+export const programInstructions = ({ user, input }: QuoteInput, orderId: Hex, units: bigint) => {
+  const { isNative } = input.metadata
+  const parties = [
+    key(depositoryState, false, false),
+    key(user, true, true),
+    key(user, false, false),
+    key(depositoryVault, false, isNative),
+  ]
+  const ofToken = () => [
+    key(input.address, false, false),
+    key(tokenAccountOf(user, input.address), false, true),
+    key(tokenAccountOf(depositoryVault, input.address), false, true),
+    key(tokenProgramOf(input.address), false, false),
+    key(associatedTokenProgram, false, false),
+  ]
+  const keys = [...parties, ...(isNative ? [] : ofToken()), key(systemProgram, false, false)]
+  const tag = isNative ? depositTags.native : depositTags.token
+  const data = `${tag}${Buffer.from(u64(units)).toString('hex')}${orderId.slice(2)}`
+  return [{ keys, programId: depositoryProgram, data }]
+}
+
+/** The sender compiles the transaction. */
 export const solanaDepositSteps = (
   input: QuoteInput,
   requestId: Hex,
-  units: bigint,
+  instructions: SolanaData['instructions'],
   addressLookupTableAddresses: string[],
-): Step[] => {
-  const memo = { keys: [], programId: memoProgram, data: Buffer.from(requestId).toString('hex') }
-  const data = { instructions: [solanaTransfer(input, units), memo], addressLookupTableAddresses }
-  return [
-    {
-      id: 'deposit',
-      ...textOf('deposit', input.input, input.output.symbol),
-      kind: 'transaction',
-      requestId,
-      depositAddress: '',
-      items: [{ status: 'incomplete', data, check: checkOf(requestId) }],
-    },
-  ]
-}
+): Step[] => [
+  {
+    id: 'deposit',
+    ...textOf('deposit', input.input, input.output.symbol),
+    kind: 'transaction',
+    requestId,
+    depositAddress: '',
+    items: [
+      {
+        status: 'incomplete',
+        data: { instructions, addressLookupTableAddresses },
+        check: checkOf(requestId),
+      },
+    ],
+  },
+]

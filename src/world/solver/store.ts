@@ -12,6 +12,7 @@ const schema = `
   CREATE INDEX IF NOT EXISTS request_open ON request (is_open, status);
   CREATE INDEX IF NOT EXISTS request_parent ON request (parent_id);
   CREATE INDEX IF NOT EXISTS request_updated ON request (updated_ms);
+  CREATE INDEX IF NOT EXISTS request_order ON request (data ->> '$.orderId');
   CREATE TABLE IF NOT EXISTS setting (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 `
 /** A quote without a deposit is deleted this long after it expired, an ended request when there are too many. */
@@ -32,6 +33,7 @@ export const openStore = (dataDir: string) => {
   db.exec(schema)
   const save = db.prepare('INSERT OR REPLACE INTO request VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)')
   const byId = db.prepare('SELECT data FROM request WHERE id = ?')
+  const byOrder = db.prepare("SELECT data FROM request WHERE data ->> '$.orderId' = ?")
   const byParent = db.prepare('SELECT data FROM request WHERE parent_id = ? ORDER BY created_ms, id')
   const byDeposit = db.prepare('SELECT data FROM request WHERE deposit_key = ?')
   const newest = db.prepare('SELECT data FROM request ORDER BY created_ms DESC, id LIMIT ?')
@@ -81,6 +83,7 @@ export const openStore = (dataDir: string) => {
       return request
     },
     find: (id: string): SolverRequest | undefined => parseOptional(byId.get(id)),
+    findByOrder: (orderId: Hex): SolverRequest | undefined => parseOptional(byOrder.get(orderId)),
     findByDeposit: (key: string): SolverRequest | undefined => parseOptional(byDeposit.get(key)),
     children: (id: Hex): SolverRequest[] => byParent.all(id).map(parse),
     newest: (count: number): SolverRequest[] => newest.all(count).map(parse),

@@ -6,7 +6,9 @@ import { type Currency, type SolverChain, usdcOn, wrappedOn } from './chains.ts'
 import { QuoteError, rejectQuote } from './errors.ts'
 import { minimumAfter } from './pricing.ts'
 import type { QuoteInput } from './quote-input.ts'
+import type { SwapCallForm } from './realism.ts'
 import type { Hex } from './request.ts'
+import { gasOfRouter, routerCall } from './router-calls.ts'
 
 export type SwapRoute = {
   operation: 'swap' | 'wrap' | 'unwrap'
@@ -58,15 +60,11 @@ const wrapRoute = ({ origin, input, output, amount }: QuoteInput): SwapRoute | u
   }
 }
 
-/** The router's function for the trade; an exact output gives the rest of the input back. */
-const swapCall = (
-  quote: QuoteInput,
-  path: Address[],
-  inUnits: bigint,
-  outUnits: bigint,
-  deadline: bigint,
-) => {
-  const { input, output, recipient, tradeType } = quote
+type Trade = { path: Address[]; inUnits: bigint; outUnits: bigint; recipient: string; deadline: bigint }
+
+/** The pools' function for the trade; an exact output gives the rest of the input back. */
+const swapCall = (quote: QuoteInput, { path, inUnits, outUnits, recipient, deadline }: Trade) => {
+  const { input, output, tradeType } = quote
   const [fromNative, toNative] = [input.metadata.isNative, output.metadata.isNative]
   const names = fromNative ? ['ETH', 'Tokens'] : ['Tokens', toNative ? 'ETH' : 'Tokens']
   const exactOutput = tradeType === 'EXACT_OUTPUT'
@@ -86,8 +84,7 @@ const swapCall = (
 export const routeSwap = async (
   rpc: Rpc,
   quote: QuoteInput,
-  requestId: Hex,
-  expiresMs: number,
+  { requestId, expiresMs, form }: { requestId: Hex; expiresMs: number; form: SwapCallForm },
 ): Promise<SwapRoute> => {
   const { origin, input, output, amount, tradeType, slippageBps } = quote
   if (input === output) return rejectQuote('UNSUPPORTED_ROUTE', 'Input and output are the same currency')
@@ -115,15 +112,24 @@ export const routeSwap = async (
   const inUnits = isExactOutput ? (expectedIn * BigInt(10_000 + slippageBps)) / 10_000n : expectedIn
   const minimumOut = isExactOutput ? outUnits : minimumAfter(outUnits, slippageBps)
   const deadline = BigInt(Math.floor(expiresMs / 1000))
-  const { functionName: name, args } = swapCall(quote, path, inUnits, minimumOut, deadline)
-  return {
-    operation: 'swap',
-    inUnits,
-    outUnits,
-    minimumOut,
-    to: router,
-    data: concat([encodeFunctionData({ abi, functionName: name, args }), requestId]),
-    value: input.metadata.isNative ? inUnits : 0n,
-    gas: gasOfFirstPool + BigInt(path.length - 2) * gasOfNextPool,
+  const value = input.metadata.isNative ? inUnits : 0n
+  const gas = gasOfFirstPool + BigInt(path.length - 2) * gasOfNextPool
+  const shown = { operation: 'swap', inUnits, outUnits, minimumOut, value } as const
+  const tradeOf = (trade: Pick<Trade, 'outUnits' | 'recipient'>): Hex => {
+    const { functionName: name, args } = swapCall(quote, { ...trade, path, inUnits, deadline })
+    return encodeFunctionData({ abi, functionName: name, args })
   }
+  if (form === 'pool') {
+    const data = tradeOf({ outUnits: minimumOut, recipient: quote.recipient })
+    return { ...shown, to: router, data: concat([data, requestId]), gas }
+  }
+  const called = routerCall(quote, {
+    form,
+    requestId,
+    pools: router,
+    inUnits,
+    // An exchange between them guarantees nothing: only the client can demand the minimum.
+    trade: (recipient) => tradeOf({ outUnits: isExactOutput ? outUnits : 1n, recipient }),
+  })
+  return { ...shown, ...called, gas: gas + gasOfRouter }
 }

@@ -11,6 +11,7 @@ import {
   type ServerContext,
 } from '@modelcontextprotocol/server'
 import type { OwnHandlers } from '#edges/mcp/server.ts'
+import { addTaskFixtures } from './task-fixtures.ts'
 
 type Json = Record<string, unknown>
 type Run = (given: Json, context: ServerContext) => Promise<unknown> | unknown
@@ -314,7 +315,8 @@ function resourceAt(uri: string): object | undefined {
 }
 
 /** Fixtures beside what the door serves itself. */
-export function addFixtures(server: Server, own: OwnHandlers): void {
+export function addFixtures(server: Server, product: OwnHandlers): void {
+  const own = addTaskFixtures(server, product)
   server.registerCapabilities({ logging: {}, completions: {}, resources: { subscribe: true } })
   server.setRequestHandler('tools/list', (request, context) => ({
     tools: [...own.listTools(request, context).tools, ...(toolViews as never[])],

@@ -37,6 +37,7 @@ export type QuoteReply = {
     requestId: Hex
     items: { data: ItemData; check?: { endpoint: string } }[]
   }[]
+  protocol?: { v2: { orderId: Hex; paymentDetails: Record<string, string> } }
   details: { currencyIn: { amount: string }; currencyOut: { amount: string; minimumAmount: string } }
   errorCode?: string
 }

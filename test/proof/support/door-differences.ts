@@ -8,7 +8,10 @@ const forms: readonly (readonly [RegExp, string])[] = [
   [/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g, '<uuid>'],
   [/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/g, '<time>'],
   [/agt_[\w-]{16,}/g, '<agent>'],
+  [/whsec_[\w+/]+=*/g, '<secret>'],
+  [/person\d+@example\.com/g, '<email>'],
   [/0x[0-9a-fA-F]{32,}/g, '<hex>'],
+  [/\b[0-9A-HJKMNP-TV-Z]{4}(-[0-9A-HJKMNP-TV-Z]{4}){2}\b/g, '<link code>'],
   [/full again in \d+ s/g, 'full again in <seconds>'],
   [/Moving [\d.]+ USDC/g, 'Moving <amount> USDC'],
   [/"(?:[1-9A-HJ-NP-Za-km-z]{43,44})"/g, '"<solana address>"'],
@@ -19,6 +22,7 @@ const ownFields = new Set(
   [
     ['block', 'as_of_block', 'nonce', 'intent_sha256'],
     ['order_id', 'oid', 'fill_id', 'sl_oids', 'tp_oids'],
+    ['delivered_through', 'duration_ms', 'ge', 'le'],
     ['moved_from_perp_usd', 'account_value_usd', 'withdrawable_usd'],
     ['retry_after', 'uptime_seconds', 'latency_ms', 'queue_depth', 'oldest_pending_seconds', 'age_ms'],
   ].flat(),
@@ -30,6 +34,7 @@ function normalised(value: unknown): unknown {
     const isOwn = ownFields.has(name) || (name === 'total' && typeof field === 'string')
     if (isOwn && field !== null) return `<${name}>`
     if (name === 'balance_changes') return bySymbol(field)
+    if (name === 'data') return withoutSlot(field)
     return name === 'fees' && Array.isArray(field) ? field.map(withoutGas) : field
   })
   for (const [form, name] of forms) text = text.replace(form, name)
@@ -39,6 +44,12 @@ function normalised(value: unknown): unknown {
 /** What the gateway pays at most depends on the price of gas. */
 const withoutGas = (fee: Json): Json =>
   fee.paid_by === 'gateway' ? { ...fee, amount: '<gas>', amount_usd: '<gas>' } : fee
+
+/** Whether a new task runs at once depends on the free slots of that moment. */
+const withoutSlot = (data: Json | null): unknown =>
+  data?.state === 'accepted' && ['pending', 'running'].includes(String(data.status))
+    ? { ...data, status: '<live>' }
+    : data
 
 const bySymbol = (changes: { symbol: string }[]) => changes.toSorted((a, b) => (a.symbol < b.symbol ? -1 : 1))
 
@@ -50,16 +61,14 @@ function comparable(reply: DoorReply): unknown {
 }
 
 /** Every place where the replies differ. */
-function differences(http: unknown, inProcess: unknown, path: string): string[] {
-  if (typeof http !== 'object' || typeof inProcess !== 'object' || http === null || inProcess === null)
-    return http === inProcess
-      ? []
-      : [`${path}: ${JSON.stringify(http)}, in process ${JSON.stringify(inProcess)}`]
-  const names = new Set([...Object.keys(http), ...Object.keys(inProcess)])
+function differences(http: unknown, other: unknown, path: string): string[] {
+  if (typeof http !== 'object' || typeof other !== 'object' || http === null || other === null)
+    return http === other ? [] : [`${path}: ${JSON.stringify(http)}, the other door ${JSON.stringify(other)}`]
+  const names = new Set([...Object.keys(http), ...Object.keys(other)])
   return [...names].flatMap((name) =>
-    differences((http as Json)[name], (inProcess as Json)[name], `${path}.${name}`),
+    differences((http as Json)[name], (other as Json)[name], `${path}.${name}`),
   )
 }
 
-export const differencesOf = (label: string, [http, inProcess]: Replies): string[] =>
-  differences(comparable(http), comparable(inProcess), label)
+export const differencesOf = (label: string, [http, other]: Replies): string[] =>
+  differences(comparable(http), comparable(other), label)

@@ -2,15 +2,10 @@
 import assert from 'node:assert/strict'
 import { sign } from 'node:crypto'
 import { keyPair } from '../../harness/gateway.ts'
-import type { Question } from './twins.ts'
+import type { Step } from './door-step.ts'
+import { deciding, linking, transferring } from './steps-of-people.ts'
 
 type Json = Record<string, unknown>
-export type Step = Question & {
-  /** What later steps refer to. */
-  keep?: (result: Json, known: Json) => void
-  /** The one answer that this state allows, where it is no result. */
-  fault?: string
-}
 
 const taskResult = (result: Json): Json => {
   assert.deepEqual([result.status, result.error], ['completed', null], JSON.stringify(result))
@@ -61,9 +56,9 @@ export const journey: Step[] = [
     },
     keep: ({ token }, known) => Object.assign(known, { token }),
   },
-  // It takes the token of a person; test/oauth signs one up.
-  { name: 'auth_signup', fault: 'invalid_token' },
-  { name: 'auth_revoke', authorization: ({ known }) => `Bearer ${known.token}` },
+  { name: 'auth_signup', fault: { 'a key pair': 'invalid_token' } },
+  { name: 'auth_revoke', authorization: async ({ user }) => `Bearer ${await user.spareToken()}` },
+  ...linking,
   { name: 'user_show' },
   {
     name: 'security_check',
@@ -143,6 +138,24 @@ export const journey: Step[] = [
   { name: 'notifications_list', input: { types: 'task.completed', limit: 3 } },
   { name: 'notifications_stream', input: { after: '0', types: 'task.created,task.completed' }, itemsMax: 12 },
   {
+    name: 'webhooks_create',
+    // Nothing listens there.
+    input: { url: 'http://127.0.0.1:2/events', types: ['policy.changed'] },
+    keep: ({ webhook_id }, known) => Object.assign(known, { webhook_id }),
+  },
+  { name: 'webhooks_list' },
+  { name: 'webhooks_update', input: ({ webhook_id }) => ({ webhook_id, description: 'Twin' }) },
+  // With a key, because a door for models makes one for an act that a repetition would repeat.
+  { name: 'webhooks_rotate', input: ({ webhook_id }) => ({ webhook_id }), key: 'rotate-1' },
+  { name: 'webhooks_test', input: ({ webhook_id }) => ({ webhook_id }) },
+  { name: 'webhooks_deliveries', input: ({ webhook_id }) => ({ webhook_id }) },
+  {
+    name: 'webhooks_replay',
+    input: ({ webhook_id }) => ({ webhook_id, after: '999999999' }),
+    fault: 'validation',
+  },
+  { name: 'webhooks_delete', input: ({ webhook_id }) => ({ webhook_id }) },
+  {
     name: 'hooks_register',
     input: { chain_id: '8453', token_address: 'AERO', stop_losses: [{ price_usd: '0.1' }] },
     fault: 'insufficient_balance',
@@ -168,5 +181,40 @@ export const journey: Step[] = [
   { name: 'limit_orders_cancel', input: ({ limit_order_id }) => ({ order_id: limit_order_id }) },
   { name: 'outstanding_orders_cancel', input: { all: true } },
   { name: 'policy_tighten', input: { per_day_usd: '50000' } },
+  {
+    name: 'policy_cancel_change',
+    input: { change_id: '01890000-0000-7000-8000-000000000000' },
+    fault: 'not_found',
+  },
   { name: 'policy_kill', input: { on: false } },
+  ...deciding,
+  { name: 'agents_list' },
+  { name: 'agents_link_code', fault: { 'a person': 'conflict' } },
+  {
+    name: 'agents_link',
+    input: { code: '7K3M-Q0WD-2XNB' },
+    fault: { 'a key pair': 'step_up_required', 'a person': 'not_found' },
+  },
+  {
+    name: 'agents_unlink',
+    input: { agent_id: 'agt_01JZ8Q4W7N5V0K3T2R6Y9B1C4D' },
+    fault: 'not_found',
+  },
+  { name: 'approvals_list' },
+  {
+    name: 'approvals_approve',
+    input: { approval_id: '01890000-0000-7000-8000-000000000000' },
+    fault: 'not_found',
+  },
+  {
+    name: 'approvals_decline',
+    input: { approval_id: '01890000-0000-7000-8000-000000000000' },
+    fault: 'not_found',
+  },
+  ...transferring,
+  {
+    name: 'recipients_remove',
+    input: { recipient_id: '01890000-0000-7000-8000-000000000000' },
+    fault: 'not_found',
+  },
 ]

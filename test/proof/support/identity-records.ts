@@ -4,7 +4,7 @@ import pg from 'pg'
 import { type Scope, scopes } from '#kernel/caller.ts'
 
 export type IdentityRecords = {
-  db: pg.Client
+  db: pg.Pool
   /** Stores a token of the user and returns it. */
   token(userId: string, options?: { scopes?: readonly Scope[]; expiresAt?: Date }): Promise<string>
   /** A token of the right form that is not stored. */
@@ -15,11 +15,10 @@ export type IdentityRecords = {
 
 export const hashOf = (token: string): Buffer => createHash('sha256').update(token).digest()
 
-/** A connection that survives a failure of the database under it. */
+/** Connections that survive a failure of the database under them. */
 export async function openIdentityRecords(databaseUrl: string): Promise<IdentityRecords> {
-  const db = new pg.Client({ connectionString: databaseUrl })
+  const db = new pg.Pool({ connectionString: databaseUrl, max: 2 })
   db.on('error', () => {})
-  await db.connect()
   const unknownToken = () => `agt_${randomBytes(32).toString('base64url')}`
   return {
     db,

@@ -4,23 +4,24 @@ import type { Invocation } from '#invoke/invocation.ts'
 import { defaultLimits, type Limits } from '#invoke/limits.ts'
 import type { Operation } from '#kernel/operation.ts'
 import { testDatabase } from '../../harness/cluster.ts'
-import { eventually, http, newAgent } from '../../harness/gateway.ts'
+import { eventually, http } from '../../harness/gateway.ts'
 import { type Door, type DoorReply, loopback } from '../../harness/in-process-door.ts'
 import { openInstance } from '../../harness/instance.ts'
 import { processWorld } from '../../harness/process-world.ts'
 import { venueControl } from '../../harness/venue-gateway.ts'
+import type { Scheme, SchemeUser } from './door-schemes.ts'
 import { httpDoor } from './http-door.ts'
 import { type IdentityRecords, openIdentityRecords } from './identity-records.ts'
 
 type Json = Record<string, unknown>
 export type Twin = {
   door: Door
-  token: string
+  user: SchemeUser
   userId: string
   /** What later requests refer to. */
   known: Json
 }
-export type Authorization = (twin: Twin) => string | undefined
+export type Authorization = (twin: Twin) => string | undefined | Promise<string | undefined>
 export type Question = {
   name: string
   input?: Json | ((known: Json) => Json)
@@ -40,7 +41,7 @@ export type Twins = {
   count(): number
 } & AsyncDisposable
 
-const ownToken: Authorization = ({ token }) => `Bearer ${token}`
+const ownToken: Authorization = async ({ user }) => `Bearer ${await user.token()}`
 
 export type CreateDoor = (of: {
   operations: readonly Operation[]
@@ -48,21 +49,30 @@ export type CreateDoor = (of: {
   url: string
 }) => Door
 
-export async function openTwins(points: number, createDoor: CreateDoor): Promise<Twins> {
+/** `points`: of each rate limit. */
+export async function openTwins(points: number, createDoor: CreateDoor, scheme: Scheme): Promise<Twins> {
   await using parts = new AsyncDisposableStack()
   const home = parts.use(await testDatabase())
   const { control, ...urls } = await processWorld()
   parts.use(await stillWorld(control))
-  const env = { HYPERLIQUID_WEIGHT_PER_MINUTE: '0' }
+  const env = {
+    HYPERLIQUID_WEIGHT_PER_MINUTE: '0',
+    // A sign-in is fresh for as long as the comparison takes, and what waits becomes effective in it.
+    FRESH_SIGN_IN_SECONDS: '3600',
+    COOLING_SECONDS: '10',
+  }
+  let url = ''
+  const lines: string[] = []
   const instance = parts.use(
     await openInstance({
       databaseUrl: home.url,
       urls: { ...urls, coinbase: urls.prices, relay: urls.solver },
       env,
+      baseUrl: () => url,
+      printLine: (line) => lines.push(line),
     }),
   )
   const { operations } = instance.features
-  let url = ''
   const { invocation, http } = parts.use(
     await openDoors({
       ...doorDepsOf(instance),
@@ -74,9 +84,10 @@ export async function openTwins(points: number, createDoor: CreateDoor): Promise
   url = await http.listen({ host: loopback, port: 0 })
   instance.runtime.start()
   const rows = parts.use(await openIdentityRecords(home.url))
+  const enrol = scheme.open({ url, rows, lines })
   const twins = [
-    await createTwin(url, rows, httpDoor(operations, url)),
-    await createTwin(url, rows, createDoor({ operations, invocation, url })),
+    await createTwin(await enrol(), rows, httpDoor(operations, url)),
+    await createTwin(await enrol(), rows, createDoor({ operations, invocation, url })),
   ] as const
   let count = 0
   const owned = parts.move()
@@ -87,14 +98,14 @@ export async function openTwins(points: number, createDoor: CreateDoor): Promise
     twins,
     ask({ name, input = {}, key, authorization = ownToken, itemsMax = 1 }) {
       count++
-      const [http, inProcess] = twins.map((twin) =>
+      const [http, other] = twins.map(async (twin) =>
         twin.door(name, typeof input === 'function' ? input(twin.known) : input, {
-          authorization: authorization(twin),
+          authorization: await authorization(twin),
           itemsMax,
           ...(key !== undefined && { key }),
         }),
       )
-      return Promise.all([http!, inProcess!])
+      return Promise.all([http!, other!])
     },
     count: () => count,
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
@@ -125,9 +136,10 @@ const limitsOf = (points: number): Limits => ({
   ...Object.fromEntries(Object.keys(defaultLimits).map((name) => [name, { points, windowSeconds: 3_600 }])),
 })
 
-async function createTwin(url: string, rows: IdentityRecords, door: Door): Promise<Twin> {
-  const { token, agentId } = await newAgent(url)
-  const found = await rows.db.query<{ id: string }>('select id from app_user where agent_id = $1', [agentId])
+async function createTwin(user: SchemeUser, rows: IdentityRecords, door: Door): Promise<Twin> {
+  const found = await rows.db.query<{ id: string }>('select id from app_user where agent_id = $1', [
+    user.agentId,
+  ])
   const userId = found.rows[0]!.id
   const live = `select 1 from task where user_id = $1 and status in ('pending', 'running')`
   // Until the faucet's grant is there the balance covers nothing.
@@ -136,5 +148,5 @@ async function createTwin(url: string, rows: IdentityRecords, door: Door): Promi
     'the faucet grant',
     60_000,
   )
-  return { door, token, userId, known: {} }
+  return { door, user, userId, known: {} }
 }

@@ -2,7 +2,7 @@ import { phaseOf } from '#engines/venue/records/bracket.ts'
 import { assetKey, type MarketKind } from '#engines/venue/records/markets.ts'
 import { isVenueOrderId, type RecentOrders, recentOrders } from '#engines/venue/records/store.ts'
 import { createAdmission } from '#kernel/admission.ts'
-import type { Caller } from '#kernel/caller.ts'
+import type { Asker } from '#kernel/caller.ts'
 import { later } from '#kernel/clock.ts'
 import { addToResult, oneEffect } from '#kernel/one-effect.ts'
 import type { PlannedAction, Policy } from '#kernel/signer.ts'
@@ -69,7 +69,7 @@ const cancelsPerAction = 39
 export const admitCancelAll = (
   deps: CancelAllDeps,
   section: CancelAllSection,
-  caller: Caller,
+  asker: Asker,
   /** Of triggers held by the gateway, which the section cancels before the orders at the venue. */
   gatewaySymbols: readonly string[] = [],
 ): Promise<Admission<CancelAllData, 'sign'>> =>
@@ -82,7 +82,7 @@ export const admitCancelAll = (
       data,
       signOnAccept: data.orders.length > 0,
     }),
-  })(undefined, caller)
+  })(undefined, asker)
 
 async function checkCancelAll(
   deps: CancelAllDeps,

@@ -85,15 +85,19 @@ async function addAdjustments(
   return true
 }
 
-async function unfreeze(deps: ApplyDeps, account: store.VenueAccount) {
-  const { transact, events, log } = deps
-  const { user_id: userId, unfrozen_by: by } = account
-  await transact(async (tx) => {
-    await deps.unfreeze(tx, userId)
-    await events.add(tx, userId, [
-      flagged(account, { venue: account.venue, state: 'unfrozen', unfrozen_by: by }),
-    ])
-  })
+/** In the commit that makes the account active again: without it the account would trade in no other way. */
+export const unfreezeAccount =
+  ({ events, unfreeze }: Pick<ApplyDeps, 'events' | 'unfreeze'>) =>
+  async (tx: Tx, account: store.VenueAccount): Promise<void> => {
+    const { user_id: userId, unfrozen_by: by, venue } = account
+    await unfreeze(tx, userId)
+    await events.add(tx, userId, [flagged(account, { venue, state: 'unfrozen', unfrozen_by: by })])
+  }
+
+function announceUnfrozen(
+  { events, log }: ApplyDeps,
+  { user_id: userId, unfrozen_by: by }: store.VenueAccount,
+) {
   events.notify(userId)
   log.warn({ userId, by }, 'venue account unfrozen')
 }
@@ -108,13 +112,14 @@ export async function applyResult(
   const now = clock.now()
   const soon = later(now, settleMs)
   const reconciledThroughMs = account.reconciled_through_ms
-  const idle = { mismatch: null, mismatchSince: null, now, nextAt: deps.nextAfter(account, now) }
+  const times = { now, nextAt: deps.nextAfter(account, now), tradedAt: soon }
+  const idle = { mismatch: null, mismatchSince: null, ...times }
   if (result.type === 'indeterminate') {
     await store.recheckAt(db, account, soon)
     return
   }
   if (result.type === 'matched') {
-    if (account.state === 'unfreezing') await unfreeze(deps, account)
+    if (account.state === 'unfreezing') announceUnfrozen(deps, account)
     if (account.state === 'new') await store.activate(db, account)
     await store.recordComparison(db, account, { ...idle, reconciledThroughMs: result.atMs })
     return
@@ -126,7 +131,7 @@ export async function applyResult(
   }
   const { reason, code } = result.mismatch
   const mismatchSince = account.mismatch === reason ? (account.mismatch_since ?? now) : now
-  const pending = { mismatch: reason, mismatchSince, reconciledThroughMs, now }
+  const pending = { mismatch: reason, mismatchSince, reconciledThroughMs, ...times }
   const persists = now.getTime() - mismatchSince.getTime() >= settleMs
   const explain = account.state === 'new' ? addOpeningBalances : addAdjustments
   if (!persists || (await explain(deps, account, result))) {
@@ -135,5 +140,5 @@ export async function applyResult(
   }
   if (code !== 'balance' || deps.balancesFreeze) await freezeAccount(deps, account, result.mismatch)
   else log.error({ userId: account.user_id, reason }, 'venue balances differ from the record')
-  await store.recordComparison(db, account, { ...pending, nextAt: idle.nextAt })
+  await store.recordComparison(db, account, pending)
 }

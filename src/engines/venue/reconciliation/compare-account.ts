@@ -13,6 +13,7 @@ import type { Facts, Ingest } from '#engines/venue/records/ingest.ts'
 import { readAllPages } from '#engines/venue/records/pagination.ts'
 import * as record from '#engines/venue/records/record-store.ts'
 import { Fault } from '#kernel/fault.ts'
+import type { Tx } from '#kernel/task.ts'
 import type { Queryable } from '#store/query.ts'
 import type { Hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
 import { rollBaseline } from './roll-baseline.ts'
@@ -41,6 +42,8 @@ type AccountComparerDeps = {
     'account' | 'spotHoldings' | 'fillsSince' | 'fundingSince' | 'ledgerSince' | 'accountMode'
   >
   ingest: Ingest
+  /** Runs in the commit that makes the account active again. */
+  onUnfrozen: (tx: Tx, account: VenueAccount) => Promise<void>
 }
 
 /** The venue may add records with an earlier timestamp a little later. */
@@ -48,7 +51,7 @@ const overlapMs = 5_000
 const outcomeWindowMs = 24 * 3_600_000
 const separateModes = ['default', 'disabled']
 
-export function createAccountComparer({ db, transact, venue, ingest }: AccountComparerDeps) {
+export function createAccountComparer({ db, transact, venue, ingest, onUnfrozen }: AccountComparerDeps) {
   const readBalances = async ({
     account,
     checks_balances: checksBalances,
@@ -93,17 +96,19 @@ export function createAccountComparer({ db, transact, venue, ingest }: AccountCo
     const { fundings, updates } = await readChanges(account.account, seen.atMs)
     if ([...fills, ...fundings, ...updates].some(({ atMs }) => atMs === seen.atMs))
       return { type: 'indeterminate' }
-    await transact(async (tx) => {
+    const isUnfrozen = await transact(async (tx) => {
       const current = await findAccount(tx, account.user_id, { lock: true })
-      if (current?.state === 'unfreezing') {
-        const { expected, entries } = await record.expectedAt(tx, current, seen.atMs)
-        const reason = `unfrozen by ${current.unfrozen_by ?? 'nobody'}: ${current.reason ?? ''}`
-        const found = compareBalances(expected, seen.observed, entries)
-        await record.addAdjustments(tx, account, found, { kind: 'unfreeze', reason, atMs: seen.atMs })
-      }
+      // It was frozen again meanwhile.
+      if (current?.state !== 'unfreezing') return false
+      const { expected, entries } = await record.expectedAt(tx, current, seen.atMs)
+      const reason = `unfrozen by ${current.unfrozen_by ?? 'nobody'}: ${current.reason ?? ''}`
+      const found = compareBalances(expected, seen.observed, entries)
+      await record.addAdjustments(tx, account, found, { kind: 'unfreeze', reason, atMs: seen.atMs })
       await record.setBaseline(tx, account, seen.observed, { atMs: seen.atMs, checksBalances })
+      await onUnfrozen(tx, current)
+      return true
     })
-    return { type: 'matched', atMs: seen.atMs }
+    return isUnfrozen ? { type: 'matched', atMs: seen.atMs } : { type: 'indeterminate' }
   }
 
   const checkOutcomes = async (account: VenueAccount, atMs: number): Promise<ComparisonResult> => {

@@ -14,7 +14,7 @@ import {
   postponeAfterFailure,
   type UserFact,
 } from './account-streams.ts'
-import { type ApplyDeps, applyResult, freezeAccount } from './apply-result.ts'
+import { type ApplyDeps, applyResult, freezeAccount, unfreezeAccount } from './apply-result.ts'
 import { createAccountComparer } from './compare-account.ts'
 import { createOrderClosures } from './order-closures.ts'
 
@@ -76,7 +76,13 @@ function createAccountChecks(deps: ReconcilerDeps, intervals: Intervals) {
     log.debug({ list, symbol }, 'record skipped: market not listed')
   }
   const ingest = createIngest({ db, transact, venue, events, skipped })
-  const { compare, importFills } = createAccountComparer({ db, transact, venue, ingest })
+  const { compare, importFills } = createAccountComparer({
+    db,
+    transact,
+    venue,
+    ingest,
+    onUnfrozen: unfreezeAccount(deps),
+  })
   const orders = createOrderClosures({ db, transact, venue, events, clock })
   const lease = { owner: deps.instanceId, leaseSeconds: intervals.leaseMs / 1_000 }
   const accountStreams = createAccountStreams({

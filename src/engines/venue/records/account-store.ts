@@ -117,12 +117,17 @@ export const release = (db: Queryable, userIds: string[], owner: string) =>
     [venueName, owner, userIds],
   )
 
-export const recheckAt = (db: Queryable, { user_id }: AccountKey, at: Date) =>
-  query(db, 'update venue_account set next_at = $3 where user_id = $1 and venue = $2', [
-    user_id,
-    venueName,
-    at,
-  ])
+/** The row as the comparison read it. */
+type Compared = Pick<VenueAccountRow, 'user_id' | 'state' | 'active_at'>
+
+/** An account that an operator unfroze after the comparison read it stays due. */
+export const recheckAt = (db: Queryable, { user_id, state }: Compared, at: Date) =>
+  query(
+    db,
+    `update venue_account set next_at = $3
+     where user_id = $1 and venue = $2 and (state <> 'unfreezing' or state = $4)`,
+    [user_id, venueName, at, state],
+  )
 
 export async function findAccount(
   db: Queryable,
@@ -152,18 +157,33 @@ type ComparisonRecord = {
   reconciledThroughMs: number | bigint
   now: Date
   nextAt: Date
+  /** The next comparison of an account that traded after this one read it. */
+  tradedAt: Date
 }
 
 export const recordComparison = (
   db: Queryable,
-  { user_id }: AccountKey,
-  { mismatch, mismatchSince, reconciledThroughMs, now, nextAt }: ComparisonRecord,
+  { user_id, state, active_at }: Compared,
+  { mismatch, mismatchSince, reconciledThroughMs, now, nextAt, tradedAt }: ComparisonRecord,
 ) =>
   query(
     db,
-    `update venue_account set mismatch = $3, mismatch_since = $4, reconciled_through_ms = $5, checked_at = $6, next_at = $7
+    `update venue_account set mismatch = $3, mismatch_since = $4, reconciled_through_ms = $5, checked_at = $6,
+       next_at = case when state = 'unfreezing' and $7 <> 'unfreezing' then next_at
+         when active_at > $8 then least($9::timestamptz, $10::timestamptz) else $9::timestamptz end
      where user_id = $1 and venue = $2`,
-    [user_id, venueName, mismatch, mismatchSince, reconciledThroughMs, now, nextAt],
+    [
+      user_id,
+      venueName,
+      mismatch,
+      mismatchSince,
+      reconciledThroughMs,
+      now,
+      state,
+      active_at,
+      nextAt,
+      tradedAt,
+    ],
   )
 
 export const markFrozen = (tx: Tx, { user_id }: AccountKey, reason: string, now: Date) =>

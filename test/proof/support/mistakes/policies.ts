@@ -10,7 +10,7 @@ export const policies: MistakeSection = {
       answer: {
         status: 403,
         code: 'step_up_required',
-        says: 'Raising a limit requires confirmation by a person, which this release does not support; the operator of this gateway can do it',
+        says: 'Only a person can do this, with an access token of a sign-in at `/oauth/authorize`; a key pair never can. Ask the person that this agent belongs to',
       },
     },
     {
@@ -69,6 +69,56 @@ export const policies: MistakeSection = {
       },
     },
     {
+      mistake: 'Cancelling a change that is in effect',
+      send: 'DELETE /v1/policy/changes/01890000-0000-7000-8000-000000000000',
+      answer: {
+        status: 404,
+        code: 'not_found',
+        says: 'There is no such pending change of this user; `policy_show` lists yours',
+      },
+    },
+    {
+      mistake: 'A recipient, by an agent',
+      send: 'POST /v1/recipients',
+      body: { chain_id: '8453', address: '0x70997970C51812dc3A010C7d01b50e0d17dc79C8', label: 'Cold wallet' },
+      answer: {
+        status: 403,
+        code: 'step_up_required',
+        says: 'Only a person can do this, with an access token of a sign-in at `/oauth/authorize`; a key pair never can. Ask the person that this agent belongs to',
+      },
+    },
+    {
+      mistake: 'Sending to an address that nobody has allowed',
+      send: 'POST /v1/wallets/transfer',
+      body: {
+        chain_id: '8453',
+        token: 'USDC',
+        amount: '1000000',
+        recipient: '0x70997970C51812dc3A010C7d01b50e0d17dc79C8',
+      },
+      answer: {
+        status: 403,
+        code: 'policy_denied',
+        says: 'The policy denies this: 0x70997970C51812dc3A010C7d01b50e0d17dc79C8 is no effective recipient; `recipients_list` lists yours; `policy_show` has the limits',
+      },
+    },
+    {
+      mistake: 'Sending to an address without its checksum',
+      send: 'POST /v1/wallets/transfer',
+      body: {
+        chain_id: '8453',
+        token: 'USDC',
+        amount: '1000000',
+        recipient: '0x70997970c51812dc3a010c7d01b50e0d17dc79c8',
+      },
+      answer: {
+        status: 422,
+        code: 'validation',
+        at: 'body.recipient',
+        says: 'Input should be the address of a recipient, spelled as `recipients_list` has it',
+      },
+    },
+    {
       mistake: 'More than the limit of a transaction',
       send: 'POST /v1/earn/deposit',
       body: { amount_usdc: '25001' },
@@ -103,7 +153,7 @@ export const policies: MistakeSection = {
       answer: {
         status: 403,
         code: 'trading_paused',
-        says: 'Trading is paused by a kill switch since <time>: closes, cancels and withdrawals go on, and the operator resumes the rest',
+        says: 'Trading is paused by a kill switch since <time>: closes, cancels and withdrawals go on, and a person who has just signed in, or the operator, resumes the rest',
       },
     },
     {
@@ -114,7 +164,7 @@ export const policies: MistakeSection = {
       answer: {
         status: 403,
         code: 'step_up_required',
-        says: 'Resuming requires confirmation by a person, which this release does not support; the operator of this gateway can do it',
+        says: 'Only a person can do this, with an access token of a sign-in at `/oauth/authorize`; a key pair never can. Ask the person that this agent belongs to',
       },
     },
   ],

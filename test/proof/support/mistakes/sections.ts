@@ -10,6 +10,7 @@ import { objects } from './objects.ts'
 import { perpetuals } from './perpetuals.ts'
 import { policies } from './policies.ts'
 import { spot } from './spot.ts'
+import { webhooks } from './webhooks.ts'
 
 /** In the order of the table. */
 export const mistakeSections: readonly MistakeSection[] = [
@@ -24,4 +25,5 @@ export const mistakeSections: readonly MistakeSection[] = [
   keys,
   lists,
   policies,
+  webhooks,
 ]

@@ -1,0 +1,46 @@
+import { type MailQueue, silentMailQueue } from '#engines/person-mails/mail-queue.ts'
+import { createMailer, type Mailer } from '#engines/person-mails/mailer.ts'
+import type { SendEmail } from '#kernel/email.ts'
+import type { Net } from '#kernel/net.ts'
+import { emailService } from '#upstreams/email/email.ts'
+import type { Core } from './core.ts'
+import { ownPages } from './own-pages.ts'
+
+export type MailOverrides = {
+  /** Interval of the poll for messages that wait, and for those of instances that died. */
+  mailPollMs?: number
+}
+
+const pollMsDefault = 10_000
+
+/** Messages go to the configured service; without one, which only the local environment allows, they are printed. */
+function emailOf({ config, random, log, printLine }: Core, net: Net): SendEmail {
+  const { EMAIL_URL: url, EMAIL_TOKEN: token } = config
+  const newKey = () => Buffer.from(random.bytes(16)).toString('hex')
+  if (url !== undefined) return emailService({ url, token, net, log, newKey })
+  return async ({ to, subject, text }) => {
+    const lines = text.split('\n').filter((line) => line !== '')
+    for (const line of [`email  ${to}: ${subject}`, ...lines.map((each) => `       ${each}`)]) printLine(line)
+  }
+}
+
+export type Mails = { sendEmail: SendEmail; mailQueue: MailQueue; mailer: Mailer | undefined }
+
+/** Codes are sent at once; messages about accounts go through the queue. */
+export function openMails(core: Core, net: Net, { mailPollMs = pollMsDefault }: MailOverrides): Mails {
+  const { config, db, clock, log, baseUrl } = core
+  const sendEmail = emailOf(core, net)
+  const hasService = config.EMAIL_URL !== undefined || config.ENVIRONMENT === 'local'
+  if (!ownPages(config, baseUrl) || !hasService)
+    return { sendEmail, mailQueue: silentMailQueue, mailer: undefined }
+  const mailer = createMailer({
+    db,
+    clock,
+    log,
+    sendEmail,
+    gateway: baseUrl,
+    accountPage: () => ownPages(config, baseUrl)!.account,
+    pollMs: mailPollMs,
+  })
+  return { sendEmail, mailQueue: mailer.mailQueue, mailer }
+}

@@ -1,0 +1,54 @@
+import { waitingMax } from '#durable/approvals.ts'
+import { agents } from '#features/agents/agents.ts'
+import { approvals } from '#features/approvals/approvals.ts'
+import type { SignupGrants } from '#features/credits/signup-grants.ts'
+import { createSignInLimits } from '#features/oauth/sign-in-limits.ts'
+import { recipients } from '#features/policy/recipients.ts'
+import { walletsOf } from '#features/wallets/store.ts'
+import type { Operation } from '#kernel/operation.ts'
+import type { Chains } from './chains.ts'
+import type { Core } from './core.ts'
+import type { Custody } from './custody.ts'
+import type { Mails } from './mails.ts'
+import { ownPages } from './own-pages.ts'
+import { recipientAddresses, sendingChains } from './recipients.ts'
+
+type PolicyOperationDeps = { core: Core; chains: Chains; custody: Custody; mails: Mails }
+
+/** What people decide: limits, approvals, agents and recipients. */
+export const policyOperations = (
+  { core, chains, custody, mails }: PolicyOperationDeps,
+  signups: SignupGrants,
+): Operation[] => [
+  ...approvalOperations(core),
+  ...custody.policy.operations,
+  ...agents({
+    ...core,
+    events: core.taskEngine.events,
+    coolingMs: core.config.COOLING_SECONDS * 1_000,
+    limits: createSignInLimits(core),
+    policy: custody.policy,
+    signups,
+    mailQueue: mails.mailQueue,
+    linkPage: () => ownPages(core.config, core.baseUrl)?.link,
+  }),
+  ...recipients({
+    ...core,
+    events: core.taskEngine.events,
+    coolingMs: core.config.COOLING_SECONDS * 1_000,
+    walletsOf,
+    chains: sendingChains(chains),
+    addresses: recipientAddresses(core.config, chains),
+    mailQueue: mails.mailQueue,
+  }),
+]
+
+const approvalOperations = ({ config, baseUrl, db, clock, taskEngine }: Core): Operation[] =>
+  approvals({
+    approvals: taskEngine.approvals,
+    clock,
+    db,
+    coolingMs: config.COOLING_SECONDS * 1_000,
+    page: () => ownPages(config, baseUrl)?.approvals,
+    waitingMax,
+  })

@@ -1,0 +1,120 @@
+import type { StoredEvent } from '#durable/event-log.ts'
+import {
+  gapTopic,
+  userOfAccessTopic,
+  userOfTopic,
+  userOfWebhooksTopic,
+  webhooksTopic,
+} from '#durable/notifier.ts'
+import type { Auth } from '#features/auth/auth.ts'
+import { notifications } from '#features/notifications/notifications.ts'
+import { deliverClaimed } from '#features/notifications/webhooks/delivery-run.ts'
+import { createDispatcher } from '#features/notifications/webhooks/dispatcher.ts'
+import { createWebhookMetrics } from '#features/notifications/webhooks/metrics.ts'
+import { createWebhookSecrets } from '#features/notifications/webhooks/webhook-secrets.ts'
+import { webhooks } from '#features/notifications/webhooks/webhooks.ts'
+import { endWebhooks, postedOrigins } from '#features/notifications/webhooks/webhooks-of-apps.ts'
+import type { EndApps } from '#features/oauth/grants.ts'
+import { createSealer } from '#kernel/sealed-secret.ts'
+import type { GuardedFetch } from '#upstreams/guarded-fetch/guarded-fetch.ts'
+import type { Core } from './core.ts'
+import type { Custody } from './custody.ts'
+
+type ShowEvent = (event: StoredEvent) => unknown
+export type WebhookOverrides = {
+  /** Interval of the poll for retries and lost hints. */
+  webhookPollMs?: number
+  /** Cursors that one poll reads. */
+  webhookSliceMax?: number
+}
+
+const pollMsDefault = 10_000
+
+type WebhookParts = {
+  core: Core
+  custody: Pick<Custody, 'keyEncryptionKeys'>
+  auth: Pick<Auth, 'holdAccess'>
+  /** Reaches only addresses that users may name. */
+  http: GuardedFetch
+}
+
+/** What apps have added ends with them. Without an app: the password of the person is new, or every access was ended. */
+export function openWebhooksOfApps({ db, taskEngine: { events, notifier } }: Core) {
+  const endApps: EndApps = async (tx, { personId: userId, clientId }) => {
+    const reason = clientId === undefined ? 'revoked' : 'disconnected'
+    const hasEnded = await endWebhooks(events, tx, { userId, clientId, reason })
+    return () => {
+      if (!hasEnded) return
+      notifier.broadcast([webhooksTopic(userId)])
+      events.notify(userId)
+    }
+  }
+  return { endApps, postedOrigins: (userId: string) => postedOrigins(db, userId) }
+}
+
+export function openWebhooks({ core, custody, auth, http }: WebhookParts, overrides: WebhookOverrides) {
+  const { db, clock, random, log, taskEngine } = core
+  const { notifier, events, transact, instanceId, isOnDuty, isLeaseHeld } = taskEngine
+  const { keyEncryptionKeys } = custody
+  const sealer = createSealer({ keyEncryptionKeys, random })
+  const secrets = createWebhookSecrets({ db, sealer, keyEncryptionKeys, clock, random, log })
+  const metrics = createWebhookMetrics()
+  const { onAttempt, onDisabled } = metrics
+  let show: ShowEvent = (event) => event
+  const run = {
+    show: (event: StoredEvent) => show(event),
+    db,
+    transact,
+    events,
+    secrets,
+    http,
+    clock,
+    random,
+    log,
+    onAttempt,
+    onDisabled,
+  }
+  const dispatcher = createDispatcher({
+    db,
+    clock,
+    log,
+    instanceId,
+    isOnDuty,
+    isLeaseHeld,
+    deliver: (claim, stop) => deliverClaimed(run, claim, stop),
+    pollMs: overrides.webhookPollMs ?? pollMsDefault,
+    sliceMax: overrides.webhookSliceMax,
+  })
+  notifier.onAny((topic) => {
+    if (topic === gapTopic) return dispatcher.forget()
+    const user = userOfTopic(topic)
+    if (user !== undefined) return dispatcher.onEvents(user)
+    // A suspension may have been lifted: what waited is due now.
+    const changed = userOfWebhooksTopic(topic) ?? userOfAccessTopic(topic)
+    if (changed !== undefined) dispatcher.onWebhooks(changed)
+  })
+  const publishChange = (userId: string) => notifier.broadcast([webhooksTopic(userId)])
+  return {
+    operations: [
+      ...notifications({ events }),
+      ...webhooks({
+        db,
+        clock,
+        random,
+        events,
+        http,
+        secrets,
+        holdAccess: auth.holdAccess,
+        publishChange,
+      }),
+    ],
+    running: dispatcher.running,
+    /** `addLinks`: as the door for HTTP shows an event. */
+    start(addLinks: ShowEvent) {
+      show = addLinks
+      return dispatcher.start()
+    },
+    rewrap: secrets.rewrap,
+    metrics: async () => metrics.read(dispatcher),
+  }
+}

@@ -1,0 +1,120 @@
+import { type Clock, later } from '#kernel/clock.ts'
+import { Fault } from '#kernel/fault.ts'
+import type { Random } from '#kernel/id.ts'
+import type { StepResult, TaskKind, Tx } from '#kernel/task.ts'
+import type { TaskAcceptance } from './accept-task.ts'
+import { admitUntilAccepted, kindOf } from './admit-task.ts'
+import { type Approvers, addEvent, approvalEvent } from './approval-events.ts'
+import { type Approval, approvalOfTask, type Decision, writeDecision } from './approval-store.ts'
+import type { Committed, Committer } from './commit.ts'
+import type { EventLog } from './event-log.ts'
+import type { Notifier } from './notifier.ts'
+import type { OperationOf } from './operation-call.ts'
+import { accountBusy } from './operation-faults.ts'
+import { StaleBalance } from './promise.ts'
+import { cancelled, deferToNewerVersion, failed } from './step-result.ts'
+import { approvalStep, type Task } from './task-row.ts'
+import type { Transactions } from './transactions.ts'
+
+/** The step of a task that waits for a person: what is stored decides. */
+
+export type ApprovalsDeps = {
+  transactions: Transactions
+  acceptance: TaskAcceptance
+  committer: Pick<Committer, 'step'>
+  events: Pick<EventLog, 'add' | 'notify'>
+  notifier: Pick<Notifier, 'notify'>
+  kinds: ReadonlyMap<string, TaskKind>
+  operations: ReadonlyMap<string, OperationOf<'task'>>
+  clock: Clock
+  random: Random
+}
+
+/** How long an approved request tries to be admitted, where a price or a node is away. */
+export const admissionMs = 5 * 60_000
+
+export async function decideWaiting(
+  deps: ApprovalsDeps,
+  approvers: Approvers,
+  task: Task,
+): Promise<Committed | undefined> {
+  const { committer, transactions, clock } = deps
+  const approval = await approvalOfTask(transactions.pool, task.id)
+  if (!approval) throw new Error(`task ${task.id} waits without an approval`)
+  if (task.cancel_requested) return commitEnd(deps, task, cancel(deps, approvers, approval))
+  const now = clock.now()
+  // Prices and plans have moved on where no instance ran for so long.
+  if (approval.decision === 'approved' && now > later(approval.decided_at!, admissionMs))
+    return committer.step(
+      task,
+      failed('expired', 'The deadline passed before the approved request was admitted'),
+    )
+  if (approval.decision === 'approved') return accept(deps, task, approval)
+  if (approval.decision !== null) return committer.step(task, notApproved(approval.decision))
+  if (now < approval.expires_at) {
+    const afterMs = approval.expires_at.getTime() - now.getTime()
+    return committer.step(task, { park: { afterMs, next: approvalStep }, state: 'awaiting_approval' })
+  }
+  return commitEnd(deps, task, expire(deps, approvers, approval, now))
+}
+
+/** The end of a request, and its event in each log; `writes` returns the users of these logs. */
+type RequestEnd = { result: StepResult; writes: (tx: Tx) => Promise<string[]> }
+
+async function commitEnd(
+  { committer, events }: ApprovalsDeps,
+  task: Task,
+  { result, writes }: RequestEnd,
+): Promise<Committed | undefined> {
+  let readers: string[] = []
+  const committed = await committer.step(task, {
+    ...result,
+    async writes(tx) {
+      readers = await writes(tx)
+    },
+  })
+  if (committed) for (const reader of readers) events.notify(reader)
+  return committed
+}
+
+/** An approval that was stored meanwhile wins: the step is repeated, and finds it. */
+const expire = (deps: ApprovalsDeps, approvers: Approvers, approval: Approval, at: Date): RequestEnd => ({
+  result: notApproved('expired'),
+  async writes(tx) {
+    if (!(await writeDecision(tx, approval.task_id, { decision: 'expired', by: null, at })))
+      throw new Fault('unavailable', 'The request was decided at this moment')
+    const expired = { ...approval, decision: 'expired' as const }
+    return addEvent(deps, approvers, tx, {
+      userId: approval.user_id,
+      event: approvalEvent('approval.expired', expired),
+    })
+  },
+})
+
+/** Also where it was approved, and not accepted yet. */
+const cancel = (deps: ApprovalsDeps, approvers: Approvers, approval: Approval): RequestEnd => ({
+  result: cancelled('Cancelled on request'),
+  writes: (tx) =>
+    addEvent(deps, approvers, tx, {
+      userId: approval.user_id,
+      event: approvalEvent('approval.cancelled', approval),
+    }),
+})
+
+const notApproved = (decision: Exclude<Decision, 'approved'>): StepResult =>
+  decision === 'declined'
+    ? failed('approval_declined', 'A person declined it')
+    : failed('approval_expired', 'No person approved it in time')
+
+/** Admits the request again, with the prices, balances and limits of now. Who approved it has asked for it. */
+async function accept(deps: ApprovalsDeps, task: Task, approval: Approval): Promise<Committed | undefined> {
+  const { acceptance, operations, kinds, committer } = deps
+  const operation = operations.get(approval.operation)
+  if (!operation) return committer.step(task, deferToNewerVersion(task))
+  const asker = { userId: task.user_id, agentId: approval.agent_id, principal: 'person' as const }
+  return admitUntilAccepted({ operation, input: task.input, asker }, (admission) =>
+    acceptance.resume(task, { kind: kindOf(kinds, operation), admission }),
+  ).catch((error: unknown) => {
+    throw error instanceof StaleBalance ? accountBusy({ cause: error }) : error
+  })
+}

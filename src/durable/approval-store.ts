@@ -1,0 +1,79 @@
+import type { ActionTerms } from '#kernel/action.ts'
+import { type Queryable, query } from '#store/query.ts'
+import type { ApprovalRow } from '#store/tables/durable.ts'
+
+/** Requests that wait for a person. Of several decisions the first one counts. */
+
+/** What a person approves, in plain figures. */
+export type ApprovalIntent = ActionTerms & {
+  kind: string
+  chain_id: string
+  usd: string
+  agent_id: string
+  /** The app that asked for a person; null where a key pair asked. */
+  client_id: string | null
+  /** The rule that reserves it for a person, and why. */
+  rule: string
+  reason: string
+}
+export type Approval = Omit<ApprovalRow, 'intent'> & { intent: ApprovalIntent }
+export type Decision = NonNullable<Approval['decision']>
+
+/** Of tasks that wait still. */
+const waiting = `from approval a join task t on t.id = a.task_id
+  where a.user_id = any($1::uuid[]) and a.expires_at > $2 and a.decision is null
+    and t.status in ('pending', 'running') and not t.cancel_requested`
+
+/** `total`: also those beyond the limit. */
+export type Waiting = { approvals: Approval[]; total: number }
+
+/**
+ * Newest first. Where there are more than the limit, the newest ones of each user are listed before the second newest of
+ * any: an agent that asks often hides no request of another one.
+ */
+export async function waitingApprovals(
+  db: Queryable,
+  userIds: readonly string[],
+  { now, limit }: { now: Date; limit: number },
+): Promise<Waiting> {
+  const rows = await query<Approval & { total: number }>(
+    db,
+    `select * from (
+       select a.*, count(*) over ()::integer as total,
+         row_number() over (partition by a.user_id order by a.requested_at desc, a.task_id desc) as nth
+       ${waiting} order by nth, a.requested_at desc, a.task_id desc limit $3) listed
+     order by requested_at desc, task_id desc`,
+    [userIds, now, limit],
+  )
+  return { approvals: rows, total: rows[0]?.total ?? 0 }
+}
+
+export async function countWaiting(db: Queryable, userId: string, now: Date): Promise<number> {
+  const [row] = await query<{ n: number }>(db, `select count(*)::integer as n ${waiting}`, [[userId], now])
+  return row?.n ?? 0
+}
+
+/** Until the end of the transaction, so that of several requests of the user each counts the ones before it. */
+export const lockRequests = (tx: Queryable, userId: string) =>
+  query(tx, 'select pg_advisory_xact_lock(hashtextextended($1, 0))', [`approvals ${userId}`])
+
+export const approvalOfTask = async (db: Queryable, taskId: string): Promise<Approval | undefined> =>
+  (await query<Approval>(db, 'select * from approval where task_id = $1', [taskId]))[0]
+
+export const approvalById = async (db: Queryable, approvalId: string): Promise<Approval | undefined> =>
+  (await query<Approval>(db, 'select * from approval where approval_id = $1', [approvalId]))[0]
+
+/** False where it was decided before. The row of the task is locked. */
+export async function writeDecision(
+  tx: Queryable,
+  taskId: string,
+  { decision, by, at }: { decision: Decision; by: string | null; at: Date },
+): Promise<boolean> {
+  const rows = await query(
+    tx,
+    `update approval set decision = $2, decided_by = $3, decided_at = $4
+     where task_id = $1 and decision is null returning task_id`,
+    [taskId, decision, by, at],
+  )
+  return rows.length === 1
+}

@@ -1,0 +1,217 @@
+import type { ApprovalRequired } from '#kernel/approval.ts'
+import type { Asker } from '#kernel/caller.ts'
+import { later } from '#kernel/clock.ts'
+import { Fault } from '#kernel/fault.ts'
+import { sha256, uuidv7 } from '#kernel/id.ts'
+import { canonicalJson, type JsonObject } from '#kernel/json.ts'
+import { createKeyedMutex, type KeyedMutex } from '#kernel/keyed-mutex.ts'
+import { fromUnits, usdDecimals } from '#kernel/money.ts'
+import type { Tx } from '#kernel/task.ts'
+import { type Queryable, query } from '#store/query.ts'
+import type { AcceptedTask, KnownRequest } from './admit-task.ts'
+import { type Approvers, addEvent, approvalEvent, readersOf } from './approval-events.ts'
+import { type ApprovalsDeps, admissionMs, decideWaiting } from './approval-step.ts'
+import {
+  type Approval,
+  type ApprovalIntent,
+  approvalById,
+  countWaiting,
+  lockRequests,
+  type Waiting,
+  waitingApprovals,
+  writeDecision,
+} from './approval-store.ts'
+import type { Committed } from './commit.ts'
+import { readyTopic } from './notifier.ts'
+import { readTask } from './task-queries.ts'
+import { approvalStep, type Task } from './task-row.ts'
+
+/**
+ * Requests that policy reserves for a person. Each is a task that waits: it reserves and signs nothing. The row of its
+ * approval takes one decision; the task is accepted, or ended, by that decision alone.
+ */
+
+export type Deciding = { approvalId: string; decision: 'approved' | 'declined'; by: string }
+/** `readers`: the users whose event logs have grown. */
+export type Decided = { approval: Approval; readers: string[] }
+
+export type Approvals = {
+  request(given: KnownRequest, required: ApprovalRequired): Promise<AcceptedTask>
+  /** The step of a waiting task: it is due once a decision is stored, or its time is over. */
+  decideWaiting(task: Task): Promise<Committed | undefined>
+  find(db: Queryable, approvalId: string): Promise<Approval | undefined>
+  /** Those that wait, newest first: as many of each user as of any other, where not all are listed. */
+  list(userIds: readonly string[]): Promise<Waiting>
+  /** Stores the first decision, in the transaction of an act; throws where it came too late. */
+  decide(tx: Tx, deciding: Deciding): Promise<Decided>
+  /** Runs after that commit and reads nothing, so that it cannot fail. */
+  decided(decided: Pick<Decided, 'readers'>): void
+}
+
+const waitMs = 30 * 60_000
+export const waitingMax = 20
+const listedMax = 200
+
+export function createApprovals(deps: ApprovalsDeps, approvers: Approvers): Approvals {
+  const { transactions, clock } = deps
+  // By user: those that wait for the lock of their user keep no connection.
+  const turns = createKeyedMutex()
+  return {
+    request: (given, required) => requestApproval({ ...deps, turns }, approvers, given, required),
+    decideWaiting: (task) => decideWaiting(deps, approvers, task),
+    find: approvalById,
+    list: (userIds) => waitingApprovals(transactions.pool, userIds, { now: clock.now(), limit: listedMax }),
+    decide: (tx, deciding) => decide(deps, approvers, tx, deciding),
+    decided({ readers }) {
+      deps.notifier.notify([readyTopic])
+      for (const userId of readers) deps.events.notify(userId)
+    },
+  }
+}
+
+async function requestApproval(
+  deps: ApprovalsDeps & { turns: KeyedMutex },
+  approvers: Approvers,
+  { operation, kind, input, asker, keyed, request }: KnownRequest,
+  required: ApprovalRequired,
+): Promise<AcceptedTask> {
+  const { transactions, acceptance, clock, random, turns } = deps
+  const { pool } = transactions
+  const { userId } = asker
+  if ((await approvers.personOf(pool, userId)) === undefined)
+    throw new Fault(
+      'approval_required',
+      `${required.message}; no person belongs to this agent, so nobody could approve it`,
+      { cause: required, extras: required.extras },
+    )
+  const now = clock.now()
+  const expiresAt = later(now, waitMs)
+  const id = uuidv7(now, random)
+  const intent = intentOf(operation.name, asker, required)
+  const approval: Approval = {
+    task_id: id,
+    approval_id: uuidv7(now, random),
+    user_id: userId,
+    operation: operation.name,
+    agent_id: asker.agentId,
+    intent,
+    intent_sha256: sha256(canonicalJson({ user_id: userId, operation: operation.name, input, intent })),
+    requested_at: now,
+    expires_at: expiresAt,
+    decision: null,
+    decided_by: null,
+    decided_at: null,
+  }
+  const shown = {
+    approval_id: approval.approval_id,
+    expires_at: expiresAt.toISOString(),
+    confirm_url: approvers.page() ?? null,
+  }
+  const store = async (tx: Tx): Promise<string[]> => {
+    await lockRequests(tx, userId)
+    const waiting = await countWaiting(tx, userId, now)
+    if (waiting >= waitingMax)
+      throw new Fault(
+        'conflict',
+        `${waiting} requests of this user wait for a person already: cancel some, or wait for the decisions`,
+        { extras: { reason: `at most ${waitingMax} wait at a time` } },
+      )
+    const requested = approvalEvent('approval.requested', approval)
+    const accept = () =>
+      acceptance.enqueue(tx, {
+        id,
+        userId,
+        kind,
+        input,
+        admission: {
+          first: approvalStep,
+          data: { approval: shown, asks: intent.text },
+          deadlineMs: waitMs + admissionMs,
+          rows: [{ table: 'approval', rows: [rowOf(approval)] }],
+        },
+        key: keyed,
+        ...(request && { request }),
+        state: 'awaiting_approval',
+        runAt: expiresAt,
+        events: [requested],
+      })
+    const readers = await readersOf(approvers, tx as Queryable, userId)
+    // Accepting the task locks the log of its user: in its place among the logs, since others lock them by id too.
+    for (const reader of readers)
+      await (reader === userId ? accept() : deps.events.add(tx, reader, [requested]))
+    return readers
+  }
+  const readers = await turns.run(userId, () => transactions.run(store))
+  for (const reader of readers) deps.events.notify(reader)
+  return { task: await readTask(pool, id) }
+}
+
+const rowOf = ({ requested_at, expires_at, decided_at: _undecided, ...row }: Approval): JsonObject => ({
+  ...row,
+  requested_at: requested_at.toISOString(),
+  expires_at: expires_at.toISOString(),
+})
+
+function intentOf(kind: string, asker: Asker, { action, rule, extras }: ApprovalRequired): ApprovalIntent {
+  const { terms, chainId, usdMicros, recipients } = action
+  return {
+    ...(terms ?? {
+      text: `Run ${kind}`,
+      chain: null,
+      token: null,
+      amount: null,
+      recipient: recipients[0] ?? null,
+      venue: null,
+      asset: null,
+      cost: null,
+    }),
+    kind,
+    chain_id: chainId,
+    usd: fromUnits(usdMicros, usdDecimals),
+    agent_id: asker.agentId,
+    client_id: asker.clientId ?? null,
+    rule,
+    reason: String(extras.reason),
+  }
+}
+
+async function decide(
+  deps: ApprovalsDeps,
+  approvers: Approvers,
+  tx: Tx,
+  { approvalId, decision, by }: Deciding,
+): Promise<Decided> {
+  const now = deps.clock.now()
+  const known = await approvalById(tx, approvalId)
+  if (!known) throw new Error(`approval ${approvalId} does not exist`)
+  const { task_id: taskId } = known
+  // A cancel locks this row too: of a cancel and a decision one comes first.
+  const [task] = await query<Pick<Task, 'status' | 'cancel_requested' | 'step'>>(
+    tx,
+    'select status, cancel_requested, step from task where id = $1 for no key update',
+    [taskId],
+  )
+  const isOpen =
+    task?.step === approvalStep && /^(pending|running)$/.test(task.status) && !task.cancel_requested
+  const isFirst =
+    isOpen && now < known.expires_at && (await writeDecision(tx, taskId, { decision, by, at: now }))
+  const approval = (await approvalById(tx, approvalId))!
+  if (!isFirst) {
+    if (approval.decision === decision) return { approval, readers: [] }
+    throw tooLate(approval, task)
+  }
+  await query(tx, 'update task_queue set run_at = $2 where task_id = $1 and run_at > $2', [taskId, now])
+  const readers = await addEvent(deps, approvers, tx, {
+    userId: approval.user_id,
+    event: approvalEvent('approval.decided', approval),
+  })
+  return { approval, readers }
+}
+
+function tooLate({ decision }: Approval, task: Pick<Task, 'cancel_requested' | 'status'> | undefined): Fault {
+  const isCancelled = task?.cancel_requested || task?.status === 'cancelled'
+  const status = decision ?? (isCancelled ? 'cancelled' : 'expired')
+  return new Fault('conflict', `The request was ${status} before: nothing was changed`, {
+    extras: { status, reason: `it was ${status}` },
+  })
+}

@@ -1,0 +1,58 @@
+import { type Clock, later } from '#kernel/clock.ts'
+import { type Random, shardOf, uuidv7 } from '#kernel/id.ts'
+import { type NewEvent, systemOwner } from '#kernel/task.ts'
+import type { NewTask, TaskPromise } from './promise.ts'
+import type { Task } from './task-row.ts'
+import { taskEvent } from './task-view.ts'
+import type { Transactions } from './transactions.ts'
+
+export type TaskAcceptanceDeps = {
+  transactions: Transactions
+  clock: Clock
+  random: Random
+  instanceId: string
+}
+
+const deadlineMsDefault = 15 * 60_000
+
+export function buildPromise(
+  deps: Pick<TaskAcceptanceDeps, 'clock' | 'random'>,
+  wanted: NewTask,
+): TaskPromise {
+  const task = buildTask(deps, wanted)
+  const { spend } = wanted.admission
+  const events = [...creationEvents(task), ...(wanted.events ?? [])]
+  return { task, wanted, events, grant: spend?.grant, check: spend?.check }
+}
+
+function buildTask({ clock, random }: Pick<TaskAcceptanceDeps, 'clock' | 'random'>, wanted: NewTask): Task {
+  const { userId, kind, input, admission, key, parentId, leased } = wanted
+  const at = clock.now()
+  return {
+    id: wanted.id ?? uuidv7(at, random),
+    shard: shardOf(userId),
+    user_id: userId,
+    kind: kind.kind,
+    kind_version: kind.version,
+    status: leased ? 'running' : 'pending',
+    state: wanted.state ?? 'accepted',
+    outcome: null,
+    step: admission.first,
+    data: admission.data,
+    input,
+    result: null,
+    error: null,
+    attempts: 0,
+    version: 1,
+    cancel_requested: false,
+    deadline: later(at, admission.deadlineMs ?? deadlineMsDefault),
+    parent_id: parentId ?? null,
+    idempotency_key: key?.key ?? null,
+    created_at: at,
+    updated_at: at,
+    completed_at: null,
+  }
+}
+
+const creationEvents = (task: Task): NewEvent[] =>
+  task.user_id === systemOwner ? [] : [taskEvent('task.created', task)]

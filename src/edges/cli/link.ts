@@ -1,0 +1,11 @@
+import { clientOf } from './call-operation.ts'
+import type { Options } from './input.ts'
+import type { Terminal } from './terminal.ts'
+
+/** `portico link`: shows the code by which a person links the agent of the stored key. */
+export async function link(terminal: Terminal, options: Options): Promise<void> {
+  const { code, expires_at } = await clientOf(terminal, options).agents.linkCode({})
+  terminal.out(
+    `code      ${code}\nexpires   ${expires_at}\n\nYour person enters it after portico login:\n  portico agents link --code ${code}\nor in any app that acts for them, by the operation agents_link.\n`,
+  )
+}

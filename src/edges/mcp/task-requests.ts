@@ -1,0 +1,42 @@
+import { Fault } from '#kernel/fault.ts'
+import type { CallFacts } from './call-tool.ts'
+import { type ProtocolTask, type ReadTask, toProtocolTask } from './protocol-task.ts'
+import type { Toolbox } from './tools.ts'
+
+/**
+ * The requests of the tasks extension, each by the operation that every door has for it: with its scope, its owner and its
+ * limits. They throw faults.
+ */
+export type TaskRequests = {
+  get(taskId: string, facts: CallFacts): Promise<ProtocolTask>
+  /** No task of the gateway asks its client for an input, so the answers have no question that they belong to. */
+  update(taskId: string, facts: CallFacts): Promise<void>
+  /** Says what is wanted: a task that has ended, or whose bytes are sent, goes on as it is. */
+  cancel(taskId: string, facts: CallFacts): Promise<void>
+}
+
+/** Undefined where tasks cannot be read. */
+export function createTaskRequests({ byName, taskTtlMs }: Toolbox): TaskRequests | undefined {
+  const [reader, canceller] = [byName.get('tasks_get')?.invocable, byName.get('tasks_cancel')?.invocable]
+  if (!reader || !canceller) return undefined
+  const call = async (operation: typeof reader, taskId: string, facts: CallFacts): Promise<unknown> => {
+    const admitted = await operation.admit(facts)
+    if (admitted.refusal) throw admitted.refusal
+    const { input, ...options } = operation.readFlatInput({ task_id: taskId })
+    const outcome = await operation.call(admitted, input, options, facts)
+    return outcome.kind === 'answer' ? outcome.body : undefined
+  }
+  const get: TaskRequests['get'] = async (taskId, facts) =>
+    toProtocolTask((await call(reader, taskId, facts)) as ReadTask, taskTtlMs)
+  return {
+    get,
+    async update(taskId, facts) {
+      await get(taskId, facts)
+    },
+    async cancel(taskId, facts) {
+      await call(canceller, taskId, facts).catch((error: unknown) => {
+        if (!(error instanceof Fault && error.code === 'not_cancellable')) throw error
+      })
+    },
+  }
+}

@@ -1,0 +1,20 @@
+import type { Connection } from '#features/oauth/connections.ts'
+import type { ShownApp } from './account-pages.ts'
+import { shownName } from './pages.ts'
+import { actingScopes } from './paths.ts'
+
+const mayTexts: Record<(typeof actingScopes)[number], string> = {
+  trade: 'trades',
+  earn: 'uses the vault',
+  manage: 'manages limits and webhooks, and raises limits right after you sign in',
+}
+
+/** A connected app as the page of the account shows it. */
+export const shownApp = ({ clientId, clientName, scopes, postsTo, connectedAt }: Connection): ShownApp => ({
+  clientId,
+  name: shownName(clientName ?? '') || URL.parse(clientId)?.host || 'an app without a name',
+  publisher: clientName === null ? URL.parse(clientId)?.host : undefined,
+  may: ['Reads', ...actingScopes.filter((scope) => scopes.includes(scope)).map((scope) => mayTexts[scope])],
+  postsTo: postsTo.map((origin) => URL.parse(origin)?.host ?? origin),
+  connectedAt,
+})

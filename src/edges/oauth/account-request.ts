@@ -1,0 +1,23 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Person } from '#features/oauth/people.ts'
+import type { Caller } from '#kernel/caller.ts'
+import type { PageExchange, SignedInSession } from './browser-session.ts'
+import type { Form } from './page-session.ts'
+
+/** A request of a person who is signed in, in the session of the browser and for the page of the account. */
+export type AccountRequest = {
+  request: FastifyRequest
+  reply: FastifyReply
+  exchange: PageExchange
+  session: SignedInSession
+  person: Person
+  /** Absent where the sign-in for this page is over, or the account is suspended: what needs the session alone goes on. */
+  caller: Caller | undefined
+  /** Whether the sign-in for this page is recent enough to loosen. */
+  isFresh: boolean
+  /** The same of the session, for its passkeys. */
+  mayChangePasskeys: boolean
+}
+/** What a page says; `form`: what was typed, to be corrected. */
+export type Message = { notice?: string; error?: string; status?: number; form?: Form }
+export type AccountStep = (asked: AccountRequest, form: Form) => void | Promise<void>

@@ -1,0 +1,169 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Clock } from '#kernel/clock.ts'
+import { Fault } from '#kernel/fault.ts'
+import {
+  approvalsErrorPage,
+  approvalsPage,
+  isNotice,
+  leftPage,
+  type Notice,
+  type ShownApproval,
+} from './approvals-pages.ts'
+import { approvalsClient, returnPathOf } from './page-clients.ts'
+import {
+  type AnswerPage,
+  answer,
+  createPageSession,
+  type PageSession,
+  type PageSessionDeps,
+  type ReadForm,
+  redirect,
+} from './page-session.ts'
+import { oauthPaths } from './paths.ts'
+
+/** The page on which a person approves and declines what agents ask for. */
+
+export type ApprovalsEdgeDeps = PageSessionDeps & {
+  clock: Clock
+  /** The age of a sign-in with which a person approves. */
+  freshSignInSeconds: number
+  /** The name of a connected app. */
+  clientName: (clientId: string) => Promise<string | undefined>
+}
+
+type ListedApproval = Omit<ShownApproval, 'intent'> & {
+  intent: Omit<ShownApproval['intent'], 'app' | 'agentName' | 'recipientLabel'> & {
+    agent_id: string
+    client_id: string | null
+  }
+}
+type Listed = { approvals: ListedApproval[]; total: number }
+
+export function approvalsEdge(deps: ApprovalsEdgeDeps, answerPage: AnswerPage, readForm: ReadForm) {
+  const { clock } = deps
+  const session = createPageSession(approvalsClient, deps)
+  const list = session.operation('approvals_list')
+  const approve = session.operation('approvals_approve')
+  const decline = session.operation('approvals_decline')
+  const namesFor = nameReader(deps, session)
+
+  /** Half of the time is left for the decision. */
+  const signIn = (reply: FastifyReply, { isRefused = false } = {}): void =>
+    session.signIn(reply, {
+      maxAgeSeconds: Math.floor(deps.freshSignInSeconds / 2),
+      isRepeated: isRefused,
+    })
+
+  const show = async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
+    if (!session.hasToken(request)) return signIn(reply)
+    const { body, caller } = await session.call(list, request, {})
+    const { approvals, total } = body as Listed
+    const { notice } = request.query as { notice?: unknown }
+    const html = approvalsPage({
+      email: caller?.person?.email ?? '',
+      approvals: await namesFor(request, approvals),
+      total,
+      csrf: session.csrfOf(request),
+      now: clock.now(),
+      notice: isNotice(notice) ? notice : undefined,
+    })
+    answer(reply, 200, html)
+  }
+
+  const decide = async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
+    const { approval_id, decision } = request.params as { approval_id: string; decision: string }
+    const form = await readForm(request)
+    session.assertOwnForm(request, form)
+    const isApproval = decision === 'approve'
+    const fields = { approval_id, ...(isApproval && { intent_sha256: form.intent_sha256 ?? '' }) }
+    const notice: Notice = await session.call(isApproval ? approve : decline, request, fields).then(
+      () => (isApproval ? 'approved' : 'declined'),
+      (error: unknown) => {
+        if (error instanceof Fault && ['conflict', 'not_found'].includes(error.code))
+          return isYoungLink(error) ? 'young' : 'late'
+        throw error
+      },
+    )
+    redirect(reply, `${oauthPaths.approvals}?notice=${notice}`)
+  }
+
+  /** What asks for a sign-in leads to one; any other fault is shown. */
+  const orSignIn = (request: FastifyRequest, reply: FastifyReply, run: () => Promise<void>) =>
+    answerPage(request, reply, () =>
+      run().catch((error: unknown) => {
+        if (!(error instanceof Fault)) throw error
+        const asksForSignIn = ['invalid_token', 'unauthorized', 'step_up_required'].includes(error.code)
+        if (asksForSignIn && !session.isReturn(request))
+          return signIn(reply, { isRefused: error.code === 'step_up_required' })
+        answer(reply, error.status, approvalsErrorPage(error.message, error.code))
+      }),
+    )
+
+  return (scope: FastifyInstance): void => {
+    const options = { exposeHeadRoute: false }
+    scope.get(oauthPaths.approvals, options, (request, reply) =>
+      orSignIn(request, reply, () => show(request, reply)),
+    )
+    scope.get(returnPathOf(approvalsClient), options, (request, reply) =>
+      orSignIn(request, reply, async () => {
+        await session.receive(request, reply, scope)
+        redirect(reply, oauthPaths.approvals)
+      }),
+    )
+    scope.get(`${oauthPaths.approvals}/leave`, options, (request, reply) =>
+      answerPage(request, reply, async () => {
+        session.forget(reply)
+        answer(reply, 200, leftPage())
+      }),
+    )
+    scope.post(`${oauthPaths.approvals}/:approval_id/:decision(^approve|decline$)`, (request, reply) =>
+      orSignIn(request, reply, () => decide(request, reply)),
+    )
+  }
+}
+
+/** A request that may be approved later is no request that was decided before. */
+const isYoungLink = ({ extras }: Fault): boolean => String(extras.reason ?? '').startsWith('linked at ')
+
+type Agents = { agents: { agent_id: string; name: string | null }[] }
+type Recipients = { recipients: { chain_id: string; address: string; label: string }[] }
+
+/** Reads the names that the person knows: of apps, of linked agents and of recipients. */
+function nameReader({ clientName }: ApprovalsEdgeDeps, session: PageSession) {
+  const agentList = session.operation('agents_list')
+  const recipientList = session.operation('recipients_list')
+
+  return async (request: FastifyRequest, approvals: readonly ListedApproval[]): Promise<ShownApproval[]> => {
+    if (approvals.length === 0) return []
+    const { agents } = (await session.call(agentList, request, {})).body as Agents
+    const nameOf = (agentId: string) => agents.find((each) => each.agent_id === agentId)
+    /** Undefined: the account of the person itself. */
+    const ownerOf = ({ intent }: ListedApproval) => nameOf(intent.agent_id)?.agent_id
+    const owners = [...new Set(approvals.filter(({ intent }) => intent.recipient !== null).map(ownerOf))]
+    const labels = new Map<string, string>()
+    await Promise.all(
+      owners.map(async (owner) => {
+        const fields = owner === undefined ? {} : { for_agent: owner }
+        const { recipients } = (await session.call(recipientList, request, fields)).body as Recipients
+        for (const each of recipients)
+          labels.set(`${owner ?? ''} ${each.chain_id} ${each.address}`, each.label)
+      }),
+    )
+    return Promise.all(
+      approvals.map(async (each) => {
+        const { intent } = each
+        const { client_id: clientId, recipient, agent_id: agentId } = intent
+        const label = labels.get(`${ownerOf(each) ?? ''} ${intent.chain_id} ${recipient}`)
+        return {
+          ...each,
+          intent: {
+            ...intent,
+            app: clientId === null ? null : ((await clientName(clientId)) ?? clientId),
+            agentName: nameOf(agentId)?.name ?? null,
+            recipientLabel: label ?? null,
+          },
+        }
+      }),
+    )
+  }
+}

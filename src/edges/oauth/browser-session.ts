@@ -1,0 +1,54 @@
+import type { Provider, Session } from 'oidc-provider'
+import { ownClientIds } from '#kernel/caller.ts'
+import type { Exchange } from './exchange.ts'
+import { isOwnClient } from './page-clients.ts'
+
+/** The session of a browser at the authorization server, and for which app its sign-in was made. */
+
+type GrantContext = {
+  oidc: {
+    provider: Provider
+    client: { clientId: string }
+    session: Pick<Session, 'loginTs'> & {
+      grantIdFor(clientId: string): string | undefined
+      authorizationFor(clientId: string, make: true): { signedInTs?: number }
+    }
+    result?: { login?: object; consent?: { grantId?: string } }
+  }
+}
+
+export async function loadGrant({ oidc }: GrantContext) {
+  const { provider, client, session, result } = oidc
+  // A sign-in is fresh for the app that asked for it, and for no other one of this browser. Our own pages are one app.
+  if (result?.login && session.loginTs !== undefined)
+    for (const id of isOwnClient(client.clientId) ? ownClientIds : [client.clientId])
+      session.authorizationFor(id, true).signedInTs = session.loginTs
+  const grantId = result?.consent?.grantId || session.grantIdFor(client.clientId)
+  return grantId ? provider.Grant.find(grantId) : undefined
+}
+
+/** Whether the last sign-in of the session was made in a request of this client. */
+export const isSignInOf = (
+  { loginTs, authorizations }: Pick<Session, 'loginTs' | 'authorizations'>,
+  clientId: string,
+): boolean => loginTs !== undefined && authorizations?.[clientId]?.signedInTs === loginTs
+
+export type SignedInSession = {
+  /** Public name of the session, which stays while its cookie changes. */
+  uid: string
+  personId: string
+  signedInAtMs: number
+  end(): Promise<void>
+}
+export type PageExchange = Pick<Exchange, 'request' | 'response' | 'provider' | 'address'>
+
+export async function findSession({
+  provider,
+  request,
+  response,
+}: PageExchange): Promise<SignedInSession | undefined> {
+  const session: Session = await provider.Session.get(provider.createContext(request, response))
+  const { uid, accountId, loginTs = 0 } = session
+  if (accountId === undefined) return undefined
+  return { uid, personId: accountId, signedInAtMs: loginTs * 1_000, end: () => session.destroy() }
+}

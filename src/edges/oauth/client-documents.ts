@@ -1,0 +1,29 @@
+import { createWindowCounter } from '#kernel/window-counter.ts'
+
+type Fetch = (url: string, init?: object) => Promise<unknown>
+type FetchedDocument = { status: number; headers: { get(name: string): string | null } }
+
+/** Longer than a request takes, and shorter than a person who tries again. */
+const failureMs = 5_000
+const addressesMax = 10_000
+
+/**
+ * Fetches the documents that clients name. The provider looks for a client again to answer a failure: an address that has
+ * just given no document is not asked a second time.
+ */
+export function fetchDocuments(fetch: Fetch, nowMs: () => number): Fetch {
+  const failures = createWindowCounter({ keysMax: addressesMax, nowMs })
+  return async (url, init) => {
+    if (failures.count(url) > 0) throw new Error(`${new URL(url).host} gave no document a moment ago`)
+    const failed = () => failures.add(url, failureMs)
+    const response = await fetch(url, init).catch((error: unknown) => {
+      failed()
+      throw error
+    })
+    if (!isDocument(response as FetchedDocument)) failed()
+    return response
+  }
+}
+
+const isDocument = ({ status, headers }: FetchedDocument): boolean =>
+  status === 200 && (headers.get('content-type') ?? '').includes('json')

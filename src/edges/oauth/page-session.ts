@@ -1,0 +1,153 @@
+import { createHash, timingSafeEqual } from 'node:crypto'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { InvocableOperation, Invocation } from '#invoke/invocation.ts'
+import type { Caller } from '#kernel/caller.ts'
+import { Fault } from '#kernel/fault.ts'
+import type { Operation } from '#kernel/operation.ts'
+import { isRefusedOrigin } from './exchange.ts'
+import {
+  authorizationPath,
+  flowText,
+  newFlow,
+  type PageClient,
+  readFlow,
+  returnPathOf,
+  type SignInRequest,
+  tokenForm,
+} from './page-clients.ts'
+import { hasPasskeyScript, pageHeaders } from './pages.ts'
+import { oauthPaths } from './paths.ts'
+
+/**
+ * A page that acts for a person in the browser: it calls the same operations as every other client, with an access token
+ * that the browser keeps in a cookie of this page.
+ */
+
+export type PageSessionDeps = {
+  invocation: Pick<Invocation, 'prepare'>
+  operations: readonly Operation[]
+  baseUrl: () => string
+}
+/** Runs inside the limits and the error page of the sign-in. */
+export type AnswerPage = (
+  request: FastifyRequest,
+  reply: FastifyReply,
+  run: () => Promise<void>,
+) => Promise<void>
+export type Form = Record<string, string>
+export type ReadForm = (request: FastifyRequest) => Promise<Form>
+
+const tokenSeconds = 600
+const flowSeconds = 900
+
+export const answer = ({ raw }: FastifyReply, status: number, html: string): void => {
+  raw.writeHead(status, pageHeaders({ hasScript: hasPasskeyScript(html) })).end(html)
+}
+export const redirect = ({ raw }: FastifyReply, location: string): void => {
+  raw.writeHead(303, { location, 'cache-control': 'no-store', 'content-length': '0' }).end()
+}
+
+const cookieOf = ({ headers }: FastifyRequest, name: string): string | undefined =>
+  new RegExp(`(?:^|; )${name}=([\\w.-]{1,4096})(?:;|$)`).exec(headers.cookie ?? '')?.[1]
+
+const isSame = (one: string, other: string): boolean => {
+  const [a, b] = [one, other].map((text) => createHash('sha256').update(text).digest()) as [Buffer, Buffer]
+  return timingSafeEqual(a, b)
+}
+
+export type PageSession = ReturnType<typeof createPageSession>
+
+export function createPageSession(client: PageClient, deps: PageSessionDeps) {
+  const { baseUrl } = deps
+  const flowCookie = `${client.cookie}_flow`
+  const setCookie = (reply: FastifyReply, name: string, value: string, seconds: number): void => {
+    const attributes = [
+      `Path=${client.path}`,
+      `Max-Age=${seconds}`,
+      'HttpOnly',
+      'SameSite=Lax',
+      ...(baseUrl().startsWith('https:') ? ['Secure'] : []),
+    ]
+    reply.raw.appendHeader('set-cookie', [`${name}=${value}`, ...attributes].join('; '))
+  }
+  const tokenOf = (request: FastifyRequest) => cookieOf(request, client.cookie)
+  const authorizationOf = (request: FastifyRequest): string | undefined => {
+    const token = tokenOf(request)
+    return token === undefined ? undefined : `Bearer ${token}`
+  }
+
+  /** At the token endpoint, as every client does. */
+  const redeem = async (request: FastifyRequest, server: FastifyInstance) => {
+    const { code, state } = request.query as { code?: unknown; state?: unknown }
+    const flow = readFlow(cookieOf(request, flowCookie))
+    if (typeof code !== 'string' || typeof state !== 'string' || !flow || !isSame(state, flow.state))
+      throw new Fault(
+        'bad_request',
+        'This sign-in was not started here, or it has ended. Open the page again.',
+      )
+    const { body } = await server.inject({
+      method: 'POST',
+      url: oauthPaths.token,
+      headers: { 'content-type': 'application/x-www-form-urlencoded' },
+      payload: tokenForm(client, { base: baseUrl(), code, verifier: flow.verifier }),
+      remoteAddress: request.ip,
+    })
+    const { access_token: token } = JSON.parse(body) as { access_token?: string }
+    if (token === undefined)
+      throw new Fault('invalid_token', 'The sign-in has ended meanwhile. Open the page again.')
+    return { token, view: flow.view }
+  }
+
+  return {
+    client,
+    authorizationOf,
+    hasToken: (request: FastifyRequest): boolean => tokenOf(request) !== undefined,
+
+    operation(name: string): InvocableOperation {
+      const found = deps.operations.find((each) => each.name === name)
+      if (!found) throw new Error(`there is no operation ${name}`)
+      return deps.invocation.prepare(found)
+    },
+    async call(
+      invocable: InvocableOperation,
+      request: FastifyRequest,
+      fields: Record<string, unknown>,
+    ): Promise<{ body: unknown; caller: Caller | null }> {
+      const admitted = await invocable.admit({
+        authorization: authorizationOf(request),
+        address: request.ip,
+      })
+      if (admitted.refusal) throw admitted.refusal
+      const { input } = invocable.readFlatInput(fields)
+      const facts = { id: request.id, address: request.ip, signal: AbortSignal.timeout(30_000) }
+      const outcome = await invocable.call(admitted, input, { wait: false, timeoutMs: 0 }, facts)
+      return { body: 'body' in outcome ? outcome.body : undefined, caller: admitted.caller }
+    },
+
+    /** Leads the browser to the sign-in, and from there back to this view. */
+    signIn(reply: FastifyReply, wanted: SignInRequest, view = ''): void {
+      const flow = newFlow(view)
+      setCookie(reply, flowCookie, flowText(flow), flowSeconds)
+      redirect(reply, `${baseUrl()}${authorizationPath(client, baseUrl(), flow, wanted)}`)
+    },
+    /** The browser is back with a code; the answer is the view that the sign-in was for. */
+    async receive(request: FastifyRequest, reply: FastifyReply, server: FastifyInstance): Promise<string> {
+      const { token, view } = await redeem(request, server)
+      setCookie(reply, flowCookie, '', 0)
+      setCookie(reply, client.cookie, token, tokenSeconds)
+      return view
+    },
+    isReturn: ({ url }: FastifyRequest): boolean => url.startsWith(returnPathOf(client)),
+    forget: (reply: FastifyReply): void => setCookie(reply, client.cookie, '', 0),
+
+    /** Only a page that was shown with this token knows it. */
+    csrfOf: (request: FastifyRequest): string =>
+      createHash('sha256')
+        .update(`${client.id} ${tokenOf(request) ?? ''}`)
+        .digest('hex'),
+    assertOwnForm(request: FastifyRequest, form: Form): void {
+      if (isRefusedOrigin(request.raw, baseUrl()) || !isSame(form.csrf ?? '', this.csrfOf(request)))
+        throw new Fault('origin_not_allowed', 'The form was sent by another page. Open the page again.')
+    },
+  }
+}

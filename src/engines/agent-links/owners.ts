@@ -1,0 +1,81 @@
+import type { Caller } from '#kernel/caller.ts'
+import { later } from '#kernel/clock.ts'
+import { notFound } from '#kernel/fault.ts'
+import { type Queryable, query } from '#store/query.ts'
+
+/** Who decides for a user: a person for the own account and for the agents that are linked to it. */
+
+export type Owner = {
+  /** The user of the person. */
+  userId: string
+  agentId: string
+  /** When the agent was linked to the person; null where the user is the person's own. */
+  linkedAt: Date | null
+}
+type OwnerRow = { id: string; agent_id: string; linked_at: Date | null }
+
+/** Until when a young link decides less: a thief of the key may have made it, and the owner has time to notice. */
+export function linkCoolsUntil(
+  linkedAt: Date | null,
+  { now, coolingMs }: { now: Date; coolingMs: number },
+): Date | undefined {
+  const until = linkedAt && later(linkedAt, coolingMs)
+  return until && until > now ? until : undefined
+}
+
+type LockOptions = {
+  /** In a transaction: until its end nobody unlinks the agent. */
+  lock?: boolean
+}
+
+/** The person who decides for a user; undefined for an agent that is linked to nobody. */
+export async function personOf(
+  db: Queryable,
+  userId: string,
+  { lock = false }: LockOptions = {},
+): Promise<Owner | undefined> {
+  // The outer join below cannot lock.
+  if (lock) await query(db, 'select from agent_link where user_id = $1 for share', [userId])
+  const [row] = await query<OwnerRow>(
+    db,
+    `select p.id, p.agent_id, l.linked_at from app_user u
+     left join agent_link l on l.user_id = u.id
+     join app_user p on p.id = case when u.auth_scheme = 'oauth' then u.id else l.person_id end
+     where u.id = $1`,
+    [userId],
+  )
+  return row && { userId: row.id, agentId: row.agent_id, linkedAt: row.linked_at }
+}
+
+/** The users for whom this one decides: itself first, then its linked agents, oldest first. */
+export async function usersOf(db: Queryable, userId: string): Promise<string[]> {
+  const rows = await query<{ user_id: string }>(
+    db,
+    'select user_id from agent_link where person_id = $1 order by linked_at, user_id',
+    [userId],
+  )
+  return [userId, ...rows.map((row) => row.user_id)]
+}
+
+/** The user for whom a call acts, with the name of a linked agent. */
+export type Subject = Owner & { name: string | null }
+/**
+ * The caller, or the agent linked to the caller that the call names. An agent of somebody else is answered like one that
+ * does not exist.
+ */
+export async function subjectOf(
+  db: Queryable,
+  { userId, agentId }: Pick<Caller, 'userId' | 'agentId'>,
+  forAgent: string | undefined,
+  { lock = false }: LockOptions = {},
+): Promise<Subject> {
+  if (forAgent === undefined || forAgent === agentId) return { userId, agentId, linkedAt: null, name: null }
+  const [row] = await query<OwnerRow & { name: string | null }>(
+    db,
+    `select u.id, u.agent_id, l.linked_at, coalesce(l.name, u.name) as name from app_user u join agent_link l on l.user_id = u.id
+     where u.agent_id = $1 and l.person_id = $2${lock ? ' for share of l' : ''}`,
+    [forAgent, userId],
+  )
+  if (!row) throw notFound('agent', 'agents_list')
+  return { userId: row.id, agentId: row.agent_id, linkedAt: row.linked_at, name: row.name }
+}

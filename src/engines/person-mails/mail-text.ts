@@ -1,0 +1,111 @@
+import type { EmailMessage } from '#kernel/email.ts'
+
+/** Messages about the accounts of people. No message has a secret, or an address that does something when it is opened. */
+
+export const mailKinds = [
+  'limits_raised',
+  'trading_resumed',
+  'recipient_added',
+  'agent_linked',
+  'app_connected',
+  'password_changed',
+  'passkey_added',
+  'passkey_removed',
+] as const
+export type MailKind = (typeof mailKinds)[number]
+
+/** One change: sentences in the past tense, and when it takes effect; null: it has. */
+export type MailItem = { text: string; at: Date; effectiveAt: Date | null }
+
+type KindText = {
+  subject: string
+  /** How it is undone, after the address of the page is opened. */
+  undo: string
+}
+
+const texts: Record<MailKind, KindText> = {
+  limits_raised: {
+    subject: 'Limits of your Portico account were raised',
+    undo: 'sign in and cancel the change before it takes effect',
+  },
+  trading_resumed: {
+    subject: 'Trading with your Portico account was allowed again',
+    undo: 'sign in and stop trading',
+  },
+  recipient_added: {
+    subject: 'A recipient was added to your Portico account',
+    undo: 'sign in and remove the recipient before it takes effect',
+  },
+  agent_linked: {
+    subject: 'An agent was linked to your Portico account',
+    undo: 'sign in and unlink the agent',
+  },
+  app_connected: {
+    subject: 'An app was connected to your Portico account',
+    undo: 'sign in and disconnect the app',
+  },
+  password_changed: {
+    subject: 'The password of your Portico account was changed',
+    undo: 'choose “Forgot your password?” and set a new one, which ends every session and connected app',
+  },
+  passkey_added: {
+    subject: 'A passkey was added to your Portico account',
+    undo: 'sign in, remove the passkey, and disconnect the apps that you do not know',
+  },
+  passkey_removed: {
+    subject: 'A passkey was removed from your Portico account',
+    undo: 'sign in, add a passkey again, and disconnect the apps that you do not know',
+  },
+}
+
+const months = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec']
+const twoDigits = (n: number): string => String(n).padStart(2, '0')
+/** In UTC: the place of the person is not known. */
+export const timeText = (at: Date): string =>
+  `${at.getUTCDate()} ${months[at.getUTCMonth()]} ${at.getUTCFullYear()}, ${twoDigits(at.getUTCHours())}:${twoDigits(at.getUTCMinutes())} UTC`
+
+const nameMax = 60
+/**
+ * A name that others have chosen: letters, digits and few marks. Programs for mail make links of whatever looks like an
+ * address, so none is left in it.
+ */
+export const mailName = (name: string): string =>
+  name
+    .replace(/[^\p{L}\p{N} '()&+,_-]/gu, ' ')
+    .replace(/ +/g, ' ')
+    .trim()
+    .slice(0, nameMax)
+    .toWellFormed()
+    .trim()
+
+const itemText = ({ text, at, effectiveAt }: MailItem): string =>
+  `${timeText(at)}\n${text}\n${
+    effectiveAt ? `It takes effect on ${timeText(effectiveAt)}.` : 'It took effect at once.'
+  }`
+
+type Message = {
+  kind: MailKind
+  items: readonly MailItem[]
+  /** Further changes that are counted alone. */
+  more: number
+  gateway: string
+  /** The address of the page of the account. */
+  accountPage: string
+}
+export function mailOf({
+  kind,
+  items,
+  more,
+  gateway,
+  accountPage,
+}: Message): Omit<EmailMessage, 'to' | 'key'> {
+  const { subject, undo } = texts[kind]
+  const text = [
+    ...items.map(itemText),
+    ...(more === 0 ? [] : [`And ${more} more of this sort.`]),
+    `If this was not you: open ${accountPage}, ${undo}.`,
+    `Sent by the Portico gateway at ${gateway}. It never asks for your password or for a code by email.`,
+  ].join('\n\n')
+  const count = items.length + more
+  return { subject: count > 1 ? `${subject} (${count} times)` : subject, text }
+}

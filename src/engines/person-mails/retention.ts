@@ -1,0 +1,10 @@
+import type { Deletion } from '#durable/retention.ts'
+
+/** A row without a message remembers when the last one was sent. */
+export const mailDeletion: Deletion = {
+  name: 'retention of messages to people',
+  ageMs: 86_400_000,
+  text: `delete from person_mail where (person_id, kind) in
+    (select person_id, kind from person_mail where due_at is null and sent_at < $1 order by sent_at limit $2
+     for update skip locked) returning kind`,
+}

@@ -1,0 +1,15 @@
+import type { Owner } from '#engines/agent-links/owners.ts'
+import type { NewEvent } from '#kernel/task.ts'
+
+export type LinkedPair = { agentId: string; person: Pick<Owner, 'agentId'> }
+
+/** The same event in the log of the agent and in that of the person. `by`: the agent id of who did it. */
+export const linkEvent = (
+  type: 'agent.linked' | 'agent.unlinked',
+  { agentId, person }: LinkedPair,
+  by: string,
+): NewEvent => ({
+  type,
+  subject: { kind: 'agent', id: agentId },
+  data: { agent_id: agentId, person_id: person.agentId, by },
+})

@@ -1,0 +1,11 @@
+import type { Deletion } from '#durable/retention.ts'
+
+/** The table says when a row ends; an ended row is invisible before it is deleted. */
+export const agentDeletions: readonly Deletion[] = [
+  {
+    name: 'retention of link codes',
+    ageMs: 0,
+    text: `delete from agent_link_code where user_id in
+      (select user_id from agent_link_code where expires_at < $1 order by expires_at limit $2) returning user_id`,
+  },
+]

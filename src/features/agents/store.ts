@@ -1,0 +1,69 @@
+import { type Queryable, query } from '#store/query.ts'
+
+export type LinkedAgent = { user_id: string; agent_id: string; name: string | null; linked_at: Date }
+
+/** Oldest first. */
+export const agentsOf = (db: Queryable, personId: string): Promise<LinkedAgent[]> =>
+  query(
+    db,
+    `select l.user_id, u.agent_id, coalesce(l.name, u.name) as name, l.linked_at
+     from agent_link l join app_user u on u.id = l.user_id where l.person_id = $1 order by l.linked_at, l.user_id`,
+    [personId],
+  )
+
+type Code = { userId: string; hash: Uint8Array; now: Date; expiresAt: Date }
+/** Replaces the earlier code of the agent. */
+export const saveCode = (db: Queryable, { userId, hash, now, expiresAt }: Code) =>
+  query(
+    db,
+    `insert into agent_link_code (user_id, code_hash, created_at, expires_at) values ($1, $2, $3, $4)
+     on conflict (user_id) do update set code_hash = excluded.code_hash, created_at = excluded.created_at,
+       expires_at = excluded.expires_at`,
+    [userId, hash, now, expiresAt],
+  )
+
+export const isCode = async (db: Queryable, hash: Uint8Array, now: Date): Promise<boolean> => {
+  const text = 'select 1 as known from agent_link_code where code_hash = $1 and expires_at > $2'
+  return (await query(db, text, [hash, now])).length > 0
+}
+
+/** The user of the agent, for exactly one of several concurrent callers. */
+export async function claimCode(db: Queryable, hash: Uint8Array, now: Date): Promise<string | undefined> {
+  const [row] = await query<{ user_id: string }>(
+    db,
+    'delete from agent_link_code where code_hash = $1 and expires_at > $2 returning user_id',
+    [hash, now],
+  )
+  return row?.user_id
+}
+
+/** Serialises the links of one person, so that their number stays within its limit. */
+export const lockLinksOf = (db: Queryable, personId: string) =>
+  query(db, 'select 1 as locked from app_user where id = $1 for no key update', [personId])
+
+type NewLink = { userId: string; personId: string; name: string | undefined; now: Date }
+/** Undefined where the agent is linked already, also by a concurrent transaction. */
+export async function addLink(
+  db: Queryable,
+  { userId, personId, name, now }: NewLink,
+): Promise<LinkedAgent | undefined> {
+  const [row] = await query<LinkedAgent>(
+    db,
+    `with added as (
+       insert into agent_link (user_id, person_id, name, linked_at) values ($1, $2, $3, $4)
+       on conflict do nothing returning user_id, name, linked_at
+     )
+     select l.user_id, u.agent_id, coalesce(l.name, left(u.name, 64)) as name, l.linked_at
+     from added l join app_user u on u.id = l.user_id`,
+    [userId, personId, name ?? null, now],
+  )
+  return row
+}
+
+type Ended = { userId: string; personId: string; linkedAt: Date }
+/** False where exactly this link is no more. */
+export const removeLink = async (db: Queryable, { userId, personId, linkedAt }: Ended): Promise<boolean> => {
+  const text =
+    'delete from agent_link where user_id = $1 and person_id = $2 and linked_at = $3 returning user_id'
+  return (await query(db, text, [userId, personId, linkedAt])).length > 0
+}

@@ -1,0 +1,101 @@
+import type { Approval } from '#durable/approval-store.ts'
+import type { Approvals } from '#durable/approvals.ts'
+import { linkCoolsUntil, personOf, usersOf } from '#engines/agent-links/owners.ts'
+import type { Caller, RequestFacts } from '#kernel/caller.ts'
+import type { Clock } from '#kernel/clock.ts'
+import { Fault, invalid, notFound } from '#kernel/fault.ts'
+import { assertFreshPerson } from '#kernel/fresh-person.ts'
+import { implement, type Operation } from '#kernel/operation.ts'
+import type { Queryable } from '#store/query.ts'
+import { contract } from './contract.ts'
+
+/** What policy reserves for people: they list it, approve or decline it. */
+
+type ApprovalsDeps = {
+  approvals: Approvals
+  clock: Clock
+  db: Queryable
+  /** How long a person to whom an agent was just linked approves nothing for it. */
+  coolingMs: number
+  /** The address of the page; undefined where none is served. */
+  page: () => string | undefined
+  waitingMax: number
+}
+
+const view = ({ approval_id, task_id, intent, intent_sha256, requested_at, expires_at }: Approval) => ({
+  approval_id,
+  task_id,
+  intent,
+  intent_sha256,
+  requested_at: requested_at.toISOString(),
+  expires_at: expires_at.toISOString(),
+})
+
+export function approvals(deps: ApprovalsDeps): Operation[] {
+  const { approvals, clock, db, page, waitingMax, coolingMs } = deps
+
+  /** A request for which somebody else decides is answered like one that does not exist. */
+  const findFor = async ({ tx }: RequestFacts, { userId }: Caller, approvalId: string) => {
+    const found = await approvals.find(tx!, approvalId)
+    const owner = found && (await personOf(tx!, found.user_id, { lock: true }))
+    const isOwn = found?.user_id === userId
+    if (!found || (!isOwn && owner?.userId !== userId)) throw notFound('approval', 'approvals_list')
+    return { found, linkedAt: owner?.linkedAt ?? null }
+  }
+  const decide = async (
+    decision: 'approved' | 'declined',
+    { approval_id: approvalId }: Approval,
+    { caller, request: { tx, afterCommit } }: { caller: Caller; request: RequestFacts },
+  ) => {
+    const { approval: decided, readers } = await approvals.decide(tx!, {
+      approvalId,
+      decision,
+      by: caller.agentId,
+    })
+    afterCommit!(() => approvals.decided({ readers }))
+    return {
+      ...view(decided),
+      decision,
+      decided_by: decided.decided_by ?? '',
+      decided_at: decided.decided_at?.toISOString() ?? null,
+    }
+  }
+
+  return implement(contract, {
+    async list(_input, { userId }) {
+      const waiting = await approvals.list(await usersOf(db, userId))
+      return { approvals: waiting.approvals.map(view), total: waiting.total, max: waitingMax }
+    },
+    async approve({ approval_id, intent_sha256 }, caller, request) {
+      const { found, linkedAt } = await findFor(request, caller, approval_id)
+      const confirmUrl = page()
+      assertFreshPerson(caller, clock.now(), {
+        intent_sha256: found.intent_sha256,
+        expires_at: found.expires_at.toISOString(),
+        ...(confirmUrl && { confirm_url: confirmUrl }),
+      })
+      assertEstablished(linkedAt, { now: clock.now(), coolingMs })
+      if (intent_sha256 !== undefined && intent_sha256 !== found.intent_sha256)
+        throw invalid(
+          'intent_sha256',
+          'value_error',
+          'Input should be that of the request: `approvals_list` has it',
+        )
+      return decide('approved', found, { caller, request })
+    },
+    async decline({ approval_id }, caller, request) {
+      const { found } = await findFor(request, caller, approval_id)
+      return decide('declined', found, { caller, request })
+    },
+  })
+}
+
+function assertEstablished(linkedAt: Date | null, at: { now: Date; coolingMs: number }): void {
+  const until = linkCoolsUntil(linkedAt, at)
+  if (until === undefined) return
+  throw new Fault(
+    'conflict',
+    `The agent was linked a short time ago: you approve its requests from ${until.toISOString()} on`,
+    { extras: { reason: `linked at ${linkedAt!.toISOString()}` } },
+  )
+}

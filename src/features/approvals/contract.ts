@@ -1,0 +1,116 @@
+import { act, group, read } from '#kernel/operation.ts'
+import * as T from '#kernel/schema.ts'
+import { ChainId, Dec, OneOf, TextOrNull, Time, TimeOrNull } from '#kernel/wire-types.ts'
+
+const Intent = T.Object(
+  {
+    text: T.String({ description: 'The request in one sentence' }),
+    kind: T.String({ description: 'The operation' }),
+    chain_id: ChainId,
+    chain: T.Unsafe<string | null>({ ...TextOrNull, description: 'Name of the chain' }),
+    token: T.Unsafe<string | null>({ ...TextOrNull, description: 'Symbol of what leaves, or is traded' }),
+    amount: T.Unsafe<string | null>({ ...TextOrNull, description: 'Of the token, as decimal text' }),
+    usd: T.Unsafe<string>({ ...Dec, description: 'Value at the time of the request, in USD' }),
+    recipient: T.Unsafe<string | null>({
+      ...TextOrNull,
+      description: 'Address that receives, on the chain',
+    }),
+    venue: TextOrNull,
+    asset: T.Unsafe<string | null>({ ...TextOrNull, description: 'What is bought or traded' }),
+    cost: T.Optional(
+      T.Unsafe<string | null>({
+        ...TextOrNull,
+        description: 'What it costs beside the amount, in a sentence',
+      }),
+    ),
+    agent_id: T.String({ description: 'The agent that asked' }),
+    client_id: T.Unsafe<string | null>({
+      ...TextOrNull,
+      description: 'The app that asked for its person; null for a key pair',
+    }),
+    rule: T.String({ description: 'approval_above_usd, or recipient_approval' }),
+    reason: T.String({ description: 'Why a person has to approve it' }),
+  },
+  { $id: 'ApprovalIntent' },
+)
+const approval = {
+  approval_id: T.String({ description: 'What `approvals_approve` and `approvals_decline` take' }),
+  task_id: T.String({ description: 'The task that waits' }),
+  intent: Intent,
+  intent_sha256: T.String({ description: 'Names the request; send it with the approval' }),
+  requested_at: Time,
+  expires_at: Time,
+}
+const Approval = T.Object(approval, { $id: 'Approval' })
+const ApprovalList = T.Object(
+  {
+    approvals: T.Array(Approval, {
+      description: 'Newest first, at most 200: the newest of each agent before the second newest of any',
+    }),
+    total: T.Integer({ description: 'How many wait, also those that are not listed' }),
+    max: T.Integer({ description: 'How many may wait for one user' }),
+  },
+  { $id: 'ApprovalList' },
+)
+const DecidedApproval = T.Object(
+  {
+    ...approval,
+    decision: OneOf(['approved', 'declined'], { description: 'The first decision, which counts' }),
+    decided_by: T.String({ description: 'The agent id of who decided' }),
+    decided_at: TimeOrNull,
+  },
+  { $id: 'DecidedApproval' },
+)
+const params = T.Object({
+  approval_id: T.String({ format: 'uuid', description: 'Id out of `approvals_list`' }),
+})
+
+/** Additions to the published interface. */
+export const contract = group('approvals', {
+  list: read('GET /v1/approvals', {
+    summary: 'Requests of agents that wait for a person',
+    description:
+      'Use it to see what waits for a decision, newest first: requests of this account and of linked agents above `approval_above_usd`, and transfers to recipients with `agents: approval`. Next: a person who has just signed in decides by `approvals_approve`, or everybody with `manage` by `approvals_decline`.',
+    access: 'read',
+    output: ApprovalList,
+  }),
+  approve: act('POST /v1/approvals/{approval_id}/approve', {
+    summary: 'Approve a request that waits, as a person',
+    description:
+      'Use it as a person who has just signed in; others get `step_up_required`. The request is admitted again with the prices, balances and limits of now, and runs once under its task id; what no longer fits ends the task as failed. Next: poll `tasks_get` with `task_id`.',
+    access: 'manage',
+    repeatable: true,
+    rate: 'exit',
+    faults: ['step_up_required', 'not_found', 'conflict'],
+    params,
+    bodyOptional: true,
+    body: T.Object(
+      {
+        intent_sha256: T.Optional(
+          T.String({
+            pattern: '^[0-9a-f]{64}$',
+            examples: ['9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08'],
+            description: 'As `approvals_list` showed it: another request is not approved',
+          }),
+        ),
+      },
+      {
+        $id: 'ApproveRequest',
+        examples: [{ intent_sha256: '9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08' }],
+        additionalProperties: false,
+      },
+    ),
+    output: DecidedApproval,
+  }),
+  decline: act('POST /v1/approvals/{approval_id}/decline', {
+    summary: 'Decline a request that waits',
+    description:
+      'Use it to refuse a request; every caller of the account with `manage` may. Its task ends as failed with `approval_declined`, and nothing is moved. Next: `tasks_get` shows the end.',
+    access: 'manage',
+    repeatable: true,
+    rate: 'exit',
+    faults: ['not_found', 'conflict'],
+    params,
+    output: DecidedApproval,
+  }),
+})

@@ -1,0 +1,51 @@
+import { createHash } from 'node:crypto'
+import type { SignInLimits } from '#features/oauth/sign-in-limits.ts'
+import { addressKey } from '#kernel/address-key.ts'
+import type { Tx } from '#kernel/task.ts'
+import type { Credits } from './credits.ts'
+import { mailboxOf } from './mailbox.ts'
+import * as store from './store.ts'
+
+/** First credits are for a proof that a script cannot repeat: users cost nothing. */
+
+export type SignupGrants = {
+  /** A new agent proves nothing but its address, so an address gets few. */
+  forAgent(tx: Tx, user: { userId: string; address: string }, now: Date): Promise<number>
+  /** A new person proves a mailbox, once; and an address gets few, since mailboxes cost little. */
+  forPerson(tx: Tx, user: { userId: string; email: string; address: string }, now: Date): Promise<number>
+  /** An agent that has none yet gets its own with its person, for one agent of each mailbox. */
+  forLink(tx: Tx, link: { userId: string; email: string; address: string }, now: Date): Promise<number>
+}
+type SignupGrantsDeps = {
+  grantSignup: Credits['grantSignup']
+  /** Windows of a day, for all instances together. */
+  limits: Pick<SignInLimits, 'take'>
+  perAddressMax: number
+}
+
+const proofOf = (text: string): Buffer => createHash('sha256').update(text).digest()
+
+export function signupGrants({ grantSignup, limits, perAddressMax }: SignupGrantsDeps): SignupGrants {
+  /** In the transaction that creates the user, so that a failed one counts nothing. */
+  const isWithin = async (tx: Tx, who: 'agents' | 'people' | 'links', address: string) => {
+    const budget = { name: `signup-grant:${who}:${addressKey(address)}`, max: perAddressMax }
+    return (await limits.take([budget], tx)).length === 0
+  }
+  return {
+    forAgent: async (tx, { userId, address }, now) =>
+      (await isWithin(tx, 'agents', address)) ? grantSignup(tx, userId, now) : 0,
+
+    async forPerson(tx, { userId, email, address }, now) {
+      if (!(await isWithin(tx, 'people', address))) return 0
+      const proof = proofOf(`mailbox:${mailboxOf(email)}`)
+      return (await store.claimProof(tx, { proof, userId, now })) ? grantSignup(tx, userId, now) : 0
+    },
+
+    async forLink(tx, { userId, email, address }, now) {
+      if (await store.hasSignupCredits(tx, userId)) return 0
+      if (!(await isWithin(tx, 'links', address))) return 0
+      const proof = proofOf(`agent-of:${mailboxOf(email)}`)
+      return (await store.claimProof(tx, { proof, userId, now })) ? grantSignup(tx, userId, now) : 0
+    },
+  }
+}

@@ -1,0 +1,240 @@
+import { LRUCache } from 'lru-cache'
+import type { Clock } from '#kernel/clock.ts'
+import { createKeyedMutex, type KeyedMutex } from '#kernel/keyed-mutex.ts'
+import type { Log } from '#kernel/log.ts'
+import { type PacedJob, startPacedJob } from '#kernel/paced-job.ts'
+import type { Queryable } from '#store/query.ts'
+import { type Claimed, type ClaimSource, claimWebhooks, usersWithWebhooks } from './claims.ts'
+import type { RunEnd, RunStop } from './delivery-run.ts'
+import { type CursorCounts, createSweep, type Sweep, slicePauseFactor } from './sweep.ts'
+
+/**
+ * Claims webhooks with events to deliver. Commits of this instance are hints, which cost nothing for users without a
+ * webhook. The polls of the instance on duty find what no hint has reached: each finds retries that are due, and one
+ * slice of all cursors, where events of instances that died wait.
+ */
+
+export type DispatcherDeps = {
+  db: Queryable
+  clock: Clock
+  log: Log
+  instanceId: string
+  isOnDuty: () => boolean
+  /** False before the first heartbeat, and where another instance may take the webhooks of this one. */
+  isLeaseHeld: () => boolean
+  deliver: (claim: Claimed, stop: RunStop) => Promise<RunEnd>
+  pollMs: number
+  /** Cursors of one slice. */
+  sliceMax?: number | undefined
+}
+export type Dispatcher = {
+  start(): AsyncDisposable
+  /** The log of the user has grown. */
+  onEvents(userId: string): void
+  /** Webhooks of the user were added or changed. */
+  onWebhooks(userId: string): void
+  /** Calls of `onWebhooks` may have been lost. */
+  forget(): void
+  running(): { all: number; slow: number }
+  /** Webhooks of all instances, as the last round of the polls has seen them. */
+  counts(): CursorCounts
+}
+
+export const runsMax = 64
+/** Webhooks that failed or were slow the last time have these places alone, so that the others find one free. */
+export const slowRunsMax = 16
+export const runsPerUserMax = 4
+
+/** Hints within this time share a claim. */
+const collectMs = 20
+const usersPerClaim = 100
+/** Beyond it the poll finds the events. */
+const pendingMax = 10_000
+const knownUsersMax = 50_000
+const knownMs = 600_000
+/** Longer delays are left to the poll. */
+const timerMsMax = 60_000
+const timersMax = 1_000
+/** The pause after a round in durations of its last poll: where one poll is a round, it takes a fiftieth of the time. */
+const pollPauseFactor = 50
+/** An instance that is not on duty helps out where the other one has no place left. */
+const offDutyFactor = 6
+/** Before the first heartbeat has registered the instance, and after a poll that found all places taken. */
+const pollAgainMs = 250
+/** At a shutdown requests under way may end for this long. */
+const drainMs = 2_000
+
+type RunningClaim = { userId: string; isSlow: boolean; isHinted: boolean; done: Promise<void> }
+type State = {
+  deps: DispatcherDeps
+  running: Map<string, RunningClaim>
+  pending: Set<string>
+  known: LRUCache<string, boolean>
+  timers: Set<NodeJS.Timeout>
+  claims: KeyedMutex
+  sweep: Sweep
+  cutOff: AbortController
+  isStarted: boolean
+  claiming: Promise<void> | undefined
+  collecting: NodeJS.Timeout | undefined
+  poll: PacedJob | undefined
+}
+
+export function createDispatcher(deps: DispatcherDeps): Dispatcher {
+  const state: State = {
+    deps,
+    running: new Map(),
+    pending: new Set(),
+    known: new LRUCache({ max: knownUsersMax, ttl: knownMs }),
+    timers: new Set(),
+    claims: createKeyedMutex(),
+    sweep: createSweep(deps),
+    cutOff: new AbortController(),
+    isStarted: false,
+    claiming: undefined,
+    collecting: undefined,
+    poll: undefined,
+  }
+  return {
+    start() {
+      state.isStarted = true
+      state.poll = startPacedJob(() => poll(state), {
+        retryMs: deps.pollMs,
+        onError: (error) =>
+          deps.log.warn({ error }, 'the poll for webhooks failed; the next one tries again'),
+      })
+      return { [Symbol.asyncDispose]: () => stop(state) }
+    },
+    onEvents: (userId) => wake(state, userId),
+    onWebhooks(userId) {
+      state.known.delete(userId)
+      wake(state, userId)
+    },
+    forget: () => state.known.clear(),
+    running: () => ({ all: state.running.size, slow: slowRuns(state) }),
+    counts: state.sweep.counts,
+  }
+}
+
+const slowRuns = ({ running }: State): number =>
+  running
+    .values()
+    .filter(({ isSlow }) => isSlow)
+    .toArray().length
+
+function wake(state: State, userId: string): void {
+  if (!state.isStarted || state.known.get(userId) === false) return
+  for (const each of state.running.values()) if (each.userId === userId) each.isHinted = true
+  if (state.pending.size < pendingMax) state.pending.add(userId)
+  state.collecting ??= setTimeout(() => {
+    state.collecting = undefined
+    claimPending(state)
+  }, collectMs).unref()
+}
+
+/** One claim at a time; while all places are taken the users wait for the end of a run. */
+function claimPending(state: State): void {
+  state.claiming ??= claimAllPending(state)
+    .catch((error: unknown) => {
+      state.deps.log.warn({ error }, 'webhooks could not be claimed; the poll tries again')
+    })
+    .finally(() => {
+      state.claiming = undefined
+    })
+}
+
+async function claimAllPending(state: State): Promise<void> {
+  while (state.pending.size > 0 && state.running.size < runsMax && state.isStarted) {
+    const users = state.pending.values().take(usersPerClaim).toArray()
+    for (const user of users) state.pending.delete(user)
+    const withWebhooks = await selectKnown(state, users)
+    if (withWebhooks.length > 0) await claim(state, { users: withWebhooks })
+  }
+}
+
+async function selectKnown({ known, deps }: State, users: readonly string[]): Promise<string[]> {
+  const unknown = users.filter((user) => !known.has(user))
+  if (unknown.length > 0) {
+    const found = await usersWithWebhooks(deps.db, unknown)
+    for (const user of unknown) known.set(user, found.has(user))
+  }
+  return users.filter((user) => known.get(user) !== false)
+}
+
+/** One at a time: a second claim would take what the first one has claimed for a claim whose reply was lost. */
+const claim = (state: State, source: ClaimSource): Promise<void> =>
+  state.claims.run('', () => claimNow(state, source))
+
+async function claimNow(state: State, source: ClaimSource): Promise<void> {
+  const { deps, running } = state
+  const max = runsMax - running.size
+  if (max <= 0 || !deps.isLeaseHeld()) return
+  const claimed = await claimWebhooks(deps.db, {
+    instanceId: deps.instanceId,
+    now: deps.clock.now(),
+    source,
+    running: { webhooks: [...running.keys()], users: [...running.values()].map(({ userId }) => userId) },
+    perUserMax: runsPerUserMax,
+    max,
+    slowMax: Math.max(0, slowRunsMax - slowRuns(state)),
+  })
+  for (const each of claimed) run(state, each)
+}
+
+function run(state: State, claimed: Claimed): void {
+  const { deps, running, cutOff } = state
+  const { webhook_id: webhookId, user_id: userId } = claimed
+  const entry: RunningClaim = {
+    userId,
+    isSlow: claimed.is_slow || claimed.attempts > 0,
+    isHinted: false,
+    done: Promise.resolve(),
+  }
+  running.set(webhookId, entry)
+  const isAtLimit = [...running.values()].filter((each) => each.userId === userId).length >= runsPerUserMax
+  entry.done = deps
+    .deliver(claimed, { isStopping: () => !state.isStarted || !deps.isLeaseHeld(), cutOff: cutOff.signal })
+    .catch((error: unknown): RunEnd => {
+      deps.log.error({ error, webhook: webhookId }, 'the delivery of a webhook failed; the poll tries again')
+      return { hasMore: false }
+    })
+    .then(({ hasMore, retryMs }) => {
+      running.delete(webhookId)
+      if (retryMs !== undefined && retryMs <= timerMsMax) wakeAfter(state, userId, retryMs)
+      if (hasMore || entry.isHinted || isAtLimit) wake(state, userId)
+      else if (state.pending.size > 0) claimPending(state)
+    })
+}
+
+function wakeAfter(state: State, userId: string, afterMs: number): void {
+  if (state.timers.size >= timersMax || !state.isStarted) return
+  const timer = setTimeout(() => {
+    state.timers.delete(timer)
+    wake(state, userId)
+  }, afterMs + 1).unref()
+  state.timers.add(timer)
+}
+
+async function poll(state: State): Promise<number> {
+  const { isOnDuty, isLeaseHeld, pollMs } = state.deps
+  if (!isLeaseHeld()) return pollAgainMs
+  const startedMs = performance.now()
+  await claim(state, 'retries')
+  const isRoundOver = await state.sweep.next((range) => claim(state, { range }))
+  const isFull = state.running.size >= runsMax || slowRuns(state) >= slowRunsMax
+  const factor = isOnDuty() ? 1 : offDutyFactor
+  const tookMs = performance.now() - startedMs
+  if (!isRoundOver) return tookMs * slicePauseFactor * factor
+  return Math.max(isFull ? pollAgainMs : pollMs * factor, tookMs * pollPauseFactor)
+}
+
+async function stop(state: State): Promise<void> {
+  state.isStarted = false
+  await state.poll?.[Symbol.asyncDispose]()
+  clearTimeout(state.collecting)
+  for (const timer of state.timers) clearTimeout(timer)
+  await state.claiming
+  const cutOff = setTimeout(() => state.cutOff.abort(), drainMs)
+  await Promise.all(state.running.values().map(({ done }) => done))
+  clearTimeout(cutOff)
+}

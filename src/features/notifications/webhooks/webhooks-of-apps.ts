@@ -1,0 +1,44 @@
+import type { EventLog } from '#durable/event-log.ts'
+import type { Tx } from '#kernel/task.ts'
+import type { Queryable } from '#store/query.ts'
+import { deletedEvent, type EndReason, originOf } from './webhook-events.ts'
+import * as store from './webhook-store.ts'
+
+/** What apps have added, for those who connect and disconnect them. */
+
+export type EndedWebhooks = {
+  userId: string
+  /** Those of one app; undefined: all of the user. */
+  clientId: string | undefined
+  reason: EndReason
+}
+
+/**
+ * Deletes webhooks with their secrets, in the transaction that ends the access of those who added them. The events are
+ * its last statement. True where there were any.
+ */
+export async function endWebhooks(
+  events: Pick<EventLog, 'add'>,
+  tx: Tx,
+  { userId, clientId, reason }: EndedWebhooks,
+): Promise<boolean> {
+  await store.lockWebhooks(tx, userId)
+  const all = await store.webhooksOf(tx, userId)
+  const ended = all.filter((each) => clientId === undefined || each.client_id === clientId)
+  if (ended.length === 0) return false
+  const ids = ended.map(({ webhook_id: id }) => id)
+  await store.deleteWebhooks(tx, ids)
+  const deletions = ended.map((row) => deletedEvent(row, reason))
+  await events.add(tx, userId, deletions)
+  return true
+}
+
+/** To which servers each app has events of the user posted. */
+export const postedOrigins = async (
+  db: Queryable,
+  userId: string,
+): Promise<{ clientId: string; origin: string }[]> =>
+  (await store.webhooksOfApps(db, userId)).map((row) => ({
+    clientId: row.client_id,
+    origin: originOf(row),
+  }))

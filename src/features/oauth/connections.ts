@@ -1,0 +1,122 @@
+import type { Transact } from '#durable/transactions.ts'
+import type { MailQueue } from '#engines/person-mails/mail-queue.ts'
+import { mailName } from '#engines/person-mails/mail-text.ts'
+import type { Clock } from '#kernel/clock.ts'
+import { type Queryable, query } from '#store/query.ts'
+import type { Grants } from './grants.ts'
+import type { Payload, Records } from './records.ts'
+
+/** Apps that a person has connected: the clients of the grants. */
+
+export type Connection = {
+  clientId: string
+  /** As the client registered it; null where it publishes its metadata itself. */
+  clientName: string | null
+  /** What its newest grant allows, by resource. */
+  scopes: string[]
+  /** Servers to which it has events of the person posted. */
+  postsTo: string[]
+  connectedAt: Date
+}
+/** Servers to which apps have events of a person posted. */
+export type PostedOrigins = (personId: string) => Promise<readonly { clientId: string; origin: string }[]>
+export type Connections = {
+  /** Stores the grant that a person has given to an app, and notifies the person. */
+  connect(grantId: string, grant: Payload, expiresInSeconds?: number): Promise<void>
+  /** The latest first. */
+  list(accountId: string): Promise<Connection[]>
+  /** Ends every grant and token that a client has of a person, and what it has set up. */
+  end(accountId: string, clientId: string): Promise<void>
+}
+
+const connectionsMax = 100
+
+type ConnectionsDeps = {
+  db: Queryable
+  transact: Transact
+  records: Pick<Records, 'of'>
+  mailQueue: MailQueue
+  clock: Clock
+  grants: Pick<Grants, 'endApp'>
+  postedOrigins: PostedOrigins
+}
+
+/** What the scopes that act let an app do, in the words of a message. */
+const acts: Record<string, string> = {
+  trade: 'trade within your limits',
+  earn: 'use the vault',
+  manage:
+    'lower your limits and stop trading; right after you sign in for it also raise limits, add recipients, link agents and approve requests',
+}
+
+const scopesOf = (resources: unknown): string[] => [
+  ...new Set(Object.values((resources ?? {}) as Record<string, string>).flatMap((each) => each.split(' '))),
+]
+
+async function nameOf(db: Queryable, clientId: string): Promise<string> {
+  const [row] = await query<{ name: string | null }>(
+    db,
+    `select payload->>'client_name' as name from oauth_record where model = 'Client' and id = $1`,
+    [clientId],
+  )
+  return mailName(row?.name ?? URL.parse(clientId)?.host ?? '')
+}
+
+export function createConnections({
+  db,
+  transact,
+  records,
+  mailQueue,
+  clock,
+  grants,
+  postedOrigins,
+}: ConnectionsDeps): Connections {
+  return {
+    async connect(grantId, grant, expiresInSeconds) {
+      const allowed = Object.entries(acts).flatMap(([scope, act]) =>
+        scopesOf(grant.resources).includes(scope) ? [act] : [],
+      )
+      await transact(async (tx) => {
+        await records.of('Grant', tx).upsert(grantId, grant, expiresInSeconds)
+        const name = await nameOf(tx, String(grant.clientId))
+        const app = name === '' ? 'An app without a name' : `The app “${name}”`
+        const may = ['see your wallets, orders and history', ...allowed].join('; ')
+        await mailQueue.add(tx, String(grant.accountId), 'app_connected', {
+          text: `${app} was connected. It may ${may}.`,
+        })
+      })
+      mailQueue.wake()
+    },
+    async list(accountId) {
+      const rows = await query<{
+        client_id: string
+        client_name: string | null
+        resources: Record<string, string> | null
+        created_at: Date
+      }>(
+        db,
+        `select distinct on (g.payload->>'clientId') g.payload->>'clientId' as client_id, g.created_at,
+           g.payload->'resources' as resources, c.payload->>'client_name' as client_name
+         from oauth_record g
+         left join oauth_record c on c.model = 'Client' and c.id = g.payload->>'clientId'
+         where g.model = 'Grant' and g.account_id = $1 and g.expires_at > $2
+         order by g.payload->>'clientId', g.created_at desc limit ${connectionsMax}`,
+        [accountId, clock.now()],
+      )
+      const posted = await postedOrigins(accountId)
+      const postsTo = (id: string) => [
+        ...new Set(posted.filter(({ clientId }) => clientId === id).map(({ origin }) => origin)),
+      ]
+      return rows
+        .map(({ client_id, client_name, resources, created_at }) => ({
+          clientId: client_id,
+          clientName: client_name,
+          scopes: scopesOf(resources),
+          postsTo: postsTo(client_id),
+          connectedAt: created_at,
+        }))
+        .sort((one, other) => other.connectedAt.getTime() - one.connectedAt.getTime())
+    },
+    end: grants.endApp,
+  }
+}

@@ -1,0 +1,120 @@
+import type { Transact } from '#durable/transactions.ts'
+import type { ActScope } from '#kernel/caller.ts'
+import type { Clock } from '#kernel/clock.ts'
+import type { Tx } from '#kernel/task.ts'
+import { type Queryable, query } from '#store/query.ts'
+
+/** What people have allowed apps, and its end: what an app has set up ends with its last grant, in one transaction. */
+
+/** Runs in the transaction that ends the access; what it returns runs after the commit. */
+export type EndApps = (tx: Tx, ended: EndedApps) => Promise<() => void>
+/** `clientId`: one app; undefined: all apps, and what the person has set up on pages of the gateway. */
+export type EndedApps = { personId: string; clientId: string | undefined }
+
+export type Grants = {
+  /** Ends a grant with its tokens. */
+  end(grantId: string, act?: ActScope): Promise<void>
+  /** Ends every grant and token that an app has of a person. */
+  endApp(personId: string, clientId: string): Promise<void>
+  /** Ends every session, grant and token of a person. */
+  endAll(personId: string, act?: ActScope): Promise<void>
+  /** Ends some of those whose time is over; true where more are left. */
+  endExpired(): Promise<boolean>
+}
+
+const expiredBatch = 100
+
+export type GrantsDeps = {
+  db: Queryable
+  transact: Transact
+  clock: Clock
+  endApps: EndApps
+  /** Makes every instance forget the tokens that it has verified. */
+  onRevoked: () => void
+}
+
+type LockedGrant = { id: string; is_live: boolean }
+
+export function createGrants({ db, transact, clock, endApps, onRevoked }: GrantsDeps): Grants {
+  /** In one order, so that the ends of two grants wait for each other: the later one finds itself the last one. */
+  const lock = (tx: Tx, personId: string, clientId: string | null): Promise<LockedGrant[]> =>
+    query(
+      tx,
+      `select id, expires_at > $3 as is_live from oauth_record
+       where model = 'Grant' and account_id = $1 and ($2::text is null or payload->>'clientId' = $2)
+       order by id for update`,
+      [personId, clientId, clock.now()],
+    )
+  const remove = (tx: Tx, ids: readonly string[]) =>
+    query(
+      tx,
+      `delete from oauth_record where (model = 'Grant' and id = any($1)) or grant_id = any($1) returning id`,
+      [ids],
+    )
+
+  const endOne = async (tx: Tx, grantId: string): Promise<() => void> => {
+    const [grant] = await query<{ person_id: string | null; client_id: string | null }>(
+      tx,
+      `select account_id as person_id, payload->>'clientId' as client_id from oauth_record
+       where model = 'Grant' and id = $1`,
+      [grantId],
+    )
+    const { person_id: personId = null, client_id: clientId = null } = grant ?? {}
+    if (personId === null || clientId === null) {
+      await remove(tx, [grantId])
+      return () => {}
+    }
+    const all = await lock(tx, personId, clientId)
+    await remove(tx, [grantId])
+    const isConnected = all.some((each) => each.is_live && each.id !== grantId)
+    return isConnected ? () => {} : endApps(tx, { personId, clientId })
+  }
+
+  const change = async (
+    act: ActScope | undefined,
+    run: (tx: Tx) => Promise<() => void>,
+    onEnded: () => void = onRevoked,
+  ): Promise<void> => {
+    const announce = act ? await run(act.tx) : await transact(run)
+    const afterCommit = () => {
+      announce()
+      onEnded()
+    }
+    if (act) act.afterCommit(afterCommit)
+    else afterCommit()
+  }
+
+  return {
+    end: (grantId, act) => change(act, (tx) => endOne(tx, grantId)),
+    endApp: (personId, clientId) =>
+      change(undefined, async (tx) => {
+        const grants = await lock(tx, personId, clientId)
+        await remove(
+          tx,
+          grants.map(({ id }) => id),
+        )
+        return endApps(tx, { personId, clientId })
+      }),
+    endAll: (personId, act) =>
+      change(act, async (tx) => {
+        await lock(tx, personId, null)
+        await query(tx, 'delete from oauth_record where account_id = $1 returning id', [personId])
+        return endApps(tx, { personId, clientId: undefined })
+      }),
+    async endExpired() {
+      const expired = await query<{ id: string }>(
+        db,
+        `select id from oauth_record where model = 'Grant' and expires_at < $1 order by expires_at limit $2`,
+        [clock.now(), expiredBatch],
+      )
+      // Their tokens have expired too, so no instance has to forget any.
+      for (const { id } of expired)
+        await change(
+          undefined,
+          (tx) => endOne(tx, id),
+          () => {},
+        )
+      return expired.length === expiredBatch
+    },
+  }
+}

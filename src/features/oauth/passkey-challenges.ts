@@ -1,0 +1,47 @@
+import type { Random } from '#kernel/id.ts'
+import { hashOfChallenge } from './passkey-verification.ts'
+import type { Records } from './records.ts'
+
+/**
+ * Challenges of passkeys, each of one browser and one purpose, for one use. `holder` names the browser: an interaction, or
+ * a session, which the door has found by a cookie.
+ */
+
+export type ChallengePurpose = 'sign-in' | 'sign-up' | 'add'
+type Owner = { personId: string; email: string }
+export type TakenChallenge = { challengeHash: string; owner: Owner | undefined }
+
+const seconds = 300
+const challengeBytes = 32
+const model = 'PasskeyChallenge'
+
+type Stored = { purpose?: unknown; challengeHash?: unknown; owner?: Owner; consumed?: unknown }
+
+export function createPasskeyChallenges({
+  records,
+  random,
+}: {
+  records: Pick<Records, 'of'>
+  random: Random
+}) {
+  const store = records.of(model)
+  return {
+    /** Replaces an earlier challenge of this browser. */
+    async issue(holder: string, purpose: ChallengePurpose, owner?: Owner): Promise<string> {
+      const challenge = Buffer.from(random.bytes(challengeBytes)).toString('base64url')
+      await store.destroy(holder)
+      await store.upsert(
+        holder,
+        { purpose, challengeHash: hashOfChallenge(challenge), ...(owner && { owner }) },
+        seconds,
+      )
+      return challenge
+    },
+    /** Uses it up, whatever comes of it. */
+    async take(holder: string, purpose: ChallengePurpose): Promise<TakenChallenge | undefined> {
+      const found = (await store.find(holder)) as Stored | undefined
+      if (found?.purpose !== purpose || !(await store.consume(holder))) return undefined
+      return { challengeHash: String(found.challengeHash), owner: found.owner }
+    },
+  }
+}

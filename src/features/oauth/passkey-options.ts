@@ -1,0 +1,53 @@
+import { algorithms, type RelyingParty } from './passkey-verification.ts'
+
+/** What the page hands to the browser, in the JSON of WebAuthn. */
+
+export type RequestOptions = Readonly<Record<string, unknown>>
+export type CreationOptions = Readonly<Record<string, unknown>>
+
+/** As long as the challenge lives. */
+const timeoutMs = 300_000
+
+export const requestOptions = ({
+  party,
+  challenge,
+}: {
+  party: RelyingParty
+  challenge: string
+}): RequestOptions => ({
+  challenge,
+  rpId: party.id,
+  timeout: timeoutMs,
+  userVerification: 'required',
+  // No account is named, so the answer is the same for everybody.
+  allowCredentials: [],
+})
+
+type Creation = {
+  party: RelyingParty
+  challenge: string
+  handle: string
+  email: string
+  /** Credentials that the account has: an authenticator makes no second one. */
+  excluded: readonly string[]
+}
+export const creationOptions = ({
+  party,
+  challenge,
+  handle,
+  email,
+  excluded,
+}: Creation): CreationOptions => ({
+  challenge,
+  rp: { id: party.id, name: 'Portico' },
+  user: { id: handle, name: email, displayName: email },
+  pubKeyCredParams: algorithms.map((alg) => ({ type: 'public-key', alg })),
+  timeout: timeoutMs,
+  attestation: 'none',
+  excludeCredentials: excluded.map((id) => ({ type: 'public-key', id })),
+  authenticatorSelection: {
+    residentKey: 'required',
+    requireResidentKey: true,
+    userVerification: 'required',
+  },
+})

@@ -1,0 +1,137 @@
+import { createHash, timingSafeEqual } from 'node:crypto'
+import { isIP } from 'node:net'
+
+/** What an authenticator signed, checked by the library; it is loaded by the first passkey. */
+
+/** The name and the origin that passkeys of this gateway are bound to. */
+export type RelyingParty = { id: string; origin: string }
+
+/**
+ * Browsers offer passkeys to names, over https or on `localhost`; never to an IP address. Undefined where this base URL
+ * cannot have any.
+ */
+export function relyingPartyOf(baseUrl: string): RelyingParty | undefined {
+  const { protocol, hostname, origin } = new URL(baseUrl)
+  if (isIP(hostname) !== 0 || hostname.startsWith('[')) return undefined
+  const isLocal = hostname === 'localhost' || hostname.endsWith('.localhost')
+  return protocol === 'https:' || isLocal ? { id: hostname, origin } : undefined
+}
+
+/** COSE algorithms that a passkey may have: Ed25519, ES256, RS256. */
+export const algorithms = [-8, -7, -257]
+
+export type VerifiedCredential = {
+  credentialId: Buffer
+  publicKey: Buffer
+  signCount: number
+  isSynced: boolean
+}
+type Expected = { challengeHash: string; party: RelyingParty }
+
+export const hashOfChallenge = (challenge: string): string =>
+  createHash('sha256').update(challenge).digest('base64url')
+const isChallengeOf =
+  (hash: string) =>
+  (challenge: string): boolean =>
+    timingSafeEqual(Buffer.from(hashOfChallenge(challenge)), Buffer.from(hash))
+
+const credentialLengthMax = 8_192
+const isText = (value: unknown): value is string => typeof value === 'string'
+
+type CredentialJson = { id: string; response: Record<string, unknown> }
+/** The credential that the page sent; undefined where it is none. */
+export function readCredential(text: string): CredentialJson | undefined {
+  if (text.length > credentialLengthMax) return undefined
+  try {
+    const value: unknown = JSON.parse(text)
+    const { id, response } = (value ?? {}) as Record<string, unknown>
+    if (!isText(id) || !/^[\w-]{1,1400}$/.test(id)) return undefined
+    if (typeof response !== 'object' || response === null) return undefined
+    return { ...(value as CredentialJson), id, response: response as Record<string, unknown> }
+  } catch {
+    return undefined
+  }
+}
+
+/** Pages of this gateway are never framed, and the library lets a framed use pass where the browser names no frame. */
+function isFramed({ response }: CredentialJson): boolean {
+  const client: unknown = JSON.parse(Buffer.from(String(response.clientDataJSON), 'base64url').toString())
+  return (client as { crossOrigin?: unknown }).crossOrigin === true
+}
+
+/** The library checks the form of what it gets, and throws a plain error for everything that is wrong with what the browser sent. */
+async function unlessInvalid<T>(run: () => Promise<T | undefined>): Promise<T | undefined> {
+  try {
+    return await run()
+  } catch {
+    return undefined
+  }
+}
+
+/** A new passkey: undefined where it was not made for this challenge, origin and name, with the user verified. */
+export function verifyNewPasskey(
+  credential: CredentialJson,
+  { challengeHash, party }: Expected,
+): Promise<VerifiedCredential | undefined> {
+  return unlessInvalid(async () => {
+    const { verifyRegistrationResponse } = await import('@simplewebauthn/server')
+    if (isFramed(credential) || !(await isWithoutCertificates(credential))) return undefined
+    const { verified, registrationInfo } = await verifyRegistrationResponse({
+      response: credential as never,
+      expectedChallenge: isChallengeOf(challengeHash),
+      expectedOrigin: party.origin,
+      expectedRPID: party.id,
+      requireUserVerification: true,
+      supportedAlgorithmIDs: algorithms,
+    })
+    if (!verified) return undefined
+    const { credential: made, credentialDeviceType } = registrationInfo
+    return {
+      credentialId: Buffer.from(made.id, 'base64url'),
+      publicKey: Buffer.from(made.publicKey),
+      signCount: made.counter,
+      isSynced: credentialDeviceType === 'multiDevice',
+    }
+  })
+}
+
+/**
+ * No statement about the authenticator is asked for. One with certificates is refused before the library follows the
+ * addresses in them; a browser may leave the signature of the new key itself.
+ */
+async function isWithoutCertificates({ response }: CredentialJson): Promise<boolean> {
+  const { decodeAttestationObject } = await import('@simplewebauthn/server/helpers')
+  const statement = decodeAttestationObject(
+    new Uint8Array(Buffer.from(String(response.attestationObject), 'base64url')),
+  )
+  const format = statement.get('fmt')
+  return format === 'none' || (format === 'packed' && statement.get('attStmt').get('x5c') === undefined)
+}
+
+type StoredKey = { credentialId: Buffer; publicKey: Buffer }
+
+/** The counter of a signature by this key: undefined where it is not one for this challenge, origin and name. */
+export function verifySignature(
+  credential: CredentialJson,
+  { credentialId, publicKey }: StoredKey,
+  { challengeHash, party }: Expected,
+): Promise<number | undefined> {
+  return unlessInvalid(async () => {
+    const { verifyAuthenticationResponse } = await import('@simplewebauthn/server')
+    if (isFramed(credential)) return undefined
+    const { verified, authenticationInfo } = await verifyAuthenticationResponse({
+      response: credential as never,
+      expectedChallenge: isChallengeOf(challengeHash),
+      expectedOrigin: party.origin,
+      expectedRPID: party.id,
+      requireUserVerification: true,
+      // The statement that stores the counter compares it, so that of two uses at once one counts.
+      credential: {
+        id: credentialId.toString('base64url'),
+        publicKey: new Uint8Array(publicKey),
+        counter: 0,
+      },
+    })
+    return verified ? authenticationInfo.newCounter : undefined
+  })
+}

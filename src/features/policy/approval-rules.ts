@@ -1,0 +1,56 @@
+import { transferOperation } from '#kernel/action.ts'
+import type { ApprovalRule } from '#kernel/approval.ts'
+import {
+  countedMicros,
+  type Limits,
+  type PolicyRequest,
+  type PolicyState,
+  type Refusal,
+  recipientAt,
+  refuse,
+  usd,
+} from './rules.ts'
+
+/** What is allowed, but reserved for a person. */
+
+type ApprovalState = Pick<PolicyState, 'effectiveRecipients'> & {
+  limits: Pick<Limits, 'approvalAboveMicros'>
+}
+/** Why a person has to approve what is allowed otherwise. Exits count nothing, so that they never wait. */
+export function approvalNeeded(
+  request: PolicyRequest,
+  { limits: { approvalAboveMicros }, effectiveRecipients = [] }: ApprovalState,
+): { rule: ApprovalRule; reason: string } | null {
+  const { principal = 'agent', operation, chainId, recipients } = request
+  if (principal !== 'agent') return null
+  const isReserved = (address: string) =>
+    recipientAt({ chainId, effectiveRecipients }, address)?.agents === 'approval'
+  if (operation === transferOperation && recipients.some(isReserved))
+    return { rule: 'recipient_approval', reason: 'agents send to this recipient only with an approval' }
+  if (approvalAboveMicros === null || countedMicros(request) <= approvalAboveMicros) return null
+  return {
+    rule: 'approval_above_usd',
+    reason: `agents act above ${usd(approvalAboveMicros)} USD only with an approval`,
+  }
+}
+
+type SignatureState = ApprovalState & {
+  /** What the task was accepted with, and what it will have signed in all. */
+  reservedMicros: bigint
+  takenMicros: bigint
+}
+/**
+ * The acceptance has decided whether an approval is needed. A signature does not send to a recipient that needs one by
+ * now, and does not take a task across the limit below which it was accepted.
+ */
+export function evaluateSignature(
+  request: PolicyRequest,
+  { reservedMicros, takenMicros, ...state }: SignatureState,
+): Refusal | null {
+  const need = approvalNeeded({ ...request, usdMicros: takenMicros }, state)
+  if (need === null) return null
+  if (need.rule === 'recipient_approval') return refuse('agent_transfer', need.reason)
+  const { approvalAboveMicros: limit } = state.limits
+  if (limit !== null && reservedMicros > limit) return null
+  return refuse('approval_above_usd', need.reason, limit === null ? null : usd(limit))
+}

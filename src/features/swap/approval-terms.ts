@@ -1,0 +1,35 @@
+import type { ActionTerms } from '#kernel/action.ts'
+import { actionTerms } from '#kernel/approval.ts'
+import { sameAddress } from '#kernel/chains.ts'
+import { fromUnits } from '#kernel/money.ts'
+import { swapLimits } from './limits.ts'
+import type { SwapTerms, SwapToken } from './terms.ts'
+
+/** The symbol of a token that nobody has reviewed can be that of any other, so its address is named first. */
+const nameOf = ({ chain, token, isNative }: SwapToken): string =>
+  isNative || chain.tokens.some(({ address }) => sameAddress(chain, address, token.address))
+    ? token.symbol
+    : `${token.address} (unreviewed, calls itself ${token.symbol})`
+
+/** What a person reads before approving the swap. The accepted loss comes first, because a long sentence is cut. */
+export function termsOfSwap(
+  { origin, destination, maxImpactBps, slippageBps }: SwapTerms,
+  amountInUnits: bigint,
+): ActionTerms {
+  const amount = fromUnits(amountInUnits, origin.token.decimals)
+  const sold = `${amount} ${nameOf(origin)}`
+  const [from, to] = [origin.chain.displayName, destination.chain.displayName]
+  const route = from === to ? `on ${from}` : `from ${from} to ${to}`
+  const swap = `wap ${sold} into ${nameOf(destination)} ${route}`
+  const sentence =
+    maxImpactBps > swapLimits.priceImpactBps.default
+      ? `Accept a loss of up to ${maxImpactBps / 100} % and s${swap}`
+      : `S${swap}`
+  return actionTerms(sentence, {
+    chain: from,
+    token: nameOf(origin),
+    amount,
+    asset: nameOf(destination),
+    cost: `The fees of the route are part of the price: it loses at most ${maxImpactBps / 100} % of the value, and at most ${slippageBps / 100} % less arrives than was quoted. The gateway pays the network fee`,
+  })
+}

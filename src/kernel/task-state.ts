@@ -1,0 +1,21 @@
+/** The words in which a task says where it stands. */
+
+export const taskStatuses = ['pending', 'running', 'completed', 'failed', 'cancelled'] as const
+export type TaskStatus = (typeof taskStatuses)[number]
+export const outcomes = ['executed', 'not_executed', 'partial', 'unknown'] as const
+export type Outcome = (typeof outcomes)[number]
+/** `state` of a live task; once failed or cancelled, `state` is the reason code instead. */
+export const liveStates = [
+  'accepted',
+  'awaiting_approval',
+  'quoting',
+  'held',
+  'signed',
+  'submitted',
+  'confirming',
+  'waiting',
+  'settling',
+  'reconciling',
+  'review',
+] as const
+export type LiveState = (typeof liveStates)[number]

@@ -1,0 +1,144 @@
+/** kill -9 at any point of an approval, and of the acceptance that follows it: the money leaves once, under one task. */
+import assert from 'node:assert/strict'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, test } from 'node:test'
+import { eventually, type Gateway } from '../harness/gateway.ts'
+import { ledgerDrift } from '../harness/ledger.ts'
+import { personWithApp } from '../journeys/signed-in.ts'
+import type { Person, TaskBody } from '../journeys/users.ts'
+import { base, type World, worldOf } from '../journeys/world.ts'
+import { isShort } from '../proof/support/seed.ts'
+import { type CrashApp, createCrashApp } from './crash-app.ts'
+
+/** From the decision to the end of the task. */
+const pointPattern = /^(db:(?!.*(schedule|instance|market_lease|listen)).*|net:base)/
+const passesOf = (name: string) => (/db:(begin|commit)|task_step|net:/.test(name) ? 3 : 1)
+const friend = '0x15d34AAf54267DB7D7c367839AAf71A00a2C6A65'
+const amount = 1_000_000n
+
+let app: CrashApp
+/** The address is the issuer of the tokens: each gateway listens where the one before it did. */
+let port: string
+let person: Person
+let agent: Person
+let world: World
+let made = 0n
+let initial: bigint
+
+const gatewayWith = (env: Record<string, string> = {}) => app.gateway({ PORT: port, ...env })
+const ask = async (at: string, key: string): Promise<{ taskId: string; approvalId: string }> => {
+  const { status, body } = await agent.call<TaskBody>('POST /v1/wallets/transfer', {
+    body: { chain_id: base, token: 'USDC', amount: String(amount), recipient: friend },
+    key,
+    at,
+  })
+  assert.equal(status, 200, JSON.stringify(body))
+  const { approvals } = (
+    await person.call<{ approvals: { approval_id: string; task_id: string }[] }>('GET /v1/approvals', { at })
+  ).body
+  const found = approvals.find(({ task_id }) => task_id === body.task_id)
+  assert.ok(found, 'the request waits')
+  return { taskId: body.task_id, approvalId: found.approval_id }
+}
+const approve = (at: string, approvalId: string) =>
+  person.call<{ decision?: string }>(`POST /v1/approvals/${approvalId}/approve`, { at })
+const endedAt = (at: string, taskId: string) =>
+  eventually(
+    async () => {
+      const { body } = await agent.call<TaskBody>(`GET /v1/tasks/${taskId}`, { at })
+      return body.status === 'pending' || body.status === 'running' ? undefined : body
+    },
+    `task ${taskId} has ended`,
+    60_000,
+  )
+async function assertPaidOnce(at: string, taskId: string, point: string): Promise<void> {
+  const ended = await endedAt(at, taskId)
+  assert.deepEqual(
+    [ended.status, ended.outcome],
+    ['completed', 'executed'],
+    `${point}: ${JSON.stringify(ended)}`,
+  )
+  made += amount
+  assert.equal((await world.usdcOf(friend)) - initial, made, point)
+}
+
+before(async () => {
+  app = await createCrashApp()
+  const first = await app.gateway()
+  port = new URL(first.url).port
+  const databaseUrl = String(app.admin.options.connectionString)
+  const both = await personWithApp({ url: first.url, lines: first.lines, databaseUrl })
+  person = both.person
+  agent = both.app
+  world = await worldOf(app.control)
+  await world.fund(base, person.evm, 'USDC', '100')
+  await world.fund(base, person.evm, 'native', '1')
+  await app.admin.query(
+    `insert into transfer_recipient select gen_random_uuid(), user_id, $1, $2, 'x', 'approval', '', now(), now()
+      from wallet where lower(address) = lower($3)`,
+    [base, friend, person.evm],
+  )
+  initial = await world.usdcOf(friend)
+  const { taskId, approvalId } = await ask(first.url, 'first')
+  await approve(first.url, approvalId)
+  await assertPaidOnce(first.url, taskId, 'first')
+  await first.kill()
+})
+after(() => app?.[Symbol.asyncDispose]())
+
+async function pointsOfOneApproval(): Promise<string[]> {
+  const file = join(tmpdir(), `portico-approval-failpoints-${process.pid}`)
+  writeFileSync(file, '')
+  const recorded = await gatewayWith({ FAILPOINT_LOG: file })
+  const { taskId, approvalId } = await ask(recorded.url, 'recorded')
+  recorded.child.kill('SIGUSR2')
+  assert.equal((await approve(recorded.url, approvalId)).body.decision, 'approved')
+  await assertPaidOnce(recorded.url, taskId, 'recorded')
+  await recorded.kill()
+  const counts = new Map<string, number>()
+  for (const name of readFileSync(file, 'utf8').split('\n'))
+    if (pointPattern.test(name)) counts.set(name, (counts.get(name) ?? 0) + 1)
+  return [...counts].flatMap(([name, count]) =>
+    Array.from({ length: Math.min(count, passesOf(name)) }, (_, n) => `${name}@${n + 1}`),
+  )
+}
+
+const needed = [/approval:before/, /approval:after/, /task_accept:before/, /^db:commit:after/]
+const pointsOf = (all: string[]): string[] =>
+  isShort ? needed.flatMap((each) => all.filter((point) => each.test(point)).slice(0, 1)) : all
+
+test('an approval killed at any point is one decision, and the approved transfer is made exactly once', async (t) => {
+  const all = await pointsOfOneApproval()
+  t.diagnostic(all.join(' '))
+  for (const each of needed)
+    assert.ok(
+      all.some((point) => each.test(point)),
+      all.join(' '),
+    )
+  const points = pointsOf(all)
+  let deaths = 0
+  // Each gateway first completes what its predecessor left, and then dies at its own point.
+  let gateway: Gateway = await gatewayWith({ FAILPOINT: points[0]! })
+  for (const [index, point] of points.entries()) {
+    const { taskId, approvalId } = await ask(gateway.url, `at-${index}`)
+    gateway.child.kill('SIGUSR2')
+    const answer = await approve(gateway.url, approvalId).catch(() => undefined)
+    // A gateway that dies after its answer is found dead by the next read; its exit may be reported later.
+    const ended = answer && (await endedAt(gateway.url, taskId).catch(() => undefined))
+    if (ended === undefined) deaths += 1
+    await gateway.kill()
+    const next = points[index + 1]
+    gateway = await gatewayWith(next === undefined ? {} : { FAILPOINT: next })
+    // The person repeats what got no answer; a decision that was stored is not taken twice.
+    assert.equal((await approve(gateway.url, approvalId)).body.decision, 'approved', point)
+    await assertPaidOnce(gateway.url, taskId, point)
+  }
+  t.diagnostic(`${points.length} points, ${deaths} deaths, ${made / amount} payments requested and made`)
+  assert.ok(deaths >= points.length / 2, `only ${deaths} of ${points.length} points were reached`)
+  const twice = await app.admin.query('select task_id from effect group by task_id having count(*) > 1')
+  assert.equal(twice.rowCount, 0)
+  assert.equal(await ledgerDrift(app.admin), 0)
+  await gateway.stop()
+})

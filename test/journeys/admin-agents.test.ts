@@ -1,0 +1,79 @@
+/** Operator commands on linked agents and on requests that wait for people. */
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { type Operator, operatorOf } from '../harness/admin.ts'
+import { dataFolder, eventually, freshGateway, newAgent } from '../harness/gateway.ts'
+import { signedInPerson } from './signed-in.ts'
+import { createFundedPerson, type Person } from './users.ts'
+
+let gateway: Awaited<ReturnType<typeof freshGateway>>
+let operator: Operator
+const folder = dataFolder()
+before(async () => {
+  gateway = await freshGateway({ COOLING_SECONDS: '3600' })
+  operator = operatorOf({ DATABASE_URL: gateway.databaseUrl, DATA_DIR: folder.path })
+})
+after(async () => {
+  await gateway?.[Symbol.asyncDispose]()
+  folder[Symbol.dispose]()
+})
+
+type Row = Record<string, string>
+const agentIds = (rows: Row[]) => rows.map(({ agent_id }) => agent_id)
+const unlinkedBy = async (user: Person) => {
+  const { body } = await user.call<{ events: { data: { by: string } }[] }>(
+    'GET /v1/notifications?types=agent.unlinked',
+  )
+  return body.events.map(({ data }) => data.by)
+}
+
+test('an operator sees what waits for a person, and unlinks an agent as the person would', async () => {
+  const [person, agent, other] = await Promise.all([
+    signedInPerson(gateway),
+    createFundedPerson(gateway.url),
+    newAgent(gateway.url),
+  ])
+  const { code } = (await agent.call<{ code: string }>('POST /v1/agents/link-codes')).body
+  assert.equal((await person.call('POST /v1/agents', { body: { code, name: 'Bot' } })).status, 200)
+  await agent.call('PUT /v1/policy', { body: { approval_above_usd: '0', per_day_usd: '100' } })
+  const raise = { per_day_usd: '500', for_agent: agent.agentId }
+  assert.equal((await person.call('PUT /v1/policy', { body: raise })).status, 200)
+  await person.call('POST /v1/kill', { body: { on: true } })
+  await person.call('POST /v1/kill', { body: { on: false } })
+  const asked = await agent.deposit('5', { query: '' })
+  assert.equal((await agent.task(asked.body.task_id)).state, 'awaiting_approval')
+
+  const [link] = await operator.rows<Row>('agents', 'list', person.agentId)
+  assert.deepEqual([link!.agent_id, link!.name, link!.person_id], [agent.agentId, 'Bot', person.agentId])
+  assert.ok(agentIds(await operator.rows<Row>('agents', 'list')).includes(agent.agentId))
+  assert.deepEqual(await operator.rows<Row>('agents', 'list', other.agentId), [])
+  for (const words of [[], [agent.agentId], [person.agentId]]) {
+    const [waiting] = await operator.rows<Row>('approvals', 'list', ...words)
+    assert.deepEqual(
+      [waiting!.task_id, waiting!.agent_id, waiting!.person_id, waiting!.usd],
+      [asked.body.task_id, agent.agentId, person.agentId, '5'],
+    )
+    assert.match(waiting!.request ?? '', /Deposit 5 USDC into the vault/)
+  }
+  assert.deepEqual(await operator.rows<Row>('approvals', 'list', other.agentId), [])
+
+  await person.call('POST /v1/kill', { body: { on: true } })
+  assert.match(await operator.refusal('agents', 'unlink', agent.agentId), /requires --why/)
+  const done = await operator.act('the person lost the mailbox', 'agents', 'unlink', agent.agentId)
+  assert.match(done.out, new RegExp(`${agent.agentId} is linked to ${person.agentId} no more`))
+  for (const user of [person, agent])
+    await eventually(async () => (await unlinkedBy(user)).length > 0 || undefined, 'the event is there')
+  for (const user of [person, agent]) assert.deepEqual(await unlinkedBy(user), ['operator'])
+  const policy = await agent.call<{ pending_changes: unknown[]; paused: { scope: string } }>('GET /v1/policy')
+  assert.deepEqual(policy.body.pending_changes, [], 'what waited is dropped')
+  assert.equal(policy.body.paused.scope, 'user', 'an agent that its person has stopped stays stopped')
+  assert.deepEqual((await person.call<{ agents: unknown[] }>('GET /v1/agents')).body.agents, [])
+  assert.match(
+    await operator.refusal('agents', 'unlink', agent.agentId, '--why', 'again'),
+    /is linked to nobody/,
+  )
+  assert.equal((await agent.call(`POST /v1/tasks/${asked.body.task_id}/cancel`)).status, 200)
+  assert.equal((await agent.ended(asked.body.task_id)).status, 'cancelled')
+  const [last] = (await operator.log('--limit', '4')).filter(({ command }) => command === 'agents unlink')
+  assert.deepEqual([last!.actor, last!.reason], ['ann', 'the person lost the mailbox'])
+})

@@ -1,0 +1,92 @@
+/** Apps of a person at the MCP door: what they see and may do follows from what the person has allowed. */
+import assert from 'node:assert/strict'
+import { after, before, beforeEach, test } from 'node:test'
+import type { Scope } from '#kernel/caller.ts'
+import { isForPeople } from '#kernel/operation.ts'
+import { newAgent } from '../harness/gateway.ts'
+import { createOAuthApp, type OAuthApp } from '../oauth/oauth-app.ts'
+import { connectingPerson, signUpUser } from '../oauth/session.ts'
+import { clientsOf, errorOf, everyClientOf } from './clients.ts'
+
+let app: OAuthApp
+before(async () => {
+  app = await createOAuthApp()
+})
+after(() => app?.[Symbol.asyncDispose]())
+// All people sign up from one address, which may have few codes by email.
+beforeEach(async () => {
+  app.time.offsetMs = 0
+  await app.database.pool.query('delete from sign_in_limit')
+})
+
+async function connected(allows: readonly Scope[]) {
+  const { authorization } = await connectingPerson(app).connect({ allows })
+  await signUpUser(app, authorization)
+  return { authorization }
+}
+
+type Run = Parameters<typeof everyClientOf>[1]
+/** Over each transport. */
+async function eachClient(
+  credential: Run,
+  run: (client: Awaited<ReturnType<typeof everyClientOf>>[number]) => Promise<void>,
+): Promise<void> {
+  const clients = await everyClientOf(app.base, credential)
+  for (const client of clients) {
+    await run(client)
+    await client[Symbol.asyncDispose]()
+  }
+}
+
+const toolsFor = (scopes: readonly Scope[], { isPerson = true } = {}): string[] =>
+  app.composed.features.operations
+    .filter(({ entry: { access } }) => {
+      if (access === 'public') return true
+      return isForPeople(access) ? isPerson : scopes.includes(access)
+    })
+    .map(({ name }) => name)
+
+const namesOf = (tools: readonly { name: string }[]): string[] =>
+  tools.map(({ name }) => name).filter((name) => name !== 'tasks_wait')
+
+test('an app reads by default, and sees the tools of what its person has allowed', async () => {
+  for (const allows of [[], ['trade'], ['earn', 'manage']] as const) {
+    const expected = toolsFor(['read', ...allows])
+    await eachClient(await connected(allows), async (client) => {
+      assert.deepEqual(namesOf(await client.listTools()), expected, `${client.name} ${allows.join()}`)
+    })
+  }
+})
+
+test('a tool that the person has not allowed is refused, listed or not', async () => {
+  await eachClient(await connected([]), async (client) => {
+    const refused = errorOf(await client.call('tasks_cancel', { task_id: 'x' }))
+    assert.deepEqual([refused?.code, refused?.status], ['insufficient_scope', 403])
+    assert.equal(errorOf(await client.call('tasks_list')), undefined)
+  })
+})
+
+test('what needs a fresh sign-in answers step_up_required once the sign-in has aged', async () => {
+  const person = await connected(['manage'])
+  const raise = { per_day_usd: '300' }
+  const [client] = await clientsOf(app.base, person)
+  for (const limit of ['100', '200'])
+    assert.equal(errorOf(await client!.call('policy_tighten', { per_day_usd: limit })), undefined)
+  app.time.offsetMs = 301_000
+  await eachClient(person, async ({ call }) => {
+    const { code, status, retryable, details } = errorOf(await call('policy_tighten', raise))!
+    assert.deepEqual([code, status, retryable], ['step_up_required', 403, false])
+    assert.equal((details as { requires: string }).requires, 'fresh_sign_in')
+  })
+})
+
+test('a key pair sees no tool of people, and cannot do what they alone may', async () => {
+  const { token } = await newAgent(app.base)
+  const all: Scope[] = ['read', 'chat', 'trade', 'earn', 'withdraw', 'manage']
+  await eachClient({ authorization: `Bearer ${token}` }, async (client) => {
+    assert.deepEqual(namesOf(await client.listTools()), toolsFor(all, { isPerson: false }))
+    await client.call('policy_tighten', { per_day_usd: '100' })
+    const { code, details } = errorOf(await client.call('policy_tighten', { per_day_usd: '300' }))!
+    assert.deepEqual([code, (details as { requires: string }).requires], ['step_up_required', 'person'])
+  })
+})

@@ -1,0 +1,93 @@
+import { mutationsOf } from './mutation.ts'
+
+/** Who decides for an agent, and what stops it. */
+const links = ['test/oauth/agent-links.test.ts']
+export const agentLinkMutations = [
+  ...mutationsOf('src/engines/agent-links/owners.ts', links, [
+    [
+      'where u.agent_id = $1 and l.person_id = $2',
+      'where u.agent_id = $1 and $2::uuid is not null',
+      'everybody decides for a linked agent',
+    ],
+    ["' for share of l'", "''", 'an act for an agent runs beside its unlinking'],
+  ]),
+  ...mutationsOf('src/features/agents/agents.ts', links, [
+    ['      assertFreshPerson(caller, now)\n      return', '      return', 'an old sign-in unlinks an agent'],
+    ['await limits.giveBack(budgets)', '', 'right codes count as wrong ones'],
+    [
+      '(await limits.take(budgets)).length > 0',
+      '(await limits.take(budgets)).length > 99',
+      'codes can be guessed without end',
+    ],
+    [
+      'later(linkedAt, coolingMs) <= now',
+      'later(linkedAt, coolingMs) > now',
+      'an agent ends a link that has aged',
+    ],
+    ['known.length >= agentsMax', 'known.length > agentsMax', 'a person has one agent too many'],
+    ['await policy.endLink(tx, { userId, person })', '', 'what waits outlasts the link'],
+    ['await store.lockLinksOf(tx, caller.userId)', '', 'links at the same time exceed the limit'],
+  ]),
+  ...mutationsOf('src/features/agents/store.ts', links, [
+    [
+      'on conflict do nothing returning user_id, name',
+      'on conflict (user_id) do update set person_id = excluded.person_id returning user_id, name',
+      'a second person takes over an agent',
+    ],
+  ]),
+  ...mutationsOf('src/features/policy/end-link.ts', links, [
+    [
+      'if (stopped) await',
+      'if (stopped === null) await',
+      'an unlinking starts an agent that its person has stopped',
+    ],
+    ['await store.saveChanges(tx, userId, [])', '', 'a raised limit outlasts the link'],
+  ]),
+  ...mutationsOf('src/features/policy/operations.ts', links, [
+    [
+      'if (before!.set_by !== caller.agentId) assertEstablished',
+      'if (before === null) assertEstablished',
+      'the person of a new link lifts every switch',
+    ],
+  ]),
+  ...mutationsOf(
+    'src/features/policy/store.ts',
+    ['test/identity/policy.test.ts'],
+    [
+      [
+        '(select person_id::text from agent_link where user_id = $1)',
+        "''",
+        'the switch of the person does not stop its agents at admission and signature',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/store/migrations/06-policy/0004_switch_of_the_person.sql',
+    ['test/identity/policy.test.ts'],
+    [
+      [
+        '(select g.person_id::text from agent_link g where g.user_id = x.user_id)',
+        "''",
+        'a task is accepted beside the switch of the person',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/features/credits/signup-grants.ts',
+    ['test/identity/registration.test.ts', ...links],
+    [
+      ['addressKey(address)', 'address', 'every address of a network of IPv6 gets first credits'],
+      ['limits.take([budget], tx)', 'limits.take([budget])', 'a sign-up that fails takes from its address'],
+      [
+        'mailbox:$' + '{mailboxOf(email)}',
+        'mailbox:$' + '{email}',
+        'a mailbox gets first credits for each of its addresses',
+      ],
+      [
+        'proofOf(`agent-of:',
+        'proofOf(`agent-of:$' + '{userId}',
+        'each agent of a person mints first credits',
+      ],
+    ],
+  ),
+]

@@ -1,0 +1,230 @@
+import { mutationsOf } from './mutation.ts'
+
+/** What people are notified by mail, and what they see and undo on their own pages. */
+const mails = ['test/oauth/mails.test.ts']
+const accountPage = ['test/oauth/account-page.test.ts']
+const readers = ['test/durable/approval-readers.test.ts']
+export const personMailMutations = [
+  ...mutationsOf('src/engines/person-mails/mail-queue.ts', mails, [
+    [
+      'greatest(excluded.due_at, m.sent_at + make_interval(secs => ${pauseMs / 1_000}))',
+      'excluded.due_at',
+      'a person gets a message for each change of a minute',
+    ],
+    [
+      "items = case when m.sending is null then '[]'::jsonb else m.items end,",
+      "items = '[]'::jsonb,",
+      'a change that comes while a message is tried again is never notified',
+    ],
+    [
+      "due_at = case when items = '[]'::jsonb then null else $5::timestamptz end",
+      'due_at = null',
+      'what came while a message was sent is never notified',
+    ],
+    [
+      'then m.items || excluded.items else m.items end',
+      'then excluded.items else m.items end',
+      'of several changes the last one alone is notified',
+    ],
+    [
+      'then 0 else 1 end,\n       due_at = coalesce',
+      'then 0 else 0 end,\n       due_at = coalesce',
+      'changes beyond the limit of a message are not counted',
+    ],
+    ['limit $3 for update skip locked)', 'limit $3)', 'two instances claim the same message at once'],
+    [
+      'sending = coalesce(m.sending, jsonb_build_object(',
+      'sending = coalesce(null, jsonb_build_object(',
+      'a message that was not accepted loses its changes',
+    ],
+  ]),
+  ...mutationsOf('src/engines/person-mails/mailer.ts', mails, [
+    [
+      'await sendEmail({ to: email, ...message, key: sending.key })',
+      'await sendEmail({ to: email, ...message })',
+      'a repeated message has another key, and is delivered twice',
+    ],
+    [
+      'if (!failure) return void (await settleMail(db, mail, { now }))',
+      'return void (await settleMail(db, mail, { now }))',
+      'a message that the service refuses is lost',
+    ],
+    ['immediately: true', 'immediately: false', 'a message of a gateway that was killed waits for a hint'],
+  ]),
+  ...mutationsOf(
+    'src/engines/person-mails/mail-text.ts',
+    ['src/engines/person-mails/mail-text.test.ts'],
+    [
+      [
+        "/[^\\p{L}\\p{N} '()&+,_-]/gu",
+        "/[^\\p{L}\\p{N} '()&+,_.:/-]/gu",
+        'the name of an app is a link in a message',
+      ],
+      ['It takes effect on ${timeText(effectiveAt)}.', 'It takes effect.', 'a message does not say when'],
+    ],
+  ),
+  ...mutationsOf('src/features/policy/operations.ts', mails, [
+    [
+      'if (mail) await mailQueue.add(tx, caller.userId, mail.kind, mail)',
+      'if (mail && changed.length > 1) await mailQueue.add(tx, caller.userId, mail.kind, mail)',
+      'nobody is notified of a raised limit',
+    ],
+    [
+      "mail: { kind: 'trading_resumed', text: resumedText(subject) },",
+      '',
+      'nobody is notified of a lifted kill switch',
+    ],
+  ]),
+  ...mutationsOf(
+    'src/features/policy/recipients.ts',
+    ['test/oauth/account-browser.test.ts'],
+    [
+      [
+        "await deps.mailQueue.add(tx, caller.userId, 'recipient_added', { text, effectiveAt: row.effective_at })",
+        '',
+        'nobody is notified of a new recipient',
+      ],
+    ],
+  ),
+  ...mutationsOf('src/features/agents/agents.ts', mails, [
+    [
+      "await mailQueue.add(tx, caller.userId, 'agent_linked', { text: linkedText(added) })",
+      '',
+      'nobody is notified of a linked agent',
+    ],
+  ]),
+  ...mutationsOf('src/features/oauth/people.ts', mails, [
+    [
+      "await mailQueue.add(tx, id, 'password_changed', { text: passwordChanged })",
+      '',
+      'nobody is notified of a new password',
+    ],
+    [
+      'await revokeAccount(id, { tx, afterCommit: (run) => callbacks.push(run) })',
+      '',
+      'a new password leaves every session as it is',
+    ],
+  ]),
+  ...mutationsOf('src/edges/oauth/provider.ts', mails, [
+    [
+      'isOwnClient(String(grant.clientId))',
+      'grant.clientId === null',
+      'each visit of the own pages is notified as an app that was connected',
+    ],
+    [
+      '      : connections.connect(id, grant, seconds),',
+      '      : store.upsert(id, grant, seconds),',
+      'nobody is notified of a connected app',
+    ],
+  ]),
+  ...mutationsOf(
+    'src/features/oauth/passkey-store.ts',
+    ['test/oauth/passkeys.test.ts'],
+    [
+      [
+        "await mailQueue.add(tx, owner.id, 'passkey_added', {",
+        "if (made.isSynced) await mailQueue.add(tx, owner.id, 'passkey_added', {",
+        'nobody is notified of a new passkey',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/edges/oauth/provider.ts',
+    ['test/oauth/attacks.test.ts'],
+    [
+      [
+        'if (source) refuseParallelRefresh(source, clock.now())',
+        '',
+        'clients that refresh in parallel lose their connection',
+      ],
+      [
+        'const refreshGraceMs = 10_000',
+        'const refreshGraceMs = 100_000',
+        'a stolen refresh token is used again without ending the connection',
+      ],
+      [
+        "if (kind !== 'RefreshToken' || consumed === undefined) return",
+        'if (consumed === undefined) return',
+        'a code that is used twice ends nothing',
+      ],
+    ],
+  ),
+  ...mutationsOf('src/edges/oauth/account-edge.ts', accountPage, [
+    [
+      'if (isRefusedOrigin(request.raw, baseUrl()))',
+      'if (isRefusedOrigin(request.raw, request.headers.origin ?? baseUrl()))',
+      'a form of another site acts on the account',
+    ],
+    [
+      'access?.caller?.userId === person?.id ? access?.caller : undefined',
+      'access?.caller',
+      'who signs in to a browser sees the account of the person before',
+    ],
+    [
+      'isFresh: caller !== undefined && isFreshPerson(caller, now),',
+      'isFresh: true,',
+      'the page offers what an older sign-in may not do',
+    ],
+    [
+      'for (const clientId of ownClientIds) await connections.end(person.id, clientId)',
+      '',
+      'the tokens of the own pages outlive the session',
+    ],
+  ]),
+  ...mutationsOf('src/edges/oauth/account-acts.ts', accountPage, [
+    [
+      "(agentId === '' ? {} : { for_agent: agentId })",
+      '({})',
+      'what a person does for an agent is done to the own account',
+    ],
+  ]),
+  ...mutationsOf(
+    'src/edges/oauth/page-clients.ts',
+    ['test/oauth/account-browser.test.ts'],
+    [
+      [
+        'isOwnClient = (clientId: string): boolean => ownClientIds.includes(clientId)',
+        'isOwnClient = (clientId: string): boolean => clientId === approvalsClient.id',
+        'people have to connect the page of their account',
+      ],
+    ],
+  ),
+  ...mutationsOf('src/durable/approvals.ts', readers, [
+    [
+      'await (reader === userId ? accept() : deps.events.add(tx, reader, [requested]))',
+      'if (reader === userId) await accept()\n    for (const reader of readers) if (reader !== userId) await deps.events.add(tx, reader, [requested])',
+      'a request and a decision lock logs in opposite order',
+    ],
+  ]),
+  ...mutationsOf('src/durable/approval-step.ts', readers, [
+    [
+      'if (task.cancel_requested) return commitEnd(deps, task, cancel(deps, approvers, approval))',
+      "if (task.cancel_requested) return committer.step(task, cancelled('Cancelled on request'))",
+      'the person never reads that a request was cancelled',
+    ],
+  ]),
+  ...mutationsOf('src/durable/approval-store.ts', readers, [
+    [
+      'partition by a.user_id order by a.requested_at desc, a.task_id desc',
+      'order by a.requested_at desc, a.task_id desc',
+      'an agent that asks often hides the requests of the others',
+    ],
+    ['count(*) over ()::integer as total', '0 as total', 'nobody sees how many requests wait'],
+  ]),
+  ...mutationsOf(
+    'src/admin/agents.ts',
+    ['test/journeys/admin-agents.test.ts'],
+    [
+      [
+        'await endLink(tx, { userId, person: owner }, now)',
+        '',
+        'what waits outlasts a link that an operator ends',
+      ],
+      [
+        'for (const reader of [userId, owner.userId].sort())',
+        'for (const reader of [userId])',
+        'the person never reads that an operator has unlinked the agent',
+      ],
+    ],
+  ),
+]

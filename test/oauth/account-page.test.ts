@@ -1,0 +1,224 @@
+/** The page of the account by its requests: who is shown what, and which acts take a sign-in. */
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { bearer, http, newAgent } from '../harness/gateway.ts'
+import { createBrowser, createOAuthApp, type OAuthApp, type Page, password } from './oauth-app.ts'
+import { authorizeUrl, connectingPerson, signUpUser } from './session.ts'
+
+let app: OAuthApp
+before(async () => {
+  app = await createOAuthApp({ env: { COOLING_SECONDS: '3600', RATE_READ: '600' } })
+})
+after(() => app?.[Symbol.asyncDispose]())
+
+type Body = {
+  code: string
+  agents: { agent_id: string; name: string }[]
+  paused: object | null
+  pending_changes: { change_id: string }[]
+}
+const account = () => `${app.base}/oauth/account`
+const alertOf = ({ html }: Page) => /role="alert">([^<]*)/.exec(html)?.[1]
+const noticeOf = ({ html }: Page) => /role="status">([^<]*)/.exec(html)?.[1]
+
+async function newVisitor() {
+  const person = connectingPerson(app)
+  const { authorization, clientId } = await person.connect({ allows: ['trade', 'manage'] })
+  await signUpUser(app, authorization)
+  const browser = createBrowser()
+  const signIn = (page: Page) => browser.submit(page, 'sign-in', { email: person.email, password })
+  return {
+    email: person.email,
+    clientId,
+    browser,
+    signIn,
+    open: async (path = '') => signIn(await browser.open(account() + path)),
+    call: (method: string, path: string, body?: object) =>
+      http<Body>(app.base + path, { method, headers: { authorization }, ...(body && { body }) }),
+    post: (step: string, fields: Record<string, string>) =>
+      browser.open(`${account()}/${step}`, {
+        method: 'POST',
+        body: new URLSearchParams(fields),
+        headers: { origin: app.base },
+      }),
+  }
+}
+const isSignIn = ({ html }: Page) => /<h1>Sign in<\/h1>/.test(html)
+async function newKeyPair() {
+  const agent = await newAgent(app.base)
+  const ask = (method: string, path: string, body?: object) =>
+    http<Body>(app.base + path, { method, headers: bearer(agent), ...(body && { body }) })
+  return { ...agent, ask, code: async () => (await ask('POST', '/v1/agents/link-codes')).body.code }
+}
+
+test('an older sign-in sees everything and tightens; what loosens asks for a sign-in first', async () => {
+  const visitor = await newVisitor()
+  const { browser, call, post } = visitor
+  const agent = await newKeyPair()
+  const stays = await newKeyPair()
+  await call('POST', '/v1/agents', { code: await stays.code() })
+  // The sign-in for an app is not one for this page.
+  const consent = await visitor.signIn(
+    await browser.open(authorizeUrl(app, visitor.clientId, { prompt: 'login consent' })),
+  )
+  assert.match(consent.html, /Connect Attack\?/)
+  assert.match(consent.html, /href="\/oauth\/account".*href="\/oauth\/approvals"/s)
+  const shown = await browser.open(account())
+  assert.match(shown.html, /<h1>Your account<\/h1>.*Sign in again/s)
+  assert.doesNotMatch(shown.html, /agent-unlink|Allow trading/)
+  const form = await browser.open(`${account()}/link`)
+  assert.doesNotMatch(form.html, /agent-link/)
+
+  const stopped = await post('stop', {})
+  assert.equal(noticeOf(stopped), 'Trading is stopped.')
+  assert.notEqual((await call('GET', '/v1/policy')).body.paused, null)
+  assert.ok(isSignIn(await post('resume', {})))
+  assert.ok(isSignIn(await post('agent-unlink', { agent_id: stays.agentId })))
+  const code = await agent.code()
+  const asked = await post('agent-link', { code })
+  assert.ok(isSignIn(asked))
+  assert.notEqual((await call('GET', '/v1/policy')).body.paused, null)
+  assert.equal((await call('GET', '/v1/agents')).body.agents.length, 1)
+
+  const back = await visitor.signIn(asked)
+  assert.equal(back.url, `${account()}/link?notice=again`, 'the sign-in leads back to the form')
+  const linked = await browser.submit(back, 'agent-link', {
+    code: ` ${code.toLowerCase()} `,
+    name: '<i>Bot</i>',
+  })
+  assert.equal(linked.url, `${account()}/agents/${agent.agentId}?notice=linked`)
+  assert.match(linked.html, /<h1>&lt;i&gt;Bot&lt;\/i&gt;<\/h1>/)
+  assert.equal(
+    noticeOf(await post('resume', {})),
+    'Trading is allowed again. We send you a message about it.',
+  )
+  assert.equal((await call('GET', '/v1/policy')).body.paused, null)
+  assert.equal(noticeOf(await post('agent-unlink', { agent_id: agent.agentId })), 'The agent is unlinked.')
+  assert.equal((await call('GET', '/v1/agents')).body.agents.length, 1)
+})
+
+test('a person acts for own agents alone, and another site for nobody', async () => {
+  const [one, two] = [await newVisitor(), await newVisitor()]
+  const agent = await newKeyPair()
+  await one.call('POST', '/v1/agents', { code: await agent.code(), name: 'Bot' })
+  await one.call('PUT', '/v1/policy', { per_day_usd: '100', for_agent: agent.agentId })
+  const raised = await one.call('PUT', '/v1/policy', { per_day_usd: '500', for_agent: agent.agentId })
+  const [change] = raised.body.pending_changes
+  const mine = await one.open(`/agents/${agent.agentId}`)
+  assert.match(mine.html, /24 hours: up to 500 USD.*Takes effect in 59 minutes/s)
+  const theirs = await two.open(`/agents/${agent.agentId}`)
+  assert.deepEqual([theirs.status, alertOf(theirs)], [404, 'This agent is not linked to you.'])
+  assert.ok(!theirs.html.includes(agent.agentId))
+  const fields = { agent_id: agent.agentId, change_id: change!.change_id }
+  for (const step of ['stop', 'limit-cancel', 'agent-unlink', 'resume']) {
+    const refused = await two.post(step, fields)
+    assert.equal(refused.status, 404, step)
+  }
+  const foreign = await one.browser.submit(mine, 'stop', fields, { origin: 'https://evil.example' })
+  assert.equal(foreign.status, 403)
+  assert.equal((await agent.ask('GET', '/v1/policy')).body.paused, null)
+  const cancelled = await one.browser.submit(mine, 'limit-cancel', fields)
+  assert.equal(cancelled.url, `${account()}/agents/${agent.agentId}?notice=cancelled`)
+  assert.deepEqual((await agent.ask('GET', '/v1/policy')).body.pending_changes, [])
+  const late = await one.post('limit-cancel', fields)
+  assert.deepEqual([late.status, alertOf(late)], [404, 'This change is in effect, or was cancelled before.'])
+  assert.equal((await one.post('nothing', {})).status, 404)
+})
+
+test('another person who signs in to the browser sees nothing of the former one', async () => {
+  const [one, two] = [await newVisitor(), await newVisitor()]
+  assert.match((await one.open()).html, new RegExp(one.email))
+  // The session of the browser changes in a request of another app; the cookie of the page stays.
+  const asked = await one.browser.open(authorizeUrl(app, two.clientId, { prompt: 'login consent' }))
+  await one.browser.submit(asked, 'sign-in', { email: two.email, password })
+  const shown = await one.browser.open(account())
+  assert.match(shown.html, new RegExp(two.email))
+  assert.doesNotMatch(shown.html, new RegExp(one.email))
+  const left = await one.browser.submit(shown, 'sign-out')
+  assert.match(left.html, /You are signed out/)
+  assert.ok(isSignIn(await one.browser.open(account())))
+})
+
+test('a person without a sign-up sees apps alone, and links an agent after it', async () => {
+  const person = connectingPerson(app)
+  await person.connect()
+  const browser = createBrowser()
+  const asked = await browser.open(account())
+  const shown = await browser.submit(asked, 'sign-in', { email: person.email, password })
+  assert.match(shown.html, /appear here once you have signed up.*Connected apps.*Attack/s)
+  assert.doesNotMatch(shown.html, /Link an agent|Trading/)
+  const refused = await browser.open(`${account()}/stop`, {
+    method: 'POST',
+    body: new URLSearchParams(),
+    headers: { origin: app.base },
+  })
+  assert.equal(refused.status, 403)
+})
+
+test('wrong codes are counted on the page as everywhere', async () => {
+  const visitor = await newVisitor()
+  const page = await visitor.open('/link')
+  const link = (code: string) => visitor.browser.submit(page, 'agent-link', { code })
+  assert.equal(alertOf(await link('short')), 'A code has twelve letters and digits. Check it, and the name.')
+  for (let n = 0; n < 10; n++)
+    assert.match(alertOf(await link('AAAA-AAAA-AAAA')) ?? '', /This code is wrong, or it has expired/)
+  const limited = await link('AAAA-AAAA-AAAA')
+  assert.deepEqual(
+    [limited.status, alertOf(limited)],
+    [429, 'Too many wrong codes. Wait 15 minutes and try again.'],
+  )
+})
+
+/** The token of the page ends before the session of the browser. */
+const forgetToken = ({ cookies }: ReturnType<typeof createBrowser>) => {
+  assert.ok(cookies.delete('/oauth/account portico_account'), [...cookies.keys()].join())
+}
+
+test('a press after the sign-in of the page is over is not lost in silence, and an app can still be disconnected', async () => {
+  const visitor = await newVisitor()
+  const { browser, call, post } = visitor
+  await visitor.open()
+  forgetToken(browser)
+  const again = await post('stop', {})
+  assert.match(noticeOf(again) ?? '', /nothing was changed\. Press it once more/)
+  assert.equal((await call('GET', '/v1/policy')).body.paused, null)
+  assert.equal(noticeOf(await post('stop', {})), 'Trading is stopped.')
+  forgetToken(browser)
+  const disconnected = await post('disconnect', { client_id: visitor.clientId })
+  assert.equal(noticeOf(disconnected), 'The app is disconnected.')
+  assert.match(disconnected.html, /cannot be shown now/)
+  assert.equal((await call('GET', '/v1/policy')).status, 401)
+  assert.match((await post('sign-out', {})).html, /signed out/i)
+  assert.ok(isSignIn(await browser.open(account())))
+})
+
+test('a person whose reads are used up still stops trading and disconnects the app that uses them', async () => {
+  const visitor = await newVisitor()
+  const { browser, call, post } = visitor
+  await visitor.open()
+  const reads = await Promise.all(Array.from({ length: 700 }, () => call('GET', '/v1/policy')))
+  assert.ok(reads.some(({ status }) => status === 429))
+  const shown = await browser.open(account())
+  assert.match(shown.html, /cannot be shown now.*Stop all trading.*Disconnect/s)
+  assert.match((await post('stop', {})).html, /Trading is stopped\./)
+  assert.equal(
+    noticeOf(await post('disconnect', { client_id: visitor.clientId })),
+    'The app is disconnected.',
+  )
+})
+
+test('where nobody signs in there are no pages, and no agent is sent to one', async () => {
+  await using off = await createOAuthApp({ env: { AUTH_MODE: 'off' } })
+  for (const path of ['/oauth/account', '/oauth/approvals', '/oauth/account/link', '/oauth/authorize']) {
+    const reply = await http<{ detail: string; code: string }>(off.base + path)
+    assert.deepEqual([reply.status, reply.body.code], [404, 'not_found'], path)
+    assert.match(reply.body.detail, /people do not sign in at this gateway/i)
+  }
+  const agent = await newAgent(off.base)
+  const made = await http<{ confirm_url: string | null; instructions: string; code: string }>(
+    `${off.base}/v1/agents/link-codes`,
+    { method: 'POST', headers: bearer(agent) },
+  )
+  assert.equal(made.body.confirm_url, null)
+  assert.ok(made.body.instructions.startsWith(`Enter the code ${made.body.code}`))
+})

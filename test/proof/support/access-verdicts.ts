@@ -1,0 +1,134 @@
+/**
+ * What each credential may do, written by hand: the matrix compares every door of the product with these tables, and
+ * nothing here is read from the code under test.
+ */
+import type { Scope } from '#kernel/caller.ts'
+import type { Access, Entry } from '#kernel/operation.ts'
+
+export type Verdict =
+  | 'admitted'
+  | 'unauthorized'
+  | 'invalid_token'
+  | 'suspended'
+  | 'insufficient_scope'
+  | 'signup_required'
+  | 'step_up_required'
+
+export type CredentialKind =
+  | 'no credential'
+  | 'no token'
+  | 'suspended'
+  | 'key pair'
+  | 'person before the sign-up'
+  | 'person who signed in a while ago'
+  | 'person who has just signed in'
+
+export type Credential = {
+  what: string
+  kind: CredentialKind
+  authorization: string | undefined
+  /** What the token carries; empty where the kind has none. */
+  scopes: readonly Scope[]
+}
+
+type Column = 'public' | 'person' | 'fresh_person' | 'with the scope' | 'without the scope'
+
+const refusedAs = (verdict: Verdict): Record<Column, Verdict> => ({
+  public: 'admitted',
+  person: verdict,
+  fresh_person: verdict,
+  'with the scope': verdict,
+  'without the scope': verdict,
+})
+
+const verdicts: Readonly<Record<CredentialKind, Record<Column, Verdict>>> = {
+  'no credential': refusedAs('unauthorized'),
+  'no token': refusedAs('invalid_token'),
+  suspended: refusedAs('suspended'),
+  'key pair': {
+    public: 'admitted',
+    // The wrong scheme: the operation takes no token of a key pair.
+    person: 'invalid_token',
+    fresh_person: 'step_up_required',
+    'with the scope': 'admitted',
+    'without the scope': 'insufficient_scope',
+  },
+  'person before the sign-up': {
+    public: 'admitted',
+    person: 'admitted',
+    fresh_person: 'signup_required',
+    'with the scope': 'signup_required',
+    'without the scope': 'signup_required',
+  },
+  'person who signed in a while ago': {
+    public: 'admitted',
+    person: 'admitted',
+    fresh_person: 'step_up_required',
+    'with the scope': 'admitted',
+    'without the scope': 'insufficient_scope',
+  },
+  'person who has just signed in': {
+    public: 'admitted',
+    person: 'admitted',
+    fresh_person: 'admitted',
+    'with the scope': 'admitted',
+    'without the scope': 'insufficient_scope',
+  },
+}
+
+export function verdictOf(access: Access, { kind, scopes }: Pick<Credential, 'kind' | 'scopes'>): Verdict {
+  const column =
+    access === 'public' || access === 'person' || access === 'fresh_person'
+      ? access
+      : scopes.includes(access)
+        ? 'with the scope'
+        : 'without the scope'
+  return verdicts[kind][column]
+}
+
+/** MCP has no public calls: a caller without a valid credential reaches no tool. */
+export const mcpVerdictOf = (
+  access: Access,
+  { kind, scopes }: Pick<Credential, 'kind' | 'scopes'>,
+): Verdict =>
+  kind === 'no credential' || kind === 'no token' || kind === 'suspended'
+    ? verdicts[kind]['with the scope']
+    : verdictOf(access, { kind, scopes })
+
+export const statusOf: Readonly<Record<Exclude<Verdict, 'admitted'>, number>> = {
+  unauthorized: 401,
+  invalid_token: 401,
+  suspended: 403,
+  insufficient_scope: 403,
+  signup_required: 403,
+  step_up_required: 403,
+}
+
+/** These need no credential; a new one is added here on purpose, or not at all. */
+const publicOperations = new Set([
+  'auth_register',
+  'auth_verify',
+  'auth_token',
+  'chains_list',
+  'discovery_capabilities',
+  'discovery_health',
+  'earn_info',
+])
+const exceptions: Readonly<Record<string, Access>> = {
+  // Before the sign-up a person has no scopes yet.
+  auth_signup: 'person',
+  // Each token may end itself.
+  auth_revoke: 'read',
+}
+/** Sections that say what an account may do, and who decides. */
+const governing = new Set(['policy', 'recipients', 'agents', 'approvals', 'webhooks'])
+
+/** The accesses that an operation may declare. */
+export function allowedAccesses(name: string, { kind }: Pick<Entry, 'kind'>): readonly Access[] {
+  if (publicOperations.has(name)) return ['public']
+  const exception = exceptions[name]
+  if (exception) return [exception]
+  if (kind === 'read' || kind === 'stream') return ['read', 'manage', 'fresh_person']
+  if (governing.has(name.split('_')[0]!)) return ['manage', 'fresh_person']
+  return kind === 'task' ? ['trade', 'earn', 'withdraw', 'fresh_person'] : ['trade', 'earn', 'manage']
+}

@@ -1,0 +1,116 @@
+/** The steps of people: they link an agent, decide for it, and do what needs a sign-in that is fresh. */
+import assert from 'node:assert/strict'
+import type { Step } from './door-step.ts'
+import type { Authorization } from './twins.ts'
+
+type Json = Record<string, unknown>
+
+const ofPeople = (steps: readonly Step[]): Step[] => steps.map((step) => ({ ...step, only: 'a person' }))
+export const recipient = { chain_id: '8453', address: '0x70997970C51812dc3A010C7d01b50e0d17dc79C8' }
+const adding: Step = { name: 'recipients_add', input: { ...recipient, label: 'Cold wallet' } }
+
+/** By the key pair that the journey has registered. */
+const asAgent: Authorization = ({ known }) => `Bearer ${known.token}`
+const forAgent = ({ agent_id }: Json): Json => ({ for_agent: agent_id })
+
+export const linking: Step[] = ofPeople([
+  {
+    name: 'agents_link_code',
+    authorization: asAgent,
+    keep: ({ code }, known) => Object.assign(known, { code }),
+  },
+  { name: 'agents_link', input: ({ code }) => ({ code, name: 'Twin' }) },
+  adding,
+])
+
+/** The agent asks, the person sees it and decides. */
+const decided = (amount_usdc: string, decision: string): Step[] => [
+  {
+    name: 'earn_deposit',
+    authorization: asAgent,
+    input: { amount_usdc },
+    keep: ({ status }) => assert.equal(status, 'pending'),
+  },
+  {
+    name: 'approvals_list',
+    keep: ({ approvals }, known) => {
+      const { length, 0: first } = approvals as Json[]
+      assert.equal(length, 1)
+      known.approval_id = first?.approval_id
+    },
+  },
+  { name: decision, input: ({ approval_id }) => ({ approval_id }) },
+]
+
+export const deciding: Step[] = ofPeople([
+  {
+    name: 'recipients_list',
+    // The recipient is younger than the link, which then counts, too.
+    until: ({ recipients }) => (recipients as Json[])[0]?.status === 'effective',
+  },
+  { name: 'agents_list' },
+  { name: 'policy_show', input: forAgent },
+  { name: 'recipients_list', input: forAgent },
+  { name: 'wallets_list', input: forAgent },
+  { name: 'wallets_holdings', input: forAgent },
+  {
+    name: 'tasks_list',
+    input: forAgent,
+    keep: ({ items }, known) => {
+      known.grant_id = (items as Json[])[0]?.task_id
+    },
+  },
+  { name: 'tasks_get', input: (known) => ({ ...forAgent(known), task_id: known.grant_id }) },
+  { name: 'policy_tighten', input: (known) => ({ ...forAgent(known), approval_above_usd: '0' }) },
+  { name: 'policy_kill', input: (known) => ({ ...forAgent(known), on: false }) },
+  ...decided('2', 'approvals_approve'),
+  ...decided('3', 'approvals_decline'),
+  {
+    name: 'policy_tighten',
+    input: { per_day_usd: '60000' },
+    keep: ({ pending_changes }, known) => {
+      known.change_id = (pending_changes as Json[])[0]?.change_id
+    },
+  },
+  { name: 'policy_cancel_change', input: ({ change_id }) => ({ change_id }) },
+  { name: 'agents_unlink', input: ({ agent_id }) => ({ agent_id }) },
+])
+
+export const transferring: Step[] = [
+  {
+    name: 'recipients_list',
+    keep: ({ recipients }, known) => {
+      known.recipient_id = (recipients as Json[])[0]?.recipient_id
+    },
+  },
+  { ...adding, fault: { 'a key pair': 'step_up_required' } },
+  {
+    name: 'wallets_transfer',
+    input: {
+      chain_id: recipient.chain_id,
+      token: 'USDC',
+      amount: '1000000',
+      recipient: recipient.address,
+      wait: true,
+      timeout: 60,
+    },
+    keep: ({ status, error }) => assert.deepEqual([status, error], ['completed', null]),
+    fault: { 'a key pair': 'policy_denied' },
+  },
+  ...ofPeople([{ name: 'recipients_remove', input: ({ recipient_id }) => ({ recipient_id }) }]),
+]
+
+const refusedAged = {
+  authorization: async ({ user }) => `Bearer ${await user.agedToken()}`,
+  fault: 'step_up_required',
+} satisfies Partial<Step>
+
+/** What takes a person who has just signed in, each act after the one that makes it so. */
+export const actsOfPeople: Step[] = [
+  { name: 'policy_tighten', input: { per_day_usd: '10' } },
+  { name: 'policy_tighten', input: { per_day_usd: '20' }, ...refusedAged },
+  { name: 'policy_kill', input: { on: true } },
+  { name: 'policy_kill', input: { on: false }, ...refusedAged },
+  { ...adding, ...refusedAged },
+  { name: 'agents_link', input: { code: '7K3M-Q0WD-2XNB' }, ...refusedAged },
+]

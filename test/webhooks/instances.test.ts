@@ -1,0 +1,214 @@
+/** Several instances, instances that die, and users who share the connections of one. */
+import assert from 'node:assert/strict'
+import type { ServerResponse } from 'node:http'
+import { test } from 'node:test'
+import { runsMax, runsPerUserMax, slowRunsMax } from '#features/notifications/webhooks/dispatcher.ts'
+import type { Fault } from '#kernel/fault.ts'
+import type { Sample } from '#kernel/metrics.ts'
+import { dataFolder, eventually, launch, newAgent } from '../harness/gateway.ts'
+import type { TestUser } from '../harness/instance.ts'
+import { ownDatabase } from '../harness/own-database.ts'
+import { offlineSettings } from '../journeys/offline-gateway.ts'
+import { personOf } from '../journeys/users.ts'
+import { idsOf, openReceiver, verify } from './receiver.ts'
+import { createWebhookApp, type WebhookApp } from './webhook-app.ts'
+
+/** The first event is that of the webhook itself. */
+const numbers = (count: number) => Array.from({ length: count }, (_, n) => String(n + 2))
+
+test('two instances that commit at once deliver every event once and in order', async () => {
+  await using receiver = await openReceiver()
+  await using app = await createWebhookApp()
+  await using other = await app.open()
+  const users = await Promise.all(Array.from({ length: 6 }, () => app.newUser()))
+  for (const [n, user] of users.entries()) await app.create(user, receiver.url(`/${n}`))
+  const rounds = 12
+  for (let round = 0; round < rounds; round++)
+    await Promise.all(users.map((user) => app.happen(user, 2, round % 2 === 0 ? app.main : other)))
+  await receiver.until(users.length * rounds * 2)
+  for (const [n] of users.entries()) assert.deepEqual(idsOf(receiver.at(`/${n}`)), numbers(rounds * 2))
+})
+
+test('an event whose hint was lost is found by the poll, and an instance that ended leaves its webhooks to others', async () => {
+  await using receiver = await openReceiver()
+  await using app = await createWebhookApp()
+  const user = await app.newUser()
+  await app.create(user, receiver.url())
+  const { transactions, taskEngine } = app.main
+  await transactions.run((tx) => taskEngine.events.add(tx, user.id, [{ type: 'security.flagged', data: {} }]))
+  await receiver.until(1)
+  const held: ServerResponse[] = []
+  receiver.answer(() => (response) => void held.push(response))
+  const other = await app.open()
+  await app.happen(user, 1, other)
+  await receiver.until(2)
+  const ended = other[Symbol.asyncDispose]()
+  receiver.answer(() => 200)
+  for (const response of held) response.writeHead(200).end()
+  await ended
+  await app.happen(user)
+  await receiver.until(3)
+  assert.deepEqual([...new Set(idsOf(receiver.received))], numbers(3))
+})
+
+test('a gateway that is killed during a request sends that message again, and loses none', async () => {
+  await using receiver = await openReceiver()
+  await using own = await ownDatabase()
+  using folder = dataFolder()
+  const start = () =>
+    launch({ env: { ...offlineSettings, DATA_DIR: folder.path, DATABASE_URL: own.url, LEASE_MS: '1000' } })
+  await using first = await start()
+  const person = await personOf(first.url, await newAgent(first.url))
+  const { body: webhook } = await person.call<{ secret: string }>('POST /v1/webhooks', {
+    body: { url: receiver.url() },
+  })
+  receiver.answer(({ event }) => (event.id === '2' ? 200 : () => undefined))
+  for (const per_day_usd of ['900', '800', '700'])
+    await person.call('PUT /v1/policy', { body: { per_day_usd } })
+  await receiver.until(2)
+  await first.kill()
+  receiver.answer(() => 200)
+  await using _second = await start()
+  await receiver.until(4)
+  assert.deepEqual(idsOf(receiver.received), ['2', '3', '3', '4'])
+  const [, cut, again] = receiver.received
+  assert.equal(again?.headers['webhook-id'], cut?.headers['webhook-id'])
+  for (const message of receiver.received) assert.deepEqual(verify(webhook.secret, message), message.event)
+})
+
+test('addresses that never answer take few connections, and none of a user whose address answers', async () => {
+  await using receiver = await openReceiver()
+  await using app = await createWebhookApp()
+  receiver.answer(({ path }) => (path.startsWith('/dead') ? () => undefined : 200))
+  const dead: TestUser[] = []
+  for (let n = 0; n < 8; n++) {
+    const user = await app.newUser()
+    for (let m = 0; m < 8; m++)
+      await app.create(user, receiver.url(`/dead/${n}/${m}`), { types: ['security.flagged'] })
+    dead.push(user)
+  }
+  const good = await app.newUser()
+  await app.create(good, receiver.url('/good'))
+  // A first quick answer takes it out of the places for addresses that are slow or new.
+  await app.happen(good)
+  await receiver.until(1, '/good')
+  // In one commit and without a hint, so that one poll finds all of them.
+  const { transactions, taskEngine } = app.main
+  await transactions.run(async (tx) => {
+    for (const { id } of dead.toSorted((a, b) => (a.id < b.id ? -1 : 1)))
+      await taskEngine.events.add(tx, id, [{ type: 'security.flagged', data: {} }])
+  })
+  const deadReceived = () => receiver.received.filter(({ path }) => path.startsWith('/dead'))
+  const isSaturated = async () => (deadReceived().length >= slowRunsMax ? true : undefined)
+  await eventually(isSaturated, 'the places of slow addresses are taken')
+  const { running } = app.main.features.webhooks
+  assert.deepEqual(running(), { all: slowRunsMax, slow: slowRunsMax })
+  const perUser = dead.map(
+    (_, n) => deadReceived().filter(({ path }) => path.startsWith(`/dead/${n}/`)).length,
+  )
+  assert.ok(Math.max(...perUser) <= runsPerUserMax, perUser.join())
+  assert.ok(Math.min(...perUser) >= 1, `each user has its turn: ${perUser.join()}`)
+  assert.ok(slowRunsMax < runsMax)
+  for (let n = 2; n <= 5; n++) {
+    const startedMs = performance.now()
+    await app.happen(good)
+    await receiver.until(n, '/good', 3_000)
+    assert.ok(performance.now() - startedMs < 3_000)
+  }
+  assert.deepEqual(idsOf(receiver.at('/good')), numbers(5))
+})
+
+test('changes of one webhook on two instances wait for each other in one order', async () => {
+  await using receiver = await openReceiver()
+  await using app = await createWebhookApp()
+  await using other = await app.open()
+  const user = await app.newUser()
+  const { webhook_id: id } = await app.create(user, receiver.url())
+  const waiting = (count: number) =>
+    app.until(async () => {
+      const found = await app.rows(
+        `select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+      )
+      return found.length >= count ? true : undefined
+    }, `${count} statements wait for locks`)
+  const deadlocks = async () => {
+    await app.rows('select pg_stat_force_next_flush()')
+    const [row] = await app.rows<{ n: string }>(
+      'select deadlocks::text as n from pg_stat_database where datname = current_database()',
+    )
+    return row?.n
+  }
+  const before = await deadlocks()
+  const holder = await app.database.pool.connect()
+  try {
+    await holder.query('begin')
+    await holder.query('select from webhook_secret where webhook_id = $1 for update', [id])
+    const rotated = app.main.call('webhooks_rotate', { webhook_id: id }, user)
+    await waiting(1)
+    const deleted = other.call<{ deleted: boolean }>('webhooks_delete', { webhook_id: id }, user)
+    await waiting(2)
+    await holder.query('commit')
+    const [first, second] = await Promise.allSettled([rotated, deleted])
+    // A change that waits for long begins anew, and so may come after the deletion.
+    if (first.status === 'rejected') assert.equal((first.reason as Fault).code, 'not_found')
+    assert.equal(second.status, 'fulfilled')
+  } finally {
+    holder.release(true)
+  }
+  assert.equal(await deadlocks(), before)
+})
+
+test('slices of all cursors find every event without a hint, and count the webhooks', async () => {
+  await using receiver = await openReceiver()
+  await using app = await createWebhookApp({ overrides: { webhookSliceMax: 10 } })
+  const users = await Promise.all(Array.from({ length: 25 }, () => app.newUser()))
+  for (const [n, user] of users.entries()) await app.create(user, receiver.url(`/${n}`))
+  await app.main.call(
+    'webhooks_update',
+    { webhook_id: await idOf(app, users[0]!), enabled: false },
+    users[0]!,
+  )
+  const { transactions, taskEngine } = app.main
+  await transactions.run(async (tx) => {
+    for (const { id } of users.toSorted((a, b) => (a.id < b.id ? -1 : 1)))
+      await taskEngine.events.add(tx, id, [{ type: 'security.flagged', data: {} }])
+  })
+  await receiver.until(users.length - 1, undefined, 60_000)
+  for (const [n] of users.slice(1).entries()) assert.deepEqual(idsOf(receiver.at(`/${n + 1}`)), numbers(1))
+  const { metrics } = app.main.features.webhooks
+  const counted = async () => {
+    const found = (await metrics()).find(({ name }) => name === 'portico_webhooks')!
+    const values = (found.samples as Sample[]).map(({ labels, value }) => [labels.state, value])
+    const { enabled, disabled, behind } = Object.fromEntries(values)
+    return enabled === users.length - 1 && disabled === 1 && behind === 0 ? true : undefined
+  }
+  await app.until(counted, 'a whole round has counted them')
+})
+const idOf = async (app: WebhookApp, user: TestUser): Promise<string> => {
+  const { webhooks } = await app.main.call<{ webhooks: { webhook_id: string }[] }>('webhooks_list', {}, user)
+  return webhooks[0]!.webhook_id
+}
+
+test('commits of a user without webhooks cost one statement, once', async () => {
+  await using receiver = await openReceiver()
+  await using app = await createWebhookApp({ overrides: { webhookPollMs: 600_000 } })
+  const [without, other] = [await app.newUser(), await app.newUser()]
+  await app.create(other, receiver.url())
+  const { pool } = app.main.transactions
+  const original = pool.query
+  let statements = 0
+  Object.assign(pool, {
+    query(...args: Parameters<typeof original>) {
+      const [{ text, values }] = args as unknown as [{ text: string; values?: unknown[] }]
+      if (text.includes('webhook_cursor') && JSON.stringify(values).includes(without.id)) statements += 1
+      return original.apply(pool, args)
+    },
+  })
+  for (let round = 1; round <= 3; round++) {
+    for (let n = 0; n < 50; n++) await app.happen(without)
+    // Its claim comes after those of the hints before it.
+    await app.happen(other)
+    await receiver.until(round)
+  }
+  assert.equal(statements, 1)
+})
