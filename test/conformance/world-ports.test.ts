@@ -169,13 +169,13 @@ const listeningOf = async (pid: string): Promise<{ host: string; port: number }[
 test('a node itself listens where no page can find it', { skip: process.platform !== 'linux' }, async () => {
   const hosts = new Set<string>()
   for (const id of Object.keys(world.urls.evm)) {
-    const [endpoint] = await listeningOf(await readFile(join(dataDir, `${id}.pid`), 'utf8'))
+    const endpoints = await listeningOf(await readFile(join(dataDir, `${id}.pid`), 'utf8'))
+    const [endpoint] = endpoints
     assert.ok(endpoint, `chain ${id}`)
-    assert.match(endpoint.host, /^127\./)
-    await assert.rejects(
-      send(`http://127.0.0.1:${endpoint.port}`, { headers: json, body: chainId }),
-      /ECONNREFUSED/,
-    )
+    for (const { host } of endpoints) {
+      assert.match(host, /^127\./)
+      assert.notEqual(host, '127.0.0.1')
+    }
     hosts.add(endpoint.host)
   }
   assert.equal(hosts.size, 4)

@@ -90,7 +90,10 @@ export type OAuthApp = Awaited<ReturnType<typeof createOAuthApp>>
 
 export type Page = { status: number; url: string; html: string; headers: Headers }
 
-/** Follows redirects and keeps cookies as a browser does, and stops where a client takes over. */
+/**
+ * Follows redirects and keeps cookies as a browser does, and stops where a client takes over.
+ * `origin`: the public one of the instances; a redirect to it stays at the instance that gave it.
+ */
 export function createBrowser({ origin = '' }: { origin?: string } = {}) {
   const cookies = new Map<string, { value: string; path: string }>()
   const keep = (headers: Headers) => {
@@ -123,7 +126,9 @@ export function createBrowser({ origin = '' }: { origin?: string } = {}) {
     keep(reply.headers)
     const location = reply.headers.get('location')
     if (reply.status >= 300 && reply.status < 400 && location) {
-      const next = new URL(location, target)
+      const absolute = new URL(location, target)
+      const next =
+        absolute.origin === origin ? new URL(absolute.pathname + absolute.search, target) : absolute
       if (next.origin !== target.origin)
         return { status: reply.status, url: next.href, html: '', headers: reply.headers }
       return request(next.href)

@@ -125,12 +125,17 @@ export async function createConnectedApps() {
     /** Keeps the locks of a statement until the call that it returns. */
     async hold(text: string, values: unknown[]): Promise<() => Promise<void>> {
       const holder = await database.pool.connect()
-      await holder.query('begin')
-      await holder.query(text, values)
-      return async () => {
+      let isHeld = true
+      const release = async () => {
+        if (!isHeld) return
+        isHeld = false
         await holder.query('commit')
         holder.release(true)
       }
+      owned.defer(release)
+      await holder.query('begin')
+      await holder.query(text, values)
+      return release
     },
     /** Until as many statements wait for locks. */
     untilBlocked: (count: number) =>
