@@ -50,7 +50,7 @@ import type { Venue } from './venue.ts'
 import { openVenueFeatures, type VenueFeatureOverrides } from './venue-features.ts'
 import { openVenueTrading, type TradingOverrides } from './venue-trading.ts'
 import { openWallets } from './wallets.ts'
-import { openWebhooks, type WebhookOverrides } from './webhooks.ts'
+import { openWebhooks, openWebhooksOfApps, type WebhookOverrides } from './webhooks.ts'
 
 type FeatureDeps = {
   core: Core
@@ -91,9 +91,10 @@ const grantOnSignup =
   }
 
 function openAuth({ core, net, custody, mails }: FeatureDeps, onSignup: OnSignup) {
+  const webhooksOfApps = openWebhooksOfApps(core)
   const { config, db, taskEngine, clock, random, baseUrl } = core
   const credits = makeCredits({ db, ledger: taskEngine.ledger, clock })
-  const oauth = openOAuth({ core, net, custody, mails })
+  const oauth = openOAuth({ core, net, custody, mails, webhooksOfApps })
   const signups = signupGrants({
     grantSignup: credits.grantSignup,
     limits: createSignInLimits({ db, clock, windowMs: dayMs }),
@@ -112,6 +113,7 @@ function openAuth({ core, net, custody, mails }: FeatureDeps, onSignup: OnSignup
     tokenTtlMs: config.TOKEN_TTL_SECONDS * 1000,
     signInAgeMaxSeconds: config.FRESH_SIGN_IN_SECONDS,
     signups,
+    endApps: webhooksOfApps.endApps,
     publishRevoked: async (userId, hashes) =>
       taskEngine.notifier.broadcast([...hashes.map(revokedTopic), accessTopic(userId)]),
     onSignup,

@@ -5,7 +5,7 @@ import { openIdProvider } from '#upstreams/openid/openid.ts'
 import type { Core } from './core.ts'
 import type { Custody } from './custody.ts'
 import type { Mails } from './mails.ts'
-import { openWebhooksOfApps } from './webhooks.ts'
+import type { openWebhooksOfApps } from './webhooks.ts'
 
 /** Absent where people cannot sign in. */
 export function openOAuth({
@@ -13,11 +13,13 @@ export function openOAuth({
   net,
   custody,
   mails,
+  webhooksOfApps,
 }: {
   core: Core
   net: Net
   custody: Custody
   mails: Mails
+  webhooksOfApps: ReturnType<typeof openWebhooksOfApps>
 }): OAuth | undefined {
   const { config, db, taskEngine, clock, random, log, baseUrl } = core
   if (config.AUTH_MODE === 'off') return undefined
@@ -46,7 +48,7 @@ export function openOAuth({
     }),
     callbackUrl: () => `${baseUrl()}/oauth/callback`,
     freshSignInSeconds: config.FRESH_SIGN_IN_SECONDS,
-    ...openWebhooksOfApps(core),
+    ...webhooksOfApps,
     onRevoked: () => taskEngine.notifier.broadcast([personTokensTopic]),
   })
 }

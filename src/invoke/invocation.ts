@@ -1,6 +1,6 @@
 import type { Invoke, InvokeOptions, InvokeRequest } from '#durable/operation-call.ts'
 import { addressKey } from '#kernel/address-key.ts'
-import type { Caller } from '#kernel/caller.ts'
+import { type Caller, isOwnClient } from '#kernel/caller.ts'
 import { type Clock, systemClock } from '#kernel/clock.ts'
 import { plainSchema } from '#kernel/decimal-fields.ts'
 import { Fault, internalFault } from '#kernel/fault.ts'
@@ -183,7 +183,9 @@ async function countPoints(
   return more > 0 ? (await limits.consume(rateClassOf(entry), principal, more)).fault : undefined
 }
 
-const principalOf = ({ userId }: Caller): string => `user:${userId}`
+/** The pages of the gateway count apart, so that no app of a person uses up their calls. */
+const principalOf = ({ userId, person }: Caller): string =>
+  person && isOwnClient(person.clientId) ? `pages:${userId}` : `user:${userId}`
 
 /**
  * Counts after the look-up, so that bad credentials never block a good one from the same address. A request without a

@@ -29,9 +29,11 @@ export const pagesClientId = 'portico-pages'
 export const approvalsClientId = 'portico-approvals'
 export const ownClientIds: readonly string[] = [pagesClientId, approvalsClientId]
 
+export const isOwnClient = (clientId: string): boolean => ownClientIds.includes(clientId)
+
 /** The app that a person has connected and that makes the call; null for a key pair and for pages of the gateway. */
 export const appOf = ({ person }: Pick<Caller, 'person'>): string | null =>
-  person && !ownClientIds.includes(person.clientId) ? person.clientId : null
+  person && !isOwnClient(person.clientId) ? person.clientId : null
 
 /** Who asks for a task. */
 export type Asker = Pick<Caller, 'userId' | 'agentId'> & {
@@ -42,6 +44,9 @@ export type Asker = Pick<Caller, 'userId' | 'agentId'> & {
 
 /** The transaction of an act, and what runs once it has committed. */
 export type ActScope = Required<Pick<RequestFacts, 'tx' | 'afterCommit'>>
+
+/** Of an `act` with a caller. */
+export const actOf = ({ tx, afterCommit }: RequestFacts): ActScope => ({ tx: tx!, afterCommit: afterCommit! })
 
 /** When a person signed in last, null where the token does not say it; and how old a fresh sign-in is at most. */
 export type SignIn = { at: Date | null; ageMaxSeconds: number }

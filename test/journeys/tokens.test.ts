@@ -51,10 +51,20 @@ test('an agent revokes all its tokens and no other agent loses one', async () =>
   const tokens = [agent.token]
   for (let n = 0; n < 3; n++) tokens.push(await freshToken(first.url, agent.agentId, agent.privateKey))
   for (const token of tokens) assert.equal(await statusOf(second.url, token), 200)
+  for (const [n, { token }] of [agent, bystander].entries()) {
+    const body = { url: `http://127.0.0.1:2/${n}` }
+    const made = await http(`${first.url}/v1/webhooks`, { method: 'POST', headers: bearer({ token }), body })
+    assert.equal(made.status, 200)
+  }
   const answer = await revoke(first.url, agent.token, '?all=true')
   assert.deepEqual([answer.status, answer.body], [200, { revoked: 4 }])
   for (const token of tokens) await refusedSoon(second.url, token)
   assert.equal(await statusOf(second.url, bystander.token), 200)
   const again = await freshToken(second.url, agent.agentId, agent.privateKey)
   assert.equal(await statusOf(first.url, again), 200)
+  // A token that leaked may have added them.
+  const webhooksOf = async (token: string) =>
+    (await http<{ webhooks: unknown[] }>(`${first.url}/v1/webhooks`, { headers: bearer({ token }) })).body
+      .webhooks.length
+  assert.deepEqual([await webhooksOf(again), await webhooksOf(bystander.token)], [0, 1])
 })

@@ -133,7 +133,7 @@ export const personMailMutations = [
     ['test/oauth/attacks.test.ts'],
     [
       [
-        'if (source) refuseParallelRefresh(source, clock.now())',
+        'if (source) await refuseParallelRefresh(source, { oauth, clock, log })',
         '',
         'clients that refresh in parallel lose their connection',
       ],
@@ -143,8 +143,8 @@ export const personMailMutations = [
         'a stolen refresh token is used again without ending the connection',
       ],
       [
-        "if (kind !== 'RefreshToken' || consumed === undefined) return",
-        'if (consumed === undefined) return',
+        "if (kind !== 'RefreshToken' || consumed === undefined || grantId === undefined) return",
+        'if (consumed === undefined || grantId === undefined) return',
         'a code that is used twice ends nothing',
       ],
     ],
@@ -179,12 +179,12 @@ export const personMailMutations = [
     ],
   ]),
   ...mutationsOf(
-    'src/edges/oauth/page-clients.ts',
+    'src/kernel/caller.ts',
     ['test/oauth/account-browser.test.ts'],
     [
       [
         'isOwnClient = (clientId: string): boolean => ownClientIds.includes(clientId)',
-        'isOwnClient = (clientId: string): boolean => clientId === approvalsClient.id',
+        'isOwnClient = (clientId: string): boolean => clientId === approvalsClientId',
         'people have to connect the page of their account',
       ],
     ],

@@ -3,6 +3,50 @@ import { mutationsOf } from './mutation.ts'
 /** Sign-in of people: here, elsewhere, and with the tokens of somebody else. */
 export const signInMutations = [
   ...mutationsOf(
+    'src/edges/oauth/interaction.ts',
+    ['test/oauth/attacks.test.ts'],
+    [
+      [
+        '    await grants.endContested(chosen.accountId, String(interaction.params.client_id))\n',
+        '',
+        'a thief who refreshed first keeps the connection',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/edges/oauth/browser-session.ts',
+    ['test/oauth/attacks.test.ts'],
+    [
+      [
+        'return known && !(await isContested(known)) ?',
+        'return known ?',
+        'a contested grant is used without asking the person',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/invoke/invocation.ts',
+    ['test/oauth/account-page.test.ts'],
+    [
+      [
+        'person && isOwnClient(person.clientId) ? `pages:${userId}` : `user:${userId}`',
+        '`user:${userId}`',
+        'an app uses up the reads of the page that would disconnect it',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/features/auth/revoke.ts',
+    ['test/journeys/tokens.test.ts'],
+    [
+      [
+        'all ? await endApps(tx, { personId: userId, clientId: undefined }) : () => {}',
+        '() => {}',
+        'a webhook that a stolen token has added outlives the tokens',
+      ],
+    ],
+  ),
+  ...mutationsOf(
     'src/invoke/authenticate.ts',
     ['test/proof/authorization-matrix.test.ts'],
     [

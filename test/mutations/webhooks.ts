@@ -4,20 +4,32 @@ import { mutationsOf } from './mutation.ts'
 function appMutations() {
   const tests = ['test/webhooks/apps.test.ts']
   return [
+    ...mutationsOf('src/features/notifications/webhooks/webhooks.ts', tests, [
+      [
+        '? view(await find(db, caller, input.webhook_id))',
+        '? view((await store.webhooksOf(db, caller.userId)).find((each) => each.webhook_id === input.webhook_id)!)',
+        'a replayed change shows the address that another app has named',
+      ],
+    ]),
     ...mutationsOf('src/features/oauth/grants.ts', tests, [
+      [
+        'if (isExpiredOnly && all.some((each) => each.is_live && each.id === grantId)) return () => {}',
+        '',
+        'a connection that was renewed meanwhile is removed as an expired one',
+      ],
       [
         '        return endApps(tx, { personId, clientId })\n',
         '        return () => {}\n',
         'an app that was disconnected goes on getting the events',
       ],
       [
-        'return isConnected ? () => {} : endApps(tx, { personId, clientId })',
+        'return isConnected ? () => {} : endApps(tx, app)',
         'return () => {}',
         'an app whose last grant was revoked goes on getting the events',
       ],
       [
-        'return isConnected ? () => {} : endApps(tx, { personId, clientId })',
-        'return endApps(tx, { personId, clientId })',
+        'return isConnected ? () => {} : endApps(tx, app)',
+        'return endApps(tx, app)',
         'a browser that disconnects an app ends it for all others',
       ],
       [

@@ -192,12 +192,18 @@ test('a press after the sign-in of the page is over is not lost in silence, and 
   assert.ok(isSignIn(await browser.open(account())))
 })
 
-test('a person whose reads are used up still stops trading and disconnects the app that uses them', async () => {
+test('an app cannot use up the reads of the page, and without any the person still stops trading and disconnects it', async () => {
   const visitor = await newVisitor()
   const { browser, call, post } = visitor
   await visitor.open()
-  const reads = await Promise.all(Array.from({ length: 700 }, () => call('GET', '/v1/policy')))
-  assert.ok(reads.some(({ status }) => status === 429))
+  const useUp = async (read: () => Promise<{ status: number }>) => {
+    const reads = await Promise.all(Array.from({ length: 700 }, read))
+    assert.ok(reads.some(({ status }) => status === 429))
+  }
+  await useUp(() => call('GET', '/v1/policy'))
+  assert.doesNotMatch((await browser.open(account())).html, /cannot be shown now/, 'the page counts apart')
+  const [, token = ''] = browser.cookies.get('/oauth/account portico_account')!.value.split('=')
+  await useUp(() => http(`${app.base}/v1/policy`, { headers: bearer({ token }) }))
   const shown = await browser.open(account())
   assert.match(shown.html, /cannot be shown now.*Stop all trading.*Disconnect/s)
   assert.match((await post('stop', {})).html, /Trading is stopped\./)

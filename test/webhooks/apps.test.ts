@@ -149,6 +149,29 @@ describe('the end of an app', () => {
     await assertGone(webhook)
   })
 
+  test('a connection that is renewed while the expired ones are removed stays', async () => {
+    const { main, rows } = apps
+    const person = await apps.newPerson()
+    const grant = `model = 'Grant' and account_id = $1`
+    const release = await apps.hold(
+      `update oauth_record set expires_at = expires_at + interval '180 days' where ${grant}`,
+      [person.userId],
+    )
+    main.time.offsetMs = 181 * dayMs
+    try {
+      const { grants } = main.composed.features.oauth!
+      const removing = (async () => {
+        while (await grants.endExpired());
+      })()
+      await apps.untilBlocked(1)
+      await release()
+      await removing
+    } finally {
+      main.time.offsetMs = 0
+    }
+    assert.equal((await rows(`select from oauth_record where ${grant}`, [person.userId])).length, 1)
+  })
+
   test('a webhook that is added while its app is disconnected is either deleted or refused', async () => {
     const { other } = apps
     const { browser, apps: connected, userId } = await apps.newPerson(['leaving'])
@@ -183,6 +206,19 @@ describe('another app of the same person', () => {
     for (const [route, body] of routesOf(id)) statuses.push((await app.ask(route, body)).status)
     return statuses
   }
+
+  test('a replayed change shows another app no address that it did not name', async () => {
+    const { apps: connected } = await apps.newPerson(['owner', 'curious'])
+    const [owner, curious] = connected
+    const webhook = await owner.register(receiver.url('/first'))
+    const change = `PATCH /v1/webhooks/${webhook.webhook_id}`
+    const input = { url: receiver.url('/second') }
+    assert.equal((await owner.ask(change, input, { key: 'change-1' })).status, 200)
+    const replayed = await curious.ask(change, input, { key: 'change-1' })
+    assert.deepEqual([replayed.status, replayed.body.code], [404, 'not_found'])
+    const own = await owner.ask<Webhook>(change, input, { key: 'change-1' })
+    assert.deepEqual([own.status, own.body.url], [200, input.url])
+  })
 
   test('neither sees nor changes a webhook, and no replayed key shows it a secret', async () => {
     const { apps: connected } = await apps.newPerson(['owner', 'curious'])

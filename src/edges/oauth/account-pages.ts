@@ -1,5 +1,15 @@
 import type { Passkey } from '#features/oauth/passkey-store.ts'
-import { badgeOf, buttonForm, confirmed, dayOf, rowOf, sectionOf, softLine, stepOf } from './account-parts.ts'
+import {
+  badgeOf,
+  buttonForm,
+  confirmed,
+  dayOf,
+  rowOf,
+  sectionOf,
+  signOutForm,
+  softLine,
+  stepOf,
+} from './account-parts.ts'
 import type { OwnAccount, Webhook } from './account-reader.ts'
 import { agentSection, freshness, noticeOf } from './agent-pages.ts'
 import { limitSection, recipientSection, tradingSection } from './limit-sections.ts'
@@ -173,7 +183,7 @@ export function accountPage(view: AccountView): string {
   return page(
     'Your account',
     `<h1>Your account</h1><p class="soft">${escapeHtml(email)}</p>${noticeOf(notice)}${alert(error)}${ownSections(view)}${passkeySection(view)}${appSection(view)}${account ? webhookSection(account) : ''}
-${buttonForm('sign-out', 'Sign out of this browser', { look: 'quiet' })}${view.passkeys ? passkeyScriptElement : ''}`,
+${signOutForm}${view.passkeys ? passkeyScriptElement : ''}`,
     { isWide: true },
   )
 }

@@ -39,6 +39,8 @@ export const buttonForm = (
     .map(([name, value]) => (value === undefined ? '' : hidden(name, value)))
     .join('')}<button class="${look}">${button}</button></form>`
 
+export const signOutForm = buttonForm('sign-out', 'Sign out of this browser', { look: 'quiet' })
+
 /** The second click confirms, without a script. `what`: for people who do not see the row. */
 export const confirmed = (
   { act, what }: { act: string; what: string },

@@ -5,7 +5,6 @@ import {
   approvalsErrorPage,
   approvalsPage,
   isNotice,
-  leftPage,
   type Notice,
   type ShownApproval,
 } from './approvals-pages.ts'
@@ -108,12 +107,6 @@ export function approvalsEdge(deps: ApprovalsEdgeDeps, answerPage: AnswerPage, r
       orSignIn(request, reply, async () => {
         await session.receive(request, reply, scope)
         redirect(reply, oauthPaths.approvals)
-      }),
-    )
-    scope.get(`${oauthPaths.approvals}/leave`, options, (request, reply) =>
-      answerPage(request, reply, async () => {
-        session.forget(reply)
-        answer(reply, 200, leftPage())
       }),
     )
     scope.post(`${oauthPaths.approvals}/:approval_id/:decision(^approve|decline$)`, (request, reply) =>

@@ -1,3 +1,4 @@
+import { signOutForm } from './account-parts.ts'
 import { escapeHtml, page, shownName, tick } from './pages.ts'
 import { oauthPaths } from './paths.ts'
 
@@ -126,7 +127,7 @@ function approvalCard(
 <div class="choices">${form('decline', `<button class="bad" ${describes}>Decline</button>`)}${form('approve', `<button class="main" ${describes}>Approve</button>`)}</div></section>`
 }
 
-const links = `<p class="links"><a href="${oauthPaths.approvals}">Refresh</a><a href="${oauthPaths.account}">Your account</a><a href="${oauthPaths.approvals}/leave">Sign out of this page</a></p>`
+const links = `<p class="links"><a href="${oauthPaths.approvals}">Refresh</a><a href="${oauthPaths.account}">Your account</a></p>${signOutForm}`
 
 export function approvalsPage(view: ApprovalsView): string {
   const { approvals, total, email, notice } = view
@@ -153,12 +154,6 @@ export function approvalsPage(view: ApprovalsView): string {
     { isWide: true },
   )
 }
-
-export const leftPage = (): string =>
-  page(
-    'Approvals',
-    `<h1>Signed out</h1><p class="soft">This browser can decide nothing until you sign in again.</p><p class="links"><a href="${oauthPaths.approvals}">Open the approvals</a><a href="${oauthPaths.account}">Your account</a></p>`,
-  )
 
 export const approvalsErrorPage = (text: string, code: string): string =>
   page(

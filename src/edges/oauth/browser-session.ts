@@ -1,7 +1,7 @@
 import type { Provider, Session } from 'oidc-provider'
-import { ownClientIds } from '#kernel/caller.ts'
+import type { Grants } from '#features/oauth/grants.ts'
+import { isOwnClient, ownClientIds } from '#kernel/caller.ts'
 import type { Exchange } from './exchange.ts'
-import { isOwnClient } from './page-clients.ts'
 
 /** The session of a browser at the authorization server, and for which app its sign-in was made. */
 
@@ -17,15 +17,20 @@ type GrantContext = {
   }
 }
 
-export async function loadGrant({ oidc }: GrantContext) {
-  const { provider, client, session, result } = oidc
-  // A sign-in is fresh for the app that asked for it, and for no other one of this browser. Our own pages are one app.
-  if (result?.login && session.loginTs !== undefined)
-    for (const id of isOwnClient(client.clientId) ? ownClientIds : [client.clientId])
-      session.authorizationFor(id, true).signedInTs = session.loginTs
-  const grantId = result?.consent?.grantId || session.grantIdFor(client.clientId)
-  return grantId ? provider.Grant.find(grantId) : undefined
-}
+/** A contested grant is not used again: the person decides anew, and the new grant replaces it. */
+export const grantLoader =
+  ({ isContested }: Pick<Grants, 'isContested'>) =>
+  async ({ oidc }: GrantContext) => {
+    const { provider, client, session, result } = oidc
+    // A sign-in is fresh for the app that asked for it, and for no other one of this browser. Our own pages are one app.
+    if (result?.login && session.loginTs !== undefined)
+      for (const id of isOwnClient(client.clientId) ? ownClientIds : [client.clientId])
+        session.authorizationFor(id, true).signedInTs = session.loginTs
+    const given = result?.consent?.grantId
+    if (given) return provider.Grant.find(given)
+    const known = session.grantIdFor(client.clientId)
+    return known && !(await isContested(known)) ? provider.Grant.find(known) : undefined
+  }
 
 /** Whether the last sign-in of the session was made in a request of this client. */
 export const isSignInOf = (

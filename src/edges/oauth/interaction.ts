@@ -1,5 +1,6 @@
 import type { Client, Interaction } from 'oidc-provider'
 import type { OAuth } from '#features/oauth/oauth.ts'
+import { isOwnClient } from '#kernel/caller.ts'
 import {
   clientOf,
   type Exchange,
@@ -13,13 +14,12 @@ import {
 } from './exchange.ts'
 import { externalSignIn } from './external-sign-in.ts'
 import { ownSignIn } from './own-sign-in.ts'
-import { isOwnClient } from './page-clients.ts'
 import { consentPage, errorPage } from './pages.ts'
 import { type ActingScope, actingScopes, oauthPaths } from './paths.ts'
 
 /** The pages between the request of a client and its code: sign-in, sign-up and consent. */
 
-type InteractionDeps = Pick<OAuth, 'people' | 'passkeys' | 'knownBrowsers' | 'federation'> & {
+type InteractionDeps = Pick<OAuth, 'people' | 'passkeys' | 'knownBrowsers' | 'federation' | 'grants'> & {
   baseUrl: () => string
 }
 
@@ -75,13 +75,14 @@ async function grantRequested(
 }
 
 export function createInteractions(deps: InteractionDeps) {
-  const { people, federation, baseUrl } = deps
+  const { people, federation, grants, baseUrl } = deps
   const connect = async (
     exchange: Exchange,
     interaction: Interaction,
     chosen: Omit<Consent, 'base'>,
   ): Promise<void> => {
     const grantId = await grantRequested(exchange, interaction, { ...chosen, base: baseUrl() })
+    await grants.endContested(chosen.accountId, String(interaction.params.client_id))
     await finish(exchange, { consent: { grantId } })
   }
   const method = federation ? externalSignIn(federation) : ownSignIn(deps)

@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto'
-import { approvalsClientId, ownClientIds, pagesClientId } from '#kernel/caller.ts'
+import { approvalsClientId, pagesClientId } from '#kernel/caller.ts'
 import { oauthPaths } from './paths.ts'
 
 /**
@@ -27,9 +27,6 @@ export const accountClient: PageClient = {
   cookie: 'portico_account',
 }
 const pageClients = [approvalsClient, accountClient]
-
-/** Ids of others are random, or addresses. */
-export const isOwnClient = (clientId: string): boolean => ownClientIds.includes(clientId)
 
 export const returnPathOf = ({ path }: PageClient): string => `${path}/return`
 

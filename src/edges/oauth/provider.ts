@@ -2,11 +2,12 @@ import { type Client, errors, interactionPolicy, Provider, type Session } from '
 import type { ServerKeys } from '#features/oauth/keys.ts'
 import type { OAuth } from '#features/oauth/oauth.ts'
 import type { RecordStore } from '#features/oauth/records.ts'
+import { isOwnClient } from '#kernel/caller.ts'
 import { type Clock, later } from '#kernel/clock.ts'
 import type { Log } from '#kernel/log.ts'
-import { isSignInOf, loadGrant } from './browser-session.ts'
+import { grantLoader, isSignInOf } from './browser-session.ts'
 import { unknownSignInSeconds } from './exchange.ts'
-import { isOwnClient, ownClients } from './page-clients.ts'
+import { ownClients } from './page-clients.ts'
 import { errorPage, pageHeaders } from './pages.ts'
 import { actingScopes, oauthPaths, oauthScopes } from './paths.ts'
 
@@ -63,14 +64,20 @@ function grantAdapter({ records, connections }: OAuth) {
 }
 
 /**
- * Clients that refresh in parallel send one refresh token twice. Within this time the second use is refused; later it
- * ends the connection, since then somebody else may have the token.
+ * Clients that refresh in parallel send one refresh token twice. Within this time the second use is refused, and the grant
+ * ends when the person connects the app the next time; later the second use ends it at once, since then somebody else may
+ * have the token.
  */
 const refreshGraceMs = 10_000
-function refuseParallelRefresh({ kind, consumed }: TokenSource, now: Date): void {
-  if (kind !== 'RefreshToken' || consumed === undefined) return
-  if (now <= later(new Date(consumed * 1_000), refreshGraceMs))
-    throw new errors.InvalidGrant('the refresh token was used a moment ago')
+async function refuseParallelRefresh(
+  { kind, consumed, grantId, clientId }: TokenSource,
+  { oauth, clock, log }: Pick<ProviderDeps, 'oauth' | 'clock' | 'log'>,
+): Promise<void> {
+  if (kind !== 'RefreshToken' || consumed === undefined || grantId === undefined) return
+  if (clock.now() > later(new Date(consumed * 1_000), refreshGraceMs)) return
+  await oauth.grants.contest(grantId)
+  log.warn({ clientId }, 'a refresh token was used twice within the grace')
+  throw new errors.InvalidGrant('the refresh token was used a moment ago')
 }
 
 /** What an access token is issued for; a refresh token keeps the time of the sign-in that began it. */
@@ -80,6 +87,7 @@ type TokenSource = {
   authTime?: number
   sessionUid?: string
   clientId: string
+  grantId?: string
   /** When it was used, in seconds. */
   consumed?: number
 }
@@ -229,12 +237,12 @@ export function createProvider(
     enabledJWA: { idTokenSigningAlgValues: ['ES256'] },
     responseTypes: ['code'],
     clients: ownClients(base),
-    loadExistingGrant: loadGrant,
+    loadExistingGrant: grantLoader(oauth.grants),
     pkce: { required: () => true },
     scopes: [...oauthScopes],
     claims: { openid: ['sub', 'auth_time', 'amr'], email: ['email', 'email_verified'], profile: ['name'] },
     async findAccount(_context: unknown, id: string, source?: TokenSource) {
-      if (source) refuseParallelRefresh(source, clock.now())
+      if (source) await refuseParallelRefresh(source, { oauth, clock, log })
       const person = await oauth.people.find(id)
       if (!person) return undefined
       const { email, name } = person

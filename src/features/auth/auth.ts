@@ -1,5 +1,6 @@
 import type { Transact } from '#durable/transactions.ts'
 import type { SignupGrants } from '#features/credits/signup-grants.ts'
+import type { EndApps } from '#features/oauth/grants.ts'
 import type { OAuth } from '#features/oauth/oauth.ts'
 import type { Keystore } from '#features/wallets/keystore.ts'
 import type { Wallet } from '#features/wallets/store.ts'
@@ -37,6 +38,7 @@ type AuthDeps = {
   tokenTtlMs?: number
   /** Age of a fresh sign-in. */
   signInAgeMaxSeconds: number
+  endApps: EndApps
   /** Makes every instance, this one included, call `onRevoked` with each hash. */
   publishRevoked: (userId: string, hashes: readonly string[]) => Promise<void>
 }
@@ -67,7 +69,7 @@ export type Auth = {
 
 export function auth(deps: AuthDeps): Auth {
   const { db, clock, tokenTtlMs: ttlMs = 900_000, onSignup = async () => {} } = deps
-  const { oauth, signInAgeMaxSeconds } = deps
+  const { oauth, endApps, signInAgeMaxSeconds } = deps
   const people = oauth && personTokens({ db, clock, verify: oauth.verify, signInAgeMaxSeconds })
   const tokens = tokensOf({ ...deps, ...(people && { personCaller: people.caller }) })
   const attempts = attemptsOf({ clock })
@@ -81,7 +83,7 @@ export function auth(deps: AuthDeps): Auth {
       verify: (input, _caller, { address }) => verify(input, address),
       token: (input, _caller, { address }) => token(input, address),
       signup: signupHandler({ ...deps, onSignup }),
-      revoke: revokeHandler({ db, tokens, ...(oauth && { records: oauth.records }) }),
+      revoke: revokeHandler({ tokens, endApps, ...(oauth && { records: oauth.records }) }),
     }).filter(({ key }) => oauth !== undefined || key !== 'signup'),
     authenticate: tokens.authenticate,
     holdAccess: store.holdAccess,

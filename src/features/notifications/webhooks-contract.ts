@@ -120,6 +120,7 @@ export const webhookEntries = {
       'Use it to send to another `url`, to send other `types`, or with `enabled` to stop a webhook and to start it again; fields that are left out stay as they are. A webhook that is enabled again continues with the event that failed. Next: `webhooks_replay` goes back, or forward over an event that your server cannot take.',
     access: 'manage',
     repeatable: true,
+    replies: 'derived',
     faults: ['not_found', 'conflict'],
     params: webhookPath,
     body: T.Object(

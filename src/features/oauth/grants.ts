@@ -18,6 +18,11 @@ export type Grants = {
   endApp(personId: string, clientId: string): Promise<void>
   /** Ends every session, grant and token of a person. */
   endAll(personId: string, act?: ActScope): Promise<void>
+  /** Notes that a refresh token of the grant was used twice at about the same time: somebody else may have it. */
+  contest(grantId: string): Promise<void>
+  isContested(grantId: string): Promise<boolean>
+  /** Ends the contested grants of an app. What the app has set up stays where it has another grant. */
+  endContested(personId: string, clientId: string): Promise<void>
   /** Ends some of those whose time is over; true where more are left. */
   endExpired(): Promise<boolean>
 }
@@ -33,14 +38,14 @@ export type GrantsDeps = {
   onRevoked: () => void
 }
 
-type LockedGrant = { id: string; is_live: boolean }
+type LockedGrant = { id: string; is_live: boolean; is_contested: boolean }
 
 export function createGrants({ db, transact, clock, endApps, onRevoked }: GrantsDeps): Grants {
   /** In one order, so that the ends of two grants wait for each other: the later one finds itself the last one. */
   const lock = (tx: Tx, personId: string, clientId: string | null): Promise<LockedGrant[]> =>
     query(
       tx,
-      `select id, expires_at > $3 as is_live from oauth_record
+      `select id, expires_at > $3 as is_live, payload ? 'contested' as is_contested from oauth_record
        where model = 'Grant' and account_id = $1 and ($2::text is null or payload->>'clientId' = $2)
        order by id for update`,
       [personId, clientId, clock.now()],
@@ -52,7 +57,13 @@ export function createGrants({ db, transact, clock, endApps, onRevoked }: Grants
       [ids],
     )
 
-  const endOne = async (tx: Tx, grantId: string): Promise<() => void> => {
+  const finish = (tx: Tx, app: EndedApps, remaining: readonly LockedGrant[]) => {
+    const isConnected = remaining.some((each) => each.is_live)
+    return isConnected ? () => {} : endApps(tx, app)
+  }
+
+  type EndOne = { isExpiredOnly?: boolean }
+  const endOne = async (tx: Tx, grantId: string, { isExpiredOnly = false }: EndOne = {}) => {
     const [grant] = await query<{ person_id: string | null; client_id: string | null }>(
       tx,
       `select account_id as person_id, payload->>'clientId' as client_id from oauth_record
@@ -65,9 +76,11 @@ export function createGrants({ db, transact, clock, endApps, onRevoked }: Grants
       return () => {}
     }
     const all = await lock(tx, personId, clientId)
+    // The grant may have been renewed before the lock.
+    if (isExpiredOnly && all.some((each) => each.is_live && each.id === grantId)) return () => {}
     await remove(tx, [grantId])
-    const isConnected = all.some((each) => each.is_live && each.id !== grantId)
-    return isConnected ? () => {} : endApps(tx, { personId, clientId })
+    const remaining = all.filter((each) => each.id !== grantId)
+    return finish(tx, { personId, clientId }, remaining)
   }
 
   const change = async (
@@ -101,6 +114,30 @@ export function createGrants({ db, transact, clock, endApps, onRevoked }: Grants
         await query(tx, 'delete from oauth_record where account_id = $1 returning id', [personId])
         return endApps(tx, { personId, clientId: undefined })
       }),
+    async contest(grantId) {
+      await query(
+        db,
+        `update oauth_record set payload = payload || '{"contested": true}' where model = 'Grant' and id = $1 returning id`,
+        [grantId],
+      )
+    },
+    async isContested(grantId) {
+      const rows = await query(
+        db,
+        `select id from oauth_record where model = 'Grant' and id = $1 and payload ? 'contested'`,
+        [grantId],
+      )
+      return rows.length > 0
+    },
+    endContested: (personId, clientId) =>
+      change(undefined, async (tx) => {
+        const grants = await lock(tx, personId, clientId)
+        const contested = grants.filter((each) => each.is_contested).map(({ id }) => id)
+        if (contested.length === 0) return () => {}
+        await remove(tx, contested)
+        const remaining = grants.filter((each) => !each.is_contested)
+        return finish(tx, { personId, clientId }, remaining)
+      }),
     async endExpired() {
       const expired = await query<{ id: string }>(
         db,
@@ -111,7 +148,7 @@ export function createGrants({ db, transact, clock, endApps, onRevoked }: Grants
       for (const { id } of expired)
         await change(
           undefined,
-          (tx) => endOne(tx, id),
+          (tx) => endOne(tx, id, { isExpiredOnly: true }),
           () => {},
         )
       return expired.length === expiredBatch

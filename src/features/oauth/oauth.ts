@@ -47,7 +47,7 @@ type OAuthDeps = {
 /** The data of the authorization server: its records, keys and people. The server itself is a door. */
 export type OAuth = {
   records: Records
-  grants: Pick<Grants, 'endExpired'>
+  grants: Pick<Grants, 'endExpired' | 'contest' | 'isContested' | 'endContested'>
   keys: OAuthKeys
   connections: Connections
   people: People

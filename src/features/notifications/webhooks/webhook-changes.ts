@@ -1,6 +1,6 @@
 import type { EventLog } from '#durable/event-log.ts'
 import { urlLengthMax } from '#features/notifications/webhooks-contract.ts'
-import type { ActScope, Caller, RequestFacts } from '#kernel/caller.ts'
+import type { ActScope, Caller } from '#kernel/caller.ts'
 import type { Clock } from '#kernel/clock.ts'
 import { Fault, invalid } from '#kernel/fault.ts'
 import type { Random } from '#kernel/id.ts'
@@ -24,8 +24,6 @@ export type WebhooksDeps = {
   /** Every instance reads anew which webhooks the user has. */
   publishChange: (userId: string) => void
 }
-
-export const actOf = ({ tx, afterCommit }: RequestFacts): ActScope => ({ tx: tx!, afterCommit: afterCommit! })
 
 /** In its one spelling, without a fragment, which is never sent. */
 export function urlOf(text: string, { http }: WebhooksDeps): string {

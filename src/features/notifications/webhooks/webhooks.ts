@@ -1,7 +1,7 @@
 import { webhooksContract } from '#features/notifications/contract.ts'
 import type { EventType } from '#features/notifications/event-types.ts'
 import { type ReplayInput, type UpdateInput, webhooksMax } from '#features/notifications/webhooks-contract.ts'
-import { type ActScope, appOf, type Caller } from '#kernel/caller.ts'
+import { type ActScope, actOf, appOf, type Caller } from '#kernel/caller.ts'
 import { createFairQueue } from '#kernel/fair-queue.ts'
 import { invalid } from '#kernel/fault.ts'
 import { uuidv7 } from '#kernel/id.ts'
@@ -10,7 +10,7 @@ import { messageId, testMessage } from './message.ts'
 import { postMessage } from './post-message.ts'
 import { create, rotate } from './shown-secrets.ts'
 import { find, isVisible, lock } from './webhook-access.ts'
-import { actOf, addEvent, assertUnused, urlOf, view, type WebhooksDeps } from './webhook-changes.ts'
+import { addEvent, assertUnused, urlOf, view, type WebhooksDeps } from './webhook-changes.ts'
 import { type ChangedField, deletedEvent, updatedEvent } from './webhook-events.ts'
 import * as store from './webhook-store.ts'
 
@@ -129,7 +129,11 @@ export function webhooks(deps: WebhooksDeps): Operation[] {
       return { webhooks: all.filter((each) => isVisible(each, caller)).map(view), max: webhooksMax }
     },
     create: create(deps),
-    update: (input, caller, request) => update(deps, input, caller, actOf(request)),
+    // A repetition reads the webhook again: another app may have named another address since.
+    update: async (input, caller, request) =>
+      request.isReplay
+        ? view(await find(db, caller, input.webhook_id))
+        : update(deps, input, caller, actOf(request)),
     delete: ({ webhook_id: id }, caller, request) => remove(deps, id, caller, actOf(request)),
     rotate: rotate(deps),
     test: sendTest(deps),
