@@ -42,12 +42,20 @@ function waitingMessage(state: string, { data }: Task): string {
 
 const list = <Row>(value: unknown): Row[] => (Array.isArray(value) ? value : [])
 
-export const toTaskBrief = (task: Task): TaskBrief => ({
-  task_id: task.id,
-  status: task.status,
-  message: messageOf(task),
-  idempotency_key: task.idempotency_key,
-})
+const approvalOf = (task: Task) =>
+  (task.state === 'awaiting_approval' ? task.data.approval : null) as TaskFullView['approval']
+
+/** A task that waits for a person says so at once, and where the person decides. */
+export function toTaskBrief(task: Task): TaskBrief {
+  const approval = approvalOf(task)
+  return {
+    task_id: task.id,
+    status: task.status,
+    message: messageOf(task),
+    idempotency_key: task.idempotency_key,
+    ...(approval && { state: task.state, approval }),
+  }
+}
 
 /** Once an effect is under way a cancel could lie: the bytes may have been sent already. */
 const effectStates = ['signed', 'submitted', 'confirming', 'settling', 'reconciling', 'review']
@@ -70,7 +78,7 @@ export function toTaskFullView(task: Task): TaskFullView {
     transactions: list(task.data.transactions),
     balance_changes: list(task.data.balance_changes),
     fills: list(task.data.fills),
-    approval: (task.state === 'awaiting_approval' ? task.data.approval : null) as TaskFullView['approval'],
+    approval: approvalOf(task),
     cancellable: !isEnded(task) && !task.cancel_requested && !effectStates.includes(task.state),
     parent_task_id: task.parent_id,
     created_at: task.created_at.toISOString(),

@@ -113,12 +113,13 @@ export const taskDetails = {
 const FullView = T.Object({ ...brief, ...taskDetails })
 const Brief = T.Object(brief)
 export type TaskFullView = T.Static<typeof FullView>
-export type TaskBrief = T.Static<typeof Brief>
+/** `state` and `approval`: while the task waits for a person. */
+export type TaskBrief = T.Static<typeof Brief> & Partial<Pick<TaskFullView, 'state' | 'approval'>>
 
 export const TaskStatusResponse = T.Unsafe<TaskFullView>(
   T.Object({ ...linkedTaskFields, ...taskDetails }, { $id: 'TaskStatusResponse' }),
 )
-/** Short at once; whole when the caller waited. */
+/** Short at once, with its approval where it waits for a person; whole when the caller waited. */
 export const TaskResponse = T.Unsafe<TaskBrief | TaskFullView>(
   T.Object({ ...linkedTaskFields, ...T.Partial(T.Object(taskDetails)).properties }, { $id: 'TaskResponse' }),
 )

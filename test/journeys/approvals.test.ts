@@ -79,6 +79,8 @@ describe('approvals', () => {
     assert.match(asked.body.message, /person approves it at http.*\/oauth\/approvals.*Send 25 USDC to 0x3C44/)
     const shown = (await app.task(asked.body.task_id)) as Waiting
     assertWaits(shown)
+    assert.equal(asked.body.state, 'awaiting_approval')
+    assert.deepEqual(asked.body.approval, shown.approval)
     assert.equal(shown.kind, 'wallets_transfer')
     assert.equal(shown.cancellable, true)
     assert.equal(shown.approval?.confirm_url, `${gateway.url}/oauth/approvals`)
