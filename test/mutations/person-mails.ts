@@ -142,11 +142,6 @@ export const personMailMutations = [
         'const refreshGraceMs = 100_000',
         'a stolen refresh token is used again without ending the connection',
       ],
-      [
-        "if (kind !== 'RefreshToken' || consumed === undefined || grantId === undefined) return",
-        'if (consumed === undefined || grantId === undefined) return',
-        'a code that is used twice ends nothing',
-      ],
     ],
   ),
   ...mutationsOf('src/edges/oauth/account-edge.ts', accountPage, [

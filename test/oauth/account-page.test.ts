@@ -2,7 +2,14 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { bearer, http, newAgent } from '../harness/gateway.ts'
-import { createBrowser, createOAuthApp, type OAuthApp, type Page, password } from './oauth-app.ts'
+import {
+  type Browser,
+  createBrowser,
+  createOAuthApp,
+  type OAuthApp,
+  type Page,
+  password,
+} from './oauth-app.ts'
 import { authorizeUrl, connectingPerson, signUpUser } from './session.ts'
 
 let app: OAuthApp
@@ -43,6 +50,8 @@ async function newVisitor() {
       }),
   }
 }
+const tokenOfPage = ({ cookies }: Browser): string =>
+  cookies.get('/oauth/account portico_account')?.value.split('=')[1] ?? ''
 const isSignIn = ({ html }: Page) => /<h1>Sign in<\/h1>/.test(html)
 async function newKeyPair() {
   const agent = await newAgent(app.base)
@@ -127,15 +136,24 @@ test('a person acts for own agents alone, and another site for nobody', async ()
 
 test('another person who signs in to the browser sees nothing of the former one', async () => {
   const [one, two] = [await newVisitor(), await newVisitor()]
-  assert.match((await one.open()).html, new RegExp(one.email))
+  const webhook = { url: 'http://127.0.0.1:2/', description: 'Of the former one' }
+  assert.equal((await one.call('POST', '/v1/webhooks', webhook)).status, 200)
+  const before = await one.open()
+  assert.match(before.html, new RegExp(one.email))
+  assert.match(before.html, /Of the former one/)
   // The session of the browser changes in a request of another app; the cookie of the page stays.
   const asked = await one.browser.open(authorizeUrl(app, two.clientId, { prompt: 'login consent' }))
   await one.browser.submit(asked, 'sign-in', { email: two.email, password })
   const shown = await one.browser.open(account())
   assert.match(shown.html, new RegExp(two.email))
   assert.doesNotMatch(shown.html, new RegExp(one.email))
+  assert.doesNotMatch(shown.html, /Of the former one/)
+  const token = tokenOfPage(one.browser)
+  const read = () => http(`${app.base}/v1/policy`, { headers: bearer({ token }) })
+  assert.equal((await read()).status, 200)
   const left = await one.browser.submit(shown, 'sign-out')
   assert.match(left.html, /You are signed out/)
+  assert.equal((await read()).status, 401)
   assert.ok(isSignIn(await one.browser.open(account())))
 })
 
@@ -202,7 +220,7 @@ test('an app cannot use up the reads of the page, and without any the person sti
   }
   await useUp(() => call('GET', '/v1/policy'))
   assert.doesNotMatch((await browser.open(account())).html, /cannot be shown now/, 'the page counts apart')
-  const [, token = ''] = browser.cookies.get('/oauth/account portico_account')!.value.split('=')
+  const token = tokenOfPage(browser)
   await useUp(() => http(`${app.base}/v1/policy`, { headers: bearer({ token }) }))
   const shown = await browser.open(account())
   assert.match(shown.html, /cannot be shown now.*Stop all trading.*Disconnect/s)
