@@ -30,31 +30,6 @@ export function memoryTokenStore(tokens?: OAuthTokens): TokenStore {
   }
 }
 
-type WebStorage = {
-  getItem(name: string): string | null
-  setItem(name: string, value: string): void
-  removeItem(name: string): void
-}
-type Locks = { request<T>(name: string, run: () => Promise<T>): Promise<T> }
-
-/** Tokens in `localStorage` or `sessionStorage`, shared by the tabs of one origin through the Web Locks API. */
-export function webTokenStore(storage: WebStorage, name = 'portico.tokens'): TokenStore {
-  const { locks } = globalThis.navigator as { locks?: Locks }
-  if (!locks)
-    throw new TypeError('webTokenStore needs navigator.locks, which a page has on https or localhost')
-  return {
-    async read() {
-      const text = storage.getItem(name)
-      return text === null ? undefined : (JSON.parse(text) as OAuthTokens)
-    },
-    async write(tokens) {
-      if (tokens) storage.setItem(name, JSON.stringify(tokens))
-      else storage.removeItem(name)
-    },
-    exclusive: (run) => locks.request(name, run),
-  }
-}
-
 /** A token is renewed this long before its end. */
 const marginMs = 30_000
 
@@ -75,15 +50,22 @@ export function oauthSession(
     const { refreshToken, clientId, tokenEndpoint } = tokens
     if (refreshToken === undefined) throw signedOut('The sign-in has ended')
     const fields = { grant_type: 'refresh_token', refresh_token: refreshToken, client_id: clientId }
-    const answer = await postForm(fetch, tokenEndpoint, fields).catch(async (error: unknown) => {
-      if (!(error instanceof AuthenticationError && error.code === 'invalid_grant')) throw error
-      await store.write(undefined)
-      throw signedOut('The sign-in has ended or was revoked')
+    const answer = await postForm(fetch, tokenEndpoint, fields).catch((error: unknown) => {
+      if (error instanceof AuthenticationError && error.code === 'invalid_grant') return undefined
+      throw error
     })
+    if (!answer) return afterRefusal(tokens, refused)
     const { accessToken: _, endsAtMs: __, ...client } = tokens
     const next = tokensOf(answer, client)
     await store.write(next)
     return next
+  }
+  /** Removes what was refused, and nothing that a new sign-in has stored meanwhile. */
+  const afterRefusal = async ({ refreshToken }: OAuthTokens, refused: string | undefined) => {
+    const now = await store.read()
+    if (now && now.refreshToken !== refreshToken && isUsable(now, refused)) return now
+    if (now?.refreshToken === refreshToken) await store.write(undefined)
+    throw signedOut('The sign-in has ended or was revoked')
   }
   return async ({ refused }) => {
     const known = await store.read()

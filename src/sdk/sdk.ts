@@ -25,7 +25,8 @@ export {
   type PendingSignIn,
   type SignInOptions,
 } from './oauth.ts'
-export { memoryTokenStore, oauthSession, signOut, type TokenStore, webTokenStore } from './oauth-session.ts'
+export { memoryTokenStore, oauthSession, signOut, type TokenStore } from './oauth-session.ts'
 export { type Agent, type Registration, registerAgent } from './register-agent.ts'
 export type { Auth, TokenProvider } from './token-source.ts'
 export type { CallOptions } from './transport.ts'
+export { webTokenStore } from './web-token-store.ts'

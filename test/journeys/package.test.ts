@@ -8,6 +8,7 @@ import { after, before, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { dataFolder, eventually, freshGateway } from '../harness/gateway.ts'
+import { packPackage } from '../harness/packed-package.ts'
 
 const run = promisify(execFile)
 const root = fileURLToPath(new URL('../..', import.meta.url))
@@ -22,10 +23,7 @@ let gateway: Awaited<ReturnType<typeof freshGateway>>
 
 before(async () => {
   gateway = await freshGateway()
-  const out = join(folder.path, 'release')
-  const released = await run(process.execPath, [join(root, 'scripts/release.ts'), out], { cwd: root })
-  const tarball = /(\S+\.tgz) /.exec(released.stdout)?.[1]
-  assert.ok(tarball, released.stdout)
+  const tarball = await packPackage(join(folder.path, 'release'))
   mkdirSync(project)
   mkdirSync(home)
   writeFileSync(join(project, 'package.json'), '{"name":"empty","type":"module","private":true}')
@@ -55,10 +53,10 @@ const env = (more: Record<string, string> = {}) => ({
   PORTICO_URL: gateway.url,
   ...more,
 })
-const portico = async (words: string[], more?: Record<string, string>) => {
-  const bin = join(project, 'node_modules/.bin/portico')
+const bin = join(project, 'node_modules/.bin/portico')
+const portico = async (words: string[], more?: Record<string, string>, node = process.execPath) => {
   try {
-    const { stdout, stderr } = await run(process.execPath, [bin, ...words], { cwd: project, env: env(more) })
+    const { stdout, stderr } = await run(node, [bin, ...words], { cwd: project, env: env(more) })
     return { code: 0, stdout, stderr }
   } catch (error) {
     const { code, stdout, stderr } = error as { code: number; stdout: string; stderr: string }
@@ -175,7 +173,7 @@ test('each class of error has an exit code, and JSON on request', async () => {
   assert.equal((await portico(['earn', 'nothing'])).code, 2)
 })
 
-test('with its optional packages the package starts the gateway and its world, in an empty folder', async () => {
+function linkOptionalPackages(): void {
   const manifest = JSON.parse(readFileSync(join(project, 'node_modules/portico/package.json'), 'utf8'))
   for (const name of Object.keys(manifest.optionalDependencies)) {
     const [from, to] = [join(root, 'node_modules', name), join(project, 'node_modules', name)]
@@ -183,35 +181,43 @@ test('with its optional packages the package starts the gateway and its world, i
     mkdirSync(dirname(to), { recursive: true })
     symlinkSync(from, to)
   }
-  const place = { PORT: '0', WORLD_PORT: '0', DATA_DIR: join(folder.path, 'up') }
-  const bin = join(project, 'node_modules/.bin/portico')
-  const up = spawn(process.execPath, [bin, 'up'], { cwd: project, env: env(place) })
-  const ended = once(up, 'exit')
-  let output = ''
-  for (const stream of [up.stdout, up.stderr])
-    stream.on('data', (data) => {
-      output += data
-    })
-  try {
-    const url = await eventually(
-      async () => {
-        assert.equal(up.exitCode, null, output)
-        return /portico ready (\S+)/.exec(output)?.[1]
-      },
-      'the gateway is ready',
-      120_000,
-    )
-    const own = { PORTICO_URL: url, HOME: join(folder.path, 'home-up') }
-    const made = await portico(['init'], own)
-    assert.match(made.stdout, /faucet_grant {2}completed/, made.stderr)
-    const deposit = await portico(['earn', 'deposit', '--amount-usdc', '5', '--wait', '--json'], own)
-    assert.equal(JSON.parse(deposit.stdout).outcome, 'executed', deposit.stderr)
-  } finally {
-    up.kill('SIGTERM')
-    await ended
-  }
-  assert.match(output, /portico stopped/)
-})
+}
+
+for (const [name, node] of Object.entries(nodes)) {
+  const skip = node === undefined ? 'PORTICO_TEST_NODE_22 names no Node 22' : false
+  test(`on ${name} and with its optional packages the package starts the gateway and its world`, {
+    skip,
+  }, async () => {
+    linkOptionalPackages()
+    const place = { PORT: '0', WORLD_PORT: '0', DATA_DIR: join(folder.path, `up on ${name}`) }
+    const up = spawn(node!, [bin, 'up'], { cwd: project, env: env(place) })
+    const ended = once(up, 'exit')
+    let output = ''
+    for (const stream of [up.stdout, up.stderr])
+      stream.on('data', (data) => {
+        output += data
+      })
+    try {
+      const url = await eventually(
+        async () => {
+          assert.equal(up.exitCode, null, output)
+          return /portico ready (\S+)/.exec(output)?.[1]
+        },
+        'the gateway is ready',
+        120_000,
+      )
+      const own = { PORTICO_URL: url, HOME: join(folder.path, `home on ${name}`) }
+      const made = await portico(['init'], own, node)
+      assert.match(made.stdout, /faucet_grant {2}completed/, made.stderr)
+      const deposit = await portico(['earn', 'deposit', '--amount-usdc', '5', '--wait', '--json'], own, node)
+      assert.equal(JSON.parse(deposit.stdout).outcome, 'executed', deposit.stderr)
+    } finally {
+      up.kill('SIGTERM')
+      await ended
+    }
+    assert.match(output, /portico stopped/)
+  })
+}
 
 test('bash completes sections, operations, flags and choices', async () => {
   const { stdout: script } = await portico(['completion', 'bash'])

@@ -11,6 +11,7 @@ import {
   beginSignIn,
   completeSignIn,
   memoryTokenStore,
+  type OAuthTokens,
   oauthSession,
   portico,
   signOut,
@@ -21,7 +22,7 @@ import { createBrowser, createOAuthApp, type OAuthApp, signUp } from './oauth-ap
 const cli = fileURLToPath(new URL('../../src/edges/cli/main.ts', import.meta.url))
 const folder = dataFolder()
 const sessionPath = join(folder.path, 'portico/session.json')
-type Session = { tokens: { accessToken: string; refreshToken: string; endsAtMs: number } }
+type Session = { tokens: OAuthTokens & { refreshToken: string } }
 const session = () => JSON.parse(readFileSync(sessionPath, 'utf8')) as Session
 const update = (change: Partial<Session['tokens']>) => {
   const { tokens, ...rest } = session()
@@ -158,9 +159,22 @@ test('the SDK signs a person in, renews for concurrent clients once, and signs o
 test('tokens that were revoked elsewhere end the sign-in', async () => {
   await loginAs('revoked@example.com')
   const { tokens } = session()
-  await signOut(memoryTokenStore({ ...tokens } as never))
+  await signOut(memoryTokenStore(tokens))
   assert.equal((await command('user', 'show')).code, 3)
   assert.equal(existsSync(sessionPath), false)
+})
+
+test('a refused renewal removes no tokens that a new sign-in has stored meanwhile', async () => {
+  await loginAs('again@example.com')
+  const { tokens } = session()
+  const store = memoryTokenStore({ ...tokens, refreshToken: 'of-an-ended-sign-in', endsAtMs: 0 })
+  const signingIn: typeof fetch = async (url, init) => {
+    await store.write(tokens)
+    return fetch(url, init)
+  }
+  const auth = oauthSession(store, { fetch: signingIn })
+  assert.equal(typeof (await portico({ baseUrl: app.base, auth }).user.show()).user_id, 'string')
+  assert.deepEqual(await store.read(), tokens)
 })
 
 test('a gateway that calls itself by another address is refused before anything is sent', async () => {
