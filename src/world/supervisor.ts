@@ -14,6 +14,7 @@ import { solanaId } from './faucet.ts'
 import { type FailureInjector, failureInjector } from './injected-failures.ts'
 import { type ListeningServer, listen } from './listen.ts'
 import { lockDirectory } from './lock.ts'
+import { localModelServer } from './model/model.ts'
 import { priceBook } from './prices/book.ts'
 import { priceResponder } from './prices/price-responder.ts'
 import { startPrices } from './prices/server.ts'
@@ -42,7 +43,7 @@ type RunningWorld = { urls: WorldUrls; worldId: string; close: () => Promise<voi
 /** Open requests of an earlier run continue then, so that the start of the world does not wait for the solver. */
 const solverWakeMs = 1_500
 
-const services = ['hyperliquid', 'solver', 'lifi', 'honeypot', 'rugcheck', 'prices']
+const services = ['hyperliquid', 'solver', 'lifi', 'honeypot', 'rugcheck', 'prices', 'model']
 
 const endOrphans = async (dataDir: string) => {
   const files = (await readdir(dataDir)).filter((name) => name.endsWith('.pid'))
@@ -80,12 +81,13 @@ type ProxyTargets = {
   solver: SolverNode
   lifi: SolverNode
   judges: TokenJudges
+  model: ReturnType<typeof localModelServer>
 }
 
 /** Every server for clients, without the control port. */
 const openProxies = async (
   stateFile: StateFile,
-  { injectors, nodes, solana, venue, solver, lifi, judges }: ProxyTargets,
+  { injectors, nodes, solana, venue, solver, lifi, judges, model }: ProxyTargets,
   priceParts: Pick<Parameters<typeof startPrices>[0], 'book' | 'respondPrices'>,
 ) => {
   const injectorFor = (target: string) => injectors.get(target) ?? failureInjector()
@@ -139,6 +141,9 @@ const openProxies = async (
     judges
       .startRugCheck({ preferredPort: preferredPort('rugcheck'), injector: injectorFor('rugcheck') })
       .then((server) => ['rugcheck', server] as const),
+    model
+      .start({ preferredPort: preferredPort('model'), injector: injectorFor('model') })
+      .then((server) => ['model', server] as const),
     startPrices({
       ...priceParts,
       preferredPort: preferredPort('prices'),
@@ -161,6 +166,7 @@ const urlsOf = (ports: Record<string, number>, controlPort: number): WorldUrls =
     honeypot: url(ports.honeypot),
     rugcheck: url(ports.rugcheck),
     prices: url(ports.prices),
+    model: `${url(ports.model)}/v1`,
     faucet: `${control}/faucet`,
     control,
   }
@@ -227,9 +233,11 @@ export const supervise = async (options: Options): Promise<RunningWorld> => {
     ]),
   })
   const judges = tokenJudges({ nodes, solana, nowMs: clock.nowMs })
+  const model = localModelServer(clock.nowMs)
   const routes = [
     ...controlRoutes({ stateFile, clock, injectors, nodes, solana, venue, solver, lifi, book, manifest }),
     ...judges.routes,
+    ...model.routes,
   ]
 
   const opened: ListeningServer[] = []
@@ -251,7 +259,7 @@ export const supervise = async (options: Options): Promise<RunningWorld> => {
     for (const start of starts) start.catch(() => {})
     const control = await listen(createRouter(routes), controlPort)
     opened.push(control)
-    const parts = { injectors, nodes, solana, venue, solver, lifi, judges }
+    const parts = { injectors, nodes, solana, venue, solver, lifi, judges, model }
     const proxies = await openProxies(stateFile, parts, { book, respondPrices })
     opened.push(...proxies.values())
     // The venue's own connection to the chain: no injected failure applies to its polls, and they cause no saves of an

@@ -14,6 +14,8 @@ export type WorldUrls = {
   honeypot: string
   rugcheck: string
   prices: string
+  /** With `/v1`, as clients of OpenAI's interface take it. */
+  model: string
   faucet: string
   control: string
 }

@@ -88,6 +88,8 @@ export const testPackages = [
   'openid-client',
   'oauth4webapi',
   'playwright-core',
+  'openai',
+  '@anthropic-ai/sdk',
   'standardwebhooks',
   'jose',
 ]
@@ -120,7 +122,7 @@ export const testProcesses = ['test/crash/svm-gateway.ts']
 /** A raised limit is a reviewed line here, with its reason. */
 export const raisedLimits: Record<string, { fileLines?: number; functionLines?: number; why: string }> = {
   'src/main.ts': { fileLines: 60, why: 'lower on purpose: it starts and stops, and knows nothing else' },
-  'src/config.ts': { fileLines: 450, why: 'the one list of all settings' },
+  'src/config.ts': { fileLines: 500, why: 'the one list of all settings' },
   'src/engines/venue/reconciliation/compare-account.ts': {
     functionLines: 150,
     why: 'one comparison, until its parts are named',
