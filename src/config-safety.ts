@@ -63,6 +63,7 @@ export const upstreamNames = [
   'HONEYPOT_URL',
   'RUGCHECK_URL',
   'COINBASE_URL',
+  'MODEL_URL',
   'FAUCET_URL',
 ] as const
 
@@ -120,6 +121,7 @@ type CheckedSettings = { readonly [K in (typeof upstreamNames)[number]]: string 
   readonly IDENTITY_ISSUER: string | undefined
   readonly IDENTITY_CLIENT_ID: string | undefined
   readonly EMAIL_URL: string | undefined
+  readonly MODEL_NAME: string | undefined
   readonly SPONSOR_KEYS: readonly string[]
   readonly SOLANA_SPONSOR_KEYS: readonly string[]
   readonly WEBHOOK_LOOPBACK: 'allowed' | 'denied'
@@ -242,6 +244,13 @@ export function problemsOfSignIn(config: CheckedSettings): string[] {
   if (mode !== 'facade' && mode !== 'proxy') return []
   const needed = ['IDENTITY_ISSUER', ...(mode === 'facade' ? (['IDENTITY_CLIENT_ID'] as const) : [])] as const
   return needed.flatMap((name) => (config[name] ? [] : [`${name}: AUTH_MODE=${mode} requires it`]))
+}
+
+/** A public service has many models, and none by default. */
+export function problemsOfModel({ MODEL_URL: url, MODEL_NAME: name }: CheckedSettings): string[] {
+  return url === undefined || url === 'local' || name !== undefined
+    ? []
+    : ['MODEL_NAME: MODEL_URL requires it; set the name of a model of this service']
 }
 
 const venueNetworks = ['mainnet', 'testnet'] as const

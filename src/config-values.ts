@@ -11,6 +11,11 @@ const reject = (wants: string): never => {
 
 export const text: Parse<string> = (value) => value
 export const optional: Parse<string | undefined> = (value) => (value === '' ? undefined : value)
+/** What a header and a JSON text carry as it is. */
+export const optionalToken: Parse<string | undefined> = (value) =>
+  value === '' || /^[!-~]{1,500}$/.test(value)
+    ? optional(value)
+    : reject('visible ASCII characters without a space, 500 at most')
 export const list: Parse<string[]> = (value) =>
   value
     .split(',')

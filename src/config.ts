@@ -3,6 +3,7 @@ import {
   initialOutsideLocal,
   problemsInLocal,
   problemsInProduction,
+  problemsOfModel,
   problemsOfSignIn,
   problemsOfVenueNetwork,
   problemsOutsideLocal,
@@ -30,6 +31,7 @@ import {
   optionalEvmAddress,
   optionalInteger,
   optionalIssuer,
+  optionalToken,
   optionalUrl,
   type Parse,
   solanaAddresses,
@@ -124,6 +126,26 @@ export const variables = {
     'local',
     'Service that judges Solana tokens, for instance https://api.rugcheck.xyz; off outside the local environment',
   ),
+  MODEL_URL: variable(
+    upstream,
+    'off',
+    'Language model, with the version in its path: https://api.openai.com/v1, https://api.anthropic.com/v1 or a compatible server; local: the scripted stand-in of the local world',
+  ),
+  MODEL_API: variable(oneOf('openai', 'anthropic'), 'openai', 'Interface of the language model'),
+  MODEL_KEY: variable(optionalToken, '', 'Key for the language model; empty: none is sent'),
+  MODEL_NAME: variable(
+    optionalToken,
+    '',
+    'Name of the model there, required with MODEL_URL; the stand-in is called local',
+  ),
+  MODEL_TOKENS_MAX: variable(integer(1, 1_000_000), '4096', 'Tokens that one turn of the model may write'),
+  MODEL_FIRST_TOKEN_SECONDS: variable(
+    integer(1, 600),
+    '30',
+    'Time that the model has for the first token of a turn',
+  ),
+  MODEL_IDLE_SECONDS: variable(integer(1, 600), '20', 'Time that a turn may be silent'),
+  MODEL_TURN_SECONDS: variable(integer(1, 3_600), '120', 'Time that a turn has, its retries included'),
   FAUCET_URL: variable(
     upstream,
     'local',
@@ -428,7 +450,7 @@ export function readConfig(env: Record<string, string | undefined> = process.env
   if (problems.length === 0) {
     const config = values as Config
     if (config.ENVIRONMENT === 'local') problems.push(...problemsInLocal(config))
-    problems.push(...problemsOfVenueNetwork(config), ...problemsOfSignIn(config))
+    problems.push(...problemsOfVenueNetwork(config), ...problemsOfSignIn(config), ...problemsOfModel(config))
     if (config.ENVIRONMENT !== 'local') problems.push(...problemsOutsideLocal(config))
     if (config.ENVIRONMENT === 'production') problems.push(...problemsInProduction(config))
   }

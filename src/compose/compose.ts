@@ -8,6 +8,7 @@ import { type CoreDeps, type CoreOverrides, openCore } from './core.ts'
 import { type CustodyOverrides, createKeyMonitor, openCustody } from './custody.ts'
 import { type FeatureOverrides, openFeatures } from './features.ts'
 import { type MailOverrides, openMails } from './mails.ts'
+import { openModel } from './model.ts'
 import { openReconciler, type ReconcilerOverrides } from './reconciler.ts'
 import { webhookGuard } from './settings.ts'
 import { findWorldMismatch } from './store.ts'
@@ -45,6 +46,7 @@ function labelsOf({
   lifi,
   prices,
   coinbase,
+  model,
   faucet,
 }: UpstreamUrls): Record<string, string> {
   const named = {
@@ -61,6 +63,7 @@ function labelsOf({
     lifi,
     coinbase,
     prices,
+    model,
     faucet,
   }
   return Object.fromEntries(
@@ -80,6 +83,7 @@ export async function compose(deps: ComposeDeps, overrides: Overrides = {}) {
   const core = parts.use(await openCore(deps, overrides))
   const { config, log, clock, stores, db, taskEngine } = core
   const chains = parts.use(openChains({ core, urls, net }, overrides))
+  const model = openModel({ core, url: urls.model, net: client })
   const mails = openMails(core, net, overrides)
   if (mails.mailer) parts.use(mails.mailer)
   const custody = openCustody({ core, urls, net, chains, mailQueue: mails.mailQueue }, overrides)
@@ -100,6 +104,8 @@ export async function compose(deps: ComposeDeps, overrides: Overrides = {}) {
     upstreamMetrics: client.metrics,
     mails,
     strangers,
+    /** Not used by any feature yet. */
+    model,
     custody,
     keyMonitor,
     venue,

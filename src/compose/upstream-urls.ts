@@ -9,6 +9,7 @@ export type UpstreamUrls = {
   lifi: string | undefined
   prices: string | undefined
   coinbase: string | undefined
+  model: string | undefined
   faucet: string | undefined
   /** The local world's control server. */
   control?: string

@@ -23,3 +23,15 @@ export type NetReply = {
  * and `upstream_timeout` where it may have arrived.
  */
 export type Net = { fetch(request: NetRequest): Promise<NetReply> }
+
+/** An HTTP reply whose body is read while it arrives. */
+export type NetStream = {
+  status: number
+  contentType: string
+  retryAfterMs?: number
+  /** To be read to its end, or given up by the signal of the request. Throws as `Net` does. */
+  chunks: AsyncIterable<Uint8Array>
+}
+
+/** Returns once the headers of the reply are there; `timeoutMs` and `maxBytes` of the request count for the whole body. */
+export type StreamingNet = { open(request: NetRequest): Promise<NetStream> }

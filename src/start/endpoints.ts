@@ -42,6 +42,7 @@ export async function openUpstreamEndpoints(
     lifi: resolveUrl(config.LIFI_URL, local?.lifi),
     prices: resolveUrl(config.PRICES_URL, local?.prices),
     coinbase: resolveUrl(config.COINBASE_URL, local?.prices),
+    model: resolveUrl(config.MODEL_URL, local?.model),
     faucet: resolveUrl(config.FAUCET_URL, local?.faucet),
     ...(local?.control && { control: local.control }),
     ...(worldId && { worldId }),

@@ -1,8 +1,8 @@
-import { Agent } from 'undici'
+import { Agent, type Dispatcher } from 'undici'
 import type { Failpoints } from '#kernel/failpoint.ts'
 import { Fault } from '#kernel/fault.ts'
 import { createCounter, createHistogram, type ReadMetrics } from '#kernel/metrics.ts'
-import type { Net, NetReply, NetRequest } from '#kernel/net.ts'
+import type { Net, NetReply, NetRequest, NetStream, StreamingNet } from '#kernel/net.ts'
 
 type Options = {
   failpoints: Failpoints
@@ -25,7 +25,7 @@ const notSentCodes = new Set([
   'UND_ERR_CONNECT_TIMEOUT',
 ])
 
-export type MeasuredNet = Net & { metrics: ReadMetrics } & AsyncDisposable
+export type MeasuredNet = Net & StreamingNet & { metrics: ReadMetrics } & AsyncDisposable
 
 type Breaker = { failures: number; openUntilMs: number }
 
@@ -70,7 +70,11 @@ export function createHttpClient({
     durationBounds,
   )
 
-  async function fetch(request: NetRequest): Promise<NetReply> {
+  /** One exchange behind the breaker of its origin, counted by its result. */
+  async function send<Reply extends { status: number }>(
+    request: NetRequest,
+    exchange: (agent: Agent, url: URL, label: string) => Promise<Reply>,
+  ): Promise<Reply> {
     const url = new URL(request.url)
     const label = labels[url.origin] ?? url.host
     // Hosts without a name come from the settings too, and are summed up.
@@ -87,7 +91,7 @@ export function createHttpClient({
       durations.series({ upstream })((nowMs() - startedMs) / 1_000)
     }
     try {
-      const reply = await exchange(agentOf(request.localAddress), url, request)
+      const reply = await exchange(agentOf(request.localAddress), url, label)
       count(resultOf(reply.status))
       breaker.failures = 0
       await failpoints.pass(`net:${label}:after`)
@@ -105,12 +109,16 @@ export function createHttpClient({
     }
   }
 
+  const fetch = (request: NetRequest) => send(request, (agent, url) => wholeReply(agent, url, request))
+  const open = (request: NetRequest) =>
+    send(request, (agent, url, label) => openedReply(agent, url, { request, label }))
+
   const metrics: ReadMetrics = () => [counted.read(), durations.read()]
   const destroyAll = async () => {
     await Promise.all([...agents.values()].map((agent) => agent.destroy()))
   }
 
-  return { fetch, metrics, [Symbol.asyncDispose]: destroyAll }
+  return { fetch, open, metrics, [Symbol.asyncDispose]: destroyAll }
 }
 
 function resultOf(status: number): string {
@@ -119,10 +127,10 @@ function resultOf(status: number): string {
   return status >= 400 ? 'client_error' : 'ok'
 }
 
-async function exchange(agent: Agent, url: URL, request: NetRequest): Promise<NetReply> {
+function begin(agent: Agent, url: URL, request: NetRequest): Promise<Dispatcher.ResponseData> {
   const clock = AbortSignal.timeout(request.timeoutMs)
   const signal = request.signal ? AbortSignal.any([request.signal, clock]) : clock
-  const { statusCode, headers, body } = await agent.request({
+  return agent.request({
     origin: url.origin,
     path: url.pathname + url.search,
     method: request.method as 'GET',
@@ -132,21 +140,52 @@ async function exchange(agent: Agent, url: URL, request: NetRequest): Promise<Ne
     headersTimeout: request.timeoutMs,
     bodyTimeout: request.timeoutMs,
   })
-  const chunks: Buffer[] = []
+}
+
+async function* boundedChunks(body: AsyncIterable<Buffer>, maxBytes: number): AsyncGenerator<Buffer> {
   let size = 0
-  for await (const chunk of body as AsyncIterable<Buffer>) {
+  // A body that is not read to its end is destroyed with the loop.
+  for await (const chunk of body) {
     size += chunk.length
-    if (size > request.maxBytes) {
-      body.destroy()
-      throw new Fault('upstream_rejected', `The reply exceeds ${request.maxBytes} bytes`)
-    }
-    chunks.push(chunk)
+    if (size > maxBytes) throw new Fault('upstream_rejected', `The reply exceeds ${maxBytes} bytes`)
+    yield chunk
   }
+}
+
+async function wholeReply(agent: Agent, url: URL, request: NetRequest): Promise<NetReply> {
+  const { statusCode, headers, body } = await begin(agent, url, request)
+  const chunks: Buffer[] = []
+  for await (const chunk of boundedChunks(body, request.maxBytes)) chunks.push(chunk)
   const retryAfterMs = delayOf(headers['retry-after'])
   return {
     status: statusCode,
     body: Buffer.concat(chunks).toString('utf8'),
     ...(retryAfterMs !== undefined && { retryAfterMs }),
+  }
+}
+
+type Opening = { request: NetRequest; label: string }
+
+async function openedReply(agent: Agent, url: URL, { request, label }: Opening): Promise<NetStream> {
+  const { statusCode, headers, body } = await begin(agent, url, request)
+  const retryAfterMs = delayOf(headers['retry-after'])
+  return {
+    status: statusCode,
+    contentType: String(headers['content-type'] ?? ''),
+    ...(retryAfterMs !== undefined && { retryAfterMs }),
+    chunks: translated(boundedChunks(body, request.maxBytes), { request, label }),
+  }
+}
+
+async function* translated(
+  chunks: AsyncIterable<Buffer>,
+  { request, label }: Opening,
+): AsyncGenerator<Buffer> {
+  try {
+    yield* chunks
+  } catch (cause) {
+    if (cause instanceof Fault || request.signal?.aborted) throw cause
+    throw new Fault('upstream_timeout', `${label} broke off its answer`, { cause })
   }
 }
 

@@ -278,13 +278,15 @@ export const upstreamsOf = ({
   HONEYPOT_URL: honeypot,
   RUGCHECK_URL: rugcheck,
   LIFI_URL: lifi,
+  // As by default: a test that wants a model sets it.
+  MODEL_URL: 'off',
   FAUCET_URL: faucet,
   RELAY_QUOTES_PER_MINUTE: '0',
   LIFI_QUOTES_PER_TWO_HOURS: '0',
 })
 /** Every upstream as this one. */
 export const upstreamsAt = (url: string): Record<string, string> =>
-  Object.fromEntries(upstreamNames.map((name) => [name, url]))
+  Object.fromEntries([...upstreamNames.map((name) => [name, url]), ['MODEL_NAME', 'any']])
 
 type Fresh = {
   /** The reason why the tests of the file cannot share the world of this process. */

@@ -28,6 +28,7 @@ export const noUpstreams: UpstreamUrls = {
   lifi: undefined,
   prices: undefined,
   coinbase: undefined,
+  model: undefined,
   faucet: undefined,
 }
 export async function openInstance({

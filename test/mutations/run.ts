@@ -24,6 +24,7 @@ import { creditMutations } from './credits.ts'
 import { durableMutations } from './durable.ts'
 import { identityMutations } from './identity.ts'
 import { interfaceMutations } from './interface.ts'
+import { modelMutations } from './model.ts'
 import type { Mutation } from './mutation.ts'
 import { numberMutations } from './numbers.ts'
 import { orderMutations } from './orders.ts'
@@ -47,6 +48,7 @@ export const mutations: readonly Mutation[] = [
   ...identityMutations,
   ...signInMutations,
   ...webhookMutations,
+  ...modelMutations,
   ...chainMutations,
   ...solanaMutations,
   ...venueMutations,

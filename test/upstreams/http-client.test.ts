@@ -103,3 +103,50 @@ test('both sides of a request can fail by name', async () => {
   await client.fetch(get(there.url))
   assert.deepEqual(passed, ['net:base:before', 'net:base:after'])
 })
+
+test('a body is read while it arrives, within its limits of bytes and time', async () => {
+  await using there = await server((_, reply) => {
+    reply.writeHead(200, { 'content-type': 'text/event-stream', 'retry-after': '3' })
+    reply.write('one')
+    const timer = setTimeout(() => reply.end('two'), 200)
+    reply.on('close', () => clearTimeout(timer))
+  })
+  await using client = createHttpClient({ failpoints: noFailpoints })
+  const read = async (more: object = {}) => {
+    const { chunks, ...head } = await client.open(get(there.url, more))
+    const texts: string[] = []
+    for await (const chunk of chunks) texts.push(Buffer.from(chunk).toString())
+    return { head, texts }
+  }
+  assert.deepEqual(await read(), {
+    head: { status: 200, contentType: 'text/event-stream', retryAfterMs: 3_000 },
+    texts: ['one', 'two'],
+  })
+  assert.equal(await codeOf(read({ maxBytes: 4 })), 'upstream_rejected')
+  assert.equal(await codeOf(read({ timeoutMs: 100 })), 'upstream_timeout')
+})
+
+test('a body that breaks off is a fault for its reader, and a signal frees the connection', async () => {
+  const left = Promise.withResolvers<void>()
+  await using torn = await server((request, reply) => {
+    reply.writeHead(200)
+    reply.write('one', () => request.socket.destroy())
+  })
+  await using endless = await server((request, reply) => {
+    reply.writeHead(200)
+    reply.write('one')
+    request.socket.once('close', () => left.resolve())
+  })
+  await using client = createHttpClient({ failpoints: noFailpoints })
+  const readAll = async (url: string) => {
+    for await (const _ of (await client.open(get(url))).chunks);
+  }
+  assert.equal(await codeOf(readAll(torn.url)), 'upstream_timeout')
+  const caller = new AbortController()
+  const { chunks } = await client.open(get(endless.url, { signal: caller.signal }))
+  const reason = new Error('the caller left')
+  await assert.rejects(async () => {
+    for await (const _ of chunks) caller.abort(reason)
+  }, reason)
+  await left.promise
+})

@@ -1,0 +1,86 @@
+import { Fault } from '#kernel/fault.ts'
+import { isRecord } from '#kernel/json.ts'
+import { foreignText } from '#kernel/token-reports.ts'
+
+/** What the failures of a model endpoint are for the caller of a turn. No fault has the key in its texts. */
+
+const upstream = 'model'
+
+type Failure = {
+  status: number
+  body: string
+  retryAfterMs?: number | undefined
+  model: string
+  key: string | undefined
+}
+
+/** Words of the endpoint, for the log: cut, on one line, and without the key. */
+export function endpointWords(body: unknown, key: string | undefined): string {
+  const error = isRecord(body) && isRecord(body.error) ? body.error : body
+  const { type, code, message } = isRecord(error) ? error : {}
+  const words = [type, code, message].filter((each) => typeof each === 'string').join(': ')
+  return foreignText(key === undefined ? words : words.replaceAll(key, '[key]'))
+}
+
+const parsed = (text: string): unknown => {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+export const isRetried = (status: number): boolean => status === 429 || status >= 500
+
+/** An answer that is none, by its status. */
+export function statusFault({ status, body, retryAfterMs, model, key }: Failure): Fault {
+  const extras = { upstream, upstream_status: status }
+  // Endpoints repeat a part of the key there, so their words stay out.
+  if (status === 401 || status === 403)
+    return new Fault('upstream_rejected', 'The model endpoint does not accept the key', { extras })
+  const cause = new Error(`model endpoint ${status}: ${endpointWords(parsed(body), key)}`)
+  if (isRetried(status)) {
+    const sentence =
+      status === 429
+        ? 'The model endpoint limits our requests'
+        : 'The model endpoint does not work at present'
+    const retryAfter = retryAfterMs !== undefined && { retry_after: Math.ceil(retryAfterMs / 1_000) }
+    return new Fault('unavailable', sentence, { cause, extras: { ...extras, ...retryAfter } })
+  }
+  if (status === 404)
+    return new Fault(
+      'upstream_rejected',
+      `The model endpoint has no model ${model}, or its address is wrong`,
+      { cause, extras },
+    )
+  return new Fault('upstream_rejected', 'The model endpoint rejected the request', { cause, extras })
+}
+
+const passing = ['overloaded_error', 'api_error', 'rate_limit_error', 'timeout_error', 'server_error']
+
+/** An error event within an answer. */
+export function eventFault(error: unknown, key?: string): Fault {
+  const { type, code } = isRecord(error) ? error : {}
+  const names = [type, code].map(String)
+  const isPassing =
+    names.some((name) => passing.includes(name)) ||
+    names.some((name) => /^(429|5\d\d)$|rate_limit/.test(name))
+  const cause = new Error(`model endpoint: ${endpointWords(error, key)}`)
+  const extras = { upstream }
+  return isPassing
+    ? new Fault('unavailable', 'The model endpoint failed within its answer', { cause, extras })
+    : new Fault('upstream_rejected', 'The model endpoint ended its answer with an error', { cause, extras })
+}
+
+export const brokenOff = (): Fault =>
+  new Fault('upstream_timeout', 'The model endpoint broke off its answer', { extras: { upstream } })
+
+export const unreadable = (what: string): Fault =>
+  new Fault('upstream_changed', `The model endpoint sent ${what}`, { extras: { upstream } })
+
+/** The data of an event. */
+export function eventFields(data: string): Record<string, unknown> {
+  const fields = parsed(data)
+  if (!isRecord(fields)) throw unreadable('an event that is no JSON object')
+  return fields
+}

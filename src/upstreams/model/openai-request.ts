@@ -1,0 +1,51 @@
+import type { RejectedFields } from './rejected-fields.ts'
+import { parseArguments } from './tool-calls.ts'
+import type { ModelMessage, ModelRequest } from './turn.ts'
+
+/** The body of `POST /chat/completions`. */
+
+export type BodyOptions = { model: string; tokensMax: number; rejected: RejectedFields }
+
+/** Some servers read the arguments of former calls, and refuse a conversation in which one is no JSON. */
+const readableArguments = (text: string): string =>
+  parseArguments(text).isValid && text.trim() !== '' ? text : '{}'
+
+const messageOf = (message: ModelMessage): Record<string, unknown> => {
+  if (message.role === 'user') return { role: 'user', content: message.text }
+  if (message.role === 'tool') return { role: 'tool', tool_call_id: message.callId, content: message.text }
+  const { text, calls } = message
+  if (calls.length === 0) return { role: 'assistant', content: text }
+  return {
+    role: 'assistant',
+    content: text === '' ? null : text,
+    tool_calls: calls.map(({ id, name, argumentsText }) => ({
+      id,
+      type: 'function',
+      function: { name, arguments: readableArguments(argumentsText) },
+    })),
+  }
+}
+
+export function openAiBody(
+  { instructions, messages, tools }: ModelRequest,
+  { model, tokensMax, rejected }: BodyOptions,
+): Record<string, unknown> {
+  const limit = rejected.has('max_tokens') ? 'max_completion_tokens' : 'max_tokens'
+  return {
+    model,
+    stream: true,
+    messages: [
+      ...(instructions === '' ? [] : [{ role: 'system', content: instructions }]),
+      ...messages.map(messageOf),
+    ],
+    ...(tools.length > 0 && {
+      tools: tools.map(({ name, description, inputSchema }) => ({
+        type: 'function',
+        function: { name, description, parameters: inputSchema },
+      })),
+    }),
+    [limit]: tokensMax,
+    ...(!rejected.has('temperature') && { temperature: 0 }),
+    ...(!rejected.has('stream_options') && { stream_options: { include_usage: true } }),
+  }
+}

@@ -1,0 +1,64 @@
+import type { JsonObject } from '#kernel/json.ts'
+
+/** One turn of a model, in words of our own. */
+
+export type ModelTool = { name: string; description: string; inputSchema: JsonObject }
+/** A call as a former turn made it. */
+export type MadeCall = { id: string; name: string; argumentsText: string }
+export type ModelMessage =
+  | { role: 'user'; text: string }
+  | { role: 'assistant'; text: string; calls: readonly MadeCall[] }
+  | { role: 'tool'; callId: string; text: string; isError: boolean }
+export type ModelRequest = {
+  /** Text of our own only: it is what the model takes for orders. */
+  instructions: string
+  messages: readonly ModelMessage[]
+  tools: readonly ModelTool[]
+  /** Less than the setting, never more. */
+  tokensMax?: number
+}
+
+export type StopReason = 'end' | 'tools' | 'length' | 'refusal'
+export type ToolArguments = { isValid: true; value: JsonObject } | { isValid: false; problem: string }
+export type ModelEvent =
+  | { type: 'text'; text: string }
+  /** Complete; `id` differs from all others of the conversation, also where the model repeats itself. */
+  | { type: 'tool_call'; id: string; name: string; argumentsText: string; arguments: ToolArguments }
+  /** At most once, and absent where the endpoint does not count. */
+  | { type: 'usage'; inputTokens: number; outputTokens: number }
+  /** Always the last event, and the only one of its kind. */
+  | { type: 'stop'; reason: StopReason }
+
+export type ModelLimits = {
+  tokensMax: number
+  /** Until the first piece of text or of a call. */
+  firstTokenMs: number
+  /** Without any byte. */
+  idleMs: number
+  /** For the turn, its retries included. */
+  totalMs: number
+  answerBytesMax: number
+  toolCallsMax: number
+}
+
+/** Reads the events of one answer; every function throws a Fault where the answer cannot be read. */
+export type TurnReader = {
+  read(event: { event: string | undefined; data: string }): ModelEvent[]
+  /** Whether anything of the answer itself has come. */
+  hasBegun(): boolean
+  /** Whether the endpoint has said that nothing follows. */
+  isComplete(): boolean
+  /** The last events, once nothing follows. */
+  end(): ModelEvent[]
+}
+export type ReaderOptions = {
+  toolCallsMax: number
+  /** Ids of the calls of former turns. */
+  usedIds: readonly string[]
+}
+
+/** An endpoint calls the reason by another name, or none, where it made calls. */
+export const settledReason = (reason: StopReason, calls: number): StopReason => {
+  if (calls > 0) return reason === 'end' ? 'tools' : reason
+  return reason === 'tools' ? 'end' : reason
+}

@@ -1,0 +1,25 @@
+import { isRecord } from '#kernel/json.ts'
+import type { ModelEvent } from './turn.ts'
+
+type Usage = Extract<ModelEvent, { type: 'usage' }>
+
+const tokensMax = 1_000_000_000
+
+/** The sum of the named counts; undefined where the first one is absent or no count. */
+export function countOf(
+  fields: unknown,
+  [first, ...others]: readonly [string, ...string[]],
+): number | undefined {
+  if (!isRecord(fields)) return undefined
+  const isCount = (value: unknown): value is number =>
+    typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 && value <= tokensMax
+  const count = fields[first]
+  if (!isCount(count)) return undefined
+  return others.reduce((sum, name) => sum + (isCount(fields[name]) ? fields[name] : 0), count)
+}
+
+/** What was counted; a count that is absent alone is 0. */
+export const usageEvents = (inputTokens: number | undefined, outputTokens: number | undefined): Usage[] =>
+  inputTokens === undefined && outputTokens === undefined
+    ? []
+    : [{ type: 'usage', inputTokens: inputTokens ?? 0, outputTokens: outputTokens ?? 0 }]
