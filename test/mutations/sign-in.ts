@@ -3,8 +3,78 @@ import { mutationsOf } from './mutation.ts'
 /** Sign-in of people: here, elsewhere, and with the tokens of somebody else. */
 export const signInMutations = [
   ...mutationsOf(
+    'src/features/oauth/sessions.ts',
+    ['test/oauth/sessions.test.ts'],
+    [
+      [
+        'if (!row || row.is_ended) return undefined',
+        'if (!row) return undefined',
+        'a session comes back after its sign-out',
+      ],
+      [
+        'return isOver || wasEnded ? undefined',
+        'return isOver ? undefined',
+        'a session comes back after a new password',
+      ],
+      [
+        'return isOver || wasEnded ? undefined',
+        'return wasEnded ? undefined',
+        'a session that is used lasts for ever',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/edges/oauth/exchange.ts',
+    ['test/oauth/sessions.test.ts'],
+    [
+      [
+        'const enteredAtMs = enteredAt.getTime()',
+        'const enteredAtMs = enteredAt.getTime() + 60_000',
+        'a sign-in that was not finished enters after every access has ended',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/edges/oauth/approvals-edge.ts',
+    ['test/oauth/approvals-page.test.ts'],
+    [
+      [
+        'return caller.userId === signedIn?.personId ? caller : undefined',
+        'return caller',
+        'the next person at a browser decides the requests of the one before',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/edges/oauth/provider.ts',
+    ['test/oauth/contested.test.ts'],
+    [
+      [
+        "if (typeof token?.grantId === 'string') await grants.contest(token.grantId)",
+        '',
+        'two uses of a refresh token at one moment are no sign of a thief',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/features/oauth/grants.ts',
+    ['test/oauth/contested.test.ts'],
+    [
+      [
+        "and (g.payload->>'clientId' = $2 or",
+        "and (g.payload->>'clientId' = $2 or false and",
+        'a thief stays with a client that registers anew',
+      ],
+      [
+        'for (const each of clients) announcements.push(await endApps(tx, { personId, clientId: each }))',
+        '',
+        'the webhook of a thief outlives the connection',
+      ],
+    ],
+  ),
+  ...mutationsOf(
     'src/edges/oauth/interaction.ts',
-    ['test/oauth/attacks.test.ts'],
+    ['test/oauth/contested.test.ts'],
     [
       [
         '    await grants.endContested(chosen.accountId, String(interaction.params.client_id))\n',
@@ -15,7 +85,7 @@ export const signInMutations = [
   ),
   ...mutationsOf(
     'src/edges/oauth/browser-session.ts',
-    ['test/oauth/attacks.test.ts'],
+    ['test/oauth/contested.test.ts'],
     [
       [
         'return known && !(await isContested(known)) ?',

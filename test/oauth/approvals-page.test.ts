@@ -6,7 +6,7 @@ import { group, implement, task, taskOf } from '#kernel/operation.ts'
 import { TaskResponse } from '#kernel/task-response.ts'
 import { http } from '../harness/gateway.ts'
 import { createBrowser, createOAuthApp, type OAuthApp, type Page, password } from './oauth-app.ts'
-import { connectingPerson, signUpUser } from './session.ts'
+import { authorizeUrl, connectingPerson, signUpUser } from './session.ts'
 
 const symbol = '<b>USDC</b>\u202e'
 const contract = group('test', {
@@ -49,12 +49,14 @@ type Listed = { approvals: { approval_id: string; task_id: string }[] }
 
 async function visitor() {
   const person = connectingPerson(app)
-  const { authorization } = await person.connect({ allows: ['trade', 'manage'] })
+  const { authorization, clientId } = await person.connect({ allows: ['trade', 'manage'] })
   await signUpUser(app, authorization)
   const headers = { authorization }
   const browser = createBrowser()
   const signIn = async (shown: Page) => browser.submit(shown, 'sign-in', { email: person.email, password })
   return {
+    email: person.email,
+    clientId,
     browser,
     signIn,
     ask: async () => {
@@ -147,10 +149,29 @@ test('a person without a sign-in, another person and a page of another site deci
 
   const left = await browser.submit(shown, 'sign-out')
   assert.match(left.html, /You are signed out/)
-  const late = await browser.submit(shown, 'approve', fields)
-  assert.match(late.html, /Sign in/)
+  assert.equal((await browser.submit(shown, 'approve', fields)).status, 403)
   const again = await browser.open(page())
   assert.match(again.html, /type="password"/, 'the session of the browser has ended')
   assert.equal((await browser.open(`${page()}/return?code=x&state=y`)).status, 400)
   assert.equal(await decision(taskId), null)
+})
+
+test('who signs in to the browser of another person neither sees nor decides the requests of that person', async () => {
+  const [one, two] = [await visitor(), await visitor()]
+  const taskId = await one.ask()
+  const shown = await one.signIn(await one.browser.open(page()))
+  assert.match(shown.html, /1 request waits/)
+  const asked = await one.browser.open(authorizeUrl(app, two.clientId, { prompt: 'login consent' }))
+  await one.browser.submit(asked, 'sign-in', { email: two.email, password })
+  const late = await one.browser.submit(shown, 'approve', fieldsOf(shown))
+  assert.equal(await one.decision(taskId), null)
+  assert.ok(!late.html.includes(one.email))
+  const asksAgain = await one.browser.open(page())
+  assert.match(asksAgain.html, /<h1>Sign in<\/h1>/, 'the sign-in was for another app')
+  const other = await one.browser.submit(asksAgain, 'sign-in', { email: two.email, password })
+  assert.match(other.html, /Nothing waits for you/)
+  assert.ok(other.html.includes(two.email))
+  await one.browser.submit(other, 'sign-out')
+  const { value } = one.browser.cookies.get('/oauth/approvals portico_approvals')!
+  assert.equal(value, 'portico_approvals=')
 })

@@ -7,7 +7,6 @@ import { createBrowser, createOAuthApp, type OAuthApp, type Page, password } fro
 import {
   authorizeUrl,
   codeFor,
-  connectingPerson,
   consentFor,
   redirectUri,
   register,
@@ -179,34 +178,6 @@ test('clients that refresh in parallel keep their connection, and a later use of
   } finally {
     app.time.offsetMs = 0
   }
-})
-
-test('a thief who refreshes before the owner keeps nothing once the person connects the app again', async () => {
-  const person = connectingPerson(app)
-  const { clientId: owner, tokens } = await person.connect()
-  const refresh = (refresh_token: string) =>
-    tokenRequest(app, { grant_type: 'refresh_token', client_id: owner, refresh_token })
-  const codeAt = (token: string) =>
-    http(`${app.base}/v1/user`, { headers: { authorization: `Bearer ${token}` } }).then(
-      ({ body }) => body.code,
-    )
-  const stolen = await refresh(tokens.refresh_token)
-  assert.equal(stolen.status, 200)
-  assert.equal((await refresh(tokens.refresh_token)).error, 'invalid_grant')
-  assert.equal(await codeAt(stolen.access_token), 'signup_required', 'a parallel refresh alone ends nothing')
-
-  // The app asks without a consent first: the contested grant gives it none.
-  const silent = await person.browser.open(authorizeUrl(app, owner, { prompt: 'none' }))
-  assert.equal(new URL(silent.url).searchParams.get('error'), 'consent_required')
-  const renewed = await person.connect({ clientId: owner })
-  assert.equal((await refresh(stolen.refresh_token)).error, 'invalid_grant')
-  assert.equal(await codeAt(stolen.access_token), 'invalid_token')
-  assert.equal(await codeAt(renewed.tokens.access_token), 'signup_required')
-  const next = await refresh(renewed.tokens.refresh_token)
-  assert.equal(next.status, 200)
-  const third = await person.connect({ clientId: owner })
-  assert.equal(await codeAt(next.access_token), 'signup_required', 'another consent ends no grant in order')
-  assert.equal(await codeAt(third.tokens.access_token), 'signup_required')
 })
 
 test('a token that was just used is revoked with its connection all the same', async () => {

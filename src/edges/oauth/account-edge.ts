@@ -11,7 +11,7 @@ import type { AccountRequest, AccountStep } from './account-request.ts'
 import { type AccountViewsDeps, createAccountViews, viewPattern } from './account-views.ts'
 import { findSession, type PageExchange } from './browser-session.ts'
 import { isRefusedOrigin } from './exchange.ts'
-import { accountClient, returnPathOf } from './page-clients.ts'
+import { accountClient, approvalsClient, returnPathOf } from './page-clients.ts'
 import {
   type AnswerPage,
   answer,
@@ -27,7 +27,7 @@ import { oauthPaths } from './paths.ts'
 
 export type AccountEdgeDeps = PageSessionDeps &
   AccountViewsDeps & {
-    oauth: Pick<OAuth, 'people' | 'freshSignInSeconds'>
+    oauth: Pick<OAuth, 'people' | 'records' | 'freshSignInSeconds'>
     authenticate: (authorization: string | undefined) => Promise<Caller>
     exchangeOf: (request: FastifyRequest, reply: FastifyReply) => Promise<PageExchange>
   }
@@ -45,8 +45,9 @@ const pathOf = (marked: string): string => {
 
 export function accountEdge(deps: AccountEdgeDeps, answerPage: AnswerPage, readForm: ReadForm) {
   const { oauth, clock, authenticate, exchangeOf, baseUrl } = deps
-  const { people, passkeys, connections, freshSignInSeconds } = oauth
+  const { people, passkeys, records, connections, freshSignInSeconds } = oauth
   const pages = createPageSession(accountClient, deps)
+  const approvals = createPageSession(approvalsClient, deps)
   const reader = createAccountReader(pages)
   const acts = createAccountActs(pages)
   const { showAccount, show } = createAccountViews(deps, reader)
@@ -92,6 +93,11 @@ export function accountEdge(deps: AccountEdgeDeps, answerPage: AnswerPage, readF
     }
   }
 
+  const leave = (reply: FastifyReply, from: 'browser' | 'everywhere'): void => {
+    pages.forget(reply)
+    approvals.forget(reply)
+    answer(reply, 200, signedOutPage(from))
+  }
   const ownSteps: Record<string, AccountStep> = {
     ...(passkeys && accountPasskeys(passkeys, showAccount)),
     async disconnect(asked, { client_id: clientId = '' }) {
@@ -100,10 +106,14 @@ export function accountEdge(deps: AccountEdgeDeps, answerPage: AnswerPage, readF
     },
     'sign-in': ({ reply }, { view = '' }) => pages.signIn(reply, { isRepeated: true }, view),
     async 'sign-out'({ reply, session, person }) {
-      await session.end()
       for (const clientId of ownClientIds) await connections.end(person.id, clientId)
-      pages.forget(reply)
-      answer(reply, 200, signedOutPage())
+      // Last: without a session the person could not repeat it.
+      await session.end()
+      leave(reply, 'browser')
+    },
+    async 'sign-out-everywhere'({ reply, person }) {
+      await records.revokeAccount(person.id)
+      leave(reply, 'everywhere')
     },
   }
 

@@ -183,15 +183,25 @@ export function accountPage(view: AccountView): string {
   return page(
     'Your account',
     `<h1>Your account</h1><p class="soft">${escapeHtml(email)}</p>${noticeOf(notice)}${alert(error)}${ownSections(view)}${passkeySection(view)}${appSection(view)}${account ? webhookSection(account) : ''}
-${signOutForm}${view.passkeys ? passkeyScriptElement : ''}`,
+<div class="below">${everywhere}</div>${signOutForm}${view.passkeys ? passkeyScriptElement : ''}`,
     { isWide: true },
   )
 }
 
-export const signedOutPage = (): string =>
+const everywhere = confirmed(
+  { act: 'Sign out everywhere', what: 'and disconnect all apps' },
+  'Every browser is signed out, every app is disconnected, and all webhooks are deleted. Linked agents stay.',
+  buttonForm('sign-out-everywhere', 'Sign out everywhere and disconnect all apps'),
+)
+
+const leftText = {
+  browser: 'Connected apps keep their access until you disconnect them.',
+  everywhere: 'Every browser is signed out, and every app is disconnected.',
+}
+export const signedOutPage = (from: keyof typeof leftText): string =>
   page(
     'Signed out',
-    `<h1>You are signed out</h1><p class="soft">Connected apps keep their access until you disconnect them.</p>
+    `<h1>You are signed out</h1><p class="soft">${leftText[from]}</p>
 <p class="links"><a href="${oauthPaths.account}">Sign in again</a></p>`,
   )
 

@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Caller } from '#kernel/caller.ts'
 import type { Clock } from '#kernel/clock.ts'
 import { Fault } from '#kernel/fault.ts'
 import {
@@ -8,6 +9,7 @@ import {
   type Notice,
   type ShownApproval,
 } from './approvals-pages.ts'
+import { findSession, type PageExchange } from './browser-session.ts'
 import { approvalsClient, returnPathOf } from './page-clients.ts'
 import {
   type AnswerPage,
@@ -26,6 +28,8 @@ export type ApprovalsEdgeDeps = PageSessionDeps & {
   clock: Clock
   /** The age of a sign-in with which a person approves. */
   freshSignInSeconds: number
+  authenticate: (authorization: string | undefined) => Promise<Caller>
+  exchangeOf: (request: FastifyRequest, reply: FastifyReply) => Promise<PageExchange>
   /** The name of a connected app. */
   clientName: (clientId: string) => Promise<string | undefined>
 }
@@ -53,13 +57,22 @@ export function approvalsEdge(deps: ApprovalsEdgeDeps, answerPage: AnswerPage, r
       isRepeated: isRefused,
     })
 
+  /** Whose token the page has; undefined where somebody else, or nobody, is signed in to the browser now. */
+  const personOf = async (request: FastifyRequest, reply: FastifyReply): Promise<Caller | undefined> => {
+    if (!session.hasToken(request)) return undefined
+    const signedIn = await findSession(await deps.exchangeOf(request, reply))
+    const caller = await deps.authenticate(session.authorizationOf(request))
+    return caller.userId === signedIn?.personId ? caller : undefined
+  }
+
   const show = async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
-    if (!session.hasToken(request)) return signIn(reply)
-    const { body, caller } = await session.call(list, request, {})
+    const caller = await personOf(request, reply)
+    if (!caller) return signIn(reply)
+    const { body } = await session.call(list, request, {})
     const { approvals, total } = body as Listed
     const { notice } = request.query as { notice?: unknown }
     const html = approvalsPage({
-      email: caller?.person?.email ?? '',
+      email: caller.person?.email ?? '',
       approvals: await namesFor(request, approvals),
       total,
       csrf: session.csrfOf(request),
@@ -73,6 +86,7 @@ export function approvalsEdge(deps: ApprovalsEdgeDeps, answerPage: AnswerPage, r
     const { approval_id, decision } = request.params as { approval_id: string; decision: string }
     const form = await readForm(request)
     session.assertOwnForm(request, form)
+    if (!(await personOf(request, reply))) return signIn(reply)
     const isApproval = decision === 'approve'
     const fields = { approval_id, ...(isApproval && { intent_sha256: form.intent_sha256 ?? '' }) }
     const notice: Notice = await session.call(isApproval ? approve : decline, request, fields).then(

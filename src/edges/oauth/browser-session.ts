@@ -1,5 +1,6 @@
 import type { Provider, Session } from 'oidc-provider'
 import type { Grants } from '#features/oauth/grants.ts'
+import { enterSession, hasEntry } from '#features/oauth/sessions.ts'
 import { isOwnClient, ownClientIds } from '#kernel/caller.ts'
 import type { Exchange } from './exchange.ts'
 
@@ -9,11 +10,11 @@ type GrantContext = {
   oidc: {
     provider: Provider
     client: { clientId: string }
-    session: Pick<Session, 'loginTs'> & {
+    session: Pick<Session, 'loginTs' | 'authorizations'> & {
       grantIdFor(clientId: string): string | undefined
       authorizationFor(clientId: string, make: true): { signedInTs?: number }
     }
-    result?: { login?: object; consent?: { grantId?: string } }
+    result?: { login?: { enteredAtMs?: number }; consent?: { grantId?: string } }
   }
 }
 
@@ -22,6 +23,9 @@ export const grantLoader =
   ({ isContested }: Pick<Grants, 'isContested'>) =>
   async ({ oidc }: GrantContext) => {
     const { provider, client, session, result } = oidc
+    const enteredAtMs =
+      result?.login?.enteredAtMs ?? (hasEntry(session) ? undefined : (session.loginTs ?? 0) * 1_000)
+    if (enteredAtMs !== undefined) enterSession(session, enteredAtMs)
     // A sign-in is fresh for the app that asked for it, and for no other one of this browser. Our own pages are one app.
     if (result?.login && session.loginTs !== undefined)
       for (const id of isOwnClient(client.clientId) ? ownClientIds : [client.clientId])
@@ -45,15 +49,16 @@ export type SignedInSession = {
   signedInAtMs: number
   end(): Promise<void>
 }
-export type PageExchange = Pick<Exchange, 'request' | 'response' | 'provider' | 'address'>
+export type PageExchange = Pick<Exchange, 'request' | 'response' | 'provider' | 'address' | 'sessions'>
 
 export async function findSession({
   provider,
   request,
   response,
+  sessions,
 }: PageExchange): Promise<SignedInSession | undefined> {
   const session: Session = await provider.Session.get(provider.createContext(request, response))
   const { uid, accountId, loginTs = 0 } = session
   if (accountId === undefined) return undefined
-  return { uid, personId: accountId, signedInAtMs: loginTs * 1_000, end: () => session.destroy() }
+  return { uid, personId: accountId, signedInAtMs: loginTs * 1_000, end: () => sessions.end(uid) }
 }

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Interaction, Provider } from 'oidc-provider'
 import type { Person, Refusal } from '#features/oauth/people.ts'
+import type { Sessions } from '#features/oauth/sessions.ts'
 import { hasPasskeyScript, pageHeaders, shownName } from './pages.ts'
 
 /** One request of a browser inside an interaction, and what can be answered to it. */
@@ -11,6 +12,8 @@ export type Exchange = {
   provider: Provider
   uid: string
   address: string
+  startedAt: Date
+  sessions: Pick<Sessions, 'end'>
 }
 export type Form = Record<string, string>
 export type SignInStep = (exchange: Exchange, interaction: Interaction, form: Form) => Promise<void>
@@ -94,25 +97,28 @@ type SignIn = {
   interaction: Interaction
   /** When the credentials were given, null where that is not known; left out: now. */
   at?: Date | null
+  /** After every end of access that it outlasts; left out: the begin of the request, before the credentials were checked. */
+  enteredAt?: Date | undefined
 }
 export async function signedIn(
   exchange: Exchange,
   { id }: Person,
-  { amr, interaction, at = new Date() }: SignIn,
+  { amr, interaction, at = new Date(), enteredAt = exchange.startedAt }: SignIn,
 ): Promise<void> {
   const { accountId } = interaction.session ?? {}
   if (accountId !== undefined && accountId !== id) await leaveSession(exchange, interaction)
   // The time of this page: a consent that follows is no sign-in.
   const ts = at === null ? unknownSignInSeconds : secondsOf(at)
-  await finish(exchange, { login: { accountId: id, remember: true, amr, ts } })
+  const enteredAtMs = enteredAt.getTime()
+  await finish(exchange, { login: { accountId: id, remember: true, amr, ts, enteredAtMs } })
 }
 
 /** Another person signs in: nothing of the session of the former one stays in this browser. */
-async function leaveSession({ provider, request, response }: Exchange, interaction: Interaction) {
+async function leaveSession({ provider, request, response, sessions }: Exchange, interaction: Interaction) {
   const session = await provider.Session.get(provider.createContext(request, response))
   delete interaction.session
   await interaction.persist()
-  await session.destroy()
+  await sessions.end(session.uid)
 }
 
 /** The interaction of the cookie, where it is the one of the path. */

@@ -1,6 +1,7 @@
 import type { Client, Interaction } from 'oidc-provider'
 import type { OAuth } from '#features/oauth/oauth.ts'
 import { isOwnClient } from '#kernel/caller.ts'
+import type { Clock } from '#kernel/clock.ts'
 import {
   clientOf,
   type Exchange,
@@ -21,6 +22,7 @@ import { type ActingScope, actingScopes, oauthPaths } from './paths.ts'
 
 type InteractionDeps = Pick<OAuth, 'people' | 'passkeys' | 'knownBrowsers' | 'federation' | 'grants'> & {
   baseUrl: () => string
+  clock: Clock
 }
 
 const redirectText = (redirectUri: unknown): string => {
@@ -39,7 +41,7 @@ const isActing = (scope: string): boolean => (actingScopes as readonly string[])
 const withChoice = (scope: unknown, chosen: readonly ActingScope[]): string =>
   [...words(scope).filter((each) => !isActing(each)), ...chosen].join(' ')
 
-type Consent = { accountId: string; chosen: readonly ActingScope[]; base: string }
+type Consent = { accountId: string; chosen: readonly ActingScope[]; base: string; isContested: boolean }
 
 /**
  * Grants what the client asked for and does not have yet. Of the acting scopes it has those that the person chose now, so
@@ -48,12 +50,16 @@ type Consent = { accountId: string; chosen: readonly ActingScope[]; base: string
 async function grantRequested(
   { provider }: Exchange,
   interaction: Interaction,
-  { accountId, chosen, base }: Consent,
+  { accountId, chosen, base, isContested }: Consent,
 ): Promise<string> {
   const { prompt, params, grantId } = interaction
   const { missingOIDCScope, missingOIDCClaims, missingResourceScopes } = prompt.details
   const known = grantId === undefined ? undefined : await provider.Grant.find(grantId)
-  const grant = known ?? new provider.Grant({ accountId, clientId: String(params.client_id) })
+  const { openid, resources: earlier } = known ?? {}
+  const grant =
+    known && !isContested
+      ? known
+      : new provider.Grant({ accountId, clientId: String(params.client_id), openid, resources: earlier })
   const scopes = list(missingOIDCScope)
   if (scopes.length > 0) grant.addOIDCScope(scopes.join(' '))
   const claims = list(missingOIDCClaims)
@@ -66,6 +72,8 @@ async function grantRequested(
     Object.entries(resources).map(([resource, scope]) => [resource, withChoice(scope, chosen)]),
   )
   const saved = await grant.save()
+  // The records of a contested grant end with it.
+  interaction.grantId = saved
   // The code gets the scopes of the request; the token answer names them where they differ from those of the client.
   const scope = withChoice(params.scope, chosen)
   if (scope !== '') params.scope = scope
@@ -79,9 +87,13 @@ export function createInteractions(deps: InteractionDeps) {
   const connect = async (
     exchange: Exchange,
     interaction: Interaction,
-    chosen: Omit<Consent, 'base'>,
+    chosen: Pick<Consent, 'accountId' | 'chosen'>,
   ): Promise<void> => {
-    const grantId = await grantRequested(exchange, interaction, { ...chosen, base: baseUrl() })
+    const { grantId: former } = interaction
+    // It may have been contested while the page was open.
+    const isContested = former !== undefined && (await grants.isContested(former))
+    const given = { ...chosen, base: baseUrl(), isContested }
+    const grantId = await grantRequested(exchange, interaction, given)
     await grants.endContested(chosen.accountId, String(interaction.params.client_id))
     await finish(exchange, { consent: { grantId } })
   }

@@ -97,7 +97,7 @@ const nameOfClient = async ({ Client }: Provider, clientId: string): Promise<str
 
 export function oauthEdge(deps: OAuthEdgeDeps): (fastify: FastifyInstance) => void {
   const { oauth, baseUrl, limits, clock, authenticate, log, corsOrigins } = deps
-  const interactions = createInteractions({ ...oauth, baseUrl })
+  const interactions = createInteractions({ ...oauth, baseUrl, clock })
   const registrations = createWindowCounter({ keysMax: addressesMax, nowMs: () => clock.now().getTime() })
   const fetch = fetchDocuments(deps.fetch, () => clock.now().getTime())
   const providerOf = providerCache({ ...deps, fetch })
@@ -141,6 +141,7 @@ export function oauthEdge(deps: OAuthEdgeDeps): (fastify: FastifyInstance) => vo
   const mountApprovals = approvalsEdge(
     {
       ...deps,
+      exchangeOf: (request, reply) => exchangeOf(request, reply),
       clientName: async (clientId) => nameOfClient(await providerOf(), clientId),
     },
     answerPage,
@@ -159,6 +160,8 @@ export function oauthEdge(deps: OAuthEdgeDeps): (fastify: FastifyInstance) => vo
     provider: await providerOf(),
     uid: (request.params as Params).uid,
     address: request.ip,
+    startedAt: deps.clock.now(),
+    sessions: deps.oauth.sessions,
   })
   /** A page of the sign-in, within the limit of its address. */
   const pageOf = (run: Handler) => (request: FastifyRequest, reply: FastifyReply) =>

@@ -26,9 +26,11 @@ declare module 'oidc-provider' {
     applicationType: string
     clientIdMetadataDocument?: boolean
   }
+  type GrantProperties = Pick<Grant, 'openid' | 'resources'> & { accountId: string; clientId: string }
   export type Grant = {
+    openid?: object | undefined
     /** Scopes by resource, separated by spaces. */
-    resources?: Record<string, string>
+    resources?: Record<string, string> | undefined
     addOIDCScope(scope: string): void
     addOIDCClaims(claims: string[]): void
     addResourceScope(resource: string, scope: string): void
@@ -62,7 +64,7 @@ declare module 'oidc-provider' {
     }
     readonly Client: { find(id: string): Promise<Client | undefined> }
     readonly Grant: {
-      new (properties: { accountId: string; clientId: string }): Grant
+      new (properties: GrantProperties): Grant
       find(id: string): Promise<Grant | undefined>
     }
   }

@@ -1,6 +1,7 @@
 import type { Interaction } from 'oidc-provider'
 import type { OAuth } from '#features/oauth/oauth.ts'
 import type { CodeRequest, Person, Refusal } from '#features/oauth/people.ts'
+import type { Clock } from '#kernel/clock.ts'
 import {
   clientOf,
   type Exchange,
@@ -55,14 +56,17 @@ const browserOf = ({ request }: Exchange): string | undefined =>
   new RegExp(`(?:^|; )${cookieName}=([\\w.-]{1,128})(?:;|$)`).exec(request.headers.cookie ?? '')?.[1]
 const originOf = (exchange: Exchange) => ({ address: exchange.address, browser: browserOf(exchange) })
 
-type OwnSignInDeps = Pick<OAuth, 'people' | 'knownBrowsers' | 'passkeys'> & { baseUrl: () => string }
+type OwnSignInDeps = Pick<OAuth, 'people' | 'knownBrowsers' | 'passkeys'> & {
+  baseUrl: () => string
+  clock: Clock
+}
 
 const requestOf = (view: View, { email = '', password = '' }: Form): CodeRequest => {
   if (view === 'passkey-sign-up') return { email, isForPasskey: true }
   return view === 'email-code' ? { email } : { email, password }
 }
 
-export function ownSignIn({ people, knownBrowsers, passkeys, baseUrl }: OwnSignInDeps): SignInMethod {
+export function ownSignIn({ people, knownBrowsers, passkeys, baseUrl, clock }: OwnSignInDeps): SignInMethod {
   const hasPasskeys = () => passkeys?.isPossible() ?? false
 
   /** Guesses of others do not limit this person in this browser any more. */
@@ -108,9 +112,10 @@ export function ownSignIn({ people, knownBrowsers, passkeys, baseUrl }: OwnSignI
     interaction: Interaction,
     person: Person,
     amr: readonly string[],
+    enteredAt?: Date,
   ): Promise<void> => {
     await remember(exchange, person.id)
-    await signedIn(exchange, person, { amr, interaction })
+    await signedIn(exchange, person, { amr, interaction, enteredAt })
   }
   const show = (exchange: Exchange, interaction: Interaction, view = '') =>
     showForm(exchange, interaction, openViews.includes(view) ? (view as View) : 'sign-in')
@@ -130,7 +135,8 @@ export function ownSignIn({ people, knownBrowsers, passkeys, baseUrl }: OwnSignI
         const confirmed = await people.confirm(exchange.uid, code.trim(), originOf(exchange))
         if (!confirmed.ok) return showRefusal(exchange, interaction, 'code', { ...confirmed, email })
         const { value } = confirmed
-        if ('person' in value) return enter(exchange, interaction, value.person, ['otp'])
+        // A new password has just ended the sessions that were entered earlier.
+        if ('person' in value) return enter(exchange, interaction, value.person, ['otp'], clock.now())
         await passkeys?.holdVerifiedEmail(exchange.uid, value.verifiedEmail)
         await showForm(exchange, interaction, 'passkey-create', { email: value.verifiedEmail })
       },

@@ -63,6 +63,21 @@ function grantAdapter({ records, connections }: OAuth) {
   )
 }
 
+/** Of two uses at once neither finds the other: the one that comes too late contests the grant. */
+function refreshTokenAdapter({ records, grants }: OAuth) {
+  const store = records.of('RefreshToken')
+  const adapter = adapterOf(store)
+  return {
+    ...adapter,
+    consume: (id: string) =>
+      adapter.consume(id).catch(async (error: unknown) => {
+        const token = await store.find(id)
+        if (typeof token?.grantId === 'string') await grants.contest(token.grantId)
+        throw error
+      }),
+  }
+}
+
 /**
  * Clients that refresh in parallel send one refresh token twice. Within this time the second use is refused, and the grant
  * ends when the person connects the app the next time; later the second use ends it at once, since then somebody else may
@@ -218,8 +233,11 @@ export function createProvider(
 ): Provider {
   const base = baseUrl()
   const provider = new Provider(base, {
-    adapter: (model: string) =>
-      model === 'Grant' ? grantAdapter(oauth) : adapterOf(oauth.records.of(model)),
+    adapter(model: string) {
+      if (model === 'Grant') return grantAdapter(oauth)
+      if (model === 'RefreshToken') return refreshTokenAdapter(oauth)
+      return adapterOf(model === 'Session' ? oauth.sessions.of : oauth.records.of(model))
+    },
     jwks: { keys: keys.signing },
     cookies: {
       keys: keys.cookies,

@@ -3,6 +3,7 @@ import type { ActScope } from '#kernel/caller.ts'
 import type { Clock } from '#kernel/clock.ts'
 import type { Tx } from '#kernel/task.ts'
 import { type Queryable, query } from '#store/query.ts'
+import { endSessionsOf } from './sessions.ts'
 
 /** What people have allowed apps, and its end: what an app has set up ends with its last grant, in one transaction. */
 
@@ -21,7 +22,10 @@ export type Grants = {
   /** Notes that a refresh token of the grant was used twice at about the same time: somebody else may have it. */
   contest(grantId: string): Promise<void>
   isContested(grantId: string): Promise<boolean>
-  /** Ends the contested grants of an app. What the app has set up stays where it has another grant. */
+  /**
+   * Ends the contested grants that an app, or another client of its registered name, has of a person, and what these
+   * clients have set up.
+   */
   endContested(personId: string, clientId: string): Promise<void>
   /** Ends some of those whose time is over; true where more are left. */
   endExpired(): Promise<boolean>
@@ -38,14 +42,15 @@ export type GrantsDeps = {
   onRevoked: () => void
 }
 
-type LockedGrant = { id: string; is_live: boolean; is_contested: boolean }
+type LockedGrant = { id: string; client_id: string; is_live: boolean; is_contested: boolean }
 
 export function createGrants({ db, transact, clock, endApps, onRevoked }: GrantsDeps): Grants {
   /** In one order, so that the ends of two grants wait for each other: the later one finds itself the last one. */
   const lock = (tx: Tx, personId: string, clientId: string | null): Promise<LockedGrant[]> =>
     query(
       tx,
-      `select id, expires_at > $3 as is_live, payload ? 'contested' as is_contested from oauth_record
+      `select id, payload->>'clientId' as client_id, expires_at > $3 as is_live,
+         contested_at is not null as is_contested from oauth_record
        where model = 'Grant' and account_id = $1 and ($2::text is null or payload->>'clientId' = $2)
        order by id for update`,
       [personId, clientId, clock.now()],
@@ -111,33 +116,44 @@ export function createGrants({ db, transact, clock, endApps, onRevoked }: Grants
     endAll: (personId, act) =>
       change(act, async (tx) => {
         await lock(tx, personId, null)
+        await endSessionsOf(tx, personId, clock.now())
         await query(tx, 'delete from oauth_record where account_id = $1 returning id', [personId])
         return endApps(tx, { personId, clientId: undefined })
       }),
     async contest(grantId) {
       await query(
         db,
-        `update oauth_record set payload = payload || '{"contested": true}' where model = 'Grant' and id = $1 returning id`,
-        [grantId],
+        `update oauth_record set contested_at = $2 where model = 'Grant' and id = $1 and contested_at is null
+         returning id`,
+        [grantId, clock.now()],
       )
     },
     async isContested(grantId) {
       const rows = await query(
         db,
-        `select id from oauth_record where model = 'Grant' and id = $1 and payload ? 'contested'`,
+        `select id from oauth_record where model = 'Grant' and id = $1 and contested_at is not null`,
         [grantId],
       )
       return rows.length > 0
     },
-    endContested: (personId, clientId) =>
-      change(undefined, async (tx) => {
-        const grants = await lock(tx, personId, clientId)
-        const contested = grants.filter((each) => each.is_contested).map(({ id }) => id)
-        if (contested.length === 0) return () => {}
-        await remove(tx, contested)
-        const remaining = grants.filter((each) => !each.is_contested)
-        return finish(tx, { personId, clientId }, remaining)
-      }),
+    async endContested(personId, clientId) {
+      const clients = await contestedClients(db, personId, clientId)
+      if (clients.length === 0) return
+      await change(undefined, async (tx) => {
+        const locked = await lock(tx, personId, null)
+        const contested = locked.filter((each) => each.is_contested && clients.includes(each.client_id))
+        await remove(
+          tx,
+          contested.map(({ id }) => id),
+        )
+        const announcements: (() => void)[] = []
+        // Somebody else may have set them up.
+        for (const each of clients) announcements.push(await endApps(tx, { personId, clientId: each }))
+        return () => {
+          for (const announce of announcements) announce()
+        }
+      })
+    },
     async endExpired() {
       const expired = await query<{ id: string }>(
         db,
@@ -154,4 +170,19 @@ export function createGrants({ db, transact, clock, endApps, onRevoked }: Grants
       return expired.length === expiredBatch
     },
   }
+}
+
+/** Clients with contested grants that a connection of this client replaces: itself, and others of its registered name. */
+async function contestedClients(db: Queryable, personId: string, clientId: string): Promise<string[]> {
+  const rows = await query<{ client_id: string }>(
+    db,
+    `select distinct g.payload->>'clientId' as client_id from oauth_record g
+     left join oauth_record c on c.model = 'Client' and c.id = g.payload->>'clientId'
+     where g.model = 'Grant' and g.account_id = $1 and g.contested_at is not null
+       and (g.payload->>'clientId' = $2 or c.payload->>'client_name' =
+         (select payload->>'client_name' from oauth_record where model = 'Client' and id = $2))
+     order by 1`,
+    [personId, clientId],
+  )
+  return rows.map((row) => row.client_id)
 }

@@ -19,6 +19,7 @@ import { createKnownBrowsers, type KnownBrowsers } from './known-browsers.ts'
 import { createPasskeys, type Passkeys } from './passkeys.ts'
 import { createPeople, type People } from './people.ts'
 import { createRecords, type Records } from './records.ts'
+import { createSessions, type Sessions } from './sessions.ts'
 import { createSignInLimits } from './sign-in-limits.ts'
 
 type OAuthDeps = {
@@ -49,6 +50,7 @@ export type OAuth = {
   records: Records
   grants: Pick<Grants, 'endExpired' | 'contest' | 'isContested' | 'endContested'>
   keys: OAuthKeys
+  sessions: Sessions
   connections: Connections
   people: People
   /** Absent where people sign in elsewhere. */
@@ -85,6 +87,7 @@ export function oauth(deps: OAuthDeps): OAuth {
   return {
     ...tokens,
     grants,
+    sessions: createSessions({ ...deps, records }),
     connections: createConnections({ ...deps, records, grants }),
     keys,
     people,

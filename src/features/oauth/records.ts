@@ -31,6 +31,9 @@ const unusedClientMs = dayMs
 const idleClientMs = 90 * dayMs
 const longestMs = 365 * dayMs
 
+/** Used refresh tokens of a grant by which a second use is known; a second use of an older one is refused and no more. */
+const usedTokensMax = 100
+
 const text = (value: unknown): string | null => (typeof value === 'string' ? value : null)
 
 type RecordsDeps = {
@@ -70,6 +73,18 @@ export function createRecords({ db, clock, grants }: RecordsDeps): Records {
       [clientId, later(clock.now(), idleClientMs), later(clock.now(), idleClientMs - dayMs)],
     )
 
+  /** A connection that is refreshed for months stays as small as a new one. */
+  const forgetUsed = (on: Queryable, id: string) =>
+    query(
+      on,
+      `delete from oauth_record where model = 'RefreshToken' and id in (
+         select id from oauth_record where model = 'RefreshToken' and consumed_at is not null
+           and grant_id = (select grant_id from oauth_record where model = 'RefreshToken' and id = $1)
+         order by consumed_at desc offset ${usedTokensMax})
+       returning id`,
+      [id],
+    )
+
   const of = (model: string, on: Queryable = db): RecordStore => ({
     async upsert(id, payload, expiresInSeconds) {
       const now = clock.now()
@@ -102,6 +117,7 @@ export function createRecords({ db, clock, grants }: RecordsDeps): Records {
         `update oauth_record set consumed_at = $3 where model = $1 and id = $2 and consumed_at is null returning id`,
         [model, id, clock.now()],
       )
+      if (rows.length === 1 && model === 'RefreshToken') await forgetUsed(on, id)
       return rows.length === 1
     },
     async destroy(id) {

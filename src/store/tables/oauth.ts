@@ -6,6 +6,7 @@ export type OAuthRecordRow = {
   uid: string | null
   account_id: string | null
   consumed_at: Date | null
+  contested_at: Date | null
   created_at: Date
   expires_at: Date
 }
@@ -27,6 +28,7 @@ export type PersonRow = {
   /** Null where the person signs in without one. */
   password_hash: string | null
   signup: Record<string, unknown> | null
+  access_ended_at: Date | null
   created_at: Date
 }
 

@@ -1,0 +1,77 @@
+import { type Clock, later } from '#kernel/clock.ts'
+import type { Tx } from '#kernel/task.ts'
+import { type Queryable, query } from '#store/query.ts'
+import type { Payload, RecordStore, Records } from './records.ts'
+
+/**
+ * Sessions of browsers at the authorization server. A request that began before the end of its session stores it again, so
+ * what counts is judged when a session is read: when it was entered, and whether it was ended.
+ */
+
+export type Sessions = {
+  of: RecordStore
+  /** The session with this public id is over in every request. */
+  end(uid: string): Promise<void>
+}
+
+/** However often it is used. */
+export const longestSessionMs = 30 * 86_400_000
+/** Longer than any session. */
+const tombstoneSeconds = 31 * 86_400
+
+type Authorizations = Record<string, { enteredAtMs?: number } | undefined>
+/** A name that no client has. */
+const entryName = ' '
+
+/** Notes when a person entered the session. */
+export function enterSession(
+  session: { authorizationFor(clientId: string, make: true): object },
+  atMs: number,
+): void {
+  Object.assign(session.authorizationFor(entryName, true), { enteredAtMs: atMs })
+}
+const enteredAtMs = ({ authorizations }: Payload): number | undefined =>
+  (authorizations as Authorizations | undefined)?.[entryName]?.enteredAtMs
+
+export const hasEntry = (session: { authorizations?: object | undefined }): boolean =>
+  enteredAtMs({ authorizations: session.authorizations }) !== undefined
+
+/** Part of the transaction that ends every access of a person. */
+export const endSessionsOf = (tx: Tx, personId: string, now: Date) =>
+  query(tx, 'update person set access_ended_at = $2 where id = $1 returning id', [personId, now])
+
+type SessionsDeps = { db: Queryable; records: Pick<Records, 'of'>; clock: Clock }
+
+export function createSessions({ db, records, clock }: SessionsDeps): Sessions {
+  const store = records.of('Session')
+  const ended = records.of('EndedSession')
+
+  const current = async (payload: Payload | undefined): Promise<Payload | undefined> => {
+    if (!payload || typeof payload.accountId !== 'string') return payload
+    const [row] = await query<{ access_ended_at: Date | null; is_ended: boolean }>(
+      db,
+      `select access_ended_at,
+         exists (select from oauth_record where model = 'EndedSession' and id = $2) as is_ended
+       from person where id = $1`,
+      [payload.accountId, payload.uid],
+    )
+    if (!row || row.is_ended) return undefined
+    const enteredAt = enteredAtMs(payload)
+    if (enteredAt === undefined) return row.access_ended_at === null ? payload : undefined
+    const isOver = later(new Date(enteredAt), longestSessionMs) <= clock.now()
+    const wasEnded = row.access_ended_at !== null && enteredAt < row.access_ended_at.getTime()
+    return isOver || wasEnded ? undefined : payload
+  }
+
+  return {
+    of: {
+      ...store,
+      find: async (id) => current(await store.find(id)),
+      findByUid: async (uid) => current(await store.findByUid(uid)),
+    },
+    async end(uid) {
+      await ended.upsert(uid, {}, tombstoneSeconds)
+      await query(db, `delete from oauth_record where model = 'Session' and uid = $1 returning id`, [uid])
+    },
+  }
+}
