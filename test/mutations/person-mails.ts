@@ -105,7 +105,7 @@ export const personMailMutations = [
       'a new password leaves every session as it is',
     ],
   ]),
-  ...mutationsOf('src/edges/oauth/provider.ts', mails, [
+  ...mutationsOf('src/edges/oauth/record-adapter.ts', mails, [
     [
       'isOwnClient(String(grant.clientId))',
       'grant.clientId === null',

@@ -46,7 +46,7 @@ export const signInMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/edges/oauth/provider.ts',
+    'src/edges/oauth/record-adapter.ts',
     ['test/oauth/contested.test.ts'],
     [
       [
@@ -57,7 +57,7 @@ export const signInMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/features/oauth/grants.ts',
+    'src/features/oauth/contested-grants.ts',
     ['test/oauth/contested.test.ts'],
     [
       [
@@ -65,6 +65,12 @@ export const signInMutations = [
         "and (g.payload->>'clientId' = $2 or false and",
         'a thief stays with a client that registers anew',
       ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/features/oauth/grants.ts',
+    ['test/oauth/contested.test.ts'],
+    [
       [
         'for (const each of clients) announcements.push(await endApps(tx, { personId, clientId: each }))',
         '',
@@ -88,7 +94,7 @@ export const signInMutations = [
     ['test/oauth/contested.test.ts'],
     [
       [
-        'return known && !(await isContested(known)) ?',
+        'return known && !(await grants.isContested(known)) ?',
         'return known ?',
         'a contested grant is used without asking the person',
       ],

@@ -1,6 +1,6 @@
 import type { Provider, Session } from 'oidc-provider'
 import type { Grants } from '#features/oauth/grants.ts'
-import { enterSession, hasEntry } from '#features/oauth/sessions.ts'
+import type { Sessions } from '#features/oauth/sessions.ts'
 import { isOwnClient, ownClientIds } from '#kernel/caller.ts'
 import type { Exchange } from './exchange.ts'
 
@@ -10,7 +10,7 @@ type GrantContext = {
   oidc: {
     provider: Provider
     client: { clientId: string }
-    session: Pick<Session, 'loginTs' | 'authorizations'> & {
+    session: Pick<Session, 'accountId' | 'loginTs' | 'authorizations'> & {
       grantIdFor(clientId: string): string | undefined
       authorizationFor(clientId: string, make: true): { signedInTs?: number }
     }
@@ -18,14 +18,13 @@ type GrantContext = {
   }
 }
 
+type LoaderDeps = { grants: Pick<Grants, 'isContested'>; sessions: Pick<Sessions, 'enter'> }
 /** A contested grant is not used again: the person decides anew, and the new grant replaces it. */
 export const grantLoader =
-  ({ isContested }: Pick<Grants, 'isContested'>) =>
+  ({ grants, sessions }: LoaderDeps) =>
   async ({ oidc }: GrantContext) => {
     const { provider, client, session, result } = oidc
-    const enteredAtMs =
-      result?.login?.enteredAtMs ?? (hasEntry(session) ? undefined : (session.loginTs ?? 0) * 1_000)
-    if (enteredAtMs !== undefined) enterSession(session, enteredAtMs)
+    sessions.enter(session, result?.login?.enteredAtMs)
     // A sign-in is fresh for the app that asked for it, and for no other one of this browser. Our own pages are one app.
     if (result?.login && session.loginTs !== undefined)
       for (const id of isOwnClient(client.clientId) ? ownClientIds : [client.clientId])
@@ -33,7 +32,7 @@ export const grantLoader =
     const given = result?.consent?.grantId
     if (given) return provider.Grant.find(given)
     const known = session.grantIdFor(client.clientId)
-    return known && !(await isContested(known)) ? provider.Grant.find(known) : undefined
+    return known && !(await grants.isContested(known)) ? provider.Grant.find(known) : undefined
   }
 
 /** Whether the last sign-in of the session was made in a request of this client. */

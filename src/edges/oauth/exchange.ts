@@ -92,14 +92,15 @@ const secondsOf = (time: Date): number => Math.floor(time.getTime() / 1_000)
 /** Of a sign-in elsewhere whose time is not known: older than any that counts as fresh. */
 export const unknownSignInSeconds = 1
 
-type SignIn = {
+/** How and when a person entered. */
+export type Entry = {
   amr: readonly string[]
-  interaction: Interaction
   /** When the credentials were given, null where that is not known; left out: now. */
   at?: Date | null
   /** After every end of access that it outlasts; left out: the begin of the request, before the credentials were checked. */
   enteredAt?: Date | undefined
 }
+type SignIn = Entry & { interaction: Interaction }
 export async function signedIn(
   exchange: Exchange,
   { id }: Person,

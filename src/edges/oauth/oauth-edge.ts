@@ -138,22 +138,6 @@ export function oauthEdge(deps: OAuthEdgeDeps): (fastify: FastifyInstance) => vo
       const provider = await providerOf()
       await provider.callback()(withOwnAddress(request, baseUrl()), reply.raw)
     })
-  const mountApprovals = approvalsEdge(
-    {
-      ...deps,
-      exchangeOf: (request, reply) => exchangeOf(request, reply),
-      clientName: async (clientId) => nameOfClient(await providerOf(), clientId),
-    },
-    answerPage,
-    ({ raw }) => readForm(raw),
-  )
-
-  const mountAccount = accountEdge(
-    { ...deps, exchangeOf: (request, reply) => exchangeOf(request, reply) },
-    answerPage,
-    ({ raw }) => readForm(raw),
-  )
-
   const exchangeOf = async (request: FastifyRequest, reply: FastifyReply) => ({
     request: withOwnAddress(request, baseUrl()),
     response: reply.raw,
@@ -163,6 +147,18 @@ export function oauthEdge(deps: OAuthEdgeDeps): (fastify: FastifyInstance) => vo
     startedAt: deps.clock.now(),
     sessions: deps.oauth.sessions,
   })
+  const mountApprovals = approvalsEdge(
+    {
+      ...deps,
+      exchangeOf,
+      clientName: async (clientId) => nameOfClient(await providerOf(), clientId),
+    },
+    answerPage,
+    ({ raw }) => readForm(raw),
+  )
+
+  const mountAccount = accountEdge({ ...deps, exchangeOf }, answerPage, ({ raw }) => readForm(raw))
+
   /** A page of the sign-in, within the limit of its address. */
   const pageOf = (run: Handler) => (request: FastifyRequest, reply: FastifyReply) =>
     answerPage(request, reply, async () => run(await exchangeOf(request, reply), request))

@@ -4,6 +4,7 @@ import type { CodeRequest, Person, Refusal } from '#features/oauth/people.ts'
 import type { Clock } from '#kernel/clock.ts'
 import {
   clientOf,
+  type Entry,
   type Exchange,
   type Form,
   formSource,
@@ -111,11 +112,10 @@ export function ownSignIn({ people, knownBrowsers, passkeys, baseUrl, clock }: O
     exchange: Exchange,
     interaction: Interaction,
     person: Person,
-    amr: readonly string[],
-    enteredAt?: Date,
+    entry: Entry,
   ): Promise<void> => {
     await remember(exchange, person.id)
-    await signedIn(exchange, person, { amr, interaction, enteredAt })
+    await signedIn(exchange, person, { ...entry, interaction })
   }
   const show = (exchange: Exchange, interaction: Interaction, view = '') =>
     showForm(exchange, interaction, openViews.includes(view) ? (view as View) : 'sign-in')
@@ -126,7 +126,7 @@ export function ownSignIn({ people, knownBrowsers, passkeys, baseUrl, clock }: O
       async 'sign-in'(exchange, interaction, { email = '', password = '' }) {
         const person = await people.signIn({ email, password }, originOf(exchange))
         if (!person.ok) return showRefusal(exchange, interaction, 'sign-in', { ...person, email })
-        await enter(exchange, interaction, person.value, ['pwd'])
+        await enter(exchange, interaction, person.value, { amr: ['pwd'] })
       },
       'sign-up': begin('sign-up'),
       reset: begin('reset'),
@@ -136,7 +136,8 @@ export function ownSignIn({ people, knownBrowsers, passkeys, baseUrl, clock }: O
         if (!confirmed.ok) return showRefusal(exchange, interaction, 'code', { ...confirmed, email })
         const { value } = confirmed
         // A new password has just ended the sessions that were entered earlier.
-        if ('person' in value) return enter(exchange, interaction, value.person, ['otp'], clock.now())
+        if ('person' in value)
+          return enter(exchange, interaction, value.person, { amr: ['otp'], enteredAt: clock.now() })
         await passkeys?.holdVerifiedEmail(exchange.uid, value.verifiedEmail)
         await showForm(exchange, interaction, 'passkey-create', { email: value.verifiedEmail })
       },

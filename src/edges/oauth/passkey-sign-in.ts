@@ -1,7 +1,7 @@
 import type { Interaction } from 'oidc-provider'
 import type { OAuth } from '#features/oauth/oauth.ts'
 import type { Person, Refusal } from '#features/oauth/people.ts'
-import { type Exchange, type SignInStep, sendJson } from './exchange.ts'
+import { type Entry, type Exchange, type SignInStep, sendJson } from './exchange.ts'
 import { passkeyName } from './passkey-name.ts'
 
 /** Sign-in and sign-up with a passkey, inside an interaction. */
@@ -17,7 +17,7 @@ type PasskeyStepsDeps = {
     view: PasskeyView,
     refused: { why: Refusal; email?: string },
   ): Promise<void>
-  enter(exchange: Exchange, interaction: Interaction, person: Person, amr: readonly string[]): Promise<void>
+  enter(exchange: Exchange, interaction: Interaction, person: Person, entry: Entry): Promise<void>
 }
 
 /** Proof of possession of a key, a test of presence, and the key with a fingerprint, a face or a PIN (RFC 8176). */
@@ -40,7 +40,7 @@ export function passkeySteps(deps: PasskeyStepsDeps): Record<string, SignInStep>
     async passkey(exchange, interaction, { credential = '' }) {
       const person = await passkeys.signIn(exchange.uid, credential, exchange.address)
       if (!person.ok) return showRefusal(exchange, interaction, 'sign-in', person)
-      await enter(exchange, interaction, person.value, passkeyMethods)
+      await enter(exchange, interaction, person.value, { amr: passkeyMethods })
     },
     async 'passkey-create-options'(exchange) {
       sendOptions(exchange, await passkeys.beginSignUp(exchange.uid))
@@ -52,7 +52,7 @@ export function passkeySteps(deps: PasskeyStepsDeps): Record<string, SignInStep>
       const name = passkeyName(exchange.request.headers['user-agent'])
       const person = await passkeys.signUp(exchange.uid, { credential, name })
       if (!person.ok) return showRefusal(exchange, interaction, 'passkey-create', { ...person, email })
-      await enter(exchange, interaction, person.value, ['otp', ...passkeyMethods])
+      await enter(exchange, interaction, person.value, { amr: ['otp', ...passkeyMethods] })
     },
   }
 }

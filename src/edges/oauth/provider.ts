@@ -1,7 +1,6 @@
 import { type Client, errors, interactionPolicy, Provider, type Session } from 'oidc-provider'
 import type { ServerKeys } from '#features/oauth/keys.ts'
 import type { OAuth } from '#features/oauth/oauth.ts'
-import type { RecordStore } from '#features/oauth/records.ts'
 import { isOwnClient } from '#kernel/caller.ts'
 import { type Clock, later } from '#kernel/clock.ts'
 import type { Log } from '#kernel/log.ts'
@@ -10,6 +9,7 @@ import { unknownSignInSeconds } from './exchange.ts'
 import { ownClients } from './page-clients.ts'
 import { errorPage, pageHeaders } from './pages.ts'
 import { actingScopes, oauthPaths, oauthScopes } from './paths.ts'
+import { recordAdapter } from './record-adapter.ts'
 
 export type ProviderDeps = {
   oauth: OAuth
@@ -33,50 +33,12 @@ const seconds = {
 }
 const scope = [...oauthScopes, ...actingScopes].join(' ')
 
-/** The provider takes whatever name and id it uses for the record; a code or token is used once. */
-const adapterOf = (store: RecordStore, upsert: RecordStore['upsert'] = store.upsert) => ({
-  upsert,
-  find: store.find,
-  findByUid: store.findByUid,
-  findByUserCode: async () => undefined,
-  async consume(id: string) {
-    if (!(await store.consume(id))) throw new errors.InvalidGrant('it was used at the same time')
-  },
-  destroy: store.destroy,
-  revokeByGrantId: store.revokeByGrantId,
-})
-
 const loopbackHosts = new Set(['localhost', '127.0.0.1', '[::1]'])
 const isLoopback = ({ protocol, hostname }: URL): boolean =>
   protocol === 'http:' && loopbackHosts.has(hostname)
 
 const redirectsMax = 10
 const redirectLengthMax = 1_024
-
-/** A grant is what a person has just given to an app; the pages of this gateway are no apps. */
-function grantAdapter({ records, connections }: OAuth) {
-  const store = records.of('Grant')
-  return adapterOf(store, (id, grant, seconds) =>
-    isOwnClient(String(grant.clientId))
-      ? store.upsert(id, grant, seconds)
-      : connections.connect(id, grant, seconds),
-  )
-}
-
-/** Of two uses at once neither finds the other: the one that comes too late contests the grant. */
-function refreshTokenAdapter({ records, grants }: OAuth) {
-  const store = records.of('RefreshToken')
-  const adapter = adapterOf(store)
-  return {
-    ...adapter,
-    consume: (id: string) =>
-      adapter.consume(id).catch(async (error: unknown) => {
-        const token = await store.find(id)
-        if (typeof token?.grantId === 'string') await grants.contest(token.grantId)
-        throw error
-      }),
-  }
-}
 
 /**
  * Clients that refresh in parallel send one refresh token twice. Within this time the second use is refused, and the grant
@@ -233,11 +195,7 @@ export function createProvider(
 ): Provider {
   const base = baseUrl()
   const provider = new Provider(base, {
-    adapter(model: string) {
-      if (model === 'Grant') return grantAdapter(oauth)
-      if (model === 'RefreshToken') return refreshTokenAdapter(oauth)
-      return adapterOf(model === 'Session' ? oauth.sessions.of : oauth.records.of(model))
-    },
+    adapter: (model: string) => recordAdapter(model, oauth),
     jwks: { keys: keys.signing },
     cookies: {
       keys: keys.cookies,
@@ -255,7 +213,7 @@ export function createProvider(
     enabledJWA: { idTokenSigningAlgValues: ['ES256'] },
     responseTypes: ['code'],
     clients: ownClients(base),
-    loadExistingGrant: grantLoader(oauth.grants),
+    loadExistingGrant: grantLoader(oauth),
     pkce: { required: () => true },
     scopes: [...oauthScopes],
     claims: { openid: ['sub', 'auth_time', 'amr'], email: ['email', 'email_verified'], profile: ['name'] },

@@ -3,7 +3,7 @@ import type { ActScope } from '#kernel/caller.ts'
 import type { Clock } from '#kernel/clock.ts'
 import type { Tx } from '#kernel/task.ts'
 import { type Queryable, query } from '#store/query.ts'
-import { endSessionsOf } from './sessions.ts'
+import { contestedClients, contestGrant, isContested } from './contested-grants.ts'
 
 /** What people have allowed apps, and its end: what an app has set up ends with its last grant, in one transaction. */
 
@@ -116,26 +116,16 @@ export function createGrants({ db, transact, clock, endApps, onRevoked }: Grants
     endAll: (personId, act) =>
       change(act, async (tx) => {
         await lock(tx, personId, null)
-        await endSessionsOf(tx, personId, clock.now())
+        // A request that is under way may store its session again.
+        await query(tx, 'update person set access_ended_at = $2 where id = $1 returning id', [
+          personId,
+          clock.now(),
+        ])
         await query(tx, 'delete from oauth_record where account_id = $1 returning id', [personId])
         return endApps(tx, { personId, clientId: undefined })
       }),
-    async contest(grantId) {
-      await query(
-        db,
-        `update oauth_record set contested_at = $2 where model = 'Grant' and id = $1 and contested_at is null
-         returning id`,
-        [grantId, clock.now()],
-      )
-    },
-    async isContested(grantId) {
-      const rows = await query(
-        db,
-        `select id from oauth_record where model = 'Grant' and id = $1 and contested_at is not null`,
-        [grantId],
-      )
-      return rows.length > 0
-    },
+    contest: (grantId) => contestGrant(db, grantId, clock.now()),
+    isContested: (grantId) => isContested(db, grantId),
     async endContested(personId, clientId) {
       const clients = await contestedClients(db, personId, clientId)
       if (clients.length === 0) return
@@ -170,19 +160,4 @@ export function createGrants({ db, transact, clock, endApps, onRevoked }: Grants
       return expired.length === expiredBatch
     },
   }
-}
-
-/** Clients with contested grants that a connection of this client replaces: itself, and others of its registered name. */
-async function contestedClients(db: Queryable, personId: string, clientId: string): Promise<string[]> {
-  const rows = await query<{ client_id: string }>(
-    db,
-    `select distinct g.payload->>'clientId' as client_id from oauth_record g
-     left join oauth_record c on c.model = 'Client' and c.id = g.payload->>'clientId'
-     where g.model = 'Grant' and g.account_id = $1 and g.contested_at is not null
-       and (g.payload->>'clientId' = $2 or c.payload->>'client_name' =
-         (select payload->>'client_name' from oauth_record where model = 'Client' and id = $2))
-     order by 1`,
-    [personId, clientId],
-  )
-  return rows.map((row) => row.client_id)
 }

@@ -1,5 +1,4 @@
 import { type Clock, later } from '#kernel/clock.ts'
-import type { Tx } from '#kernel/task.ts'
 import { type Queryable, query } from '#store/query.ts'
 import type { Payload, RecordStore, Records } from './records.ts'
 
@@ -8,8 +7,16 @@ import type { Payload, RecordStore, Records } from './records.ts'
  * what counts is judged when a session is read: when it was entered, and whether it was ended.
  */
 
+type OpenSession = {
+  accountId?: string | undefined
+  loginTs?: number | undefined
+  authorizations?: object | undefined
+  authorizationFor(clientId: string, make: true): object
+}
 export type Sessions = {
   of: RecordStore
+  /** Notes when a person entered the session; left out: where it is not noted yet, the time of the sign-in. */
+  enter(session: OpenSession, atMs?: number): void
   /** The session with this public id is over in every request. */
   end(uid: string): Promise<void>
 }
@@ -23,22 +30,8 @@ type Authorizations = Record<string, { enteredAtMs?: number } | undefined>
 /** A name that no client has. */
 const entryName = ' '
 
-/** Notes when a person entered the session. */
-export function enterSession(
-  session: { authorizationFor(clientId: string, make: true): object },
-  atMs: number,
-): void {
-  Object.assign(session.authorizationFor(entryName, true), { enteredAtMs: atMs })
-}
-const enteredAtMs = ({ authorizations }: Payload): number | undefined =>
+const enteredAtMs = ({ authorizations }: { authorizations?: unknown }): number | undefined =>
   (authorizations as Authorizations | undefined)?.[entryName]?.enteredAtMs
-
-export const hasEntry = (session: { authorizations?: object | undefined }): boolean =>
-  enteredAtMs({ authorizations: session.authorizations }) !== undefined
-
-/** Part of the transaction that ends every access of a person. */
-export const endSessionsOf = (tx: Tx, personId: string, now: Date) =>
-  query(tx, 'update person set access_ended_at = $2 where id = $1 returning id', [personId, now])
 
 type SessionsDeps = { db: Queryable; records: Pick<Records, 'of'>; clock: Clock }
 
@@ -68,6 +61,13 @@ export function createSessions({ db, records, clock }: SessionsDeps): Sessions {
       ...store,
       find: async (id) => current(await store.find(id)),
       findByUid: async (uid) => current(await store.findByUid(uid)),
+    },
+    enter(session, atMs) {
+      const { accountId, loginTs = 0 } = session
+      // What is written to a session of nobody would store it.
+      if (accountId === undefined || (atMs === undefined && enteredAtMs(session) !== undefined)) return
+      const entered = { enteredAtMs: atMs ?? loginTs * 1_000 }
+      Object.assign(session.authorizationFor(entryName, true), entered)
     },
     async end(uid) {
       await ended.upsert(uid, {}, tombstoneSeconds)

@@ -1,0 +1,50 @@
+import { errors } from 'oidc-provider'
+import type { OAuth } from '#features/oauth/oauth.ts'
+import type { RecordStore } from '#features/oauth/records.ts'
+import { isOwnClient } from '#kernel/caller.ts'
+
+/** What the provider stores, by the store of each model. */
+
+/** The provider takes whatever name and id it uses for the record; a code or token is used once. */
+const adapterOf = (store: RecordStore, upsert: RecordStore['upsert'] = store.upsert) => ({
+  upsert,
+  find: store.find,
+  findByUid: store.findByUid,
+  findByUserCode: async () => undefined,
+  async consume(id: string) {
+    if (!(await store.consume(id))) throw new errors.InvalidGrant('it was used at the same time')
+  },
+  destroy: store.destroy,
+  revokeByGrantId: store.revokeByGrantId,
+})
+
+/** A grant is what a person has just given to an app; the pages of this gateway are no apps. */
+function grantAdapter({ records, connections }: OAuth) {
+  const store = records.of('Grant')
+  return adapterOf(store, (id, grant, seconds) =>
+    isOwnClient(String(grant.clientId))
+      ? store.upsert(id, grant, seconds)
+      : connections.connect(id, grant, seconds),
+  )
+}
+
+/** Of two uses at once neither finds the other: the one that comes too late contests the grant. */
+function refreshTokenAdapter({ records, grants }: OAuth) {
+  const store = records.of('RefreshToken')
+  const adapter = adapterOf(store)
+  return {
+    ...adapter,
+    consume: (id: string) =>
+      adapter.consume(id).catch(async (error: unknown) => {
+        const token = await store.find(id)
+        if (typeof token?.grantId === 'string') await grants.contest(token.grantId)
+        throw error
+      }),
+  }
+}
+
+export function recordAdapter(model: string, oauth: OAuth) {
+  if (model === 'Grant') return grantAdapter(oauth)
+  if (model === 'RefreshToken') return refreshTokenAdapter(oauth)
+  return adapterOf(model === 'Session' ? oauth.sessions.of : oauth.records.of(model))
+}
