@@ -22,6 +22,7 @@ describe('approvals', () => {
   let instances: [Instance, Instance]
   const runs = new Map<string, number>()
   const refusals = new Map<string, Fault>()
+  const onAdmission = new Map<string, () => Promise<void>>()
 
   const run: Step = async ({ id }) => {
     runs.set(id, (runs.get(id) ?? 0) + 1)
@@ -29,6 +30,7 @@ describe('approvals', () => {
   }
   /** An agent needs an approval; what a person has approved is admitted, unless the test refuses it by then. */
   const admit: Admit = async (_input, { userId, principal }) => {
+    if (principal === 'person') await onAdmission.get(userId)?.()
     const refusal = refusals.get(userId)
     if (refusal) throw refusal
     const action = {
@@ -108,6 +110,8 @@ describe('approvals', () => {
   test('a request waits with nothing reserved or signed, and an approval runs it once under its id', async () => {
     const userId = await person()
     const { taskId, approval } = await ask(userId)
+    // A request may have been claimed any number of times.
+    await fixture.rows('update task set version = version + 10 where id = $1 returning id', taskId)
     const waiting = await fixture.readTask(taskId)
     assert.deepEqual([waiting.status, waiting.state, waiting.outcome], ['pending', 'awaiting_approval', null])
     for (const table of ['policy_spend', 'transfer', 'effect', 'sponsor_charge'])
@@ -160,6 +164,32 @@ describe('approvals', () => {
     assert.equal((await approvalOf(expired.taskId)).decision, 'expired')
     for (const { approval } of [declined, expired, cancelled])
       assert.equal(await decide(instances[0], approval, 'approved'), undefined)
+  })
+
+  test('a decision after the time or the cancellation is refused, also before the task has ended', async () => {
+    const userId = await person()
+    const over = await ask(userId)
+    const earlier = `update approval set requested_at = now() - interval '31 minutes',
+      expires_at = now() - interval '1 second' where task_id = $1 returning task_id`
+    await fixture.rows(earlier, over.taskId)
+    const cancelled = await ask(userId)
+    await fixture.rows('update task set cancel_requested = true where id = $1 returning id', cancelled.taskId)
+    for (const { approval } of [over, cancelled]) {
+      assert.equal(await decide(instances[0], approval, 'approved'), undefined)
+      assert.equal((await approvalOf(approval.task_id)).decision, null)
+    }
+  })
+
+  test('a request that is cancelled while it is admitted does not run', async () => {
+    const userId = await person()
+    const { taskId, approval } = await ask(userId)
+    onAdmission.set(userId, async () => {
+      await fixture.rows('update task set cancel_requested = true where id = $1 returning id', taskId)
+    })
+    await decide(instances[0], approval, 'approved')
+    const ended = await fixture.waitForEnd(taskId)
+    assert.deepEqual([ended.status, ended.outcome], ['cancelled', 'not_executed'])
+    assert.equal(runs.get(taskId), undefined)
   })
 
   test('what no longer fits when it is approved ends the task with the reason', async () => {
@@ -245,7 +275,10 @@ describe('approvals', () => {
           none: ['cancelled cancelled_by_user'],
         }[decision ?? 'none']
         assert.ok(ends.includes(`${status} ${state}`), `${decision} ended as ${status} ${state}`)
-        assert.equal(runs.get(taskId) ?? 0, status === 'completed' ? 1 : 0, `${decision} ${status}`)
+        const ran = runs.get(taskId) ?? 0
+        // A step that ran while its task was cancelled has committed nothing.
+        const isLate = decision === 'approved' && status === 'cancelled' && ran === 1
+        assert.ok(isLate || ran === (status === 'completed' ? 1 : 0), `${decision} ${status}: ${ran} runs`)
       }
     })
 })

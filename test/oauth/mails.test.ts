@@ -1,6 +1,8 @@
 /** People are notified by mail of what was loosened at their accounts: once, also where services and gateways fail. */
 import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
 import { after, before, test } from 'node:test'
+import { claimMails } from '#engines/person-mails/mail-queue.ts'
 import { query } from '#store/query.ts'
 import { bearer, dataFolder, eventually, http, launch, newAgent } from '../harness/gateway.ts'
 import { ownDatabase } from '../harness/own-database.ts'
@@ -217,6 +219,35 @@ test('two instances that look for messages at once send each of them once', asyn
     await settled(email)
     assert.equal((await service.until(email, /^Limits/)).length, 1, email)
   }
+})
+
+test('a message that another instance is claiming is left to it', async () => {
+  await using idle = await createOAuthApp({ overrides: { mailPollMs: 86_400_000 } })
+  const { pool } = idle.database
+  const id = randomUUID()
+  await pool.query(
+    `with added as (insert into person (id, email, created_at) values ($1, 'claimed@example.com', now()) returning id)
+     insert into person_mail (person_id, kind, items, due_at) select $1, 'limits_raised', '[]', now() from added`,
+    [id],
+  )
+  const holder = await pool.connect()
+  await holder.query('begin')
+  await holder.query('select from person_mail where person_id = $1 for update', [id])
+  const claim = () => claimMails(pool, { now: new Date(), leaseMs: 60_000, max: 10 })
+  let hasClaimed = false
+  const claims = Promise.all([claim(), claim()]).finally(() => {
+    hasClaimed = true
+  })
+  await eventually(async () => {
+    const { rows } = await pool.query(
+      `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+    )
+    return hasClaimed || rows.length >= 2 ? true : undefined
+  }, 'both have claimed, or wait')
+  await holder.query('commit')
+  holder.release()
+  assert.deepEqual(await claims, [[], []])
+  assert.equal((await claim()).length, 1)
 })
 
 test('a gateway that is killed while it sends leaves the message to the next one, and loses none', async () => {

@@ -207,7 +207,11 @@ test('an account has at most ten passkeys, also when they are added at once', as
   const ask = await optionsFor(second, page, 'passkey-options')
   await second.submit(page, 'passkey', { credential: device.sign(person.passkey, ask) })
   const theirs = await second.open(`${app.base}/oauth/account`)
-  const both = await Promise.all(
+  // Neither has stored its passkey before the other begins.
+  const holder = await app.database.pool.connect()
+  await holder.query('begin')
+  await holder.query('lock table passkey in share mode')
+  const adding = Promise.all(
     [
       { browser: person.browser, page: account },
       { browser: second, page: theirs },
@@ -215,6 +219,15 @@ test('an account has at most ten passkeys, also when they are added at once', as
       browser.submit(on, 'passkey-add', device.answer(await optionsFor(browser, on, 'passkey-add-options'))),
     ),
   )
+  await eventually(async () => {
+    const { rows } = await app.database.pool.query(
+      `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+    )
+    return rows.length >= 2 ? true : undefined
+  }, 'both wait')
+  await holder.query('commit')
+  holder.release()
+  const both = await adding
   assert.deepEqual(both.map(({ status }) => status).sort(), [200, 422])
   const full = await second.open(`${app.base}/oauth/account`)
   assert.match(full.html, /at most 10 passkeys/)
