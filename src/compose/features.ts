@@ -120,7 +120,8 @@ function openAuth({ core, net, custody, mails }: FeatureDeps, onSignup: OnSignup
   })
   taskEngine.notifier.onAny((topic) => {
     if (topic === gapTopic) auth.clearTokenCache()
-    if (topic === personTokensTopic || userOfAccessTopic(topic)) auth.clearPersonTokens()
+    const userId = userOfAccessTopic(topic)
+    if (topic === personTokensTopic || userId !== undefined) auth.endPersonTokens(userId)
     const hash = revokedHash(topic)
     if (hash !== undefined) auth.onRevoked(hash)
   })

@@ -18,6 +18,10 @@ test('points are spent to the last one, then requests are rejected, and zero mea
   assert.deepEqual([fault?.extras.budget, fault?.extras.owner], ['money', 'user'])
   assert.ok(Number(fault?.extras.retry_after) >= 1)
   assert.deepEqual([budget?.name, budget?.points, budget?.left], ['money', 1, 0])
+  await limits.consume('money', 'pages:a')
+  assert.equal((await limits.consume('money', 'pages:a')).fault?.extras.owner, 'user')
+  await limits.consume('money', '192.0.2.1')
+  assert.equal((await limits.consume('money', '192.0.2.1')).fault?.extras.owner, 'address')
 })
 
 test('a call that takes several points spends its budget sooner', async () => {

@@ -79,7 +79,7 @@ export function rateLimits(limits: Limits, store: PointStore) {
     const seconds = Math.max(1, Math.ceil(resetMs / 1_000))
     const budget = { name, points, windowSeconds, left: Math.max(0, points - spent), resetSeconds: seconds }
     if (spent <= points) return { budget }
-    const owner: BudgetOwner = key.startsWith('user:') ? 'user' : 'address'
+    const owner: BudgetOwner = /^(?:user|pages):/.test(key) ? 'user' : 'address'
     const sentence =
       `The budget ${name} of this ${owner}, ${points} in ${windowSeconds} s, is used up; ` +
       `it is full again in ${seconds} s`

@@ -81,13 +81,44 @@ test('codes that a stranger asks for do not take those of the person away', asyn
   const page = await stranger.open(authorizeUrl(app, clientId))
   const form = await stranger.open(`${page.url}?view=email-code`)
   const statuses: number[] = []
-  for (let at = 0; at < 12; at++)
+  for (let at = 0; at < 62; at++)
     statuses.push((await stranger.submit(form, 'email-code', { email }, from(`198.51.101.${at + 1}`))).status)
   assert.deepEqual([...new Set(statuses)], [200, 429])
-  assert.equal(statuses.indexOf(429), 9, 'ten messages to one address, with that of the sign-up')
+  assert.equal(statuses.indexOf(429), 59, 'sixty messages to one account, with that of the sign-up')
   const asked = await own.open(`${(await signInPage(own)).url}?view=email-code`)
   const sent = await own.submit(asked, 'email-code', { email })
   assert.ok(isConsent(await own.submit(sent, 'code', { email, code: app.codeFor(email) })))
+})
+
+test('addresses that ask again and again leave a new browser of the person the first code and the reset', async () => {
+  const email = 'besieged@example.com'
+  await newPerson(email)
+  const open = async (view: string) => {
+    const browser = createBrowser()
+    const { url } = await browser.open(authorizeUrl(app, clientId))
+    return { browser, form: await browser.open(`${url}?view=${view}`) }
+  }
+  const stranger = await open('email-code')
+  const ask = async (address: string) =>
+    (await stranger.browser.submit(stranger.form, 'email-code', { email }, from(address))).status
+  const asked: Record<string, number[]> = {}
+  for (const address of ['198.51.103.1', '198.51.103.2']) {
+    asked[address] = []
+    for (let turn = 0; turn < 40; turn++) asked[address].push(await ask(address))
+  }
+  const sent = Object.values(asked).map((statuses) => statuses.filter((status) => status === 200).length)
+  assert.deepEqual(sent, [5, 4], 'ten in all, with that of the sign-up')
+  for (const [view, address] of [
+    ['email-code', '203.0.113.21'],
+    ['reset', '203.0.113.22'],
+  ] as const) {
+    const { browser, form } = await open(view)
+    const fields = { email, ...(view === 'reset' && { password }) }
+    const page = await browser.submit(form, view, fields, from(address))
+    assert.equal(page.status, 200, alertOf(page))
+    assert.ok(isConsent(await browser.submit(page, 'code', { email, code: app.codeFor(email) })))
+    assert.equal(await ask(address), 429, 'the first message alone')
+  }
 })
 
 test('the mark of a browser serves one person, and a forged one serves nobody', async () => {

@@ -59,8 +59,8 @@ export type Auth = {
   resume(userId: string): Promise<void>
   /** Call it on every instance for each published hash. */
   onRevoked(hash: string): void
-  /** Call it on every instance after any revocation or suspension. */
-  clearPersonTokens(): void
+  /** Call it on every instance after a revocation or suspension: of this user, or of one who is not named. */
+  endPersonTokens(userId?: string): void
   /** Call it where a published hash may have been missed. */
   clearTokenCache(): void
   /** Deletes expired rows; runs once a minute on one instance. */
@@ -107,7 +107,7 @@ export function auth(deps: AuthDeps): Auth {
       await tokens.invalidateAllOf(userId)
     },
     onRevoked: tokens.onRevoked,
-    clearPersonTokens: () => people?.clear(),
+    endPersonTokens: (userId) => (userId === undefined ? people?.clear() : people?.end(userId)),
     clearTokenCache() {
       tokens.clearCache()
       people?.clear()

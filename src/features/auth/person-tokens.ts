@@ -16,11 +16,16 @@ const noScopes = new Set<never>()
 
 const cachedMs = 60_000
 const entriesMax = 10_000
+/** Users whose end is remembered, for the entries and loads that began before it. */
+const endedMax = 10_000
 
-type Known = { caller: Caller; isSuspended: boolean }
+/** `since`: how many ends were known when its load began. */
+type Known = { caller: Caller; isSuspended: boolean; since: number }
 export type PersonTokens = {
   caller(token: string, hash: string): Promise<Caller>
-  /** Every token is verified again, after any revocation. */
+  /** The tokens of the user are verified again: some were revoked, or the user was suspended. */
+  end(userId: string): void
+  /** Every token is verified again. */
   clear(): void
 }
 
@@ -39,8 +44,19 @@ export function personTokens({ db, clock, verify, signInAgeMaxSeconds }: PersonT
     entriesMax,
     nowMs: () => clock.now().getTime(),
   })
+  let ends = 0
+  let allEndedAt = 0
+  const endedAt = new Map<string, number>()
+  const isEnded = ({ caller, since }: Known) =>
+    Math.max(allEndedAt, endedAt.get(caller.userId) ?? 0) > since
+  const clear = () => {
+    allEndedAt = ++ends
+    endedAt.clear()
+    known.clear()
+  }
 
   const load = async (token: string, hash: string): Promise<Known> => {
+    const since = ends
     const claims: AccessClaims = await verify(token)
     const row = await store.personOf(db, claims.personId, claims.grantId, clock.now())
     if (!row) throw new Fault('invalid_token', 'The consent of this access token was revoked: sign in again')
@@ -61,22 +77,33 @@ export function personTokens({ db, clock, verify, signInAgeMaxSeconds }: PersonT
         },
       },
       isSuspended: row.suspended_at !== null,
+      since,
     }
+  }
+
+  /** In the cache, or of one load for all who ask for it. */
+  const find = async (token: string, hash: string): Promise<Known> => {
+    const cached = known.peek(hash)
+    if (cached && !isEnded(cached) && cached.caller.token!.expiresAt > clock.now()) return cached
+    if (cached) known.invalidate(hash)
+    return known.get(hash, () => load(token, hash))
   }
 
   return {
     async caller(token, hash) {
-      const cached = known.peek(hash)
-      const isCurrent = cached && cached.caller.token!.expiresAt > clock.now()
-      const { caller, isSuspended } = isCurrent
-        ? cached
-        : await known.get(hash, () => load(token, hash), { force: cached !== undefined })
+      const found = await find(token, hash)
+      // Its user was ended while it was loaded, perhaps before this call joined the load.
+      const { caller, isSuspended } = isEnded(found) ? await load(token, hash) : found
       // The next call may follow the sign-up.
       if (!caller.person?.hasSignedUp) known.invalidate(hash)
       if (isSuspended)
         throw new Fault('suspended', 'The account is suspended; ask the operator of this gateway')
       return caller
     },
-    clear: () => known.clear(),
+    end(userId) {
+      if (endedAt.size >= endedMax) clear()
+      endedAt.set(userId, ++ends)
+    },
+    clear,
   }
 }

@@ -23,7 +23,7 @@ export type PostedOrigins = (personId: string) => Promise<readonly { clientId: s
 export type Connections = {
   /** Stores the grant that a person has given to an app, and notifies the person. */
   connect(grantId: string, grant: Payload, expiresInSeconds?: number): Promise<void>
-  /** The latest first. */
+  /** The latest first, a hundred at most. */
   list(accountId: string): Promise<Connection[]>
   /** Ends every grant and token that a client has of a person, and what it has set up. */
   end(accountId: string, clientId: string): Promise<void>
@@ -95,27 +95,28 @@ export function createConnections({
         created_at: Date
       }>(
         db,
-        `select distinct on (g.payload->>'clientId') g.payload->>'clientId' as client_id, g.created_at,
-           g.payload->'resources' as resources, c.payload->>'client_name' as client_name
-         from oauth_record g
-         left join oauth_record c on c.model = 'Client' and c.id = g.payload->>'clientId'
-         where g.model = 'Grant' and g.account_id = $1 and g.expires_at > $2
-         order by g.payload->>'clientId', g.created_at desc limit ${connectionsMax}`,
+        `with latest as (
+           select distinct on (payload->>'clientId') payload->>'clientId' as client_id, created_at,
+             payload->'resources' as resources
+           from oauth_record where model = 'Grant' and account_id = $1 and expires_at > $2
+           order by payload->>'clientId', created_at desc)
+         select g.client_id, g.created_at, g.resources, c.payload->>'client_name' as client_name
+         from (select * from latest order by created_at desc, client_id limit ${connectionsMax}) g
+         left join oauth_record c on c.model = 'Client' and c.id = g.client_id
+         order by g.created_at desc, g.client_id`,
         [accountId, clock.now()],
       )
       const posted = await postedOrigins(accountId)
       const postsTo = (id: string) => [
         ...new Set(posted.filter(({ clientId }) => clientId === id).map(({ origin }) => origin)),
       ]
-      return rows
-        .map(({ client_id, client_name, resources, created_at }) => ({
-          clientId: client_id,
-          clientName: client_name,
-          scopes: scopesOf(resources),
-          postsTo: postsTo(client_id),
-          connectedAt: created_at,
-        }))
-        .sort((one, other) => other.connectedAt.getTime() - one.connectedAt.getTime())
+      return rows.map(({ client_id, client_name, resources, created_at }) => ({
+        clientId: client_id,
+        clientName: client_name,
+        scopes: scopesOf(resources),
+        postsTo: postsTo(client_id),
+        connectedAt: created_at,
+      }))
     },
     end: grants.endApp,
   }

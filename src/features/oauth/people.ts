@@ -83,6 +83,8 @@ const maxima = {
   account: 50,
   message: 5,
   messageAccount: 10,
+  /** Beyond those of the account: the first one of each further address. */
+  messageFirst: 50,
   messageAddress: 20,
 } as const
 
@@ -123,13 +125,32 @@ const guessBudgets = (account: string, address: string) => {
     account: { name: `account|${account}`, max: maxima.account },
   }
 }
-const messageBudgets = (account: string, address: string): Budget[] => {
+
+/**
+ * Counts a message, and returns what it was taken from; undefined: it is over a limit. What the limits of an address
+ * refuse does not count against the account, and strangers who use up the account leave each new address its first.
+ */
+async function takeMessage(
+  limits: SignInLimits,
+  account: string,
+  address: string,
+): Promise<Budget[] | undefined> {
   const from = addressKey(address)
-  return [
-    { name: `message|${account}|${from}`, max: maxima.message },
-    { name: `message|${account}`, max: maxima.messageAccount },
-    { name: `message|${from}`, max: maxima.messageAddress },
-  ]
+  const pair = `message|${account}|${from}`
+  const first = { name: pair, max: 1 }
+  const own = [{ name: pair, max: maxima.message }, { name: `message|${from}`, max: maxima.messageAddress }]
+  const over = await limits.take([...own, first])
+  if (over.some((each) => each !== first)) return undefined
+  const shared = { name: `message|${account}`, max: maxima.messageAccount }
+  if ((await limits.take([shared])).length === 0) return [...own, shared]
+  if (over.length > 0) return undefined
+  const further = { name: `message|first|${account}`, max: maxima.messageFirst }
+  return (await limits.take([further])).length === 0 ? [...own, further] : undefined
+}
+
+async function takeOfBrowser(limits: SignInLimits, browser: string): Promise<Budget[] | undefined> {
+  const budgets = [{ name: `message|browser|${browser}`, max: maxima.message }]
+  return (await limits.take(budgets)).length === 0 ? budgets : undefined
 }
 
 const effectOf = ({ password, isForPasskey }: CodeRequest): string => {
@@ -215,9 +236,9 @@ export function createPeople(deps: PeopleDeps): People {
       const found = await byEmail(email)
       const known = found && (await knownBrowsers.find(browser, found.id))
       const budgets = known
-        ? [{ name: `message|browser|${known}`, max: maxima.message }]
-        : messageBudgets(email, address)
-      if ((await limits.take(budgets)).length > 0) return refuse('limited')
+        ? await takeOfBrowser(limits, known)
+        : await takeMessage(limits, email, address)
+      if (!budgets) return refuse('limited')
       const now = clock.now()
       const code = String(randomInt(10 ** codeDigits)).padStart(codeDigits, '0')
       await query(

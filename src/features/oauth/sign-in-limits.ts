@@ -7,7 +7,10 @@ import { type Queryable, query } from '#store/query.ts'
 /** A name and how many it allows per window. */
 export type Budget = Readonly<{ name: string; max: number }>
 export type SignInLimits = {
-  /** Counts one in each, and returns those that are exceeded with it. `on`: a transaction whose rollback gives back. */
+  /**
+   * Counts one in each name, and returns those that are exceeded with it; budgets of one name share its count.
+   * `on`: a transaction whose rollback gives back.
+   */
   take(budgets: readonly Budget[], on?: Queryable): Promise<Budget[]>
   /** What was taken was no failure. */
   giveBack(budgets: readonly Budget[]): Promise<void>
@@ -20,6 +23,10 @@ const guessWindowMs = 15 * 60_000
 const countMax = 1_000_000
 
 const keyOf = ({ name }: Budget): Buffer => createHash('sha256').update(name).digest()
+/** A statement cannot count one row twice. */
+const uniqueKeysOf = (budgets: readonly Budget[]): Buffer[] => [
+  ...new Map(budgets.map((budget) => [budget.name, keyOf(budget)])).values(),
+]
 
 type SignInLimitsDeps = { db: Queryable; clock: Clock; windowMs?: number }
 
@@ -36,7 +43,7 @@ export function createSignInLimits({ db, clock, windowMs = guessWindowMs }: Sign
            count = case when known.ends_at <= $3 then 1 else least(known.count + 1, ${countMax}) end,
            ends_at = case when known.ends_at <= $3 then excluded.ends_at else known.ends_at end
          returning key, count`,
-        [budgets.map(keyOf), later(now, windowMs), now],
+        [uniqueKeysOf(budgets), later(now, windowMs), now],
       )
       const counts = new Map(rows.map(({ key, count }) => [key.toString('hex'), count]))
       return budgets.filter((budget) => (counts.get(keyOf(budget).toString('hex')) ?? 0) > budget.max)
