@@ -10,6 +10,7 @@ import { logCommands } from './log.ts'
 import { psqlCommands } from './psql.ts'
 import { sponsorCommands } from './sponsors.ts'
 import { taskCommands } from './tasks.ts'
+import { tokenCommands } from './tokens.ts'
 import { userCommands } from './users.ts'
 
 export const commands: readonly AdminCommand[] = [
@@ -18,6 +19,7 @@ export const commands: readonly AdminCommand[] = [
   ...earnAccountCommands,
   ...creditPaymentCommands,
   ...userCommands,
+  ...tokenCommands,
   ...agentCommands,
   ...keyCommands,
   ...sponsorCommands,

@@ -1,14 +1,12 @@
-import { accessTopic, revokedTopic, userTopic, webhooksTopic } from '#durable/notifier.ts'
 import { decodeBase64, isUsableKey, publicKeyBytes } from '#features/auth/ed25519.ts'
 import * as auth from '#features/auth/store.ts'
-import { endWebhooks } from '#features/notifications/webhooks/webhooks-of-apps.ts'
 import * as policy from '#features/policy/store.ts'
 import { isUuid, sha256 } from '#kernel/id.ts'
-import type { NewEvent, Tx } from '#kernel/task.ts'
 import { type Queryable, query } from '#store/query.ts'
 import { oneOf, UsageError } from './arguments.ts'
 import type { AdminCommand } from './command.ts'
-import { operatorText, type Session } from './session.ts'
+import { accessTopics, endWebhooksOfApps, webhookTopics } from './ended-access.ts'
+import { operatorText } from './session.ts'
 
 type User = { id: string; agent_id: string; suspended_at: Date | null; created_at: Date }
 
@@ -21,9 +19,6 @@ export async function userOf(db: Queryable, name: string): Promise<User> {
   return row
 }
 
-const notifyRevoked = ({ notify }: Session, userId: string, hashes: readonly string[]) =>
-  notify([...hashes.map(revokedTopic), accessTopic(userId)])
-
 const setSuspension =
   ({ suspended }: { suspended: boolean }): AdminCommand['run'] =>
   async (session, args) => {
@@ -33,18 +28,9 @@ const setSuspension =
       await session.record(tx, { command: suspended ? 'users freeze' : 'users unfreeze', subject: id })
       return auth.tokenHashesOf(tx, id)
     })
-    await notifyRevoked(session, id, hashes)
+    await session.notify(accessTopics(id, hashes))
     session.printLine(suspended ? `User ${id} is suspended` : `User ${id} is no longer suspended`)
   }
-
-/** Those that the holder of a former key has added go on reading as little as its tokens do. */
-async function endAllWebhooks({ clock }: Session, tx: Tx, userId: string): Promise<void> {
-  const add = async (_tx: Tx, to: string, events: readonly NewEvent[]) => {
-    const text = 'select user_event_append($1, null, $2::jsonb, $3)'
-    await query(tx, text, [to, JSON.stringify(events), clock.now()])
-  }
-  await endWebhooks({ add }, tx, { userId, clientId: undefined, reason: 'revoked' })
-}
 
 const setKey: AdminCommand['run'] = async (session, args) => {
   const { id } = await userOf(session.database.pool, args.positional('user'))
@@ -59,44 +45,13 @@ const setKey: AdminCommand['run'] = async (session, args) => {
     const details = { public_key_sha256: sha256(key) }
     await session.record(tx, { command: 'users set-key', subject: id, details })
     const removed = await auth.removeTokensOf(tx, id)
-    await endAllWebhooks(session, tx, id)
+    await endWebhooksOfApps(session)(tx, { personId: id, clientId: undefined })
     return removed
   })
-  await notifyRevoked(session, id, hashes)
-  await session.notify([webhooksTopic(id), userTopic(id)])
+  await session.notify([...accessTopics(id, hashes), ...webhookTopics(id)])
   session.printLine(
     `User ${id} has the new key; the former keys and ${hashes.length} tokens are revoked, and the webhooks are deleted`,
   )
-}
-
-/** A token is given as itself or, where only its hash is known, as the 64 hex digits of its SHA-256. */
-const hashOf = (token: string) => (/^[0-9a-f]{64}$/.test(token) ? token : sha256(token))
-
-const revokeTokens: AdminCommand['run'] = async (session, args) => {
-  const [user, token] = [args.text('user'), args.text('token')]
-  if ((user === undefined) === (token === undefined))
-    throw new UsageError('Give either --user (a user id or an agent id) or --token.')
-  const { database, record } = session
-  const command = 'tokens revoke'
-  if (user !== undefined) {
-    const { id } = await userOf(database.pool, user)
-    const hashes = await database.transaction(async (tx) => {
-      const removed = await auth.removeTokensOf(tx, id)
-      await record(tx, { command, subject: id, details: { tokens: removed.length } })
-      return removed
-    })
-    await notifyRevoked(session, id, hashes)
-    return session.printLine(`${hashes.length} tokens of user ${id} are revoked`)
-  }
-  const hash = hashOf(token!)
-  const removed = await database.transaction(async (tx) => {
-    const found = await auth.removeToken(tx, Buffer.from(hash, 'hex'))
-    if (found) await record(tx, { command, subject: found.userId, details: { token_sha256: hash } })
-    return found
-  })
-  if (!removed) throw new UsageError('There is no such token. It may have expired.')
-  await notifyRevoked(session, removed.userId, [hash])
-  session.printLine(`The token of user ${removed.userId} is revoked`)
 }
 
 const showPolicy: AdminCommand['run'] = async (session, args) => {
@@ -191,14 +146,6 @@ export const userCommands: readonly AdminCommand[] = [
     summary:
       'replace a stolen or lost agent key; revokes every former key and token of the user, and deletes the webhooks',
     run: setKey,
-  },
-  {
-    name: 'tokens revoke',
-    positionals: [],
-    options: { user: 'string', token: 'string' },
-    changes: true,
-    summary: 'revoke one token, or all tokens of a user or agent, on every instance',
-    run: revokeTokens,
   },
   {
     name: 'policy show',

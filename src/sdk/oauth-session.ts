@@ -1,4 +1,4 @@
-import { AuthenticationError, errorOf } from './errors.ts'
+import { AuthenticationError, connectionError, errorOf, PorticoError } from './errors.ts'
 import { type OAuthTokens, postForm, tokensOf } from './oauth.ts'
 import type { TokenProvider } from './token-source.ts'
 
@@ -77,16 +77,36 @@ export function oauthSession(
 const isUsable = ({ accessToken, endsAtMs }: OAuthTokens, refused: string | undefined): boolean =>
   accessToken !== refused && Date.now() < endsAtMs - marginMs
 
-/** Removes the tokens and revokes them at the server, access tokens included. */
+/**
+ * Revokes the tokens at the server, access tokens included, and removes them. They stay where the server is away, since
+ * the sign-in lives on there: then it fails, and is repeated.
+ */
 export async function signOut(
   store: TokenStore,
   { fetch = globalThis.fetch.bind(globalThis) }: SessionOptions = {},
 ): Promise<void> {
   await store.exclusive(async () => {
     const tokens = await store.read()
+    const failure = tokens && (await revoke(fetch, tokens))
+    if (failure instanceof PorticoError && failure.retryable) throw stillSignedIn(failure)
     await store.write(undefined)
-    if (tokens?.revocationEndpoint === undefined) return
-    const { revocationEndpoint, clientId, refreshToken, accessToken } = tokens
-    await postForm(fetch, revocationEndpoint, { client_id: clientId, token: refreshToken ?? accessToken })
+    if (failure !== undefined) throw failure
   })
 }
+
+/** The failure, where there is one. */
+async function revoke(fetch: Fetch, tokens: OAuthTokens): Promise<unknown> {
+  const { revocationEndpoint: url, clientId, refreshToken, accessToken } = tokens
+  if (url === undefined) return undefined
+  return postForm(fetch, url, { client_id: clientId, token: refreshToken ?? accessToken }).then(
+    () => undefined,
+    (error: unknown) => error,
+  )
+}
+
+const stillSignedIn = (cause: PorticoError) =>
+  connectionError(
+    'connection_failed',
+    `The server revoked nothing (${cause.message}). You are still signed in: sign out again when it answers, or disconnect this app on the account page of the gateway`,
+    cause,
+  )

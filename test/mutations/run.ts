@@ -22,6 +22,7 @@ import { agentLinkMutations } from './agent-links.ts'
 import { chainMutations } from './chains.ts'
 import { creditMutations } from './credits.ts'
 import { durableMutations } from './durable.ts'
+import { endedAccessMutations } from './ended-access.ts'
 import { identityMutations } from './identity.ts'
 import { interfaceMutations } from './interface.ts'
 import { modelMutations } from './model.ts'
@@ -47,6 +48,7 @@ export const mutations: readonly Mutation[] = [
   ...providerMutations,
   ...identityMutations,
   ...signInMutations,
+  ...endedAccessMutations,
   ...webhookMutations,
   ...modelMutations,
   ...chainMutations,

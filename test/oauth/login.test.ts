@@ -1,7 +1,10 @@
 /** A person signs in from the command line and from the SDK, and concurrent commands renew the tokens once. */
 import assert from 'node:assert/strict'
 import { execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { existsSync, readFileSync, statSync, utimesSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
@@ -16,8 +19,10 @@ import {
   portico,
   signOut,
 } from '#sdk/sdk.ts'
+import { query } from '#store/query.ts'
 import { dataFolder } from '../harness/gateway.ts'
 import { createBrowser, createOAuthApp, type OAuthApp, signUp } from './oauth-app.ts'
+import { tokenRequest } from './session.ts'
 
 const cli = fileURLToPath(new URL('../../src/edges/cli/main.ts', import.meta.url))
 const folder = dataFolder()
@@ -66,7 +71,8 @@ async function startLogin(): Promise<{ url: string; ended: Promise<unknown> }> {
   return { url, ended }
 }
 
-async function loginAs(email: string): Promise<void> {
+/** The address that opened the browser. */
+async function loginAs(email: string): Promise<string> {
   const { url, ended } = await startLogin()
   const browser = createBrowser()
   const consent = await signUp(app, browser, await browser.open(url), email)
@@ -78,6 +84,7 @@ async function loginAs(email: string): Promise<void> {
   assert.equal((await fetch(forged)).status, 404)
   assert.match(await (await fetch(back)).text(), /You are signed in/)
   assert.equal(await ended, 0)
+  return url
 }
 
 test('portico login stores tokens for their owner alone, and commands act for the person', async () => {
@@ -107,6 +114,52 @@ test('concurrent commands renew an access token once, also after a command was k
   // A refresh token that was used twice would have ended the sign-in.
   update({ accessToken: 'eyJ.refused.token' })
   assert.equal((await command('user', 'show')).code, 0)
+})
+
+/** A server that is out of order. */
+async function listening() {
+  const server = createServer((_request, response) => response.writeHead(503).end('{}'))
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  return {
+    port: (server.address() as AddressInfo).port,
+    [Symbol.asyncDispose]: () => new Promise<void>((resolve) => server.close(() => resolve())),
+  }
+}
+
+test('portico logout without an answer keeps the tokens and says what to do, and the next one ends them', async () => {
+  const { refreshToken, clientId, revocationEndpoint } = session().tokens
+  const closed = await listening()
+  await closed[Symbol.asyncDispose]()
+  await using busy = await listening()
+  for (const { port } of [closed, busy]) {
+    update({ revocationEndpoint: `http://127.0.0.1:${port}/oauth/revoke` })
+    const refused = await command('logout')
+    assert.notEqual(refused.code, 0)
+    assert.match(refused.stderr, /You are still signed in: sign out again .* disconnect/)
+    assert.equal(session().tokens.refreshToken, refreshToken)
+  }
+  assert.equal((await command('user', 'show')).code, 0)
+  update({ revocationEndpoint })
+  const { refreshToken: last } = session().tokens
+  const { stdout, code } = await command('logout')
+  assert.deepEqual([code, /signed out/.test(stdout), existsSync(sessionPath)], [0, true, false])
+  const refresh = { grant_type: 'refresh_token', client_id: clientId, refresh_token: last }
+  assert.equal((await tokenRequest(app, refresh)).error, 'invalid_grant')
+})
+
+test('a machine is one client of a gateway, also after a logout, and a new one where the gateway forgot it', async () => {
+  const clientOf = (url: string) => new URL(url).searchParams.get('client_id')
+  const first = await loginAs('machine@example.com')
+  assert.equal((await command('logout')).code, 0)
+  assert.equal(clientOf(await loginAs('second@example.com')), clientOf(first))
+  assert.equal((await command('logout')).code, 0)
+  await query(app.database.pool, `delete from oauth_record where model = 'Client' and id = $1 returning id`, [
+    clientOf(first),
+  ])
+  const registered = clientOf(await loginAs('third@example.com'))
+  assert.notEqual(registered, clientOf(first))
+  assert.equal(clientOf(await loginAs('fourth@example.com')), registered)
 })
 
 test('portico logout revokes the tokens', async () => {

@@ -2,6 +2,7 @@ import { portico } from '#sdk/client.ts'
 import { PorticoError } from '#sdk/errors.ts'
 import { beginSignIn, completeSignIn } from '#sdk/oauth.ts'
 import { oauthSession, signOut } from '#sdk/oauth-session.ts'
+import { isRefusedClient, readClientId, writeClientId } from './client-file.ts'
 import { baseUrlOf } from './credentials.ts'
 import type { Options } from './input.ts'
 import { openLoopback } from './loopback.ts'
@@ -17,13 +18,7 @@ const textOf = (value: unknown): string | undefined => (typeof value === 'string
 export async function login(terminal: Terminal, { baseUrl: given, browser }: Options): Promise<void> {
   const baseUrl = baseUrlOf(terminal, textOf(given))
   await using loopback = await openLoopback()
-  const { url, pending } = await beginSignIn({
-    baseUrl,
-    redirectUri: loopback.redirectUri,
-    clientName: 'Portico command line',
-    // Every command; the person can take acts away on the consent page.
-    scope: 'openid email offline_access trade earn manage',
-  })
+  const { url, pending } = await beginAsClient(terminal, baseUrl, loopback.redirectUri)
   terminal.err(`Sign in with a browser of this machine:\n${url}\n`)
   if (browser !== false) terminal.openBrowser(url)
   const timeout = AbortSignal.timeout(signInMs)
@@ -42,12 +37,34 @@ export async function login(terminal: Terminal, { baseUrl: given, browser }: Opt
     returned.answer('You are signed in. Return to the terminal.')
   } catch (error) {
     const why = error instanceof PorticoError ? error.code : 'failed'
+    if (why === 'invalid_client') writeClientId(terminal, baseUrl, undefined)
     returned.answer(`The sign-in did not succeed (${why}). Return to the terminal.`)
     throw error
   }
 }
 
-/** `portico logout`: removes the tokens of this machine and revokes them at the gateway. */
+/** A sign-in as the client that this machine is at the gateway; it is registered once. */
+async function beginAsClient(terminal: Terminal, baseUrl: string, redirectUri: string) {
+  const begin = (clientId?: string) =>
+    beginSignIn({
+      baseUrl,
+      redirectUri,
+      clientId,
+      clientName: 'Portico command line',
+      // Every command; the person can take acts away on the consent page.
+      scope: 'openid email offline_access trade earn manage',
+    })
+  const known = readClientId(terminal, baseUrl)
+  if (known !== undefined) {
+    const begun = await begin(known)
+    if (!(await isRefusedClient(begun.url))) return begun
+  }
+  const begun = await begin()
+  writeClientId(terminal, baseUrl, begun.pending.clientId)
+  return begun
+}
+
+/** `portico logout`: revokes the tokens at the gateway, and removes them from this machine. */
 export async function logout(terminal: Terminal): Promise<void> {
   const session = readSession(terminal)
   if (!session) throw new UsageError('Nobody is signed in on this machine')

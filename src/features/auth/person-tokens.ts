@@ -47,8 +47,7 @@ export function personTokens({ db, clock, verify, signInAgeMaxSeconds }: PersonT
   let ends = 0
   let allEndedAt = 0
   const endedAt = new Map<string, number>()
-  const isEnded = ({ caller, since }: Known) =>
-    Math.max(allEndedAt, endedAt.get(caller.userId) ?? 0) > since
+  const isEnded = ({ caller, since }: Known) => Math.max(allEndedAt, endedAt.get(caller.userId) ?? 0) > since
   const clear = () => {
     allEndedAt = ++ends
     endedAt.clear()

@@ -5,7 +5,7 @@ import { sha256 } from '#kernel/id.ts'
 import type { AuthorizationServer } from '#upstreams/openid/authorization-server.ts'
 import { type AccessClaims, createTokenCheck } from './access-tokens.ts'
 import type { Identities } from './identities.ts'
-import type { Records } from './records.ts'
+import type { RecordStore, Records } from './records.ts'
 
 /** Access tokens of an external authorization server: who they are of, and that they were not revoked here. */
 
@@ -15,6 +15,14 @@ const lifeMaxSeconds = 86_400
 const revokedSeconds = lifeMaxSeconds + 3_600
 /** An app that shows no token for so long counts as disconnected: the other server does not say that it was. */
 const idleSeconds = 30 * 86_400
+
+/** What a person gave to a client there. */
+export const externalGrantId = (of: { issuer: string; subject: string; clientId: string }): string =>
+  sha256(`${of.issuer}|${of.subject}|${of.clientId}`)
+
+/** Refuses the tokens of a grant, or of a person, that were issued until now. `ended`: the records `EndedGrant`. */
+export const refuseExternal = (ended: Pick<RecordStore, 'upsert'>, id: string, now: Date): Promise<void> =>
+  ended.upsert(id, { at: now.getTime() }, revokedSeconds)
 
 type Deps = {
   server: AuthorizationServer
@@ -32,7 +40,7 @@ export function externalTokens({ server, identities, records, clock, baseUrl, on
   const check = createTokenCheck({ keys: server, clock, baseUrl, issuer: () => server.issuer, algorithms })
   const ended = records.of('EndedGrant')
   const end = async (id: string): Promise<void> => {
-    await ended.upsert(id, { at: clock.now().getTime() }, revokedSeconds)
+    await refuseExternal(ended, id, clock.now())
     onRevoked()
   }
   const endedAt = async (id: string): Promise<number> => Number((await ended.find(id))?.at ?? 0)
@@ -48,7 +56,7 @@ export function externalTokens({ server, identities, records, clock, baseUrl, on
     const person = await identities.enter({ issuer: server.issuer, subject: sub, email })
     if (!person.ok) throw refused('has the email address of another account')
     const personId = person.value.id
-    const grantId = sha256(`${server.issuer}|${sub}|${clientId}`)
+    const grantId = externalGrantId({ issuer: server.issuer, subject: sub, clientId })
     const endedMs = Math.max(await endedAt(grantId), await endedAt(personId))
     // The second of the revocation counts as before it.
     if (endedMs > 0 && iat <= endedMs / 1_000) throw refused('was revoked')

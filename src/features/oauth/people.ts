@@ -138,7 +138,10 @@ async function takeMessage(
   const from = addressKey(address)
   const pair = `message|${account}|${from}`
   const first = { name: pair, max: 1 }
-  const own = [{ name: pair, max: maxima.message }, { name: `message|${from}`, max: maxima.messageAddress }]
+  const own = [
+    { name: pair, max: maxima.message },
+    { name: `message|${from}`, max: maxima.messageAddress },
+  ]
   const over = await limits.take([...own, first])
   if (over.some((each) => each !== first)) return undefined
   const shared = { name: `message|${account}`, max: maxima.messageAccount }
@@ -235,9 +238,7 @@ export function createPeople(deps: PeopleDeps): People {
       if (password !== undefined && !isLongEnough(password)) return refuse('password')
       const found = await byEmail(email)
       const known = found && (await knownBrowsers.find(browser, found.id))
-      const budgets = known
-        ? await takeOfBrowser(limits, known)
-        : await takeMessage(limits, email, address)
+      const budgets = known ? await takeOfBrowser(limits, known) : await takeMessage(limits, email, address)
       if (!budgets) return refuse('limited')
       const now = clock.now()
       const code = String(randomInt(10 ** codeDigits)).padStart(codeDigits, '0')

@@ -1,0 +1,27 @@
+import { accessTopic, revokedTopic, userTopic, webhooksTopic } from '#durable/notifier.ts'
+import { endWebhooks } from '#features/notifications/webhooks/webhooks-of-apps.ts'
+import type { EndApps } from '#features/oauth/grants.ts'
+import type { NewEvent, Tx } from '#kernel/task.ts'
+import { query } from '#store/query.ts'
+import type { Session } from './session.ts'
+
+/** What ends with the access of a user, and who is notified of it. */
+
+/** Those that a thief has added go on reading as little as the tokens do. The caller notifies after the commit. */
+export const endWebhooksOfApps =
+  ({ clock }: Pick<Session, 'clock'>): EndApps =>
+  async (tx, { personId, clientId }) => {
+    const add = async (_tx: Tx, to: string, events: readonly NewEvent[]) => {
+      const text = 'select user_event_append($1, null, $2::jsonb, $3)'
+      await query(tx, text, [to, JSON.stringify(events), clock.now()])
+    }
+    const reason = clientId === undefined ? 'revoked' : 'disconnected'
+    await endWebhooks({ add }, tx, { userId: personId, clientId, reason })
+    return () => {}
+  }
+
+export const accessTopics = (userId: string, hashes: readonly string[]): string[] => [
+  ...hashes.map(revokedTopic),
+  accessTopic(userId),
+]
+export const webhookTopics = (userId: string): string[] => [webhooksTopic(userId), userTopic(userId)]
