@@ -70,12 +70,12 @@ test('tokens, refresh tokens, sessions and webhooks of a person end with one com
 
 test('the access token of a person ends its connection, and no other one', async () => {
   const person = connectingPerson(app())
-  const [leaked, kept] = [await connect(person), await connect(person)]
+  const [leaked, remaining] = [await connect(person), await connect(person)]
   const done = await operator.act('seen in a log', 'tokens', 'revoke', '--token', leaked.token)
   assert.match(done.out, new RegExp(`The connection of the app ${leaked.clientId} to user [0-9a-f-]{36}`))
   await assertEnded(leaked)
-  assert.deepEqual([(await kept.user()).status, await kept.webhooks()], [200, 1])
-  assert.equal((await kept.refresh()).status, 200)
+  assert.deepEqual([(await remaining.user()).status, await remaining.webhooks()], [200, 1])
+  assert.equal((await remaining.refresh()).status, 200)
   const record = JSON.stringify(await operator.log())
   assert.ok(!record.includes(leaked.token), 'a token is in the record')
   for (const token of [leaked.token, 'eyJhbGciOiJub25lIn0.e30.', 'eyJ.garbage'])

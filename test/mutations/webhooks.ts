@@ -93,7 +93,7 @@ function appMutations() {
       ['test/journeys/admin.test.ts'],
       [
         [
-          '    await endAllWebhooks(session, tx, id)\n',
+          '    await endWebhooksOfApps(session)(tx, { personId: id, clientId: undefined })\n',
           '',
           'the thief of a key that was replaced goes on getting the events',
         ],

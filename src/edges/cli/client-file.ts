@@ -1,7 +1,7 @@
 import { readConfig, writeConfig } from './config-files.ts'
 import type { Terminal } from './terminal.ts'
 
-/** The OAuth clients of this machine: one per gateway, whoever signs in and out. */
+/** The OAuth clients of this machine: one per gateway, for everybody who signs in. */
 
 type Client = { base_url: string; client_id: string }
 const fileName = 'clients.json'
