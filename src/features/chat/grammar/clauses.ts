@@ -1,0 +1,212 @@
+import { actions } from './lexicon.ts'
+import { has, type Token } from './tag.ts'
+
+/** Only `do` may change anything. */
+export type Mood = 'do' | 'ask' | 'suppose' | 'negated' | 'reported' | 'stated' | 'conditional'
+export type Clause = {
+  tokens: readonly Token[]
+  mood: Mood
+  /** What the verb at the head of an order may mean; empty where the clause is no order. */
+  head: readonly string[]
+  /** It has a condition, which must be a price. */
+  hasCondition: boolean
+  isQuestion: boolean
+  /** The verb was mistyped, or taken over from the clause before. */
+  isGuess: boolean
+}
+
+const sentenceMarks = '.!?;\n'
+/** Words that may stand before the verb of an order. */
+const prefixes =
+  'FILLER POLITE WANT THEN TO ON FROM OF MINE AT PAYWITH LEVERAGE PERP SPOT EARN POSITION ORDERS STOP TARGET TRAILING LIMIT CREDITS MARGIN TOKENWORD ALL REST IT CHAINWORD SLIPPAGE ISOLATED CROSS ACCEPT OVERRIDE AGAIN ~1d ~1w ~1mo DAILY PERTX EVERY WEEKDAY FUTURE SCHEDULE'.split(
+    ' ',
+  )
+/** A clause that begins with one of these asks. */
+const questionWords = new Set(
+  'what which how who whose where why is are am do does did can will would should has have was were any could whether'.split(
+    ' ',
+  ),
+)
+const questions = ['QUESTION', 'EXPLAIN', 'SHOULD', 'CHATPRICE']
+const nouns = ['HAVE', 'PORTFOLIO', 'POSITION', 'ORDERS', 'PNL', 'CREDITS', 'LIMITS']
+const legs = ['STOP', 'TARGET', 'TRAILING']
+const carriers = ['BUY', 'SELL', 'SWAP']
+
+const isAction = (token: Token | undefined): boolean =>
+  token !== undefined && token.concepts.some((concept) => actions.has(concept))
+const isInflected = (token: Token): boolean => token.concepts.some((concept) => concept.endsWith('_'))
+const isMark = (token: Token | undefined, marks: string): boolean =>
+  token?.kind === 'mark' && marks.includes(token.words)
+const isSkipped = (token: Token): boolean =>
+  token.kind === 'mark' ||
+  token.kind === 'quantity' ||
+  token.kind === 'address' ||
+  token.kind === 'uuid' ||
+  (token.asset !== undefined && token.isCommon === undefined) ||
+  token.chain !== undefined ||
+  has(token, ...prefixes)
+
+/** Where a condition that begins the clause ends: behind its comma, or before the verb. */
+function conditionEnd(tokens: readonly Token[]): number {
+  const first = tokens.findIndex((token) => token.kind !== 'mark' && !has(token, 'FILLER'))
+  if (!has(tokens[first], 'IF')) return 0
+  const comma = tokens.findIndex((token, at) => at > first && isMark(token, ','))
+  if (comma >= 0) return comma + 1
+  const verb = tokens.findIndex((token, at) => at > first + 1 && isAction(token))
+  return verb < 0 ? 0 : verb
+}
+
+/** The position of the verb of an order: only words that may precede it stand before it. */
+export function headOf(tokens: readonly Token[]): number {
+  for (let at = conditionEnd(tokens); at < tokens.length; at++) {
+    const token = tokens[at]
+    if (!token) return -1
+    if (has(token, ...questions) && !has(token, 'POLITE', 'WANT', 'FILLER')) return -1
+    if (isAction(token)) return at
+    if (has(token, 'GIVE') && tokens[at + 1]?.kind === 'quantity') return at
+    if (isInflected(token) || !isSkipped(token)) return -1
+  }
+  return -1
+}
+
+const hasNumber = (tokens: readonly Token[]): boolean => tokens.some(({ kind }) => kind === 'quantity')
+
+/** `stop loss at 2800 on my eth` is an order without a verb. */
+function isLegOrder(tokens: readonly Token[]): boolean {
+  const first = tokens.find(
+    (token) => token.kind !== 'mark' && !has(token, 'FILLER', 'POLITE', 'WANT', 'GIVE'),
+  )
+  return (
+    first !== undefined &&
+    (has(first, ...legs) || first.kind === 'quantity' || first.asset !== undefined) &&
+    tokens.some((token) => has(token, ...legs)) &&
+    hasNumber(tokens) &&
+    tokens.every(
+      (token) => isSkipped(token) || has(token, 'GIVE', 'ABOVE', 'BELOW', 'UP', 'DOWN', 'LONG', 'SHORT'),
+    )
+  )
+}
+
+/** `and`, a comma or `then` begins a clause where an order or a question follows. */
+function beginsClause(tokens: readonly Token[], from: number, before: readonly Token[]): boolean {
+  let at = from
+  while (
+    at < tokens.length &&
+    (isMark(tokens[at], ',&+') || has(tokens[at], 'FILLER', 'POLITE', 'WANT', 'THEN'))
+  )
+    at++
+  const next = tokens[at]
+  if (!next || at === from) return false
+  const opening = before.find((token) => token.kind !== 'mark' && !has(token, 'FILLER'))
+  // `on base, buy` is one order.
+  if (has(opening, 'ON', 'FROM', 'TO', 'AT', 'PAYWITH') && before.every((token) => isSkipped(token)))
+    return false
+  if (
+    tokens.slice(from, at).some((token) => token.words === 'and') &&
+    has(next, 'MINE') &&
+    has(tokens[at + 1], ...nouns)
+  )
+    return true
+  if (has(next, 'QUESTION'))
+    return tokens.slice(from, at).some((token) => token.words === 'and' || has(token, 'THEN'))
+  const isCarried =
+    next.kind === 'quantity' &&
+    (has(tokens[at + 1], 'OF') || tokens[at + 1]?.asset !== undefined) &&
+    before.some((token) => has(token, ...carriers)) &&
+    hasNumber(before) &&
+    !before.some((token) => has(token, 'SWAP', ...legs))
+  if (isCarried) return tokens.slice(at, at + 4).some((token) => token.asset !== undefined)
+  if (!isAction(next)) return false
+  // The legs of a bracket belong to the order that they protect.
+  const rest = tokens.slice(at)
+  const end = rest.findIndex((token, offset) => offset > 0 && isMark(token, sentenceMarks))
+  const own = rest.slice(0, end < 0 ? undefined : end)
+  const isBracket =
+    has(next, 'SET') &&
+    own.some((token) => has(token, ...legs)) &&
+    !own.some((token) => token.asset !== undefined) &&
+    before.some((token) => has(token, 'LONG', 'SHORT', 'BUY'))
+  return !isBracket
+}
+
+type Part = { tokens: Token[]; isQuestion: boolean }
+
+function split(tokens: readonly Token[]): Part[] {
+  const parts: Part[] = []
+  let own: Token[] = []
+  const end = (isQuestion: boolean): void => {
+    if (own.some(({ kind }) => kind !== 'mark')) parts.push({ tokens: own, isQuestion })
+    own = []
+  }
+  for (const [at, token] of tokens.entries()) {
+    if (isMark(token, sentenceMarks)) {
+      end(token.words === '?')
+      continue
+    }
+    const isJoint =
+      isMark(token, ',&+') || token.words === 'and' || token.words === 'plus' || has(token, 'THEN')
+    const isInCondition =
+      conditionEnd(own) === 0 &&
+      has(
+        own.find((each) => each.kind !== 'mark' && !has(each, 'FILLER')),
+        'IF',
+      )
+    if (isJoint && own.length > 0 && !isInCondition && beginsClause(tokens, at, own)) {
+      const mark = tokens.slice(at).find((each) => isMark(each, sentenceMarks))
+      // The question mark at the end of a sentence covers its clauses.
+      end(mark?.words === '?')
+      continue
+    }
+    own.push(token)
+  }
+  end(false)
+  return parts
+}
+
+const first = (tokens: readonly Token[]): Token | undefined =>
+  tokens.find((token) => token.kind !== 'mark' && (!has(token, 'FILLER') || has(token, ...questions)))
+
+function moodOf({ tokens, isQuestion }: Part, head: number, isReported: boolean): Mood {
+  const isAct = tokens.some((token) => isAction(token) || isInflected(token))
+  const polite = tokens.slice(0, Math.max(head, 0)).some((token) => has(token, 'POLITE', 'WANT'))
+  const starts = first(tokens)
+  if (isAct && (isReported || tokens.some((token) => has(token, 'REPORT')))) return 'reported'
+  if (tokens.some((token) => token.kind === 'quoted') && isAct && head < 0) return 'reported'
+  const asks =
+    (isQuestion && !polite) ||
+    ((has(starts, ...questions) || questionWords.has(starts?.words.split(' ')[0] ?? '')) &&
+      !has(starts, 'POLITE', 'WANT', 'NEGATE', 'ACCEPT'))
+  if (isAct && !asks && tokens.some((token) => has(token, 'NEGATE'))) return 'negated'
+  if (tokens.some((token) => has(token, 'SUPPOSE'))) return 'suppose'
+  if (asks) return 'ask'
+  if (head < 0 && !isLegOrder(tokens)) return isAct ? 'stated' : 'ask'
+  if (tokens.some((token) => has(token, 'PAST'))) return 'stated'
+  return 'do'
+}
+
+/** In spoken order. What somebody else is quoted with colours everything behind it. */
+export function clausesOf(tokens: readonly Token[]): Clause[] {
+  let isReported = false
+  let carried: readonly string[] = []
+  return split(tokens).map((part) => {
+    const at = headOf(part.tokens)
+    const verb = part.tokens[at]
+    const starts = first(part.tokens)
+    const isCarried = at < 0 && carried.length > 0 && starts?.kind === 'quantity'
+    const mood = isCarried && !part.isQuestion ? 'do' : moodOf(part, at, isReported)
+    isReported ||= part.tokens.some((token) => has(token, 'REPORT')) || mood === 'reported'
+    const own = verb?.concepts ?? (isCarried ? carried : isLegOrder(part.tokens) ? ['SET'] : [])
+    const thought = part.tokens.find((token) => isAction(token) || isInflected(token))?.concepts ?? []
+    const head =
+      mood === 'do' ? own : mood === 'suppose' ? thought.map((concept) => concept.replace(/_$/, '')) : []
+    carried = mood === 'do' ? own.filter((concept) => carriers.includes(concept)) : []
+    return {
+      tokens: part.tokens,
+      mood,
+      head,
+      hasCondition: part.tokens.some((token) => has(token, 'IF')),
+      isQuestion: part.isQuestion,
+      isGuess: verb?.isGuess === true,
+    }
+  })
+}

@@ -1,0 +1,153 @@
+import { canonicalAddress } from '#kernel/chains.ts'
+import type { JsonObject } from '#kernel/json.ts'
+import { isDecimal } from '#kernel/money.ts'
+import { isShare, parseAmount, partOfDecimal } from './amount-text.ts'
+import { type Formula, type FormulaContext, isProblem, type Problem, stop } from './formula.ts'
+import { assetNamed } from './formulas-swap.ts'
+import { legPrice } from './formulas-venue.ts'
+import { outputOf, rowsAt, textAt } from './outputs.ts'
+
+/** Fields that close positions, leave the vault or cancel orders: what is there decides. */
+
+const positionsMax = 5
+
+const positions = ({ outputs }: FormulaContext): JsonObject[] =>
+  rowsAt(outputOf(outputs, 'orders'), '/positions').map(({ row }) => row)
+
+/** The position that was named, or the only one. */
+function positionOf(context: FormulaContext): JsonObject | Problem {
+  if (context.row) return context.row
+  const found = positions(context)
+  if (context.slots.asset !== undefined)
+    return (
+      found.find(({ asset }) => asset === context.slots.asset) ??
+      stop(`There is no open position in ${context.slots.asset}.`)
+    )
+  const [only, ...others] = found
+  if (!only) return stop('There is no open position.')
+  if (others.length === 0) return only
+  return {
+    problem: 'ask',
+    slot: 'asset',
+    question: 'Which position?',
+    choices: found.slice(0, positionsMax).map(({ asset }) => String(asset)),
+  }
+}
+
+const closeAsset: Formula = (context) => {
+  const position = positionOf(context)
+  return isProblem(position) ? position : position.asset
+}
+
+/** Omitted: all of it. A share is rounded down to the places of the position. */
+const closeSize: Formula = (context) => {
+  const { slots } = context
+  const amount = parseAmount(slots.amount)
+  if (!amount || amount.kind === 'all') return undefined
+  const position = positionOf(context)
+  if (isProblem(position)) return position
+  if (amount.kind === 'token')
+    return amount.symbol === position.asset ? amount.value : stop(`The amount counts ${amount.symbol}.`)
+  if (amount.kind === 'usd')
+    return stop('Say how much to close as a share or in the coin, such as "half" or "0.5 ETH".')
+  const size = textAt(position, '/size')
+  const part = size !== undefined && isDecimal(size) ? partOfDecimal(size, amount) : undefined
+  return part === undefined ? stop('The size of the position is unknown.') : part
+}
+
+/** Every position only where all are said. */
+const positionsToClose: Formula = (context) => {
+  const { slots } = context
+  if (slots.asset !== undefined || !isShare(slots.amount)) {
+    const position = positionOf(context)
+    return isProblem(position) ? position : [position]
+  }
+  if (slots.amount !== 'all') {
+    const position = positionOf(context)
+    return isProblem(position) ? position : [position]
+  }
+  const found = positions(context)
+  if (found.length > positionsMax)
+    return stop(`There are more than ${positionsMax} positions: name those to close.`)
+  return found.length === 0 ? stop('There is no open position.') : found
+}
+
+function positionLeg(context: FormulaContext, leg: 'stop' | 'target'): string | undefined | Problem {
+  const position = positionOf(context)
+  if (isProblem(position)) return position
+  const reference = textAt(position, '/entry_price') ?? textAt(position, '/mark_price')
+  return legPrice(context.slots[leg], reference, {
+    isAbove: (position.side === 'long') === (leg === 'target'),
+    placesMax: 6,
+  })
+}
+
+const activePositions = ({ outputs }: FormulaContext): JsonObject[] =>
+  rowsAt(outputOf(outputs, 'earn'), '/positions')
+    .map(({ row }) => row)
+    .filter(({ status }) => status === 'active')
+
+/** All positions where everything is said, otherwise the only one. */
+const positionsToWithdraw: Formula = (context) => {
+  const found = activePositions(context)
+  const [only, ...others] = found
+  if (!only) return stop('There is nothing in the vault.')
+  if (others.length === 0) return [only]
+  if (context.slots.amount === 'all') return found.slice(0, positionsMax)
+  return stop('There are several positions in the vault: say "everything", or name one over the interface.')
+}
+
+const earnAmount: Formula = ({ slots, row }) => {
+  const amount = parseAmount(slots.amount)
+  if (amount?.kind === 'usd') return amount.value
+  if (!amount || amount.kind === 'token') return stop('The vault pays USDC. Say the amount in dollars.')
+  if (amount.kind === 'all' || amount.kind === 'rest') return null
+  const value = row && textAt(row, '/current_value_usdc')
+  const part = value !== undefined && isDecimal(value) ? partOfDecimal(value, amount, 6) : undefined
+  return part ?? stop('The value of the position is unknown.')
+}
+
+/** Hooks and limit orders of an asset or of a kind. */
+function outstandingIds({ slots, outputs, names }: FormulaContext): string[] {
+  if (slots.id !== undefined) return [slots.id]
+  const asset = assetNamed(slots.asset, names)
+  const addresses = new Set(asset?.tokens.map(({ address }) => canonicalAddress(address)))
+  const concerns = (row: JsonObject): boolean =>
+    [row.token_address, row.token_in, row.token_out].some(
+      (address) => typeof address === 'string' && addresses.has(canonicalAddress(address)),
+    )
+  return rowsAt(outputOf(outputs, 'outstanding'), '/outstanding_orders').flatMap(({ row }) => {
+    const isKind =
+      slots.venue === undefined || row.order_kind === (slots.venue === 'limit' ? 'limit_order' : 'hook')
+    return isKind && (!asset || concerns(row)) && typeof row.id === 'string' ? [row.id] : []
+  })
+}
+const isEverything = ({ asset, venue, id }: FormulaContext['slots']): boolean =>
+  asset === undefined && venue === undefined && id === undefined
+
+const hasOrders =
+  (step: 'orders' | 'spot', field: 'asset' | 'order_id'): Formula =>
+  ({ slots, outputs }) => {
+    const wanted = field === 'asset' ? slots.asset : slots.id
+    if (slots.venue !== undefined || wanted === undefined) return true
+    return rowsAt(outputOf(outputs, step), '/orders').some(({ row }) => row[field] === wanted)
+  }
+
+export const closeFormulas = {
+  close_asset: closeAsset,
+  close_size: closeSize,
+  positions_to_close: positionsToClose,
+  position_stop: (context) => positionLeg(context, 'stop'),
+  position_target: (context) => positionLeg(context, 'target'),
+  positions_to_withdraw: positionsToWithdraw,
+  earn_position: ({ row }) => row?.id ?? stop('There is no such position.'),
+  earn_amount: earnAmount,
+  outstanding_ids: (context) => (isEverything(context.slots) ? undefined : outstandingIds(context)),
+  all_outstanding: ({ slots }) => (isEverything(slots) ? true : undefined),
+  has_outstanding: (context) => isEverything(context.slots) || outstandingIds(context).length > 0,
+  has_perp_orders: hasOrders('orders', 'asset'),
+  has_spot_orders: hasOrders('spot', 'asset'),
+  has_perp_id: hasOrders('orders', 'order_id'),
+  has_spot_id: hasOrders('spot', 'order_id'),
+} satisfies Record<string, Formula>
+export type CloseFormulaName = keyof typeof closeFormulas

@@ -1,0 +1,156 @@
+import { contractions } from './lexicon.ts'
+import { type Quantity, readQuantity } from './quantity.ts'
+
+/**
+ * A piece of the text. Quoted text is one opaque token, so that no word in it can act; addresses keep their spelling.
+ */
+export type Lexeme = {
+  kind: 'word' | 'quantity' | 'address' | 'uuid' | 'quoted' | 'mark' | 'unclear'
+  text: string
+  /** Lower case, without a possessive. */
+  word: string
+  quantity?: Quantity
+  /** `$ETH`, or capitals in a text that is not all capitals. */
+  isSymbol?: true
+}
+
+export const textLengthMax = 8_000
+export const lexemesMax = 400
+
+// Zero-width and bidirectional marks, the soft hyphen, and control characters other than the line break.
+const invisible =
+  /[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff\u0000-\u0009\u000b-\u001f\u007f]/g
+const singleQuotes = /[\u2018\u2019\u201a\u201b\u2032\u0060\u00b4]/g
+const doubleQuotes = /[\u201c\u201d\u201e\u201f\u2033\u00ab\u00bb]/g
+const minusSigns = /[\u2012\u2013\u2014\u2212]/g
+
+/** One spelling for each character that people type in several ways. */
+export const normalise = (text: string): string =>
+  text
+    .slice(0, textLengthMax)
+    .normalize('NFKC')
+    .slice(0, textLengthMax)
+    .replaceAll('\t', ' ')
+    .replace(invisible, '')
+    .replace(singleQuotes, "'")
+    .replace(doubleQuotes, '"')
+    .replace(minusSigns, '-')
+
+const alphabet = '123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz'
+/** Base58 of 32 bytes, as Solana writes an address. */
+export function isSolanaAddress(text: string): boolean {
+  if (!/^[1-9A-HJ-NP-Za-km-z]{32,44}$/.test(text)) return false
+  let value = 0n
+  for (const char of text) value = value * 58n + BigInt(alphabet.indexOf(char))
+  let zeros = 0
+  while (text[zeros] === '1') zeros++
+  const bytes = value === 0n ? 0 : Math.ceil(value.toString(16).length / 2)
+  return zeros + bytes === 32
+}
+
+const evmAddress = /^0x[0-9a-fA-F]{40}$/
+const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
+const wordRun = /[\p{L}\p{N}_]/u
+const isWordChar = (char: string | undefined): boolean => char !== undefined && wordRun.test(char)
+
+function runOf(text: string, from: number): string {
+  let at = from
+  while (isWordChar(text[at])) at++
+  return text.slice(from, at)
+}
+
+/** `don't` is one word; the quote in `'buy all'` is none. */
+function wordOf(text: string, from: number): string {
+  const first = runOf(text, from)
+  const after = from + first.length
+  if (text[after] !== "'" || !isWordChar(text[after + 1])) return first
+  return `${first}'${runOf(text, after + 1)}`
+}
+
+/** Identifiers of fixed form. An address of another length is unclear and never a number. */
+function readIdentifier(text: string, at: number): Lexeme | undefined {
+  const id = text.slice(at, at + 36)
+  if (uuid.test(id) && !isWordChar(text[at + 36])) return { kind: 'uuid', text: id, word: id.toLowerCase() }
+  const run = runOf(text, at)
+  if (evmAddress.test(run)) return { kind: 'address', text: run, word: run }
+  if (/^0x/i.test(run)) return { kind: 'unclear', text: run, word: run }
+  if (run.length >= 32 && isSolanaAddress(run)) return { kind: 'address', text: run, word: run }
+  return undefined
+}
+
+/** The closing quote of the same form, with a boundary before the opening one. */
+function readQuoted(text: string, at: number): Lexeme | undefined {
+  const quote = text[at]
+  if (quote !== '"' && quote !== "'") return undefined
+  if (quote === "'" && isWordChar(text[at - 1])) return undefined
+  for (let end = text.indexOf(quote, at + 1); end > 0; end = text.indexOf(quote, end + 1)) {
+    if (quote === "'" && isWordChar(text[end + 1])) continue
+    const source = text.slice(at, end + 1)
+    return { kind: 'quoted', text: source, word: '' }
+  }
+  // An open quote covers the rest: nobody knows where it was meant to end.
+  return quote === '"' ? { kind: 'quoted', text: text.slice(at), word: '' } : undefined
+}
+
+const marks = '.!?;:,\n@<>=&+/()~|#*'
+
+export type Reading = { lexemes: Lexeme[]; isCut: boolean }
+
+/** Reads from left to right once; each step takes at least one character. */
+export function lex(source: string): Reading {
+  const text = normalise(source)
+  const isShouted = text.length > 3 && text === text.toUpperCase()
+  const lexemes: Lexeme[] = []
+  let at = 0
+  let openQuotes = 0
+  while (at < text.length && lexemes.length < lexemesMax) {
+    const char = text[at] ?? ''
+    // A search for a closing quote reads on to the end, so few may begin.
+    const quoted = openQuotes < 64 ? readQuoted(text, at) : undefined
+    if (char === "'" || char === '"') openQuotes++
+    if (quoted) {
+      lexemes.push(quoted)
+      at += quoted.text.length
+      continue
+    }
+    const identifier = isWordChar(char) ? readIdentifier(text, at) : undefined
+    if (identifier) {
+      lexemes.push(identifier)
+      at += identifier.text.length
+      continue
+    }
+    const number = readQuantity(text, at)
+    if (number && 'quantity' in number) {
+      lexemes.push({
+        kind: 'quantity',
+        text: text.slice(at, number.end),
+        word: '',
+        quantity: number.quantity,
+      })
+      at = number.end
+      continue
+    }
+    if (number) {
+      lexemes.push({ kind: 'unclear', text: text.slice(at, number.end), word: '' })
+      at = number.end
+      continue
+    }
+    if (isWordChar(char) || (char === '$' && isWordChar(text[at + 1]))) {
+      const start = char === '$' ? at + 1 : at
+      const found = wordOf(text, start)
+      const isSymbol = char === '$' || (!isShouted && found.length > 1 && found === found.toUpperCase())
+      const word = found.toLowerCase()
+      const spelt = Object.hasOwn(contractions, word) ? contractions[word] : undefined
+      for (const part of spelt?.split(' ') ?? [word]) {
+        const lexeme: Lexeme = { kind: 'word', text: spelt === undefined ? found : part, word: part }
+        if (isSymbol && spelt === undefined) lexeme.isSymbol = true
+        lexemes.push(lexeme)
+      }
+      at = start + found.length
+      continue
+    }
+    if (marks.includes(char)) lexemes.push({ kind: 'mark', text: char, word: char })
+    at++
+  }
+  return { lexemes, isCut: at < text.length || source.length > textLengthMax }
+}

@@ -1,0 +1,110 @@
+import { isShare, parseAmount } from './amount-text.ts'
+import { type Asset, dollarSymbol, type Names, sharedChains } from './names.ts'
+import type { Slots } from './reader.ts'
+
+/** Which steps a plan has, by its slots alone. */
+type Condition = (slots: Slots, names: Names) => boolean
+
+const assetOf = (symbol: string | undefined, { bySymbol }: Names): Asset | undefined =>
+  symbol === undefined ? undefined : bySymbol.get(symbol.toLowerCase())
+
+const listed = (slots: Slots, names: Names): Asset[] =>
+  (slots.assets ?? '').split(',').flatMap((symbol) => assetOf(symbol, names) ?? [])
+
+/** The two sides of a swap, a bridge or a limit order. */
+export function sidesOf(slots: Slots): { in: string | undefined; out: string | undefined } {
+  if (slots.side === 'buy') return { in: dollarSymbol, out: slots.asset }
+  if (slots.side === 'sell') return { in: slots.asset, out: dollarSymbol }
+  if (slots.asset !== undefined) return { in: slots.asset, out: slots.asset }
+  return { in: slots.asset_in, out: slots.asset_out }
+}
+
+/** The chains on which the order could begin. */
+export function startChains(slots: Slots, names: Names): string[] {
+  if (slots.chain !== undefined) return [slots.chain]
+  const sides = sidesOf(slots)
+  const from = assetOf(sides.in, names)
+  const to = assetOf(sides.out, names)
+  if (!from || !to) return []
+  const shared =
+    slots.chain_out === undefined ? sharedChains([from, to]) : from.tokens.map(({ chainId }) => chainId)
+  return shared.filter((chainId) => chainId !== slots.chain_out)
+}
+
+const countsOut = (slots: Slots): boolean => {
+  const amount = parseAmount(slots.amount)
+  const { in: paid, out } = sidesOf(slots)
+  return amount?.kind === 'token' && amount.symbol === out && out !== paid
+}
+const venueIs =
+  (...venues: readonly (string | undefined)[]): Condition =>
+  ({ venue }) =>
+    venues.includes(venue)
+
+const cancels = (slots: Slots, names: Names): { chain: boolean; perp: boolean; spot: boolean } => {
+  if (slots.id !== undefined) return { chain: slots.id.includes('-'), perp: false, spot: false }
+  if (slots.venue === 'perp' || slots.venue === 'spot')
+    return { chain: false, perp: slots.venue === 'perp', spot: slots.venue === 'spot' }
+  if (slots.venue !== undefined) return { chain: true, perp: false, spot: false }
+  const asset = assetOf(slots.asset, names)
+  return { chain: !asset || asset.tokens.length > 0, perp: !asset || asset.perp, spot: !asset || asset.spot }
+}
+const isVenueId = ({ id }: Slots): boolean => id !== undefined && !id.includes('-')
+const isOfAsset = ({ asset, venue, id }: Slots): boolean =>
+  asset !== undefined && venue === undefined && id === undefined
+
+export const conditions = {
+  some_perp: (slots, names) => listed(slots, names).some(({ perp }) => perp),
+  some_spot_alone: (slots, names) => listed(slots, names).some(({ perp, spot }) => spot && !perp),
+  some_unlisted: (slots, names) => listed(slots, names).some(({ perp, spot }) => !spot && !perp),
+  needs_holdings: (slots, names) => isShare(slots.amount) || startChains(slots, names).length !== 1,
+  needs_perp_price: (slots, names) => countsOut(slots) && assetOf(sidesOf(slots).out, names)?.perp === true,
+  needs_spot_price: (slots, names) => {
+    const asset = assetOf(sidesOf(slots).out, names)
+    return countsOut(slots) && asset?.perp === false && asset.spot
+  },
+  needs_hook_chain: (slots, names) =>
+    slots.chain === undefined && assetOf(slots.asset, names)?.tokens.length !== 1,
+  spot_venue: venueIs('spot'),
+  not_spot_venue: ({ venue }) => venue !== 'spot',
+  perp_venue: venueIs('perp'),
+  earn_venue: venueIs('earn'),
+  not_earn_venue: ({ venue }) => venue !== 'earn',
+  limit_venue: venueIs('limit'),
+  no_venue: venueIs(undefined),
+  wallet_venue: ({ venue, asset }, names) => {
+    const named = assetOf(asset, names)
+    const isVenueAsset = named !== undefined && named.spot && named.tokens.length === 0
+    return venue === 'all' || (venue === undefined && !isVenueAsset)
+  },
+  perp_or_all_venue: venueIs('perp', 'all'),
+  spot_or_all_venue: ({ venue, asset }, names) => {
+    const named = assetOf(asset, names)
+    return (
+      venue === 'spot' ||
+      venue === 'all' ||
+      (venue === undefined && named !== undefined && named.spot && named.tokens.length === 0)
+    )
+  },
+  perp_or_no_venue: venueIs('perp', undefined),
+  spot_or_no_venue: venueIs('spot', undefined),
+  hook_or_no_venue: venueIs('hook', undefined),
+  amount_is_share: ({ amount }) => isShare(amount),
+  amount_is_share_now: ({ amount }) => isShare(amount) && amount !== 'rest',
+  has_id: ({ id }) => id !== undefined,
+  has_no_id: ({ id }) => id === undefined,
+  cancels_outstanding: (slots, names) => cancels(slots, names).chain,
+  cancels_some_outstanding: (slots, names) =>
+    cancels(slots, names).chain &&
+    slots.id === undefined &&
+    (slots.asset !== undefined || slots.venue !== undefined),
+  cancels_perp: (slots, names) => cancels(slots, names).perp,
+  cancels_spot: (slots, names) => cancels(slots, names).spot,
+  cancels_perp_of_asset: (slots, names) =>
+    (isOfAsset(slots) && cancels(slots, names).perp) || (isVenueId(slots) && slots.venue === undefined),
+  cancels_spot_of_asset: (slots, names) =>
+    (isOfAsset(slots) && cancels(slots, names).spot) || (isVenueId(slots) && slots.venue === undefined),
+  cancels_perp_id: (slots) => isVenueId(slots) && slots.venue !== 'spot',
+  cancels_spot_id: (slots) => isVenueId(slots) && slots.venue !== 'perp',
+} satisfies Record<string, Condition>
+export type ConditionName = keyof typeof conditions

@@ -1,0 +1,55 @@
+import type { JsonObject } from '#kernel/json.ts'
+import { type FormulaContext, isProblem, type Problem } from './formula.ts'
+import { formulas } from './formulas.ts'
+import type { Frame, PlanStep, Source } from './frame.ts'
+import type { Names } from './names.ts'
+import type { Outputs } from './outputs.ts'
+import { conditions } from './plan-conditions.ts'
+import type { Slots } from './reader.ts'
+
+/** The steps of a frame for these slots, in order: what reads before what moves. */
+export const stepsOf = (frame: Pick<Frame, 'plan'>, slots: Slots, names: Names): PlanStep[] =>
+  (frame.plan ?? []).filter(({ only }) => only === undefined || conditions[only](slots, names))
+
+export type StepInputs =
+  | { state: 'ready'; inputs: readonly JsonObject[] }
+  /** There is nothing to do, such as no order to cancel. */
+  | { state: 'skipped' }
+  | { state: 'problem'; problem: Problem }
+
+const read = (source: Source, context: FormulaContext): JsonObject[string] | undefined | Problem => {
+  if ('value' in source) return source.value
+  if ('slot' in source) return context.slots[source.slot]
+  return formulas[source.formula](context)
+}
+
+function inputOf(step: PlanStep, context: FormulaContext): JsonObject | Problem {
+  const input: JsonObject = {}
+  for (const [field, source] of Object.entries(step.input)) {
+    const value = read(source, context)
+    if (isProblem(value)) return value
+    if (value !== undefined) input[field] = value
+  }
+  return input
+}
+
+export type StepContext = { slots: Slots; names: Names; outputs: Outputs; earlier?: Outputs }
+
+/** The inputs of a step, from the slots and from what the steps before it answered. */
+export function inputsOf(step: PlanStep, { slots, names, outputs, earlier = {} }: StepContext): StepInputs {
+  const context: FormulaContext = { slots, names, outputs, earlier }
+  if (step.guard !== undefined) {
+    const holds = formulas[step.guard](context)
+    if (isProblem(holds)) return { state: 'problem', problem: holds }
+    if (holds !== true) return { state: 'skipped' }
+  }
+  const rows = step.each === undefined ? [undefined] : formulas[step.each](context)
+  if (isProblem(rows)) return { state: 'problem', problem: rows }
+  const inputs: JsonObject[] = []
+  for (const row of Array.isArray(rows) ? rows : []) {
+    const input = inputOf(step, row === undefined ? context : { ...context, row: row as JsonObject })
+    if (isProblem(input)) return { state: 'problem', problem: input }
+    inputs.push(input)
+  }
+  return { state: 'ready', inputs }
+}

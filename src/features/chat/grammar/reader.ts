@@ -1,0 +1,171 @@
+import type { Asset, NamedChain, Names } from './names.ts'
+import type { Quantity } from './quantity.ts'
+import { has, type Token } from './tag.ts'
+
+/** The tokens of a clause, and which of them a slot has taken. */
+export type Reader = { tokens: readonly Token[]; taken: Set<number>; names: Names; head: readonly string[] }
+export type Slots = Record<string, string>
+
+export const createReader = (tokens: readonly Token[], names: Names, head: readonly string[]): Reader => ({
+  tokens,
+  taken: new Set(),
+  names,
+  head,
+})
+
+export const quantityAt = ({ tokens, taken }: Reader, at: number): Quantity | undefined =>
+  taken.has(at) ? undefined : tokens[at]?.quantity
+
+const filler = (token: Token | undefined): boolean =>
+  has(token, 'FILLER', 'MINE') && token?.quantity === undefined
+
+/** The neighbour before or after, without articles. */
+export function neighbour({ tokens }: Reader, at: number, step: 1 | -1): Token | undefined {
+  let next = at + step
+  while (filler(tokens[next])) next += step
+  return tokens[next]
+}
+
+const expecting = [
+  'ON',
+  'OF',
+  'BUY',
+  'SELL',
+  'SWAP',
+  'LONG',
+  'SHORT',
+  'CLOSE',
+  'PRICE',
+  'FUNDING',
+  'COMPARE',
+  'HAVE',
+  'TO',
+  'CHART',
+  'REDUCE',
+  'SCAM',
+  'SUPPORTED',
+]
+const describing = [
+  'SUPPORTED',
+  'SCAM',
+  'UP',
+  'DOWN',
+  'PRICE',
+  'CHART',
+  'POSITION',
+  'FUNDING',
+  'ORDERS',
+  'LONG',
+  'SHORT',
+  'PERP',
+  'COMPARE',
+  'CHANGE',
+  'TOKENWORD',
+]
+
+/** A symbol that is a word too counts where an asset is expected. */
+export function assetAt(reader: Reader, at: number): Asset | undefined {
+  const token = reader.tokens[at]
+  if (!token?.asset || reader.taken.has(at)) return undefined
+  if (!token.isCommon) return token.asset
+  const before = reader.tokens[at - 1]
+  if (has(before, 'FILLER') && /\b(a|an)\b/.test(before?.words ?? '')) return undefined
+  const previous = neighbour(reader, at, -1)
+  const next = reader.tokens[at + 1]
+  const isExpected =
+    before?.quantity !== undefined || has(before, 'MINE', ...expecting) || has(previous, ...expecting)
+  const isDescribed = has(next, ...describing) || next?.asset !== undefined || next?.chain !== undefined
+  const isAlone =
+    reader.tokens.filter((each) => each.kind !== 'mark' && !has(each, 'FILLER', 'OVERRIDE')).length === 1
+  return isExpected || isDescribed || isAlone ? token.asset : undefined
+}
+
+export type Role = 'from' | 'to' | 'on' | undefined
+/** What the preposition before a token says of it. */
+export function roleOf(reader: Reader, at: number): Role {
+  const token = neighbour(reader, at, -1)
+  if (has(token, 'FROM')) return 'from'
+  if (has(token, 'TO') && token?.words !== 'as') return token?.words === 'in' ? 'on' : 'to'
+  return has(token, 'ON', 'PAYWITH') ? 'on' : undefined
+}
+
+const onChain = [
+  'HAVE',
+  'ADDRESS',
+  'GAS',
+  'CHAINWORD',
+  'PORTFOLIO',
+  'SCAM',
+  'SUPPORTED',
+  'MOVE',
+  'BRIDGE',
+  'BUY',
+  'SELL',
+  'SWAP',
+  'GETS',
+  'QUOTEWORD',
+  'RECHARGE',
+]
+const places = ['CHAINWORD', 'ADDRESS']
+/** A word that names a chain and a coin is a chain where the words around it say so. */
+export function chainAt(reader: Reader, at: number, movesBetweenChains = false): NamedChain | undefined {
+  const token = reader.tokens[at]
+  if (!token?.chain || reader.taken.has(at)) return undefined
+  const role = roleOf(reader, at)
+  if (!token.asset) {
+    // `base` alone is a word.
+    return role !== undefined || !token.isCommon || has(reader.tokens[at + 1], ...places)
+      ? token.chain
+      : undefined
+  }
+  const next = reader.tokens[at + 1]
+  if (has(next, ...places) || /^(wallet|wallets|side|mainnet|account)$/.test(next?.words ?? ''))
+    return token.chain
+  const preposition = neighbour(reader, at, -1)
+  if (role === 'from') return token.chain
+  if (has(preposition, 'ON')) {
+    const isSymbol = token.asset.symbol.toLowerCase() === token.words
+    const other = reader.tokens.some(
+      (each, index) => index !== at && each.asset !== undefined && each.asset !== token.asset,
+    )
+    return other || (!isSymbol && reader.tokens.some((each) => has(each, ...onChain)))
+      ? token.chain
+      : undefined
+  }
+  if (preposition?.words === 'in') return undefined
+  return role === 'to' && movesBetweenChains ? token.chain : undefined
+}
+
+export const take = ({ taken }: Reader, ...at: readonly number[]): void => {
+  for (const index of at) taken.add(index)
+}
+
+/** The first position at which `holds`, from `from` on. */
+export function indexWhere(
+  { tokens, taken }: Reader,
+  holds: (token: Token, at: number) => boolean,
+  from = 0,
+): number {
+  for (let at = from; at < tokens.length; at++) {
+    const token = tokens[at]
+    if (token && !taken.has(at) && holds(token, at)) return at
+  }
+  return -1
+}
+
+export const indexOf = (reader: Reader, ...concepts: readonly string[]): number =>
+  indexWhere(reader, (token) => has(token, ...concepts))
+
+/** Values that no slot has taken: while one is left, nobody knows what the order meant. */
+export const leftOver = (reader: Reader): Token[] =>
+  reader.tokens.filter(
+    (token, at) =>
+      !reader.taken.has(at) &&
+      (token.kind === 'quantity' ||
+        token.kind === 'address' ||
+        token.kind === 'uuid' ||
+        token.kind === 'unclear' ||
+        token.kind === 'quoted' ||
+        assetAt(reader, at) !== undefined ||
+        chainAt(reader, at) !== undefined),
+  )

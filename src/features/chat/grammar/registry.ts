@@ -1,0 +1,86 @@
+import { plainSchema } from '#kernel/decimal-fields.ts'
+import { isRecord } from '#kernel/json.ts'
+import { type Contract, type Entry, operationName } from '#kernel/operation.ts'
+import type { TObject } from '#kernel/schema.ts'
+import type { PlanStep } from './frame.ts'
+import { frames } from './frames.ts'
+import { nicknames } from './lexicon.ts'
+import { createNames, type Names, type Universe } from './names.ts'
+import { createVocabulary, type Vocabulary } from './vocabulary.ts'
+
+/** What the grammar needs of the product: its operations, its chains and its assets. */
+export type GrammarOperation = {
+  kind: Entry['kind']
+  fields: ReadonlySet<string>
+  required: ReadonlySet<string>
+}
+export type Registry = {
+  names: Names
+  vocabulary: Vocabulary
+  operations: ReadonlyMap<string, GrammarOperation>
+}
+
+function fieldsOf(entry: Entry): { fields: Set<string>; required: Set<string> } {
+  const fields = new Set<string>()
+  const required = new Set<string>()
+  const parts = [entry.params, entry.query, entry.body].filter((part): part is TObject => part !== undefined)
+  for (const part of parts) {
+    const { properties, required: names } = plainSchema(part)
+    if (isRecord(properties)) for (const name of Object.keys(properties)) fields.add(name)
+    if (Array.isArray(names)) for (const name of names) required.add(String(name))
+  }
+  return { fields, required }
+}
+
+export function operationsOf(contracts: readonly Contract[]): Map<string, GrammarOperation> {
+  return new Map(
+    contracts.flatMap(({ group, entries }) =>
+      Object.entries(entries).map(([key, entry]): [string, GrammarOperation] => [
+        operationName(group, key),
+        { kind: entry.kind, ...fieldsOf(entry) },
+      ]),
+    ),
+  )
+}
+
+const stepMistakes = (
+  { operation, input }: PlanStep,
+  operations: ReadonlyMap<string, GrammarOperation>,
+): string[] => {
+  const found = operations.get(operation)
+  if (!found) return [`there is no operation ${operation}`]
+  return [
+    ...Object.keys(input)
+      .filter((field) => !found.fields.has(field))
+      .map((field) => `${operation} has no field ${field}`),
+    ...[...found.required].filter((field) => !(field in input)).map((field) => `${operation} needs ${field}`),
+  ]
+}
+
+/** One sentence for each step of a plan that the contracts do not allow. */
+export const planMistakes = (operations: ReadonlyMap<string, GrammarOperation>): string[] =>
+  frames.flatMap(({ intent, plan }) =>
+    (plan ?? []).flatMap((step) =>
+      stepMistakes(step, operations).map((mistake) => `${intent}, step ${step.id}: ${mistake}`),
+    ),
+  )
+
+/** Throws where a plan names an operation or a field that does not exist: at the start, not in a conversation. */
+export function createRegistry(contracts: readonly Contract[], universe: Universe): Registry {
+  const operations = operationsOf(contracts)
+  const mistakes = planMistakes(operations)
+  if (mistakes.length > 0)
+    throw new Error(`plans of the chat do not fit the contracts:\n${mistakes.join('\n')}`)
+  const names = createNames(universe, nicknames)
+  return { names, vocabulary: createVocabulary(names), operations }
+}
+
+/** A step that changes something: not a read, and no dry run. */
+export const changes = (
+  { operation, input }: PlanStep,
+  { operations }: Pick<Registry, 'operations'>,
+): boolean => {
+  const dryrun = input.dryrun
+  const isDryRun = dryrun !== undefined && 'value' in dryrun && dryrun.value === true
+  return operations.get(operation)?.kind !== 'read' && !isDryRun
+}

@@ -1,0 +1,76 @@
+import type { Clause } from './clauses.ts'
+import { featuresOf, matches } from './features.ts'
+import { type Frame, isMutating, type SlotRule } from './frame.ts'
+import { frames } from './frames.ts'
+import type { Names } from './names.ts'
+import { createReader, leftOver, type Slots } from './reader.ts'
+import { slotReaders } from './slot-readers.ts'
+import type { Token } from './tag.ts'
+
+/** How well each frame fits a clause. */
+export type Scored = {
+  frame: Frame
+  slots: Slots
+  missing: readonly SlotRule[]
+  left: readonly Token[]
+  score: number
+}
+
+const weights = { group: 2, required: 2, optional: 1, missing: -3, left: -2, readOfOrder: -4 }
+
+export const isFilled = ({ name, anyOf }: SlotRule, slots: Slots): boolean =>
+  (anyOf ?? [name]).some((slot) => slots[slot] !== undefined)
+
+export const missingOf = (frame: Frame, slots: Slots): SlotRule[] =>
+  (frame.required ?? []).filter((rule) => !isFilled(rule, slots))
+
+export function readSlots(
+  frame: Frame,
+  clause: Clause,
+  { names, nowMs }: { names: Names; nowMs: number },
+): { slots: Slots; left: Token[] } {
+  const reader = createReader(clause.tokens, names, clause.head)
+  const read: Slots = {}
+  for (const name of frame.readers) slotReaders[name](reader, read, nowMs)
+  const slots: Slots = {}
+  for (const name of frame.slots) if (read[name] !== undefined) slots[name] = read[name]
+  return { slots, left: leftOver(reader) }
+}
+
+const words = (list: string | undefined): string[] => (list ? list.split(' ') : [])
+
+function fits(frame: Frame, clause: Clause, found: ReadonlySet<string>): boolean {
+  if (!frame.when.every((rule) => matches(rule, found))) return false
+  if (words(frame.not).some((rule) => matches(rule, found))) return false
+  // What runs at another time is no order of now.
+  if (isMutating(frame) && frame.intent !== 'limit_set' && found.has('@timed') && !found.has('UNTIL'))
+    return false
+  return !isMutating(frame) || words(frame.head).some((verb) => clause.head.includes(verb))
+}
+
+/** Best first. A read stands before an order of the same score. */
+export function score(clause: Clause, { names, nowMs }: { names: Names; nowMs: number }): Scored[] {
+  const found = featuresOf(clause, names)
+  return frames
+    .filter((frame) => fits(frame, clause, found))
+    .map((frame) => {
+      const { slots, left } = readSlots(frame, clause, { names, nowMs })
+      const missing = missingOf(frame, slots)
+      const required = (frame.required ?? []).length - missing.length
+      const cues = Object.entries(frame.cues ?? {}).reduce(
+        (sum, [cue, weight]) => sum + (found.has(cue) ? weight : 0),
+        0,
+      )
+      const optional = Math.max(0, Object.keys(slots).length - required)
+      const total =
+        weights.group * frame.when.length +
+        cues +
+        weights.required * required +
+        weights.optional * optional +
+        weights.missing * missing.length +
+        weights.left * left.length +
+        (clause.head.length > 0 && frame.effect === 'read' ? weights.readOfOrder : 0)
+      return { frame, slots, missing, left, score: total }
+    })
+    .sort((a, b) => b.score - a.score)
+}

@@ -1,0 +1,145 @@
+import type { Lexeme } from './lex.ts'
+import type { Asset, NamedChain } from './names.ts'
+import { readWords, withUnit } from './number-words.ts'
+import type { Quantity } from './quantity.ts'
+import type { Phrase, Vocabulary } from './vocabulary.ts'
+
+/** A lexeme, or a phrase of several, with what it may mean. */
+export type Token = {
+  kind: Lexeme['kind']
+  text: string
+  /** Its words, lower case. */
+  words: string
+  concepts: readonly string[]
+  asset?: Asset
+  chain?: NamedChain
+  quantity?: Quantity
+  /** The symbol is a word too, and nothing says that it is meant as a symbol. */
+  isCommon?: true
+  /** A typing error was corrected. */
+  isGuess?: true
+}
+
+/** A text of nothing but errors costs no more than this many look-ups. */
+const correctionsMax = 32
+
+const withoutPossessive = (word: string): string => word.replace(/'s?$/, '')
+
+type Tagging = { lexemes: readonly Lexeme[]; vocabulary: Vocabulary; corrections: { left: number } }
+
+/** The word as the vocabulary knows it, or its correction. */
+function known({ vocabulary, corrections }: Tagging, lexeme: Lexeme): { word: string; isGuess: boolean } {
+  const { word } = lexeme
+  if (vocabulary.isKnown(word)) return { word, isGuess: false }
+  const bare = withoutPossessive(word)
+  if (vocabulary.isKnown(bare)) return { word: bare, isGuess: false }
+  if (lexeme.isSymbol || corrections.left <= 0) return { word, isGuess: false }
+  corrections.left--
+  const corrected = vocabulary.corrected(bare)
+  return corrected === undefined ? { word, isGuess: false } : { word: corrected, isGuess: true }
+}
+
+type Found = { phrase: Phrase; isGuess: boolean }
+
+/** The longest phrase that begins here. */
+function findPhrase(
+  tagging: Tagging,
+  at: number,
+  read: (at: number) => { word: string; isGuess: boolean } | undefined,
+): Found | undefined {
+  const first = read(at)
+  if (!first) return undefined
+  const bare = withoutPossessive(first.word)
+  const candidates = [
+    ...(tagging.vocabulary.byFirstWord.get(first.word) ?? []),
+    ...(bare === first.word ? [] : (tagging.vocabulary.byFirstWord.get(bare) ?? [])),
+  ]
+  for (const phrase of candidates) {
+    let isGuess = first.isGuess
+    const isMatch = phrase.words.every((word, offset) => {
+      if (offset === 0) return word === first.word || word === bare
+      const next = read(at + offset)
+      isGuess ||= next?.isGuess ?? false
+      return next?.word === word
+    })
+    if (isMatch) return { phrase, isGuess }
+  }
+  return undefined
+}
+
+function wordToken(lexemes: readonly Lexeme[], at: number, found: Found | undefined): Token {
+  const lexeme = lexemes[at]
+  const text = lexemes
+    .slice(at, at + (found?.phrase.words.length ?? 1))
+    .map((each) => each.text)
+    .join(' ')
+  const token: Token = {
+    kind: 'word',
+    text,
+    words: found ? found.phrase.words.join(' ') : (lexeme?.word ?? ''),
+    concepts: found?.phrase.concepts ?? [],
+  }
+  if (found?.isGuess) token.isGuess = true
+  const named = found?.phrase.named
+  if (!named || found.isGuess) return token
+  if (named.asset) token.asset = named.asset
+  if (named.chain) token.chain = named.chain
+  if (found.phrase.isCommon && !lexeme?.isSymbol) token.isCommon = true
+  // Written as a symbol it is one, whatever the word means otherwise.
+  if (lexeme?.isSymbol && found.phrase.isCommon && named.asset) token.concepts = []
+  return token
+}
+
+/** Every quantity becomes one token with its unit, every phrase one with its concepts. */
+export function tag(lexemes: readonly Lexeme[], vocabulary: Vocabulary): Token[] {
+  const tagging: Tagging = { lexemes, vocabulary, corrections: { left: correctionsMax } }
+  const readings = new Map<number, { word: string; isGuess: boolean } | undefined>()
+  const read = (at: number) => {
+    if (readings.has(at)) return readings.get(at)
+    const lexeme = lexemes[at]
+    const reading = lexeme?.kind === 'word' ? known(tagging, lexeme) : undefined
+    readings.set(at, reading)
+    return reading
+  }
+  const tokens: Token[] = []
+  let at = 0
+  while (at < lexemes.length) {
+    const lexeme = lexemes[at]
+    if (!lexeme) break
+    const found = lexeme.kind === 'word' ? findPhrase(tagging, at, read) : undefined
+    const words =
+      lexeme.kind === 'quantity' && lexeme.quantity
+        ? { quantity: lexeme.quantity, count: 1 }
+        : readWords(lexemes, at)
+    if (words && words.count >= (found?.phrase.words.length ?? 0)) {
+      const { quantity, count } = withUnit(
+        words.quantity,
+        lexemes.slice(at + words.count, at + words.count + 3),
+      )
+      const end = at + words.count + count
+      tokens.push({
+        kind: 'quantity',
+        text: lexemes
+          .slice(at, end)
+          .map((each) => each.text)
+          .join(' '),
+        words: '',
+        concepts: [],
+        quantity,
+      })
+      at = end
+    } else if (lexeme.kind === 'word') {
+      tokens.push(wordToken(lexemes, at, found))
+      at += found?.phrase.words.length ?? 1
+    } else {
+      const concepts =
+        lexeme.word === '@' ? ['AT'] : lexeme.word === '<' ? ['BELOW'] : lexeme.word === '>' ? ['ABOVE'] : []
+      tokens.push({ kind: lexeme.kind, text: lexeme.text, words: lexeme.word, concepts })
+      at++
+    }
+  }
+  return tokens
+}
+
+export const has = (token: Token | undefined, ...concepts: readonly string[]): boolean =>
+  token !== undefined && concepts.some((concept) => token.concepts.includes(concept))

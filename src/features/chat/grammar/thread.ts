@@ -1,0 +1,240 @@
+import { parseAmount } from './amount-text.ts'
+import { assetPositions, findAmount, readChains } from './amounts.ts'
+import type { Clause } from './clauses.ts'
+import * as conditions from './conditions.ts'
+import { type Frame, isMutating } from './frame.ts'
+import { frameOf } from './frames.ts'
+import { dollarSymbol, type Names } from './names.ts'
+import { createReader, leftOver, type Reader, type Slots, take } from './reader.ts'
+import { has, type Token } from './tag.ts'
+import { readPeriod, readTimeframe } from './times.ts'
+import type { Ask, Choice, ThreadState, Understanding } from './understanding.ts'
+
+/** What a short answer means in its thread: the reply to a question, or a change of the last request. */
+
+export const pendingMs = 10 * 60_000
+export const contextMs = 30 * 60_000
+const ellipsisTokensMax = 12
+
+export const isFresh = (entry: { atMs: number } | undefined, nowMs: number, maxMs: number): boolean =>
+  entry !== undefined && nowMs >= entry.atMs && nowMs - entry.atMs <= maxMs
+
+const links = [
+  'FILLER',
+  'OVERRIDE',
+  'TO',
+  'ON',
+  'FROM',
+  'OF',
+  'AT',
+  'MINE',
+  'PAYWITH',
+  'POLITE',
+  'IT',
+  'LEVERAGE',
+  'CHAINWORD',
+  'AGAIN',
+  'THEN',
+  'TOKENWORD',
+  'STOP',
+  'TARGET',
+  'SLIPPAGE',
+  'ALL',
+  'REST',
+  'ISOLATED',
+  'CROSS',
+  'EVERY',
+  'PAST_SPAN',
+]
+
+/** Only values and the words between them. */
+export const isElliptic = (tokens: readonly Token[]): boolean =>
+  tokens.length <= ellipsisTokensMax &&
+  tokens.every(
+    (token) =>
+      token.kind === 'mark' ||
+      token.kind === 'quantity' ||
+      token.asset !== undefined ||
+      token.chain !== undefined ||
+      has(token, ...links) ||
+      token.concepts.some((concept) => concept.startsWith('~') || concept.startsWith('tf')),
+  )
+export const hasValue = (tokens: readonly Token[]): boolean =>
+  tokens.some(
+    (token) =>
+      token.kind === 'quantity' ||
+      token.asset !== undefined ||
+      token.chain !== undefined ||
+      has(token, 'ALL', 'REST') ||
+      token.concepts.some((concept) => concept.startsWith('~')),
+  )
+
+/** A new asset replaces the one that is traded, never the dollars that pay for it. */
+function assetSlot(frame: Frame, slots: Slots): string | undefined {
+  for (const slot of ['assets', 'asset', 'token']) if (frame.slots.includes(slot)) return slot
+  if (!frame.slots.includes('asset_out')) return undefined
+  return slots.asset_in !== undefined && slots.asset_in !== dollarSymbol && slots.asset_out === dollarSymbol
+    ? 'asset_in'
+    : 'asset_out'
+}
+
+function withAmount(reader: Reader, frame: Frame, slots: Slots): void {
+  const amount = findAmount(reader)
+  if (!amount || !frame.slots.includes('amount')) return
+  const before = parseAmount(slots.amount)
+  const isDollars = [
+    'earn_deposit',
+    'earn_withdraw',
+    'perp_fund',
+    'perp_withdraw',
+    'recharge',
+    'limit_set',
+  ].includes(frame.intent)
+  if (amount.kind !== 'number')
+    slots.amount =
+      isDollars && amount.text.endsWith(` ${dollarSymbol}`)
+        ? amount.text.replace(dollarSymbol, 'usd')
+        : amount.text
+  else if (before?.kind === 'token') slots.amount = `${amount.text} ${before.symbol}`
+  else if (before?.kind === 'usd' || isDollars) slots.amount = `${amount.text} usd`
+  else return
+  take(reader, amount.at)
+  if (amount.asset >= 0) take(reader, amount.asset)
+}
+
+/** The slots with what the clause names put in their places; undefined where a value has no place. */
+export function override(
+  frame: Frame,
+  before: Slots,
+  clause: Pick<Clause, 'tokens'>,
+  { names, asked }: { names: Names; asked?: string },
+): Slots | undefined {
+  const reader = createReader(clause.tokens, names, [])
+  const slots: Slots = { ...before }
+  conditions.readLeverage(reader, slots)
+  conditions.readSlippage(reader, slots)
+  conditions.readLegs(reader, slots)
+  if (asked === 'price' || frame.intent === 'limit_order') conditions.readPrice(reader, slots)
+  if (asked === 'stop') {
+    const at = reader.tokens.findIndex(
+      ({ quantity }) =>
+        quantity?.unit === 'percent' || quantity?.unit === 'number' || quantity?.unit === 'usd',
+    )
+    const quantity = reader.tokens[at]?.quantity
+    if (quantity && slots.stop === undefined && slots.target === undefined) {
+      take(reader, at)
+      slots.stop = quantity.unit === 'percent' ? `${quantity.value.replace(/^-/, '')}%` : quantity.value
+    }
+  }
+  if (asked === 'price' && slots.price === undefined) {
+    const at = reader.tokens.findIndex(
+      ({ quantity }) => quantity?.unit === 'number' || quantity?.unit === 'usd',
+    )
+    if (at >= 0) {
+      take(reader, at)
+      slots.price = reader.tokens[at]?.quantity?.value ?? ''
+      slots.condition = slots.side === 'sell' ? 'gte' : 'lte'
+    }
+  }
+  const all = reader.tokens.findIndex((token) => has(token, 'ALL'))
+  if (frame.slots.includes('all') && all >= 0) {
+    take(reader, all)
+    slots.all = 'yes'
+  }
+  withAmount(reader, frame, slots)
+  const chains: Slots = {}
+  readChains(reader, chains, {
+    moves: frame.slots.includes('chain_out') && (asked === 'chain_out' || frame.intent === 'bridge'),
+  })
+  const onlyChain = asked === 'chain_out' && chains.chain_out === undefined ? chains.chain : undefined
+  if (onlyChain !== undefined) slots.chain_out = onlyChain
+  else Object.assign(slots, chains)
+  if ((asked === 'chain' || asked === 'chain_out') && Object.keys(chains).length === 0) {
+    // The answer to "which chain" may be a name that is a coin elsewhere.
+    const at = reader.tokens.findIndex((token) => token.chain !== undefined)
+    const chain = reader.tokens[at]?.chain
+    if (chain) {
+      take(reader, at)
+      slots[asked] = chain.id
+    }
+  }
+  const slot =
+    asked !== undefined && ['asset', 'asset_in', 'asset_out', 'assets', 'token'].includes(asked)
+      ? asked
+      : assetSlot(frame, before)
+  const found = assetPositions(reader)
+  if (slot !== undefined && found.length > 0) {
+    const symbols = [...new Set(found.map((at) => reader.tokens[at]?.asset?.symbol ?? ''))]
+    if (slot !== 'assets' && symbols.length > 1) return undefined
+    take(reader, ...found)
+    const old = slots[slot]
+    slots[slot] = symbols.join(',')
+    // An amount counted in the asset that is replaced counts nothing any more.
+    if (old !== undefined && slots.amount?.endsWith(` ${old}`) && slots.amount === before.amount)
+      delete slots.amount
+  }
+  if (frame.slots.includes('timeframe')) readTimeframe(reader, slots)
+  if (frame.slots.includes('period')) readPeriod(reader, slots)
+  for (const name of Object.keys(slots))
+    if (!frame.slots.includes(name) && before[name] === undefined) delete slots[name]
+  if (leftOver(reader).length > 0) return undefined
+  return Object.keys(slots).some((name) => slots[name] !== before[name]) ? slots : undefined
+}
+
+const ordinals = ['ORDINAL1', 'ORDINAL2', 'ORDINAL3', 'ORDINAL4']
+/** The position that a reply names among so many, from 0. */
+export function ordinalOf(tokens: readonly Token[], count: number): number | undefined {
+  const spoken = ordinals.findIndex((concept) => tokens.some((token) => has(token, concept)))
+  if (spoken >= 0) return spoken < count ? spoken : undefined
+  const values = tokens.filter(({ kind }) => kind === 'quantity')
+  const [only] = values
+  if (values.length !== 1 || only?.quantity?.unit !== 'number' || !/^[1-9]$/.test(only.quantity.value))
+    return undefined
+  const rest = tokens.filter(
+    (token) => token !== only && token.kind !== 'mark' && !has(token, 'FILLER', 'OVERRIDE', 'AT'),
+  )
+  const at = Number(only.quantity.value) - 1
+  return rest.length === 0 && at < count ? at : undefined
+}
+
+const simple = (text: string): string =>
+  text
+    .toLowerCase()
+    .replace(/^(the|a|an|my) /, '')
+    .trim()
+/** The choice that a reply names by its number or by its words. */
+export function choiceOf({ choices }: Ask, tokens: readonly Token[], text: string): Choice | undefined {
+  const at = ordinalOf(tokens, choices.length)
+  if (at !== undefined) return choices[at]
+  const said = simple(text.replace(/[.!]+$/, ''))
+  if (said.length < 2) return undefined
+  const named = choices.filter(
+    ({ label }) => simple(label) === said || simple(label).includes(said) || said.includes(simple(label)),
+  )
+  return named.length === 1 ? named[0] : undefined
+}
+
+const marketOf = (intent: string): 'perp' | 'spot' | 'token' =>
+  intent.startsWith('perp') || intent === 'funding' ? 'perp' : intent.startsWith('spot') ? 'spot' : 'token'
+
+/** What the thread remembers after this message. Only what the user said enters it. */
+export function remember(state: ThreadState, understanding: Understanding, nowMs: number): ThreadState {
+  const next: ThreadState = { ...state }
+  delete next.pending
+  if (understanding.ask) next.pending = { ...understanding.ask, atMs: nowMs }
+  const last = understanding.intents.at(-1)
+  if (!last || !frameOf(last.intent)) return next
+  const isTalk = last.effect === 'none' && last.route === undefined
+  if (!isTalk) next.last = { intent: last.intent, slots: last.slots, effect: last.effect, atMs: nowMs }
+  if (last.intent === 'quote') next.quote = { slots: last.slots, atMs: nowMs }
+  else if (isMutating(last)) delete next.quote
+  const { asset = last.slots.asset_out, asset_in, token } = last.slots
+  const [first, ...others] = (last.slots.assets ?? '').split(',')
+  const focus =
+    asset !== undefined && asset !== dollarSymbol
+      ? asset
+      : (asset_in ?? token ?? (others.length === 0 ? first : undefined))
+  if (focus !== undefined && focus !== '')
+    next.focus = { asset: focus, market: marketOf(last.intent), atMs: nowMs }
+  return next
+}

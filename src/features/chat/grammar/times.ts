@@ -1,0 +1,137 @@
+import type { Quantity } from './quantity.ts'
+import { indexOf, indexWhere, quantityAt, type Reader, type Slots, take } from './reader.ts'
+import { has } from './tag.ts'
+
+/** Periods that have passed, timeframes of candles, and moments to come, all in UTC. */
+
+const minuteMs = 60_000
+const hourMs = 60 * minuteMs
+const dayMs = 24 * hourMs
+const spanMs: Readonly<Record<string, number>> = {
+  m: minuteMs,
+  h: hourMs,
+  d: dayMs,
+  w: 7 * dayMs,
+  mo: 30 * dayMs,
+  y: 365 * dayMs,
+}
+const countMax = 10_000
+
+/** `24h` is a day and `7d` a week, whatever was typed. */
+export function periodText({ value, span = 'd' }: Quantity): string | undefined {
+  if (!/^[1-9]\d{0,3}$/.test(value)) return undefined
+  const count = Number(value)
+  if (span === 'h' && count % 24 === 0)
+    return periodText({ unit: 'span', value: String(count / 24), span: 'd' })
+  if (span === 'd' && count === 30) return '1mo'
+  if (span === 'd' && count === 90) return '3mo'
+  if (span === 'd' && count % 7 === 0 && count <= 28) return `${count / 7}w`
+  if (span === 'd' && count === 365) return '1y'
+  return `${count}${span}`
+}
+
+const startOfDay = (ms: number): number => Math.floor(ms / dayMs) * dayMs
+
+/** What a period covers; undefined for all that there is. */
+export function rangeOf(period: string, nowMs: number): { fromMs: number; toMs: number } | undefined {
+  if (period === 'all') return undefined
+  if (period === 'yesterday') return { fromMs: startOfDay(nowMs) - dayMs, toMs: startOfDay(nowMs) }
+  const since = /^since:(\d{4}-\d{2}-\d{2})$/.exec(period)
+  if (since) return { fromMs: Date.parse(`${since[1]}T00:00:00Z`), toMs: nowMs }
+  const span = /^(\d{1,4})(mo|[mhdwy])$/.exec(period)
+  return span ? { fromMs: nowMs - Number(span[1]) * (spanMs[span[2] ?? ''] ?? 0), toMs: nowMs } : undefined
+}
+
+const phrasePeriods = ['~1d', '~yesterday', '~1w', '~1mo', '~3mo', '~1y', '~all']
+
+export function readPeriod(reader: Reader, slots: Slots): void {
+  const spanned = indexWhere(reader, ({ quantity }) => quantity?.unit === 'span' && !quantity.isUnclear)
+  const span = quantityAt(reader, spanned)
+  const text = span ? periodText(span) : undefined
+  if (text !== undefined) {
+    take(reader, spanned)
+    slots.period = text
+    return
+  }
+  const date = indexWhere(reader, ({ quantity }) => quantity?.unit === 'date')
+  const since = quantityAt(reader, date)
+  if (since && has(reader.tokens[date - 1], 'PAST_SPAN', 'FROM')) {
+    take(reader, date)
+    slots.period = `since:${since.value}`
+    return
+  }
+  for (const concept of phrasePeriods) {
+    const at = indexOf(reader, concept)
+    if (at < 0) continue
+    take(reader, at)
+    slots.period = concept.slice(1)
+    return
+  }
+}
+
+const timeframes = new Set('1m 3m 5m 15m 30m 1h 2h 4h 8h 12h 1d 3d 1w 1mo'.split(' '))
+
+/** Beside a chart `5m` is five minutes. */
+export function readTimeframe(reader: Reader, slots: Slots): void {
+  const at = indexWhere(
+    reader,
+    ({ quantity }) => quantity?.unit === 'span' && timeframes.has(`${quantity.value}${quantity.span}`),
+  )
+  const span = quantityAt(reader, at)
+  const before = reader.tokens[at - 1]
+  if (span && !has(before, 'PAST_SPAN')) {
+    take(reader, at)
+    slots.timeframe = `${span.value}${span.span}`
+    return
+  }
+  for (const concept of ['tf1d', 'tf1h', 'tf1w'])
+    if (indexOf(reader, concept) >= 0) slots.timeframe = concept.slice(2)
+}
+
+const weekdays = 'sunday monday tuesday wednesday thursday friday saturday'.split(' ')
+
+/** A moment to come, such as the end of an order; undefined where none is said or it has passed. */
+export function readMoment(reader: Reader, nowMs: number): { ms: number; taken: number[] } | undefined {
+  const anchor = indexOf(reader, 'UNTIL')
+  if (anchor < 0) return undefined
+  for (let at = anchor + 1; at <= anchor + 3; at++) {
+    const token = reader.tokens[at]
+    const quantity = quantityAt(reader, at)
+    if (quantity?.unit === 'span' && /^\d{1,4}$/.test(quantity.value) && Number(quantity.value) < countMax) {
+      const ms = spanMs[quantity.span ?? ''] ?? 0
+      return { ms: nowMs + Number(quantity.value) * ms, taken: [at] }
+    }
+    if (quantity?.unit === 'date') {
+      const ms = Date.parse(`${quantity.value}T23:59:59.999Z`)
+      return Number.isFinite(ms) && ms > nowMs ? { ms, taken: [at] } : undefined
+    }
+    const weekday = weekdays.indexOf(token?.words ?? '')
+    if (weekday >= 0) {
+      const ahead = (weekday - new Date(nowMs).getUTCDay() + 7) % 7 || 7
+      return { ms: startOfDay(nowMs) + (ahead + 1) * dayMs - 1, taken: [at] }
+    }
+    if (token?.words === 'tomorrow') return { ms: startOfDay(nowMs) + 2 * dayMs - 1, taken: [at] }
+    if (has(token, 'FUTURE')) return { ms: startOfDay(nowMs) + dayMs - 1, taken: [at] }
+  }
+  return undefined
+}
+
+export function readExpiry(reader: Reader, slots: Slots, nowMs: number): void {
+  const moment = readMoment(reader, nowMs)
+  if (!moment) return
+  take(reader, ...moment.taken)
+  slots.expires = new Date(moment.ms).toISOString()
+}
+
+/** The clause names a moment or a rhythm of its own, at which nothing here can run. */
+export const isTimed = ({ tokens }: Pick<Reader, 'tokens'>): boolean =>
+  tokens.some(
+    (token, at) =>
+      has(token, 'SCHEDULE', 'FUTURE') ||
+      token.quantity?.unit === 'clock' ||
+      (has(token, 'EVERY') &&
+        (has(tokens[at + 1], 'WEEKDAY', '~1d', '~1w', '~1mo') ||
+          tokens[at + 1]?.quantity?.unit === 'span')) ||
+      (has(token, 'WEEKDAY') && !has(tokens[at - 1], 'UNTIL')) ||
+      (token.words === 'in' && tokens[at + 1]?.quantity?.unit === 'span'),
+  )

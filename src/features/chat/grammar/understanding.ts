@@ -1,0 +1,65 @@
+import type { Mood } from './clauses.ts'
+import type { Effect, Frame, PlanStep } from './frame.ts'
+import type { Slots } from './reader.ts'
+
+/** What a text means, and what is still missing. */
+export type Intent = {
+  intent: string
+  effect: Effect
+  mood: Mood
+  slots: Slots
+  steps: readonly PlanStep[]
+  route?: Exclude<Frame['route'], undefined>
+  /** The user accepts or declines a recommendation of the thread. */
+  decision?: { recommendationId: string; status: 'accepted' | 'declined' }
+}
+export type Choice = { label: string; fill: Slots; intent?: string }
+export type Ask = { intent: string; slots: Slots; slot: string; question: string; choices: readonly Choice[] }
+export type Refusal = { intent: string; text: string }
+/** Why something that was said is not done. */
+export type NoteKind =
+  | 'negated'
+  | 'reported'
+  | 'stated'
+  | 'conditional'
+  | 'supposed'
+  | 'question'
+  | 'dropped'
+  | 'not_understood'
+  | 'too_long'
+  | 'too_many'
+export type Note = { kind: NoteKind; text: string }
+export type Understanding = {
+  intents: readonly Intent[]
+  ask: Ask | null
+  refusal: Refusal | null
+  notes: readonly Note[]
+}
+
+export const nothing: Understanding = { intents: [], ask: null, refusal: null, notes: [] }
+
+export const noteTexts: Readonly<Record<NoteKind, string>> = {
+  negated: 'You said not to, so nothing is done.',
+  reported: 'That is the word of somebody else, so nothing is done. Say it yourself if you want it.',
+  stated: 'That reads as a statement, so nothing is done. Say it as an instruction if you want it.',
+  conditional:
+    'That depends on something that is not watched here, so nothing is done. A limit order or a stop waits for a price.',
+  supposed: 'That is a thought, so nothing is done.',
+  question: 'That is a question, so nothing is done. Say it as an instruction if you want it.',
+  dropped: 'The open question is dropped.',
+  not_understood: 'That was not understood. Ask "what can you do" for what there is.',
+  too_long: 'That text is too long for an order. Say the order alone.',
+  too_many: 'Those are too many orders for one message. Send at most five at a time.',
+}
+export const note = (kind: NoteKind): Note => ({ kind, text: noteTexts[kind] })
+
+/** What a thread remembers between two messages. */
+export type ThreadState = {
+  last?: { intent: string; slots: Slots; effect: Effect; atMs: number }
+  pending?: Ask & { atMs: number }
+  /** The last quote that was asked for, which "do it" executes. */
+  quote?: { slots: Slots; atMs: number }
+  focus?: { asset: string; market: 'perp' | 'spot' | 'token'; atMs: number }
+  recommendations?: { items: readonly { id: string }[]; atMs: number }
+  lastTaskId?: string
+}

@@ -1,0 +1,85 @@
+import { editDistance } from '#kernel/nearest.ts'
+import { commonSymbols, concepts, contractions, plainWords } from './lexicon.ts'
+import type { Named, Names } from './names.ts'
+
+/** Phrases by their first word, and the words that a typing error may have been. */
+export type Phrase = {
+  words: readonly string[]
+  concepts: readonly string[]
+  named?: Named
+  isCommon: boolean
+}
+export type Vocabulary = {
+  /** The longest phrases first. */
+  byFirstWord: ReadonlyMap<string, readonly Phrase[]>
+  /** The word that is meant by a word with one typing error; undefined where none or several are. */
+  corrected: (word: string) => string | undefined
+  isKnown: (word: string) => boolean
+}
+
+/** Shorter words are near to each other by chance. */
+const correctedLengthMin = 4
+const correctedLengthMax = 24
+
+const deletions = (word: string): string[] => {
+  const shorter = new Set<string>()
+  for (let at = 0; at < word.length; at++) shorter.add(word.slice(0, at) + word.slice(at + 1))
+  return [...shorter]
+}
+
+/** Finds words at distance one by their deletions, so that a look-up costs the length of the word alone. */
+function createCorrection(words: ReadonlySet<string>): (word: string) => string | undefined {
+  const byDeletion = new Map<string, string[]>()
+  for (const word of words) {
+    if (word.length < correctedLengthMin || word.length > correctedLengthMax) continue
+    for (const key of [word, ...deletions(word)]) byDeletion.set(key, [...(byDeletion.get(key) ?? []), word])
+  }
+  return (word) => {
+    if (word.length < correctedLengthMin || word.length > correctedLengthMax) return undefined
+    const found = new Set<string>()
+    for (const key of [word, ...deletions(word)])
+      for (const candidate of byDeletion.get(key) ?? [])
+        if (Math.max(candidate.length, word.length) >= 5 && editDistance(word, candidate, 1) !== undefined)
+          found.add(candidate)
+    const [only, ...others] = found
+    return others.length === 0 ? only : undefined
+  }
+}
+
+export function createVocabulary(names: Names): Vocabulary {
+  const byText = new Map<string, { concepts: Set<string>; named?: Named }>()
+  for (const [concept, phrases] of Object.entries(concepts))
+    for (const phrase of phrases.split('|')) {
+      const text = phrase
+        .split(' ')
+        .map((word) => (Object.hasOwn(contractions, word) ? contractions[word] : word))
+        .join(' ')
+      const known = byText.get(text) ?? { concepts: new Set<string>() }
+      known.concepts.add(concept)
+      byText.set(text, known)
+    }
+  const words = new Set<string>()
+  for (const text of byText.keys()) for (const word of text.split(' ')) words.add(word)
+  const correctable = new Set([...words].filter((word) => /^[a-z]+$/.test(word)))
+  for (const [text, named] of names.phrases) {
+    const known = byText.get(text) ?? { concepts: new Set<string>() }
+    byText.set(text, { ...known, named })
+  }
+  const byFirstWord = new Map<string, Phrase[]>()
+  for (const [text, found] of byText) {
+    const parts = text.split(' ')
+    const first = parts[0] ?? ''
+    const isCommon = found.named !== undefined && (commonSymbols.has(text) || found.concepts.size > 0)
+    const phrase: Phrase = { words: parts, concepts: [...found.concepts], isCommon }
+    if (found.named) phrase.named = found.named
+    byFirstWord.set(first, [...(byFirstWord.get(first) ?? []), phrase])
+  }
+  for (const phrases of byFirstWord.values()) phrases.sort((a, b) => b.words.length - a.words.length)
+  const plain = new Set(plainWords)
+  const named = new Set([...names.phrases.keys()].flatMap((text) => text.split(' ')))
+  return {
+    byFirstWord,
+    corrected: createCorrection(correctable),
+    isKnown: (word) => words.has(word) || plain.has(word) || named.has(word),
+  }
+}
