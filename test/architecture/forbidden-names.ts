@@ -340,4 +340,9 @@ export const nameExceptions: { name: string; in: string; why: string }[] = [
     in: 'src/world/hyperliquid/keccak.ts',
     why: 'the word of Keccak for its 64-bit words',
   },
+  { name: 'heard', in: 'src/features/chat/grammar', why: 'a word that people say, in the lexicon' },
+  { name: 'tell', in: 'src/features/chat/grammar', why: 'a word that people say, in the lexicon' },
+  { name: 'tells', in: 'src/features/chat/grammar', why: 'a word that people say, in the lexicon' },
+  { name: 'told', in: 'src/features/chat/grammar', why: 'a word that people say, in the lexicon' },
+  { name: 'wish', in: 'src/features/chat/grammar', why: 'a word that people say, in the lexicon' },
 ]

@@ -83,7 +83,7 @@ export function readAsset(reader: Reader, slots: Slots): void {
 /** Chains by their prepositions: from one, on one, to one. */
 export function readChains(reader: Reader, slots: Slots, { moves }: { moves: boolean }): void {
   for (const at of reader.tokens.keys()) {
-    const chain = chainAt(reader, at, moves)
+    const chain = chainAt(reader, at, { moves })
     if (!chain) continue
     const role = roleOf(reader, at)
     const slot = role === 'to' && moves ? 'chain_out' : 'chain'
@@ -142,7 +142,7 @@ export function readSized(reader: Reader, slots: Slots): void {
     for (const at of positions) if (symbolOf(reader, at) === slots.asset) take(reader, at)
   }
   if (!amount) return
-  if (amount.kind === 'number' && amount.asset < 0) {
+  if (amount.kind === 'number') {
     // `100 of btc` and `btc 100` do not say what is counted.
     return
   }
@@ -150,7 +150,7 @@ export function readSized(reader: Reader, slots: Slots): void {
   if (amount.asset >= 0 && isDollar(amount.asset)) {
     take(reader, amount.asset)
     slots.amount = amount.kind === 'token' ? `${amount.text.split(' ')[0]} usd` : amount.text
-  } else if (amount.kind !== 'number') slots.amount = amount.text
+  } else slots.amount = amount.text
 }
 
 type Pair = { in?: number; out?: number }

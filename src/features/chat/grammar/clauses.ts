@@ -10,15 +10,17 @@ export type Clause = {
   head: readonly string[]
   /** It has a condition, which must be a price. */
   hasCondition: boolean
+  isPriceCondition: boolean
   isQuestion: boolean
   /** The verb was mistyped, or taken over from the clause before. */
   isGuess: boolean
 }
 
 const sentenceMarks = '.!?;\n'
+const sentenceEnds = '.!?\n'
 /** Words that may stand before the verb of an order. */
 const prefixes =
-  'FILLER POLITE WANT THEN TO ON FROM OF MINE AT PAYWITH LEVERAGE PERP SPOT EARN POSITION ORDERS STOP TARGET TRAILING LIMIT CREDITS MARGIN TOKENWORD ALL REST IT CHAINWORD SLIPPAGE ISOLATED CROSS ACCEPT OVERRIDE AGAIN ~1d ~1w ~1mo DAILY PERTX EVERY WEEKDAY FUTURE SCHEDULE'.split(
+  'FILLER POLITE WANT THEN TO ON FROM OF MINE AT PAYWITH LEVERAGE PERP SPOT EARN POSITION ORDERS STOP TARGET TRAILING LIMIT CREDITS MARGIN TOKENWORD ALL REST IT CHAINWORD SLIPPAGE ISOLATED CROSS ACCEPT OVERRIDE AGAIN ~1d ~1w ~1mo DAILY PERTX EVERY WEEKDAY FUTURE SCHEDULE GREET THANKS'.split(
     ' ',
   )
 /** A clause that begins with one of these asks. */
@@ -29,6 +31,11 @@ const questionWords = new Set(
 )
 const questions = ['QUESTION', 'EXPLAIN', 'SHOULD', 'CHATPRICE']
 const nouns = ['HAVE', 'PORTFOLIO', 'POSITION', 'ORDERS', 'PNL', 'CREDITS', 'LIMITS']
+/** What a clause is about, beside its verb. */
+const contents =
+  'PRICE CHANGE COMPARE MARKET FUNDING CHART ANALYSIS RESEARCH HAVE PORTFOLIO PNL HISTORY ORDERS ADDRESS POSITION LIQUIDATION APY EARNED SCAM SUPPORTED GAS CREDITS PACK LIMITS APPROVALS RECIPIENTS TASK WENT ACCOUNT HEALTH NOTIFICATION NEWS STOP TARGET'.split(
+    ' ',
+  )
 const legs = ['STOP', 'TARGET', 'TRAILING']
 const carriers = ['BUY', 'SELL', 'SWAP']
 
@@ -97,10 +104,8 @@ function beginsClause(tokens: readonly Token[], from: number, before: readonly T
     at++
   const next = tokens[at]
   if (!next || at === from) return false
-  const opening = before.find((token) => token.kind !== 'mark' && !has(token, 'FILLER'))
-  // `on base, buy` is one order.
-  if (has(opening, 'ON', 'FROM', 'TO', 'AT', 'PAYWITH') && before.every((token) => isSkipped(token)))
-    return false
+  // `on base, buy` is one order, and so is what begins with a condition or a negation.
+  if (!before.some((token) => isAction(token) || isInflected(token) || has(token, ...contents))) return false
   if (
     tokens.slice(from, at).some((token) => token.words === 'and') &&
     has(next, 'MINE') &&
@@ -129,18 +134,22 @@ function beginsClause(tokens: readonly Token[], from: number, before: readonly T
   return !isBracket
 }
 
-type Part = { tokens: Token[]; isQuestion: boolean }
+/** `isJoined`: it follows its neighbour within one sentence. */
+type Part = { tokens: Token[]; isQuestion: boolean; isJoined: boolean }
 
 function split(tokens: readonly Token[]): Part[] {
   const parts: Part[] = []
   let own: Token[] = []
-  const end = (isQuestion: boolean): void => {
-    if (own.some(({ kind }) => kind !== 'mark')) parts.push({ tokens: own, isQuestion })
+  let isJoined = false
+  const end = ({ isQuestion, joins = false }: { isQuestion: boolean; joins?: boolean }): void => {
+    if (own.some(({ kind }) => kind !== 'mark')) parts.push({ tokens: own, isQuestion, isJoined })
     own = []
+    isJoined = joins
   }
   for (const [at, token] of tokens.entries()) {
     if (isMark(token, sentenceMarks)) {
-      end(token.words === '?')
+      const mark = tokens.slice(at).find((each) => isMark(each, sentenceEnds))
+      end({ isQuestion: mark?.words === '?', joins: token.words === ';' })
       continue
     }
     const isJoint =
@@ -152,22 +161,28 @@ function split(tokens: readonly Token[]): Part[] {
         'IF',
       )
     if (isJoint && own.length > 0 && !isInCondition && beginsClause(tokens, at, own)) {
-      const mark = tokens.slice(at).find((each) => isMark(each, sentenceMarks))
+      const mark = tokens.slice(at).find((each) => isMark(each, sentenceEnds))
       // The question mark at the end of a sentence covers its clauses.
-      end(mark?.words === '?')
+      end({ isQuestion: mark?.words === '?', joins: true })
       continue
     }
     own.push(token)
   }
-  end(false)
+  end({ isQuestion: false })
   return parts
 }
 
 const first = (tokens: readonly Token[]): Token | undefined =>
   tokens.find((token) => token.kind !== 'mark' && (!has(token, 'FILLER') || has(token, ...questions)))
 
-function moodOf({ tokens, isQuestion }: Part, head: number, isReported: boolean): Mood {
-  const isAct = tokens.some((token) => isAction(token) || isInflected(token))
+const holdsOrder = (tokens: readonly Token[]): boolean =>
+  tokens.some((token) => isAction(token) || isInflected(token)) || isLegOrder(tokens)
+
+function moodOf(
+  { tokens, isQuestion }: Part,
+  { head, isReported }: { head: number; isReported: boolean },
+): Mood {
+  const isAct = holdsOrder(tokens)
   const polite = tokens.slice(0, Math.max(head, 0)).some((token) => has(token, 'POLITE', 'WANT'))
   const starts = first(tokens)
   if (isAct && (isReported || tokens.some((token) => has(token, 'REPORT')))) return 'reported'
@@ -184,16 +199,43 @@ function moodOf({ tokens, isQuestion }: Part, head: number, isReported: boolean)
   return 'do'
 }
 
+/** `how do i`, `should i`: what it asks about is an order. */
+const asksHow = (token: Token | undefined): boolean =>
+  /^(how do|how can|how would|how should|should)\b/.test(token?.words ?? '') ||
+  has(token, 'EXPLAIN', 'SHOULD')
+
+const isSubject = (token: Token | undefined): boolean =>
+  token !== undefined &&
+  (token.asset !== undefined || has(token, 'FILLER', 'IT', 'MINE', 'PRICE', 'OF', 'TOKENWORD'))
+
+/** Each condition is a price: its subject, a direction and a number, and nothing else. */
+function conditionsArePrices(tokens: readonly Token[]): boolean {
+  return tokens.every((token, from) => {
+    if (!has(token, 'IF')) return true
+    let at = from + 1
+    while (isSubject(tokens[at])) at++
+    if (!has(tokens[at], 'ABOVE', 'BELOW', 'AT')) return false
+    return tokens
+      .slice(at + 1, at + 3)
+      .some(({ quantity }) => quantity?.unit === 'usd' || quantity?.unit === 'number')
+  })
+}
+
 /** In spoken order. What somebody else is quoted with colours everything behind it. */
 export function clausesOf(tokens: readonly Token[]): Clause[] {
   let isReported = false
   let carried: readonly string[] = []
+  let before: { mood: Mood; isOrder: boolean } | undefined
   return split(tokens).map((part) => {
     const at = headOf(part.tokens)
     const verb = part.tokens[at]
     const starts = first(part.tokens)
     const isCarried = at < 0 && carried.length > 0 && starts?.kind === 'quantity'
-    const mood = isCarried && !part.isQuestion ? 'do' : moodOf(part, at, isReported)
+    const ownMood = isCarried && !part.isQuestion ? 'do' : moodOf(part, { head: at, isReported })
+    // `what if i sold it and bought that`: the mood of an order holds for those that it is joined to.
+    const mood =
+      part.isJoined && before?.isOrder && before.mood !== 'do' && ownMood === 'do' ? before.mood : ownMood
+    before = { mood, isOrder: holdsOrder(part.tokens) || asksHow(starts) }
     isReported ||= part.tokens.some((token) => has(token, 'REPORT')) || mood === 'reported'
     const own = verb?.concepts ?? (isCarried ? carried : isLegOrder(part.tokens) ? ['SET'] : [])
     const thought = part.tokens.find((token) => isAction(token) || isInflected(token))?.concepts ?? []
@@ -205,6 +247,7 @@ export function clausesOf(tokens: readonly Token[]): Clause[] {
       mood,
       head,
       hasCondition: part.tokens.some((token) => has(token, 'IF')),
+      isPriceCondition: conditionsArePrices(part.tokens),
       isQuestion: part.isQuestion,
       isGuess: verb?.isGuess === true,
     }

@@ -58,9 +58,10 @@ export function featuresOf(clause: Clause, names: Names): Set<string> {
   const assets = new Map<string, Asset>()
   for (const at of positions) {
     const asset = assetAt(reader, at)
-    if (asset && !(chainAt(reader, at, moves) && clause.tokens.length > 1)) assets.set(asset.symbol, asset)
+    if (asset && !(chainAt(reader, at, { moves }) && clause.tokens.length > 1))
+      assets.set(asset.symbol, asset)
   }
-  const chains = positions.filter((at) => chainAt(reader, at, true))
+  const chains = positions.filter((at) => chainAt(reader, at, { moves: true }))
   const found = new Set(clause.tokens.flatMap(({ concepts }) => concepts))
   for (const verb of clause.head) {
     found.add(`^${verb}`)
@@ -87,6 +88,8 @@ export function featuresOf(clause: Clause, names: Names): Set<string> {
   return found
 }
 
-/** `A|B+C`: A, or B and C together. */
-export const matches = (rule: string, found: ReadonlySet<string>): boolean =>
-  rule.split('|').some((part) => part.split('+').every((name) => found.has(name)))
+/** `A|B+C` is A, or B and C together. */
+export type Rule = readonly (readonly string[])[]
+export const parseRule = (rule: string): Rule => rule.split('|').map((part) => part.split('+'))
+export const matches = (rule: Rule, found: ReadonlySet<string>): boolean =>
+  rule.some((part) => part.every((name) => found.has(name)))

@@ -1,11 +1,12 @@
 import type { JsonObject } from '#kernel/json.ts'
+import type { Choice } from './choice.ts'
 import type { Names } from './names.ts'
 import type { Outputs } from './outputs.ts'
 import type { Slots } from './reader.ts'
 
 /** A step cannot run as it is: the user answers a question, or it stops with a reason. */
 export type Problem =
-  | { problem: 'ask'; slot: string; question: string; choices: readonly string[] }
+  | { problem: 'ask'; slot: string; question: string; choices: readonly Choice[] }
   | { problem: 'stop'; reason: string }
 export type FormulaContext = {
   slots: Slots

@@ -30,7 +30,9 @@ function positionOf(context: FormulaContext): JsonObject | Problem {
     problem: 'ask',
     slot: 'asset',
     question: 'Which position?',
-    choices: found.slice(0, positionsMax).map(({ asset }) => String(asset)),
+    choices: found
+      .slice(0, positionsMax)
+      .map(({ asset }) => ({ label: String(asset), fill: { asset: String(asset) } })),
   }
 }
 
@@ -125,12 +127,33 @@ function outstandingIds({ slots, outputs, names }: FormulaContext): string[] {
 const isEverything = ({ asset, venue, id }: FormulaContext['slots']): boolean =>
   asset === undefined && venue === undefined && id === undefined
 
+/** Orders that were meant as one: with several of them the user is asked. */
+function unlessSeveral(context: FormulaContext, matching: number): boolean | Problem {
+  const holds = matching > 0
+  const { slots, outputs } = context
+  if (slots.one === undefined || slots.all !== undefined) return holds
+  const atVenue = (['orders', 'spot'] as const).flatMap((step) =>
+    rowsAt(outputOf(outputs, step), '/orders').filter(({ row }) => row.asset === slots.asset),
+  )
+  if (atVenue.length + outstandingIds(context).length <= 1) return holds
+  return {
+    problem: 'ask',
+    slot: 'all',
+    question: `Several orders of ${slots.asset} wait. Cancel all of them?`,
+    choices: [{ label: 'all of them', fill: { all: 'yes' } }],
+  }
+}
+
 const hasOrders =
   (step: 'orders' | 'spot', field: 'asset' | 'order_id'): Formula =>
-  ({ slots, outputs }) => {
+  (context) => {
+    const { slots, outputs } = context
     const wanted = field === 'asset' ? slots.asset : slots.id
-    if (slots.venue !== undefined || wanted === undefined) return true
-    return rowsAt(outputOf(outputs, step), '/orders').some(({ row }) => row[field] === wanted)
+    if (wanted === undefined || outputs[step] === undefined) return true
+    return unlessSeveral(
+      context,
+      rowsAt(outputOf(outputs, step), '/orders').filter(({ row }) => row[field] === wanted).length,
+    )
   }
 
 export const closeFormulas = {
@@ -144,7 +167,8 @@ export const closeFormulas = {
   earn_amount: earnAmount,
   outstanding_ids: (context) => (isEverything(context.slots) ? undefined : outstandingIds(context)),
   all_outstanding: ({ slots }) => (isEverything(slots) ? true : undefined),
-  has_outstanding: (context) => isEverything(context.slots) || outstandingIds(context).length > 0,
+  has_outstanding: (context) =>
+    isEverything(context.slots) || unlessSeveral(context, outstandingIds(context).length),
   has_perp_orders: hasOrders('orders', 'asset'),
   has_spot_orders: hasOrders('spot', 'asset'),
   has_perp_id: hasOrders('orders', 'order_id'),

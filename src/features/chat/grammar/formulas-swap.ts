@@ -2,6 +2,7 @@ import { sameAddress } from '#kernel/chains.ts'
 import type { JsonObject } from '#kernel/json.ts'
 import { fromUnits, isDecimal, mulDiv, rescale, toUnits } from '#kernel/money.ts'
 import { fractionText, parseAmount, partOf } from './amount-text.ts'
+import type { Choice } from './choice.ts'
 import { type Formula, type FormulaContext, isProblem, type Problem, stop } from './formula.ts'
 import { type Asset, type Names, type TokenPlace, tokenOn } from './names.ts'
 import { outputOf, rowsAt, textAt } from './outputs.ts'
@@ -14,6 +15,9 @@ export const assetNamed = (symbol: string | undefined, { bySymbol }: Names): Ass
 
 export const chainName = (chainId: string, { chainById }: Names): string =>
   chainById.get(chainId)?.displayName ?? chainId
+
+const chainChoices = (held: readonly { chainId: string }[], names: Names): Choice[] =>
+  held.map(({ chainId }) => ({ label: chainName(chainId, names), fill: { chain: chainId } }))
 
 type Held = { chainId: string; units: bigint }
 /** The balances of an asset by chain, as the wallets were read. */
@@ -60,7 +64,7 @@ function chainIn(context: FormulaContext): string | Problem {
       problem: 'ask',
       slot: 'chain',
       question: `${asset.symbol} is on several chains. Which one?`,
-      choices: held.map(({ chainId }) => chainName(chainId, names)),
+      choices: chainChoices(held, names),
     }
   return best.chainId
 }
@@ -161,7 +165,7 @@ const hookSide = (context: FormulaContext): { chainId: string; token: TokenPlace
       problem: 'ask',
       slot: 'chain',
       question: `${asset.symbol} is on several chains. Which one?`,
-      choices: held.map(({ chainId }) => chainName(chainId, names)),
+      choices: chainChoices(held, names),
     }
   const chainId = slots.chain ?? (asset.tokens.length === 1 ? asset.tokens[0]?.chainId : held[0]?.chainId)
   const token = chainId === undefined ? undefined : tokenOn(asset, chainId)

@@ -180,7 +180,9 @@ const packId: Formula = ({ slots, outputs }) => {
   const found = packs.find(({ row }) => fits(row.price_usd))
   if (found) return found.row.pack_id
   const choices = packs.flatMap(({ row }) =>
-    typeof row.price_usd === 'string' ? [`${row.price_usd} dollars`] : [],
+    typeof row.price_usd === 'string'
+      ? [{ label: `${row.price_usd} dollars`, fill: { amount: `${row.price_usd} usd` } }]
+      : [],
   )
   return { problem: 'ask', slot: 'amount', question: 'There is no pack of that price. Which one?', choices }
 }

@@ -94,13 +94,13 @@ export const refusalFrames: readonly Frame[] = [
     summary: 'Orders that repeat or run later',
     when: [
       '@timed',
-      'BUY|SELL|SWAP|BRIDGE|MOVE|LONG|SHORT|CLOSE|DEPOSIT|WITHDRAW|SCHEDULE|PUT|SET|OPEN|PROTECT|CANCEL|FUND|BUY_|SELL_',
+      'BUY|SELL|SWAP|BRIDGE|MOVE|LONG|SHORT|CLOSE|DEPOSIT|WITHDRAW|SCHEDULE|PUT|SET|OPEN|PROTECT|CANCEL|FUND|LOWER|REDUCE|BUY_|SELL_',
     ],
     cues: { '@timed': 5 },
-    not: 'DAILY PERTX UNTIL',
+    not: 'PERTX+QUESTION',
     examples: ['every monday 9am buy $20 of btc'],
     refusal:
-      'Orders at a later time or in a rhythm are not offered here. A limit order waits for a price: "buy $20 of eth below 2800".',
+      'Orders at a later time or in a rhythm are not offered here. A limit order waits for a price: ask "what is a limit order".',
   }),
   refusal({
     intent: 'image',

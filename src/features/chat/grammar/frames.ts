@@ -1,8 +1,9 @@
 import type { Frame } from './frame.ts'
 import { accountFrames } from './frames-account.ts'
 import { marketFrames, portfolioFrames } from './frames-reads.ts'
+import { swapFrames } from './frames-swap.ts'
 import { refusalFrames, talkFrames } from './frames-talk.ts'
-import { swapFrames, venueFrames } from './frames-trades.ts'
+import { earnFrames, venueFrames } from './frames-venue.ts'
 
 /** Every intent of the chat. A read stands before an order, so that it wins a tie. */
 export const frames: readonly Frame[] = [
@@ -13,6 +14,7 @@ export const frames: readonly Frame[] = [
   ...refusalFrames,
   ...swapFrames,
   ...venueFrames,
+  ...earnFrames,
 ]
 
 export const frameOf = (intent: string): Frame | undefined => frames.find((frame) => frame.intent === intent)

@@ -17,9 +17,8 @@ export type Lexeme = {
 export const textLengthMax = 8_000
 export const lexemesMax = 400
 
-// Zero-width and bidirectional marks, the soft hyphen, and control characters other than the line break.
-const invisible =
-  /[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff\u0000-\u0009\u000b-\u001f\u007f]/g
+// Control and format characters, such as zero-width and bidirectional marks, other than the line break.
+const invisible = /(?!\n)[\p{Cc}\p{Cf}]/gu
 const singleQuotes = /[\u2018\u2019\u201a\u201b\u2032\u0060\u00b4]/g
 const doubleQuotes = /[\u201c\u201d\u201e\u201f\u2033\u00ab\u00bb]/g
 const minusSigns = /[\u2012\u2013\u2014\u2212]/g

@@ -1,7 +1,15 @@
 import { isRecord, type JsonObject } from '#kernel/json.ts'
 
 /** What the operations of a plan answered, by the id of their step. */
-export type StepOutput = { operation: string; output: unknown; fetchedAtMs: number }
+export type StepOutput = {
+  operation: string
+  output: unknown
+  fetchedAtMs: number
+  /** What the operation was called with. */
+  input?: JsonObject
+  /** It failed, and `output` is nothing. */
+  fault?: { code: string; detail: string }
+}
 export type Outputs = Readonly<Record<string, StepOutput>>
 
 /** A value by its JSON pointer (RFC 6901). */

@@ -50,8 +50,9 @@ const cancels = (slots: Slots, names: Names): { chain: boolean; perp: boolean; s
   return { chain: !asset || asset.tokens.length > 0, perp: !asset || asset.perp, spot: !asset || asset.spot }
 }
 const isVenueId = ({ id }: Slots): boolean => id !== undefined && !id.includes('-')
-const isOfAsset = ({ asset, venue, id }: Slots): boolean =>
-  asset !== undefined && venue === undefined && id === undefined
+/** What waits is read first: to cancel only where there is something, or to ask where one of several is meant. */
+const isOfAsset = ({ asset, venue, id, one }: Slots): boolean =>
+  asset !== undefined && (venue === undefined || one !== undefined) && id === undefined
 
 export const conditions = {
   some_perp: (slots, names) => listed(slots, names).some(({ perp }) => perp),

@@ -108,7 +108,11 @@ const onChain = [
 ]
 const places = ['CHAINWORD', 'ADDRESS']
 /** A word that names a chain and a coin is a chain where the words around it say so. */
-export function chainAt(reader: Reader, at: number, movesBetweenChains = false): NamedChain | undefined {
+export function chainAt(
+  reader: Reader,
+  at: number,
+  { moves }: { moves: boolean } = { moves: false },
+): NamedChain | undefined {
   const token = reader.tokens[at]
   if (!token?.chain || reader.taken.has(at)) return undefined
   const role = roleOf(reader, at)
@@ -133,7 +137,7 @@ export function chainAt(reader: Reader, at: number, movesBetweenChains = false):
       : undefined
   }
   if (preposition?.words === 'in') return undefined
-  return role === 'to' && movesBetweenChains ? token.chain : undefined
+  return role === 'to' && moves ? token.chain : undefined
 }
 
 export const take = ({ taken }: Reader, ...at: readonly number[]): void => {

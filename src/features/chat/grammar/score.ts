@@ -1,5 +1,5 @@
 import type { Clause } from './clauses.ts'
-import { featuresOf, matches } from './features.ts'
+import { featuresOf, matches, parseRule, type Rule } from './features.ts'
 import { type Frame, isMutating, type SlotRule } from './frame.ts'
 import { frames } from './frames.ts'
 import type { Names } from './names.ts'
@@ -39,28 +39,39 @@ export function readSlots(
 
 const words = (list: string | undefined): string[] => (list ? list.split(' ') : [])
 
-function fits(frame: Frame, clause: Clause, found: ReadonlySet<string>): boolean {
-  if (!frame.when.every((rule) => matches(rule, found))) return false
-  if (words(frame.not).some((rule) => matches(rule, found))) return false
+type Compiled = {
+  frame: Frame
+  when: readonly Rule[]
+  not: readonly Rule[]
+  head: readonly string[]
+  cues: readonly (readonly [string, number])[]
+}
+const compiled: readonly Compiled[] = frames.map((frame) => ({
+  frame,
+  when: frame.when.map(parseRule),
+  not: words(frame.not).map(parseRule),
+  head: words(frame.head),
+  cues: Object.entries(frame.cues ?? {}),
+}))
+
+function fits({ frame, when, not, head }: Compiled, clause: Clause, found: ReadonlySet<string>): boolean {
+  if (!when.every((rule) => matches(rule, found))) return false
+  if (not.some((rule) => matches(rule, found))) return false
   // What runs at another time is no order of now.
-  if (isMutating(frame) && frame.intent !== 'limit_set' && found.has('@timed') && !found.has('UNTIL'))
-    return false
-  return !isMutating(frame) || words(frame.head).some((verb) => clause.head.includes(verb))
+  if (isMutating(frame) && found.has('@timed')) return false
+  return !isMutating(frame) || head.some((verb) => clause.head.includes(verb))
 }
 
 /** Best first. A read stands before an order of the same score. */
 export function score(clause: Clause, { names, nowMs }: { names: Names; nowMs: number }): Scored[] {
   const found = featuresOf(clause, names)
-  return frames
-    .filter((frame) => fits(frame, clause, found))
-    .map((frame) => {
+  return compiled
+    .filter((each) => fits(each, clause, found))
+    .map(({ frame, cues: weighted }) => {
       const { slots, left } = readSlots(frame, clause, { names, nowMs })
       const missing = missingOf(frame, slots)
       const required = (frame.required ?? []).length - missing.length
-      const cues = Object.entries(frame.cues ?? {}).reduce(
-        (sum, [cue, weight]) => sum + (found.has(cue) ? weight : 0),
-        0,
-      )
+      const cues = weighted.reduce((sum, [cue, weight]) => sum + (found.has(cue) ? weight : 0), 0)
       const optional = Math.max(0, Object.keys(slots).length - required)
       const total =
         weights.group * frame.when.length +

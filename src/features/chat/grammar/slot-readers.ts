@@ -91,7 +91,8 @@ function readAnyChain(reader: Reader, slots: Slots): void {
   const at = indexWhere(
     reader,
     (token, index) =>
-      token.chain !== undefined && (token.asset === undefined || chainAt(reader, index, true) !== undefined),
+      token.chain !== undefined &&
+      (token.asset === undefined || chainAt(reader, index, { moves: true }) !== undefined),
   )
   const chain = reader.tokens[at]?.chain
   if (!chain) return
@@ -151,6 +152,14 @@ function readCloseAmount(reader: Reader, slots: Slots): void {
 function readIndicators(reader: Reader, slots: Slots): void {
   const found = reader.tokens.flatMap(({ concepts }) => concepts.filter((concept) => concept.startsWith('#')))
   if (found.length > 0) slots.indicators = [...new Set(found)].map((concept) => concept.slice(1)).join(',')
+}
+
+/** `the eth order` is one order: where several wait, the user is asked. */
+function readOne(reader: Reader, slots: Slots): void {
+  const order = reader.tokens.find((token) => has(token, 'ORDERS', 'LIMIT', 'STOP', 'TARGET', 'TRAILING'))
+  const isPlural = order?.words.endsWith('s') === true || slots.all !== undefined
+  if (isPlural && slots.asset === undefined && slots.id === undefined) slots.all = 'yes'
+  if (!isPlural && slots.asset !== undefined && slots.id === undefined) slots.one = 'yes'
 }
 
 function readEverything(reader: Reader, slots: Slots): void {
@@ -213,6 +222,7 @@ export const slotReaders = {
   orders_venue: readOrdersVenue,
   everything: readEverything,
   count: readCount,
+  one: readOne,
   sort: (reader, slots) => {
     const sort = pick(reader, sorts)
     if (sort !== undefined) slots.sort = sort

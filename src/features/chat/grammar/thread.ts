@@ -1,5 +1,6 @@
 import { parseAmount } from './amount-text.ts'
 import { assetPositions, findAmount, readChains } from './amounts.ts'
+import type { Choice } from './choice.ts'
 import type { Clause } from './clauses.ts'
 import * as conditions from './conditions.ts'
 import { type Frame, isMutating } from './frame.ts'
@@ -8,7 +9,7 @@ import { dollarSymbol, type Names } from './names.ts'
 import { createReader, leftOver, type Reader, type Slots, take } from './reader.ts'
 import { has, type Token } from './tag.ts'
 import { readPeriod, readTimeframe } from './times.ts'
-import type { Ask, Choice, ThreadState, Understanding } from './understanding.ts'
+import type { Ask, ThreadState, Understanding } from './understanding.ts'
 
 /** What a short answer means in its thread: the reply to a question, or a change of the last request. */
 

@@ -124,14 +124,16 @@ export function readExpiry(reader: Reader, slots: Slots, nowMs: number): void {
 }
 
 /** The clause names a moment or a rhythm of its own, at which nothing here can run. */
-export const isTimed = ({ tokens }: Pick<Reader, 'tokens'>): boolean =>
-  tokens.some(
-    (token, at) =>
-      has(token, 'SCHEDULE', 'FUTURE') ||
-      token.quantity?.unit === 'clock' ||
-      (has(token, 'EVERY') &&
-        (has(tokens[at + 1], 'WEEKDAY', '~1d', '~1w', '~1mo') ||
-          tokens[at + 1]?.quantity?.unit === 'span')) ||
-      (has(token, 'WEEKDAY') && !has(tokens[at - 1], 'UNTIL')) ||
-      (token.words === 'in' && tokens[at + 1]?.quantity?.unit === 'span'),
-  )
+export const isTimed = ({ tokens }: Pick<Reader, 'tokens'>): boolean => {
+  const until = tokens.findIndex((token) => has(token, 'UNTIL'))
+  // Until when an order waits is no time at which it begins.
+  const isEnd = (at: number): boolean => until >= 0 && at > until && at <= until + 3
+  return tokens.some((token, at) => {
+    if (isEnd(at)) return false
+    const next = tokens[at + 1]
+    if (has(token, 'SCHEDULE', 'FUTURE', 'WEEKDAY') || token.quantity?.unit === 'clock') return true
+    if (has(token, 'EVERY'))
+      return has(next, 'WEEKDAY', '~1d', '~1w', '~1mo') || next?.quantity?.unit === 'span'
+    return token.words === 'in' && next?.quantity?.unit === 'span'
+  })
+}

@@ -86,11 +86,10 @@ const noteFor: Readonly<Partial<Record<Mood, Note>>> = {
   conditional: note('conditional'),
 }
 
-function conclude(best: Scored, clause: Clause, setting: Setting): Found {
+function resolveFrame(best: Scored, clause: Clause, setting: Setting): Found {
   const { registry, state, nowMs, isLong } = setting
   const { frame } = best
-  if (clause.mood === 'do' && clause.head.length > 0 && clause.hasCondition && frame.intent !== 'limit_order')
-    return { note: note('conditional') }
+  if (isConditional(clause, frame)) return { note: note('conditional') }
   if (frame.refusal !== undefined) return { refusal: { intent: frame.intent, text: frame.refusal } }
   const slots = withFocus(best, clause, setting)
   const found = { ...best, slots }
@@ -108,7 +107,7 @@ function conclude(best: Scored, clause: Clause, setting: Setting): Found {
   ) {
     const protect = frameOf('perp_protect')
     if (protect && slots.trailing === undefined)
-      return conclude({ ...best, frame: protect, slots }, clause, setting)
+      return resolveFrame({ ...best, frame: protect, slots }, clause, setting)
   }
   const question = questionOf(
     found,
@@ -117,7 +116,7 @@ function conclude(best: Scored, clause: Clause, setting: Setting): Found {
   )
   if (clause.mood === 'suppose' && isMutating(frame) && question) return { note: note('supposed') }
   if (question) return { ask: question }
-  if (isMutating(frame) && clause.mood === 'do' && clause.isGuess)
+  if (isMutating(frame) && clause.mood === 'do' && clause.isGuess && frame.intent !== 'freeze')
     return {
       ask: {
         intent: frame.intent,
@@ -130,11 +129,22 @@ function conclude(best: Scored, clause: Clause, setting: Setting): Found {
   return { intent: intentOf(frame, slots, { mood: clause.mood, registry }) }
 }
 
+/** Only a limit order waits for anything, and only for a price. */
+const isConditional = (
+  { mood, head, hasCondition, isPriceCondition }: Clause,
+  { intent }: Pick<Frame, 'intent'>,
+): boolean =>
+  mood === 'do' && head.length > 0 && hasCondition && !(intent === 'limit_order' && isPriceCondition)
+
 /** The best frame, unless two orders fit alike. */
 function interpret(clause: Clause, setting: Setting): Found {
   const refused = noteFor[clause.mood]
   if (refused) return { note: refused }
   const { registry, nowMs } = setting
+  const opening = clause.tokens.find(({ kind, concepts }) => kind !== 'mark' && !concepts.includes('FILLER'))
+  // A condition alone belongs to the order beside it.
+  if (clause.head.length === 0 && clause.mood === 'ask' && opening?.concepts.includes('IF'))
+    return { note: note('conditional') }
   const scored = score(clause, { names: registry.names, nowMs }).filter(
     ({ score: points, frame }) => isMutating(frame) || points >= scoreMin,
   )
@@ -176,7 +186,7 @@ function interpret(clause: Clause, setting: Setting): Found {
       },
     }
   }
-  return conclude(best, clause, setting)
+  return resolveFrame(best, clause, setting)
 }
 
 const isOnly = (tokens: readonly Token[], ...concepts: readonly string[]): boolean =>
@@ -301,9 +311,9 @@ function collect(found: readonly Found[]): Understanding {
   const isOpen = ask !== null || refusal !== null || notes.some(({ kind }) => kind !== 'question')
   const isTalk = ({ intent }: Intent) => intent === 'greet' || intent === 'thanks'
   const sure = isOpen ? intents.filter((intent) => !isMutating(intent)) : intents
-  const kept = sure.length > 1 ? sure.filter((intent) => !isTalk(intent)) : sure
+  const shown = sure.length > 1 || refusal || ask ? sure.filter((intent) => !isTalk(intent)) : sure
   return {
-    intents: kept.length > 0 ? kept : sure,
+    intents: shown.length > 0 || refusal || ask ? shown : sure,
     ask,
     refusal,
     notes: intents.length > 0 || ask || refusal ? notes.filter(({ kind }) => kind !== 'question') : notes,

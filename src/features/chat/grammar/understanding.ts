@@ -1,3 +1,4 @@
+import type { Choice } from './choice.ts'
 import type { Mood } from './clauses.ts'
 import type { Effect, Frame, PlanStep } from './frame.ts'
 import type { Slots } from './reader.ts'
@@ -13,7 +14,6 @@ export type Intent = {
   /** The user accepts or declines a recommendation of the thread. */
   decision?: { recommendationId: string; status: 'accepted' | 'declined' }
 }
-export type Choice = { label: string; fill: Slots; intent?: string }
 export type Ask = { intent: string; slots: Slots; slot: string; question: string; choices: readonly Choice[] }
 export type Refusal = { intent: string; text: string }
 /** Why something that was said is not done. */

@@ -1,0 +1,326 @@
+import * as rows from './answer-rows.ts'
+import type { Slots } from './reader.ts'
+
+/**
+ * Templates of answers. `{path|format}` is a figure of the row or, with a leading slash, of the whole output;
+ * `{formula(a,b)|format}` is computed from two of them; a part in brackets is left out where it is unknown. The texts
+ * between them have no digit.
+ */
+export type Line =
+  | { step: string; text: string }
+  | {
+      step: string
+      rows: string
+      text: string
+      none?: string
+      pick?: rows.Picked
+      sort?: (rows: readonly rows.Row[], slots: Slots) => rows.Row[]
+      max?: number
+    }
+
+const perpPrice: Line = {
+  step: 'perp',
+  rows: '/markets',
+  pick: rows.named,
+  text: '{symbol|text}: {mark_price|price}[, {change(mark_price,prev_day_price)|fraction} against the day before][, funding {funding_rate|hourly}].',
+  none: 'The venue lists no such perpetual market.',
+}
+const spotPrice: Line = {
+  step: 'spot',
+  rows: '/markets',
+  pick: rows.named,
+  text: '{base|text}: {price|price} at the spot venue[, volume of the day {volume_24h_usd|usd}].',
+  none: 'The spot venue lists no such market.',
+}
+const heldPrice: Line = {
+  step: 'holdings',
+  rows: '/holdings',
+  pick: rows.held,
+  max: 1,
+  text: '{symbol|text}: {price_usd|price}[, price of {price_source|text}].',
+  none: 'There is no price of it here: no venue lists it, and your wallets do not hold it.',
+}
+const position: Line = {
+  step: 'orders',
+  rows: '/positions',
+  pick: rows.named,
+  text: '{asset|text} {side|text} {size|size}, entry {entry_price|price}, mark {mark_price|price}, leverage {leverage|count}, profit {unrealized_pnl_usd|usd}[, liquidation at {liquidation_price|price}].',
+  none: 'There is no open position.',
+}
+const order = (step: string): Line => ({
+  step,
+  rows: '/orders',
+  pick: rows.named,
+  text: '{asset|text} {side|text} {size|size}[ at {limit_price|price}][, trigger {trigger_price|price}], order {order_id|text}.',
+  none: 'No order waits at this venue.',
+})
+const holding: Line = {
+  step: 'holdings',
+  rows: '/holdings',
+  pick: rows.held,
+  text: '{balance|size} {symbol|text} on {chain_name|text}[, worth {value_usd|usd}].',
+  none: 'Your wallets hold nothing of it.',
+}
+const task = (step: string): Line => ({
+  step,
+  text: 'Task {/task_id|text} is {/status|text}: {/message|text}',
+})
+const taskRow: Line = {
+  step: 'tasks',
+  rows: '/items',
+  text: '{kind|text}, {status|text}: {message|text} ({created_at|time}, task {task_id|text})',
+  none: 'There is no task.',
+}
+const quote: Line = {
+  step: 'preview',
+  text: 'You would pay {units(/quote/amount_in,chain_id_in,token_in)|size} and get about {units(/quote/amount_out,chain_id_out,token_out)|size}, at least {units(/quote/amount_out_min,chain_id_out,token_out)|size}; price impact {/quote/price_impact_bps|bps}, by {/quote/provider|text}.',
+}
+const vaultPosition: Line = {
+  step: 'earn',
+  rows: '/positions',
+  pick: rows.active,
+  text: '{current_value_usdc|size} USDC in the vault on {vault_chain_name|text}, {amount_deposited_usdc|size} deposited[, earned {unrealized_yield_usdc|size} USDC][, now at {current_apy|fraction} a year].',
+  none: 'There is nothing in the vault.',
+}
+const limitsLine: Line = {
+  step: 'policy',
+  text: 'Each transaction {/per_transaction_usd|usd}, each day {/per_day_usd|usd}; spent in the last day {/spent_24h_usd|usd}, left {/remaining_24h_usd|usd}[; a person approves above {/approval_above_usd|usd}].',
+}
+const fill = (step: string): Line => ({
+  step,
+  rows: '/fills',
+  pick: rows.named,
+  text: '{asset|text} {side|text} {size|size} at {price|price}, fee {fee|size} {fee_token|text}[, realised {realized_pnl_net_usd|usd}] ({at|time})',
+  none: 'There is no fill.',
+})
+
+export const answers: Readonly<Record<string, readonly Line[]>> = {
+  price: [perpPrice, spotPrice, heldPrice],
+  compare: [perpPrice, spotPrice, heldPrice],
+  funding: [
+    {
+      step: 'perp',
+      rows: '/markets',
+      pick: rows.named,
+      text: '{symbol|text}: funding {funding_rate|hourly} at {mark_price|price}.',
+      none: 'The venue lists no such perpetual market.',
+    },
+  ],
+  market_overview: [
+    {
+      step: 'perp',
+      rows: '/markets',
+      sort: rows.bySort,
+      max: 5,
+      text: '{symbol|text}: {mark_price|price}[, {change(mark_price,prev_day_price)|fraction} against the day before], volume {volume_24h_usd|usd}, funding {funding_rate|hourly}.',
+    },
+    {
+      step: 'spot',
+      rows: '/markets',
+      sort: rows.bySort,
+      max: 5,
+      text: '{base|text}: {price|price}, volume {volume_24h_usd|usd}.',
+    },
+  ],
+  security: [
+    {
+      step: 'security',
+      rows: '/results',
+      text: '{token_address|text} on chain {chain_id|text}: {status|text}, risk {risk_level|text}[, buy tax {buy_tax|fraction}][, sell tax {sell_tax|fraction}][, {reasons/0/message|text}] (by {provider|text}).',
+    },
+  ],
+  supported: [
+    {
+      step: 'chains',
+      rows: '/chains',
+      pick: rows.ofToken,
+      text: '{display_name|text} (chain {chain_id|text}): tokens, status {status|text}.',
+    },
+    {
+      step: 'perp',
+      rows: '/markets',
+      pick: rows.named,
+      text: '{symbol|text} is a perpetual market, leverage up to {max_leverage|count}.',
+    },
+    { step: 'spot', rows: '/markets', pick: rows.named, text: '{base|text} is a spot market.' },
+  ],
+  chains: [
+    { step: 'chains', rows: '/chains', text: '{display_name|text} (chain {chain_id|text}), {status|text}.' },
+  ],
+  gas: [
+    {
+      step: 'chains',
+      rows: '/chains',
+      pick: rows.onChain,
+      text: '{display_name|text}: paid for by the service {gasless|text}, native coin {native_token|text}.',
+    },
+  ],
+  holdings: [
+    holding,
+    { step: 'holdings', text: 'Together {/total_value_usd|usd}, as far as prices are known.' },
+    {
+      step: 'orders',
+      text: 'Perpetual account: {/account/account_value_usd|usd}, to withdraw {/account/withdrawable_usd|usd}.',
+    },
+    {
+      step: 'spot',
+      rows: '/balances',
+      pick: rows.named,
+      text: '{total|size} {asset|text} at the spot venue, {hold|size} of it in orders.',
+      none: 'The spot account is empty.',
+    },
+  ],
+  pnl: [
+    {
+      step: 'holdings',
+      rows: '/holdings',
+      pick: rows.held,
+      text: '{symbol|text} on {chain_name|text}: unrealised {unrealized_pnl_usd|usd}, realised {realized_pnl_usd|usd}.',
+      none: 'Your wallets hold nothing of it.',
+    },
+    {
+      step: 'orders',
+      rows: '/positions',
+      pick: rows.named,
+      text: '{asset|text} {side|text}: unrealised {unrealized_pnl_usd|usd}, funding paid {funding_paid_usd|usd}.',
+    },
+    vaultPosition,
+  ],
+  history: [
+    taskRow,
+    fill('fills'),
+    fill('spot_fills'),
+    {
+      step: 'earn',
+      rows: '/history',
+      text: '{action|text} of {amount_usdc_decimal|size} USDC, {status|text} ({created_at|time}).',
+      none: 'There is no history of the vault.',
+    },
+  ],
+  open_orders: [
+    {
+      step: 'outstanding',
+      rows: '/outstanding_orders',
+      text: '{order_kind|text} {id|text}: {status|text}[, trigger {trigger_price_usd|price}][, price {price_usd_trigger|price}].',
+      none: 'No hook or limit order waits.',
+    },
+    {
+      step: 'limits',
+      rows: '',
+      text: 'Limit order {order_id|text}: {status|text}, price {price_usd_trigger|price}.',
+      none: 'No limit order waits.',
+    },
+    order('orders'),
+    order('spot'),
+  ],
+  deposit_address: [
+    { step: 'wallets', rows: '/wallets', pick: rows.walletOf, text: '{chain_type|text}: {address|text}' },
+  ],
+  perp_positions: [position],
+  perp_status: [
+    {
+      step: 'setup',
+      text: 'Set up: {/setup_complete|text}. Account value {/account_value_usd|usd}, smallest deposit {/min_fund_usd|usd}.',
+    },
+  ],
+  earn_info: [
+    {
+      step: 'vault',
+      text: 'The vault on {/vault_chain_name|text} pays {/apy|fraction} a year[, over the week {/apy_7d|fraction}][, over the month {/apy_30d|fraction}]; smallest deposit {/min_deposit_usdc|size} USDC.',
+    },
+  ],
+  earn_positions: [vaultPosition],
+  credits: [{ step: 'credits', text: '{/credits_available_decimal|size} credits are left.' }],
+  credit_packs: [{ step: 'packs', rows: '/packs', text: '{price_usd|usd} buy {credits|count} credits.' }],
+  chat_price: [
+    {
+      step: 'capabilities',
+      rows: '/chat/agents',
+      text: '{name|text}: about {credits_estimate|count} credits.',
+      none: 'The price of a message is not published here yet.',
+    },
+    { step: 'packs', rows: '/packs', text: '{price_usd|usd} buy {credits|count} credits.' },
+  ],
+  recharge: [task('recharge')],
+  limits: [limitsLine],
+  limit_set: [{ ...limitsLine, step: 'tighten' }],
+  freeze: [
+    { step: 'kill', text: 'The kill switch is on[ since {/since|time}]. Cancels, closes and reads go on.' },
+  ],
+  tasks: [taskRow],
+  task_status: [task('task'), taskRow],
+  task_cancel: [
+    {
+      step: 'cancel',
+      text: 'Task {/task_id|text} is {/status|text}; cancel requested: {/cancel_requested|text}.',
+    },
+  ],
+  approvals: [
+    {
+      step: 'approvals',
+      rows: '/approvals',
+      text: '{intent/text|text}, worth {intent/usd|usd}, until {expires_at|time}.',
+      none: 'Nothing waits for an approval.',
+    },
+  ],
+  recipients: [
+    {
+      step: 'recipients',
+      rows: '/recipients',
+      text: '{label|text}: {address|text} on chain {chain_id|text}, {status|text}.',
+      none: 'No recipient is allowed.',
+    },
+  ],
+  account: [
+    {
+      step: 'user',
+      text: 'You are {/user_id|text}, agent {/agent_id|text}, by {/auth_scheme|text}; {/credits_available_decimal|size} credits.',
+    },
+  ],
+  health: [
+    {
+      step: 'health',
+      text: 'The gateway is {/status|text}: store {/checks/store/status|text}, runner {/checks/runner/status|text}, custody {/checks/custody/status|text}.',
+    },
+  ],
+  notifications: [
+    {
+      step: 'events',
+      rows: '/events',
+      text: '{type|text} ({created_at|time})',
+      none: 'Nothing happened lately.',
+    },
+  ],
+  quote: [quote],
+  swap: [quote, task('swap')],
+  bridge: [quote, task('swap')],
+  limit_order: [task('order')],
+  hook: [
+    {
+      step: 'hook',
+      rows: '/hooks',
+      text: '{type|text} on {symbol|text} at {trigger_price_usd|price}, sells {sell_percentage|fraction} of it ({id|text}).',
+    },
+  ],
+  cancel_orders: [
+    {
+      step: 'cancel',
+      text: 'Hooks and limit orders: [{/cancelled/0|text} is cancelled][, {/cancelled/1|text} too]. The list "my open orders" shows what is left.',
+    },
+    task('cancel_perp'),
+    task('cancel_spot'),
+    task('cancel_perp_id'),
+    task('cancel_spot_id'),
+  ],
+  perp_setup: [task('setup')],
+  perp_fund: [task('fund')],
+  perp_withdraw: [task('withdraw')],
+  perp_open: [perpPrice, task('open')],
+  perp_close: [task('close')],
+  perp_protect: [task('protect')],
+  spot_buy: [spotPrice, task('buy')],
+  spot_sell: [task('sell')],
+  spot_protect: [task('protect')],
+  earn_deposit: [task('deposit')],
+  earn_withdraw: [task('withdraw')],
+}

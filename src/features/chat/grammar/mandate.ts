@@ -1,0 +1,129 @@
+import { canonicalAddress } from '#kernel/chains.ts'
+import { canonicalJson, type Json, type JsonObject } from '#kernel/json.ts'
+import { isDecimal, toUnits } from '#kernel/money.ts'
+import type { PlanStep } from './frame.ts'
+import type { Names } from './names.ts'
+import type { Outputs } from './outputs.ts'
+import { inputsOf } from './plan.ts'
+import type { Slots } from './reader.ts'
+import { changes, type Registry } from './registry.ts'
+import type { Understanding } from './understanding.ts'
+
+/**
+ * What the user's own words allow: the calls that the grammar itself would make from them, each once. A model only
+ * proposes; a proposal runs where it asks for one of these calls, or for less of it.
+ */
+export type Allowance = { step: PlanStep; slots: Slots; left: number }
+export type Mandate = readonly Allowance[]
+export type Proposal = { operation: string; input: JsonObject }
+export type Verdict = { allowed: true; at: number } | { allowed: false; reason: string }
+
+const callsOfEachMax = 5
+
+/** Empty where nothing that changes something was asked for. */
+export const mandateOf = ({ intents }: Understanding, registry: Pick<Registry, 'operations'>): Mandate =>
+  intents
+    .filter(({ mood }) => mood === 'do')
+    .flatMap(({ steps, slots }) =>
+      steps
+        .filter((step) => changes(step, registry))
+        .map((step) => ({ step, slots, left: step.each === undefined ? 1 : callsOfEachMax })),
+    )
+
+/** More of these is more than was said; less of them is not. */
+const atMost = new Set(
+  'amount amount_usd notional_usd notional_usdc amount_usdc leverage slippage_bps slippage_pct size'.split(
+    ' ',
+  ),
+)
+/** Parts of the call that are no part of what was said. */
+const technical = new Set('wait timeout idempotency_key quote_id client_order_id confirm_repeat'.split(' '))
+const chainFields = new Set(
+  'chain_id chain chain_id_in chain_id_out trigger_token_chain source_chain_id destination_chain_id'.split(
+    ' ',
+  ),
+)
+const tokenFields: Readonly<Record<string, string>> = {
+  token_in: 'chain_id_in',
+  token_out: 'chain_id_out',
+  token_address: 'chain_id',
+  trigger_token_address: 'trigger_token_chain',
+}
+
+/** One spelling of a value: a chain by its id, a token by its address, a number as decimal text. */
+function canonical(field: string, value: Json, { input, names }: { input: JsonObject; names: Names }): Json {
+  if (chainFields.has(field)) {
+    const text = String(value).toLowerCase()
+    return (
+      names.universe.chains.find(
+        ({ id, name, displayName }) => id === text || name === text || displayName.toLowerCase() === text,
+      )?.id ?? text
+    )
+  }
+  const chainField = tokenFields[field]
+  if (chainField !== undefined && typeof value === 'string') {
+    const chain = canonical(chainField, input[chainField] ?? input.chain_id_in ?? '', { input, names })
+    const token = names.bySymbol.get(value.toLowerCase())?.tokens.find(({ chainId }) => chainId === chain)
+    return canonicalAddress(token?.address ?? value)
+  }
+  return typeof value === 'number' ? String(value) : value
+}
+
+const isNumeric = (value: Json | undefined): value is string =>
+  typeof value === 'string' && isDecimal(value) && !value.startsWith('-')
+
+/** The first field in which the proposal goes beyond the call; undefined where it stays within. */
+function excess(call: JsonObject, proposal: JsonObject, names: Names): string | undefined {
+  const own = (input: JsonObject, field: string): Json | undefined =>
+    input[field] === undefined || input[field] === null
+      ? undefined
+      : canonical(field, input[field], { input, names })
+  for (const field of new Set([...Object.keys(call), ...Object.keys(proposal)])) {
+    if (technical.has(field)) continue
+    const said = own(call, field)
+    const wanted = own(proposal, field)
+    if (said === undefined && wanted === undefined) continue
+    // The chain of the token that is bought may be left out where it is the same.
+    if (field === 'chain_id_out' && wanted === own(call, 'chain_id_in') && said === undefined) continue
+    if (canonicalJson(said ?? null) === canonicalJson(wanted ?? null)) continue
+    const isLess =
+      atMost.has(field) &&
+      isNumeric(said) &&
+      isNumeric(wanted) &&
+      toUnits(wanted, 18) > 0n &&
+      toUnits(wanted, 18) <= toUnits(said, 18)
+    if (!isLess) return field
+  }
+  return undefined
+}
+
+type Judged = { names: Names; outputs: Outputs; earlier?: Outputs }
+
+/** Whether the user's words allow this call. What is not within them needs the user's word again. */
+export function permits(
+  mandate: Mandate,
+  proposal: Proposal,
+  { names, outputs, earlier = {} }: Judged,
+): Verdict {
+  let reason = `nothing that was said asks for ${proposal.operation}`
+  for (const [at, { step, slots, left }] of mandate.entries()) {
+    if (step.operation !== proposal.operation) continue
+    if (left <= 0) {
+      reason = 'what was said is done already'
+      continue
+    }
+    const calls = inputsOf(step, { slots, names, outputs, earlier })
+    if (calls.state !== 'ready') {
+      reason = 'the amount or the place is not known from what was read'
+      continue
+    }
+    const beyond = calls.inputs.map((call) => excess(call, proposal.input, names))
+    if (beyond.some((field) => field === undefined)) return { allowed: true, at }
+    reason = `${beyond[0] ?? 'the call'} goes beyond what was said`
+  }
+  return { allowed: false, reason }
+}
+
+/** The mandate after an allowed call: each allowance is used up. */
+export const used = (mandate: Mandate, at: number): Mandate =>
+  mandate.map((allowance, index) => (index === at ? { ...allowance, left: allowance.left - 1 } : allowance))
