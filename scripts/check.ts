@@ -39,6 +39,7 @@ const generated = [
   ['openapi', 'scripts/openapi.ts', 'docs/openapi.json'],
   ['settings', 'scripts/env-example.ts', '.env.example'],
   ['mistakes', 'scripts/mistakes.ts', 'docs/mistakes.md'],
+  ['chat grammar', 'scripts/chat-grammar.ts', 'docs/chat-grammar.md'],
 ] as const
 
 const steps: Step[] = [

@@ -23,6 +23,7 @@ import { chainMutations } from './chains.ts'
 import { creditMutations } from './credits.ts'
 import { durableMutations } from './durable.ts'
 import { endedAccessMutations } from './ended-access.ts'
+import { grammarMutations } from './grammar.ts'
 import { identityMutations } from './identity.ts'
 import { interfaceMutations } from './interface.ts'
 import { modelMutations } from './model.ts'
@@ -57,6 +58,7 @@ export const mutations: readonly Mutation[] = [
   ...orderMutations,
   ...durableMutations,
   ...interfaceMutations,
+  ...grammarMutations,
 ]
 
 /** A test that hangs over a mistake has found it; one that is only slow must not count as that. */

@@ -2,10 +2,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
+import { frames } from '#features/chat/grammar/frames.ts'
 import { lexemesMax, textLengthMax } from '#features/chat/grammar/lex.ts'
 import { understand } from '#features/chat/grammar/understand.ts'
 import { heldOut, nowMs, questions, type Row, readText, registry } from './corpus.ts'
 import { type Grade, grade, mutationsOf, share } from './grade.ts'
+import { harmlessTexts } from './harmless-texts.ts'
 import { harmlessOf, paraphrasesOf } from './paraphrases.ts'
 
 type Graded = { row: Row; grade: Grade }
@@ -86,6 +88,21 @@ test('each intent is said in two ways or more', () => {
       counts.set(name, (counts.get(name) ?? 0) + 1)
   const rare = [...counts].filter(([, count]) => count < 2)
   assert.deepEqual(rare, [])
+})
+
+test('a text that holds an order without giving one moves nothing', () => {
+  const moved = harmlessTexts.filter((text) => mutationsOf(readText(text)).length > 0)
+  assert.deepEqual(moved, [])
+})
+
+test('every published example means its intent', () => {
+  const wrong = frames.flatMap(({ intent, examples }) =>
+    examples.filter((example) => {
+      const { intents, ask, refusal } = readText(example)
+      return (intents[0]?.intent ?? refusal?.intent ?? ask?.intent) !== intent
+    }),
+  )
+  assert.deepEqual(wrong, [])
 })
 
 test('a text is read within a millisecond, 99 of 100 texts', () => {

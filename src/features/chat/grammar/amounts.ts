@@ -1,3 +1,4 @@
+import { isDecimal, toUnits } from '#kernel/money.ts'
 import { dollarSymbol } from './names.ts'
 import { type Quantity, quantityText } from './quantity.ts'
 import {
@@ -29,6 +30,14 @@ function countedAsset(reader: Reader, at: number): number {
 
 export type Amount = { text: string; at: number; asset: number; kind: 'usd' | 'token' | 'share' | 'number' }
 
+/** Nothing, less than nothing and more than all are no amounts. */
+function isPossible({ unit, value }: Quantity): boolean {
+  if (unit === 'share') return Number(value.split('/')[0]) <= Number(value.split('/')[1])
+  if (!isDecimal(value)) return false
+  const units = toUnits(value, 18)
+  return units > 0n && (unit !== 'percent' || units <= toUnits('100', 18))
+}
+
 /** The first amount of the clause, with the asset that it counts. */
 export function findAmount(reader: Reader): Amount | undefined {
   const at = indexWhere(
@@ -40,7 +49,7 @@ export function findAmount(reader: Reader): Amount | undefined {
   const rest = indexOf(reader, 'REST')
   const quantity = quantityAt(reader, at)
   if (quantity && (all < 0 || !isShare(quantity))) {
-    if (quantity.value.startsWith('-')) return undefined
+    if (!isPossible(quantity)) return undefined
     const asset = countedAsset(reader, at)
     const symbol = reader.tokens[asset]?.asset?.symbol
     if (quantity.unit === 'usd' || isShare(quantity))
@@ -168,11 +177,14 @@ function pairOf(reader: Reader, amount: Amount | undefined): Pair {
   const others = positions.filter((at) => at !== out && at !== paid)
   if (isBuy && !isSell) {
     // `buy 300 usdc of eth` pays with what it counts; `buy 2 link` counts what it gets.
-    const isPaid = amount?.kind === 'token' && counted !== undefined && others.length > 1
+    const isCount = amount?.kind === 'token' || amount?.kind === 'share'
+    const isPaid =
+      isCount && counted !== undefined && (paid === counted || (paid === undefined && others.length > 1))
+    // `buy half of my bonk` says a share of nothing that is paid.
+    if (amount?.kind === 'share' && !isPaid) return {}
     if (isPaid) return { in: counted, ...rest(others.find((at) => at !== counted)) }
     const bought = counted !== undefined && counted !== paid ? counted : (others[0] ?? out)
-    const second = paid ?? others.find((at) => at !== bought) ?? (out !== bought ? out : undefined)
-    return { ...(second === undefined ? {} : { in: second }), ...rest(bought) }
+    return { ...(paid === undefined ? {} : { in: paid }), ...rest(bought) }
   }
   if (counted !== undefined && (amount?.kind !== 'usd' || isSell || positions.length > 1)) {
     const second = out !== undefined && out !== counted ? out : others.find((at) => at !== counted)
@@ -193,7 +205,7 @@ function roleOfAsset(reader: Reader, at: number): 'in' | 'out' | undefined {
   const before = reader.tokens[at - 1]
   if (
     token?.words === 'in' &&
-    reader.tokens.slice(Math.max(0, at - 3), at).some((each) => has(each, 'ALL', 'REST'))
+    reader.tokens.slice(Math.max(0, at - 3), at).some(({ words }) => / i (have|own)$/.test(words))
   )
     return 'in'
   if (token?.words === 'for' && before?.quantity !== undefined) return 'in'
@@ -214,10 +226,12 @@ export function readPair(reader: Reader, slots: Slots): void {
   }
   if (given.in !== undefined) slots.asset_in = given.in
   if (given.out !== undefined) slots.asset_out = given.out
-  if (given.out !== undefined && given.in === undefined && given.out !== dollarSymbol)
+  // Everything of what is paid has to be named.
+  const isPart = amount?.kind === 'share'
+  if (given.out !== undefined && given.in === undefined && given.out !== dollarSymbol && !isPart)
     slots.asset_in = dollarSymbol
   const isBuy = reader.head.includes('BUY')
-  if (isBuy && given.in === undefined) slots.asset_in = dollarSymbol
+  if (isBuy && given.in === undefined && !isPart) slots.asset_in = dollarSymbol
   // `swap my eth` does not say into what; `sell my eth` does.
   if (
     given.in !== undefined &&

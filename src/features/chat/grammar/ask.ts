@@ -50,6 +50,12 @@ function choicesFor({ name }: SlotRule, { frame, slots, left }: Found, names: Na
           { label: 'long', fill: { side: 'long' } },
           { label: 'short', fill: { side: 'short' } },
         ]
+  if (name === 'place') {
+    const names =
+      frame.intent === 'deposit' ? ['earn_deposit', 'perp_fund'] : ['earn_withdraw', 'perp_withdraw']
+    const labels = ['the vault', 'the perpetual account']
+    return names.map((intent, at) => ({ label: labels[at] ?? '', intent, fill: slots }))
+  }
   if (name === 'field')
     return [
       { label: 'per transaction', fill: { field: 'per_transaction' } },

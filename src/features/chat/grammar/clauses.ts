@@ -40,7 +40,7 @@ const legs = ['STOP', 'TARGET', 'TRAILING']
 const carriers = ['BUY', 'SELL', 'SWAP']
 
 const isAction = (token: Token | undefined): boolean =>
-  token !== undefined && token.concepts.some((concept) => actions.has(concept))
+  (token?.concepts ?? []).some((concept) => actions.has(concept))
 const isInflected = (token: Token): boolean => token.concepts.some((concept) => concept.endsWith('_'))
 const isMark = (token: Token | undefined, marks: string): boolean =>
   token?.kind === 'mark' && marks.includes(token.words)
@@ -60,7 +60,7 @@ function conditionEnd(tokens: readonly Token[]): number {
   const comma = tokens.findIndex((token, at) => at > first && isMark(token, ','))
   if (comma >= 0) return comma + 1
   const verb = tokens.findIndex((token, at) => at > first + 1 && isAction(token))
-  return verb < 0 ? 0 : verb
+  return Math.max(verb, 0)
 }
 
 /** The position of the verb of an order: only words that may precede it stand before it. */
@@ -237,7 +237,10 @@ export function clausesOf(tokens: readonly Token[]): Clause[] {
       part.isJoined && before?.isOrder && before.mood !== 'do' && ownMood === 'do' ? before.mood : ownMood
     before = { mood, isOrder: holdsOrder(part.tokens) || asksHow(starts) }
     isReported ||= part.tokens.some((token) => has(token, 'REPORT')) || mood === 'reported'
-    const own = verb?.concepts ?? (isCarried ? carried : isLegOrder(part.tokens) ? ['SET'] : [])
+    const isOwnLeg = isLegOrder(part.tokens) && part.tokens.some((token) => has(token, 'MINE'))
+    const given = verb?.concepts ?? (isCarried ? carried : isLegOrder(part.tokens) ? ['SET'] : [])
+    // `tp 3000 for my eth long` is about a position that is there.
+    const own = isOwnLeg ? ['SET'] : given
     const thought = part.tokens.find((token) => isAction(token) || isInflected(token))?.concepts ?? []
     const head =
       mood === 'do' ? own : mood === 'suppose' ? thought.map((concept) => concept.replace(/_$/, '')) : []

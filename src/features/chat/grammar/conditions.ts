@@ -29,7 +29,8 @@ export function readLeverage(reader: Reader, slots: Slots): void {
   const anchor = indexOf(reader, 'LEVERAGE')
   const at = times >= 0 ? times : anchor < 0 ? -1 : beside(reader, anchor, ({ unit }) => unit === 'number')
   const quantity = quantityAt(reader, at)
-  if (!quantity) return
+  // Half of a leverage is left over, and asked about.
+  if (!quantity || !/^[1-9]\d{0,2}$/.test(quantity.value)) return
   take(reader, at)
   slots.leverage = quantity.value
 }

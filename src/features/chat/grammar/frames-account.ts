@@ -123,7 +123,7 @@ export const accountFrames: readonly Frame[] = [
     when: ['FREEZE'],
     head: 'FREEZE PUT SET OPEN',
     cues: { FREEZE: 6 },
-    not: 'RESUME',
+    not: 'RESUME @thought',
     readers: ['everything'],
     slots: [],
     plan: [{ id: 'kill', operation: 'policy_kill', input: { on: { value: true } } }],

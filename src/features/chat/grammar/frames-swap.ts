@@ -120,7 +120,7 @@ export const swapFrames: readonly Frame[] = [
     when: ['BUY|SELL|SWAP', '@price|LIMIT', '@asset'],
     head: 'BUY SELL SWAP SET PUT OPEN',
     cues: { LIMIT: 3, '@price': 3, IF: 1 },
-    not: '@times PERP SPOT LONG SHORT POSITION STOP TARGET @spotonly @perponly CREDITS DAILY PERTX',
+    not: '@spotprefer @times PERP SPOT LONG SHORT POSITION STOP TARGET @spotonly @perponly CREDITS DAILY PERTX',
     readers: ['slippage', 'price', 'expiry', 'chains', 'order_side'],
     slots: ['side', 'asset', 'amount', 'price', 'condition', 'chain', 'expires', 'slippage'],
     required: [
@@ -187,7 +187,7 @@ export const swapFrames: readonly Frame[] = [
     domain: 'conditional',
     effect: 'tighten',
     summary: 'Cancels orders, triggers and hooks',
-    when: ['ORDERS|LIMIT|STOP|TARGET|TRAILING|@id'],
+    when: ['ORDERS|LIMIT|STOP|TARGET|TRAILING|@id|^CANCEL+ALL'],
     head: 'CANCEL',
     cues: { ORDERS: 3, LIMIT: 1, STOP: 2, TARGET: 2, '@id': 2, ALL: 1 },
     not: 'TASK POSITION+ALL RECOMMENDATION',

@@ -17,7 +17,7 @@ export const talkFrames: readonly Frame[] = [
     domain: 'meta',
     effect: 'none',
     summary: 'What the chat can do, and what a term means',
-    when: ['HELP|EXPLAIN'],
+    when: ['HELP|EXPLAIN|QUESTION+FREEZE'],
     cues: { HELP: 2, EXPLAIN: 2 },
     not: 'SHOULD @indicator @amount+@asset APY PRICE+@asset CHATPRICE GAS FUNDING+@asset OVERVIEW HAVE LIMITS+MINE LIQUIDATION+MINE ADDRESS POSITION+MINE ORDERS+MINE SUPPORTED+@asset',
     readers: ['topic'],

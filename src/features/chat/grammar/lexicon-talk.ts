@@ -63,7 +63,7 @@ export const periods: Record<string, string> = {
   PAST_SPAN:
     'last|past|over the last|over the past|in the last|in the past|during the last|for the last|previous|since',
   FUTURE:
-    'tomorrow|tonight|next week|next month|later today|this evening|end of day|end of the week|end of week',
+    'later|tomorrow|tonight|next week|next month|later today|this evening|end of day|end of the week|end of week',
   EVERY: 'every|each|per',
 }
 
@@ -80,10 +80,12 @@ export const moods: Record<string, string> = {
     "what|what's|whats|how|how's|hows|which|who|who's|whose|where|where's|why|is|are|am|does|did|was|were|has|have|can i|can we|will|should|would it|when did|when will|when is|when does|when do|when was|when can|isn't|aren't|do you|do i|do we|am i|any|could it|is there|are there|whether|does it|what are|how many|how much|how long|would|when should",
   POLITE:
     'can you|could you|would you|will you|can u|could u|would you mind|would you please|will you please|can you please|could you please|please can you|i want you to|i need you to|id like you to|would like you to|can we|i would like you to|mind',
-  WANT: "i want to|i'd like to|id like to|i would like to|i wanna|wanna|i need to|let's|lets|lets go ahead and|lets go ahead|let us|let me|i wish to|want to|would like to|like to|gonna|i am going to|i'm going to|i'll|ill|i will|time to|need to|id love to|i'd love to|help me|help me to|i have to|gotta|we need to|we should|i'm ready to|ready to|i intend to|i should",
+  WANT: "i want to|i'd like to|i would like to|i wanna|wanna|i need to|let's|lets|lets go ahead and|lets go ahead|let us|let me|want to|would like to|like to|need to|i'd love to|help me|help me to",
   FILLER:
-    'please|pls|plz|now|just|so|then|and|well|quickly|immediately|asap|kindly|actually|alright|right now|right away|also|hey|hi|hello|ok|okay|yo|cool|great|thanks|go ahead and|bro|man|dude|buddy|mate|portico|assistant|the|a|an|some|um|uh|hmm|oh|today|go|sure|yes|yeah|next|first|finally|lastly|afterwards|plus|kindly|fine|good|perfect|simply|directly|at once|straight away|urgent|urgently|hurry|quick|guys|sir|friend please|all right|one more|another|i said|like|fast|thx|btw|lol|tbh|also please|new',
+    'please|pls|plz|now|just|so|then|and|well|quickly|immediately|asap|kindly|actually|alright|right now|right away|also|hey|hi|hello|ok|okay|yo|cool|great|thanks|go ahead and|bro|man|dude|buddy|mate|portico|the|a|an|some|um|uh|hmm|oh|today|go|sure|yes|yeah|next|first|finally|lastly|afterwards|plus|kindly|fine|good|perfect|simply|directly|at once|straight away|urgent|urgently|hurry|quick|guys|sir|friend please|all right|one more|another|i said|like|fast|thx|btw|lol|tbh|also please|new',
+  EXCEPT:
+    'except|except for|besides|apart from|excluding|other than|all but|everything but|anything but|unlike|minus|save for|aside from|or|either|jk|just kidding|kidding|joking',
   THEN: 'then|and then|after that|afterwards|afterward|next|followed by|subsequently|later on|once done|when done|once that is done|once it is done|when that is done|and after that|and afterwards|before that',
   NEUTRAL:
-    'buy pressure|sell pressure|buy wall|sell wall|buy side|sell side|sell off|selloff|long term|short term|long time|short time|long run|short run|short squeeze|long squeeze|long story short|market cap|order book|close price|closing price|opening price|open source|swap fee|swap fees|bridge fee|bridge fees|trade war|trade deal|stop hunting|how long|as long|so long|trading volume|close to|open to|buyers|sellers|buyer|seller|trader|traders|trading|short answer|in short|long list|best trade|exchange rate|exchange rates',
+    'buy pressure|sell pressure|buy wall|sell wall|buy side|sell side|sell off|selloff|long term|short term|long time|short time|long run|short run|short squeeze|long squeeze|long story short|long live|close call|short notice|market cap|order book|close price|closing price|opening price|open source|swap fee|swap fees|bridge fee|bridge fees|trade war|trade deal|stop hunting|how long|as long|so long|trading volume|close to|open to|buyers|sellers|buyer|seller|trader|traders|trading|short answer|in short|long list|best trade|exchange rate|exchange rates',
 }

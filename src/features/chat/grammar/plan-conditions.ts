@@ -75,7 +75,7 @@ export const conditions = {
   no_venue: venueIs(undefined),
   wallet_venue: ({ venue, asset }, names) => {
     const named = assetOf(asset, names)
-    const isVenueAsset = named !== undefined && named.spot && named.tokens.length === 0
+    const isVenueAsset = named?.spot === true && named.tokens.length === 0
     return venue === 'all' || (venue === undefined && !isVenueAsset)
   },
   perp_or_all_venue: venueIs('perp', 'all'),

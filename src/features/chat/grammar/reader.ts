@@ -166,6 +166,7 @@ export const leftOver = (reader: Reader): Token[] =>
     (token, at) =>
       !reader.taken.has(at) &&
       (token.kind === 'quantity' ||
+        has(token, 'REST') ||
         token.kind === 'address' ||
         token.kind === 'uuid' ||
         token.kind === 'unclear' ||

@@ -4,6 +4,7 @@ import { type Frame, isMutating } from './frame.ts'
 import { frameOf } from './frames.ts'
 import { lex, textLengthMax } from './lex.ts'
 import { dollarSymbol } from './names.ts'
+import { oddWord } from './odd-words.ts'
 import { stepsOf } from './plan.ts'
 import type { Slots } from './reader.ts'
 import { changes, type Registry } from './registry.ts'
@@ -86,6 +87,13 @@ const noteFor: Readonly<Partial<Record<Mood, Note>>> = {
   conditional: note('conditional'),
 }
 
+/** The order as a question, with everything that it says. */
+const confirmation = ({ intent, summary }: Frame, slots: Slots, reason: string): Ask => {
+  const values = Object.entries(slots).map(([name, value]) => `${name.replaceAll('_', ' ')} ${value}`)
+  const question = `${reason} Is this what you want? ${summary}${values.length > 0 ? `: ${values.join(', ')}` : ''}.`
+  return { intent, slots, slot: 'confirm', question, choices: [{ label: 'yes', fill: {} }] }
+}
+
 function resolveFrame(best: Scored, clause: Clause, setting: Setting): Found {
   const { registry, state, nowMs, isLong } = setting
   const { frame } = best
@@ -116,16 +124,12 @@ function resolveFrame(best: Scored, clause: Clause, setting: Setting): Found {
   )
   if (clause.mood === 'suppose' && isMutating(frame) && question) return { note: note('supposed') }
   if (question) return { ask: question }
-  if (isMutating(frame) && clause.mood === 'do' && clause.isGuess && frame.intent !== 'freeze')
-    return {
-      ask: {
-        intent: frame.intent,
-        slots,
-        slot: 'confirm',
-        question: 'A word of that was mistyped. Is this what you want?',
-        choices: [{ label: 'yes', fill: {} }],
-      },
-    }
+  if (isMutating(frame) && clause.mood === 'do') {
+    const odd = oddWord(clause.tokens)
+    if (odd !== undefined) return { ask: confirmation(frame, slots, `"${odd}" was not understood.`) }
+    if (clause.isGuess && frame.intent !== 'freeze')
+      return { ask: confirmation(frame, slots, 'A word of that was mistyped.') }
+  }
   return { intent: intentOf(frame, slots, { mood: clause.mood, registry }) }
 }
 
