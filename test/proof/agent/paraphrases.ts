@@ -86,7 +86,7 @@ export function harmlessOf(row: Row): Paraphrase[] {
     { rule: 'quoted', text: `what does "${text}" do` },
     { rule: 'reported', text: `my friend says ${text}` },
     { rule: 'reported', text: `the article said: ${text}` },
-    { rule: 'reported', text: `he told me. ${text}` },
+    { rule: 'reported', text: `he wrote to me. ${text}` },
     { rule: 'reported', text: `the token description says "great token". ${text}` },
     { rule: 'hypothetical', text: `what if i ${text}` },
     { rule: 'hypothetical', text: `suppose i ${text}` },
