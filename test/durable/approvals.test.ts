@@ -211,6 +211,8 @@ describe('approvals', () => {
       async () => (await fixture.readTask(taskId)).attempts > 0 || undefined,
       'the admission was tried',
     )
+    assert.equal(await decide(instances[1], approval, 'declined'), undefined)
+    assert.equal((await approvalOf(taskId)).decision, 'approved')
     refusals.delete(userId)
     assert.equal((await fixture.waitForEnd(taskId)).status, 'completed')
     assert.equal(runs.get(taskId), 1)

@@ -183,16 +183,20 @@ export function accountPage(view: AccountView): string {
   return page(
     'Your account',
     `<h1>Your account</h1><p class="soft">${escapeHtml(email)}</p>${noticeOf(notice)}${alert(error)}${ownSections(view)}${passkeySection(view)}${appSection(view)}${account ? webhookSection(account) : ''}
-<div class="below">${everywhere}</div>${signOutForm}${view.passkeys ? passkeyScriptElement : ''}`,
+<ul class="rows first">${everywhere}</ul>${signOutForm}${view.passkeys ? passkeyScriptElement : ''}`,
     { isWide: true },
   )
 }
 
-const everywhere = confirmed(
-  { act: 'Sign out everywhere', what: 'and disconnect all apps' },
-  'Every browser is signed out, every app is disconnected, and all webhooks are deleted. Linked agents stay.',
-  buttonForm('sign-out-everywhere', 'Sign out everywhere and disconnect all apps'),
-)
+const everywhere = rowOf({
+  title: 'Every browser and app',
+  lines: [softLine('For when somebody else may have signed in.')],
+  action: confirmed(
+    { act: 'Sign out', what: 'everywhere' },
+    'Every browser is signed out, every app is disconnected, and all webhooks are deleted. Linked agents stay.',
+    buttonForm('sign-out-everywhere', 'Sign out everywhere'),
+  ),
+})
 
 const leftText = {
   browser: 'Connected apps keep their access until you disconnect them.',

@@ -42,7 +42,7 @@ const texts: Record<MailKind, KindText> = {
   },
   app_connected: {
     subject: 'An app was connected to your Portico account',
-    undo: 'sign in, disconnect the app, and choose “Sign out everywhere” where somebody else connected it',
+    undo: 'sign in, disconnect the app, and sign out every browser and app where somebody else connected it',
   },
   password_changed: {
     subject: 'The password of your Portico account was changed',
@@ -50,11 +50,11 @@ const texts: Record<MailKind, KindText> = {
   },
   passkey_added: {
     subject: 'A passkey was added to your Portico account',
-    undo: 'sign in, remove the passkey, and choose “Sign out everywhere”',
+    undo: 'sign in, remove the passkey, and sign out every browser and app',
   },
   passkey_removed: {
     subject: 'A passkey was removed from your Portico account',
-    undo: 'sign in, add a passkey again, and choose “Sign out everywhere”',
+    undo: 'sign in, add a passkey again, and sign out every browser and app',
   },
 }
 
