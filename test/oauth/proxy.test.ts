@@ -3,7 +3,8 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import * as oauth from 'oauth4webapi'
 import { type IdentityProvider, startIdentityProvider } from '#world/identity/identity.ts'
-import { http } from '../harness/gateway.ts'
+import { operatorOf } from '../harness/admin.ts'
+import { dataFolder, eventually, http } from '../harness/gateway.ts'
 import { createBrowser, createOAuthApp, type OAuthApp } from './oauth-app.ts'
 
 const insecure = { [oauth.allowInsecureRequests]: true }
@@ -163,6 +164,22 @@ test('a revocation ends the webhooks of its client here', async () => {
   const all = { method: 'DELETE', headers: second.headers }
   assert.equal((await http(`${app.base}/v1/auth/token?all=true`, all)).status, 200)
   assert.deepEqual(await urlsLeft(), [])
+})
+
+test('an operator ends the access that tokens of the other server give here', async () => {
+  using folder = dataFolder()
+  const operator = operatorOf({ DATABASE_URL: app.databaseUrl, DATA_DIR: folder.path })
+  const [leaked, other] = [await tokensOf('owen'), await tokensOf('owen')]
+  await http(`${app.base}/signup`, { method: 'POST', headers: leaked.headers, body: {} })
+  const { body } = await userWith(other.headers)
+  await operator.act('seen in a log', 'tokens', 'revoke', '--token', leaked.tokens.access_token)
+  const isEnded = async ({ headers }: typeof leaked) => (await userWith(headers)).status === 401 || undefined
+  await eventually(() => isEnded(leaked), 'the token is refused')
+  assert.equal((await userWith(other.headers)).status, 200)
+  await operator.act('mailbox stolen', 'tokens', 'revoke', '--user', String(body.user_id))
+  await eventually(() => isEnded(other), 'the other token is refused')
+  for (const each of [leaked, other])
+    assert.deepEqual(await statusAndCode(each.headers), [401, 'invalid_token'])
 })
 
 test('an outage of the other server is an outage, and no refused token', async () => {
