@@ -20,8 +20,6 @@ before(async () => {
     baseUrl: app.base,
     env,
   })
-})
-before(async () => {
   clientId = (await register(app)).client_id
 })
 after(async () => {

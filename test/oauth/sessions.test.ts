@@ -14,23 +14,22 @@ const dayMs = 86_400_000
 const isSignIn = ({ html }: Page) => /<h1>Sign in<\/h1>/.test(html)
 const errorOf = ({ url }: Page) => new URL(url).searchParams.get('error')
 
-/** A person with a session, and what a request that began before its end does when it ends: it stores the session. */
-async function usedSession() {
-  const person = connectingPerson(app)
-  const { clientId } = await person.connect()
+/** What a request that begins now does when it ends: it stores the session of the person. */
+async function beginRequest(email: string): Promise<() => Promise<void>> {
   const { rows } = await app.database.pool.query<{ id: string; payload: Record<string, unknown> }>(
     `select r.id, r.payload from oauth_record r join person p on p.id::text = r.account_id
      where r.model = 'Session' and p.email = $1`,
-    [person.email],
+    [email],
   )
   assert.equal(rows.length, 1)
   const { id, payload } = rows[0]!
-  const finish = () => app.composed.features.oauth!.sessions.of.upsert(id, payload, 3_600)
-  return { ...person, clientId, finish }
+  return () => app.composed.features.oauth!.sessions.of.upsert(id, payload, 3_600)
 }
 
 test('a request that began before a new password does not bring the session back', async () => {
-  const { email, browser, clientId, finish } = await usedSession()
+  const { email, browser, connect } = connectingPerson(app)
+  const { clientId } = await connect()
+  const finish = await beginRequest(email)
   const owner = createBrowser()
   const page = await owner.open(authorizeUrl(app, clientId))
   const form = await owner.open(`${page.url}?view=reset`)
@@ -46,8 +45,10 @@ test('a request that began before a new password does not bring the session back
 })
 
 test('a request that began before a sign-out does not bring the session back', async () => {
-  const { browser, clientId, finish } = await usedSession()
+  const { email, browser, connect } = connectingPerson(app)
+  const { clientId } = await connect()
   const account = await browser.open(`${app.base}/oauth/account`)
+  const finish = await beginRequest(email)
   assert.match((await browser.submit(account, 'sign-out')).html, /You are signed out/)
   await finish()
   assert.equal(errorOf(await browser.open(authorizeUrl(app, clientId, { prompt: 'none' }))), 'login_required')
