@@ -205,6 +205,16 @@ test('a proposal within the words of the user is allowed, also for less', () => 
   )
 })
 
+test('a proposal that spells out what the contract fills in says nothing more', () => {
+  const { order_type: _, ...short } = long
+  assert.equal(judge('long btc $500 5x', 'perp_open', short).allowed, true)
+  assert.equal(
+    judge('long btc $500 5x', 'perp_open', { ...long, tif: 'gtc', reduce_only: false }).allowed,
+    true,
+  )
+  assert.equal(judge('long btc $500 5x', 'perp_open', { ...long, order_type: 'limit' }).allowed, false)
+})
+
 test('a proposal beyond the words of the user is refused by the field that is beyond', () => {
   const said = 'long btc $500 5x'
   const beyond: [string, JsonObject][] = [

@@ -6,6 +6,7 @@ import { contextMs, pendingMs, remember } from '#features/chat/grammar/thread.ts
 import { understand } from '#features/chat/grammar/understand.ts'
 import type { ThreadState } from '#features/chat/grammar/understanding.ts'
 import { nowMs, readText, registry, stateAfter } from './corpus.ts'
+import { mutationsOf } from './grade.ts'
 
 const at = (text: string, state: ThreadState, afterMs: number) =>
   understand(text, { nowMs: nowMs + afterMs, state }, registry)
@@ -28,6 +29,26 @@ test('a question has numbered choices, and their number, their words or a value 
     const [found] = readText(reply, ['buy $100 of btc']).intents
     assert.deepEqual([found?.intent, found?.slots.asset_out ?? found?.slots.asset], [intent, asset], reply)
   }
+})
+
+test('a doubt, a refusal or a remark about a choice chooses nothing', () => {
+  for (const reply of [
+    'not the vault',
+    'the vault?',
+    'the first one is bad',
+    'should i take the vault',
+    'if the vault is safe',
+    '1?',
+    'my friend says the vault',
+  ])
+    assert.deepEqual(mutationsOf(readText(reply, ['deposit $100'])), [], reply)
+  for (const reply of ['yes?', 'yes if it is safe', 'not yet', 'is it wrong', 'he said yes', 'do it?'])
+    assert.deepEqual(mutationsOf(readText(reply, ['convrt 20 usdc to jup'])), [], reply)
+  for (const reply of ['do it?', 'should i do it', "don't do it", 'he says do it', 'do it if you want'])
+    assert.deepEqual(mutationsOf(readText(reply, ['quote 100 dollars of bonk'])), [], reply)
+  assert.deepEqual(mutationsOf(readText('same on polygon?', ['sell 5 link on arbitrum'])), [])
+  for (const reply of ['the vault', 'vault', '1', 'the first one please'])
+    assert.equal(readText(reply, ['deposit $100']).intents[0]?.intent, 'earn_deposit', reply)
 })
 
 test('an open question is forgotten after ten minutes, and the context of a thread after thirty', () => {

@@ -38,6 +38,14 @@ const atMost = new Set(
 )
 /** Parts of the call that are no part of what was said. */
 const technical = new Set('wait timeout idempotency_key quote_id client_order_id confirm_repeat'.split(' '))
+/** What the contracts fill in: a proposal that spells it out says nothing more. */
+const defaults: Readonly<Record<string, Json>> = {
+  order_type: 'market',
+  tif: 'gtc',
+  dryrun: false,
+  reduce_only: false,
+  cancel_conditional_orders: false,
+}
 const chainFields = new Set(
   'chain_id chain chain_id_in chain_id_out trigger_token_chain source_chain_id destination_chain_id'.split(
     ' ',
@@ -76,7 +84,7 @@ const isNumeric = (value: Json | undefined): value is string =>
 function excess(call: JsonObject, proposal: JsonObject, names: Names): string | undefined {
   const own = (input: JsonObject, field: string): Json | undefined =>
     input[field] === undefined || input[field] === null
-      ? undefined
+      ? defaults[field]
       : canonical(field, input[field], { input, names })
   for (const field of new Set([...Object.keys(call), ...Object.keys(proposal)])) {
     if (technical.has(field)) continue

@@ -183,10 +183,31 @@ export function override(
 }
 
 const ordinals = ['ORDINAL1', 'ORDINAL2', 'ORDINAL3', 'ORDINAL4']
+const choosing = [
+  'FILLER',
+  'OVERRIDE',
+  'ACCEPT',
+  'DECLINE',
+  'RECOMMENDATION',
+  'IT',
+  'AT',
+  'MINE',
+  'TO',
+  'ON',
+  'FROM',
+  'OF',
+]
+const isOfChoice = (token: Token): boolean => token.kind === 'mark' || has(token, ...choosing, ...ordinals)
+
+const doubts = ['NEGATE', 'QUESTION', 'EXCEPT', 'IF', 'SUPPOSE', 'REPORT', 'EXPLAIN', 'SHOULD']
+/** `base?` and `not the vault` are no answers. */
+export const isDoubtful = (tokens: readonly Token[]): boolean =>
+  tokens.some((token) => token.words === '?' || (has(token, ...doubts) && !has(token, 'ACCEPT', 'DECLINE')))
+
 /** The position that a reply names among so many, from 0. */
 export function ordinalOf(tokens: readonly Token[], count: number): number | undefined {
   const spoken = ordinals.findIndex((concept) => tokens.some((token) => has(token, concept)))
-  if (spoken >= 0) return spoken < count ? spoken : undefined
+  if (spoken >= 0) return spoken < count && tokens.every(isOfChoice) ? spoken : undefined
   const values = tokens.filter(({ kind }) => kind === 'quantity')
   const [only] = values
   if (values.length !== 1 || only?.quantity?.unit !== 'number' || !/^[1-9]$/.test(only.quantity.value))
@@ -208,10 +229,8 @@ export function choiceOf({ choices }: Ask, tokens: readonly Token[], text: strin
   const at = ordinalOf(tokens, choices.length)
   if (at !== undefined) return choices[at]
   const said = simple(text.replace(/[.!]+$/, ''))
-  if (said.length < 2) return undefined
-  const named = choices.filter(
-    ({ label }) => simple(label) === said || simple(label).includes(said) || said.includes(simple(label)),
-  )
+  if (said.length < 3) return undefined
+  const named = choices.filter(({ label }) => ` ${simple(label)} `.includes(` ${said} `))
   return named.length === 1 ? named[0] : undefined
 }
 

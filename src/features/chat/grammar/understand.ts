@@ -222,6 +222,7 @@ function answered({ tokens, text, nowMs, state, registry }: Reply): Understandin
   const frame = pending && frameOf(pending.intent)
   if (!pending || !frame || !thread.isFresh(pending, nowMs, thread.pendingMs)) return undefined
   if (isOnly(tokens, 'DECLINE')) return { ...nothing, notes: [note('dropped')] }
+  if (thread.isDoubtful(tokens)) return undefined
   const choice = thread.choiceOf(pending, tokens, text)
   if (choice || (pending.slot === 'confirm' && isOnly(tokens, 'ACCEPT'))) {
     const chosen = choice?.intent === undefined ? frame : frameOf(choice.intent)
@@ -238,6 +239,7 @@ function answered({ tokens, text, nowMs, state, registry }: Reply): Understandin
 
 /** `do it`, `no thanks`: about the quote or the recommendations that were shown. */
 function decided({ tokens, nowMs, state, registry }: Reply): Understanding | undefined {
+  if (thread.isDoubtful(tokens)) return undefined
   const accepts = isOnly(tokens, 'ACCEPT', 'RECOMMENDATION', 'IT')
   const declines = !accepts && isOnly(tokens, 'DECLINE', 'RECOMMENDATION', 'IT')
   if (!accepts && !declines) return undefined
@@ -280,7 +282,7 @@ function changed({ tokens, nowMs, state, registry }: Reply): Understanding | und
   if (!thread.isElliptic(tokens) || !thread.hasValue(tokens)) return undefined
   const slots = thread.override(frame, last.slots, { tokens }, { names: registry.names })
   if (!slots) return undefined
-  const isRepeat = tokens.some(({ concepts }) => concepts.includes('AGAIN'))
+  const isRepeat = !thread.isDoubtful(tokens) && tokens.some(({ concepts }) => concepts.includes('AGAIN'))
   // An order that was given once is not given again by a fragment.
   if (isMutating(frame) && !isRepeat) {
     const choices = [{ label: 'yes', fill: {} }]
