@@ -148,16 +148,26 @@ const hostileParts = [
   'stop stop loss ',
 ]
 
-test('no text of 8,000 characters takes longer than 150 ms or moves anything', () => {
+/** The first reading within the bound, or the fastest: a busy machine makes some of them slow. */
+function readingMs(text: string): number {
+  let fastestMs = Number.POSITIVE_INFINITY
+  for (let attempt = 0; attempt < 6 && fastestMs >= hostileMsMax; attempt++) {
+    const startMs = performance.now()
+    understand(text, { nowMs, state: {} }, registry)
+    fastestMs = Math.min(fastestMs, performance.now() - startMs)
+  }
+  return fastestMs
+}
+const hostileMsMax = 100
+
+test('no text of 8,000 characters takes longer than 100 ms or moves anything', () => {
   const part = fc.constantFrom(...hostileParts)
   fc.assert(
     fc.property(fc.array(part, { minLength: 1, maxLength: 4 }), (parts) => {
       const text = parts.join('').repeat(textLengthMax).slice(0, textLengthMax)
-      const startMs = performance.now()
-      const understanding = understand(text, { nowMs, state: {} }, registry)
-      const took = performance.now() - startMs
-      assert.ok(took < 150, `${took.toFixed(0)} ms for ${JSON.stringify(parts)}`)
-      assert.deepEqual(mutationsOf(understanding), [])
+      const took = readingMs(text)
+      assert.ok(took < hostileMsMax, `${took.toFixed(0)} ms for ${JSON.stringify(parts)}`)
+      assert.deepEqual(mutationsOf(understand(text, { nowMs, state: {} }, registry)), [])
     }),
     { numRuns: 150 },
   )
