@@ -1,40 +1,45 @@
 import { mutationsOf } from './mutation.ts'
 
 const questions = ['test/proof/agent/questions.test.ts']
+const clauses = ['src/features/chat/grammar/clauses.test.ts']
 const plans = ['test/proof/agent/plans.test.ts']
 const threads = ['test/proof/agent/threads.test.ts']
 const answers = ['test/proof/agent/answers.test.ts']
 
 /** What the chat takes for an order, what it calls for it, and what a model may propose. */
 export const grammarMutations = [
-  ...mutationsOf('src/features/chat/grammar/clauses.ts', questions, [
+  ...mutationsOf(
+    'src/features/chat/grammar/clauses.ts',
+    [...clauses, ...questions],
     [
-      "return 'reported'\n  if (tokens.some((token) => token.kind",
-      "return 'do'\n  if (tokens.some((token) => token.kind",
-      'what somebody else said is an order',
+      [
+        "return 'reported'\n  if (tokens.some((token) => token.kind",
+        "return 'do'\n  if (tokens.some((token) => token.kind",
+        'what somebody else said is an order',
+      ],
+      [
+        "has(token, 'NEGATE'))) return 'negated'",
+        "has(token, 'NEGATE'))) return 'do'",
+        'a negated order is an order',
+      ],
+      [
+        "has(token, 'SUPPOSE'))) return 'suppose'",
+        "has(token, 'SUPPOSE'))) return 'do'",
+        'a thought is an order',
+      ],
+      [
+        'if (isInflected(token) || !isSkipped(token)) return -1',
+        'if (isInflected(token)) return -1',
+        'the verb of any sentence is the verb of an order',
+      ],
+      ['(isQuestion && !polite) ||', '', 'an order with a question mark is an order'],
+      [
+        "isReported ||= part.tokens.some((token) => has(token, 'REPORT')) || mood === 'reported'",
+        "isReported = part.tokens.some((token) => has(token, 'REPORT'))",
+        'a quotation ends with its first sentence',
+      ],
     ],
-    [
-      "has(token, 'NEGATE'))) return 'negated'",
-      "has(token, 'NEGATE'))) return 'do'",
-      'a negated order is an order',
-    ],
-    [
-      "has(token, 'SUPPOSE'))) return 'suppose'",
-      "has(token, 'SUPPOSE'))) return 'do'",
-      'a thought is an order',
-    ],
-    [
-      'if (isInflected(token) || !isSkipped(token)) return -1',
-      'if (isInflected(token)) return -1',
-      'the verb of any sentence is the verb of an order',
-    ],
-    ['(isQuestion && !polite) ||', '', 'an order with a question mark is an order'],
-    [
-      "isReported ||= part.tokens.some((token) => has(token, 'REPORT')) || mood === 'reported'",
-      "isReported = part.tokens.some((token) => has(token, 'REPORT'))",
-      'a quotation ends with its first sentence',
-    ],
-  ]),
+  ),
   ...mutationsOf(
     'src/features/chat/grammar/lex.ts',
     ['src/features/chat/grammar/lex.test.ts'],
@@ -86,17 +91,22 @@ export const grammarMutations = [
   ]),
   ...mutationsOf('src/features/chat/grammar/understand.ts', questions, [
     [
+      'steps: isThought ? steps.filter((step) => !changes(step, registry)) : steps,',
+      'steps,',
+      'a thought is carried out',
+    ],
+    [
       "hasCondition && !(intent === 'limit_order' && isPriceCondition)",
       'false',
       'an order with a condition is done at once',
     ],
+  ]),
+  ...mutationsOf('src/features/chat/grammar/understand.ts', threads, [
     [
       'const isLong = isCut || tokens.length > orderTokensMax',
       'const isLong = false',
       'a pasted text holds orders',
     ],
-  ]),
-  ...mutationsOf('src/features/chat/grammar/understand.ts', threads, [
     [
       'const sure = isOpen ? intents.filter((intent) => !isMutating(intent)) : intents',
       'const sure = intents',
@@ -147,7 +157,6 @@ export const grammarMutations = [
     ['toUnits(wanted, 18) > 0n &&', '', 'a proposal of nothing passes as less'],
     ['toUnits(wanted, 18) <= toUnits(said, 18)', 'true', 'a model spends more than was said'],
     ['if (left <= 0) {', 'if (left < 0) {', 'an order is done twice'],
-    [".filter(({ mood }) => mood === 'do')", '', 'a thought allows a model to act'],
     [
       'if (!isLess) return field',
       'if (!isLess && said !== undefined) return field',

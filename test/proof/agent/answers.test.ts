@@ -158,6 +158,21 @@ test('what is unknown is said to be unknown, and is never a zero', () => {
   assert.match(answerTo('how much aero do i have', empty).text, /^Your wallets hold nothing of it\./)
 })
 
+test('a profit that is not known is no profit of zero', () => {
+  const holding = {
+    chain_id: '8453',
+    chain_name: 'Base',
+    symbol: 'AERO',
+    unrealized_pnl_usd: null,
+    realized_pnl_usd: '3',
+  }
+  const given = outputs('holdings', 'wallets_holdings', { holdings: [holding] })
+  assert.equal(
+    answerTo('have i made money on aero', given).text,
+    'AERO on Base: unrealised unknown, realised 3.00 USD.',
+  )
+})
+
 test('a quote is counted in the tokens that it names', () => {
   const usdc = registry.names.bySymbol.get('usdc')?.tokens.find(({ chainId }) => chainId === '8453')
   const aero = registry.names.bySymbol.get('aero')?.tokens[0]

@@ -225,6 +225,7 @@ test('a proposal beyond the words of the user is refused by the field that is be
     ['sl_price', { ...long, sl_price: '1' }],
     ['size', { ...long, size: '100' }],
     ['notional_usd', { ...long, notional_usd: '-1' }],
+    ['notional_usd', { ...long, notional_usd: '0' }],
     ['notional_usd', { asset: 'BTC', side: 'long', leverage: 5, order_type: 'market' }],
   ]
   for (const [field, call] of beyond) {

@@ -2,11 +2,14 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { questionText } from '#features/chat/grammar/ask.ts'
-import { contextMs, pendingMs, remember } from '#features/chat/grammar/thread.ts'
+import { remember } from '#features/chat/grammar/thread.ts'
 import { understand } from '#features/chat/grammar/understand.ts'
 import type { ThreadState } from '#features/chat/grammar/understanding.ts'
 import { nowMs, readText, registry, stateAfter } from './corpus.ts'
 import { mutationsOf } from './grade.ts'
+
+const pendingMs = 10 * 60_000
+const contextMs = 30 * 60_000
 
 const at = (text: string, state: ThreadState, afterMs: number) =>
   understand(text, { nowMs: nowMs + afterMs, state }, registry)

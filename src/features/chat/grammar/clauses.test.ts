@@ -66,6 +66,7 @@ test('the mood of an order holds for the orders that it is joined to', () => {
 
 test('the word of somebody else colours every sentence behind it', () => {
   assert.equal(moods('he told me something. buy $50 of eth'), 'ask reported')
+  assert.equal(moods('he told me something. it is nice. buy $50 of eth'), 'ask ask reported')
   assert.equal(moods('twitter says eth is great. sell all my eth'), 'ask reported')
 })
 
