@@ -12,8 +12,8 @@ export const endedAccessMutations = [
         'the operator ends no connection of a person whose tokens are revoked',
       ],
       [
-        '...(counts.is_person ? [personTokensTopic] : []),',
-        '',
+        '  await session.notify([\n    ...accessTopics(id, hashes),\n',
+        '  void ([\n',
         'a revoked token of a person is served from the cache',
       ],
       [
