@@ -78,7 +78,11 @@ describe("an operator's end", () => {
       'the task is in review',
     )
   const ordersOf = (userId: string) =>
-    fixture.rows<TriggerOrder>('select * from trigger_order where user_id = $1 order by id', userId)
+    fixture.rows<TriggerOrder>(
+      // A stop is before its target.
+      'select * from trigger_order where user_id = $1 order by direction desc, id',
+      userId,
+    )
   const eventsOf = async (userId: string, prefix: string) =>
     (
       await fixture.rows<{ type: string }>(
@@ -158,9 +162,11 @@ describe("an operator's end", () => {
     const user = await addUser()
     const group = newUser()
     const address = `0x${newUser().replaceAll('-', '').padStart(40, '0')}`
-    const hookOf = (type: 'stop_loss' | 'take_profit') =>
+    // Ids of one millisecond have no order: here the stop has the greater one.
+    const [targetId, stopId] = [newUser(), newUser()].sort() as [string, string]
+    const hookOf = (id: string, type: 'stop_loss' | 'take_profit') =>
       hookRow({
-        id: newUser(),
+        id,
         userId: user,
         chain: { id: '8453', usdc } as Chain,
         token: { ...tokens.weth, address },
@@ -175,19 +181,20 @@ describe("an operator's end", () => {
         isLot: true,
         at: new Date(),
       })
-    const rows = [hookOf('stop_loss'), hookOf('take_profit')]
+    const rows = [hookOf(stopId, 'stop_loss'), hookOf(targetId, 'take_profit')]
     await fixture.admin.transaction((tx) => insertTriggerOrders(tx, rows))
     const { priceTriggers } = instance.taskEngine
     const [lease] = await priceTriggers.lease([rows[0]!.market])
     assert.equal(await priceTriggers.fireTriggers(lease!, '1', rows[0]!.quote_key), 1)
-    const [stop] = await ordersOf(user)
-    await reviewed(stop!.task_id!)
+    const stop = (await ordersOf(user)).find(({ id }) => id === stopId)
+    assert.ok(stop?.task_id, 'the stop has a task')
+    await reviewed(stop.task_id)
     await fixture.rows(
       'update task set data = data || $2::jsonb where id = $1 returning id',
-      stop!.task_id!,
+      stop.task_id,
       JSON.stringify(data),
     )
-    return { user, taskId: stop!.task_id! }
+    return { user, taskId: stop.task_id }
   }
 
   test('arms an order again whose swap was not executed, and its group, with their events', async () => {
