@@ -1,7 +1,7 @@
 /** Agents with a key pair are linked to the account of a person, who then decides for them; over the front door. */
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, describe, test } from 'node:test'
-import { bearer, http, newAgent, type Answer as Reply } from '../harness/gateway.ts'
+import { bearer, eventually, http, newAgent, type Answer as Reply } from '../harness/gateway.ts'
 import { createOAuthApp, type OAuthApp, openOAuthInstance } from './oauth-app.ts'
 import { connectingPerson, register, signUpUser } from './session.ts'
 
@@ -402,6 +402,37 @@ describe('unlinking', () => {
     })
   })
 
+  test('an act that begins while the agent is being unlinked is refused', async () => {
+    const { person, agent } = await linkedPair()
+    const for_agent = agent.agentId
+    await agent.ask('PUT', '/v1/policy', { per_day_usd: '100' })
+    const { pool } = app.database
+    const holder = await pool.connect()
+    await holder.query('begin')
+    // The unlinking waits here, after all else that it changes.
+    await holder.query(
+      'select from user_event_seq where user_id = (select id from app_user where agent_id = $1) for update',
+      [person.agentId],
+    )
+    const blocked = (count: number) =>
+      eventually(async () => {
+        const { rows } = await pool.query(
+          `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+        )
+        return rows.length >= count ? true : undefined
+      }, `${count} statements wait`)
+    const unlinking = person.ask('DELETE', `/v1/agents/${for_agent}`)
+    await blocked(1)
+    const raise = { per_day_usd: '200', for_agent }
+    const raising = person.ask('PUT', '/v1/policy', raise, { at: second.address })
+    await blocked(2)
+    await holder.query('commit')
+    holder.release()
+    assert.equal((await unlinking).status, 200)
+    assert.deepEqual(refusal(await raising), [404, 'not_found'])
+    assert.deepEqual((await agent.ask('GET', '/v1/policy')).body.pending_changes, [])
+  })
+
   test('of an unlinking and eight acts for the agent at once, every act is whole or refused', async () => {
     const { person, agent } = await linkedPair()
     const for_agent = agent.agentId
@@ -435,6 +466,7 @@ describe('first credits', () => {
     const [first, second, third] = agents
     assert.equal((await link(person, first)).body.credits_granted, 0)
     assert.equal((await link(person, second)).body.credits_granted, 200)
+    await app.database.pool.query('delete from sign_in_limit')
     assert.equal((await link(person, third)).body.credits_granted, 0)
     assert.deepEqual(await Promise.all(agents.map(creditsOf)), [200, 200, 0])
 
