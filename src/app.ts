@@ -9,6 +9,7 @@ import type { StoredEvent } from '#durable/event-log.ts'
 import { ledgerAudit } from '#durable/ledger-audit.ts'
 import { createMaintenance } from '#durable/maintenance.ts'
 import { throwAsFault } from '#durable/operation-faults.ts'
+import { fileDoor, type OpenFile } from '#edges/http/file-door.ts'
 import { type HttpEdgeDeps, httpEdge } from '#edges/http/http.ts'
 import { links } from '#edges/http/links.ts'
 import { type McpEdgeDeps, mcpEdge } from '#edges/mcp/mcp.ts'
@@ -29,6 +30,8 @@ type AppDeps = Omit<ComposeDeps, 'baseUrl'>
 export type DoorDeps = InvocationDeps &
   Omit<HttpEdgeDeps, 'invocation' | 'webDoors' | 'authorizationServer'> &
   Omit<McpEdgeDeps, 'invocation'> & {
+    /** Absent where nothing stores files. */
+    openFile?: OpenFile
     /** Absent where people cannot sign in. */
     oauth?: Pick<OAuthEdgeDeps, 'oauth' | 'fetch' | 'freshSignInSeconds' | 'chainName'>
   }
@@ -36,11 +39,13 @@ export type DoorDeps = InvocationDeps &
 /** The composed parts and settings as the doors take them. */
 export function doorDepsOf(composed: Composed): DoorDeps {
   const { config, log, clock, baseUrl, runtime, features } = composed
-  const { operations, auth, health, oauth } = features
+  const { operations, auth, health, oauth, images } = features
   return {
     operations,
     execute: runtime.invoke,
     authenticate: (header) => auth.authenticate(header).catch(throwAsFault),
+    authenticateBackend: (key) => images.authenticateBackend(key).catch(throwAsFault),
+    openFile: (address) => images.files.open(address).catch(throwAsFault),
     health,
     limits: rateLimits(config),
     quotas: { streamsPerUser: config.STREAMS_PER_USER },
@@ -97,7 +102,7 @@ export async function openDoors(deps: DoorDeps) {
   const http = await httpEdge({
     ...deps,
     invocation,
-    webDoors: [mcp],
+    webDoors: [mcp, ...(deps.openFile ? [fileDoor(deps.openFile, invocation.limits)] : [])],
     ...(authorizationServer && { authorizationServer }),
   })
   parts.defer(() => http.close())

@@ -64,6 +64,7 @@ export const upstreamNames = [
   'RUGCHECK_URL',
   'COINBASE_URL',
   'MODEL_URL',
+  'IMAGES_URL',
   'FAUCET_URL',
 ] as const
 
@@ -76,6 +77,7 @@ const optionalUpstreamNames: readonly string[] = [
   'RELAY_URL',
   'LIFI_URL',
   'COINBASE_URL',
+  'IMAGES_URL',
 ]
 
 /** Outside the local environment the local world and its keys are not defaults: unset ones are missing. */

@@ -16,6 +16,12 @@ export const optionalToken: Parse<string | undefined> = (value) =>
   value === '' || /^[!-~]{1,500}$/.test(value)
     ? optional(value)
     : reject('visible ASCII characters without a space, 500 at most')
+/** Owner, app and path within it. */
+export const imageApp: Parse<string> = (value) =>
+  /^[\w.-]+(?:\/[\w.-]+){1,4}$/.test(value) && !value.includes('..')
+    ? value
+    : reject('the name of an app, such as fal-ai/flux/schnell')
+
 export const list: Parse<string[]> = (value) =>
   value
     .split(',')

@@ -23,6 +23,7 @@ import {
   decimal,
   evmAddress,
   hexKeys,
+  imageApp,
   integer,
   keyPairs,
   list,
@@ -146,6 +147,13 @@ export const variables = {
   ),
   MODEL_IDLE_SECONDS: variable(integer(1, 600), '20', 'Time that a turn may be silent'),
   MODEL_TURN_SECONDS: variable(integer(1, 3_600), '120', 'Time that a turn has, its retries included'),
+  IMAGES_URL: variable(
+    upstream,
+    'local',
+    'Service that makes images, with the protocol of fal, for instance https://fal.run; off outside the local environment',
+  ),
+  IMAGES_APP: variable(imageApp, 'fal-ai/flux/schnell', 'Model of the service that makes images'),
+  IMAGES_KEY: variable(optionalToken, '', 'Key for the service that makes images; empty: none is sent'),
   FAUCET_URL: variable(
     upstream,
     'local',
@@ -332,6 +340,7 @@ export const variables = {
     'Cancels and closes per minute and principal; 0: no limit',
   ),
   RATE_STREAM: variable(integer(0, 1_000_000), '120', 'New streams per minute and principal; 0: no limit'),
+  RATE_IMAGE: variable(integer(0, 1_000_000), '120', 'Calls for images per minute and backend; 0: no limit'),
   RATE_REFUSED: variable(
     integer(0, 1_000_000),
     '300',
@@ -357,6 +366,11 @@ export const variables = {
     oneOf('allowed', 'denied'),
     'allowed',
     'allowed: webhooks may be http addresses of this machine; for local only, denied is the default elsewhere',
+  ),
+  FILE_RETENTION_DAYS: variable(
+    integer(1, 3_650),
+    '30',
+    'Days after which files of users, such as images, are deleted',
   ),
   REPLY_RETENTION_DAYS: variable(
     integer(1, 3_650),

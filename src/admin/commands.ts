@@ -1,6 +1,7 @@
 import { accountCommands } from './accounts.ts'
 import { agentCommands } from './agents.ts'
 import { usageLine } from './arguments.ts'
+import { backendKeyCommands } from './backend-keys.ts'
 import { backupCommands } from './backup.ts'
 import type { AdminCommand } from './command.ts'
 import { creditPaymentCommands } from './credit-payments.ts'
@@ -21,6 +22,7 @@ export const commands: readonly AdminCommand[] = [
   ...userCommands,
   ...tokenCommands,
   ...agentCommands,
+  ...backendKeyCommands,
   ...keyCommands,
   ...sponsorCommands,
   ...backupCommands,

@@ -10,7 +10,7 @@ import { type FeatureOverrides, openFeatures } from './features.ts'
 import { type MailOverrides, openMails } from './mails.ts'
 import { openModel } from './model.ts'
 import { openReconciler, type ReconcilerOverrides } from './reconciler.ts'
-import { webhookGuard } from './settings.ts'
+import { imageGuard, webhookGuard } from './settings.ts'
 import { findWorldMismatch } from './store.ts'
 import type { UpstreamUrls } from './upstream-urls.ts'
 import { openVenue, type VenueOverrides } from './venue.ts'
@@ -33,6 +33,8 @@ export type Overrides = CoreOverrides &
     strangers?: GuardedFetch
     /** Posts to the addresses of users. */
     webhookHttp?: GuardedFetch
+    /** Fetches the images that the image service names. */
+    imageFiles?: GuardedFetch
   }
 
 /** Readable names of the upstreams, for error texts, metrics and failpoints. */
@@ -47,6 +49,7 @@ function labelsOf({
   prices,
   coinbase,
   model,
+  images,
   faucet,
 }: UpstreamUrls): Record<string, string> {
   const named = {
@@ -64,6 +67,7 @@ function labelsOf({
     coinbase,
     prices,
     model,
+    images,
     faucet,
   }
   return Object.fromEntries(
@@ -80,6 +84,7 @@ export async function compose(deps: ComposeDeps, overrides: Overrides = {}) {
   const net = overrides.wrapNet?.(client) ?? client
   const strangers = parts.use(overrides.strangers ?? guardedFetch())
   const webhookHttp = parts.use(overrides.webhookHttp ?? guardedFetch(webhookGuard(deps.config)))
+  const imageFiles = parts.use(overrides.imageFiles ?? guardedFetch(imageGuard(urls)))
   const core = parts.use(await openCore(deps, overrides))
   const { config, log, clock, stores, db, taskEngine } = core
   const chains = parts.use(openChains({ core, urls, net }, overrides))
@@ -92,7 +97,7 @@ export async function compose(deps: ComposeDeps, overrides: Overrides = {}) {
   if (venue) parts.use(venue)
   const probe = parts.use(chainHealth({ chains: chains.heads, clock }))
   const features = openFeatures(
-    { core, urls, net, chains, custody, venue, probe, keyMonitor, webhookHttp, mails },
+    { core, urls, net, chains, custody, venue, probe, keyMonitor, webhookHttp, imageFiles, mails },
     overrides,
   )
   const runtime = taskEngine.createRuntime(features.operations, features.kinds)

@@ -37,6 +37,7 @@ import type { Chains } from './chains.ts'
 import type { Core } from './core.ts'
 import type { Custody, KeyMonitor } from './custody.ts'
 import { openEarn } from './earn.ts'
+import { openImages } from './images.ts'
 import type { Mails } from './mails.ts'
 import { openOAuth, personTokensTopic } from './oauth.ts'
 import { holdingFacts, type OrderOverrides, type Orders, openOrders, openSwapHooks } from './orders.ts'
@@ -63,6 +64,7 @@ type FeatureDeps = {
   keyMonitor: KeyMonitor
   /** Posts to the addresses of users. */
   webhookHttp: GuardedFetch
+  imageFiles: GuardedFetch
   mails: Mails
 }
 export type FeatureOverrides = VenueFeatureOverrides &
@@ -203,18 +205,9 @@ export function openFeatures(needs: FeatureDeps, overrides: FeatureOverrides = {
         ...(venue ? [['hyperliquid', venue.health.state()] as const] : []),
       ]),
   })
+  const images = openImages({ ...needs, credits })
   const orders =
-    swaps &&
-    openOrders(
-      {
-        core,
-        chains,
-        custody,
-        prices: orderPrices,
-        swaps: swaps.execution,
-      },
-      overrides,
-    )
+    swaps && openOrders({ core, chains, custody, prices: orderPrices, swaps: swaps.execution }, overrides)
   const operations: Operation[] = [
     ...discovery({ operations: () => operations, facts: factsOf(config, table), protocols, health }),
     ...chainList({ chainRows: table, status: probe.status }),
@@ -230,6 +223,7 @@ export function openFeatures(needs: FeatureDeps, overrides: FeatureOverrides = {
     ...(recharge?.operations ?? []),
     ...user({ db, walletsOf, credits, policySummary: custody.policy.summary }),
     ...webhooks.operations,
+    ...images.operations,
     ...policyOperations(needs, access.signups),
     ...(overrides.addOperations?.(needs) ?? []),
   ]
@@ -255,6 +249,7 @@ export function openFeatures(needs: FeatureDeps, overrides: FeatureOverrides = {
     venueFeatures,
     orders,
     webhooks,
+    images,
   }
 }
 

@@ -5,10 +5,12 @@ import { recentRequestDeletion } from '#durable/recent-request.ts'
 import { dayMs, deletionJobs, logDeletions, marketLeaseDeletion } from '#durable/retention.ts'
 import { taskRetentionJobs } from '#durable/task-retention.ts'
 import { gasDeletions } from '#engines/evm-batch/retention.ts'
+import { fileDeletions } from '#engines/files/retention.ts'
 import { mailDeletion } from '#engines/person-mails/retention.ts'
 import { orderDeletion } from '#engines/trigger-orders/retention.ts'
 import { venueRetentionJob } from '#engines/venue/records/retention.ts'
 import { agentDeletions } from '#features/agents/retention.ts'
+import { imageDeletions } from '#features/image/retention.ts'
 import { webhookDeletions } from '#features/notifications/webhooks/retention.ts'
 import { oauthDeletions } from '#features/oauth/retention.ts'
 import { policyDeletions } from '#features/policy/retention.ts'
@@ -20,6 +22,7 @@ const optionalMs = (days: number | undefined): number | undefined => days && day
 const retentionOf = (config: Config) => ({
   eventsMs: config.EVENT_RETENTION_DAYS * dayMs,
   repliesMs: config.REPLY_RETENTION_DAYS * dayMs,
+  filesMs: config.FILE_RETENTION_DAYS * dayMs,
   ordersMs: config.ORDER_RETENTION_DAYS * dayMs,
   tasksMs: optionalMs(config.TASK_RETENTION_DAYS),
   moneyTasksMs: optionalMs(config.MONEY_TASK_RETENTION_DAYS),
@@ -39,7 +42,7 @@ export function retentionJobs({
   clock,
 }: Pick<Core, 'config' | 'db' | 'clock'>): MaintenanceJob[] {
   const retention = retentionOf(config)
-  const { venueRecordsMs, ordersMs } = retention
+  const { venueRecordsMs, ordersMs, filesMs, repliesMs } = retention
   return [
     ...deletionJobs({ pool, clock }, [
       ...logDeletions(retention),
@@ -54,6 +57,8 @@ export function retentionJobs({
       ...agentDeletions,
       mailDeletion,
       ...webhookDeletions,
+      ...fileDeletions(filesMs),
+      ...imageDeletions(repliesMs),
     ]),
     ...taskRetentionJobs({
       pool,

@@ -1,4 +1,5 @@
 import type { Config } from '#config.ts'
+import { imageBytesMax } from '#features/image/image.ts'
 import { runsMax } from '#features/notifications/webhooks/dispatcher.ts'
 import { attemptTimeoutMs } from '#features/notifications/webhooks/post-message.ts'
 import type { PerpLimits } from '#features/perp/limits.ts'
@@ -11,10 +12,12 @@ import type { Chain } from '#kernel/chains.ts'
 import type { Random } from '#kernel/id.ts'
 import { toUnits, usdDecimals } from '#kernel/money.ts'
 import type { Net } from '#kernel/net.ts'
+import { isRemote } from '#kernel/remote.ts'
 import type { KeyEncryptionKeys } from '#kernel/sealed-secret.ts'
 import { publishedBridges } from '#kernel/venue.ts'
 import { vaultTransit } from '#upstreams/kms/kms.ts'
 import { svmCaps, swapCaps, swapContractsOf } from './swap-settings.ts'
+import type { UpstreamUrls } from './upstream-urls.ts'
 
 /** Converts the settings into the form that each part needs. */
 
@@ -37,6 +40,14 @@ export const webhookGuard = ({ WEBHOOK_LOOPBACK }: Config) => ({
   allowLoopback: WEBHOOK_LOOPBACK === 'allowed',
 })
 
+/** The local world names addresses of this machine; those of a public service are public. */
+export const imageGuard = ({ images, control }: Pick<UpstreamUrls, 'images' | 'control'>) => ({
+  timeoutMs: 15_000,
+  connections: 16,
+  bytesMax: imageBytesMax,
+  allowLoopback: control !== undefined || !isRemote(images),
+})
+
 /** Least time from the creation of a task to its deletion; null: tasks are kept. */
 export function taskTtlMs({ TASK_RETENTION_DAYS, MONEY_TASK_RETENTION_DAYS }: Config): number | null {
   const days = Math.min(TASK_RETENTION_DAYS ?? Infinity, MONEY_TASK_RETENTION_DAYS ?? Infinity)
@@ -51,6 +62,7 @@ export const rateLimits = (config: Config) => {
     money: perMinute(config.RATE_MONEY),
     exit: perMinute(config.RATE_EXIT),
     stream: perMinute(config.RATE_STREAM),
+    image: perMinute(config.RATE_IMAGE),
     refused: perMinute(config.RATE_REFUSED),
   }
 }

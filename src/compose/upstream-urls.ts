@@ -10,6 +10,7 @@ export type UpstreamUrls = {
   prices: string | undefined
   coinbase: string | undefined
   model: string | undefined
+  images: string | undefined
   faucet: string | undefined
   /** The local world's control server. */
   control?: string

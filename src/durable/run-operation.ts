@@ -1,6 +1,7 @@
 import type { Caller } from '#kernel/caller.ts'
 import { Fault } from '#kernel/fault.ts'
 import { createKeyedMutex } from '#kernel/keyed-mutex.ts'
+import { runAnswered } from './answered-task.ts'
 import { createLockWaiters } from './lock-wait.ts'
 import type { Invoke, InvokeRequest, OperationCall, OperationOf, Reply, UserCall } from './operation-call.ts'
 import { throwAsFault } from './operation-faults.ts'
@@ -19,6 +20,7 @@ async function dispatch(deps: InvokerDeps, tasks: TaskInvoker, call: OperationCa
   const { operation, caller } = call
   const { entry } = operation
   if (entry.kind === 'stream') return openStream(call as OperationCall<OperationOf<'stream'>>)
+  if (entry.kind === 'task' && entry.isAnswered && caller) return runAnswered(tasks, call as UserCall<'task'>)
   if (entry.kind === 'task' && caller) return tasks.run(call as UserCall<'task'>)
   // A public act answers with credentials, which no table may keep.
   if (entry.kind === 'act' && caller && entry.access !== 'public')

@@ -5,6 +5,13 @@ import { assertFreshPerson } from '#kernel/fresh-person.ts'
 import type { Access } from '#kernel/operation.ts'
 
 export type Authenticate = (authorization: string | undefined) => Promise<Caller>
+/** Takes the key as it was presented. */
+export type AuthenticateBackend = (key: string | undefined) => Promise<Caller>
+
+/** Where no operation is for backends. */
+export const noBackends: AuthenticateBackend = async () => {
+  throw new Fault('unauthorized', 'This gateway has no operations for backends')
+}
 
 /** Identifies the caller, and checks the scope of the credential, or how fresh the sign-in of the person is. */
 export async function authorize(
@@ -15,6 +22,8 @@ export async function authorize(
 ): Promise<Caller | null> {
   if (access === 'public')
     return authorization === undefined ? null : authenticateOptional(authorization, authenticate)
+  // Its credential is none of a user.
+  if (access === 'backend') throw new Fault('unauthorized', 'This operation takes the key of a backend')
   const caller = await authenticate(authorization)
   if (access === 'person') {
     if (caller.person) return caller

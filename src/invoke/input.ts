@@ -109,7 +109,7 @@ function inputReader(entry: Entry, compile: Compile, sources: NumberSources): Re
 /** The query of an operation as clients may send it: a task adds `wait` and `timeout`. */
 export function withWait(entry: Entry): Schema | undefined {
   const own = entry.query && asSchema(entry.query)
-  if (entry.kind !== 'task') return own
+  if (entry.kind !== 'task' || entry.isAnswered) return own
   const wait = asSchema(waitQuery(entry.waitSeconds))
   return { ...own, ...wait, properties: { ...record(own?.properties), ...record(wait.properties) } }
 }

@@ -6,7 +6,7 @@ import { plainSchema } from '#kernel/decimal-fields.ts'
 import { Fault, internalFault } from '#kernel/fault.ts'
 import type { NumberSources } from '#kernel/json.ts'
 import { type Entry, type Operation, type RateClass, type StreamItem, versionOf } from '#kernel/operation.ts'
-import { type Authenticate, authorize } from './authenticate.ts'
+import { type Authenticate, type AuthenticateBackend, authorize, noBackends } from './authenticate.ts'
 import { inputReaders, type ReadFlatInput, type ReadInput } from './input.ts'
 import { inputLocations, locateIssues } from './input-location.ts'
 import {
@@ -26,6 +26,7 @@ import { filterBySchema } from './schema-filter.ts'
 export type InvocationDeps = {
   execute: Invoke
   authenticate: Authenticate
+  authenticateBackend?: AuthenticateBackend
   limits?: Limits
   points?: PointStore
   load?: Partial<LoadSettings>
@@ -33,7 +34,12 @@ export type InvocationDeps = {
   clock?: Clock
 }
 
-export type Credentials = { authorization: string | undefined; address: string }
+export type Credentials = {
+  authorization: string | undefined
+  /** The key of a backend, at doors that take one. */
+  backendKey?: string | undefined
+  address: string
+}
 
 /** All decisions before the input is read. */
 export type Admitted = {
@@ -97,6 +103,7 @@ export const rateClassOf = (entry: Entry): RateClass => {
 export function createInvocation({
   execute,
   authenticate,
+  authenticateBackend = noBackends,
   limits: points = defaultLimits,
   points: store = memoryPointStore(),
   load: loadSettings,
@@ -163,7 +170,7 @@ export function createInvocation({
       }
       return {
         operation,
-        admit: admission(entry, { authenticate, limits, load, now: () => clock.now() }),
+        admit: admission(entry, { authenticate, authenticateBackend, limits, load, now: () => clock.now() }),
         ...readers(operation),
         shared: () => (known && known.version === version?.() ? known.outcome : undefined),
         call,
@@ -184,39 +191,47 @@ async function countPoints(
 }
 
 /** The pages of the gateway count apart, so that no app of a person uses up their calls. */
-const principalOf = ({ userId, person }: Caller): string =>
-  person && isOwnClient(person.clientId) ? `pages:${userId}` : `user:${userId}`
+const principalOf = ({ userId, person, backend }: Caller): string => {
+  if (backend) return `backend:${backend.id}`
+  return person && isOwnClient(person.clientId) ? `pages:${userId}` : `user:${userId}`
+}
 
 /**
  * Counts after the look-up, so that bad credentials never block a good one from the same address. A request without a
  * credential is how clients discover the authentication.
  */
 async function countingRefusals<T>(
-  { authorization, address }: Credentials,
+  { authorization, backendKey, address }: Credentials,
   limits: RateLimits,
   look: () => Promise<T>,
 ): Promise<T> {
   try {
     return await look()
   } catch (error) {
-    const isGuess = authorization !== undefined && error instanceof Fault && error.status === 401
+    const isGuess =
+      (authorization ?? backendKey) !== undefined && error instanceof Fault && error.status === 401
     throw (isGuess ? (await limits.consume('refused', address)).fault : undefined) ?? error
   }
 }
 
 type AdmissionDeps = {
   authenticate: Authenticate
+  authenticateBackend: AuthenticateBackend
   limits: RateLimits
   load: ReturnType<typeof overload>
   now: () => Date
 }
 
-function admission(entry: Entry, { authenticate, limits, load, now }: AdmissionDeps) {
+function admission(entry: Entry, { authenticate, authenticateBackend, limits, load, now }: AdmissionDeps) {
   const rate = rateClassOf(entry)
-  const authorized = (authorization: string | undefined, address: string): Promise<Caller | null> =>
-    countingRefusals({ authorization, address }, limits, () =>
-      authorize(entry.access, authorization, authenticate, now),
-    )
+  const authorized = ({ authorization, backendKey, address }: Credentials): Promise<Caller | null> =>
+    entry.access === 'backend'
+      ? countingRefusals({ authorization: undefined, backendKey, address }, limits, () =>
+          authenticateBackend(backendKey),
+        )
+      : countingRefusals({ authorization, address }, limits, () =>
+          authorize(entry.access, authorization, authenticate, now),
+        )
   const countsFailures = entry.counts === 'failures'
   const toAdmitted = (
     caller: Caller | null,
@@ -231,16 +246,18 @@ function admission(entry: Entry, { authenticate, limits, load, now }: AdmissionD
     refusal: countsFailures ? undefined : fault,
     refusalOfFailure: countsFailures ? fault : undefined,
   })
-  const admitCaller = async (authorization: string | undefined, address: string): Promise<Admitted> => {
-    const caller = await authorized(authorization, address)
+  const admitCaller = async (credentials: Credentials): Promise<Admitted> => {
+    const { authorization, address } = credentials
+    const caller = await authorized(credentials)
     const principal = caller && rate !== 'auth' ? principalOf(caller) : address
     return toAdmitted(caller, principal, authorization, await limits.consume(rate, principal))
   }
-  return ({ authorization, address: given }: Credentials): Admitted | Promise<Admitted> => {
+  return ({ authorization, backendKey, address: given }: Credentials): Admitted | Promise<Admitted> => {
     const overloadFault = load.refusal(rate)
     if (overloadFault) throw overloadFault
     const address = addressKey(given)
-    if (entry.access !== 'public' || authorization !== undefined) return admitCaller(authorization, address)
+    if (entry.access !== 'public' || authorization !== undefined)
+      return admitCaller({ authorization, backendKey, address })
     const counted = limits.consume(rate, address)
     return counted instanceof Promise
       ? counted.then((result) => toAdmitted(null, address, undefined, result))

@@ -9,17 +9,18 @@ export type Limit = { points: number; windowSeconds: number }
 /** Zero points: the class is not limited. */
 export type Limits = Readonly<Record<LimitName, Limit>>
 
-type PerMinute = Record<RateClass, number> & { refused?: number }
+type PerMinute = Record<Exclude<RateClass, 'image'>, number> & { image?: number; refused?: number }
 
 export function limitsPerMinute(points: PerMinute): Limits {
   const limit = (count: number): Limit => ({ points: count, windowSeconds: 60 })
-  const { auth, read, money, exit, stream, refused = auth } = points
+  const { auth, read, money, exit, stream, image = money, refused = auth } = points
   return {
     auth: limit(auth),
     read: limit(read),
     money: limit(money),
     exit: limit(exit),
     stream: limit(stream),
+    image: limit(image),
     refused: limit(refused),
   }
 }
@@ -30,6 +31,7 @@ export const defaultLimits = limitsPerMinute({
   money: 1_200,
   exit: 6_000,
   stream: 120,
+  image: 120,
 })
 
 export type WindowCount = { spent: number; resetMs: number }
@@ -68,6 +70,11 @@ export type BudgetState = {
 const unlimited: RateLimitResult = {}
 export type RateLimitResult = { budget?: BudgetState; fault?: Fault }
 
+function ownerOf(key: string): BudgetOwner {
+  if (key.startsWith('backend:')) return 'backend'
+  return /^(?:user|pages):/.test(key) ? 'user' : 'address'
+}
+
 /** Counts the points of one call, and returns the rest of its class. */
 export function rateLimits(limits: Limits, store: PointStore) {
   const resultOf = (
@@ -79,7 +86,7 @@ export function rateLimits(limits: Limits, store: PointStore) {
     const seconds = Math.max(1, Math.ceil(resetMs / 1_000))
     const budget = { name, points, windowSeconds, left: Math.max(0, points - spent), resetSeconds: seconds }
     if (spent <= points) return { budget }
-    const owner: BudgetOwner = /^(?:user|pages):/.test(key) ? 'user' : 'address'
+    const owner = ownerOf(key)
     const sentence =
       `The budget ${name} of this ${owner}, ${points} in ${windowSeconds} s, is used up; ` +
       `it is full again in ${seconds} s`

@@ -8,10 +8,12 @@ export type Scope = (typeof scopes)[number]
 export type Caller = {
   userId: string
   agentId: string
-  scheme: 'keypair' | 'oauth'
+  scheme: 'keypair' | 'oauth' | 'backend'
   scopes: ReadonlySet<Scope>
   /** The presented opaque token: its SHA-256 and its expiry. */
   token?: { hash: string; expiresAt: Date }
+  /** The backend whose key was presented: it has no user of its own. */
+  backend?: Backend
   /** The person who signed in with OAuth; `userId` is theirs also before the sign-up. */
   person?: {
     email: string
@@ -23,6 +25,9 @@ export type Caller = {
     signIn: SignIn
   }
 }
+
+/** A server of the operator's. `accountId`: the account that pays for its calls; null: the user that each call names. */
+export type Backend = { id: string; name: string; accountId: string | null }
 
 /** Clients of the authorization server that are pages of the gateway itself: what they do the person has done. */
 export const pagesClientId = 'portico-pages'

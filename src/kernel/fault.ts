@@ -26,6 +26,11 @@ const catalogue = {
   signature_replayed: { status: 401, retryable: false, when: 'the signature was used before' },
   invalid_challenge: { status: 400, retryable: false, when: 'the nonce is unknown, used or expired' },
   bad_request: { status: 400, retryable: false, when: 'the request line or its headers cannot be read' },
+  insufficient_credits: {
+    status: 402,
+    retryable: true,
+    when: 'the credits do not cover the operation; it succeeds once credits were bought',
+  },
   policy_denied: { status: 403, retryable: false, when: 'a rule of the policy refuses the action' },
   approval_required: {
     status: 403,
@@ -110,7 +115,7 @@ export class Fault extends Error {
 }
 
 /** The owner of a budget: one owner's use never reduces another owner's budget. */
-export type BudgetOwner = 'user' | 'address' | 'instance' | 'platform'
+export type BudgetOwner = 'user' | 'backend' | 'address' | 'instance' | 'platform'
 export type SpentBudget = { budget: string; owner: BudgetOwner; retryAfterSeconds: number }
 
 /** The error of an exhausted budget: names the budget, its owner and when it is available again. */

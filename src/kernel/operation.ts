@@ -12,13 +12,16 @@ type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 export type Route = `${Method} /${string}`
 /**
  * `public`: no credential. `person`: an OAuth token, also before the sign-up. `fresh_person`: an OAuth token of a person
- * who has an account and signed in a short time ago. A scope: a bearer token that has it.
+ * who has an account and signed in a short time ago. `backend`: the key of a backend. A scope: a bearer token that has it.
  */
-export type Access = 'public' | 'person' | 'fresh_person' | Scope
+export type Access = 'public' | 'person' | 'fresh_person' | 'backend' | Scope
 export const isForPeople = (access: Access): access is 'person' | 'fresh_person' =>
   access === 'person' || access === 'fresh_person'
+/** A scope of a bearer token. */
+export const isScope = (access: Access): access is Scope =>
+  access !== 'public' && access !== 'backend' && !isForPeople(access)
 /** Points of a rate limit are counted per class. */
-export type RateClass = 'auth' | 'read' | 'money' | 'exit' | 'stream'
+export type RateClass = 'auth' | 'read' | 'money' | 'exit' | 'stream' | 'image'
 
 type Shape = {
   summary: string
@@ -58,6 +61,8 @@ export type TaskShape = Shape & {
   /** Form of `result` once the task has ended. It documents and never filters: a step may add fields. */
   result?: T.TSchema
   priority?: 0 | 1 | 2
+  /** The call always waits for the end of the task, and answers with what it made: `finish` of its function. */
+  isAnswered?: true
 }
 
 type EntryOf<K extends string, S> = { kind: K; route: Route; method: Method; path: string } & S
@@ -104,8 +109,15 @@ export type CallerOf<E> = E extends { access: 'public' } ? Caller | null : Calle
 /** One event of a stream as it is sent. */
 export type StreamItem<D = unknown> = { id?: string; event?: string; data: D } | { comment: string }
 
+/** The task of an answered operation, as it has ended. */
+export type EndedTask = { id: string; status: string; result: JsonObject | null; error: JsonObject | null }
+
 /** Answers of a task operation beside those that every task has. */
 type TaskAnswers<Input> = {
+  /** The user whose task the call of a backend becomes; throws where it has no such user. */
+  payerOf?: (input: Input, caller: Caller, key: string | undefined) => Promise<Payer>
+  /** Of an answered operation: the answer that the ended task has, or its fault. */
+  finish?: (task: EndedTask, payer: Caller) => Promise<object>
   /** Answers a request that makes no task, such as a dry run; undefined where the request makes one. */
   answer?: (input: Input, caller: Caller) => Promise<object | undefined>
   /** Fields that a waited answer has beside those of the task, from the task's data. */
@@ -113,6 +125,8 @@ type TaskAnswers<Input> = {
   /** Fields that every answer with a task has beside those of the task. */
   everyAnswer?: (task: AnsweredTask) => JsonObject
 }
+/** Who pays, and the idempotency key within the keys of this user. */
+export type Payer = { caller: Caller; key?: string }
 type AnsweredTask = { id: string; status: string; data: JsonObject }
 type TaskFunction<Input> = TaskRules &
   TaskAnswers<Input> & {

@@ -43,6 +43,7 @@ export async function openUpstreamEndpoints(
     prices: resolveUrl(config.PRICES_URL, local?.prices),
     coinbase: resolveUrl(config.COINBASE_URL, local?.prices),
     model: resolveUrl(config.MODEL_URL, local?.model),
+    images: resolveUrl(config.IMAGES_URL, local?.images),
     faucet: resolveUrl(config.FAUCET_URL, local?.faucet),
     ...(local?.control && { control: local.control }),
     ...(worldId && { worldId }),

@@ -2,7 +2,9 @@ import type { AdminTables } from './tables/admin.ts'
 import type { CreditTables } from './tables/credits.ts'
 import type { DurableTables } from './tables/durable.ts'
 import type { EarnTables } from './tables/earn.ts'
+import type { FileTables } from './tables/files.ts'
 import type { IdentityTables } from './tables/identity.ts'
+import type { ImageTables } from './tables/images.ts'
 import type { OAuthTables } from './tables/oauth.ts'
 import type { OrderTables } from './tables/orders.ts'
 import type { SwapTables } from './tables/swap.ts'
@@ -14,6 +16,8 @@ export type Tables = AdminTables &
   CreditTables &
   DurableTables &
   IdentityTables &
+  FileTables &
+  ImageTables &
   EarnTables &
   VenueTables &
   SwapTables &

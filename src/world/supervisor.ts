@@ -11,6 +11,7 @@ import { evmRealism } from './evm/realism.ts'
 import { recordedSocket } from './evm/recorded-socket.ts'
 import type { PresetName } from './failure-presets.ts'
 import { solanaId } from './faucet.ts'
+import { localImageServer } from './images/images.ts'
 import { type FailureInjector, failureInjector } from './injected-failures.ts'
 import { type ListeningServer, listen } from './listen.ts'
 import { lockDirectory } from './lock.ts'
@@ -43,7 +44,7 @@ type RunningWorld = { urls: WorldUrls; worldId: string; close: () => Promise<voi
 /** Open requests of an earlier run continue then, so that the start of the world does not wait for the solver. */
 const solverWakeMs = 1_500
 
-const services = ['hyperliquid', 'solver', 'lifi', 'honeypot', 'rugcheck', 'prices', 'model']
+const services = ['hyperliquid', 'solver', 'lifi', 'honeypot', 'rugcheck', 'prices', 'model', 'images']
 
 const endOrphans = async (dataDir: string) => {
   const files = (await readdir(dataDir)).filter((name) => name.endsWith('.pid'))
@@ -82,12 +83,13 @@ type ProxyTargets = {
   lifi: SolverNode
   judges: TokenJudges
   model: ReturnType<typeof localModelServer>
+  images: ReturnType<typeof localImageServer>
 }
 
 /** Every server for clients, without the control port. */
 const openProxies = async (
   stateFile: StateFile,
-  { injectors, nodes, solana, venue, solver, lifi, judges, model }: ProxyTargets,
+  { injectors, nodes, solana, venue, solver, lifi, judges, model, images }: ProxyTargets,
   priceParts: Pick<Parameters<typeof startPrices>[0], 'book' | 'respondPrices'>,
 ) => {
   const injectorFor = (target: string) => injectors.get(target) ?? failureInjector()
@@ -144,6 +146,9 @@ const openProxies = async (
     model
       .start({ preferredPort: preferredPort('model'), injector: injectorFor('model') })
       .then((server) => ['model', server] as const),
+    images
+      .start({ preferredPort: preferredPort('images'), injector: injectorFor('images') })
+      .then((server) => ['images', server] as const),
     startPrices({
       ...priceParts,
       preferredPort: preferredPort('prices'),
@@ -167,6 +172,7 @@ const urlsOf = (ports: Record<string, number>, controlPort: number): WorldUrls =
     rugcheck: url(ports.rugcheck),
     prices: url(ports.prices),
     model: `${url(ports.model)}/v1`,
+    images: url(ports.images),
     faucet: `${control}/faucet`,
     control,
   }
@@ -234,10 +240,12 @@ export const supervise = async (options: Options): Promise<RunningWorld> => {
   })
   const judges = tokenJudges({ nodes, solana, nowMs: clock.nowMs })
   const model = localModelServer(clock.nowMs)
+  const images = localImageServer(clock.nowMs)
   const routes = [
     ...controlRoutes({ stateFile, clock, injectors, nodes, solana, venue, solver, lifi, book, manifest }),
     ...judges.routes,
     ...model.routes,
+    ...images.routes,
   ]
 
   const opened: ListeningServer[] = []
@@ -259,7 +267,7 @@ export const supervise = async (options: Options): Promise<RunningWorld> => {
     for (const start of starts) start.catch(() => {})
     const control = await listen(createRouter(routes), controlPort)
     opened.push(control)
-    const parts = { injectors, nodes, solana, venue, solver, lifi, judges, model }
+    const parts = { injectors, nodes, solana, venue, solver, lifi, judges, model, images }
     const proxies = await openProxies(stateFile, parts, { book, respondPrices })
     opened.push(...proxies.values())
     // The venue's own connection to the chain: no injected failure applies to its polls, and they cause no saves of an

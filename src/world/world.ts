@@ -16,6 +16,8 @@ export type WorldUrls = {
   prices: string
   /** With `/v1`, as clients of OpenAI's interface take it. */
   model: string
+  /** fal's synchronous form; `/queue` before the app is its queue. */
+  images: string
   faucet: string
   control: string
 }

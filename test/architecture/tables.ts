@@ -74,6 +74,7 @@ export const packages: Record<string, readonly string[]> = {
 
 /** Only in *.test.ts, anywhere: generators, and foreign implementations to compare with. */
 export const testPackages = [
+  '@fal-ai/client',
   'fast-check',
   'typebox',
   'nodejs-order-book',

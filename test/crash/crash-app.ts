@@ -30,6 +30,7 @@ export async function createCrashApp() {
     RATE_MONEY: '0',
     RATE_STREAM: '0',
     RATE_EXIT: '0',
+    RATE_IMAGE: '0',
     RATE_REFUSED: '0',
     HYPERLIQUID_WEIGHT_PER_MINUTE: '0',
   }

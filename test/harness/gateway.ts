@@ -264,6 +264,7 @@ export const upstreamsOf = ({
   rugcheck,
   lifi,
   prices,
+  images,
   faucet,
 }: WorldUrls): Record<(typeof upstreamNames)[number] | QuoteLimitName, string> => ({
   ETHEREUM_RPC_URL: evm['1'],
@@ -280,6 +281,7 @@ export const upstreamsOf = ({
   LIFI_URL: lifi,
   // As by default: a test that wants a model sets it.
   MODEL_URL: 'off',
+  IMAGES_URL: images,
   FAUCET_URL: faucet,
   RELAY_QUOTES_PER_MINUTE: '0',
   LIFI_QUOTES_PER_TWO_HOURS: '0',

@@ -29,6 +29,7 @@ export const noUpstreams: UpstreamUrls = {
   prices: undefined,
   coinbase: undefined,
   model: undefined,
+  images: undefined,
   faucet: undefined,
 }
 export async function openInstance({

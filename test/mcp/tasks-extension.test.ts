@@ -116,6 +116,7 @@ test('reading a task counts against the limit of reads, and cancelling one again
       money: perMinute(0),
       exit: perMinute(1),
       stream: perMinute(0),
+      image: perMinute(0),
       refused: perMinute(0),
     },
     authenticate: async () => ({

@@ -25,6 +25,7 @@ import { durableMutations } from './durable.ts'
 import { endedAccessMutations } from './ended-access.ts'
 import { grammarMutations } from './grammar.ts'
 import { identityMutations } from './identity.ts'
+import { imageMutations } from './images.ts'
 import { interfaceMutations } from './interface.ts'
 import { modelMutations } from './model.ts'
 import type { Mutation } from './mutation.ts'
@@ -52,6 +53,7 @@ export const mutations: readonly Mutation[] = [
   ...endedAccessMutations,
   ...webhookMutations,
   ...modelMutations,
+  ...imageMutations,
   ...chainMutations,
   ...solanaMutations,
   ...venueMutations,

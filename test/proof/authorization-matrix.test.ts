@@ -125,10 +125,12 @@ function assertVerdict(known: KnownOperation, credential: Credential, verdict: V
 }
 
 /** `auth_revoke` ends the credential, and `auth_signup` makes an account: they come last. */
-const ordered = ({ kind }: Credential): KnownOperation[] => {
+const ordered = ({ kind }: Credential, ask: Ask): KnownOperation[] => {
+  // A backend has no other door than HTTP: elsewhere its operations do not exist.
+  const offered = ask === asTool ? all.filter(({ entry }) => entry.access !== 'backend') : all
   const last =
     kind === 'person before the sign-up' ? ['auth_revoke', 'auth_signup'] : ['auth_signup', 'auth_revoke']
-  return all.toSorted((a, b) => last.indexOf(a.name) - last.indexOf(b.name))
+  return offered.toSorted((a, b) => last.indexOf(a.name) - last.indexOf(b.name))
 }
 
 async function compare(
@@ -139,7 +141,7 @@ async function compare(
 ): Promise<Map<Verdict, number>> {
   const counts = new Map<Verdict, number>()
   await runConcurrently(credentials, 6, async (credential) => {
-    for (const known of ordered(credential)) {
+    for (const known of ordered(credential, ask)) {
       const verdict = expect(known.entry.access, credential)
       const got = await ask(known, credential.authorization)
       cells++
@@ -215,6 +217,12 @@ for (const [door, ask, expect, needsChallenge] of doors) {
     }
   })
 }
+
+test('a tool of MCP is no operation for backends', async () => {
+  const { authorization } = await users.person()
+  for (const known of all.filter(({ entry }) => entry.access === 'backend'))
+    await assert.rejects(asTool(known, authorization), /undefined/, known.name)
+})
 
 test('the SDK and the command line meet the same verdicts', async () => {
   const chosen = [

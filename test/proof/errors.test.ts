@@ -6,6 +6,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { after, before, test } from 'node:test'
 import { type FaultCode, faults } from '#kernel/fault.ts'
+import { addBackend, leaveCredits } from '../harness/backend.ts'
 import { testDatabase } from '../harness/cluster.ts'
 import { testFunding } from '../harness/conservation.ts'
 import {
@@ -40,6 +41,7 @@ let paused: Agent
 let userId: string
 let open: { task_id: string; position_id: string }
 let emptied: string
+let backendKey: string | undefined
 
 before(async () => {
   const folder = parts.use(dataFolder())
@@ -111,6 +113,23 @@ async function withWorldChange(
     return await send()
   } finally {
     await postControl(undo)
+  }
+}
+
+const image = async (user: string, headers: Headers): Promise<HttpReply> => {
+  backendKey ??= await addBackend(rows.db)
+  const body = { user, query: 'a coin', image_size: '256x256' }
+  return post('/chat/image/', body, { ...headers, 'x-backend-key': backendKey })
+}
+
+/** Changes the image service for the time of one request. */
+async function withImageSettings(settings: object, send: () => Promise<HttpReply>): Promise<HttpReply> {
+  const put = await http(`${world}/images/settings`, { method: 'PUT', body: settings })
+  assert.equal(put.status, 200, JSON.stringify(put.body))
+  try {
+    return await send()
+  } finally {
+    await http(`${world}/images/settings`, { method: 'DELETE' })
   }
 }
 
@@ -241,6 +260,13 @@ const failingRequests: Partial<Record<FaultCode, SendFailing>> = {
   duplicate_key: (headers) => post('/v1/auth/register', { public_key: agent.publicKey }, headers),
   idempotency_conflict: (headers) => conflicting(own(headers)),
   insufficient_balance: (headers) => post('/v1/earn/deposit', { amount_usdc: '20000' }, own(headers)),
+  insufficient_credits: async (headers) => {
+    const poor = await newAgent(gateway.url)
+    const { user_id } = jsonOf(await get('/v1/user', bearer(poor)))
+    await leaveCredits(rows.db, String(user_id), 0)
+    return image(String(user_id), headers)
+  },
+  upstream_rejected: (headers) => withImageSettings({ rejects: true }, () => image(userId, headers)),
   no_position: (headers) => post('/v1/earn/withdraw', { position_id: emptied }, own(headers)),
   insufficient_liquidity: (headers) =>
     withWorldChange(['/vault', { illiquid: true }], ['/vault', { illiquid: false }], () =>

@@ -1,6 +1,7 @@
 /** A number arrives exactly or is rejected, and no body changes the identity of its sender. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
+import { addBackend } from '../harness/backend.ts'
 import { type Agent, bearer, eventually, freshGateway, http, newAgent } from '../harness/gateway.ts'
 import { type KnownOperation, operationsOf } from './support/contracts.ts'
 import { assertErrorForm, jsonOf } from './support/error-forms.ts'
@@ -27,6 +28,7 @@ let agent: Agent
 let victim: Agent
 let money: MoneyAudit
 let position: string
+let backendKey: string
 
 before(async () => {
   gateway = await freshGateway({ ...unlimitedRates, TRUST_PROXY: '127.0.0.1' })
@@ -36,6 +38,8 @@ before(async () => {
   victim = await newAgent(gateway.url)
   money = await createMoneyAudit(gateway, agent)
   position = (await money.start()).position_id
+  await using rows = await openIdentityRecords(gateway.databaseUrl)
+  backendKey = await addBackend(rows.db)
 })
 after(async () => {
   client[Symbol.dispose]()
@@ -59,7 +63,7 @@ function fields(): Field[] {
   return all.flatMap((known) =>
     (['query', 'body'] as const).flatMap((part) => {
       const properties = (known.entry[part] as unknown as Schema | undefined)?.properties
-      const waits = known.entry.kind === 'task' && part === 'query'
+      const waits = known.entry.kind === 'task' && !known.entry.isAnswered && part === 'query'
       const own = isRecord(properties) ? Object.entries(properties) : []
       const named = waits ? [...own, ['timeout', { type: 'integer', minimum: 5, maximum: 90 }] as const] : own
       return named.flatMap(([name, schema]) => {
@@ -207,7 +211,9 @@ let serial = 0
 const ask = ({ headers, ...request }: HttpRequest): Promise<HttpReply> => {
   serial++
   const address = `10.9.${(serial >> 8) & 255}.${serial & 255}`
-  return client.send({ ...request, headers: { ...bearer(agent), 'x-forwarded-for': address, ...headers } })
+  // Both credentials: each operation reads its own.
+  const own = { ...bearer(agent), 'x-backend-key': backendKey, 'x-forwarded-for': address }
+  return client.send({ ...request, headers: { ...own, ...headers } })
 }
 
 const json = { 'content-type': 'application/json' }

@@ -67,6 +67,9 @@ function withoutDefaulted(copy: Json): Json {
   return needed.length > 0 ? { ...rest, required: needed } : rest
 }
 
+/** Records whose defaults the interface declares. */
+const interfaceDefaults: readonly unknown[] = ['ImageRequest', 'ChatRequest']
+
 /**
  * Generators treat a field with `default` as always present, which a request need not be: the text names the default
  * instead.
@@ -74,6 +77,7 @@ function withoutDefaulted(copy: Json): Json {
 export function defaultsAsText(schema: Schema): Schema {
   const { properties } = schema
   if (!isRecord(properties)) return schema
+  if (interfaceDefaults.includes(schema.$id)) return withoutDefaulted({ ...schema })
   const shown = Object.entries(properties).map(([name, field]) => {
     if (!isRecord(field) || field.default === undefined) return [name, field]
     const { default: value, description, ...rest } = field

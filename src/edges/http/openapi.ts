@@ -3,7 +3,7 @@ import { isAllOptional, withWait } from '#invoke/input.ts'
 import { plainSchema, type Schema } from '#kernel/decimal-fields.ts'
 import { type FaultCode, faults } from '#kernel/fault.ts'
 import { isRecord } from '#kernel/json.ts'
-import { type Entry, isForPeople, isKeyed, type Operation } from '#kernel/operation.ts'
+import { type Access, type Entry, isKeyed, isScope, type Operation } from '#kernel/operation.ts'
 import {
   type Components,
   components,
@@ -54,6 +54,13 @@ export function openapiOf(operations: readonly Documented[]): Json {
           scheme: 'bearer',
           description: 'An `agt_` token of the token step, or an OAuth 2.1 access token',
         },
+        backendKey: {
+          type: 'apiKey',
+          in: 'header',
+          name: 'X-BACKEND-KEY',
+          description:
+            'The key of a server of the operator, made with `npm run admin -- backend-keys create`',
+        },
       },
       responses: errorResponses(problem, usedStatuses(operations)),
       schemas,
@@ -75,7 +82,6 @@ export function openapiText(operations: readonly Documented[]): (baseUrl: string
 }
 
 function operationObject({ name, group, entry }: Documented, named: Components): Json {
-  const isPublic = entry.access === 'public'
   const parameters = [
     ...parametersOf('path', pathSchema(entry), named),
     ...parametersOf('query', withWait(entry), named),
@@ -87,8 +93,8 @@ function operationObject({ name, group, entry }: Documented, named: Components):
     tags: [group],
     summary: entry.summary,
     ...(entry.description && { description: entry.description }),
-    security: isPublic ? [] : [{ bearerAuth: [] }],
-    ...(!isPublic && !isForPeople(entry.access) && { 'x-scope': entry.access }),
+    security: securityOf(entry.access),
+    ...(isScope(entry.access) && { 'x-scope': entry.access }),
     ...(parameters.length > 0 && { parameters }),
     ...(entry.body && {
       requestBody: {
@@ -98,6 +104,11 @@ function operationObject({ name, group, entry }: Documented, named: Components):
     }),
     responses: responsesOf(name, entry, named),
   }
+}
+
+function securityOf(access: Access): Json[] {
+  if (access === 'public') return []
+  return access === 'backend' ? [{ backendKey: [] }] : [{ bearerAuth: [] }]
 }
 
 function bodyOf(body: Schema, named: Components): Json {
@@ -202,6 +213,7 @@ function outputOf(name: string, entry: Exclude<Entry, { kind: 'stream' }>, named
 const responseNames: Record<number, string> = {
   400: 'BadRequest',
   401: 'Unauthorized',
+  402: 'InsufficientCredits',
   403: 'Forbidden',
   404: 'NotFound',
   409: 'Conflict',

@@ -68,9 +68,13 @@ function guard({ admit, operation }: InvocableOperation, { contexts }: HttpDeps)
       context.admitted = admitted
       next(admitted.refusal)
     }
-    const { authorization } = request.headers
+    const { authorization, 'x-backend-key': backendKey } = request.headers
     // Throws where the load is too high.
-    const admitted = admit({ authorization, address: request.ip })
+    const admitted = admit({
+      authorization,
+      ...(typeof backendKey === 'string' && { backendKey }),
+      address: request.ip,
+    })
     if (admitted instanceof Promise) admitted.then(enter, next)
     else enter(admitted)
   }

@@ -7,6 +7,7 @@ import {
   isForPeople,
   isGuarded,
   isKeyed,
+  isScope,
   type Operation,
 } from '#kernel/operation.ts'
 import { inputSchemaOf, type ObjectSchema, outputSchemaOf } from './tool-schema.ts'
@@ -56,7 +57,10 @@ export function createToolbox(
   const fieldsOfTask = new Set(
     Object.keys((getTask && outputSchemaOf(getTask.name, getTask.entry))?.properties ?? {}),
   )
-  const all = operations.map((operation) => toTool(invocation.prepare(operation), fieldsOfTask))
+  // Keys of backends belong to servers, and no client of this door has one.
+  const all = operations
+    .filter(({ entry }) => entry.access !== 'backend')
+    .map((operation) => toTool(invocation.prepare(operation), fieldsOfTask))
   const byName = new Map(all.map((tool) => [tool.view.name, tool]))
   const lists = new Map<string, readonly ToolView[]>()
   return {
@@ -68,7 +72,8 @@ export function createToolbox(
       const known = lists.get(key)
       if (known) return known
       const isAllowed = (access: Access): boolean =>
-        access === 'public' || (isForPeople(access) ? person !== undefined : scopes.has(access))
+        access === 'public' ||
+        (isForPeople(access) ? person !== undefined : isScope(access) && scopes.has(access))
       const allowed = all.filter(({ access }) => isAllowed(access))
       const views = allowed.flatMap((tool) =>
         tool.view.name === getTask?.name ? [tool.view, waitViewOf(tool.view)] : [tool.view],

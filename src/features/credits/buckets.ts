@@ -20,5 +20,13 @@ export function liveBuckets(balances: readonly Balance[], expiries: readonly Exp
   })
 }
 
+/** The accounts whose credits have not expired, in the order of spending. */
+export const spendableAccounts = (expiries: readonly Expiry[], now: Date): string[] =>
+  bucketKinds
+    .map(subAccountOf)
+    .filter(
+      (subAccount) => !expiries.some((each) => each.sub_account === subAccount && each.expires_at <= now),
+    )
+
 export const totalOf = (buckets: readonly Bucket[]): bigint =>
   buckets.reduce((sum, { credits }) => sum + credits, 0n)

@@ -1,10 +1,19 @@
 import type { Ledger } from '#durable/ledger.ts'
 import { type Clock, later } from '#kernel/clock.ts'
+import type { Draw } from '#kernel/draw.ts'
+import { Fault } from '#kernel/fault.ts'
 import { implement, type Operation } from '#kernel/operation.ts'
 import type { Tx } from '#kernel/task.ts'
 import { externalAccount } from '#kernel/task.ts'
 import type { Queryable } from '#store/query.ts'
-import { type Bucket, creditsAsset, liveBuckets, subAccountOf, totalOf } from './buckets.ts'
+import {
+  type Bucket,
+  creditsAsset,
+  liveBuckets,
+  spendableAccounts,
+  subAccountOf,
+  totalOf,
+} from './buckets.ts'
 import { contract } from './contract.ts'
 import { packs } from './packs.ts'
 import * as store from './store.ts'
@@ -21,6 +30,8 @@ export type Credits = {
   /** What the user can spend now, in the order of spending. */
   buckets(db: Queryable, userId: string): Promise<Bucket[]>
   available(userId: string, on?: Queryable): Promise<number>
+  /** So many credits, held by the acceptance of a task; refused where there are fewer. */
+  draw(userId: string, credits: bigint, reason: string): Promise<Draw>
 }
 
 export function credits({ db, ledger, clock }: CreditsDeps): Credits {
@@ -70,6 +81,32 @@ export function credits({ db, ledger, clock }: CreditsDeps): Credits {
       return Number(signupCredits)
     },
     buckets,
+    async draw(userId, wanted, reason) {
+      const expiries = await store.expiriesOf(db, userId)
+      const now = clock.now()
+      return {
+        asset: creditsAsset,
+        subAccounts: spendableAccounts(expiries, now),
+        minUnits: wanted,
+        maxUnits: wanted,
+        reason,
+        refuse: (available) => insufficientCredits(wanted, available),
+      }
+    },
     available: async (userId, on = db) => Number(totalOf(await buckets(on, userId))),
   }
 }
+
+const insufficientCredits = (required: bigint, available: bigint): Fault =>
+  new Fault(
+    'insufficient_credits',
+    `This takes ${required} credits and ${available} are available: buy a pack with \`credits_recharge\``,
+    {
+      extras: {
+        required: Number(required),
+        available: Number(available),
+        missing: Number(required - available),
+        packs_path: '/credits/packs',
+      },
+    },
+  )

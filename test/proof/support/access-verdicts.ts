@@ -77,6 +77,8 @@ const verdicts: Readonly<Record<CredentialKind, Record<Column, Verdict>>> = {
 }
 
 export function verdictOf(access: Access, { kind, scopes }: Pick<Credential, 'kind' | 'scopes'>): Verdict {
+  // Whatever a user presents is none: the key of a backend is another header.
+  if (access === 'backend') return 'unauthorized'
   const column =
     access === 'public' || access === 'person' || access === 'fresh_person'
       ? access
@@ -117,6 +119,8 @@ const publicOperations = new Set([
 const exceptions: Readonly<Record<string, Access>> = {
   // Before the sign-up a person has no scopes yet.
   auth_signup: 'person',
+  // For servers of the operator, whose users may have no token at hand.
+  image_create: 'backend',
   // Each token may end itself.
   auth_revoke: 'read',
 }

@@ -1,7 +1,7 @@
 /** The schemes of the interface, each with the users and the credentials with which the doors are compared. */
 import { type Scope, scopes } from '#kernel/caller.ts'
 import type { FaultCode } from '#kernel/fault.ts'
-import { type Access, isForPeople } from '#kernel/operation.ts'
+import { type Access, isScope } from '#kernel/operation.ts'
 import { freshToken, newAgent } from '../../harness/gateway.ts'
 import { codeIn } from '../../journeys/signed-in.ts'
 import { connectingPerson, register, signUpUser, type Tokens, tokenRequest } from '../../oauth/session.ts'
@@ -66,8 +66,7 @@ const keyPairs: Scheme = {
             unauthorized: undefined,
             invalid_token: rows.unknownToken(),
             // What people do has no scope that a key pair could lack.
-            ...(access !== 'public' &&
-              !isForPeople(access) && { insufficient_scope: await tokenWithout(access) }),
+            ...(isScope(access) && { insufficient_scope: await tokenWithout(access) }),
           }
         },
       }

@@ -104,7 +104,10 @@ const credentialFor = (name: string): { authorization?: Authorization } =>
 
 function compareResults({ gateway, compare, take, test }: Comparison): void {
   test('a journey through every operation is answered alike', async () => {
-    const all = (await contractOperations()).map(({ name }) => name).sort()
+    const all = (await contractOperations())
+      .filter(({ entry }) => entry.access !== 'backend')
+      .map(({ name }) => name)
+      .sort()
     const { operations } = gateway()
     assert.deepEqual(operations.map(({ name }) => name).sort(), all)
     assert.deepEqual([...new Set(journey.map(({ name }) => name))].sort(), all)

@@ -72,7 +72,8 @@ export async function openTwins(points: number, createDoor: CreateDoor, scheme: 
       printLine: (line) => lines.push(line),
     }),
   )
-  const { operations } = instance.features
+  // The other doors have no key of a backend.
+  const operations = instance.features.operations.filter(({ entry }) => entry.access !== 'backend')
   const { invocation, http } = parts.use(
     await openDoors({
       ...doorDepsOf(instance),

@@ -5,5 +5,6 @@ export const unlimitedRates = {
   RATE_MONEY: '0',
   RATE_EXIT: '0',
   RATE_STREAM: '0',
+  RATE_IMAGE: '0',
   RATE_REFUSED: '0',
 }

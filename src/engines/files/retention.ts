@@ -1,0 +1,28 @@
+import type { Deletion } from '#durable/retention.ts'
+
+const dayMs = 86_400_000
+
+/** Files by their age, then content that no file has. Keys sign for a day, and addresses last 15 minutes. */
+export const fileDeletions = (filesMs: number): readonly Deletion[] => [
+  {
+    name: 'retention of files',
+    ageMs: filesMs,
+    text: `delete from file where id in
+      (select id from file where created_at < $1 order by created_at limit $2) returning id`,
+  },
+  {
+    name: 'retention of file content',
+    ageMs: dayMs,
+    // A row that was stored again meanwhile is read again by this condition, and stays.
+    text: `delete from file_content c where c.stored_at < $1 and c.sha256 in
+      (select k.sha256 from file_content k where k.stored_at < $1
+        and not exists (select from file f where f.sha256 = k.sha256)
+        order by k.stored_at limit $2) returning c.sha256`,
+  },
+  {
+    name: 'retention of file keys',
+    ageMs: 3 * dayMs,
+    text: `delete from file_key where id in
+      (select id from file_key where created_at < $1 order by created_at limit $2) returning id`,
+  },
+]

@@ -1,0 +1,28 @@
+import type { Caller } from '#kernel/caller.ts'
+import type { Clock } from '#kernel/clock.ts'
+import { Fault } from '#kernel/fault.ts'
+import type { Queryable } from '#store/query.ts'
+import { hashOf, idOfKey, isHashOf } from './backend-key.ts'
+import * as store from './store.ts'
+
+type BackendsDeps = { db: Queryable; clock: Clock }
+
+/** Compared where there is no such key, so that an unknown id takes as long as a wrong secret. */
+const noHash = hashOf('')
+
+/** Reads the header X-BACKEND-KEY; throws unauthorized. */
+export const authenticateBackend =
+  ({ db, clock }: BackendsDeps) =>
+  async (key: string | undefined): Promise<Caller> => {
+    if (key === undefined)
+      throw new Fault('unauthorized', 'This operation takes the key of a backend in the header X-BACKEND-KEY')
+    const keyId = idOfKey(key)
+    const row = keyId === undefined ? undefined : await store.findKey(db, keyId)
+    const isRight = isHashOf(row?.key_hash ?? noHash, key)
+    const isOver = row?.expires_at != null && row.expires_at <= clock.now()
+    if (!row || !isRight || isOver)
+      throw new Fault('unauthorized', 'The key in X-BACKEND-KEY is unknown, replaced or revoked')
+    const backend = { id: row.id, name: row.name, accountId: row.account_id }
+    // Its id is no user's: what it asks for is a task of its payer.
+    return { userId: row.id, agentId: `backend:${row.name}`, scheme: 'backend', scopes: new Set(), backend }
+  }

@@ -1,0 +1,193 @@
+import type { Ledger } from '#durable/ledger.ts'
+import { type Files, fileBytesMax } from '#engines/files/files.ts'
+import type { Credits } from '#features/credits/credits.ts'
+import type { Asker, Caller } from '#kernel/caller.ts'
+import type { Clock } from '#kernel/clock.ts'
+import { postDraw } from '#kernel/draw.ts'
+import { Fault, type FaultCode, faults, invalid } from '#kernel/fault.ts'
+import { type Random, sha256 } from '#kernel/id.ts'
+import type { JsonObject } from '#kernel/json.ts'
+import {
+  type EndedTask,
+  type InputOf,
+  implement,
+  type Operation,
+  type Payer,
+  taskOf,
+} from '#kernel/operation.ts'
+import type { StepResult, TaskView } from '#kernel/task.ts'
+import type { Queryable } from '#store/query.ts'
+import type { Images, LoadedImage } from '#upstreams/images/images.ts'
+import { contract } from './contract.ts'
+import { sideMax, sideMin, sizeOf } from './sizes.ts'
+import * as store from './store.ts'
+
+/** Images of one call: a task of the payer, which holds one credit until the images are stored. */
+
+type ImageDeps = {
+  db: Queryable
+  ledger: Pick<Ledger, 'drawn'>
+  credits: Pick<Credits, 'draw' | 'available'>
+  files: Files
+  images: Images
+  clock: Clock
+  random: Random
+}
+type Input = InputOf<(typeof contract)['entries']['create']>
+type Data = JsonObject & {
+  prompt: string
+  width: number
+  height: number
+  count: number
+  steps: number
+  seed: number
+  /** Whom the backend has named, where its own account pays. */
+  user: string
+}
+type Result = {
+  images: { file_id: string; sha256: string; width: number; height: number; content_type: string }[]
+  inference_seconds: number
+  seed: number
+  has_nsfw_concepts: boolean[]
+  prompt: string
+}
+
+export const creditsPerCall = 1n
+/** Above the time of the service and of its files. */
+const stepTimeoutMs = 80_000
+
+export function image(deps: ImageDeps): Operation[] {
+  const { credits, files, ledger, random } = deps
+  const admit = async (input: Input, { userId }: Pick<Asker, 'userId'>) => {
+    const size = sizeOf(input.image_size ?? null)
+    if (!size)
+      throw invalid(
+        'image_size',
+        'value_error',
+        `Input should be a named size or <height>x<width>, each from ${sideMin} to ${sideMax}`,
+      )
+    const data: Data = {
+      prompt: input.query,
+      width: size.width,
+      height: size.height,
+      count: input.num_images ?? 1,
+      steps: input.num_inference_steps ?? 4,
+      // Chosen here, so that a second attempt after a crash makes the same images.
+      seed: input.seed ?? Buffer.from(random.bytes(4)).readUInt32BE(),
+      user: input.user,
+    }
+    const draw = await credits.draw(userId, creditsPerCall, 'image')
+    return { data, first: 'make' as const, draw }
+  }
+
+  const make = async (
+    task: TaskView<Data>,
+    { signal }: { signal: AbortSignal },
+  ): Promise<StepResult<Data, 'make'>> => {
+    const { data, userId, id } = task
+    const { prompt, width, height, count, steps, seed } = data
+    const made = await deps.images.make({ prompt, size: { width, height }, count, steps, seed }, signal)
+    const loaded = await deps.images.load(made, signal)
+    const stored = await storeAll(loaded, { files, userId, taskId: id })
+    const result: Result = {
+      images: stored,
+      inference_seconds: made.inferenceSeconds,
+      seed: made.seed,
+      has_nsfw_concepts: loaded.map(({ flagged }) => flagged),
+      prompt,
+    }
+    return {
+      end: 'completed',
+      outcome: 'executed',
+      result,
+      moves: postDraw(await ledger.drawn(deps.db, id), creditsPerCall),
+    }
+  }
+
+  return implement(contract, {
+    create: {
+      ...taskOf({
+        admit,
+        steps: { make },
+        // The service takes money for each request, so a failure goes back to the caller, who decides.
+        retry: { attemptsMax: 1, firstMs: 0, maxMs: 0 },
+        stepTimeoutMs,
+        payerOf: payerOf(deps),
+        finish: async (task: EndedTask, payer: Caller) => {
+          const result = resultOf(task)
+          const addressed = await Promise.all(
+            result.images.map(async ({ file_id, sha256: digest, width, height, content_type }) => ({
+              url: await files.urlOf({ id: file_id, sha256: digest }),
+              width,
+              height,
+              content_type,
+            })),
+          )
+          return {
+            images: addressed,
+            timings: { inference: result.inference_seconds },
+            seed: result.seed,
+            has_nsfw_concepts: result.has_nsfw_concepts,
+            prompt: result.prompt,
+            credits_available: await credits.available(payer.userId),
+          }
+        },
+      }),
+    },
+  })
+}
+
+type StoreOptions = { files: Files; userId: string; taskId: string }
+
+const storeAll = (
+  loaded: readonly LoadedImage[],
+  { files, userId, taskId }: StoreOptions,
+): Promise<Result['images']> =>
+  Promise.all(
+    loaded.map(async ({ bytes, width, height, contentType }, at) => {
+      const extension = contentType === 'image/png' ? 'png' : 'jpg'
+      const file = await files.put(
+        userId,
+        `image-${taskId.slice(0, 8)}-${at + 1}.${extension}`,
+        contentType,
+        bytes,
+      )
+      return { file_id: file.id, sha256: file.sha256, width, height, content_type: contentType }
+    }),
+  )
+
+/** The user who pays: the account of the backend, or the user that the request names. */
+const payerOf =
+  ({ db, clock }: Pick<ImageDeps, 'db' | 'clock'>) =>
+  async (input: Input, caller: Caller, key: string | undefined): Promise<Payer> => {
+    const { backend } = caller
+    if (!backend) throw new Fault('unauthorized', 'Only a backend makes images')
+    const payer = await store.payerOf(db, backend.accountId ?? input.user)
+    if (!payer)
+      throw new Fault('not_found', 'This key knows no user of this id: `user` is the `user_id` of `user_get`')
+    if (payer.suspended_at) throw new Fault('suspended', 'The account that pays is suspended')
+    const userId = payer.id
+    const asUser: Caller = { userId, agentId: payer.agent_id, scheme: 'backend', scopes: new Set(), backend }
+    if (key === undefined) return { caller: asUser }
+    const owner = await store.claimKey(db, { backendId: backend.id, key, userId, now: clock.now() })
+    if (owner !== userId)
+      throw new Fault(
+        'idempotency_conflict',
+        'This idempotency key was used for another user: repeat that request unchanged, or use a new key',
+      )
+    // With a space no key of the user's own collides with it.
+    return { caller: asUser, key: `backend ${sha256(`${backend.id} ${key}`)}` }
+  }
+
+function resultOf({ status, result, error }: EndedTask): Result {
+  if (status === 'completed' && result) return result as Result
+  const { code, message } = { code: 'unavailable', message: 'The images were not made', ...error }
+  const known = Object.hasOwn(faults, String(code)) ? (String(code) as FaultCode) : 'conflict'
+  const sentence = String(message).replace(/[.\s]+$/, '')
+  const details = (error?.details ?? {}) as Record<string, unknown>
+  throw new Fault(known, `${sentence}. No credit was taken; try again under a new idempotency key`, {
+    extras: details,
+  })
+}
+
+export const imageBytesMax = fileBytesMax

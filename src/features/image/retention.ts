@@ -1,0 +1,19 @@
+import type { Deletion } from '#durable/retention.ts'
+
+const dayMs = 86_400_000
+
+/** Keys of requests as long as other replies; keys of backends a while after their end, so that a list still shows it. */
+export const imageDeletions = (repliesMs: number): readonly Deletion[] => [
+  {
+    name: 'retention of requests of backends',
+    ageMs: repliesMs,
+    text: `delete from backend_request where (backend_id, key_hash) in
+      (select backend_id, key_hash from backend_request where at < $1 order by at limit $2) returning backend_id`,
+  },
+  {
+    name: 'retention of backend keys',
+    ageMs: 30 * dayMs,
+    text: `delete from backend_key where id in
+      (select id from backend_key where expires_at < $1 order by expires_at limit $2) returning id`,
+  },
+]
