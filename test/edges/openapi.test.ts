@@ -85,7 +85,13 @@ test('each possible status is documented, with its codes', () => {
     .map(({ description }) => description)
     .join()
   // Answered outside of operations, or by no operation of this suite.
-  const elsewhere = ['method_not_allowed', 'headers_too_large', 'upstream_rejected', 'upstream_timeout']
+  const elsewhere = [
+    'method_not_allowed',
+    'headers_too_large',
+    'upstream_rejected',
+    'upstream_timeout',
+    'insufficient_credits',
+  ]
   for (const code of Object.keys(faults).filter((name) => !elsewhere.includes(name))) {
     assert.ok(descriptions.includes(`\`${code}\``), code)
   }

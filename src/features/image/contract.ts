@@ -59,8 +59,12 @@ const ImageResponse = T.Object(
         },
         { $id: 'Image' },
       ),
+      { description: 'One for each image that was asked for' },
     ),
-    timings: T.Object({ inference: T.Number({ description: 'Seconds that the images took' }) }),
+    timings: T.Object(
+      { inference: T.Number({ description: 'Seconds that the images took' }) },
+      { description: 'How long the service worked' },
+    ),
     seed: T.Integer({ description: 'The seed of the images, also where none was sent' }),
     has_nsfw_concepts: T.Array(T.Boolean(), { description: 'For each image, whether it was flagged' }),
     prompt: T.String({ description: 'The query' }),
@@ -76,7 +80,7 @@ export const contract = group('image', {
   create: task('POST /chat/image/', {
     summary: 'Images of a description, for one credit',
     description:
-      'For servers with a key in X-BACKEND-KEY. The call waits for the images. One credit of the user, or of the account of the server, is held first and taken only with a 200. Send an `Idempotency-Key`: a repeat returns the same images and costs nothing.',
+      'Use it from a server with a key in X-BACKEND-KEY. The call waits for the images. One credit of the user, or of the account of the server, is held first and taken only with a 200. Send an `Idempotency-Key`: a repeat returns the same images and costs nothing. Next: fetch each `url` within 15 minutes; `credits_available` shows the user what is left.',
     access: 'backend',
     rate: 'image',
     body: ImageRequest,
