@@ -4,6 +4,7 @@ import { generateKeyPairSync } from 'node:crypto'
 import { after, before, test } from 'node:test'
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 import formats from 'ajv-formats'
+import { addBackend } from '../harness/backend.ts'
 import { type Agent, bearer, eventually, freshGateway, http, newAgent } from '../harness/gateway.ts'
 import { assertErrorForm, jsonOf } from './support/error-forms.ts'
 import { type GeneratedRequest, generateRequests, type KnownValues } from './support/generated-requests.ts'
@@ -25,6 +26,7 @@ const concurrencyMax = 8
 const slowMs = 1_000
 const seed = proofSeed('fuzz')
 
+let backendKey: string
 let gateway: Awaited<ReturnType<typeof freshGateway>>
 let client: HttpClient
 let document: Document
@@ -52,6 +54,7 @@ before(async () => {
   // It takes the token of a person, and refuses those of key pairs; test/oauth/signup-bodies.test.ts fuzzes it.
   cases = operationCases(document).filter(({ name }) => name !== 'auth_signup')
   rows = await openIdentityRecords(gateway.databaseUrl)
+  backendKey = await addBackend(rows.db)
   moneyAudits = await Promise.all(spenders.map((each) => createMoneyAudit(gateway, each)))
 })
 after(async () => {
@@ -118,7 +121,8 @@ function from(
 ): HttpRequest {
   serial++
   const address = `10.${(serial >> 16) & 255}.${(serial >> 8) & 255}.${serial & 255}`
-  const credential = agent && !found.isPublic ? bearer(agent) : {}
+  // Both credentials: each operation reads its own.
+  const credential = agent && !found.isPublic ? { ...bearer(agent), 'x-backend-key': backendKey } : {}
   return { ...request, headers: { ...credential, 'x-forwarded-for': address, ...headers } }
 }
 
