@@ -78,6 +78,8 @@ for (const [what, fault, settings, status, code, painted] of failures)
     assert.deepEqual([answer.status, answer.body.code], [status, code], JSON.stringify(answer.body))
     assert.match(String(answer.body.detail), /No credit was taken/)
     assert.equal((await app.requests()).length, painted)
+    // One request, and one more only where the service has said that it did nothing.
+    if (fault) assert.equal(await app.refused(), 'status' in fault && fault.status === 429 ? 2 : 1)
     assert.equal(await account.credits(), before)
     // The repetition is answered alike, and asks nobody.
     await app.reset()

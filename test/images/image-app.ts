@@ -61,6 +61,11 @@ export async function createImageApp(env: Record<string, string> = {}) {
       }
       return requests
     },
+    /** Requests that the set failure of the service has met. */
+    async refused(): Promise<number | undefined> {
+      const { faults } = (await world('GET', '/faults')) as { faults: { target: string; hits: number }[] }
+      return faults.find(({ target }) => target === 'images')?.hits
+    },
     async reset(): Promise<void> {
       await world('DELETE', '/images/settings')
       await world('DELETE', '/images/requests')

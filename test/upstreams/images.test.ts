@@ -172,16 +172,27 @@ test('an address that is not public is not asked, however it is written', async 
   assert.equal(received.length, 0)
 })
 
+/** The header of a picture, and so many bytes in all. */
+function pngOf(length: number): Buffer {
+  const bytes = Buffer.alloc(length)
+  bytes.set([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 0, 0, 0, 13])
+  bytes.write('IHDR', 12, 'latin1')
+  bytes.writeUInt32BE(4, 16)
+  bytes.writeUInt32BE(4, 20)
+  return bytes
+}
+
 test('a redirect, another type, too many bytes and bytes of another kind are no image', async () => {
   const loading = (response: () => Response) =>
     serviceAt(url, (async () => response()) as never).load(at('https://files.example/a.png'), signal)
   const png = { 'content-type': 'image/png' }
+  assert.equal((await loading(() => new Response(pngOf(1_000), { headers: png })))[0]!.width, 4)
   for (const response of [
     () => new Response(null, { status: 302, headers: { location: 'https://127.0.0.1/' } }),
-    () => new Response('no', { status: 404, headers: png }),
+    () => new Response(pngOf(33), { status: 404, headers: png }),
     () => new Response('<svg/>', { headers: { 'content-type': 'image/svg+xml' } }),
     () => new Response('<svg/>', { headers: png }),
-    () => new Response(Buffer.alloc(1_001), { headers: png }),
+    () => new Response(pngOf(1_001), { headers: png }),
   ])
     await assert.rejects(loading(response), { code: 'upstream_rejected' })
 })
