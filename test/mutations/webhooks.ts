@@ -205,17 +205,6 @@ export const webhookMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/features/notifications/webhooks/cursor-store.ts',
-    ['test/webhooks/instances.test.ts'],
-    [
-      [
-        'return behind.length > 0',
-        'return false',
-        'an event that another instance commits during a release waits for a poll',
-      ],
-    ],
-  ),
-  ...mutationsOf(
     'src/features/notifications/webhooks/webhooks.ts',
     ['test/webhooks/delivery.test.ts'],
     [

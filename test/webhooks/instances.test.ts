@@ -2,13 +2,11 @@
 import assert from 'node:assert/strict'
 import type { ServerResponse } from 'node:http'
 import { test } from 'node:test'
-import type { Overrides } from '#compose/compose.ts'
-import { postgresBus } from '#durable/postgres-notify.ts'
 import { runsMax, runsPerUserMax, slowRunsMax } from '#features/notifications/webhooks/dispatcher.ts'
 import type { Fault } from '#kernel/fault.ts'
 import type { Sample } from '#kernel/metrics.ts'
 import { dataFolder, eventually, launch, newAgent } from '../harness/gateway.ts'
-import type { Instance, TestUser } from '../harness/instance.ts'
+import type { TestUser } from '../harness/instance.ts'
 import { ownDatabase } from '../harness/own-database.ts'
 import { offlineSettings } from '../journeys/offline-gateway.ts'
 import { personOf } from '../journeys/users.ts'
@@ -159,80 +157,6 @@ test('changes of one webhook on two instances wait for each other in one order',
     holder.release(true)
   }
   assert.equal(await deadlocks(), before)
-})
-
-type Statement = { text: string; values?: unknown[] }
-/** Passes each statement of the instance to `around`, which sends it. */
-function around(
-  { transactions: { pool } }: Instance,
-  each: (statement: Statement, send: () => Promise<unknown>) => Promise<unknown>,
-): void {
-  const original = pool.query
-  const query = (...args: Parameters<typeof original>) =>
-    each(args[0] as unknown as Statement, () => original.apply(pool, args) as unknown as Promise<unknown>)
-  Object.assign(pool, { query })
-}
-/** As some seconds after the start: commits are hints to no other instance. The next round of polls is far away. */
-const withoutPolls: Overrides = {
-  webhookPollMs: 600_000,
-  createBus(database) {
-    const bus = postgresBus(database)
-    const withoutUsers = (payload: string) =>
-      payload
-        .split(',')
-        .filter((topic) => !topic.startsWith('u:'))
-        .join()
-    return { ...bus, publish: (payload) => bus.publish(withoutUsers(payload)) }
-  },
-}
-/** Its polls have counted this webhook. */
-async function firstRoundOf(app: WebhookApp, { features }: Instance): Promise<void> {
-  await app.until(async () => {
-    const found = (await features.webhooks.metrics()).find(({ name }) => name === 'portico_webhooks')!
-    const enabled = (found.samples as Sample[]).find(({ labels }) => labels.state === 'enabled')
-    return enabled?.value === 1 ? true : undefined
-  }, 'a whole round has counted the webhook')
-}
-
-test('an event that another instance commits while a webhook is released waits for no poll', async () => {
-  await using receiver = await openReceiver()
-  await using app = await createWebhookApp({ overrides: withoutPolls })
-  const user = await app.newUser()
-  const { webhook_id: id } = await app.create(user, receiver.url())
-  await using other = await app.open()
-  await firstRoundOf(app, other)
-  const holder = await app.database.pool.connect()
-  try {
-    let isHeld = false
-    around(app.main, async ({ text }, send) => {
-      if (!isHeld && /^update webhook_cursor.* owner = null/.test(text)) {
-        isHeld = true
-        await holder.query('begin')
-        await holder.query('select from webhook_cursor where webhook_id = $1 for update', [id])
-      }
-      return send()
-    })
-    await app.happen(user)
-    await app.until(async () => {
-      const waiting = await app.rows(
-        `select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
-      )
-      return waiting.length === 1 ? true : undefined
-    }, 'the release waits')
-    const claimed = Promise.withResolvers<void>()
-    around(other, async ({ text, values }, send) => {
-      const found = await send()
-      if (text.includes('epoch = c.epoch + 1') && JSON.stringify(values).includes(user.id)) claimed.resolve()
-      return found
-    })
-    await app.happen(user, 1, other)
-    await claimed.promise
-    await holder.query('commit')
-    await receiver.until(2)
-    assert.deepEqual(idsOf(receiver.received), numbers(2))
-  } finally {
-    holder.release(true)
-  }
 })
 
 test('slices of all cursors find every event without a hint, and count the webhooks', async () => {
