@@ -4,7 +4,7 @@
  */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import type { Operation } from '#kernel/operation.ts'
+import { hasTask, type Operation } from '#kernel/operation.ts'
 import { http } from '../harness/gateway.ts'
 import { noUpstreams } from '../harness/instance.ts'
 import { processWorld } from '../harness/process-world.ts'
@@ -80,7 +80,7 @@ const asTool: Ask = async ({ name, entry }, authorization, input = {}) => {
         name,
         arguments: {
           ...minimalInput(entry),
-          ...(entry.kind === 'stream' && { max_items: 1, seconds: 1 }),
+          ...(entry.kind === 'stream' && !hasTask(entry) && { max_items: 1, seconds: 1 }),
           ...input,
         },
       },
