@@ -87,6 +87,34 @@ describe('the credits of an answer', () => {
     assert.equal(await ledgerDrift(app.db), 0)
   })
 
+  test('the history has each answer, newest first, and the first credits last', async () => {
+    const user = await app.user()
+    type History = {
+      items: { task_id: string | null; kind: string; credits: number }[]
+      next_before: string | null
+    }
+    const asked: string[] = []
+    for (const agent of ['ProAgent', 'ProDeepResearchAgent'] as const)
+      asked.push((await user.ask(script({ say: 'a' }), { body: { agent } }))[0]!.id!.split(':')[0]!)
+    await user.ask(script({ fail: 'fault' }))
+    const shown = ({ items }: History) => items.map(({ task_id, kind, credits }) => [task_id, kind, credits])
+    const all = await user.get<History>('/v1/credits/history')
+    assert.deepEqual(shown(all), [
+      [asked[1], 'chat', -5],
+      [asked[0], 'chat', -1],
+      [null, 'signup', 200],
+    ])
+    assert.equal(all.next_before, null)
+    const paged: unknown[] = []
+    for (let before: string | null = ''; before !== null; ) {
+      const query: string = before === '' ? '' : `&before=${before}`
+      const page: History = await user.get(`/v1/credits/history?limit=1${query}`)
+      paged.push(...shown(page))
+      before = page.next_before
+    }
+    assert.deepEqual(paged, shown(all))
+  })
+
   test('without credits the answer is refused before the stream with what is missing, and nothing is stored', async () => {
     const user = await app.user()
     const userId = await spendTo(user, 1)

@@ -69,6 +69,7 @@ export const journey: Step[] = [
   { name: 'wallets_list' },
   { name: 'wallets_holdings' },
   { name: 'credits_available' },
+  { name: 'credits_history' },
   { name: 'credits_packs' },
   { name: 'credits_recharge_chains' },
   // New users have no native coins.
