@@ -100,6 +100,30 @@ describe('the stream of an answer', () => {
     }
   })
 
+  test('an instance whose claim was lost adds nothing, and the answer goes on under the next claim', async () => {
+    const user = await app.user()
+    const letters = 'abcdefghijklmnopqrstuvwxyz'.repeat(3)
+    const query = script({ call: 'credits_packs' }, { spell: letters, everyMs: 20 })
+    const events = await user.ask(query, {
+      until: (event, all) => {
+        if (all.length === 20)
+          void app.db.query(
+            `with lost as (update task set version = version + 1 where id = $1)
+             update task_queue set owner = null where task_id = $1`,
+            [event.id!.split(':')[0]],
+          )
+        return isEnd(event)
+      },
+    })
+    assert.deepEqual(
+      events.map(({ id }) => id?.split(':')[1]),
+      events.map((_, at) => String(at + 1)),
+    )
+    assert.equal(textOf(events), `credits_packs ok. ${letters}`)
+    assert.deepEqual(names(events).filter((name) => name === 'tool_call').length, 1)
+    assert.equal((await user.get<{ credits_available: number }>('/v1/credits')).credits_available, 199)
+  })
+
   test('stream: false answers with JSON, also under the key of a stream', async () => {
     const user = await app.user()
     const query = script({ say: 'Yes.' })
