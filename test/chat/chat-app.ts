@@ -42,12 +42,18 @@ export async function openChatApp({ count = 2, overrides = {}, env = {} }: Optio
     })
     address = await doors.http.listen({ host: loopback, port: 0 })
     instance.runtime.start()
+    let closing: Promise<void> | undefined
+    const close = async () => {
+      await doors[Symbol.asyncDispose]()
+      await instance[Symbol.asyncDispose]()
+    }
     return {
       ...instance,
       url: address,
-      async [Symbol.asyncDispose]() {
-        await doors[Symbol.asyncDispose]()
-        await instance[Symbol.asyncDispose]()
+      // A test may have stopped it already.
+      [Symbol.asyncDispose]() {
+        closing ??= close()
+        return closing
       },
     }
   }

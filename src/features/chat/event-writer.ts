@@ -1,4 +1,5 @@
 import { batchByArrival } from '#kernel/arrival-batches.ts'
+import { Fault } from '#kernel/fault.ts'
 import type { JsonObject } from '#kernel/json.ts'
 import type { Queryable } from '#store/query.ts'
 import type { ChatEvent, ChatEventData, EventName } from './events.ts'
@@ -14,6 +15,8 @@ export type Beside = { call?: store.StoredResult; recommendation?: JsonObject }
 export type AppendEvents = (append: store.Append) => Promise<boolean>
 
 const turnsPerStatement = 32
+/** A takeover reads all of them. */
+export const eventsPerTurnMax = 10_000
 const eventsPerCommit = 100
 
 /** One statement for what all turns write while the last one runs. */
@@ -95,6 +98,8 @@ export function createEventWriter({ append, chatId, version, seq: from, onStored
       if (failure !== undefined) return Promise.reject(failure)
       // A turn that has ended waits for nobody.
       if (isClosed) return new Promise(() => undefined)
+      if (seq >= eventsPerTurnMax)
+        return Promise.reject(new Fault('conflict', `An answer has at most ${eventsPerTurnMax} events`))
       const stored = Promise.withResolvers<void>()
       // A writer that nobody awaits reports its failure at the next flush.
       stored.promise.catch(() => undefined)

@@ -51,7 +51,8 @@ export function createListeners(deps: Deps): ChatListeners {
 
   return {
     run({ chatId, userId }, events, stop) {
-      state.turns.set(chatId, { events, stop })
+      const turn = { events, stop }
+      state.turns.set(chatId, turn)
       const watched = watch()
       return {
         stored(added) {
@@ -60,8 +61,8 @@ export function createListeners(deps: Deps): ChatListeners {
           notifier.notify([topicOf(chatId, userId)])
         },
         [Symbol.dispose]() {
-          state.turns.delete(chatId)
-          state.left.delete(chatId)
+          // A second claim of this instance may run it by now.
+          if (state.turns.get(chatId) === turn) state.turns.delete(chatId)
           watched[Symbol.dispose]()
           wake(state, chatId)
         },

@@ -71,6 +71,9 @@ async function prepare(deps: Deps, input: DecideInput, caller: Caller): Promise<
   if (!row) throw notFound('recommendation of this chat', 'chat_thread')
   if (row.status === status) return { row, status, taskId: row.task_id, isNew: false }
   if (row.status !== 'open') throw decided(row.status)
+  // An acceptance has started it, and the gateway was killed before it was noted.
+  if (status === 'accepted' && (await isStarted(deps, row)))
+    return { row, status, taskId: await start(deps, row, caller), isNew: true }
   await claim(deps, row)
   try {
     if (status === 'declined') {
@@ -78,7 +81,7 @@ async function prepare(deps: Deps, input: DecideInput, caller: Caller): Promise<
       if (await isStarted(deps, row)) throw decided('accepted')
       return { row, status, taskId: null, isNew: true }
     }
-    if (row.expires_at <= clock.now() && !(await isStarted(deps, row)))
+    if (row.expires_at <= clock.now())
       throw new Fault('quote_expired', 'The recommendation has expired: ask again for a new one')
     return { row, status, taskId: await start(deps, row, caller), isNew: true }
   } catch (error) {
@@ -137,18 +140,23 @@ async function start(deps: Deps, row: ChatRecommendationRow, caller: Caller): Pr
 }
 type InputRecord = Parameters<typeof intentHash>[1]
 
+/** The same decision may have been stored meanwhile. */
 async function storeDecision(
   { clock }: Deps,
   { row, status, taskId, isNew }: Prepared,
   request: RequestFacts,
 ): Promise<ChatRecommendationRow> {
   if (!isNew) return row
+  const { tx } = actOf(request)
   const [stored] = await query<ChatRecommendationRow>(
-    actOf(request).tx,
+    tx,
     `update chat_recommendation set status = $2, task_id = $3, deciding_until = null, updated_at = $4
      where recommendation_id = $1 and status = 'open' returning *`,
     [row.recommendation_id, status, taskId, clock.now()],
   )
-  if (!stored) throw decided('decided')
-  return stored
+  if (stored) return stored
+  const text = 'select * from chat_recommendation where recommendation_id = $1'
+  const [now] = await query<ChatRecommendationRow>(tx, text, [row.recommendation_id])
+  if (now?.status !== status) throw decided(now?.status ?? 'decided')
+  return now
 }

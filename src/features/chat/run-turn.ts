@@ -9,7 +9,13 @@ import type { Queryable } from '#store/query.ts'
 import { currentCaller, type StoredCaller } from './caller.ts'
 import { createEmit } from './emit.ts'
 import type { ChatEngine, Turn, TurnEnd } from './engine.ts'
-import { type AppendEvents, createEventWriter, type EventWriter, sized } from './event-writer.ts'
+import {
+  type AppendEvents,
+  createEventWriter,
+  type EventWriter,
+  eventsPerTurnMax,
+  sized,
+} from './event-writer.ts'
 import type { ChatEvent, ChatEventData, Citation, EventName, StopReason } from './events.ts'
 import type { ChatListeners, StopCause } from './listeners.ts'
 import type { Mandate, OpenMandate } from './mandate.ts'
@@ -42,8 +48,6 @@ const turnMs: Record<Agent, number> = {
 export const stepMs = 630_000
 /** Waits for an instance that takes the turn over, too. */
 export const turnDeadlineMs = 900_000
-/** Events that a takeover reads at most: a bound, since no turn stores so many. */
-const eventsMax = 5_000
 const excerptCharacters = 140
 /** How long an engine may take to notice that it has to end. */
 const settleMs = 2_000
@@ -69,11 +73,13 @@ export async function runTurn(
   const { db, listeners, append } = deps
   const [turn, stored, calls] = await Promise.all([
     readTurn(db, task.id),
-    store.eventsAfter(db, task.id, 0, eventsMax),
+    store.eventsAfter(db, task.id, 0, eventsPerTurnMax),
     store.callsOf(db, task.id),
   ])
   const stopped = Promise.withResolvers<Stop>()
-  using timer = timeLimit(turn.agent as Agent, turn.created_at, deps.clock, () => stopped.resolve('deadline'))
+  using _limit = timeLimit(turn.agent as Agent, turn.created_at, deps.clock, () =>
+    stopped.resolve('deadline'),
+  )
   const identity = { chatId: turn.chat_id, userId: turn.user_id }
   using run = listeners.run(identity, [...stored], stopped.resolve)
   const ended = new AbortController()
@@ -93,17 +99,18 @@ export async function runTurn(
       // What it says until then is part of the answer.
       await Promise.race([answering.catch(() => undefined), pause(settleMs)])
     }
+    signal.throwIfAborted()
     const ending = typeof first === 'string' ? endingOf(first) : { status: 'completed' as const, ...first }
+    writer.close()
     await writer.flush()
     return await settleTurn(deps, { turn, version: task.version, ending })
   } finally {
-    timer[Symbol.dispose]()
     ended.abort()
     writer.close()
   }
 }
 
-const pause = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms))
+const pause = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms).unref())
 
 function timeLimit(agent: Agent, since: Date, clock: Clock, run: () => void): Disposable {
   const leftMs = since.getTime() + turnMs[agent] - clock.now().getTime()
@@ -174,7 +181,7 @@ type SettlingTurn = {
   ending: Ending
 }
 
-/** Nothing is charged for a turn that was stopped before it said or read anything. */
+/** Nothing is charged for a turn that ends before it has said or read anything. */
 async function settleTurn(
   { db, ledger, credits, clock }: RunTurnDeps,
   { turn, version, ending }: SettlingTurn,
@@ -182,7 +189,7 @@ async function settleTurn(
   const drawn = await ledger.drawn(db, turn.chat_id)
   const held = drawn.reduce((sum, { amountUnits }) => sum + amountUnits, 0n)
   const { seq } = await store.spokenOf(db, turn.chat_id)
-  const used = ending.status === 'cancelled' && seq <= 1 ? 0n : held
+  const used = seq <= 1 ? 0n : held
   const { status, stopReason: stop_reason } = ending
   const result = { chat_id: turn.chat_id, thread_id: turn.thread_id, stop_reason, credits_used: Number(used) }
   const writes = async (tx: Tx) => {
