@@ -83,6 +83,13 @@ describe('a chat, from a question to a trade', () => {
     assert.deepEqual([task.status, task.outcome], ['completed', 'executed'])
   })
 
+  test('a limit is lowered where the user says so', async () => {
+    const agent = await funded()
+    const { answer, tools } = await ask(agent, 'limit my spending to $50 a day')
+    assert.deepEqual(tools, ['policy_show', 'policy_tighten'], answer)
+    assert.equal((await clientOf(agent).policy.show()).per_day_usd, '50')
+  })
+
   test('the kill switch is what the user says, and at once', async () => {
     const agent = await funded()
     const { answer, tools } = await ask(agent, 'stop everything now')

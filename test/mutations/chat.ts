@@ -37,7 +37,7 @@ export const chatMutations = [
   ]),
   ...mutationsOf('src/features/chat/tools.ts', recommendations, [
     [
-      "if (effect === 'tighten' && !(await deps.mandate()).take(call)) throw notAsked(call.name)",
+      "if (effect === 'tighten' && !(await deps.mandate()).take(call, made)) throw notAsked(call.name)",
       '',
       'the kill switch is called without a word of the user',
     ],

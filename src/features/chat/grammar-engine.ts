@@ -1,5 +1,5 @@
 import { isRecord, type JsonObject } from '#kernel/json.ts'
-import type { ChatEngine, Emit, Tools, Turn, TurnEnd } from './engine.ts'
+import type { ChatEngine, Emit, ToolCall, ToolResult, Tools, Turn, TurnEnd } from './engine.ts'
 import type { Citation } from './events.ts'
 import { type Answer, answerOf } from './grammar/answer.ts'
 import type { PlanStep } from './grammar/frame.ts'
@@ -10,7 +10,7 @@ import type { Registry } from './grammar/registry.ts'
 import { remember } from './grammar/thread.ts'
 import { understand } from './grammar/understand.ts'
 import type { Ask, Intent, ThreadState, Understanding } from './grammar/understanding.ts'
-import type { OpenMandate } from './mandate.ts'
+import type { MadeCall, OpenMandate } from './mandate.ts'
 
 /** Answers by the grammar: what a text means, the calls that follow from it, and an answer made of their results. */
 
@@ -65,13 +65,29 @@ export const grammarMandate =
     const registry = await registryOf()
     let mandate = mandateOf(read(turn, registry), registry)
     return {
-      take({ name, input }) {
-        const verdict = permits(mandate, { operation: name, input }, { names: registry.names, outputs: {} })
+      take({ id, name, input }, made) {
+        const outputs = outputsBefore(id, made)
+        const verdict = permits(mandate, { operation: name, input }, { names: registry.names, outputs })
         if (verdict.allowed) mandate = used(mandate, verdict.at)
         return verdict.allowed
       },
     }
   }
+
+/** The ids of calls begin with the number of their intent. */
+function outputsBefore(id: string, made: readonly MadeCall[]): Outputs {
+  const prefix = `${id.split('.', 1)[0]}.`
+  const ofIntent = made.filter(({ call }) => call.id.startsWith(prefix))
+  return Object.fromEntries(
+    ofIntent.map(({ call, result }) => [call.id.slice(prefix.length), outputOf(call, result)]),
+  )
+}
+
+function outputOf({ name: operation, input }: ToolCall, result: ToolResult): StepOutput {
+  const facts = { operation, fetchedAtMs: result.fetchedAt.getTime(), input }
+  if (result.ok) return { ...facts, output: result.output }
+  return { ...facts, output: null, fault: { code: result.code, detail: result.message } }
+}
 
 const planText = ({ intents }: Understanding): string =>
   intents.map(({ intent }) => intent.replaceAll('_', ' ')).join(', then ')
@@ -117,10 +133,8 @@ async function callStep(
   const { operation } = step
   const id = `${at + 1}.${step.id}${n === 0 ? '' : `.${n + 1}`}`
   emit.planning('plan_step', { id, text: operation.replaceAll('_', ' ') })
-  const result = await tools.call({ id, name: operation, input })
-  const facts = { operation, fetchedAtMs: result.fetchedAt.getTime(), input }
-  if (result.ok) return { ...facts, output: result.output }
-  return { ...facts, output: null, fault: { code: result.code, detail: result.message } }
+  const call: ToolCall = { id, name: operation, input }
+  return outputOf(call, await tools.call(call))
 }
 
 const proposalOf = ({ output }: StepOutput): string | undefined =>

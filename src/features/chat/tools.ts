@@ -7,7 +7,7 @@ import { canonicalJson, isRecord, type Json, type JsonObject } from '#kernel/jso
 import type { Operation } from '#kernel/operation.ts'
 import type { ToolCall, ToolResult, Tools, Turn } from './engine.ts'
 import type { EventWriter } from './event-writer.ts'
-import type { Mandate } from './mandate.ts'
+import type { MadeCall, Mandate } from './mandate.ts'
 import { shorten } from './shorten.ts'
 import type { StoredResult } from './store.ts'
 import type { Tool } from './tool-registry.ts'
@@ -47,6 +47,7 @@ export const intentHash = (operation: string, input: JsonObject): string =>
 
 export function createTools(deps: ToolDeps, parts: TurnParts): Tools {
   const known = new Map(parts.stored.map(({ call_id, output }) => [call_id, toResult(output)]))
+  const made: MadeCall[] = []
   const proposed = new Set<string>()
   let called = 0
   return {
@@ -56,6 +57,7 @@ export function createTools(deps: ToolDeps, parts: TurnParts): Tools {
       if (called > callsMax) throw new Fault('conflict', `An answer calls at most ${callsMax} tools`)
       if (earlier) {
         if (isProposal(earlier)) proposed.add(call.id)
+        made.push({ call, result: earlier })
         return earlier
       }
       const { id, name, input } = call
@@ -64,7 +66,8 @@ export function createTools(deps: ToolDeps, parts: TurnParts): Tools {
           v4_event: 'tool_started',
           data: { id, name, arguments: input },
         })
-      const { result, recommendation } = await perform(deps, parts, call, proposed)
+      const { result, recommendation } = await perform(deps, parts, call, { proposed, made })
+      made.push({ call, result })
       const output: JsonObject = result.ok
         ? { output: result.output }
         : { code: result.code, message: result.message }
@@ -103,14 +106,14 @@ async function perform(
   deps: ToolDeps,
   parts: TurnParts,
   call: ToolCall,
-  proposed: Set<string>,
+  { proposed, made }: { proposed: Set<string>; made: readonly MadeCall[] },
 ): Promise<Performed> {
   const fetchedAt = deps.clock.now()
   try {
     const tool = deps.tools().get(call.name)
     if (!tool) throw new Fault('not_found', `There is no tool ${call.name}`)
     const effect = tool.effectOf(call.input)
-    if (effect === 'tighten' && !(await deps.mandate()).take(call)) throw notAsked(call.name)
+    if (effect === 'tighten' && !(await deps.mandate()).take(call, made)) throw notAsked(call.name)
     if (effect === 'change') return propose(deps, parts, call, { tool, proposed, fetchedAt })
     const output = await deps.calls().call({
       operation: tool.operation,
