@@ -85,7 +85,7 @@ describe('a chat, from a question to a trade', () => {
 
   test('a limit is lowered where the user says so', async () => {
     const agent = await funded()
-    const { answer, tools } = await ask(agent, 'limit my spending to $50 a day')
+    const { answer, tools } = await ask(agent, 'lower my daily limit to 50 dollars')
     assert.deepEqual(tools, ['policy_show', 'policy_tighten'], answer)
     assert.equal((await clientOf(agent).policy.show()).per_day_usd, '50')
   })
