@@ -23,7 +23,7 @@ async function beginRequest(email: string): Promise<() => Promise<void>> {
   )
   assert.equal(rows.length, 1)
   const { id, payload } = rows[0]!
-  return () => app.composed.features.oauth!.sessions.of.upsert(id, payload, 3_600)
+  return () => app.composed.features.oauth!.sessions.store.upsert(id, payload, 3_600)
 }
 
 test('a request that began before a new password does not bring the session back', async () => {

@@ -46,5 +46,5 @@ function refreshTokenAdapter({ records, grants }: OAuth) {
 export function recordAdapter(model: string, oauth: OAuth) {
   if (model === 'Grant') return grantAdapter(oauth)
   if (model === 'RefreshToken') return refreshTokenAdapter(oauth)
-  return adapterOf(model === 'Session' ? oauth.sessions.of : oauth.records.of(model))
+  return adapterOf(model === 'Session' ? oauth.sessions.store : oauth.records.of(model))
 }

@@ -62,7 +62,7 @@ export function createGrants({ db, transact, clock, endApps, onRevoked }: Grants
       [ids],
     )
 
-  const finish = (tx: Tx, app: EndedApps, remaining: readonly LockedGrant[]) => {
+  const endAppWithLast = (tx: Tx, app: EndedApps, remaining: readonly LockedGrant[]) => {
     const isConnected = remaining.some((each) => each.is_live)
     return isConnected ? () => {} : endApps(tx, app)
   }
@@ -85,15 +85,17 @@ export function createGrants({ db, transact, clock, endApps, onRevoked }: Grants
     if (isExpiredOnly && all.some((each) => each.is_live && each.id === grantId)) return () => {}
     await remove(tx, [grantId])
     const remaining = all.filter((each) => each.id !== grantId)
-    return finish(tx, { personId, clientId }, remaining)
+    return endAppWithLast(tx, { personId, clientId }, remaining)
   }
 
+  /** `run` returns undefined where nothing has ended: then nobody is notified. */
   const change = async (
     act: ActScope | undefined,
-    run: (tx: Tx) => Promise<() => void>,
+    run: (tx: Tx) => Promise<(() => void) | undefined>,
     onEnded: () => void = onRevoked,
   ): Promise<void> => {
     const announce = act ? await run(act.tx) : await transact(run)
+    if (!announce) return
     const afterCommit = () => {
       announce()
       onEnded()
@@ -107,6 +109,7 @@ export function createGrants({ db, transact, clock, endApps, onRevoked }: Grants
     endApp: (personId, clientId) =>
       change(undefined, async (tx) => {
         const grants = await lock(tx, personId, clientId)
+        if (grants.length === 0) return undefined
         await remove(
           tx,
           grants.map(({ id }) => id),

@@ -14,7 +14,7 @@ type OpenSession = {
   authorizationFor(clientId: string, make: true): object
 }
 export type Sessions = {
-  of: RecordStore
+  store: RecordStore
   /** Notes when a person entered the session; left out: where it is not noted yet, the time of the sign-in. */
   enter(session: OpenSession, atMs?: number): void
   /** The session with this public id is over in every request. */
@@ -22,7 +22,7 @@ export type Sessions = {
 }
 
 /** However often it is used. */
-export const longestSessionMs = 30 * 86_400_000
+const longestSessionMs = 30 * 86_400_000
 /** Longer than any session. */
 const tombstoneSeconds = 31 * 86_400
 
@@ -36,7 +36,7 @@ const enteredAtMs = ({ authorizations }: { authorizations?: unknown }): number |
 type SessionsDeps = { db: Queryable; records: Pick<Records, 'of'>; clock: Clock }
 
 export function createSessions({ db, records, clock }: SessionsDeps): Sessions {
-  const store = records.of('Session')
+  const stored = records.of('Session')
   const ended = records.of('EndedSession')
 
   const current = async (payload: Payload | undefined): Promise<Payload | undefined> => {
@@ -57,10 +57,10 @@ export function createSessions({ db, records, clock }: SessionsDeps): Sessions {
   }
 
   return {
-    of: {
-      ...store,
-      find: async (id) => current(await store.find(id)),
-      findByUid: async (uid) => current(await store.findByUid(uid)),
+    store: {
+      ...stored,
+      find: async (id) => current(await stored.find(id)),
+      findByUid: async (uid) => current(await stored.findByUid(uid)),
     },
     enter(session, atMs) {
       const { accountId, loginTs = 0 } = session

@@ -17,7 +17,6 @@ import {
   type Shape,
   smooth,
 } from './raster.ts'
-
 import { type Draw, standOf } from './stand.ts'
 
 /** Animals, of ellipses and limbs that melt into each other. */
