@@ -97,6 +97,7 @@ const orders = frames.filter(isMutating).map(({ intent }) => code(intent))
 
 const text = [
   '# What the chat understands',
+  'No route serves the chat yet: this page is the grammar that it will use.',
   '',
   `The chat reads English by a grammar of data: ${frames.length} intents with their slots, and a plan of operations for each (\`src/features/chat/grammar\`). It needs no model, and it judges what a model proposes. This page is written by \`scripts/chat-grammar.ts\`; \`test/proof/agent\` has the utterances.`,
   '',

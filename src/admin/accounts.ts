@@ -1,7 +1,9 @@
 import { venueChainId } from '#compose/settings.ts'
+import { appendEvents } from '#durable/append-events.ts'
 import { userTopic } from '#durable/notifier.ts'
 import { findAccount, markFrozen } from '#engines/venue/records/account-store.ts'
 import * as policy from '#features/policy/store.ts'
+import type { JsonObject } from '#kernel/json.ts'
 import type { Tx } from '#kernel/task.ts'
 import { query } from '#store/query.ts'
 import { UsageError } from './arguments.ts'
@@ -36,14 +38,10 @@ async function addFlagEvent(
   tx: Tx,
   session: Session,
   account: { user_id: string; account: string },
-  data: object,
+  data: JsonObject,
 ) {
   const event = { type: 'security.flagged', subject: { kind: 'account', id: account.account }, data }
-  await query(tx, 'select user_event_append($1, null, $2::jsonb, $3)', [
-    account.user_id,
-    JSON.stringify([event]),
-    session.clock.now(),
-  ])
+  await appendEvents(tx, account.user_id, [event], session.clock.now())
 }
 
 const freeze: AdminCommand['run'] = async (session, args) => {

@@ -1,3 +1,4 @@
+import { appendEvents } from '#durable/append-events.ts'
 import { userTopic } from '#durable/notifier.ts'
 import { personOf } from '#engines/agent-links/owners.ts'
 import { linkEvent } from '#features/agents/link-event.ts'
@@ -39,10 +40,9 @@ const unlinkAgent: AdminCommand['run'] = async (session, args) => {
       subject: userId,
       details: { agent_id: agentId, person_id: owner.agentId },
     })
-    const events = JSON.stringify([linkEvent('agent.unlinked', { agentId, person: owner }, 'operator')])
+    const event = linkEvent('agent.unlinked', { agentId, person: owner }, 'operator')
     // In one order, since each locks the event log of its user.
-    for (const reader of [userId, owner.userId].sort())
-      await query(tx, 'select user_event_append($1, null, $2::jsonb, $3)', [reader, events, now])
+    for (const reader of [userId, owner.userId].sort()) await appendEvents(tx, reader, [event], now)
     return owner
   })
   await session.notify([userTopic(userId), userTopic(person.userId)])

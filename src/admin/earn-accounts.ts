@@ -1,3 +1,4 @@
+import { appendEvents } from '#durable/append-events.ts'
 import { userTopic } from '#durable/notifier.ts'
 import { freezeEarnAccount, unfreezeEarnAccount } from '#features/earn/earn-account.ts'
 import { query } from '#store/query.ts'
@@ -46,7 +47,7 @@ const setFrozen =
       await session.record(tx, { command, subject: id, details: { vaults: changed } })
       const data = { state: frozen ? 'frozen' : 'active', code: 'operator', reason, since: now.toISOString() }
       const event = { type: 'security.flagged', subject: { kind: 'account', id }, data }
-      await query(tx, 'select user_event_append($1, null, $2::jsonb, $3)', [id, JSON.stringify([event]), now])
+      await appendEvents(tx, id, [event], now)
     })
     await session.notify([userTopic(id)])
     session.printLine(`Deposits of user ${id} into the vault are ${frozen ? 'frozen' : 'accepted again'}`)

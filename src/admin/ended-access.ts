@@ -1,8 +1,8 @@
+import { appendEvents } from '#durable/append-events.ts'
 import { accessTopic, revokedTopic, userTopic, webhooksTopic } from '#durable/notifier.ts'
 import { endWebhooks } from '#features/notifications/webhooks/webhooks-of-apps.ts'
 import type { EndApps } from '#features/oauth/grants.ts'
 import type { NewEvent, Tx } from '#kernel/task.ts'
-import { query } from '#store/query.ts'
 import type { Session } from './session.ts'
 
 /** What ends with the access of a user, and who is notified of it. */
@@ -11,10 +11,8 @@ import type { Session } from './session.ts'
 export const endWebhooksOfApps =
   ({ clock }: Pick<Session, 'clock'>): EndApps =>
   async (tx, { personId, clientId }) => {
-    const add = async (_tx: Tx, to: string, events: readonly NewEvent[]) => {
-      const text = 'select user_event_append($1, null, $2::jsonb, $3)'
-      await query(tx, text, [to, JSON.stringify(events), clock.now()])
-    }
+    const add = (to: Tx, userId: string, events: readonly NewEvent[]) =>
+      appendEvents(to, userId, events, clock.now())
     const reason = clientId === undefined ? 'revoked' : 'disconnected'
     await endWebhooks({ add }, tx, { userId: personId, clientId, reason })
     return () => {}

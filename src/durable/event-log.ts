@@ -1,6 +1,7 @@
 import type { Clock } from '#kernel/clock.ts'
 import type { NewEvent, Tx } from '#kernel/task.ts'
-import { builder, fetchAll, fetchOne, jsonText, query } from '#store/query.ts'
+import { builder, fetchAll, fetchOne } from '#store/query.ts'
+import { appendEvents } from './append-events.ts'
 import type { ChangePoller } from './change-poller.ts'
 import {
   type EventPage,
@@ -117,14 +118,7 @@ export const createEventLog = ({
       return { events: rows.map(storedEvent), total: Number(count?.n ?? 0), nextAfter }
     },
     readAfter: (userId, seq, options) => readPageAfter(pool, userId, seq, options),
-    async add(tx, userId, events) {
-      if (events.length === 0) return
-      await query(tx, 'select user_event_append($1, null, $2::jsonb, $3)', [
-        userId,
-        jsonText(events),
-        clock.now(),
-      ])
-    },
+    add: (tx, userId, events) => appendEvents(tx, userId, events, clock.now()),
     notify: (userId) => notifier.notify([userTopic(userId)]),
     subscribe: (userId, seq, options) =>
       subscribe({ pool, notifier, localEvents, changePoller }, userId, seq, options),

@@ -2,8 +2,9 @@ import { monotonicMs } from '#kernel/clock.ts'
 import type { Tx } from '#kernel/task.ts'
 import type { TriggerOrder } from '#kernel/trigger-order.ts'
 import { isConflict } from '#store/conflict.ts'
-import { jsonText, query } from '#store/query.ts'
+import { query } from '#store/query.ts'
 import { isDatabaseUnavailable } from '#store/unavailable.ts'
+import { appendEvents } from './append-events.ts'
 import { type FireDeps, fireBatchMax, inOrderSavepoint } from './fire-orders.ts'
 import { batchLockWaitMs } from './lock-wait.ts'
 
@@ -84,7 +85,5 @@ async function expireOf(
     `update trigger_order set status = 'expired', updated_at = $1 where id = any($2::uuid[]) returning *`,
     [now, ids],
   )
-  const events = tasks.eventsOf(expired)
-  if (events.length === 0) return
-  await query(tx, 'select user_event_append($1, null, $2::jsonb, $3)', [userId, jsonText(events), now])
+  await appendEvents(tx, userId, tasks.eventsOf(expired), now)
 }

@@ -130,7 +130,7 @@ export function approvalsEdge(deps: ApprovalsEdgeDeps, answerPage: AnswerPage, r
 }
 
 /** A request that may be approved later is no request that was decided before. */
-const isYoungLink = ({ extras }: Fault): boolean => String(extras.reason ?? '').startsWith('linked at ')
+const isYoungLink = ({ extras }: Fault): boolean => extras.status === 'young_link'
 
 type Agents = { agents: { agent_id: string; name: string | null }[] }
 type Recipients = { recipients: { chain_id: string; address: string; label: string }[] }
@@ -156,21 +156,25 @@ function nameReader({ clientName }: ApprovalsEdgeDeps, session: PageSession) {
           labels.set(`${owner ?? ''} ${each.chain_id} ${each.address}`, each.label)
       }),
     )
-    return Promise.all(
-      approvals.map(async (each) => {
-        const { intent } = each
-        const { client_id: clientId, recipient, agent_id: agentId } = intent
-        const label = labels.get(`${ownerOf(each) ?? ''} ${intent.chain_id} ${recipient}`)
-        return {
-          ...each,
-          intent: {
-            ...intent,
-            app: clientId === null ? null : ((await clientName(clientId)) ?? clientId),
-            agentName: nameOf(agentId)?.name ?? null,
-            recipientLabel: label ?? null,
-          },
-        }
-      }),
+    const clientIds = [...new Set(approvals.map(({ intent }) => intent.client_id))].filter(
+      (id) => id !== null,
     )
+    const apps = new Map(
+      await Promise.all(clientIds.map(async (id) => [id, (await clientName(id)) ?? id] as const)),
+    )
+    return approvals.map((each) => {
+      const { intent } = each
+      const { client_id: clientId, recipient, agent_id: agentId } = intent
+      const label = labels.get(`${ownerOf(each) ?? ''} ${intent.chain_id} ${recipient}`)
+      return {
+        ...each,
+        intent: {
+          ...intent,
+          app: clientId === null ? null : (apps.get(clientId) ?? clientId),
+          agentName: nameOf(agentId)?.name ?? null,
+          recipientLabel: label ?? null,
+        },
+      }
+    })
   }
 }

@@ -90,11 +90,11 @@ const takeOver = (request: FastifyRequest, reply: FastifyReply): void => {
   reply.raw.setHeader('strict-transport-security', 'max-age=31536000; includeSubDomains')
 }
 
-/** The authorization server behind its routes. It is loaded and built by the first request. */
 /** Undefined also where the document of an app is away. */
 const nameOfClient = async ({ Client }: Provider, clientId: string): Promise<string | undefined> =>
   (await Client.find(clientId).catch(() => undefined))?.clientName
 
+/** The authorization server behind its routes. It is loaded and built by the first request. */
 export function oauthEdge(deps: OAuthEdgeDeps): (fastify: FastifyInstance) => void {
   const { oauth, baseUrl, limits, clock, authenticate, log, corsOrigins } = deps
   const interactions = createInteractions({ ...oauth, baseUrl, clock })

@@ -2,6 +2,7 @@ import type { Interaction } from 'oidc-provider'
 import type { OAuth } from '#features/oauth/oauth.ts'
 import type { CodeRequest, Person, Refusal } from '#features/oauth/people.ts'
 import type { Clock } from '#kernel/clock.ts'
+import { readCookie, setCookie } from './cookies.ts'
 import {
   clientOf,
   type Entry,
@@ -53,9 +54,10 @@ const refusedForm = (why: Refusal, email: string): FormContext => ({
 
 const cookieName = 'portico_browser'
 const cookieSeconds = 30 * 86_400
-const browserOf = ({ request }: Exchange): string | undefined =>
-  new RegExp(`(?:^|; )${cookieName}=([\\w.-]{1,128})(?:;|$)`).exec(request.headers.cookie ?? '')?.[1]
-const originOf = (exchange: Exchange) => ({ address: exchange.address, browser: browserOf(exchange) })
+const originOf = (exchange: Exchange) => ({
+  address: exchange.address,
+  browser: readCookie(exchange.request, cookieName),
+})
 
 type OwnSignInDeps = Pick<OAuth, 'people' | 'knownBrowsers' | 'passkeys'> & {
   baseUrl: () => string
@@ -72,15 +74,9 @@ export function ownSignIn({ people, knownBrowsers, passkeys, baseUrl, clock }: O
 
   /** Guesses of others do not limit this person in this browser any more. */
   const remember = async ({ response }: Exchange, personId: string): Promise<void> => {
-    const attributes = [
-      `Path=${oauthPaths.interaction}`,
-      `Max-Age=${cookieSeconds}`,
-      'HttpOnly',
-      'SameSite=Lax',
-      ...(baseUrl().startsWith('https:') ? ['Secure'] : []),
-    ]
-    const token = await knownBrowsers.tokenFor(personId)
-    response.appendHeader('set-cookie', [`${cookieName}=${token}`, ...attributes].join('; '))
+    const value = await knownBrowsers.tokenFor(personId)
+    const path = oauthPaths.interaction
+    setCookie(response, { name: cookieName, value, path, seconds: cookieSeconds, baseUrl: baseUrl() })
   }
 
   const showForm = async (

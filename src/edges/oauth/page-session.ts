@@ -4,6 +4,7 @@ import type { InvocableOperation, Invocation } from '#invoke/invocation.ts'
 import type { Caller } from '#kernel/caller.ts'
 import { Fault } from '#kernel/fault.ts'
 import type { Operation } from '#kernel/operation.ts'
+import { readCookie, setCookie } from './cookies.ts'
 import { isRefusedOrigin } from './exchange.ts'
 import {
   authorizationPath,
@@ -47,9 +48,6 @@ export const redirect = ({ raw }: FastifyReply, location: string): void => {
   raw.writeHead(303, { location, 'cache-control': 'no-store', 'content-length': '0' }).end()
 }
 
-const cookieOf = ({ headers }: FastifyRequest, name: string): string | undefined =>
-  new RegExp(`(?:^|; )${name}=([\\w.-]{1,4096})(?:;|$)`).exec(headers.cookie ?? '')?.[1]
-
 const isSame = (one: string, other: string): boolean => {
   const [a, b] = [one, other].map((text) => createHash('sha256').update(text).digest()) as [Buffer, Buffer]
   return timingSafeEqual(a, b)
@@ -60,17 +58,9 @@ export type PageSession = ReturnType<typeof createPageSession>
 export function createPageSession(client: PageClient, deps: PageSessionDeps) {
   const { baseUrl } = deps
   const flowCookie = `${client.cookie}_flow`
-  const setCookie = (reply: FastifyReply, name: string, value: string, seconds: number): void => {
-    const attributes = [
-      `Path=${client.path}`,
-      `Max-Age=${seconds}`,
-      'HttpOnly',
-      'SameSite=Lax',
-      ...(baseUrl().startsWith('https:') ? ['Secure'] : []),
-    ]
-    reply.raw.appendHeader('set-cookie', [`${name}=${value}`, ...attributes].join('; '))
-  }
-  const tokenOf = (request: FastifyRequest) => cookieOf(request, client.cookie)
+  const store = ({ raw }: FastifyReply, name: string, value: string, seconds: number): void =>
+    setCookie(raw, { name, value, path: client.path, seconds, baseUrl: baseUrl() })
+  const tokenOf = (request: FastifyRequest) => readCookie(request.raw, client.cookie)
   const authorizationOf = (request: FastifyRequest): string | undefined => {
     const token = tokenOf(request)
     return token === undefined ? undefined : `Bearer ${token}`
@@ -79,7 +69,7 @@ export function createPageSession(client: PageClient, deps: PageSessionDeps) {
   /** At the token endpoint, as every client does. */
   const redeem = async (request: FastifyRequest, server: FastifyInstance) => {
     const { code, state } = request.query as { code?: unknown; state?: unknown }
-    const flow = readFlow(cookieOf(request, flowCookie))
+    const flow = readFlow(readCookie(request.raw, flowCookie))
     if (typeof code !== 'string' || typeof state !== 'string' || !flow || !isSame(state, flow.state))
       throw new Fault(
         'bad_request',
@@ -127,18 +117,18 @@ export function createPageSession(client: PageClient, deps: PageSessionDeps) {
     /** Leads the browser to the sign-in, and from there back to this view. */
     signIn(reply: FastifyReply, wanted: SignInRequest, view = ''): void {
       const flow = newFlow(view)
-      setCookie(reply, flowCookie, flowText(flow), flowSeconds)
+      store(reply, flowCookie, flowText(flow), flowSeconds)
       redirect(reply, `${baseUrl()}${authorizationPath(client, baseUrl(), flow, wanted)}`)
     },
     /** The browser is back with a code; the answer is the view that the sign-in was for. */
     async receive(request: FastifyRequest, reply: FastifyReply, server: FastifyInstance): Promise<string> {
       const { token, view } = await redeem(request, server)
-      setCookie(reply, flowCookie, '', 0)
-      setCookie(reply, client.cookie, token, tokenSeconds)
+      store(reply, flowCookie, '', 0)
+      store(reply, client.cookie, token, tokenSeconds)
       return view
     },
     isReturn: ({ url }: FastifyRequest): boolean => url.startsWith(returnPathOf(client)),
-    forget: (reply: FastifyReply): void => setCookie(reply, client.cookie, '', 0),
+    forget: (reply: FastifyReply): void => store(reply, client.cookie, '', 0),
 
     /** Only a page that was shown with this token knows it. */
     csrfOf: (request: FastifyRequest): string =>

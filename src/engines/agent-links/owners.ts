@@ -1,6 +1,6 @@
 import type { Caller } from '#kernel/caller.ts'
 import { later } from '#kernel/clock.ts'
-import { notFound } from '#kernel/fault.ts'
+import { Fault, notFound } from '#kernel/fault.ts'
 import { type Queryable, query } from '#store/query.ts'
 
 /** Who decides for a user: a person for the own account and for the agents that are linked to it. */
@@ -22,6 +22,12 @@ export function linkCoolsUntil(
   const until = linkedAt && later(linkedAt, coolingMs)
   return until && until > now ? until : undefined
 }
+
+/** `sentence`: what the link allows, and from when on. */
+export const youngLink = (linkedAt: Date, sentence: string): Fault =>
+  new Fault('conflict', `The agent was linked a short time ago: ${sentence}`, {
+    extras: { status: 'young_link', reason: `linked at ${linkedAt.toISOString()}` },
+  })
 
 type LockOptions = {
   /** In a transaction: until its end nobody unlinks the agent. */

@@ -1,9 +1,9 @@
 import type { Approval } from '#durable/approval-store.ts'
 import type { Approvals } from '#durable/approvals.ts'
-import { linkCoolsUntil, personOf, usersOf } from '#engines/agent-links/owners.ts'
+import { linkCoolsUntil, personOf, usersOf, youngLink } from '#engines/agent-links/owners.ts'
 import type { Caller, RequestFacts } from '#kernel/caller.ts'
 import type { Clock } from '#kernel/clock.ts'
-import { Fault, invalid, notFound } from '#kernel/fault.ts'
+import { invalid, notFound } from '#kernel/fault.ts'
 import { assertFreshPerson } from '#kernel/fresh-person.ts'
 import { implement, type Operation } from '#kernel/operation.ts'
 import type { Queryable } from '#store/query.ts'
@@ -93,9 +93,5 @@ export function approvals(deps: ApprovalsDeps): Operation[] {
 function assertEstablished(linkedAt: Date | null, at: { now: Date; coolingMs: number }): void {
   const until = linkCoolsUntil(linkedAt, at)
   if (until === undefined) return
-  throw new Fault(
-    'conflict',
-    `The agent was linked a short time ago: you approve its requests from ${until.toISOString()} on`,
-    { extras: { reason: `linked at ${linkedAt!.toISOString()}` } },
-  )
+  throw youngLink(linkedAt!, `you approve its requests from ${until.toISOString()} on`)
 }

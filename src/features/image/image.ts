@@ -164,7 +164,10 @@ const payerOf =
     if (!backend) throw new Fault('unauthorized', 'Only a backend makes images')
     const payer = await store.payerOf(db, backend.accountId ?? input.user)
     if (!payer)
-      throw new Fault('not_found', 'This key knows no user of this id: `user` is the `user_id` of `user_get`')
+      throw new Fault(
+        'not_found',
+        'This key knows no user of this id: `user` is the `user_id` of `user_show`',
+      )
     if (payer.suspended_at) throw new Fault('suspended', 'The account that pays is suspended')
     const userId = payer.id
     const asUser: Caller = { userId, agentId: payer.agent_id, scheme: 'backend', scopes: new Set(), backend }

@@ -99,7 +99,7 @@ export const webhookEntries = {
   }),
   create: act('POST /v1/webhooks', {
     summary: 'Post your events to an address of yours, signed',
-    description: `Use it where a server should learn of events without a connection of its own. Every event after this call is posted, in order and at least once, with the headers of Standard Webhooks; answer 2xx within 10 seconds. The answer has the \`secret\` that verifies the signatures, which no other answer shows. A user has at most ${webhooksMax}, each with another \`url\`. What an app has added is deleted when the person disconnects the app. Next: \`webhooks_test\` sends a message at once.`,
+    description: `Use it where a server should learn of events without a connection of its own. Every event after this call is posted, in order and at least once, with the headers of Standard Webhooks; answer 2xx within 10 seconds. The answer has the \`secret\` that verifies the signatures, which no other answer shows. A user has at most ${webhooksMax}; a caller names each \`url\` once. What an app has added is deleted when the person disconnects the app. Next: \`webhooks_test\` sends a message at once.`,
     access: 'manage',
     repeatable: true,
     replies: 'derived',

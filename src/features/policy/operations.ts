@@ -1,11 +1,11 @@
 import type { EventLog } from '#durable/event-log.ts'
 import type { Transact } from '#durable/transactions.ts'
-import { linkCoolsUntil, type Subject, subjectOf } from '#engines/agent-links/owners.ts'
+import { linkCoolsUntil, type Subject, subjectOf, youngLink } from '#engines/agent-links/owners.ts'
 import type { MailQueue } from '#engines/person-mails/mail-queue.ts'
 import type { MailKind } from '#engines/person-mails/mail-text.ts'
 import type { Caller, RequestFacts } from '#kernel/caller.ts'
 import { type Clock, later } from '#kernel/clock.ts'
-import { Fault, invalid, notFound } from '#kernel/fault.ts'
+import { invalid, notFound } from '#kernel/fault.ts'
 import { assertFreshPerson } from '#kernel/fresh-person.ts'
 import { type Random, sha256, uuidv7 } from '#kernel/id.ts'
 import { canonicalJson } from '#kernel/json.ts'
@@ -274,10 +274,9 @@ export function operations(deps: OperationsDeps) {
 function assertEstablished({ linkedAt }: Subject, at: { now: Date; coolingMs: number }): void {
   const until = linkCoolsUntil(linkedAt, at)
   if (until === undefined) return
-  throw new Fault(
-    'conflict',
-    `The agent was linked a short time ago: until ${until.toISOString()} only the switch that you have set yourself can be lifted`,
-    { extras: { reason: `linked at ${linkedAt!.toISOString()}` } },
+  throw youngLink(
+    linkedAt!,
+    `until ${until.toISOString()} only the switch that you have set yourself can be lifted`,
   )
 }
 

@@ -1,19 +1,14 @@
-import type { Setting } from './backdrop.ts'
-import { between, type Random } from './random.ts'
 import {
   around,
   type Color,
   circle,
   clamp,
   ellipse,
-  extent,
   fill,
   joined,
   limb,
   mix,
   placed,
-  polygon,
-  rectangle,
   type Shape,
   smooth,
 } from './raster.ts'

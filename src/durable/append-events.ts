@@ -1,0 +1,13 @@
+import type { NewEvent, Tx } from '#kernel/task.ts'
+import { jsonText, query } from '#store/query.ts'
+
+/** Adds events to the log of a user, whose row it locks until the end of the transaction. */
+export async function appendEvents(
+  tx: Tx,
+  userId: string,
+  events: readonly NewEvent[],
+  now: Date,
+): Promise<void> {
+  if (events.length === 0) return
+  await query(tx, 'select user_event_append($1, null, $2::jsonb, $3)', [userId, jsonText(events), now])
+}
