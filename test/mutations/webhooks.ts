@@ -205,6 +205,28 @@ export const webhookMutations = [
     ],
   ),
   ...mutationsOf(
+    'src/features/notifications/webhooks/dispatcher.ts',
+    ['test/webhooks/instances.test.ts'],
+    [
+      [
+        '!isOnDuty() && startedMs < state.offDutyUntilMs',
+        'startedMs < state.offDutyUntilMs',
+        'an instance that comes on duty leaves the webhooks of the one before it until its next poll',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/features/notifications/webhooks/cursor-store.ts',
+    ['test/webhooks/instances.test.ts'],
+    [
+      [
+        'return behind.length > 0',
+        'return false',
+        'an event that another instance commits during a release waits for a poll',
+      ],
+    ],
+  ),
+  ...mutationsOf(
     'src/features/notifications/webhooks/webhooks.ts',
     ['test/webhooks/delivery.test.ts'],
     [

@@ -2,11 +2,13 @@
 import assert from 'node:assert/strict'
 import type { ServerResponse } from 'node:http'
 import { test } from 'node:test'
+import type { Overrides } from '#compose/compose.ts'
+import { postgresBus } from '#durable/postgres-notify.ts'
 import { runsMax, runsPerUserMax, slowRunsMax } from '#features/notifications/webhooks/dispatcher.ts'
 import type { Fault } from '#kernel/fault.ts'
 import type { Sample } from '#kernel/metrics.ts'
 import { dataFolder, eventually, launch, newAgent } from '../harness/gateway.ts'
-import type { TestUser } from '../harness/instance.ts'
+import type { Instance, TestUser } from '../harness/instance.ts'
 import { ownDatabase } from '../harness/own-database.ts'
 import { offlineSettings } from '../journeys/offline-gateway.ts'
 import { personOf } from '../journeys/users.ts'
@@ -56,7 +58,7 @@ test('a gateway that is killed during a request sends that message again, and lo
   await using own = await ownDatabase()
   using folder = dataFolder()
   const start = () =>
-    launch({ env: { ...offlineSettings, DATA_DIR: folder.path, DATABASE_URL: own.url, LEASE_MS: '1000' } })
+    launch({ env: { ...offlineSettings, DATA_DIR: folder.path, DATABASE_URL: own.url, LEASE_MS: '4000' } })
   await using first = await start()
   const person = await personOf(first.url, await newAgent(first.url))
   const { body: webhook } = await person.call<{ secret: string }>('POST /v1/webhooks', {
@@ -69,12 +71,31 @@ test('a gateway that is killed during a request sends that message again, and lo
   await first.kill()
   receiver.answer(() => 200)
   await using _second = await start()
-  // The lease of the first, its duty and a poll may follow each other.
-  await receiver.until(4, undefined, 60_000)
+  // The second one starts before the lease of the first has ended, then comes on duty and polls.
+  await receiver.until(4, undefined, 40_000)
   assert.deepEqual(idsOf(receiver.received), ['2', '3', '3', '4'])
   const [, cut, again] = receiver.received
   assert.equal(again?.headers['webhook-id'], cut?.headers['webhook-id'])
   for (const message of receiver.received) assert.deepEqual(verify(webhook.secret, message), message.event)
+})
+
+test('an instance that comes on duty polls for the webhooks of the one before it', async () => {
+  await using receiver = await openReceiver()
+  await using app = await createWebhookApp({ overrides: { webhookPollMs: 3_000 } })
+  const user = await app.newUser()
+  await app.create(user, receiver.url())
+  await using other = await app.open()
+  for (const each of [app.main, other]) await firstRoundOf(app, each)
+  const instances = [app.main, other]
+  const onDuty = await app.until(async () => {
+    const found = instances.filter(({ taskEngine }) => taskEngine.isOnDuty())
+    return found.length === 1 ? found[0] : undefined
+  }, 'one of the instances is on duty')
+  const [next] = instances.filter((each) => each !== onDuty)
+  await onDuty[Symbol.asyncDispose]()
+  const { transactions, taskEngine } = next!
+  await transactions.run((tx) => taskEngine.events.add(tx, user.id, [{ type: 'security.flagged', data: {} }]))
+  await receiver.until(1, undefined, 10_000)
 })
 
 test('addresses that never answer take few connections, and none of a user whose address answers', async () => {
@@ -157,6 +178,80 @@ test('changes of one webhook on two instances wait for each other in one order',
     holder.release(true)
   }
   assert.equal(await deadlocks(), before)
+})
+
+type Statement = { text: string; values?: unknown[] }
+/** Passes each statement of the instance to `around`, which sends it. */
+function around(
+  { transactions: { pool } }: Instance,
+  each: (statement: Statement, send: () => Promise<unknown>) => Promise<unknown>,
+): void {
+  const original = pool.query
+  const query = (...args: Parameters<typeof original>) =>
+    each(args[0] as unknown as Statement, () => original.apply(pool, args) as unknown as Promise<unknown>)
+  Object.assign(pool, { query })
+}
+/** As some seconds after the start: commits are hints to no other instance. The next round of polls is far away. */
+const withoutPolls: Overrides = {
+  webhookPollMs: 600_000,
+  createBus(database) {
+    const bus = postgresBus(database)
+    const withoutUsers = (payload: string) =>
+      payload
+        .split(',')
+        .filter((topic) => !topic.startsWith('u:'))
+        .join()
+    return { ...bus, publish: (payload) => bus.publish(withoutUsers(payload)) }
+  },
+}
+/** Its polls have counted this webhook. */
+async function firstRoundOf(app: WebhookApp, { features }: Instance): Promise<void> {
+  await app.until(async () => {
+    const found = (await features.webhooks.metrics()).find(({ name }) => name === 'portico_webhooks')!
+    const enabled = (found.samples as Sample[]).find(({ labels }) => labels.state === 'enabled')
+    return enabled?.value === 1 ? true : undefined
+  }, 'a whole round has counted the webhook')
+}
+
+test('an event that another instance commits while a webhook is released waits for no poll', async () => {
+  await using receiver = await openReceiver()
+  await using app = await createWebhookApp({ overrides: withoutPolls })
+  const user = await app.newUser()
+  const { webhook_id: id } = await app.create(user, receiver.url())
+  await using other = await app.open()
+  await firstRoundOf(app, other)
+  const holder = await app.database.pool.connect()
+  try {
+    let isHeld = false
+    around(app.main, async ({ text }, send) => {
+      if (!isHeld && /^update webhook_cursor.* owner = null/.test(text)) {
+        isHeld = true
+        await holder.query('begin')
+        await holder.query('select from webhook_cursor where webhook_id = $1 for update', [id])
+      }
+      return send()
+    })
+    await app.happen(user)
+    await app.until(async () => {
+      const waiting = await app.rows(
+        `select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+      )
+      return waiting.length === 1 ? true : undefined
+    }, 'the release waits')
+    const claimed = Promise.withResolvers<void>()
+    around(other, async ({ text, values }, send) => {
+      const found = await send()
+      if (text.includes('epoch = c.epoch + 1') && JSON.stringify(values).includes(user.id)) claimed.resolve()
+      return found
+    })
+    await app.happen(user, 1, other)
+    await claimed.promise
+    await holder.query('commit')
+    await receiver.until(2)
+    assert.deepEqual(idsOf(receiver.received), numbers(2))
+  } finally {
+    holder.release(true)
+  }
 })
 
 test('slices of all cursors find every event without a hint, and count the webhooks', async () => {

@@ -77,18 +77,26 @@ export async function settle(db: Queryable, held: Held, settlement: Settlement):
   return { isStored: row !== undefined, isSuspended: row?.is_suspended === true }
 }
 
-/** Returns whether more events wait. `retryAt`: not before this time. */
+/**
+ * Returns whether more events wait. `retryAt`: not before this time. A second statement reads that: another instance that
+ * commits an event during the first one still finds the webhook claimed, and the first one does not see its commit.
+ */
 export async function release(
   db: Queryable,
   { webhook_id, owner, epoch }: Held,
   { seq, retryAt }: { seq: bigint; retryAt?: Date },
 ): Promise<boolean> {
-  const [row] = await query<{ behind: boolean | null }>(
+  const released = await query<{ user_id: string }>(
     db,
-    `update webhook_cursor c set seq = $4, owner = null, retry_at = coalesce($5, c.retry_at)
-     where webhook_id = $1 and owner = $2 and epoch = $3
-     returning (select s.seq > $4 from user_event_seq s where s.user_id = c.user_id) as behind`,
+    `update webhook_cursor set seq = $4, owner = null, retry_at = coalesce($5, retry_at)
+     where webhook_id = $1 and owner = $2 and epoch = $3 returning user_id`,
     [webhook_id, owner, epoch, seq, retryAt ?? null],
   )
-  return row?.behind === true
+  const userId = released[0]?.user_id
+  if (userId === undefined) return false
+  const behind = await query(db, 'select 1 from user_event_seq where user_id = $1 and seq > $2', [
+    userId,
+    seq,
+  ])
+  return behind.length > 0
 }

@@ -57,8 +57,10 @@ const timerMsMax = 60_000
 const timersMax = 1_000
 /** The pause after a round in durations of its last poll: where one poll is a round, it takes a fiftieth of the time. */
 const pollPauseFactor = 50
-/** An instance that is not on duty helps out where the other one has no place left. */
+/** An instance that is not on duty helps out where the other one has no place left: it leaves out all polls but these. */
 const offDutyFactor = 6
+/** The longest pause, in pauses between rounds: a poll that waited for the database does not stop the next ones. */
+const pauseFactorMax = 6
 /** Before the first heartbeat has registered the instance, and after a poll that found all places taken. */
 const pollAgainMs = 250
 /** At a shutdown requests under way may end for this long. */
@@ -73,6 +75,8 @@ type State = {
   timers: Set<NodeJS.Timeout>
   claims: KeyedMutex
   sweep: Sweep
+  /** Polls of an instance that is not on duty wait for this time. */
+  offDutyUntilMs: number
   cutOff: AbortController
   isStarted: boolean
   claiming: Promise<void> | undefined
@@ -89,6 +93,7 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
     timers: new Set(),
     claims: createKeyedMutex(),
     sweep: createSweep(deps),
+    offDutyUntilMs: 0,
     cutOff: new AbortController(),
     isStarted: false,
     claiming: undefined,
@@ -215,17 +220,24 @@ function wakeAfter(state: State, userId: string, afterMs: number): void {
   state.timers.add(timer)
 }
 
+/** An instance that comes on duty polls at its next turn: webhooks of the one before it may wait. */
 async function poll(state: State): Promise<number> {
   const { isOnDuty, isLeaseHeld, pollMs } = state.deps
   if (!isLeaseHeld()) return pollAgainMs
   const startedMs = performance.now()
+  if (!isOnDuty() && startedMs < state.offDutyUntilMs)
+    return Math.min(pollMs, state.offDutyUntilMs - startedMs)
   await claim(state, 'retries')
   const isRoundOver = await state.sweep.next((range) => claim(state, { range }))
   const isFull = state.running.size >= runsMax || slowRuns(state) >= slowRunsMax
-  const factor = isOnDuty() ? 1 : offDutyFactor
-  const tookMs = performance.now() - startedMs
-  if (!isRoundOver) return tookMs * slicePauseFactor * factor
-  return Math.max(isFull ? pollAgainMs : pollMs * factor, tookMs * pollPauseFactor)
+  const now = performance.now()
+  const tookMs = now - startedMs
+  const pauseMs = isRoundOver
+    ? Math.max(isFull ? pollAgainMs : pollMs, tookMs * pollPauseFactor)
+    : tookMs * slicePauseFactor
+  const boundedMs = Math.min(pauseMs, pollMs * pauseFactorMax)
+  state.offDutyUntilMs = now + boundedMs * (isFull ? 1 : offDutyFactor)
+  return boundedMs
 }
 
 async function stop(state: State): Promise<void> {
