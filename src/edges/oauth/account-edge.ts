@@ -16,6 +16,7 @@ import {
   type AnswerPage,
   answer,
   createPageSession,
+  orSignIn,
   type PageSession,
   type PageSessionDeps,
   type ReadForm,
@@ -141,32 +142,28 @@ export function accountEdge(deps: AccountEdgeDeps, answerPage: AnswerPage, readF
     if (asked) await show(asked, view, isNotice(notice) ? { notice: notices[notice] } : {})
   }
 
-  /** What asks for a sign-in leads to one; any other fault is shown. */
-  const orSignIn = (request: FastifyRequest, reply: FastifyReply, run: () => Promise<void>) =>
-    answerPage(request, reply, () =>
-      run().catch((error: unknown) => {
-        if (!(error instanceof Fault)) throw error
-        const asksForSignIn = ['invalid_token', 'unauthorized'].includes(error.code)
-        if (asksForSignIn && !pages.isReturn(request)) return pages.signIn(reply, {})
-        answer(reply, error.status, accountErrorPage(error.message, error.code))
-      }),
-    )
+  const answerSignedIn = orSignIn(answerPage, {
+    isReturn: pages.isReturn,
+    signIn: (reply) => pages.signIn(reply, {}),
+    errorPage: accountErrorPage,
+    codes: ['invalid_token', 'unauthorized'],
+  })
 
-  return (scope: FastifyInstance) => addRoutes(scope, { pages, orSignIn, openView, submit })
+  return (scope: FastifyInstance) => addRoutes(scope, { pages, answerSignedIn, openView, submit })
 }
 
 type Handler = (request: FastifyRequest, reply: FastifyReply) => Promise<void>
 type Handlers = {
   pages: Pick<PageSession, 'receive'>
-  orSignIn(request: FastifyRequest, reply: FastifyReply, run: () => Promise<void>): void | Promise<void>
+  answerSignedIn: AnswerPage
   openView(request: FastifyRequest, reply: FastifyReply, view: string): Promise<void>
   submit: Handler
 }
-function addRoutes(scope: FastifyInstance, { pages, orSignIn, openView, submit }: Handlers): void {
+function addRoutes(scope: FastifyInstance, { pages, answerSignedIn, openView, submit }: Handlers): void {
   const options = { exposeHeadRoute: false }
   const get = (path: string, viewOf: (request: FastifyRequest) => string) =>
     scope.get(path, options, (request, reply) =>
-      orSignIn(request, reply, () => openView(request, reply, viewOf(request))),
+      answerSignedIn(request, reply, () => openView(request, reply, viewOf(request))),
     )
   get(oauthPaths.account, () => '')
   get(oauthPaths.link, () => 'link')
@@ -175,13 +172,13 @@ function addRoutes(scope: FastifyInstance, { pages, orSignIn, openView, submit }
     ({ params }) => `agents/${(params as { agent_id: string }).agent_id}`,
   )
   scope.get(returnPathOf(accountClient), options, (request, reply) =>
-    orSignIn(request, reply, async () => {
+    answerSignedIn(request, reply, async () => {
       const { error } = request.query as { error?: unknown }
       if (error !== undefined) throw new Fault('bad_request', 'You were not signed in.')
       redirect(reply, pathOf(await pages.receive(request, reply, scope)))
     }),
   )
   scope.post(`${oauthPaths.account}/:step`, (request, reply) =>
-    orSignIn(request, reply, () => submit(request, reply)),
+    answerSignedIn(request, reply, () => submit(request, reply)),
   )
 }

@@ -15,6 +15,7 @@ import {
   type AnswerPage,
   answer,
   createPageSession,
+  orSignIn,
   type PageSession,
   type PageSessionDeps,
   type ReadForm,
@@ -100,31 +101,26 @@ export function approvalsEdge(deps: ApprovalsEdgeDeps, answerPage: AnswerPage, r
     redirect(reply, `${oauthPaths.approvals}?notice=${notice}`)
   }
 
-  /** What asks for a sign-in leads to one; any other fault is shown. */
-  const orSignIn = (request: FastifyRequest, reply: FastifyReply, run: () => Promise<void>) =>
-    answerPage(request, reply, () =>
-      run().catch((error: unknown) => {
-        if (!(error instanceof Fault)) throw error
-        const asksForSignIn = ['invalid_token', 'unauthorized', 'step_up_required'].includes(error.code)
-        if (asksForSignIn && !session.isReturn(request))
-          return signIn(reply, { isRefused: error.code === 'step_up_required' })
-        answer(reply, error.status, approvalsErrorPage(error.message, error.code))
-      }),
-    )
+  const answerSignedIn = orSignIn(answerPage, {
+    isReturn: session.isReturn,
+    signIn: (reply, code) => signIn(reply, { isRefused: code === 'step_up_required' }),
+    errorPage: approvalsErrorPage,
+    codes: ['invalid_token', 'unauthorized', 'step_up_required'],
+  })
 
   return (scope: FastifyInstance): void => {
     const options = { exposeHeadRoute: false }
     scope.get(oauthPaths.approvals, options, (request, reply) =>
-      orSignIn(request, reply, () => show(request, reply)),
+      answerSignedIn(request, reply, () => show(request, reply)),
     )
     scope.get(returnPathOf(approvalsClient), options, (request, reply) =>
-      orSignIn(request, reply, async () => {
+      answerSignedIn(request, reply, async () => {
         await session.receive(request, reply, scope)
         redirect(reply, oauthPaths.approvals)
       }),
     )
     scope.post(`${oauthPaths.approvals}/:approval_id/:decision(^approve|decline$)`, (request, reply) =>
-      orSignIn(request, reply, () => decide(request, reply)),
+      answerSignedIn(request, reply, () => decide(request, reply)),
     )
   }
 }

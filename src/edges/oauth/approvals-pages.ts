@@ -1,4 +1,4 @@
-import { signOutForm } from './account-parts.ts'
+import { signOutForm, timeLeft } from './account-parts.ts'
 import { escapeHtml, page, shownName, tick } from './pages.ts'
 import { oauthPaths } from './paths.ts'
 
@@ -59,12 +59,6 @@ const named = (name: string | null, id: string): string => {
   return shown === '' ? mono(id) : `${escapeHtml(shown)}<br>${mono(id)}`
 }
 
-const minutesLeft = (expiresAt: string, now: Date): string => {
-  const minutes = Math.max(0, Math.floor((Date.parse(expiresAt) - now.getTime()) / 60_000))
-  if (minutes === 0) return 'in less than a minute'
-  return minutes === 1 ? 'in 1 minute' : `in ${minutes} minutes`
-}
-
 /** Two digits, and more where an amount is smaller than that. */
 const dollars = (usd: string): string => {
   const [whole = '0', fraction = ''] = usd.split('.')
@@ -122,7 +116,7 @@ function approvalCard(
     app === null ? named(agentName, agent_id) : escapeHtml(shownName(app) || 'an app without a name')
   return `<section class="asks" aria-labelledby="${id}"><p class="small soft who-asks">${
     app === null ? 'An agent asks' : 'An app asks'
-  } · ends ${minutesLeft(expires_at, view.now)}</p><h2 id="${id}">${heading}</h2>
+  } · ends ${timeLeft(new Date(expires_at), view.now)}</p><h2 id="${id}">${heading}</h2>
 <dl class="who">${movement(intent)}${row('Asked by', asker)}${row('Why you', escapeHtml(sentence(reason)))}</dl>
 <div class="choices">${form('decline', `<button class="bad" ${describes}>Decline</button>`)}${form('approve', `<button class="main" ${describes}>Approve</button>`)}</div></section>`
 }

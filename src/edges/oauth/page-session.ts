@@ -53,6 +53,26 @@ const isSame = (one: string, other: string): boolean => {
   return timingSafeEqual(a, b)
 }
 
+type SignInAnswer = {
+  isReturn(request: FastifyRequest): boolean
+  /** The code of the fault that asks for it. */
+  signIn(reply: FastifyReply, code: string): void
+  errorPage(sentence: string, code: string): string
+  /** Codes that a sign-in resolves. */
+  codes: readonly string[]
+}
+/** What asks for a sign-in leads to one; any other fault is shown. */
+export const orSignIn =
+  (answerPage: AnswerPage, { isReturn, signIn, errorPage, codes }: SignInAnswer): AnswerPage =>
+  (request, reply, run) =>
+    answerPage(request, reply, () =>
+      run().catch((error: unknown) => {
+        if (!(error instanceof Fault)) throw error
+        if (codes.includes(error.code) && !isReturn(request)) return signIn(reply, error.code)
+        answer(reply, error.status, errorPage(error.message, error.code))
+      }),
+    )
+
 export type PageSession = ReturnType<typeof createPageSession>
 
 export function createPageSession(client: PageClient, deps: PageSessionDeps) {

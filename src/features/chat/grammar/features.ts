@@ -1,7 +1,7 @@
 import { findAmount } from './amounts.ts'
 import type { Clause } from './clauses.ts'
-import { readPrice } from './conditions.ts'
 import { type Asset, dollarSymbol, type Names } from './names.ts'
+import { readPrice } from './order-terms.ts'
 import { assetAt, chainAt, createReader, type Reader, roleOf } from './reader.ts'
 import { has } from './tag.ts'
 import { isTimed } from './times.ts'

@@ -1,6 +1,6 @@
 import * as amounts from './amounts.ts'
-import * as conditions from './conditions.ts'
 import { dollarSymbol } from './names.ts'
+import * as orderTerms from './order-terms.ts'
 import { assetAt, chainAt, indexOf, indexWhere, quantityAt, type Reader, type Slots, take } from './reader.ts'
 import { has } from './tag.ts'
 import * as times from './times.ts'
@@ -209,11 +209,11 @@ export const slotReaders = {
   moving_chains: (reader, slots) => amounts.readChains(reader, slots, { moves: true }),
   moving_chains_back: readChainsBack,
   id: amounts.readId,
-  leverage: conditions.readLeverage,
-  margin: conditions.readMargin,
-  slippage: conditions.readSlippage,
-  legs: conditions.readLegs,
-  price: conditions.readPrice,
+  leverage: orderTerms.readLeverage,
+  margin: orderTerms.readMargin,
+  slippage: orderTerms.readSlippage,
+  legs: orderTerms.readLegs,
+  price: orderTerms.readPrice,
   period: times.readPeriod,
   timeframe: times.readTimeframe,
   expiry: times.readExpiry,

@@ -2,10 +2,10 @@ import { parseAmount } from './amount-text.ts'
 import { assetPositions, findAmount, readChains } from './amounts.ts'
 import type { Choice } from './choice.ts'
 import type { Clause } from './clauses.ts'
-import * as conditions from './conditions.ts'
 import { type Frame, isMutating } from './frame.ts'
 import { frameOf } from './frames.ts'
 import { dollarSymbol, type Names } from './names.ts'
+import * as orderTerms from './order-terms.ts'
 import { createReader, leftOver, type Reader, type Slots, take } from './reader.ts'
 import { has, type Token } from './tag.ts'
 import { readPeriod, readTimeframe } from './times.ts'
@@ -112,10 +112,10 @@ export function override(
 ): Slots | undefined {
   const reader = createReader(clause.tokens, names, [])
   const slots: Slots = { ...before }
-  conditions.readLeverage(reader, slots)
-  conditions.readSlippage(reader, slots)
-  conditions.readLegs(reader, slots)
-  if (asked === 'price' || frame.intent === 'limit_order') conditions.readPrice(reader, slots)
+  orderTerms.readLeverage(reader, slots)
+  orderTerms.readSlippage(reader, slots)
+  orderTerms.readLegs(reader, slots)
+  if (asked === 'price' || frame.intent === 'limit_order') orderTerms.readPrice(reader, slots)
   if (asked === 'stop') {
     const at = reader.tokens.findIndex(
       ({ quantity }) =>
