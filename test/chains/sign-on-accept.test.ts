@@ -11,8 +11,8 @@ import { query } from '#store/query.ts'
 import { eventually } from '../harness/gateway.ts'
 import { type ChainsApp, createChainsApp, type User } from './chains-app.ts'
 
-const time = { offsetMs: 0 }
-const clock: Clock = { now: () => new Date(Date.now() + time.offsetMs) }
+const time = { offsetMs: 0, stoppedAtMs: 0 }
+const clock: Clock = { now: () => new Date((time.stoppedAtMs || Date.now()) + time.offsetMs) }
 const simulationMethod = 'eth_estimateGas'
 
 /** Counts simulations; `afterOne` runs when one was answered. */
@@ -28,8 +28,15 @@ const wrapNet = (net: Net): Net => ({
 })
 
 const kek = envKek(worldKeyId, worldKey, systemRandom)
-const custody = { isAway: false }
-const keys = keyEncryptionKeys(kek)
+/** `opened`: names the wallet of each key that was opened. */
+const custody = { isAway: false, opened: new Set<string>() }
+const keys = keyEncryptionKeys({
+  ...kek,
+  unwrap(wrapped, binding) {
+    custody.opened.add(binding)
+    return kek.unwrap(wrapped, binding)
+  },
+})
 const keysThatVanish = {
   ...keys,
   find: (id: string) => (custody.isAway ? undefined : keys.find(id)),
@@ -47,6 +54,7 @@ describe('a deposit or withdrawal whose admission is fresh', () => {
     simulations.count = 0
     simulations.afterOne = () => {}
     custody.isAway = false
+    time.stoppedAtMs = 0
   })
 
   const deposit = (user: User, wait = true) =>
@@ -117,7 +125,10 @@ describe('a deposit or withdrawal whose admission is fresh', () => {
 
   test('shares commits with those of other users, and no nonce is skipped or taken twice', async () => {
     const users = await Promise.all(Array.from({ length: 12 }, () => app.fundedUser()))
-    // While the first commit of each sponsor waits for its nonces, the others join the next one.
+    const opened = ({ evm }: User) => [...custody.opened].some((binding) => binding.includes(evm))
+    // Readings do not become outdated while the commits wait.
+    time.stoppedAtMs = Date.now()
+    // While the first commit of each of the four sponsors waits for its nonces, the others join the next one.
     const lock = await app.database.pool.connect()
     let accepted: { task_id: string }[]
     try {
@@ -127,9 +138,10 @@ describe('a deposit or withdrawal whose admission is fresh', () => {
         rows(
           `select pid from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`,
         )
+      // Between the key of a user and the queue of its sponsor nothing is read, so that all wait when this reading is done.
       await eventually(
-        async () => simulations.count === users.length && (await waiting()).length > 0,
-        'all deposits are simulated, and commits wait',
+        async () => users.every(opened) && (await waiting()).length > 0,
+        'the users have signed, and commits wait',
       )
       await lock.query('commit')
       accepted = await deposits

@@ -237,7 +237,7 @@ export async function newAgent(url: string): Promise<Agent> {
 
 export const bearer = ({ token }: { token: string }) => ({ authorization: `Bearer ${token}` })
 
-/** Polls until the answer satisfies the condition, or the timeout ends. */
+/** Polls until there is an answer, which `undefined` and `false` are not, or the timeout ends. */
 export async function eventually<T>(
   poll: () => Promise<T | undefined>,
   what: string,
@@ -246,7 +246,7 @@ export async function eventually<T>(
   const until = performance.now() + msMax
   while (true) {
     const found = await poll()
-    if (found !== undefined) return found
+    if (found !== undefined && found !== false) return found
     if (performance.now() > until) throw new Error(`not within ${msMax} ms: ${what}`)
     await delay(25)
   }
