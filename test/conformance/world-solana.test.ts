@@ -330,6 +330,39 @@ describe('the local Solana speaks to the official client', { timeout: 60_000 }, 
     assert.ok(failed.value.logs?.some((line) => line.includes('insufficient lamports')))
   })
 
+  it('shows a simulated account that does not exist as empty, and no more accounts than the transaction names', async () => {
+    const user = await funded(world)
+    const [friend, ...strangers] = await Promise.all(
+      Array.from({ length: 4 }, async () => (await generateKeyPairSigner()).address),
+    )
+    const budget = address('ComputeBudget111111111111111111111111111111')
+    const limit: Instruction = {
+      programAddress: budget,
+      accounts: [{ address: friend!, role: 0 }],
+      data: Uint8Array.of(2, 232, 3, 0, 0),
+    }
+    const { wire } = await signed(world, user, [limit])
+    const simulate = (addresses: Address[]) =>
+      world.rpc
+        .simulateTransaction(wire, { encoding: 'base64', accounts: { addresses, encoding: 'base64' } })
+        .send()
+    const { value } = await simulate([friend!, strangers[0]!])
+    assert.equal(value.err, null, 'the budget program takes no notice of accounts')
+    assert.equal(value.accounts?.[0]?.lamports, 0n, 'the runtime has loaded an empty account')
+    assert.equal(value.accounts?.[1], null)
+    const four = [friend!, ...strangers]
+    await assert.rejects(simulate(four), /Too many accounts provided; max 3/)
+    const call = { jsonrpc: '2.0', id: 1, method: 'simulateTransaction' }
+    const configs = [
+      [{ addresses: four, encoding: 'base64' }, 'Too many accounts provided; max 3'],
+      [{ addresses: [friend], encoding: 'base58' }, 'base58 encoding not supported'],
+    ]
+    for (const [accounts, message] of configs) {
+      const { body } = await world.post('/', { ...call, params: [wire, { encoding: 'base64', accounts }] })
+      assert.deepEqual(body.error, { code: -32602, message })
+    }
+  })
+
   it('rejects a transaction that would fail with the error and its logs', async () => {
     const user = await funded(world)
     const greedy = await signed(world, user, [transferSol(user, user.address, 10n ** 12n)])

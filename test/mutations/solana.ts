@@ -181,6 +181,28 @@ export const solanaMutations = [
     ],
   ),
   ...mutationsOf(
+    'src/upstreams/solana/draft.ts',
+    ['src/upstreams/solana/draft.test.ts'],
+    [
+      [
+        'computeLimit(baselineUnits, watched)',
+        'computeLimit(baselineUnits)',
+        'a baseline on Solana does not name the accounts that are asked for',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/upstreams/solana/wire.ts',
+    ['src/upstreams/solana/wire.test.ts'],
+    [
+      [
+        'if (lamports === 0n) return undefined',
+        'if (lamports < 0n) return undefined',
+        'an empty account of a simulation exists, and the rent of a new one is not counted',
+      ],
+    ],
+  ),
+  ...mutationsOf(
     'src/engines/svm-transaction/expiry.ts',
     ['src/engines/svm-transaction/expiry.test.ts'],
     [

@@ -65,10 +65,7 @@ export async function draftTransaction(chain: Solana, order: DraftOrder): Promis
   ])
   const price = priceOf(chain, prices)
   const compose = (units: number) => composed({ order, instructions, tables, blockhash, units, price })
-  const trial = await simulateDraft(chain, order, {
-    bytes: compose(unitsMax),
-    baseline: baselineOf(order, blockhash),
-  })
+  const trial = await simulateDraft(chain, order, { bytes: compose(unitsMax), blockhash })
   if (!trial.ok) return trial
   const units = Math.min(
     unitsMax,
@@ -171,7 +168,7 @@ type SimulatedDraft = { ok: true; units: bigint; rentLamports: bigint } | Extrac
 async function simulateDraft(
   chain: Solana,
   order: DraftOrder,
-  { bytes, baseline }: { bytes: Uint8Array; baseline: Uint8Array },
+  { bytes, blockhash }: { bytes: Uint8Array; blockhash: LatestBlockhash },
 ): Promise<SimulatedDraft> {
   const message = decodeMessage(bytes)
   const isSignedByBoth = message.signers.join() === [order.feePayer, order.account].join()
@@ -183,6 +180,7 @@ async function simulateDraft(
       extras: { rule: 'sponsor', reason: violation },
     })
   const accounts = watchedAccounts(message, order)
+  const baseline = baselineOf(order, blockhash, accounts)
   const request = {
     raw: unsigned(bytes),
     baselineRaw: unsigned(baseline),
@@ -215,11 +213,19 @@ async function simulateDraft(
   }
 }
 
-/** A transaction of the fee payer that changes nothing. */
-const baselineOf = ({ feePayer }: DraftOrder, { blockhash }: LatestBlockhash): Uint8Array =>
+/**
+ * A transaction of the fee payer that changes nothing. It names the watched accounts, since a node shows no more
+ * accounts than a transaction names; the budget program takes no notice of them. All of them are in the message of the
+ * draft itself, so this one is shorter.
+ */
+const baselineOf = (
+  { feePayer }: DraftOrder,
+  { blockhash }: LatestBlockhash,
+  watched: readonly string[],
+): Uint8Array =>
   compileMessage({
     feePayer,
-    instructions: [computeLimit(baselineUnits)],
+    instructions: [computeLimit(baselineUnits, watched)],
     tables: [],
     staticAddresses: [],
     blockhash,

@@ -121,9 +121,10 @@ export const memo = (text: string): SvmInstruction => ({
 
 const u32Bytes = (value: number): number[] => [0, 8, 16, 24].map((shift) => (value >>> shift) & 0xff)
 
-export const computeLimit = (units: number): SvmInstruction => ({
+/** `named`: accounts that the program takes no notice of. */
+export const computeLimit = (units: number, named: readonly string[] = []): SvmInstruction => ({
   programId: computeBudgetProgram,
-  accounts: [],
+  accounts: named.map(readonly),
   data: hexOf(computeLimitTag, ...u32Bytes(units)),
 })
 

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { balanceOf, parseExactly, resultOf, tokensOf } from './wire.ts'
+import { systemProgram } from './program-ids.ts'
+import { accountOf, balanceOf, parseExactly, resultOf, tokensOf } from './wire.ts'
 
 const parsed = (mint: string, amount: string) => ({
   pubkey: 'p',
@@ -19,6 +20,13 @@ test('an account that the node cannot parse is omitted, and hides none of the ot
 
 test('an answer without a list of accounts is invalid', () => {
   assert.throws(() => tokensOf({ context: { slot: 7 }, value: null }, 'program'), { code: 'unavailable' })
+})
+
+test('an account without lamports does not exist, which a simulation shows as empty and a read as null', () => {
+  const account = { owner: systemProgram, data: ['', 'base64'], executable: false }
+  assert.equal(accountOf({ ...account, lamports: 0 }), undefined)
+  assert.equal(accountOf(null), undefined)
+  assert.equal(accountOf({ ...account, lamports: 1 })?.lamports, 1n)
 })
 
 test('an amount beyond the range of a float keeps every digit', () => {

@@ -78,18 +78,16 @@ export type Account = { lamports: bigint; owner: string; data: Uint8Array }
 
 const base64Max = 16 * 1024
 
-/** In base64 form; undefined where there is no such account. */
+/** In base64 form; undefined where there is no such account, which a simulation shows as one without lamports. */
 export function accountOf(value: unknown): Account | undefined {
   if (value === null) return undefined
   if (!isRecord(value) || !Array.isArray(value.data)) throw broken('a malformed account')
   const [text, encoding] = value.data
   if (typeof text !== 'string' || encoding !== 'base64' || text.length > base64Max)
     throw broken('an account of another encoding or size')
-  return {
-    lamports: unitsOf(value.lamports),
-    owner: addressOf(value.owner),
-    data: Buffer.from(text, 'base64'),
-  }
+  const lamports = unitsOf(value.lamports)
+  if (lamports === 0n) return undefined
+  return { lamports, owner: addressOf(value.owner), data: Buffer.from(text, 'base64') }
 }
 
 /** Of the chain as one node sees it at one commitment. */

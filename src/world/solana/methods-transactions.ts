@@ -1,10 +1,12 @@
 import type { Account } from './account.ts'
-import { accountView, readViewOptions } from './account-view.ts'
+import { accountView, readViewOptions, type ViewOptions } from './account-view.ts'
 import type { Chain } from './chain.ts'
+import { resolveKeys } from './effects.ts'
 import { readTransaction } from './execution.ts'
 import { airdrop } from './faucet.ts'
 import type { SignatureRow } from './ledger.ts'
 import type { Simulation } from './machine.ts'
+import type { Message, WireTransaction } from './message.ts'
 import { withContext } from './methods-cluster.ts'
 import {
   addressAt,
@@ -24,13 +26,13 @@ import {
   textAt,
   u64Of,
 } from './params.ts'
+import { systemProgram } from './programs.ts'
 import { invalidParams } from './rpc-error.ts'
 import { blockhashSlots, heightOf } from './slots.ts'
 import { errorOf, statusOf, transactionEncodings, transactionView } from './transaction-view.ts'
 
 const statusesMax = 256
 const historyMax = 1_000
-const simulatedAccountsMax = 100
 const wireEncodings = ['base58', 'base64'] as const
 
 /** A node answers history only for `confirmed` and `finalized`. */
@@ -52,26 +54,64 @@ const statusView = (chain: Chain, row: SignatureRow) => {
   return { confirmationStatus, confirmations, err, slot: row.slot, status: statusOf(err) }
 }
 
-const simulationView = (chain: Chain, simulation: Simulation, config: Config) => {
-  const requested =
-    config.accounts === undefined || config.accounts === null ? undefined : recordOf(config.accounts)
-  const viewOptions = requested && readViewOptions(requested, 'base64')
-  const changed = requested ? simulation.accounts() : new Map<string, Account>()
-  const after = (address: string) => changed.get(address) ?? chain.account(address)
-  const viewAccount = (address: string) => {
-    const account = after(address)
-    return account && viewOptions ? accountView(account, viewOptions, after) : null
+/** Those whose state after the simulation is asked for: not more than the transaction names, whichever they are. */
+const requestedAddresses = (
+  { addresses }: Config,
+  { accountKeys, addressTableLookups }: Message,
+): string[] => {
+  const lookedUp = addressTableLookups.flatMap((table) => [
+    ...table.writableIndexes,
+    ...table.readonlyIndexes,
+  ])
+  const max = accountKeys.length + lookedUp.length
+  const listed = listAt([addresses], 0, Number.POSITIVE_INFINITY)
+  if (listed.length > max) throw invalidParams(`Too many accounts provided; max ${max}`)
+  return listed.map(addressOf)
+}
+
+const simulatedViewOptions = (requested: Config): ViewOptions => {
+  const viewOptions = readViewOptions(requested, 'base64')
+  if (viewOptions.encoding === 'binary' || viewOptions.encoding === 'base58')
+    throw invalidParams('base58 encoding not supported')
+  return viewOptions
+}
+
+/** What the runtime loads for an account of a transaction that does not exist. */
+const emptyAccount: Account = {
+  lamports: 0n,
+  data: new Uint8Array(),
+  owner: systemProgram,
+  executable: false,
+}
+
+const simulatedAccounts = (
+  chain: Chain,
+  { message }: WireTransaction,
+  requested: Config,
+): ((simulation: Simulation) => unknown[]) => {
+  const viewOptions = simulatedViewOptions(requested)
+  const addresses = requestedAddresses(requested, message)
+  return (simulation) => {
+    if (simulation.err !== null) return addresses.map(() => null)
+    const changed = simulation.accounts()
+    const named = new Set(resolveKeys(message, chain.account)?.keys)
+    const after = (address: string) => changed.get(address) ?? chain.account(address)
+    return addresses.map((address) => {
+      const account = after(address) ?? (named.has(address) ? emptyAccount : undefined)
+      return account ? accountView(account, viewOptions, after) : null
+    })
   }
-  const addresses = requested && listAt([requested.addresses], 0, simulatedAccountsMax).map(addressOf)
+}
+
+const simulationView = (
+  chain: Chain,
+  simulation: Simulation,
+  { accounts, config }: { accounts: unknown[] | null; config: Config },
+) => {
   const replaced = flagOf(config, 'replaceRecentBlockhash')
   const slot = chain.slotAt('processed')
   return {
-    accounts:
-      addresses === undefined
-        ? null
-        : simulation.err === null
-          ? addresses.map(viewAccount)
-          : addresses.map(() => null),
+    accounts,
     err: simulation.err,
     innerInstructions: flagOf(config, 'innerInstructions') ? simulation.inner : null,
     loadedAccountsDataSize: 0,
@@ -108,9 +148,14 @@ export const transactionMethods = (chain: Chain) => ({
     const transaction = readTransaction(
       bytesOf(textAt(params, 0), encodingOf(config, wireEncodings, 'base58')),
     )
+    const accountsAfter =
+      config.accounts === undefined || config.accounts === null
+        ? () => null
+        : simulatedAccounts(chain, transaction, recordOf(config.accounts))
+    const simulation = chain.simulate(transaction, { sigVerify, anyBlockhash })
     return withContext(
       chain.slotAt('processed'),
-      simulationView(chain, chain.simulate(transaction, { sigVerify, anyBlockhash }), config),
+      simulationView(chain, simulation, { accounts: accountsAfter(simulation), config }),
     )
   },
   /** Without searchTransactionHistory only recent signatures are known, as in a node's status cache. */
