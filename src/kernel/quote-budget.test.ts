@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Fault } from './fault.ts'
-import { createQuoteBudget, type QuoteUrgency } from './quote-budget.ts'
+import { createQuoteBudget, type QuoteUrgency, shareWaitMs } from './quote-budget.ts'
 
 const provider = { name: 'provider', title: 'Provider' }
 const windowMs = 7_200_000
@@ -85,4 +85,16 @@ test('a refused quote counts for nobody', () => {
   for (const user of ['a', 'b', 'c']) taken(user, 'trade')
   for (let at = 0; at < 100; at += 1) assert.equal(refusal('d', 'trade')?.extras.budget_of, 'gateway')
   assert.equal(taken('d', 'exit'), 8)
+})
+
+test('only the refusal for a share of a user has a time at which that share has a quote again', () => {
+  const { taken, refusal, forward } = fixture()
+  taken('busy', 'trade')
+  assert.equal(shareWaitMs(refusal('busy', 'trade')), windowMs + slotMs)
+  forward(windowMs)
+  assert.equal(shareWaitMs(refusal('busy', 'trade')), slotMs)
+  for (const user of ['b', 'c', 'd']) taken(user, 'trade')
+  assert.equal(shareWaitMs(refusal('e', 'trade')), undefined)
+  assert.equal(shareWaitMs(new Fault('unavailable', 'It is away', { extras: { retry_after: 3 } })), undefined)
+  assert.equal(shareWaitMs(new TypeError('a bug')), undefined)
 })

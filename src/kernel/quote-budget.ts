@@ -94,5 +94,12 @@ export function createQuoteBudget({ max, windowMs, provider, nowMs }: QuoteBudge
   }
 }
 
+/** Time until the share of the asking user has a quote again; undefined for an error of another cause. */
+export function shareWaitMs(error: unknown): number | undefined {
+  if (!(error instanceof Fault)) return undefined
+  const { budget, budget_of: scope, retry_after: seconds } = error.extras
+  return budget === 'quotes' && scope === 'account' ? Number(seconds) * 1_000 : undefined
+}
+
 /** For a provider without limits, such as the local one. */
 export const unlimitedQuotes: QuoteBudget = { take: () => {} }

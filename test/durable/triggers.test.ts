@@ -289,18 +289,25 @@ describe('price triggers', () => {
       )
     await arm(market, last, { quote_key: 'last', trigger_price: '9.5' })
     const near = await quotesNear(fixture.admin.pool, [{ market, low: '9', high: '11' }], [])
-    assert.ok(near.some((each) => each.user_id === last))
+    assert.ok(near.some(({ owners }) => owners.includes(last)))
     assert.ok(near.length <= 31, `${near.length} quotes`)
   })
 
-  test('the quote of several users is the turn of the one with the fewest orders near their price', async () => {
+  test('of the users of a quote the one with the fewest orders near their price comes first, and named ones last', async () => {
     const [many, one] = [newUser(), newUser()]
     for (const quote_key of ['a', 'b', 'shared']) await arm('TURNS', many, { quote_key })
     await arm('TURNS', one, { quote_key: 'shared' })
-    const near = await quotesNear(fixture.admin.pool, [{ market: 'TURNS', low: '9', high: '11' }], ['b'])
-    assert.deepEqual(near.map(({ quote_key, user_id }) => [quote_key, user_id]).sort(), [
+    const near = async (...last: string[]) =>
+      (await quotesNear(fixture.admin.pool, [{ market: 'TURNS', low: '9', high: '11' }], ['b'], last))
+        .map(({ quote_key, owners }) => [quote_key, ...owners])
+        .sort()
+    assert.deepEqual(await near(), [
       ['a', many],
-      ['shared', one],
+      ['shared', one, many],
+    ])
+    assert.deepEqual(await near(one), [
+      ['a', many],
+      ['shared', many, one],
     ])
   })
 })

@@ -35,9 +35,9 @@ export const startPrice = 1.2
 export const firesWithinMs = 30_000
 export const aero = { chain_id: base, token_address: 'AERO' }
 
-async function createOrderUsers() {
+export async function createOrderUsers(env: Record<string, string> = {}) {
   const gateway = await freshGateway(
-    { ORDER_QUOTES_PER_MINUTE: '6000' },
+    { ORDER_QUOTES_PER_MINUTE: '6000', ...env },
     { ownWorld: 'it moves prices and pools' },
   )
   const world = await worldOf(gateway.world)
@@ -99,4 +99,4 @@ async function createOrderUsers() {
   }
 }
 export type OrderUsers = Awaited<ReturnType<typeof createOrderUsers>>
-export const orderUsers = oncePerProcess(createOrderUsers)
+export const orderUsers = oncePerProcess(() => createOrderUsers())

@@ -270,14 +270,68 @@ export const orderMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/store/migrations/04-tasks/0001_init.sql',
-    ['test/durable/triggers.test.ts', 'test/durable/order-lists.test.ts'],
+    'src/engines/trigger-orders/price-watch.ts',
+    ['test/durable/quote-owners.test.ts'],
+    [
+      [
+        'if (waitMs === undefined) return { price: undefined }',
+        'return { price: undefined }',
+        'a user without a share of the quotes keeps the stops of others from firing for ten seconds at a time',
+      ],
+      [
+        'owners.failed(userId, waitMs ?? 0)',
+        'if (waitMs !== undefined) owners.failed(userId, waitMs)',
+        'a user whom the providers do not serve keeps the stops of others from firing',
+      ],
+      [
+        "if (answer === 'no_share') return budget.giveBack()",
+        "if (answer === 'no_share') return",
+        'orders of a user without a share use up the quotes of the gateway',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/engines/trigger-orders/quote-owners.ts',
+    ['src/engines/trigger-orders/quote-owners.test.ts'],
+    [
+      [
+        'placeOf(one) - placeOf(other)',
+        'placeOf(other) - placeOf(one)',
+        'of many users without a share the same few are asked in each round',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/kernel/quote-budget.ts',
+    ['src/kernel/quote-budget.test.ts'],
+    [
+      [
+        "scope === 'account' ? Number(seconds)",
+        "scope !== 'account' ? Number(seconds)",
+        'a share that is used up is taken for a provider that is away',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/store/migrations/04-tasks/0009_quote_owners.sql',
+    ['test/durable/triggers.test.ts'],
     [
       [
         'where b.nth <= p_each order by b.trigger_price desc limit p_max',
         'order by b.trigger_price desc limit p_max',
         'three users with orders near the price keep those of others from firing',
       ],
+      [
+        'u.user_id = any(p_last), u.orders',
+        'u.orders',
+        'twenty users without a share keep the stops of others from firing',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/store/migrations/04-tasks/0001_init.sql',
+    ['test/durable/triggers.test.ts', 'test/durable/order-lists.test.ts'],
+    [
       [
         'where starts_with(m.market, p_prefix) group',
         'where m.market is not null group',

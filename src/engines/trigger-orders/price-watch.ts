@@ -4,8 +4,10 @@ import { compareDecimals } from '#kernel/decimal-fields.ts'
 import { Fault } from '#kernel/fault.ts'
 import type { Log } from '#kernel/log.ts'
 import { type PacedJob, startPacedJob } from '#kernel/paced-job.ts'
+import { shareWaitMs } from '#kernel/quote-budget.ts'
 import type { Queryable } from '#store/query.ts'
 import { tokenMarketPrefix } from './quote-key.ts'
+import { createQuoteOwners } from './quote-owners.ts'
 import { createQuoteTurns, keyOf } from './quote-turns.ts'
 import { marketsWithOrders, type NearQuote, notePriced, quotesNear, raiseTrails } from './store.ts'
 import { bandAround, placesOf } from './trigger-price.ts'
@@ -23,7 +25,10 @@ export type PriceWatchDeps = {
   priceTriggers: PriceTriggers
   /** By market. Markets without a trusted recent price are missing. */
   displayPrices(markets: readonly string[]): Promise<ReadonlyMap<string, DisplayPrice>>
-  /** The price of the trade at its size, in dollars per token; throws a Fault where there is none. */
+  /**
+   * The price of the trade at its size, in dollars per token, counted against the share of this user; throws a Fault where
+   * there is none.
+   */
   quotePrice(quoteKey: string, userId: string): Promise<string>
   quotesPerMinute: number
   everyMs?: number | undefined
@@ -48,6 +53,10 @@ const marketsPerRound = 5_000
 const pricesMax = 50_000
 
 type Remembered = { price: string; atMs: number; coolUntilMs: number }
+/** `user_id`: the owner who is asked first. */
+type DueQuote = NearQuote & { user_id: string }
+/** `price` undefined: there is none now. `no_share`: no provider was asked, since no owner has a share left. */
+type Answer = { price: string | undefined } | 'no_share'
 
 export type PriceWatch = { start(): PacedJob }
 
@@ -131,20 +140,31 @@ function createHighestPrices() {
   }
 }
 
+/** What of the quotes of a minute is left. */
+function createMinuteBudget(perMinute: number) {
+  let left = perMinute
+  let refilledMs = monotonicMs()
+  return {
+    take(wanted: number): number {
+      const nowMs = monotonicMs()
+      left = Math.min(perMinute, left + ((nowMs - refilledMs) * perMinute) / 60_000)
+      refilledMs = nowMs
+      const taken = Math.min(wanted, Math.floor(left))
+      left -= taken
+      return taken
+    },
+    giveBack(): void {
+      left += 1
+    },
+  }
+}
+
 /** Asks for quotes under a budget, and fires what two of them agree on. */
 function createQuotes({ db, log, priceTriggers, quotePrice, quotesPerMinute }: PriceWatchDeps) {
   const remembered = new Map<string, Remembered>()
   const turns = createQuoteTurns()
-  let budget = quotesPerMinute
-  let refilledMs = monotonicMs()
-  const takeBudget = (wanted: number): number => {
-    const nowMs = monotonicMs()
-    budget = Math.min(quotesPerMinute, budget + ((nowMs - refilledMs) * quotesPerMinute) / 60_000)
-    refilledMs = nowMs
-    const taken = Math.min(wanted, Math.floor(budget))
-    budget -= taken
-    return taken
-  }
+  const owners = createQuoteOwners()
+  const budget = createMinuteBudget(quotesPerMinute)
   const remember = (key: string, quote: Remembered): void => {
     remembered.delete(key)
     remembered.set(key, quote)
@@ -154,16 +174,31 @@ function createQuotes({ db, log, priceTriggers, quotePrice, quotesPerMinute }: P
     }
   }
 
+  /** Where the share of one owner is used up the next one is asked; after any other failure, in a later round. */
+  const ask = async ({ market, quote_key: quoteKey, owners: userIds }: NearQuote): Promise<Answer> => {
+    for (const userId of owners.inTurn(userIds)) {
+      turns.asked({ market, quote_key: quoteKey, user_id: userId })
+      try {
+        const price = await quotePrice(quoteKey, userId)
+        owners.answered(userId)
+        return { price }
+      } catch (error) {
+        const waitMs = shareWaitMs(error)
+        owners.failed(userId, waitMs ?? 0)
+        const level = error instanceof Fault ? 'debug' : 'error'
+        log[level]({ error, market }, 'no quote for an order: it is asked for again')
+        if (waitMs === undefined) return { price: undefined }
+      }
+    }
+    return 'no_share'
+  }
+
   const decide = async (near: NearQuote, lease: MarketLease): Promise<void> => {
-    const { market, quote_key: quoteKey } = near
     const key = keyOf(near)
     const first = remembered.get(key)
-    turns.asked(near)
-    const price = await quotePrice(quoteKey, near.user_id).catch((error: unknown) => {
-      const level = error instanceof Fault ? 'debug' : 'error'
-      log[level]({ error, market }, 'no quote for an order: it is asked for again')
-      return undefined
-    })
+    const answer = await ask(near)
+    if (answer === 'no_share') return budget.giveBack()
+    const { price } = answer
     const atMs = monotonicMs()
     const isCrossed = price !== undefined && crosses(near, price)
     if (!isCrossed) {
@@ -175,7 +210,7 @@ function createQuotes({ db, log, priceTriggers, quotePrice, quotesPerMinute }: P
     const isLower = compareDecimals(price, first.price) < 0
     const range = { low: isLower ? price : first.price, high: isLower ? first.price : price }
     for (let batch = 0; batch < batchesMax; batch += 1)
-      if ((await priceTriggers.fireTriggers(lease, range, quoteKey)) === 0) break
+      if ((await priceTriggers.fireTriggers(lease, range, near.quote_key)) === 0) break
   }
 
   /** What one of them meets delays no other one. */
@@ -198,10 +233,14 @@ function createQuotes({ db, log, priceTriggers, quotePrice, quotesPerMinute }: P
       const cooling = [...remembered].flatMap(([key, { coolUntilMs }]) =>
         coolUntilMs > nowMs ? [key.slice(key.indexOf(' ') + 1)] : [],
       )
-      const near = await quotesNear(db, bands, cooling)
+      const near = await quotesNear(db, bands, cooling, owners.last())
+      const due = near.flatMap((each): DueQuote[] => {
+        const [userId] = owners.inTurn(each.owners)
+        return userId === undefined ? [] : [{ ...each, user_id: userId }]
+      })
       // A quote that reached its trigger once comes first: its second one fires.
-      const isFirst = (each: NearQuote) => remembered.get(keyOf(each))?.coolUntilMs === 0
-      const asked = turns.inTurns(near, isFirst).slice(0, takeBudget(near.length))
+      const isFirst = (each: DueQuote) => remembered.get(keyOf(each))?.coolUntilMs === 0
+      const asked = turns.inTurns(due, isFirst).slice(0, budget.take(due.length))
       for (let at = 0; at < asked.length; at += quotesAtOnce)
         await Promise.all(
           asked.slice(at, at + quotesAtOnce).map((each) => decideAlone(each, byMarket.get(each.market)!)),

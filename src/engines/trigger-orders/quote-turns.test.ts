@@ -1,13 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createQuoteTurns } from './quote-turns.ts'
-import type { NearQuote } from './store.ts'
+import { createQuoteTurns, type TurnQuote } from './quote-turns.ts'
 
-const quote = (user_id: string, quote_key: string): NearQuote => ({
+const quote = (user_id: string, quote_key: string): TurnQuote => ({
   market: 'token:1:0x',
   quote_key,
-  lte: '1',
-  gte: null,
   user_id,
 })
 const many = Array.from({ length: 200 }, (_, at) => quote('many', `a${at}`))

@@ -5,15 +5,17 @@ import type { NearQuote } from './store.ts'
  * was asked for longest ago comes first. The orders of one user, however many, delay those of another by one turn.
  */
 
+/** `user_id`: whose turn it is. */
+export type TurnQuote = Pick<NearQuote, 'market' | 'quote_key'> & { user_id: string }
 export type QuoteTurns = {
   /** `isFirst`: quotes that come before all turns. */
-  inTurns(near: readonly NearQuote[], isFirst: (quote: NearQuote) => boolean): NearQuote[]
-  asked(quote: NearQuote): void
+  inTurns<Q extends TurnQuote>(quotes: readonly Q[], isFirst: (quote: Q) => boolean): Q[]
+  asked(quote: TurnQuote): void
 }
 
 const rememberedMax = 20_000
 
-export const keyOf = ({ market, quote_key: quoteKey }: Pick<NearQuote, 'market' | 'quote_key'>): string =>
+export const keyOf = ({ market, quote_key: quoteKey }: Pick<TurnQuote, 'market' | 'quote_key'>): string =>
   `${market} ${quoteKey}`
 
 export function createQuoteTurns(): QuoteTurns {
@@ -30,8 +32,8 @@ export function createQuoteTurns(): QuoteTurns {
     }
   }
   return {
-    inTurns(near, isFirst) {
-      const byAge = [...near].sort((one, other) => lastTurnOf(keyOf(one)) - lastTurnOf(keyOf(other)))
+    inTurns(quotes, isFirst) {
+      const byAge = [...quotes].sort((one, other) => lastTurnOf(keyOf(one)) - lastTurnOf(keyOf(other)))
       const counts = new Map<string, number>()
       const placed = byAge.map((quote) => {
         const before = counts.get(quote.user_id) ?? 0
