@@ -87,8 +87,13 @@ function emit(): void {
   )
 }
 
-/** What the world starts or reads by a name that no import statement has. */
-const namedPackages = ['@foundry-rs/anvil', '@uniswap/v2-core', '@uniswap/v2-periphery']
+/** What is started or read by a name that no import statement has: of the world, and the font of charts. */
+const namedPackages = [
+  '@foundry-rs/anvil',
+  '@uniswap/v2-core',
+  '@uniswap/v2-periphery',
+  '@expo-google-fonts/ibm-plex-sans',
+]
 const bareImport = /(?:\bfrom|\bimport) ?\(?'((?:@[\w-]+\/)?[a-z][\w.-]*)(?:\/[^']*)?'/g
 
 /** The sources of the gateway without their types, in the folders of the repository; returns the packages they import. */

@@ -11,6 +11,7 @@ import { type Source, source } from './architecture/source.ts'
 import {
   allowedImports,
   castBorders,
+  floatPlaces,
   packages,
   raisedLimits,
   unrestrictedFiles,
@@ -98,6 +99,11 @@ test('the tables name only what exists', () => {
       `reach: ${area} has no row of its own`,
     )
   for (const path of Object.keys(raisedLimits)) assert.ok(has(path), `raised: ${path} does not exist`)
+  for (const { path } of floatPlaces)
+    assert.ok(
+      files.some((file) => file.path.startsWith(path)),
+      `floats: ${path} does not exist`,
+    )
   for (const path of Object.keys(castBorders)) assert.ok(has(path), `borders: ${path} does not exist`)
 })
 

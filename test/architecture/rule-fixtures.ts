@@ -344,6 +344,24 @@ const shapes: RuleFixture[] = [
     ],
   },
   {
+    rule: 'floats',
+    path: 'src/features/perp/sizing.ts',
+    bad: [
+      `const size = Math.sqrt(usd)`,
+      `const text = size.toFixed(2)`,
+      `const usd = parseFloat(text)`,
+      `const usd = Number . parseFloat(text)`,
+      `const growth = Math.exp(rate)`,
+    ],
+    good: [`const count = Math.max(1, rows.length)\n// Math.sqrt\nconst text = 'toFixed'`],
+  },
+  {
+    rule: 'floats',
+    path: 'src/features/chat/market/statistics.ts',
+    bad: [`const growth = Math.log(ratio)`, `const wave = Math.sin(at)`, `const power = Math.pow(a, b)`],
+    good: [`const deviation = Math.sqrt(sum / count).toFixed(2)`],
+  },
+  {
     rule: 'parameters',
     path: 'src/durable/place.ts',
     bad: [

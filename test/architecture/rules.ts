@@ -256,6 +256,30 @@ const shortage: Rule = (file) => {
   }))
 }
 
+/**
+ * Money is decimal text and whole units. Where floats are allowed, the results are the same on every machine: square
+ * roots are exact to the last bit, other functions are not.
+ */
+const floats: Rule = (file) => {
+  if (!inSrc(file) || isTest(file) || file.path.startsWith('src/world/')) return []
+  const place = tables.floatPlaces.find(({ path }) => file.path.startsWith(path))
+  if (place && !place.path.endsWith('/')) return []
+  const uneven = findMatches(
+    file.running.code,
+    /\bMath\s*\.\s*(cbrt|log\w*|exp\w*|pow|hypot|a?sinh?|a?cosh?|a?tanh?|atan2)\b/g,
+    'machines round this differently',
+  )
+  if (place) return uneven
+  return [
+    ...uneven,
+    ...findMatches(
+      file.running.code,
+      /\bMath\s*\.\s*sqrt\b|\bparseFloat\b|\.\s*to(Fixed|Precision|Exponential)\b/g,
+      'a float; use decimal text and kernel/money.ts, or list the place in tables.ts',
+    ),
+  ]
+}
+
 const parametersMax = 4
 
 /** The tokens between the commas outside every bracket. */
@@ -345,6 +369,7 @@ export const rules: Record<string, Rule> = {
   receipt,
   shortage,
   poolInAct,
+  floats,
   parameters,
   noTopLevelAwait,
 }

@@ -65,6 +65,9 @@ export const packages: Record<string, readonly string[]> = {
   '@nktkas/hyperliquid': ['upstreams/hyperliquid'],
   ws: ['world'],
   'tiny-secp256k1': ['upstreams/evm', 'upstreams/hyperliquid', 'world'],
+  // Charts: SVG to PNG, and the font of their texts.
+  '@resvg/resvg-js': ['features/chat/market'],
+  '@expo-google-fonts/ibm-plex-sans': ['features/chat/market'],
   litesvm: ['world'],
   solc: ['world'],
   '@openzeppelin/': ['world'],
@@ -76,6 +79,9 @@ export const packages: Record<string, readonly string[]> = {
 export const testPackages = [
   '@fal-ai/client',
   'fast-check',
+  // Indicators of the market, computed by others.
+  'indicatorts',
+  'trading-signals',
   'typebox',
   'nodejs-order-book',
   '@solana/kit',
@@ -146,6 +152,14 @@ export const raisedLimits: Record<string, { fileLines?: number; functionLines?: 
     why: 'every kind of subscription, until they are split',
   },
 }
+
+/** Where floats are calculated with: values that are no money, and have no exact form. */
+export const floatPlaces: readonly { path: string; why: string }[] = [
+  { path: 'src/features/chat/market/', why: 'statistics and pictures of markets' },
+  { path: 'src/features/earn/yield.ts', why: 'the yield of a year, for display' },
+  { path: 'src/features/chat/grammar/figures.ts', why: 'the plain form of a JSON number with an exponent' },
+  { path: 'src/upstreams/honeypot/wire.ts', why: 'percentages that the service sends as JSON numbers' },
+]
 
 /**
  * Where a value gets a type that the compiler cannot derive (`as unknown as`): the borders of the process, and how often

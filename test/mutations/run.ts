@@ -27,6 +27,7 @@ import { grammarMutations } from './grammar.ts'
 import { identityMutations } from './identity.ts'
 import { imageMutations } from './images.ts'
 import { interfaceMutations } from './interface.ts'
+import { marketMutations } from './market.ts'
 import { modelMutations } from './model.ts'
 import type { Mutation } from './mutation.ts'
 import { numberMutations } from './numbers.ts'
@@ -61,6 +62,7 @@ export const mutations: readonly Mutation[] = [
   ...durableMutations,
   ...interfaceMutations,
   ...grammarMutations,
+  ...marketMutations,
 ]
 
 /** A test that hangs over a mistake has found it; one that is only slow must not count as that. */

@@ -1,0 +1,89 @@
+import { meanOf } from './averages.ts'
+import { type Costs, type Market, type Simulation, simulate } from './backtest.ts'
+import type { Rule } from './rules.ts'
+import { bootstrapMean, type Interval, maxDrawdown, wilsonInterval } from './statistics.ts'
+
+/** What a backtest says, and how sure it can be of it. */
+
+export const tradesMin = 30
+
+export type Verdict =
+  /** Fewer trades than `tradesMin`. */
+  | 'too_few'
+  /** The whole interval of the expectancy is above zero. */
+  | 'positive'
+  | 'negative'
+  /** Zero lies within it. */
+  | 'no_edge'
+
+export type BacktestResult = {
+  trades: number
+  wins: number
+  winRate?: number
+  winRateInterval?: Interval
+  /** The mean result of a trade after costs, as a fraction of the position. */
+  expectancy?: number
+  expectancyInterval?: Interval
+  totalReturn: number
+  maxDrawdown: number
+  buyAndHold: number
+  buyAndHoldDrawdown: number
+  fees: number
+  funding: number
+  candles: number
+  fromMs?: number
+  toMs?: number
+  verdict: Verdict
+}
+
+function verdictOf(trades: number, expectancy: Interval | undefined): Verdict {
+  if (trades < tradesMin || !expectancy) return 'too_few'
+  if (expectancy.low > 0) return 'positive'
+  return expectancy.high < 0 ? 'negative' : 'no_edge'
+}
+
+const last = (values: readonly number[]): number => values.at(-1) ?? 1
+
+/** Bought at the first open of the test and sold at its last close, with the fees of both. */
+function buyAndHold(
+  { candles }: Market,
+  { firstAt, lastAt }: Simulation,
+  { taker, slippage }: Costs,
+): number[] {
+  const entry = (candles[firstAt]?.open ?? Number.NaN) * (1 + slippage)
+  const held = candles.slice(firstAt, lastAt + 1).map(({ close }) => close / entry - taker)
+  const end = held.at(-1)
+  if (end !== undefined) held[held.length - 1] = end - (taker + slippage) * (end + taker)
+  return held
+}
+
+export function backtest(
+  rule: Rule,
+  market: Market,
+  { costs, seed }: { costs: Costs; seed: number },
+): BacktestResult {
+  const simulation = simulate(rule, market, costs)
+  const { trades, equity, firstAt, lastAt } = simulation
+  const nets = trades.map(({ net }) => net)
+  const wins = nets.filter((net) => net > 0).length
+  const held = buyAndHold(market, simulation, costs)
+  const expectancyInterval = bootstrapMean(nets, seed)
+  const winRateInterval = wilsonInterval(wins, nets.length)
+  const [from, to] = [market.candles[firstAt]?.startMs, market.candles[lastAt]?.endMs]
+  return {
+    trades: nets.length,
+    wins,
+    ...(nets.length > 0 && { winRate: wins / nets.length, expectancy: meanOf(nets) }),
+    ...(winRateInterval && { winRateInterval }),
+    ...(expectancyInterval && { expectancyInterval }),
+    totalReturn: last(equity) - 1,
+    maxDrawdown: maxDrawdown([1, ...equity]).fraction,
+    buyAndHold: last(held) - 1,
+    buyAndHoldDrawdown: maxDrawdown([1, ...held]).fraction,
+    fees: trades.reduce((sum, { fees }) => sum + fees, 0),
+    funding: trades.reduce((sum, { funding }) => sum + funding, 0),
+    candles: equity.length,
+    ...(equity.length > 0 && from !== undefined && to !== undefined && { fromMs: from, toMs: to }),
+    verdict: verdictOf(nets.length, expectancyInterval),
+  }
+}

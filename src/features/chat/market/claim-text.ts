@@ -1,0 +1,79 @@
+import { rounded } from '#features/chat/grammar/figures.ts'
+import { fixedPointDecimals, fixedPointOne, fromUnits, isDecimal, toUnits } from '#kernel/money.ts'
+import { type Claim, markOf, plainName } from './claim.ts'
+
+/** How claims are printed: rounded half away from zero, with two digits at least that are not zero. */
+
+const digitsMin = 2
+
+const times = (value: string, factor: bigint): string =>
+  fromUnits(toUnits(value, fixedPointDecimals) * factor, fixedPointDecimals)
+const dividedBy = (value: string, divisor: bigint): string =>
+  fromUnits(toUnits(value, fixedPointDecimals) / divisor, fixedPointDecimals)
+
+function roundedText(value: string, placesMin: number): string {
+  const [whole = '0', fraction = ''] = value.replace(/^-/, '').split('.')
+  const zeros = fraction.length - fraction.replace(/^0+/, '').length
+  const isSmall = whole === '0' && zeros < fraction.length
+  const places = isSmall ? Math.max(placesMin, zeros + digitsMin) : placesMin
+  const text = rounded(value, Math.min(fixedPointDecimals, places))
+  const [left = '', right] = text.split('.')
+  const grouped = left.replace(/\B(?=(\d{3})+(?!\d))/g, ',')
+  return (right === undefined ? grouped : `${grouped}.${right}`).replace(/^-/, '\u2212')
+}
+
+/** Of dollars: a whole market has millions of them. */
+export const scales = [
+  { word: 'bn', factor: 1_000_000_000n },
+  { word: 'M', factor: 1_000_000n },
+  { word: 'k', factor: 1_000n },
+] as const
+
+function scaledText(value: string): string {
+  const size = value.replace(/^-/, '')
+  const scale = scales.find(({ factor }) => toUnits(size, fixedPointDecimals) >= factor * fixedPointOne)
+  return scale
+    ? `${roundedText(dividedBy(value, scale.factor), 2)} ${scale.word} USD`
+    : `${roundedText(value, 2)} USD`
+}
+
+/** Two places from one dollar on; below, four digits after the zeros. */
+function priceText(value: string): string {
+  const fraction = /^-?0\.(0*)[1-9]/.exec(value)
+  return `${roundedText(value, fraction ? (fraction[1]?.length ?? 0) + 4 : 2)} USD`
+}
+
+const timeText = (iso: string): string | undefined => {
+  const ms = Date.parse(iso)
+  return Number.isNaN(ms) ? undefined : `${new Date(ms).toISOString().slice(0, 16).replace('T', ' ')} UTC`
+}
+
+/** The value as a person reads it; undefined where it is no value of its unit. */
+export function printedValue({ value, unit }: Pick<Claim, 'value' | 'unit'>): string | undefined {
+  if (unit === 'text') return plainName(value)
+  if (unit === 'time') return timeText(value)
+  if (!isDecimal(value)) return undefined
+  switch (unit) {
+    case 'usd':
+      return `${roundedText(value, 2)} USD`
+    case 'volume':
+      return scaledText(value)
+    case 'price':
+      return priceText(value)
+    case 'fraction':
+      return `${roundedText(times(value, 100n), 2)} %`
+    case 'hourly':
+      return `${roundedText(times(value, 100n), 4)} % an hour`
+    case 'index':
+      return roundedText(value, 1)
+    case 'ratio':
+      return roundedText(value, 2)
+    case 'days':
+      return `${roundedText(value, value.includes('.') ? 1 : 0)} ${value === '1' ? 'day' : 'days'}`
+    default:
+      return roundedText(value, value.includes('.') ? 2 : 0)
+  }
+}
+
+/** The value with its mark, for a sentence. */
+export const cite = (claim: Claim): string => `${printedValue(claim) ?? 'unknown'} ${markOf(claim)}`

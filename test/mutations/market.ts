@@ -1,0 +1,106 @@
+import { mutationsOf } from './mutation.ts'
+
+const backtests = ['test/market/backtest.test.ts']
+const statistics = ['test/market/statistics.test.ts']
+const indicators = ['test/market/indicators.test.ts']
+const claims = ['test/market/claims.test.ts']
+const reports = ['test/market/report.test.ts']
+const folder = 'src/features/chat/market'
+
+/** What a report or an analysis of a market would say wrongly. */
+export const marketMutations = [
+  ...mutationsOf(`${folder}/backtest.ts`, backtests, [
+    [
+      'rule.decide(candles, set, at - 1)',
+      'rule.decide(candles, set, at)',
+      'a backtest decides on a close that has not happened',
+    ],
+    [
+      'candle.open * (1 + signOf(side)',
+      'candle.close * (1 + signOf(side)',
+      'a backtest is filled at the close of the candle',
+    ],
+    [
+      'if (low <= stop) return',
+      'if (high < target && low <= stop) return',
+      'the target counts where one candle reaches both',
+    ],
+    ['Math.min(stop, open)', 'stop', 'a gap beyond the stop is filled at the stop'],
+    ['sign * fundingPaid(', 'fundingPaid(', 'shorts pay the funding that longs pay'],
+    [
+      'atMs > fromMs && atMs <= toMs',
+      'atMs >= fromMs && atMs <= toMs',
+      'funding is paid for the hour before the entry',
+    ],
+    ['- fees - funding', '- funding', 'a backtest has no fees'],
+  ]),
+  ...mutationsOf(`${folder}/backtest-result.ts`, backtests, [
+    ['trades < tradesMin || !expectancy', '!expectancy', 'a handful of trades is judged'],
+  ]),
+  ...mutationsOf(`${folder}/candle.ts`, statistics, [
+    ['candle.endMs <= nowMs', 'candle.startMs <= nowMs', 'the open candle counts as closed'],
+  ]),
+  ...mutationsOf(`${folder}/statistics.ts`, statistics, [
+    ['sum / (values.length - 1))', 'sum / values.length)', 'the deviation is that of a whole population'],
+    ['if (value > peak) peakAt = at', 'if (value < peak) peakAt = at', 'a drawdown begins at a low'],
+  ]),
+  ...mutationsOf(`${folder}/levels.ts`, statistics, [
+    [
+      "price < close ? 'support' : 'resistance'",
+      "price > close ? 'support' : 'resistance'",
+      'support is above the price',
+    ],
+  ]),
+  ...mutationsOf(`${folder}/indicators.ts`, indicators, [
+    [
+      'loss === 0 ? 100 : 100 - 100 / (1 + gain / loss)',
+      'loss === 0 ? 100 : 100 / (1 + gain / loss)',
+      'the RSI of a rising market is low',
+    ],
+    ['if (today !== day)', 'if (day !== day)', 'the average price of the day never begins anew'],
+  ]),
+  ...mutationsOf(`${folder}/indicator-list.ts`, indicators, [
+    ['if (at + 1 < candlesMinOf(id)) return undefined', '', 'an average of a few candles is printed'],
+  ]),
+  ...mutationsOf(`${folder}/claims-check.ts`, claims, [
+    [
+      'difference * 2n <= step && difference * 20n <= size',
+      'true',
+      'a sentence passes with another number than its claim',
+    ],
+    ['difference * 2n <= step &&', '', 'a number may be off by a twentieth'],
+    [
+      'if (open) return wrong(`${open.text} has no mark`)\n      open = found',
+      'open = found',
+      'a number passes by the mark of the next one',
+    ],
+    [
+      '  if (open) return wrong(`${open.text} has no mark`)\n  const words',
+      '  const words',
+      'the last number of a sentence needs no mark',
+    ],
+    [
+      'if (!claim) return wrong(`there is no claim ${cited[0]}`)',
+      'if (!claim) return { ok: true }',
+      'the mark of no claim passes',
+    ],
+    [
+      "if (foreignNumeral.test(sentence)) return wrong('a number of unknown form')",
+      '',
+      'numerals of other scripts need no mark',
+    ],
+  ]),
+  ...mutationsOf(`${folder}/claim.ts`, claims, [
+    [".replace(/[^\\p{L}\\p{N} .,'&/+-]/gu, ' ')", '', 'the name of a token writes marks and markup'],
+  ]),
+  ...mutationsOf(`${folder}/report-html.ts`, reports, [
+    ['escapeHtml(text).replace(', 'text.replace(', 'a report runs what the name of a token holds'],
+  ]),
+  ...mutationsOf(`${folder}/csv.ts`, reports, [
+    [
+      "formula.test(value) && !number.test(value) ? `'${value}` : value",
+      'value',
+      'a spreadsheet runs a cell of a report',
+    ],
+  ]),
+]
