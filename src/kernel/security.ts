@@ -59,9 +59,12 @@ export type TokenVerdict = TokenRef &
     checkedAt: Date
   }
 
-/** Handed in where tokens are traded: a verdict per token, in the order of the tokens; it never throws for a token. */
+/**
+ * Handed in where tokens are traded: a verdict per token, in the order of the tokens; it never throws for a token. The
+ * users take turns.
+ */
 export type SecurityVerdicts = {
-  verdictOf(tokens: readonly TokenRef[], signal?: AbortSignal): Promise<TokenVerdict[]>
+  verdictOf(tokens: readonly TokenRef[], trader: { userId: string }): Promise<TokenVerdict[]>
 }
 
 export const noTaxes: TokenTaxes = { buyTaxBps: null, sellTaxBps: null, transferTaxBps: null }

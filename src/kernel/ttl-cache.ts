@@ -22,6 +22,8 @@ export type TtlCache<V> = {
   get(key: string, load: () => Promise<V>, options?: GetOptions): Promise<V>
   /** The value, where it is fresh. */
   peek(key: string, maxAgeMs?: number): V | undefined
+  /** The load under way. */
+  loading(key: string): Promise<V> | undefined
   /** The value, however old or invalid: a fallback for where a load fails. */
   last(key: string): V | undefined
   invalidate(key: string): void
@@ -62,6 +64,7 @@ export function createTtlCache<V>({ ttlMs, entriesMax, nowMs }: TtlCacheOptions)
       return known ? known.value : (loads.get(key) ?? start(key, load))
     },
     peek: (key, maxAgeMs) => freshEntry(key, maxAgeMs)?.value,
+    loading: (key) => loads.get(key),
     last: (key) => entries.get(key)?.value,
     invalidate(key) {
       loads.delete(key)

@@ -90,7 +90,7 @@ test('a token whose owner stops sales after a check is a honeypot at the next on
   await setSalesStopped(true)
   const { verdictOf } = app.main.features.security.verdicts
   const flipped = await eventually(async () => {
-    const [verdict] = await verdictOf([{ chainId: base, address: trap! }])
+    const [verdict] = await verdictOf([{ chainId: base, address: trap! }], { userId: user.id })
     return verdict?.status === 'flagged' ? verdict : undefined
   }, 'the sales are stopped')
   assert.deepEqual([flipped.riskLevel, flipped.isHoneypot, flipped.allowed], ['honeypot', true, false])

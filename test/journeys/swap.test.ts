@@ -197,13 +197,17 @@ describe('a user swaps on one chain', () => {
     const tasks = await person.taskCount()
     const request = { chain_id_in: base, token_in: 'USDC', amount: '25000000' }
     // Taxed, without a pool, and behind a proxy.
+    const launched = (last: number) => `0x70ce${String(last).padStart(36, '0')}`
     for (const last of [3, 6, 5])
       for (const dryrun of [true, false]) {
-        const token_out = `0x70ce${String(last).padStart(36, '0')}`
+        const token_out = launched(last)
         const { status, body } = await swapOf(person, { ...request, token_out, dryrun })
         assert.deepEqual([status, body.code], [403, 'token_unsafe'], JSON.stringify(body))
         assert.ok((body as unknown as { reasons: object[] }).reasons.length > 0)
       }
+    // Checks are shared by all users: none is made of a purchase that the wallet cannot pay.
+    const unpaid = await swapOf(person, { ...request, amount: '10000000001', token_out: launched(3) })
+    assert.deepEqual([unpaid.status, unpaid.body.code], [409, 'insufficient_balance'])
     assert.equal(await person.taskCount(), tasks)
     const { body: dry } = await swapOf(person, { ...request, token_out: 'WETH', dryrun: true })
     assert.deepEqual(

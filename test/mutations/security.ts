@@ -43,9 +43,31 @@ export const securityMutations = [
     ['src/features/security/checker.test.ts'],
     [
       [
-        'isUrgent ? urgent : cache',
-        'cache',
+        'queue.run(owner, () => cache.get(key, load, { maxAgeMs }))',
+        'cache.get(key, () => queue.run(owner, load), { maxAgeMs })',
         'a check of many tokens by one user delays the trades of others',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/features/security/security.ts',
+    ['src/features/security/checker.test.ts'],
+    [
+      [
+        'owner: `trade:${userId}`',
+        'owner: `trade:${userId && tokens[0]?.address}`',
+        'one user who trades many tokens delays the trades of others',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/features/swap/prepare.ts',
+    ['test/journeys/swap.test.ts'],
+    [
+      [
+        'if (!quoteId && !isAhead) await assertHeld(deps, asked, asksPolicy)',
+        'if (!quoteId && !isAhead) void assertHeld(deps, asked, asksPolicy).catch(() => undefined)',
+        'tokens are checked for purchases that the wallet cannot pay',
       ],
     ],
   ),

@@ -31,8 +31,6 @@ export type CheckerDeps = {
 type CheckOptions = {
   /** Whose turn it is in the queue. */
   owner: string
-  /** Waits for no check that was queued in the turn of another one. */
-  isUrgent?: boolean
   /** An older verdict is not used. */
   maxAgeMs: number
 }
@@ -56,8 +54,6 @@ type OwnCheck = Assessment & Pick<TokenVerdict, 'poolMicros'> & { block: bigint 
 export function createChecker({ readers, reports, clock }: CheckerDeps): Checker {
   const chains = readers.map(({ chain }) => chain.row)
   const cache = createTtlCache<TokenVerdict>({ ttlMs: freshMs, entriesMax, nowMs: monotonicMs })
-  /** Beside the others, so that a trade shares no check that waits in the turn of a user. */
-  const urgent = createTtlCache<TokenVerdict>({ ttlMs: freshMs, entriesMax, nowMs: monotonicMs })
   const queue = createFairQueue({ runsMax: checksMax, waitingMax, waitingOfKeyMax: waitingOfUserMax })
 
   const withoutCheck = (token: TokenRef, status: SecurityStatus, reason: Reason): TokenVerdict => {
@@ -89,17 +85,23 @@ export function createChecker({ readers, reports, clock }: CheckerDeps): Checker
     return worstOf(token, { own, others, checkedAt: clock.now() })
   }
 
-  const loadVerdict = async (key: string, token: TokenRef, chain: Chain, options: CheckOptions) => {
-    const { owner, maxAgeMs, isUrgent = false } = options
-    const load = () => queue.run(owner, () => runCheck(token, chain))
-    // A token may have changed between the two: the later verdict counts.
-    const known = newestOf([cache.peek(key, maxAgeMs), urgent.peek(key, maxAgeMs)])
-    if (known) return known
-    const verdicts = isUrgent ? urgent : cache
-    const verdict = await verdicts.get(key, load, { maxAgeMs })
+  const runOnce = async (key: string, token: TokenRef, chain: Chain): Promise<TokenVerdict> => {
+    const verdict = await runCheck(token, chain)
     // What could not be found out is tried again by the next caller.
-    if (verdict.verdict === 'unknown') verdicts.invalidate(key)
+    if (verdict.verdict === 'unknown') cache.invalidate(key)
     return verdict
+  }
+
+  /** Callers share a check that runs, and none that waits: it waits in the turn of another one. */
+  const loadVerdict = async (
+    key: string,
+    token: TokenRef,
+    chain: Chain,
+    { owner, maxAgeMs }: CheckOptions,
+  ): Promise<TokenVerdict> => {
+    const shared = cache.peek(key, maxAgeMs) ?? cache.loading(key)
+    const load = () => runOnce(key, token, chain)
+    return shared ?? queue.run(owner, () => cache.get(key, load, { maxAgeMs }))
   }
 
   const verdictOf = async (token: TokenRef, options: CheckOptions): Promise<TokenVerdict> => {
@@ -121,11 +123,6 @@ export function createChecker({ readers, reports, clock }: CheckerDeps): Checker
     check: (tokens, options) => Promise.all(tokens.map((token) => verdictOf(token, options))),
   }
 }
-
-const newestOf = (verdicts: readonly (TokenVerdict | undefined)[]): TokenVerdict | undefined =>
-  verdicts
-    .filter((each) => each !== undefined)
-    .toSorted((one, other) => other.checkedAt.getTime() - one.checkedAt.getTime())[0]
 
 type Reason = { code: string; message: string }
 const unsupportedChain = { code: 'unsupported_chain', message: 'Tokens of this chain are not checked' }

@@ -56,12 +56,10 @@ export async function prepareSwap(
 ): Promise<PreparedSwap> {
   const asked = await termsOf(deps, input, { userId, ...(fields && { fields }) })
   const { quote_id: quoteId } = input
-  // Quotes are scarce, and shared by all users: nobody gets one for what the wallet does not have.
-  const holds = quoteId || isAhead ? undefined : assertHeld(deps, asked, asksPolicy)
-  holds?.catch(() => undefined)
-  const security = await assertSafe(deps, asked)
-  await holds
+  // Quotes and checks of tokens are scarce, and shared by all users: nobody gets one for what the wallet does not have.
+  if (!quoteId && !isAhead) await assertHeld(deps, asked, asksPolicy)
   const stored = quoteId ? await storedQuote(deps, asked, { ...input, quote_id: quoteId }) : undefined
+  const security = await assertSafe(deps, asked)
   const terms = stored ? await quotedTerms(deps, asked, stored.route) : asked
   const wanted = isAhead ? 'watch' : (urgency ?? urgencyOf(terms, { isExecuted: !input.dryrun }))
   const route =
@@ -154,9 +152,9 @@ const quotedTerms = async (
 })
 
 /** The token that is bought: only a verdict that proves it safe passes. What is sold may always be sold. */
-async function assertSafe({ verdicts }: SwapDeps, { destination }: SwapTerms): Promise<TokenVerdict> {
+async function assertSafe({ verdicts }: SwapDeps, { userId, destination }: SwapTerms): Promise<TokenVerdict> {
   const { chain, token } = destination
-  const [verdict] = await verdicts.verdictOf([{ chainId: chain.id, address: token.address }])
+  const [verdict] = await verdicts.verdictOf([{ chainId: chain.id, address: token.address }], { userId })
   if (verdict?.allowed) return verdict
   const { status = 'skipped', reasons = [] } = verdict ?? {}
   throw new Fault('token_unsafe', `The security check did not pass ${token.symbol || 'the token'}`, {
