@@ -35,6 +35,22 @@ export const chainMutations = [
     ],
   ),
   ...mutationsOf(
+    'src/features/swap/payments.ts',
+    ['src/features/swap/payments.test.ts'],
+    [
+      [
+        'unitsMax: betterFillMax(data)',
+        'unitsMax: fillMax(data)',
+        'a fill a little above a tight quote is never proven by balances',
+      ],
+      [
+        'maxUnits: fillMax(data) }\n  const place',
+        'maxUnits: betterFillMax(data) }\n  const place',
+        'a swap takes the payment of another one that is a little larger',
+      ],
+    ],
+  ),
+  ...mutationsOf(
     'src/upstreams/evm/native-transfers.ts',
     ['src/upstreams/evm/native-transfers.test.ts'],
     [

@@ -3,6 +3,7 @@ import { balanceChange, sumChanges } from '#kernel/balance-changes.ts'
 import { type Chain, sameAddress, type Token } from '#kernel/chains.ts'
 import { Fault } from '#kernel/fault.ts'
 import type { JsonObject } from '#kernel/json.ts'
+import { fullBps, mulDiv } from '#kernel/money.ts'
 import type { ProviderStatus } from '#kernel/swap-provider.ts'
 import type { Tx } from '#kernel/task.ts'
 import { type Arrival, type Gain, isEarlier, paymentOf, type Range } from './arrivals.ts'
@@ -19,6 +20,8 @@ export type Place = Range & {
   task: SwapTask
   /** False: it came back. */
   isFill: boolean
+  /** More is not attributed to one transaction where only the balances of its block show it. */
+  unitsMax: bigint
 }
 /** What a payment may be made in: the first token of these that the transaction brought. */
 type Wanted = { tokens: readonly string[] }
@@ -27,7 +30,7 @@ type Wanted = { tokens: readonly string[] }
 async function arrivalAt(
   { arrivals, db }: SwapDeps,
   txs: ProviderStatus['destinationTxs'],
-  { chain, owner, token, task, ...range }: Place,
+  { chain, owner, token, task, unitsMax, ...range }: Place,
   { tokens }: Wanted,
 ): Promise<Found | undefined> {
   const head = task.data.heads?.[chain.id]
@@ -35,7 +38,7 @@ async function arrivalAt(
   const receiver = { chain, account: owner, claimant: task.id }
   for (const { chainId, txHash } of [...txs].reverse()) {
     if (chainId !== chain.id) continue
-    const arrival = await arrivals.of({ chainId, owner, token, unitsMax: range.maxUnits, txHash })
+    const arrival = await arrivals.of({ chainId, owner, token, unitsMax, txHash })
     if (!arrival?.isFinal || isEarlier(arrival, begin)) continue
     const gainsIn = (address: string) =>
       arrival.gained
@@ -65,7 +68,15 @@ export function findFill(deps: SwapDeps, task: SwapTask, status: ProviderStatus)
   const { data } = task
   const { chain_id: chainId, account: owner, token } = data.destination
   const range = { minUnits: BigInt(data.amount_out_min), maxUnits: fillMax(data) }
-  const place = { chain: chainOf(deps, chainId), owner, token: token.address, ...range, task, isFill: true }
+  const place = {
+    ...range,
+    chain: chainOf(deps, chainId),
+    owner,
+    token: token.address,
+    task,
+    isFill: true,
+    unitsMax: betterFillMax(data),
+  }
   return paymentAt(deps, status, place, { tokens: [token.address] })
 }
 
@@ -84,7 +95,8 @@ function refundAt(deps: SwapDeps, task: SwapTask, { status, end, maxUnits }: Ref
   const chain = chainOf(deps, chainId)
   const named = status.refund?.chainId === chainId ? status.refund.token : undefined
   const refundToken = named ?? token.address
-  const place = { chain, owner, token: refundToken, minUnits: 1n, maxUnits, task, isFill: false }
+  const range = { minUnits: 1n, maxUnits, unitsMax: maxUnits }
+  const place = { ...range, chain, owner, token: refundToken, task, isFill: false }
   const tokens = [refundToken, ...knownOn(chain, token).map(({ address }) => address)]
   return paymentAt(deps, status, place, { tokens })
 }
@@ -101,7 +113,8 @@ export async function findOtherPayment(
   // Anybody can send tokens that are on no list. The worth of this one is not compared: it is not ours to judge.
   const known = knownOn(chain, token).find(({ address }) => sameAddress(chain, address, paidToken))
   if (!known || sameAddress(chain, paidToken, token.address)) return undefined
-  const place = { chain, owner, token: paidToken, minUnits: 0n, maxUnits: 0n, task, isFill: false }
+  const range = { minUnits: 0n, maxUnits: 0n, unitsMax: 0n }
+  const place = { ...range, chain, owner, token: paidToken, task, isFill: false }
   const payment = await paymentAt(deps, status, place, { tokens: [paidToken] })
   return payment && { ...payment, token: known }
 }
@@ -114,9 +127,22 @@ export const claimPayment = (
 ): Promise<void> =>
   claimArrival(tx, { chain, txHash, part: gain.part, account: owner }, { claimant: task.id, at })
 
+const quotedOut = ({ quote, amount_out_min }: SwapTaskData): bigint =>
+  BigInt(String(quote.amount_out ?? amount_out_min))
+
 /** As far above the quote as the minimum is below it. */
-const fillMax = ({ quote, amount_out_min }: SwapTaskData): bigint =>
-  2n * BigInt(String(quote.amount_out ?? amount_out_min)) - BigInt(amount_out_min)
+const fillMax = (data: SwapTaskData): bigint => 2n * quotedOut(data) - BigInt(data.amount_out_min)
+
+const betterFillBps = 200n
+/**
+ * A provider can pay more than a quote with a tight minimum. Of several payments in one transaction the range still
+ * decides; two fills of one block, which balances cannot distinguish, are more than this together.
+ */
+function betterFillMax(data: SwapTaskData): bigint {
+  const better = quotedOut(data) + mulDiv(quotedOut(data), betterFillBps, fullBps)
+  const max = fillMax(data)
+  return better > max ? better : max
+}
 
 const knownOn = (chain: Chain, token: Token): Token[] => [token, chain.native, ...chain.tokens]
 
