@@ -6,6 +6,7 @@ const indicators = ['test/market/indicators.test.ts']
 const claims = ['test/market/claims.test.ts']
 const reports = ['test/market/report.test.ts']
 const folder = 'src/features/chat/market'
+const history = ['test/venue/market-history.test.ts']
 
 /** What a report or an analysis of a market would say wrongly. */
 export const marketMutations = [
@@ -95,6 +96,9 @@ export const marketMutations = [
   ]),
   ...mutationsOf(`${folder}/report-html.ts`, reports, [
     ['escapeHtml(text).replace(', 'text.replace(', 'a report runs what the name of a token holds'],
+  ]),
+  ...mutationsOf('src/upstreams/hyperliquid/market-history.ts', history, [
+    ['rows.length < ratesPerPage || !last', 'true', 'only the first page of funding is read'],
   ]),
   ...mutationsOf(`${folder}/csv.ts`, reports, [
     [

@@ -2,6 +2,7 @@ import type { Clock } from '#kernel/clock.ts'
 import { Fault } from '#kernel/fault.ts'
 import { createTtlCache } from '#kernel/ttl-cache.ts'
 import { plain } from './decimals.ts'
+import { createMarketHistory, type MarketHistory } from './market-history.ts'
 import { createMarketsCache, type MarketList } from './markets-cache.ts'
 import {
   type Account,
@@ -31,6 +32,7 @@ import { type VenueClock, venueClock } from './venue-clock.ts'
 import type { InfoAnswer, InfoType } from './wire.ts'
 
 export type { ExchangeReply, LegStatus } from './exchange-reply.ts'
+export type { Book, CandleInterval, MarketCandle, MarketHistory, RateOfHour } from './market-history.ts'
 export type { MarketList } from './markets-cache.ts'
 export type {
   Account,
@@ -47,7 +49,7 @@ export type {
 } from './parse.ts'
 export type { Egress, SendResult } from './requests.ts'
 
-export type Hyperliquid = {
+export type Hyperliquid = MarketHistory & {
   /** Prices are at most `maxAgeMs` old. */
   perps(maxAgeMs?: number): Promise<MarketList<PerpMarket>>
   spots(maxAgeMs?: number): Promise<MarketList<SpotMarket>>
@@ -115,6 +117,7 @@ export function hyperliquid(options: Options): Hyperliquid {
     nowMs,
     ttlMs: defaultMaxAgeMs,
   })
+  const history = createMarketHistory(info, nowMs)
   const clock = venueClock(nowMs)
   const { prices: shared } = options
   const modes = createTtlCache<string>({ ttlMs: modeMaxAgeMs, entriesMax: modesMax, nowMs })
@@ -132,6 +135,7 @@ export function hyperliquid(options: Options): Hyperliquid {
         shared,
         accountMode,
       }),
+      ...history,
       perps,
       spots,
       send,
@@ -158,7 +162,7 @@ type ReadDeps = {
 function createReads(
   info: Ask,
   { clock, nowMs, shared, accountMode }: ReadDeps,
-): Omit<Hyperliquid, 'perps' | 'spots' | 'send' | 'withUrgency'> {
+): Omit<Hyperliquid, 'perps' | 'spots' | 'send' | 'withUrgency' | keyof MarketHistory> {
   const account = async (user: string) => {
     const state = parseAccount(await info('clearinghouseState', { user }))
     clock.record(state.timeMs)

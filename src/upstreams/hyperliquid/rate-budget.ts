@@ -42,15 +42,23 @@ const className: Readonly<Record<Urgency, string>> = {
 }
 
 const light = new Set(['l2Book', 'allMids', 'clearinghouseState', 'orderStatus', 'spotClearinghouseState'])
-const weighedByItems = new Set(['userFillsByTime', 'userFunding', 'userNonFundingLedgerUpdates'])
-const itemsPerWeight = 20
+/** Lists that cost more by their length: how many items cost one more. */
+const itemsPerWeight: Readonly<Record<string, number>> = {
+  userFillsByTime: 20,
+  userFunding: 20,
+  userNonFundingLedgerUpdates: 20,
+  fundingHistory: 20,
+  candleSnapshot: 60,
+}
 const ordersPerWeight = 40
 
 export const infoWeight = (type: string): number => (light.has(type) ? 2 : type === 'userRole' ? 60 : 20)
 
 /** Extra weight of long lists, known only after the reply. */
-export const itemsWeight = (type: string, answer: unknown): number =>
-  weighedByItems.has(type) && Array.isArray(answer) ? Math.floor(answer.length / itemsPerWeight) : 0
+export function itemsWeight(type: string, answer: unknown): number {
+  const perWeight = itemsPerWeight[type]
+  return perWeight !== undefined && Array.isArray(answer) ? Math.floor(answer.length / perWeight) : 0
+}
 
 type Order = { a?: unknown; b?: unknown; r?: unknown }
 type Action = { type?: unknown; orders?: Order[]; cancels?: unknown[] }

@@ -111,6 +111,8 @@ const Fill = T.Object({
   cloid: T.Optional(orNull(text)),
   liquidation: T.Optional(orNull(T.Object({ liquidatedUser: T.Optional(text) }))),
 })
+const Candle = T.Object({ t: whole, o: decimal, h: decimal, l: decimal, c: decimal, v: decimal })
+const RateOfHour = T.Object({ time: whole, fundingRate: decimal })
 /** Names of invalid records; null where the name is invalid too. */
 const unread = T.Optional(T.Array(orNull(text)))
 /** Only the type is common to all updates: the parser reads the fields that it knows. */
@@ -128,7 +130,10 @@ const schemas = {
   ]),
   spotMetaAndAssetCtxs: T.Tuple([SpotMeta, T.Array(SpotContext)]),
   allMids: T.Record(text, decimal),
-  l2Book: T.Object({ time: whole }),
+  // The levels are checked where they are read: the time of a book is needed without them, too.
+  l2Book: T.Object({ time: whole, levels: T.Optional(T.Unsafe<unknown>({})) }),
+  candleSnapshot: T.Array(Candle),
+  fundingHistory: T.Array(RateOfHour),
   clearinghouseState: T.Object({
     marginSummary: Summary,
     crossMarginSummary: Summary,
@@ -219,6 +224,8 @@ const recordFilters: Partial<Record<InfoType, RecordFilter>> = {
   userFunding: filterList(FundingRecord),
   userNonFundingLedgerUpdates: filterList(LedgerUpdate),
   extraAgents: filterList(Agent),
+  candleSnapshot: filterList(Candle),
+  fundingHistory: filterList(RateOfHour),
 }
 const channelFilters: Partial<Record<Channel, RecordFilter>> = {
   allMids: (value, skip) => mapField(value, 'mids', (mids) => filterValues(decimal)(mids, skip)),

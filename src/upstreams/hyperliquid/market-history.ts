@@ -1,0 +1,98 @@
+import { Fault } from '#kernel/fault.ts'
+import { fits } from '#kernel/fits.ts'
+import * as T from '#kernel/schema.ts'
+import { createTtlCache } from '#kernel/ttl-cache.ts'
+import { amountOf, decimalPattern, plain } from './decimals.ts'
+import type { Urgency } from './urgency.ts'
+import type { InfoAnswer, InfoType } from './wire.ts'
+
+/** What a market was: candles, funding, and its order book now. Shared by all users for a few seconds. */
+
+export const candleIntervals = ['15m', '30m', '1h', '2h', '4h', '8h', '12h', '1d'] as const
+export type CandleInterval = (typeof candleIntervals)[number]
+
+export type MarketCandle = {
+  startMs: number
+  open: string
+  high: string
+  low: string
+  close: string
+  volume: string
+}
+export type BookLevel = { price: string; size: string }
+export type Book = { timeMs: number; bids: BookLevel[]; asks: BookLevel[] }
+export type RateOfHour = { atMs: number; rate: string }
+
+export type MarketHistory = {
+  /** Oldest first, with the one that is still open. */
+  candles(symbol: string, interval: CandleInterval, sinceMs: number): Promise<MarketCandle[]>
+  /** Hourly, oldest first. */
+  fundingRates(symbol: string, sinceMs: number): Promise<RateOfHour[]>
+  /** The best levels of each side, and the time of the venue. */
+  book(symbol: string): Promise<Book>
+}
+
+type Info = <K extends InfoType>(
+  type: K,
+  fields: Record<string, unknown>,
+  urgency: Urgency,
+) => Promise<InfoAnswer<K>>
+
+const cachedMs = 10_000
+const entriesMax = 200
+/** The venue answers at most so many rates; the next page begins after the last one. */
+const ratesPerPage = 500
+const pagesMax = 6
+
+const Level = T.Object({
+  px: T.String({ pattern: decimalPattern }),
+  sz: T.String({ pattern: decimalPattern }),
+})
+const Levels = T.Array(T.Array(Level), { minItems: 2 })
+type WireLevels = T.Static<typeof Levels>
+
+function parseBook({ time, levels }: InfoAnswer<'l2Book'>): Book {
+  if (!fits(Levels, levels))
+    throw new Fault('upstream_changed', 'Hyperliquid replied to l2Book in an unknown format')
+  const [bids = [], asks = []] = (levels as WireLevels).map((side) =>
+    side.map(({ px, sz }) => ({ price: plain(px), size: amountOf(sz) })),
+  )
+  return { timeMs: time, bids, asks }
+}
+
+const keyOf = (parts: readonly (string | number)[]): string => parts.join(' ')
+
+export function createMarketHistory(info: Info, nowMs: () => number): MarketHistory {
+  const cache = <V>() => createTtlCache<V>({ ttlMs: cachedMs, entriesMax, nowMs })
+  const [candles, rates, books] = [cache<MarketCandle[]>(), cache<RateOfHour[]>(), cache<Book>()]
+
+  async function readRates(coin: string, sinceMs: number): Promise<RateOfHour[]> {
+    const found: RateOfHour[] = []
+    let startTime = sinceMs
+    for (let page = 0; page < pagesMax; page++) {
+      const rows = await info('fundingHistory', { coin, startTime }, 'view')
+      found.push(...rows.map(({ time, fundingRate }) => ({ atMs: time, rate: plain(fundingRate) })))
+      const last = rows.at(-1)
+      if (rows.length < ratesPerPage || !last) break
+      startTime = last.time + 1
+    }
+    return found
+  }
+
+  return {
+    candles: (coin, interval, startTime) =>
+      candles.get(keyOf([coin, interval, startTime]), async () => {
+        const rows = await info('candleSnapshot', { req: { coin, interval, startTime } }, 'view')
+        return rows.map(({ t, o, h, l, c, v }) => ({
+          startMs: t,
+          open: plain(o),
+          high: plain(h),
+          low: plain(l),
+          close: plain(c),
+          volume: amountOf(v),
+        }))
+      }),
+    fundingRates: (coin, sinceMs) => rates.get(keyOf([coin, sinceMs]), () => readRates(coin, sinceMs)),
+    book: (coin) => books.get(coin, async () => parseBook(await info('l2Book', { coin }, 'view'))),
+  }
+}
