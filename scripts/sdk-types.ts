@@ -1,7 +1,7 @@
 /** The published types of the SDK, written from the schemas of the contracts: no package of types has to be installed. */
 import { contracts } from '../src/contracts.ts'
 import { isRecord } from '../src/kernel/json.ts'
-import { type Entry, operationName } from '../src/kernel/operation.ts'
+import { type Entry, operationName, type StreamEntry } from '../src/kernel/operation.ts'
 import { type OperationRow, operations } from '../src/sdk/operations.ts'
 
 type Schema = Record<string, unknown>
@@ -94,11 +94,18 @@ function answerOf(entry: Exclude<Entry, { kind: 'stream' }>, { list }: Operation
   return `ListCall<${output}, ${output}${'items' in list ? `['${list.items}']` : ''}[number]>`
 }
 
+function eventOf({ event, events }: StreamEntry, named: Named): string {
+  const schemaOf = (schema: unknown) => typeOf(schema as Schema, named)
+  if (!events) return `StreamEvent<${schemaOf(event)}>`
+  return Object.entries(events)
+    .map(([name, data]) => `{ id: string; event: '${name}'; data: ${schemaOf(data)} }`)
+    .join(' | ')
+}
+
 function methodOf(row: OperationRow, entry: Entry, named: Named): string {
   const doc = docOf(`${entry.summary}.\n\n${entry.description ?? ''}`)
   if (entry.kind === 'stream') {
-    const event = typeOf(entry.event as unknown as Schema, named)
-    return `${doc}${row.key}: (${parametersOf(entry, 'FollowOptions', named)}) => AsyncGenerator<StreamEvent<${event}>>`
+    return `${doc}${row.key}: (${parametersOf(entry, 'FollowOptions', named)}) => AsyncGenerator<${eventOf(entry, named)}>`
   }
   return `${doc}${row.key}: (${parametersOf(entry, 'CallOptions', named)}) => ${answerOf(entry, row, named)}`
 }

@@ -2,6 +2,7 @@ import { contract as agents } from '#features/agents/contract.ts'
 import { contract as approvals } from '#features/approvals/contract.ts'
 import { contract as auth } from '#features/auth/contract.ts'
 import { contract as chains } from '#features/chains/contract.ts'
+import { contract as chat } from '#features/chat/contract.ts'
 import { contract as credits, rechargeContract as recharge } from '#features/credits/contract.ts'
 import { contract as discovery } from '#features/discovery/contract.ts'
 import { contract as earn } from '#features/earn/contract.ts'
@@ -28,6 +29,7 @@ export const contracts = [
   policy,
   recipients,
   approvals,
+  chat,
   wallets,
   credits,
   recharge,

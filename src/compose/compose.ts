@@ -1,5 +1,6 @@
 import { ConfigRefused } from '#config.ts'
 import { chainHealth } from '#features/chains/chain-health.ts'
+import { createInnerCalls } from '#invoke/inner-calls.ts'
 import type { Net } from '#kernel/net.ts'
 import { type GuardedFetch, guardedFetch } from '#upstreams/guarded-fetch/guarded-fetch.ts'
 import { createHttpClient } from '#upstreams/http-client.ts'
@@ -97,10 +98,24 @@ export async function compose(deps: ComposeDeps, overrides: Overrides = {}) {
   if (venue) parts.use(venue)
   const probe = parts.use(chainHealth({ chains: chains.heads, clock }))
   const features = openFeatures(
-    { core, urls, net, chains, custody, venue, probe, keyMonitor, webhookHttp, imageFiles, mails },
+    {
+      core,
+      urls,
+      net,
+      chains,
+      custody,
+      venue,
+      probe,
+      keyMonitor,
+      webhookHttp,
+      imageFiles,
+      mails,
+      innerCalls: () => innerCalls,
+    },
     overrides,
   )
   const runtime = taskEngine.createRuntime(features.operations, features.kinds)
+  const innerCalls = createInnerCalls(runtime.invoke)
   const reconciler = venue && openReconciler({ core, venue, custody }, overrides)
   const owned = parts.move()
   return {

@@ -20,9 +20,10 @@ import { createFaucetGrant, faucetGrantAdmission } from '#features/wallets/fauce
 import { type Holdings, holdings as makeHoldings } from '#features/wallets/holdings.ts'
 import { recentTokens } from '#features/wallets/recent-tokens.ts'
 import { walletsOf } from '#features/wallets/store.ts'
+import type { InnerCalls } from '#invoke/inner-calls.ts'
 import type { Chain } from '#kernel/chains.ts'
 import type { Net } from '#kernel/net.ts'
-import type { Operation } from '#kernel/operation.ts'
+import { hasTask, type Operation } from '#kernel/operation.ts'
 import type { TaskKind } from '#kernel/task.ts'
 import type { TokenReports } from '#kernel/token-reports.ts'
 import { coinbase } from '#upstreams/coinbase/coinbase.ts'
@@ -34,6 +35,7 @@ import { rugCheck } from '#upstreams/rugcheck/rugcheck.ts'
 import { isAddress } from '#upstreams/solana/base58.ts'
 import { openBridge } from './bridge.ts'
 import type { Chains } from './chains.ts'
+import { type ChatOverrides, chatFacts, openChat } from './chat.ts'
 import type { Core } from './core.ts'
 import type { Custody, KeyMonitor } from './custody.ts'
 import { openEarn } from './earn.ts'
@@ -66,11 +68,14 @@ type FeatureDeps = {
   webhookHttp: GuardedFetch
   imageFiles: GuardedFetch
   mails: Mails
+  /** Calls of operations for a user; they exist once all features do. */
+  innerCalls: () => InnerCalls
 }
 export type FeatureOverrides = VenueFeatureOverrides &
   OrderOverrides &
   TradingOverrides &
-  WebhookOverrides & {
+  WebhookOverrides &
+  ChatOverrides & {
     /** Runs in the transaction that creates a user, instead of the grant of the faucet. */
     onSignup?: OnSignup
     /** Operations of a test, on the same parts as those of the product. */
@@ -199,9 +204,7 @@ export function openFeatures(needs: FeatureDeps, overrides: FeatureOverrides = {
     custody: needs.keyMonitor.status,
     upstreams: async () =>
       Object.fromEntries([
-        ...table.map(
-          ({ id, name }) => [name, { status: probe.status(id), lastOkAt: probe.lastOkAt(id) }] as const,
-        ),
+        ...table.map(({ id, name }) => [name, healthOf(probe, id)] as const),
         ...(venue ? [['hyperliquid', venue.health.state()] as const] : []),
       ]),
   })
@@ -225,6 +228,7 @@ export function openFeatures(needs: FeatureDeps, overrides: FeatureOverrides = {
     ...webhooks.operations,
     ...images.operations,
     ...policyOperations(needs, access.signups),
+    ...openChat({ ...needs, table, credits, operations: () => operations }, overrides),
     ...(overrides.addOperations?.(needs) ?? []),
   ]
   const kinds = [
@@ -253,6 +257,11 @@ export function openFeatures(needs: FeatureDeps, overrides: FeatureOverrides = {
   }
 }
 
+const healthOf = ({ status, lastOkAt }: ChainHealth, id: string) => ({
+  status: status(id),
+  lastOkAt: lastOkAt(id),
+})
+
 const taskOperations = (
   { db, taskEngine, clock }: Core,
   orders: Orders | undefined,
@@ -263,12 +272,15 @@ const taskOperations = (
 /** Every kind that a task can have. */
 const kindNamesOf = (operations: readonly Operation[], kinds: readonly TaskKind[]): string[] => [
   ...new Set([
-    ...operations.flatMap(({ name, entry }) => (entry.kind === 'task' ? [entry.taskKind ?? name] : [])),
+    ...operations.flatMap(({ name, entry }) =>
+      entry.kind === 'task' || hasTask(entry) ? [entry.taskKind ?? name] : [],
+    ),
     ...kinds.map(({ kind }) => kind),
   ]),
 ]
 
 const factsOf = (config: Config, table: readonly Chain[]) => ({
+  chat: chatFacts,
   chains: { ids: table.map(({ id }) => id) },
   trading: {
     gasless: true,

@@ -10,6 +10,7 @@ import { mailDeletion } from '#engines/person-mails/retention.ts'
 import { orderDeletion } from '#engines/trigger-orders/retention.ts'
 import { venueRetentionJob } from '#engines/venue/records/retention.ts'
 import { agentDeletions } from '#features/agents/retention.ts'
+import { chatRetentionJob } from '#features/chat/retention.ts'
 import { imageDeletions } from '#features/image/retention.ts'
 import { webhookDeletions } from '#features/notifications/webhooks/retention.ts'
 import { oauthDeletions } from '#features/oauth/retention.ts'
@@ -66,6 +67,7 @@ export function retentionJobs({
       retention,
       taskTables: ['policy_spend', 'sponsor_charge', 'approval'],
     }),
+    chatRetentionJob(pool, clock),
     ...(venueRecordsMs ? [venueRetentionJob(pool, clock, venueRecordsMs)] : []),
   ]
 }

@@ -29,7 +29,7 @@ function buildTask({ clock, random }: Pick<TaskAcceptanceDeps, 'clock' | 'random
   const { userId, kind, input, admission, key, parentId, leased } = wanted
   const at = clock.now()
   return {
-    id: wanted.id ?? uuidv7(at, random),
+    id: wanted.id ?? admission.taskId ?? uuidv7(at, random),
     shard: shardOf(userId),
     user_id: userId,
     kind: kind.kind,

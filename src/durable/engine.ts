@@ -20,6 +20,7 @@ import { createPriceTriggers } from './price-triggers.ts'
 import { createInvoker } from './run-operation.ts'
 import { createRunner, type RunnerOptions } from './runner.ts'
 import { createScheduler } from './scheduler.ts'
+import { isStreamTask, taskOperationOf } from './stream-task.ts'
 import { createTaskCounters } from './task-counters.ts'
 import { kindKey } from './task-kinds.ts'
 import { createTaskQueries } from './task-queries.ts'
@@ -40,6 +41,11 @@ type EngineDeps = {
 
 const isTask = (operation: Operation): operation is OperationOf<'task'> => operation.entry.kind === 'task'
 
+const selectTasks = (operations: readonly Operation[]): OperationOf<'task'>[] => [
+  ...operations.filter(isTask),
+  ...operations.filter(isStreamTask).map((each) => taskOperationOf(each)),
+]
+
 function registerKinds(kinds: Map<string, TaskKind>, registered: readonly TaskKind[]): void {
   for (const kind of registered) kinds.set(kindKey(kind.kind, kind.version), kind)
 }
@@ -55,6 +61,7 @@ const toTaskKind = ({ name, entry, run }: OperationOf<'task'>): TaskKind => ({
   steps: run.steps,
   ...(run.retry && { retry: run.retry }),
   ...(run.stepTimeoutMs && { stepTimeoutMs: run.stepTimeoutMs }),
+  ...(run.completeEnd && { completeEnd: run.completeEnd }),
 })
 
 /** The durable part of the process; features are built on it, and `createRuntime` runs what they declare. */
@@ -148,7 +155,7 @@ export function createEngine(deps: EngineDeps) {
 
     /** Registers all kinds and builds the invoker; `internal` kinds have no route. Tasks run after `start`. */
     createRuntime(operations: readonly Operation[], internal: readonly TaskKind[]) {
-      const tasks = operations.filter(isTask)
+      const tasks = selectTasks(operations)
       for (const task of tasks) taskOperations.set(task.name, task)
       registerKinds(kinds, [...tasks.map(toTaskKind), ...internal])
       log.debug({ steps: stepsOf(kinds) }, 'task kinds')

@@ -24,6 +24,13 @@ export type OperationCall<O extends Operation = Operation> = {
 export type UserCall<K extends Entry['kind']> = OperationCall<OperationOf<K>> & { caller: Caller }
 
 export type Answer = { kind: 'answer'; body: unknown; replayed: boolean; key?: string }
-export type Reply = Answer | { kind: 'stream'; items: AsyncIterable<StreamItem> }
+/** `key` and `replayed`: of a stream that a task fills. */
+export type StreamReply = {
+  kind: 'stream'
+  items: AsyncIterable<StreamItem>
+  replayed?: boolean
+  key?: string
+}
+export type Reply = Answer | StreamReply
 /** The one path of every door. */
 export type Invoke = (call: OperationCall) => Promise<Reply>

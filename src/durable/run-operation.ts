@@ -7,6 +7,7 @@ import type { Invoke, InvokeRequest, OperationCall, OperationOf, Reply, UserCall
 import { throwAsFault } from './operation-faults.ts'
 import { type ActRunnerDeps, runAct } from './run-act.ts'
 import { createTaskInvoker, type TaskInvoker, type TaskInvokerDeps } from './run-task.ts'
+import { isStreamTask, runStreamTask } from './stream-task.ts'
 
 type InvokerDeps = TaskInvokerDeps & ActRunnerDeps
 
@@ -19,6 +20,7 @@ export function createInvoker(given: TaskInvokerDeps): Invoke {
 async function dispatch(deps: InvokerDeps, tasks: TaskInvoker, call: OperationCall): Promise<Reply> {
   const { operation, caller } = call
   const { entry } = operation
+  if (isStreamTask(operation) && caller) return runStreamTask(tasks, call as UserCall<'stream'>)
   if (entry.kind === 'stream') return openStream(call as OperationCall<OperationOf<'stream'>>)
   if (entry.kind === 'task' && entry.isAnswered && caller) return runAnswered(tasks, call as UserCall<'task'>)
   if (entry.kind === 'task' && caller) return tasks.run(call as UserCall<'task'>)

@@ -28,7 +28,13 @@ export type TaskInvokerDeps = TaskAdmitterDeps & {
   clock: Clock
   random: Random
 }
-export type TaskInvoker = { run(call: UserCall<'task'>): Promise<Answer> }
+/** `replayed`: an earlier request under the same key has made the task. */
+export type AcceptedCall = AcceptedTask & { replayed: boolean }
+export type TaskInvoker = {
+  run(call: UserCall<'task'>): Promise<Answer>
+  /** Accepts the task and answers nothing. */
+  accept(call: UserCall<'task'>): Promise<AcceptedCall>
+}
 type InvokerState = {
   deps: TaskInvokerDeps
   /** The acceptances under way, by user and key. */
@@ -38,10 +44,27 @@ type InvokerState = {
 /** Accepts tasks, once per key, and waits for their end. */
 export function createTaskInvoker(deps: TaskInvokerDeps): TaskInvoker {
   const state: InvokerState = { deps, pending: new Map() }
-  return { run: (call) => runTask(state, call) }
+  return {
+    run: (call) => runTask(state, call),
+    async accept(call) {
+      const accepted = await acceptCall(state, call)
+      if ('body' in accepted) throw new Error(`${call.operation.name} answers without a task`)
+      return accepted
+    },
+  }
 }
 
 async function runTask(state: InvokerState, call: UserCall<'task'>): Promise<Answer> {
+  const accepted = await acceptCall(state, call)
+  if (!('body' in accepted)) return answerTask(state.deps, call, accepted)
+  return { kind: 'answer', body: accepted.body, replayed: false }
+}
+
+/** The task of the call, or the answer to a request that makes none. */
+async function acceptCall(
+  state: InvokerState,
+  call: UserCall<'task'>,
+): Promise<AcceptedCall | { body: object }> {
   const { deps, pending } = state
   const { operation, caller, options } = call
   const input = call.input as JsonObject
@@ -59,12 +82,12 @@ async function runTask(state: InvokerState, call: UserCall<'task'>): Promise<Ans
   while (options.key !== undefined) {
     await pending.get(pendingKey)?.catch(() => undefined)
     const earlier = await findTaskByKey(deps, keyed)
-    if (earlier) return answerTask(deps, call, { task: earlier, replayed: true })
+    if (earlier) return { task: earlier, replayed: true }
     // Several may have waited for a rejected one: again only the first of them continues.
     if (!pending.has(pendingKey)) break
   }
   const answered = await operation.run.answer?.(input, caller).catch(throwAdmissionFault)
-  if (answered) return { kind: 'answer', body: answered, replayed: false }
+  if (answered) return { body: answered }
   try {
     if (request) await assertNoDuplicate(deps.transactions.pool, caller.userId, request)
     const accepted = await acceptTracked(state, pendingKey, {
@@ -74,9 +97,9 @@ async function runTask(state: InvokerState, call: UserCall<'task'>): Promise<Ans
       keyed,
       ...(request && { request }),
     })
-    return await answerTask(deps, call, { ...accepted, replayed: false })
+    return { ...accepted, replayed: false }
   } catch (error) {
-    return answerTwin(deps, call, keyed, error)
+    return findTwin(deps, keyed, error)
   }
 }
 
@@ -102,19 +125,14 @@ function acceptTracked(
  * A twin under the same key may have been accepted meanwhile, and may have spent what this one was refused for; and the
  * reply to a commit may have been lost while the commit was not.
  */
-async function answerTwin(
-  deps: TaskInvokerDeps,
-  call: UserCall<'task'>,
-  keyed: KeyedRequest,
-  error: unknown,
-): Promise<Answer> {
+async function findTwin(deps: TaskInvokerDeps, keyed: KeyedRequest, error: unknown): Promise<AcceptedCall> {
   const lost = isDatabaseUnavailable(error)
   const stale = error instanceof StaleBalance
   if (!lost && !stale && !isKeyTaken(error) && !(error instanceof Fault)) throw error
   const twin = await findTaskByKey(deps, keyed).catch((cause: unknown) => {
     throw lost ? acceptanceUnknown(keyed.key, cause) : cause
   })
-  if (twin) return answerTask(deps, call, { task: twin, replayed: !lost })
+  if (twin) return { task: twin, replayed: !lost }
   throw stale ? accountBusy() : lost ? acceptanceUnknown(keyed.key, error) : error
 }
 
@@ -122,7 +140,7 @@ async function answerTwin(
 async function answerTask(
   deps: TaskInvokerDeps,
   { operation, options, request }: UserCall<'task'>,
-  { task, run, replayed }: AcceptedTask & { replayed: boolean },
+  { task, run, replayed }: AcceptedCall,
 ): Promise<Answer> {
   const { pool } = deps.transactions
   const read = () => readTask(pool, task.id)

@@ -47,18 +47,22 @@ const exitSlots = 8
 /** Background tasks (audits, snapshots) take half of the slots at most, and two that no other task takes. */
 const backgroundShare = 0.5
 const backgroundSlots = 2
+/** Conversations wait for minutes, so they have slots of their own and never take one of the other tasks. */
+const conversation = 3
+const conversationSlots = 64
 /** The share of the slots that one user holds at most; of the exit slots it is half. */
 const userShare = 0.75
 
 /** The run of one claim; `abort` ends it when the task is another instance's. */
 type RunningTask = { priority: number; abort: AbortController; work: Promise<unknown> }
+/** The slots that each user holds, and those reserved for tasks that are being inserted. */
+type SlotUse = { counts: KeyCounts; reserved: number }
 type RunnerState = {
   deps: RunnerDeps
   leases: Leases
   running: Map<string, RunningTask>
-  /** The slots that each user holds. */
-  slotCounts: KeyCounts
-  reserved: number
+  conversations: SlotUse
+  others: SlotUse
   stopping: boolean
   /** The hint that tasks are ready is for the others. */
   isHandingOver: boolean
@@ -69,8 +73,8 @@ export function createRunner(deps: RunnerDeps): Runner {
     deps,
     leases: createRunnerLeases(deps, () => runner),
     running: new Map(),
-    slotCounts: createKeyCounts(),
-    reserved: 0,
+    conversations: { counts: createKeyCounts(), reserved: 0 },
+    others: { counts: createKeyCounts(), reserved: 0 },
     stopping: false,
     isHandingOver: false,
   }
@@ -79,7 +83,7 @@ export function createRunner(deps: RunnerDeps): Runner {
   })
   return {
     reserve: (priority, userId) => reserveSlot(runner, priority, userId),
-    counts: () => ({ running: runner.running.size, slots: deps.options.slots }),
+    counts: () => ({ running: runningOf(runner, isOther).length, slots: deps.options.slots }),
     isOnDuty: () => runner.leases.isOnDuty(),
     isLeaseHeld: () => runner.leases.isHeld(),
     claimNow: () => runner.leases.claimNow(),
@@ -104,8 +108,8 @@ const createRunnerLeases = (deps: RunnerDeps, state: () => RunnerState): Leases 
     priorityOf: ({ kind, kind_version }) => deps.kinds.get(kindKey(kind, kind_version))?.priority ?? 1,
     userShares: (priority) => {
       const share = userSlotsMax(state(), priority)
-      const { slotCounts } = state()
-      return { full: slotCounts.withAtLeast(share), left: share - slotCounts.highestBelow(share) }
+      const { counts } = slotUseOf(state(), priority)
+      return { full: counts.withAtLeast(share), left: share - counts.highestBelow(share) }
     },
     kinds: () => [...deps.kinds.keys()],
     onClaimed: (task) => void track(state(), { task }),
@@ -119,33 +123,50 @@ const createRunnerLeases = (deps: RunnerDeps, state: () => RunnerState): Leases 
     },
   })
 
-function capacityOf({ deps: { options }, running, reserved }: RunnerState): Capacity {
-  const taken = running.size + reserved
-  const background = [...running.values()].filter(({ priority }) => priority === 2).length
+const isOther = (priority: number): boolean => priority !== conversation
+const slotUseOf = (runner: RunnerState, priority: number): SlotUse =>
+  isOther(priority) ? runner.others : runner.conversations
+const runningOf = ({ running }: RunnerState, isWanted: (priority: number) => boolean): RunningTask[] =>
+  [...running.values()].filter(({ priority }) => isWanted(priority))
+
+function capacityOf(runner: RunnerState): Capacity {
+  const { options } = runner.deps
+  const taken = runningOf(runner, isOther).length + runner.others.reserved
+  const background = runningOf(runner, (priority) => priority === 2).length
+  const conversations =
+    runningOf(runner, (priority) => !isOther(priority)).length + runner.conversations.reserved
   return {
     exits: Math.max(0, options.slots + exitSlots - taken),
     ordinary: Math.max(0, options.slots - taken),
     backgroundMax: Math.max(0, Math.ceil(options.slots * backgroundShare) - background),
     backgroundMin: Math.max(0, backgroundSlots - background),
+    conversations: Math.max(0, conversationSlots - conversations),
   }
 }
 
 const userSlotsMax = ({ deps }: RunnerState, priority: number) =>
-  Math.ceil(deps.options.slots * userShare) + (priority === 0 ? exitSlots / 2 : 0)
+  Math.ceil((isOther(priority) ? deps.options.slots : conversationSlots) * userShare) +
+  (priority === 0 ? exitSlots / 2 : 0)
+
+function freeSlotsOf(runner: RunnerState, priority: number): number {
+  const { exits, ordinary, conversations } = capacityOf(runner)
+  if (!isOther(priority)) return conversations
+  return priority === 0 ? exits : ordinary
+}
 
 function reserveSlot(runner: RunnerState, priority: number, userId: string): Slot | undefined {
-  const isUserFull = runner.slotCounts.get(userId) >= userSlotsMax(runner, priority)
-  const capacity = capacityOf(runner)
-  const isFull = (priority === 0 ? capacity.exits : capacity.ordinary) === 0
+  const use = slotUseOf(runner, priority)
+  const isUserFull = use.counts.get(userId) >= userSlotsMax(runner, priority)
+  const isFull = freeSlotsOf(runner, priority) === 0
   if (runner.stopping || isFull || isUserFull || !runner.leases.isHeld()) return undefined
-  runner.reserved += 1
-  runner.slotCounts.add(userId)
+  use.reserved += 1
+  use.counts.add(userId)
   let isReserved = true
   const release = () => {
     if (!isReserved) return
     isReserved = false
-    runner.reserved -= 1
-    runner.slotCounts.remove(userId)
+    use.reserved -= 1
+    use.counts.remove(userId)
   }
   return {
     take(task, signed) {
@@ -162,11 +183,13 @@ function reserveSlot(runner: RunnerState, priority: number, userId: string): Slo
 
 /** Runs a task of this instance in the background; its entry lives as long as the run. */
 function track(runner: RunnerState, loaded: LoadedTask): Promise<Task | undefined> {
-  const { running, slotCounts, deps, leases } = runner
+  const { running, deps, leases } = runner
   const { id, kind, kind_version, user_id: userId } = loaded.task
+  const priority = deps.kinds.get(kindKey(kind, kind_version))?.priority ?? 1
+  const { counts } = slotUseOf(runner, priority)
   // A second claim of the same task raised its version: the earlier run can commit nothing any more.
   running.get(id)?.abort.abort()
-  if (!running.has(id)) slotCounts.add(userId)
+  if (!running.has(id)) counts.add(userId)
   const abort = new AbortController()
   const work = runTask(runner, loaded, abort.signal)
     // The database is unavailable or refused: heartbeats release the task, and another claim resumes at the last commit.
@@ -177,11 +200,10 @@ function track(runner: RunnerState, loaded: LoadedTask): Promise<Task | undefine
     .finally(() => {
       if (running.get(id) === entry) {
         running.delete(id)
-        slotCounts.remove(userId)
+        counts.remove(userId)
       }
       leases.slotFreed()
     })
-  const priority = deps.kinds.get(kindKey(kind, kind_version))?.priority ?? 1
   const entry: RunningTask = { priority, abort, work }
   running.set(id, entry)
   return work
@@ -211,6 +233,8 @@ async function runTask(runner: RunnerState, first: LoadedTask, lost: AbortSignal
 async function stopRunner(runner: RunnerState): Promise<void> {
   runner.stopping = true
   await runner.leases.stopClaims()
+  // Another instance goes on with them: they would take longer than an instance has for its end.
+  for (const { abort } of runningOf(runner, (priority) => !isOther(priority))) abort.abort()
   await Promise.all([...runner.running.values()].map(({ work }) => work))
   await runner.leases[Symbol.asyncDispose]()
   await runner.leases.release()

@@ -1,5 +1,5 @@
 import type { JsonObject } from '#kernel/json.ts'
-import type { StepResult } from '#kernel/task.ts'
+import type { EndResult, StepResult } from '#kernel/task.ts'
 import type { LiveState } from '#kernel/task-state.ts'
 import type { Task } from './task-row.ts'
 
@@ -8,13 +8,13 @@ import type { Task } from './task-row.ts'
 /** A step unknown to this version belongs to a newer one; wait this long for it. */
 const unknownStepMs = 30_000
 
-export const cancelled = (message: string): StepResult => ({
+export const cancelled = (message: string): EndResult => ({
   end: 'cancelled',
   outcome: 'not_executed',
   error: { code: 'cancelled_by_user', message },
 })
 
-export const failed = (code: string, message: string, details: Record<string, unknown> = {}): StepResult => ({
+export const failed = (code: string, message: string, details: Record<string, unknown> = {}): EndResult => ({
   end: 'failed',
   outcome: 'not_executed',
   error: {

@@ -2,6 +2,7 @@ import type pg from 'pg'
 import type { Clock } from '#kernel/clock.ts'
 import type { Log } from '#kernel/log.ts'
 import { type PacedJob, startPacedJob } from '#kernel/paced-job.ts'
+import type { TaskPriority } from '#kernel/task.ts'
 import { query } from '#store/query.ts'
 import type { TaskRow } from '#store/tables/durable.ts'
 import { asTask, type Task } from './task-row.ts'
@@ -16,6 +17,8 @@ export type Capacity = {
   /** What background tasks may take of it, and what they may take in any case. */
   backgroundMax: number
   backgroundMin: number
+  /** Of slots that no other task takes. */
+  conversations: number
 }
 export type ClaimDeps = {
   pool: pg.Pool
@@ -31,7 +34,7 @@ export type ClaimDeps = {
   onSaturated: () => void
   capacity: () => Capacity
   /** By priority: the users who hold their share of the slots, and what each of the others may take at least. */
-  userShares: (priority: 0 | 1) => { full: string[]; left: number }
+  userShares: (priority: 0 | 1 | 3) => { full: string[]; left: number }
   priorityOf: (task: Task) => number
   onClaimed: (task: Task) => void
   /** The kinds and versions that this instance can run; it leaves the others to its peers. */
@@ -45,7 +48,7 @@ const alonePolls = 5
 /** Due times within this span are one claim. */
 const dueGrainMs = 10
 
-const dueOf = (priority: 0 | 1 | 2, usersFull: string, limit: string): string =>
+const dueOf = (priority: TaskPriority, usersFull: string, limit: string): string =>
   `select task_id from task_queue where owner is null and priority = ${priority} and run_at <= $2
      and kind = any($3::text[]) and user_id <> all(${usersFull}::uuid[]) order by run_at limit ${limit} for update skip locked`
 
@@ -64,11 +67,12 @@ const claimSql = `with exits as materialized (${dueOf(0, '$5', '$6')}),
     '$4',
     'least($8, greatest($9, $7 - (select count(*) from exits) - (select count(*) from ordinary)))',
   )}),
-  due as materialized (table exits union all table ordinary union all table background),
+  conversations as materialized (${dueOf(3, '$10', '$11')}),
+  due as materialized (table exits union all table ordinary union all table background union all table conversations),
   free as materialized (select id from task where id = any(array(select task_id from due)) for no key update skip locked),
   owned as (update task_queue set owner = $1 where task_id = any(array(select id from free))),
   claimed as (update task set status = 'running', version = version + 1 where id = any(array(select id from free)) returning *),
-  parked as (select least(${[0, 1, 2].map(nextDueOf).join()}) as "nextDue")
+  parked as (select least(${[0, 1, 2, 3].map(nextDueOf).join()}) as "nextDue")
   select claimed.*, "nextDue" from parked left join claimed on true`
 
 export type ClaimState = {
@@ -139,11 +143,12 @@ async function claimBatch(claims: ClaimState): Promise<boolean> {
   // Its next heartbeat claims again.
   if (!isLeaseHeld()) return false
   const capacity = claims.deps.capacity()
-  const [share, exitShare] = [userShares(1), userShares(0)]
+  const [share, exitShare, conversationShare] = [userShares(1), userShares(0), userShares(3)]
   // All that one statement claims may be of one user.
   const exitsMax = Math.min(batchMax, capacity.exits, exitShare.left)
   const ordinaryMax = Math.min(batchMax, capacity.ordinary, share.left)
-  if (exitsMax + ordinaryMax + capacity.backgroundMin === 0) return false
+  const conversationsMax = Math.min(batchMax, capacity.conversations, conversationShare.left)
+  if (exitsMax + ordinaryMax + capacity.backgroundMin + conversationsMax === 0) return false
   const rows = await query<TaskRow & { nextDue: Date | null }>(pool, claimSql, [
     instanceId,
     clock.now(),
@@ -154,8 +159,10 @@ async function claimBatch(claims: ClaimState): Promise<boolean> {
     ordinaryMax,
     capacity.backgroundMax,
     capacity.backgroundMin,
+    conversationShare.full,
+    conversationsMax,
   ])
-  const claimed = [0, 0, 0]
+  const claimed = [0, 0, 0, 0]
   for (const { nextDue, ...row } of rows) {
     claims.nextDue = nextDue
     if (row.id === null) break
@@ -163,13 +170,17 @@ async function claimBatch(claims: ClaimState): Promise<boolean> {
     claimed[priorityOf(task)]! += 1
     onClaimed(task)
   }
-  const [exits, ordinary, background] = claimed as [number, number, number]
+  const [exits, ordinary, background, conversations] = claimed as [number, number, number, number]
   const ordinaryLeft = Math.max(0, ordinaryMax - exits)
   const backgroundLeft = Math.min(
     capacity.backgroundMax,
     Math.max(capacity.backgroundMin, ordinaryMax - exits - ordinary),
   )
-  const isAnyFull = exits === exitsMax || ordinary === ordinaryLeft || background === backgroundLeft
-  claims.mayHaveMore = isAnyFull || share.full.length > 0
-  return exits + ordinary + background > 0 && isAnyFull
+  const isAnyFull =
+    exits === exitsMax ||
+    ordinary === ordinaryLeft ||
+    background === backgroundLeft ||
+    conversations === conversationsMax
+  claims.mayHaveMore = isAnyFull || share.full.length > 0 || conversationShare.full.length > 0
+  return exits + ordinary + background + conversations > 0 && isAnyFull
 }

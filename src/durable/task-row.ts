@@ -32,6 +32,7 @@ export const stepView = (task: Task, effects: Effect[]): TaskView => ({
   data: task.data,
   input: task.input,
   attempt: task.attempts,
+  version: task.version,
   effects,
   createdAt: task.created_at,
   deadline: task.deadline,

@@ -3,7 +3,7 @@ import type { Clock } from '#kernel/clock.ts'
 import { Fault } from '#kernel/fault.ts'
 import type { Random } from '#kernel/id.ts'
 import type { Log } from '#kernel/log.ts'
-import type { Effect, RetryRule, StepResult, TaskKind } from '#kernel/task.ts'
+import type { Effect, EndResult, RetryRule, StepResult, TaskKind } from '#kernel/task.ts'
 import type { Committed, Committer } from './commit.ts'
 import type { CommittedEvents } from './local-events.ts'
 import { raceAbort, StepAborted } from './step-abort.ts'
@@ -88,9 +88,10 @@ async function runStep(
   lost: AbortSignal,
 ): Promise<StepResult> {
   const exposed = effects.some((effect) => effect.status !== 'dropped' && effect.status !== 'rejected')
-  if (task.cancel_requested && !exposed) return cancelled('Cancelled on request')
+  const end = (result: EndResult) => kind.completeEnd?.(stepView(task, effects), result) ?? result
+  if (task.cancel_requested && !exposed) return end(cancelled('Cancelled on request'))
   if (clock.now() > task.deadline && !exposed)
-    return failed('expired', 'The deadline passed before anything was sent')
+    return end(failed('expired', 'The deadline passed before anything was sent'))
   const step = kind.steps[task.step]
   if (!step) {
     log.warn({ task: task.id, kind: task.kind, step: task.step }, 'this version has no such step')
@@ -141,7 +142,8 @@ async function handleFailure(
     fault?.message ?? 'An internal error stopped the task',
     fault?.extras,
   )
-  return committer.step(task, end)
+  const whole = isAdmitted(task) ? kind.completeEnd?.(stepView(task, []), end) : undefined
+  return committer.step(task, whole ?? end)
 }
 
 /** Undefined where the step changed an effect: the next step reads them again. A signed effect is only appended. */

@@ -1,5 +1,9 @@
 import { isRecord } from '#kernel/json.ts'
-import { byComponent, byName } from './field-glossary.ts'
+import { chatFields, chatFieldsByComponent } from './chat-glossary.ts'
+import * as glossary from './field-glossary.ts'
+
+const byName = { ...glossary.byName, ...chatFields }
+const byComponent = { ...glossary.byComponent, ...chatFieldsByComponent }
 
 type Json = Record<string, unknown>
 

@@ -62,6 +62,9 @@ export type Outcome =
       kind: 'stream'
       /** Throws only faults; ends with one where the credential becomes invalid. */
       items: AsyncIterable<StreamItem>
+      /** Of a stream that a task fills. */
+      replayed?: boolean
+      key?: string
     }
 
 export type InvocableOperation = {
@@ -133,7 +136,8 @@ export function createInvocation({
       const { entry } = operation
       const locationOf = inputLocations(entry)
       const output = 'output' in entry ? plainSchema(entry.output) : undefined
-      const mayAct = entry.kind === 'task' || entry.kind === 'act'
+      const isStreamTask = entry.kind === 'stream' && entry.taskKind !== undefined
+      const mayAct = entry.kind === 'task' || entry.kind === 'act' || isStreamTask
       const toFault = (error: unknown, options: { mayHaveActed: boolean }): Fault =>
         error instanceof Fault ? locateIssues(error, locationOf) : internalFault(error, options)
 
@@ -146,6 +150,7 @@ export function createInvocation({
         if (pointsFault) throw pointsFault
         const current = version?.()
         const userId = caller?.userId ?? ''
+        if (isStreamTask && input.stream !== false) quotas.assertRoom(userId)
         using waiting = options.wait ? quotas.wait(userId) : undefined
         // Above the share the task continues as without waiting, and the answer shows its current state.
         const allowed = options.wait && !waiting ? { ...options, timeoutMs: 0 } : options
@@ -156,12 +161,10 @@ export function createInvocation({
           },
         )
         if (reply.kind === 'stream') {
-          const { items } = reply
+          const { items, ...facts } = reply
           const toStreamFault = (error: unknown) => toFault(error, { mayHaveActed: false })
-          return {
-            kind: 'stream',
-            items: quotas.stream({ userId, authorization, items, toFault: toStreamFault }),
-          }
+          const opened = { userId, authorization, items, toFault: toStreamFault, isAccepted: isStreamTask }
+          return { ...facts, items: quotas.stream(opened) }
         }
         const body = output ? filterBySchema(output, reply.body) : reply.body
         const outcome: Outcome = { ...reply, body }

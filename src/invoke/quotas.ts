@@ -20,10 +20,14 @@ type NewStream = {
   items: Items
   /** The fault for an error of `items`. */
   toFault: (error: unknown) => Fault
+  /** What fills the stream was accepted already: it is not refused any more. */
+  isAccepted?: boolean
 }
 type OpenStream = { authorization: string | undefined; refuse(fault: Fault): void }
 
 export type UserQuotas = {
+  /** Throws where the user has a full share of streams, before something is accepted that fills one. */
+  assertRoom(userId: string): void
   /**
    * The items, until the credential that opened the stream becomes invalid. Throws where the user has a full share of
    * streams already; the items throw only faults.
@@ -41,10 +45,14 @@ export function userQuotas(authenticate: Authenticate, quotas: Quotas): UserQuot
   const waits = createKeyCounts()
   const checking = repeat(() => checkCredentials(open, authenticate), { everyMs: quotas.checkEveryMs })
 
+  const assertRoom = (userId: string): void => {
+    const { streamsPerUser } = quotas
+    if (streams.get(userId) >= streamsPerUser) throw tooManyStreams(streamsPerUser)
+  }
   return {
-    stream({ userId, authorization, items, toFault }) {
-      const { streamsPerUser } = quotas
-      if (streams.get(userId) >= streamsPerUser) throw tooManyStreams(streamsPerUser)
+    assertRoom,
+    stream({ userId, authorization, items, toFault, isAccepted = false }) {
+      if (!isAccepted) assertRoom(userId)
       const release = () => {
         if (open.delete(entry)) streams.remove(userId)
       }

@@ -1,7 +1,14 @@
 import type { Asker, Caller, RequestFacts, Scope } from './caller.ts'
 import type { JsonObject } from './json.ts'
 import * as T from './schema.ts'
-import { type Admission, type Step, type Steps, type TaskRules, untypedSteps } from './task.ts'
+import {
+  type Admission,
+  type Step,
+  type Steps,
+  type TaskPriority,
+  type TaskRules,
+  untypedSteps,
+} from './task.ts'
 
 /**
  * One entry per endpoint. Route, validation, OpenAPI, MCP tool, SDK method and CLI command are derived from it.
@@ -50,7 +57,18 @@ export type ActShape = Shape & {
   /** A repetition changes nothing more, so callers without a key may repeat it. */
   repeatable?: true
 }
-export type StreamShape = Shape & { event: T.TSchema }
+export type StreamShape = Shape & {
+  event: T.TSchema
+  /** The data of each event by its name, where each has its own form. */
+  events?: Readonly<Record<string, T.TSchema>>
+  /**
+   * A durable task of this kind fills the stream: it is accepted once per key, and followed on any instance. Callers
+   * that send `stream: false` wait for its answer.
+   */
+  taskKind?: string
+  output?: T.TSchema
+  priority?: TaskPriority
+}
 export type TaskShape = Shape & {
   waitSeconds: number
   /** Set where several operations create one kind of task. */
@@ -60,7 +78,7 @@ export type TaskShape = Shape & {
   output: T.TSchema
   /** Form of `result` once the task has ended. It documents and never filters: a step may add fields. */
   result?: T.TSchema
-  priority?: 0 | 1 | 2
+  priority?: TaskPriority
   /** The call always waits for the end of the task, and answers with what it made: `finish` of its function. */
   isAnswered?: true
 }
@@ -69,6 +87,8 @@ type EntryOf<K extends string, S> = { kind: K; route: Route; method: Method; pat
 export type ReadEntry<S extends ReadShape = ReadShape> = EntryOf<'read', S>
 export type ActEntry<S extends ActShape = ActShape> = EntryOf<'act', S>
 export type StreamEntry<S extends StreamShape = StreamShape> = EntryOf<'stream', S>
+/** See `hasTask`. */
+export type StreamTaskEntry = StreamEntry & { output: T.TSchema; taskKind: string }
 export type TaskEntry<S extends TaskShape = TaskShape> = EntryOf<'task', S>
 export type Entry = ReadEntry | ActEntry | StreamEntry | TaskEntry
 
@@ -147,15 +167,25 @@ export const taskOf = <Input, Data extends JsonObject, Names extends string>({
     version?: number
   }): TaskFunction<Input> => ({ ...rules, admit, steps: untypedSteps(steps) })
 
+type StreamRequest = RequestFacts & { lastEventId?: string }
+/** The task that fills a stream, and how its callers read it. */
+type StreamTask<Input, Event, Output> = TaskRules & {
+  admit: (input: Input, caller: Caller) => Promise<Admission>
+  steps: Record<string, Step>
+  version?: number
+  /** Throws before the first event where the request cannot resume there. */
+  subscribe: (taskId: string, caller: Caller, request: StreamRequest) => AsyncIterable<StreamItem<Event>>
+  /** The key of the request is added to the answer. */
+  collect: (taskId: string, caller: Caller, request: RequestFacts) => Promise<Omit<Output, 'idempotency_key'>>
+}
+
 type FunctionOf<E> = E extends { kind: 'task' }
   ? TaskFunction<InputOf<E>>
-  : E extends { kind: 'stream' }
-    ? (
-        input: InputOf<E>,
-        caller: Caller,
-        request: RequestFacts & { lastEventId?: string },
-      ) => AsyncIterable<StreamItem<EventOf<E>>>
-    : (input: InputOf<E>, caller: CallerOf<E>, request: RequestFacts) => Promise<OutputOf<E>>
+  : E extends { kind: 'stream'; taskKind: string; output: T.TSchema }
+    ? StreamTask<InputOf<E>, EventOf<E>, OutputOf<E>>
+    : E extends { kind: 'stream' }
+      ? (input: InputOf<E>, caller: Caller, request: StreamRequest) => AsyncIterable<StreamItem<EventOf<E>>>
+      : (input: InputOf<E>, caller: CallerOf<E>, request: RequestFacts) => Promise<OutputOf<E>>
 
 export type Functions<C extends Contract> = { [K in keyof C['entries']]: FunctionOf<C['entries'][K]> }
 
@@ -194,6 +224,12 @@ export function versionOf({ entry, run }: Operation): Version | undefined {
   return typeof run.version === 'function' ? (run.version as Version) : undefined
 }
 
+/** The functions of a stream that a task fills; its entry names the kind of that task. */
+export function streamTaskOf({ entry, name, run }: Extract<Operation, { entry: { kind: 'stream' } }>) {
+  if (entry.taskKind === undefined) throw new Error(`no task fills the stream ${name}`)
+  return run as unknown as StreamTask<Record<string, unknown>, unknown, unknown>
+}
+
 type UntypedFunctions = { [K in Entry['kind']]: FunctionOf<Extract<Entry, { kind: K }>> }
 /** An entry with the function that implements it, as edges and runner read it. */
 export type Operation = {
@@ -223,6 +259,10 @@ export function implement<C extends Contract>(contract: C, functions: Functions<
 /** Whether a repeat under the same key returns the same answer; that requires an owner of the key. */
 export const isKeyed = ({ kind, method, access }: Entry): boolean =>
   kind !== 'read' && method !== 'GET' && access !== 'public'
+
+/** A stream that a task fills: it has an end, and an answer in its place. */
+export const hasTask = (entry: Entry): entry is StreamTaskEntry =>
+  entry.kind === 'stream' && entry.taskKind !== undefined && entry.output !== undefined
 
 /** Whether a repetition under another key or none could act twice. */
 export const isGuarded = (entry: Entry): boolean =>

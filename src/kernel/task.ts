@@ -258,6 +258,8 @@ export type TaskView<Data = JsonObject, Input = JsonObject> = {
   data: Data
   input: Input
   attempt: number
+  /** The fencing token of the claim: it changes with each claim and each commit. */
+  version: number
   effects: Effect[]
   createdAt: Date
   deadline: Date
@@ -282,6 +284,8 @@ export type SignFirst<Names extends string = string> = (
 
 /** The result of `admit`: what the task starts with, committed together with the task itself. */
 export type Admission<Data = JsonObject, Names extends string = string> = {
+  /** The id of the task, where rows of the feature name it; absent: the engine makes one. */
+  taskId?: string
   data: Data
   first: Names
   deadlineMs?: number
@@ -304,17 +308,21 @@ export type Admission<Data = JsonObject, Names extends string = string> = {
 export type TaskKind<Data = JsonObject, Names extends string = string, Input = JsonObject> = TaskRules & {
   kind: string
   version: number
-  priority: 0 | 1 | 2
+  priority: TaskPriority
   steps: Steps<Data, Names, Names, Input>
   /** What a task spends that a price trigger makes, where no admission precedes it. */
   spendOf?(userId: string, input: JsonObject): AdmittedSpend
   /** The event of an order that fired, expired, or was cancelled because another one fired. */
   orderEvent?(order: TriggerOrder): NewEvent | undefined
 }
+/** 0: exits. 1: trades. 2: background work. 3: conversations, whose steps take minutes and have slots of their own. */
+export type TaskPriority = 0 | 1 | 2 | 3
 export type TaskRules = {
   retry?: RetryRule
   /** Time limit of each step; beyond it the attempt fails. */
   stepTimeoutMs?: number
+  /** Completes an end that no step has made: the task was cancelled, expired, or failed too often. */
+  completeEnd?(task: TaskView, end: EndResult): EndResult
 }
 
 /**

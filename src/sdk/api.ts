@@ -49,7 +49,14 @@ type Takes<Input, Options> = unknown extends Input
     ? [input?: Input, options?: Options]
     : [input: Input, options?: Options]
 
-type Method<E> = E extends { kind: 'stream' }
+type NamedEvents<M> = {
+  [Name in keyof M]: { id: string; event: Name; data: M[Name] extends TSchema ? Static<M[Name]> : never }
+}[keyof M]
+
+type Method<E> = E extends { kind: 'stream'; events: infer Events }
+  ? (...given: Takes<InputOf<E>, FollowOptions>) => AsyncGenerator<NamedEvents<Events>>
+  : OtherMethod<E>
+type OtherMethod<E> = E extends { kind: 'stream' }
   ? (...given: Takes<InputOf<E>, FollowOptions>) => AsyncGenerator<StreamEvent<EventOf<E>>>
   : (
       ...given: Takes<FieldsOf<E>, CallOptions>

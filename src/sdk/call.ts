@@ -70,7 +70,9 @@ function nextInput(list: ListRow, asked: Input, page: unknown, items: readonly u
   const { cursor } = list
   if (cursor === 'skip') {
     const skip = Number(asked.skip ?? 0) + items.length
-    return items.length > 0 && skip < Number((page as Page).total) ? { ...asked, skip } : undefined
+    // A list that is the answer itself has no total: it ends with an empty page.
+    const hasMore = items.length > 0 && (Array.isArray(page) || skip < Number((page as Page).total))
+    return hasMore ? { ...asked, skip } : undefined
   }
   const last = 'id' in list ? (items.at(-1) as Page | undefined)?.[list.id] : undefined
   const next = 'id' in list ? last : (page as Page)[`next_${cursor}`]

@@ -96,8 +96,13 @@ function methodOf(transport: Transport, row: OperationRow) {
   }
 }
 
-function followRow(transport: Transport, row: OperationRow, input: Input, options: FollowOptions) {
-  return follow((lastEventId, signal) => transport.open(row, input, { signal, lastEventId }), options)
+function followRow(transport: Transport, row: OperationRow, given: Input, options: FollowOptions) {
+  const input = row.hasEnd && given.stream === false ? { ...given, stream: true } : given
+  const idempotencyKey = options.idempotencyKey ?? (row.isKeyed ? crypto.randomUUID() : undefined)
+  return follow(
+    (lastEventId, signal) => transport.open(row, input, { signal, lastEventId, idempotencyKey }),
+    { ...options, hasEnd: row.hasEnd },
+  )
 }
 
 const ended: readonly string[] = ['completed', 'failed', 'cancelled']

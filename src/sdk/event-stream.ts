@@ -13,6 +13,8 @@ export type FollowOptions = {
   lastEventId?: string | undefined
   /** Connections that may fail in a row; the first one fails at once. Default 10. */
   maxReconnects?: number | undefined
+  /** Of a stream that something is started for: repeat it under the key of the first one. Made where it is absent. */
+  idempotencyKey?: string | undefined
 }
 /** Opens the stream after an event. */
 type Open = (lastEventId: string | undefined, signal: AbortSignal) => Promise<Response>
@@ -22,12 +24,19 @@ const silenceMsMax = 45_000
 const blockCharactersMax = 1_048_576
 const reconnectMsMax = 30_000
 
-/** Follows a stream, and resumes after the last event wherever the connection ends. Ends when its reader does. */
-export async function* follow(open: Open, options: FollowOptions): AsyncGenerator<StreamEvent> {
+/**
+ * Follows a stream, and resumes after the last event wherever the connection ends. Ends when its reader does; one that
+ * `hasEnd` ends with its event `done`, or throws what its event `error` says.
+ */
+export async function* follow(
+  open: Open,
+  { hasEnd = false, ...options }: FollowOptions & { hasEnd?: boolean | undefined },
+): AsyncGenerator<StreamEvent> {
   const { signal, maxReconnects = 10 } = options
   let lastEventId = options.lastEventId
   let reconnectMs = 1_000
   let wasOpen = false
+  let isOver = false
   for (let failures = 0; ; ) {
     const connection = new AbortController()
     try {
@@ -40,13 +49,18 @@ export async function* follow(open: Open, options: FollowOptions): AsyncGenerato
         if (retryMs !== undefined) reconnectMs = retryMs
         const { data } = event
         if (data === undefined) continue
-        if (event.event === 'error') throw errorOf(500, data)
+        if (event.event === 'error') {
+          // An event with an id is stored: no repetition changes it.
+          isOver = hasEnd && id !== undefined
+          throw errorOf(500, data)
+        }
         yield { ...event, data, ...(id !== undefined && { id }) }
+        if (hasEnd && event.event === 'done') return
       }
     } catch (error) {
       signal?.throwIfAborted()
       const isLost = error instanceof PorticoError ? error.retryable : isNetworkError(error)
-      if (!wasOpen || !isLost || failures >= maxReconnects) throw error
+      if (isOver || !wasOpen || !isLost || failures >= maxReconnects) throw error
     } finally {
       connection.abort()
     }

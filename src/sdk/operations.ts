@@ -1,5 +1,5 @@
 import { contracts } from '#contracts.ts'
-import { type Entry, isKeyed, operationName } from '#kernel/operation.ts'
+import { type Entry, hasTask, isKeyed, operationName } from '#kernel/operation.ts'
 
 /** How a list is read further. `items`: the field that holds them; `id`: where they are the answer itself, theirs. */
 export type ListRow = { cursor: 'after' | 'before' | 'skip' } & ({ items: string } | { id: string })
@@ -24,6 +24,8 @@ export type OperationRow = {
   hasBody: boolean
   /** Seconds that a call with `wait` blocks at most, unless its `timeout` says otherwise. */
   waitSeconds?: number
+  /** A stream that ends by itself, with an event `done` or `error`. */
+  hasEnd?: true
   /** Present where further pages can be read. */
   list?: ListRow
 }
@@ -62,6 +64,7 @@ function rowOf(group: string, key: string, entry: Entry): OperationRow {
     queryFields: Object.keys(propertiesOf(entry.query)).concat(waits ? ['wait', 'timeout'] : []),
     hasBody: entry.body !== undefined,
     ...(waits && { waitSeconds: entry.waitSeconds }),
+    ...(hasTask(entry) && { hasEnd: true }),
     ...(list && { list }),
   }
 }

@@ -13,7 +13,11 @@ export type CallOptions = {
   maxRetries?: number | undefined
 }
 export type Reply = { response: Response; data: unknown }
-export type StreamOptions = { signal: AbortSignal; lastEventId?: string | undefined }
+export type StreamOptions = {
+  signal: AbortSignal
+  lastEventId?: string | undefined
+  idempotencyKey?: string | undefined
+}
 
 export type Transport = {
   call(row: OperationRow, input: Input, options: CallOptions): Promise<Reply>
@@ -113,10 +117,11 @@ export function createTransport(options: TransportOptions): Transport {
         readsBody: true,
       })
     },
-    async open(row, input, { signal, lastEventId }) {
+    async open(row, input, { signal, lastEventId, idempotencyKey }) {
+      const key = input.idempotency_key === undefined ? idempotencyKey : undefined
       const { response } = await send({
         request() {
-          const { url, init } = requestOf(baseUrl, row, input, undefined)
+          const { url, init } = requestOf(baseUrl, row, input, key)
           const headers = new Headers(init.headers)
           headers.set('accept', `text/event-stream, ${accepted}`)
           if (lastEventId !== undefined) headers.set('last-event-id', lastEventId)

@@ -1,4 +1,5 @@
 import type { AdminTables } from './tables/admin.ts'
+import type { ChatTables } from './tables/chat.ts'
 import type { CreditTables } from './tables/credits.ts'
 import type { DurableTables } from './tables/durable.ts'
 import type { EarnTables } from './tables/earn.ts'
@@ -13,6 +14,7 @@ import type { WebhookTables } from './tables/webhooks.ts'
 
 /** Every table of the schema; each area has a file of row types. */
 export type Tables = AdminTables &
+  ChatTables &
   CreditTables &
   DurableTables &
   IdentityTables &

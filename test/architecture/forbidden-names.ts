@@ -336,6 +336,11 @@ export const nameExceptions: { name: string; in: string; why: string }[] = [
     why: 'the state of a completed task in the interface',
   },
   {
+    name: 'done',
+    in: 'src/features/chat',
+    why: 'the name of the last event of a chat in the interface',
+  },
+  {
     name: 'lanes',
     in: 'src/world/hyperliquid/keccak.ts',
     why: 'the word of Keccak for its 64-bit words',

@@ -7,7 +7,12 @@ export async function* sentEvents(
   signal: AbortSignal,
 ): AsyncGenerator<SentEvent> {
   const reply = await fetch(url, { headers: { accept: 'text/event-stream', ...headers }, signal })
-  if (reply.status !== 200 || !reply.body) throw new Error(`stream: ${reply.status} ${await reply.text()}`)
+  if (reply.status !== 200) throw new Error(`stream: ${reply.status} ${await reply.text()}`)
+  yield* eventsOf(reply)
+}
+
+export async function* eventsOf(reply: Response): AsyncGenerator<SentEvent> {
+  if (!reply.body) throw new Error('a stream without a body')
   let rest = ''
   for await (const chunk of reply.body.pipeThrough(new TextDecoderStream())) {
     rest += chunk

@@ -1,7 +1,7 @@
 /** The tools of MCP as a door: an operation by its name, one flat record, a credential. */
 import assert from 'node:assert/strict'
 import type { FaultView } from '#invoke/fault-view.ts'
-import { isGuarded, type Operation } from '#kernel/operation.ts'
+import { hasTask, isGuarded, type Operation } from '#kernel/operation.ts'
 import type { Door, DoorReply } from '../harness/in-process-door.ts'
 import type { ToolReply } from './clients.ts'
 
@@ -17,7 +17,7 @@ export function mcpDoor(operations: readonly Operation[], url: string): Door {
       ...(key !== undefined && { idempotency_key: key }),
       // A journey repeats its requests on purpose.
       ...(entry && isGuarded(entry) && { confirm_repeat: true }),
-      ...(entry?.kind === 'stream' && { max_items: itemsMax ?? 1 }),
+      ...(entry?.kind === 'stream' && !hasTask(entry) && { max_items: itemsMax ?? 1 }),
     }
     const reply = await fetch(`${url}/mcp`, {
       method: 'POST',

@@ -82,8 +82,8 @@ export const durableMutations = [
         'a step that throws ends its task as failed unless its effect is confirmed',
       ],
       [
-        "if (task.cancel_requested && !exposed) return cancelled('Cancelled on request')",
-        "if (task.cancel_requested) return cancelled('Cancelled on request')",
+        "if (task.cancel_requested && !exposed) return end(cancelled('Cancelled on request'))",
+        "if (task.cancel_requested) return end(cancelled('Cancelled on request'))",
         'a cancel ends a task whose bytes may still land',
       ],
       [

@@ -20,6 +20,7 @@ import { cleanEnvironment, nodeFlags, root } from '../../scripts/environment.ts'
 import { startTestCluster } from '../harness/cluster.ts'
 import { agentLinkMutations } from './agent-links.ts'
 import { chainMutations } from './chains.ts'
+import { chatMutations } from './chat.ts'
 import { creditMutations } from './credits.ts'
 import { durableMutations } from './durable.ts'
 import { endedAccessMutations } from './ended-access.ts'
@@ -47,6 +48,7 @@ export const mutations: readonly Mutation[] = [
   ...agentLinkMutations,
   ...personMailMutations,
   ...securityMutations,
+  ...chatMutations,
   ...creditMutations,
   ...providerMutations,
   ...identityMutations,

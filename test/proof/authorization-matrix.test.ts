@@ -4,7 +4,7 @@
  */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import type { Operation } from '#kernel/operation.ts'
+import { hasTask, type Operation } from '#kernel/operation.ts'
 import { http } from '../harness/gateway.ts'
 import { noUpstreams } from '../harness/instance.ts'
 import { processWorld } from '../harness/process-world.ts'
@@ -58,7 +58,9 @@ after(async () => {
 
 const overHttp: Ask = async (known, authorization, input) => {
   const parts = minimalRequest(known.entry)
-  const given = input ? { ...parts, body: { ...parts.body, ...input } } : parts
+  // Without tasks that run, the opening of the stream is the answer.
+  const asked = hasTask(known.entry) ? { stream: true, ...input } : input
+  const given = asked ? { ...parts, body: { ...parts.body, ...asked } } : parts
   const { status, text, headers } = await client.send(requestOf(known, given, authorization))
   const isJson = headers['content-type']?.includes('json') ?? false
   return { status, body: isJson ? (JSON.parse(text) as Json) : {}, challenge: headers['www-authenticate'] }
@@ -80,7 +82,7 @@ const asTool: Ask = async ({ name, entry }, authorization, input = {}) => {
         name,
         arguments: {
           ...minimalInput(entry),
-          ...(entry.kind === 'stream' && { max_items: 1, seconds: 1 }),
+          ...(entry.kind === 'stream' && !hasTask(entry) && { max_items: 1, seconds: 1 }),
           ...input,
         },
       },

@@ -106,7 +106,19 @@ async function createObjects(agent: Person): Promise<Record<string, string>> {
     body: { url: 'http://127.0.0.1:2/events', types: ['webhook.disabled'] },
     headers: bearer(agent),
   })
+  const { body: chat } = await http<{
+    chat_id: string
+    thread_id: string
+    recommendations: { id: string }[]
+  }>(`${gateway.url}/v1/chat`, {
+    method: 'POST',
+    body: { query: 'swap 5 usdc to weth on base', stream: false },
+    headers: bearer(agent),
+  })
   return {
+    chat_id: chat.chat_id,
+    thread_id: chat.thread_id,
+    recommendation_id: chat.recommendations[0]!.id,
     'limit_orders_get.order_id': limitOrderId,
     'limit_orders_cancel.order_id': limitOrderId,
     task_id: body.task_id,

@@ -27,7 +27,7 @@ export async function callOperation(terminal: Terminal, given: Invocation): Prom
   const form = formOf(options)
   const client = clientOf(terminal, options)
   const input = inputOf(command, options, positional)
-  if (command.isStream) {
+  if (command.isStream && input.stream !== false) {
     const events = client.follow(command.name, input, { signal: terminal.signal })
     let left = options.items === undefined ? Number.POSITIVE_INFINITY : Number(options.items)
     for await (const event of events) {

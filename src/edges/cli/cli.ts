@@ -1,5 +1,6 @@
 import { CommanderError, Option, Command as Program } from 'commander'
 import { callOperation } from './call-operation.ts'
+import { chat } from './chat.ts'
 import { type Command, commands, type Field } from './commands.ts'
 import { candidates, completionScript, shells } from './completion.ts'
 import { exitCodeOf, exitCodes } from './exit-codes.ts'
@@ -41,6 +42,7 @@ function programOf(terminal: Terminal, end: End): Program {
   for (const [group, ofGroup = []] of Object.entries(Object.groupBy(commands, (each) => each.group))) {
     const section = program.command(group).description(`Operations of ${group}`)
     for (const command of ofGroup) addOperation(section, command, terminal, end)
+    if (group === 'chat') addChat(section, terminal, end)
   }
   addBuiltins(program, terminal, end)
   return program
@@ -66,6 +68,18 @@ function addOperation(section: Program, command: Command, terminal: Terminal, en
   addOutput(verb).option('--idempotency-key <key>', 'repeat a call under the key of the first one')
   verb.action(async () => {
     end(await callOperation(terminal, { command, options: verb.opts<Options>(), positional: verb.args }))
+  })
+}
+
+/** A question without a verb. */
+function addChat(section: Program, terminal: Terminal, end: End): void {
+  section
+    .summary('Ask in plain words')
+    .argument('[question...]', 'the question')
+    .option('--thread <id>', 'continue this thread')
+    .option('--agent <name>', 'who answers')
+  addOutput(section).action(async (question: string[]) => {
+    end(await chat(terminal, section.opts<Options>(), question))
   })
 }
 

@@ -8,7 +8,7 @@ const isObject = (value: unknown): value is Fields =>
 const isPlain = (value: unknown): boolean => typeof value !== 'object' || value === null
 
 /** Names of tokens and messages come from strangers: no character of theirs may steer the terminal. */
-const printable = (value: unknown): string =>
+export const printable = (value: unknown): string =>
   (value === null || value === undefined ? '-' : String(value)).replace(/\p{C}/gu, ' ')
 
 /** `jsonl`: one line per item where the answer is one list. */

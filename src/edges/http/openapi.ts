@@ -3,7 +3,16 @@ import { isAllOptional, withWait } from '#invoke/input.ts'
 import { plainSchema, type Schema } from '#kernel/decimal-fields.ts'
 import { type FaultCode, faults } from '#kernel/fault.ts'
 import { isRecord } from '#kernel/json.ts'
-import { type Access, type Entry, isKeyed, isScope, type Operation } from '#kernel/operation.ts'
+import {
+  type Access,
+  type Entry,
+  hasTask,
+  isKeyed,
+  isScope,
+  type Operation,
+  type StreamEntry,
+  type StreamTaskEntry,
+} from '#kernel/operation.ts'
 import {
   type Components,
   components,
@@ -178,25 +187,31 @@ function responsesOf(name: string, entry: Entry, named: Components): Json {
 }
 
 function okOf(name: string, entry: Entry, named: Components): Json {
-  if (entry.kind === 'stream') {
-    const schema = named.refer(plainSchema(entry.event))
-    return { description: 'A stream of events', content: { 'text/event-stream': { schema } } }
-  }
+  if (entry.kind === 'stream' && !hasTask(entry)) return streamOf(entry, named)
   const replayed = {
     'Idempotent-Replayed': {
       description: 'Present when the answer is that of an earlier request under the same key',
       schema: { type: 'string', enum: ['true'] },
     },
   }
+  const answer = { [json]: { schema: outputOf(name, entry, named) } }
+  const streamed = entry.kind === 'stream' ? streamOf(entry, named) : undefined
   return {
-    description: 'The answer',
+    description: streamed ? 'A stream of events; with `stream: false` one answer' : 'The answer',
     ...(isKeyed(entry) && { headers: replayed }),
-    content: { [json]: { schema: outputOf(name, entry, named) } },
+    content: { ...streamed?.content, ...answer },
   }
 }
 
+const streamOf = (entry: StreamEntry, named: Components) => ({
+  description: 'A stream of events',
+  content: { 'text/event-stream': { schema: named.refer(plainSchema(entry.event)) } },
+})
+
+type AnswerEntry = Exclude<Entry, { kind: 'stream' }> | StreamTaskEntry
+
 /** The answer of a task operation is the common task, with the result of this operation. */
-function outputOf(name: string, entry: Exclude<Entry, { kind: 'stream' }>, named: Components): Json {
+function outputOf(name: string, entry: AnswerEntry, named: Components): Json {
   const output = named.refer(plainSchema(entry.output))
   if (entry.kind !== 'task' || entry.result === undefined) return output
   const description = 'Null until the task has ended, and where an operator ended it as executed'
@@ -237,7 +252,7 @@ export function errorStatuses(entry: Entry): number[] {
     ...new Set([
       ...(entry.access === 'public' ? [] : [401, 403]),
       ...(entry.path.includes('{') ? [404] : []),
-      ...(entry.kind === 'task' || entry.kind === 'act' ? [409] : []),
+      ...(entry.kind === 'task' || entry.kind === 'act' || hasTask(entry) ? [409] : []),
       ...(takesBody ? [413, 415] : []),
       // An undeclared query parameter is rejected everywhere.
       422,

@@ -83,6 +83,7 @@ function guard({ admit, operation }: InvocableOperation, { contexts }: HttpDeps)
 function createHandler({ operation, readInput, call, shared }: InvocableOperation, deps: HttpDeps) {
   const locatedInput = inputLocator(operation.entry)
   const addLinks = deps.linksOf(answerSchema(operation.entry)) ?? identity
+  const addEventLinks = deps.linksOf(eventSchema(operation.entry)) ?? identity
   let sent: { outcome: Outcome; text: string } | undefined
   const answer = async (request: FastifyRequest, reply: FastifyReply): Promise<unknown> => {
     const { input, ...options } = readInput(locatedInput(request))
@@ -101,7 +102,8 @@ function createHandler({ operation, readInput, call, shared }: InvocableOperatio
     if (options.wait) context.mode = 'wait'
     const run = () => call(admitted, input, options, facts)
     const outcome = await (options.wait ? deps.contexts.interruptible(context, run) : run())
-    if (outcome.kind === 'stream') return stream(outcome, request, reply, { ...deps, addLinks })
+    if (outcome.kind === 'stream')
+      return stream(outcome, request, reply, { ...deps, addLinks: addEventLinks })
     const text = textOf(outcome, addLinks)
     if (outcome === shared()) sent = { outcome, text }
     deps.sendJson(request, reply, text, { pairs: keyPairs(outcome) })
@@ -139,7 +141,7 @@ type Answer = Extract<Outcome, { kind: 'answer' }>
 
 const textOf = ({ body }: Answer, addLinks: AddLinks): string => JSON.stringify(addLinks(body ?? null))
 
-function keyPairs({ replayed, key }: Answer): HeaderPairs {
+function keyPairs({ replayed, key }: Pick<Outcome, 'replayed' | 'key'>): HeaderPairs {
   const pairs: HeaderPairs = []
   if (replayed) pairs.push('idempotent-replayed', 'true')
   if (key !== undefined) pairs.push('idempotency-key', key)
@@ -148,23 +150,24 @@ function keyPairs({ replayed, key }: Answer): HeaderPairs {
 
 const identity: AddLinks = (value) => value
 
-const answerSchema = (entry: Entry): Schema =>
+const answerSchema = (entry: Entry): Schema => plainSchema(entry.output ?? eventSchema(entry))
+const eventSchema = (entry: Entry): Schema =>
   plainSchema(entry.kind === 'stream' ? entry.event : entry.output)
 
 async function stream(
-  { items }: Extract<Outcome, { kind: 'stream' }>,
+  outcome: Extract<Outcome, { kind: 'stream' }>,
   request: FastifyRequest,
   reply: FastifyReply,
   deps: HttpDeps & { addLinks: AddLinks },
 ): Promise<FastifyReply> {
   const context = deps.contexts.get(reply)
-  const iterator = items[Symbol.asyncIterator]()
+  const iterator = outcome.items[Symbol.asyncIterator]()
   // Gives the place of the stream back, also where the answer cannot be opened.
   using _reading: Disposable = { [Symbol.dispose]: () => void iterator.return?.() }
   const first = iterator.next()
   // A failure of the first event is still an HTTP error; a silent stream opens after a moment.
   await withTimeLimit(first, firstEventMs)
-  const pairs = deps.common.pairs(request)
+  const pairs = [...deps.common.pairs(request), ...keyPairs(outcome)]
   pushBudget(pairs, context.admitted?.budget)
   addHeaders(reply, pairs)
   const events = openEventStream(reply, deps.sse)

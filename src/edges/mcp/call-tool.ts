@@ -1,8 +1,9 @@
+import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Admitted, Outcome } from '#invoke/invocation.ts'
 import { Fault, invalid } from '#kernel/fault.ts'
 import { isRecord } from '#kernel/json.ts'
-import type { StreamItem } from '#kernel/operation.ts'
+import { hasTask, type StreamItem } from '#kernel/operation.ts'
 import { type CreatedTask, isLive, type ReadTask, toCreatedTask } from './protocol-task.ts'
 import { answerResult, faultResult, type ToolResult } from './tool-result.ts'
 import {
@@ -55,7 +56,9 @@ export async function callTool(
       using _wait: Disposable = { [Symbol.dispose]: () => waits.remove(principal) }
       return await waitForTask(tool, admitted, given, { ...facts, mayWait })
     }
-    if (invocable.operation.entry.kind === 'stream') return await readStream(tool, admitted, given, facts)
+    const { entry } = invocable.operation
+    if (hasTask(entry)) return await answerStream(tool, admitted, given, facts)
+    if (entry.kind === 'stream') return await readStream(tool, admitted, given, facts)
     const result = await callOperation(tool, admitted, given, facts)
     return (facts.takesTasks && (await createdTask(toolbox, tool, { admitted, result, facts }))) || result
   } catch (error) {
@@ -188,6 +191,42 @@ async function readStream(
   )
   leaving.abort()
   return { content: [{ type: 'text', text: JSON.stringify({ items }) }] }
+}
+
+/** Reads the stream for its progress, and then the answer under the same key. */
+async function answerStream(
+  { invocable, view }: OperationTool,
+  admitted: Admitted,
+  given: Fields,
+  { progress, ...facts }: CallFacts,
+): Promise<ToolResult> {
+  // A value of another type is refused as at every door.
+  const { stream = false } = given
+  const asked = { ...given, stream: typeof stream === 'boolean' ? false : stream }
+  const { input, ...options } = invocable.readFlatInput(asked)
+  const keyed = { ...options, key: options.key ?? randomUUID() }
+  if (progress) {
+    const outcome = await invocable.call(admitted, { ...input, stream: true }, keyed, facts)
+    if (outcome.kind === 'stream') await reportItems(outcome.items, progress)
+  }
+  return toResult(await invocable.call(admitted, input, keyed, facts), view)
+}
+
+async function reportItems(
+  items: AsyncIterable<StreamItem>,
+  progress: (status: TaskProgressView) => Promise<void>,
+): Promise<void> {
+  let step = 0
+  for await (const item of items) {
+    const message = 'comment' in item ? undefined : progressOf(item)
+    if (message !== undefined) await progress({ progress: ++step, message }).catch(() => undefined)
+  }
+}
+
+function progressOf({ event, data }: Exclude<StreamItem, { comment: string }>): string | undefined {
+  const step = isRecord(data) && isRecord(data.data) ? data.data : {}
+  if (event === 'planning') return String(step.text)
+  return event === 'tool_call' ? `Calls ${String(step.name)}` : undefined
 }
 
 async function readItems(

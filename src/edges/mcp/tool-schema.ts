@@ -3,7 +3,7 @@ import { withWait } from '#invoke/input.ts'
 import { plainSchema, type Schema } from '#kernel/decimal-fields.ts'
 import { isRecord } from '#kernel/json.ts'
 import { linkTarget } from '#kernel/link.ts'
-import { type Entry, isGuarded, isKeyed } from '#kernel/operation.ts'
+import { type Entry, hasTask, isGuarded, isKeyed } from '#kernel/operation.ts'
 
 /** Schemas of a tool: plain JSON Schema with an object at its root, which every client accepts. */
 export type ObjectSchema = { type: 'object'; properties: Record<string, object>; required?: string[] }
@@ -60,7 +60,7 @@ function fieldsOf(part: Schema): Fields | undefined {
 
 /** Undefined where the answer is no object: then the text alone has it. */
 export function outputSchemaOf(name: string, entry: Entry): ObjectSchema | undefined {
-  if (entry.kind === 'stream') return undefined
+  if (entry.kind === 'stream' && !hasTask(entry)) return undefined
   const output = plainSchema(entry.output)
   if (output.type !== 'object') return undefined
   const schema = shown(output) as ObjectSchema

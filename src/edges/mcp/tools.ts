@@ -4,6 +4,7 @@ import { createKeyCounts, type KeyCounts } from '#kernel/key-counts.ts'
 import {
   type Access,
   type Entry,
+  hasTask,
   isForPeople,
   isGuarded,
   isKeyed,
@@ -91,13 +92,22 @@ function toTool(invocable: InvocableOperation, fieldsOfTask: ReadonlySet<string>
     name,
     title: entry.summary,
     description: descriptionOf(entry),
-    inputSchema: entry.kind === 'stream' ? streamInputOf(name, entry) : inputSchemaOf(name, entry),
+    inputSchema: inputOf(name, entry),
     ...(outputSchema && { outputSchema }),
     annotations: annotationsOf(entry),
   }
   const becomesTask =
     entry.kind === 'task' && (outputSchema?.required ?? []).every((field) => fieldsOfTask.has(field))
   return { view, access: entry.access, invocable, isGuarded: isGuarded(entry), becomesTask }
+}
+
+function inputOf(name: string, entry: Entry): ObjectSchema {
+  if (entry.kind !== 'stream') return inputSchemaOf(name, entry)
+  if (!hasTask(entry)) return streamInputOf(name, entry)
+  const { properties, ...rest } = inputSchemaOf(name, entry)
+  // This door answers whole, and reports what comes before by its progress.
+  const { stream: _, ...asked } = properties as Record<string, object>
+  return { ...rest, properties: asked }
 }
 
 const reuseText = (found: string): string =>
@@ -116,7 +126,7 @@ const descriptionOf = (entry: Entry): string =>
     .join(' ')
 
 function annotationsOf(entry: Entry): ToolView['annotations'] {
-  const isRead = entry.kind === 'read' || entry.kind === 'stream'
+  const isRead = entry.kind === 'read' || (entry.kind === 'stream' && !hasTask(entry))
   return {
     readOnlyHint: isRead,
     destructiveHint: entry.kind === 'task' || isGuarded(entry) || (!isRead && entry.method === 'DELETE'),

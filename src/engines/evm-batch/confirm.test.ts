@@ -33,6 +33,7 @@ const task: TaskView = {
   data: {},
   input: {},
   attempt: 1,
+  version: 1,
   effects: [effect],
   createdAt: now,
   deadline: new Date(now.getTime() + 600_000),

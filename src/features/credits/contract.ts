@@ -11,6 +11,8 @@ import {
   Nullable,
   OneOf,
   Text,
+  TextOrNull,
+  Time,
   TimeOrNull,
   Units,
 } from '#kernel/wire-types.ts'
@@ -31,6 +33,35 @@ export const contract = group('credits', {
         ),
       },
       { $id: 'CreditsResponse' },
+    ),
+  }),
+  history: read('GET /v1/credits/history', {
+    summary: 'What took and brought credits, newest first',
+    description:
+      'Use it to see which chats, images and packs changed the credits. Amounts are whole credits: negative ones were taken. A page may have fewer entries than `limit`, because not every task moves credits. Next: `before=next_before` reads the next page; `tasks_get` has the task of an entry.',
+    access: 'read',
+    query: T.Object({
+      before: T.Optional(
+        T.String({ format: 'uuid', maxLength: 36, description: '`next_before` of the page before' }),
+      ),
+      limit: T.Optional(T.Integer({ minimum: 1, maximum: 100, default: 20 })),
+    }),
+    output: T.Object(
+      {
+        items: T.Array(
+          T.Object(
+            {
+              task_id: TextOrNull,
+              kind: T.String({ description: 'Kind of the task; `signup` for the first credits' }),
+              credits: T.Integer({ description: 'Whole credits; negative: taken' }),
+              at: Time,
+            },
+            { $id: 'CreditEntry' },
+          ),
+        ),
+        next_before: Nullable(T.String({ description: 'Null on the last page' })),
+      },
+      { $id: 'CreditHistoryPage' },
     ),
   }),
   packs: read('GET /credits/packs', {

@@ -15,6 +15,7 @@ import {
   totalOf,
 } from './buckets.ts'
 import { contract } from './contract.ts'
+import { historyOf } from './history.ts'
 import { packs } from './packs.ts'
 import * as store from './store.ts'
 
@@ -55,6 +56,10 @@ export function credits({ db, ledger, clock }: CreditsDeps): Credits {
             expires_at: each.expiresAt?.toISOString() ?? null,
           })),
         }
+      },
+      async history({ before, limit = 20 }, { userId }) {
+        const { items, next } = await historyOf(db, userId, { before, limit })
+        return { items, next_before: next }
       },
       async packs() {
         const rows = packs.map((each) => ({

@@ -38,6 +38,7 @@ async function begin(current: Agent | undefined, data: Partial<SetupTaskData>) {
     data: { account: '0xacc', ahead_ms: 0, exit: true, rotate: true, ...data },
     input: {},
     attempt: 1,
+    version: 1,
     effects: [],
     createdAt: now,
     deadline: new Date(now.getTime() + 60_000),

@@ -93,6 +93,7 @@ const task: PerpOrderTask = {
   data,
   input: {},
   attempt: 1,
+  version: 1,
   effects: [effect],
   createdAt: now,
   deadline: new Date(now.getTime() + 60_000),

@@ -123,6 +123,8 @@ const exceptions: Readonly<Record<string, Access>> = {
   image_create: 'backend',
   // Each token may end itself.
   auth_revoke: 'read',
+  // A caller who may ask may stop the answer; the operation itself demands `trade` for any other task.
+  tasks_cancel: 'chat',
 }
 /** Sections that say what an account may do, and who decides. */
 const governing = new Set(['policy', 'recipients', 'agents', 'approvals', 'webhooks'])
@@ -132,6 +134,7 @@ export function allowedAccesses(name: string, { kind }: Pick<Entry, 'kind'>): re
   if (publicOperations.has(name)) return ['public']
   const exception = exceptions[name]
   if (exception) return [exception]
+  if (name.startsWith('chat_')) return ['chat']
   if (kind === 'read' || kind === 'stream') return ['read', 'manage', 'fresh_person']
   if (governing.has(name.split('_')[0]!)) return ['manage', 'fresh_person']
   return kind === 'task' ? ['trade', 'earn', 'withdraw', 'fresh_person'] : ['trade', 'earn', 'manage']

@@ -20,7 +20,7 @@ export const sdkDoor =
     const token = tokenOf(authorization)
     const client = portico({ baseUrl, maxRetries: 0, ...(token && { auth: { token } }) })
     try {
-      if (byName.get(name)?.isStream) {
+      if (byName.get(name)?.isStream && input.stream !== false) {
         const read: unknown[] = []
         for await (const event of client.follow(name, input)) if (read.push(event) >= itemsMax) break
         return answered(read, baseUrl, { replayed: false, key: undefined })
@@ -41,6 +41,7 @@ export const cliDoor =
   (baseUrl: string): Door =>
   async (name, input, { authorization, key, itemsMax = 1 } = {}) => {
     const command = byName.get(name)!
+    const isStream = command.isStream && input.stream !== false
     let [out, err] = ['', '']
     const words = [
       ...wordsOf(command, input),
@@ -48,7 +49,7 @@ export const cliDoor =
       baseUrl,
       '--retries=0',
       ...(key === undefined || !command.isKeyed ? [] : [`--idempotency-key=${key}`]),
-      ...(command.isStream ? [`--items=${itemsMax}`] : []),
+      ...(isStream ? [`--items=${itemsMax}`] : []),
     ]
     const token = tokenOf(authorization)
     const code = await runCli(words, {
@@ -66,7 +67,7 @@ export const cliDoor =
     })
     if (out === '') return refused(JSON.parse(err) as Failure)
     if (code !== 0 && code < 10) throw new Error(`exit code ${code} with an answer: ${err}`)
-    const result: unknown = command.isStream
+    const result: unknown = isStream
       ? out
           .trim()
           .split('\n')
@@ -129,11 +130,11 @@ function refused({ status, code, detail, retryable, outcome, errors, extras }: F
   return { status, fault: fault as FaultView }
 }
 
-/** The key of the request, or the one of the task: HTTP names it too where the client has made it. */
+/** The key of the request, or the one of the task or chat: HTTP names it too where the client has made it. */
 function keyOf(
   input: Fields,
   { key, answer }: { key: string | undefined; answer: unknown },
 ): string | undefined {
-  const { idempotency_key: made, task_id } = (answer ?? {}) as Fields
+  const { idempotency_key: made, chat_id, task_id = chat_id } = (answer ?? {}) as Fields
   return (key ?? input.idempotency_key ?? (task_id === undefined ? undefined : made)) as string | undefined
 }

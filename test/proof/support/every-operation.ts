@@ -69,6 +69,7 @@ export const journey: Step[] = [
   { name: 'wallets_list' },
   { name: 'wallets_holdings' },
   { name: 'credits_available' },
+  { name: 'credits_history' },
   { name: 'credits_packs' },
   { name: 'credits_recharge_chains' },
   // New users have no native coins.
@@ -76,6 +77,23 @@ export const journey: Step[] = [
     name: 'credits_recharge',
     input: { chain_id: '8453', pack_id: '5', ...wait },
     fault: 'insufficient_balance',
+  },
+  {
+    name: 'chat_stream',
+    input: { query: 'what do i hold on polygon', stream: false },
+    keep: ({ chat_id, thread_id }, known) => Object.assign(known, { chat_id, thread_id }),
+  },
+  { name: 'chat_threads' },
+  { name: 'chat_thread', input: ({ thread_id }) => ({ thread_id }) },
+  { name: 'chat_files', input: ({ chat_id }) => ({ chat_id }) },
+  {
+    name: 'chat_decide',
+    input: ({ chat_id }) => ({
+      chat_id,
+      recommendation_id: '01890000-0000-7000-8000-000000000000',
+      status: 'declined',
+    }),
+    fault: 'not_found',
   },
   { name: 'policy_show' },
   { name: 'earn_vault' },

@@ -5,7 +5,7 @@ import { inputLocations } from '#invoke/input-location.ts'
 import type { FaultCode, InputLocation } from '#kernel/fault.ts'
 import { type Entry, isKeyed, type Operation } from '#kernel/operation.ts'
 import type { Door, DoorOptions, DoorReply } from '../../harness/in-process-door.ts'
-import { sentEvents } from '../../harness/stream.ts'
+import { eventsOf } from '../../harness/stream.ts'
 
 type Fields = Record<string, unknown>
 type HttpCall = { url: string; method: string; headers: Record<string, string>; body?: string }
@@ -21,10 +21,9 @@ export function httpDoor(operations: readonly Operation[], baseUrl: string): Doo
     const reply = await fetch(url, request)
     const isStream = reply.headers.get('content-type')?.startsWith('text/event-stream') ?? false
     if (isStream) {
-      await reply.body?.cancel()
       return {
         status: 200,
-        result: withoutAddresses(await readEvents(url, request.headers, options.itemsMax), baseUrl),
+        result: withoutAddresses(await readEvents(reply, options.itemsMax), baseUrl),
         ...unkeyed,
       }
     }
@@ -95,18 +94,11 @@ function refusal(status: number, problem: Problem): DoorReply {
   return { status, fault: { status, code, message: detail, retryable, extras, issues } }
 }
 
-async function readEvents(url: string, headers: Record<string, string>, itemsMax = 1): Promise<unknown[]> {
-  const { accept: _, ...rest } = headers
-  const leaving = new AbortController()
+/** Leaving the loop closes the connection. */
+async function readEvents(reply: Response, itemsMax = 1): Promise<unknown[]> {
   const read: unknown[] = []
-  try {
-    for await (const event of sentEvents(url, rest, leaving.signal)) {
-      if (read.push(event) >= itemsMax) return read
-    }
-    return read
-  } finally {
-    leaving.abort()
-  }
+  for await (const event of eventsOf(reply)) if (read.push(event) >= itemsMax) return read
+  return read
 }
 
 /** HTTP alone has addresses: each task has the one of itself, which goes before the comparison. */

@@ -1,5 +1,5 @@
 /** The smallest request of an operation, derived from its schema alone: no optional field, every flag off. */
-import type { Entry } from '#kernel/operation.ts'
+import { type Entry, hasTask } from '#kernel/operation.ts'
 
 type Schema = { readonly [keyword: string]: unknown }
 type Json = Record<string, unknown>
@@ -42,11 +42,15 @@ export function minimalObject(schema: Schema | undefined): Json {
 
 export type MinimalRequest = { params: Json; query: Json; body: Json | undefined }
 
-export const minimalRequest = ({ params, query, body }: Entry): MinimalRequest => ({
-  params: minimalObject(params as unknown as Schema | undefined),
-  query: minimalObject(query as unknown as Schema | undefined),
-  body: body && minimalObject(body as unknown as Schema),
-})
+/** A stream with an answer in its place is asked for that: not every door has streams. */
+export const minimalRequest = (entry: Entry): MinimalRequest => {
+  const { params, query, body } = entry
+  return {
+    params: minimalObject(params as unknown as Schema | undefined),
+    query: minimalObject(query as unknown as Schema | undefined),
+    body: body && { ...minimalObject(body as unknown as Schema), ...(hasTask(entry) && { stream: false }) },
+  }
+}
 
 export function pathOf({ path }: Entry, { params, query }: Pick<MinimalRequest, 'params' | 'query'>): string {
   const filled = path.replace(/\{([^}]+)\}/g, (_, name) => encodeURIComponent(String(params[name] ?? 'x')))

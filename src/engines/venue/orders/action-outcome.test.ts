@@ -34,6 +34,7 @@ const task = ({ exit, data = {}, deadline = later(60_000) }: TaskFacts): TaskVie
     data,
     input: {},
     attempt: 1,
+    version: 1,
     effects: [],
     createdAt: now,
     deadline,

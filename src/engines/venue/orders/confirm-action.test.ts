@@ -36,6 +36,7 @@ const taskWith = (data: ActionTaskData): TaskView<ActionTaskData> => ({
   data,
   input: {},
   attempt: 1,
+  version: 1,
   effects: [effect],
   createdAt: new Date(sentMs),
   deadline: new Date(sentMs + 60_000),

@@ -37,6 +37,7 @@ const task: TaskView<OrderTaskData> = {
   data: { account: '0xacc', since_ms: 0 } as OrderTaskData,
   input: {},
   attempt: 1,
+  version: 1,
   effects: [
     {
       id: 'e',

@@ -1,0 +1,58 @@
+import { internalKey } from '#durable/idempotency.ts'
+import { taskTopic } from '#durable/notifier.ts'
+import { chat } from '#features/chat/chat.ts'
+import type { ChatEngine } from '#features/chat/engine.ts'
+import { grammarEngine, grammarMandate } from '#features/chat/grammar-engine.ts'
+import { agents, creditsOfAgent } from '#features/chat/prices.ts'
+import type { Credits } from '#features/credits/credits.ts'
+import type { InnerCalls } from '#invoke/inner-calls.ts'
+import type { Chain } from '#kernel/chains.ts'
+import type { Operation } from '#kernel/operation.ts'
+import { isDatabaseUnavailable } from '#store/unavailable.ts'
+import { createRegistryReader } from './chat-registry.ts'
+import type { Core } from './core.ts'
+import type { Venue } from './venue.ts'
+
+type ChatParts = {
+  core: Core
+  credits: Credits
+  table: readonly Chain[]
+  venue: Venue | undefined
+  /** Read with the first call of a tool, when both exist. */
+  operations: () => readonly Operation[]
+  innerCalls: () => InnerCalls
+}
+export type ChatOverrides = {
+  /** Answers in place of the engine of the product. */
+  chatEngine?: ChatEngine
+  /** How long an answer goes on without a listener. */
+  chatGraceMs?: number
+}
+
+/** In the manifest. */
+export const chatFacts = {
+  agents: agents.map((name) => ({ name, credits_estimate: Number(creditsOfAgent[name]) })),
+  streaming: true,
+  resumable: true,
+}
+
+export const openChat = (
+  { core: { taskEngine, ...core }, table, venue, credits, operations, innerCalls }: ChatParts,
+  { chatGraceMs, ...overrides }: ChatOverrides,
+): Operation[] => {
+  const registryOf = createRegistryReader({ table, venue })
+  return chat({
+    ...core,
+    credits,
+    operations,
+    calls: innerCalls,
+    ledger: taskEngine.ledger,
+    notifier: taskEngine.notifier,
+    topicOf: taskTopic,
+    keyOf: (name) => internalKey('chat', name),
+    engine: overrides.chatEngine ?? grammarEngine(registryOf),
+    openMandate: grammarMandate(registryOf),
+    isUnavailable: isDatabaseUnavailable,
+    ...(chatGraceMs !== undefined && { graceMs: chatGraceMs }),
+  })
+}

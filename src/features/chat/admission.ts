@@ -1,0 +1,92 @@
+import type { Credits } from '#features/credits/credits.ts'
+import type { Caller } from '#kernel/caller.ts'
+import type { Clock } from '#kernel/clock.ts'
+import { Fault, notFound } from '#kernel/fault.ts'
+import { type Random, uuidv7 } from '#kernel/id.ts'
+import type { JsonObject } from '#kernel/json.ts'
+import type { InputOf } from '#kernel/operation.ts'
+import type { Admission, FeatureRows } from '#kernel/task.ts'
+import type { Queryable } from '#store/query.ts'
+import { storedCaller } from './caller.ts'
+import { type contract, turnsPerThreadMax } from './contract.ts'
+import { sized } from './event-writer.ts'
+import { creditsOfAgent, defaultAgent } from './prices.ts'
+import { excerptOf, turnDeadlineMs } from './run-turn.ts'
+import * as store from './store.ts'
+
+/** The acceptance of a turn: thread, turn, credits and the first event are committed together with the task. */
+
+type AdmissionDeps = {
+  db: Queryable
+  credits: Pick<Credits, 'draw'>
+  clock: Clock
+  random: Random
+  /** Called with the first event of a turn, for a stream that begins on this instance. */
+  begun: (chatId: string, meta: JsonObject) => void
+}
+type ChatInput = InputOf<(typeof contract)['entries']['stream']>
+
+const titleCharacters = 80
+
+export async function admitTurn(
+  { db, credits, clock, random, begun }: AdmissionDeps,
+  { query, thread_id, agent = defaultAgent }: ChatInput,
+  caller: Caller,
+): Promise<Admission> {
+  const { userId } = caller
+  const [thread, draw] = await Promise.all([
+    thread_id ? openThread(db, userId, thread_id) : undefined,
+    credits.draw(userId, creditsOfAgent[agent], 'chat'),
+  ])
+  const now = clock.now()
+  const at = now.toISOString()
+  const chatId = uuidv7(now, random)
+  const threadId = thread?.thread_id ?? uuidv7(now, random)
+  const meta = { chat_id: chatId, thread_id: threadId }
+  const turn: JsonObject = {
+    ...meta,
+    user_id: userId,
+    agent,
+    query,
+    caller: storedCaller(caller),
+    status: 'running',
+    listened_at: at,
+    created_at: at,
+  }
+  const first: JsonObject = {
+    ...sized({ seq: 1, event: 'meta', data: meta }),
+    chat_id: chatId,
+    epoch: 1,
+  }
+  const rows: FeatureRows[] = [
+    { table: 'chat_turn', rows: [turn] },
+    { table: 'chat_event', rows: [first] },
+  ]
+  if (!thread) rows.push({ table: 'chat_thread', rows: [newThread(turn)] })
+  begun(chatId, meta)
+  return { taskId: chatId, data: meta, first: 'answer', deadlineMs: turnDeadlineMs, draw, rows }
+}
+
+function newThread({ thread_id, user_id, agent, query, created_at }: JsonObject): JsonObject {
+  const excerpt = excerptOf(String(query))
+  const title = excerpt.length > titleCharacters ? `${excerpt.slice(0, titleCharacters - 1)}…` : excerpt
+  return {
+    thread_id: thread_id!,
+    user_id: user_id!,
+    agent: agent!,
+    title,
+    last_message: excerpt,
+    message_count: 2,
+    memory: null,
+    created_at: created_at!,
+    updated_at: created_at!,
+  }
+}
+
+async function openThread(db: Queryable, userId: string, id: string): Promise<store.ChatThreadRow> {
+  const thread = await store.findThread(db, userId, id)
+  if (!thread) throw notFound('thread', 'chat_threads')
+  if ((await store.countTurns(db, thread.thread_id)) >= turnsPerThreadMax)
+    throw new Fault('conflict', `A thread has at most ${turnsPerThreadMax} questions: begin a new one`)
+  return thread
+}

@@ -1,0 +1,156 @@
+import { LRUCache } from 'lru-cache'
+import { Fault, type Issue, notFound } from '#kernel/fault.ts'
+import type { JsonObject } from '#kernel/json.ts'
+import { implement, type Operation, type StreamItem } from '#kernel/operation.ts'
+import { admitTurn } from './admission.ts'
+import { contract } from './contract.ts'
+import { createAppend } from './event-writer.ts'
+import { type ChatEvent, type ChatEventData, type EventName, idOf, isLast } from './events.ts'
+import { createListeners } from './listeners.ts'
+import { decide, recommendationsOf } from './recommendations.ts'
+import { completeEnd, type RunTurnDeps, runTurn, stepMs } from './run-turn.ts'
+import * as store from './store.ts'
+import { type Tool, toolsOf } from './tool-registry.ts'
+import { answerOf, messagesOf } from './views.ts'
+
+export type ChatDeps = Omit<RunTurnDeps, 'append' | 'listeners' | 'tools' | 'credits'> &
+  Omit<Parameters<typeof createListeners>[0], 'db' | 'clock'> & {
+    credits: RunTurnDeps['credits'] & Parameters<typeof admitTurn>[0]['credits']
+    /** Everything that a door can call; the chat takes what it may. */
+    operations: () => readonly Operation[]
+    isUnavailable: (error: unknown) => boolean
+  }
+type Item = StreamItem<ChatEventData[EventName]>
+
+/** A JSON answer waits for no longer than its callers do. */
+const collectMs = 90_000
+const begunMax = 1_000
+const listedEvents = { events: 2_000, bytes: 1_048_576 }
+
+export function chat(deps: ChatDeps): Operation[] {
+  const { db, clock } = deps
+  let known: ReadonlyMap<string, Tool> | undefined
+  const tools = () => {
+    known ??= toolsOf(deps.operations())
+    return known
+  }
+  const listeners = createListeners(deps)
+  const runDeps: RunTurnDeps = {
+    ...deps,
+    tools,
+    listeners,
+    append: createAppend(db, deps.isUnavailable),
+  }
+  const begun = new LRUCache<string, JsonObject>({ max: begunMax })
+
+  /** The events of a turn: as they were stored, and from its row where they are stored no more. */
+  async function* eventsOf(
+    turn: { chatId: string; userId: string },
+    from: number,
+    signal: AbortSignal,
+  ): AsyncGenerator<ChatEvent> {
+    let seq = from
+    const meta = begun.get(turn.chatId)
+    if (meta && seq === 0) {
+      begun.delete(turn.chatId)
+      seq = 1
+      yield { seq, event: 'meta', data: meta }
+    }
+    for await (const event of listeners.follow(turn, seq, signal)) {
+      seq = event.seq
+      yield event
+      if (isLast(event.event)) return
+    }
+    if (!signal.aborted) yield* foldedEvents(await ownTurn(turn.userId, turn.chatId), seq)
+  }
+
+  async function ownTurn(userId: string, chatId: string): Promise<store.ChatTurnRow> {
+    const turn = await store.turnOf(db, chatId)
+    if (turn?.user_id !== userId) throw notFound('chat', 'chat_threads')
+    return turn
+  }
+
+  return implement(contract, {
+    stream: {
+      stepTimeoutMs: stepMs,
+      retry: { attemptsMax: 3, firstMs: 200, maxMs: 2_000 },
+      admit: (input, caller) =>
+        admitTurn({ ...deps, begun: (chatId, meta) => begun.set(chatId, meta) }, input, caller),
+      steps: { answer: (task, context) => runTurn(runDeps, task, context) },
+      completeEnd: (task, end) => completeEnd(deps, task, end),
+      subscribe(chatId, { userId }, { lastEventId, signal }) {
+        const seq = cursorOf(chatId, lastEventId)
+        return items(chatId, eventsOf({ chatId, userId }, seq, signal))
+      },
+      async collect(chatId, { userId }, { signal }) {
+        const ended = AbortSignal.any([signal, AbortSignal.timeout(collectMs)])
+        for await (const _ of eventsOf({ chatId, userId }, 0, ended));
+        return answerOf(await ownTurn(userId, chatId), await recommendationsOf(db, [chatId]))
+      },
+    },
+
+    threads: async ({ skip = 0, limit = 10 }, { userId }) =>
+      (await store.threadsOf(db, userId, { skip, limit })).map(summaryOf),
+
+    async thread({ thread_id }, { userId }) {
+      const thread = await store.findThread(db, userId, thread_id)
+      if (!thread) throw notFound('thread', 'chat_threads')
+      const turns = await store.turnsOf(db, thread.thread_id)
+      const ids = turns.map(({ chat_id }) => chat_id)
+      const [events, recommendations] = await Promise.all([
+        store.newestEvents(db, ids, listedEvents),
+        recommendationsOf(db, ids),
+      ])
+      const byTurn = Map.groupBy(recommendations, ({ chat_id }) => chat_id)
+      return turns.flatMap((turn) =>
+        messagesOf(turn, {
+          events: events.get(turn.chat_id) ?? [],
+          recommendations: byTurn.get(turn.chat_id) ?? [],
+        }),
+      )
+    },
+
+    decide: decide({ ...deps, tools, clock }),
+
+    async files({ chat_id }, { userId }) {
+      await ownTurn(userId, chat_id)
+      return { chat_id, files: [] }
+    },
+  })
+}
+
+async function* items(chatId: string, events: AsyncIterable<ChatEvent>): AsyncGenerator<Item> {
+  for await (const { seq, event, data } of events)
+    yield { id: idOf(chatId, seq), event, data: data as ChatEventData[EventName] }
+}
+
+/** Read before the stream begins, so that a wrong one is an error of the request. */
+function cursorOf(chatId: string, lastEventId: string | undefined): number {
+  if (lastEventId === undefined || lastEventId === '') return 0
+  const [id, seq = ''] = lastEventId.split(':')
+  if (id === chatId && /^\d{1,9}$/.test(seq)) return Number(seq)
+  const msg =
+    'Input should be the id of an event of this answer; without it the answer comes from its beginning'
+  const issue: Issue = { location: 'header', path: ['Last-Event-ID'], msg, type: 'string_pattern_mismatch' }
+  throw new Fault('validation', msg, { issues: [issue] })
+}
+
+/** What is left of a turn after its events: the answer, and the last event. */
+function foldedEvents(turn: store.ChatTurnRow, seq: number): ChatEvent[] {
+  const { last_event, last_data, last_seq, answer } = turn
+  if (last_event === null || last_seq === null)
+    throw new Fault('unavailable', 'The answer was stopped and has no end yet; read the thread in a moment')
+  const last: ChatEvent = { seq: last_seq, event: last_event, data: last_data as JsonObject }
+  const whole: ChatEvent = { seq: last_seq - 1, event: 'answer', data: { text: answer ?? '', citations: [] } }
+  return [...(last_event === 'done' && answer ? [whole] : []), last].filter((event) => event.seq > seq)
+}
+
+const summaryOf = (row: store.ChatThreadRow) => ({
+  thread_id: row.thread_id,
+  title: row.title,
+  last_message: row.last_message,
+  agent: row.agent as never,
+  message_count: row.message_count,
+  created_at: row.created_at.toISOString(),
+  updated_at: row.updated_at.toISOString(),
+})

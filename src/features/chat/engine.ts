@@ -1,0 +1,47 @@
+import type { Json, JsonObject } from '#kernel/json.ts'
+import type { Citation, planWords, StopReason } from './events.ts'
+import type { Agent } from './prices.ts'
+
+/** Who answers a turn. An engine plans, calls tools and writes; it stores nothing and has no credential. */
+
+export type Turn = {
+  chatId: string
+  userId: string
+  agent: Agent
+  query: string
+  /** When it was asked: the same for each run of the turn. */
+  askedAt: Date
+  /** What the engine returned as `memory` at the end of the turn before. */
+  memory: JsonObject | null
+}
+
+/** `id` names the call within the turn; a repeated run of the turn gives the same call the same id. */
+export type ToolCall = { id: string; name: string; input: JsonObject }
+export type ToolResult = { fetchedAt: Date } & (
+  | { ok: true; output: Json }
+  | { ok: false; code: string; message: string }
+)
+
+export type Emit = {
+  planning(word: (typeof planWords)[number], step: { id: string; text: string }): void
+  /** The next piece of the answer. Resolves once it is stored, so that an engine can write at the pace of its reader. */
+  chunk(text: string): Promise<void>
+}
+export type Tools = {
+  /** Announces the call, and its result, to the listeners. A call that would change anything becomes a recommendation. */
+  call(call: ToolCall): Promise<ToolResult>
+}
+
+export type TurnEnd = {
+  stopReason: StopReason
+  citations: Citation[]
+  memory: JsonObject | null
+}
+
+export type ChatEngine = {
+  /**
+   * Ends soon after the signal. Another instance may run the turn again: its calls are answered from memory then, and
+   * what was emitted before is not sent again, so an engine depends on nothing but the turn and its results.
+   */
+  run(turn: Turn, tools: Tools, emit: Emit, signal: AbortSignal): Promise<TurnEnd>
+}

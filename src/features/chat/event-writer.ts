@@ -1,0 +1,121 @@
+import { batchByArrival } from '#kernel/arrival-batches.ts'
+import { Fault } from '#kernel/fault.ts'
+import type { JsonObject } from '#kernel/json.ts'
+import type { Queryable } from '#store/query.ts'
+import type { ChatEvent, ChatEventData, EventName } from './events.ts'
+import * as store from './store.ts'
+
+/** Stores the events of the turns that this instance runs. Nobody sees an event before it is stored. */
+
+/** Another instance has claimed the turn: this one writes nothing more. */
+export class ClaimLost extends Error {}
+
+/** Beside an event, in the same commit. */
+export type Beside = { call?: store.StoredResult; recommendation?: JsonObject }
+export type AppendEvents = (append: store.Append) => Promise<boolean>
+
+const turnsPerStatement = 32
+/** A takeover reads all of them. */
+export const eventsPerTurnMax = 10_000
+const eventsPerCommit = 100
+
+/** One statement for what all turns write while the last one runs. */
+export const createAppend = (db: Queryable, isUnavailable: (error: unknown) => boolean): AppendEvents =>
+  batchByArrival({
+    async run(appends: readonly store.Append[]) {
+      const written = await store.append(db, appends)
+      return appends.map(({ chat_id }) => written.has(chat_id))
+    },
+    sizeMax: turnsPerStatement,
+    keyOf: ({ chat_id }) => chat_id,
+    ownerOf: ({ chat_id }) => chat_id,
+    isFinal: isUnavailable,
+    isBlocked: () => false,
+  })
+
+/** Bytes of JSON, as the table counts them. */
+export const sized = (event: ChatEvent): ChatEvent & { bytes: number } => ({
+  ...event,
+  bytes: Buffer.byteLength(JSON.stringify(event.data)),
+})
+
+type WriterDeps = {
+  append: AppendEvents
+  chatId: string
+  version: number
+  /** The number of the last stored event. */
+  seq: number
+  onStored: (events: readonly ChatEvent[]) => void
+}
+type Waiting = { event: ChatEvent; beside: Beside; stored: PromiseWithResolvers<void> }
+
+export type EventWriter = {
+  /** Resolves once the event is stored; events are stored in the order of their calls. */
+  add<Name extends EventName>(event: Name, data: ChatEventData[Name], beside?: Beside): Promise<void>
+  /** Resolves once everything that was added is stored. */
+  flush(): Promise<void>
+  /** What is added from now on is dropped. */
+  close(): void
+}
+
+/** What comes while a commit is under way forms the next one, without a timer. */
+export function createEventWriter({ append, chatId, version, seq: from, onStored }: WriterDeps): EventWriter {
+  let seq = from
+  let waiting: Waiting[] = []
+  let writing: Promise<void> | undefined
+  let isClosed = false
+  let failure: unknown
+
+  const writeAll = async (): Promise<void> => {
+    while (waiting.length > 0) {
+      const batch = waiting.slice(0, eventsPerCommit)
+      waiting = waiting.slice(eventsPerCommit)
+      try {
+        const isWritten = await append({
+          chat_id: chatId,
+          version,
+          events: batch.map(({ event }) => sized(event)),
+          calls: batch.flatMap(({ beside: { call } }) => (call ? [call] : [])),
+          recommendations: batch.flatMap(({ beside: { recommendation } }) =>
+            recommendation ? [recommendation] : [],
+          ),
+        })
+        if (!isWritten) throw new ClaimLost('another instance runs the turn')
+      } catch (error) {
+        // Later ones would leave a gap.
+        isClosed = true
+        failure = error
+        for (const { stored } of [...batch, ...waiting]) stored.reject(error)
+        waiting = []
+        return
+      }
+      onStored(batch.map(({ event }) => event))
+      for (const { stored } of batch) stored.resolve()
+    }
+  }
+  return {
+    add(event, data, beside = {}) {
+      if (failure !== undefined) return Promise.reject(failure)
+      // A turn that has ended waits for nobody.
+      if (isClosed) return new Promise(() => undefined)
+      if (seq >= eventsPerTurnMax)
+        return Promise.reject(new Fault('conflict', `An answer has at most ${eventsPerTurnMax} events`))
+      const stored = Promise.withResolvers<void>()
+      // A writer that nobody awaits reports its failure at the next flush.
+      stored.promise.catch(() => undefined)
+      seq += 1
+      waiting.push({ event: { seq, event, data: data as JsonObject }, beside, stored })
+      writing ??= writeAll().finally(() => {
+        writing = undefined
+      })
+      return stored.promise
+    },
+    async flush() {
+      while (writing) await writing
+      if (failure !== undefined) throw failure
+    },
+    close() {
+      isClosed = true
+    },
+  }
+}

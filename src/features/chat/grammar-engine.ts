@@ -1,0 +1,196 @@
+import { isRecord, type JsonObject } from '#kernel/json.ts'
+import type { ChatEngine, Emit, ToolCall, ToolResult, Tools, Turn, TurnEnd } from './engine.ts'
+import type { Citation } from './events.ts'
+import { type Answer, answerOf } from './grammar/answer.ts'
+import type { PlanStep } from './grammar/frame.ts'
+import { mandateOf, permits, used } from './grammar/mandate.ts'
+import type { StepOutput } from './grammar/outputs.ts'
+import { inputsOf } from './grammar/plan.ts'
+import type { Registry } from './grammar/registry.ts'
+import { remember } from './grammar/thread.ts'
+import { understand } from './grammar/understand.ts'
+import type { Ask, Intent, ThreadState, Understanding } from './grammar/understanding.ts'
+import type { MadeCall, OpenMandate } from './mandate.ts'
+
+/** Answers by the grammar: what a text means, the calls that follow from it, and an answer made of their results. */
+
+type Outputs = Record<string, StepOutput>
+type Run = { turn: Turn; tools: Tools; emit: Emit; signal: AbortSignal; registry: Registry; nowMs: number }
+
+const stateOf = ({ memory }: Turn): ThreadState => (memory ?? {}) as ThreadState
+const read = (turn: Turn, registry: Registry): Understanding =>
+  understand(turn.query, { nowMs: turn.askedAt.getTime(), state: stateOf(turn) }, registry)
+
+export const grammarEngine = (registryOf: () => Promise<Registry>): ChatEngine => ({
+  async run(turn, tools, emit, signal): Promise<TurnEnd> {
+    const registry = await registryOf()
+    const nowMs = turn.askedAt.getTime()
+    const understanding = read(turn, registry)
+    const run: Run = { turn, tools, emit, signal, registry, nowMs }
+    const said = createSaid(emit)
+    if (understanding.intents.length > 0)
+      emit.planning('plan_started', { id: 'plan', text: planText(understanding) })
+    const proposed: string[] = []
+    let earlier: Outputs = {}
+    let asked = understanding.ask
+    for (const [at, intent] of understanding.intents.entries()) {
+      if (signal.aborted) break
+      const { outputs, open } = await perform(run, { intent, at, earlier, proposed })
+      await said.answer(answer(intent, outputs, run))
+      if (open) {
+        asked ??= open.ask ?? null
+        await said.text(open.text)
+      }
+      earlier = { ...earlier, ...outputs }
+    }
+    if (understanding.intents.length > 0) emit.planning('plan_finished', { id: 'plan', text: 'Done' })
+    for (const text of closingsOf({ ...understanding, ask: asked }, proposed)) await said.text(text)
+    const state = remember(stateOf(turn), { ...understanding, ask: asked }, nowMs)
+    const memory = {
+      ...state,
+      ...(proposed.length > 0 && { recommendations: { items: proposed.map((id) => ({ id })), atMs: nowMs } }),
+    }
+    return {
+      stopReason: 'end',
+      citations: said.citations,
+      memory: JSON.parse(JSON.stringify(memory)) as JsonObject,
+    }
+  },
+})
+
+/** The calls that the user's own words name, each once. */
+export const grammarMandate =
+  (registryOf: () => Promise<Registry>): OpenMandate =>
+  async (turn) => {
+    const registry = await registryOf()
+    let mandate = mandateOf(read(turn, registry), registry)
+    return {
+      take({ id, name, input }, made) {
+        const outputs = outputsBefore(id, made)
+        const verdict = permits(mandate, { operation: name, input }, { names: registry.names, outputs })
+        if (verdict.allowed) mandate = used(mandate, verdict.at)
+        return verdict.allowed
+      },
+    }
+  }
+
+/** The ids of calls begin with the number of their intent. */
+function outputsBefore(id: string, made: readonly MadeCall[]): Outputs {
+  const prefix = `${id.split('.', 1)[0]}.`
+  const ofIntent = made.filter(({ call }) => call.id.startsWith(prefix))
+  return Object.fromEntries(
+    ofIntent.map(({ call, result }) => [call.id.slice(prefix.length), outputOf(call, result)]),
+  )
+}
+
+function outputOf({ name: operation, input }: ToolCall, result: ToolResult): StepOutput {
+  const facts = { operation, fetchedAtMs: result.fetchedAt.getTime(), input }
+  if (result.ok) return { ...facts, output: result.output }
+  return { ...facts, output: null, fault: { code: result.code, detail: result.message } }
+}
+
+const planText = ({ intents }: Understanding): string =>
+  intents.map(({ intent }) => intent.replaceAll('_', ' ')).join(', then ')
+
+type Performing = { intent: Intent; at: number; earlier: Outputs; proposed: string[] }
+type Open = { text: string; ask?: Ask }
+
+/** One step after the other: what reads comes before what moves. What comes after a failure is not called. */
+async function perform(
+  { tools, emit, signal, registry }: Run,
+  { intent, at, earlier, proposed }: Performing,
+): Promise<{ outputs: Outputs; open?: Open }> {
+  const outputs: Outputs = {}
+  const { slots } = intent
+  for (const step of intent.steps) {
+    if (signal.aborted) break
+    const calls = inputsOf(step, { slots, names: registry.names, outputs, earlier })
+    if (calls.state === 'skipped') continue
+    if (calls.state === 'problem') {
+      const { problem } = calls
+      if (problem.problem === 'stop') return { outputs, open: { text: problem.reason } }
+      const { slot, question, choices } = problem
+      const ask: Ask = { intent: intent.intent, slots, slot, question, choices }
+      return { outputs, open: { text: '', ask } }
+    }
+    for (const [n, input] of calls.inputs.entries()) {
+      const output = await callStep({ tools, emit }, { step, at, n, input })
+      const id = proposalOf(output)
+      if (id === undefined) outputs[n === 0 ? step.id : `${step.id}.${n + 1}`] = output
+      else proposed.push(id)
+      if (output.fault) return { outputs }
+    }
+  }
+  return { outputs }
+}
+
+type StepCall = { step: PlanStep; at: number; n: number; input: JsonObject }
+
+async function callStep(
+  { tools, emit }: Pick<Run, 'tools' | 'emit'>,
+  { step, at, n, input }: StepCall,
+): Promise<StepOutput> {
+  const { operation } = step
+  const id = `${at + 1}.${step.id}${n === 0 ? '' : `.${n + 1}`}`
+  emit.planning('plan_step', { id, text: operation.replaceAll('_', ' ') })
+  const call: ToolCall = { id, name: operation, input }
+  return outputOf(call, await tools.call(call))
+}
+
+const proposalOf = ({ output }: StepOutput): string | undefined =>
+  isRecord(output) && typeof output.recommendation_id === 'string' ? output.recommendation_id : undefined
+
+/** Ages count from the newest result, so that a repeated run says the same. */
+function answer(intent: Intent, outputs: Outputs, { registry, nowMs }: Run): Answer | undefined {
+  if (intent.decision) return { text: decisionText, spans: [] }
+  if (intent.route) return { text: routeText, spans: [] }
+  if (Object.keys(outputs).length === 0 && intent.steps.length > 0) return undefined
+  const newestMs = Math.max(nowMs, ...Object.values(outputs).map(({ fetchedAtMs }) => fetchedAtMs))
+  return answerOf(intent, outputs, { nowMs: newestMs, names: registry.names })
+}
+
+/** Those agents answer what the grammar can: nothing computes charts yet. */
+const routeText =
+  'That needs charts, indicators or a report, which are not made here yet. Prices, quotes, holdings and orders are.'
+
+const decisionText =
+  'A chat accepts and declines nothing for you. Decide it yourself: the recommendation has its own button, and `chat_decide` is its call.'
+
+function closingsOf({ notes, ask, refusal }: Understanding, proposed: readonly string[]): string[] {
+  const recommended =
+    proposed.length > 0 ? ['It waits for you: accept the recommendation to start it, or decline it.'] : []
+  const question = ask
+    ? [[ask.question, ...ask.choices.map(({ label }, at) => `${at + 1}. ${label}`)].join('\n')]
+    : []
+  return [...recommended, ...notes.map(({ text }) => text), ...(refusal ? [refusal.text] : []), ...question]
+}
+
+/** Writes the parts of an answer as lines, and cites each figure. */
+function createSaid(emit: Emit) {
+  let isEmpty = true
+  const citations: Citation[] = []
+  const text = async (part: string): Promise<void> => {
+    if (part === '') return
+    await emit.chunk(`${isEmpty ? '' : '\n'}${part}`)
+    isEmpty = false
+  }
+  return {
+    citations,
+    text,
+    async answer(part: Answer | undefined) {
+      if (!part) return
+      for (const { operation, pointers, fetchedAtMs } of part.spans)
+        for (const pointer of pointers)
+          if (citations.length < citationsMax)
+            citations.push({
+              n: citations.length + 1,
+              tool: operation,
+              pointer,
+              fetched_at: new Date(fetchedAtMs).toISOString(),
+            })
+      await text(part.text)
+    },
+  }
+}
+
+const citationsMax = 200

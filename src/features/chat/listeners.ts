@@ -1,0 +1,194 @@
+import type { Notifier } from '#durable/notifier.ts'
+import { type Clock, later } from '#kernel/clock.ts'
+import { createLatch } from '#kernel/latch.ts'
+import type { Log } from '#kernel/log.ts'
+import { repeat } from '#kernel/repeat.ts'
+import type { Queryable } from '#store/query.ts'
+import { type ChatEvent, isLast } from './events.ts'
+import * as store from './store.ts'
+
+/**
+ * The turns that this instance runs, and the streams that it serves. A stream reads the turns of this instance from
+ * memory and those of others from the database, after a hint or a poll.
+ */
+
+export type StopCause = 'cancelled' | 'suspended' | 'client_gone'
+type LocalTurn = {
+  /** All that is stored, from the first one on. */
+  events: ChatEvent[]
+  stop: (cause: StopCause) => void
+}
+type Listener = { seq: () => number; wake: () => void }
+
+type Deps = {
+  db: Queryable
+  notifier: Pick<Notifier, 'on' | 'notify'>
+  /** Hints of a turn reach the instances that listen to it. */
+  topicOf: (chatId: string, userId: string) => string
+  clock: Clock
+  log: Log
+  graceMs?: number
+}
+
+const pageMax = 200
+const pollMs = 500
+/** How long a turn goes on without a listener, so that a client can come back. */
+const graceMsDefault = 10_000
+const graceRemembered = 1_000
+
+export type LocalRun = { stored(events: readonly ChatEvent[]): void } & Disposable
+export type ChatListeners = {
+  /** The turn is run here: `stop` is called once it has to end. */
+  run(turn: { chatId: string; userId: string }, events: ChatEvent[], stop: LocalTurn['stop']): LocalRun
+  /** The events after `seq` as they are stored. Ends with the last one, or where a turn that has ended has no more. */
+  follow(turn: { chatId: string; userId: string }, seq: number, signal: AbortSignal): AsyncIterable<ChatEvent>
+}
+
+export function createListeners(deps: Deps): ChatListeners {
+  const { db, notifier, topicOf } = deps
+  const state: State = { deps, turns: new Map(), listeners: new Map(), left: new Map(), notedMs: 0 }
+  const watch = watching(state)
+
+  return {
+    run({ chatId, userId }, events, stop) {
+      const turn = { events, stop }
+      state.turns.set(chatId, turn)
+      const watched = watch()
+      return {
+        stored(added) {
+          events.push(...added)
+          wake(state, chatId)
+          notifier.notify([topicOf(chatId, userId)])
+        },
+        [Symbol.dispose]() {
+          // A second claim of this instance may run it by now.
+          if (state.turns.get(chatId) === turn) state.turns.delete(chatId)
+          watched[Symbol.dispose]()
+          wake(state, chatId)
+        },
+      }
+    },
+
+    async *follow({ chatId, userId }, from, signal) {
+      let seq = from
+      let mustRead = true
+      using latch = createLatch(signal)
+      const notify = () => {
+        mustRead = true
+        latch.set()
+      }
+      using _listening = listen(state, chatId, { seq: () => seq, wake: notify })
+      using _hint = notifier.on(topicOf(chatId, userId), notify)
+      using _watched = watch()
+      while (!signal.aborted) {
+        latch.reset()
+        const local = state.turns.get(chatId)
+        const asked: boolean = mustRead
+        mustRead = false
+        const page: ChatEvent[] = local
+          ? local.events.slice(seq, seq + pageMax)
+          : asked
+            ? await store.eventsAfter(db, chatId, seq, pageMax)
+            : []
+        for (const event of page) {
+          seq = event.seq
+          yield event
+          if (isLast(event.event)) return
+        }
+        mustRead ||= page.length > 0
+        if (page.length > 0) continue
+        if (asked && !local && (await hasEnded(db, chatId, seq))) return
+        await latch.wait()
+      }
+    },
+  }
+}
+
+type State = {
+  deps: Deps
+  turns: Map<string, LocalTurn>
+  listeners: Map<string, Set<Listener>>
+  /** When the last listener of a turn that runs here has left. */
+  left: Map<string, Date>
+  notedMs: number
+}
+
+function wake({ listeners }: State, chatId: string): void {
+  for (const listener of listeners.get(chatId) ?? []) listener.wake()
+}
+
+function listen(state: State, chatId: string, listener: Listener): Disposable {
+  const { listeners, left, deps } = state
+  const known = listeners.get(chatId) ?? new Set()
+  listeners.set(chatId, known.add(listener))
+  return {
+    [Symbol.dispose]() {
+      known.delete(listener)
+      if (known.size > 0) return
+      listeners.delete(chatId)
+      left.set(chatId, deps.clock.now())
+      for (const [oldest] of left) {
+        if (left.size <= graceRemembered) break
+        left.delete(oldest)
+      }
+    },
+  }
+}
+
+async function hasEnded(db: Queryable, chatId: string, seq: number): Promise<boolean> {
+  const [progress] = await store.progressOf(db, [chatId])
+  return progress === undefined || (progress.is_ended && progress.newest <= seq)
+}
+
+/** One poll for all turns and streams of this instance, while there are any. */
+function watching(state: State): () => Disposable {
+  let polling: AsyncDisposable | undefined
+  let watched = 0
+  const onError = (error: unknown) =>
+    state.deps.log.debug({ error }, 'turns not polled; the next poll finds the change')
+  return () => {
+    watched += 1
+    polling ??= repeat(() => poll(state), { everyMs: pollMs, onError })
+    let isOpen = true
+    return {
+      [Symbol.dispose]() {
+        if (!isOpen) return
+        isOpen = false
+        watched -= 1
+        if (watched > 0) return
+        void polling?.[Symbol.asyncDispose]()
+        polling = undefined
+      },
+    }
+  }
+}
+
+async function poll(state: State): Promise<void> {
+  const { turns, listeners } = state
+  const { db, clock, graceMs = graceMsDefault } = state.deps
+  if (turns.size > 0) await stopTurns(state)
+  const elsewhere = [...listeners.keys()].filter((chatId) => !turns.has(chatId))
+  if (elsewhere.length === 0) return
+  // Another instance that runs the turn has to read it within the time of grace.
+  if (performance.now() - state.notedMs > graceMs / 3) {
+    state.notedMs = performance.now()
+    await store.noteListeners(db, elsewhere, clock.now())
+  }
+  for (const { chat_id, newest, is_ended } of await store.progressOf(db, elsewhere))
+    for (const listener of listeners.get(chat_id) ?? [])
+      if (is_ended || newest > listener.seq()) listener.wake()
+}
+
+async function stopTurns({ deps, turns, listeners, left }: State): Promise<void> {
+  const { db, clock, graceMs = graceMsDefault } = deps
+  const silentSince = later(clock.now(), -graceMs)
+  for (const known of await store.runningStates(db, [...turns.keys()])) {
+    const turn = turns.get(known.chat_id)
+    if (!turn) continue
+    if (known.cancel_requested) turn.stop('cancelled')
+    else if (known.is_suspended) turn.stop('suspended')
+    else if (listeners.has(known.chat_id)) continue
+    else if (known.listened_at < silentSince && (left.get(known.chat_id) ?? known.listened_at) < silentSince)
+      turn.stop('client_gone')
+  }
+}

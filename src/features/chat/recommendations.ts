@@ -1,0 +1,162 @@
+import type { InnerCalls } from '#invoke/inner-calls.ts'
+import { actOf, type Caller, type RequestFacts } from '#kernel/caller.ts'
+import { type Clock, later } from '#kernel/clock.ts'
+import { Fault, notFound } from '#kernel/fault.ts'
+import { isRecord } from '#kernel/json.ts'
+import { type InputOf, preparedAct } from '#kernel/operation.ts'
+import { type Queryable, query } from '#store/query.ts'
+import type { ChatRecommendationRow } from '#store/tables/chat.ts'
+import type { contract } from './contract.ts'
+import type { Tool } from './tool-registry.ts'
+import { intentHash } from './tools.ts'
+
+/**
+ * The decision about a recommendation; the first one is final. What is accepted is started under a key of its own before
+ * the decision is stored, so that a repetition after a crash finds the same task.
+ */
+
+type Deps = {
+  db: Queryable
+  tools: () => ReadonlyMap<string, Tool>
+  calls: () => InnerCalls
+  /** The idempotency key of the start; no client can send such a key. */
+  keyOf: (recommendationId: string) => string
+  clock: Clock
+}
+type DecideInput = InputOf<(typeof contract)['entries']['decide']>
+/** `isNew`: the decision is stored by this request. */
+type Prepared = {
+  row: ChatRecommendationRow
+  status: 'accepted' | 'declined'
+  taskId: string | null
+  isNew: boolean
+}
+
+/** Longer than a start takes; afterwards somebody else may decide. */
+const decidingMs = 120_000
+
+export const recommendationsOf = (
+  db: Queryable,
+  chatIds: readonly string[],
+): Promise<ChatRecommendationRow[]> =>
+  query(
+    db,
+    'select * from chat_recommendation where chat_id = any($1::uuid[]) order by chat_id, recommendation_id',
+    [chatIds],
+  )
+
+export function decide(deps: Deps) {
+  return preparedAct<DecideInput, Prepared, ReturnType<typeof answerOf>>(
+    (input, caller) => prepare(deps, input, caller),
+    async (prepared, _caller, request) => answerOf(await storeDecision(deps, prepared, request)),
+  )
+}
+
+const answerOf = (row: ChatRecommendationRow) => ({
+  recommendation_id: row.recommendation_id,
+  chat_id: row.chat_id,
+  status: row.status as 'accepted' | 'declined',
+  task_id: row.task_id,
+  updated_at: row.updated_at.toISOString(),
+})
+
+async function prepare(deps: Deps, input: DecideInput, caller: Caller): Promise<Prepared> {
+  const { db, clock } = deps
+  const { chat_id, recommendation_id, status } = input
+  const [row] = await query<ChatRecommendationRow>(
+    db,
+    'select * from chat_recommendation where recommendation_id = $1 and chat_id = $2 and user_id = $3',
+    [recommendation_id, chat_id, caller.userId],
+  )
+  if (!row) throw notFound('recommendation of this chat', 'chat_thread')
+  if (row.status === status) return { row, status, taskId: row.task_id, isNew: false }
+  if (row.status !== 'open') throw decided(row.status)
+  // An acceptance has started it, and the gateway was killed before it was noted.
+  if (status === 'accepted' && (await isStarted(deps, row)))
+    return { row, status, taskId: await start(deps, row, caller), isNew: true }
+  await claim(deps, row)
+  try {
+    if (status === 'declined') {
+      // An acceptance may have started it before the gateway was killed.
+      if (await isStarted(deps, row)) throw decided('accepted')
+      return { row, status, taskId: null, isNew: true }
+    }
+    if (row.expires_at <= clock.now())
+      throw new Fault('quote_expired', 'The recommendation has expired: ask again for a new one')
+    return { row, status, taskId: await start(deps, row, caller), isNew: true }
+  } catch (error) {
+    await query(
+      db,
+      'update chat_recommendation set deciding_until = null where recommendation_id = $1 returning chat_id',
+      [row.recommendation_id],
+    )
+    throw error
+  }
+}
+
+const decided = (status: string): Fault =>
+  new Fault('conflict', `The recommendation was ${status} before; the first decision is final`, {
+    extras: { status },
+  })
+
+/** One decision at a time, on any instance. */
+async function claim({ db, clock }: Deps, { recommendation_id }: ChatRecommendationRow): Promise<void> {
+  const now = clock.now()
+  const claimed = await query(
+    db,
+    `update chat_recommendation set deciding_until = $2 where recommendation_id = $1 and status = 'open'
+       and (deciding_until is null or deciding_until < $3) returning chat_id`,
+    [recommendation_id, later(now, decidingMs), now],
+  )
+  if (claimed.length === 0)
+    throw new Fault('conflict', 'The recommendation is being decided; read it again in a moment', {
+      extras: { status: 'open' },
+    })
+}
+
+async function isStarted({ db, keyOf }: Deps, row: ChatRecommendationRow): Promise<boolean> {
+  const text = 'select at from idempotency where user_id = $1 and key = $2'
+  return (await query(db, text, [row.user_id, keyOf(row.recommendation_id)])).length > 0
+}
+
+/** Starts exactly what was shown, as its user would. */
+async function start(deps: Deps, row: ChatRecommendationRow, caller: Caller): Promise<string | null> {
+  const { operation: name, input: stored, intent_sha256 } = row
+  const input = stored as InputRecord
+  const tool = deps.tools().get(name)
+  if (!tool || intentHash(name, input) !== intent_sha256)
+    throw new Fault('conflict', 'The recommendation is not the one that was shown', {
+      extras: { status: row.status },
+    })
+  const answer = await deps.calls().call({
+    operation: tool.operation,
+    input,
+    caller,
+    key: deps.keyOf(row.recommendation_id),
+    // Accepted or refused as a whole, whether or not the client stays.
+    signal: AbortSignal.timeout(decidingMs / 2),
+  })
+  return isRecord(answer) && typeof answer.task_id === 'string' ? answer.task_id : null
+}
+type InputRecord = Parameters<typeof intentHash>[1]
+
+/** The same decision may have been stored meanwhile. */
+async function storeDecision(
+  { clock }: Deps,
+  { row, status, taskId, isNew }: Prepared,
+  request: RequestFacts,
+): Promise<ChatRecommendationRow> {
+  if (!isNew) return row
+  const { tx } = actOf(request)
+  const [stored] = await query<ChatRecommendationRow>(
+    tx,
+    `update chat_recommendation set status = $2, task_id = $3, deciding_until = null, updated_at = $4
+     where recommendation_id = $1 and status = 'open' returning *`,
+    [row.recommendation_id, status, taskId, clock.now()],
+  )
+  if (stored) return stored
+  const text = 'select * from chat_recommendation where recommendation_id = $1'
+  const [now] = await query<ChatRecommendationRow>(tx, text, [row.recommendation_id])
+  if (now?.status !== status) throw decided(now?.status ?? 'decided')
+  return now
+}

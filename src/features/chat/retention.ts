@@ -1,0 +1,23 @@
+import type { MaintenanceJob } from '#durable/maintenance.ts'
+import { type Clock, later } from '#kernel/clock.ts'
+import { minIdAt } from '#kernel/id.ts'
+import { type Queryable, query } from '#store/query.ts'
+
+/**
+ * The events of a turn are deleted by age: its row has the answer and the last event. The ids of turns have their time,
+ * so the primary key finds the oldest events; a turn never takes so long that its events are deleted while it runs.
+ */
+
+const eventsMs = 90 * 86_400_000
+const batchMax = 1_000
+
+export const eventDeletionSql = `delete from chat_event where (chat_id, seq) in
+  (select chat_id, seq from chat_event where chat_id < $1 order by chat_id, seq limit $2) returning seq`
+
+export const chatRetentionJob = (pool: Queryable, clock: Clock): MaintenanceJob => ({
+  name: 'retention of chat events',
+  async runBatch() {
+    const before = minIdAt(later(clock.now(), -eventsMs))
+    return (await query(pool, eventDeletionSql, [before, batchMax])).length === batchMax
+  },
+})

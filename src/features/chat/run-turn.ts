@@ -1,0 +1,289 @@
+import type { Ledger } from '#durable/ledger.ts'
+import type { Credits } from '#features/credits/credits.ts'
+import type { Clock } from '#kernel/clock.ts'
+import { postDraw } from '#kernel/draw.ts'
+import { Fault } from '#kernel/fault.ts'
+import type { JsonObject } from '#kernel/json.ts'
+import type { EndResult, StepContext, StepEnd, TaskView, Tx } from '#kernel/task.ts'
+import type { Queryable } from '#store/query.ts'
+import { currentCaller, type StoredCaller } from './caller.ts'
+import { createEmit } from './emit.ts'
+import type { ChatEngine, Turn, TurnEnd } from './engine.ts'
+import {
+  type AppendEvents,
+  createEventWriter,
+  type EventWriter,
+  eventsPerTurnMax,
+  sized,
+} from './event-writer.ts'
+import type { ChatEvent, ChatEventData, Citation, EventName, StopReason } from './events.ts'
+import type { ChatListeners, StopCause } from './listeners.ts'
+import type { Mandate, OpenMandate } from './mandate.ts'
+import { type Agent, creditsOfAgent } from './prices.ts'
+import * as store from './store.ts'
+import { createTools, type ToolDeps } from './tools.ts'
+
+/** Runs one turn: the engine answers, its events are stored as they come, and its end settles the credits. */
+
+export type RunTurnDeps = Omit<ToolDeps, 'currentCaller' | 'mandate' | 'keyOf'> & {
+  openMandate: OpenMandate
+  /** An idempotency key that no client can send. */
+  keyOf: (name: string) => string
+  db: Queryable
+  append: AppendEvents
+  listeners: ChatListeners
+  engine: ChatEngine
+  ledger: Pick<Ledger, 'drawn'>
+  credits: Pick<Credits, 'available'>
+  clock: Clock
+}
+
+/** How long a turn may take; then it ends with what it has said. */
+const turnMs: Record<Agent, number> = {
+  ProAgent: 90_000,
+  MarketAnalyzerAgent: 90_000,
+  ProDeepResearchAgent: 600_000,
+}
+/** Above the longest turn. */
+export const stepMs = 630_000
+/** Waits for an instance that takes the turn over, too. */
+export const turnDeadlineMs = 900_000
+const excerptCharacters = 140
+/** How long an engine may take to notice that it has to end. */
+const settleMs = 2_000
+
+export const excerptOf = (text: string): string => {
+  const line = text.replace(/\s+/g, ' ').trim()
+  return line.length > excerptCharacters ? `${line.slice(0, excerptCharacters - 1)}…` : line
+}
+
+type Stop = StopCause | 'deadline'
+type Ending = {
+  status: 'completed' | 'cancelled'
+  stopReason: StopReason
+  citations: Citation[]
+  memory: JsonObject | null | undefined
+}
+
+export async function runTurn(
+  deps: RunTurnDeps,
+  task: TaskView,
+  { signal }: StepContext,
+): Promise<EndResult> {
+  const { db, listeners, append } = deps
+  const [turn, stored, calls] = await Promise.all([
+    readTurn(db, task.id),
+    store.eventsAfter(db, task.id, 0, eventsPerTurnMax),
+    store.callsOf(db, task.id),
+  ])
+  const stopped = Promise.withResolvers<Stop>()
+  using _limit = timeLimit(turn.agent as Agent, turn.created_at, deps.clock, () =>
+    stopped.resolve('deadline'),
+  )
+  const identity = { chatId: turn.chat_id, userId: turn.user_id }
+  using run = listeners.run(identity, [...stored], stopped.resolve)
+  const ended = new AbortController()
+  const writer = createEventWriter({
+    append,
+    chatId: turn.chat_id,
+    version: task.version,
+    seq: stored.at(-1)?.seq ?? 0,
+    onStored: (events) => run.stored(events),
+  })
+  try {
+    await store.noteQuestion(db, turn, excerptOf(turn.query))
+    const answering = answer(deps, { turn, stored, calls, writer }, AbortSignal.any([signal, ended.signal]))
+    const first = await Promise.race([answering, stopped.promise])
+    if (typeof first === 'string') {
+      ended.abort()
+      // What it says until then is part of the answer.
+      await Promise.race([answering.catch(() => undefined), pause(settleMs)])
+    }
+    signal.throwIfAborted()
+    const ending = typeof first === 'string' ? endingOf(first) : { status: 'completed' as const, ...first }
+    writer.close()
+    await writer.flush()
+    return await settleTurn(deps, { turn, version: task.version, ending })
+  } finally {
+    ended.abort()
+    writer.close()
+  }
+}
+
+const pause = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms).unref())
+
+function timeLimit(agent: Agent, since: Date, clock: Clock, run: () => void): Disposable {
+  const leftMs = since.getTime() + turnMs[agent] - clock.now().getTime()
+  const timer = setTimeout(run, Math.max(0, leftMs))
+  return { [Symbol.dispose]: () => clearTimeout(timer) }
+}
+
+async function readTurn(db: Queryable, chatId: string): Promise<store.ChatTurnRow> {
+  const turn = await store.turnOf(db, chatId)
+  if (!turn) throw new Error(`the turn ${chatId} is gone`)
+  return turn
+}
+
+type Answering = {
+  turn: store.ChatTurnRow
+  stored: readonly ChatEvent[]
+  calls: readonly store.StoredResult[]
+  writer: EventWriter
+}
+
+async function answer(
+  deps: RunTurnDeps,
+  { turn: row, stored, calls, writer }: Answering,
+  signal: AbortSignal,
+): Promise<TurnEnd> {
+  const thread = await store.threadOf(deps.db, row.thread_id)
+  const turn: Turn = {
+    chatId: row.chat_id,
+    userId: row.user_id,
+    agent: row.agent as Agent,
+    query: row.query,
+    askedAt: row.created_at,
+    memory: (thread?.memory ?? null) as JsonObject | null,
+  }
+  const announced = stored
+    .filter(({ event }) => event === 'tool_call')
+    .map(({ data }) => String((data.data as JsonObject).id))
+  let mandate: Promise<Mandate> | undefined
+  const tools = createTools(
+    {
+      ...deps,
+      mandate() {
+        mandate ??= deps.openMandate(turn)
+        return mandate
+      },
+      keyOf: (callId) => deps.keyOf(`${turn.chatId} ${callId}`),
+      currentCaller: () => currentCaller(deps.db, row.user_id, row.caller as StoredCaller, deps.clock.now()),
+    },
+    { turn, writer, stored: calls, announced: new Set(announced), signal },
+  )
+  return deps.engine.run(turn, tools, createEmit(writer, stored).emit, signal)
+}
+
+/** A suspended user gets an error and no answer. */
+function endingOf(stop: Stop): Ending {
+  if (stop === 'suspended') throw new Fault('suspended', 'The account is suspended')
+  return {
+    status: stop === 'deadline' ? 'completed' : 'cancelled',
+    stopReason: stop === 'deadline' ? 'length' : 'end',
+    citations: [],
+    memory: undefined,
+  }
+}
+
+type SettlingTurn = {
+  turn: store.ChatTurnRow
+  version: number
+  ending: Ending
+}
+
+/** Nothing is charged for a turn that ends before it has said or read anything. */
+async function settleTurn(
+  { db, ledger, credits, clock }: RunTurnDeps,
+  { turn, version, ending }: SettlingTurn,
+): Promise<EndResult> {
+  const drawn = await ledger.drawn(db, turn.chat_id)
+  const held = drawn.reduce((sum, { amountUnits }) => sum + amountUnits, 0n)
+  const { seq } = await store.spokenOf(db, turn.chat_id)
+  const used = seq <= 1 ? 0n : held
+  const { status, stopReason: stop_reason } = ending
+  const result = { chat_id: turn.chat_id, thread_id: turn.thread_id, stop_reason, credits_used: Number(used) }
+  const writes = async (tx: Tx) => {
+    const { text } = await store.spokenOf(tx, turn.chat_id)
+    const remaining = (await credits.available(turn.user_id, tx)) + Number(held - used)
+    const done: ChatEventData['done'] = {
+      chat_id: turn.chat_id,
+      status,
+      stop_reason,
+      credits_used: Number(used),
+      credits_remaining: remaining,
+    }
+    await storeEnd(tx, turn, {
+      version,
+      status,
+      creditsUsed: Number(used),
+      memory: ending.memory,
+      at: clock.now(),
+      events: [
+        ...(text === '' ? [] : [['answer', { text, citations: ending.citations }] as const]),
+        ['done', done],
+      ],
+    })
+  }
+  const rest = { moves: postDraw(drawn, used), writes, result }
+  if (status === 'completed') return { ...rest, end: 'completed', outcome: 'executed' }
+  const error = { code: 'cancelled_by_user', message: 'The answer was stopped' }
+  return { ...rest, end: 'cancelled', outcome: used > 0n ? 'partial' : 'not_executed', error }
+}
+
+type Stored = {
+  version: number
+  status: store.Ended['status']
+  creditsUsed: number
+  memory: JsonObject | null | undefined
+  at: Date
+  events: readonly (readonly [EventName, object])[]
+}
+
+async function storeEnd(tx: Tx, turn: store.ChatTurnRow, end: Stored): Promise<void> {
+  const { seq, text } = await store.spokenOf(tx, turn.chat_id)
+  await store.endTurn(tx, {
+    chatId: turn.chat_id,
+    threadId: turn.thread_id,
+    status: end.status,
+    answer: text,
+    excerpt: excerptOf(text === '' ? turn.query : text),
+    events: end.events.map(([event, data], at) =>
+      sized({ seq: seq + 1 + at, event, data: data as JsonObject }),
+    ),
+    epoch: end.version,
+    creditsUsed: end.creditsUsed,
+    memory: end.memory,
+    at: end.at,
+  })
+}
+
+/** The end of a turn that the task engine has ended: its credits go back, and its last event says why. */
+export function completeEnd(
+  { db, credits, clock }: Pick<RunTurnDeps, 'db' | 'credits' | 'clock'>,
+  task: TaskView,
+  end: EndResult,
+): EndResult {
+  const { end: status, ...rest } = end as StepEnd
+  return {
+    ...end,
+    async writes(tx) {
+      const turn = await readTurn(tx as typeof db, task.id)
+      const ended = { version: task.version, creditsUsed: 0, memory: undefined, at: clock.now() }
+      if (status === 'cancelled') {
+        const { text } = await store.spokenOf(tx, task.id)
+        const remaining =
+          (await credits.available(turn.user_id, tx)) + Number(creditsOfAgent[turn.agent as Agent])
+        const done: ChatEventData['done'] = {
+          chat_id: task.id,
+          status,
+          stop_reason: 'end',
+          credits_used: 0,
+          credits_remaining: remaining,
+        }
+        const events = [
+          ...(text === '' ? [] : [['answer', { text, citations: [] }] as const]),
+          ['done', done] as const,
+        ]
+        return storeEnd(tx, turn, { ...ended, status, events })
+      }
+      const { code, message, retryable = false } = 'error' in rest ? rest.error : unknownError
+      await storeEnd(tx, turn, {
+        ...ended,
+        status: 'failed',
+        events: [['error', { message, code, retryable }]],
+      })
+    },
+  }
+}
+
+const unknownError = { code: 'internal', message: 'The answer could not be given', retryable: true }

@@ -1,0 +1,44 @@
+import type { JsonObject } from '#kernel/json.ts'
+import type { Operation } from '#kernel/operation.ts'
+
+/** Which operations a turn may call, and how far. */
+
+/** What gives or takes access, or is the chat itself. */
+const closedGroups = ['auth', 'webhooks', 'chat']
+/** What people decide, and limits that somebody could loosen: a turn reads them alone. */
+const readOnlyGroups = ['agents', 'approvals', 'recipients', 'policy']
+const openAccess = ['public', 'read', 'manage', 'trade', 'earn', 'withdraw']
+
+/**
+ * `read`: called at once. `tighten`: can only restrict, so it is called where the user's own words name it. `change`:
+ * becomes a recommendation, which only its user can accept.
+ */
+export type ToolEffect = 'read' | 'tighten' | 'change'
+export type Tool = { operation: Operation; effectOf(input: JsonObject): ToolEffect }
+
+/** A turn is never a person who has just signed in, so it raises no limit and switches nothing on again. */
+const tightens = (name: string): boolean => ['policy_kill', 'policy_tighten', 'tasks_cancel'].includes(name)
+
+const isOpen = ({ name, group, entry: { kind, access } }: Operation): boolean =>
+  kind !== 'stream' &&
+  !closedGroups.includes(group) &&
+  openAccess.includes(access) &&
+  (kind === 'read' || !readOnlyGroups.includes(group) || tightens(name))
+
+const hasDryRun = ({ entry }: Operation): boolean =>
+  'dryrun' in ((entry.body as { properties?: object } | undefined)?.properties ?? {})
+
+function toTool(operation: Operation): Tool {
+  const { kind } = operation.entry
+  const quotes = hasDryRun(operation)
+  return {
+    operation,
+    effectOf({ dryrun }) {
+      if (kind === 'read' || (quotes && dryrun === true)) return 'read'
+      return tightens(operation.name) ? 'tighten' : 'change'
+    },
+  }
+}
+
+export const toolsOf = (operations: readonly Operation[]): ReadonlyMap<string, Tool> =>
+  new Map(operations.filter(isOpen).map((operation) => [operation.name, toTool(operation)]))

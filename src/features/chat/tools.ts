@@ -1,0 +1,188 @@
+import type { InnerCalls } from '#invoke/inner-calls.ts'
+import type { Caller } from '#kernel/caller.ts'
+import { type Clock, later } from '#kernel/clock.ts'
+import { Fault } from '#kernel/fault.ts'
+import { type Random, sha256, uuidv7 } from '#kernel/id.ts'
+import { canonicalJson, isRecord, type Json, type JsonObject } from '#kernel/json.ts'
+import type { Operation } from '#kernel/operation.ts'
+import type { ToolCall, ToolResult, Tools, Turn } from './engine.ts'
+import type { EventWriter } from './event-writer.ts'
+import type { MadeCall, Mandate } from './mandate.ts'
+import { shorten } from './shorten.ts'
+import type { StoredResult } from './store.ts'
+import type { Tool } from './tool-registry.ts'
+
+/** The tools of one turn. Results are stored with their events, so that no run of the turn calls twice. */
+
+export type ToolDeps = {
+  tools: () => ReadonlyMap<string, Tool>
+  calls: () => InnerCalls
+  /** The caller, as far as its access still stands; throws where it was revoked. */
+  currentCaller: () => Promise<Caller>
+  /** What the words of the user allow; read with the first call that needs it. */
+  mandate: () => Promise<Mandate>
+  /** The idempotency key of a call that changes something: a repeated run of the turn changes nothing more. */
+  keyOf: (callId: string) => string
+  clock: Clock
+  random: Random
+}
+type TurnParts = {
+  turn: Turn
+  writer: EventWriter
+  /** Results of an earlier run of the turn. */
+  stored: readonly StoredResult[]
+  /** Ids of calls that were announced by an earlier run. */
+  announced: ReadonlySet<string>
+  signal: AbortSignal
+}
+
+const callsMax = 40
+const recommendationsMax = 3
+const recommendationMs = 15 * 60_000
+const outputBytesMax = 256 * 1_024
+const callMs = 20_000
+
+export const intentHash = (operation: string, input: JsonObject): string =>
+  sha256(canonicalJson({ operation, input }))
+
+export function createTools(deps: ToolDeps, parts: TurnParts): Tools {
+  const known = new Map(parts.stored.map(({ call_id, output }) => [call_id, toResult(output)]))
+  const made: MadeCall[] = []
+  const proposed = new Set<string>()
+  let called = 0
+  return {
+    async call(call) {
+      const earlier = known.get(call.id)
+      called += 1
+      if (called > callsMax) throw new Fault('conflict', `An answer calls at most ${callsMax} tools`)
+      if (earlier) {
+        if (isProposal(earlier)) proposed.add(call.id)
+        made.push({ call, result: earlier })
+        return earlier
+      }
+      const { id, name, input } = call
+      if (!parts.announced.has(id))
+        void parts.writer.add('tool_call', {
+          v4_event: 'tool_started',
+          data: { id, name, arguments: input },
+        })
+      const { result, recommendation } = await perform(deps, parts, call, { proposed, made })
+      made.push({ call, result })
+      const output: JsonObject = result.ok
+        ? { output: result.output }
+        : { code: result.code, message: result.message }
+      await parts.writer.add(
+        'tool_response',
+        {
+          type: result.ok ? 'result' : 'error',
+          data: { id, name, output: shorten(result.ok ? result.output : output) },
+        },
+        {
+          call: {
+            call_id: id,
+            output: { ok: result.ok, fetched_at: result.fetchedAt.toISOString(), ...output },
+          },
+          ...(recommendation && { recommendation }),
+        },
+      )
+      return result
+    },
+  }
+}
+
+function toResult(stored: JsonObject): ToolResult {
+  const fetchedAt = new Date(String(stored.fetched_at))
+  if (stored.ok === true) return { ok: true, output: stored.output as Json, fetchedAt }
+  return { ok: false, code: String(stored.code), message: String(stored.message), fetchedAt }
+}
+
+const isProposal = (result: ToolResult): boolean =>
+  result.ok && isRecord(result.output) && 'recommendation_id' in result.output
+
+type Performed = { result: ToolResult; recommendation?: JsonObject }
+
+/** A refusal is a result: the engine says what was refused. */
+async function perform(
+  deps: ToolDeps,
+  parts: TurnParts,
+  call: ToolCall,
+  { proposed, made }: { proposed: Set<string>; made: readonly MadeCall[] },
+): Promise<Performed> {
+  const fetchedAt = deps.clock.now()
+  try {
+    const tool = deps.tools().get(call.name)
+    if (!tool) throw new Fault('not_found', `There is no tool ${call.name}`)
+    const effect = tool.effectOf(call.input)
+    if (effect === 'tighten' && !(await deps.mandate()).take(call, made)) throw notAsked(call.name)
+    if (effect === 'change') return propose(deps, parts, call, { tool, proposed, fetchedAt })
+    const output = await deps.calls().call({
+      operation: tool.operation,
+      input: call.input,
+      caller: await deps.currentCaller(),
+      ...(effect === 'tighten' && { key: deps.keyOf(call.id) }),
+      signal: AbortSignal.any([parts.signal, AbortSignal.timeout(callMs)]),
+    })
+    return { result: { ok: true, output: bounded(output as Json), fetchedAt } }
+  } catch (error) {
+    if (!(error instanceof Fault)) throw error
+    return { result: { ok: false, code: error.code, message: messageOf(error), fetchedAt } }
+  }
+}
+
+const notAsked = (name: string): Fault =>
+  new Fault('policy_denied', `Nothing that the user said asks for ${name}`, {
+    extras: { rule: 'no_mandate' },
+  })
+
+/** A 422 names its fields; their list is not part of its sentence. */
+const messageOf = ({ message, issues }: Fault): string =>
+  issues.length === 0
+    ? message
+    : issues.map(({ path, msg }) => [path.join('.'), msg].filter((part) => part !== '').join(': ')).join('; ')
+
+function bounded(output: Json): Json {
+  return Buffer.byteLength(JSON.stringify(output ?? null)) <= outputBytesMax ? output : shorten(output)
+}
+
+function propose(
+  { calls, clock, random }: ToolDeps,
+  { turn }: TurnParts,
+  { id, input }: ToolCall,
+  { tool: { operation }, proposed, fetchedAt }: { tool: Tool; proposed: Set<string>; fetchedAt: Date },
+): Performed {
+  calls().check(operation, input)
+  if (proposed.size >= recommendationsMax)
+    throw new Fault('policy_denied', `An answer recommends at most ${recommendationsMax} actions`, {
+      extras: { rule: 'no_mandate' },
+    })
+  proposed.add(id)
+  const now = clock.now()
+  const recommendationId = uuidv7(now, random)
+  const recommendation: JsonObject = {
+    recommendation_id: recommendationId,
+    chat_id: turn.chatId,
+    call_id: id,
+    user_id: turn.userId,
+    title: operation.entry.summary,
+    detail: detailOf(operation, input),
+    operation: operation.name,
+    input,
+    intent_sha256: intentHash(operation.name, input),
+    status: 'open',
+    deciding_until: null,
+    task_id: null,
+    created_at: now.toISOString(),
+    updated_at: now.toISOString(),
+    expires_at: later(now, recommendationMs).toISOString(),
+  }
+  const output = { recommendation_id: recommendationId, status: 'open' }
+  return { result: { ok: true, output, fetchedAt }, recommendation }
+}
+
+/** Written from the arguments alone, so that nothing that was read can word it. */
+const detailOf = ({ name }: Operation, input: JsonObject): string => {
+  const fields = Object.entries(input).map(([field, value]) =>
+    `${field} ${typeof value === 'string' ? value : JSON.stringify(value)}`.slice(0, 200),
+  )
+  return [name, ...fields].join(', ').slice(0, 2_000)
+}

@@ -1,0 +1,55 @@
+import { type Queryable, query } from '#store/query.ts'
+import { creditsAsset } from './buckets.ts'
+import { rechargeKind } from './till.ts'
+
+/** The movements of credits, found by the tasks that made them: the ledger has no index by account. */
+
+/** The kinds of task that draw or bring credits. */
+const kinds = ['chat', 'image_create', rechargeKind]
+
+type Movement = { task_id: string; kind: string; credits: string | null; at: Date | null }
+type Page = {
+  items: { task_id: string | null; kind: string; credits: number; at: string }[]
+  next: string | null
+}
+
+/** The newest tasks of each kind, by the index of users and kinds, and what each of them has posted. */
+const pageSql = `with page as materialized (
+    select id, kind from (
+      select t.id, t.kind from unnest($2::text[]) k (kind), lateral (
+        select id, kind from task where user_id = $1 and kind = k.kind and ($3::uuid is null or id < $3)
+        order by id desc limit $4) t) found
+    order by id desc limit $4)
+  select p.id as task_id, p.kind, m.credits, m.at from page p left join lateral (
+    select sum(case when c.owner = $1 then t.posted else -t.posted end) as credits, max(t.settled_at) as at
+    from transfer t join account d on d.id = t.debit join account c on c.id = t.credit
+    where t.task_id = p.id and t.state = 'posted' and d.asset = '${creditsAsset}') m on true
+  order by p.id desc`
+
+const firstSql = `select posted as credits, settled_at as at from transfer where key = $1 and state = 'posted'`
+
+export async function historyOf(
+  db: Queryable,
+  userId: string,
+  { before, limit }: { before: string | undefined; limit: number },
+): Promise<Page> {
+  const rows = await query<Movement>(db, pageSql, [userId, kinds, before ?? null, limit])
+  const items = rows.flatMap(({ task_id, kind, credits, at }) =>
+    credits === null || at === null
+      ? []
+      : [{ task_id, kind, credits: Number(credits), at: at.toISOString() }],
+  )
+  if (rows.length === limit) return { items, next: rows.at(-1)?.task_id ?? null }
+  return { items: [...items, ...(await firstCredits(db, userId))], next: null }
+}
+
+/** They come before any task. */
+async function firstCredits(db: Queryable, userId: string): Promise<Page['items']> {
+  const rows = await query<{ credits: string; at: Date }>(db, firstSql, [`signup:${userId}`])
+  return rows.map(({ credits, at }) => ({
+    task_id: null,
+    kind: 'signup',
+    credits: Number(credits),
+    at: at.toISOString(),
+  }))
+}

@@ -1,0 +1,58 @@
+import type { Invoke } from '#durable/operation-call.ts'
+import type { Caller } from '#kernel/caller.ts'
+import { plainSchema } from '#kernel/decimal-fields.ts'
+import { Fault } from '#kernel/fault.ts'
+import type { JsonObject, NumberSources } from '#kernel/json.ts'
+import type { Operation } from '#kernel/operation.ts'
+import { inputReaders, type ReadFlatInput } from './input.ts'
+import { filterBySchema } from './schema-filter.ts'
+
+/** Calls that a part of the gateway makes for a user: read, called and filtered as those of a door. */
+
+export type InnerCall = {
+  operation: Operation
+  /** Flat, as a tool is called. */
+  input: JsonObject
+  caller: Caller
+  /** Of an operation that changes something. */
+  key?: string
+  signal: AbortSignal
+}
+export type InnerCalls = {
+  /** Throws the 422 of an input that a door would refuse. */
+  check(operation: Operation, input: JsonObject): void
+  /** The answer. A task is accepted and not waited for. */
+  call(call: InnerCall): Promise<unknown>
+}
+
+export function createInnerCalls(execute: Invoke): InnerCalls {
+  // No number of these inputs was parsed from a text.
+  const sources: NumberSources = new WeakMap()
+  const readersOf = inputReaders(sources)
+  const known = new Map<string, ReadFlatInput>()
+  const readerOf = (operation: Operation): ReadFlatInput => {
+    const reader = known.get(operation.name) ?? readersOf(operation).readFlatInput
+    known.set(operation.name, reader)
+    return reader
+  }
+  return {
+    check: (operation, input) => void readerOf(operation)(structuredClone(input)),
+    async call({ operation, input: given, caller, key, signal }) {
+      const { access, kind } = operation.entry
+      if (access !== 'public' && !(caller.scopes as ReadonlySet<string>).has(access))
+        throw new Fault('insufficient_scope', `The caller lacks the scope ${access}`, {
+          extras: { scope: access },
+        })
+      const { input } = readerOf(operation)(structuredClone(given))
+      const reply = await execute({
+        operation,
+        input,
+        caller,
+        options: { wait: false, timeoutMs: 0, ...(key !== undefined && { key }) },
+        request: { id: 'inner', address: 'inner', signal },
+      })
+      if (reply.kind === 'stream' || kind === 'stream') throw new Error(`${operation.name} is a stream`)
+      return filterBySchema(plainSchema(operation.entry.output), reply.body)
+    },
+  }
+}

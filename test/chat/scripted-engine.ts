@@ -1,0 +1,52 @@
+/** An engine whose answer is written in the question. */
+import { setTimeout as delay } from 'node:timers/promises'
+import type { ChatEngine } from '#features/chat/engine.ts'
+import { Fault } from '#kernel/fault.ts'
+import type { JsonObject } from '#kernel/json.ts'
+
+export type Line =
+  | { plan: string }
+  | { call: string; input?: JsonObject }
+  | { say: string }
+  /** The text, one character a chunk, so many milliseconds apart. */
+  | { spell: string; everyMs?: number }
+  /** Waits for the end of the turn. */
+  | { hang: true }
+  | { fail: 'fault' | 'bug' }
+  | { remember: JsonObject }
+  /** Says what it remembers. */
+  | { recall: true }
+
+export const script = (...lines: Line[]): string => JSON.stringify(lines)
+
+export const scriptedEngine: ChatEngine = {
+  async run(turn, tools, emit, signal) {
+    let memory = turn.memory
+    const lines = JSON.parse(turn.query) as Line[]
+    for (const [at, line] of lines.entries()) {
+      if (signal.aborted) break
+      if ('plan' in line) emit.planning('plan_step', { id: `step:${at}`, text: line.plan })
+      if ('call' in line) {
+        const result = await tools.call({ id: `call:${at}`, name: line.call, input: line.input ?? {} })
+        await emit.chunk(result.ok ? `${line.call} ok. ` : `${line.call} ${result.code}. `)
+      }
+      if ('say' in line) await emit.chunk(line.say)
+      if ('spell' in line)
+        for (const letter of line.spell) {
+          if (line.everyMs !== undefined) await delay(line.everyMs)
+          await emit.chunk(letter)
+        }
+      if ('hang' in line)
+        await new Promise<void>((resolve) =>
+          signal.addEventListener('abort', () => resolve(), { once: true }),
+        )
+      if ('fail' in line)
+        throw line.fail === 'bug'
+          ? new Error('a bug of the engine')
+          : new Fault('conflict', 'It cannot be answered')
+      if ('remember' in line) memory = line.remember
+      if ('recall' in line) await emit.chunk(JSON.stringify(turn.memory))
+    }
+    return { stopReason: 'end', citations: [], memory }
+  },
+}

@@ -1,0 +1,56 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import { bearer, eventually, http } from '../harness/gateway.ts'
+import { type ChatApp, openChatApp } from './chat-app.ts'
+import { isEnd } from './read-chat.ts'
+import { script } from './scripted-engine.ts'
+import { testOperations } from './test-operations.ts'
+
+describe('the places of answers', () => {
+  let app: ChatApp
+  before(async () => {
+    app = await openChatApp({ env: { RUNNER_SLOTS: '2' }, overrides: { addOperations: testOperations } })
+  })
+  after(async () => app?.[Symbol.asyncDispose]())
+
+  test('answers take no place of other tasks, and more of them run than there are places for tasks', async () => {
+    const user = await app.user()
+    const open = Array.from({ length: 8 }, () => user.ask(script({ say: 'a' }, { hang: true })))
+    const running = await eventually(async () => {
+      const { items } = await user.get<{ items: { task_id: string; status: string }[] }>(
+        '/v1/tasks?kind=chat',
+      )
+      return items.filter(({ status }) => status === 'running').length === 8 ? items : undefined
+    }, 'all answers run')
+    const { body } = await http<{ status: string }>(`${app.url}/test/move?wait=true`, {
+      method: 'POST',
+      body: { units: 1 },
+      headers: bearer(user),
+    })
+    assert.equal(body.status, 'completed')
+    for (const { task_id } of running)
+      await http(`${app.url}/v1/tasks/${task_id}/cancel`, { method: 'POST', headers: bearer(user) })
+    for (const events of await Promise.all(open))
+      assert.equal((events.at(-1)!.data as { status: string }).status, 'cancelled')
+  })
+
+  test('an instance that stops leaves its answers to another one at once', async () => {
+    const user = await app.user()
+    const query = script({ call: 'credits_packs' }, { spell: 'x'.repeat(60), everyMs: 25 })
+    const [leaving, staying] = app.instances
+    const got = await user.ask(query, {
+      key: 'moved',
+      url: leaving!.url,
+      until: (event, all) => all.length === 10 || isEnd(event),
+    })
+    const stopped = leaving![Symbol.asyncDispose]()
+    got.push(...(await user.ask(query, { key: 'moved', url: staying!.url, lastId: got.at(-1)!.id! })))
+    await stopped
+    assert.deepEqual(
+      got.map(({ id }) => id?.split(':')[1]),
+      got.map((_, at) => String(at + 1)),
+    )
+    assert.equal((got.at(-2)!.data as { text: string }).text, `credits_packs ok. ${'x'.repeat(60)}`)
+    assert.equal(got.filter(({ event }) => event === 'tool_call').length, 1)
+  })
+})

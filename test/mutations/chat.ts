@@ -1,0 +1,54 @@
+import { mutationsOf } from './mutation.ts'
+
+const streams = ['test/chat/streams.test.ts']
+const recommendations = ['test/chat/recommendations.test.ts']
+const credits = ['test/chat/credits.test.ts']
+
+/** Chats: what is stored before it is sent, what an answer costs, and what it may start. */
+export const chatMutations = [
+  ...mutationsOf('src/features/chat/event-writer.ts', streams, [
+    [
+      "if (!isWritten) throw new ClaimLost('another instance runs the turn')",
+      '',
+      'an instance that lost its claim shows events that are not stored',
+    ],
+  ]),
+  ...mutationsOf('src/features/chat/chat.ts', streams, [
+    [
+      'if (id === chatId && /^\\d{1,9}$/.test(seq)) return Number(seq)',
+      'if (/^\\d{1,9}$/.test(seq)) return Number(seq)',
+      'an answer goes on behind an event of another one',
+    ],
+    ["if (turn?.user_id !== userId) throw notFound('chat', 'chat_threads')", '', 'anybody reads an answer'],
+  ]),
+  ...mutationsOf('src/features/chat/listeners.ts', streams, [
+    ["if (known.cancel_requested) turn.stop('cancelled')", 'if (false)', 'a cancelled answer goes on'],
+    [
+      'await store.noteListeners(db, elsewhere, clock.now())',
+      '',
+      'an answer stops although a stream of another instance listens',
+    ],
+  ]),
+  ...mutationsOf('src/features/chat/run-turn.ts', credits, [
+    ["if (stop === 'suspended') throw", "if (stop === 'deadline') throw", 'a suspended user gets an answer'],
+  ]),
+  ...mutationsOf('src/features/chat/caller.ts', credits, [
+    ['if (isRevoked) throw', 'if (false) throw', 'a revoked token goes on to call tools'],
+  ]),
+  ...mutationsOf('src/features/chat/tools.ts', recommendations, [
+    [
+      "if (effect === 'tighten' && !(await deps.mandate()).take(call, made)) throw notAsked(call.name)",
+      '',
+      'the kill switch is called without a word of the user',
+    ],
+    ['if (proposed.size >= recommendationsMax)', 'if (false)', 'an answer recommends without a limit'],
+  ]),
+  ...mutationsOf('src/features/chat/recommendations.ts', recommendations, [
+    [
+      'if (!tool || intentHash(name, input) !== intent_sha256)',
+      'if (!tool)',
+      'another input than the one that was shown is started',
+    ],
+    ["if (await isStarted(deps, row)) throw decided('accepted')", '', 'what was started is declined'],
+  ]),
+]
