@@ -83,6 +83,8 @@ const asTool: Ask = async ({ name, entry }, authorization, input = {}) => {
         arguments: {
           ...minimalInput(entry),
           ...(entry.kind === 'stream' && !hasTask(entry) && { max_items: 1, seconds: 1 }),
+          // A tool waits for the answer, which no task writes here: an absent thread ends an admitted call.
+          ...(hasTask(entry) && { thread_id: '01890000-0000-7000-8000-000000000000' }),
           ...input,
         },
       },
