@@ -47,6 +47,7 @@ export const openChat = (
     operations,
     calls: innerCalls,
     ledger: taskEngine.ledger,
+    tasks: taskEngine.tasks,
     notifier: taskEngine.notifier,
     topicOf: taskTopic,
     keyOf: (name) => internalKey('chat', name),

@@ -16,9 +16,6 @@ export const totalMax = 10_100
 /** The newest tasks of a status among which those of one kind are searched: no index has both. */
 export const searchedMax = 20_000
 
-/** Throws where the caller may not cancel such a task. */
-export type AssertAllowed = (task: Task) => void
-
 /** Reads and cancels the tasks of one user. */
 export type TaskQueries = {
   find(userId: string, taskId: string): Promise<Task>
@@ -27,7 +24,7 @@ export type TaskQueries = {
     page: { skip: number; limit: number; status?: TaskStatus; kind?: string },
   ): Promise<{ tasks: Task[]; total: number }>
   /** Uses the transaction of the act, where there is one: a second connection could deadlock the pool. */
-  cancel(userId: string, taskId: string, act?: CancelAct, assertAllowed?: AssertAllowed): Promise<Task>
+  cancel(userId: string, taskId: string, act?: CancelAct): Promise<Task>
   /** Cancels those that have signed nothing, in the transaction of the act, and returns their ids. */
   cancelNotSent(userId: string, taskIds: readonly string[], act: CancelAct): Promise<string[]>
 }
@@ -104,10 +101,9 @@ export function createTaskQueries({ transactions: { pool }, notifier, clock }: T
     },
 
     /** Refused once an effect is stored, since its bytes may be in flight. */
-    async cancel(userId, taskId, act = {}, assertAllowed) {
+    async cancel(userId, taskId, act = {}) {
       const db = act.tx ?? pool
       const task = await findTask(db, userId, taskId)
-      assertAllowed?.(task)
       if (task.status === 'cancelled') return task
       const [row] = await query<Task>(db, 'select * from task_cancel($1, $2, $3)', [
         taskId,

@@ -22,14 +22,16 @@ describe('the places of answers', () => {
       )
       return items.filter(({ status }) => status === 'running').length === 8 ? items : undefined
     }, 'all answers run')
-    const { body } = await http<{ status: string }>(`${app.url}/test/move?wait=true`, {
+    const { body } = await http<{ status: string; task_id: string }>(`${app.url}/test/move?wait=true`, {
       method: 'POST',
       body: { units: 1 },
       headers: bearer(user),
     })
     assert.equal(body.status, 'completed')
-    for (const { task_id } of running)
-      await http(`${app.url}/v1/tasks/${task_id}/cancel`, { method: 'POST', headers: bearer(user) })
+    const cancel = (id: unknown) =>
+      http(`${app.url}/v1/chat/${id}/cancel`, { method: 'POST', headers: bearer(user) })
+    assert.equal((await cancel(body.task_id)).status, 404, 'a task that is no answer')
+    for (const { task_id } of running) await cancel(task_id)
     for (const events of await Promise.all(open))
       assert.equal((events.at(-1)!.data as { status: string }).status, 'cancelled')
   })

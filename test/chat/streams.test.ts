@@ -188,11 +188,11 @@ describe('the stream of an answer', () => {
     await assert.rejects(stranger.ask(script({ say: 'a' }), { body: { thread_id } }), { status: 404 })
   })
 
-  test('tasks_cancel stops an answer, which keeps what it said and costs what it used', async () => {
+  test('a cancel stops an answer, which keeps what it said and costs what it used', async () => {
     const user = await app.user()
     const query = script({ say: 'Part' }, { hang: true })
     const cancel = async (chat_id: string) =>
-      http(`${app.instances[1]!.url}/v1/tasks/${chat_id}/cancel`, { method: 'POST', headers: bearer(user) })
+      http(`${app.instances[1]!.url}/v1/chat/${chat_id}/cancel`, { method: 'POST', headers: bearer(user) })
     const events = await user.ask(query, {
       until: (event) => {
         if (event.event === 'chunk') void cancel(event.id!.split(':')[0]!)
@@ -200,8 +200,15 @@ describe('the stream of an answer', () => {
       },
     })
     assert.deepEqual(names(events), ['meta', 'chunk', 'answer', 'done'])
-    const { status, credits_used } = dataOf(events[3]!)
+    const { chat_id, status, credits_used } = dataOf(events[3]!)
     assert.deepEqual([status, credits_used, dataOf(events[2]!).text], ['cancelled', 1, 'Part'])
+    assert.equal((await cancel(chat_id!)).status, 200, 'again')
+    const stranger = await app.user()
+    const refused = await http(`${app.url}/v1/chat/${chat_id}/cancel`, {
+      method: 'POST',
+      headers: bearer(stranger),
+    })
+    assert.equal(refused.status, 404)
   })
 })
 

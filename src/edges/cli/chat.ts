@@ -36,7 +36,7 @@ export async function chat(terminal: Terminal, options: Options, words: readonly
 }
 
 async function stop(terminal: Terminal, client: Portico, chatId: string): Promise<void> {
-  await client.tasks.cancel({ task_id: chatId }).catch(() => undefined)
+  await client.chat.cancel({ chat_id: chatId }).catch(() => undefined)
   terminal.err('\nportico: the answer was stopped\n')
 }
 

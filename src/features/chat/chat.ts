@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache'
+import type { TaskQueries } from '#durable/task-queries.ts'
 import { Fault, type Issue, notFound } from '#kernel/fault.ts'
 import type { JsonObject } from '#kernel/json.ts'
 import { implement, type Operation, type StreamItem } from '#kernel/operation.ts'
@@ -18,6 +19,7 @@ export type ChatDeps = Omit<RunTurnDeps, 'append' | 'listeners' | 'tools' | 'cre
     credits: RunTurnDeps['credits'] & Parameters<typeof admitTurn>[0]['credits']
     /** Everything that a door can call; the chat takes what it may. */
     operations: () => readonly Operation[]
+    tasks: Pick<TaskQueries, 'cancel'>
     isUnavailable: (error: unknown) => boolean
   }
 type Item = StreamItem<ChatEventData[EventName]>
@@ -111,6 +113,14 @@ export function chat(deps: ChatDeps): Operation[] {
     },
 
     decide: decide({ ...deps, tools, clock }),
+
+    async cancel({ chat_id }, { userId }, { tx, afterCommit }) {
+      // Any other task is none of its business.
+      await ownTurn(userId, chat_id)
+      const act = { tx: tx!, afterCommit: afterCommit! }
+      const { status, cancel_requested } = await deps.tasks.cancel(userId, chat_id, act)
+      return { chat_id, status, cancel_requested }
+    },
 
     async files({ chat_id }, { userId }) {
       await ownTurn(userId, chat_id)

@@ -1,5 +1,6 @@
 import { act, group, read, stream } from '#kernel/operation.ts'
 import * as T from '#kernel/schema.ts'
+import { taskStatuses } from '#kernel/task-state.ts'
 import { Nullable, OneOf, OpenObject, Text, TextOrNull, Time } from '#kernel/wire-types.ts'
 import { ChatStreamData, ErrorOrNull, eventData, StoredChatEvent, stopReasons } from './events.ts'
 import { agents, defaultAgent } from './prices.ts'
@@ -116,7 +117,7 @@ export const contract = group('chat', {
   stream: stream('POST /v1/chat', {
     summary: 'Ask in plain words about your money and the markets, or say what to do with it',
     description:
-      'Use it to ask, to get a plan, or to have a trade proposed. Events: `meta` first, then `planning`, `tool_call`, `tool_response`, `chunk`, `answer`, and one `done` or `error` last. It never trades by itself: a trade becomes a recommendation. Repeat the call with the same `Idempotency-Key` and `Last-Event-ID` to go on where a stream was cut. Next: `chat_decide` accepts a recommendation; `tasks_cancel` with the `chat_id` stops an answer.',
+      'Use it to ask, to get a plan, or to have a trade proposed. Events: `meta` first, then `planning`, `tool_call`, `tool_response`, `chunk`, `answer`, and one `done` or `error` last. It never trades by itself: a trade becomes a recommendation. Repeat the call with the same `Idempotency-Key` and `Last-Event-ID` to go on where a stream was cut. Next: `chat_decide` accepts a recommendation; `chat_cancel` stops an answer.',
     access: 'chat',
     rate: 'stream',
     taskKind: 'chat',
@@ -173,6 +174,20 @@ export const contract = group('chat', {
       { $id: 'ChatRecommendationResponse' },
     ),
     faults: ['not_found', 'conflict', 'quote_expired'],
+  }),
+  cancel: act('POST /v1/chat/{chat_id}/cancel', {
+    summary: 'Stop an answer',
+    description:
+      'Use it while the answer of a chat is being written. What it has said stays in the thread, and tasks that were started from it go on. `not_cancellable` means that it has ended. Next: its stream ends with `done` and `status: cancelled`; `chat_thread` has what it said.',
+    access: 'chat',
+    repeatable: true,
+    rate: 'exit',
+    params: T.Object({ chat_id: ChatIdIn }),
+    output: T.Object(
+      { chat_id: Text, status: OneOf(taskStatuses), cancel_requested: T.Boolean() },
+      { $id: 'ChatCancelResponse' },
+    ),
+    faults: ['not_found', 'not_cancellable'],
   }),
   files: read('GET /v1/chat/{chat_id}/files', {
     summary: 'The files that a chat has made',

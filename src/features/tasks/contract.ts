@@ -35,8 +35,8 @@ export const contract = group('tasks', {
   cancel: act('POST /v1/tasks/{task_id}/cancel', {
     summary: 'Cancel a task of which nothing has been sent yet',
     description:
-      'Use it while `cancellable` is true: nothing has been signed or sent yet. `not_cancellable` means that the task has ended or its bytes may have been sent. It stops the answer of a chat too, by its `chat_id`; any other task needs the scope `trade`. Next: poll `tasks_get` until `status` is cancelled; orders are cancelled by `perp_cancel`.',
-    access: 'chat',
+      'Use it while `cancellable` is true: nothing has been signed or sent yet. `not_cancellable` means that the task has ended or its bytes may have been sent. Next: poll `tasks_get` until `status` is cancelled; orders are cancelled by `perp_cancel`.',
+    access: 'trade',
     repeatable: true,
     rate: 'exit',
     params,

@@ -3,7 +3,7 @@ import type { Task } from '#durable/task-row.ts'
 import { subjectOf } from '#engines/agent-links/owners.ts'
 import { cancelTaskOrders, type PublishOrders } from '#engines/trigger-orders/cancel.ts'
 import type { Clock } from '#kernel/clock.ts'
-import { Fault, invalid } from '#kernel/fault.ts'
+import { invalid } from '#kernel/fault.ts'
 import { alternatives, nearest } from '#kernel/nearest.ts'
 import { implement } from '#kernel/operation.ts'
 import type { TaskFullView } from '#kernel/task-response.ts'
@@ -29,18 +29,6 @@ function assertKind(kind: string, known: readonly string[]): void {
   throw invalid('kind', 'unknown_task_kind', `There is no such kind of task; ${remedy}`)
 }
 
-/** The answer of a chat moves nothing, so that a caller who may ask may also stop it. */
-function assertConversation({ kind }: Task): void {
-  if (kind === 'chat') return
-  throw new Fault(
-    'insufficient_scope',
-    'The token lacks the scope trade, which cancels tasks other than chats',
-    {
-      extras: { scope: 'trade' },
-    },
-  )
-}
-
 export const tasks = ({ db, tasks, clock, publishOrders, view, kinds }: TasksDeps) =>
   implement(contract, {
     get: async ({ task_id, for_agent }, caller) => {
@@ -60,10 +48,9 @@ export const tasks = ({ db, tasks, clock, publishOrders, view, kinds }: TasksDep
       return { items: page.tasks.map(view), total: page.total, skip, limit }
     },
 
-    cancel: async ({ task_id }, { userId, scopes }, { tx, afterCommit }) => {
+    cancel: async ({ task_id }, { userId }, { tx, afterCommit }) => {
       const act = { tx: tx!, afterCommit: afterCommit! }
-      const assertAllowed = scopes.has('trade') ? undefined : assertConversation
-      const task = await tasks.cancel(userId, task_id, act, assertAllowed)
+      const task = await tasks.cancel(userId, task_id, act)
       const changed = await cancelTaskOrders(act.tx, { taskIds: [task.id], ids: [], at: clock.now() })
       await publishOrders?.(act, userId, changed)
       return { task_id, status: task.status, cancel_requested: task.cancel_requested }

@@ -123,8 +123,6 @@ const exceptions: Readonly<Record<string, Access>> = {
   image_create: 'backend',
   // Each token may end itself.
   auth_revoke: 'read',
-  // A caller who may ask may stop the answer; the operation itself demands `trade` for any other task.
-  tasks_cancel: 'chat',
 }
 /** Sections that say what an account may do, and who decides. */
 const governing = new Set(['policy', 'recipients', 'agents', 'approvals', 'webhooks'])

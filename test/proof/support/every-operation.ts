@@ -85,6 +85,7 @@ export const journey: Step[] = [
   },
   { name: 'chat_threads' },
   { name: 'chat_thread', input: ({ thread_id }) => ({ thread_id }) },
+  { name: 'chat_cancel', input: ({ chat_id }) => ({ chat_id }), fault: 'not_cancellable' },
   { name: 'chat_files', input: ({ chat_id }) => ({ chat_id }) },
   {
     name: 'chat_decide',
