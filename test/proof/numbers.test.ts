@@ -1,6 +1,7 @@
 /** A number arrives exactly or is rejected, and no body changes the identity of its sender. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
+import { hasTask } from '#kernel/operation.ts'
 import { addBackend } from '../harness/backend.ts'
 import { type Agent, bearer, eventually, freshGateway, http, newAgent } from '../harness/gateway.ts'
 import { type KnownOperation, operationsOf } from './support/contracts.ts'
@@ -323,6 +324,10 @@ const selfOf = async (person: Agent): Promise<Self> => {
   const { remaining_24h_usd: _, ...policy_summary } = body.policy_summary
   return { ...body, policy_summary }
 }
+const creditsAfter = ({ credits_available: before }: Self, used: number) => ({
+  credits_available: before - used,
+  credits_available_decimal: String(before - used),
+})
 const countOf = async (person: Agent): Promise<number> =>
   (await http<{ total: number }>(`${gateway.url}/v1/tasks`, { headers: bearer(person) })).body.total
 
@@ -337,8 +342,11 @@ test('no body changes the identity or the funds of its sender', async () => {
   /** A request that revokes its token gets one of its own. */
   const credential = async (name: string) =>
     name === 'auth_revoke' ? bearer({ ...agent, token: await rows.token(before[0].user_id) }) : bearer(agent)
+  let creditsUsed = 0
   for (const { name, entry } of bodied) {
     const minimal = minimalRequest(entry)
+    const costOf = (reply: HttpReply) =>
+      hasTask(entry) && reply.status === 200 ? Number(jsonOf(reply).credits_used) : 0
     // An amount that the vault accepts, and a position of the sender's own.
     if (minimal.body && 'position_id' in minimal.body)
       Object.assign(minimal.body, { position_id: position, amount_usdc: '1' })
@@ -352,12 +360,14 @@ test('no body changes the identity or the funds of its sender', async () => {
       headers: { ...json, ...(await credential(name)) },
       body: JSON.stringify(minimal.body ?? {}),
     })
+    creditsUsed += costOf(plain)
     for (const [claim, literal] of claims(them)) {
       if (declared.includes(claim)) continue
       const label = `${name} with ${claim}`
       const body = withRawNumber(minimal.body ?? {}, claim, literal)
       const headers = { ...json, ...(await credential(name)) }
       const got = await ask({ method: entry.method, path: pathOf(entry, minimal), headers, body })
+      creditsUsed += costOf(got)
       if (got.status >= 400) assertErrorForm(got, label)
       assert.ok(got.status < 500, `${label}: ${got.text}`)
       const refused = got.status === 422 && got.text.includes(claim === '__proto__' ? 'json_invalid' : claim)
@@ -380,7 +390,12 @@ test('no body changes the identity or the funds of its sender', async () => {
   assert.equal(jsonOf(strays).user_id, before[0].user_id, strays.text)
   const ended = async () => ((await money.open()) === 0 ? true : undefined)
   await eventually(ended, 'the end of all tasks', 60_000)
-  assert.deepEqual([await selfOf(agent), await selfOf(victim), await countOf(victim)], before)
+  // The sender pays for the answers that it asked for, and for nothing else.
+  const paid = { ...before[0], ...creditsAfter(before[0], creditsUsed) }
+  assert.deepEqual(
+    [await selfOf(agent), await selfOf(victim), await countOf(victim)],
+    [paid, before[1], before[2]],
+  )
   const { reported, recorded } = await money.account()
   assert.deepEqual(recorded, reported)
 })
