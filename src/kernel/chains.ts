@@ -44,6 +44,16 @@ export type SwapContracts = {
   relayRouters: readonly RelayRouter[]
 }
 
+/** Gas limits of transactions. */
+export type GasLimits = {
+  /** The most that the chain allows one transaction (EIP-7825). */
+  txMax: bigint
+  /** The calls of a batch may use this; the margin of the estimate and the code of the account take the rest. */
+  callsMax: bigint
+  /** The limit of a transfer of nothing. Its data costs gas as well on some chains. */
+  emptyTx: bigint
+}
+
 export type EvmChainRow = Row & {
   family: 'evm'
   /** Null where nothing is swapped. */
@@ -55,6 +65,7 @@ export type EvmChainRow = Row & {
   probeWei: bigint
   /** A contract sees the number of its own block. False on chains where it sees the parent chain's. */
   callsSeeBlockNumber: boolean
+  gas: GasLimits
   /** The tip of the block's producer is at least the floor, and at most its cap, which the whole fee has too. */
   fees: { priorityFloorWei: bigint; priorityCapWei: bigint; capWei: bigint }
   /** While transactions are pending, the head is read this often. */

@@ -341,6 +341,30 @@ test('Multicall3 reads several values in one call', async () => {
   assert.equal(await reader().getBalance({ address: owner }), 0n, 'the default grant has no native coin')
 })
 
+test('a transaction has at most 2^24 gas and enough to begin, and one that is refused uses no nonce', async () => {
+  const account = funded(8)
+  const send = async (gas: bigint, id: ChainKey) => {
+    const chain = chains[id]
+    const client = createWalletClient({ account, chain, transport: http(urls.evm[id], { retryCount: 0 }) })
+    const { address: to } = account
+    const nonce = await reader(id).getTransactionCount({ address: to })
+    const request = await client.prepareTransactionRequest({ to, value: 1n, gas, nonce } as never)
+    return client.sendRawTransaction({
+      serializedTransaction: await client.signTransaction(request as never),
+    })
+  }
+  for (const id of Object.keys(chains) as unknown as ChainKey[]) {
+    const before = await reader(id).getTransactionCount({ address: account.address })
+    for (const gas of [2n ** 24n + 1n, 20_000n]) await assert.rejects(send(gas, id), /intrinsic gas too/)
+    assert.equal(await reader(id).getTransactionCount({ address: account.address }), before)
+    const hash = await send(2n ** 24n, id)
+    assert.equal((await reader(id).waitForTransactionReceipt({ hash })).status, 'success')
+  }
+  const unlocked = funded(0).address
+  const request = { method: 'eth_sendTransaction', params: [{ from: unlocked, to: unlocked }] }
+  await waitForReceipt((await reader().request(request as never)) as Hex)
+})
+
 test('the router swaps at about the market price, for tokens and for ether', async () => {
   const trader = funded(5)
   await ok('POST', '/faucet/fund', {

@@ -183,9 +183,60 @@ export const chainMutations = [
     ['src/upstreams/evm/simulation.test.ts'],
     [
       [
-        'gas > emptyTransactionGas(data) ? gas',
+        'gas > emptyGas ? gas',
         'gas > 0n ? gas',
         'a batch gets the gas of an empty transaction, and the sponsor pays for its revert',
+      ],
+      [
+        ' || callsGas > row.gas.callsMax',
+        '',
+        'calls with more gas than a transaction may have take a nonce of their sponsor',
+      ],
+      [
+        '* gasPerCallUnmeasured + emptyGas',
+        '* gasPerCallUnmeasured',
+        'an unmeasured batch gets less gas than its data costs, and no node takes it',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/upstreams/evm/evm.ts',
+    ['test/chains/gas-limits.test.ts'],
+    [
+      [
+        '    gas: hexQuantity(row.gas.txMax),\n',
+        '',
+        'calls that no transaction has enough gas for are signed where the node estimates less',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/upstreams/evm/wire.ts',
+    ['src/upstreams/evm/wire.test.ts'],
+    [
+      [
+        "? 'invalid' : 'rejected'",
+        "? 'rejected' : 'rejected'",
+        'a gas limit that every node refuses holds up its sponsor until the batch expires',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/engines/evm-batch/batch-rules.ts',
+    ['src/engines/evm-batch/batch-rules.test.ts'],
+    [
+      ['min(gasMin, simulatedGas * gasMinFactorMax)', 'gasMin', 'a quote sets the gas of its transaction'],
+      [', txMax)', ', txMax * 2n)', 'a batch gets more gas than one transaction may have'],
+    ],
+  ),
+  ...mutationsOf(
+    'src/features/swap/route-checks.ts',
+    ['src/features/swap/route-checks.test.ts'],
+    [
+      [
+        'gas === null || gas <= chain.gas.callsMax',
+        'gas === null || gas > 0n',
+        'a route names more gas than one transaction may use',
       ],
     ],
   ),
@@ -337,6 +388,11 @@ export const chainMutations = [
         '        (await reassignNonce(context, chainState)) ??\n',
         '',
         'a batch whose nonce foreign bytes took waits for its deadline',
+      ],
+      [
+        '        (await cancelInvalid(context, chainState)) ??\n',
+        '',
+        'a gas limit that the node refuses holds up its sponsor until the batch expires',
       ],
       [
         'executed(account, task.id, finalBlock)\n  if (executed > sequenceOf(effect)) return reviewResult',

@@ -1,5 +1,5 @@
 import type { Principal } from '#kernel/action.ts'
-import type { Token } from '#kernel/chains.ts'
+import type { GasLimits, Token } from '#kernel/chains.ts'
 import type { EvmCall, TokenSpend } from '#kernel/signer.ts'
 import type { JsonObject, StepResultOf, TaskView } from '#kernel/task.ts'
 import type { Receipt } from '#upstreams/evm/evm.ts'
@@ -7,6 +7,17 @@ import type { Receipt } from '#upstreams/evm/evm.ts'
 /** What a section supplies for its sponsored batches: the plan of the calls, and the events that prove them. */
 
 export const effectKind = 'evm_batch'
+
+/** A plan can name any gas: beyond this multiple of what its simulation needs it counts no more. */
+const gasMinFactorMax = 3n
+const min = (a: bigint, b: bigint): bigint => (a < b ? a : b)
+const max = (a: bigint, b: bigint): bigint => (a > b ? a : b)
+
+/** The gas limit of the transaction of a batch. */
+export const batchGas = (
+  { simulatedGas, gasMin = 0n }: { simulatedGas: bigint; gasMin?: bigint | undefined },
+  { txMax }: Pick<GasLimits, 'txMax'>,
+): bigint => min(max(simulatedGas, min(gasMin, simulatedGas * gasMinFactorMax)), txMax)
 
 export type BatchPlan = {
   chainId: string
@@ -23,7 +34,7 @@ export type BatchPlan = {
   fullExit?: boolean
   /** A failed simulation at an older block than this is retried. */
   minBlock?: bigint
-  /** The transaction gets no less gas, where an estimate can be too low. */
+  /** The transaction gets no less gas, where an estimate can be too low; see `batchGas`. */
   gasMin?: bigint
   /** A shorter lifetime of the signature than that of the chain. */
   ttlSeconds?: number

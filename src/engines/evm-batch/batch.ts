@@ -18,7 +18,7 @@ import type {
 } from '#kernel/task.ts'
 import type { AccountState, Evm, Simulation } from '#upstreams/evm/evm.ts'
 import type { Fees } from '#upstreams/evm/fees.ts'
-import { type BatchOptions, type BatchPlan, type BatchTaskData, effectKind } from './batch-rules.ts'
+import { type BatchOptions, type BatchPlan, type BatchTaskData, batchGas, effectKind } from './batch-rules.ts'
 import { type ConfirmDeps, confirmBatch } from './confirm.ts'
 import type { EvmPort } from './evm-port.ts'
 import type { GasBudget } from './gas-budget.ts'
@@ -47,7 +47,14 @@ export type BatchTrial = {
   /** Signs with what the trial has read, so that nothing is simulated twice; undefined where that is outdated. */
   signOnAccept: SignFirst<'confirm'>
 }
-export type ChargeOrder = { userId: string; chainId: string; gas: bigint; fullExit: boolean }
+/** `gas`: what the simulation needs; `gasMin`: that of the plan. */
+export type ChargeOrder = {
+  userId: string
+  chainId: string
+  gas: bigint
+  gasMin?: bigint
+  fullExit: boolean
+}
 
 type EvmBatchesDeps = {
   gasBudget: GasBudget
@@ -158,9 +165,13 @@ export function evmBatches({
 
   return {
     ready: async (chainId, options = { fullExit: false }) => portOf(chainId).sponsor.ready(options),
-    async gasCharge({ gas, ...order }) {
-      const { maxFeeWei } = await portOf(order.chainId).sponsor.fees()
-      return gasBudget.chargeOf({ ...order, wei: maxFeeWei * gas })
+    async gasCharge({ gas: simulatedGas, gasMin, ...order }) {
+      const { chain, sponsor } = portOf(order.chainId)
+      const { maxFeeWei } = await sponsor.fees()
+      return gasBudget.chargeOf({
+        ...order,
+        wei: maxFeeWei * batchGas({ simulatedGas, gasMin }, chain.row.gas),
+      })
     },
     releaseGas: (tx, taskId) => gasBudget.settle(tx, taskId, 0n),
     simulate: (chainId, account, calls) => portOf(chainId).chain.simulate(account, calls),
@@ -188,7 +199,7 @@ async function prepareBatch(
   const port = portOf(plan.chainId)
   const { chain, sponsor } = port
   const { account, fees } = readings
-  const gas = plan.gasMin !== undefined && plan.gasMin > readings.gas ? plan.gasMin : readings.gas
+  const gas = batchGas({ simulatedGas: readings.gas, gasMin: plan.gasMin }, chain.row.gas)
   const { payer, mined } = await loads.get(plan.chainId)!.pick({ fullExit: plan.fullExit ?? false })
   const nonceSequence = { kind: nonceKind, chain: plan.chainId, signer: payer }
   await openSequence(port, nonceSequence)

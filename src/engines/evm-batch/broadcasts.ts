@@ -21,7 +21,7 @@ export function createBroadcasts(chain: Pick<Evm, 'sendRaw'>): Broadcasts {
     async send(raw) {
       try {
         const answer = await chain.sendRaw(raw)
-        // A used nonce or a low fee shows nothing about other transactions.
+        // A used nonce, a low fee or a wrong gas limit shows nothing about other transactions.
         if (answer.verdict === 'accepted') note({ fails: false })
         if (answer.verdict === 'rejected') note({ fails: true })
         return answer

@@ -33,6 +33,8 @@ type SendResult = {
   /** The last send got no reply. */
   outcomeUnknown: boolean
   nonceUsed: boolean
+  /** The node refused the gas limit of the bytes. */
+  isInvalid: boolean
 }
 export type ConfirmContext<Names extends string> = {
   task: TaskView<BatchTaskData>
@@ -51,7 +53,7 @@ export async function awaitFinality(
 ): Promise<ChainState> {
   const newest = newestOf(effect)
   let sends = newest.status === 'prepared' ? 1 : 0
-  let sent = sends > 0 ? await send(broadcasts, newest.raw) : { outcomeUnknown: false, nonceUsed: false }
+  let sent = sends > 0 ? await send(broadcasts, newest.raw) : notSent
   const startedMs = performance.now()
   const elapsedMs = () => performance.now() - startedMs
   const sleep = (ms: number) => pause(ms, undefined, { signal }).catch(() => undefined)
@@ -71,6 +73,7 @@ export async function awaitFinality(
     }
     if (state.final || isLate) return { ...state, ...sent }
     if (state.mined) continue
+    if (sent.isInvalid) return { ...state, ...sent }
     // Our transaction is mined and not visible yet, or another one used the nonce: polling cannot distinguish them.
     if (sent.nonceUsed) {
       if (elapsedMs() > nonceUsedMs) return { ...state, ...sent }
@@ -85,13 +88,15 @@ export async function awaitFinality(
   }
 }
 
+const notSent: SendResult = { outcomeUnknown: false, nonceUsed: false, isInvalid: false }
+
 /** A lost reply is not a failure: the outcome is unknown and is looked up. */
 async function send(broadcasts: EvmPort['broadcasts'], raw: string): Promise<SendResult> {
   try {
     const { verdict } = await broadcasts.send(raw)
-    return { outcomeUnknown: false, nonceUsed: verdict === 'nonce_used' }
+    return { outcomeUnknown: false, nonceUsed: verdict === 'nonce_used', isInvalid: verdict === 'invalid' }
   } catch (fault) {
-    if (fault instanceof Fault) return { outcomeUnknown: true, nonceUsed: false }
+    if (fault instanceof Fault) return { ...notSent, outcomeUnknown: true }
     throw fault
   }
 }

@@ -58,10 +58,12 @@ type Seen = {
   receipt?: Receipt
   /** The node has the state of no older block. */
   oldestState?: bigint
+  /** The node refuses the gas limit of what is sent. */
+  isInvalid?: boolean
 }
 
 /** A chain that reports the nonce of the attempt as used; by default it has no receipt of it. */
-function createConfirmStep({ mined, times = 0n, receipt, oldestState = 0n, sequence = 0 }: Seen) {
+function createConfirmStep({ mined, times = 0n, receipt, oldestState = 0n, sequence = 0, isInvalid }: Seen) {
   const own = {
     ...effect,
     intent: { chainId: nonceSequence.chain, batch: { ...batch, nonce: String(sequence) } },
@@ -78,7 +80,7 @@ function createConfirmStep({ mined, times = 0n, receipt, oldestState = 0n, seque
     receipts: async () => ({ head, receipts: [receipt] }),
     sendRaw: async (raw) => {
       sent.push(raw)
-      return { verdict: 'nonce_used' }
+      return isInvalid ? { verdict: 'invalid', reason: 'exceeds block gas limit' } : { verdict: 'nonce_used' }
     },
     headAt: async () => head,
     transactionCount: async () => mined,
@@ -91,6 +93,9 @@ function createConfirmStep({ mined, times = 0n, receipt, oldestState = 0n, seque
   const sponsor: Partial<Sponsor> = {
     fees: async () => ({ maxFeeWei: 2n, priorityWei: 1n }),
     reassignNonce: async (raw, _signer, { nonce }) => ({ externalId: `${raw}:${nonce}`, raw, nonce }),
+    isEmpty: () => false,
+    cancellationOf: async () => ({ kind: 'cancel', fees: { maxFeeWei: 3n, priorityWei: 2n } }),
+    replace: async (_raw, _signer, { kind }) => ({ externalId: '0xc1', raw: kind, nonce: 7n }),
   }
   const watcher: ReceiptWatcher = {
     watch: () => ({
@@ -157,4 +162,13 @@ test('a batch that reverted long ago ends at a node that has the state of the la
   assert.ok('end' in result && result.end === 'failed', JSON.stringify(result))
   assert.equal(result.outcome, 'not_executed')
   assert.match(result.error.message, /paused/)
+})
+
+test('bytes whose gas limit the node refuses are replaced at once, unless another node has them mined', async () => {
+  const refused = await createConfirmStep({ mined: 5n, isInvalid: true }).run()
+  assert.ok('replace' in refused, JSON.stringify(refused))
+  const { raw, nonce } = await refused.replace.build({} as Tx)
+  assert.deepEqual([raw, nonce], ['cancel', 7n])
+  const mined = await createConfirmStep({ mined: 8n, isInvalid: true, receipt: reverted }).run()
+  assert.ok('end' in mined, JSON.stringify(mined))
 })

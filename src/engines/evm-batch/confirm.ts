@@ -20,7 +20,7 @@ import {
 } from './chain-state.ts'
 import type { EvmPort } from './evm-port.ts'
 import type { GasBudget } from './gas-budget.ts'
-import { reassignNonce, replaceStuck } from './tx-replacement.ts'
+import { cancelInvalid, reassignNonce, replaceStuck } from './tx-replacement.ts'
 import { balanceChangesOf, transactionsOf } from './tx-views.ts'
 
 const pollBackoff = { firstMs: 1_000, maxMs: 15_000 }
@@ -67,6 +67,7 @@ export async function confirmBatch<Data extends BatchTaskData, Proof, Names exte
     return ofTask(
       (await expire(context, chainState)) ??
         (await reassignNonce(context, chainState)) ??
+        (await cancelInvalid(context, chainState)) ??
         (await replaceStuck(context, chainState)) ??
         waitingResult(context, chainState),
     )
@@ -134,9 +135,13 @@ async function notProven<Names extends string>(
 }
 
 async function failureOf(
-  { effect, port: { chain } }: ConfirmContext<string>,
+  { effect, port: { chain, sponsor } }: ConfirmContext<string>,
   receipt: Receipt,
 ): Promise<string> {
+  const minedHash = receipt.txHash.toLowerCase()
+  const attempt = effect.txAttempts.find(({ externalId }) => externalId.toLowerCase() === minedHash)
+  if (attempt && sponsor.isEmpty(attempt.raw))
+    return 'The transaction could not be mined, and was replaced by an empty one'
   if (receipt.success) return 'The transaction was mined but did not execute the batch'
   const batch = effect.intent.batch as {
     account: string

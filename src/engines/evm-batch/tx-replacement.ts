@@ -1,3 +1,4 @@
+import type { Replacement } from '#upstreams/evm/fees.ts'
 import type { BatchStepResult } from './batch-rules.ts'
 import {
   type ChainState,
@@ -53,6 +54,20 @@ export async function reassignNonce<Names extends string>(
   }
 }
 
+/**
+ * The node refused the gas limit of the newest bytes, which never become valid: an empty transaction uses their nonce.
+ * Where another node has taken them one of the two is mined, since both have the same nonce, and its receipt decides.
+ */
+export async function cancelInvalid<Names extends string>(
+  context: ConfirmContext<Names>,
+  chainState: ChainState,
+): Promise<BatchStepResult<Names> | undefined> {
+  if (!chainState.isInvalid) return undefined
+  const { sponsor } = context.port
+  const cancellation = await sponsor.cancellationOf(newestOf(context.effect).raw)
+  return cancellation && replaceNewest(context, chainState, cancellation)
+}
+
 /** Replaces only the lowest unmined nonce of a signer: later ones wait for it, and a higher fee does not help them. */
 export async function replaceStuck<Names extends string>(
   context: ConfirmContext<Names>,
@@ -67,12 +82,21 @@ export async function replaceStuck<Names extends string>(
   const mined = await chain.transactionCount(newest.nonceSequence.signer, 'latest')
   if (mined !== newest.nonce) return undefined
   const replacement = await sponsor.replacementOf(newest.raw)
-  if (!replacement) return undefined
+  return replacement && replaceNewest(context, chainState, replacement)
+}
+
+function replaceNewest<Names extends string>(
+  context: ConfirmContext<Names>,
+  chainState: ChainState,
+  replacement: Replacement,
+): BatchStepResult<Names> {
+  const { effect, port } = context
+  const { raw, nonceSequence } = newestOf(effect)
   return {
     replace: {
       effectId: effect.id,
-      nonceSequence: newest.nonceSequence,
-      build: () => sponsor.replace(newest.raw, newest.nonceSequence.signer, replacement),
+      nonceSequence,
+      build: () => port.sponsor.replace(raw, nonceSequence.signer, replacement),
     },
     next: context.steps.confirm,
     state: 'submitted',

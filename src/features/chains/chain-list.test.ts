@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { chainList, solanaId } from './chain-list.ts'
+import { chainIds, chainList, solanaId } from './chain-list.ts'
 
 const [base, polygon, sepolia] = ['8453', '137', '421614']
 const both = { relay: true, lifi: true }
@@ -36,4 +36,14 @@ test('without a provider nothing is supported, and Solana needs Relay and a spon
     [base]: ['swap'],
     [solanaId]: [],
   })
+})
+
+test('the largest calls of a user fit into one transaction, with the margin of their estimate', () => {
+  const urls = Object.fromEntries(chainIds.map((id) => [id, 'http://127.0.0.1']))
+  const rows = chainList({ urls, finality: 'public' }).filter((row) => row.family === 'evm')
+  assert.equal(rows.length, 5)
+  for (const row of rows) {
+    assert.ok((row.gas.callsMax * 13n) / 10n + 150_000n <= row.gas.txMax, row.id)
+    assert.ok(row.gas.txMax <= 2n ** 24n, row.id)
+  }
 })

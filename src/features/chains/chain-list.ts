@@ -55,6 +55,7 @@ const evmDefaults = {
   multicall: multicall3,
   probeWei: 10n ** 16n,
   callsSeeBlockNumber: true,
+  gas: { txMax: 2n ** 24n, callsMax: 12_000_000n, emptyTx: 21_000n },
   readTimeoutMs: 1_500,
   blockPollMs: 500,
   stuckAfterMs: 60_000,
@@ -122,6 +123,8 @@ const arbitrum: Draft<EvmChainRow> = {
   name: 'arbitrum',
   displayName: 'Arbitrum One',
   callsSeeBlockNumber: false,
+  // The data of a transaction is charged in gas, at the price of the parent chain.
+  gas: { ...evmDefaults.gas, emptyTx: 2_000_000n },
   native: ether,
   blockPollMs: 250,
   confirmations: 20,

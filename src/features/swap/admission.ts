@@ -141,10 +141,8 @@ async function trySwap(deps: SwapDeps, prepared: PreparedSwap, data: SwapTaskDat
     simulateSwap(deps, prepared),
   ])
   if (!simulation.ok) throw wouldFail(simulation.reason)
-  const gasMin = BigInt(data.gas_min)
-  const gas = simulation.gas > gasMin ? simulation.gas : gasMin
-  const charge = await deps.batches.gasCharge({ userId, chainId: origin.chain.id, gas, fullExit: false })
-  return { gas: charge, signOnAccept }
+  const order = { userId, chainId: origin.chain.id, gas: simulation.gas, gasMin: BigInt(data.gas_min) }
+  return { gas: await deps.batches.gasCharge({ ...order, fullExit: false }), signOnAccept }
 }
 
 /** What the gateway pays at most for the transaction. */

@@ -21,6 +21,8 @@ const row = {
   id: '8453',
   family: 'evm',
   native: { ...token('ETH', coin), priceId: 'x' },
+  displayName: 'Base',
+  gas: { callsMax: 12_000_000n },
   swaps: { wrapped: weth, routers: [router], depository, relayRouters: [] },
 } as unknown as EvmChainRow
 const other = { ...row, id: '1' } as Chain
@@ -198,3 +200,13 @@ for (const [name, route, given = terms] of hostile)
       () => safeRoute(rules, route, given),
       (fault) => fault instanceof Fault && fault.extras.reason === 'quote_refused',
     ))
+
+test('a route that names more gas than one transaction may use is refused', () => {
+  const route = (gas: bigint | null) =>
+    routeOf([swap()], { steps: { family: 'evm', chainId: '8453', calls: [swap()], gas } })
+  for (const gas of [null, row.gas.callsMax]) assert.ok(safeRoute(rules, route(gas), terms))
+  assert.throws(() => safeRoute(rules, route(row.gas.callsMax + 1n), terms), {
+    code: 'no_route',
+    message: 'The route needs more gas than one transaction on Base may use',
+  })
+})

@@ -49,7 +49,11 @@ export function safeRoute(
 function safeEvmRoute(calls: RouteRules['calls'], route: ProposedRoute, terms: SwapTerms): SafeEvmRoute {
   const { steps } = route
   const { chain, token, isNative } = terms.origin
-  assert(steps.family === 'evm' && steps.chainId === chain.id, 'steps on another chain')
+  assert(
+    chain.family === 'evm' && steps.family === 'evm' && steps.chainId === chain.id,
+    'steps on another chain',
+  )
+  assertGas(steps.gas, chain, route)
   const [call, ...others] = steps.calls.filter(({ kind }) => kind !== 'approve')
   assert(call !== undefined && others.length === 0, 'not exactly one call')
   const { to, value, data } = call
@@ -65,6 +69,12 @@ function safeEvmRoute(calls: RouteRules['calls'], route: ProposedRoute, terms: S
   return takesToken
     ? { family: 'evm', calls: [approval, plain], spends: [spend], target: to }
     : { family: 'evm', calls: [plain], spends: [], target: to }
+}
+
+function assertGas(gas: bigint | null, chain: EvmChainRow, { provider }: ProposedRoute): void {
+  if (gas === null || gas <= chain.gas.callsMax) return
+  const what = `The route needs more gas than one transaction on ${chain.displayName} may use`
+  throw new Fault('no_route', what, { extras: { upstream: provider, reason: 'gas' } })
 }
 
 const minimumOf = ({ amountOutMinUnits }: ProposedRoute, { destination, recipient }: SwapTerms) => ({

@@ -8,8 +8,9 @@ import { createIncomingTransferSearch, type IncomingTransferSearch } from './inc
 import { type BlockRange, createLogSearch, type LogFilter, type LogSearch } from './log-search.ts'
 import { type BlockTransaction, readBlockTransactions, readNativeGains } from './native-transfers.ts'
 import { probeToken, type TokenProbe } from './probe.ts'
+import { noReason } from './revert-reason.ts'
 import { type BlockTag, callAll, callOne, createNode, type EvmNode, tagOf } from './rpc.ts'
-import { resultOf, type Simulation, simulationOf } from './simulation.ts'
+import { needsTooMuchGas, resultOf, type Simulation, simulationOf } from './simulation.ts'
 import { readTokenFacts } from './token-facts.ts'
 import { type Balances, readBalances, readExecuted, readViews, type StateHead } from './views.ts'
 import {
@@ -164,7 +165,10 @@ async function readAccount(node: EvmNode, address: string): Promise<AccountState
 const batchCode = (multicall: string): Hex =>
   `0x36600557005b363d3d373d3d3d363d73${multicall.slice(2).toLowerCase()}5af43d82803e903d91603157fd5bf3`
 
-/** Overrides the account's code with that of a batch, so that the account itself makes the calls. */
+/**
+ * Overrides the account's code with that of a batch, so that the account itself makes the calls, with the gas that one
+ * transaction may have.
+ */
 async function simulateCalls(node: EvmNode, account: string, calls: readonly EvmCall[]): Promise<Simulation> {
   const { row } = node
   await node.multicallCode.get()
@@ -173,19 +177,25 @@ async function simulateCalls(node: EvmNode, account: string, calls: readonly Evm
   const transaction = (made: readonly EvmCall[], options: { allowFailure: boolean }) => ({
     from: value === 0n ? zeroAddress : account,
     to: account,
+    gas: hexQuantity(row.gas.txMax),
     data: callsData(made, options),
     ...(value > 0n && { value: hexQuantity(value) }),
   })
   const blockOf = { to: row.multicall, value: 0n, data: blockNumberData }
   const measured = transaction(calls, { allowFailure: false })
+  const attempt = transaction([...calls, blockOf], { allowFailure: true })
   const [tried, estimate] = await node.rpc([
-    {
-      method: 'eth_call',
-      params: [transaction([...calls, blockOf], { allowFailure: true }), 'latest', override],
-    },
+    { method: 'eth_call', params: [attempt, 'latest', override] },
     { method: 'eth_estimateGas', params: [measured, 'latest', override] },
   ])
-  return simulationOf(row, calls.length, tried!, { answer: estimate!, data: measured.data })
+  const estimated = { answer: estimate!, data: measured.data }
+  const simulation = simulationOf(row, calls.length, tried!, estimated)
+  if (simulation.ok || simulation.reason !== noReason) return simulation
+  // A call that runs out of gas gives no reason: with more gas it succeeds, or gives its own.
+  const { gas: _gas, ...unlimited } = attempt
+  const [repeated] = await node.rpc([{ method: 'eth_call', params: [unlimited, 'latest', override] }])
+  const again = simulationOf(row, calls.length, repeated!, estimated)
+  return again.ok ? needsTooMuchGas(row, again.block) : again
 }
 
 async function readNativeBalances(

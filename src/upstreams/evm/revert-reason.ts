@@ -27,8 +27,11 @@ const sentences: Record<string, string> = {
   SignatureExpired: 'the signature expired before it was mined',
 }
 
+/** Also what a call leaves that ran out of gas. */
+export const noReason = 'the call reverted without a reason'
+
 export function revertReason(data: Hex): string {
-  if (data.length < 10) return 'the call reverted without a reason'
+  if (data.length < 10) return noReason
   try {
     const { errorName, args } = decodeErrorResult({ abi, data })
     if (errorName === 'Error') return String(args[0])

@@ -2,10 +2,12 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { encodeFunctionResult, parseAbi } from 'viem/utils'
 import type { EvmChainRow } from '#kernel/chains.ts'
+import type { RpcAnswer } from '#kernel/json-rpc.ts'
 import { callsData, resultsOf } from './batch.ts'
 import { resultOf, simulationOf } from './simulation.ts'
 
-const row = { displayName: 'Base' } as EvmChainRow
+const gasLimits = { txMax: 2n ** 24n, callsMax: 12_000_000n, emptyTx: 21_000n }
+const row = { displayName: 'Base', gas: gasLimits } as EvmChainRow
 const refusal = (code: number, message: string) => () => resultOf(row, { error: { code, message } })
 
 test('limits and lags of providers count as an unavailable node, whatever their texts', () => {
@@ -41,7 +43,7 @@ const resultAbi = parseAbi([
   'struct Result { bool success; bytes returnData; }',
   'function aggregate3() returns (Result[] returnData)',
 ])
-const gasOf = (estimate: bigint) => {
+const simulated = (estimate: RpcAnswer) => {
   const call = { to: `0x${'11'.repeat(20)}`, value: 0n, data: `0x${'ab'.repeat(68)}` }
   const done = { success: true, returnData: '0x' } as const
   const tried = encodeFunctionResult({
@@ -49,20 +51,33 @@ const gasOf = (estimate: bigint) => {
     functionName: 'aggregate3',
     result: [done, done, done],
   })
-  const simulation = simulationOf(
-    row,
-    2,
-    { result: tried },
-    {
-      answer: { result: `0x${estimate.toString(16)}` },
-      data: callsData([call, call], { allowFailure: false }),
-    },
-  )
+  const data = callsData([call, call], { allowFailure: false })
+  return simulationOf(row, 2, { result: tried }, { answer: estimate, data })
+}
+const gasOf = (estimate: bigint) => {
+  const simulation = simulated({ result: `0x${estimate.toString(16)}` })
   assert.ok(simulation.ok)
   return simulation.gas
 }
 
 test('an estimate of an account without the code of the override measures none of the calls', () => {
   assert.equal(gasOf(200_000n), 410_000n)
-  for (const estimate of [21_000n, 25_560n, 30_000n]) assert.equal(gasOf(estimate), 1_190_000n)
+  for (const estimate of [21_000n, 25_560n, 30_000n]) assert.equal(gasOf(estimate), 1_233_043n)
+})
+
+test('calls that need more gas than one transaction may use fail, whichever answer shows it', () => {
+  assert.equal(gasOf(gasLimits.callsMax), 15_750_000n)
+  const outOfGas = { error: { code: -32000, message: 'gas required exceeds allowance (16777216)' } }
+  for (const answer of [{ result: '0xb71b01' }, outOfGas]) {
+    const simulation = simulated(answer)
+    assert.ok(!simulation.ok)
+    assert.match(simulation.reason, /more gas than one transaction on Base may use/)
+  }
+  const tried = simulationOf(
+    row,
+    2,
+    { error: { code: -32000, message: 'out of gas' } },
+    { answer: outOfGas, data: '0x' },
+  )
+  assert.ok(!tried.ok)
 })

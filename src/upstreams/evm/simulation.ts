@@ -21,6 +21,21 @@ const gasPerCallUnmeasured = 400_000n
 const emptyTransactionGas = (data: Hex): bigint =>
   Buffer.from(data.slice(2), 'hex').reduce((gas, byte) => gas + (byte === 0 ? 10n : 40n), 21_000n)
 
+const outOfGas = /out ?of ?gas|gas required exceeds/i
+const isOutOfGas = (answer: RpcAnswer): boolean => 'error' in answer && outOfGas.test(answer.error.message)
+
+export type FailedSimulation = Extract<Simulation, { ok: false }>
+
+export const needsTooMuchGas = (
+  { displayName }: Pick<EvmChainRow, 'displayName'>,
+  block: bigint | undefined,
+): FailedSimulation => ({
+  ok: false,
+  block,
+  failedCall: 0,
+  reason: `the calls need more gas than one transaction on ${displayName} may use`,
+})
+
 /** Invalid request, no such method, invalid params; 3: reverted. */
 const finalCodes: readonly number[] = [-32600, -32601, -32602, 3]
 /** A block that this node does not have yet, another one has. */
@@ -48,7 +63,8 @@ export const wordOf = ({ success, data }: ViewResult): bigint | undefined =>
 /** `data`: what the measured transaction sends. Nodes may ignore the override, and measure an account without code. */
 function measuredGas(calls: number, { answer, data }: { answer: RpcAnswer; data: Hex }): bigint {
   const gas = 'result' in answer ? quantityOf(answer.result) : 0n
-  return gas > emptyTransactionGas(data) ? gas : BigInt(calls) * gasPerCallUnmeasured
+  const emptyGas = emptyTransactionGas(data)
+  return gas > emptyGas ? gas : BigInt(calls) * gasPerCallUnmeasured + emptyGas
 }
 
 export function simulationOf(
@@ -57,6 +73,7 @@ export function simulationOf(
   tried: RpcAnswer,
   measured: { answer: RpcAnswer; data: Hex },
 ): Simulation {
+  if (isOutOfGas(tried)) return needsTooMuchGas(row, undefined)
   if ('error' in tried && !/revert/i.test(tried.error.message)) resultOf(row, tried)
   if ('error' in tried) {
     const data = typeof tried.error.data === 'string' ? (tried.error.data as Hex) : '0x'
@@ -69,10 +86,12 @@ export function simulationOf(
   const failedCall = results.findIndex((result) => !result.success)
   if (failedCall >= 0)
     return { ok: false, block, failedCall, reason: revertReason(results[failedCall]!.data) }
+  const callsGas = measuredGas(calls, measured)
+  if (isOutOfGas(measured.answer) || callsGas > row.gas.callsMax) return needsTooMuchGas(row, block)
   return {
     ok: true,
     block,
     returns: results.map((result) => result.data),
-    gas: (measuredGas(calls, measured) * 13n) / 10n + batchOverheadGas,
+    gas: (callsGas * 13n) / 10n + batchOverheadGas,
   }
 }

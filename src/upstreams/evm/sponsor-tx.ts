@@ -24,8 +24,6 @@ type Unsigned = TransactionSerializableEIP1559 | TransactionSerializableEIP7702
 /** The private keys of the sponsors of one chain, by lower-case address. */
 export type SponsorKeys = { row: EvmChainRow; byAddress: ReadonlyMap<string, Uint8Array> }
 
-const transferGas = 21_000n
-
 export const sponsorKeys = (row: EvmChainRow, secrets: readonly Uint8Array[]): SponsorKeys => ({
   row,
   byAddress: new Map(secrets.map((secret) => [addressOfKey(secret).toLowerCase(), secret] as const)),
@@ -62,7 +60,7 @@ export const signEmptyTx = (
     ...feeFields(keys, nonce, fees),
     to: signer as Hex,
     value: 0n,
-    gas: transferGas,
+    gas: keys.row.gas.emptyTx,
   })
 
 export function prepareBatch(
@@ -103,6 +101,9 @@ export const signAgain = (
   { nonce, fees }: { nonce: bigint; fees: Fees },
 ): Promise<SignedTx> =>
   signTx(keys, signer, { ...unsignedOf(raw), ...feeFields(keys, nonce, fees) } as Unsigned)
+
+/** It moves nothing: no call is in it. */
+export const isEmptyTx = (raw: string): boolean => unsignedOf(raw).data === undefined
 
 export const nonceOfTx = (raw: string): bigint => BigInt(unsignedOf(raw).nonce ?? 0)
 

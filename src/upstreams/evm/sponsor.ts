@@ -14,6 +14,7 @@ import {
 import {
   type BatchTxOrder,
   feesOf,
+  isEmptyTx,
   nonceOfTx,
   type PreparedBatchTx,
   prepareBatch,
@@ -44,6 +45,9 @@ export type Sponsor = {
   prepareBatchTx(order: BatchTxOrder): PreparedBatchTx
   /** The next replacement of a transaction at its nonce; undefined where none is allowed any more. */
   replacementOf(raw: string): Promise<Replacement | undefined>
+  /** An empty transaction in place of one that no node takes; undefined where it is empty already. */
+  cancellationOf(raw: string): Promise<Replacement | undefined>
+  isEmpty(raw: string): boolean
   /** The same call with higher fees, or an empty transaction that cancels it. */
   replace(raw: string, signer: string, plan: Replacement): Promise<SignedTx>
   /** The same call under another nonce, where another transaction of the signer consumed the first one. */
@@ -105,6 +109,11 @@ export function sponsor({
     fees: () => fees.get(),
     prepareBatchTx: (order) => prepareBatchTx(state, order),
     replacementOf: (raw) => replacementOf(chain, raw),
+    cancellationOf: async (raw) => {
+      const replacement = isEmptyTx(raw) ? undefined : await replacementOf(chain, raw)
+      return replacement && { ...replacement, kind: 'cancel' }
+    },
+    isEmpty: isEmptyTx,
     replace: (raw, signer, plan) => signReplacement(keys, raw, signer, plan),
     reassignNonce: (raw, signer, options) => signAgain(keys, raw, signer, options),
     fillNonce: async (signer, nonce) => signEmptyTx(keys, signer, nonce, await currentFees(chain)),

@@ -30,8 +30,28 @@ test('node replies to a sent transaction are classified', () => {
     assert.equal(refusal(text), 'underpriced', text)
   for (const text of [
     'insufficient funds for gas * price + value',
-    'intrinsic gas too low',
     'invalid sender',
+    'txpool is full',
+    'gas required exceeds allowance',
+    'request limit exceeded',
   ])
     assert.equal(refusal(text), 'rejected', text)
+})
+
+test('a refusal of the gas limit is for good, in the words of each node', () => {
+  for (const text of [
+    'exceeds block gas limit',
+    'exceeds transaction gas limit',
+    'transaction gas limit too high (cap: 16777216, tx: 20000000)',
+    'intrinsic gas too low: gas 20000, minimum needed 21000',
+    'insufficient gas for floor data gas cost: gas 25000, minimum needed 29000',
+    "transaction's gas limit 31000000 exceeds block's gas limit 30000000",
+    'IntrinsicGasTooLow',
+    'GasLimitExceeded, Gas limit: 30000000, gas limit of rejected tx: 31000000',
+    'TxGasLimitCapExceeded: Gas limit 16777217 exceeded cap of 16777216.',
+    'Transaction gas limit must be at most 16777216',
+    'Intrinsic gas exceeds gas limit',
+    'intrinsic gas too high -- tx.gas_limit > env.cfg.tx_gas_limit_cap',
+  ])
+    assert.equal(refusal(text), 'invalid', text)
 })

@@ -100,12 +100,23 @@ export function foundLogsOf(value: unknown): FoundLog[] {
     }))
 }
 
-/** What a node says to a raw transaction. Only `rejected` is a definite no to these bytes, and only for now. */
+/**
+ * What a node says to a raw transaction. `rejected` is a definite no to these bytes, and only for now; `invalid` is one
+ * that no later time changes, by the gas limit of the bytes. Neither says what another node did with them.
+ */
 export type SendVerdict =
   | { verdict: 'accepted' }
   | { verdict: 'nonce_used' }
   | { verdict: 'underpriced' }
-  | { verdict: 'rejected'; reason: string }
+  | { verdict: 'rejected' | 'invalid'; reason: string }
+
+/** Of the block or of one transaction, exceeded or too low for the transaction to begin. Each node has its own words. */
+const gasLimitRefusals = [
+  /intrinsic ?gas/,
+  /floor data gas/,
+  /gas ?limit.{0,80}(too high|too low|exceed|greater than|above|at most|larger)/,
+  /(exceed|above|greater than|over).{0,80}gas ?(limit|cap)/,
+]
 
 export function sendVerdictOf(answer: RpcAnswer): SendVerdict {
   if ('result' in answer) return { verdict: 'accepted' }
@@ -117,5 +128,5 @@ export function sendVerdictOf(answer: RpcAnswer): SendVerdict {
     return { verdict: 'nonce_used' }
   if (/underpriced|fee too low|max fee per gas less than block base fee|replacement/.test(text))
     return { verdict: 'underpriced' }
-  return { verdict: 'rejected', reason }
+  return { verdict: gasLimitRefusals.some((each) => each.test(text)) ? 'invalid' : 'rejected', reason }
 }

@@ -108,7 +108,6 @@ const hostile: [string, unknown][] = [
   ['a decimal value', answer({ transactionRequest: { value: '1' } })],
   ['odd calldata', answer({ transactionRequest: { data: '0x123' } })],
   ['much calldata', answer({ transactionRequest: { data: `0x${'00'.repeat(20_000)}` } })],
-  ['more gas than a block has', answer({ transactionRequest: { gasLimit: '0xffffffff' } })],
   ['no transaction id', { ...answer(), transactionId: '0x12' }],
   ['many fees', answer({ estimate: { feeCosts: Array.from({ length: 17 }, () => fee()) } })],
   ['no object', []],

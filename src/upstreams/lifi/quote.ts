@@ -25,7 +25,6 @@ type Reading = { request: RouteRequest; rows: ReadonlyMap<string, Row>; now: Dat
 
 const callBytesMax = 16 * 1024
 const feesMax = 16
-const gasMax = 30_000_000n
 const etaSecondsMax = 86_400
 /** Providers round a minimum in their own way. */
 const roundingUnits = 1n
@@ -102,7 +101,6 @@ function callOf(value: unknown, { request }: Reading) {
   if (chainId !== Number(request.origin.chainId)) throw changed('a call on another chain')
   if (!same(addressOf(from, 'sender'), request.user)) throw changed('a call of another sender')
   const gas = gasLimit === undefined ? null : quantityOf(gasLimit, 'gas')
-  if (gas !== null && gas > gasMax) throw changed('more gas than a block has')
   const isDirect = request.origin.chainId === request.destination.chainId
   const kind = isDirect ? ('swap' as const) : ('deposit' as const)
   return {

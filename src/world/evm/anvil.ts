@@ -58,7 +58,9 @@ export const startAnvil = async (options: Options): Promise<Anvil> => {
     '--host',
     host,
     '--hardfork',
-    'prague',
+    'osaka',
+    // No transaction has more than `transactionGasMax`, as on the public chains.
+    '--enable-tx-gas-limit',
     // No browser page reads a chain; by default anvil allows every origin.
     '--no-cors',
     '--prune-history',

@@ -144,6 +144,9 @@ export const deployer: Address = '0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266'
 /** The tenth account serves the running world: faucet and vault. */
 export const operator: Address = '0xa0Ee7A142d267C1f36714E4a8F75612F20a79720'
 
+/** The most gas of one transaction (EIP-7825). */
+export const transactionGasMax = 2 ** 24
+
 /** Accounts that pay for gas, as an operator's do: the node does not hold their keys, and no mnemonic derives them. */
 export const sponsors: readonly Address[] = [
   '0x53166976510F587784878e280579a8a46C2DaCF7',

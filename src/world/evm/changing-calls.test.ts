@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { changeKind, changingCalls } from './changing-calls.ts'
+import { changeKind, changingCalls, withGasLimits } from './changing-calls.ts'
 
 const changes = {
   raw: ['eth_sendRawTransaction', 'eth_sendRawTransactionSync'],
@@ -39,4 +39,15 @@ test('a change is found in a batch and behind escapes, and not in text that is n
   assert.ok(changingCalls(JSON.stringify(send).replace('eth_send', 'eth\\u005fsend')))
   for (const body of ['', 'null', '{"method":', '[null]', '7', JSON.stringify([read])])
     assert.equal(changingCalls(body), undefined, body)
+})
+
+test('a transaction that the node signs has no more gas than one may have', () => {
+  const send = { id: 1, method: 'eth_sendTransaction', params: [{ from: '0x1', to: '0x2' }] }
+  const limited = { ...send, params: [{ from: '0x1', to: '0x2', gas: '0x1000000' }] }
+  const raw = { id: 2, method: 'eth_sendRawTransaction', params: ['0x'] }
+  assert.deepEqual(JSON.parse(withGasLimits(JSON.stringify(send))), limited)
+  assert.deepEqual(JSON.parse(withGasLimits(JSON.stringify([raw, send]))), [raw, limited])
+  const given = { ...send, params: [{ from: '0x1', gas: '0x5208' }] }
+  for (const same of [JSON.stringify(given), JSON.stringify(raw), '{"method":'])
+    assert.equal(withGasLimits(same), same)
 })

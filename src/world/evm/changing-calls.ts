@@ -1,3 +1,5 @@
+import { transactionGasMax } from './chains.ts'
+
 /** Calls of a node's JSON-RPC that change its chain, and their kind. */
 
 /**
@@ -39,4 +41,25 @@ export const changingCalls = (body: string): Call[] | undefined => {
   } catch {
     return undefined
   }
+}
+
+type Unsigned = { gas?: unknown; gasLimit?: unknown }
+
+const gasLimitAdded = (call: Call): Call => {
+  const [unsigned, ...others] = (Array.isArray(call.params) ? call.params : []) as (Unsigned | null)[]
+  const isWithout = unsigned && (unsigned.gas ?? unsigned.gasLimit ?? null) === null
+  if (changeKind(call) !== 'node' || !isWithout) return call
+  return { ...call, params: [{ ...unsigned, gas: `0x${transactionGasMax.toString(16)}` }, ...others] }
+}
+
+/**
+ * Real nodes estimate the gas of what they sign themselves. This one would take the limit of a block, which is more than
+ * one transaction may have.
+ */
+export const withGasLimits = (body: string): string => {
+  if (!body.includes('Transaction')) return body
+  const calls = changingCalls(body)
+  if (!calls?.some((call) => changeKind(call) === 'node')) return body
+  const complete = calls.map(gasLimitAdded)
+  return JSON.stringify(body.trimStart().startsWith('[') ? complete : complete[0])
 }

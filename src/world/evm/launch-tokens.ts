@@ -85,14 +85,18 @@ const launchCalls = (chain: WorldChain, token: LaunchedToken): InnerCall[] => {
   ]
 }
 
-/** Places the tokens of strangers and opens their pools, in one block. */
+/** The pools of more of them take more gas than one transaction may have. */
+const launchesMax = Math.ceil(launchedTokens.length / 2)
+
+/** Places the tokens of strangers and opens their pools. */
 export const launchTokens = async (rpc: Rpc, chain: WorldChain): Promise<void> => {
   await rpc.batch([
     setCode(launchedImplementation, artifact('TradedToken').runtime),
     ...launchedTokens.flatMap(placeToken),
   ])
+  const groups = [launchedTokens.slice(0, launchesMax), launchedTokens.slice(launchesMax)]
   await sendCalls(
     rpc,
-    launchedTokens.flatMap((token) => launchCalls(chain, token)),
+    groups.map((tokens) => tokens.flatMap((token) => launchCalls(chain, token))),
   )
 }

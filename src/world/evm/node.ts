@@ -16,6 +16,7 @@ import {
   type WorldChain,
   worldChains,
 } from './chains.ts'
+import { withGasLimits } from './changing-calls.ts'
 import { type EventLog, eventArchive } from './event-archive.ts'
 import { type Recorder, recorder } from './recorder.ts'
 import { miningModeCall, reorganise } from './reorg.ts'
@@ -234,7 +235,7 @@ export const evmNode = ({ chain, dir, clock, automine, seed, log }: Options): Ev
       ...callRecorder,
       record: (body, ask) => {
         autosave.markDirty()
-        return callRecorder.record(body, ask)
+        return callRecorder.record(withGasLimits(body), ask)
       },
     },
     events: (address, topics) => {

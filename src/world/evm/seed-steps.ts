@@ -71,23 +71,36 @@ export const poolOf = (chain: WorldChain, a: Address, b: Address): Address => {
   return getCreate2Address({ from: chain.factory, salt, bytecodeHash: keccak256(pairCode.bytecode) })
 }
 
-/** Makes the calls in one transaction. */
-export const sendCalls = (rpc: Rpc, calls: readonly InnerCall[]): Promise<Hex> => {
-  const data = encodeFunctionData({ abi: multicallAbi, functionName: 'aggregate3Value', args: [calls] })
-  const value = numberToHex(calls.reduce((sum, call) => sum + call.value, 0n))
-  const gas = numberToHex(29_000_000)
-  return sendAndConfirm(rpc, { from: chains.deployer, to: chains.multicall3, data, value, gas })
+/** Makes the calls of each group in one transaction, which has as much gas as the chain allows. */
+export const sendCalls = async (rpc: Rpc, groups: readonly (readonly InnerCall[])[]): Promise<void> => {
+  const hashes: Hex[] = []
+  for (const calls of groups) {
+    const data = encodeFunctionData({ abi: multicallAbi, functionName: 'aggregate3Value', args: [calls] })
+    const value = numberToHex(calls.reduce((sum, call) => sum + call.value, 0n))
+    const gas = numberToHex(chains.transactionGasMax)
+    hashes.push(await send(rpc, { from: chains.deployer, to: chains.multicall3, data, value, gas }))
+  }
+  for (const hash of hashes) await confirm(rpc, hash)
 }
 
-/** Sends from one of the node's own accounts. Under a fixed block time the receipt takes up to a block. */
-export const sendAndConfirm = async (rpc: Rpc, transaction: Record<string, unknown>): Promise<Hex> => {
-  const hash = (await rpc.call('eth_sendTransaction', [transaction])) as Hex
+const send = async (rpc: Rpc, transaction: Record<string, unknown>): Promise<Hex> =>
+  (await rpc.call('eth_sendTransaction', [transaction])) as Hex
+
+/** Under a fixed block time the receipt takes up to a block. */
+const confirm = async (rpc: Rpc, hash: Hex): Promise<void> => {
   const deadline = Date.now() + 10_000
   while (Date.now() < deadline) {
     const receipt = (await rpc.call('eth_getTransactionReceipt', [hash])) as { status: Hex } | null
-    if (receipt?.status === '0x1') return hash
+    if (receipt?.status === '0x1') return
     if (receipt) throw new Error(`The world's own transaction ${hash} was reverted.`)
     await new Promise((resolve) => setTimeout(resolve, 20))
   }
   throw new Error(`The world's own transaction ${hash} did not arrive in a block.`)
+}
+
+/** Sends from one of the node's own accounts. */
+export const sendAndConfirm = async (rpc: Rpc, transaction: Record<string, unknown>): Promise<Hex> => {
+  const hash = await send(rpc, transaction)
+  await confirm(rpc, hash)
+  return hash
 }

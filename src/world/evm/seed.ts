@@ -135,6 +135,6 @@ export const seedChain = async (rpc: Rpc, chain: WorldChain): Promise<void> => {
   await rpc.batch(built.map(([address], index) => setCode(address, codes[index] as Hex)))
 
   const calls = [...poolCalls(chain), ...vaultCalls(chain)]
-  await sendCalls(rpc, calls)
+  await sendCalls(rpc, [calls])
   await launchTokens(rpc, chain)
 }
