@@ -103,7 +103,7 @@ export function openCustody(
     nonces: taskEngine.nonces,
     startNonce,
     clock,
-    gasBudget: gasBudget({ budgetWei, clock }),
+    gasBudget: gasBudget({ db, budgetWei, clock }),
   })
   const svm = svmTransactions({
     ports: svmPorts,

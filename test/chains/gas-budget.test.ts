@@ -1,7 +1,7 @@
 /** Gas that the sponsor pays for one user within a day: never more than the budget, also under concurrent requests. */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { gasBudget } from '#engines/evm-batch/gas-budget.ts'
+import { exceedsCharge, gasBudget } from '#engines/evm-batch/gas-budget.ts'
 import { systemRandom as random, uuidv7 } from '#kernel/id.ts'
 import { type Database, openDatabase } from '#store/database.ts'
 import { acceptTask } from '../harness/accept-task.ts'
@@ -26,7 +26,7 @@ describe('the gas budget of a user', () => {
   })
 
   const clock = { now: () => today }
-  const budget = () => gasBudget({ budgetWei: 100n, clock })
+  const budget = () => gasBudget({ db: database.pool, budgetWei: 100n, clock })
   /** Accepts a task with this charge, and returns its id. */
   const reserve = async (userId: string, wei: bigint, { fullExit = false } = {}) => {
     const gas = budget().chargeOf({ userId, chainId, wei, fullExit })
@@ -69,6 +69,19 @@ describe('the gas budget of a user', () => {
     assert.deepEqual(await usedBy(userId), ['20'])
     await reserve(userId, 80n)
     await rejected(reserve(userId, 1n))
+  })
+
+  test('the sponsor bears a cost of up to twice the charge, which counts until it is settled', async () => {
+    const taskId = await reserve(id(), 100n)
+    const charged = await budget().chargedWei(taskId, chainId)
+    assert.equal(charged, 100n)
+    assert.deepEqual(
+      [200n, 201n].map((wei) => exceedsCharge(wei, charged)),
+      [false, true],
+    )
+    assert.equal(await budget().chargedWei(taskId, '1'), 0n)
+    await database.transaction((tx) => budget().settle(tx, taskId, 20n))
+    assert.equal(await budget().chargedWei(taskId, chainId), 0n)
   })
 
   test('the budget is full again on the next day', async () => {

@@ -477,9 +477,23 @@ export const chainMutations = [
     ],
   ),
   ...mutationsOf(
+    'src/engines/evm-batch/batch.ts',
+    ['test/chains/gas-charge.test.ts'],
+    [
+      [
+        'exceedsCharge(fees.maxFeeWei * gas, chargedWei)',
+        'false',
+        'a sponsor pays any multiple of what its user was charged',
+      ],
+      ['!plan.fullExit && ', '', 'a fee that rises keeps a user from withdrawing everything'],
+    ],
+  ),
+  ...mutationsOf(
     'src/engines/evm-batch/gas-budget.ts',
     ['test/chains/gas-budget.test.ts'],
     [
+      ['chargedWei * costFactorMax', 'chargedWei', 'a fee that rises a little ends what was accepted before'],
+      [' and not is_final', '', 'a second transaction of a task is compared with the cost of the first one'],
       ['fullExit ? null : budgetWei', 'null', 'one user empties the gas sponsor'],
       [
         'fullExit ? null : budgetWei',

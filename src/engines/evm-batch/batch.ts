@@ -21,7 +21,7 @@ import type { Fees } from '#upstreams/evm/fees.ts'
 import { type BatchOptions, type BatchPlan, type BatchTaskData, batchGas, effectKind } from './batch-rules.ts'
 import { type ConfirmDeps, confirmBatch } from './confirm.ts'
 import type { EvmPort } from './evm-port.ts'
-import type { GasBudget } from './gas-budget.ts'
+import { exceedsCharge, type GasBudget } from './gas-budget.ts'
 import { createSponsorLoad, nonceKind, type SponsorLoad } from './sponsor-load.ts'
 
 /** A batch of calls from the user's account in one sponsored transaction, as the driver of an effect. */
@@ -114,10 +114,11 @@ export function evmBatches({
     { now, steps }: EffectContext<Names>,
   ): Promise<StepResultOf<never, Names>> => {
     const { chain, sponsor } = portOf(plan.chainId)
-    const [account, simulation, fees] = await Promise.all([
+    const [account, simulation, fees, chargedWei] = await Promise.all([
       chain.account(plan.account),
       chain.simulate(plan.account, plan.calls),
       sponsor.fees(),
+      gasBudget.chargedWei(task.id, plan.chainId),
     ])
     if (account.hasOtherCode) return notExecuted(chain.row, 'the account has the code of another contract')
     if (!simulation.ok) {
@@ -129,7 +130,10 @@ export function evmBatches({
         )
       return notExecuted(chain.row, simulation.reason)
     }
-    const prepared = await prepareBatch(preparing, task, plan, { account, gas: simulation.gas, fees, now })
+    const gas = gasOf(chain, plan, simulation.gas)
+    // Everything can be withdrawn at any fee: its calls are those of the vault alone.
+    if (!plan.fullExit && exceedsCharge(fees.maxFeeWei * gas, chargedWei)) return costRose(chain.row)
+    const prepared = await prepareBatch(preparing, task, plan, { account, gas, fees, now })
     return { sign: prepared.sign, next: steps.confirm, state: 'signed' }
   }
 
@@ -146,7 +150,8 @@ export function evmBatches({
       const ageMs = now.getTime() - readAtMs
       const isFresh = ageMs >= 0 && ageMs <= trialMsMax
       if (!simulation.ok || account.hasOtherCode || !isFresh) return undefined
-      const prepared = await prepareBatch(preparing, task, plan, { account, gas: simulation.gas, fees, now })
+      const gas = gasOf(chain, plan, simulation.gas)
+      const prepared = await prepareBatch(preparing, task, plan, { account, gas, fees, now })
       const { receipt, ...granted } = authorize(prepared.intent)
       const signNonce = await prepared.signUnder(receipt)
       const signInOrder = async () => ({ ...granted, sign: signNonce })
@@ -198,8 +203,7 @@ async function prepareBatch(
 ) {
   const port = portOf(plan.chainId)
   const { chain, sponsor } = port
-  const { account, fees } = readings
-  const gas = batchGas({ simulatedGas: readings.gas, gasMin: plan.gasMin }, chain.row.gas)
+  const { account, gas, fees } = readings
   const { payer, mined } = await loads.get(plan.chainId)!.pick({ fullExit: plan.fullExit ?? false })
   const nonceSequence = { kind: nonceKind, chain: plan.chainId, signer: payer }
   await openSequence(port, nonceSequence)
@@ -229,6 +233,21 @@ async function prepareBatch(
   // Other transactions of the signer on this chain have used the nonces below `mined`.
   return { intent, signUnder, sign: { nonceSequence, minNonce: mined, build } }
 }
+
+const gasOf = ({ row }: Pick<Evm, 'row'>, { gasMin }: Pick<BatchPlan, 'gasMin'>, simulatedGas: bigint) =>
+  batchGas({ simulatedGas, gasMin }, row.gas)
+
+const costRose = ({ displayName }: Pick<Chain, 'displayName'>) =>
+  ({
+    end: 'failed',
+    outcome: 'not_executed',
+    error: {
+      code: 'expired',
+      message: `The fee on ${displayName} rose to more than twice what was reserved for it; nothing was sent`,
+      retryable: true,
+      upstream: displayName,
+    },
+  }) as const
 
 const notExecuted = (chain: Pick<Chain, 'displayName'>, reason: string) =>
   ({

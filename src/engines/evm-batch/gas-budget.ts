@@ -2,7 +2,7 @@ import type { Clock } from '#kernel/clock.ts'
 import { nativeDecimals } from '#kernel/money.ts'
 import { sponsorBudgetUsed } from '#kernel/sponsor-budget.ts'
 import type { GasCharge, Tx } from '#kernel/task.ts'
-import { query } from '#store/query.ts'
+import { type Queryable, query } from '#store/query.ts'
 
 /** Sponsored gas per user and UTC day, so that one user cannot use up the gas that others need to withdraw. */
 
@@ -17,13 +17,20 @@ export type GasOrder = {
 export type GasBudget = {
   /** What the accepting statement compares with the budget and counts. */
   chargeOf(order: GasOrder): GasCharge
+  /** What a task is charged for its transaction on this chain, until the transaction is final. */
+  chargedWei(taskId: string, chainId: string): Promise<bigint>
   /** Runs in the transaction that ends the task. `wei`: the fee paid, 0n where nothing was mined. */
   settle(tx: Tx, taskId: string, wei: bigint): Promise<void>
 }
 
-type GasBudgetDeps = { budgetWei: bigint; clock: Clock }
+/** Fees and gas rise between the admission and the signature: up to this multiple of the charge the sponsor bears it. */
+const costFactorMax = 2n
+export const exceedsCharge = (costWei: bigint, chargedWei: bigint): boolean =>
+  costWei > chargedWei * costFactorMax
 
-export function gasBudget({ budgetWei, clock }: GasBudgetDeps): GasBudget {
+type GasBudgetDeps = { db: Queryable; budgetWei: bigint; clock: Clock }
+
+export function gasBudget({ db, budgetWei, clock }: GasBudgetDeps): GasBudget {
   return {
     chargeOf: ({ chainId, wei, fullExit }) => ({
       chainId,
@@ -39,6 +46,14 @@ export function gasBudget({ budgetWei, clock }: GasBudgetDeps): GasBudget {
           clock,
         }),
     }),
+    async chargedWei(taskId, chainId) {
+      const [row] = await query<{ wei: string }>(
+        db,
+        'select wei::text from sponsor_charge where task_id = $1 and chain_id = $2 and not is_final',
+        [taskId, chainId],
+      )
+      return BigInt(row?.wei ?? '0')
+    },
     async settle(tx, taskId, wei) {
       await query(tx, 'select sponsor_settle($1, $2::numeric)', [taskId, wei])
     },
