@@ -477,6 +477,39 @@ export const chainMutations = [
     ],
   ),
   ...mutationsOf(
+    'src/engines/evm-batch/deadline.ts',
+    ['src/engines/evm-batch/deadline.test.ts'],
+    [
+      [
+        'Math.min(ttlSeconds, leftSeconds)',
+        'ttlSeconds',
+        'the signature of a batch lasts longer than its section allows',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/features/swap/task-data.ts',
+    ['src/features/swap/steps.test.ts'],
+    [
+      [
+        '  validUntil: new Date(data.sign_until),\n',
+        '',
+        'the signature of a swap lasts longer than its deadline and its quote',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/features/swap/steps.ts',
+    ['src/features/swap/steps.test.ts'],
+    [
+      [
+        'later(new Date(data.sign_until), -signatureMsMin)',
+        'new Date(data.sign_until)',
+        'a swap is signed that no block can include in time, and the sponsor pays its gas',
+      ],
+    ],
+  ),
+  ...mutationsOf(
     'src/engines/evm-batch/batch.ts',
     ['test/chains/gas-charge.test.ts'],
     [

@@ -36,8 +36,8 @@ export type BatchPlan = {
   minBlock?: bigint
   /** The transaction gets no less gas, where an estimate can be too low; see `batchGas`. */
   gasMin?: bigint
-  /** A shorter lifetime of the signature than that of the chain. */
-  ttlSeconds?: number
+  /** The signature is void from then on, where that of the chain would last longer. */
+  validUntil?: Date
 }
 
 /** Task data of a batch, beside that of the section. */

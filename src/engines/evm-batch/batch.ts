@@ -20,6 +20,7 @@ import type { AccountState, Evm, Simulation } from '#upstreams/evm/evm.ts'
 import type { Fees } from '#upstreams/evm/fees.ts'
 import { type BatchOptions, type BatchPlan, type BatchTaskData, batchGas, effectKind } from './batch-rules.ts'
 import { type ConfirmDeps, confirmBatch } from './confirm.ts'
+import { deadlineOf } from './deadline.ts'
 import type { EvmPort } from './evm-port.ts'
 import { exceedsCharge, type GasBudget } from './gas-budget.ts'
 import { createSponsorLoad, nonceKind, type SponsorLoad } from './sponsor-load.ts'
@@ -282,14 +283,17 @@ function intentOf(task: SignedTask, plan: BatchPlan, { chain, payer, account, no
     chainId,
     minBlock: _minBlock,
     gasMin: _gasMin,
-    ttlSeconds = Number.POSITIVE_INFINITY,
+    validUntil,
     fullExit: _fullExit,
     ...action
   } = plan
   const delegate = chain.row.delegate!
-  // The chain enforces the deadline by its own clock, which can be ahead of ours.
-  const deadlineSeconds =
-    Math.max(nowSeconds, account.head.timestampSeconds) + Math.min(chain.row.batchTtlSeconds, ttlSeconds)
+  const deadlineSeconds = deadlineOf({
+    nowSeconds,
+    headSeconds: account.head.timestampSeconds,
+    ttlSeconds: chain.row.batchTtlSeconds,
+    validUntil,
+  })
   const batch: EvmBatch = {
     chainId,
     account: address,

@@ -182,7 +182,6 @@ function taskData({ clock, random }: SwapDeps, prepared: PreparedSwap): SwapTask
     steps: storedSteps(safe),
     target: safe.target,
     usd_micros: String(usdMicros),
-    deadline_seconds: terms.deadlineSeconds,
     gas_min: String(steps.family === 'evm' && steps.gas !== null ? steps.gas + accountGas : 0n),
     sign_until: new Date(Math.min(signUntil.getTime(), route.expiresAt.getTime())).toISOString(),
     settled_by: route.settledBy,

@@ -106,7 +106,8 @@ const SwapRequest = T.Object(
     deadline_seconds: T.Optional(
       T.Integer({
         ...swapLimits.deadlineSeconds,
-        description: 'The transaction is void where it is not included within this time',
+        description:
+          'The transaction is void where it is not included within this time; on Solana nothing is signed after it, and what was signed is void within 90 seconds',
       }),
     ),
   },

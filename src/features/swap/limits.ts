@@ -15,8 +15,12 @@ export const exemptLossMicros = 5_000_000n
 export const quoteMs = 60_000
 /** Beyond it the oldest quotes of a user are deleted. */
 export const quotesPerUserMax = 50
+/** A signature that would be void sooner is not made: a block may not include it in time, and its gas is paid anyway. */
+export const signatureMsMin = 10_000
+/** A signature on Solana has no deadline: it can land in the 150 blocks after the one that it names. */
+const svmSignatureSeconds = 90
 /** The provider's own limit is later than every signature that the quote can lead to. */
-export const routeMarginSeconds = 120
+export const routeMarginSeconds = quoteMs / 1_000 + svmSignatureSeconds + 30
 
 /** How long other providers may take once one has a route. */
 export const otherProviderMs = 1_500

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import type { BatchPlan } from '#engines/evm-batch/batch-rules.ts'
 import { Fault } from '#kernel/fault.ts'
 import type { PlannedAction } from '#kernel/signer.ts'
 import type { SwapDeps } from './deps.ts'
@@ -18,7 +19,6 @@ const data = (destination: string): SwapTaskData => ({
   steps: { family: 'evm', calls: [], spends: [] },
   target: '0xpool',
   usd_micros: '5',
-  deadline_seconds: 60,
   gas_min: '0',
   sign_until: new Date(now.getTime() + 60_000).toISOString(),
   settled_by: 'status',
@@ -35,9 +35,11 @@ const data = (destination: string): SwapTaskData => ({
 function signing(chains: readonly string[]) {
   const asked: PlannedAction[] = []
   const signed: string[] = []
+  const plans: BatchPlan[] = []
   const driver = {
-    async sign() {
+    async sign(_task: SwapTask, plan: BatchPlan) {
       signed.push('batch')
+      plans.push(plan)
       return { next: 'confirm' as const }
     },
   }
@@ -52,11 +54,11 @@ function signing(chains: readonly string[]) {
     svm: { driver: () => driver },
   } as unknown as SwapDeps
   const { sign } = swapSteps(deps, ownNames)
-  const run = (destination: string) => {
+  const run = (destination: string, lateMs = 0) => {
     const task = { id: 't', userId: 'u', data: data(destination), effects: [] } as unknown as SwapTask
-    return sign(task, { now, signal: new AbortController().signal })
+    return sign(task, { now: new Date(now.getTime() + lateMs), signal: new AbortController().signal })
   }
-  return { run, asked, signed }
+  return { run, asked, signed, plans }
 }
 
 test('a destination that is not allowed any more is refused where the swap is signed', async () => {
@@ -90,4 +92,22 @@ test('on one chain the signature itself asks about both tokens', async () => {
   const { run, asked, signed } = signing([])
   await run('8453')
   assert.deepEqual([asked, signed], [[], ['batch']])
+})
+
+test('a signature that is made late is void when one made at once would have been', async () => {
+  const { run, plans } = signing([])
+  for (const lateMs of [0, 49_999]) await run('8453', lateMs)
+  const voidAt = now.getTime() + 60_000
+  assert.deepEqual(
+    plans.map(({ validUntil }) => validUntil?.getTime()),
+    [voidAt, voidAt],
+  )
+})
+
+test('what would be void within seconds is not signed', async () => {
+  const { run, signed } = signing([])
+  const result = await run('8453', 50_000)
+  assert.ok('end' in result && 'error' in result, JSON.stringify(result))
+  assert.deepEqual([result.outcome, result.error.code], ['not_executed', 'expired'])
+  assert.deepEqual(signed, [])
 })

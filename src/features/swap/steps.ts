@@ -1,5 +1,6 @@
 import { balanceChange } from '#kernel/balance-changes.ts'
 import { type EvmChainRow, sameAddress, type Token } from '#kernel/chains.ts'
+import { later } from '#kernel/clock.ts'
 import { Fault } from '#kernel/fault.ts'
 import type { JsonObject } from '#kernel/json.ts'
 import { createEffect } from '#kernel/one-effect.ts'
@@ -8,6 +9,7 @@ import type { Receipt } from '#upstreams/evm/evm.ts'
 import { changesOf } from './changes.ts'
 import type { SwapDeps } from './deps.ts'
 import { errorOf } from './failure.ts'
+import { signatureMsMin } from './limits.ts'
 import { isFirstClaim, quoteUsed } from './quotes.ts'
 import { resultOf } from './result.ts'
 import {
@@ -53,7 +55,7 @@ async function refusalOf(
 ): Promise<EndResult<never> | undefined> {
   const { provider, origin, destination } = data
   const expired = { code: 'expired', provider }
-  if (now >= new Date(data.sign_until))
+  if (now >= later(new Date(data.sign_until), -signatureMsMin))
     return notSigned({ ...expired, message: 'The quote expired before it was signed' })
   if (data.quote_id !== null && !(await isFirstClaim(db, data.quote_id, data.claim ?? '')))
     return notSigned({ ...expired, message: quoteUsed().message })

@@ -31,10 +31,9 @@ export type SwapTaskData = BatchTaskData &
     steps: StoredSteps
     target: string
     usd_micros: string
-    deadline_seconds: number
     /** The gas that the provider names for its call; the transaction gets no less. */
     gas_min: string
-    /** Nothing is signed from then on. */
+    /** Nothing is signed from then on, and what was signed on an EVM chain is void. */
     sign_until: string
     settled_by: 'receipt' | 'status'
     /** The newest block or slot at the admission, of chains where a payment can end the swap. */
@@ -136,7 +135,7 @@ export const batchPlan = (data: SwapTaskData): BatchPlan => ({
   calls: callsOf(data),
   spends: stepsOf(data, 'evm').spends.map(unitsOf),
   gasMin: BigInt(data.gas_min),
-  ttlSeconds: data.deadline_seconds,
+  validUntil: new Date(data.sign_until),
 })
 
 export function svmPlan(data: SwapTaskData): SvmPlan {

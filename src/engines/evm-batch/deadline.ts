@@ -1,0 +1,16 @@
+type Lifetime = {
+  nowSeconds: number
+  /** Of the newest block. */
+  headSeconds: number
+  /** How long signatures on the chain last. */
+  ttlSeconds: number
+  validUntil?: Date | undefined
+}
+
+/** When a batch that is signed now is void. The chain enforces it by its own clock, which can be ahead of ours. */
+export function deadlineOf({ nowSeconds, headSeconds, ttlSeconds, validUntil }: Lifetime): number {
+  const leftSeconds = validUntil
+    ? Math.floor(validUntil.getTime() / 1_000) - nowSeconds
+    : Number.POSITIVE_INFINITY
+  return Math.max(nowSeconds, headSeconds) + Math.min(ttlSeconds, leftSeconds)
+}
