@@ -14,7 +14,8 @@ type Result = Answer['results'][number]
 
 const issuer = '0xa0Ee7A142d267C1f36714E4a8F75612F20a79720'
 const launched = (number: number) => `0x70ce00000000000000000000000000000000000${number}`
-const [fair, mild, levy, trap, morph, dry, thin, cool] = [1, 2, 3, 4, 5, 6, 7, 8].map(launched)
+const [fair, mild, levy, trap, morph, dry, thin, cool, shift] = [1, 2, 3, 4, 5, 6, 7, 8, 9].map(launched)
+const facet = `0x70ce${'a'.padStart(36, '0')}`
 const base = '8453'
 const solana = '7565164'
 const mint = (label: string) =>
@@ -48,7 +49,8 @@ const shown = (result: Result) => ({
 
 test('every launched token of an EVM chain has its own verdict by the simulation alone', async () => {
   for (const chainId of ['1', '8453', '42161', '137']) {
-    const { all_passed, results } = await check(chainId, fair, mild, levy, trap, morph, dry, thin, cool)
+    const all = [fair, mild, levy, trap, morph, dry, thin, cool, shift, facet]
+    const { all_passed, results } = await check(chainId, ...all)
     assert.equal(all_passed, false)
     assert.deepEqual(
       results.map((each) => [each.token_address, each.status, each.allowed, codesOf(each).join()]),
@@ -61,6 +63,8 @@ test('every launched token of an EVM chain has its own verdict by the simulation
         [dry, 'api_unavailable', false, 'no_pool'],
         [thin, 'flagged', false, 'thin_liquidity'],
         [cool, 'flagged', false, 'transfer_failed,sell_failed'],
+        [shift, 'flagged', false, 'upgradeable'],
+        [facet, 'flagged', false, 'upgradeable'],
       ],
       chainId,
     )

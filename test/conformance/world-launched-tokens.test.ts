@@ -6,9 +6,11 @@ import {
   erc20Abi,
   type Hex,
   http,
+  keccak256,
   parseAbi,
   parseEther,
   publicActions,
+  toBytes,
   walletActions,
 } from 'viem'
 import { base } from 'viem/chains'
@@ -163,6 +165,30 @@ test('the code of a proxy token is replaced by its administrator', async () => {
     await client.readContract({ address: launched(5), abi: erc20Abi, functionName: 'symbol' }),
     'USDC',
   )
+})
+
+test('an older proxy and a diamond trade as their code does, and the slots of newer proxies are empty', async () => {
+  const diamond: Address = `0x70ce${'a'.padStart(36, '0')}`
+  for (const token of [launched(9), diamond]) {
+    const bought = await buy([wrapped, usdc, token])
+    assert.equal(bought.got, bought.quoted)
+    const sold = await sell([token, usdc, wrapped], bought.got)
+    assert.equal(sold.got, sold.quoted)
+    const slot = '0x360894a13ba1a3210667c828492db98dca3e2076cc3735a920a3ca505d382bbc'
+    assert.equal(BigInt((await client.getStorageAt({ address: token, slot })) ?? '0x0'), 0n)
+  }
+  const code = await client.getStorageAt({ address: launched(9), slot: keccak256(toBytes('PROXIABLE')) })
+  assert.notEqual(BigInt(code ?? '0x0'), 0n)
+  const abi = parseAbi([
+    'function facetAddress(bytes4 selector) view returns (address)',
+    'function facetAddresses() view returns (address[])',
+  ])
+  const loupe = { address: diamond, abi } as const
+  const facetOf = (selector: Hex) =>
+    client.readContract({ ...loupe, functionName: 'facetAddress', args: [selector] })
+  const [facet] = await client.readContract({ ...loupe, functionName: 'facetAddresses' })
+  assert.equal(await facetOf('0xa9059cbb'), facet)
+  assert.equal(BigInt(await facetOf('0xffffffff')), 0n)
 })
 
 test('a token without a pool has no quote, and one with a cooldown takes one transfer per block', async () => {

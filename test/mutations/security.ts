@@ -83,6 +83,18 @@ export const securityMutations = [
     ],
   ),
   ...mutationsOf(
+    'src/upstreams/evm/probe.ts',
+    ['test/chains/security.test.ts'],
+    [
+      [
+        "  '0xc5f16f0fcc639fa48a6947836d9850f504798523bf8c9a3a87d5876cf622bcf7',\n",
+        '',
+        'a token behind a proxy of ERC-1822 is safe',
+      ],
+      ['word !== 0n) || isDiamond', 'word !== 0n)', 'a token that is a diamond is safe'],
+    ],
+  ),
+  ...mutationsOf(
     'src/features/security/assess-mint.ts',
     ['src/features/security/assess-mint.test.ts'],
     [

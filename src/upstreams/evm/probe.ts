@@ -22,7 +22,7 @@ export type ProbeTrade = {
 export type TokenProbe = {
   block: bigint
   hasCode: boolean
-  /** The code can be replaced: a proxy, or an account that delegates to code (EIP-7702). */
+  /** The code can be replaced: a proxy, a diamond, or an account that delegates to code (EIP-7702). */
   isUpgradeable: boolean
   /** A copy that runs the code of another contract (ERC-1167), which cannot be replaced. */
   isMinimalProxy: boolean
@@ -37,19 +37,20 @@ export type TokenProbe = {
 const abi = parseAbi([
   'struct Request { address router; address wrapped; address usdc; address token; address receiver; uint256 spendWei; }',
   'struct Step { bool done; uint256 quoted; uint256 got; bytes reason; }',
-  'struct Report { uint256 blockNumber; address owner; uint256 pathLength; uint256 poolQuoteUnits; uint256 poolUsdcUnits; uint256 poolWrappedUnits; Step buy; Step transfer; Step sell; }',
+  'struct Report { uint256 blockNumber; address owner; address facet; uint256 pathLength; uint256 poolQuoteUnits; uint256 poolUsdcUnits; uint256 poolWrappedUnits; Step buy; Step transfer; Step sell; }',
   'function run(Request request) returns (Report)',
 ])
 
-/** Slots of ERC-1967 for code and beacon, and that of OpenZeppelin's earlier proxies. */
+/** Slots of ERC-1967 for code and beacon, of ERC-1822 for code, and that of OpenZeppelin's earlier proxies. */
 const proxySlots = [
   '0x360894a13ba1a3210667c828492db98dca3e2076cc3735a920a3ca505d382bbc',
   '0xa3f0ad74e5423aebfd80d3ef4346578335a9a72aeaee59ff6cb3582b35133d50',
+  '0xc5f16f0fcc639fa48a6947836d9850f504798523bf8c9a3a87d5876cf622bcf7',
   '0x7050c9e0f4ca769c69bd3a8ef740bc37934f8e2c036e5a723fd8ee048ed3f8c3',
 ]
 const delegationPrefix = '0xef0100'
 const minimalProxyPrefix = '0x363d3d373d3d3d363d73'
-const noOwner = ['0x0000000000000000000000000000000000000000', '0x000000000000000000000000000000000000dead']
+const noAddress = ['0x0000000000000000000000000000000000000000', '0x000000000000000000000000000000000000dead']
 
 const balanceWei = 10n ** 30n
 /** Beyond what the contract gives its calls; nodes allow 25 million and more. */
@@ -104,15 +105,21 @@ export async function probeToken(deps: ProbeDeps, token: string, signal?: AbortS
   const bytes = hexOf(resultOf(node.row, code!)).toLowerCase()
   const report = reportOf(simulated!)
   const words = slots.map((slot) => BigInt(hexOf(resultOf(node.row, slot))))
-  const owner = 'reason' in report ? null : report.owner.toLowerCase()
+  const owner = 'reason' in report ? null : knownAddress(report.owner)
+  const isDiamond = !('reason' in report) && knownAddress(report.facet) !== null
   return {
     block: 'reason' in report || !node.row.callsSeeBlockNumber ? head.number : report.blockNumber,
     hasCode: bytes !== '0x',
-    isUpgradeable: words.some((word) => word !== 0n) || bytes.startsWith(delegationPrefix),
+    isUpgradeable: words.some((word) => word !== 0n) || isDiamond || bytes.startsWith(delegationPrefix),
     isMinimalProxy: bytes.startsWith(minimalProxyPrefix),
-    owner: owner === null || noOwner.includes(owner) ? null : owner,
+    owner,
     trade: tradeOf(report),
   }
+}
+
+const knownAddress = (address: string): string | null => {
+  const known = address.toLowerCase()
+  return noAddress.includes(known) ? null : known
 }
 
 type Report = ReturnType<typeof decodeReport>

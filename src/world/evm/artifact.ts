@@ -14,7 +14,9 @@ type OwnContract =
   | 'RelayRouter'
   | 'Till'
   | 'Token'
+  | 'TokenDiamond'
   | 'TokenProxy'
+  | 'TokenUups'
   | 'TradedToken'
   | 'Vault'
 type UniswapArtifact = {

@@ -1,4 +1,4 @@
-import { pad, parseUnits, zeroAddress } from 'viem'
+import { keccak256, pad, parseUnits, toBytes, toFunctionSelector, zeroAddress } from 'viem'
 import { priceBook } from '#world/prices/book.ts'
 import { artifact, uniswapArtifact } from './artifact.ts'
 import type { WorldChain, WorldToken } from './chains.ts'
@@ -24,25 +24,43 @@ import {
 const unitsPerDollar = 10n ** BigInt(launchedDecimals)
 const heldUnits = 1_000_000n * unitsPerDollar
 
-/** `eip1967.proxy.implementation` and `eip1967.proxy.admin`, hashed and less one. */
+/** `eip1967.proxy.implementation` and `eip1967.proxy.admin`, hashed and less one; `PROXIABLE`, hashed. */
 const implementationSlot = '0x360894a13ba1a3210667c828492db98dca3e2076cc3735a920a3ca505d382bbc'
 const administratorSlot = '0xb53127684a568b3173ae13b9f8a6016e243e63b6e8ee1178d6a717850b5d6103'
+const proxiableSlot = keccak256(toBytes('PROXIABLE'))
+
+const placeCode = ({ address, proxy }: LaunchedToken): Step[] => {
+  const setAddress = (slot: string, value: string) => ({
+    method: 'anvil_setStorageAt',
+    params: [address, slot, pad(value as `0x${string}`)],
+  })
+  if (proxy === 'erc1967')
+    return [
+      setCode(address, artifact('TokenProxy').runtime),
+      setAddress(implementationSlot, launchedImplementation),
+      setAddress(administratorSlot, chains.operator),
+    ]
+  if (proxy === 'erc1822')
+    return [
+      setCode(address, artifact('TokenUups').runtime),
+      setAddress(proxiableSlot, launchedImplementation),
+    ]
+  return [setCode(address, artifact(proxy === 'diamond' ? 'TokenDiamond' : 'TradedToken').runtime)]
+}
 
 const placeToken = (token: LaunchedToken): Step[] => {
-  const { runtime, slots } = artifact('TradedToken')
-  const { _name: name, _symbol: symbol } = slots
-  const texts = setTokenMetadata({ ...token, decimals: launchedDecimals }, [name as number, symbol as number])
-  if (!token.isProxy) return [setCode(token.address, runtime), ...texts]
-  const setAddress = (slot: string, address: string) => ({
-    method: 'anvil_setStorageAt',
-    params: [token.address, slot, pad(address as `0x${string}`)],
-  })
-  return [
-    setCode(token.address, artifact('TokenProxy').runtime),
-    setAddress(implementationSlot, launchedImplementation),
-    setAddress(administratorSlot, chains.operator),
-    ...texts,
-  ]
+  const { _name: name, _symbol: symbol } = artifact('TradedToken').slots
+  const metadata = { ...token, decimals: launchedDecimals }
+  return [...placeCode(token), ...setTokenMetadata(metadata, [name as number, symbol as number])]
+}
+
+/** A diamond has its functions from the first call on. */
+const cutCalls = ({ address, proxy }: LaunchedToken): InnerCall[] => {
+  if (proxy !== 'diamond') return []
+  const selectors = artifact('TradedToken').abi.flatMap((item) =>
+    item.type === 'function' ? [toFunctionSelector(item)] : [],
+  )
+  return [innerCall(address, artifact('TokenDiamond').abi, 'cut', [launchedImplementation, selectors])]
 }
 
 /** What the pool holds of the other token. */
@@ -64,7 +82,8 @@ const launchCalls = (chain: WorldChain, token: LaunchedToken): InnerCall[] => {
   }
   const launch = (pool: string, pooledUnits: bigint) =>
     innerCall(token.address, abi, 'launch', [pool, pooledUnits, chains.operator, heldUnits, terms])
-  if (!token.pool) return [launch(chains.burnAddress, 0n)]
+  const placed = cutCalls(token)
+  if (!token.pool) return [...placed, launch(chains.burnAddress, 0n)]
   const factory = uniswapArtifact('v2-core/build/UniswapV2Factory.json')
   const pairCode = uniswapArtifact('v2-core/build/UniswapV2Pair.json')
   const quote = quoteSide(chain, token.pool)
@@ -78,6 +97,7 @@ const launchCalls = (chain: WorldChain, token: LaunchedToken): InnerCall[] => {
           innerCall(quote.token.address, wrappedAbi, 'transfer', [pool, quote.units]),
         ]
   return [
+    ...placed,
     innerCall(chain.factory, factory.abi, 'createPair', [quote.token.address, token.address]),
     ...fund,
     launch(pool, token.pool.dollars * unitsPerDollar),

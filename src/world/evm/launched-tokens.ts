@@ -12,13 +12,14 @@ export type LaunchedToken = {
   hasCooldown?: boolean
   /** Has an owner, who can change its taxes and stop sales. */
   isOwned?: boolean
-  isProxy?: boolean
+  /** How its code can be replaced. */
+  proxy?: 'erc1967' | 'erc1822' | 'diamond'
 }
 
 const addressOf = (number: number): Address =>
   `0x70ce000000000000000000000000000000000${number.toString(16).padStart(3, '0')}` as Address
 
-/** The code behind the proxy token. */
+/** The code behind the proxy tokens. */
 export const launchedImplementation = addressOf(0xfff)
 export const launchedDecimals = 18
 
@@ -56,7 +57,7 @@ export const launchedTokens: readonly LaunchedToken[] = [
     name: 'Replaceable Code',
     address: addressOf(5),
     pool: { against: 'usdc', dollars: deep },
-    isProxy: true,
+    proxy: 'erc1967',
   },
   { symbol: 'DRY', name: 'Without A Pool', address: addressOf(6) },
   { symbol: 'THIN', name: 'Thin Pool', address: addressOf(7), pool: { against: 'usdc', dollars: 500n } },
@@ -66,5 +67,19 @@ export const launchedTokens: readonly LaunchedToken[] = [
     address: addressOf(8),
     pool: { against: 'usdc', dollars: deep },
     hasCooldown: true,
+  },
+  {
+    symbol: 'SHIFT',
+    name: 'Replaceable By Itself',
+    address: addressOf(9),
+    pool: { against: 'usdc', dollars: deep },
+    proxy: 'erc1822',
+  },
+  {
+    symbol: 'FACET',
+    name: 'Replaceable In Parts',
+    address: addressOf(10),
+    pool: { against: 'usdc', dollars: deep },
+    proxy: 'diamond',
   },
 ]

@@ -30,6 +30,11 @@ interface IToken {
     function owner() external view returns (address);
 }
 
+/// ERC-2535.
+interface IDiamondLoupe {
+    function facetAddress(bytes4 selector) external view returns (address);
+}
+
 /// Trades a token to learn what a holder would meet: buys, transfers a hundredth, sells the rest. It is never deployed:
 /// a node runs this code at an unused address in one `eth_call` (state override), so nothing is signed and nothing
 /// moves. The token is hostile: every call to it has a limit of gas, and of what is copied from its answer.
@@ -59,6 +64,8 @@ contract Probe {
     struct Report {
         uint256 blockNumber;
         address owner;
+        /// Of a diamond: the contract that runs its transfers, which it can replace. 0 for other tokens.
+        address facet;
         /// 0: no pool; 2: a pool with the wrapped coin; 3: a pool with USDC.
         uint256 pathLength;
         /// What the token's pool holds of the other token, and what that token's own pool with the coin holds.
@@ -74,7 +81,8 @@ contract Probe {
 
     function run(Request calldata request) external returns (Report memory report) {
         report.blockNumber = block.number;
-        report.owner = _owner(request.token);
+        report.owner = _addressOf(request.token, abi.encodeCall(IToken.owner, ()));
+        report.facet = _addressOf(request.token, abi.encodeCall(IDiamondLoupe.facetAddress, (IToken.transfer.selector)));
         address[] memory path = _path(request);
         report.pathLength = path.length;
         if (path.length == 0) return report;
@@ -181,8 +189,9 @@ contract Probe {
         return (units, units > 0);
     }
 
-    function _owner(address token) private returns (address) {
-        (bool done, bytes memory answer) = _call(token, 0, READ_GAS, abi.encodeCall(IToken.owner, ()));
+    /// 0 where the token has no such function.
+    function _addressOf(address token, bytes memory question) private returns (address) {
+        (bool done, bytes memory answer) = _call(token, 0, READ_GAS, question);
         return done && answer.length == 32 ? address(uint160(_word(answer, 0))) : address(0);
     }
 
