@@ -1,7 +1,7 @@
 import type { Config } from '#config.ts'
 import { createTaskAcceptance } from '#durable/accept-task.ts'
 import type { TaskAcceptanceDeps } from '#durable/build-promise.ts'
-import { endOrder } from '#engines/trigger-orders/run-order.ts'
+import { endOrder } from '#engines/trigger-orders/order-end.ts'
 import { chainIds, chainList } from '#features/chains/chain-list.ts'
 import { hookRules } from '#features/hooks/hook-rules.ts'
 import { swapHookWrites } from '#features/hooks/swap-hooks.ts'

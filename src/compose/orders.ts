@@ -89,7 +89,7 @@ export function openOrders(
     tokenFacts,
   })
   const { policy } = custody.policy
-  const kindDeps = { db, policy, swaps, priceOf: pricer.priceOf, reserve: reserveSpend }
+  const kindDeps = { db, clock, policy, swaps, priceOf: pricer.priceOf, reserve: reserveSpend }
   const publish = orderPublisher(taskEngine.events, orderViews)
   const deps = {
     db,

@@ -66,13 +66,30 @@ export const injectFailure = async (
   return { type: 'forward', dropReply: failure.drop_reply === true }
 }
 
+const sendRpcErrors = (answer: ServerResponse, code: number, body: string) => {
+  const asked = JSON.parse(body) as { id: unknown } | { id: unknown }[]
+  const errorOf = ({ id }: { id: unknown }) => ({
+    jsonrpc: '2.0',
+    id,
+    error: { code, message: 'this node does not serve the call' },
+  })
+  answer.writeHead(200, { 'content-type': 'application/json' })
+  answer.end(JSON.stringify(Array.isArray(asked) ? asked.map(errorOf) : errorOf(asked)))
+}
+
 /** Applies the settings to one request. */
-export const injectNextFailure = (
+export const injectNextFailure = async (
   injector: FailureInjector,
   incoming: IncomingMessage,
   answer: ServerResponse,
   body: Buffer,
-): Promise<InjectionResult> => injectFailure(injector.next(methodsOf(body.toString())), incoming, answer)
+): Promise<InjectionResult> => {
+  const failure = injector.next(methodsOf(body.toString()))
+  const result = await injectFailure(failure, incoming, answer)
+  if (failure?.rpc_code === undefined || result.type === 'answered') return result
+  sendRpcErrors(answer, failure.rpc_code, body.toString())
+  return answered
+}
 
 /** The transport failure of a preset for one request: rate limit, HTML page, lost reply or delay. */
 export const drawConnectionFailure = ({

@@ -8,6 +8,8 @@ export type InjectedFailure = {
   drop_reply?: boolean
   refuse?: boolean
   silent?: boolean
+  /** A node answers each call of the request with an error of this code. */
+  rpc_code?: number
   methods?: readonly string[]
   count?: number
   rate?: number

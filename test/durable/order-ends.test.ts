@@ -5,6 +5,8 @@ import { orderKind } from '#engines/trigger-orders/run-order.ts'
 import { insertTriggerOrders, type NewTriggerOrder } from '#engines/trigger-orders/store.ts'
 import { hookRules } from '#features/hooks/hook-rules.ts'
 import { type HookInput, hookKind } from '#features/hooks/view.ts'
+import { systemClock as clock } from '#kernel/clock.ts'
+import { Fault } from '#kernel/fault.ts'
 import type { StepResult } from '#kernel/task.ts'
 import type { TriggerOrder } from '#kernel/trigger-order.ts'
 import { eventually } from '../harness/gateway.ts'
@@ -74,17 +76,19 @@ describe('ends of orders', () => {
     assert.equal(apart?.count, 0)
   })
 
+  // Another task has reserved all of it: the order is armed again.
+  const reserved = async () => ({ units: 0n, heldUnits: 5n })
   /** A stop and a target of one group; the stop has fired, and its step waits for `go`. */
-  const firedGroup = async (market: string) => {
+  const firedGroup = async (market: string, available: () => Promise<unknown> = reserved) => {
     const gate = Promise.withResolvers<void>()
     const deps = {
       db: fixture.admin.pool,
+      clock,
       swaps: {
         steps: {},
-        // Another task has reserved all of it: the order is armed again.
         available: async () => {
           await gate.promise
-          return { units: 0n, heldUnits: 5n }
+          return available()
         },
       },
     }
@@ -117,6 +121,26 @@ describe('ends of orders', () => {
     const [stop, target] = [await rowOf(group.stop), await rowOf(group.target)]
     assert.deepEqual([stop.status, stop.task_end, target.status], ['armed', null, 'armed'])
     assert.deepEqual((await group.armedEvents()).sort(), [group.stop, group.target].sort())
+  })
+
+  test('an order whose task the engine ends, since its time has passed, is armed again and reports it', async () => {
+    const failures = [new Fault('unavailable', 'The node is away'), new TypeError('a bug')]
+    for (const [n, failure] of failures.entries()) {
+      const group = await firedGroup(`LATE${n}`, () => Promise.reject(failure))
+      await using _ = group.instance
+      await fixture.rows(
+        `update task set deadline = now() - interval '1 second' where id = $1 returning 1`,
+        group.taskId,
+      )
+      group.go()
+      const { outcome } = await fixture.waitForEnd(group.taskId)
+      const [stop, target] = [await rowOf(group.stop), await rowOf(group.target)]
+      assert.deepEqual(
+        [outcome, stop.status, stop.task_end, stop.input.failures, target.status],
+        ['not_executed', 'armed', null, 1, 'armed'],
+      )
+      assert.deepEqual((await group.armedEvents()).sort(), [group.stop, group.target].sort())
+    }
   })
 
   test('one that the user cancels while the commit waits for it is neither armed nor reported as armed', async () => {

@@ -68,8 +68,9 @@ describe('hooks of a swap', () => {
   const arm = (hooks: NewSwapHooks) => fixture.admin.transaction((tx) => hooksOf().arm(tx, hooks))
   const rowOf = async (userId: string, id: string) =>
     (await ordersById<HookInput & JsonObject>(fixture.admin.pool, userId, [id]))[0]!
-  const leftOf = async (userId: string, id: string) =>
+  const limitOf = async (userId: string, id: string) =>
     hookRules.unitsMax!(fixture.admin.pool, await rowOf(userId, id))
+  const leftOf = async (userId: string, id: string) => (await limitOf(userId, id))?.units
   const quoteKey = ({ token }: NewSwapHooks, units: bigint) =>
     quoteKeyOf({
       tokenIn: `8453:${token.address}`,
@@ -123,8 +124,8 @@ describe('hooks of a swap', () => {
       )
     await sells(near!.id, '240')
     await sells(stop!.id, '750')
-    assert.equal(await leftOf(user, stop!.id), 760n)
-    assert.equal(await leftOf(user, near!.id), 250n)
+    assert.deepEqual(await limitOf(user, stop!.id), { units: 760n, heldUnits: 240n })
+    assert.deepEqual(await limitOf(user, near!.id), { units: 250n, heldUnits: 750n })
     // One of them has ended: what it sold is gone for the other.
     const row = await rowOf(user, near!.id)
     await fixture.admin.transaction((tx) => hookRules.onSold!(tx, row, 240n))

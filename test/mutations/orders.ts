@@ -221,7 +221,7 @@ export const orderMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/engines/trigger-orders/run-order.ts',
+    'src/engines/trigger-orders/order-end.ts',
     ['test/durable/order-ends.test.ts', 'test/durable/operator-ends.test.ts'],
     [
       [
@@ -235,6 +235,55 @@ export const orderMutations = [
         'a lost deposit is sold again',
       ],
       ["  'ended_by_operator',\n", '', 'an operator who sees that nothing was sold leaves a stop unarmed'],
+    ],
+  ),
+  ...mutationsOf(
+    'src/engines/trigger-orders/run-order.ts',
+    ['src/engines/trigger-orders/run-order.test.ts'],
+    [
+      [
+        "  code === 'insufficient_balance' ||\n",
+        '',
+        'a stop dies where another task reserves its token while it is quoted',
+      ],
+      ["  code === 'upstream_rejected' ||\n", '', 'one refusal of one node ends a stop'],
+      [
+        'await step(task, context).catch(throwRetried)',
+        'await step(task, context)',
+        'a stop dies where a node refuses a call before its signature',
+      ],
+      [
+        "heldUnits > 0n && fault instanceof Fault && fault.code === 'validation'",
+        "heldUnits < 0n && fault instanceof Fault && fault.code === 'validation'",
+        'a stop dies where another task leaves too little for a swap',
+      ],
+      [
+        'if (!swap && !isLimited && !task.data.is_empty)',
+        'if (!swap && !isLimited && task.data.is_empty)',
+        'one read of a node that lags ends a stop',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/engines/trigger-orders/order-end.ts',
+    ['src/engines/trigger-orders/run-order.test.ts'],
+    [
+      [
+        ' || faults[code as FaultCode]?.retryable === true',
+        '',
+        'a stop ends for good where its node was away until the deadline',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/engines/trigger-orders/run-order.ts',
+    ['test/durable/order-ends.test.ts'],
+    [
+      [
+        "ending.end === 'failed'\n        ?",
+        "ending.end !== 'failed'\n        ?",
+        'a stop whose deadline passes while the gateway is away stays unarmed, without an event',
+      ],
     ],
   ),
   ...mutationsOf(

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Fault } from '#kernel/fault.ts'
+import { Fault, invalid } from '#kernel/fault.ts'
 import type { StepContext, TaskView } from '#kernel/task.ts'
-import { type OrderRules, orderKind, type RunOrderDeps } from './run-order.ts'
+import type { OrderRules } from './order-rules.ts'
+import { orderKind, type RunOrderDeps } from './run-order.ts'
 
 const now = new Date(1_000_000)
 const task = {
@@ -20,47 +21,100 @@ const rules = {
   resultOf: () => ({}),
 } as unknown as OrderRules<Record<string, never>>
 
-/** An order whose purchase ends with this status of the security check. */
-const prepared = async (status: string) => {
-  const unsafe = new Fault('token_unsafe', 'The security check did not pass', { extras: { status } })
+type Prepared = { fault: Fault; heldUnits?: bigint; units?: bigint; data?: object }
+
+/** The step of an order whose swap fails with this fault, where so much is available. */
+const prepared = async ({ fault, units = 1n, heldUnits = 0n, data = {} }: Prepared) => {
   const deps = {
     db: { query: async () => ({ rows: [] }) },
     swaps: {
       steps: {},
-      available: async () => ({ units: 1n, heldUnits: 0n }),
-      prepare: () => Promise.reject(unsafe),
+      available: async () => ({ units, heldUnits }),
+      prepare: () => Promise.reject(fault),
     },
   } as unknown as RunOrderDeps
-  return orderKind(deps, rules).steps.prepare!(task, { now } as StepContext)
+  const sellAll = { ...rules, swapOf: (_: unknown, sold: bigint) => (sold > 0n ? {} : null) }
+  const view = { ...task, data: { ...task.data, ...data } } as TaskView
+  return orderKind(deps, sellAll as typeof rules).steps.prepare!(view, { now } as StepContext)
 }
+const errorOf = (result: Awaited<ReturnType<typeof prepared>>) =>
+  'end' in result && result.end === 'failed' ? result.error.code : undefined
 
 test('a security check that proved nothing is made again, and a token that it flagged ends the order', async () => {
+  const unsafe = (status: string) =>
+    new Fault('token_unsafe', 'The security check did not pass', { extras: { status } })
   for (const status of ['api_unavailable', 'skipped'])
-    await assert.rejects(prepared(status), { code: 'unavailable' })
-  const ended = await prepared('flagged')
-  assert.ok('end' in ended && ended.end === 'failed')
-  assert.equal(ended.error?.code, 'token_unsafe')
+    await assert.rejects(prepared({ fault: unsafe(status) }), { code: 'unavailable' })
+  assert.equal(errorOf(await prepared({ fault: unsafe('flagged') })), 'token_unsafe')
 })
 
-/** The step after an order whose sale ended with this refund. */
-const afterRefund = async (refunded: object | null) => {
+test('a balance that another task reserved meanwhile, and a node that refuses a call, end no order', async () => {
+  for (const code of ['insufficient_balance', 'upstream_rejected'] as const)
+    await assert.rejects(prepared({ fault: new Fault(code, 'not now') }), { code: 'unavailable' })
+  assert.equal(errorOf(await prepared({ fault: new Fault('policy_denied', 'never') })), 'policy_denied')
+})
+
+test('an order on what another task has reserved waits, also where it left too little for a swap', async () => {
+  const fault = invalid('amount', 'below_minimum', 'Too little')
+  assert.equal(errorOf(await prepared({ fault, heldUnits: 9n })), 'conflict')
+  assert.equal(errorOf(await prepared({ fault, units: 0n, heldUnits: 9n })), 'conflict')
+  assert.equal(errorOf(await prepared({ fault })), 'validation')
+})
+
+test('an order ends for want of a balance only after two reads of an empty wallet', async () => {
+  const fault = new Fault('internal', 'it is not quoted')
+  const first = await prepared({ fault, units: 0n })
+  assert.ok('park' in first && first.park.next === 'prepare', JSON.stringify(first))
+  assert.equal(errorOf(await prepared({ fault, units: 0n, data: { ...first.data } })), 'insufficient_balance')
+})
+
+test('a signature before which a node refuses a call is tried again', async () => {
+  const sign = () => Promise.reject(new Fault('upstream_rejected', 'The node refused'))
+  const deps = { swaps: { steps: { sign } } } as unknown as RunOrderDeps
+  await assert.rejects(orderKind(deps, rules).steps.sign!(task, { now } as StepContext), {
+    code: 'unavailable',
+  })
+})
+
+/** Whether an order is armed again by the end that its kind makes of this one. */
+const isArmedAfter = async (
+  ended: (kind: ReturnType<typeof orderKind>) => Promise<{ complete?: unknown }>,
+  swapSteps: object = {},
+) => {
   const order = { id: 'o', status: 'fired', input: {}, quote_key: null }
+  const deps = { clock: { now: () => now }, swaps: { steps: swapSteps } } as unknown as RunOrderDeps
+  const event = ({ status }: { status: string }) => ({ type: 'order', data: { status } })
+  const { complete } = await ended(orderKind(deps, { ...rules, event } as unknown as typeof rules))
+  const tx = {
+    query: async ({ text }: { text: string }) => ({
+      rows: [text.includes('update') ? { ...order, status: 'armed' } : order],
+    }),
+  }
+  const added = await (complete as (tx: object) => Promise<{ events: { data: { status: string } }[] }>)(tx)
+  return added.events[0]?.data.status === 'armed'
+}
+
+test('an order whose task the engine ends is armed again, unless it may never be sold', async () => {
+  const armed = (code: string) =>
+    isArmedAfter(async (kind) => {
+      const error = { code, message: 'The task failed' }
+      return kind.completeEnd!(task, { end: 'failed', outcome: 'not_executed', error })
+    })
+  for (const code of ['expired', 'internal', 'unavailable', 'upstream_timeout', 'upstream_rejected'])
+    assert.ok(await armed(code), code)
+  for (const code of ['policy_denied', 'token_unsafe', 'trading_paused', 'insufficient_balance'])
+    assert.ok(!(await armed(code)), code)
+})
+
+const afterRefund = (refunded: object | null) => {
   const ending = {
     end: 'failed',
     outcome: 'partial',
     error: { code: 'refunded', message: 'The deposit was refunded', retryable: false },
     result: { amount_in: '1000', amount_out: '0', refunded },
   }
-  const deps = { swaps: { steps: { track: async () => ending } } } as unknown as RunOrderDeps
-  const event = ({ status }: { status: string }) => ({ type: 'order', data: { status } })
-  const kind = orderKind(deps, { ...rules, event } as unknown as typeof rules)
-  const result = await kind.steps.track!(task, { now } as StepContext)
-  const armed = { ...order, status: 'armed' }
-  const tx = {
-    query: async ({ text }: { text: string }) => ({ rows: [text.includes('update') ? armed : order] }),
-  }
-  const added = 'end' in result ? await result.complete?.(tx as never) : undefined
-  return added?.events?.[0]?.data.status === 'armed'
+  const track = async () => ending
+  return isArmedAfter(async (kind) => kind.steps.track!(task, { now } as StepContext), { track })
 }
 
 test('an order whose deposit came back is armed again, also where the refund had a cost', async () => {

@@ -1,5 +1,6 @@
-import type { OrderRules } from '#engines/trigger-orders/run-order.ts'
+import type { OrderRules } from '#engines/trigger-orders/order-rules.ts'
 import { takeFromLot } from '#engines/trigger-orders/store.ts'
+import type { AvailableUnits } from '#engines/trigger-orders/swap-execution.ts'
 import { fractionOf } from '#engines/trigger-orders/trigger-price.ts'
 import { assetOf } from '#kernel/chains.ts'
 import type { JsonObject } from '#kernel/json.ts'
@@ -46,9 +47,10 @@ export const hookRules: OrderRules<HookInput & JsonObject> = {
 async function lotLeft(
   db: Queryable,
   { id, task_id, oco_group, input: { lot_left: left } }: HookRow,
-): Promise<bigint | null> {
+): Promise<AvailableUnits | null> {
   if (left === undefined) return null
-  if (oco_group === null) return BigInt(left)
+  const leftUnits = BigInt(left)
+  if (oco_group === null) return { units: leftUnits, heldUnits: 0n }
   const [row] = await query<{ units: string }>(
     db,
     `select (o.input ->> 'lot_left')::numeric - coalesce(sum(coalesce((t.data ->> 'amount_in')::numeric,
@@ -59,6 +61,7 @@ async function lotLeft(
        where o.id = $1 group by o.id`,
     [id, task_id],
   )
-  const units = BigInt(row?.units ?? left)
-  return units > 0n ? units : 0n
+  const free = BigInt(row?.units ?? left)
+  const units = free > 0n ? free : 0n
+  return { units, heldUnits: leftUnits - units }
 }

@@ -1,4 +1,4 @@
-import type { Attempts } from '#engines/trigger-orders/run-order.ts'
+import type { Attempts } from '#engines/trigger-orders/order-rules.ts'
 import { isPriceStale, type OrderRow } from '#engines/trigger-orders/store.ts'
 import type { JsonObject } from '#kernel/json.ts'
 import { canonicalDecimal } from '#kernel/money.ts'

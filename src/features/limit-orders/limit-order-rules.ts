@@ -1,4 +1,4 @@
-import type { OrderRules } from '#engines/trigger-orders/run-order.ts'
+import type { OrderRules } from '#engines/trigger-orders/order-rules.ts'
 import { assetOf } from '#kernel/chains.ts'
 import type { JsonObject } from '#kernel/json.ts'
 import { type LimitOrderData, limitOrderEvent, limitOrderKind } from './view.ts'

@@ -1,4 +1,4 @@
-import type { Attempts } from '#engines/trigger-orders/run-order.ts'
+import type { Attempts } from '#engines/trigger-orders/order-rules.ts'
 import { isPriceStale, type OrderRow, type StatusFilter } from '#engines/trigger-orders/store.ts'
 import { unitPrice } from '#engines/trigger-orders/trigger-price.ts'
 import type { JsonObject } from '#kernel/json.ts'

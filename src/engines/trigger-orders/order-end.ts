@@ -1,0 +1,141 @@
+import { type FaultCode, faults } from '#kernel/fault.ts'
+import { isRecord } from '#kernel/json.ts'
+import type { JsonObject, StepAddition, Tx } from '#kernel/task.ts'
+import type { TriggerOrder } from '#kernel/trigger-order.ts'
+import type { Attempts, OrderEnding, OrderRules, OrderTask } from './order-rules.ts'
+import { quoteKeyOf, tradeOf } from './quote-key.ts'
+import { type OrderRow, ordersById, rearmTriggerOrder } from './store.ts'
+
+/** What the end of the task of an order leaves: the order has ended with it, or is armed again. */
+
+const failuresMax = 10
+const movedMax = 100
+/** Nothing was executed, and a later attempt can succeed; beside the faults that a retry can help. */
+const retriedCodes = [
+  'conflict',
+  'ended_by_operator',
+  'expired',
+  'refunded',
+  'slippage',
+  'tx_failed',
+  'upstream_changed',
+  'upstream_rejected',
+]
+export const movedBack = 'price_moved_back'
+/** An order whose refund cost more is left to its owner: ten attempts would cost ten times as much. */
+const refundMinBps = 9_800n
+
+export const toRow = <Input>(order: TriggerOrder<Input>): OrderRow<Input> => ({
+  ...order,
+  task_status: order.status === 'fired' ? 'pending' : null,
+  task_state: null,
+  task_result: null,
+  task_error: null,
+  priced_at: null,
+})
+
+const isRetried = (code: string): boolean =>
+  retriedCodes.includes(code) || faults[code as FaultCode]?.retryable === true
+
+/** The counts of the next attempt; undefined where there is none. */
+function attemptsAfter({ failures = 0, moved = 0 }: Attempts, code: string): Required<Attempts> | undefined {
+  if (code === movedBack) return moved < movedMax ? { failures, moved: moved + 1 } : undefined
+  if (!isRetried(code) || failures >= failuresMax) return undefined
+  return { failures: failures + 1, moved }
+}
+
+export type OrderEnd<Input> = { task: OrderTask<Input>; now: Date }
+
+/**
+ * Reports the end of the task as that of its order, or arms the order again where nothing was sold. The events show the
+ * rows as the commit leaves them: an order of the group that the user cancels at the same time is not armed.
+ */
+export function endOrder<Input extends JsonObject & Attempts>(
+  rules: OrderRules<Input>,
+  { task, now }: OrderEnd<Input>,
+  ending: OrderEnding,
+): OrderEnding {
+  const orderId = task.data.trigger_order_id
+  if (orderId === undefined) throw new Error(`task ${task.id} belongs to no order`)
+  const result = { ...ending.result, ...rules.resultOf(orderId) }
+  const error = 'error' in ending ? ending.error : null
+  const attempts = error && isUnsold(rules, task, ending) ? attemptsAfter(task.input, error.code) : undefined
+  const ofTask = { task_status: ending.end, task_result: result, task_error: error }
+  const complete = async (tx: Tx): Promise<StepAddition> => {
+    const added = (await ending.complete?.(tx)) ?? {}
+    const [order] = await ordersById<Input>(tx, task.userId, [orderId])
+    if (!order) return added
+    const changed = attempts
+      ? await rearm(tx, { order, taskId: task.id, attempts, at: now, ending })
+      : [order]
+    const units = unitsGone(rules, task, ending)
+    if (units > 0n) await rules.onSold?.(tx, order, units)
+    const rows = changed.map((each) =>
+      each.id === orderId ? { ...order, ...each, ...ofTask, updated_at: now } : toRow(each),
+    )
+    return { ...added, events: [...(added.events ?? []), ...rows.map(rules.event)] }
+  }
+  return { ...ending, result, complete } as OrderEnding
+}
+
+type Rearming<Input> = {
+  order: OrderRow<Input>
+  taskId: string
+  attempts: Required<Attempts>
+  at: Date
+  ending: OrderEnding
+}
+
+const rearm = <Input extends JsonObject & Attempts>(
+  tx: Tx,
+  { order, taskId, attempts, at, ending }: Rearming<Input>,
+): Promise<TriggerOrder<Input>[]> =>
+  rearmTriggerOrder<Input>(tx, {
+    orderId: order.id,
+    taskId,
+    input: attempts,
+    quoteKey: quoteKeyAfter(order, ending),
+    at,
+  })
+
+/** The token is still in the wallet, or is there again, less what the refund may have cost. */
+function isUnsold<Input extends JsonObject & Attempts>(
+  rules: OrderRules<Input>,
+  task: OrderTask<Input>,
+  ending: OrderEnding,
+): boolean {
+  if (ending.end !== 'failed') return false
+  if (ending.outcome === 'not_executed') return true
+  const { sent, back } = unitsMoved(rules, task, ending)
+  return back > 0n && back * 10_000n >= sent * refundMinBps
+}
+
+/** Also where the provider has not paid yet: what it refunds after the end is given back. */
+function unitsGone<Input extends JsonObject & Attempts>(
+  rules: OrderRules<Input>,
+  task: OrderTask<Input>,
+  ending: OrderEnding,
+): bigint {
+  if (ending.outcome === 'not_executed') return 0n
+  const { sent, back } = unitsMoved(rules, task, ending)
+  return sent - back
+}
+
+function unitsMoved<Input extends JsonObject & Attempts>(
+  rules: OrderRules<Input>,
+  { input }: OrderTask<Input>,
+  { result }: OrderEnding,
+): { sent: bigint; back: bigint } {
+  const sent = BigInt(typeof result?.amount_in === 'string' ? result.amount_in : 0)
+  const refunded = result?.refunded
+  if (!isRecord(refunded)) return { sent, back: 0n }
+  const { chainId, address } = rules.soldToken(input)
+  const isSoldToken = refunded.chain_id === chainId && refunded.token_address === address
+  return { sent, back: isSoldToken ? BigInt(String(refunded.amount)) : 0n }
+}
+
+/** The balance may have grown since the order was left: then the quotes at its earlier size would fire it in vain. */
+function quoteKeyAfter({ quote_key: quoteKey }: OrderRow<unknown>, { data }: OrderEnding): string | null {
+  const units = data?.priced_units
+  return units && quoteKey ? quoteKeyOf({ ...tradeOf(quoteKey), amountInUnits: BigInt(units) }) : quoteKey
+}
