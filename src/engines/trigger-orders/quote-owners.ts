@@ -22,7 +22,8 @@ export type QuoteOwners = {
 const triesMax = 5
 /** Another provider may have a quote of the share sooner. */
 const waitMsMax = 10_000
-const rememberedMax = 1_000
+/** Each is compared with each owner where quotes are read. */
+const rememberedMax = 200
 
 export function createQuoteOwners(nowMs: () => number = monotonicMs): QuoteOwners {
   /** By user, the latest failure last: when the user can be asked again. */
