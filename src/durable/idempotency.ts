@@ -27,11 +27,12 @@ export async function findKey(
   return { taskId: row.task_id, response: row.response as JsonObject | null }
 }
 
+/** An act has no task. */
 const conflict = (taskId: string | null) =>
   new Fault(
     'idempotency_conflict',
     'This idempotency key was used for another request: repeat that request unchanged, or use a new key',
-    { extras: { task_id: taskId } },
+    { extras: taskId === null ? {} : { task_id: taskId } },
   )
 
 /** A concurrent request with the same key won; for an act, which inserts the key itself, a unique violation. */

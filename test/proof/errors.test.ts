@@ -342,6 +342,12 @@ const transportCodes: FaultCode[] = [
 /** A vault that rejects a deposit which the balance covers: the local one never does. */
 const untestedCodes = new Set(['conflict'])
 
+test('a key that a call without a task has used names no task', async () => {
+  const refused = await conflicting(own({}))
+  assert.equal(codeOf(refused), 'idempotency_conflict', refused.text)
+  assert.equal('task_id' in jsonOf(refused), false)
+})
+
 test('every code that an operation declares has a request that provokes it', async () => {
   const declared = (await operationsOf(gateway.url)).flatMap(({ entry }) => entry.faults ?? [])
   for (const code of declared) assert.ok(Object.hasOwn(faults, code), code)
