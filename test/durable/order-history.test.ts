@@ -15,8 +15,8 @@ import {
   ordersById,
   ordersOf,
   quotesNear,
-  raiseTrails,
 } from '#engines/trigger-orders/store.ts'
+import { raiseTrails } from '#engines/trigger-orders/trailing.ts'
 import * as payments from '#features/credits/payment-store.ts'
 import { recipientsOf } from '#features/policy/recipient-store.ts'
 import { policyDeletions } from '#features/policy/retention.ts'

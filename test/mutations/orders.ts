@@ -340,6 +340,27 @@ export const orderMutations = [
     ],
   ),
   ...mutationsOf(
+    'src/engines/trigger-orders/trailing.ts',
+    ['test/durable/trailing-orders.test.ts'],
+    [
+      [
+        'counts.get(market)?.length === share)',
+        'counts.get(market)?.length === 0)',
+        'of many trailing stops of a market only a thousand follow the price',
+      ],
+      [
+        'Math.ceil(batchMax / prices.length)',
+        'batchMax',
+        'one statement changes as many orders as all markets have',
+      ],
+      [
+        'if (monotonicMs() - startedMs >= msMax) return',
+        '',
+        'a price that rises delays the stops of all other markets',
+      ],
+    ],
+  ),
+  ...mutationsOf(
     'src/engines/trigger-orders/quote-owners.ts',
     ['src/engines/trigger-orders/quote-owners.test.ts'],
     [

@@ -5,11 +5,12 @@ import { Fault } from '#kernel/fault.ts'
 import type { Log } from '#kernel/log.ts'
 import { type PacedJob, startPacedJob } from '#kernel/paced-job.ts'
 import { shareWaitMs } from '#kernel/quote-budget.ts'
-import type { Queryable } from '#store/query.ts'
+import { type Queryable, settleAll } from '#store/query.ts'
 import { tokenMarketPrefix } from './quote-key.ts'
 import { createQuoteOwners } from './quote-owners.ts'
 import { createQuoteTurns, keyOf } from './quote-turns.ts'
-import { marketsWithOrders, type NearQuote, notePriced, quotesNear, raiseTrails } from './store.ts'
+import { marketsWithOrders, type NearQuote, notePriced, quotesNear } from './store.ts'
+import { raiseAllTrails } from './trailing.ts'
 import { bandAround, placesOf } from './trigger-price.ts'
 
 /**
@@ -51,6 +52,8 @@ const rememberedMax = 10_000
 /** Of one round: where more markets have orders, the rounds take turns. */
 const marketsPerRound = 5_000
 const pricesMax = 50_000
+/** Of one round, beside its quotes: a price that rises delays no later round for long. */
+const raiseMsMax = 1_000
 
 type Remembered = { price: string; atMs: number; coolUntilMs: number }
 /** `user_id`: the owner who is asked first. */
@@ -99,9 +102,10 @@ export function createRound(deps: PriceWatchDeps): () => Promise<boolean> {
     const prices = await displayPrices(leases.map(({ market }) => market))
     if (prices.size === 0) return true
     await notePriced(db, [...prices.keys()], clock.now())
-    const raised = highest.of(prices)
-    if (raised.length > 0) await raiseTrails(db, raised)
-    await quotes.fire(leases, prices)
+    await settleAll([
+      raiseAllTrails(db, highest.of(prices), { msMax: raiseMsMax }),
+      quotes.fire(leases, prices),
+    ])
     return true
   }
 }

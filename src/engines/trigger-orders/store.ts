@@ -99,27 +99,6 @@ export const marketsWithOrders = (
 /** A round watches a part of them where there are many. */
 const marketsMax = 50_000
 
-export type MarketPrice = { market: string; price: string; places: number }
-
-/** The trigger price of trailing orders follows a higher price; at most a batch at a time. */
-export const raiseTrails = (db: Queryable, prices: readonly MarketPrice[]): Promise<{ id: string }[]> =>
-  query<{ id: string }>(
-    db,
-    `update trigger_order t set high_water = r.price,
-       trigger_price = round(ceil(r.price * (1 - t.trail) * 10 ^ r.places) / 10 ^ r.places, r.places::integer)
-     from (select o.id, m.price, m.places::numeric as places
-       from unnest($1::text[], $2::numeric[], $3::integer[]) m (market, price, places),
-         lateral (select id from trigger_order where market = m.market and status = 'armed' and trail is not null
-           and high_water < m.price order by high_water limit ${trailsMax} for update skip locked) o) r
-     where t.id = r.id returning t.id`,
-    [
-      prices.map(({ market }) => market),
-      prices.map(({ price }) => price),
-      prices.map(({ places }) => places),
-    ],
-  )
-const trailsMax = 1_000
-
 /** Without a recent price of its market an order does not fire. */
 export const notePriced = (db: Queryable, markets: readonly string[], at: Date) =>
   query(db, 'update market_lease set priced_at = $2 where market = any($1)', [markets, at])
