@@ -1,8 +1,11 @@
 import { internalKey } from '#durable/idempotency.ts'
 import { taskTopic } from '#durable/notifier.ts'
+import type { Files } from '#engines/files/files.ts'
+import { agentEngine } from '#features/chat/agent-engine.ts'
 import { chat } from '#features/chat/chat.ts'
 import type { ChatEngine } from '#features/chat/engine.ts'
-import { grammarEngine, grammarMandate } from '#features/chat/grammar-engine.ts'
+import { grammarMandate } from '#features/chat/grammar-engine.ts'
+import { createMarketTools } from '#features/chat/market/market-tools.ts'
 import { agents, creditsOfAgent } from '#features/chat/prices.ts'
 import type { Credits } from '#features/credits/credits.ts'
 import type { InnerCalls } from '#invoke/inner-calls.ts'
@@ -16,6 +19,7 @@ import type { Venue } from './venue.ts'
 type ChatParts = {
   core: Core
   credits: Credits
+  files: Files
   table: readonly Chain[]
   venue: Venue | undefined
   /** Read with the first call of a tool, when both exist. */
@@ -37,21 +41,23 @@ export const chatFacts = {
 }
 
 export const openChat = (
-  { core: { taskEngine, ...core }, table, venue, credits, operations, innerCalls }: ChatParts,
+  { core: { taskEngine, ...core }, table, venue, credits, files, operations, innerCalls }: ChatParts,
   { chatGraceMs, ...overrides }: ChatOverrides,
 ): Operation[] => {
   const registryOf = createRegistryReader({ table, venue })
   return chat({
     ...core,
     credits,
+    files,
     operations,
+    innerTools: createMarketTools(venue?.client),
     calls: innerCalls,
     ledger: taskEngine.ledger,
     tasks: taskEngine.tasks,
     notifier: taskEngine.notifier,
     topicOf: taskTopic,
     keyOf: (name) => internalKey('chat', name),
-    engine: overrides.chatEngine ?? grammarEngine(registryOf),
+    engine: overrides.chatEngine ?? agentEngine(registryOf),
     openMandate: grammarMandate(registryOf),
     isUnavailable: isDatabaseUnavailable,
     ...(chatGraceMs !== undefined && { graceMs: chatGraceMs }),

@@ -228,7 +228,7 @@ export function openFeatures(needs: FeatureDeps, overrides: FeatureOverrides = {
     ...webhooks.operations,
     ...images.operations,
     ...policyOperations(needs, access.signups),
-    ...openChat({ ...needs, table, credits, operations: () => operations }, overrides),
+    ...openChat({ ...needs, table, credits, files: images.files, operations: () => operations }, overrides),
     ...(overrides.addOperations?.(needs) ?? []),
   ]
   const kinds = [

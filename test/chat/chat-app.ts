@@ -28,13 +28,14 @@ export async function openChatApp({ count = 2, overrides = {}, env = {} }: Optio
   const nowhere = 'http://127.0.0.1:1'
   const instances: (Instance & { url: string })[] = []
   const open = async () => {
+    let address = ''
     const instance = await openInstance({
       databaseUrl: home.url,
       urls: { evm: { '8453': nowhere, '42161': nowhere } },
       env: { DATABASE_POOL: '12', ...env },
       overrides: { chatEngine: scriptedEngine, ...overrides },
+      baseUrl: () => address,
     })
-    let address = ''
     const doors = await openDoors({
       ...doorDepsOf(instance),
       baseUrl: () => address,

@@ -121,6 +121,17 @@ describe('clients of the chat', () => {
     assert.equal((JSON.parse(decided.out) as { status: string }).status, 'accepted')
   })
 
+  test('portico chat prints the links of files', async () => {
+    const user = await app.user()
+    const { code, out } = await cli(user, [
+      'chat',
+      script({ publish: 'report.md', bytes: 6 }, { say: 'Written.' }),
+    ])
+    assert.equal(code, 0)
+    const [, url = ''] = /report\.md, 6 bytes\n {2}(\S+)\n/.exec(out) ?? []
+    assert.equal(await (await fetch(url)).text(), 'aaaaaa', out)
+  })
+
   test('leaving portico chat stops the answer', async () => {
     const user = await app.user()
     const left = new AbortController()

@@ -13,6 +13,8 @@ export type Line =
   /** Waits for the end of the turn. */
   | { hang: true }
   | { fail: 'fault' | 'bug' }
+  /** A file of so many bytes, each of them this letter. */
+  | { publish: string; bytes: number; letter?: string; type?: string }
   | { remember: JsonObject }
   /** Says what it remembers. */
   | { recall: true }
@@ -40,6 +42,10 @@ export const scriptedEngine: ChatEngine = {
         await new Promise<void>((resolve) =>
           signal.addEventListener('abort', () => resolve(), { once: true }),
         )
+      if ('publish' in line) {
+        const { publish: name, bytes, letter = 'a', type: contentType = 'text/plain' } = line
+        await tools.publish({ name, contentType, bytes: Buffer.alloc(bytes, letter) })
+      }
       if ('fail' in line)
         throw line.fail === 'bug'
           ? new Error('a bug of the engine')

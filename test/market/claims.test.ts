@@ -29,6 +29,7 @@ const claims = [
   claimOf(8, '0.0000125', 'hourly'),
   claimOf(9, '0', 'fraction'),
   claimOf(10, '30', 'days'),
+  claimOf(12, 'Base 2', 'text'),
 ]
 const context = {
   claims: new Map(claims.map((claim) => [claim.id, claim])),
@@ -48,6 +49,7 @@ test('a sentence passes where each number is the value of the claim that it cite
     'Funding is 0.0013 % [8] an hour, and 0 % [9] is nothing.',
     'It lasted 30 days [10].',
     'Nothing is said here.',
+    'It is on "Base 2" [12].',
   ])
     assert.ok(passes(sentence), `${sentence} ${JSON.stringify(checkSentence(sentence, context))}`)
 })
@@ -81,6 +83,8 @@ test('a sentence is dropped where a number has no mark, another value, unit or f
     '26.30 USD[1] and 5',
     'Up 1e3 USD [1].',
     '2 [6]',
+    'It is on Base 2 [12].',
+    'It is on "Base 3" [12].',
   ])
     assert.ok(!passes(sentence), sentence)
 })
@@ -202,4 +206,7 @@ test('small and large values keep two digits at least', () => {
   assert.equal(printed('1', 'days'), '1 day')
   assert.equal(printed('n/a', 'usd'), undefined)
   assert.equal(printed('soon', 'time'), undefined)
+  assert.equal(printed('very_low', 'word'), 'very low')
+  assert.equal(printed('Up 500 %', 'word'), undefined)
+  assert.equal(printed('Up 500 %', 'text'), '"Up 500"')
 })

@@ -100,7 +100,7 @@ test('the HTML runs nothing, requests nothing, and escapes what it prints', () =
     html.includes('src="data:image/png;base64,cG5n"') &&
       html.includes('alt="Candles, last close 26.30 USD."'),
   )
-  assert.ok(html.includes('5.22 %<sup><a href="#c3">3</a></sup>') && html.includes('<tr id="c3">'))
+  assert.ok(html.includes('5.22\u00a0%<sup><a href="#c3">[3]</a></sup>') && html.includes('<tr id="c3">'))
   assert.doesNotMatch(html, /<script|javascript:|https?:|<link|<iframe|\son\w+=/i)
 })
 

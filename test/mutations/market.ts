@@ -5,6 +5,8 @@ const statistics = ['test/market/statistics.test.ts']
 const indicators = ['test/market/indicators.test.ts']
 const claims = ['test/market/claims.test.ts']
 const reports = ['test/market/report.test.ts']
+const research = ['test/market/research.test.ts']
+const files = ['test/chat/files.test.ts']
 const folder = 'src/features/chat/market'
 const history = ['test/venue/market-history.test.ts']
 
@@ -95,7 +97,53 @@ export const marketMutations = [
     [".replace(/[^\\p{L}\\p{N} .,'&/+-]/gu, ' ')", '', 'the name of a token writes marks and markup'],
   ]),
   ...mutationsOf(`${folder}/report-html.ts`, reports, [
-    ['escapeHtml(text).replace(', 'text.replace(', 'a report runs what the name of a token holds'],
+    [
+      '  escapeHtml(text)\n    .replace(',
+      '  text\n    .replace(',
+      'a report runs what the name of a token holds',
+    ],
+  ]),
+  ...mutationsOf(`${folder}/claim-text.ts`, claims, [
+    ['`"${plainName(value)}"`', 'plainName(value)', 'a name of a stranger reads as a word of the report'],
+    ['ownWord.test(value) ? ', 'true ? ', 'a sentence of a stranger passes as a word of the gateway'],
+  ]),
+  ...mutationsOf(`${folder}/criteria.ts`, research, [
+    [
+      "if (effects.includes('unsafe')) return 'avoid'",
+      '',
+      'a token that cannot be sold is recommended for its trend',
+    ],
+  ]),
+  ...mutationsOf(`${folder}/formulas-book.ts`, research, [
+    [
+      'return undefined\n}\n\nexport const bookFormulas',
+      'return usd / size\n}\n\nexport const bookFormulas',
+      'an order that the book cannot fill has a cost',
+    ],
+  ]),
+  ...mutationsOf(`${folder}/renumber.ts`, research, [
+    [
+      'isClaimId(input) ? newId(input) : input',
+      'input',
+      'a claim is computed from the claims of another number',
+    ],
+  ]),
+  ...mutationsOf('src/features/chat/turn-files.ts', files, [
+    [
+      'if (known.some((file) => file.name === name)) return\n',
+      '',
+      'an answer that runs again stores its files again',
+    ],
+    [
+      'known.length >= filesMax || total > turnBytesMax',
+      'known.length >= filesMax',
+      'an answer stores files without a limit',
+    ],
+    [
+      "from task where id = $1 and status = 'running' and version = $5",
+      'from task where id = $1 and $5 > 0',
+      'an instance that has lost the answer adds files to it',
+    ],
   ]),
   ...mutationsOf('src/upstreams/hyperliquid/market-history.ts', history, [
     ['rows.length < ratesPerPage || !last', 'true', 'only the first page of funding is read'],

@@ -31,7 +31,7 @@ export async function chat(terminal: Terminal, options: Options, words: readonly
     if (terminal.signal.aborted && chatId !== '') await stop(terminal, client, chatId)
     throw error
   }
-  if (formOf(options) === 'table') await showRecommendations(terminal, client, chatId)
+  if (formOf(options) === 'table') await showResults(terminal, client, chatId)
   return exitCodes.success
 }
 
@@ -57,11 +57,13 @@ function linesOf(terminal: Terminal): (event: ChatEvent) => void {
   }
 }
 
-async function showRecommendations(terminal: Terminal, client: Portico, chatId: string): Promise<void> {
+/** Files with their links, and what is recommended. */
+async function showResults(terminal: Terminal, client: Portico, chatId: string): Promise<void> {
   const messages = await client.chat.thread({ thread_id: chatId }, { signal: terminal.signal })
-  const open = messages
-    .filter(({ chat_id }) => chat_id === chatId)
-    .flatMap(({ recommendations }) => recommendations.filter(({ status }) => status === 'open'))
+  const own = messages.filter(({ chat_id }) => chat_id === chatId)
+  for (const { name, size, url } of own.flatMap(({ files }) => files))
+    terminal.out(`\n${printable(name)}, ${size} bytes\n  ${printable(url)}\n`)
+  const open = own.flatMap(({ recommendations }) => recommendations.filter(({ status }) => status === 'open'))
   for (const { id, title, detail } of open) {
     terminal.out(`\n${printable(title)}\n  ${printable(detail)}\n`)
     terminal.out(`  portico chat decide ${chatId} ${id} --status accepted\n`)

@@ -22,6 +22,7 @@ export type Files = {
   put(owner: string, name: string, contentType: string, bytes: Uint8Array): Promise<StoredFile>
   /** Every holder of the address can read the file for 15 minutes. */
   urlOf(file: Pick<StoredFile, 'id' | 'sha256'>): Promise<string>
+  linkOf(file: Pick<StoredFile, 'id' | 'sha256'>): Promise<{ url: string; expiresAt: Date }>
   /** The file of an address that is valid now; anything else is not found. */
   open(address: FileAddress): Promise<FileContent>
 }
@@ -39,7 +40,16 @@ export const fileTooLarge = (): Fault =>
 
 export function createFiles({ db, keyEncryptionKeys, clock, random, baseUrl }: FilesDeps): Files {
   const keys = createFileKeys({ db, keyEncryptionKeys, clock, random })
+  const linkOf: Files['linkOf'] = async ({ id, sha256: digest }) => {
+    const seconds = Math.floor(later(clock.now(), addressMs).getTime() / 1_000)
+    const exp = String(seconds)
+    const sig = await keys.sign(signedText({ sha256: digest, file: id, exp }))
+    const url = `${baseUrl()}/files/${digest}?${new URLSearchParams({ file: id, exp, sig })}`
+    return { url, expiresAt: new Date(seconds * 1_000) }
+  }
   return {
+    linkOf,
+    urlOf: async (file) => (await linkOf(file)).url,
     async put(owner, name, contentType, bytes) {
       if (bytes.length === 0 || bytes.length > fileBytesMax) throw fileTooLarge()
       if (!contentTypeForm.test(contentType)) throw new Error(`no content type of a file: ${contentType}`)
@@ -56,11 +66,6 @@ export function createFiles({ db, keyEncryptionKeys, clock, random, baseUrl }: F
       await storeContent(db, { sha256: row.sha256, bytes, now })
       await fetchAll(db, builder.insertInto('file').values(row))
       return { id: row.id, sha256: digest, name: row.name, contentType, size: bytes.length }
-    },
-    async urlOf({ id, sha256: digest }) {
-      const exp = String(Math.floor(later(clock.now(), addressMs).getTime() / 1_000))
-      const sig = await keys.sign(signedText({ sha256: digest, file: id, exp }))
-      return `${baseUrl()}/files/${digest}?${new URLSearchParams({ file: id, exp, sig })}`
     },
     async open(address) {
       const seconds = /^\d{1,12}$/.test(address.exp) ? Number(address.exp) : 0

@@ -12,6 +12,7 @@ import { decide, recommendationsOf } from './recommendations.ts'
 import { completeEnd, type RunTurnDeps, runTurn, stepMs } from './run-turn.ts'
 import * as store from './store.ts'
 import { type Tool, toolsOf } from './tool-registry.ts'
+import { filesOf, fileViews } from './turn-files.ts'
 import { answerOf, messagesOf } from './views.ts'
 
 export type ChatDeps = Omit<RunTurnDeps, 'append' | 'listeners' | 'tools' | 'credits'> &
@@ -87,7 +88,14 @@ export function chat(deps: ChatDeps): Operation[] {
       async collect(chatId, { userId }, { signal }) {
         const ended = AbortSignal.any([signal, AbortSignal.timeout(collectMs)])
         for await (const _ of eventsOf({ chatId, userId }, 0, ended));
-        return answerOf(await ownTurn(userId, chatId), await recommendationsOf(db, [chatId]))
+        const [recommendations, files] = await Promise.all([
+          recommendationsOf(db, [chatId]),
+          filesOf(db, [chatId]),
+        ])
+        return answerOf(await ownTurn(userId, chatId), {
+          recommendations,
+          files: await fileViews(deps.files, files),
+        })
       },
     },
 
@@ -99,17 +107,21 @@ export function chat(deps: ChatDeps): Operation[] {
       if (!thread) throw notFound('thread', 'chat_threads')
       const turns = await store.turnsOf(db, thread.thread_id)
       const ids = turns.map(({ chat_id }) => chat_id)
-      const [events, recommendations] = await Promise.all([
+      const [events, recommendations, files] = await Promise.all([
         store.newestEvents(db, ids, listedEvents),
         recommendationsOf(db, ids),
+        filesOf(db, ids),
       ])
-      const byTurn = Map.groupBy(recommendations, ({ chat_id }) => chat_id)
-      return turns.flatMap((turn) =>
+      const recommendationsByTurn = Map.groupBy(recommendations, ({ chat_id }) => chat_id)
+      const filesByTurn = Map.groupBy(files, ({ chat_id }) => chat_id)
+      const messages = turns.map(async (turn) =>
         messagesOf(turn, {
           events: events.get(turn.chat_id) ?? [],
-          recommendations: byTurn.get(turn.chat_id) ?? [],
+          recommendations: recommendationsByTurn.get(turn.chat_id) ?? [],
+          files: await fileViews(deps.files, filesByTurn.get(turn.chat_id) ?? []),
         }),
       )
+      return (await Promise.all(messages)).flat()
     },
 
     decide: decide({ ...deps, tools, clock }),
@@ -124,7 +136,7 @@ export function chat(deps: ChatDeps): Operation[] {
 
     async files({ chat_id }, { userId }) {
       await ownTurn(userId, chat_id)
-      return { chat_id, files: [] }
+      return { chat_id, files: await fileViews(deps.files, await filesOf(db, [chat_id])) }
     },
   })
 }

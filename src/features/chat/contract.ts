@@ -192,7 +192,7 @@ export const contract = group('chat', {
   files: read('GET /v1/chat/{chat_id}/files', {
     summary: 'The files that a chat has made',
     description:
-      'Use it after an answer that mentions files. The links are yours alone and last for 15 minutes. Next: fetch a `url` before its `expires_at`.',
+      'Use it after an answer that mentions files. Only you get the links; each lasts for 15 minutes, and opens the file for everyone who has it. Next: fetch a `url` before its `expires_at`.',
     access: 'chat',
     params: T.Object({ chat_id: ChatIdIn }),
     output: T.Object({ chat_id: Text, files: T.Array(File) }, { $id: 'ChatFilesResponse' }),

@@ -1,6 +1,7 @@
 import type { Json, JsonObject } from '#kernel/json.ts'
 import type { Citation, planWords, StopReason } from './events.ts'
 import type { Agent } from './prices.ts'
+import type { NewFile } from './turn-files.ts'
 
 /** Who answers a turn. An engine plans, calls tools and writes; it stores nothing and has no credential. */
 
@@ -30,6 +31,8 @@ export type Emit = {
 export type Tools = {
   /** Announces the call, and its result, to the listeners. A call that would change anything becomes a recommendation. */
   call(call: ToolCall): Promise<ToolResult>
+  /** A file of the answer. A repeated run of the turn gives the same file the same name, and stores it once. */
+  publish(file: NewFile): Promise<void>
 }
 
 export type TurnEnd = {

@@ -18,14 +18,18 @@ type Outputs = Record<string, StepOutput>
 type Run = { turn: Turn; tools: Tools; emit: Emit; signal: AbortSignal; registry: Registry; nowMs: number }
 
 const stateOf = ({ memory }: Turn): ThreadState => (memory ?? {}) as ThreadState
-const read = (turn: Turn, registry: Registry): Understanding =>
+export const readTurn = (turn: Turn, registry: Registry): Understanding =>
   understand(turn.query, { nowMs: turn.askedAt.getTime(), state: stateOf(turn) }, registry)
+
+/** What a thread remembers of a message that another engine has answered. */
+export const memoryAfter = (turn: Turn, understanding: Understanding): JsonObject =>
+  JSON.parse(JSON.stringify(remember(stateOf(turn), understanding, turn.askedAt.getTime()))) as JsonObject
 
 export const grammarEngine = (registryOf: () => Promise<Registry>): ChatEngine => ({
   async run(turn, tools, emit, signal): Promise<TurnEnd> {
     const registry = await registryOf()
     const nowMs = turn.askedAt.getTime()
-    const understanding = read(turn, registry)
+    const understanding = readTurn(turn, registry)
     const run: Run = { turn, tools, emit, signal, registry, nowMs }
     const said = createSaid(emit)
     if (understanding.intents.length > 0)
@@ -63,7 +67,7 @@ export const grammarMandate =
   (registryOf: () => Promise<Registry>): OpenMandate =>
   async (turn) => {
     const registry = await registryOf()
-    let mandate = mandateOf(read(turn, registry), registry)
+    let mandate = mandateOf(readTurn(turn, registry), registry)
     return {
       take({ id, name, input }, made) {
         const outputs = outputsBefore(id, made)
@@ -143,15 +147,15 @@ const proposalOf = ({ output }: StepOutput): string | undefined =>
 /** Ages count from the newest result, so that a repeated run says the same. */
 function answer(intent: Intent, outputs: Outputs, { registry, nowMs }: Run): Answer | undefined {
   if (intent.decision) return { text: decisionText, spans: [] }
-  if (intent.route) return { text: routeText, spans: [] }
+  if (intent.route) return { text: routeText(intent.route), spans: [] }
   if (Object.keys(outputs).length === 0 && intent.steps.length > 0) return undefined
   const newestMs = Math.max(nowMs, ...Object.values(outputs).map(({ fetchedAtMs }) => fetchedAtMs))
   return answerOf(intent, outputs, { nowMs: newestMs, names: registry.names })
 }
 
-/** Those agents answer what the grammar can: nothing computes charts yet. */
-const routeText =
-  'That needs charts, indicators or a report, which are not made here yet. Prices, quotes, holdings and orders are.'
+/** Another agent answers it, for more credits: the user chooses it. */
+const routeText = (agent: string): string =>
+  `That is answered by ${agent}, which reads candles, draws charts and writes files: name it as \`agent\` of the message. It takes more credits.`
 
 const decisionText =
   'A chat accepts and declines nothing for you. Decide it yourself: the recommendation has its own button, and `chat_decide` is its call.'

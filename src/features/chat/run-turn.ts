@@ -1,4 +1,5 @@
 import type { Ledger } from '#durable/ledger.ts'
+import type { Files } from '#engines/files/files.ts'
 import type { Credits } from '#features/credits/credits.ts'
 import type { Clock } from '#kernel/clock.ts'
 import { postDraw } from '#kernel/draw.ts'
@@ -22,10 +23,12 @@ import type { Mandate, OpenMandate } from './mandate.ts'
 import { type Agent, creditsOfAgent } from './prices.ts'
 import * as store from './store.ts'
 import { createTools, type ToolDeps } from './tools.ts'
+import { createPublish } from './turn-files.ts'
 
 /** Runs one turn: the engine answers, its events are stored as they come, and its end settles the credits. */
 
-export type RunTurnDeps = Omit<ToolDeps, 'currentCaller' | 'mandate' | 'keyOf'> & {
+export type RunTurnDeps = Omit<ToolDeps, 'currentCaller' | 'mandate' | 'keyOf' | 'publish'> & {
+  files: Files
   openMandate: OpenMandate
   /** An idempotency key that no client can send. */
   keyOf: (name: string) => string
@@ -92,7 +95,11 @@ export async function runTurn(
   })
   try {
     await store.noteQuestion(db, turn, excerptOf(turn.query))
-    const answering = answer(deps, { turn, stored, calls, writer }, AbortSignal.any([signal, ended.signal]))
+    const answering = answer(
+      deps,
+      { turn, stored, calls, writer, version: task.version },
+      AbortSignal.any([signal, ended.signal]),
+    )
     const first = await Promise.race([answering, stopped.promise])
     if (typeof first === 'string') {
       ended.abort()
@@ -129,11 +136,12 @@ type Answering = {
   stored: readonly ChatEvent[]
   calls: readonly store.StoredResult[]
   writer: EventWriter
+  version: number
 }
 
 async function answer(
   deps: RunTurnDeps,
-  { turn: row, stored, calls, writer }: Answering,
+  { turn: row, stored, calls, writer, version }: Answering,
   signal: AbortSignal,
 ): Promise<TurnEnd> {
   const thread = await store.threadOf(deps.db, row.thread_id)
@@ -152,6 +160,7 @@ async function answer(
   const tools = createTools(
     {
       ...deps,
+      publish: createPublish(deps, { chatId: turn.chatId, userId: turn.userId, version }),
       mandate() {
         mandate ??= deps.openMandate(turn)
         return mandate

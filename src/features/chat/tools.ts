@@ -7,6 +7,7 @@ import { canonicalJson, isRecord, type Json, type JsonObject } from '#kernel/jso
 import type { Operation } from '#kernel/operation.ts'
 import type { ToolCall, ToolResult, Tools, Turn } from './engine.ts'
 import type { EventWriter } from './event-writer.ts'
+import type { InnerTool } from './inner-tool.ts'
 import type { MadeCall, Mandate } from './mandate.ts'
 import { shorten } from './shorten.ts'
 import type { StoredResult } from './store.ts'
@@ -16,6 +17,8 @@ import type { Tool } from './tool-registry.ts'
 
 export type ToolDeps = {
   tools: () => ReadonlyMap<string, Tool>
+  innerTools: ReadonlyMap<string, InnerTool>
+  publish: Tools['publish']
   calls: () => InnerCalls
   /** The caller, as far as its access still stands; throws where it was revoked. */
   currentCaller: () => Promise<Caller>
@@ -51,6 +54,7 @@ export function createTools(deps: ToolDeps, parts: TurnParts): Tools {
   const proposed = new Set<string>()
   let called = 0
   return {
+    publish: deps.publish,
     async call(call) {
       const earlier = known.get(call.id)
       called += 1
@@ -110,6 +114,8 @@ async function perform(
 ): Promise<Performed> {
   const fetchedAt = deps.clock.now()
   try {
+    const inner = deps.innerTools.get(call.name)
+    if (inner) return { result: { ok: true, output: await inner(call.input), fetchedAt } }
     const tool = deps.tools().get(call.name)
     if (!tool) throw new Fault('not_found', `There is no tool ${call.name}`)
     const effect = tool.effectOf(call.input)

@@ -1,6 +1,7 @@
 import type { ChatRecommendationRow, ChatTurnRow } from '#store/tables/chat.ts'
 import { type ChatEvent, idOf } from './events.ts'
 import type { Agent } from './prices.ts'
+import type { ChatFileView } from './turn-files.ts'
 
 /** Turns and recommendations as their owner sees them. */
 
@@ -19,17 +20,20 @@ export const recommendationView = (row: ChatRecommendationRow) => ({
 })
 
 type Status = 'running' | 'completed' | 'failed' | 'cancelled'
-type Parts = { events: readonly ChatEvent[]; recommendations: readonly ChatRecommendationRow[] }
+type Parts = {
+  events: readonly ChatEvent[]
+  recommendations: readonly ChatRecommendationRow[]
+  files: readonly ChatFileView[]
+}
 
 /** A turn is two messages: the question, and its answer. */
-export function messagesOf(turn: ChatTurnRow, { events, recommendations }: Parts) {
+export function messagesOf(turn: ChatTurnRow, { events, recommendations, files }: Parts) {
   const common = {
     chat_id: turn.chat_id,
     thread_id: turn.thread_id,
     query: turn.query,
     agent: turn.agent as Agent,
     created_at: turn.created_at.toISOString(),
-    files: [],
   }
   const question = {
     ...common,
@@ -38,6 +42,7 @@ export function messagesOf(turn: ChatTurnRow, { events, recommendations }: Parts
     status: 'completed' as const,
     events: [],
     recommendations: [],
+    files: [],
     credits_used: 0,
   }
   const answer = {
@@ -47,6 +52,7 @@ export function messagesOf(turn: ChatTurnRow, { events, recommendations }: Parts
     status: turn.status as Status,
     events: events.map(({ seq, event, data }) => ({ id: idOf(turn.chat_id, seq), event, data })),
     recommendations: recommendations.map(recommendationView),
+    files: [...files],
     credits_used: turn.credits_used ?? 0,
   }
   return [question, answer]
@@ -56,7 +62,7 @@ type Done = { stop_reason?: 'end' | 'length' | 'credits'; credits_remaining?: nu
 type Failure = { message: string; code: string; retryable: boolean }
 
 /** The JSON answer in place of the stream. */
-export function answerOf(turn: ChatTurnRow, recommendations: readonly ChatRecommendationRow[]) {
+export function answerOf(turn: ChatTurnRow, { recommendations, files }: Omit<Parts, 'events'>) {
   const done = (turn.last_event === 'done' ? turn.last_data : {}) as Done
   return {
     chat_id: turn.chat_id,
@@ -66,7 +72,7 @@ export function answerOf(turn: ChatTurnRow, recommendations: readonly ChatRecomm
     answer: turn.answer,
     stop_reason: done.stop_reason ?? null,
     recommendations: recommendations.map(recommendationView),
-    files: [],
+    files: [...files],
     credits_used: turn.credits_used ?? 0,
     credits_remaining: done.credits_remaining ?? null,
     error: turn.last_event === 'error' ? (turn.last_data as Failure) : null,

@@ -49,4 +49,5 @@ export type ChatTables = {
   chat_event: { chat_id: string; seq: number; epoch: number; event: string; data: object; bytes: number }
   chat_call: { chat_id: string; call_id: string; output: object }
   chat_recommendation: ChatRecommendationRow
+  chat_file: { chat_id: string; position: number; file_id: string; name: string; size: number }
 }

@@ -5,6 +5,7 @@ import { type Claim, markOf, plainName } from './claim.ts'
 /** How claims are printed: rounded half away from zero, with two digits at least that are not zero. */
 
 const digitsMin = 2
+const ownWord = /^[a-z][a-z0-9_]{0,39}$/
 
 const times = (value: string, factor: bigint): string =>
   fromUnits(toUnits(value, fixedPointDecimals) * factor, fixedPointDecimals)
@@ -50,7 +51,8 @@ const timeText = (iso: string): string | undefined => {
 
 /** The value as a person reads it; undefined where it is no value of its unit. */
 export function printedValue({ value, unit }: Pick<Claim, 'value' | 'unit'>): string | undefined {
-  if (unit === 'text') return plainName(value)
+  if (unit === 'text') return `"${plainName(value)}"`
+  if (unit === 'word') return ownWord.test(value) ? value.replaceAll('_', ' ') : undefined
   if (unit === 'time') return timeText(value)
   if (!isDecimal(value)) return undefined
   switch (unit) {

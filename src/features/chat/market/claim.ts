@@ -14,6 +14,9 @@ export type Unit =
   | 'count'
   | 'days'
   | 'time'
+  /** A word of the gateway's own, such as a status. */
+  | 'word'
+  /** A name that a stranger may have written: printed in quotation marks. */
   | 'text'
 
 export type ClaimKind = 'measured' | 'derived' | 'opinion'

@@ -46,6 +46,21 @@ function withoutTerms(sentence: string, terms: readonly string[]): string {
   return sentence.replace(pattern, 'term')
 }
 
+/** Names and words that claims hold are taken out where their own mark follows. */
+function withoutNames(sentence: string, claims: CheckContext['claims']): string {
+  let text = ''
+  let end = 0
+  for (const cited of sentence.matchAll(/ ?\[(\d{1,4})\]/g)) {
+    text += sentence.slice(end, cited.index)
+    end = cited.index + cited[0].length
+    const claim = claims.get(claimIdOf(cited[1] ?? ''))
+    const name = claim?.unit === 'text' || claim?.unit === 'word' ? printedValue(claim) : undefined
+    if (name !== undefined && text.endsWith(name)) text = `${text.slice(0, -name.length)}name`
+    text += cited[0]
+  }
+  return text + sentence.slice(end)
+}
+
 function isSameFigure({ text, scale, unit }: Figure, claim: Claim): boolean {
   if (!isDecimal(claim.value)) return false
   const plain = text
@@ -75,7 +90,7 @@ const unitWordOf = ({ unit }: Claim): string | undefined => {
 
 const isSame = (found: Figure, claim: Claim): boolean => {
   if (claim.unit === 'time') return found.isTime && (printedValue(claim) ?? '').startsWith(found.text)
-  if (claim.unit === 'text') return false
+  if (claim.unit === 'text' || claim.unit === 'word') return false
   return !found.isTime && isSameFigure(found, claim)
 }
 
@@ -83,7 +98,8 @@ const isSame = (found: Figure, claim: Claim): boolean => {
 export function checkSentence(sentence: string, { claims, terms }: CheckContext): Judgement {
   // Before the normal form, which makes letters of some numerals.
   if (foreignNumeral.test(sentence)) return wrong('a number of unknown form')
-  const text = withoutTerms(sentence.normalize('NFKC').replaceAll('\u2212', '-'), terms)
+  const plain = withoutNames(sentence, claims).normalize('NFKC').replaceAll('\u2212', '-')
+  const text = withoutTerms(plain, terms)
   let open: Figure | undefined
   for (let at = 0; at < text.length; ) {
     const cited = readAt(mark, text, at)

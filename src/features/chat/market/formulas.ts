@@ -3,7 +3,10 @@ import { meanOf } from './averages.ts'
 import { type Market, venueCosts } from './backtest.ts'
 import { type BacktestResult, backtest } from './backtest-result.ts'
 import { type Candle, dayMs, periodsPerYear } from './candle.ts'
+import { type CriterionId, criteria, weigh } from './criteria.ts'
 import { decimalText } from './decimal-text.ts'
+import type { Formula } from './formula.ts'
+import { bookFormulas } from './formulas-book.ts'
 import { indicatorAt, isIndicator } from './indicator-list.ts'
 import { levelsOf, pivotsOf } from './levels.ts'
 import { fundingIn, historyIn, lastCandles, type ReadHistory } from './market-data.ts'
@@ -11,11 +14,7 @@ import { regimeAt } from './regime.ts'
 import { exitsOf, rules } from './rules.ts'
 import * as statistics from './statistics.ts'
 
-/**
- * The formulas of claims, by name. Each takes what its inputs are and gives decimal text, a time or a name; `undefined`
- * where an input is missing. The same inputs always give the same text, so anybody can compute a claim again.
- */
-export type Formula = (inputs: readonly unknown[]) => string | undefined
+/** The formulas of claims, by name. */
 
 const numberOf = (value: unknown): number | undefined => {
   if (typeof value === 'number') return Number.isFinite(value) ? value : undefined
@@ -140,6 +139,12 @@ const ofNumberFormulas: Record<string, Formula> = {
   change: ofNumbers(([now, before]) =>
     before === 0 ? undefined : (now ?? Number.NaN) / (before ?? Number.NaN) - 1,
   ),
+  /** The worth of a position that loses this share of the account at its stop, and no more than the account has. */
+  risk_size: ofNumbers(([account, entry, stop, share]) => {
+    const lost = Math.abs((entry ?? Number.NaN) - (stop ?? Number.NaN)) / (entry ?? Number.NaN)
+    const size = ((account ?? Number.NaN) * (share ?? Number.NaN)) / lost
+    return size > 0 ? Math.min(size, account ?? 0) : undefined
+  }),
   /** An hourly rate over a year. */
   carry: ofNumbers(([hourly]) => statistics.carryOf(hourly ?? Number.NaN)),
 }
@@ -181,6 +186,11 @@ const ofHistoryFormulas: Record<string, Formula> = {
     const exits = exitsOf(side, close, atr)
     return decimalText(field === 'stop' ? exits.stop : exits.target)
   }),
+  /** What a rule would do after the last close. */
+  signal: ofHistory((history, [ruleId]) => {
+    const rule = ruleId === 'trend' || ruleId === 'range' ? rules[ruleId] : undefined
+    return rule && (rule.decide(history.candles, history.set, last(history)) ?? 'none')
+  }),
   backtest: ofHistory((history, [fundingOutput, ruleId, field]) => {
     const result = backtestOf(history, fundingOutput, ruleId)
     return result && backtestFigure(result, field)
@@ -202,8 +212,16 @@ export const formulas: Readonly<Record<string, Formula>> = {
     return typeof input === 'string' && input !== '' ? input : undefined
   },
   count: ([input]) => (Array.isArray(input) ? String(input.length) : undefined),
+  /** Whether a figure speaks for or against the asset, by the named criterion. */
+  criterion: ([value, id]) =>
+    typeof value === 'string' && typeof id === 'string' && Object.hasOwn(criteria, id)
+      ? criteria[id as CriterionId](value)
+      : undefined,
+  weigh: (effects) => weigh(effects.map(String)),
+  tally: ([effect, ...effects]) => String(effects.filter((each) => each === effect).length),
   ...ofNumberFormulas,
   ...ofHistoryFormulas,
+  ...bookFormulas,
   beta: ofTwo(statistics.betaOf),
   correlation: ofTwo(statistics.correlationOf),
   mean_rate: ([output, count]) => {

@@ -14,7 +14,9 @@ export const escapeHtml = (text: string): string => text.replace(/[&<>"']/g, (ch
 
 /** Marks become links to their rows. */
 const prose = (text: string): string =>
-  escapeHtml(text).replace(/ ?\[(\d{1,4})\]/g, '<sup><a href="#c$1">$1</a></sup>')
+  escapeHtml(text)
+    .replace(/(?<=\d) (?=%|USD|bn|M\b|k\b)|(?<=bn|M|k) (?=USD)/g, '\u00a0')
+    .replace(/ ?\[(\d{1,4})\]/g, '<sup><a href="#c$1">[$1]</a></sup>')
 const withoutMarks = (text: string): string => text.replace(/ ?\[\d{1,4}\]/g, '')
 
 const table = (head: readonly string[], rows: readonly string[]): string =>

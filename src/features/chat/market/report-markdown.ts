@@ -6,17 +6,17 @@ import { type Block, citedClaims, citedSources, type Report } from './report.ts'
 
 const cell = (text: string): string => text.replaceAll('|', '\\|').replaceAll('\n', ' ')
 const row = (cells: readonly string[]): string => `| ${cells.map(cell).join(' | ')} |`
-const table = (head: readonly string[], rows: readonly (readonly string[])[]): string =>
+export const markdownTable = (head: readonly string[], rows: readonly (readonly string[])[]): string =>
   [row(head), row(head.map(() => '---')), ...rows.map(row)].join('\n')
 
-function written(block: Block): string {
+export function blockText(block: Block): string {
   switch (block.type) {
     case 'text':
       return block.sentences.join(' ')
     case 'list':
       return block.items.map((item) => `- ${item}`).join('\n')
     case 'table':
-      return table(block.head, block.rows)
+      return markdownTable(block.head, block.rows)
     case 'image':
       return `![${block.alt.join(' ')}](${block.file})`
   }
@@ -50,18 +50,18 @@ export function markdownOf(report: Report): string {
     report.lead.join(' '),
     ...report.sections.flatMap(({ title, blocks }) => [
       `## ${title}`,
-      ...(blocks.length > 0 ? blocks.map(written) : ['Nothing is known about this.']),
+      ...(blocks.length > 0 ? blocks.map(blockText) : ['Nothing is known about this.']),
     ]),
     '## Figures',
     figuresText,
-    table(
+    markdownTable(
       ['mark', 'figure', 'value', 'computed as'],
       claims
         .map(figureRow)
         .map(([mark = '', text = '', value = '', formula = '']) => [mark, text, value, code(formula)]),
     ),
     '## Sources',
-    table(
+    markdownTable(
       ['source', 'operation', 'input', 'read at', 'SHA-256 of the output'],
       sources
         .map(sourceRow)

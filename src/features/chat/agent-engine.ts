@@ -1,0 +1,54 @@
+import type { ChatEngine, Turn, TurnEnd } from './engine.ts'
+import type { Registry } from './grammar/registry.ts'
+import type { Understanding } from './grammar/understanding.ts'
+import { grammarEngine, memoryAfter, readTurn } from './grammar-engine.ts'
+import { analyseMarket } from './market/analyst.ts'
+import { isTimeframe, type Timeframe } from './market/candle.ts'
+import { researchAsset } from './market/researcher.ts'
+
+/** Gives a turn to the agent that it names: analyses and reports have one of their own, all else is the grammar's. */
+
+const defaultTimeframe: Timeframe = '4h'
+/** What an agent for markets makes of a message that names an asset. */
+const marketIntents = ['analysis', 'price', 'compare', 'funding', 'research', 'security', 'supported']
+
+type Asset = Registry['names']['universe']['assets'][number]
+
+/** The first asset of the message; undefined where it asks for something else. */
+function subjectOf(
+  { agent }: Turn,
+  { intents }: Understanding,
+  { names }: Registry,
+): { asset: Asset; others: string[]; timeframe: Timeframe } | undefined {
+  const [intent, ...more] = intents
+  if (agent === 'ProAgent' || !intent || more.length > 0 || !marketIntents.includes(intent.intent))
+    return undefined
+  const { assets, asset, token, timeframe } = intent.slots
+  const [first, ...others] = (assets ?? asset ?? token ?? '').split(/[ ,]+/).filter((word) => word !== '')
+  const found = first === undefined ? undefined : names.bySymbol.get(first.toLowerCase())
+  if (!found) return undefined
+  return {
+    asset: found,
+    others,
+    timeframe: timeframe !== undefined && isTimeframe(timeframe) ? timeframe : defaultTimeframe,
+  }
+}
+
+export function agentEngine(registryOf: () => Promise<Registry>): ChatEngine {
+  const grammar = grammarEngine(registryOf)
+  return {
+    async run(turn, tools, emit, signal): Promise<TurnEnd> {
+      const registry = await registryOf()
+      const understanding = readTurn(turn, registry)
+      const subject = subjectOf(turn, understanding, registry)
+      if (!subject) return grammar.run(turn, tools, emit, signal)
+      const { asset, others, timeframe } = subject
+      const session = { tools, emit, signal }
+      const { citations } =
+        turn.agent === 'ProDeepResearchAgent'
+          ? await researchAsset({ asset, others, names: registry.names }, session)
+          : await analyseMarket({ asset, others, timeframe }, session)
+      return { stopReason: 'end', citations, memory: memoryAfter(turn, understanding) }
+    },
+  }
+}

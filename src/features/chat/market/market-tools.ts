@@ -1,0 +1,81 @@
+import type { InnerTool } from '#features/chat/inner-tool.ts'
+import { Fault } from '#kernel/fault.ts'
+import type { Json, JsonObject } from '#kernel/json.ts'
+import type { MarketHistory } from '#upstreams/hyperliquid/market-history.ts'
+import { dayMs, isTimeframe, timeframeMs } from './candle.ts'
+
+/** Reads of markets that no operation has: candles, hourly funding, and the book. They are the same for every user. */
+
+const countMax = 1_000
+const daysMax = 90
+const levelsMax = 20
+/** A market that trades in every block: the time of its book is that of the venue. */
+const clockMarket = 'BTC'
+
+const iso = (ms: number): string => new Date(ms).toISOString()
+
+function textOf(input: JsonObject, field: string): string {
+  const value = input[field]
+  if (typeof value !== 'string' || value === '') throw new Fault('validation', `${field} is missing`)
+  return value
+}
+
+function countOf(input: JsonObject, field: string, max: number): number {
+  const value = input[field]
+  if (!Number.isInteger(value) || Number(value) < 1 || Number(value) > max)
+    throw new Fault('validation', `${field} is a whole number from 1 to ${max}`)
+  return Number(value)
+}
+
+async function candles(venue: MarketHistory, input: JsonObject): Promise<Json> {
+  const asset = textOf(input, 'asset')
+  const timeframe = textOf(input, 'timeframe')
+  if (!isTimeframe(timeframe)) throw new Fault('validation', 'timeframe is none of the venue')
+  const count = countOf(input, 'count', countMax)
+  // Read before the candles: one that had ended by then is final in them.
+  const { timeMs } = await venue.book(clockMarket)
+  const spanMs = timeframeMs[timeframe]
+  const sinceMs = Math.floor(timeMs / spanMs) * spanMs - count * spanMs
+  const rows = await venue.candles(asset, timeframe, sinceMs)
+  return {
+    asset,
+    timeframe,
+    as_of: iso(timeMs),
+    candles: rows.slice(-count - 1).map(({ startMs, ...prices }) => ({ start: iso(startMs), ...prices })),
+  }
+}
+
+async function funding(venue: MarketHistory, input: JsonObject): Promise<Json> {
+  const asset = textOf(input, 'asset')
+  const days = countOf(input, 'days', daysMax)
+  const { timeMs } = await venue.book(clockMarket)
+  const sinceMs = Math.floor(timeMs / dayMs) * dayMs - days * dayMs
+  const rates = await venue.fundingRates(asset, sinceMs)
+  return { asset, as_of: iso(timeMs), rates: rates.map(({ atMs, rate }) => ({ at: iso(atMs), rate })) }
+}
+
+async function book(venue: MarketHistory, input: JsonObject): Promise<Json> {
+  const asset = textOf(input, 'asset')
+  const { timeMs, bids, asks } = await venue.book(asset)
+  return {
+    asset,
+    as_of: iso(timeMs),
+    bids: bids.slice(0, levelsMax),
+    asks: asks.slice(0, levelsMax),
+  }
+}
+
+/** Without a venue each of them is refused. */
+export function createMarketTools(venue: MarketHistory | undefined): ReadonlyMap<string, InnerTool> {
+  const toolOf =
+    (read: (venue: MarketHistory, input: JsonObject) => Promise<Json>): InnerTool =>
+    (input) => {
+      if (!venue) throw new Fault('unavailable', 'No venue is configured')
+      return read(venue, input)
+    }
+  return new Map([
+    ['market_candles', toolOf(candles)],
+    ['market_funding', toolOf(funding)],
+    ['market_book', toolOf(book)],
+  ])
+}

@@ -1,0 +1,141 @@
+/** kill -9 while a report is collected, computed and published: another gateway finishes it with the same results. */
+import assert from 'node:assert/strict'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, test } from 'node:test'
+import { isEnd, readChat } from '../chat/read-chat.ts'
+import { type Agent, bearer, type Gateway, http, newAgent } from '../harness/gateway.ts'
+import type { SentEvent } from '../harness/stream.ts'
+import { traceReport } from '../market/trace.ts'
+import { isShort } from '../proof/support/seed.ts'
+import { type CrashApp, createCrashApp } from './crash-app.ts'
+
+const query = 'write me a full report on hype'
+const body = { agent: 'ProDeepResearchAgent' }
+const names = [
+  'report.md',
+  'report.html',
+  'claims.json',
+  'sources.json',
+  'data.csv',
+  'chart-performance.png',
+  'chart-4h.png',
+]
+const creditsPerReport = 5
+const pointPattern = /^db:(chat_append|insert chat_file|insert file|insert file_content|select chat_file)/
+/** In the middle of the calls, and between two files. */
+const passes = [1, 4]
+
+let app: CrashApp
+let survivor: Gateway
+let user: Agent
+let answered = 0
+
+before(async () => {
+  app = await createCrashApp()
+  survivor = await app.gateway()
+  user = await newAgent(survivor.url)
+})
+after(async () => {
+  await survivor?.stop()
+  await app?.[Symbol.asyncDispose]()
+})
+
+async function ask(url: string, key: string, got: SentEvent[]): Promise<void> {
+  const lastId = got.at(-1)?.id
+  await readChat({
+    url,
+    query,
+    headers: bearer(user),
+    key,
+    body,
+    ...(lastId !== undefined && { lastId }),
+    until(event) {
+      got.push(event)
+      return isEnd(event)
+    },
+  })
+}
+
+async function assertReported(events: SentEvent[], at: string): Promise<void> {
+  answered++
+  const chatId = events[0]?.id?.split(':')[0]
+  assert.deepEqual(
+    events.map(({ id }) => id),
+    events.map((_, index) => `${chatId}:${index + 1}`),
+    `${at}: no gap and nothing twice`,
+  )
+  assert.deepEqual(
+    events.filter(isEnd).map(({ event }) => event),
+    ['done'],
+    at,
+  )
+  const calls = events
+    .filter(({ event }) => event === 'tool_call')
+    .map(({ data }) => (data as { data: { id: string } }).data.id)
+  assert.equal(new Set(calls).size, calls.length, `${at}: no call is made again`)
+  assert.equal(events.filter(({ event }) => event === 'tool_response').length, calls.length, at)
+  type Files = { files: { name: string; url: string }[] }
+  const { files } = (await http<Files>(`${survivor.url}/v1/chat/${chatId}/files`, { headers: bearer(user) }))
+    .body
+  assert.deepEqual(
+    files.map(({ name }) => name),
+    names,
+    at,
+  )
+  const text = async (name: string) => (await fetch(files.find((file) => file.name === name)!.url)).text()
+  const [markdown, claims, sources] = await Promise.all([
+    text('report.md'),
+    text('claims.json'),
+    text('sources.json'),
+  ])
+  assert.ok(traceReport({ markdown, claims, sources }, 'HYPE').figures > 60, at)
+  const { credits_available } = (
+    await http<{ credits_available: number }>(`${survivor.url}/v1/credits`, { headers: bearer(user) })
+  ).body
+  assert.equal(credits_available, 200 - creditsPerReport * answered, at)
+}
+
+async function pointsOfOneReport(): Promise<string[]> {
+  const file = join(tmpdir(), `portico-report-failpoints-${process.pid}`)
+  writeFileSync(file, '')
+  const recorded = await app.gateway({ FAILPOINT_LOG: file })
+  recorded.child.kill('SIGUSR2')
+  // The other gateway runs it where this one has no lease yet.
+  for (let n = 0; n < 5 && !readFileSync(file, 'utf8').includes('chat_file'); n++) {
+    const got: SentEvent[] = []
+    await ask(recorded.url, `recorded-${n}`, got)
+    await assertReported(got, 'recorded')
+  }
+  await recorded.kill()
+  const counts = new Map<string, number>()
+  for (const name of readFileSync(file, 'utf8').split('\n'))
+    if (pointPattern.test(name)) counts.set(name, (counts.get(name) ?? 0) + 1)
+  return [...counts].flatMap(([name, count]) =>
+    passes.filter((pass) => pass <= count).map((pass) => `${name}@${pass}`),
+  )
+}
+
+test('a report whose gateway is killed is finished by another one, with each call and each file once', async (t) => {
+  const all = await pointsOfOneReport()
+  const publishing = all.filter((point) => point.startsWith('db:insert chat_file'))
+  assert.ok(publishing.length > 0, all.join(' '))
+  const points = isShort
+    ? [all.find((point) => /^db:chat_append:after@4/.test(point))!, publishing.at(-1)!]
+    : all
+  let deaths = 0
+  for (const point of points) {
+    const victim = await app.gateway({ FAILPOINT: point })
+    victim.child.kill('SIGUSR2')
+    const got: SentEvent[] = []
+    const key = `at-${point.replaceAll(' ', '-')}`
+    await ask(victim.url, key, got).catch(() => undefined)
+    if (got.length === 0 || !isEnd(got.at(-1)!)) await ask(survivor.url, key, got)
+    if (victim.child.signalCode === 'SIGKILL') deaths++
+    await victim.kill()
+    await assertReported(got, point)
+  }
+  t.diagnostic(`${points.length} points, ${deaths} deaths, ${answered} reports`)
+  assert.ok(deaths >= points.length / 2, `only ${deaths} of ${points.length} points were reached`)
+})
