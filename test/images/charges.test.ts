@@ -1,8 +1,9 @@
 /** One credit a call, taken only with a 200: shortages, failures of the service, and calls at the same time. */
 import assert from 'node:assert/strict'
 import { after, afterEach, before, test } from 'node:test'
-import { eventually } from '../harness/gateway.ts'
+import { dataFolder, eventually, launch, upstreamsOf } from '../harness/gateway.ts'
 import { ledgerDrift } from '../harness/ledger.ts'
+import { processWorld } from '../harness/process-world.ts'
 import { type Account, createImageApp, type ImageApp, made } from './image-app.ts'
 
 let app: ImageApp
@@ -123,4 +124,24 @@ test('the credit is held while the images are made', async () => {
   await eventually(async () => ((await account.credits()) < before ? true : undefined), 'the credit is held')
   made(await asked)
   assert.equal(await account.credits(), before - 1)
+})
+
+test('an instance that stops waits for its images, so that the service is asked and paid once', async () => {
+  using folder = dataFolder()
+  const leaving = await launch({
+    env: {
+      ...upstreamsOf(await processWorld()),
+      HYPERLIQUID_WEIGHT_PER_MINUTE: '0',
+      RATE_IMAGE: '0',
+      DATA_DIR: folder.path,
+      DATABASE_URL: app.gateway.databaseUrl,
+    },
+  })
+  await app.world('PUT', '/images/settings', { latency_ms: 1_500 })
+  const asked = app.ask(request(), { key: 'stopped', url: leaving.url }).catch(() => undefined)
+  await eventually(async () => (await app.requests()).length === 1 || undefined, 'the service is asked')
+  await leaving.stop()
+  await asked
+  made(await app.ask(request(), { key: 'stopped' }))
+  assert.equal((await app.requests()).length, 1)
 })

@@ -18,7 +18,12 @@ export type ImageBody = {
   detail: unknown
 }
 export type Account = { agent: Agent; userId: string; credits(): Promise<number> }
-export type AskOptions = { key?: string | undefined; backendKey?: string | undefined; path?: string }
+export type AskOptions = {
+  key?: string | undefined
+  backendKey?: string | undefined
+  path?: string
+  url?: string
+}
 
 export async function createImageApp(env: Record<string, string> = {}) {
   await using parts = new AsyncDisposableStack()
@@ -43,8 +48,11 @@ export async function createImageApp(env: Record<string, string> = {}) {
     backendKey,
     createKey,
     world,
-    ask: (body: object, { key, backendKey: given = backendKey, path = '/chat/image/' }: AskOptions = {}) =>
-      http<ImageBody>(gateway.url + path, {
+    ask: (
+      body: object,
+      { key, backendKey: given = backendKey, path = '/chat/image/', url = gateway.url }: AskOptions = {},
+    ) =>
+      http<ImageBody>(url + path, {
         method: 'POST',
         body,
         headers: { 'x-backend-key': given, ...(key !== undefined && { 'idempotency-key': key }) },
