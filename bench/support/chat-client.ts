@@ -6,13 +6,13 @@ import { median } from './measure.ts'
 export type Answered = { metaMs: number; totalMs: number; chunks: number; delayMs: number }
 type Target = { url: string; headers?: Record<string, string> }
 
-const keptAlive = new Agent({ keepAlive: true, maxSockets: Number.POSITIVE_INFINITY })
+const connections = new Agent({ keepAlive: true, maxSockets: Number.POSITIVE_INFINITY })
 
 async function post({ url, headers = {} }: Target, query: string): Promise<IncomingMessage> {
   const body = JSON.stringify({ query })
   const sent = request(`${url}/v1/chat`, {
     method: 'POST',
-    agent: keptAlive,
+    agent: connections,
     headers: { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body), ...headers },
   })
   sent.end(body)
