@@ -61,6 +61,7 @@ const toTaskKind = ({ name, entry, run }: OperationOf<'task'>): TaskKind => ({
   steps: run.steps,
   ...(run.retry && { retry: run.retry }),
   ...(run.stepTimeoutMs && { stepTimeoutMs: run.stepTimeoutMs }),
+  ...(run.isResumable && { isResumable: true }),
   ...(run.completeEnd && { completeEnd: run.completeEnd }),
 })
 

@@ -47,14 +47,14 @@ const exitSlots = 8
 /** Background tasks (audits, snapshots) take half of the slots at most, and two that no other task takes. */
 const backgroundShare = 0.5
 const backgroundSlots = 2
-/** Conversations wait for minutes, so they have slots of their own and never take one of the other tasks. */
+/** Conversations, and images, wait long for a service: in slots of their own, so that they never take one of the other tasks. */
 const conversation = 3
 const conversationSlots = 64
 /** The share of the slots that one user holds at most; of the exit slots it is half. */
 const userShare = 0.75
 
 /** The run of one claim; `abort` ends it when the task is another instance's. */
-type RunningTask = { priority: number; abort: AbortController; work: Promise<unknown> }
+type RunningTask = { priority: number; isResumable: boolean; abort: AbortController; work: Promise<unknown> }
 /** The slots that each user holds, and those reserved for tasks that are being inserted. */
 type SlotUse = { counts: KeyCounts; reserved: number }
 type RunnerState = {
@@ -185,7 +185,7 @@ function reserveSlot(runner: RunnerState, priority: number, userId: string): Slo
 function track(runner: RunnerState, loaded: LoadedTask): Promise<Task | undefined> {
   const { running, deps, leases } = runner
   const { id, kind, kind_version, user_id: userId } = loaded.task
-  const priority = deps.kinds.get(kindKey(kind, kind_version))?.priority ?? 1
+  const { priority = 1, isResumable = false } = deps.kinds.get(kindKey(kind, kind_version)) ?? {}
   const { counts } = slotUseOf(runner, priority)
   // A second claim of the same task raised its version: the earlier run can commit nothing any more.
   running.get(id)?.abort.abort()
@@ -204,7 +204,7 @@ function track(runner: RunnerState, loaded: LoadedTask): Promise<Task | undefine
       }
       leases.slotFreed()
     })
-  const entry: RunningTask = { priority, abort, work }
+  const entry: RunningTask = { priority, isResumable, abort, work }
   running.set(id, entry)
   return work
 }
@@ -234,7 +234,7 @@ async function stopRunner(runner: RunnerState): Promise<void> {
   runner.stopping = true
   await runner.leases.stopClaims()
   // Another instance goes on with them: they would take longer than an instance has for its end.
-  for (const { abort } of runningOf(runner, (priority) => !isOther(priority))) abort.abort()
+  for (const { isResumable, abort } of runner.running.values()) if (isResumable) abort.abort()
   await Promise.all([...runner.running.values()].map(({ work }) => work))
   await runner.leases[Symbol.asyncDispose]()
   await runner.leases.release()

@@ -315,12 +315,14 @@ export type TaskKind<Data = JsonObject, Names extends string = string, Input = J
   /** The event of an order that fired, expired, or was cancelled because another one fired. */
   orderEvent?(order: TriggerOrder): NewEvent | undefined
 }
-/** 0: exits. 1: trades. 2: background work. 3: conversations, whose steps take minutes and have slots of their own. */
+/** 0: exits. 1: trades. 2: background work. 3: long waits for a service, such as chats, which have slots of their own. */
 export type TaskPriority = 0 | 1 | 2 | 3
 export type TaskRules = {
   retry?: RetryRule
   /** Time limit of each step; beyond it the attempt fails. */
   stepTimeoutMs?: number
+  /** A step continues where another run of it has ended, so an instance that stops aborts it and leaves it to others. */
+  isResumable?: boolean
   /** Completes an end that no step has made: the task was cancelled, expired, or failed too often. */
   completeEnd?(task: TaskView, end: EndResult): EndResult
 }

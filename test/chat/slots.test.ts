@@ -38,21 +38,24 @@ describe('the places of answers', () => {
 
   test('an instance that stops leaves its answers to another one at once', async () => {
     const user = await app.user()
-    const query = script({ call: 'credits_packs' }, { spell: 'x'.repeat(60), everyMs: 25 })
+    const query = script({ call: 'credits_packs' }, { spell: 'x'.repeat(200), everyMs: 25 })
     const [leaving, staying] = app.instances
     const got = await user.ask(query, {
       key: 'moved',
       url: leaving!.url,
       until: (event, all) => all.length === 10 || isEnd(event),
     })
-    const stopped = leaving![Symbol.asyncDispose]()
+    const order: string[] = []
+    const stopped = leaving![Symbol.asyncDispose]().then(() => order.push('stopped'))
     got.push(...(await user.ask(query, { key: 'moved', url: staying!.url, lastId: got.at(-1)!.id! })))
+    order.push('answered')
     await stopped
+    assert.deepEqual(order, ['stopped', 'answered'])
     assert.deepEqual(
       got.map(({ id }) => id?.split(':')[1]),
       got.map((_, at) => String(at + 1)),
     )
-    assert.equal((got.at(-2)!.data as { text: string }).text, `credits_packs ok. ${'x'.repeat(60)}`)
+    assert.equal((got.at(-2)!.data as { text: string }).text, `credits_packs ok. ${'x'.repeat(200)}`)
     assert.equal(got.filter(({ event }) => event === 'tool_call').length, 1)
   })
 })

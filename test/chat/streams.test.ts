@@ -104,17 +104,28 @@ describe('the stream of an answer', () => {
     const user = await app.user()
     const letters = 'abcdefghijklmnopqrstuvwxyz'.repeat(3)
     const query = script({ call: 'credits_packs' }, { spell: letters, everyMs: 20 })
+    const isStored: Promise<boolean>[] = []
+    const findEvent = async (id: string) => {
+      const text = 'select seq from chat_event where chat_id = $1 and seq = $2'
+      return (await app.db.query(text, id.split(':'))).rowCount === 1
+    }
     const events = await user.ask(query, {
       until: (event, all) => {
+        isStored.push(findEvent(event.id!))
+        // For a while nobody runs it, so that what the former instance goes on to say would be seen.
         if (all.length === 20)
           void app.db.query(
             `with lost as (update task set version = version + 1 where id = $1)
-             update task_queue set owner = null where task_id = $1`,
+             update task_queue set owner = null, run_at = now() + interval '700 milliseconds' where task_id = $1`,
             [event.id!.split(':')[0]],
           )
         return isEnd(event)
       },
     })
+    assert.deepEqual(
+      (await Promise.all(isStored)).map((found, at) => [at + 1, found]),
+      events.map((_, at) => [at + 1, true]),
+    )
     assert.deepEqual(
       events.map(({ id }) => id?.split(':')[1]),
       events.map((_, at) => String(at + 1)),
@@ -209,13 +220,15 @@ describe('the stream of an answer', () => {
       headers: bearer(stranger),
     })
     assert.equal(refused.status, 404)
+    await user.get(`/v1/chat/${chat_id}/files`)
+    await assert.rejects(stranger.get(`/v1/chat/${chat_id}/files`), /404/)
   })
 })
 
 describe('an answer that nobody listens to', () => {
   let app: ChatApp
   before(async () => {
-    app = await openChatApp({ overrides: { chatGraceMs: 2_000 } })
+    app = await openChatApp({ overrides: { chatGraceMs: 4_000 } })
   })
   after(async () => app?.[Symbol.asyncDispose]())
 
@@ -234,13 +247,19 @@ describe('an answer that nobody listens to', () => {
 
   test('goes on while a stream of another instance listens', async () => {
     const user = await app.user()
-    const query = script({ say: 'a' }, { spell: 'x'.repeat(80), everyMs: 25 })
-    const first = await user.ask(query, { key: 'elsewhere', until: ({ event }) => event === 'chunk' })
-    const rest = await user.ask(query, {
+    const query = script({ say: 'a' }, { spell: 'x'.repeat(260), everyMs: 25 })
+    const elsewhere = Promise.withResolvers<SentEvent[]>()
+    // It stays until the other stream has begun.
+    const first = await user.ask(query, {
       key: 'elsewhere',
-      url: app.instances[1]!.url,
-      lastId: first.at(-1)!.id!,
+      until: ({ event }, all) => {
+        const { url } = app.instances[1]!
+        if (all.length === 1) void user.ask(query, { key: 'elsewhere', url }).then(elsewhere.resolve)
+        return event === 'chunk' && all.length === 20
+      },
     })
-    assert.deepEqual(dataOf(rest.at(-1)!).status, 'completed')
+    const rest = await elsewhere.promise
+    assert.deepEqual(rest.slice(0, first.length), first)
+    assert.equal(dataOf(rest.at(-1)!).status, 'completed')
   })
 })

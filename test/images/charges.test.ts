@@ -1,8 +1,9 @@
 /** One credit a call, taken only with a 200: shortages, failures of the service, and calls at the same time. */
 import assert from 'node:assert/strict'
 import { after, afterEach, before, test } from 'node:test'
-import { eventually } from '../harness/gateway.ts'
+import { dataFolder, eventually, launch, upstreamsOf } from '../harness/gateway.ts'
 import { ledgerDrift } from '../harness/ledger.ts'
+import { processWorld } from '../harness/process-world.ts'
 import { type Account, createImageApp, type ImageApp, made } from './image-app.ts'
 
 let app: ImageApp
@@ -90,6 +91,14 @@ for (const [what, fault, settings, status, code, painted] of failures)
     assert.equal(await account.credits(), before - 1)
   })
 
+/** A call whose client may leave. */
+const keyed = (key: string, signal: AbortSignal): RequestInit => ({
+  method: 'POST',
+  headers: { 'content-type': 'application/json', 'x-backend-key': app.backendKey, 'idempotency-key': key },
+  body: JSON.stringify(request()),
+  signal,
+})
+
 test('one refusal of the service is repeated once', async () => {
   await app.world('PUT', '/faults', { target: 'images', status: 503, count: 1 })
   made(await app.ask(request()))
@@ -99,16 +108,7 @@ test('one refusal of the service is repeated once', async () => {
 test('a client that leaves loses nothing: the same key has the images', async () => {
   const before = await account.credits()
   await app.world('PUT', '/images/settings', { latency_ms: 700 })
-  const left = fetch(`${app.gateway.url}/chat/image/`, {
-    method: 'POST',
-    headers: {
-      'content-type': 'application/json',
-      'x-backend-key': app.backendKey,
-      'idempotency-key': 'left',
-    },
-    body: JSON.stringify(request()),
-    signal: AbortSignal.timeout(300),
-  })
+  const left = fetch(`${app.gateway.url}/chat/image/`, keyed('left', AbortSignal.timeout(300)))
   await assert.rejects(left)
   const { images } = made(await app.ask(request(), { key: 'left' }))
   assert.equal(images.length, 1)
@@ -123,4 +123,27 @@ test('the credit is held while the images are made', async () => {
   await eventually(async () => ((await account.credits()) < before ? true : undefined), 'the credit is held')
   made(await asked)
   assert.equal(await account.credits(), before - 1)
+})
+
+test('an instance that stops waits for its images, so that the service is asked and paid once', async () => {
+  using folder = dataFolder()
+  const leaving = await launch({
+    env: {
+      ...upstreamsOf(await processWorld()),
+      HYPERLIQUID_WEIGHT_PER_MINUTE: '0',
+      RATE_IMAGE: '0',
+      DATA_DIR: folder.path,
+      DATABASE_URL: app.gateway.databaseUrl,
+    },
+  })
+  await app.world('PUT', '/images/settings', { latency_ms: 1_500 })
+  const left = new AbortController()
+  const asked = fetch(`${leaving.url}/chat/image/`, keyed('stopped', left.signal))
+  await eventually(async () => (await app.requests()).length === 1 || undefined, 'the service is asked')
+  // The instance waits for requests too; this one has gone.
+  left.abort()
+  await assert.rejects(asked)
+  await leaving.stop()
+  made(await app.ask(request(), { key: 'stopped' }))
+  assert.equal((await app.requests()).length, 1)
 })

@@ -1,11 +1,19 @@
 import { mutationsOf } from './mutation.ts'
 
+const slots = ['test/chat/slots.test.ts']
+const images = ['test/images/charges.test.ts']
 const streams = ['test/chat/streams.test.ts']
 const recommendations = ['test/chat/recommendations.test.ts']
 const credits = ['test/chat/credits.test.ts']
 
 /** Chats: what is stored before it is sent, what an answer costs, and what it may start. */
 export const chatMutations = [
+  ...mutationsOf('src/durable/runner.ts', images, [
+    ['if (isResumable) abort.abort()', 'abort.abort()', 'an instance that stops has images made twice'],
+  ]),
+  ...mutationsOf('src/features/chat/chat.ts', slots, [
+    ['      isResumable: true,\n', '', 'an instance that stops waits for its answers'],
+  ]),
   ...mutationsOf('src/features/chat/event-writer.ts', streams, [
     [
       "if (!isWritten) throw new ClaimLost('another instance runs the turn')",
@@ -22,7 +30,11 @@ export const chatMutations = [
     ["if (turn?.user_id !== userId) throw notFound('chat', 'chat_threads')", '', 'anybody reads an answer'],
   ]),
   ...mutationsOf('src/features/chat/listeners.ts', streams, [
-    ["if (known.cancel_requested) turn.stop('cancelled')", 'if (false)', 'a cancelled answer goes on'],
+    [
+      "if (known.cancel_requested) turn.stop('cancelled')",
+      "if (known.cancel_requested && !known.chat_id) turn.stop('cancelled')",
+      'a cancelled answer goes on',
+    ],
     [
       'await store.noteListeners(db, elsewhere, clock.now())',
       '',

@@ -76,6 +76,7 @@ export function chat(deps: ChatDeps): Operation[] {
   return implement(contract, {
     stream: {
       stepTimeoutMs: stepMs,
+      isResumable: true,
       retry: { attemptsMax: 3, firstMs: 200, maxMs: 2_000 },
       admit: (input, caller) =>
         admitTurn({ ...deps, begun: (chatId, meta) => begun.set(chatId, meta) }, input, caller),

@@ -86,7 +86,7 @@ export const contract = group('image', {
     body: ImageRequest,
     waitSeconds,
     isAnswered: true,
-    priority: 2,
+    priority: 3,
     output: ImageResponse,
     faults: [
       'insufficient_credits',
