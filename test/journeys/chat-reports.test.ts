@@ -35,12 +35,16 @@ describe('reports and analyses in a chat', () => {
 
   const client = () => portico({ baseUrl: gateway.url, auth: { token: agent.token } })
 
-  async function ask(query: string, name: AgentName) {
+  async function ask(query: string, name: AgentName, thread_id?: string) {
     let [answer, chatId] = ['', '']
     const tools: string[] = []
     const steps: string[] = []
     let citations: { n: number; tool: string; pointer: string; fetched_at: string }[] = []
-    for await (const event of client().chat.stream({ query, agent: name })) {
+    for await (const event of client().chat.stream({
+      query,
+      agent: name,
+      ...(thread_id !== undefined && { thread_id }),
+    })) {
       if (event.event === 'meta') chatId = event.data.chat_id
       if (event.event === 'planning') steps.push(event.data.data.id)
       if (event.event === 'tool_call') tools.push(event.data.data.name)
@@ -258,5 +262,17 @@ describe('reports and analyses in a chat', () => {
     assert.deepEqual(routed.files, [])
     const holdings = await ask('what do i hold on base', 'MarketAnalyzerAgent')
     assert.match(holdings.answer, /10,000 USDC on Base/)
+  })
+
+  test('an analysis says which candles it has, and the thread goes on with another asset', async () => {
+    const first = await ask('chart btc on the 5m', 'MarketAnalyzerAgent')
+    assert.match(
+      first.answer,
+      /^Candles of 5m are not analysed here; this is the analysis of 4h candles\.\n\nBTC closed at/,
+    )
+    const next = await ask('and sol?', 'MarketAnalyzerAgent', first.chatId)
+    assert.match(next.answer, /SOL closed at/)
+    const two = await ask('draw eth and sol', 'MarketAnalyzerAgent', first.chatId)
+    assert.match(two.answer, /ETH closed at[\s\S]*One market at a time: ask again for SOL\.$/)
   })
 })

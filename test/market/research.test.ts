@@ -3,11 +3,13 @@ import { test } from 'node:test'
 import type { Names } from '#features/chat/grammar/names.ts'
 import type { Candle, Timeframe } from '#features/chat/market/candle.ts'
 import type { Claim } from '#features/chat/market/claim.ts'
+import { wrongClaims } from '#features/chat/market/claim-book.ts'
 import type { Collected, Wanted } from '#features/chat/market/collect.ts'
 import { criteria, weigh } from '#features/chat/market/criteria.ts'
-import { createFacts } from '#features/chat/market/facts.ts'
+import { createFacts, known } from '#features/chat/market/facts.ts'
 import { formulas } from '#features/chat/market/formulas.ts'
-import { candlesOf } from '#features/chat/market/market-analysis.ts'
+import { analyse, analysisCalls, candlesOf } from '#features/chat/market/market-analysis.ts'
+import { proposalOf, proposalText, recommendationOf } from '#features/chat/market/proposal.ts'
 import { renumbered } from '#features/chat/market/renumber.ts'
 import { checkReport } from '#features/chat/market/report.ts'
 import { claimsJsonOf } from '#features/chat/market/report-data.ts'
@@ -16,6 +18,7 @@ import { markdownOf } from '#features/chat/market/report-markdown.ts'
 import { researchReport } from '#features/chat/market/research-report.ts'
 import { researchScope } from '#features/chat/market/research-scope.ts'
 import { priceOnTick } from '#features/chat/market/tick.ts'
+import type { RuleFacts } from '#features/chat/market/timeframe-facts.ts'
 import type { Json } from '#kernel/json.ts'
 import { priceWalk, randomOf } from './price-walk.ts'
 import { traceReport } from './trace.ts'
@@ -214,6 +217,100 @@ test('every figure of sixty reports is traced to the output of a tool, and nothi
     assert.ok(!/http:|<b>/.test(htmlOf(files.checked)), `seed ${seed}`)
   }
   assert.ok(figures > 3_000, `${figures} figures`)
+})
+
+test('every sentence of sixty analyses has the figures that it cites', () => {
+  let sentences = 0
+  for (let seed = 1; seed <= 60; seed++) {
+    const timeframe = (['1h', '4h', '1d'] as const)[seed % 3]!
+    const analysis = analyse('1INCH', timeframe, collected(analysisCalls('1INCH', timeframe), seed))
+    const proposal = proposalOf(analysis)
+    const text = known([proposalText(analysis, proposal)])
+    const checked = checkReport({
+      ...analysis.report,
+      sections: [
+        ...analysis.report.sections,
+        { title: 'Proposal', blocks: [{ type: 'text', sentences: text }] },
+      ],
+      claims: analysis.facts.book.claims(),
+    })
+    assert.deepEqual(checked.dropped, [], `seed ${seed}`)
+    assert.deepEqual(wrongClaims(checked.claims, analysis.facts.outputs), [])
+    sentences += checked.lead.length + checked.sections.flatMap(({ blocks }) => blocks).length
+  }
+  assert.ok(sentences > 200, `${sentences} sentences`)
+})
+
+/** An analysis whose rule signals this side, with this verdict of its test. */
+function analysisWith(verdict: string | undefined, side: 'long' | 'short', account: string) {
+  const wanted = analysisCalls('HYPE', '4h')
+  const answers = collected(wanted, 7).map((each) => {
+    const output = {
+      perp_orders: { account: { account_value_usd: account }, positions: [] },
+      perp_markets: {
+        markets: [
+          {
+            symbol: 'HYPE',
+            mark_price: '38.5',
+            prev_day_price: '38',
+            price_decimals_max: 4,
+            min_order_usd: '10',
+          },
+        ],
+      },
+      market_candles: {
+        asset: 'HYPE',
+        timeframe: String(each.input.timeframe),
+        as_of: '2027-01-01T00:00:00.000Z',
+        candles: rowsOf(
+          priceWalk({ seed: 3, count: 500, timeframe: each.input.timeframe as Timeframe, price: 38 }),
+        ),
+      },
+    }[each.name]
+    return output ? { ...each, result: { ok: true as const, output, fetchedAt: new Date(0) } } : each
+  })
+  const analysis = analyse('HYPE', '4h', answers)
+  const claim = (value: string): Claim => ({ ...analysis.main!.close!, unit: 'word', value })
+  const rule = {
+    ...(analysis.rule as RuleFacts),
+    verdict: verdict === undefined ? undefined : claim(verdict),
+    signal: claim(side),
+  }
+  return { ...analysis, rule }
+}
+
+test('a trade is recommended where the rule signals one and its test shows an edge, with the risk of a hundredth', () => {
+  for (const side of ['long', 'short'] as const) {
+    const analysis = analysisWith('positive', side, '5000')
+    const proposal = proposalOf(analysis)!
+    const [entry, stop, target] = [proposal.entry, proposal.stop, proposal.target].map(({ value }) =>
+      Number(value),
+    ) as [number, number, number]
+    const sign = side === 'long' ? 1 : -1
+    assert.ok(sign * (entry - stop) > 0 && sign * (target - entry) > 0)
+    const verdict = recommendationOf(analysis, proposal)
+    assert.ok(verdict && 'call' in verdict, JSON.stringify(verdict))
+    const { name, input } = verdict.call
+    assert.deepEqual([name, input.asset, input.side, input.leverage], ['perp_open', 'HYPE', side, 1])
+    const notional = Number(input.notional_usd)
+    assert.ok(notional <= 5_000)
+    const lost = (notional * Math.abs(entry - stop)) / entry
+    assert.ok(lost <= 50.01, `${lost} USD at the stop`)
+    for (const price of [input.tp_price, input.sl_price]) assert.match(String(price), /^\d{2}\.\d{1,3}$/)
+    assert.ok(Math.abs(Number(input.sl_price) - stop) < 0.001)
+  }
+})
+
+test('no trade is recommended without an edge, without an account, or without a signal', () => {
+  for (const verdict of ['too_few', 'no_edge', 'negative', undefined]) {
+    const analysis = analysisWith(verdict, 'long', '5000')
+    assert.match(JSON.stringify(recommendationOf(analysis, proposalOf(analysis))), /shows no edge/)
+  }
+  for (const account of ['0', '5']) {
+    const analysis = analysisWith('positive', 'long', account)
+    assert.match(JSON.stringify(recommendationOf(analysis, proposalOf(analysis))), /too small or unknown/)
+  }
+  assert.equal(recommendationOf(analysisWith('positive', 'long', '5000'), undefined), undefined)
 })
 
 test('the marks count up as a reader meets them', () => {

@@ -107,6 +107,14 @@ export const marketMutations = [
     ['`"${plainName(value)}"`', 'plainName(value)', 'a name of a stranger reads as a word of the report'],
     ['ownWord.test(value) ? ', 'true ? ', 'a sentence of a stranger passes as a word of the gateway'],
   ]),
+  ...mutationsOf(`${folder}/proposal.ts`, research, [
+    ["if (rule.verdict?.value !== 'positive')", 'if (false)', 'a rule without an edge recommends a trade'],
+    [
+      'Number(notional.value) < market.orderUsdMin',
+      'false',
+      'a trade is recommended that the venue does not take',
+    ],
+  ]),
   ...mutationsOf(`${folder}/criteria.ts`, research, [
     [
       "if (effects.includes('unsafe')) return 'avoid'",
@@ -147,6 +155,11 @@ export const marketMutations = [
   ]),
   ...mutationsOf('src/upstreams/hyperliquid/market-history.ts', history, [
     ['rows.length < ratesPerPage || !last', 'true', 'only the first page of funding is read'],
+    [
+      "await info('candleSnapshot', { req: { coin, interval, startTime } }, 'view', { owner })",
+      "await info('candleSnapshot', { req: { coin, interval, startTime } }, 'view', {})",
+      'the reports of one user take the budget of all',
+    ],
   ]),
   ...mutationsOf(`${folder}/csv.ts`, reports, [
     [

@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { historyOf } from '#features/chat/market/candle.ts'
+import { createMarketTools } from '#features/chat/market/market-tools.ts'
 import { systemClock } from '#kernel/clock.ts'
 import { noFailpoints } from '#kernel/failpoint.ts'
+import { Fault } from '#kernel/fault.ts'
 import { createHttpClient } from '#upstreams/http-client.ts'
 import { type Hyperliquid, hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
-import { itemsWeight } from '#upstreams/hyperliquid/rate-budget.ts'
+import { itemsWeight, rateBudget } from '#upstreams/hyperliquid/rate-budget.ts'
 import { type RunningVenue, startVenue } from '../conformance/venue/venue.ts'
 
 const hourMs = 3_600_000
@@ -72,6 +74,57 @@ describe('the history of a market', () => {
 
   test('a market that the venue does not have has no history', async () => {
     assert.deepEqual(await client.candles('NOSUCH', '1d', 0), [])
+  })
+
+  test('reads of one user leave the budget of requests to others', async () => {
+    const perMinute = 360
+    const nowMs = () => performance.now()
+    const budget = rateBudget({ perMinute, nowMs, after: () => () => {} })
+    const limited = hyperliquid({ url: venue.url, net, clock: systemClock, egress: [{ budget }] })
+    const readBy = (owner: string, market: string) => limited.candles(market, '1d', 0, owner)
+    for (const market of ['BTC', 'ETH', 'SOL', 'HYPE']) await readBy('one', market)
+    await assert.rejects(readBy('one', 'DOGE'), (fault: Fault) => fault.extras.budget_of === 'account')
+    assert.ok((await readBy('another', 'DOGE')).length > 100)
+    // What is known costs nobody anything.
+    assert.ok((await readBy('one', 'DOGE')).length > 100)
+  })
+
+  test('an answer waits for its share of the budget, and no longer than it is worth', async () => {
+    const timeMs = Date.UTC(2026, 0, 1)
+    let asked = 0
+    const toolsAfter = (refusals: number, retry_after: number) =>
+      createMarketTools({
+        ...client,
+        async book() {
+          asked += 1
+          if (asked <= refusals)
+            throw new Fault('unavailable', 'The budget is used up', { extras: { retry_after } })
+          return { timeMs, bids: [], asks: [] }
+        },
+      }).get('market_book')!
+    const context = { userId: 'one', signal: new AbortController().signal }
+    assert.deepEqual(await toolsAfter(2, 0.01)({ asset: 'BTC' }, context), {
+      asset: 'BTC',
+      as_of: '2026-01-01T00:00:00.000Z',
+      bids: [],
+      asks: [],
+    })
+    asked = 0
+    await assert.rejects(async () => toolsAfter(1, 40)({ asset: 'BTC' }, context), /used up/)
+    assert.equal(asked, 1)
+    for (const input of [
+      {},
+      { asset: 'BTC', timeframe: '7h', count: 5 },
+      { asset: 'BTC', timeframe: '1h', count: 5_000 },
+    ])
+      await assert.rejects(
+        async () => createMarketTools(client).get('market_candles')!(input, context),
+        (fault: Fault) => fault.code === 'validation',
+      )
+    await assert.rejects(
+      async () => createMarketTools(undefined).get('market_book')!({ asset: 'BTC' }, context),
+      /No venue/,
+    )
   })
 
   test('long lists cost what the venue counts for them', () => {

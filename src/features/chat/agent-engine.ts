@@ -5,32 +5,41 @@ import { grammarEngine, memoryAfter, readTurn } from './grammar-engine.ts'
 import { analyseMarket } from './market/analyst.ts'
 import { isTimeframe, type Timeframe } from './market/candle.ts'
 import { researchAsset } from './market/researcher.ts'
+import type { Agent } from './prices.ts'
 
 /** Gives a turn to the agent that it names: analyses and reports have one of their own, all else is the grammar's. */
 
 const defaultTimeframe: Timeframe = '4h'
-/** What an agent for markets makes of a message that names an asset. */
-const marketIntents = ['analysis', 'price', 'compare', 'funding', 'research', 'security', 'supported']
+/** The messages that an agent for markets answers by itself; the others are questions for the grammar. */
+const intentsOf: Readonly<Record<Agent, readonly string[]>> = {
+  ProAgent: [],
+  MarketAnalyzerAgent: ['analysis', 'price', 'funding', 'research'],
+  ProDeepResearchAgent: ['analysis', 'price', 'funding', 'research', 'security', 'supported'],
+}
 
 type Asset = Registry['names']['universe']['assets'][number]
+type Subject = {
+  asset: Asset
+  others: string[]
+  timeframe: Timeframe
+  /** A timeframe that was asked for and is not analysed. */
+  unserved: string | undefined
+}
 
 /** The first asset of the message; undefined where it asks for something else. */
-function subjectOf(
-  { agent }: Turn,
-  { intents }: Understanding,
-  { names }: Registry,
-): { asset: Asset; others: string[]; timeframe: Timeframe } | undefined {
+function subjectOf({ agent }: Turn, { intents }: Understanding, { names }: Registry): Subject | undefined {
   const [intent, ...more] = intents
-  if (agent === 'ProAgent' || !intent || more.length > 0 || !marketIntents.includes(intent.intent))
-    return undefined
+  if (!intent || more.length > 0 || !intentsOf[agent].includes(intent.intent)) return undefined
   const { assets, asset, token, timeframe } = intent.slots
   const [first, ...others] = (assets ?? asset ?? token ?? '').split(/[ ,]+/).filter((word) => word !== '')
   const found = first === undefined ? undefined : names.bySymbol.get(first.toLowerCase())
   if (!found) return undefined
+  const isServed = timeframe !== undefined && isTimeframe(timeframe)
   return {
     asset: found,
     others,
-    timeframe: timeframe !== undefined && isTimeframe(timeframe) ? timeframe : defaultTimeframe,
+    timeframe: isServed ? timeframe : defaultTimeframe,
+    unserved: isServed ? undefined : timeframe,
   }
 }
 
@@ -42,12 +51,12 @@ export function agentEngine(registryOf: () => Promise<Registry>): ChatEngine {
       const understanding = readTurn(turn, registry)
       const subject = subjectOf(turn, understanding, registry)
       if (!subject) return grammar.run(turn, tools, emit, signal)
-      const { asset, others, timeframe } = subject
+      const { asset, others, timeframe, unserved } = subject
       const session = { tools, emit, signal }
       const { citations } =
         turn.agent === 'ProDeepResearchAgent'
           ? await researchAsset({ asset, others, names: registry.names }, session)
-          : await analyseMarket({ asset, others, timeframe }, session)
+          : await analyseMarket({ asset, others, timeframe, unserved }, session)
       return { stopReason: 'end', citations, memory: memoryAfter(turn, understanding) }
     },
   }

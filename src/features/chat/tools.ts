@@ -115,7 +115,14 @@ async function perform(
   const fetchedAt = deps.clock.now()
   try {
     const inner = deps.innerTools.get(call.name)
-    if (inner) return { result: { ok: true, output: await inner(call.input), fetchedAt } }
+    if (inner)
+      return {
+        result: {
+          ok: true,
+          output: await inner(call.input, { userId: parts.turn.userId, signal: parts.signal }),
+          fetchedAt,
+        },
+      }
     const tool = deps.tools().get(call.name)
     if (!tool) throw new Fault('not_found', `There is no tool ${call.name}`)
     const effect = tool.effectOf(call.input)

@@ -108,12 +108,12 @@ export function hyperliquid(options: Options): Hyperliquid {
   const nowMs = () => options.clock.now().getTime()
   const { info, send } = venueRequests({ ...options, nowMs })
   const perps = createMarketsCache({
-    ask: async (onSkipped) => parsePerps(await info('metaAndAssetCtxs', {}, 'work', onSkipped)),
+    ask: async (noteSkipped) => parsePerps(await info('metaAndAssetCtxs', {}, 'work', { noteSkipped })),
     nowMs,
     ttlMs: defaultMaxAgeMs,
   })
   const spots = createMarketsCache({
-    ask: async (onSkipped) => parseSpots(await info('spotMetaAndAssetCtxs', {}, 'work', onSkipped)),
+    ask: async (noteSkipped) => parseSpots(await info('spotMetaAndAssetCtxs', {}, 'work', { noteSkipped })),
     nowMs,
     ttlMs: defaultMaxAgeMs,
   })

@@ -6,7 +6,10 @@ import { amountOf, decimalPattern, plain } from './decimals.ts'
 import type { Urgency } from './urgency.ts'
 import type { InfoAnswer, InfoType } from './wire.ts'
 
-/** What a market was: candles, funding, and its order book now. Shared by all users for a few seconds. */
+/**
+ * What a market was: candles, funding, and its order book now. Shared by all users for a few seconds. `owner`: whose share
+ * of the request budget is used, so that the reports of one user leave the budget to others.
+ */
 
 export const candleIntervals = ['15m', '30m', '1h', '2h', '4h', '8h', '12h', '1d'] as const
 export type CandleInterval = (typeof candleIntervals)[number]
@@ -25,17 +28,18 @@ export type RateOfHour = { atMs: number; rate: string }
 
 export type MarketHistory = {
   /** Oldest first, with the one that is still open. */
-  candles(symbol: string, interval: CandleInterval, sinceMs: number): Promise<MarketCandle[]>
+  candles(symbol: string, interval: CandleInterval, sinceMs: number, owner?: string): Promise<MarketCandle[]>
   /** Hourly, oldest first. */
-  fundingRates(symbol: string, sinceMs: number): Promise<RateOfHour[]>
+  fundingRates(symbol: string, sinceMs: number, owner?: string): Promise<RateOfHour[]>
   /** The best levels of each side, and the time of the venue. */
-  book(symbol: string): Promise<Book>
+  book(symbol: string, owner?: string): Promise<Book>
 }
 
 type Info = <K extends InfoType>(
   type: K,
   fields: Record<string, unknown>,
   urgency: Urgency,
+  options: { owner?: string | undefined },
 ) => Promise<InfoAnswer<K>>
 
 const cachedMs = 10_000
@@ -66,11 +70,11 @@ export function createMarketHistory(info: Info, nowMs: () => number): MarketHist
   const cache = <V>() => createTtlCache<V>({ ttlMs: cachedMs, entriesMax, nowMs })
   const [candles, rates, books] = [cache<MarketCandle[]>(), cache<RateOfHour[]>(), cache<Book>()]
 
-  async function readRates(coin: string, sinceMs: number): Promise<RateOfHour[]> {
+  async function readRates(coin: string, sinceMs: number, owner: string | undefined): Promise<RateOfHour[]> {
     const found: RateOfHour[] = []
     let startTime = sinceMs
     for (let page = 0; page < pagesMax; page++) {
-      const rows = await info('fundingHistory', { coin, startTime }, 'view')
+      const rows = await info('fundingHistory', { coin, startTime }, 'view', { owner })
       found.push(...rows.map(({ time, fundingRate }) => ({ atMs: time, rate: plain(fundingRate) })))
       const last = rows.at(-1)
       if (rows.length < ratesPerPage || !last) break
@@ -80,9 +84,9 @@ export function createMarketHistory(info: Info, nowMs: () => number): MarketHist
   }
 
   return {
-    candles: (coin, interval, startTime) =>
+    candles: (coin, interval, startTime, owner) =>
       candles.get(keyOf([coin, interval, startTime]), async () => {
-        const rows = await info('candleSnapshot', { req: { coin, interval, startTime } }, 'view')
+        const rows = await info('candleSnapshot', { req: { coin, interval, startTime } }, 'view', { owner })
         return rows.map(({ t, o, h, l, c, v }) => ({
           startMs: t,
           open: plain(o),
@@ -92,7 +96,9 @@ export function createMarketHistory(info: Info, nowMs: () => number): MarketHist
           volume: amountOf(v),
         }))
       }),
-    fundingRates: (coin, sinceMs) => rates.get(keyOf([coin, sinceMs]), () => readRates(coin, sinceMs)),
-    book: (coin) => books.get(coin, async () => parseBook(await info('l2Book', { coin }, 'view'))),
+    fundingRates: (coin, sinceMs, owner) =>
+      rates.get(keyOf([coin, sinceMs]), () => readRates(coin, sinceMs, owner)),
+    book: (coin, owner) =>
+      books.get(coin, async () => parseBook(await info('l2Book', { coin }, 'view', { owner }))),
   }
 }

@@ -62,6 +62,13 @@ function ofWholeAction<Reply extends ExchangeReply>(reply: Reply, { orders }: Re
   return only?.type === 'error' ? { type: 'rejected' as const, message: only.message } : reply
 }
 
+type InfoOptions = {
+  /** Called for each skipped record of this reply. */
+  noteSkipped?: () => void
+  /** Whose share of the budget is used by a read that names no account. */
+  owner?: string | undefined
+}
+
 /** Each request takes its weight from the budget before it is sent. */
 export function venueRequests({
   url,
@@ -127,8 +134,7 @@ export function venueRequests({
       type: K,
       fields: Record<string, unknown>,
       requested: Urgency,
-      /** Called for each skipped record of this reply. */
-      noteSkipped: () => void = () => {},
+      { noteSkipped = () => {}, owner }: InfoOptions = {},
     ): Promise<InfoAnswer<K>> {
       const skip: OnSkipped = (list, record) => {
         noteSkipped()
@@ -136,7 +142,7 @@ export function venueRequests({
       }
       // An order status determines the outcome of an action that an accepted task has sent, so it is urgent.
       const urgency = type === 'orderStatus' && requested === 'work' ? 'exit' : requested
-      const account = typeof fields.user === 'string' ? fields.user.toLowerCase() : undefined
+      const account = typeof fields.user === 'string' ? fields.user.toLowerCase() : owner
       const call = { weight: infoWeight(type), urgency, account }
       const known = await ownNode.ask(type, fields, skip)
       return known ?? readVenue(type, JSON.stringify({ type, ...fields }), call, skip)

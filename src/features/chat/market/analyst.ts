@@ -104,10 +104,15 @@ async function publishCharts(
   return names
 }
 
-type Asked = { asset: ResearchAsset; others: readonly string[]; timeframe: Timeframe }
+type Asked = {
+  asset: ResearchAsset
+  others: readonly string[]
+  timeframe: Timeframe
+  unserved: string | undefined
+}
 
 export async function analyseMarket(
-  { asset: { symbol: asset, perp }, others, timeframe }: Asked,
+  { asset: { symbol: asset, perp }, others, timeframe, unserved }: Asked,
   session: Session,
 ): Promise<Said> {
   const { tools, emit, signal } = session
@@ -141,6 +146,8 @@ export async function analyseMarket(
     claims: facts.book.claims(),
   })
   const checked = renumbered(read, 'all')
+  if (unserved !== undefined)
+    await write(`Candles of ${unserved} are not analysed here; this is the analysis of ${timeframe} candles.`)
   await write(checked.lead.join('\n'))
   if (!main) await write(`There are no ${timeframe} candles of ${facts.asset} now.`)
   for (const { blocks } of checked.sections) for (const block of blocks) await write(blockText(block))

@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import type { InnerTool } from '#features/chat/inner-tool.ts'
 import { Fault } from '#kernel/fault.ts'
 import type { Json, JsonObject } from '#kernel/json.ts'
@@ -27,16 +28,16 @@ function countOf(input: JsonObject, field: string, max: number): number {
   return Number(value)
 }
 
-async function candles(venue: MarketHistory, input: JsonObject): Promise<Json> {
+async function candles(venue: MarketHistory, input: JsonObject, owner: string): Promise<Json> {
   const asset = textOf(input, 'asset')
   const timeframe = textOf(input, 'timeframe')
   if (!isTimeframe(timeframe)) throw new Fault('validation', 'timeframe is none of the venue')
   const count = countOf(input, 'count', countMax)
   // Read before the candles: one that had ended by then is final in them.
-  const { timeMs } = await venue.book(clockMarket)
+  const { timeMs } = await venue.book(clockMarket, owner)
   const spanMs = timeframeMs[timeframe]
   const sinceMs = Math.floor(timeMs / spanMs) * spanMs - count * spanMs
-  const rows = await venue.candles(asset, timeframe, sinceMs)
+  const rows = await venue.candles(asset, timeframe, sinceMs, owner)
   return {
     asset,
     timeframe,
@@ -45,18 +46,18 @@ async function candles(venue: MarketHistory, input: JsonObject): Promise<Json> {
   }
 }
 
-async function funding(venue: MarketHistory, input: JsonObject): Promise<Json> {
+async function funding(venue: MarketHistory, input: JsonObject, owner: string): Promise<Json> {
   const asset = textOf(input, 'asset')
   const days = countOf(input, 'days', daysMax)
-  const { timeMs } = await venue.book(clockMarket)
+  const { timeMs } = await venue.book(clockMarket, owner)
   const sinceMs = Math.floor(timeMs / dayMs) * dayMs - days * dayMs
-  const rates = await venue.fundingRates(asset, sinceMs)
+  const rates = await venue.fundingRates(asset, sinceMs, owner)
   return { asset, as_of: iso(timeMs), rates: rates.map(({ atMs, rate }) => ({ at: iso(atMs), rate })) }
 }
 
-async function book(venue: MarketHistory, input: JsonObject): Promise<Json> {
+async function book(venue: MarketHistory, input: JsonObject, owner: string): Promise<Json> {
   const asset = textOf(input, 'asset')
-  const { timeMs, bids, asks } = await venue.book(asset)
+  const { timeMs, bids, asks } = await venue.book(asset, owner)
   return {
     asset,
     as_of: iso(timeMs),
@@ -65,13 +66,29 @@ async function book(venue: MarketHistory, input: JsonObject): Promise<Json> {
   }
 }
 
+const attemptsMax = 3
+const waitMsMax = 20_000
+
+/** The budget of requests is back within a minute: an answer waits for its share, where that takes no longer. */
+async function withinBudget<T>(read: () => Promise<T>, signal: AbortSignal): Promise<T> {
+  for (let attempt = 1; ; attempt++)
+    try {
+      return await read()
+    } catch (error) {
+      const seconds = error instanceof Fault ? Number(error.extras?.retry_after) : Number.NaN
+      const waitMs = seconds * 1_000
+      if (attempt >= attemptsMax || !(waitMs <= waitMsMax)) throw error
+      await pause(waitMs, undefined, { signal })
+    }
+}
+
 /** Without a venue each of them is refused. */
 export function createMarketTools(venue: MarketHistory | undefined): ReadonlyMap<string, InnerTool> {
   const toolOf =
-    (read: (venue: MarketHistory, input: JsonObject) => Promise<Json>): InnerTool =>
-    (input) => {
+    (read: (venue: MarketHistory, input: JsonObject, owner: string) => Promise<Json>): InnerTool =>
+    (input, { userId, signal }) => {
       if (!venue) throw new Fault('unavailable', 'No venue is configured')
-      return read(venue, input)
+      return withinBudget(() => read(venue, input, userId), signal)
     }
   return new Map([
     ['market_candles', toolOf(candles)],
