@@ -6,7 +6,7 @@ import { chat } from '#features/chat/chat.ts'
 import type { ChatEngine } from '#features/chat/engine.ts'
 import { grammarMandate } from '#features/chat/grammar-engine.ts'
 import { createMarketTools } from '#features/chat/market/market-tools.ts'
-import { agents, creditsOfAgent } from '#features/chat/prices.ts'
+import { agents, creditsOfAgent, type ModelPrices } from '#features/chat/prices.ts'
 import type { Credits } from '#features/credits/credits.ts'
 import type { InnerCalls } from '#invoke/inner-calls.ts'
 import type { Chain } from '#kernel/chains.ts'
@@ -29,6 +29,8 @@ type ChatParts = {
 export type ChatOverrides = {
   /** Answers in place of the engine of the product. */
   chatEngine?: ChatEngine
+  /** What the tokens of that engine cost. */
+  chatPrices?: ModelPrices
   /** How long an answer goes on without a listener. */
   chatGraceMs?: number
 }
@@ -56,6 +58,7 @@ export const openChat = (
     tasks: taskEngine.tasks,
     notifier: taskEngine.notifier,
     topicOf: taskTopic,
+    prices: overrides.chatPrices,
     keyOf: (name) => internalKey('chat', name),
     engine: overrides.chatEngine ?? agentEngine(registryOf),
     openMandate: grammarMandate(registryOf),

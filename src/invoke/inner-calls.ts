@@ -6,6 +6,7 @@ import type { JsonObject, NumberSources } from '#kernel/json.ts'
 import type { Operation } from '#kernel/operation.ts'
 import { inputReaders, type ReadFlatInput } from './input.ts'
 import { filterBySchema } from './schema-filter.ts'
+import { type ObjectSchema, plainInputSchemaOf } from './tool-schema.ts'
 
 /** Calls that a part of the gateway makes for a user: read, called and filtered as those of a door. */
 
@@ -21,6 +22,8 @@ export type InnerCall = {
 export type InnerCalls = {
   /** Throws the 422 of an input that a door would refuse. */
   check(operation: Operation, input: JsonObject): void
+  /** The flat input of the operation, as JSON Schema. */
+  inputSchemaOf(operation: Operation): ObjectSchema
   /** The answer. A task is accepted and not waited for. */
   call(call: InnerCall): Promise<unknown>
 }
@@ -35,7 +38,13 @@ export function createInnerCalls(execute: Invoke): InnerCalls {
     known.set(operation.name, reader)
     return reader
   }
+  const schemas = new Map<string, ObjectSchema>()
   return {
+    inputSchemaOf({ name, entry }) {
+      const schema = schemas.get(name) ?? plainInputSchemaOf(name, entry)
+      schemas.set(name, schema)
+      return schema
+    },
     check: (operation, input) => void readerOf(operation)(structuredClone(input)),
     async call({ operation, input: given, caller, key, signal }) {
       const { access, kind } = operation.entry

@@ -1,6 +1,6 @@
 /** An engine whose answer is written in the question. */
 import { setTimeout as delay } from 'node:timers/promises'
-import type { ChatEngine } from '#features/chat/engine.ts'
+import type { ChatEngine, Usage } from '#features/chat/engine.ts'
 import { Fault } from '#kernel/fault.ts'
 import type { JsonObject } from '#kernel/json.ts'
 
@@ -18,12 +18,20 @@ export type Line =
   | { remember: JsonObject }
   /** Says what it remembers. */
   | { recall: true }
+  /** Says how often the note was made, in all runs of the turn. */
+  | { note: string; usage?: Usage; bytes?: number }
+  /** Says what it is given. */
+  | { show: 'tools' | 'history' | 'turn' }
+  | { spend: Usage }
+
+const made = new Map<string, number>()
 
 export const script = (...lines: Line[]): string => JSON.stringify(lines)
 
 export const scriptedEngine: ChatEngine = {
   async run(turn, tools, emit, signal) {
     let memory = turn.memory
+    let usage: Usage | undefined
     const lines = JSON.parse(turn.query) as Line[]
     for (const [at, line] of lines.entries()) {
       if (signal.aborted) break
@@ -52,7 +60,29 @@ export const scriptedEngine: ChatEngine = {
           : new Fault('conflict', 'It cannot be answered')
       if ('remember' in line) memory = line.remember
       if ('recall' in line) await emit.chunk(JSON.stringify(turn.memory))
+      if ('note' in line) {
+        const key = `${turn.chatId} ${line.note}`
+        const note = await tools.note(line.note, async () => {
+          made.set(key, (made.get(key) ?? 0) + 1)
+          return {
+            count: made.get(key)!,
+            text: 'x'.repeat(line.bytes ?? 0),
+            ...(line.usage && { usage: { ...line.usage } }),
+          }
+        })
+        await emit.chunk(`note ${note.count} of ${made.get(key)}. `)
+      }
+      if ('show' in line) {
+        const { said, creditsMax } = turn
+        const shown = {
+          turn: { said, creditsMax },
+          tools: await tools.describe(),
+          history: await tools.history(),
+        }
+        await emit.chunk(JSON.stringify(shown[line.show]))
+      }
+      if ('spend' in line) usage = line.spend
     }
-    return { stopReason: 'end', citations: [], memory }
+    return { stopReason: 'end', citations: [], memory, ...(usage && { usage }) }
   },
 }

@@ -103,14 +103,14 @@ describe('the history of a market', () => {
         },
       }).get('market_book')!
     const context = { userId: 'one', signal: new AbortController().signal }
-    assert.deepEqual(await toolsAfter(2, 0.01)({ asset: 'BTC' }, context), {
+    assert.deepEqual(await toolsAfter(2, 0.01).call({ asset: 'BTC' }, context), {
       asset: 'BTC',
       as_of: '2026-01-01T00:00:00.000Z',
       bids: [],
       asks: [],
     })
     asked = 0
-    await assert.rejects(async () => toolsAfter(1, 40)({ asset: 'BTC' }, context), /used up/)
+    await assert.rejects(async () => toolsAfter(1, 40).call({ asset: 'BTC' }, context), /used up/)
     assert.equal(asked, 1)
     for (const input of [
       {},
@@ -118,11 +118,11 @@ describe('the history of a market', () => {
       { asset: 'BTC', timeframe: '1h', count: 5_000 },
     ])
       await assert.rejects(
-        async () => createMarketTools(client).get('market_candles')!(input, context),
+        async () => createMarketTools(client).get('market_candles')!.call(input, context),
         (fault: Fault) => fault.code === 'validation',
       )
     await assert.rejects(
-      async () => createMarketTools(undefined).get('market_book')!({ asset: 'BTC' }, context),
+      async () => createMarketTools(undefined).get('market_book')!.call({ asset: 'BTC' }, context),
       /No venue/,
     )
   })

@@ -1,4 +1,5 @@
 import type { InvocableOperation, Invocation } from '#invoke/invocation.ts'
+import { inputSchemaOf, type ObjectSchema, outputSchemaOf } from '#invoke/tool-schema.ts'
 import type { Caller } from '#kernel/caller.ts'
 import { createKeyCounts, type KeyCounts } from '#kernel/key-counts.ts'
 import {
@@ -11,7 +12,6 @@ import {
   isScope,
   type Operation,
 } from '#kernel/operation.ts'
-import { inputSchemaOf, type ObjectSchema, outputSchemaOf } from './tool-schema.ts'
 
 /** One tool for each operation, built once: a list of schemas costs more than most calls. */
 

@@ -10,7 +10,7 @@ import type { Queryable } from '#store/query.ts'
 import { storedCaller } from './caller.ts'
 import { type contract, turnsPerThreadMax } from './contract.ts'
 import { sized } from './event-writer.ts'
-import { creditsOfAgent, defaultAgent } from './prices.ts'
+import { creditsOfAgent, creditsOfModel, defaultAgent, type ModelPrices } from './prices.ts'
 import { excerptOf, turnDeadlineMs } from './run-turn.ts'
 import * as store from './store.ts'
 
@@ -19,6 +19,8 @@ import * as store from './store.ts'
 type AdmissionDeps = {
   db: Queryable
   credits: Pick<Credits, 'draw'>
+  /** More than the price is held where a model answers, whose tokens cost. */
+  prices: ModelPrices | undefined
   clock: Clock
   random: Random
   /** Called with the first event of a turn, for a stream that begins on this instance. */
@@ -29,14 +31,14 @@ type ChatInput = InputOf<(typeof contract)['entries']['stream']>
 const titleCharacters = 80
 
 export async function admitTurn(
-  { db, credits, clock, random, begun }: AdmissionDeps,
+  { db, credits, prices, clock, random, begun }: AdmissionDeps,
   { query, thread_id, agent = defaultAgent }: ChatInput,
   caller: Caller,
 ): Promise<Admission> {
   const { userId } = caller
   const [thread, draw] = await Promise.all([
     thread_id ? openThread(db, userId, thread_id) : undefined,
-    credits.draw(userId, creditsOfAgent[agent], 'chat'),
+    credits.draw(userId, creditsOfAgent[agent], 'chat', (prices ? creditsOfModel : creditsOfAgent)[agent]),
   ])
   const now = clock.now()
   const at = now.toISOString()

@@ -3,7 +3,10 @@ import type { Citation, planWords, StopReason } from './events.ts'
 import type { Agent } from './prices.ts'
 import type { NewFile } from './turn-files.ts'
 
-/** Who answers a turn. An engine plans, calls tools and writes; it stores nothing and has no credential. */
+/**
+ * Who answers a turn. An engine plans, calls tools and writes; it stores nothing and has no credential. What it is given
+ * and gives back is plain JSON but for the dates, so that it may run in another process.
+ */
 
 export type Turn = {
   chatId: string
@@ -14,6 +17,10 @@ export type Turn = {
   askedAt: Date
   /** What the engine returned as `memory` at the end of the turn before. */
   memory: JsonObject | null
+  /** What an earlier run of the turn has said, which stays said. */
+  said: string
+  /** What is held for the turn: an engine that pays for a model spends no more. */
+  creditsMax: number
 }
 
 /** `id` names the call within the turn; a repeated run of the turn gives the same call the same id. */
@@ -28,15 +35,37 @@ export type Emit = {
   /** The next piece of the answer. Resolves once it is stored, so that an engine can write at the pace of its reader. */
   chunk(text: string): Promise<void>
 }
+/** `change` becomes a recommendation, or runs without effect with `dryrun: true` where it has a dry run. */
+export type ToolDescription = {
+  name: string
+  description: string
+  inputSchema: JsonObject
+  effect: 'read' | 'tighten' | 'change'
+  hasDryRun: boolean
+}
+export type PastMessage = { role: 'user' | 'assistant'; text: string }
 export type Tools = {
   /** Announces the call, and its result, to the listeners. A call that would change anything becomes a recommendation. */
   call(call: ToolCall): Promise<ToolResult>
+  /**
+   * What must not be done twice in a turn, such as asking a model: made once and stored under its name, and answered from
+   * there in a repeated run. `usage` of a note counts for a turn that is stopped.
+   */
+  note(name: string, make: () => Promise<JsonObject>): Promise<JsonObject>
+  /** The tools that this turn may call, within the access of its caller. */
+  describe(): Promise<readonly ToolDescription[]>
+  /** The messages of the thread before this turn, oldest first: the newest ones, up to a bound. */
+  history(): Promise<readonly PastMessage[]>
   /** A file of the answer. A repeated run of the turn gives the same file the same name, and stores it once. */
   publish(file: NewFile): Promise<void>
 }
 
+/** Tokens of a model. */
+export type Usage = { inputTokens: number; outputTokens: number }
 export type TurnEnd = {
   stopReason: StopReason
+  /** Of all models that the turn has asked, those of earlier runs included; absent where it has asked none. */
+  usage?: Usage
   citations: Citation[]
   memory: JsonObject | null
 }

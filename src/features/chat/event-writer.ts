@@ -47,16 +47,20 @@ type WriterDeps = {
   seq: number
   onStored: (events: readonly ChatEvent[]) => void
 }
-type Waiting = { event: ChatEvent; beside: Beside; stored: PromiseWithResolvers<void> }
+type Waiting = { event?: ChatEvent; beside: Beside; stored: PromiseWithResolvers<void> }
 
 export type EventWriter = {
   /** Resolves once the event is stored; events are stored in the order of their calls. */
   add<Name extends EventName>(event: Name, data: ChatEventData[Name], beside?: Beside): Promise<void>
+  /** A result without an event, in the same order. */
+  store(call: store.StoredResult): Promise<void>
   /** Resolves once everything that was added is stored. */
   flush(): Promise<void>
   /** What is added from now on is dropped. */
   close(): void
 }
+
+const eventsOf = (batch: readonly Waiting[]): ChatEvent[] => batch.flatMap(({ event }) => event ?? [])
 
 /** What comes while a commit is under way forms the next one, without a timer. */
 export function createEventWriter({ append, chatId, version, seq: from, onStored }: WriterDeps): EventWriter {
@@ -74,7 +78,7 @@ export function createEventWriter({ append, chatId, version, seq: from, onStored
         const isWritten = await append({
           chat_id: chatId,
           version,
-          events: batch.map(({ event }) => sized(event)),
+          events: eventsOf(batch).map(sized),
           calls: batch.flatMap(({ beside: { call } }) => (call ? [call] : [])),
           recommendations: batch.flatMap(({ beside: { recommendation } }) =>
             recommendation ? [recommendation] : [],
@@ -89,26 +93,34 @@ export function createEventWriter({ append, chatId, version, seq: from, onStored
         waiting = []
         return
       }
-      onStored(batch.map(({ event }) => event))
+      onStored(eventsOf(batch))
       for (const { stored } of batch) stored.resolve()
     }
   }
+  const write = (next: Omit<Waiting, 'stored'>): Promise<void> => {
+    const stored = Promise.withResolvers<void>()
+    // A writer that nobody awaits reports its failure at the next flush.
+    stored.promise.catch(() => undefined)
+    waiting.push({ ...next, stored })
+    writing ??= writeAll().finally(() => {
+      writing = undefined
+    })
+    return stored.promise
+  }
+  // A turn that has ended waits for nobody.
+  const never = (): Promise<void> => new Promise(() => undefined)
   return {
     add(event, data, beside = {}) {
       if (failure !== undefined) return Promise.reject(failure)
-      // A turn that has ended waits for nobody.
-      if (isClosed) return new Promise(() => undefined)
+      if (isClosed) return never()
       if (seq >= eventsPerTurnMax)
         return Promise.reject(new Fault('conflict', `An answer has at most ${eventsPerTurnMax} events`))
-      const stored = Promise.withResolvers<void>()
-      // A writer that nobody awaits reports its failure at the next flush.
-      stored.promise.catch(() => undefined)
       seq += 1
-      waiting.push({ event: { seq, event, data: data as JsonObject }, beside, stored })
-      writing ??= writeAll().finally(() => {
-        writing = undefined
-      })
-      return stored.promise
+      return write({ event: { seq, event, data: data as JsonObject }, beside })
+    },
+    store(call) {
+      if (failure !== undefined) return Promise.reject(failure)
+      return isClosed ? never() : write({ beside: { call } })
     },
     async flush() {
       while (writing) await writing

@@ -9,7 +9,7 @@ import type { EndResult, StepContext, StepEnd, TaskView, Tx } from '#kernel/task
 import type { Queryable } from '#store/query.ts'
 import { currentCaller, type StoredCaller } from './caller.ts'
 import { createEmit } from './emit.ts'
-import type { ChatEngine, Turn, TurnEnd } from './engine.ts'
+import type { ChatEngine, Turn, TurnEnd, Usage } from './engine.ts'
 import {
   type AppendEvents,
   createEventWriter,
@@ -18,16 +18,18 @@ import {
   sized,
 } from './event-writer.ts'
 import type { ChatEvent, ChatEventData, Citation, EventName, StopReason } from './events.ts'
+import { historyOf } from './history.ts'
 import type { ChatListeners, StopCause } from './listeners.ts'
 import type { Mandate, OpenMandate } from './mandate.ts'
-import { type Agent, creditsOfAgent } from './prices.ts'
+import { usageOfNotes } from './notes.ts'
+import { type Agent, chargeOf, type ModelPrices } from './prices.ts'
 import * as store from './store.ts'
 import { createTools, type ToolDeps } from './tools.ts'
 import { createPublish } from './turn-files.ts'
 
 /** Runs one turn: the engine answers, its events are stored as they come, and its end settles the credits. */
 
-export type RunTurnDeps = Omit<ToolDeps, 'currentCaller' | 'mandate' | 'keyOf' | 'publish'> & {
+export type RunTurnDeps = Omit<ToolDeps, 'currentCaller' | 'mandate' | 'keyOf' | 'publish' | 'history'> & {
   files: Files
   openMandate: OpenMandate
   /** An idempotency key that no client can send. */
@@ -38,6 +40,8 @@ export type RunTurnDeps = Omit<ToolDeps, 'currentCaller' | 'mandate' | 'keyOf' |
   engine: ChatEngine
   ledger: Pick<Ledger, 'drawn'>
   credits: Pick<Credits, 'available'>
+  /** Undefined without a model. */
+  prices: ModelPrices | undefined
   clock: Clock
 }
 
@@ -66,6 +70,7 @@ type Ending = {
   stopReason: StopReason
   citations: Citation[]
   memory: JsonObject | null | undefined
+  usage?: Usage | undefined
 }
 
 export async function runTurn(
@@ -74,10 +79,11 @@ export async function runTurn(
   { signal }: StepContext,
 ): Promise<EndResult> {
   const { db, listeners, append } = deps
-  const [turn, stored, calls] = await Promise.all([
+  const [turn, stored, calls, drawn] = await Promise.all([
     readTurn(db, task.id),
     store.eventsAfter(db, task.id, 0, eventsPerTurnMax),
     store.callsOf(db, task.id),
+    deps.ledger.drawn(db, task.id),
   ])
   const stopped = Promise.withResolvers<Stop>()
   using _limit = timeLimit(turn.agent as Agent, turn.created_at, deps.clock, () =>
@@ -97,17 +103,21 @@ export async function runTurn(
     await store.noteQuestion(db, turn, excerptOf(turn.query))
     const answering = answer(
       deps,
-      { turn, stored, calls, writer, version: task.version },
+      { turn, stored, calls, writer, version: task.version, heldUnits: sumOf(drawn) },
       AbortSignal.any([signal, ended.signal]),
     )
     const first = await Promise.race([answering, stopped.promise])
+    let late: TurnEnd | undefined
     if (typeof first === 'string') {
       ended.abort()
-      // What it says until then is part of the answer.
-      await Promise.race([answering.catch(() => undefined), pause(settleMs)])
+      // What it says until then is part of the answer, and what it has asked a model for is paid.
+      late = (await Promise.race([answering.catch(() => undefined), pause(settleMs)])) ?? undefined
     }
     signal.throwIfAborted()
-    const ending = typeof first === 'string' ? endingOf(first) : { status: 'completed' as const, ...first }
+    const ending =
+      typeof first === 'string'
+        ? { ...endingOf(first), usage: late?.usage ?? usageOfNotes(await store.callsOf(db, task.id)) }
+        : { status: 'completed' as const, ...first }
     writer.close()
     await writer.flush()
     return await settleTurn(deps, { turn, version: task.version, ending })
@@ -116,6 +126,9 @@ export async function runTurn(
     writer.close()
   }
 }
+
+const sumOf = (drawn: readonly { amountUnits: bigint }[]): bigint =>
+  drawn.reduce((sum, { amountUnits }) => sum + amountUnits, 0n)
 
 const pause = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms).unref())
 
@@ -137,14 +150,16 @@ type Answering = {
   calls: readonly store.StoredResult[]
   writer: EventWriter
   version: number
+  heldUnits: bigint
 }
 
 async function answer(
   deps: RunTurnDeps,
-  { turn: row, stored, calls, writer, version }: Answering,
+  { turn: row, stored, calls, writer, version, heldUnits }: Answering,
   signal: AbortSignal,
 ): Promise<TurnEnd> {
   const thread = await store.threadOf(deps.db, row.thread_id)
+  const said = createEmit(writer, stored)
   const turn: Turn = {
     chatId: row.chat_id,
     userId: row.user_id,
@@ -152,6 +167,8 @@ async function answer(
     query: row.query,
     askedAt: row.created_at,
     memory: (thread?.memory ?? null) as JsonObject | null,
+    said: said.text(),
+    creditsMax: Number(heldUnits),
   }
   const announced = stored
     .filter(({ event }) => event === 'tool_call')
@@ -160,6 +177,7 @@ async function answer(
   const tools = createTools(
     {
       ...deps,
+      history: () => historyOf(deps.db, { threadId: row.thread_id, chatId: row.chat_id }),
       publish: createPublish(deps, { chatId: turn.chatId, userId: turn.userId, version }),
       mandate() {
         mandate ??= deps.openMandate(turn)
@@ -170,7 +188,7 @@ async function answer(
     },
     { turn, writer, stored: calls, announced: new Set(announced), signal },
   )
-  return deps.engine.run(turn, tools, createEmit(writer, stored).emit, signal)
+  return deps.engine.run(turn, tools, said.emit, signal)
 }
 
 /** A suspended user gets an error and no answer. */
@@ -192,13 +210,14 @@ type SettlingTurn = {
 
 /** Nothing is charged for a turn that ends before it has said or read anything. */
 async function settleTurn(
-  { db, ledger, credits, clock }: RunTurnDeps,
+  { db, ledger, credits, prices, clock }: RunTurnDeps,
   { turn, version, ending }: SettlingTurn,
 ): Promise<EndResult> {
   const drawn = await ledger.drawn(db, turn.chat_id)
-  const held = drawn.reduce((sum, { amountUnits }) => sum + amountUnits, 0n)
+  const held = sumOf(drawn)
   const { seq } = await store.spokenOf(db, turn.chat_id)
-  const used = seq <= 1 ? 0n : held
+  const charge = chargeOf(turn.agent as Agent, held, { usage: ending.usage, prices })
+  const used = seq <= 1 ? 0n : charge
   const { status, stopReason: stop_reason } = ending
   const result = { chat_id: turn.chat_id, thread_id: turn.thread_id, stop_reason, credits_used: Number(used) }
   const writes = async (tx: Tx) => {
@@ -258,7 +277,7 @@ async function storeEnd(tx: Tx, turn: store.ChatTurnRow, end: Stored): Promise<v
 
 /** The end of a turn that the task engine has ended: its credits go back, and its last event says why. */
 export function completeEnd(
-  { db, credits, clock }: Pick<RunTurnDeps, 'db' | 'credits' | 'clock'>,
+  { db, ledger, credits, clock }: Pick<RunTurnDeps, 'db' | 'ledger' | 'credits' | 'clock'>,
   task: TaskView,
   end: EndResult,
 ): EndResult {
@@ -270,8 +289,8 @@ export function completeEnd(
       const ended = { version: task.version, creditsUsed: 0, memory: undefined, at: clock.now() }
       if (status === 'cancelled') {
         const { text } = await store.spokenOf(tx, task.id)
-        const remaining =
-          (await credits.available(turn.user_id, tx)) + Number(creditsOfAgent[turn.agent as Agent])
+        const held = sumOf(await ledger.drawn(tx as typeof db, task.id))
+        const remaining = (await credits.available(turn.user_id, tx)) + Number(held)
         const done: ChatEventData['done'] = {
           chat_id: task.id,
           status,

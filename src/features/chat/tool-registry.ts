@@ -1,5 +1,7 @@
+import type { Scope } from '#kernel/caller.ts'
 import type { JsonObject } from '#kernel/json.ts'
-import type { Operation } from '#kernel/operation.ts'
+import { isScope, type Operation } from '#kernel/operation.ts'
+import type { ToolDescription } from './engine.ts'
 
 /** Which operations a turn may call, and how far. */
 
@@ -13,8 +15,8 @@ const openAccess = ['public', 'read', 'manage', 'trade', 'earn', 'withdraw']
  * `read`: called at once. `tighten`: can only restrict, so it is called where the user's own words name it. `change`:
  * becomes a recommendation, which only its user can accept.
  */
-export type ToolEffect = 'read' | 'tighten' | 'change'
-export type Tool = { operation: Operation; effectOf(input: JsonObject): ToolEffect }
+export type ToolEffect = ToolDescription['effect']
+export type Tool = { operation: Operation; hasDryRun: boolean; effectOf(input: JsonObject): ToolEffect }
 
 /** A turn is never a person who has just signed in, so it raises no limit and switches nothing on again. */
 const tightens = (name: string): boolean => ['policy_kill', 'policy_tighten', 'tasks_cancel'].includes(name)
@@ -33,6 +35,7 @@ function toTool(operation: Operation): Tool {
   const quotes = hasDryRun(operation)
   return {
     operation,
+    hasDryRun: quotes,
     effectOf({ dryrun }) {
       if (kind === 'read' || (quotes && dryrun === true)) return 'read'
       return tightens(operation.name) ? 'tighten' : 'change'
@@ -42,3 +45,21 @@ function toTool(operation: Operation): Tool {
 
 export const toolsOf = (operations: readonly Operation[]): ReadonlyMap<string, Tool> =>
   new Map(operations.filter(isOpen).map((operation) => [operation.name, toTool(operation)]))
+
+export const isWithin = ({ entry: { access } }: Operation, scopes: ReadonlySet<Scope>): boolean =>
+  access === 'public' || (isScope(access) && scopes.has(access))
+
+export function descriptionOf(
+  { operation, hasDryRun, effectOf }: Tool,
+  inputSchema: object,
+): ToolDescription {
+  const { summary, description } = operation.entry
+  const sentences = [summary, description].filter((text) => text !== undefined)
+  return {
+    name: operation.name,
+    description: sentences.map((text) => (text.endsWith('.') ? text : `${text}.`)).join(' '),
+    inputSchema: inputSchema as JsonObject,
+    effect: effectOf({}),
+    hasDryRun,
+  }
+}

@@ -5,13 +5,14 @@ import { Fault } from '#kernel/fault.ts'
 import { type Random, sha256, uuidv7 } from '#kernel/id.ts'
 import { canonicalJson, isRecord, type Json, type JsonObject } from '#kernel/json.ts'
 import type { Operation } from '#kernel/operation.ts'
-import type { ToolCall, ToolResult, Tools, Turn } from './engine.ts'
+import type { PastMessage, ToolCall, ToolDescription, ToolResult, Tools, Turn } from './engine.ts'
 import type { EventWriter } from './event-writer.ts'
 import type { InnerTool } from './inner-tool.ts'
 import type { MadeCall, Mandate } from './mandate.ts'
+import { createNote, isNote } from './notes.ts'
 import { shorten } from './shorten.ts'
 import type { StoredResult } from './store.ts'
-import type { Tool } from './tool-registry.ts'
+import { descriptionOf, isWithin, type Tool } from './tool-registry.ts'
 
 /** The tools of one turn. Results are stored with their events, so that no run of the turn calls twice. */
 
@@ -19,6 +20,7 @@ export type ToolDeps = {
   tools: () => ReadonlyMap<string, Tool>
   innerTools: ReadonlyMap<string, InnerTool>
   publish: Tools['publish']
+  history: () => Promise<readonly PastMessage[]>
   calls: () => InnerCalls
   /** The caller, as far as its access still stands; throws where it was revoked. */
   currentCaller: () => Promise<Caller>
@@ -32,7 +34,7 @@ export type ToolDeps = {
 type TurnParts = {
   turn: Turn
   writer: EventWriter
-  /** Results of an earlier run of the turn. */
+  /** Results and notes of an earlier run of the turn. */
   stored: readonly StoredResult[]
   /** Ids of calls that were announced by an earlier run. */
   announced: ReadonlySet<string>
@@ -49,12 +51,16 @@ export const intentHash = (operation: string, input: JsonObject): string =>
   sha256(canonicalJson({ operation, input }))
 
 export function createTools(deps: ToolDeps, parts: TurnParts): Tools {
-  const known = new Map(parts.stored.map(({ call_id, output }) => [call_id, toResult(output)]))
+  const results = parts.stored.filter(({ call_id }) => !isNote(call_id))
+  const known = new Map(results.map(({ call_id, output }) => [call_id, toResult(output)]))
   const made: MadeCall[] = []
   const proposed = new Set<string>()
   let called = 0
   return {
     publish: deps.publish,
+    history: deps.history,
+    describe: () => describe(deps),
+    note: createNote(parts.writer, parts.stored),
     async call(call) {
       const earlier = known.get(call.id)
       called += 1
@@ -65,6 +71,7 @@ export function createTools(deps: ToolDeps, parts: TurnParts): Tools {
         return earlier
       }
       const { id, name, input } = call
+      if (isNote(id)) throw new Fault('conflict', 'The id of a call begins as that of a note')
       if (!parts.announced.has(id))
         void parts.writer.add('tool_call', {
           v4_event: 'tool_started',
@@ -94,6 +101,17 @@ export function createTools(deps: ToolDeps, parts: TurnParts): Tools {
   }
 }
 
+/** What the access of the caller reaches, and the tools that are the same for everybody. */
+async function describe({ tools, innerTools, calls, currentCaller }: ToolDeps): Promise<ToolDescription[]> {
+  const { scopes } = await currentCaller()
+  const inner = [...innerTools].map(([name, { description, inputSchema }]): ToolDescription => {
+    return { name, description, inputSchema, effect: 'read', hasDryRun: false }
+  })
+  const operations = [...tools().values()].filter(({ operation }) => isWithin(operation, scopes))
+  const described = operations.map((tool) => descriptionOf(tool, calls().inputSchemaOf(tool.operation)))
+  return structuredClone([...described, ...inner])
+}
+
 function toResult(stored: JsonObject): ToolResult {
   const fetchedAt = new Date(String(stored.fetched_at))
   if (stored.ok === true) return { ok: true, output: stored.output as Json, fetchedAt }
@@ -119,7 +137,7 @@ async function perform(
       return {
         result: {
           ok: true,
-          output: await inner(call.input, { userId: parts.turn.userId, signal: parts.signal }),
+          output: await inner.call(call.input, { userId: parts.turn.userId, signal: parts.signal }),
           fetchedAt,
         },
       }

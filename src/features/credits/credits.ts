@@ -31,8 +31,8 @@ export type Credits = {
   /** What the user can spend now, in the order of spending. */
   buckets(db: Queryable, userId: string): Promise<Bucket[]>
   available(userId: string, on?: Queryable): Promise<number>
-  /** So many credits, held by the acceptance of a task; refused where there are fewer. */
-  draw(userId: string, credits: bigint, reason: string): Promise<Draw>
+  /** So many credits, held by the acceptance of a task, and up to `max` where there are more; refused where there are fewer. */
+  draw(userId: string, credits: bigint, reason: string, max?: bigint): Promise<Draw>
 }
 
 export function credits({ db, ledger, clock }: CreditsDeps): Credits {
@@ -86,14 +86,14 @@ export function credits({ db, ledger, clock }: CreditsDeps): Credits {
       return Number(signupCredits)
     },
     buckets,
-    async draw(userId, wanted, reason) {
+    async draw(userId, wanted, reason, max = wanted) {
       const expiries = await store.expiriesOf(db, userId)
       const now = clock.now()
       return {
         asset: creditsAsset,
         subAccounts: spendableAccounts(expiries, now),
         minUnits: wanted,
-        maxUnits: wanted,
+        maxUnits: max,
         reason,
         refuse: (available) => insufficientCredits(wanted, available),
       }

@@ -82,17 +82,49 @@ async function withinBudget<T>(read: () => Promise<T>, signal: AbortSignal): Pro
     }
 }
 
+type MarketRead = {
+  read(venue: MarketHistory, input: JsonObject, owner: string): Promise<Json>
+  description: string
+  properties: JsonObject
+}
+const assetField = { type: 'string', description: 'Symbol of a perpetual market, for instance ETH' }
+const countField = (maximum: number, description: string) => ({
+  type: 'integer',
+  minimum: 1,
+  maximum,
+  description,
+})
+const marketReads: Readonly<Record<string, MarketRead>> = {
+  market_candles: {
+    read: candles,
+    description: 'Candles of a perpetual market, oldest first; the last one may still be open.',
+    properties: {
+      asset: assetField,
+      timeframe: { type: 'string', enum: Object.keys(timeframeMs), description: 'Length of a candle' },
+      count: countField(countMax, 'How many closed candles'),
+    },
+  },
+  market_funding: {
+    read: funding,
+    description: 'Hourly funding rates of a perpetual market, oldest first, as fractions.',
+    properties: { asset: assetField, days: countField(daysMax, 'How many days back') },
+  },
+  market_book: {
+    read: book,
+    description: 'Best prices and sizes in the order book of a perpetual market.',
+    properties: { asset: assetField },
+  },
+}
+
 /** Without a venue each of them is refused. */
 export function createMarketTools(venue: MarketHistory | undefined): ReadonlyMap<string, InnerTool> {
-  const toolOf =
-    (read: (venue: MarketHistory, input: JsonObject, owner: string) => Promise<Json>): InnerTool =>
-    (input, { userId, signal }) => {
+  const toolOf = ({ read, description, properties }: MarketRead): InnerTool => ({
+    description,
+    inputSchema: { type: 'object', properties, required: Object.keys(properties) },
+    async call(input, { userId, signal }) {
       if (!venue) throw new Fault('unavailable', 'No venue is configured')
       return withinBudget(() => read(venue, input, userId), signal)
-    }
-  return new Map([
-    ['market_candles', toolOf(candles)],
-    ['market_funding', toolOf(funding)],
-    ['market_book', toolOf(book)],
-  ])
+    },
+  })
+  return new Map(Object.entries(marketReads).map(([name, read]) => [name, toolOf(read)]))
 }

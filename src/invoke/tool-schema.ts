@@ -1,9 +1,9 @@
-import { describeFields } from '#invoke/field-descriptions.ts'
-import { withWait } from '#invoke/input.ts'
 import { plainSchema, type Schema } from '#kernel/decimal-fields.ts'
 import { isRecord } from '#kernel/json.ts'
 import { linkTarget } from '#kernel/link.ts'
 import { type Entry, hasTask, isGuarded, isKeyed } from '#kernel/operation.ts'
+import { describeFields } from './field-descriptions.ts'
+import { withWait } from './input.ts'
 
 /** Schemas of a tool: plain JSON Schema with an object at its root, which every client accepts. */
 export type ObjectSchema = { type: 'object'; properties: Record<string, object>; required?: string[] }
@@ -25,11 +25,24 @@ const confirmField = {
 
 /** Path, query and body in one record. Throws where a part is no plain object. */
 export function inputSchemaOf(name: string, entry: Entry): ObjectSchema {
+  const { properties, ...rest } = mergedInput(name, entry, withWait(entry))
+  const technical = {
+    ...(isKeyed(entry) && { idempotency_key: keyField }),
+    ...(isGuarded(entry) && { confirm_repeat: confirmField }),
+  }
+  return described(name, { ...rest, properties: { ...properties, ...technical } })
+}
+
+/** Without what concerns the call itself: its key, and how long it waits. */
+export const plainInputSchemaOf = (name: string, entry: Entry): ObjectSchema =>
+  described(name, mergedInput(name, entry, entry.query && plainSchema(entry.query)))
+
+function mergedInput(name: string, entry: Entry, query: Schema | undefined): ObjectSchema {
   const properties: Record<string, object> = {}
   const required: string[] = []
   for (const part of [
     entry.params && plainSchema(entry.params),
-    withWait(entry),
+    query,
     entry.body && plainSchema(entry.body),
   ]) {
     if (!part) continue
@@ -39,9 +52,7 @@ export function inputSchemaOf(name: string, entry: Entry): ObjectSchema {
     const isNeeded = (field: unknown) => !('default' in (fields.properties[String(field)] ?? {}))
     if (Array.isArray(fields.required)) required.push(...fields.required.map(String).filter(isNeeded))
   }
-  if (isKeyed(entry)) properties.idempotency_key = keyField
-  if (isGuarded(entry)) properties.confirm_repeat = confirmField
-  return described(name, { type: 'object', properties, ...(required.length > 0 && { required }) })
+  return { type: 'object', properties, ...(required.length > 0 && { required }) }
 }
 
 type Fields = { properties: Record<string, object>; required?: unknown }

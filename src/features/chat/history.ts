@@ -1,0 +1,39 @@
+import { type Queryable, query } from '#store/query.ts'
+import type { PastMessage } from './engine.ts'
+
+/** The messages of a thread before a turn, as a model reads them. */
+
+const turnsMax = 10
+const tokensMax = 24_000
+const charactersPerToken = 4
+/** A message that is longer is cut: its beginning says what it is about. */
+const messageCharactersMax = 16_000
+
+/** Turns that had ended when this one was asked, so that a repeated run reads the same. */
+export const historySql = `select left(query, $3) as query, left(coalesce(answer, ''), $3) as answer
+  from chat_turn where thread_id = $1 and chat_id < $2 and completed_at is not null
+    and completed_at <= (select created_at from chat_turn where chat_id = $2)
+  order by chat_id desc limit $4`
+
+type Row = { query: string; answer: string }
+
+export async function historyOf(
+  db: Queryable,
+  { threadId, chatId }: { threadId: string; chatId: string },
+): Promise<PastMessage[]> {
+  const rows = await query<Row>(db, historySql, [threadId, chatId, messageCharactersMax, turnsMax])
+  const newestFirst = rows.flatMap(({ query: question, answer }): PastMessage[] => [
+    ...(answer === '' ? [] : [{ role: 'assistant' as const, text: answer }]),
+    { role: 'user', text: question },
+  ])
+  const kept: PastMessage[] = []
+  let left = tokensMax * charactersPerToken
+  for (const message of newestFirst) {
+    left -= message.text.length
+    if (left < 0) break
+    kept.push(message)
+  }
+  // An answer without its question says nothing.
+  if (kept.at(-1)?.role === 'assistant') kept.pop()
+  return kept.reverse()
+}
