@@ -1,6 +1,7 @@
 /** An engine whose answer is written in the question. */
 import { setTimeout as delay } from 'node:timers/promises'
-import type { ChatEngine, Usage } from '#features/chat/engine.ts'
+import type { ChatEngine } from '#features/chat/engine.ts'
+import type { Usage } from '#features/chat/prices.ts'
 import { Fault } from '#kernel/fault.ts'
 import type { JsonObject } from '#kernel/json.ts'
 

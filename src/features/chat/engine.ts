@@ -1,6 +1,6 @@
 import type { Json, JsonObject } from '#kernel/json.ts'
 import type { Citation, planWords, StopReason } from './events.ts'
-import type { Agent } from './prices.ts'
+import type { Agent, Usage } from './prices.ts'
 import type { NewFile } from './turn-files.ts'
 
 /**
@@ -60,8 +60,6 @@ export type Tools = {
   publish(file: NewFile): Promise<void>
 }
 
-/** Tokens of a model. */
-export type Usage = { inputTokens: number; outputTokens: number }
 export type TurnEnd = {
   stopReason: StopReason
   /** Of all models that the turn has asked, those of earlier runs included; absent where it has asked none. */

@@ -26,14 +26,14 @@ export async function historyOf(
     ...(answer === '' ? [] : [{ role: 'assistant' as const, text: answer }]),
     { role: 'user', text: question },
   ])
-  const kept: PastMessage[] = []
+  const messages: PastMessage[] = []
   let left = tokensMax * charactersPerToken
   for (const message of newestFirst) {
     left -= message.text.length
     if (left < 0) break
-    kept.push(message)
+    messages.push(message)
   }
   // An answer without its question says nothing.
-  if (kept.at(-1)?.role === 'assistant') kept.pop()
-  return kept.reverse()
+  if (messages.at(-1)?.role === 'assistant') messages.pop()
+  return messages.reverse()
 }

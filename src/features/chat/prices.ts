@@ -1,5 +1,4 @@
 import { toUnits } from '#kernel/money.ts'
-import type { Usage } from './engine.ts'
 
 /** Who answers, and the credits that one answer costs. */
 export const creditsOfAgent = { ProAgent: 1n, ProDeepResearchAgent: 5n, MarketAnalyzerAgent: 2n } as const
@@ -14,6 +13,8 @@ export const creditsOfModel: Readonly<Record<Agent, bigint>> = {
   ProDeepResearchAgent: 40n,
 }
 
+/** Tokens of a model. */
+export type Usage = { inputTokens: number; outputTokens: number }
 /** USD for a million tokens, as decimal text. */
 export type ModelPrices = { in: string; out: string }
 

@@ -9,7 +9,7 @@ import type { EndResult, StepContext, StepEnd, TaskView, Tx } from '#kernel/task
 import type { Queryable } from '#store/query.ts'
 import { currentCaller, type StoredCaller } from './caller.ts'
 import { createEmit } from './emit.ts'
-import type { ChatEngine, Turn, TurnEnd, Usage } from './engine.ts'
+import type { ChatEngine, Turn, TurnEnd } from './engine.ts'
 import {
   type AppendEvents,
   createEventWriter,
@@ -22,7 +22,7 @@ import { historyOf } from './history.ts'
 import type { ChatListeners, StopCause } from './listeners.ts'
 import type { Mandate, OpenMandate } from './mandate.ts'
 import { usageOfNotes } from './notes.ts'
-import { type Agent, chargeOf, type ModelPrices } from './prices.ts'
+import { type Agent, chargeOf, type ModelPrices, type Usage } from './prices.ts'
 import * as store from './store.ts'
 import { createTools, type ToolDeps } from './tools.ts'
 import { createPublish } from './turn-files.ts'
