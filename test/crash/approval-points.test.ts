@@ -1,16 +1,13 @@
 /** kill -9 at any point of an approval, and of the acceptance that follows it: the money leaves once, under one task. */
 import assert from 'node:assert/strict'
-import { readFileSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { eventually, type Gateway } from '../harness/gateway.ts'
 import { ledgerDrift } from '../harness/ledger.ts'
 import { personWithApp } from '../journeys/signed-in.ts'
 import type { Person, TaskBody } from '../journeys/users.ts'
 import { base, type World, worldOf } from '../journeys/world.ts'
-import { isShort } from '../proof/support/seed.ts'
 import { type CrashApp, createCrashApp } from './crash-app.ts'
+import { assertReached, choosePoints, recordPoints } from './failpoints.ts'
 
 /** From the decision to the end of the task. */
 const pointPattern = /^(db:(?!.*(schedule|instance|market_lease|listen)).*|net:base)/
@@ -88,36 +85,22 @@ before(async () => {
 })
 after(() => app?.[Symbol.asyncDispose]())
 
-async function pointsOfOneApproval(): Promise<string[]> {
-  const file = join(tmpdir(), `portico-approval-failpoints-${process.pid}`)
-  writeFileSync(file, '')
-  const recorded = await gatewayWith({ FAILPOINT_LOG: file })
-  const { taskId, approvalId } = await ask(recorded.url, 'recorded')
-  recorded.child.kill('SIGUSR2')
-  assert.equal((await approve(recorded.url, approvalId)).body.decision, 'approved')
-  await assertPaidOnce(recorded.url, taskId, 'recorded')
-  await recorded.kill()
-  const counts = new Map<string, number>()
-  for (const name of readFileSync(file, 'utf8').split('\n'))
-    if (pointPattern.test(name)) counts.set(name, (counts.get(name) ?? 0) + 1)
-  return [...counts].flatMap(([name, count]) =>
-    Array.from({ length: Math.min(count, passesOf(name)) }, (_, n) => `${name}@${n + 1}`),
-  )
-}
+const pointsOfOneApproval = (): Promise<string[]> =>
+  recordPoints({ pattern: pointPattern, passesOf }, async ({ env }) => {
+    const recorded = await gatewayWith(env)
+    const { taskId, approvalId } = await ask(recorded.url, 'recorded')
+    recorded.child.kill('SIGUSR2')
+    assert.equal((await approve(recorded.url, approvalId)).body.decision, 'approved')
+    await assertPaidOnce(recorded.url, taskId, 'recorded')
+    await recorded.kill()
+  })
 
 const needed = [/approval:before/, /approval:after/, /task_accept:before/, /^db:commit:after/]
-const pointsOf = (all: string[]): string[] =>
-  isShort ? needed.flatMap((each) => all.filter((point) => each.test(point)).slice(0, 1)) : all
 
 test('an approval killed at any point is one decision, and the approved transfer is made exactly once', async (t) => {
   const all = await pointsOfOneApproval()
   t.diagnostic(all.join(' '))
-  for (const each of needed)
-    assert.ok(
-      all.some((point) => each.test(point)),
-      all.join(' '),
-    )
-  const points = pointsOf(all)
+  const points = choosePoints(all, needed)
   let deaths = 0
   // Each gateway first completes what its predecessor left, and then dies at its own point.
   let gateway: Gateway = await gatewayWith({ FAILPOINT: points[0]! })
@@ -136,7 +119,7 @@ test('an approval killed at any point is one decision, and the approved transfer
     await assertPaidOnce(gateway.url, taskId, point)
   }
   t.diagnostic(`${points.length} points, ${deaths} deaths, ${made / amount} payments requested and made`)
-  assert.ok(deaths >= points.length / 2, `only ${deaths} of ${points.length} points were reached`)
+  assertReached(points, deaths)
   const twice = await app.admin.query('select task_id from effect group by task_id having count(*) > 1')
   assert.equal(twice.rowCount, 0)
   assert.equal(await ledgerDrift(app.admin), 0)

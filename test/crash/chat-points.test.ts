@@ -1,15 +1,13 @@
 /** kill -9 at the boundaries of every statement of an answer, whose client goes on at another gateway. */
 import assert from 'node:assert/strict'
-import { readFileSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { isEnd, readChat } from '../chat/read-chat.ts'
-import { type Agent, bearer, eventually, type Gateway, http, NotReady, newAgent } from '../harness/gateway.ts'
+import { type Agent, bearer, eventually, type Gateway, http, newAgent } from '../harness/gateway.ts'
 import { ledgerDrift } from '../harness/ledger.ts'
 import type { SentEvent } from '../harness/stream.ts'
-import { isNightly, isShort } from '../proof/support/seed.ts'
+import { isNightly } from '../proof/support/seed.ts'
 import { type CrashApp, createCrashApp } from './crash-app.ts'
+import { choosePoints, keyAt, killAtEach, recordPoints } from './failpoints.ts'
 
 const taskPointPattern =
   /^db:(task_accept|task_step|chat_append|select chat_turn|select chat_event|select chat_call|select chat_thread|update chat_thread|insert chat_event|select transfer|begin|commit)/
@@ -89,53 +87,32 @@ async function assertAnswered(events: SentEvent[], at: string): Promise<void> {
   )
 }
 
-async function failpointsOfOneAnswer(): Promise<string[]> {
-  const file = join(tmpdir(), `portico-chat-failpoints-${process.pid}`)
-  writeFileSync(file, '')
-  const recorded = await app.gateway({ FAILPOINT_LOG: file })
-  recorded.child.kill('SIGUSR2')
-  // The other gateway runs it where this one has no lease yet.
-  for (let n = 0; n < 10 && !readFileSync(file, 'utf8').includes('db:task_step'); n++) {
-    writeFileSync(file, '')
-    await assertAnswered(await ask(recorded.url, `recorded-${n}`), 'recorded')
-  }
-  await recorded.kill()
-  const counts = new Map<string, number>()
-  for (const name of readFileSync(file, 'utf8').split('\n'))
-    if (taskPointPattern.test(name)) counts.set(name, (counts.get(name) ?? 0) + 1)
-  return [...counts].flatMap(([name, count]) =>
-    Array.from({ length: Math.min(count, passesOf(name)) }, (_, n) => `${name}@${n + 1}`),
-  )
-}
+const pointsOfOneAnswer = (): Promise<string[]> =>
+  recordPoints({ pattern: taskPointPattern, passesOf }, async (recording) => {
+    const recorded = await app.gateway(recording.env)
+    recorded.child.kill('SIGUSR2')
+    // The other gateway runs it where this one has no lease yet.
+    for (let n = 0; n < 10 && !recording.text().includes('db:task_step'); n++) {
+      recording.clear()
+      await assertAnswered(await ask(recorded.url, `recorded-${n}`), 'recorded')
+    }
+    await recorded.kill()
+  })
 
 const needed = [/^db:task_accept:after/, /^db:chat_append:after/, /^db:task_step:after/]
-const pointsOf = (all: string[]): string[] =>
-  isShort ? needed.flatMap((each) => all.filter((point) => each.test(point)).slice(0, 1)) : all
 
 test('an answer whose gateway is killed at any point is whole, once, and costs one credit', async (t) => {
   await assertAnswered(await ask(survivor.url, 'first'), 'first')
-  const all = await failpointsOfOneAnswer()
-  for (const each of needed)
-    assert.ok(
-      all.some((point) => each.test(point)),
-      all.join(' '),
-    )
-  const points = pointsOf(all)
-  let deaths = 0
-  let next: Promise<Gateway> | undefined
-  for (const [index, point] of points.entries()) {
-    const victim = await (next ?? app.gateway({ FAILPOINT: point }))
-    const nextPoint = points[index + 1]
-    next = nextPoint === undefined ? undefined : app.gateway({ FAILPOINT: nextPoint })
-    next?.catch((error: unknown) => assert.ok(error instanceof NotReady))
+  const points = choosePoints(await pointsOfOneAnswer(), needed)
+  const reached = await killAtEach(points, app.gateway, async (point, victim) => {
     victim.child.kill('SIGUSR2')
-    const events = await askThrough(victim, `at-${point.replaceAll(' ', '-')}`)
-    if (victim.child.signalCode === 'SIGKILL') deaths++
+    const events = await askThrough(victim, keyAt(point))
+    const died = victim.child.signalCode === 'SIGKILL'
     await victim.kill()
     await assertAnswered(events, point)
-  }
-  t.diagnostic(`${points.length} points, ${deaths} deaths, ${answered} answers`)
-  assert.ok(deaths >= points.length / 2, `only ${deaths} of ${points.length} points were reached`)
+    return died
+  })
+  t.diagnostic(`${reached}, ${answered} answers`)
   await eventually(
     async () => ((await ledgerDrift(app.admin)) === 0 ? true : undefined),
     'the ledger is even',

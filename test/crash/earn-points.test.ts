@@ -1,14 +1,12 @@
 /** kill -9 at the boundaries of every statement and every call of earn tasks, which three sponsor keys pay for. */
 import assert from 'node:assert/strict'
-import { readFileSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { worldSponsors } from '#config-safety.ts'
-import { type Gateway, NotReady } from '../harness/gateway.ts'
+import type { Gateway } from '../harness/gateway.ts'
 import { ledgerDrift } from '../harness/ledger.ts'
-import { isNightly, isShort } from '../proof/support/seed.ts'
+import { isNightly } from '../proof/support/seed.ts'
 import { type CrashApp, type Customer, createCrashApp, deposit, newCustomer } from './crash-app.ts'
+import { choosePoints, hasDied, keyAt, killAtEach, recordPoints } from './failpoints.ts'
 
 /** Statements and calls that belong to the task; others belong to the running process. */
 const taskPointPattern =
@@ -24,6 +22,8 @@ let app: CrashApp
 let survivor: Gateway
 let customers: Customer[]
 let made = 0
+
+const gatewayWith = (env: Record<string, string> = {}) => app.gateway({ ...keys, ...env })
 
 /** One deposit of each customer under the key; repeated elsewhere, it is the same deposit. */
 const depositAll = (url: string, key: string) =>
@@ -41,7 +41,7 @@ const assertExecuted = (replies: Awaited<ReturnType<typeof depositAll>>, at: str
 
 before(async () => {
   app = await createCrashApp()
-  survivor = await app.gateway(keys)
+  survivor = await gatewayWith()
   customers = []
   for (let n = 0; n < customersMax; n++) customers.push(await newCustomer(survivor.url))
   assertExecuted(await depositAll(survivor.url, 'first'), 'first')
@@ -51,27 +51,20 @@ after(async () => {
   await app?.[Symbol.asyncDispose]()
 })
 
-async function failpointsOfOneDeposit(): Promise<string[]> {
-  const file = join(tmpdir(), `portico-failpoints-${process.pid}`)
-  writeFileSync(file, '')
-  const recorded = await app.gateway({ ...keys, FAILPOINT_LOG: file })
-  recorded.child.kill('SIGUSR2')
-  assertExecuted(await depositAll(recorded.url, 'recorded'), 'recorded')
-  await recorded.kill()
-  const counts = new Map<string, number>()
-  for (const name of readFileSync(file, 'utf8').split('\n'))
-    if (taskPointPattern.test(name)) counts.set(name, (counts.get(name) ?? 0) + 1)
-  return [...counts].flatMap(([name, count]) =>
-    Array.from({ length: Math.min(count, passesOf(name)) }, (_, n) => `${name}@${n + 1}`),
-  )
-}
+const pointsOfOneDeposit = (): Promise<string[]> =>
+  recordPoints({ pattern: taskPointPattern, passesOf }, async ({ env }) => {
+    const recorded = await gatewayWith(env)
+    recorded.child.kill('SIGUSR2')
+    assertExecuted(await depositAll(recorded.url, 'recorded'), 'recorded')
+    await recorded.kill()
+  })
 
 /** One gateway takes the requests and dies at its point; the other one must complete the tasks. */
 async function dieAt(point: string, victim: Gateway): Promise<boolean> {
-  const key = `at-${point.replaceAll(' ', '-')}`
+  const key = keyAt(point)
   victim.child.kill('SIGUSR2')
   const first = await depositAll(victim.url, key).catch(() => undefined)
-  const died = victim.child.signalCode === 'SIGKILL' || first === undefined
+  const died = hasDied(victim, first)
   await victim.kill()
   const replies = await depositAll(survivor.url, key).catch((cause: unknown) => {
     throw new Error(
@@ -107,32 +100,10 @@ const needed = [
   /^net:/,
 ]
 
-/** One of each relevant kind; all of them in `npm run test:crash`. */
-const pointsOf = (all: string[]): string[] =>
-  isShort ? needed.flatMap((each) => all.filter((point) => each.test(point)).slice(0, 1)) : all
-
 test('an earn task killed at any point happens exactly once', async (t) => {
-  const all = await failpointsOfOneDeposit()
-  for (const each of needed)
-    assert.ok(
-      all.some((point) => each.test(point)),
-      all.join(' '),
-    )
-  const points = pointsOf(all)
-  let deaths = 0
-  // The next gateway starts while the other one completes the task.
-  let next: Promise<Gateway> | undefined
-  for (const [index, point] of points.entries()) {
-    const victim = await (next ?? app.gateway({ ...keys, FAILPOINT: point }))
-    const nextPoint = points[index + 1]
-    next = nextPoint === undefined ? undefined : app.gateway({ ...keys, FAILPOINT: nextPoint })
-    next?.catch((error: unknown) => assert.ok(error instanceof NotReady))
-    if (await dieAt(point, victim)) deaths++
-  }
-  t.diagnostic(
-    `${points.length} points, ${deaths} deaths, ${made} deposits of each of ${customersMax} users requested and made`,
-  )
-  assert.ok(deaths >= points.length / 2, `only ${deaths} of ${points.length} points were reached`)
+  const points = choosePoints(await pointsOfOneDeposit(), needed)
+  const reached = await killAtEach(points, gatewayWith, dieAt)
+  t.diagnostic(`${reached}, ${made} deposits of each of ${customersMax} users requested and made`)
   await assertNoGaps()
   assert.equal(await ledgerDrift(app.admin), 0)
 })

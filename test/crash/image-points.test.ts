@@ -1,15 +1,12 @@
 /** kill -9 between the answer of the image service and the reply: one credit, and the same images under the same key. */
 import assert from 'node:assert/strict'
-import { readFileSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { addBackend } from '../harness/backend.ts'
 import { type Agent, bearer, type Gateway, http, NotReady, newAgent } from '../harness/gateway.ts'
 import { ledgerDrift } from '../harness/ledger.ts'
 import { creditsOf, type ImageBody } from '../images/image-app.ts'
-import { isShort } from '../proof/support/seed.ts'
 import { type CrashApp, createCrashApp } from './crash-app.ts'
+import { assertReached, choosePoints, hasDied, keyAt, recordPoints } from './failpoints.ts'
 
 const pointPattern =
   /^(db:(task_accept|task_accept_complete|task_step|begin|commit|insert backend_request|update file_content|insert file_content|insert file)|net:images)/
@@ -46,43 +43,29 @@ after(async () => {
   await app?.[Symbol.asyncDispose]()
 })
 
-async function pointsOfOneCall(): Promise<string[]> {
-  const file = join(tmpdir(), `portico-image-points-${process.pid}`)
-  writeFileSync(file, '')
-  const recorded = await app.gateway({ FAILPOINT_LOG: file })
-  recorded.child.kill('SIGUSR2')
-  assert.equal((await ask(recorded.url, 'recorded')).status, 200)
-  made += 1
-  await recorded.kill()
-  return [
-    ...new Set(
-      readFileSync(file, 'utf8')
-        .split('\n')
-        .filter((name) => pointPattern.test(name)),
-    ),
-  ].map((name) => `${name}@1`)
-}
+const pointsOfOneCall = (): Promise<string[]> =>
+  recordPoints({ pattern: pointPattern, passesOf: () => 1 }, async ({ env }) => {
+    const recorded = await app.gateway(env)
+    recorded.child.kill('SIGUSR2')
+    assert.equal((await ask(recorded.url, 'recorded')).status, 200)
+    made += 1
+    await recorded.kill()
+  })
 
 const needed = [/^net:images:after/, /^db:task_step:before/, /^db:task_step:after|^db:commit:after/]
 
 test('a call killed at any point is charged once, and its key has its images', async (t) => {
-  const all = await pointsOfOneCall()
-  for (const each of needed)
-    assert.ok(
-      all.some((point) => each.test(point)),
-      all.join(' '),
-    )
-  const points = isShort ? needed.flatMap((each) => all.filter((point) => each.test(point)).slice(0, 1)) : all
+  const points = choosePoints(await pointsOfOneCall(), needed)
   let deaths = 0
   for (const point of points) {
     const victim = await app.gateway({ FAILPOINT: point }).catch((error: unknown) => {
       assert.ok(error instanceof NotReady)
     })
     if (!victim) continue
-    const key = `at-${point.replaceAll(' ', '-')}`
+    const key = keyAt(point)
     victim.child.kill('SIGUSR2')
     const first = await ask(victim.url, key).catch(() => undefined)
-    if (victim.child.signalCode === 'SIGKILL' || first === undefined) deaths += 1
+    if (hasDied(victim, first)) deaths += 1
     await victim.kill()
     const [one, other] = [await ask(survivor.url, key), await ask(survivor.url, key)]
     assert.deepEqual([one.status, other.status], [200, 200], `${point}: ${JSON.stringify(one.body)}`)
@@ -92,6 +75,6 @@ test('a call killed at any point is charged once, and its key has its images', a
     assert.equal(await creditsOf(survivor.url, agent), 200 - made, point)
   }
   t.diagnostic(`${points.length} points, ${deaths} deaths, ${made} calls`)
-  assert.ok(deaths >= points.length / 2, `only ${deaths} of ${points.length} points were reached`)
+  assertReached(points, deaths)
   assert.equal(await ledgerDrift(app.admin), 0)
 })

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
+import { inspect } from 'node:util'
 import { eventually } from '../harness/gateway.ts'
 import { ledgerDrift } from '../harness/ledger.ts'
 import { poolOf } from '../journeys/pools.ts'
@@ -118,6 +119,7 @@ test(`${users * ordersPerUser} orders fire once each or are cancelled while inst
 
   /** Repeats a cancel under its key until an instance has answered. */
   const cancel = async (person: Person, id: string, key: string): Promise<boolean> => {
+    let last: unknown
     const answer = await eventually(
       async () => {
         const ready = pool.ready()
@@ -130,12 +132,17 @@ test(`${users * ordersPerUser} orders fire once each or are cancelled while inst
               key,
               at: gateway.url,
             })
-            .catch(() => undefined))
+            .catch((error: unknown) => {
+              last = error
+            }))
+        if (reply) last = reply
         return reply?.status === 200 ? reply.body : undefined
       },
       `the cancel of ${id} is answered`,
       60_000,
-    )
+    ).catch((cause: unknown) => {
+      throw new Error(`the last answer: ${inspect(last)}`, { cause })
+    })
     return answer.cancelled.includes(id)
   }
   const cancelled = new Set<string>()

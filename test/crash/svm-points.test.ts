@@ -1,12 +1,10 @@
 /** kill -9 at the boundaries of every statement and every call of a transfer on Solana: it happens exactly once. */
 import assert from 'node:assert/strict'
-import { readFileSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { after, before, test } from 'node:test'
-import { type Gateway, NotReady } from '../harness/gateway.ts'
+import type { Gateway } from '../harness/gateway.ts'
 import { ledgerDrift } from '../harness/ledger.ts'
-import { isNightly, isShort } from '../proof/support/seed.ts'
+import { isNightly } from '../proof/support/seed.ts'
+import { choosePoints, hasDied, keyAt, killAtEach, recordPoints } from './failpoints.ts'
 import { createSvmCrashApp, type Sender, type SvmCrashApp, send, sendUnits } from './svm-app.ts'
 
 /** Statements and calls that belong to the task; others belong to the running process. */
@@ -42,27 +40,20 @@ after(async () => {
   await app?.[Symbol.asyncDispose]()
 })
 
-async function failpointsOfOneSend(): Promise<string[]> {
-  const file = join(tmpdir(), `portico-svm-failpoints-${process.pid}`)
-  writeFileSync(file, '')
-  const recorded = await app.gateway({ FAILPOINT_LOG: file })
-  recorded.child.kill('SIGUSR2')
-  assertExecuted(await sendAll(recorded.url, 'recorded'), 'recorded')
-  await recorded.kill()
-  const counts = new Map<string, number>()
-  for (const name of readFileSync(file, 'utf8').split('\n'))
-    if (taskPointPattern.test(name)) counts.set(name, (counts.get(name) ?? 0) + 1)
-  return [...counts].flatMap(([name, count]) =>
-    Array.from({ length: Math.min(count, passesOf(name)) }, (_, n) => `${name}@${n + 1}`),
-  )
-}
+const pointsOfOneSend = (): Promise<string[]> =>
+  recordPoints({ pattern: taskPointPattern, passesOf }, async ({ env }) => {
+    const recorded = await app.gateway(env)
+    recorded.child.kill('SIGUSR2')
+    assertExecuted(await sendAll(recorded.url, 'recorded'), 'recorded')
+    await recorded.kill()
+  })
 
 /** One gateway takes the requests and dies at its point; the other one must complete the tasks. */
 async function dieAt(point: string, victim: Gateway): Promise<boolean> {
-  const key = `at-${point.replaceAll(' ', '-')}`
+  const key = keyAt(point)
   victim.child.kill('SIGUSR2')
   const first = await sendAll(victim.url, key).catch(() => undefined)
-  const died = victim.child.signalCode === 'SIGKILL' || first === undefined
+  const died = hasDied(victim, first)
   await victim.kill()
   assertExecuted(await sendAll(survivor.url, key), point)
   assert.equal(await app.receivedUnits(), made, `${point}: received on the chain`)
@@ -70,29 +61,10 @@ async function dieAt(point: string, victim: Gateway): Promise<boolean> {
 }
 
 const needed = [/^db:task_accept:after/, /^db:commit:after/, /^db:task_step:before/, /^net:solana:after@4/]
-const pointsOf = (all: string[]): string[] =>
-  isShort ? needed.flatMap((each) => all.filter((point) => each.test(point)).slice(0, 1)) : all
 
 test('a transfer on Solana that is killed at any point happens exactly once', async (t) => {
-  const all = await failpointsOfOneSend()
-  for (const each of needed)
-    assert.ok(
-      all.some((point) => each.test(point)),
-      `${each} in ${all.join(' ')}`,
-    )
-  const points = pointsOf(all)
-  let deaths = 0
-  // The next gateway starts while the other one completes the tasks.
-  let next: Promise<Gateway> | undefined
-  for (const [index, point] of points.entries()) {
-    const victim = await (next ?? app.gateway({ FAILPOINT: point }))
-    const nextPoint = points[index + 1]
-    next = nextPoint === undefined ? undefined : app.gateway({ FAILPOINT: nextPoint })
-    next?.catch((error: unknown) => assert.ok(error instanceof NotReady))
-    if (await dieAt(point, victim)) deaths++
-  }
-  t.diagnostic(`${points.length} points, ${deaths} deaths`)
-  assert.ok(deaths >= points.length / 2, `only ${deaths} of ${points.length} points were reached`)
+  const points = choosePoints(await pointsOfOneSend(), needed)
+  t.diagnostic(await killAtEach(points, app.gateway, dieAt))
   const { rows } = await app.admin.query<{ landed: string; tasks: string }>(
     `select count(*) filter (where e.status = 'confirmed') as landed, count(distinct e.task_id) as tasks
      from effect e where e.kind = 'svm_transaction'`,

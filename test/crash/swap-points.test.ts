@@ -1,16 +1,14 @@
 /** kill -9 at the boundaries of every statement and every call of a swap: it has one deposit, and its end is that of the chains. */
 import assert from 'node:assert/strict'
-import { readFileSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { after, before, test } from 'node:test'
-import { type Gateway, NotReady } from '../harness/gateway.ts'
+import type { Gateway } from '../harness/gateway.ts'
 import { ledgerDrift } from '../harness/ledger.ts'
 import { assertMeasured, balancesOf, createFundedPerson, type SwapBody } from '../journeys/swap-users.ts'
 import type { Person } from '../journeys/users.ts'
 import { base, polygon, solana, type World, worldOf } from '../journeys/world.ts'
-import { isNightly, isShort } from '../proof/support/seed.ts'
+import { isNightly } from '../proof/support/seed.ts'
 import { type CrashApp, createCrashApp } from './crash-app.ts'
+import { choosePoints, hasDied, killAtEach, recordPoints } from './failpoints.ts'
 import { assertConserved, assertDepositsOnce, type Books, readBooks } from './swap-conservation.ts'
 
 /** Statements and calls that belong to the task; others belong to the running process. */
@@ -114,24 +112,14 @@ const assertEnded = ({ status, body }: Awaited<ReturnType<typeof send>>, each: C
 
 /** The points that one swap passes. */
 async function pointsOf(each: Case): Promise<string[]> {
-  const file = join(tmpdir(), `portico-swap-failpoints-${process.pid}`)
-  writeFileSync(file, '')
-  const recorded = await app.gateway({ ...env, FAILPOINT_LOG: file })
-  recorded.child.kill('SIGUSR2')
-  assertEnded(await send(recorded.url, each, `recorded-${each.name.replaceAll(' ', '-')}`), each, 'recorded')
-  await recorded.kill()
-  const counts = new Map<string, number>()
-  for (const name of readFileSync(file, 'utf8').split('\n'))
-    if (taskPointPattern.test(name)) counts.set(name, (counts.get(name) ?? 0) + 1)
-  const all = [...counts].flatMap(([name, count]) =>
-    Array.from({ length: Math.min(count, passesOf(name)) }, (_, n) => `${name}@${n + 1}`),
-  )
-  for (const point of each.needed)
-    assert.ok(
-      all.some((name) => point.test(name)),
-      `${point} in ${all.join(' ')}`,
-    )
-  return isShort ? each.needed.flatMap((point) => all.filter((name) => point.test(name)).slice(0, 1)) : all
+  const all = await recordPoints({ pattern: taskPointPattern, passesOf }, async (recording) => {
+    const recorded = await app.gateway({ ...env, ...recording.env })
+    recorded.child.kill('SIGUSR2')
+    const key = `recorded-${each.name.replaceAll(' ', '-')}`
+    assertEnded(await send(recorded.url, each, key), each, 'recorded')
+    await recorded.kill()
+  })
+  return choosePoints(all, each.needed)
 }
 
 /** One gateway takes the request and dies at its point; the other one must end the swap. */
@@ -139,7 +127,7 @@ async function dieAt(each: Case, point: string, victim: Gateway): Promise<boolea
   const key = `${each.name} at ${point}`.replaceAll(' ', '-')
   victim.child.kill('SIGUSR2')
   const first = await send(victim.url, each, key).catch(() => undefined)
-  const died = victim.child.signalCode === 'SIGKILL' || first === undefined
+  const died = hasDied(victim, first)
   await victim.kill()
   assertEnded(await send(survivor.url, each, key), each, point)
   return died
@@ -149,18 +137,8 @@ for (const each of cases)
   test(`a swap ${each.name} that is killed at any point has one deposit and one end`, async (t) => {
     await world.solver('/realism', each.realism)
     const points = await pointsOf(each)
-    let deaths = 0
-    // The next gateway starts while the other one ends the swap.
-    let next: Promise<Gateway> | undefined
-    for (const [index, point] of points.entries()) {
-      const victim = await (next ?? app.gateway({ ...env, FAILPOINT: point }))
-      const nextPoint = points[index + 1]
-      next = nextPoint === undefined ? undefined : app.gateway({ ...env, FAILPOINT: nextPoint })
-      next?.catch((error: unknown) => assert.ok(error instanceof NotReady))
-      if (await dieAt(each, point, victim)) deaths++
-    }
-    t.diagnostic(`${points.length} points, ${deaths} deaths`)
-    assert.ok(deaths >= points.length / 2, `only ${deaths} of ${points.length} points were reached`)
+    const launch = (failpoint: Record<string, string>) => app.gateway({ ...env, ...failpoint })
+    t.diagnostic(await killAtEach(points, launch, (point, victim) => dieAt(each, point, victim)))
   })
 
 test('each of them has one deposit, and every unit is accounted for', async (t) => {

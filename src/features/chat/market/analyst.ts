@@ -27,28 +27,35 @@ const missingText = ({ missing }: Facts): string | undefined =>
     ? undefined
     : `Not available now: ${missing.map(({ about, result }) => (result.ok ? about : `${about} (${result.code})`)).join(', ')}.`
 
-function chartOf(facts: Facts, { timeframe, call }: TimeframeFacts, proposal: Proposal | undefined) {
-  const history = facts.history(call)
-  if (!history) return undefined
-  const { candles, set } = history
-  const levels: Level[] = levelsOf(candles, latestIndicators(set).atr_14 ?? Number.NaN)
-  return {
-    asset: facts.asset,
-    timeframe,
-    candles,
-    set,
-    levels,
-    ...(proposal && {
-      proposal: {
-        side: proposal.side,
-        entry: Number(proposal.entry.value),
-        stop: Number(proposal.stop.value),
-        target: Number(proposal.target.value),
+/** A chart of each timeframe that has candles; the main one shows the proposal. */
+const chartsOf = ({ facts, timeframes, main }: Analysis, proposal: Proposal | undefined): NamedChart[] =>
+  timeframes.flatMap((found) => {
+    const history = facts.history(found.call)
+    if (!history) return []
+    const { candles, set } = history
+    const levels: Level[] = levelsOf(candles, latestIndicators(set).atr_14 ?? Number.NaN)
+    const prices = found === main && proposal ? pricesOf(proposal) : undefined
+    return {
+      name: `chart-${found.timeframe}.png`,
+      chart: {
+        asset: facts.asset,
+        timeframe: found.timeframe,
+        candles,
+        set,
+        levels,
+        ...(prices && { proposal: prices }),
+        readAtMs: facts.newestMs,
       },
-    }),
-    readAtMs: facts.newestMs,
-  }
-}
+    }
+  })
+
+type NamedChart = { name: string; chart: Parameters<typeof candleChartSvg>[0] }
+const pricesOf = ({ side, entry, stop, target }: Proposal) => ({
+  side,
+  entry: Number(entry.value),
+  stop: Number(stop.value),
+  target: Number(target.value),
+})
 
 const valuesOf = ({ timeframe, regime, close, closedAt, indicators, levels }: TimeframeFacts) => ({
   timeframe,
@@ -59,20 +66,22 @@ const valuesOf = ({ timeframe, regime, close, closedAt, indicators, levels }: Ti
   levels: levels.map(({ kind, price, touches }) => ({ kind, price: price.value, touches: touches.value })),
 })
 
+type Shown = {
+  proposal: Proposal | undefined
+  charts: readonly NamedChart[]
+  claims: readonly Claim[]
+}
+
 function analysisJson(
-  { facts, timeframes, main, rule, report }: Analysis,
-  { proposal, claims }: { proposal: Proposal | undefined; claims: readonly Claim[] },
+  { facts, timeframes, rule, report }: Analysis,
+  { proposal, charts, claims }: Shown,
 ): string {
-  const charts = timeframes.flatMap((found) => {
-    const chart = chartOf(facts, found, found === main ? proposal : undefined)
-    return chart ? [{ file: `chart-${found.timeframe}.png`, text: candleChartAlt(chart) }] : []
-  })
   const document = {
     version: 1,
     asset: facts.asset,
     generated_at: report.generatedAt,
     timeframes: timeframes.map(valuesOf),
-    charts,
+    charts: charts.map(({ name, chart }) => ({ file: name, text: candleChartAlt(chart) })),
     rule: rule ? { id: rule.id, text: rule.text, verdict: rule.verdict?.value ?? null } : null,
     proposal: proposal
       ? {
@@ -88,16 +97,10 @@ function analysisJson(
   return `${JSON.stringify(document, null, 2)}\n`
 }
 
-async function publishCharts(
-  { tools, signal }: Session,
-  { facts, timeframes, main }: Analysis,
-  proposal: Proposal | undefined,
-): Promise<string[]> {
+async function publishCharts({ tools, signal }: Session, charts: readonly NamedChart[]): Promise<string[]> {
   const names: string[] = []
-  for (const found of timeframes) {
-    const chart = chartOf(facts, found, found === main ? proposal : undefined)
-    if (!chart || signal.aborted) continue
-    const name = `chart-${found.timeframe}.png`
+  for (const { name, chart } of charts) {
+    if (signal.aborted) break
     await tools.publish({ name, contentType: 'image/png', bytes: await pngOf(candleChartSvg(chart)) })
     names.push(name)
   }
@@ -153,9 +156,10 @@ export async function analyseMarket(
   for (const { blocks } of checked.sections) for (const block of blocks) await write(blockText(block))
   await write(missingText(facts))
   emit.planning('plan_step', { id: 'publish', text: 'Draw the charts' })
-  const names = await publishCharts(session, analysis, proposal)
+  const charts = chartsOf(analysis, proposal)
+  const names = await publishCharts(session, charts)
   if (main && !signal.aborted) {
-    const bytes = Buffer.from(analysisJson(analysis, { proposal, claims: checked.claims }))
+    const bytes = Buffer.from(analysisJson(analysis, { proposal, charts, claims: checked.claims }))
     await tools.publish({ name: 'analysis.json', contentType: 'application/json', bytes })
     await write(`Files: ${[...names, 'analysis.json'].join(', ')}.`)
   }
