@@ -333,9 +333,25 @@ export const orderMutations = [
         'a user whom the providers do not serve keeps the stops of others from firing',
       ],
       [
-        "if (answer === 'no_share') return budget.giveBack()",
+        "if (answer === 'no_share') return budget.giveBack(1)",
         "if (answer === 'no_share') return",
         'orders of a user without a share use up the quotes of the gateway',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/engines/trigger-orders/price-watch.ts',
+    ['test/durable/quote-rounds.test.ts'],
+    [
+      [
+        ' && clockMs() - quote.atMs <= agreeMsMax',
+        '',
+        'of many stops that one price reaches those that were quoted too long ago keep each other from firing',
+      ],
+      [
+        ' && clockMs() - startedMs < askMsMax',
+        '',
+        'a round of slow quotes lasts longer than two of them agree, so that no stop fires',
       ],
     ],
   ),

@@ -33,6 +33,8 @@ export type PriceWatchDeps = {
   quotePrice(quoteKey: string, userId: string): Promise<string>
   quotesPerMinute: number
   everyMs?: number | undefined
+  /** Of a clock that is never set. */
+  nowMs?: (() => number) | undefined
   /** The other instances look for open orders rarely while there are none. */
   isOnDuty: () => boolean
 }
@@ -47,6 +49,8 @@ const agreeMsMax = 30_000
 /** A quote that fires nothing is not asked for again before. */
 const coolMs = 10_000
 const quotesAtOnce = 4
+/** Of one round, beside those under way: in the next round a quote has its second one, while both are of one moment. */
+const askMsMax = 10_000
 const batchesMax = 20
 const rememberedMax = 10_000
 /** Of one round: where more markets have orders, the rounds take turns. */
@@ -145,30 +149,37 @@ function createHighestPrices() {
 }
 
 /** What of the quotes of a minute is left. */
-function createMinuteBudget(perMinute: number) {
+function createMinuteBudget(perMinute: number, clockMs: () => number) {
   let left = perMinute
-  let refilledMs = monotonicMs()
+  let refilledMs = clockMs()
   return {
     take(wanted: number): number {
-      const nowMs = monotonicMs()
+      const nowMs = clockMs()
       left = Math.min(perMinute, left + ((nowMs - refilledMs) * perMinute) / 60_000)
       refilledMs = nowMs
       const taken = Math.min(wanted, Math.floor(left))
       left -= taken
       return taken
     },
-    giveBack(): void {
-      left += 1
+    giveBack(count: number): void {
+      left += count
     },
   }
 }
 
 /** Asks for quotes under a budget, and fires what two of them agree on. */
-function createQuotes({ db, log, priceTriggers, quotePrice, quotesPerMinute }: PriceWatchDeps) {
+function createQuotes({
+  db,
+  log,
+  priceTriggers,
+  quotePrice,
+  quotesPerMinute,
+  nowMs: clockMs = monotonicMs,
+}: PriceWatchDeps) {
   const remembered = new Map<string, Remembered>()
   const turns = createQuoteTurns()
-  const owners = createQuoteOwners()
-  const budget = createMinuteBudget(quotesPerMinute)
+  const owners = createQuoteOwners(clockMs)
+  const budget = createMinuteBudget(quotesPerMinute, clockMs)
   const remember = (key: string, quote: Remembered): void => {
     remembered.delete(key)
     remembered.set(key, quote)
@@ -177,6 +188,10 @@ function createQuotes({ db, log, priceTriggers, quotePrice, quotesPerMinute }: P
       remembered.delete(oldest)
     }
   }
+
+  /** Whether a second quote can still agree with this one. */
+  const isAwaited = (quote: Remembered | undefined): boolean =>
+    quote?.coolUntilMs === 0 && clockMs() - quote.atMs <= agreeMsMax
 
   /** Where the share of one owner is used up the next one is asked; after any other failure, in a later round. */
   const ask = async ({ market, quote_key: quoteKey, owners: userIds }: NearQuote): Promise<Answer> => {
@@ -201,9 +216,9 @@ function createQuotes({ db, log, priceTriggers, quotePrice, quotesPerMinute }: P
     const key = keyOf(near)
     const first = remembered.get(key)
     const answer = await ask(near)
-    if (answer === 'no_share') return budget.giveBack()
+    if (answer === 'no_share') return budget.giveBack(1)
     const { price } = answer
-    const atMs = monotonicMs()
+    const atMs = clockMs()
     const isCrossed = price !== undefined && crosses(near, price)
     if (!isCrossed) {
       remember(key, { price: price ?? '0', atMs: Number.NEGATIVE_INFINITY, coolUntilMs: atMs + coolMs })
@@ -226,14 +241,12 @@ function createQuotes({ db, log, priceTriggers, quotePrice, quotesPerMinute }: P
   return {
     awaited: (): ReadonlySet<string> =>
       new Set(
-        [...remembered].flatMap(([key, { coolUntilMs, atMs }]) =>
-          coolUntilMs === 0 && monotonicMs() - atMs <= agreeMsMax ? [key.slice(0, key.indexOf(' '))] : [],
-        ),
+        [...remembered].flatMap(([key, quote]) => (isAwaited(quote) ? [key.slice(0, key.indexOf(' '))] : [])),
       ),
     async fire(leases: readonly MarketLease[], prices: ReadonlyMap<string, DisplayPrice>): Promise<void> {
       const byMarket = new Map(leases.map((lease) => [lease.market, lease]))
       const bands = [...prices].map(([market, { price }]) => ({ market, ...bandAround(price, bandBps) }))
-      const nowMs = monotonicMs()
+      const nowMs = clockMs()
       const cooling = [...remembered].flatMap(([key, { coolUntilMs }]) =>
         coolUntilMs > nowMs ? [key.slice(key.indexOf(' ') + 1)] : [],
       )
@@ -242,13 +255,16 @@ function createQuotes({ db, log, priceTriggers, quotePrice, quotesPerMinute }: P
         const [userId] = owners.inTurn(each.owners)
         return userId === undefined ? [] : [{ ...each, user_id: userId }]
       })
-      // A quote that reached its trigger once comes first: its second one fires.
-      const isFirst = (each: DueQuote) => remembered.get(keyOf(each))?.coolUntilMs === 0
+      // A quote that reached its trigger once comes first while its second one fires; later it is one of many again.
+      const isFirst = (each: DueQuote) => isAwaited(remembered.get(keyOf(each)))
       const asked = turns.inTurns(due, isFirst).slice(0, budget.take(due.length))
-      for (let at = 0; at < asked.length; at += quotesAtOnce)
+      const startedMs = clockMs()
+      let at = 0
+      for (; at < asked.length && clockMs() - startedMs < askMsMax; at += quotesAtOnce)
         await Promise.all(
           asked.slice(at, at + quotesAtOnce).map((each) => decideAlone(each, byMarket.get(each.market)!)),
         )
+      budget.giveBack(asked.slice(at).length)
     },
   }
 }
