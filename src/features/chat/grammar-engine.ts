@@ -49,6 +49,7 @@ export const grammarEngine = (registryOf: () => Promise<Registry>): ChatEngine =
     }
     if (understanding.intents.length > 0) emit.planning('plan_finished', { id: 'plan', text: 'Done' })
     for (const text of closingsOf({ ...understanding, ask: asked }, proposed)) await said.text(text)
+    if (said.isEmpty()) await said.text('There is nothing to do.')
     const state = remember(stateOf(turn), { ...understanding, ask: asked }, nowMs)
     const memory = {
       ...state,
@@ -180,6 +181,7 @@ function createSaid(emit: Emit) {
   }
   return {
     citations,
+    isEmpty: () => isEmpty,
     text,
     async answer(part: Answer | undefined) {
       if (!part) return

@@ -55,7 +55,8 @@ test('every figure of a template exists in the answer of its operation', () => {
         missing.push(`${intent}: no step ${line.step}`)
         continue
       }
-      const base = 'rows' in line ? [...line.rows.split('/').slice(1), '0'] : []
+      const list = 'rows' in line ? line.rows : 'total' in line ? line.total : undefined
+      const base = list === undefined ? [] : [...list.split('/').slice(1), '0']
       for (const hit of line.text.matchAll(placeholder))
         for (const path of pathsOf(hit[1] ?? '')) {
           const parts = path.startsWith('/') ? path.slice(1).split('/') : [...base, ...path.split('/')]
@@ -153,9 +154,31 @@ test('a price has its unit, its change against the day before, and its age', () 
 test('what is unknown is said to be unknown, and is never a zero', () => {
   const holding = { chain_id: '8453', chain_name: 'Base', symbol: 'AERO', balance: '12.5', value_usd: null }
   const given = outputs('holdings', 'wallets_holdings', { holdings: [holding], total_value_usd: '0' })
-  assert.match(answerTo('how much aero do i have', given).text, /^12\.5 AERO on Base\.\n/)
+  assert.match(answerTo('how much aero do i have', given).text, /^12\.5 AERO on Base\.$/)
   const empty = outputs('holdings', 'wallets_holdings', { holdings: [], total_value_usd: '0' })
   assert.match(answerTo('how much aero do i have', empty).text, /^Your wallets hold nothing of it\./)
+})
+
+test('the total of what is shown is no total of everything', () => {
+  const holding = (chain_id: string, symbol: string, value_usd: string) => ({
+    chain_id,
+    chain_name: chain_id,
+    symbol,
+    balance: value_usd,
+    value_usd,
+  })
+  const holdings = [
+    holding('1', 'USDC', '100'),
+    holding('8453', 'USDC', '20.5'),
+    holding('8453', 'AERO', '7'),
+  ]
+  const given = outputs('holdings', 'wallets_holdings', { holdings, total_value_usd: '127.5' })
+  const dollars = answerTo('how much usdc do i have', given)
+  assert.match(dollars.text, /Together 120\.50 USD, as far as prices are known\.$/)
+  assertTraced(dollars, given)
+  assert.match(answerTo('what do i have', given).text, /Together 127\.50 USD/)
+  assert.match(answerTo('my balances on base', given).text, /Together 27\.50 USD/)
+  assert.doesNotMatch(answerTo('how much aero do i have', given).text, /Together/)
 })
 
 test('a profit that is not known is no profit of zero', () => {

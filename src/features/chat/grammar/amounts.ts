@@ -90,9 +90,13 @@ export function readAsset(reader: Reader, slots: Slots): void {
 }
 
 /** Chains by their prepositions: from one, on one, to one. */
-export function readChains(reader: Reader, slots: Slots, { moves }: { moves: boolean }): void {
+export function readChains(
+  reader: Reader,
+  slots: Slots,
+  { moves, isReply = false }: { moves: boolean; isReply?: boolean },
+): void {
   for (const at of reader.tokens.keys()) {
-    const chain = chainAt(reader, at, { moves })
+    const chain = chainAt(reader, at, { moves, isReply })
     if (!chain) continue
     const role = roleOf(reader, at)
     const slot = role === 'to' && moves ? 'chain_out' : 'chain'

@@ -2,10 +2,11 @@ import type { JsonObject } from '#kernel/json.ts'
 import { isDecimal, toUnits } from '#kernel/money.ts'
 import type { Names } from './names.ts'
 import type { Slots } from './reader.ts'
+import { rangeOf } from './times.ts'
 
 /** Which rows of an output an answer shows, and in which order. */
 export type Row = { row: JsonObject; at: number }
-export type Picked = (row: JsonObject, context: { slots: Slots; names: Names }) => boolean
+export type Picked = (row: JsonObject, context: { slots: Slots; names: Names; nowMs: number }) => boolean
 
 const wanted = ({ assets, asset }: Slots): string[] => [
   ...(assets?.split(',') ?? []),
@@ -28,6 +29,42 @@ export const ofToken: Picked = (row, { slots, names }) => {
   const asset = slots.asset === undefined ? undefined : names.bySymbol.get(slots.asset.toLowerCase())
   return asset === undefined || asset.tokens.some(({ chainId }) => chainId === row.chain_id)
 }
+/** A gain or a loss that is known, or the asset that was asked about. */
+export const gained: Picked = (row, context) =>
+  held(row, context) &&
+  (context.slots.asset !== undefined || row.unrealized_pnl_usd !== null || row.realized_pnl_usd !== null)
+export const traded: Picked = (row) => row.routable !== false
+
+const isWithin = (
+  text: JsonObject[string] | undefined,
+  { slots, nowMs }: { slots: Slots; nowMs: number },
+) => {
+  const range = slots.period === undefined ? undefined : rangeOf(slots.period, nowMs)
+  if (!range) return true
+  const atMs = typeof text === 'string' ? Date.parse(text) : Number.NaN
+  return atMs >= range.fromMs && atMs <= range.toMs
+}
+/** Answers of the chat are tasks, too, and nobody asks about those. */
+export const asked: Picked = (row) => row.kind !== 'chat'
+export const moved: Picked = (row, context) =>
+  asked(row, context) && row.kind !== 'faucet_grant' && isWithin(row.created_at, context)
+export const filled: Picked = (row, context) => named(row, context) && isWithin(row.at, context)
+/** Hooks where stops are meant, and all that waits otherwise. */
+export const waiting: Picked = (row, context) =>
+  context.slots.venue === 'hook' ? row.order_kind === 'hook' && named(row, context) : ofOrder(row, context)
+const ofOrder: Picked = (row, context) =>
+  row.order_kind === 'hook' ? named(row, context) : ofTokens(row, context)
+const ofTokens: Picked = (row, { slots, names }) => {
+  const asset = slots.asset === undefined ? undefined : names.bySymbol.get(slots.asset.toLowerCase())
+  return (
+    asset === undefined ||
+    asset.tokens.some(({ address }) => address === row.token_in || address === row.token_out)
+  )
+}
+export const ofKind =
+  (kind: string): Picked =>
+  (row, context) =>
+    row.order_kind === kind && waiting(row, context)
 export const active: Picked = (row) => row.status === 'active'
 
 const units = (value: JsonObject[string] | undefined): bigint =>

@@ -1,11 +1,21 @@
 import type { JsonObject } from '#kernel/json.ts'
 import { fromUnits } from '#kernel/money.ts'
+import type { Line } from './answer-lines.ts'
 import type { Picked, Row } from './answer-rows.ts'
-import { answers, type Line } from './answers.ts'
-import { ageText, computed, type FigureFormula, type Format, figureFormulas, printed } from './figures.ts'
+import { answers } from './answers.ts'
+import {
+  ageText,
+  computed,
+  type FigureFormula,
+  type Format,
+  figureFormulas,
+  printed,
+  summed,
+} from './figures.ts'
+import { isMutating } from './frame.ts'
 import { frameOf } from './frames.ts'
 import { helpText } from './help-texts.ts'
-import type { Names } from './names.ts'
+import type { Asset, Names, TokenPlace } from './names.ts'
 import { type Outputs, rowsAt, type StepOutput, valueAt } from './outputs.ts'
 import type { Slots } from './reader.ts'
 import type { Intent } from './understanding.ts'
@@ -34,7 +44,16 @@ function write(writer: Writer, text: string, origin?: Origin): void {
   if (origin) writer.spans.push({ start, end: writer.text.length, ...origin })
 }
 
-type Scope = { step: string; output: StepOutput; base: string; slots: Slots; names: Names }
+type Scope = {
+  step: string
+  output: StepOutput
+  base: string
+  slots: Slots
+  names: Names
+  nowMs: number
+  /** The rows that a sum adds up. */
+  picked?: readonly number[]
+}
 const placeholder = /\{([^{}|]+)\|([a-z]+)\}/g
 const call = /^([a-z]+)\(([^,()]+),([^,()]+)\)$/
 
@@ -47,16 +66,29 @@ function unitsText(
 ): { text: string; pointers: string[] } | undefined {
   const pointer = pointerOf(scope.base, amountPath)
   const units = valueAt(scope.output.output, pointer)
-  const chainId = scope.output.input?.[chainField] ?? scope.output.input?.chain_id_in
-  const address = scope.output.input?.[tokenField]
-  if (typeof units !== 'string' || !/^\d{1,78}$/.test(units) || typeof address !== 'string') return undefined
-  for (const asset of scope.names.universe.assets)
+  const named = tokenNamed(scope, chainField, tokenField)
+  if (typeof units !== 'string' || !/^\d{1,78}$/.test(units) || !named) return undefined
+  const { asset, token } = named
+  return {
+    text: `${printed(fromUnits(BigInt(units), token.decimals), 'size') ?? units} ${asset.symbol}`,
+    pointers: [pointer],
+  }
+}
+
+/** The token of a row, or of the call where rows do not name it. */
+function tokenNamed(
+  { output, base, names }: Scope,
+  chainField: string,
+  tokenField: string,
+): { asset: Asset; token: TokenPlace } | undefined {
+  const read = (field: string): unknown => valueAt(output.output, `${base}/${field}`) ?? output.input?.[field]
+  const chainId = read(chainField) ?? read('chain_id_in')
+  const address = read(tokenField)
+  if (typeof address !== 'string') return undefined
+  for (const asset of names.universe.assets)
     for (const token of asset.tokens)
       if (token.chainId === chainId && token.address.toLowerCase() === address.toLowerCase())
-        return {
-          text: `${printed(fromUnits(BigInt(units), token.decimals), 'size') ?? units} ${asset.symbol}`,
-          pointers: [pointer],
-        }
+        return { asset, token }
   return undefined
 }
 
@@ -69,6 +101,18 @@ function figure(scope: Scope, source: string, format: Format): { text: string; o
   if (source.startsWith('units(')) {
     const found = unitsText(scope, source.slice(6, -1).split(','))
     return found && { text: found.text, origin: { ...origin, pointers: found.pointers, formula: 'units' } }
+  }
+  if (source.startsWith('token(')) {
+    const fields = source.slice(6, -1).split(',')
+    const named = tokenNamed(scope, fields[0] ?? '', fields[1] ?? '')
+    const pointers = fields.map((field) => pointerOf(scope.base, field))
+    return named && { text: named.asset.symbol, origin: { ...origin, pointers, formula: 'token' } }
+  }
+  const total = /^sum\((.+)\)$/.exec(source)
+  if (total) {
+    const pointers = (scope.picked ?? []).map((at) => `${scope.base}/${at}/${total[1]}`)
+    const text = printed(summed(pointers.map((pointer) => valueAt(scope.output.output, pointer))), format)
+    return text === undefined ? undefined : { text, origin: { ...origin, pointers, formula: 'sum' } }
   }
   const formula = call.exec(source)
   if (formula) {
@@ -108,24 +152,23 @@ function writeLine(writer: Writer, template: string, scope: Scope): void {
 }
 
 const rowsMax = 10
+type Context = { slots: Slots; names: Names; nowMs: number }
 
 function rowsOf(
   line: Extract<Line, { rows: string }>,
   output: StepOutput,
-  { slots, names }: { slots: Slots; names: Names },
+  context: Context,
 ): { rows: Row[]; omitted: number } {
   const all = rowsAt(output.output, line.rows)
-  const found = line.pick ? all.filter(({ row }) => picked(line.pick, row, { slots, names })) : all
+  const { slots } = context
+  const found = line.pick ? all.filter(({ row }) => picked(line.pick, row, context)) : all
   const sorted = line.sort ? line.sort(found, slots) : found
   const max = slots.count === undefined ? (line.max ?? rowsMax) : Math.min(Number(slots.count), rowsMax)
   return { rows: sorted.slice(0, max), omitted: Math.max(0, sorted.length - max) }
 }
 
-const picked = (
-  pick: Picked | undefined,
-  row: JsonObject,
-  context: { slots: Slots; names: Names },
-): boolean => pick === undefined || pick(row, context)
+const picked = (pick: Picked | undefined, row: JsonObject, context: Context): boolean =>
+  pick === undefined || pick(row, context)
 
 const freshMs = 5_000
 
@@ -148,14 +191,31 @@ function writeAges(writer: Writer, outputs: Outputs, nowMs: number): void {
 const outputsOf = (outputs: Outputs, step: string): [string, StepOutput][] =>
   Object.entries(outputs).filter(([id]) => id === step || id.startsWith(`${step}.`))
 
+/** One row is its own total. */
+function writeTotal(
+  writer: Writer,
+  { total, pick, text }: Extract<Line, { total: string }>,
+  scope: Omit<Scope, 'base'>,
+): void {
+  const rows = rowsAt(scope.output.output, total).filter(({ row }) => pick(row, scope))
+  if (rows.length < 2) return
+  write(writer, writer.text === '' ? '' : '\n')
+  writeLine(writer, text, { ...scope, base: total, picked: rows.map(({ at }) => at) })
+}
+
 function writePart(writer: Writer, line: Line, scope: Omit<Scope, 'base'>): void {
-  const { step, output, slots, names } = scope
+  const { step, output, slots } = scope
   const { operation, fetchedAtMs, fault } = output
   const newLine = () => write(writer, writer.text === '' ? '' : '\n')
+  if (line.where?.(slots) === false) return
   if (fault) {
     newLine()
     write(writer, `The answer of ${operation}: `)
     write(writer, fault.detail, { step, operation, pointers: ['/detail'], formula: 'fault', fetchedAtMs })
+    return
+  }
+  if ('total' in line) {
+    writeTotal(writer, line, scope)
     return
   }
   if (!('rows' in line)) {
@@ -163,7 +223,7 @@ function writePart(writer: Writer, line: Line, scope: Omit<Scope, 'base'>): void
     writeLine(writer, line.text, { ...scope, base: '' })
     return
   }
-  const { rows, omitted } = rowsOf(line, output, { slots, names })
+  const { rows, omitted } = rowsOf(line, output, scope)
   if (rows.length === 0 && line.none !== undefined) {
     newLine()
     write(writer, line.none)
@@ -188,14 +248,16 @@ export function answerOf(
   if (intent === 'help') return { text: helpText(slots.topic), spans: [] }
   for (const line of answers[intent] ?? [])
     for (const [step, output] of outputsOf(outputs, line.step))
-      writePart(writer, line, { step, output, slots, names })
+      writePart(writer, line, { step, output, slots, names, nowMs })
   writeAges(writer, outputs, nowMs)
-  if (writer.text === '')
+  const frame = frameOf(intent)
+  // What an order does is told by its recommendation.
+  if (writer.text === '' && !(frame && isMutating(frame)))
     write(
       writer,
       route === undefined
         ? (talk[intent] ?? 'There is nothing to show.')
-        : `This is answered by ${route}: ${frameOf(intent)?.summary ?? ''}.`,
+        : `This is answered by ${route}: ${frame?.summary ?? ''}.`,
     )
   return writer
 }

@@ -1,99 +1,22 @@
+import {
+  fill,
+  heldPrice,
+  holding,
+  type Line,
+  limitOrder,
+  limitsLine,
+  order,
+  perpPrice,
+  position,
+  quote,
+  spotPrice,
+  task,
+  taskRow,
+  vaultPosition,
+} from './answer-lines.ts'
 import * as rows from './answer-rows.ts'
-import type { Slots } from './reader.ts'
 
-/**
- * Templates of answers. `{path|format}` is a figure of the row or, with a leading slash, of the whole output;
- * `{formula(a,b)|format}` is computed from two of them; a part in brackets is left out where it is unknown. The texts
- * between them have no digit.
- */
-export type Line =
-  | { step: string; text: string }
-  | {
-      step: string
-      rows: string
-      text: string
-      none?: string
-      pick?: rows.Picked
-      sort?: (rows: readonly rows.Row[], slots: Slots) => rows.Row[]
-      max?: number
-    }
-
-const perpPrice: Line = {
-  step: 'perp',
-  rows: '/markets',
-  pick: rows.named,
-  text: '{symbol|text}: {mark_price|price}[, {change(mark_price,prev_day_price)|fraction} against the day before][, funding {funding_rate|hourly}].',
-  none: 'The venue lists no such perpetual market.',
-}
-const spotPrice: Line = {
-  step: 'spot',
-  rows: '/markets',
-  pick: rows.named,
-  text: '{base|text}: {price|price} at the spot venue[, volume of the day {volume_24h_usd|usd}].',
-  none: 'The spot venue lists no such market.',
-}
-const heldPrice: Line = {
-  step: 'holdings',
-  rows: '/holdings',
-  pick: rows.held,
-  max: 1,
-  text: '{symbol|text}: {price_usd|price}[, price of {price_source|text}].',
-  none: 'There is no price of it here: no venue lists it, and your wallets do not hold it.',
-}
-const position: Line = {
-  step: 'orders',
-  rows: '/positions',
-  pick: rows.named,
-  text: '{asset|text} {side|text} {size|size}, entry {entry_price|price}, mark {mark_price|price}, leverage {leverage|count}, profit {unrealized_pnl_usd|usd}[, liquidation at {liquidation_price|price}].',
-  none: 'There is no open position.',
-}
-const order = (step: string): Line => ({
-  step,
-  rows: '/orders',
-  pick: rows.named,
-  text: '{asset|text} {side|text} {size|size}[ at {limit_price|price}][, trigger {trigger_price|price}], order {order_id|text}.',
-  none: 'No order waits at this venue.',
-})
-const holding: Line = {
-  step: 'holdings',
-  rows: '/holdings',
-  pick: rows.held,
-  text: '{balance|size} {symbol|text} on {chain_name|text}[, worth {value_usd|usd}].',
-  none: 'Your wallets hold nothing of it.',
-}
-const task = (step: string): Line => ({
-  step,
-  text: 'Task {/task_id|text} is {/status|text}: {/message|text}',
-})
-const taskRow: Line = {
-  step: 'tasks',
-  rows: '/items',
-  text: '{kind|text}, {status|text}: {message|text} ({created_at|time}, task {task_id|text})',
-  none: 'There is no task.',
-}
-const quote: Line = {
-  step: 'preview',
-  text: 'You would pay {units(/quote/amount_in,chain_id_in,token_in)|size} and get about {units(/quote/amount_out,chain_id_out,token_out)|size}, at least {units(/quote/amount_out_min,chain_id_out,token_out)|size}; price impact {/quote/price_impact_bps|bps}, by {/quote/provider|text}.',
-}
-const vaultPosition: Line = {
-  step: 'earn',
-  rows: '/positions',
-  pick: rows.active,
-  text: '{current_value_usdc|size} USDC in the vault on {vault_chain_name|text}, {amount_deposited_usdc|size} deposited[, earned {unrealized_yield_usdc|size} USDC][, now at {current_apy|fraction} a year].',
-  none: 'There is nothing in the vault.',
-}
-const limitsLine: Line = {
-  step: 'policy',
-  text: 'Each transaction {/per_transaction_usd|usd}, each day {/per_day_usd|usd}; spent in the last day {/spent_24h_usd|usd}, left {/remaining_24h_usd|usd}[; a person approves above {/approval_above_usd|usd}].',
-}
-const fill = (step: string): Line => ({
-  step,
-  rows: '/fills',
-  pick: rows.named,
-  text: '{asset|text} {side|text} {size|size} at {price|price}, fee {fee|size} {fee_token|text}[, realised {realized_pnl_net_usd|usd}] ({at|time})',
-  none: 'There is no fill.',
-})
-
+/** What is said of each intent, line by line. */
 export const answers: Readonly<Record<string, readonly Line[]>> = {
   price: [perpPrice, spotPrice, heldPrice],
   compare: [perpPrice, spotPrice, heldPrice],
@@ -110,6 +33,7 @@ export const answers: Readonly<Record<string, readonly Line[]>> = {
     {
       step: 'perp',
       rows: '/markets',
+      pick: rows.traded,
       sort: rows.bySort,
       max: 5,
       text: '{symbol|text}: {mark_price|price}[, {change(mark_price,prev_day_price)|fraction} against the day before], volume {volume_24h_usd|usd}, funding {funding_rate|hourly}.',
@@ -126,7 +50,7 @@ export const answers: Readonly<Record<string, readonly Line[]>> = {
     {
       step: 'security',
       rows: '/results',
-      text: '{token_address|text} on chain {chain_id|text}: {status|text}, risk {risk_level|text}[, buy tax {buy_tax|fraction}][, sell tax {sell_tax|fraction}][, {reasons/0/message|text}] (by {provider|text}).',
+      text: '{token_address|text} on chain {chain_id|text}: {status|text}, risk {risk_level|text}[, buy tax {buy_tax|fraction}][, sell tax {sell_tax|fraction}][. {reasons/0/message|text}][ (by {provider|text})].',
     },
   ],
   supported: [
@@ -134,7 +58,7 @@ export const answers: Readonly<Record<string, readonly Line[]>> = {
       step: 'chains',
       rows: '/chains',
       pick: rows.ofToken,
-      text: '{display_name|text} (chain {chain_id|text}): tokens, status {status|text}.',
+      text: 'A token on {display_name|text} (chain {chain_id|text}), status {status|text}.',
     },
     {
       step: 'perp',
@@ -152,12 +76,23 @@ export const answers: Readonly<Record<string, readonly Line[]>> = {
       step: 'chains',
       rows: '/chains',
       pick: rows.onChain,
-      text: '{display_name|text}: paid for by the service {gasless|text}, native coin {native_token|text}.',
+      text: '{display_name|text}: does the service pay for gas: {gasless|text}; native coin {native_token|text}.',
     },
   ],
   holdings: [
     holding,
-    { step: 'holdings', text: 'Together {/total_value_usd|usd}, as far as prices are known.' },
+    {
+      step: 'holdings',
+      where: ({ asset, chain }) => asset === undefined && chain === undefined,
+      text: 'Together {/total_value_usd|usd}, as far as prices are known.',
+    },
+    {
+      step: 'holdings',
+      where: ({ asset, chain }) => asset !== undefined || chain !== undefined,
+      total: '/holdings',
+      pick: rows.held,
+      text: 'Together {sum(value_usd)|usd}, as far as prices are known.',
+    },
     {
       step: 'orders',
       text: 'Perpetual account: {/account/account_value_usd|usd}, to withdraw {/account/withdrawable_usd|usd}.',
@@ -174,9 +109,9 @@ export const answers: Readonly<Record<string, readonly Line[]>> = {
     {
       step: 'holdings',
       rows: '/holdings',
-      pick: rows.held,
+      pick: rows.gained,
       text: '{symbol|text} on {chain_name|text}: unrealised {unrealized_pnl_usd|usd}, realised {realized_pnl_usd|usd}.',
-      none: 'Your wallets hold nothing of it.',
+      none: 'Your wallets hold nothing of which a profit or a loss is known.',
     },
     {
       step: 'orders',
@@ -187,7 +122,7 @@ export const answers: Readonly<Record<string, readonly Line[]>> = {
     vaultPosition,
   ],
   history: [
-    taskRow,
+    { ...taskRow, pick: rows.moved, none: 'Your latest tasks have no trade of that time among them.' },
     fill('fills'),
     fill('spot_fills'),
     {
@@ -201,13 +136,22 @@ export const answers: Readonly<Record<string, readonly Line[]>> = {
     {
       step: 'outstanding',
       rows: '/outstanding_orders',
-      text: '{order_kind|text} {id|text}: {status|text}[, trigger {trigger_price_usd|price}][, price {price_usd_trigger|price}].',
-      none: 'No hook or limit order waits.',
+      pick: rows.ofKind('hook'),
+      text: '{type|kind} on {symbol|text} at {trigger_price_usd|price}, sells {sell_percentage|fraction} of it: {status|text} ({id|text}).',
+      none: 'No stop or target waits on your tokens.',
+    },
+    {
+      step: 'outstanding',
+      where: ({ venue }) => venue !== 'hook',
+      rows: '/outstanding_orders',
+      pick: rows.ofKind('limit_order'),
+      text: limitOrder,
+      none: 'No limit order waits.',
     },
     {
       step: 'limits',
       rows: '',
-      text: 'Limit order {order_id|text}: {status|text}, price {price_usd_trigger|price}.',
+      text: limitOrder,
       none: 'No limit order waits.',
     },
     order('orders'),
@@ -226,7 +170,7 @@ export const answers: Readonly<Record<string, readonly Line[]>> = {
   earn_info: [
     {
       step: 'vault',
-      text: 'The vault on {/vault_chain_name|text} pays {/apy|fraction} a year[, over the week {/apy_7d|fraction}][, over the month {/apy_30d|fraction}]; smallest deposit {/min_deposit_usdc|size} USDC.',
+      text: 'The vault on {/vault_chain_name|text}: its yield is {/apy|fraction} a year[, over the week {/apy_7d|fraction}][, over the month {/apy_30d|fraction}]; smallest deposit {/min_deposit_usdc|size} USDC.',
     },
   ],
   earn_positions: [vaultPosition],
@@ -248,7 +192,7 @@ export const answers: Readonly<Record<string, readonly Line[]>> = {
     { step: 'kill', text: 'The kill switch is on[ since {/since|time}]. Cancels, closes and reads go on.' },
   ],
   tasks: [taskRow],
-  task_status: [task('task'), taskRow],
+  task_status: [task('task'), { ...taskRow, max: 1 }],
   task_cancel: [
     {
       step: 'cancel',
@@ -299,7 +243,7 @@ export const answers: Readonly<Record<string, readonly Line[]>> = {
     {
       step: 'hook',
       rows: '/hooks',
-      text: '{type|text} on {symbol|text} at {trigger_price_usd|price}, sells {sell_percentage|fraction} of it ({id|text}).',
+      text: '{type|kind} on {symbol|text} at {trigger_price_usd|price}, sells {sell_percentage|fraction} of it ({id|text}).',
     },
   ],
   cancel_orders: [
@@ -312,7 +256,13 @@ export const answers: Readonly<Record<string, readonly Line[]>> = {
     task('cancel_perp_id'),
     task('cancel_spot_id'),
   ],
-  perp_setup: [task('setup')],
+  perp_setup: [
+    {
+      step: 'status',
+      text: 'Set up before: {/setup_complete|text}. Account value {/account_value_usd|usd}, smallest deposit {/min_fund_usd|usd}.',
+    },
+    task('setup'),
+  ],
   perp_fund: [task('fund')],
   perp_withdraw: [task('withdraw')],
   perp_open: [perpPrice, task('open')],

@@ -29,7 +29,7 @@ const questionWords = new Set(
     ' ',
   ),
 )
-const questions = ['QUESTION', 'EXPLAIN', 'SHOULD', 'CHATPRICE']
+const questions = ['QUESTION', 'EXPLAIN', 'SHOULD', 'CHATPRICE', 'QUOTEWORD']
 const nouns = ['HAVE', 'PORTFOLIO', 'POSITION', 'ORDERS', 'PNL', 'CREDITS', 'LIMITS']
 /** What a clause is about, beside its verb. */
 const contents =
@@ -175,7 +175,7 @@ function split(tokens: readonly Token[]): Part[] {
 const first = (tokens: readonly Token[]): Token | undefined =>
   tokens.find((token) => token.kind !== 'mark' && (!has(token, 'FILLER') || has(token, ...questions)))
 
-const holdsOrder = (tokens: readonly Token[]): boolean =>
+export const holdsOrder = (tokens: readonly Token[]): boolean =>
   tokens.some((token) => isAction(token) || isInflected(token)) || isLegOrder(tokens)
 
 function moodOf(

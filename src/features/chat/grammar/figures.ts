@@ -11,6 +11,7 @@ export type Format =
   | 'bps'
   | 'count'
   | 'text'
+  | 'kind'
   | 'time'
   | 'age'
   | 'days'
@@ -75,8 +76,12 @@ const words = (value: unknown): string | undefined => {
   return text === '' ? undefined : text
 }
 
+const capital = (text: string | undefined): string | undefined =>
+  text === undefined ? undefined : `${text.charAt(0).toUpperCase()}${text.slice(1)}`
+
 export function printed(value: unknown, format: Format): string | undefined {
   if (format === 'text' || format === 'time') return words(value)
+  if (format === 'kind') return capital(words(value)?.replaceAll('_', ' '))
   const decimal = decimalOf(value)
   if (decimal === undefined) return undefined
   switch (format) {
@@ -116,6 +121,16 @@ export const figureFormulas = {
     fromUnits(rescale(toUnits(a, 18) * toUnits(b, 18), 36, 18), 18),
   difference: (a: string, b: string): string | undefined => fromUnits(toUnits(a, 18) - toUnits(b, 18), 18),
 } as const
+/** Of all that is known. */
+export const summed = (values: readonly unknown[]): string | undefined => {
+  const known = values.flatMap((value) => decimalOf(value) ?? [])
+  return known.length === 0
+    ? undefined
+    : fromUnits(
+        known.reduce((sum, value) => sum + toUnits(value, 18), 0n),
+        18,
+      )
+}
 export type FigureFormula = keyof typeof figureFormulas
 
 export function computed(name: FigureFormula, first: unknown, second: unknown): string | undefined {

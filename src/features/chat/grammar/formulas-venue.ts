@@ -204,6 +204,8 @@ export const venueFormulas = {
   chain_type: ({ slots, names }) =>
     slots.chain === undefined ? undefined : names.chainById.get(slots.chain)?.family,
   list_limit: ({ slots }) => (slots.count === undefined ? 20 : Number(slots.count)),
+  /** Answers of the chat are tasks, too, and are left out afterwards. */
+  tasks_limit: () => 100,
   size,
   notional_usd: notionalUsd,
   spot_size: spotSize,

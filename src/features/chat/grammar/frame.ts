@@ -19,7 +19,13 @@ export type PlanStep = {
 
 /** `quote` computes and moves nothing; `tighten` can only restrict. */
 export type Effect = 'none' | 'read' | 'quote' | 'trade' | 'move' | 'tighten'
-export type SlotRule = { name: string; question: string; anyOf?: readonly string[] }
+export type SlotRule = {
+  name: string
+  question: string
+  anyOf?: readonly string[]
+  /** It is required where this slot is filled. */
+  onlyWith?: string
+}
 export type Frame = {
   intent: string
   domain: string

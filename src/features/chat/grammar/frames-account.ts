@@ -143,7 +143,7 @@ export const accountFrames: readonly Frame[] = [
       {
         id: 'tasks',
         operation: 'tasks_list',
-        input: { status: { slot: 'status' }, limit: { formula: 'list_limit' } },
+        input: { status: { slot: 'status' }, limit: { formula: 'tasks_limit' } },
       },
     ],
     examples: ['list my tasks', 'which tasks failed'],
@@ -160,7 +160,12 @@ export const accountFrames: readonly Frame[] = [
     slots: ['id'],
     plan: [
       { id: 'task', operation: 'tasks_get', only: 'has_id', input: { task_id: { slot: 'id' } } },
-      { id: 'tasks', operation: 'tasks_list', only: 'has_no_id', input: { limit: { value: 1 } } },
+      {
+        id: 'tasks',
+        operation: 'tasks_list',
+        only: 'has_no_id',
+        input: { limit: { formula: 'tasks_limit' } },
+      },
     ],
     examples: ['did that go through', 'status of task 0198f3aa-0000-7000-8000-000000000001'],
   },

@@ -174,8 +174,15 @@ export const portfolioFrames: readonly Frame[] = [
     when: ['HAVE|PORTFOLIO|PERP+ACCOUNTWORD'],
     cues: { HAVE: 2, PORTFOLIO: 3 },
     not: 'ORDERS POSITION PNL CREDITS LIMITS SCAM HISTORY TASK SUPPORTED APPROVALS RECIPIENTS LIQUIDATION FUNDING EARN EARNED ADDRESS STOP TARGET NOTIFICATION SECRET FORECAST',
-    readers: ['asset', 'chain', 'portfolio_venue'],
-    slots: ['asset', 'chain', 'venue'],
+    readers: ['asset', 'chain', 'portfolio_venue', 'unlisted'],
+    slots: ['asset', 'chain', 'venue', 'unlisted'],
+    required: [
+      {
+        name: 'asset',
+        question: 'That asset is not listed here. Which one do you mean?',
+        onlyWith: 'unlisted',
+      },
+    ],
     plan: [
       {
         id: 'holdings',
@@ -216,7 +223,12 @@ export const portfolioFrames: readonly Frame[] = [
     readers: ['asset', 'venue', 'period', 'count'],
     slots: ['asset', 'venue', 'period', 'count'],
     plan: [
-      { id: 'tasks', operation: 'tasks_list', only: 'no_venue', input: { limit: { formula: 'list_limit' } } },
+      {
+        id: 'tasks',
+        operation: 'tasks_list',
+        only: 'no_venue',
+        input: { limit: { formula: 'tasks_limit' } },
+      },
       {
         id: 'fills',
         operation: 'perp_fills',

@@ -47,7 +47,7 @@ export const indicatorWords: Record<string, string> = {
 }
 
 export const portfolio: Record<string, string> = {
-  HAVE: 'i have|do i still have|do i still own|do i have|i own|do i own|i hold|do i hold|i got|have i got|i have left|do we have|holdings|holding|balance|balances|my tokens|my coins|my bag|my bags|my stack|in my wallet|in my wallets|my wallet|my wallets|my money|my funds|my assets|am i holding|i still have|left over|have left|what is in|my cash|own|hold',
+  HAVE: 'how much is in|how much is on|what is on my|i have|do i still have|do i still own|do i have|i own|do i own|i hold|do i hold|i got|have i got|i have left|do we have|holdings|holding|balance|balances|my tokens|my coins|my bag|my bags|my stack|in my wallet|in my wallets|my wallet|my wallets|my money|my funds|my assets|am i holding|i still have|left over|have left|what is in|my cash|own|hold',
   PORTFOLIO:
     'portfolio|net worth|total balance|everything i own|everything i have|account value|total value|total worth|my account worth|all my money|all my assets|how rich|total holdings|overall balance|i worth|whole account|allocation|exposure',
   PNL: 'pnl|p l|p and l|profit|profits|profit and loss|unrealized|unrealised|realized|realised|gains|losses|making money|losing money|lose money|lost money|made money|make money|in profit|in the green|in the red|in loss|am i up|am i down|up on|down on|breakeven|break even|return on|returns on|roi|gain on|loss on|winning|losing|entry price|cost basis|average entry|average cost|i up|i down|have i made|have i lost|i make|i lose|did i make|did i lose|earnings on my trades',
@@ -82,7 +82,7 @@ export const products: Record<string, string> = {
     'out of earn|out of the vault|from the vault|from earn|from my vault|out of my vault|from savings|out of savings|from my savings|out of my savings|from the earn vault|out of the earn vault|from the yield vault|out of the yield vault|off the vault|out of yield|from yield',
   PUTTOWORK:
     'put to work|to work|earn yield|earning yield|earn interest|earning interest|earn something|for yield|generate yield|to earn',
-  GETS: 'would i get|do i get|will i get|can i get|could i get|would get|end up with|i receive|would that be|would it be|does that get me|get me in|would buy|can you get|would that get|will that get|would be|bring me|i would get|do you get|get me for|get for|would bring|would it bring|would come out|come out as|net me|would fetch|fetch|would buy me|would that buy|get in',
+  GETS: 'can i buy with|could i buy with|can i buy for|could i buy for|would i get|do i get|will i get|can i get|could i get|would get|end up with|i receive|would that be|would it be|does that get me|get me in|would buy|can you get|would that get|will that get|would be|bring me|i would get|do you get|get me for|get for|would bring|would it bring|would come out|come out as|net me|would fetch|fetch|would buy me|would that buy|get in',
   QUOTEWORD:
     'quote|price me|quote me|swap quote|a quote|quote for|a quote for|get a quote|preview|dry run|simulate|indicative price|price quote',
   COSTME:
@@ -93,9 +93,9 @@ export const products: Record<string, string> = {
   EARN: 'earn|vault|yield|savings|earn vault|yield vault|the vault|interest|earn product|earn position|earn positions|savings account|earn account|passive income|lending pool|yield product|earn program',
   APY: 'apy|apr|interest rate|yield rate|how much yield|what yield|how much interest|current apy|vault pay|vault pays|vault paying|vault give|vault gives|earn pay|earn rate|interest pay|rate on|rates on|yield now|how much can i earn|what can i earn|vault yield|pays on|yields|return of the vault|how much does earn',
   EARNED:
-    'how much yield so far|earned|earnings|yield so far|made in the vault|my deposit|my deposits|my vault|my earn|earn positions|earn position|vault position|vault balance|interest so far|accrued|my yield|in the vault|in earn|deposited',
+    'how much yield so far|how much yield have i earned|yield have i earned|how much yield did i earn|how much interest have i earned|interest have i earned|have i earned|did i earn|earned|earnings|yield so far|made in the vault|my deposit|my deposits|my vault|my earn|earn positions|earn position|vault position|vault balance|interest so far|accrued|my yield|in the vault|in earn|deposited',
   TOKENWORD: 'token|tokens|coin|coins|contract|mint|memecoin|shitcoin',
-  SCAM: 'scam|scams|honeypot|rug|rugpull|rug pull|rugged|safe|safety|secure to buy|security|security check|security report|legit|legitimate|trustworthy|dangerous|malicious|tax|taxes|sell tax|buy tax|audit|audited|can i sell it|let me sell|sellable|vet|risk check|fake|sus|suspicious|sketchy',
+  SCAM: 'scam|scams|honeypot|rug|rugpull|rug pull|rugged|safe|safety|secure to buy|security|security check|security report|legit|legitimate|trustworthy|dangerous|malicious|tax|taxes|sell tax|buy tax|audit|audited|can i sell it|freeze authority|mint authority|freezable|be frozen|blacklist|let me sell|sellable|vet|risk check|fake|sus|suspicious|sketchy',
   CHAINWORD: 'chain|chains|network|networks|blockchain|blockchains|l2|l2s|rollup|rollups',
   SUPPORTED:
     'support|supported|supports|available|do you have|do you offer|do you list|listed|can i trade|can i buy|can i get|can i use|can i swap|can i long|can i short|can i bridge|tradable|tradeable|offered|which chain is|is on|served|do you know|serve|what chain is|which network is|on which chain|works with|cover',

@@ -75,9 +75,13 @@ export function assetAt(reader: Reader, at: number): Asset | undefined {
   const isExpected =
     before?.quantity !== undefined || has(before, 'MINE', ...expecting) || has(previous, ...expecting)
   const isDescribed = has(next, ...describing) || next?.asset !== undefined || next?.chain !== undefined
+  // `any link`, `how many link`, `compare arb with link`.
+  const isCounted =
+    /(^| )(any|many|much)$/.test(before?.words ?? '') ||
+    (has(before, 'PAYWITH') && reader.tokens.some((each) => has(each, 'COMPARE')))
   const isAlone =
     reader.tokens.filter((each) => each.kind !== 'mark' && !has(each, 'FILLER', 'OVERRIDE')).length === 1
-  return isExpected || isDescribed || isAlone ? token.asset : undefined
+  return isExpected || isCounted || isDescribed || isAlone ? token.asset : undefined
 }
 
 export type Role = 'from' | 'to' | 'on' | undefined
@@ -111,7 +115,7 @@ const places = ['CHAINWORD', 'ADDRESS']
 export function chainAt(
   reader: Reader,
   at: number,
-  { moves }: { moves: boolean } = { moves: false },
+  { moves, isReply = false }: { moves: boolean; isReply?: boolean } = { moves: false },
 ): NamedChain | undefined {
   const token = reader.tokens[at]
   if (!token?.chain || reader.taken.has(at)) return undefined
@@ -129,6 +133,10 @@ export function chainAt(
   if (role === 'from') return token.chain
   if (has(preposition, 'ON')) {
     const isSymbol = token.asset.symbol.toLowerCase() === token.words
+    // `funding on sol and hype` lists coins.
+    const joint = next?.words === 'and' || next?.words === ','
+    if (isSymbol && joint && reader.tokens[at + 2]?.asset !== undefined) return undefined
+    if (isReply && !isSymbol) return token.chain
     const other = reader.tokens.some(
       (each, index) => index !== at && each.asset !== undefined && each.asset !== token.asset,
     )

@@ -18,7 +18,8 @@ export type Scored = {
 
 const weights = { group: 2, required: 2, optional: 1, missing: -3, left: -2, readOfOrder: -4 }
 
-export const isFilled = ({ name, anyOf }: SlotRule, slots: Slots): boolean =>
+export const isFilled = ({ name, anyOf, onlyWith }: SlotRule, slots: Slots): boolean =>
+  (onlyWith !== undefined && slots[onlyWith] === undefined) ||
   (anyOf ?? [name]).some((slot) => slots[slot] !== undefined)
 
 export const missingOf = (frame: Frame, slots: Slots): SlotRule[] =>

@@ -1,4 +1,5 @@
 import * as amounts from './amounts.ts'
+import { plainWords } from './lexicon.ts'
 import { dollarSymbol } from './names.ts'
 import * as orderTerms from './order-terms.ts'
 import { assetAt, chainAt, indexOf, indexWhere, quantityAt, type Reader, type Slots, take } from './reader.ts'
@@ -191,6 +192,16 @@ function readChainsBack(reader: Reader, slots: Slots): void {
   delete slots.chain_out
 }
 
+const plain = new Set(plainWords)
+/** A word that names nothing here, where an asset is counted: `any pepe`, `how much pepe`, `my pepe`. */
+const unlistedWord = ({ tokens }: Reader): string | undefined =>
+  tokens.find((token, at) => {
+    const before = tokens[at - 1]
+    const isCounted = has(before, 'MINE') || /(^| )(any|many|much)$/.test(before?.words ?? '')
+    const isUnknown = token.kind === 'word' && token.concepts.length === 0 && !token.asset && !token.chain
+    return isCounted && isUnknown && !plain.has(token.words)
+  })?.text
+
 export const slotReaders = {
   assets: amounts.readAssets,
   asset: amounts.readAsset,
@@ -226,6 +237,10 @@ export const slotReaders = {
   sort: (reader, slots) => {
     const sort = pick(reader, sorts)
     if (sort !== undefined) slots.sort = sort
+  },
+  unlisted: (reader, slots) => {
+    const word = unlistedWord(reader)
+    if (word !== undefined && slots.asset === undefined) slots.unlisted = word
   },
   topic: (reader, slots) => {
     const topic = pick(reader, topics)

@@ -46,6 +46,8 @@ const links = [
   'CROSS',
   'EVERY',
   'PAST_SPAN',
+  'PERP',
+  'SPOT',
 ]
 
 /** Only values and the words between them. */
@@ -66,7 +68,7 @@ export const hasValue = (tokens: readonly Token[]): boolean =>
       token.kind === 'quantity' ||
       token.asset !== undefined ||
       token.chain !== undefined ||
-      has(token, 'ALL', 'REST') ||
+      has(token, 'ALL', 'REST', 'PERP', 'SPOT') ||
       token.concepts.some((concept) => concept.startsWith('~')),
   )
 
@@ -145,6 +147,7 @@ export function override(
   withAmount(reader, frame, slots)
   const chains: Slots = {}
   readChains(reader, chains, {
+    isReply: frame.slots.includes('chain'),
     moves: frame.slots.includes('chain_out') && (asked === 'chain_out' || frame.intent === 'bridge'),
   })
   const onlyChain = asked === 'chain_out' && chains.chain_out === undefined ? chains.chain : undefined
@@ -174,6 +177,12 @@ export function override(
     if (old !== undefined && slots.amount?.endsWith(` ${old}`) && slots.amount === before.amount)
       delete slots.amount
   }
+  for (const [concept, venue] of [
+    ['PERP', 'perp'],
+    ['SPOT', 'spot'],
+  ] as const)
+    if (frame.slots.includes('venue') && reader.tokens.some((token) => has(token, concept)))
+      slots.venue = venue
   if (frame.slots.includes('timeframe')) readTimeframe(reader, slots)
   if (frame.slots.includes('period')) readPeriod(reader, slots)
   for (const name of Object.keys(slots))

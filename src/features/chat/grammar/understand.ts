@@ -1,5 +1,5 @@
 import { questionOf } from './ask.ts'
-import { type Clause, clausesOf, type Mood } from './clauses.ts'
+import { type Clause, clausesOf, holdsOrder, type Mood } from './clauses.ts'
 import { type Frame, isMutating } from './frame.ts'
 import { frameOf } from './frames.ts'
 import { lex, textLengthMax } from './lex.ts'
@@ -14,6 +14,7 @@ import * as thread from './thread.ts'
 import {
   type Ask,
   type Intent,
+  isQuiet,
   type Note,
   note,
   nothing,
@@ -156,17 +157,9 @@ function interpret(clause: Clause, setting: Setting): Found {
   if (!best) {
     const isAct = clause.head.length > 0
     if (clause.hasCondition && isAct) return { note: note('conditional') }
-    return {
-      note: note(
-        clause.mood === 'suppose'
-          ? 'supposed'
-          : isAct
-            ? 'not_understood'
-            : clause.mood === 'ask'
-              ? 'question'
-              : 'not_understood',
-      ),
-    }
+    if (clause.mood === 'suppose') return { note: note('supposed') }
+    if (isAct || clause.mood !== 'ask') return { note: note('not_understood') }
+    return { note: note(holdsOrder(clause.tokens) ? 'question' : 'unclear') }
   }
   if (
     isMutating(best.frame) &&
@@ -314,7 +307,7 @@ function collect(found: readonly Found[]): Understanding {
       notes: [...notes, note('too_many')],
     }
   // Nothing of a message moves while a part of it is open, refused or not understood.
-  const isOpen = ask !== null || refusal !== null || notes.some(({ kind }) => kind !== 'question')
+  const isOpen = ask !== null || refusal !== null || notes.some((each) => !isQuiet(each))
   const isTalk = ({ intent }: Intent) => intent === 'greet' || intent === 'thanks'
   const sure = isOpen ? intents.filter((intent) => !isMutating(intent)) : intents
   const shown = sure.length > 1 || refusal || ask ? sure.filter((intent) => !isTalk(intent)) : sure
@@ -322,7 +315,7 @@ function collect(found: readonly Found[]): Understanding {
     intents: shown.length > 0 || refusal || ask ? shown : sure,
     ask,
     refusal,
-    notes: intents.length > 0 || ask || refusal ? notes.filter(({ kind }) => kind !== 'question') : notes,
+    notes: intents.length > 0 || ask || refusal ? notes.filter((each) => !isQuiet(each)) : notes,
   }
 }
 

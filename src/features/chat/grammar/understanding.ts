@@ -24,6 +24,8 @@ export type NoteKind =
   | 'conditional'
   | 'supposed'
   | 'question'
+  /** It neither asks for anything known nor says anything to do. */
+  | 'unclear'
   | 'dropped'
   | 'not_understood'
   | 'too_long'
@@ -46,6 +48,7 @@ export const noteTexts: Readonly<Record<NoteKind, string>> = {
     'That depends on something that is not watched here, so nothing is done. A limit order or a stop waits for a price.',
   supposed: 'That is a thought, so nothing is done.',
   question: 'That is a question, so nothing is done. Say it as an instruction if you want it.',
+  unclear: 'That was not understood. Ask "what can you do" for what there is.',
   dropped: 'The open question is dropped.',
   not_understood: 'That was not understood. Ask "what can you do" for what there is.',
   too_long: 'That text is too long for an order. Say the order alone.',
@@ -63,3 +66,6 @@ export type ThreadState = {
   recommendations?: { items: readonly { id: string }[]; atMs: number }
   lastTaskId?: string
 }
+
+/** Said only where the message has nothing else. */
+export const isQuiet = ({ kind }: Note): boolean => kind === 'question' || kind === 'unclear'

@@ -1,0 +1,101 @@
+import * as rows from './answer-rows.ts'
+import type { Slots } from './reader.ts'
+
+/**
+ * Templates of answers. `{path|format}` is a figure of the row or, with a leading slash, of the whole output;
+ * `{formula(a,b)|format}` is computed from two of them; a part in brackets is left out where it is unknown. The texts
+ * between them have no digit.
+ */
+export type Line =
+  | { step: string; text: string; where?: (slots: Slots) => boolean }
+  /** `{sum(field)|format}` adds the field up over the picked rows; nothing is said of a single one. */
+  | { step: string; total: string; text: string; pick: rows.Picked; where?: (slots: Slots) => boolean }
+  | {
+      step: string
+      rows: string
+      text: string
+      where?: (slots: Slots) => boolean
+      none?: string
+      pick?: rows.Picked
+      sort?: (rows: readonly rows.Row[], slots: Slots) => rows.Row[]
+      max?: number
+    }
+
+export const perpPrice: Line = {
+  step: 'perp',
+  rows: '/markets',
+  pick: rows.named,
+  text: '{symbol|text}: {mark_price|price}[, {change(mark_price,prev_day_price)|fraction} against the day before][, funding {funding_rate|hourly}].',
+  none: 'The venue lists no such perpetual market.',
+}
+export const spotPrice: Line = {
+  step: 'spot',
+  rows: '/markets',
+  pick: rows.named,
+  text: '{base|text}: {price|price} at the spot venue[, volume of the day {volume_24h_usd|usd}].',
+  none: 'The spot venue lists no such market.',
+}
+export const heldPrice: Line = {
+  step: 'holdings',
+  rows: '/holdings',
+  pick: rows.held,
+  max: 1,
+  text: '{symbol|text}: {price_usd|price}[, by {price_source|text}].',
+  none: 'There is no price of it here: no venue lists it, and your wallets do not hold it.',
+}
+export const position: Line = {
+  step: 'orders',
+  rows: '/positions',
+  pick: rows.named,
+  text: '{asset|text} {side|text} {size|size}, entry {entry_price|price}, mark {mark_price|price}, leverage {leverage|count}, profit {unrealized_pnl_usd|usd}[, liquidation at {liquidation_price|price}].',
+  none: 'There is no open position.',
+}
+export const order = (step: string): Line => ({
+  step,
+  rows: '/orders',
+  pick: rows.named,
+  text: '{asset|text} {side|text} {size|size}[ at {limit_price|price}][, trigger {trigger_price|price}], order {order_id|text}.',
+  none: 'No order waits at this venue.',
+})
+export const holding: Line = {
+  step: 'holdings',
+  rows: '/holdings',
+  pick: rows.held,
+  text: '{balance|size} {symbol|text} on {chain_name|text}[, worth {value_usd|usd}].',
+  none: 'Your wallets hold nothing of it.',
+}
+export const limitOrder =
+  'Limit order: {units(amount,chain_id_in,token_in)|size} for {token(chain_id_out,token_out)|text} at {price_usd_trigger|price}: {status|text} ({order_id|text}).'
+export const task = (step: string): Line => ({
+  step,
+  text: 'Task {/task_id|text} is {/status|text}: {/message|text}',
+})
+export const taskRow: Line = {
+  step: 'tasks',
+  rows: '/items',
+  pick: rows.asked,
+  text: '{kind|text}, {status|text}: {message|text} ({created_at|time}, task {task_id|text})',
+  none: 'There is no task.',
+}
+export const quote: Line = {
+  step: 'preview',
+  text: 'You would pay {units(/quote/amount_in,chain_id_in,token_in)|size} and get about {units(/quote/amount_out,chain_id_out,token_out)|size}, at least {units(/quote/amount_out_min,chain_id_out,token_out)|size}; price impact {/quote/price_impact_bps|bps}, by {/quote/provider|text}.',
+}
+export const vaultPosition: Line = {
+  step: 'earn',
+  rows: '/positions',
+  pick: rows.active,
+  text: '{current_value_usdc|size} USDC in the vault on {vault_chain_name|text}, {amount_deposited_usdc|size} deposited[, earned {unrealized_yield_usdc|size} USDC][, now at {current_apy|fraction} a year].',
+  none: 'There is nothing in the vault.',
+}
+export const limitsLine: Line = {
+  step: 'policy',
+  text: 'Each transaction {/per_transaction_usd|usd}, each day {/per_day_usd|usd}; spent in the last day {/spent_24h_usd|usd}, left {/remaining_24h_usd|usd}[; a person approves above {/approval_above_usd|usd}].',
+}
+export const fill = (step: string): Line => ({
+  step,
+  rows: '/fills',
+  pick: rows.filled,
+  text: '{asset|text} {side|text} {size|size} at {price|price}, fee {fee|size} {fee_token|text}[, realised {realized_pnl_net_usd|usd}] ({at|time})',
+  none: 'There is no fill.',
+})
