@@ -5,7 +5,12 @@ import { creditAtVenue, venueControl } from '../../harness/venue-gateway.ts'
 import { createFundedPerson, type Person, type TaskBody } from '../../journeys/users.ts'
 import { arbitrum, base, polygon, solana, type World, worldOf } from '../../journeys/world.ts'
 
-export type AskedWorld = { person: Person; world: World }
+export type AskedWorld = {
+  person: Person
+  world: World
+  /** What the swap to ETH on Base has cost. */
+  paidUsd: string
+}
 
 export async function createAskedWorld(gateway: Gateway & { world: string }): Promise<AskedWorld> {
   const world = await worldOf(gateway.world)
@@ -54,5 +59,5 @@ export async function createAskedWorld(gateway: Gateway & { world: string }): Pr
     body: { chain_id: base, token_address: 'cbBTC', stop_losses: [{ price_usd: '80000' }] },
   })
   assert.equal(hook.status, 200, JSON.stringify(hook.body))
-  return { person, world }
+  return { person, world, paidUsd: '300' }
 }

@@ -126,6 +126,24 @@ test('a share of a position is rounded down to its own decimals; all of it has n
   )
 })
 
+test('a share of a round size has the decimals of the market, and is never nothing', () => {
+  const round = (size: string) => ({
+    orders: output('perp_orders', { positions: [{ asset: 'BTC', side: 'long', size }], orders: [] }),
+    perp: output('perp_markets', { markets: [{ symbol: 'BTC', size_decimals: 5 }] }),
+  })
+  assert.equal(input('close half of my btc long', 'close', round('1')).size, '0.5')
+  assert.equal(input('close 25% of my btc long', 'close', round('0.3')).size, '0.075')
+  assert.match(
+    problem('close half of my btc long', 'close', round('0.00001')),
+    /smaller than the venue trades/,
+  )
+  const held = {
+    spot: output('spot_venue_orders', { balances: [{ asset: 'HYPE', total: '17', hold: '0' }] }),
+    markets: output('spot_venue_markets', { markets: [{ base: 'HYPE', size_decimals: 2 }] }),
+  }
+  assert.equal(input('sell half of my spot hype', 'sell', held).size, '8.5')
+})
+
 test('the only position needs no name, one of several is asked for, and all are closed where all are said', () => {
   assert.equal(input('close my position', 'close', positions('SOL')).asset, 'SOL')
   assert.equal(problem('close my position', 'close', positions('SOL', 'ETH')), 'ask asset: SOL, ETH')

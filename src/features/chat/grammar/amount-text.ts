@@ -36,10 +36,11 @@ export function partOf(units: bigint, amount: AmountText): bigint | undefined {
   return mulDiv(units, amount.over, amount.under)
 }
 
-/** A part of a decimal, with no more places than it had. */
-export function partOfDecimal(text: string, amount: AmountText, placesMax = 18): string | undefined {
-  const places = Math.min(text.split('.')[1]?.length ?? 0, placesMax)
-  const whole = text.includes('.') ? text.slice(0, text.indexOf('.') + 1 + places) : text
+/** A part of a decimal, rounded down to so many places; without them to no more than it had. */
+export function partOfDecimal(text: string, amount: AmountText, given?: number): string | undefined {
+  const own = text.split('.')[1]?.length ?? 0
+  const places = given ?? own
+  const whole = own > places ? text.slice(0, text.indexOf('.') + 1 + places) : text
   const part = partOf(toUnits(whole, places), amount)
   return part === undefined ? undefined : fromUnits(part, places)
 }

@@ -171,7 +171,9 @@ type Pair = { in?: number; out?: number }
 function pairOf(reader: Reader, amount: Amount | undefined): Pair {
   const positions = assetPositions(reader)
   const roles = new Map(positions.map((at) => [at, roleOfAsset(reader, at)]))
-  const isBuy = reader.head.includes('BUY') || reader.tokens.some((token) => has(token, 'BUY_'))
+  // `what would it cost to buy 2 link` is no order, and counts what is bought.
+  const buying = reader.head.length > 0 ? ['BUY_'] : ['BUY_', 'BUY']
+  const isBuy = reader.head.includes('BUY') || reader.tokens.some((token) => has(token, ...buying))
   const isSell = reader.head.includes('SELL') || reader.tokens.some((token) => has(token, 'SELL_'))
   const out = positions.find((at) => roles.get(at) === 'out')
   const paid = positions.find((at) => roles.get(at) === 'in')

@@ -16,6 +16,8 @@ export type Line =
       text: string
       where?: (slots: Slots) => boolean
       none?: string
+      /** The first row is meant, and the others are not counted. */
+      isNewestAlone?: boolean
       pick?: rows.Picked
       sort?: (rows: readonly rows.Row[], slots: Slots) => rows.Row[]
       max?: number

@@ -164,6 +164,7 @@ function rowsOf(
   const found = line.pick ? all.filter(({ row }) => picked(line.pick, row, context)) : all
   const sorted = line.sort ? line.sort(found, slots) : found
   const max = slots.count === undefined ? (line.max ?? rowsMax) : Math.min(Number(slots.count), rowsMax)
+  if (line.isNewestAlone) return { rows: sorted.slice(0, 1), omitted: 0 }
   return { rows: sorted.slice(0, max), omitted: Math.max(0, sorted.length - max) }
 }
 

@@ -110,14 +110,14 @@ export const answers: Readonly<Record<string, readonly Line[]>> = {
       step: 'holdings',
       rows: '/holdings',
       pick: rows.gained,
-      text: '{symbol|text} on {chain_name|text}: unrealised {unrealized_pnl_usd|usd}, realised {realized_pnl_usd|usd}.',
+      text: '{symbol|text} on {chain_name|text}: unrealised {unrealized_pnl_usd|usd}[, realised {realized_pnl_usd|usd}][, average entry {avg_entry_price_usd|price}].',
       none: 'Your wallets hold nothing of which a profit or a loss is known.',
     },
     {
       step: 'orders',
       rows: '/positions',
       pick: rows.named,
-      text: '{asset|text} {side|text}: unrealised {unrealized_pnl_usd|usd}, funding paid {funding_paid_usd|usd}.',
+      text: '{asset|text} {side|text}: unrealised {unrealized_pnl_usd|usd}, funding paid {funding_paid_usd|usd}[, entry {entry_price|price}].',
     },
     vaultPosition,
   ],
@@ -170,7 +170,7 @@ export const answers: Readonly<Record<string, readonly Line[]>> = {
   earn_info: [
     {
       step: 'vault',
-      text: 'The vault on {/vault_chain_name|text}: its yield is {/apy|fraction} a year[, over the week {/apy_7d|fraction}][, over the month {/apy_30d|fraction}]; smallest deposit {/min_deposit_usdc|size} USDC.',
+      text: 'The vault on {/vault_chain_name|text}: yield a year {/apy|fraction}[, over the week {/apy_7d|fraction}][, over the month {/apy_30d|fraction}]; smallest deposit {/min_deposit_usdc|size} USDC.',
     },
   ],
   earn_positions: [vaultPosition],
@@ -192,7 +192,7 @@ export const answers: Readonly<Record<string, readonly Line[]>> = {
     { step: 'kill', text: 'The kill switch is on[ since {/since|time}]. Cancels, closes and reads go on.' },
   ],
   tasks: [taskRow],
-  task_status: [task('task'), { ...taskRow, max: 1 }],
+  task_status: [task('task'), { ...taskRow, isNewestAlone: true }],
   task_cancel: [
     {
       step: 'cancel',

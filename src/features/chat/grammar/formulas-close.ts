@@ -53,8 +53,13 @@ const closeSize: Formula = (context) => {
   if (amount.kind === 'usd')
     return stop('Say how much to close as a share or in the coin, such as "half" or "0.5 ETH".')
   const size = textAt(position, '/size')
-  const part = size !== undefined && isDecimal(size) ? partOfDecimal(size, amount) : undefined
-  return part === undefined ? stop('The size of the position is unknown.') : part
+  const market = rowsAt(outputOf(context.outputs, 'perp'), '/markets').find(
+    ({ row }) => row.symbol === position.asset,
+  )?.row
+  const places = typeof market?.size_decimals === 'number' ? market.size_decimals : undefined
+  const part = size !== undefined && isDecimal(size) ? partOfDecimal(size, amount, places) : undefined
+  if (part === undefined) return stop('The size of the position is unknown.')
+  return part === '0' ? stop('That part of the position is smaller than the venue trades.') : part
 }
 
 /** Every position only where all are said. */

@@ -84,7 +84,12 @@ function spotSize(context: FormulaContext): string | undefined | Problem {
   const held = balance && textAt(balance.row, '/hold')
   if (total === undefined || held === undefined) return stop(`You hold no ${slots.asset} at the spot venue`)
   const free = fromUnits(toUnits(total, 18) - toUnits(held, 18), 18)
-  return partOfDecimal(free, amount)
+  const market = rowsAt(outputOf(outputs, 'markets'), '/markets').find(
+    ({ row }) => row.base === slots.asset,
+  )?.row
+  const places = typeof market?.size_decimals === 'number' ? market.size_decimals : undefined
+  const part = partOfDecimal(free, amount, places)
+  return part === '0' ? stop(`That part of your ${slots.asset} is smaller than the venue trades.`) : part
 }
 
 /** Dollars to two places, rounded down, of what the wallets hold in USDC. */

@@ -156,15 +156,15 @@ export const accountFrames: readonly Frame[] = [
     when: ['WENT|TASK+@id'],
     cues: { WENT: 3, '@id': 3 },
     not: 'PNL FORECAST NEWS HEALTH CHANGE APY CREDITS COMPARE',
-    readers: ['id', 'asset'],
-    slots: ['id'],
+    readers: ['id', 'asset', 'task_kind'],
+    slots: ['id', 'kind'],
     plan: [
       { id: 'task', operation: 'tasks_get', only: 'has_id', input: { task_id: { slot: 'id' } } },
       {
         id: 'tasks',
         operation: 'tasks_list',
         only: 'has_no_id',
-        input: { limit: { formula: 'tasks_limit' } },
+        input: { kind: { slot: 'kind' }, limit: { formula: 'tasks_limit' } },
       },
     ],
     examples: ['did that go through', 'status of task 0198f3aa-0000-7000-8000-000000000001'],

@@ -129,6 +129,12 @@ export const venueFrames: readonly Frame[] = [
     plan: [
       { id: 'orders', operation: 'perp_orders', input: {} },
       {
+        id: 'perp',
+        operation: 'perp_markets',
+        only: 'amount_is_part',
+        input: { search_text: slot('asset') },
+      },
+      {
         id: 'close',
         operation: 'perp_close',
         each: 'positions_to_close',
@@ -212,6 +218,12 @@ export const venueFrames: readonly Frame[] = [
     required: [{ name: 'asset', question: 'Which asset?' }, amount],
     plan: [
       { id: 'spot', operation: 'spot_venue_orders', input: {} },
+      {
+        id: 'markets',
+        operation: 'spot_venue_markets',
+        only: 'amount_is_part',
+        input: { search_text: slot('asset') },
+      },
       {
         id: 'sell',
         operation: 'spot_venue_sell',

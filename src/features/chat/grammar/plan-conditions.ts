@@ -91,6 +91,7 @@ export const conditions = {
   spot_or_no_venue: venueIs('spot', undefined),
   hook_or_no_venue: venueIs('hook', undefined),
   amount_is_share: ({ amount }) => isShare(amount),
+  amount_is_part: ({ amount }) => isShare(amount) && amount !== 'rest' && amount !== 'all',
   amount_is_share_now: ({ amount }) => isShare(amount) && amount !== 'rest',
   has_id: ({ id }) => id !== undefined,
   has_no_id: ({ id }) => id === undefined,

@@ -256,6 +256,9 @@ export const slotReaders = {
     else if (present(reader, 'PERTX')) slots.field = 'per_transaction'
     else if (present(reader, 'DAILY')) slots.field = 'per_day'
   },
+  task_kind: (reader, slots) => {
+    if (present(reader, 'SWAP', 'BRIDGE')) slots.kind = 'swap'
+  },
   task_status: (reader, slots) => {
     if (present(reader, 'FAILED')) slots.status = 'failed'
     else if (present(reader, 'RUNNING')) slots.status = 'running'
