@@ -64,6 +64,10 @@ export async function openChatApp({ count = 2, overrides = {}, env = {} }: Optio
   return {
     url,
     instances,
+    /** One more, for a test that stops it. */
+    async add() {
+      return owned.use(await open())
+    },
     databaseUrl: home.url,
     db: instances[0]!.db,
     async user(): Promise<ChatUser> {
