@@ -56,7 +56,7 @@ const setKey: AdminCommand['run'] = async (session, args) => {
 
 const showPolicy: AdminCommand['run'] = async (session, args) => {
   const { id } = await userOf(session.database.pool, args.positional('user'))
-  const text = `select p.version, p.per_transaction_micros, p.per_day_micros, p.chains, p.tokens, p.recipients,
+  const text = `select p.version, p.per_transaction_micros, p.per_day_micros, p.chat_per_day_micros, p.chains, p.tokens, p.recipients,
     k.since as kill_switch_since, k.set_by as kill_switch_set_by,
     (select json_agg(json_build_object('field', field, 'micros', micros::text, 'entries', entries,
       'effective_at', effective_at) order by field) from policy_change where user_id = $1) as raised
@@ -69,6 +69,7 @@ const showPolicy: AdminCommand['run'] = async (session, args) => {
 const noLimits = {
   perTransactionMicros: null,
   perDayMicros: null,
+  chatPerDayMicros: null,
   chains: null,
   tokens: null,
   recipients: null,

@@ -4,7 +4,7 @@ import type { Files } from '#engines/files/files.ts'
 import { agentEngine } from '#features/chat/agent-engine.ts'
 import { chat } from '#features/chat/chat.ts'
 import type { ChatEngine } from '#features/chat/engine.ts'
-import { grammarMandate } from '#features/chat/grammar-engine.ts'
+import { grammarMandate, grammarOwnWords } from '#features/chat/grammar-engine.ts'
 import { createMarketTools } from '#features/chat/market/market-tools.ts'
 import { agents, creditsOfAgent, type ModelPrices } from '#features/chat/prices.ts'
 import type { Credits } from '#features/credits/credits.ts'
@@ -14,11 +14,13 @@ import type { Operation } from '#kernel/operation.ts'
 import { isDatabaseUnavailable } from '#store/unavailable.ts'
 import { createRegistryReader } from './chat-registry.ts'
 import type { Core } from './core.ts'
+import type { Custody } from './custody.ts'
 import type { Venue } from './venue.ts'
 
 type ChatParts = {
   core: Core
   credits: Credits
+  custody: Pick<Custody, 'policy'>
   files: Files
   table: readonly Chain[]
   venue: Venue | undefined
@@ -43,7 +45,7 @@ export const chatFacts = {
 }
 
 export const openChat = (
-  { core: { taskEngine, ...core }, table, venue, credits, files, operations, innerCalls }: ChatParts,
+  { core: { taskEngine, ...core }, custody, table, venue, credits, files, operations, innerCalls }: ChatParts,
   { chatGraceMs, ...overrides }: ChatOverrides,
 ): Operation[] => {
   const registryOf = createRegistryReader({ table, venue })
@@ -62,6 +64,10 @@ export const openChat = (
     keyOf: (name) => internalKey('chat', name),
     engine: overrides.chatEngine ?? agentEngine(registryOf),
     openMandate: grammarMandate(registryOf),
+    budget: {
+      hasBudget: async (userId) => (await custody.policy.chatRemainingMicros(userId)) > 0n,
+      openOwnWords: grammarOwnWords(registryOf),
+    },
     isUnavailable: isDatabaseUnavailable,
     ...(chatGraceMs !== undefined && { graceMs: chatGraceMs }),
   })

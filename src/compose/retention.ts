@@ -65,7 +65,7 @@ export function retentionJobs({
       pool,
       clock,
       retention,
-      taskTables: ['policy_spend', 'sponsor_charge', 'approval'],
+      taskTables: ['policy_spend', 'policy_chat_spend', 'sponsor_charge', 'approval'],
     }),
     chatRetentionJob(pool, clock),
     ...(venueRecordsMs ? [venueRetentionJob(pool, clock, venueRecordsMs)] : []),

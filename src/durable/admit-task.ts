@@ -1,6 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { ApprovalRequired } from '#kernel/approval.ts'
 import type { Asker } from '#kernel/caller.ts'
+import { Fault } from '#kernel/fault.ts'
 import type { JsonObject } from '#kernel/json.ts'
 import type { Admission, TaskKind } from '#kernel/task.ts'
 import type { TaskAcceptance } from './accept-task.ts'
@@ -46,7 +47,9 @@ export function admitAndAccept(deps: TaskAdmitterDeps, given: NewTaskRequest): P
   return admitUntilAccepted({ operation, input, asker }, (admission) =>
     accept(deps, request, admission),
   ).catch((error: unknown) => {
-    if (error instanceof ApprovalRequired) return deps.requestApproval(request, error)
+    // What a chat would start by itself is recommended instead, and its user asks for the approval.
+    if (error instanceof ApprovalRequired && asker.principal !== 'chat')
+      return deps.requestApproval(request, error)
     throw error
   })
 }
@@ -59,6 +62,7 @@ export async function admitUntilAccepted<Accepted>(
   const startedMs = performance.now()
   for (let attempt = 1; ; attempt++) {
     const admission = await operation.run.admit(input, asker).catch(throwAdmissionFault)
+    assertCounted(admission, { operation, asker })
     try {
       return await acceptRereadingBalances(acceptOnce, admission, startedMs)
     } catch (error) {
@@ -66,6 +70,17 @@ export async function admitUntilAccepted<Accepted>(
       if (!isInsufficientBalance(error) || attempt >= admissionAttemptsMax) throw error
     }
   }
+}
+
+/** A chat starts nothing by itself that its limit does not count. */
+function assertCounted(
+  { spend }: Admission,
+  { operation, asker }: Pick<NewTaskRequest, 'operation' | 'asker'>,
+): void {
+  if (asker.principal !== 'chat' || spend?.action.principal === 'chat') return
+  throw new Fault('policy_denied', `A chat does not start ${operation.name} by itself`, {
+    extras: { rule: 'chat_per_day_usd', limit: null, remaining: null },
+  })
 }
 
 export function kindOf(

@@ -39,6 +39,8 @@ async function trySigning(deps: FirstSignatureDeps, promise: TaskPromise): Promi
   const { task, wanted } = promise
   const { signOnAccept: canSign } = wanted.admission
   if (!canSign || !wanted.leased) return undefined
+  // The limit of chats is checked for who asked, which no signature knows: a step signs it afterwards.
+  if (wanted.admission.spend?.action.principal === 'chat') return undefined
   const signal = AbortSignal.timeout(signOnAcceptMsMax)
   const step = canSign === true ? wanted.kind.steps[task.step] : canSign
   const result = await step?.(stepView(task, []), { now: task.created_at, signal })

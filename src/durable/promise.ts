@@ -182,9 +182,12 @@ function promiseJson(
     orders: admission.orders?.count,
     orders_max: admission.orders?.max,
     signed: signature?.json,
-    rows: rowsByTable([...(admission.rows ?? []), ...rows]),
+    rows: rowsByTable([...(admission.rows ?? []), ...rows, ...chatRows(task, admission)]),
     events,
-    ...grantJson(grant, { hasSigned: signature !== undefined || inOrder !== undefined }),
+    ...grantJson(grant, {
+      hasSigned: signature !== undefined || inOrder !== undefined,
+      isOfChat: isOfChat(admission),
+    }),
     ...spendJson(task, admission),
     ...(admission.draw && { draw: drawJson(admission.draw) }),
   }
@@ -198,8 +201,24 @@ const drawJson = ({ asset, subAccounts, minUnits, maxUnits, reason }: Draw) => (
   reason,
 })
 
+/** Started by a chat itself: what it counts is counted against the limit of chats, too. */
+const isOfChat = ({ spend }: Admission): boolean => spend?.action.principal === 'chat'
+
+const chatRows = (task: Task, admission: Admission): FeatureRows[] =>
+  isOfChat(admission)
+    ? [
+        {
+          table: 'policy_chat_spend',
+          rows: [{ task_id: task.id, user_id: task.user_id, at: task.created_at.toISOString() }],
+        },
+      ]
+    : []
+
 /** A task that has signed has used what it reserved. */
-const grantJson = (grant: PolicyGrant | undefined, { hasSigned }: { hasSigned: boolean }) =>
+const grantJson = (
+  grant: PolicyGrant | undefined,
+  { hasSigned, isOfChat }: { hasSigned: boolean; isOfChat: boolean },
+) =>
   grant && {
     policy_version: grant.version,
     counted: String(grant.countedMicros),
@@ -208,6 +227,7 @@ const grantJson = (grant: PolicyGrant | undefined, { hasSigned }: { hasSigned: b
     policy_chain: grant.chainId,
     is_exit: grant.exit,
     is_exempt: grant.exempt,
+    ...(isOfChat && { chat_per_day: String(grant.chatPerDayMicros) }),
   }
 
 function spendJson(task: Task, { spend }: Admission) {

@@ -13,10 +13,11 @@ export type Action = {
   principal?: Principal
 }
 /**
- * Who asked: a person who has just signed in, or who has approved it; an agent, which is everybody else; or the gateway
- * itself, which goes on with what was allowed before, such as an order that fires, or moves nothing, as a dry run.
+ * Who asked: a person who has just signed in, or who has approved it; an agent, which is everybody else; a chat, which
+ * starts by itself what the words of its user name; or the gateway itself, which goes on with what was allowed before,
+ * such as an order that fires, or moves nothing, as a dry run.
  */
-export type Principal = 'person' | 'agent' | 'gateway'
+export type Principal = 'person' | 'agent' | 'chat' | 'gateway'
 
 /** What a person reads before an approval. Amounts are decimal text. */
 export type ActionTerms = {
@@ -47,6 +48,8 @@ export type PolicyGrant = {
   version: number
   countedMicros: bigint
   perDayMicros: bigint
+  /** Counted where a chat has asked. */
+  chatPerDayMicros: bigint
   /** The chain or venue whose switch stops the action. */
   chainId: string
   /** Not stopped by switches, limits or caps. */
@@ -60,6 +63,7 @@ export const exitGrant = (chainId: string): PolicyGrant => ({
   version: 0,
   countedMicros: 0n,
   perDayMicros: 0n,
+  chatPerDayMicros: 0n,
   chainId,
   exit: true,
   exempt: true,

@@ -12,6 +12,7 @@ const grant = {
   version: 0,
   countedMicros: 5n,
   perDayMicros: 9n,
+  chatPerDayMicros: 0n,
   chainId: '1',
   exit: false,
   exempt: false,

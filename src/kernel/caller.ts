@@ -12,6 +12,8 @@ export type Caller = {
   scopes: ReadonlySet<Scope>
   /** The presented opaque token: its SHA-256 and its expiry. */
   token?: { hash: string; expiresAt: Date }
+  /** A chat makes the call by itself: its user has not seen it before. */
+  via?: 'chat'
   /** The backend whose key was presented: it has no user of its own. */
   backend?: Backend
   /** The person who signed in with OAuth; `userId` is theirs also before the sign-up. */

@@ -7,11 +7,16 @@ export function isFreshPerson({ person }: Pick<Caller, 'person'>, now: Date): bo
   return !!person && !!at && now.getTime() - at.getTime() <= person.signIn.ageMaxSeconds * 1_000
 }
 
+function principalOf(caller: Caller, now: Date): Asker['principal'] {
+  if (caller.via === 'chat') return 'chat'
+  // Who may approve needs no approval: an app without `manage` is an agent also right after a sign-in.
+  return isFreshPerson(caller, now) && caller.scopes.has('manage') ? 'person' : 'agent'
+}
+
 export const askerOf = (caller: Caller, now: Date): Asker => ({
   userId: caller.userId,
   agentId: caller.agentId,
-  // Who may approve needs no approval: an app without `manage` is an agent also right after a sign-in.
-  principal: isFreshPerson(caller, now) && caller.scopes.has('manage') ? 'person' : 'agent',
+  principal: principalOf(caller, now),
   ...(caller.person && { clientId: caller.person.clientId }),
 })
 

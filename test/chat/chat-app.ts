@@ -1,6 +1,7 @@
 /** Two instances of the product on one database, with doors and an engine whose answers are written in the questions. */
 import { doorDepsOf, openDoors } from '#app.ts'
 import type { Overrides } from '#compose/compose.ts'
+import type { ChatEngine } from '#features/chat/engine.ts'
 import { testDatabase } from '../harness/cluster.ts'
 import { type Agent, bearer, http, newAgent } from '../harness/gateway.ts'
 import { loopback } from '../harness/in-process-door.ts'
@@ -22,7 +23,7 @@ export type AskOptions = {
   until?: (event: SentEvent, all: SentEvent[]) => boolean
 }
 
-export async function openChatApp({ count = 2, overrides = {}, env = {} }: Options = {}) {
+export async function openChatApp({ count = 2, overrides = {}, env = {}, engine, urls }: Options = {}) {
   await using parts = new AsyncDisposableStack()
   const home = parts.use(await testDatabase())
   const nowhere = 'http://127.0.0.1:1'
@@ -31,9 +32,9 @@ export async function openChatApp({ count = 2, overrides = {}, env = {} }: Optio
     let address = ''
     const instance = await openInstance({
       databaseUrl: home.url,
-      urls: { evm: { '8453': nowhere, '42161': nowhere } },
+      urls: { evm: { '8453': nowhere, '42161': nowhere, ...urls?.evm } },
       env: { DATABASE_POOL: '12', ...env },
-      overrides: { chatEngine: scriptedEngine, ...overrides },
+      overrides: { ...(engine !== 'product' && { chatEngine: engine ?? scriptedEngine }), ...overrides },
       baseUrl: () => address,
     })
     const doors = await openDoors({
@@ -85,5 +86,13 @@ export async function openChatApp({ count = 2, overrides = {}, env = {} }: Optio
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   }
 }
-type Options = { count?: number; overrides?: Overrides; env?: Record<string, string> }
+type Options = {
+  count?: number
+  overrides?: Overrides
+  env?: Record<string, string>
+  /** Absent: answers are written in the questions. */
+  engine?: ChatEngine | 'product'
+  /** Chains that are there. */
+  urls?: { evm: Record<string, string> }
+}
 export type ChatApp = Awaited<ReturnType<typeof openChatApp>>

@@ -8,6 +8,7 @@ export type PendingChange = {
   field: string
   per_transaction_usd?: string
   per_day_usd?: string
+  chat_per_day_usd?: string
   approval_above_usd?: string | null
   chains?: readonly string[]
   tokens?: readonly unknown[] | null
@@ -18,6 +19,8 @@ export type Policy = {
   per_transaction_usd: string
   per_day_usd: string
   spent_24h_usd: string
+  chat_per_day_usd: string
+  chat_remaining_24h_usd: string
   chains: readonly string[]
   tokens: readonly unknown[] | null
   approval_above_usd: string | null

@@ -60,6 +60,10 @@ export function tradingSection({ policy: { paused }, agentId, isFresh }: LimitVi
   })}</ul></section>`
 }
 
+function chatText({ chat_per_day_usd: limit, chat_remaining_24h_usd: left }: Policy): string {
+  if (limit === '0') return 'Start nothing by themselves'
+  return `Start up to ${grouped(limit)} in 24 hours by themselves, ${grouped(left)} left`
+}
 function approvalText(above: string | null): string {
   if (above === null) return 'Never: agents act within the limits'
   return above === '0' ? 'About everything that has a value' : `Above ${grouped(above)}`
@@ -70,9 +74,11 @@ const listText = (list: readonly unknown[] | null, all: string, one: string): st
 }
 
 function pendingText(change: PendingChange, { chainName }: LimitView): string {
-  const { per_transaction_usd: perTransaction, per_day_usd: perDay, chains, tokens, recipients } = change
+  const { per_transaction_usd: perTransaction, per_day_usd: perDay, chat_per_day_usd: chats } = change
+  const { chains, tokens, recipients } = change
   if (perTransaction !== undefined) return `One action: up to ${grouped(perTransaction)}`
   if (perDay !== undefined) return `24 hours: up to ${grouped(perDay)}`
+  if (chats !== undefined) return `Chats by themselves: up to ${grouped(chats)} in 24 hours`
   if (chains) return `Chains: ${escapeHtml(chains.map(chainName).join(', '))}`
   if (tokens !== undefined) return `Tokens: ${listText(tokens, 'every token', 'token')}`
   if (recipients) return `Contracts that operations may pay: ${recipients.length}`
@@ -102,6 +108,7 @@ export function limitSection(view: LimitView): string {
     ['One action', `Up to ${grouped(policy.per_transaction_usd)}`],
     ['24 hours', `Up to ${grouped(policy.per_day_usd)}, ${grouped(policy.spent_24h_usd)} used`],
     ['Agents ask you', approvalText(policy.approval_above_usd)],
+    ['Chats', chatText(policy)],
     ['Chains', policy.chains.length === 0 ? 'None' : policy.chains.map(chainName).join(', ')],
     ['Tokens', listText(policy.tokens, 'Every token', 'token')],
   ]

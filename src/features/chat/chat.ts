@@ -15,9 +15,10 @@ import { type Tool, toolsOf } from './tool-registry.ts'
 import { filesOf, fileViews } from './turn-files.ts'
 import { answerOf, messagesOf } from './views.ts'
 
-export type ChatDeps = Omit<RunTurnDeps, 'append' | 'listeners' | 'tools' | 'credits'> &
+export type ChatDeps = Omit<RunTurnDeps, 'append' | 'listeners' | 'tools' | 'credits' | 'budget'> &
   Omit<Parameters<typeof createListeners>[0], 'db' | 'clock'> & {
     credits: RunTurnDeps['credits'] & Parameters<typeof admitTurn>[0]['credits']
+    budget: Omit<RunTurnDeps['budget'], 'isStarted'>
     /** Everything that a door can call; the chat takes what it may. */
     operations: () => readonly Operation[]
     tasks: Pick<TaskQueries, 'cancel'>
@@ -42,6 +43,7 @@ export function chat(deps: ChatDeps): Operation[] {
     ...deps,
     tools,
     listeners,
+    budget: { ...deps.budget, isStarted: (userId, key) => store.isKeyUsed(db, userId, key) },
     append: createAppend(db, deps.isUnavailable),
   }
   const begun = new LRUCache<string, JsonObject>({ max: begunMax })

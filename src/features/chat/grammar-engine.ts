@@ -1,12 +1,14 @@
 import { isRecord, type JsonObject } from '#kernel/json.ts'
+import type { OpenOwnWords } from './budget.ts'
 import type { ChatEngine, Emit, ToolCall, ToolResult, Tools, Turn, TurnEnd } from './engine.ts'
 import type { Citation } from './events.ts'
 import { type Answer, answerOf } from './grammar/answer.ts'
 import type { PlanStep } from './grammar/frame.ts'
 import { mandateOf, permits, used } from './grammar/mandate.ts'
+import { isOrdered, ownOrders } from './grammar/orders.ts'
 import type { StepOutput } from './grammar/outputs.ts'
 import { inputsOf } from './grammar/plan.ts'
-import type { Registry } from './grammar/registry.ts'
+import { changes, type Registry } from './grammar/registry.ts'
 import { remember } from './grammar/thread.ts'
 import { understand } from './grammar/understand.ts'
 import type { Ask, Intent, ThreadState, Understanding } from './grammar/understanding.ts'
@@ -34,12 +36,13 @@ export const grammarEngine = (registryOf: () => Promise<Registry>): ChatEngine =
     const said = createSaid(emit)
     if (understanding.intents.length > 0)
       emit.planning('plan_started', { id: 'plan', text: planText(understanding) })
-    const proposed: string[] = []
+    const proposed: Proposed[] = []
+    const started: string[] = []
     let earlier: Outputs = {}
     let asked = understanding.ask
     for (const [at, intent] of understanding.intents.entries()) {
       if (signal.aborted) break
-      const { outputs, open } = await perform(run, { intent, at, earlier, proposed })
+      const { outputs, open } = await perform(run, { intent, at, earlier, proposed, started })
       await said.answer(answer(intent, outputs, run))
       if (open) {
         asked ??= open.ask ?? null
@@ -48,12 +51,16 @@ export const grammarEngine = (registryOf: () => Promise<Registry>): ChatEngine =
       earlier = { ...earlier, ...outputs }
     }
     if (understanding.intents.length > 0) emit.planning('plan_finished', { id: 'plan', text: 'Done' })
-    for (const text of closingsOf({ ...understanding, ask: asked }, proposed)) await said.text(text)
+    for (const text of closingsOf({ ...understanding, ask: asked }, { proposed, started }))
+      await said.text(text)
     if (said.isEmpty()) await said.text('There is nothing to do.')
     const state = remember(stateOf(turn), { ...understanding, ask: asked }, nowMs)
     const memory = {
       ...state,
-      ...(proposed.length > 0 && { recommendations: { items: proposed.map((id) => ({ id })), atMs: nowMs } }),
+      ...(proposed.length > 0 && {
+        recommendations: { items: proposed.map(({ id }) => ({ id })), atMs: nowMs },
+      }),
+      ...(started.length > 0 && { lastTaskId: started.at(-1) }),
     }
     return {
       stopReason: 'end',
@@ -79,6 +86,30 @@ export const grammarMandate =
     }
   }
 
+/** What the message itself orders, whatever the thread and what was read say. */
+export const grammarOwnWords =
+  (registryOf: () => Promise<Registry>): OpenOwnWords =>
+  async (turn) => {
+    const registry = await registryOf()
+    const orders = ownOrders(turn.query, { nowMs: turn.askedAt.getTime(), state: stateOf(turn) }, registry)
+    const toProposal = ({ name: operation, input }: ToolCall) => ({ operation, input })
+    return {
+      order: (call, { made, begun }) =>
+        isOrdered(
+          orders,
+          toProposal(call),
+          {
+            made: made.map((each) => ({
+              proposal: toProposal(each.call),
+              output: outputOf(each.call, each.result),
+            })),
+            begun: begun.map(toProposal),
+          },
+          registry,
+        ),
+    }
+  }
+
 /** The ids of calls begin with the number of their intent. */
 function outputsBefore(id: string, made: readonly MadeCall[]): Outputs {
   const prefix = `${id.split('.', 1)[0]}.`
@@ -97,13 +128,22 @@ function outputOf({ name: operation, input }: ToolCall, result: ToolResult): Ste
 const planText = ({ intents }: Understanding): string =>
   intents.map(({ intent }) => intent.replaceAll('_', ' ')).join(', then ')
 
-type Performing = { intent: Intent; at: number; earlier: Outputs; proposed: string[] }
+type Performing = {
+  intent: Intent
+  at: number
+  earlier: Outputs
+  proposed: Proposed[]
+  /** Tasks that the turn has started by itself. */
+  started: string[]
+}
+/** `reason`: why what was ordered is not started at once. */
+type Proposed = { id: string; reason?: string }
 type Open = { text: string; ask?: Ask }
 
 /** One step after the other: what reads comes before what moves. What comes after a failure is not called. */
 async function perform(
   { tools, emit, signal, registry }: Run,
-  { intent, at, earlier, proposed }: Performing,
+  { intent, at, earlier, proposed, started }: Performing,
 ): Promise<{ outputs: Outputs; open?: Open }> {
   const outputs: Outputs = {}
   const { slots } = intent
@@ -120,9 +160,11 @@ async function perform(
     }
     for (const [n, input] of calls.inputs.entries()) {
       const output = await callStep({ tools, emit }, { step, at, n, input })
-      const id = proposalOf(output)
-      if (id === undefined) outputs[n === 0 ? step.id : `${step.id}.${n + 1}`] = output
-      else proposed.push(id)
+      const proposal = proposalOf(output)
+      if (proposal) proposed.push(proposal)
+      else outputs[n === 0 ? step.id : `${step.id}.${n + 1}`] = output
+      const taskId = changes(step, registry) ? startedTask(output) : undefined
+      if (taskId !== undefined) started.push(taskId)
       if (output.fault) return { outputs }
     }
   }
@@ -142,8 +184,24 @@ async function callStep(
   return outputOf(call, await tools.call(call))
 }
 
-const proposalOf = ({ output }: StepOutput): string | undefined =>
-  isRecord(output) && typeof output.recommendation_id === 'string' ? output.recommendation_id : undefined
+const proposalOf = ({ output }: StepOutput): Proposed | undefined => {
+  if (!isRecord(output) || typeof output.recommendation_id !== 'string') return undefined
+  return {
+    id: output.recommendation_id,
+    ...(typeof output.reason === 'string' && { reason: output.reason }),
+  }
+}
+/** Of an order; what only restricts has other answers. */
+const startedTask = ({ operation, output }: StepOutput): string | undefined =>
+  operation !== 'tasks_cancel' && isRecord(output) && typeof output.task_id === 'string'
+    ? output.task_id
+    : undefined
+
+const reasonTexts: Readonly<Record<string, string>> = {
+  chat_per_day_usd: 'It is more than is left of what chats may start by themselves.',
+  approval_required: 'It needs the approval of a person.',
+  insufficient_scope: 'The access of this chat does not allow it.',
+}
 
 /** Ages count from the newest result, so that a repeated run says the same. */
 function answer(intent: Intent, outputs: Outputs, { registry, nowMs }: Run): Answer | undefined {
@@ -161,9 +219,18 @@ const routeText = (agent: string): string =>
 const decisionText =
   'A chat accepts and declines nothing for you. Decide it yourself: the recommendation has its own button, and `chat_decide` is its call.'
 
-function closingsOf({ notes, ask, refusal }: Understanding, proposed: readonly string[]): string[] {
-  const recommended =
-    proposed.length > 0 ? ['It waits for you: accept the recommendation to start it, or decline it.'] : []
+type Ended = { proposed: readonly Proposed[]; started: readonly string[] }
+
+function closingsOf({ notes, ask, refusal }: Understanding, { proposed, started }: Ended): string[] {
+  const reasons = new Set(proposed.flatMap(({ reason }) => reasonTexts[reason ?? ''] ?? []))
+  const waits = started.length > 0 ? 'The rest waits' : 'It waits'
+  const recommended = [
+    ...(started.length > 0 ? ['It was started at once, within what chats may start by themselves.'] : []),
+    ...reasons,
+    ...(proposed.length > 0
+      ? [`${waits} for you: accept the recommendation to start it, or decline it.`]
+      : []),
+  ]
   const question = ask
     ? [[ask.question, ...ask.choices.map(({ label }, at) => `${at + 1}. ${label}`)].join('\n')]
     : []

@@ -6,7 +6,9 @@ import { isRecord } from '#kernel/json.ts'
 import { type InputOf, preparedAct } from '#kernel/operation.ts'
 import { type Queryable, query } from '#store/query.ts'
 import type { ChatRecommendationRow } from '#store/tables/chat.ts'
+import { keyOfCall } from './call-key.ts'
 import type { contract } from './contract.ts'
+import { isKeyUsed } from './store.ts'
 import type { Tool } from './tool-registry.ts'
 import { intentHash } from './tools.ts'
 
@@ -19,8 +21,8 @@ type Deps = {
   db: Queryable
   tools: () => ReadonlyMap<string, Tool>
   calls: () => InnerCalls
-  /** The idempotency key of the start; no client can send such a key. */
-  keyOf: (recommendationId: string) => string
+  /** An idempotency key that no client can send. */
+  keyOf: (name: string) => string
   clock: Clock
 }
 type DecideInput = InputOf<(typeof contract)['entries']['decide']>
@@ -114,10 +116,8 @@ async function claim({ db, clock }: Deps, { recommendation_id }: ChatRecommendat
     })
 }
 
-async function isStarted({ db, keyOf }: Deps, row: ChatRecommendationRow): Promise<boolean> {
-  const text = 'select at from idempotency where user_id = $1 and key = $2'
-  return (await query(db, text, [row.user_id, keyOf(row.recommendation_id)])).length > 0
-}
+const isStarted = ({ db, keyOf }: Deps, row: ChatRecommendationRow): Promise<boolean> =>
+  isKeyUsed(db, row.user_id, keyOf(keyOfCall(row.chat_id, row.call_id)))
 
 /** Starts exactly what was shown, as its user would. */
 async function start(deps: Deps, row: ChatRecommendationRow, caller: Caller): Promise<string | null> {
@@ -132,7 +132,7 @@ async function start(deps: Deps, row: ChatRecommendationRow, caller: Caller): Pr
     operation: tool.operation,
     input,
     caller,
-    key: deps.keyOf(row.recommendation_id),
+    key: deps.keyOf(keyOfCall(row.chat_id, row.call_id)),
     // Accepted or refused as a whole, whether or not the client stays.
     signal: AbortSignal.timeout(decidingMs / 2),
   })

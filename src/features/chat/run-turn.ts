@@ -7,9 +7,10 @@ import { Fault } from '#kernel/fault.ts'
 import type { JsonObject } from '#kernel/json.ts'
 import type { EndResult, StepContext, StepEnd, TaskView, Tx } from '#kernel/task.ts'
 import type { Queryable } from '#store/query.ts'
+import { keyOfCall } from './call-key.ts'
 import { currentCaller, type StoredCaller } from './caller.ts'
 import { createEmit } from './emit.ts'
-import type { ChatEngine, Turn, TurnEnd } from './engine.ts'
+import type { ChatEngine, ToolCall, Turn, TurnEnd } from './engine.ts'
 import {
   type AppendEvents,
   createEventWriter,
@@ -172,7 +173,7 @@ async function answer(
   }
   const announced = stored
     .filter(({ event }) => event === 'tool_call')
-    .map(({ data }) => String((data.data as JsonObject).id))
+    .map(({ data }) => toCall(data.data as JsonObject))
   let mandate: Promise<Mandate> | undefined
   const tools = createTools(
     {
@@ -183,13 +184,19 @@ async function answer(
         mandate ??= deps.openMandate(turn)
         return mandate
       },
-      keyOf: (callId) => deps.keyOf(`${turn.chatId} ${callId}`),
+      keyOf: (callId) => deps.keyOf(keyOfCall(turn.chatId, callId)),
       currentCaller: () => currentCaller(deps.db, row.user_id, row.caller as StoredCaller, deps.clock.now()),
     },
-    { turn, writer, stored: calls, announced: new Set(announced), signal },
+    { turn, writer, stored: calls, announced, signal },
   )
   return deps.engine.run(turn, tools, said.emit, signal)
 }
+
+const toCall = ({ id, name, arguments: input }: JsonObject): ToolCall => ({
+  id: String(id),
+  name: String(name),
+  input: input as JsonObject,
+})
 
 /** A suspended user gets an error and no answer. */
 function endingOf(stop: Stop): Ending {

@@ -70,6 +70,10 @@ export async function eventsAfter(
   return rows.map(toEvent)
 }
 
+/** Whether a request under this key was accepted. */
+export const isKeyUsed = async (db: Queryable, userId: string, key: string): Promise<boolean> =>
+  (await query(db, 'select at from idempotency where user_id = $1 and key = $2', [userId, key])).length > 0
+
 export type StoredResult = { call_id: string; output: JsonObject }
 export const callsOf = (db: Queryable, chatId: string): Promise<StoredResult[]> =>
   query(db, 'select call_id, output from chat_call where chat_id = $1', [chatId])

@@ -5,6 +5,7 @@ import { Fault } from '#kernel/fault.ts'
 import { type Random, sha256, uuidv7 } from '#kernel/id.ts'
 import { canonicalJson, isRecord, type Json, type JsonObject } from '#kernel/json.ts'
 import type { Operation } from '#kernel/operation.ts'
+import { type BudgetDeps, createStarter, type NotStarted, type Starter } from './budget.ts'
 import type { PastMessage, ToolCall, ToolDescription, ToolResult, Tools, Turn } from './engine.ts'
 import type { EventWriter } from './event-writer.ts'
 import type { InnerTool } from './inner-tool.ts'
@@ -28,6 +29,7 @@ export type ToolDeps = {
   mandate: () => Promise<Mandate>
   /** The idempotency key of a call that changes something: a repeated run of the turn changes nothing more. */
   keyOf: (callId: string) => string
+  budget: BudgetDeps
   clock: Clock
   random: Random
 }
@@ -36,8 +38,8 @@ type TurnParts = {
   writer: EventWriter
   /** Results and notes of an earlier run of the turn. */
   stored: readonly StoredResult[]
-  /** Ids of calls that were announced by an earlier run. */
-  announced: ReadonlySet<string>
+  /** Calls that were announced by an earlier run. */
+  announced: readonly ToolCall[]
   signal: AbortSignal
 }
 
@@ -55,6 +57,20 @@ export function createTools(deps: ToolDeps, parts: TurnParts): Tools {
   const known = new Map(results.map(({ call_id, output }) => [call_id, toResult(output)]))
   const made: MadeCall[] = []
   const proposed = new Set<string>()
+  const announced = new Set(parts.announced.map(({ id }) => id))
+  const start = createStarter(
+    { ...deps, ...deps.budget },
+    {
+      turn: parts.turn,
+      flush: parts.writer.flush,
+      earlier: parts.announced.filter(
+        ({ id, name, input }) =>
+          deps.tools().get(name)?.effectOf(input) === 'change' && !isProposal(known.get(id)),
+      ),
+      made,
+      signal: parts.signal,
+    },
+  )
   let called = 0
   return {
     publish: deps.publish,
@@ -72,12 +88,12 @@ export function createTools(deps: ToolDeps, parts: TurnParts): Tools {
       }
       const { id, name, input } = call
       if (isNote(id)) throw new Fault('conflict', 'The id of a call begins as that of a note')
-      if (!parts.announced.has(id))
+      if (!announced.has(id))
         void parts.writer.add('tool_call', {
           v4_event: 'tool_started',
           data: { id, name, arguments: input },
         })
-      const { result, recommendation } = await perform(deps, parts, call, { proposed, made })
+      const { result, recommendation } = await perform(deps, parts, call, { proposed, made, start })
       made.push({ call, result })
       const output: JsonObject = result.ok
         ? { output: result.output }
@@ -118,8 +134,8 @@ function toResult(stored: JsonObject): ToolResult {
   return { ok: false, code: String(stored.code), message: String(stored.message), fetchedAt }
 }
 
-const isProposal = (result: ToolResult): boolean =>
-  result.ok && isRecord(result.output) && 'recommendation_id' in result.output
+const isProposal = (result: ToolResult | undefined): boolean =>
+  result?.ok === true && isRecord(result.output) && 'recommendation_id' in result.output
 
 type Performed = { result: ToolResult; recommendation?: JsonObject }
 
@@ -128,7 +144,7 @@ async function perform(
   deps: ToolDeps,
   parts: TurnParts,
   call: ToolCall,
-  { proposed, made }: { proposed: Set<string>; made: readonly MadeCall[] },
+  { proposed, made, start }: { proposed: Set<string>; made: readonly MadeCall[]; start: Starter },
 ): Promise<Performed> {
   const fetchedAt = deps.clock.now()
   try {
@@ -145,7 +161,12 @@ async function perform(
     if (!tool) throw new Fault('not_found', `There is no tool ${call.name}`)
     const effect = tool.effectOf(call.input)
     if (effect === 'tighten' && !(await deps.mandate()).take(call, made)) throw notAsked(call.name)
-    if (effect === 'change') return propose(deps, parts, call, { tool, proposed, fetchedAt })
+    if (effect === 'change') {
+      const started = await start(call, tool)
+      if (started && 'output' in started)
+        return { result: { ok: true, output: bounded(started.output), fetchedAt } }
+      return propose(deps, parts, call, { tool, proposed, fetchedAt, notStarted: started })
+    }
     const output = await deps.calls().call({
       operation: tool.operation,
       input: call.input,
@@ -175,11 +196,18 @@ function bounded(output: Json): Json {
   return Buffer.byteLength(JSON.stringify(output ?? null)) <= outputBytesMax ? output : shorten(output)
 }
 
+type Proposing = {
+  tool: Tool
+  proposed: Set<string>
+  fetchedAt: Date
+  notStarted: NotStarted | undefined
+}
+
 function propose(
   { calls, clock, random }: ToolDeps,
   { turn }: TurnParts,
   { id, input }: ToolCall,
-  { tool: { operation }, proposed, fetchedAt }: { tool: Tool; proposed: Set<string>; fetchedAt: Date },
+  { tool: { operation }, proposed, fetchedAt, notStarted }: Proposing,
 ): Performed {
   calls().check(operation, input)
   if (proposed.size >= recommendationsMax)
@@ -206,7 +234,7 @@ function propose(
     updated_at: now.toISOString(),
     expires_at: later(now, recommendationMs).toISOString(),
   }
-  const output = { recommendation_id: recommendationId, status: 'open' }
+  const output = { recommendation_id: recommendationId, status: 'open', ...notStarted }
   return { result: { ok: true, output, fetchedAt }, recommendation }
 }
 

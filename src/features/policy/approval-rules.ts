@@ -22,7 +22,7 @@ export function approvalNeeded(
   { limits: { approvalAboveMicros }, effectiveRecipients = [] }: ApprovalState,
 ): { rule: ApprovalRule; reason: string } | null {
   const { principal = 'agent', operation, chainId, recipients } = request
-  if (principal !== 'agent') return null
+  if (principal !== 'agent' && principal !== 'chat') return null
   const isReserved = (address: string) =>
     recipientAt({ chainId, effectiveRecipients }, address)?.agents === 'approval'
   if (operation === transferOperation && recipients.some(isReserved))

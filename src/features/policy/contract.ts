@@ -41,6 +41,7 @@ const chainAddresses = (description: string) =>
 const policyFields = [
   'per_transaction_usd',
   'per_day_usd',
+  'chat_per_day_usd',
   'chains',
   'tokens',
   'recipients',
@@ -52,6 +53,7 @@ export const PolicyChange = T.Object(
     field: OneOf(policyFields, { description: 'The limit that was raised; its new value has the same name' }),
     per_transaction_usd: T.Optional(Dec),
     per_day_usd: T.Optional(Dec),
+    chat_per_day_usd: T.Optional(Dec),
     chains: T.Optional(T.Array(ChainId)),
     tokens: T.Optional(Nullable(T.Array(ChainAddress))),
     recipients: T.Optional(T.Array(ChainAddress)),
@@ -71,6 +73,11 @@ const PolicyResponse = T.Object(
     per_day_usd: Dec,
     spent_24h_usd: Dec,
     remaining_24h_usd: Dec,
+    chat_per_day_usd: T.Unsafe<string>({
+      ...Dec,
+      description: 'In USD: what chats may start by themselves in any 24 hours; 0: nothing',
+    }),
+    chat_remaining_24h_usd: T.Unsafe<string>({ ...Dec, description: 'In USD: what is left of it' }),
     chains: T.Array(ChainId),
     tokens: Nullable(T.Array(ChainAddress)),
     recipients: T.Array(ChainAddress),
@@ -102,7 +109,7 @@ export const contract = group('policy', {
   show: read('GET /v1/policy', {
     summary: 'The limits that every money operation of the caller stays within',
     description:
-      'Use it before a large order: the limits, in USD, that every money operation stays within. `tokens: null` allows any token; `recipients` are contracts, and own wallets are always allowed. What an agent asks for above `approval_above_usd` waits until a person approves it. `pending_changes` are not in effect yet. Next: `policy_tighten` changes a limit.',
+      'Use it before a large order: the limits, in USD, that every money operation stays within. `tokens: null` allows any token; `recipients` are contracts, and own wallets are always allowed. What an agent asks for above `approval_above_usd` waits until a person approves it. `chat_per_day_usd` is what chats may start by themselves. `pending_changes` are not in effect yet. Next: `policy_tighten` changes a limit.',
     access: 'read',
     query: ForAgentQuery,
     faults: ['not_found'],
@@ -121,6 +128,7 @@ export const contract = group('policy', {
         for_agent: ForAgent,
         per_transaction_usd: capIn('Limit of one transaction, in USD'),
         per_day_usd: capIn('Limit of any 24 hours, in USD'),
+        chat_per_day_usd: capIn('What chats may start by themselves in any 24 hours, in USD; 0: nothing'),
         chains: T.Optional(T.Array(ChainIdIn, { maxItems: chainAddressesMax })),
         tokens: T.Optional(Nullable(chainAddresses('Tokens that may be used; null: any token'))),
         recipients: T.Optional(chainAddresses('Contracts that may receive money')),

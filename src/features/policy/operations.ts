@@ -42,6 +42,7 @@ const chainAddressView = (text: string) => {
 const fieldNames: Record<keyof rules.Limits, keyof PolicyInput> = {
   perTransactionMicros: 'per_transaction_usd',
   perDayMicros: 'per_day_usd',
+  chatPerDayMicros: 'chat_per_day_usd',
   chains: 'chains',
   tokens: 'tokens',
   recipients: 'recipients',
@@ -62,7 +63,7 @@ const changeView = ({ id, field, value, requestedAt, effectiveAt }: rules.Change
 })
 
 const policyView = (
-  { version, limits, spentMicros, paused, updatedAt, pending }: View,
+  { version, limits, spentMicros, chatSpentMicros, paused, updatedAt, pending }: View,
   coolingMs: number,
 ) => ({
   version,
@@ -70,6 +71,8 @@ const policyView = (
   per_day_usd: rules.usd(limits.perDayMicros),
   spent_24h_usd: rules.usd(spentMicros),
   remaining_24h_usd: rules.usd(rules.remainingMicros({ limits, spentMicros })),
+  chat_per_day_usd: rules.usd(limits.chatPerDayMicros),
+  chat_remaining_24h_usd: rules.usd(rules.chatRemainingMicros({ limits, chatSpentMicros })),
   chains: [...limits.chains],
   tokens: limits.tokens?.map(chainAddressView) ?? null,
   recipients: limits.recipients.map(chainAddressView),
@@ -95,10 +98,11 @@ function chainAddressesOf(field: string, list: readonly ChainAddressView[], serv
 
 function wantedOf(input: PolicyInput, { chains: served }: rules.Limits): rules.Wanted {
   const { per_transaction_usd: perTransaction, per_day_usd: perDay, chains, tokens, recipients } = input
-  const { approval_above_usd: approvalAbove } = input
+  const { approval_above_usd: approvalAbove, chat_per_day_usd: chatPerDay } = input
   return {
     ...(perTransaction !== undefined && { perTransactionMicros: toUnits(perTransaction, usdDecimals) }),
     ...(perDay !== undefined && { perDayMicros: toUnits(perDay, usdDecimals) }),
+    ...(chatPerDay !== undefined && { chatPerDayMicros: toUnits(chatPerDay, usdDecimals) }),
     ...(chains && { chains: [...new Set(chains)] }),
     ...(tokens !== undefined && { tokens: tokens && chainAddressesOf('tokens', tokens, served) }),
     ...(recipients && { recipients: chainAddressesOf('recipients', recipients, served) }),

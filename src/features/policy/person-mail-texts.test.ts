@@ -7,6 +7,7 @@ const own = { agentId: 'agt_1', name: null, linkedAt: null }
 const linked = { agentId: 'agt_2', name: 'Bot.example', linkedAt: new Date(0) }
 const before: Limits = {
   perTransactionMicros: 100_000_000n,
+  chatPerDayMicros: 0n,
   perDayMicros: 1_000_000_000n,
   chains: ['1'],
   tokens: ['1:0xa'],

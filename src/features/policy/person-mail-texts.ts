@@ -21,6 +21,8 @@ const fieldTexts: { [K in keyof Limits]: (value: Limits[K], before: Limits[K], c
   perTransactionMicros: (value, before) =>
     `one action may cost up to ${usd(value)} USD instead of ${usd(before)} USD`,
   perDayMicros: (value, before) => `24 hours may cost up to ${usd(value)} USD instead of ${usd(before)} USD`,
+  chatPerDayMicros: (value, before) =>
+    `chats may start up to ${usd(value)} USD by themselves in 24 hours instead of ${usd(before)} USD`,
   chains: (value, before, { chainName }) =>
     `these chains become allowed: ${value
       .filter((each) => !before.includes(each))

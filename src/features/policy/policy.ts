@@ -68,6 +68,8 @@ export type PolicyFeature = {
   /** For custody: whether this instance of the policy issued the receipt. */
   isAuthentic(receipt: PolicyReceipt): boolean
   summary(userId: string): Promise<PolicySummary>
+  /** What chats may still start by themselves. */
+  chatRemainingMicros(userId: string): Promise<bigint>
   /** For the operator. */
   setSwitch(id: store.SwitchId, isOn: boolean, setBy: string): Promise<void>
   /** Used where gateway and venue disagree about an account: no position is opened until that is explained. */
@@ -109,6 +111,8 @@ const limitsOf = (platformLimits: PlatformLimits): rules.Limits => {
   return {
     perTransactionMicros,
     perDayMicros,
+    // As much as the user allows them, which is nothing by default.
+    chatPerDayMicros: perDayMicros,
     chains,
     tokens,
     recipients: platformLimits.contracts.map(toChainAddress),
@@ -161,6 +165,7 @@ export function policy(deps: PolicyDeps): PolicyFeature {
         paused: paused !== null,
       }
     },
+    chatRemainingMicros: async (userId) => rules.chatRemainingMicros(await view(db, userId)),
     async setSwitch(id, turnOn, setBy) {
       await (turnOn ? store.setSwitch(db, id, { since: clock.now(), setBy }) : store.clearSwitch(db, id))
     },
@@ -182,6 +187,7 @@ const grantOf = (
   version,
   countedMicros: rules.countedMicros(action),
   perDayMicros: limits.perDayMicros,
+  chatPerDayMicros: limits.chatPerDayMicros,
   chainId: action.chainId,
   exit: action.exit,
   exempt: action.usdMicros === 0n,
@@ -231,7 +237,9 @@ function engine({ db, clock, random, walletsOf, limits: platformLimits, view, is
     async check(action) {
       const { userId, chainId } = action
       const state = await view(db, userId, { chainId })
-      assertApproved(action, await enforce(db, userId, action, state))
+      const evaluated = await enforce(db, userId, action, state)
+      throwIfRefused(rules.refusedToChats(action, evaluated))
+      assertApproved(action, evaluated)
       return grantOf(action, state)
     },
 
@@ -270,8 +278,13 @@ function engine({ db, clock, random, walletsOf, limits: platformLimits, view, is
       const isLocked = beyond || intent.operation === transferOperation
       if (isLocked) await store.lockPolicy(tx, userId, now)
       const state = isLocked ? await readState() : current
-      const spentMicros = state.spentMicros + takenMicros - micros
-      const evaluated = await enforce(tx, userId, requestOf(intent), { ...state, spentMicros })
+      const taken = takenMicros - micros
+      const spentMicros = state.spentMicros + taken
+      const chatSpentMicros = state.chatSpentMicros + taken
+      // A task that a chat has started stays within the limit of chats, whatever it signs.
+      const principal = reserved.is_of_chat ? { principal: 'chat' as const } : {}
+      const request = { ...requestOf(intent), ...principal }
+      const evaluated = await enforce(tx, userId, request, { ...state, spentMicros, chatSpentMicros })
       throwIfRefused(
         evaluateSignature(intent, { ...evaluated, reservedMicros: reserved.usd_micros, takenMicros }),
       )

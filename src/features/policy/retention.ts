@@ -14,6 +14,14 @@ export const policyDeletions: readonly Deletion[] = [
       order by at limit $2)) returning task_id`,
   },
   {
+    name: 'retention of spend of chats',
+    ageMs,
+    text: `delete from policy_chat_spend where task_id = any(array(
+      select task_id from policy_chat_spend c where at < $1
+        and not exists (select from policy_spend where task_id = c.task_id)
+      order by at limit $2)) returning task_id`,
+  },
+  {
     name: 'retention of sums of spend',
     ageMs,
     text: `delete from policy_spend_minute where (user_id, minute) in

@@ -6,6 +6,8 @@ import { fromUnits, usdDecimals } from '#kernel/money.ts'
 export type Limits = {
   perTransactionMicros: bigint
   perDayMicros: bigint
+  /** What chats may start by themselves in 24 hours. */
+  chatPerDayMicros: bigint
   chains: readonly string[]
   /** null: any token. */
   tokens: readonly string[] | null
@@ -44,6 +46,8 @@ export type PolicyState = {
   ownAddresses: readonly string[]
   /** Amount counted against the cap of the last 24 hours. */
   spentMicros: bigint
+  /** The part of it that chats have started by themselves. */
+  chatSpentMicros: bigint
   paused: Pause | null
 }
 export type Refusal =
@@ -57,6 +61,7 @@ export type Rule =
   | 'agent_transfer'
   | 'per_transaction_usd'
   | 'per_day_usd'
+  | 'chat_per_day_usd'
   | 'approval_above_usd'
   | 'reservation'
 
@@ -77,6 +82,12 @@ export const remainingMicros = ({
   spentMicros,
 }: Pick<PolicyState, 'limits' | 'spentMicros'>): bigint =>
   limits.perDayMicros > spentMicros ? limits.perDayMicros - spentMicros : 0n
+
+export const chatRemainingMicros = ({
+  limits,
+  chatSpentMicros,
+}: Pick<PolicyState, 'limits' | 'chatSpentMicros'>): bigint =>
+  limits.chatPerDayMicros > chatSpentMicros ? limits.chatPerDayMicros - chatSpentMicros : 0n
 
 /** A frozen venue account still allows approving a new trading key, which may be the remedy and spends nothing. */
 const isExempt = ({ scope }: Pause, { usdMicros }: PolicyRequest): boolean =>
@@ -157,12 +168,29 @@ function evaluateCaps(request: PolicyRequest, state: PolicyState): Refusal | nul
       usd(min(perTransactionMicros, remaining)),
     )
   }
-  if (request.usdMicros <= remaining) return null
+  if (request.usdMicros <= remaining) return evaluateChatCap(request, state)
   const reason = `the value exceeds the ${usd(remaining)} USD that remain of the cap of ${usd(perDayMicros)} USD per 24 hours`
   return refuse('per_day_usd', reason, usd(perDayMicros), usd(remaining))
 }
 
-/** Limits that a user tightened; null keeps the platform's. */
+function evaluateChatCap({ principal, usdMicros }: PolicyRequest, state: PolicyState): Refusal | null {
+  const remaining = chatRemainingMicros(state)
+  if (principal !== 'chat' || usdMicros <= remaining) return null
+  const limit = usd(state.limits.chatPerDayMicros)
+  const reason = `the value exceeds the ${usd(remaining)} USD that remain of the ${limit} USD that chats may start by themselves in 24 hours`
+  return refuse('chat_per_day_usd', reason, limit, usd(remaining))
+}
+
+/** What a chat never starts by itself: transfers, and what counts nothing, because its limit could not bound it. */
+export function refusedToChats(request: PolicyRequest, state: PolicyState): Refusal | null {
+  if (request.principal !== 'chat') return null
+  if (request.operation !== transferOperation && countedMicros(request) > 0n) return null
+  const reason = 'chats start by themselves only what counts against the limits'
+  const remaining = usd(chatRemainingMicros(state))
+  return refuse('chat_per_day_usd', reason, usd(state.limits.chatPerDayMicros), remaining)
+}
+
+/** Limits of a user; null keeps the platform's, and lets chats start nothing. */
 export type Overrides = { [K in keyof Limits]: Limits[K] | null }
 
 const intersectLists = (platform: readonly string[], own: readonly string[] | null) =>
@@ -172,6 +200,7 @@ const intersectLists = (platform: readonly string[], own: readonly string[] | nu
 export const intersect = (platformLimits: Limits, own: Overrides): Limits => ({
   perTransactionMicros: min(platformLimits.perTransactionMicros, own.perTransactionMicros),
   perDayMicros: min(platformLimits.perDayMicros, own.perDayMicros),
+  chatPerDayMicros: min(platformLimits.chatPerDayMicros, own.chatPerDayMicros ?? 0n),
   chains: intersectLists(platformLimits.chains, own.chains),
   tokens: platformLimits.tokens === null ? own.tokens : intersectLists(platformLimits.tokens, own.tokens),
   recipients: intersectLists(platformLimits.recipients, own.recipients),
@@ -192,6 +221,7 @@ export function widenedFields(limits: Limits, wanted: Wanted): (keyof Limits)[] 
   const wider: Record<keyof Limits, boolean> = {
     perTransactionMicros: exceeds(limits.perTransactionMicros, wanted.perTransactionMicros),
     perDayMicros: exceeds(limits.perDayMicros, wanted.perDayMicros),
+    chatPerDayMicros: exceeds(limits.chatPerDayMicros, wanted.chatPerDayMicros),
     chains: hasUnlisted(limits.chains, wanted.chains),
     tokens: hasUnlisted(limits.tokens, wanted.tokens),
     recipients: hasUnlisted(limits.recipients, wanted.recipients),

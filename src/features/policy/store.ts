@@ -9,6 +9,8 @@ export type StoredPolicy = {
   changes: Change[]
   updatedAt: Date | null
   spentMicros: bigint
+  /** The part of it that chats have started by themselves. */
+  chatSpentMicros: bigint
   paused: Pause | null
 }
 
@@ -26,6 +28,7 @@ type Row = {
   version: number | null
   per_transaction_micros: bigint | null
   per_day_micros: bigint | null
+  chat_per_day_micros: bigint | null
   chains: string[] | null
   tokens: string[] | null
   recipients: string[] | null
@@ -33,6 +36,7 @@ type Row = {
   updated_at: Date | null
   changes: StoredChange[] | null
   spent: string
+  chat_spent: string
   scope: Pause['scope'] | null
   since: Date | null
   reason: string | null
@@ -43,7 +47,7 @@ type Row = {
  * the minute in which the day began, minus the requesting task's own. Of several switches the widest one is returned.
  */
 const policyStateSql = `
-  select p.version, p.per_transaction_micros, p.per_day_micros, p.chains, p.tokens, p.recipients, p.approval_above_micros,
+  select p.version, p.per_transaction_micros, p.per_day_micros, p.chat_per_day_micros, p.chains, p.tokens, p.recipients, p.approval_above_micros,
     p.updated_at,
     k.scope, k.since, k.reason,
     (select json_agg(json_build_object('id', change_id, 'field', field, 'micros', micros::text, 'entries', entries,
@@ -52,7 +56,8 @@ const policyStateSql = `
       + (select coalesce(sum(usd_micros), 0) from policy_spend
         where user_id = $1 and state = 'reserved' and at > $2 and at < date_trunc('minute', $2::timestamptz) + interval '1 minute')
       - (select coalesce(sum(usd_micros), 0) from policy_spend
-        where task_id = $3 and user_id = $1 and state = 'reserved' and at > $2) as spent
+        where task_id = $3 and user_id = $1 and state = 'reserved' and at > $2) as spent,
+    policy_chat_spent($1, $2, $3) as chat_spent
   from (select 1) always
   left join policy p on p.user_id = $1
   left join lateral (
@@ -77,6 +82,7 @@ export async function policyStateOf(
     own: {
       perTransactionMicros: row.per_transaction_micros,
       perDayMicros: row.per_day_micros,
+      chatPerDayMicros: row.chat_per_day_micros,
       chains: row.chains,
       tokens: row.tokens,
       recipients: row.recipients,
@@ -85,6 +91,7 @@ export async function policyStateOf(
     changes: (row.changes ?? []).map(readChange),
     updatedAt: row.updated_at,
     spentMicros: BigInt(row.spent),
+    chatSpentMicros: BigInt(row.chat_spent),
     paused: pauseOf(row),
   }
 }
@@ -119,6 +126,7 @@ export const savePolicy = (
         version,
         per_transaction_micros: own.perTransactionMicros,
         per_day_micros: own.perDayMicros,
+        chat_per_day_micros: own.chatPerDayMicros,
         chains: own.chains as string[] | null,
         tokens: own.tokens as string[] | null,
         recipients: own.recipients as string[] | null,
@@ -159,6 +167,11 @@ export const lockSpend = (tx: Queryable, taskId: string, userId: string) =>
     builder
       .selectFrom('policy_spend')
       .select(['usd_micros', 'authorized_micros'])
+      .select(({ exists, selectFrom }) =>
+        exists(selectFrom('policy_chat_spend').select('user_id').where('task_id', '=', taskId)).as(
+          'is_of_chat',
+        ),
+      )
       .where('task_id', '=', taskId)
       .where('user_id', '=', userId)
       .where('state', '=', 'reserved')

@@ -39,6 +39,7 @@ export type PolicyRow = {
   version: Generated<number>
   per_transaction_micros: bigint | null
   per_day_micros: bigint | null
+  chat_per_day_micros: Generated<bigint | null>
   chains: string[] | null
   tokens: string[] | null
   recipients: string[] | null
@@ -49,7 +50,14 @@ export type PolicyRow = {
 export type PolicyChangeRow = {
   change_id: string
   user_id: string
-  field: 'perTransactionMicros' | 'perDayMicros' | 'chains' | 'tokens' | 'recipients' | 'approvalAboveMicros'
+  field:
+    | 'perTransactionMicros'
+    | 'perDayMicros'
+    | 'chatPerDayMicros'
+    | 'chains'
+    | 'tokens'
+    | 'recipients'
+    | 'approvalAboveMicros'
   micros: bigint | null
   entries: string[] | null
   requested_at: Date
@@ -103,6 +111,7 @@ export type IdentityTables = {
     state: 'reserved' | 'released'
     at: Date
   }
+  policy_chat_spend: { task_id: string; user_id: string; at: Date }
   kill_switch: {
     scope: 'global' | 'user' | 'venue'
     subject: string

@@ -1,0 +1,111 @@
+import type { InnerCalls } from '#invoke/inner-calls.ts'
+import type { Caller } from '#kernel/caller.ts'
+import { Fault } from '#kernel/fault.ts'
+import type { Json } from '#kernel/json.ts'
+import type { ToolCall, Turn } from './engine.ts'
+import type { MadeCall } from './mandate.ts'
+import type { Tool } from './tool-registry.ts'
+
+/**
+ * What a turn starts by itself: a trade or a deposit that the words of its message order in full, within what the limit
+ * of chats has left. The policy counts it with the acceptance, so that no number of turns exceeds the limit. Everything
+ * else is recommended.
+ */
+
+/** Neither transfers, withdrawals, approvals and keys, nor exits, which count nothing against a limit. */
+const startable: ReadonlySet<string> = new Set([
+  'swap_execute',
+  'perp_open',
+  'spot_venue_buy',
+  'earn_deposit',
+])
+
+/** `begun`: the other calls that the turn has begun to make by itself. */
+export type OwnWords = {
+  order(call: ToolCall, calls: { made: readonly MadeCall[]; begun: readonly ToolCall[] }): boolean
+}
+export type OpenOwnWords = (turn: Turn) => Promise<OwnWords>
+
+export type BudgetDeps = {
+  /** Whether the limit of chats has anything left. */
+  hasBudget: (userId: string) => Promise<boolean>
+  openOwnWords: OpenOwnWords
+  /** Whether a call under this key was accepted. */
+  isStarted: (userId: string, key: string) => Promise<boolean>
+}
+type StarterDeps = BudgetDeps & {
+  calls: () => InnerCalls
+  currentCaller: () => Promise<Caller>
+  keyOf: (callId: string) => string
+}
+type StarterParts = {
+  turn: Turn
+  /** Resolves once the announcement of the call is stored; throws where another instance runs the turn. */
+  flush: () => Promise<void>
+  /** Calls that an earlier run of the turn has announced, and that it has not recommended. */
+  earlier: readonly ToolCall[]
+  made: readonly MadeCall[]
+  signal: AbortSignal
+}
+/** Why what the user has ordered is recommended nevertheless. */
+export type NotStarted = { reason: string; detail: string }
+export type Starter = (call: ToolCall, tool: Tool) => Promise<{ output: Json } | NotStarted | undefined>
+
+/** An acceptance takes no longer. */
+const startMs = 60_000
+
+/** Undefined: the call is none that a turn may start by itself. */
+export function createStarter(deps: StarterDeps, parts: StarterParts): Starter {
+  const { turn, flush, earlier, made, signal } = parts
+  const begun = new Map(earlier.map((call) => [call.id, call]))
+  let words: Promise<OwnWords> | undefined
+  const isOrdered = async (call: ToolCall): Promise<boolean> => {
+    words ??= deps.openOwnWords(turn)
+    const { order } = await words
+    const others = [...begun.values()].filter(({ id }) => id !== call.id)
+    if (!order(call, { made, begun: others })) return false
+    // In the same turn of the event loop: calls that are made at once use up one order each.
+    begun.set(call.id, call)
+    return true
+  }
+  const start = async (call: ToolCall, { operation }: Tool): Promise<Json> => {
+    signal.throwIfAborted()
+    const answer = await deps.calls().call({
+      operation,
+      input: call.input,
+      caller: { ...(await deps.currentCaller()), via: 'chat' },
+      key: deps.keyOf(call.id),
+      // Accepted or refused as a whole, whether or not the turn goes on.
+      signal: AbortSignal.timeout(startMs),
+    })
+    return answer as Json
+  }
+  return async (call, tool) => {
+    if (!startable.has(tool.operation.name)) return undefined
+    // An earlier run was stopped after the acceptance: what is started is said, whatever has changed since.
+    const isRepeat = earlier.some(({ id }) => id === call.id)
+    const isStarted = isRepeat && (await deps.isStarted(turn.userId, deps.keyOf(call.id)))
+    if (!isStarted) {
+      if (!(await deps.hasBudget(turn.userId))) return undefined
+      if (!(await isOrdered(call))) return undefined
+    }
+    await flush()
+    try {
+      return { output: await start(call, tool) }
+    } catch (error) {
+      return notStarted(error)
+    }
+  }
+}
+
+function notStarted(error: unknown): NotStarted {
+  if (!(error instanceof Fault)) throw error
+  const { code, message, extras } = error
+  // The turn runs again, and the same key finds the task.
+  if (extras.outcome === 'unknown')
+    throw new Error('it is not known whether the order was accepted', { cause: error })
+  if (code === 'approval_required' || code === 'insufficient_scope') return { reason: code, detail: message }
+  if (code === 'policy_denied' && extras.rule === 'chat_per_day_usd')
+    return { reason: 'chat_per_day_usd', detail: message }
+  throw error
+}

@@ -1,0 +1,99 @@
+import { canonicalJson } from '#kernel/json.ts'
+import type { PlanStep } from './frame.ts'
+import { type Proposal, permits } from './mandate.ts'
+import type { Outputs, StepOutput } from './outputs.ts'
+import { inputsOf } from './plan.ts'
+import type { Slots } from './reader.ts'
+import { changes, type Registry } from './registry.ts'
+import { understand } from './understand.ts'
+import type { ThreadState, Understanding } from './understanding.ts'
+
+/**
+ * What a message orders by itself. Only its own words count: not what the thread remembers, not what was read, and not
+ * what is quoted, asked, denied or attached.
+ */
+
+/** An order, and what is read for it before. */
+export type OwnOrder = { step: PlanStep; reads: readonly PlanStep[]; slots: Slots }
+/** A call that was made for the message, with its answer. */
+export type Made = { proposal: Proposal; output: StepOutput }
+
+const charactersMax = 200
+/** Letters, numbers and the marks of a plain sentence. What has other marks may be pasted, quoted or disguised. */
+const plainPattern = /^[A-Za-z0-9 .,!$%&+/'-]+$/
+/** An apostrophe belongs to a word; otherwise it quotes. */
+const quotePattern = /(?<![A-Za-z])'|'(?![A-Za-z])/
+
+export const isPlain = (text: string): boolean =>
+  text.length <= charactersMax && plainPattern.test(text) && !quotePattern.test(text)
+
+const ordersIn = ({ intents, notes, ask, refusal }: Understanding, registry: Registry): OwnOrder[] => {
+  if (notes.length > 0 || ask !== null || refusal !== null) return []
+  return intents
+    .filter(({ mood }) => mood === 'do')
+    .flatMap(({ steps, slots }) =>
+      steps.flatMap((step, at) =>
+        changes(step, registry) && step.each === undefined
+          ? [{ step, slots, reads: steps.slice(0, at).filter((each) => !changes(each, registry)) }]
+          : [],
+      ),
+    )
+}
+
+/** Where the thread gives the message another meaning, the message orders nothing by itself. */
+export function ownOrders(
+  text: string,
+  { nowMs, state }: { nowMs: number; state: ThreadState },
+  registry: Registry,
+): OwnOrder[] {
+  if (!isPlain(text)) return []
+  const [own, inThread] = [{}, state].map((each) =>
+    ordersIn(understand(text, { nowMs, state: each }, registry), registry),
+  )
+  return canonicalJson(own as never) === canonicalJson(inThread as never) ? (own ?? []) : []
+}
+
+/** The answers to the reads of an order: each by the operation and the input that the order itself has it read with. */
+function readFor({ reads, slots }: OwnOrder, made: readonly Made[], { names }: Registry): Outputs {
+  const outputs: Record<string, StepOutput> = {}
+  for (const step of reads) {
+    const wanted = inputsOf(step, { slots, names, outputs })
+    const [input, ...others] = wanted.state === 'ready' ? wanted.inputs : []
+    if (input === undefined || others.length > 0) continue
+    const found = made.findLast(
+      ({ proposal, output }) =>
+        proposal.operation === step.operation &&
+        canonicalJson(proposal.input) === canonicalJson(input) &&
+        !output.fault,
+    )
+    if (found) outputs[step.id] = found.output
+  }
+  return outputs
+}
+
+type Asked = { made: readonly Made[]; begun: readonly Proposal[] }
+
+/** Whether the message orders this call, besides those that were begun for it. Each order is carried out once. */
+export function isOrdered(
+  orders: readonly OwnOrder[],
+  proposal: Proposal,
+  { made, begun }: Asked,
+  registry: Registry,
+): boolean {
+  const covers = (order: OwnOrder, { operation, input }: Proposal): boolean =>
+    permits(
+      [{ ...order, left: 1 }],
+      { operation, input },
+      {
+        names: registry.names,
+        outputs: readFor(order, made, registry),
+      },
+    ).allowed
+  const left = orders.filter(({ step }) => step.operation === proposal.operation)
+  for (const each of begun.filter(({ operation }) => operation === proposal.operation)) {
+    const at = left.findIndex((order) => covers(order, each))
+    // What was begun without an order that is recognised now uses up one of them all the same.
+    left.splice(at < 0 ? left.length - 1 : at, 1)
+  }
+  return left.some((order) => covers(order, proposal))
+}
