@@ -37,7 +37,7 @@ Amounts are decimal text without an exponent: \`"12.5"\`. Requests also accept J
 const tags: Record<string, string> = {
   discovery: 'What the gateway offers and whether it is healthy. Public.',
   auth: 'Key pair registration and bearer tokens: register, verify, token; sign-up of a person with OAuth.',
-  chat: 'Ask in plain words; what would change anything is recommended, and started where you accept it.',
+  chat: 'Ask in plain words; what would change anything is recommended, and started where you accept it or your limit for chats allows it.',
   tasks: 'Poll, list and cancel tasks. Every operation that moves money creates one.',
   security: 'Verdicts about tokens before they are bought.',
   wallets: 'Addresses and balances on every chain.',

@@ -117,7 +117,7 @@ export const contract = group('chat', {
   stream: stream('POST /v1/chat', {
     summary: 'Ask in plain words about your money and the markets, or say what to do with it',
     description:
-      'Use it to ask, to get a plan, or to have a trade proposed. Events: `meta` first, then `planning`, `tool_call`, `tool_response`, `chunk`, `answer`, and one `done` or `error` last. It never trades by itself: a trade becomes a recommendation. Repeat the call with the same `Idempotency-Key` and `Last-Event-ID` to go on where a stream was cut. Next: `chat_decide` accepts a recommendation; `chat_cancel` stops an answer.',
+      'Use it to ask, to get a plan, or to have a trade proposed. Events: `meta` first, then `planning`, `tool_call`, `tool_response`, `chunk`, `answer`, and one `done` or `error` last. It trades by itself only what the message orders, within `chat_per_day_usd` of the policy, which is 0 by default; anything else becomes a recommendation. Repeat the call with the same `Idempotency-Key` and `Last-Event-ID` to go on where a stream was cut. Next: `chat_decide` accepts a recommendation; `chat_cancel` stops an answer.',
     access: 'chat',
     rate: 'stream',
     taskKind: 'chat',

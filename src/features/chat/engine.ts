@@ -35,7 +35,10 @@ export type Emit = {
   /** The next piece of the answer. Resolves once it is stored, so that an engine can write at the pace of its reader. */
   chunk(text: string): Promise<void>
 }
-/** `change` becomes a recommendation, or runs without effect with `dryrun: true` where it has a dry run. */
+/**
+ * `change` becomes a recommendation or is started within the user's limit for chats; with `dryrun: true` it runs without
+ * effect where it has a dry run.
+ */
 export type ToolDescription = {
   name: string
   description: string
@@ -45,7 +48,10 @@ export type ToolDescription = {
 }
 export type PastMessage = { role: 'user' | 'assistant'; text: string }
 export type Tools = {
-  /** Announces the call, and its result, to the listeners. A call that would change anything becomes a recommendation. */
+  /**
+   * Announces the call, and its result, to the listeners. A call that would change anything becomes a recommendation,
+   * unless the message orders it within the limit for chats.
+   */
   call(call: ToolCall): Promise<ToolResult>
   /**
    * What must not be done twice in a turn, such as asking a model: made once and stored under its name, and answered from

@@ -13,7 +13,7 @@ const openAccess = ['public', 'read', 'manage', 'trade', 'earn', 'withdraw']
 
 /**
  * `read`: called at once. `tighten`: can only restrict, so it is called where the user's own words name it. `change`:
- * becomes a recommendation, which only its user can accept.
+ * becomes a recommendation, which only its user can accept, or is an order of the message within the limit for chats.
  */
 export type ToolEffect = ToolDescription['effect']
 export type Tool = { operation: Operation; hasDryRun: boolean; effectOf(input: JsonObject): ToolEffect }
