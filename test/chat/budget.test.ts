@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import type { ChatEngine, ToolCall } from '#features/chat/engine.ts'
+import { intentHash } from '#features/chat/tools.ts'
 import type { JsonObject } from '#kernel/json.ts'
 import { bearer, eventually, http } from '../harness/gateway.ts'
 import { ledgerDrift } from '../harness/ledger.ts'
@@ -196,6 +197,32 @@ describe('the budget of chats', () => {
     assert.deepEqual([lowered.status, lowered.body.chat_remaining_24h_usd], [200, '0'])
     assert.deepEqual(outputsOf(await user.ask(order)).map(isWaiting), [true])
     assert.deepEqual(await depositsOf(user), [])
+  })
+
+  test('an acceptance starts nothing again that the answer has started', async () => {
+    const user = await customer(hostile, 1_000_000)
+    calls.set(order, { all: [deposit('1')] })
+    const events = await user.ask(order)
+    const [output] = outputsOf(events)
+    const chatId = events[0]!.id!.split(':')[0]!
+    // As an instance writes it that did not know of the start.
+    const { name, input, id: callId } = deposit('1')
+    const id = crypto.randomUUID()
+    await hostile.db.query(
+      `insert into chat_recommendation values ($1, $2, $3, $4, '', '', $5, $6, $7, 'open', null, null, now(), now(),
+         now() + interval '1 hour')`,
+      [id, chatId, callId, user.id, name, JSON.stringify(input), intentHash(name, input)],
+    )
+    const decide = (status: string) =>
+      http(`${hostile.url}/v1/chat/${chatId}/recommendations/${id}`, {
+        method: 'PATCH',
+        body: { status },
+        headers: bearer(user),
+      })
+    assert.equal((await decide('declined')).status, 409)
+    const accepted = await decide('accepted')
+    assert.deepEqual([accepted.status, accepted.body.task_id], [200, output?.task_id])
+    assert.equal((await depositsOf(user)).length, 1)
   })
 
   async function letCall(user: Customer, words: string, all: ToolCall[], together = false) {

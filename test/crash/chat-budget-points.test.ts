@@ -22,19 +22,23 @@ before(async () => {
   app = await createCrashApp()
   survivor = await app.gateway()
   customer = await newCustomer(survivor.url)
-  await app.admin.query(
-    `insert into policy (user_id, version, chat_per_day_micros, updated_at)
-       select id, 1, 1000000000, now() from app_user where agent_id = $1
-     on conflict (user_id) do update set chat_per_day_micros = 1000000000, version = policy.version + 1`,
-    [customer.agentId],
-  )
 })
 after(async () => {
   await survivor?.stop()
   await app?.[Symbol.asyncDispose]()
 })
 
+/** Room for one more order: after it nothing is left. */
+const allowOneMore = () =>
+  app.admin.query(
+    `insert into policy (user_id, version, chat_per_day_micros, updated_at)
+       select id, 1, $2::bigint, now() from app_user where agent_id = $1
+     on conflict (user_id) do update set chat_per_day_micros = $2::bigint, version = policy.version + 1`,
+    [customer.agentId, (ordered + 1) * 1_000_000],
+  )
+
 async function askThrough(victim: Gateway, key: string): Promise<SentEvent[]> {
+  await allowOneMore()
   const got: SentEvent[] = []
   const read = async (url: string) => {
     const lastId = got.at(-1)?.id

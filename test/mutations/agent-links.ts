@@ -62,7 +62,7 @@ export const agentLinkMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/store/migrations/06-policy/0004_switch_of_the_person.sql',
+    'src/store/migrations/06-policy/0006_chat_budget.sql',
     ['test/identity/policy.test.ts'],
     [
       [

@@ -7,7 +7,7 @@ export const policyMutations = [
     ['src/features/policy/rules.test.ts'],
     [
       [
-        'if (request.usdMicros <= remaining) return null',
+        'if (request.usdMicros <= remaining) return evaluateChatCap(request, state)',
         'return null',
         'the cap of the day is not enforced',
       ],
@@ -110,7 +110,7 @@ export const policyMutations = [
     ['src/features/policy/approval-rules.test.ts'],
     [
       [
-        "if (principal !== 'agent') return null",
+        "if (principal !== 'agent' && principal !== 'chat') return null",
         'if (principal !== undefined) return null',
         'an agent acts above the limit without an approval',
       ],
@@ -291,13 +291,13 @@ export const policyMutations = [
     ['test/identity/policy.test.ts'],
     [
       [
-        'await enforce(tx, userId, requestOf(intent), { ...state, spentMicros })',
-        'await enforce(tx, userId, intent, { ...state, spentMicros })',
+        'const request = { ...requestOf(intent), ...principal }',
+        'const request = { ...intent, ...principal }',
         'the spends of a batch are not checked',
       ],
       [
-        'const spentMicros = state.spentMicros + takenMicros - micros',
-        'const spentMicros = state.spentMicros - micros',
+        'const taken = takenMicros - micros',
+        'const taken = -micros',
         'the earlier reservation of a task does not count when it signs more',
       ],
     ],

@@ -21,6 +21,7 @@ import { startTestCluster } from '../harness/cluster.ts'
 import { agentLinkMutations } from './agent-links.ts'
 import { chainMutations } from './chains.ts'
 import { chatMutations } from './chat.ts'
+import { chatBudgetMutations } from './chat-budget.ts'
 import { creditMutations } from './credits.ts'
 import { durableMutations } from './durable.ts'
 import { endedAccessMutations } from './ended-access.ts'
@@ -49,6 +50,7 @@ export const mutations: readonly Mutation[] = [
   ...personMailMutations,
   ...securityMutations,
   ...chatMutations,
+  ...chatBudgetMutations,
   ...creditMutations,
   ...providerMutations,
   ...identityMutations,
