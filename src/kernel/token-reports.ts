@@ -6,11 +6,13 @@ import type { Assessment } from './security.ts'
 import { createTtlCache } from './ttl-cache.ts'
 import { createWindowCounter } from './window-counter.ts'
 
+/** `isTrade`: money follows at once. */
+export type ReportTurn = { user: string; isTrade: boolean }
 /** A service that judges tokens. It throws a fault where it gives no answer. */
 export type TokenReports = {
   source: string
   covers(chain: Pick<Chain, 'id' | 'family'>): boolean
-  report(chain: Pick<Chain, 'id' | 'family'>, address: string): Promise<Assessment>
+  report(chain: Pick<Chain, 'id' | 'family'>, address: string, turn: ReportTurn): Promise<Assessment>
 }
 
 type Service = {
@@ -33,19 +35,35 @@ const entriesMax = 5_000
 const pauseMsMax = 60_000
 const pauseMsDefault = 5_000
 const minuteMs = 60_000
+const usersMax = 10_000
+/** Percent of the requests of a minute: of all checks that no trade needs, and of the trades of one user. */
+const checksShare = 50
+const traderShare = 25
 
 /** Asks one service over HTTP: bounded in time, size and number, and paused where it asks for that. */
 export function createTokenReports(service: Service, options: Options): TokenReports {
   const { net, requestsPerMinute = 60, timeoutMs = 2_500, freshMs = 30_000, nowMs = monotonicMs } = options
   const { source, covers, urlOf, assess } = service
   const cache = createTtlCache<Assessment>({ ttlMs: freshMs, entriesMax, nowMs })
-  const requests = createWindowCounter({ keysMax: 1, nowMs })
+  const requests = createWindowCounter({ keysMax: usersMax, nowMs })
   let pausedUntilMs = 0
 
-  const ask = async (chain: Pick<Chain, 'id' | 'family'>, address: string): Promise<Assessment> => {
-    if (pausedUntilMs > nowMs()) throw new Fault('unavailable', `${source} asked for a pause`)
-    if (requests.add(source, minuteMs).count > requestsPerMinute)
+  /** Many checks, and many trades of one user, leave requests for the trades of others: a report can only refuse a token. */
+  const take = ({ user, isTrade }: ReportTurn): void => {
+    const [part, share] = isTrade ? [`user ${user}`, traderShare] : ['checks', checksShare]
+    const partMax = Math.max(1, Math.floor((requestsPerMinute * share) / 100))
+    if (requests.count(part) >= partMax || requests.count('all') >= requestsPerMinute)
       throw new Fault('unavailable', `The requests to ${source} of this minute are used up`)
+    for (const each of ['all', part]) requests.add(each, minuteMs)
+  }
+
+  const ask = async (
+    chain: Pick<Chain, 'id' | 'family'>,
+    address: string,
+    turn: ReportTurn,
+  ): Promise<Assessment> => {
+    if (pausedUntilMs > nowMs()) throw new Fault('unavailable', `${source} asked for a pause`)
+    take(turn)
     const { status, body, retryAfterMs } = await net.fetch({
       url: urlOf(chain, address),
       method: 'GET',
@@ -63,7 +81,7 @@ export function createTokenReports(service: Service, options: Options): TokenRep
   return {
     source,
     covers,
-    report: (chain, address) => cache.get(`${chain.id}:${address}`, () => ask(chain, address)),
+    report: (chain, address, turn) => cache.get(`${chain.id}:${address}`, () => ask(chain, address, turn)),
   }
 }
 

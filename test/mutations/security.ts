@@ -21,6 +21,18 @@ export const securityMutations = [
     ],
   ),
   ...mutationsOf(
+    'src/kernel/token-reports.ts',
+    ['src/features/security/checker.test.ts'],
+    [
+      ['const checksShare = 50', 'const checksShare = 100', 'checks use up the reports that trades need'],
+      [
+        'const traderShare = 25',
+        'const traderShare = 100',
+        'the trades of one user use up the reports of others',
+      ],
+    ],
+  ),
+  ...mutationsOf(
     'src/features/security/assess-trade.ts',
     ['src/features/security/assess-trade.test.ts'],
     [

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { assessmentOf } from '#kernel/security.ts'
+import { createTokenReports } from '#kernel/token-reports.ts'
 import type { TokenProbe } from '#upstreams/evm/probe.ts'
 import { type CheckerDeps, createChecker } from './checker.ts'
 import { security } from './security.ts'
@@ -99,6 +101,36 @@ test('a check that runs is shared without a turn, and an unknown verdict is not 
   assert.equal(asked.length, 18)
   await answer()
   await again
+})
+
+test('the checks of users leave requests of the services for the trades of others', async () => {
+  const probe = async () => traded
+  const reader = { family: 'evm', chain: { row, probe } } as unknown as CheckerDeps['readers'][number]
+  const requestsPerMinute = 40
+  const reports = createTokenReports(
+    {
+      source: 'service',
+      covers: () => true,
+      urlOf: (_, address) => address,
+      assess: () => assessmentOf('service', [{ code: 'known', level: 'honeypot', message: 'a trap' }]),
+    },
+    { net: { fetch: async () => ({ status: 200, body: '{}' }) }, requestsPerMinute },
+  )
+  const deps = { ...depsOf(reader), reports: [reports], isSolanaAddress }
+  const { verdicts } = security(deps)
+  const checker = createChecker(deps)
+  const checks = { owner: 'many', maxAgeMs: 10_000 }
+  const all = tokens(2 * requestsPerMinute + 1)
+  await checker.check(all.slice(0, requestsPerMinute), checks)
+  for (const token of all.slice(requestsPerMinute, -1))
+    await verdicts.verdictOf([token], { userId: 'trader' })
+  const last = all.slice(-1)
+  const [unreported] = await checker.check(last, checks)
+  assert.equal(unreported!.status, 'passed')
+  const [ofTrade] = await checker.check(last, { owner: 'trade:few', maxAgeMs: 1_000, isTrade: true })
+  assert.equal(ofTrade!.status, 'flagged', 'the service knows that it is a trap')
+  const [bought] = await verdicts.verdictOf([all[requestsPerMinute - 1]!], { userId: 'few' })
+  assert.equal(bought!.status, 'flagged')
 })
 
 test('a verdict says what the pool of the simulation holds, and null where there is none', async () => {

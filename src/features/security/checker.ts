@@ -14,7 +14,7 @@ import {
 } from '#kernel/security.ts'
 import { withTimeLimit } from '#kernel/time-limit.ts'
 import { findChain } from '#kernel/token-ref.ts'
-import type { TokenReports } from '#kernel/token-reports.ts'
+import type { ReportTurn, TokenReports } from '#kernel/token-reports.ts'
 import { createTtlCache } from '#kernel/ttl-cache.ts'
 import type { Evm } from '#upstreams/evm/evm.ts'
 import type { Solana } from '#upstreams/solana/solana.ts'
@@ -33,6 +33,8 @@ type CheckOptions = {
   owner: string
   /** An older verdict is not used. */
   maxAgeMs: number
+  /** Money follows at once. */
+  isTrade?: boolean
 }
 export type Checker = {
   check(tokens: readonly TokenRef[], options: CheckOptions): Promise<TokenVerdict[]>
@@ -48,6 +50,7 @@ const waitingOfUserMax = 200
 /** Of one token, its turn in the queue included. */
 const checkMsMax = 10_000
 
+type Check = { token: TokenRef; chain: Chain; turn: ReportTurn }
 type OwnCheck = Assessment & Pick<TokenVerdict, 'poolMicros'> & { block: bigint | null }
 
 /** Each token is checked by our own simulation and by the services that cover its chain; the worst of them counts. */
@@ -76,31 +79,36 @@ export function createChecker({ readers, reports, clock }: CheckerDeps): Checker
     }
   }
 
-  const runCheck = async (token: TokenRef, chain: Chain): Promise<TokenVerdict> => {
+  const runCheck = async (token: TokenRef, chain: Chain, turn: ReportTurn): Promise<TokenVerdict> => {
     const asked = reports.filter((each) => each.covers(chain))
     const [own, ...others] = await Promise.all([
       ownCheck(readers, chain, token.address),
-      ...asked.map((each) => reportOf(each, chain, token.address)),
+      ...asked.map((each) => reportOf(each, { chain, address: token.address, turn })),
     ])
     return worstOf(token, { own, others, checkedAt: clock.now() })
   }
 
-  const runOnce = async (key: string, token: TokenRef, chain: Chain): Promise<TokenVerdict> => {
-    const verdict = await runCheck(token, chain)
+  const runOnce = async (key: string, { token, chain, turn }: Check): Promise<TokenVerdict> => {
+    const verdict = await runCheck(token, chain, turn)
     // What could not be found out is tried again by the next caller.
     if (verdict.verdict === 'unknown') cache.invalidate(key)
     return verdict
   }
 
-  /** Callers share a check that runs, and none that waits: it waits in the turn of another one. */
+  /**
+   * Callers share a check that runs, and none that waits: it waits in the turn of another one. A trade shares those of
+   * trades alone: another check may have been left no request of the services.
+   */
   const loadVerdict = async (
-    key: string,
+    tokenKey: string,
     token: TokenRef,
     chain: Chain,
-    { owner, maxAgeMs }: CheckOptions,
+    { owner, maxAgeMs, isTrade = false }: CheckOptions,
   ): Promise<TokenVerdict> => {
-    const shared = cache.peek(key, maxAgeMs) ?? cache.loading(key)
-    const load = () => runOnce(key, token, chain)
+    const ofTrades = `trade ${tokenKey}`
+    const key = isTrade ? ofTrades : tokenKey
+    const shared = cache.peek(ofTrades, maxAgeMs) ?? cache.peek(key, maxAgeMs) ?? cache.loading(key)
+    const load = () => runOnce(key, { token, chain, turn: { user: owner, isTrade } })
     return shared ?? queue.run(owner, () => cache.get(key, load, { maxAgeMs }))
   }
 
@@ -147,9 +155,12 @@ async function ownCheck(readers: readonly Reader[], { id }: Chain, address: stri
   }
 }
 
-async function reportOf(reports: TokenReports, chain: Chain, address: string): Promise<Assessment> {
+async function reportOf(
+  reports: TokenReports,
+  { chain, address, turn }: { chain: Chain; address: string; turn: ReportTurn },
+): Promise<Assessment> {
   try {
-    return await reports.report(chain, address)
+    return await reports.report(chain, address, turn)
   } catch (error) {
     return unavailable(reports.source, error, 'provider_unavailable')
   }

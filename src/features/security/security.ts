@@ -38,7 +38,7 @@ export function security(deps: SecurityDeps) {
   const verdicts: SecurityVerdicts = {
     // Beside the turn of the user, so that no check of many tokens delays the own trade.
     verdictOf: (tokens, { userId }) =>
-      checker.check(tokens, { owner: `trade:${userId}`, maxAgeMs: tradeFreshMs }),
+      checker.check(tokens, { owner: `trade:${userId}`, maxAgeMs: tradeFreshMs, isTrade: true }),
   }
 
   return {
