@@ -129,6 +129,13 @@ describe('the budget of chats', () => {
     const { chat_per_day_usd, chat_remaining_24h_usd, spent_24h_usd } = await policyOf(user)
     assert.deepEqual([chat_per_day_usd, chat_remaining_24h_usd, spent_24h_usd], ['3', '2', '1'])
     assert.equal(await ledgerDrift(app.db), 0)
+
+    const thread_id = (events[0]!.data as { thread_id: string }).thread_id
+    const cancel = await user.ask('cancel it', { body: { thread_id } })
+    assert.deepEqual(
+      cancel.flatMap(({ event, data }) => (event === 'tool_call' ? [(data as { data: object }).data] : [])),
+      [{ id: '1.cancel', name: 'tasks_cancel', arguments: { task_id: output?.task_id } }],
+    )
   })
 
   test('beyond what is left it is recommended with the reason, and an acceptance is counted apart', async () => {

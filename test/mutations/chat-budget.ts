@@ -2,6 +2,7 @@ import { mutationsOf } from './mutation.ts'
 
 const rules = ['src/features/policy/chat-limit.test.ts']
 const words = ['test/proof/agent/own-orders.test.ts']
+const limit = ['test/identity/chat-limit.test.ts']
 const budget = ['test/chat/budget.test.ts']
 const crashes = ['test/crash/chat-budget-points.test.ts']
 
@@ -36,11 +37,30 @@ export const chatBudgetMutations = [
       'a chat needs no approval where an agent needs one',
     ],
   ]),
-  ...mutationsOf('src/store/migrations/06-policy/0006_chat_budget.sql', budget, [
+  ...mutationsOf('src/store/migrations/06-policy/0006_chat_budget.sql', limit, [
     [
       "or x.counted + policy_chat_spent(x.user_id, x.created_at - interval '24 hours', null) > x.chat_per_day",
       'or x.counted > x.chat_per_day',
       'chats that run at once start more than the limit',
+    ],
+  ]),
+  ...mutationsOf('src/features/policy/policy.ts', limit, [
+    [
+      'throwIfRefused(rules.refusedToChats(action, evaluated))',
+      '',
+      'chats start what counts nothing against their limit',
+    ],
+    [
+      "reserved.is_of_chat ? { principal: 'chat' as const } : {}",
+      '{}',
+      'a task of a chat signs more than the limit of chats',
+    ],
+  ]),
+  ...mutationsOf('src/durable/first-signature.ts', budget, [
+    [
+      "if (wanted.admission.spend?.action.principal === 'chat') return undefined",
+      '',
+      'the limit of a chat is asked of a signature that does not know of it',
     ],
   ]),
   ...mutationsOf('src/durable/promise.ts', budget, [
@@ -106,6 +126,5 @@ export const chatBudgetMutations = [
       '',
       'an amount is taken from a read of something else',
     ],
-    ["mood === 'do'", "mood !== 'negated'", 'a question orders'],
   ]),
 ]

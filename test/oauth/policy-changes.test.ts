@@ -11,12 +11,20 @@ before(async () => {
 })
 after(() => app?.[Symbol.asyncDispose]())
 
-type Change = { change_id: string; field: string; per_day_usd: string; effective_at: string }
+type Change = {
+  change_id: string
+  field: string
+  per_day_usd: string
+  chat_per_day_usd?: string
+  effective_at: string
+}
 type Answer = {
   code: string
   requires: string
   fields: string[]
   per_day_usd: string
+  chat_per_day_usd: string
+  chat_remaining_24h_usd: string
   pending_changes: Change[]
   on: boolean
   events: { type: string; data: { cause: string; fields: string[]; effective_at: string | null } }[]
@@ -64,6 +72,25 @@ test('a raised limit waits, is listed, and is cancelled or takes effect; each st
     events.map(({ data }) => data.effective_at !== null),
     [false, true, false, true],
   )
+})
+
+test('what chats may start by themselves is raised by a person, waits, and is lowered at once', async () => {
+  const { ask } = await manager()
+  const chat = async () => (await ask('GET', '/v1/policy')).body
+  assert.equal((await chat()).chat_per_day_usd, '0')
+  const raised = await ask('PUT', '/v1/policy', { chat_per_day_usd: '50' })
+  const [change] = raised.body.pending_changes
+  assert.deepEqual(
+    [raised.body.chat_per_day_usd, change?.field, change?.chat_per_day_usd],
+    ['0', 'chat_per_day_usd', '50'],
+  )
+  app.time.offsetMs += 61_000
+  assert.deepEqual([(await chat()).chat_per_day_usd, (await chat()).chat_remaining_24h_usd], ['50', '50'])
+  assert.equal((await ask('PUT', '/v1/policy', { chat_per_day_usd: '20' })).body.chat_per_day_usd, '20')
+  app.time.offsetMs = 301_000
+  const refused = await ask('PUT', '/v1/policy', { chat_per_day_usd: '21' })
+  assert.deepEqual([refused.status, refused.body.fields], [403, ['chat_per_day_usd']])
+  app.time.offsetMs = 0
 })
 
 test('after the sign-in has aged, the same token lowers limits and stops trading, and loosens nothing', async () => {

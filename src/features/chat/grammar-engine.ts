@@ -60,7 +60,7 @@ export const grammarEngine = (registryOf: () => Promise<Registry>): ChatEngine =
       ...(proposed.length > 0 && {
         recommendations: { items: proposed.map(({ id }) => ({ id })), atMs: nowMs },
       }),
-      ...(started.length > 0 && { lastTaskId: started.at(-1) }),
+      ...(started.length > 0 && { started: { taskId: started.at(-1), atMs: nowMs } }),
     }
     return {
       stopReason: 'end',

@@ -20,6 +20,12 @@ const ellipsisTokensMax = 12
 export const isFresh = (entry: { atMs: number } | undefined, nowMs: number, maxMs: number): boolean =>
   entry !== undefined && nowMs >= entry.atMs && nowMs - entry.atMs <= maxMs
 
+/** The task that was started last, where nothing was recommended with it or after it. */
+export function lastStarted({ started, recommendations }: ThreadState, nowMs: number): string | undefined {
+  if (!started || !isFresh(started, nowMs, contextMs)) return undefined
+  return (recommendations?.atMs ?? 0) < started.atMs ? started.taskId : undefined
+}
+
 const links = [
   'FILLER',
   'OVERRIDE',

@@ -236,6 +236,9 @@ function decided({ tokens, nowMs, state, registry }: Reply): Understanding | und
   const accepts = isOnly(tokens, 'ACCEPT', 'RECOMMENDATION', 'IT')
   const declines = !accepts && isOnly(tokens, 'DECLINE', 'RECOMMENDATION', 'IT')
   if (!accepts && !declines) return undefined
+  const taskId = tokens.some(({ words }) => words.startsWith('cancel')) && thread.lastStarted(state, nowMs)
+  const cancel = frameOf('task_cancel')
+  if (declines && taskId && cancel) return finish(cancel, { id: taskId }, { registry })
   const { recommendations, quote } = state
   const open = thread.isFresh(recommendations, nowMs, thread.contextMs) ? (recommendations?.items ?? []) : []
   const isNewer = quote === undefined || (recommendations?.atMs ?? 0) >= quote.atMs

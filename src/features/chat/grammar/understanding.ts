@@ -64,7 +64,8 @@ export type ThreadState = {
   quote?: { slots: Slots; atMs: number }
   focus?: { asset: string; market: 'perp' | 'spot' | 'token'; atMs: number }
   recommendations?: { items: readonly { id: string }[]; atMs: number }
-  lastTaskId?: string
+  /** What a message of the thread has started last. */
+  started?: { taskId: string; atMs: number }
 }
 
 /** Said only where the message has nothing else. */
