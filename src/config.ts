@@ -139,6 +139,14 @@ export const variables = {
     '',
     'Name of the model there, required with MODEL_URL; the stand-in is called local',
   ),
+  MODEL_NAME_RESEARCH: variable(optionalToken, '', 'Model of ProDeepResearchAgent; empty: MODEL_NAME'),
+  MODEL_NAME_MARKET: variable(optionalToken, '', 'Model of MarketAnalyzerAgent; empty: MODEL_NAME'),
+  MODEL_PRICE_IN: variable(decimal, '3', 'USD for a million tokens that the model reads, charged in credits'),
+  MODEL_PRICE_OUT: variable(
+    decimal,
+    '15',
+    'USD for a million tokens that the model writes, charged in credits',
+  ),
   MODEL_TOKENS_MAX: variable(integer(1, 1_000_000), '4096', 'Tokens that one turn of the model may write'),
   MODEL_FIRST_TOKEN_SECONDS: variable(
     integer(1, 600),

@@ -4,9 +4,12 @@ import type { Files } from '#engines/files/files.ts'
 import { agentEngine } from '#features/chat/agent-engine.ts'
 import { chat } from '#features/chat/chat.ts'
 import type { ChatEngine } from '#features/chat/engine.ts'
-import { grammarMandate, grammarOwnWords } from '#features/chat/grammar-engine.ts'
+
+import { grammarEngine, grammarMandate, grammarOwnWords } from '#features/chat/grammar-engine.ts'
+
 import { createMarketTools } from '#features/chat/market/market-tools.ts'
-import { agents, creditsOfAgent, type ModelPrices } from '#features/chat/prices.ts'
+import { modelEngine } from '#features/chat/model/model-engine.ts'
+import { agents, creditsOfAgent, creditsOfModel, type ModelPrices } from '#features/chat/prices.ts'
 import type { Credits } from '#features/credits/credits.ts'
 import type { InnerCalls } from '#invoke/inner-calls.ts'
 import type { Chain } from '#kernel/chains.ts'
@@ -14,7 +17,11 @@ import type { Operation } from '#kernel/operation.ts'
 import { isDatabaseUnavailable } from '#store/unavailable.ts'
 import { createRegistryReader } from './chat-registry.ts'
 import type { Core } from './core.ts'
+
 import type { Custody } from './custody.ts'
+
+import type { ChatModels } from './model.ts'
+
 import type { Venue } from './venue.ts'
 
 type ChatParts = {
@@ -24,6 +31,7 @@ type ChatParts = {
   files: Files
   table: readonly Chain[]
   venue: Venue | undefined
+  models: ChatModels | undefined
   /** Read with the first call of a tool, when both exist. */
   operations: () => readonly Operation[]
   innerCalls: () => InnerCalls
@@ -38,17 +46,24 @@ export type ChatOverrides = {
 }
 
 /** In the manifest. */
-export const chatFacts = {
-  agents: agents.map((name) => ({ name, credits_estimate: Number(creditsOfAgent[name]) })),
+export const chatFactsOf = ({ hasModel }: { hasModel: boolean }) => ({
+  agents: agents.map((name) => ({
+    name,
+    credits_estimate: Number((hasModel ? creditsOfModel : creditsOfAgent)[name]),
+  })),
   streaming: true,
   resumable: true,
-}
+})
 
 export const openChat = (
-  { core: { taskEngine, ...core }, custody, table, venue, credits, files, operations, innerCalls }: ChatParts,
+  { core: { taskEngine, ...core }, custody, models, ...parts }: ChatParts,
   { chatGraceMs, ...overrides }: ChatOverrides,
 ): Operation[] => {
+  const { table, venue, credits, files, operations, innerCalls } = parts
   const registryOf = createRegistryReader({ table, venue })
+  const grammar = grammarEngine(registryOf)
+  const limits = models && { tokensMax: models.tokensMax, prices: models.prices }
+  const talk = models && limits ? modelEngine({ model: models.model, grammar, registryOf, limits }) : grammar
   return chat({
     ...core,
     credits,
@@ -60,9 +75,9 @@ export const openChat = (
     tasks: taskEngine.tasks,
     notifier: taskEngine.notifier,
     topicOf: taskTopic,
-    prices: overrides.chatPrices,
+    prices: overrides.chatPrices ?? models?.prices,
     keyOf: (name) => internalKey('chat', name),
-    engine: overrides.chatEngine ?? agentEngine(registryOf),
+    engine: overrides.chatEngine ?? agentEngine(registryOf, talk),
     openMandate: grammarMandate(registryOf),
     budget: {
       hasBudget: async (userId) => (await custody.policy.chatRemainingMicros(userId)) > 0n,

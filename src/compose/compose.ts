@@ -9,7 +9,7 @@ import { type CoreDeps, type CoreOverrides, openCore } from './core.ts'
 import { type CustodyOverrides, createKeyMonitor, openCustody } from './custody.ts'
 import { type FeatureOverrides, openFeatures } from './features.ts'
 import { type MailOverrides, openMails } from './mails.ts'
-import { openModel } from './model.ts'
+import { openChatModels } from './model.ts'
 import { openReconciler, type ReconcilerOverrides } from './reconciler.ts'
 import { imageGuard, webhookGuard } from './settings.ts'
 import { findWorldMismatch } from './store.ts'
@@ -89,7 +89,7 @@ export async function compose(deps: ComposeDeps, overrides: Overrides = {}) {
   const core = parts.use(await openCore(deps, overrides))
   const { config, log, clock, stores, db, taskEngine } = core
   const chains = parts.use(openChains({ core, urls, net }, overrides))
-  const model = openModel({ core, url: urls.model, net: client })
+  const models = openChatModels({ core, url: urls.model, net: client })
   const mails = openMails(core, net, overrides)
   if (mails.mailer) parts.use(mails.mailer)
   const custody = openCustody({ core, urls, net, chains, mailQueue: mails.mailQueue }, overrides)
@@ -109,6 +109,7 @@ export async function compose(deps: ComposeDeps, overrides: Overrides = {}) {
       keyMonitor,
       webhookHttp,
       imageFiles,
+      models,
       mails,
       innerCalls: () => innerCalls,
     },
@@ -124,8 +125,6 @@ export async function compose(deps: ComposeDeps, overrides: Overrides = {}) {
     upstreamMetrics: client.metrics,
     mails,
     strangers,
-    /** Not used by any feature yet. */
-    model,
     custody,
     keyMonitor,
     venue,

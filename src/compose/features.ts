@@ -35,12 +35,13 @@ import { rugCheck } from '#upstreams/rugcheck/rugcheck.ts'
 import { isAddress } from '#upstreams/solana/base58.ts'
 import { openBridge } from './bridge.ts'
 import type { Chains } from './chains.ts'
-import { type ChatOverrides, chatFacts, openChat } from './chat.ts'
+import { type ChatOverrides, chatFactsOf, openChat } from './chat.ts'
 import type { Core } from './core.ts'
 import type { Custody, KeyMonitor } from './custody.ts'
 import { openEarn } from './earn.ts'
 import { openImages } from './images.ts'
 import type { Mails } from './mails.ts'
+import type { ChatModels } from './model.ts'
 import { openOAuth, personTokensTopic } from './oauth.ts'
 import { holdingFacts, type OrderOverrides, type Orders, openOrders, openSwapHooks } from './orders.ts'
 import { policyOperations } from './policy-operations.ts'
@@ -68,6 +69,7 @@ type FeatureDeps = {
   webhookHttp: GuardedFetch
   imageFiles: GuardedFetch
   mails: Mails
+  models: ChatModels | undefined
   /** Calls of operations for a user; they exist once all features do. */
   innerCalls: () => InnerCalls
 }
@@ -211,8 +213,9 @@ export function openFeatures(needs: FeatureDeps, overrides: FeatureOverrides = {
   const images = openImages({ ...needs, credits })
   const orders =
     swaps && openOrders({ core, chains, custody, prices: orderPrices, swaps: swaps.execution }, overrides)
+  const facts = factsOf(config, { table, hasModel: needs.models !== undefined })
   const operations: Operation[] = [
-    ...discovery({ operations: () => operations, facts: factsOf(config, table), protocols, health }),
+    ...discovery({ operations: () => operations, facts, protocols, health }),
     ...chainList({ chainRows: table, status: probe.status }),
     ...auth.operations,
     ...security.operations,
@@ -279,8 +282,8 @@ const kindNamesOf = (operations: readonly Operation[], kinds: readonly TaskKind[
   ]),
 ]
 
-const factsOf = (config: Config, table: readonly Chain[]) => ({
-  chat: chatFacts,
+const factsOf = (config: Config, { table, hasModel }: { table: readonly Chain[]; hasModel: boolean }) => ({
+  chat: chatFactsOf({ hasModel }),
   chains: { ids: table.map(({ id }) => id) },
   trading: {
     gasless: true,

@@ -1,3 +1,4 @@
+import type { Agent, ModelPrices } from '#features/chat/prices.ts'
 import type { StreamingNet } from '#kernel/net.ts'
 import { type Model, modelEndpoint } from '#upstreams/model/model.ts'
 import type { Core } from './core.ts'
@@ -8,13 +9,16 @@ const localName = 'local'
 
 type ModelDeps = { core: Pick<Core, 'config' | 'random'>; url: string | undefined; net: StreamingNet }
 
-/** The configured language model; undefined without one. */
-export function openModel({ core: { config, random }, url, net }: ModelDeps): Model | undefined {
+/** The configured language model, or another one of its service; undefined without one. */
+export function openModel(
+  { core: { config, random }, url, net }: ModelDeps,
+  name = config.MODEL_NAME ?? localName,
+): Model | undefined {
   if (url === undefined) return undefined
   return modelEndpoint({
     url,
     api: config.MODEL_API,
-    name: config.MODEL_NAME ?? localName,
+    name,
     key: config.MODEL_KEY,
     net,
     random,
@@ -27,4 +31,24 @@ export function openModel({ core: { config, random }, url, net }: ModelDeps): Mo
       toolCallsMax,
     },
   })
+}
+
+export type ChatModels = { model: Readonly<Record<Agent, Model>>; tokensMax: number; prices: ModelPrices }
+
+/** The model of each agent, and what its tokens cost; undefined without one. */
+export function openChatModels(deps: ModelDeps): ChatModels | undefined {
+  const { config } = deps.core
+  const model = openModel(deps)
+  if (!model) return undefined
+  const named = (name: string | undefined): Model =>
+    name === undefined || name === model.name ? model : (openModel(deps, name) ?? model)
+  return {
+    model: {
+      ProAgent: model,
+      MarketAnalyzerAgent: named(config.MODEL_NAME_MARKET),
+      ProDeepResearchAgent: named(config.MODEL_NAME_RESEARCH),
+    },
+    tokensMax: config.MODEL_TOKENS_MAX,
+    prices: { in: config.MODEL_PRICE_IN, out: config.MODEL_PRICE_OUT },
+  }
 }

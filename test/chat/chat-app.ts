@@ -2,6 +2,7 @@
 import { doorDepsOf, openDoors } from '#app.ts'
 import type { Overrides } from '#compose/compose.ts'
 import type { ChatEngine } from '#features/chat/engine.ts'
+import { externalAccount } from '#kernel/task.ts'
 import { testDatabase } from '../harness/cluster.ts'
 import { type Agent, bearer, http, newAgent } from '../harness/gateway.ts'
 import { loopback } from '../harness/in-process-door.ts'
@@ -32,7 +33,7 @@ export async function openChatApp({ count = 2, overrides = {}, env = {}, engine,
     let address = ''
     const instance = await openInstance({
       databaseUrl: home.url,
-      urls: { evm: { '8453': nowhere, '42161': nowhere, ...urls?.evm } },
+      urls: { ...urls, evm: { '8453': nowhere, '42161': nowhere, ...urls?.evm } },
       env: { DATABASE_POOL: '12', ...env },
       overrides: { ...(engine !== 'product' && { chatEngine: engine ?? scriptedEngine }), ...overrides },
       baseUrl: () => address,
@@ -71,6 +72,33 @@ export async function openChatApp({ count = 2, overrides = {}, env = {}, engine,
     },
     databaseUrl: home.url,
     db: instances[0]!.db,
+    /** Takes a turn from its instance, as if that had died. */
+    takeOver: (chatId: string) =>
+      instances[0]!.db.query(
+        `with lost as (update task set version = version + 1 where id = $1)
+         update task_queue set owner = null, run_at = now() where task_id = $1`,
+        [chatId],
+      ),
+    /** Leaves a new user so many credits. */
+    async leaveCredits({ agentId }: Agent, left: number): Promise<void> {
+      const { db, taskEngine } = instances[0]!
+      const { rows } = await db.query<{ id: string }>('select id from app_user where agent_id = $1', [
+        agentId,
+      ])
+      const owner = rows[0]!.id
+      const debit = { owner, asset: 'credits', subAccount: 'credits:signup' }
+      const move = {
+        move: 'transfer' as const,
+        key: `test:${owner}`,
+        debit,
+        credit: externalAccount('credits'),
+        amountUnits: BigInt(200 - left),
+        reason: 'test',
+      }
+      await taskEngine.transact((tx) =>
+        taskEngine.ledger.apply(tx, [move], { taskId: null, now: new Date() }),
+      )
+    },
     async user(): Promise<ChatUser> {
       const agent = await newAgent(url)
       return {
@@ -92,7 +120,7 @@ type Options = {
   env?: Record<string, string>
   /** Absent: answers are written in the questions. */
   engine?: ChatEngine | 'product'
-  /** Chains that are there. */
-  urls?: { evm: Record<string, string> }
+  /** Chains, and the model, that are there. */
+  urls?: { evm?: Record<string, string>; model?: string }
 }
 export type ChatApp = Awaited<ReturnType<typeof openChatApp>>

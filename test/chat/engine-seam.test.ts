@@ -20,14 +20,6 @@ describe('what an engine is given', () => {
   })
   after(async () => app?.[Symbol.asyncDispose]())
 
-  /** Takes the turn from its instance, as if it had died. */
-  const takeOver = (chatId: string) =>
-    app.db.query(
-      `with lost as (update task set version = version + 1 where id = $1)
-       update task_queue set owner = null, run_at = now() where task_id = $1`,
-      [chatId],
-    )
-
   test('a note is made once, also where another instance runs the turn again', async () => {
     const user = await app.user()
     const query = script(
@@ -41,7 +33,7 @@ describe('what an engine is given', () => {
       until: (event) => {
         if (event.event === 'chunk' && event.id?.endsWith(':8') && !isTaken) {
           isTaken = true
-          void takeOver(event.id.split(':')[0]!)
+          void app.takeOver(event.id.split(':')[0]!)
         }
         return isEnd(event)
       },

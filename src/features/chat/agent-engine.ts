@@ -1,13 +1,16 @@
 import type { ChatEngine, Turn, TurnEnd } from './engine.ts'
 import type { Registry } from './grammar/registry.ts'
 import type { Understanding } from './grammar/understanding.ts'
-import { grammarEngine, memoryAfter, readTurn } from './grammar-engine.ts'
+import { memoryAfter, readTurn } from './grammar-engine.ts'
 import { analyseMarket } from './market/analyst.ts'
 import { isTimeframe, type Timeframe } from './market/candle.ts'
 import { researchAsset } from './market/researcher.ts'
 import type { Agent } from './prices.ts'
 
-/** Gives a turn to the agent that it names: analyses and reports have one of their own, all else is the grammar's. */
+/**
+ * Gives a turn to the agent that it names: analyses and reports have one of their own, whose figures are claims, with and
+ * without a model. All else is answered by the other engine.
+ */
 
 const defaultTimeframe: Timeframe = '4h'
 /** The messages that an agent for markets answers by itself; the others are questions for the grammar. */
@@ -43,14 +46,13 @@ function subjectOf({ agent }: Turn, { intents }: Understanding, { names }: Regis
   }
 }
 
-export function agentEngine(registryOf: () => Promise<Registry>): ChatEngine {
-  const grammar = grammarEngine(registryOf)
+export function agentEngine(registryOf: () => Promise<Registry>, other: ChatEngine): ChatEngine {
   return {
     async run(turn, tools, emit, signal): Promise<TurnEnd> {
       const registry = await registryOf()
       const understanding = readTurn(turn, registry)
       const subject = subjectOf(turn, understanding, registry)
-      if (!subject) return grammar.run(turn, tools, emit, signal)
+      if (!subject) return other.run(turn, tools, emit, signal)
       const { asset, others, timeframe, unserved } = subject
       const session = { tools, emit, signal }
       const { citations } =

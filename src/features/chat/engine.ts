@@ -24,7 +24,13 @@ export type Turn = {
 }
 
 /** `id` names the call within the turn; a repeated run of the turn gives the same call the same id. */
-export type ToolCall = { id: string; name: string; input: JsonObject }
+export type ToolCall = {
+  id: string
+  name: string
+  input: JsonObject
+  /** A model asks for it, which may have read what strangers wrote: the words of the user have to ask for it too. */
+  isFromModel?: boolean
+}
 export type ToolResult = { fetchedAt: Date } & (
   | { ok: true; output: Json }
   | { ok: false; code: string; message: string }

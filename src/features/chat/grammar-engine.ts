@@ -1,10 +1,11 @@
-import { isRecord, type JsonObject } from '#kernel/json.ts'
+import { canonicalJson, isRecord, type JsonObject } from '#kernel/json.ts'
 import type { OpenOwnWords } from './budget.ts'
 import type { ChatEngine, Emit, ToolCall, ToolResult, Tools, Turn, TurnEnd } from './engine.ts'
 import type { Citation } from './events.ts'
 import { type Answer, answerOf } from './grammar/answer.ts'
 import type { PlanStep } from './grammar/frame.ts'
 import { mandateOf, permits, used } from './grammar/mandate.ts'
+import type { Names } from './grammar/names.ts'
 import { isOrdered, ownOrders } from './grammar/orders.ts'
 import type { StepOutput } from './grammar/outputs.ts'
 import { inputsOf } from './grammar/plan.ts'
@@ -75,10 +76,14 @@ export const grammarMandate =
   (registryOf: () => Promise<Registry>): OpenMandate =>
   async (turn) => {
     const registry = await registryOf()
-    let mandate = mandateOf(readTurn(turn, registry), registry)
+    const understanding = readTurn(turn, registry)
+    let mandate = mandateOf(understanding, registry)
     return {
-      take({ id, name, input }, made) {
-        const outputs = outputsBefore(id, made)
+      isListed: (text) => isListedName(text, registry.names),
+      take({ id, name, input, isFromModel = false }, made) {
+        const outputs = isFromModel
+          ? outputsAsPlanned(understanding, made, registry)
+          : outputsBefore(id, made)
         const verdict = permits(mandate, { operation: name, input }, { names: registry.names, outputs })
         if (verdict.allowed) mandate = used(mandate, verdict.at)
         return verdict.allowed
@@ -109,6 +114,31 @@ export const grammarOwnWords =
         ),
     }
   }
+
+const isListedName = (text: string, { universe, bySymbol }: Names): boolean =>
+  bySymbol.has(text.toLowerCase()) ||
+  universe.assets.some(({ name }) => name === text) ||
+  universe.chains.some(({ name, displayName }) => name === text || displayName === text)
+
+/** What a model has read with the very call that the grammar would make. */
+function outputsAsPlanned(
+  { intents }: Understanding,
+  made: readonly MadeCall[],
+  { names }: Pick<Registry, 'names'>,
+): Outputs {
+  const outputs: Outputs = {}
+  for (const { steps, slots } of intents)
+    for (const step of steps) {
+      const planned = inputsOf(step, { slots, names, outputs })
+      if (planned.state !== 'ready') continue
+      const [input, ...others] = planned.inputs.map(canonicalJson)
+      const found = made.findLast(
+        ({ call }) => call.name === step.operation && canonicalJson(call.input) === input,
+      )
+      if (found && others.length === 0) outputs[step.id] ??= outputOf(found.call, found.result)
+    }
+  return outputs
+}
 
 /** The ids of calls begin with the number of their intent. */
 function outputsBefore(id: string, made: readonly MadeCall[]): Outputs {

@@ -8,6 +8,7 @@ import type { Operation } from '#kernel/operation.ts'
 import { type BudgetDeps, createStarter, type NotStarted, type Starter } from './budget.ts'
 import type { PastMessage, ToolCall, ToolDescription, ToolResult, Tools, Turn } from './engine.ts'
 import type { EventWriter } from './event-writer.ts'
+import { hasForeignText } from './foreign-text.ts'
 import type { InnerTool } from './inner-tool.ts'
 import type { MadeCall, Mandate } from './mandate.ts'
 import { createNote, isNote } from './notes.ts'
@@ -71,10 +72,15 @@ export function createTools(deps: ToolDeps, parts: TurnParts): Tools {
       signal: parts.signal,
     },
   )
+  const taint = createTaint(deps, made)
   let called = 0
   return {
     publish: deps.publish,
-    history: deps.history,
+    async history() {
+      const messages = await deps.history()
+      if (messages.some(({ role }) => role === 'assistant')) taint.add()
+      return messages
+    },
     describe: () => describe(deps),
     note: createNote(parts.writer, parts.stored),
     async call(call) {
@@ -93,7 +99,7 @@ export function createTools(deps: ToolDeps, parts: TurnParts): Tools {
           v4_event: 'tool_started',
           data: { id, name, arguments: input },
         })
-      const { result, recommendation } = await perform(deps, parts, call, { proposed, made, start })
+      const { result, recommendation } = await perform(deps, parts, call, { proposed, made, start, taint })
       made.push({ call, result })
       const output: JsonObject = result.ok
         ? { output: result.output }
@@ -139,12 +145,14 @@ const isProposal = (result: ToolResult | undefined): boolean =>
 
 type Performed = { result: ToolResult; recommendation?: JsonObject }
 
+type Performing = { proposed: Set<string>; made: readonly MadeCall[]; start: Starter; taint: Taint }
+
 /** A refusal is a result: the engine says what was refused. */
 async function perform(
   deps: ToolDeps,
   parts: TurnParts,
   call: ToolCall,
-  { proposed, made, start }: { proposed: Set<string>; made: readonly MadeCall[]; start: Starter },
+  { proposed, made, start, taint }: Performing,
 ): Promise<Performed> {
   const fetchedAt = deps.clock.now()
   try {
@@ -162,9 +170,13 @@ async function perform(
     const effect = tool.effectOf(call.input)
     if (effect === 'tighten' && !(await deps.mandate()).take(call, made)) throw notAsked(call.name)
     if (effect === 'change') {
+      deps.calls().check(tool.operation, call.input)
+      const isAsked = call.isFromModel !== true || (await isAllowed(deps, call, made))
       const started = await start(call, tool)
       if (started && 'output' in started)
         return { result: { ok: true, output: bounded(started.output), fetchedAt } }
+      // What was read may have asked for it; the user has not.
+      if (!isAsked && (await taint.has())) throw notAsked(call.name)
       return propose(deps, parts, call, { tool, proposed, fetchedAt, notStarted: started })
     }
     const output = await deps.calls().call({
@@ -178,6 +190,28 @@ async function perform(
   } catch (error) {
     if (!(error instanceof Fault)) throw error
     return { result: { ok: false, code: error.code, message: messageOf(error), fetchedAt } }
+  }
+}
+
+const isAllowed = async ({ mandate }: ToolDeps, call: ToolCall, made: readonly MadeCall[]) =>
+  (await mandate()).take(call, made)
+
+type Taint = { add(): void; has(): Promise<boolean> }
+
+/** Whether a model may have read what strangers, or another model, wrote. */
+function createTaint({ mandate }: ToolDeps, made: readonly MadeCall[]): Taint {
+  let isTainted = false
+  return {
+    add() {
+      isTainted = true
+    },
+    async has() {
+      const { isListed } = await mandate()
+      isTainted ||= made.some(({ result }) =>
+        result.ok ? hasForeignText(result.output, isListed) : result.code !== 'validation',
+      )
+      return isTainted
+    },
   }
 }
 
@@ -204,12 +238,11 @@ type Proposing = {
 }
 
 function propose(
-  { calls, clock, random }: ToolDeps,
+  { clock, random }: ToolDeps,
   { turn }: TurnParts,
   { id, input }: ToolCall,
   { tool: { operation }, proposed, fetchedAt, notStarted }: Proposing,
 ): Performed {
-  calls().check(operation, input)
   if (proposed.size >= recommendationsMax)
     throw new Fault('policy_denied', `An answer recommends at most ${recommendationsMax} actions`, {
       extras: { rule: 'no_mandate' },

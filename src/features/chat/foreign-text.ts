@@ -1,0 +1,33 @@
+import { isRecord, type Json } from '#kernel/json.ts'
+
+/**
+ * Whether somebody else may have worded a part of a value: then a model that reads it may follow it. Numbers, ids, times
+ * and words of the interface are not, and neither are names that the gateway lists.
+ */
+
+/** What strangers name and describe. */
+const worded = new Set([
+  'name',
+  'symbol',
+  'title',
+  'label',
+  'display_name',
+  'description',
+  'reason',
+  'reasons',
+  'text',
+])
+const token = /^[\w.:/@+-]{1,100}$/
+const count = /^-?[\d.,]{1,80}$/
+
+export function hasForeignText(value: Json, isListed: (text: string) => boolean, field = ''): boolean {
+  if (typeof value === 'string') {
+    if (value === '' || count.test(value) || isListed(value)) return false
+    return worded.has(field) || !token.test(value)
+  }
+  if (Array.isArray(value)) return value.some((each) => hasForeignText(each, isListed, field))
+  if (!isRecord(value)) return false
+  return Object.entries(value).some(
+    ([name, each]) => !token.test(name) || hasForeignText(each as Json, isListed, name),
+  )
+}

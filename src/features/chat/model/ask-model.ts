@@ -1,0 +1,152 @@
+import type { Emit, Tools } from '#features/chat/engine.ts'
+import type { Usage } from '#features/chat/prices.ts'
+import { Fault } from '#kernel/fault.ts'
+import type { JsonObject } from '#kernel/json.ts'
+import type { Model } from '#upstreams/model/model.ts'
+import type { ModelMessage, ModelRequest, StopReason } from '#upstreams/model/turn.ts'
+import type { KnownFigures } from './known-figures.ts'
+import { addUsage, attemptsMax, prefixCharactersMax, tokensOf } from './limits.ts'
+import { createRelease, type Release, type ReleaseMode } from './release-text.ts'
+
+/** One answer of a model, which is asked for once however often the turn is run. */
+
+/** `problem`: the arguments are no JSON object. */
+export type NotedCall = {
+  id: string
+  name: string
+  argumentsText: string
+  input: JsonObject
+  problem: string
+}
+export type ModelNote = {
+  /** What was sent to the reader. */
+  said: string
+  /** What was held, since a number of it is none of the known ones. */
+  rest: string
+  calls: NotedCall[]
+  stop: StopReason
+  usage: Usage
+  /** Why the endpoint answered nothing more; empty where it did. */
+  failure: string
+}
+
+export type ModelSession = {
+  model: Pick<Model, 'turn'>
+  tools: Tools
+  emit: Emit
+  signal: AbortSignal
+  figures: KnownFigures
+  /** What this run of the turn has said. */
+  said(): string
+  /** What an earlier run of the turn has said. */
+  saidBefore: string
+  /** Tokens of an answer that is being read, for a turn that is stopped. */
+  pending: Usage
+}
+type Asked = { name: string; request: ModelRequest; mode: ReleaseMode }
+
+const none: Usage = { inputTokens: 0, outputTokens: 0 }
+
+export const charactersOf = ({ instructions, messages, tools }: ModelRequest): number =>
+  instructions.length + JSON.stringify(messages).length + JSON.stringify(tools).length
+
+/** The note, and the chunk that a run has to repeat which has not asked by itself. */
+export async function askModel(session: ModelSession, asked: Asked): Promise<ModelNote> {
+  const { tools, emit } = session
+  let isMade = false
+  const note = (await tools.note(asked.name, async () => {
+    isMade = true
+    return makeNote(session, asked)
+  })) as ModelNote
+  if (!isMade && note.said !== '') await emit.chunk(note.said)
+  return note
+}
+
+type Attempt = {
+  calls: NotedCall[]
+  stop: StopReason | undefined
+  usage: Usage | undefined
+  failure: string
+  characters: number
+}
+
+async function makeNote(session: ModelSession, { name: _, request, mode }: Asked): Promise<ModelNote> {
+  const { emit, figures } = session
+  const before = session.said()
+  const separator = before === '' ? '' : '\n\n'
+  // An earlier run died while it read this answer: what it has sent is continued.
+  let said = session.saidBefore.slice(before.length)
+  if (said !== '') await emit.chunk(said)
+  let usage = none
+  for (let attempt = 1; ; attempt++) {
+    const release = createRelease({ emit, figures, mode, separator, said })
+    const prefix = said.trim()
+    const messages = prefix === '' ? request.messages : [...request.messages, answerOf(prefix)]
+    const inputTokens = tokensOf(charactersOf({ ...request, messages }))
+    const read = await readAnswer(session, { ...request, messages }, { release, prefix, inputTokens })
+    usage = addUsage(usage, read.usage ?? { inputTokens, outputTokens: tokensOf(read.characters) })
+    session.pending = none
+    if (read.failure === '') {
+      const { said: all, rest } = await release.end()
+      return { said: all, rest, calls: read.calls, stop: read.stop ?? 'end', usage, failure: '' }
+    }
+    said = release.said()
+    const mayRepeat = read.characters > 0 && attempt < attemptsMax && said.length <= prefixCharactersMax
+    if (!mayRepeat) return { said, rest: '', calls: [], stop: 'end', usage, failure: read.failure }
+  }
+}
+
+const answerOf = (text: string): ModelMessage => ({ role: 'assistant', text, calls: [] })
+
+type Reading = { release: Release; prefix: string; inputTokens: number }
+
+/** Reads one answer to its end, or to the failure of the endpoint. Throws where the turn is stopped. */
+async function readAnswer(
+  session: ModelSession,
+  request: ModelRequest,
+  { release, prefix, inputTokens }: Reading,
+): Promise<Attempt> {
+  const { model, signal } = session
+  const found: Attempt = { calls: [], stop: undefined, usage: undefined, failure: '', characters: 0 }
+  const fresh = withoutRepetition(prefix)
+  try {
+    for await (const event of model.turn(request, { signal })) {
+      if (event.type === 'text') {
+        found.characters += event.text.length
+        await release.push(fresh(event.text))
+      } else if (event.type === 'tool_call') {
+        const { id, name, argumentsText, arguments: parsed } = event
+        found.characters += argumentsText.length + name.length
+        const { input, problem } = parsed.isValid
+          ? { input: parsed.value, problem: '' }
+          : { input: {}, problem: parsed.problem }
+        found.calls.push({ id, name, argumentsText, input, problem })
+      } else if (event.type === 'usage')
+        found.usage = { inputTokens: event.inputTokens, outputTokens: event.outputTokens }
+      else found.stop = event.reason
+      session.pending = { inputTokens, outputTokens: tokensOf(found.characters) }
+    }
+  } catch (error) {
+    if (signal.aborted || !(error instanceof Fault)) throw error
+    return { ...found, failure: error.code }
+  }
+  return found
+}
+
+/** Some models begin again with the text that they are to continue. */
+function withoutRepetition(prefix: string): (text: string) => string {
+  let rest = prefix
+  let matched = ''
+  return (text) => {
+    if (rest === '') return text
+    const length = Math.min(rest.length, text.length)
+    if (rest.slice(0, length) !== text.slice(0, length)) {
+      const all = matched + text
+      rest = ''
+      return all
+    }
+    matched += text.slice(0, length)
+    rest = rest.slice(length)
+    return text.slice(length)
+  }
+}
