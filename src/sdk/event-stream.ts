@@ -15,6 +15,8 @@ export type FollowOptions = {
   maxReconnects?: number | undefined
   /** Of a stream that something is started for: repeat it under the key of the first one. Made where it is absent. */
   idempotencyKey?: string | undefined
+  /** Called when a connection has ended early, before the next one is tried. */
+  onLost?: (() => void) | undefined
 }
 /** Opens the stream after an event. */
 type Open = (lastEventId: string | undefined, signal: AbortSignal) => Promise<Response>
@@ -65,6 +67,7 @@ export async function* follow(
       connection.abort()
     }
     failures++
+    if (failures === 1) options.onLost?.()
     await pause(jittered(reconnectMs * 2 ** Math.min(failures - 1, 10), reconnectMsMax), signal)
   }
 }

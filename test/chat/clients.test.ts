@@ -115,8 +115,9 @@ describe('clients of the chat', () => {
     assert.match(out, /^credits_packs ok\. test_move ok\. So\.\n/)
     const command = /portico (chat decide \S+ \S+ --status accepted)/.exec(out)?.[1]
     assert.ok(command, out)
-    assert.match(err, /· Look\n→ credits_packs \{\}\n← credits_packs result\n/)
-    assert.match(err, /completed, 1 credits used, 199 left/)
+    assert.match(err, /^· Look\n→ credits_packs\n→ test_move units=2\n/)
+    assert.match(err, /\ncompleted, 1 credit used, 199 left\n$/)
+    assert.match(out, /\nRecommended: test_move, Move units\n {2}units {8}2\n {2}valid_until {2}\S+\n/)
     const decided = await cli(user, [...command.split(' '), '--json'])
     assert.equal((JSON.parse(decided.out) as { status: string }).status, 'accepted')
   })

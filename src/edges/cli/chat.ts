@@ -1,14 +1,18 @@
 import type { Portico } from '#sdk/client.ts'
 import { clientOf, formOf } from './call-operation.ts'
+import { commands } from './commands.ts'
 import { exitCodes } from './exit-codes.ts'
 import type { Options } from './input.ts'
-import { printable } from './print.ts'
+import { blockOf, printable } from './print.ts'
 import { type Terminal, UsageError } from './terminal.ts'
 
 /** `portico chat <question>`: the plan and the tools as they come, the answer, and what is recommended. */
 
 type ChatInput = Parameters<Portico['chat']['stream']>[0]
 type ChatEvent = ReturnType<Portico['chat']['stream']> extends AsyncGenerator<infer Event> ? Event : never
+
+/** A gateway that is gone does not keep a person who leaves. */
+const stopMs = 5_000
 
 export async function chat(terminal: Terminal, options: Options, words: readonly string[]): Promise<number> {
   const query = words.join(' ').trim()
@@ -19,42 +23,110 @@ export async function chat(terminal: Terminal, options: Options, words: readonly
     ...(typeof options.thread === 'string' && { thread_id: options.thread }),
     ...(typeof options.agent === 'string' && { agent: options.agent }),
   } as ChatInput
-  const print = formOf(options) === 'table' ? linesOf(terminal) : jsonOf(terminal)
+  const isTable = formOf(options) === 'table'
+  const screen = screenOf(terminal)
+  const print = isTable ? linesOf(terminal, screen) : jsonOf(terminal)
   let chatId = ''
   try {
-    for await (const event of client.chat.stream(input, { signal: terminal.signal })) {
+    const follow = {
+      signal: terminal.signal,
+      onLost: () => screen.note('the connection was lost; the answer goes on when it is back'),
+    }
+    for await (const event of client.chat.stream(input, follow)) {
       if (event.event === 'meta') chatId = event.data.chat_id
       print(event)
     }
   } catch (error) {
+    screen.endLine()
     // Leaving stops the answer, so that it costs no more.
-    if (terminal.signal.aborted && chatId !== '') await stop(terminal, client, chatId)
+    if (terminal.signal.aborted && chatId !== '') await stop(client, chatId, screen)
     throw error
   }
-  if (formOf(options) === 'table') await showResults(terminal, client, chatId)
+  if (isTable) await showResults(terminal, client, chatId)
   return exitCodes.success
 }
 
-async function stop(terminal: Terminal, client: Portico, chatId: string): Promise<void> {
-  await client.chat.cancel({ chat_id: chatId }).catch(() => undefined)
-  terminal.err('\nportico: the answer was stopped\n')
+async function stop(client: Portico, chatId: string, screen: Screen): Promise<void> {
+  const isStopped = await client.chat
+    .cancel({ chat_id: chatId }, { signal: AbortSignal.timeout(stopMs) })
+    .then(
+      () => true,
+      () => false,
+    )
+  screen.note(
+    isStopped ? 'the answer was stopped' : 'you have left; the answer ends by itself without a listener',
+  )
 }
 
 const jsonOf = (terminal: Terminal) => (event: ChatEvent) => terminal.out(`${JSON.stringify(event)}\n`)
 
+const columnsMin = 20
+const columnsUnknown = 100
+
+type Screen = ReturnType<typeof screenOf>
+const dim = (text: string): string => `\u001b[2m${text}\u001b[22m`
+
 /** The answer alone goes to `out`; texts come from strangers, so no character of theirs may steer the terminal. */
-function linesOf(terminal: Terminal): (event: ChatEvent) => void {
-  const note = (text: string) => terminal.err(`${printable(text)}\n`)
+function screenOf({ out, err, isInteractive, columns = 0, env }: Terminal) {
+  // Some terminals have no size, and report 0.
+  const width = columns < columnsMin ? columnsUnknown : columns
+  /** The line of the answer has no end yet. */
+  let isOpen = false
+  const cut = (text: string): string =>
+    isInteractive && text.length >= width ? `${text.slice(0, width - 2)}…` : text
+  const shown = isInteractive && !env.NO_COLOR ? dim : (text: string) => text
+  return {
+    /** Beside the answer: on a line of its own where both are on one screen. */
+    note(text: string) {
+      err(`${isInteractive && isOpen ? '\n' : ''}${shown(cut(printable(text)))}\n`)
+      if (isInteractive) isOpen = false
+    },
+    say(text: string) {
+      const lines = text.split('\n').map(printable)
+      // A note has broken the line already.
+      const isBroken = isInteractive && !isOpen && lines.length > 1 && lines[0] === ''
+      const rest = (isBroken ? lines.slice(1) : lines).join('\n')
+      if (rest === '') return
+      out(rest)
+      isOpen = !rest.endsWith('\n')
+    },
+    endLine() {
+      if (isOpen) out('\n')
+      isOpen = false
+    },
+  }
+}
+
+const operations = new Set(commands.map(({ name }) => name))
+
+function linesOf(terminal: Terminal, screen: Screen): (event: ChatEvent) => void {
+  let threadId = ''
   return ({ event, data }) => {
-    if (event === 'planning') note(`· ${data.data.text}`)
-    else if (event === 'tool_call') note(`→ ${data.data.name} ${JSON.stringify(data.data.arguments)}`)
-    else if (event === 'tool_response') note(`← ${data.data.name} ${data.type}`)
-    else if (event === 'chunk') terminal.out(data.text.split('\n').map(printable).join('\n'))
+    if (event === 'meta') threadId = data.thread_id
+    else if (event === 'planning') {
+      const isCall = operations.has(data.data.text.replaceAll(' ', '_'))
+      // The call says so itself, and an end needs no line.
+      if (data.v4_event !== 'plan_finished' && !isCall) screen.note(`· ${data.data.text}`)
+    } else if (event === 'tool_call') screen.note(`→ ${callText(data.data.name, data.data.arguments)}`)
+    else if (event === 'tool_response') {
+      if (data.type === 'error') screen.note(`← ${data.data.name} failed: ${failureText(data.data.output)}`)
+    } else if (event === 'chunk') screen.say(data.text)
     else if (event === 'done') {
-      terminal.out('\n')
-      note(`${data.status}, ${data.credits_used} credits used, ${data.credits_remaining} left`)
+      screen.endLine()
+      const credits = `${data.credits_used} ${data.credits_used === 1 ? 'credit' : 'credits'} used`
+      screen.note(`${data.status}, ${credits}, ${data.credits_remaining} left`)
+      if (terminal.isInteractive) screen.note(`go on with: portico chat --thread ${threadId} "..."`)
     }
   }
+}
+
+const valueText = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value))
+const callText = (name: string, input: object): string =>
+  [name, ...Object.entries(input).map(([field, value]) => `${field}=${valueText(value)}`)].join(' ')
+
+function failureText(output: unknown): string {
+  const { code, message } = Object(output) as { code?: unknown; message?: unknown }
+  return [code, message].filter((part) => typeof part === 'string').join(', ')
 }
 
 /** Files with their links, and what is recommended. */
@@ -64,8 +136,11 @@ async function showResults(terminal: Terminal, client: Portico, chatId: string):
   for (const { name, size, url } of own.flatMap(({ files }) => files))
     terminal.out(`\n${printable(name)}, ${size} bytes\n  ${printable(url)}\n`)
   const open = own.flatMap(({ recommendations }) => recommendations.filter(({ status }) => status === 'open'))
-  for (const { id, title, detail } of open) {
-    terminal.out(`\n${printable(title)}\n  ${printable(detail)}\n`)
-    terminal.out(`  portico chat decide ${chatId} ${id} --status accepted\n`)
+  for (const { id, title, detail, action } of open) {
+    const lines = action ? blockOf({ ...action.input, valid_until: action.expires_at }) : [printable(detail)]
+    terminal.out(`\nRecommended: ${action ? `${printable(action.operation)}, ` : ''}${printable(title)}\n`)
+    terminal.out(`${lines.map((line) => (line === '' ? '' : `  ${line}`)).join('\n')}\n`)
+    for (const status of ['accepted', 'declined'])
+      terminal.out(`  portico chat decide ${chatId} ${id} --status ${status}\n`)
   }
 }

@@ -14,6 +14,7 @@ process.exitCode = await runCli(process.argv.slice(2), {
   out: (text) => void process.stdout.write(text),
   err: (text) => void process.stderr.write(text),
   isInteractive: process.stderr.isTTY === true,
+  ...(process.stderr.columns !== undefined && { columns: process.stderr.columns }),
   signal: leaving.signal,
   openBrowser,
 })

@@ -24,7 +24,7 @@ export function answerText(answer: unknown, form: Form): string {
   return (items ?? [answer]).map((item) => `${JSON.stringify(item)}\n`).join('')
 }
 
-function blockOf(value: unknown): string[] {
+export function blockOf(value: unknown): string[] {
   if (Array.isArray(value)) return value.every(isObject) ? tableOf(value) : value.map(printable)
   if (!isObject(value)) return [printable(value)]
   const entries = Object.entries(value)

@@ -6,6 +6,8 @@ export type Terminal = {
   err: (text: string) => void
   /** Whether a person reads `err` while the command runs. */
   isInteractive: boolean
+  /** Of the screen of that person. */
+  columns?: number
   signal: AbortSignal
   openBrowser: (url: string) => void
 }
