@@ -37,7 +37,9 @@ export async function chat(terminal: Terminal, options: Options, words: readonly
       print(event)
     }
   } catch (error) {
-    screen.endLine()
+    const isEnded = screen.endLine()
+    // The screen shows ^C where the line has no end yet.
+    if (terminal.signal.aborted && terminal.isInteractive && !isEnded) terminal.err('\n')
     // Leaving stops the answer, so that it costs no more.
     if (terminal.signal.aborted && chatId !== '') await stop(client, chatId, screen)
     throw error
@@ -90,9 +92,12 @@ function screenOf({ out, err, isInteractive, columns = 0, env }: Terminal) {
       out(rest)
       isOpen = !rest.endsWith('\n')
     },
-    endLine() {
-      if (isOpen) out('\n')
+    /** Whether there was a line to end. */
+    endLine(): boolean {
+      const wasOpen = isOpen
+      if (wasOpen) out('\n')
       isOpen = false
+      return wasOpen
     },
   }
 }

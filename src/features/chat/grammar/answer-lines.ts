@@ -52,12 +52,12 @@ export const position: Line = {
   text: '{asset|text} {side|text} {size|size}, entry {entry_price|price}, mark {mark_price|price}, leverage {leverage|count}, profit {unrealized_pnl_usd|usd}[, liquidation at {liquidation_price|price}].',
   none: 'There is no open position.',
 }
-export const order = (step: string): Line => ({
+export const order = (step: 'orders' | 'spot'): Line => ({
   step,
   rows: '/orders',
   pick: rows.named,
   text: '{asset|text} {side|text} {size|size}[ at {limit_price|price}][, trigger {trigger_price|price}], order {order_id|text}.',
-  none: 'No order waits at this venue.',
+  none: step === 'orders' ? 'No perpetual order waits.' : 'No spot order waits.',
 })
 export const holding: Line = {
   step: 'holdings',
