@@ -55,10 +55,11 @@ export const securityMutations = [
     ['src/features/security/checker.test.ts'],
     [
       [
-        'queue.run(owner, () => cache.get(key, load, { maxAgeMs }))',
-        'cache.get(key, () => queue.run(owner, load), { maxAgeMs })',
+        'queue.run(owner, () => cache.get(key, load, { maxAgeMs }), signal)',
+        'cache.get(key, () => queue.run(owner, load, signal), { maxAgeMs })',
         'a check of many tokens by one user delays the trades of others',
       ],
+      ['      answered.abort()\n', '', 'checks that nobody waits for take the places of trades'],
     ],
   ),
   ...mutationsOf(
@@ -88,10 +89,16 @@ export const securityMutations = [
     ['src/kernel/fair-queue.test.ts'],
     [
       [
-        ' || waitingOfKey >= waitingOfKeyMax',
+        'if (waitingOfKey >= waitingOfKeyMax) throw overloaded()',
         '',
         'one user fills the queue of security checks, and nobody else buys a token',
       ],
+      [
+        'giveWay(waitingOfKey)',
+        'throw overloaded()',
+        'ten users fill the queue of security checks, and nobody else buys a token',
+      ],
+      ['?? waitingOfKey + 1', '?? 0', 'in a full queue two users take the place of each other in turns'],
     ],
   ),
   ...mutationsOf(

@@ -103,6 +103,34 @@ test('a check that runs is shared without a turn, and an unknown verdict is not 
   await again
 })
 
+test('a check whose time is over is asked of no node any more', async (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  const { asked, reader, answer } = slowNode(traded)
+  const checker = checkerOf(reader)
+  const many = checker.check(tokens(60), { owner: 'many', maxAgeMs: 10_000 })
+  t.mock.timers.tick(10_000)
+  const late = (await many).filter(({ status }) => status === 'skipped')
+  assert.equal(late.length, 60)
+  for (let left = 60; left > 0; left -= 1) await answer()
+  assert.equal(asked.length, 16)
+})
+
+test('users who fill all places of the queue keep no trade of another one out', async (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  const { asked, reader, answer } = slowNode(traded)
+  const { verdicts } = security({ ...depsOf(reader), isSolanaAddress })
+  const all = tokens(2_201)
+  const last = all.pop()!
+  const trades = all.map((token, at) => verdicts.verdictOf([token], { userId: `many ${at % 10}` }))
+  const single = verdicts.verdictOf([last], { userId: 'few' })
+  for (let turns = 11; turns > 0; turns -= 1) await answer()
+  assert.ok(asked.includes(last.address), 'it waits for one turn of each other user')
+  for (let turns = 16; turns > 0; turns -= 1) await answer()
+  assert.equal((await single)[0]!.status, 'passed')
+  t.mock.timers.tick(10_000)
+  await Promise.all(trades)
+})
+
 test('the checks of users leave requests of the services for the trades of others', async () => {
   const probe = async () => traded
   const reader = { family: 'evm', chain: { row, probe } } as unknown as CheckerDeps['readers'][number]

@@ -103,13 +103,13 @@ export function createChecker({ readers, reports, clock }: CheckerDeps): Checker
     tokenKey: string,
     token: TokenRef,
     chain: Chain,
-    { owner, maxAgeMs, isTrade = false }: CheckOptions,
+    { owner, maxAgeMs, isTrade = false, signal }: CheckOptions & { signal: AbortSignal },
   ): Promise<TokenVerdict> => {
     const ofTrades = `trade ${tokenKey}`
     const key = isTrade ? ofTrades : tokenKey
     const shared = cache.peek(ofTrades, maxAgeMs) ?? cache.peek(key, maxAgeMs) ?? cache.loading(key)
     const load = () => runOnce(key, { token, chain, turn: { user: owner, isTrade } })
-    return shared ?? queue.run(owner, () => cache.get(key, load, { maxAgeMs }))
+    return shared ?? queue.run(owner, () => cache.get(key, load, { maxAgeMs }), signal)
   }
 
   const verdictOf = async (token: TokenRef, options: CheckOptions): Promise<TokenVerdict> => {
@@ -118,12 +118,16 @@ export function createChecker({ readers, reports, clock }: CheckerDeps): Checker
       return withoutCheck(token, 'unsupported_chain', unsupportedChain)
     if (isListed(chain, token.address)) return withoutCheck(token, 'passed', listed)
     const key = keyOf(chain, token.address)
+    const answered = new AbortController()
     try {
-      const found = await withTimeLimit(loadVerdict(key, token, chain, options), checkMsMax)
+      const loaded = loadVerdict(key, token, chain, { ...options, signal: answered.signal })
+      const found = await withTimeLimit(loaded, checkMsMax)
       return found ? { ...found, ...token } : withoutCheck(token, 'skipped', outOfTime)
     } catch (error) {
       if (!(error instanceof Fault)) throw error
       return withoutCheck(token, 'api_unavailable', { code: 'not_checked', message: error.message })
+    } finally {
+      answered.abort()
     }
   }
 
