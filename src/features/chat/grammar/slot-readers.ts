@@ -59,6 +59,8 @@ const pick = (reader: Reader, table: readonly (readonly [string, string])[]): st
   table.find(([concept]) => present(reader, concept))?.[1]
 
 function readVenue(reader: Reader, slots: Slots): void {
+  // `perp orders or spot orders` are those of both.
+  if (present(reader, 'PERP') && present(reader, 'SPOT')) return
   if (present(reader, 'PERP')) slots.venue = 'perp'
   else if (present(reader, 'SPOT')) slots.venue = 'spot'
   else if (present(reader, 'EARN', 'EARNED')) slots.venue = 'earn'
@@ -247,7 +249,9 @@ export const slotReaders = {
     if (topic !== undefined) slots.topic = topic
   },
   portfolio_venue: (reader, slots) => {
-    if (present(reader, 'PERP')) slots.venue = 'perp'
+    const isBoth = present(reader, 'PERP') && present(reader, 'SPOT')
+    if (isBoth) slots.venue = 'all'
+    else if (present(reader, 'PERP')) slots.venue = 'perp'
     else if (present(reader, 'SPOT')) slots.venue = 'spot'
     else if (present(reader, 'PORTFOLIO')) slots.venue = 'all'
   },
