@@ -22,6 +22,7 @@ import { agentLinkMutations } from './agent-links.ts'
 import { chainMutations } from './chains.ts'
 import { chatMutations } from './chat.ts'
 import { chatBudgetMutations } from './chat-budget.ts'
+import { chatModelMutations } from './chat-model.ts'
 import { creditMutations } from './credits.ts'
 import { durableMutations } from './durable.ts'
 import { endedAccessMutations } from './ended-access.ts'
@@ -51,6 +52,7 @@ export const mutations: readonly Mutation[] = [
   ...securityMutations,
   ...chatMutations,
   ...chatBudgetMutations,
+  ...chatModelMutations,
   ...creditMutations,
   ...providerMutations,
   ...identityMutations,

@@ -58,28 +58,35 @@ export function numbersIn(text: string): PrintedNumber[] {
   return found
 }
 
-/** Whether a value, rounded or cut to the digits of the print, is what was printed. */
-function isPrintOf(value: bigint, { units, places, shift }: PrintedNumber): boolean {
-  const shown = value / 10n ** BigInt(shift)
+type Range = { from: bigint; to: bigint }
+
+/** The values that are printed so when they are rounded, or cut, to the digits of the print; `to` is none of them. */
+function rangeOf({ units, places, shift }: PrintedNumber): Range {
   const step = places >= scale ? 1n : 10n ** BigInt(scale - places)
-  const cut = (shown / step) * step
-  const rounded = ((shown + step / 2n) / step) * step
-  return units === cut || units === rounded
+  const multiple = 10n ** BigInt(shift)
+  return { from: (units - step / 2n) * multiple, to: (units + step) * multiple }
 }
+/** The same where the value is a fraction, and the print a percentage. */
+const ofFraction = ({ from, to }: Range): Range => ({ from: from / 100n, to: (to + 99n) / 100n })
 
 export function createKnownFigures() {
   const figures: Figure[] = []
+  let sorted: Figure[] | undefined
+  const push = (figure: Figure): void => {
+    if (figures.length >= figuresMax) return
+    figures.push(figure)
+    sorted = undefined
+  }
   const add = (text: string, source: FigureSource | undefined): void => {
     const units = unitsOf(text)
-    if (units !== undefined && figures.length < figuresMax) figures.push({ units, source })
+    if (units !== undefined) push({ units, source })
   }
   const addText = (text: string, source: FigureSource | undefined): void => {
     if (/^-?\d+(?:\.\d+)?(?:e[-+]?\d{1,3})?$/i.test(text)) add(text, source)
     else
       for (const { text: printed, shift, units } of numbersIn(text)) {
         add(printed.replaceAll(',', ''), source)
-        if (shift > 0 && figures.length < figuresMax)
-          figures.push({ units: units * 10n ** BigInt(shift), source })
+        if (shift > 0) push({ units: units * 10n ** BigInt(shift), source })
       }
   }
   const addValue = (value: Json, pointer: string, from: Omit<FigureSource, 'pointer'>): void => {
@@ -95,10 +102,30 @@ export function createKnownFigures() {
         addValue(each as Json, `${pointer}/${part}`, from)
       }
   }
-  const find = (printed: PrintedNumber): Figure | undefined =>
-    figures.find(
-      ({ units }) => isPrintOf(units, printed) || (printed.isPercent && isPrintOf(units * 100n, printed)),
+  /** The first value from there on: an answer may have thousands of numbers, and a turn thousands of values. */
+  const firstFrom = (from: bigint): Figure | undefined => {
+    sorted ??= figures.toSorted((a, b) => (a.units < b.units ? -1 : a.units > b.units ? 1 : 0))
+    let [low, high] = [0, sorted.length]
+    while (low < high) {
+      const middle = (low + high) >>> 1
+      if (sorted[middle]!.units < from) low = middle + 1
+      else high = middle
+    }
+    return sorted[low]
+  }
+  const firstIn = ({ from, to }: Range): Figure | undefined => {
+    const found = firstFrom(from)
+    return found && found.units < to ? found : undefined
+  }
+  const find = (printed: PrintedNumber): Figure | undefined => {
+    const exact = printed.units * 10n ** BigInt(printed.shift)
+    const range = rangeOf(printed)
+    return (
+      firstIn({ from: exact, to: exact + 1n }) ??
+      firstIn(range) ??
+      (printed.isPercent ? firstIn(ofFraction(range)) : undefined)
     )
+  }
   return {
     /** What somebody said. */
     addSaid: (text: string) => addText(text, undefined),
@@ -108,7 +135,7 @@ export function createKnownFigures() {
     /** Whether a number is one of them as it is. */
     hasExactly: (text: string): boolean => {
       const units = unitsOf(text)
-      return units !== undefined && figures.some((figure) => figure.units === units)
+      return units !== undefined && firstFrom(units)?.units === units
     },
     unknownIn: (text: string): PrintedNumber[] => numbersIn(text).filter((printed) => !find(printed)),
   }

@@ -17,32 +17,50 @@ export type Release = {
 
 type Options = { emit: Emit; figures: KnownFigures; mode: ReleaseMode; separator: string; said: string }
 
+/** Below what an answer may have, so that its last sentence has room. */
+const charactersMax = 150_000
+
 /** `said` is what was sent before, which the text continues. */
 export function createRelease({ emit, figures, mode, separator, said: before }: Options): Release {
   const splitter = createSplitter()
   let said = before
   let rest = ''
-  const send = async (sentence: string): Promise<void> => {
+  let sent: Promise<void> = Promise.resolve()
+  let failure: unknown
+  /** What is sent of the sentence. */
+  const shownOf = (sentence: string): string => {
     const text = cleanAnswer(sentence)
     if (mode === 'hold' && (rest !== '' || figures.unknownIn(text).length > 0)) {
-      rest += text
-      return
+      if (rest.length < charactersMax) rest += text
+      return ''
     }
     const marked = mode === 'mark' ? markUnknown(text, figures) : text
-    const shown = said === '' ? marked.trimStart() : marked
-    if (shown === '') return
-    const piece = said === '' ? separator + shown : shown
+    const isFirst = said === ''
+    const shown = isFirst ? marked.trimStart() : marked
+    if (shown === '' || said.length + shown.length > charactersMax) return ''
+    const piece = isFirst ? separator + shown : shown
     said += piece
-    await emit.chunk(piece)
+    return piece
+  }
+  const send = (sentences: readonly string[]): void => {
+    if (failure !== undefined) throw failure
+    const piece = sentences.map(shownOf).join('')
+    if (piece === '') return
+    // It is not awaited before the next one is read: what comes meanwhile is stored by one commit.
+    sent = emit.chunk(piece)
+    sent.catch((error: unknown) => {
+      failure = error
+    })
   }
   return {
     said: () => said,
     async push(text) {
-      for (const sentence of splitter.push(text)) await send(sentence)
+      send(splitter.push(text))
     },
     async end() {
       const left = splitter.rest().trimEnd()
-      if (left !== '') await send(left)
+      if (left !== '') send([left])
+      await sent
       return { said, rest: rest.trimEnd() }
     },
   }

@@ -1,0 +1,35 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { createSplitter } from './sentences.ts'
+
+const all = (...pieces: string[]): string[] => {
+  const splitter = createSplitter()
+  const found = pieces.flatMap((piece) => splitter.push(piece))
+  return [...found, splitter.rest()].filter((text) => text !== '')
+}
+
+test('white space belongs to the sentence behind it, and a decimal point ends none', () => {
+  assert.deepEqual(all('One is 1.5. Two', ' is 2.25! "Three."\n- four'), [
+    'One is 1.5.',
+    ' Two is 2.25!',
+    ' "Three."',
+    '\n- four',
+  ])
+})
+
+test('pieces of any size give the same sentences, and nothing is lost', () => {
+  const text = fc.array(fc.constantFrom('a', '.', ' ', '\n', '1', '!', '"', 'long '.repeat(300)), {
+    maxLength: 40,
+  })
+  fc.assert(
+    fc.property(text, fc.integer({ min: 1, max: 50 }), (parts, size) => {
+      const whole = parts.join('')
+      const pieces = Array.from({ length: Math.ceil(whole.length / size) }, (_, at) =>
+        whole.slice(at * size, (at + 1) * size),
+      )
+      assert.equal(all(...pieces).join(''), whole)
+    }),
+    { numRuns: 200 },
+  )
+})
