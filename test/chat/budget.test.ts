@@ -1,6 +1,7 @@
 /** What a chat starts by itself: orders of the message alone, within the user's limit for chats. */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
+import type { Overrides } from '#compose/compose.ts'
 import type { ChatEngine, ToolCall } from '#features/chat/engine.ts'
 import { intentHash } from '#features/chat/tools.ts'
 import type { JsonObject } from '#kernel/json.ts'
@@ -9,6 +10,7 @@ import { ledgerDrift } from '../harness/ledger.ts'
 import { ownWorld } from '../harness/own-world.ts'
 import type { SentEvent } from '../harness/stream.ts'
 import { type ChatApp, type ChatUser, openChatApp } from './chat-app.ts'
+import { fundOperation } from './fund-operation.ts'
 
 type World = Awaited<ReturnType<typeof ownWorld>>
 type Task = { task_id: string; status: string }
@@ -47,7 +49,8 @@ describe('the budget of chats', () => {
     world = await ownWorld([base])
     const urls = { evm: { [base]: world.urls.evm[base] } }
     app = await openChatApp({ engine: 'product', urls })
-    hostile = await openChatApp({ engine, urls, count: 1 })
+    const addOperations: Overrides['addOperations'] = ({ custody }) => fundOperation(custody.policy)
+    hostile = await openChatApp({ engine, urls, count: 1, overrides: { addOperations } })
   })
   after(async () => {
     await app?.[Symbol.asyncDispose]()
@@ -251,6 +254,14 @@ describe('the budget of chats', () => {
     assert.deepEqual(started, [])
     for (const words of ['should i put 1 usdc into the vault?', 'how is the vault', 'put 1 usdc into perps'])
       assert.deepEqual((await letCall(user, words, [deposit('1')])).started, [], words)
+    assert.deepEqual(await spentBy(hostile, user), { chat: 0, all: 0 })
+  })
+
+  test('what the message orders beyond trades and deposits is recommended', async () => {
+    const user = await customer(hostile, 50_000_000)
+    const fund = { id: 'a', name: 'perp_fund', input: { amount_usd: '5', source_chain_id: base } }
+    const { outputs } = await letCall(user, 'fund perps with $5 from base', [fund])
+    assert.deepEqual(outputs.map(isWaiting), [true], JSON.stringify(outputs))
     assert.deepEqual(await spentBy(hostile, user), { chat: 0, all: 0 })
   })
 

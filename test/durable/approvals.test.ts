@@ -43,7 +43,8 @@ describe('approvals', () => {
       exit: false,
       terms: actionTerms('Send 5 USDC to 0xfriend', { token: 'USDC', amount: '5', recipient: '0xfriend' }),
     }
-    if (principal === 'agent') throw new ApprovalRequired(action, 'approval_above_usd', 'it is above 1 USD')
+    if (principal === 'agent' || principal === 'chat')
+      throw new ApprovalRequired(action, 'approval_above_usd', 'it is above 1 USD')
     return { data: {}, first: 'run' }
   }
 
@@ -106,6 +107,15 @@ describe('approvals', () => {
        update task_queue set run_at = now() from locked where task_id = locked.id returning task_id`,
       taskId,
     )
+
+  test('what a chat starts by itself does not wait for an approval: it is refused', async () => {
+    const userId = await person()
+    const refused = await instances[0]
+      .run(userId, { timeoutMs: 0, via: 'chat' })
+      .catch((error: unknown) => error)
+    assert.ok(refused instanceof Fault && refused.code === 'approval_required', String(refused))
+    assert.deepEqual(await fixture.rows('select 1 from task where user_id = $1', userId), [])
+  })
 
   test('a request waits with nothing reserved or signed, and an approval runs it once under its id', async () => {
     const userId = await person()

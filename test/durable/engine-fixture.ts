@@ -84,7 +84,7 @@ export type Instance = {
   taskEngine: Engine
   database: Database
   heartbeats: Database
-  run(userId: string, options?: { timeoutMs?: number; key?: string }): Promise<Answer>
+  run(userId: string, options?: { timeoutMs?: number; key?: string; via?: 'chat' }): Promise<Answer>
 } & AsyncDisposable
 
 export type TaskSummary = {
@@ -158,11 +158,17 @@ export async function openFixture() {
         taskEngine,
         database: stores.database,
         heartbeats: stores.heartbeats,
-        async run(userId, { timeoutMs = 15_000, key } = {}) {
+        async run(userId, { timeoutMs = 15_000, key, via } = {}) {
           const reply = await runtime.invoke({
             operation: operations[0] as Operation,
             input: {},
-            caller: { userId, agentId: 'agt', scheme: 'keypair', scopes: new Set(['trade']) },
+            caller: {
+              userId,
+              agentId: 'agt',
+              scheme: 'keypair',
+              scopes: new Set(['trade']),
+              ...(via && { via }),
+            },
             options: { wait: timeoutMs > 0, timeoutMs, ...(key !== undefined && { key }) },
             request,
           })
