@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { NetReply } from './net.ts'
 import { assessmentOf } from './security.ts'
-import { createTokenReports } from './token-reports.ts'
+import { createTokenReports, isShareUsedUp } from './token-reports.ts'
 
 const chain = { id: '1', family: 'evm' } as const
 const turnOf = (user: string) => ({ user, isTrade: true })
@@ -64,6 +64,18 @@ test('requests beyond the budget of a minute are not sent', async () => {
   assert.equal(count(), 2)
   clock.ms = 60_000
   await reports.report(chain, 'c', turnOf('c'))
+})
+
+test('a user without a share left keeps no report from another one who asks at the same time', async () => {
+  const { reports, count } = reportsFixture(() => ({ status: 200, body: '{}' }), 8)
+  for (const each of ['a', 'b']) await reports.report(chain, each, turn)
+  const [own, other] = ['user', 'other'].map((user) => reports.report(chain, 'c', turnOf(user)))
+  await assert.rejects(own!, isShareUsedUp)
+  await other
+  assert.equal(count(), 3)
+  await reports.report(chain, 'c', turn)
+  assert.equal(count(), 3, 'a report that is known needs no share')
+  await assert.rejects(reports.report(chain, 'd', { user: 'user', isTrade: true }), isShareUsedUp)
 })
 
 test('a page instead of JSON is an unavailable service', async () => {

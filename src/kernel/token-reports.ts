@@ -52,18 +52,15 @@ export function createTokenReports(service: Service, options: Options): TokenRep
   const take = ({ user, isTrade }: ReportTurn): void => {
     const [part, share] = isTrade ? [`user ${user}`, traderShare] : ['checks', checksShare]
     const partMax = Math.max(1, Math.floor((requestsPerMinute * share) / 100))
-    if (requests.count(part) >= partMax || requests.count('all') >= requestsPerMinute)
-      throw new Fault('unavailable', `The requests to ${source} of this minute are used up`)
+    const isPartUsedUp = requests.count(part) >= partMax
+    if (requests.count('all') >= requestsPerMinute || isPartUsedUp)
+      throw new Fault('unavailable', `The requests to ${source} of this minute are used up`, {
+        extras: { budget: 'reports', budget_of: isTrade && isPartUsedUp ? 'account' : 'gateway' },
+      })
     for (const each of ['all', part]) requests.add(each, minuteMs)
   }
 
-  const ask = async (
-    chain: Pick<Chain, 'id' | 'family'>,
-    address: string,
-    turn: ReportTurn,
-  ): Promise<Assessment> => {
-    if (pausedUntilMs > nowMs()) throw new Fault('unavailable', `${source} asked for a pause`)
-    take(turn)
+  const ask = async (chain: Pick<Chain, 'id' | 'family'>, address: string): Promise<Assessment> => {
     const { status, body, retryAfterMs } = await net.fetch({
       url: urlOf(chain, address),
       method: 'GET',
@@ -81,9 +78,21 @@ export function createTokenReports(service: Service, options: Options): TokenRep
   return {
     source,
     covers,
-    report: (chain, address, turn) => cache.get(`${chain.id}:${address}`, () => ask(chain, address, turn)),
+    /** What refuses one user stands outside of the load, which others share. */
+    async report(chain, address, turn) {
+      const key = `${chain.id}:${address}`
+      const shared = cache.peek(key) ?? cache.loading(key)
+      if (shared) return shared
+      if (pausedUntilMs > nowMs()) throw new Fault('unavailable', `${source} asked for a pause`)
+      take(turn)
+      return cache.get(key, () => ask(chain, address))
+    },
   }
 }
+
+/** Another user may still have a report of the same token. */
+export const isShareUsedUp = (error: unknown): boolean =>
+  error instanceof Fault && error.extras.budget === 'reports' && error.extras.budget_of === 'account'
 
 function parsed(source: string, body: string): unknown {
   try {

@@ -55,9 +55,19 @@ export const securityMutations = [
     ['src/features/security/checker.test.ts'],
     [
       [
-        'queue.run(owner, () => cache.get(key, load, { maxAgeMs }), signal)',
+        'queue.run(owner, loadOrShare, signal)',
         'cache.get(key, () => queue.run(owner, load, signal), { maxAgeMs })',
         'a check of many tokens by one user delays the trades of others',
+      ],
+      [
+        'if (found && !isShort(found)) return found',
+        'if (found) return found',
+        'a user without a share of the reports keeps them from the trades of others',
+      ],
+      [
+        'isOwn || !isShort(loaded) ? loaded',
+        'isOwn || loaded ? loaded',
+        'a user without a share of the reports keeps them from a trade whose turn comes while it is checked',
       ],
       ['      answered.abort()\n', '', 'checks that nobody waits for take the places of trades'],
     ],

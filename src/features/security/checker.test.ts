@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { assessmentOf } from '#kernel/security.ts'
+import { assessmentOf, type TokenRef } from '#kernel/security.ts'
 import { createTokenReports } from '#kernel/token-reports.ts'
 import type { TokenProbe } from '#upstreams/evm/probe.ts'
 import { type CheckerDeps, createChecker } from './checker.ts'
@@ -131,11 +131,10 @@ test('users who fill all places of the queue keep no trade of another one out', 
   await Promise.all(trades)
 })
 
-test('the checks of users leave requests of the services for the trades of others', async () => {
-  const probe = async () => traded
-  const reader = { family: 'evm', chain: { row, probe } } as unknown as CheckerDeps['readers'][number]
-  const requestsPerMinute = 40
-  const reports = createTokenReports(
+const requestsPerMinute = 40
+/** A service that calls every token a trap. */
+const trapReports = () =>
+  createTokenReports(
     {
       source: 'service',
       covers: () => true,
@@ -144,7 +143,11 @@ test('the checks of users leave requests of the services for the trades of other
     },
     { net: { fetch: async () => ({ status: 200, body: '{}' }) }, requestsPerMinute },
   )
-  const deps = { ...depsOf(reader), reports: [reports], isSolanaAddress }
+
+test('the checks of users leave requests of the services for the trades of others', async () => {
+  const probe = async () => traded
+  const reader = { family: 'evm', chain: { row, probe } } as unknown as CheckerDeps['readers'][number]
+  const deps = { ...depsOf(reader), reports: [trapReports()], isSolanaAddress }
   const { verdicts } = security(deps)
   const checker = createChecker(deps)
   const checks = { owner: 'many', maxAgeMs: 10_000 }
@@ -159,6 +162,38 @@ test('the checks of users leave requests of the services for the trades of other
   assert.equal(ofTrade!.status, 'flagged', 'the service knows that it is a trap')
   const [bought] = await verdicts.verdictOf([all[requestsPerMinute - 1]!], { userId: 'few' })
   assert.equal(bought!.status, 'flagged')
+})
+
+test('a trade shares no verdict that lacks a report because another user has used up the own share', async () => {
+  const { asked, reader, answer } = slowNode(traded)
+  const { verdicts } = security({ ...depsOf(reader), reports: [trapReports()], isSolanaAddress })
+  const statusOf = async (token: TokenRef, userId: string) =>
+    (await verdicts.verdictOf([token], { userId }))[0]!.status
+  const all = tokens(requestsPerMinute)
+  const [known, running, queued] = all.splice(-3) as [TokenRef, TokenRef, TokenRef]
+  for (const token of all) {
+    const verdict = statusOf(token, 'trader')
+    await answer()
+    await verdict
+  }
+  const before = statusOf(known, 'trader')
+  await answer()
+  assert.equal(await before, 'passed')
+  const after = statusOf(known, 'few')
+  await answer()
+  assert.equal(await after, 'flagged')
+  const first = statusOf(running, 'trader')
+  const joined = statusOf(running, 'few')
+  await answer()
+  assert.equal(await first, 'passed')
+  await answer()
+  assert.equal(await joined, 'flagged')
+  const crowd = all.slice(-16).map((token) => statusOf(token, 'crowd'))
+  const turns = ['trader', 'few'].map((userId) => statusOf(queued, userId))
+  for (let left = 18; left > 0; left -= 1) await answer()
+  await Promise.all(crowd)
+  assert.deepEqual(await Promise.all(turns), ['passed', 'flagged'])
+  assert.equal(asked.length, all.length + 4 + 16 + 2)
 })
 
 test('a verdict says what the pool of the simulation holds, and null where there is none', async () => {

@@ -14,7 +14,7 @@ import {
 } from '#kernel/security.ts'
 import { withTimeLimit } from '#kernel/time-limit.ts'
 import { findChain } from '#kernel/token-ref.ts'
-import type { ReportTurn, TokenReports } from '#kernel/token-reports.ts'
+import { isShareUsedUp, type ReportTurn, type TokenReports } from '#kernel/token-reports.ts'
 import { createTtlCache } from '#kernel/ttl-cache.ts'
 import type { Evm } from '#upstreams/evm/evm.ts'
 import type { Solana } from '#upstreams/solana/solana.ts'
@@ -91,13 +91,13 @@ export function createChecker({ readers, reports, clock }: CheckerDeps): Checker
   const runOnce = async (key: string, { token, chain, turn }: Check): Promise<TokenVerdict> => {
     const verdict = await runCheck(token, chain, turn)
     // What could not be found out is tried again by the next caller.
-    if (verdict.verdict === 'unknown') cache.invalidate(key)
+    if (verdict.verdict === 'unknown' || isShort(verdict)) cache.invalidate(key)
     return verdict
   }
 
   /**
    * Callers share a check that runs, and none that waits: it waits in the turn of another one. A trade shares those of
-   * trades alone: another check may have been left no request of the services.
+   * trades alone, and none that lacks a report for want of the share of another user.
    */
   const loadVerdict = async (
     tokenKey: string,
@@ -108,8 +108,18 @@ export function createChecker({ readers, reports, clock }: CheckerDeps): Checker
     const ofTrades = `trade ${tokenKey}`
     const key = isTrade ? ofTrades : tokenKey
     const shared = cache.peek(ofTrades, maxAgeMs) ?? cache.peek(key, maxAgeMs) ?? cache.loading(key)
-    const load = () => runOnce(key, { token, chain, turn: { user: owner, isTrade } })
-    return shared ?? queue.run(owner, () => cache.get(key, load, { maxAgeMs }), signal)
+    const found = shared && (await shared)
+    if (found && !isShort(found)) return found
+    let isOwn = false
+    const load = () => {
+      isOwn = true
+      return runOnce(key, { token, chain, turn: { user: owner, isTrade } })
+    }
+    const loadOrShare = async () => {
+      const loaded = await cache.get(key, load, { maxAgeMs })
+      return isOwn || !isShort(loaded) ? loaded : cache.get(key, load, { force: true })
+    }
+    return queue.run(owner, loadOrShare, signal)
   }
 
   const verdictOf = async (token: TokenRef, options: CheckOptions): Promise<TokenVerdict> => {
@@ -166,9 +176,13 @@ async function reportOf(
   try {
     return await reports.report(chain, address, turn)
   } catch (error) {
-    return unavailable(reports.source, error, 'provider_unavailable')
+    return unavailable(reports.source, error, isShareUsedUp(error) ? shareUsedUp : 'provider_unavailable')
   }
 }
+
+const shareUsedUp = 'share_used_up'
+/** It lacks the report of a service because the user who asked has used up the own share. */
+const isShort = ({ reasons }: TokenVerdict): boolean => reasons.some(({ code }) => code === shareUsedUp)
 
 function unavailable(source: string, error: unknown, code: string): Assessment {
   if (!(error instanceof Fault)) throw error
