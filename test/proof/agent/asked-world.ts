@@ -16,6 +16,8 @@ export async function createAskedWorld(gateway: Gateway & { world: string }): Pr
   const world = await worldOf(gateway.world)
   const venue = venueControl(gateway.world)
   await venue('POST', '/settings', { walking: false })
+  for (const { coin, mark } of await venue<{ coin: string; mark: string }[]>('GET', '/markets'))
+    await venue('POST', '/price', { coin, price: Number(mark) })
   const person = await createFundedPerson(gateway.url)
   const run = async (path: string, body: object): Promise<TaskBody> => {
     const { status, body: task } = await person.call<TaskBody>(`POST /v1/${path}?wait=true&timeout=60`, {

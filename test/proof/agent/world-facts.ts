@@ -39,6 +39,10 @@ const priceChains: Readonly<Record<string, string>> = {
 const solverChain = (chainId: string): number => (chainId === solanaId ? 792_703_809 : Number(chainId))
 
 type Place = { address: string; decimals: number; isNative: boolean }
+/** The gateway may keep a list of markets for so long. */
+const marketsMaxAgeMs = 75_000
+type Perps = ReadonlyMap<string, Market & Context>
+
 type Deps = { person: Person; world: World; paidUsd: Decimal }
 
 export function worldFacts({ person, world, paidUsd }: Deps) {
@@ -98,11 +102,13 @@ export function worldFacts({ person, world, paidUsd }: Deps) {
     return String(found.price)
   }
 
-  async function perps(): Promise<Map<string, Market & Context>> {
+  const seen: { atMs: number; perps: Perps }[] = []
+  async function perps(): Promise<Perps> {
     const [{ universe }, contexts] = await info<[{ universe: Market[] }, Context[]]>('metaAndAssetCtxs')
-    return new Map(universe.map((market, at) => [market.name, { ...market, ...contexts[at]! }]))
+    const found = new Map(universe.map((market, at) => [market.name, { ...market, ...contexts[at]! }]))
+    seen.push({ atMs: Date.now(), perps: found })
+    return found
   }
-  const perp = async (symbol: string) => (await perps()).get(symbol)!
   async function spot(symbol: string): Promise<Spot> {
     type Meta = { tokens: { name: string; index: number }[]; universe: { name: string; tokens: number[] }[] }
     const [meta, contexts] = await info<[Meta, (Context & { coin: string })[]]>('spotMetaAndAssetCtxs')
@@ -134,7 +140,7 @@ export function worldFacts({ person, world, paidUsd }: Deps) {
   const hourly = ({ funding }: Context): Decimal => times(funding, '100')
 
   /** The best of each order, as the list of the venue has them. */
-  async function ranking(sort: string, count: number): Promise<Expected[]> {
+  function ranking(listing: Perps, sort: string, count: number): Expected[] {
     const keys: Record<string, (context: Context) => number> = {
       gainers: (each) => Number(each.markPx) / Number(each.prevDayPx),
       losers: (each) => -Number(each.markPx) / Number(each.prevDayPx),
@@ -143,7 +149,7 @@ export function worldFacts({ person, world, paidUsd }: Deps) {
       open_interest: (each) => Number(each.openInterest) * Number(each.markPx),
     }
     const key = keys[sort]!
-    const listed = [...(await perps()).values()].filter(({ isDelisted }) => !isDelisted)
+    const listed = [...listing.values()].filter(({ isDelisted }) => !isDelisted)
     const sorted = listed.toSorted((a, b) => key(b) - key(a))
     return [
       ...sorted.slice(0, count).map((each) => ({
@@ -218,21 +224,22 @@ export function worldFacts({ person, world, paidUsd }: Deps) {
   }
 
   /** The lines of an answer that have numbers, by the name of a fact. */
-  async function expected(fact: string): Promise<Expected[]> {
+  async function expected(fact: string, listing: Perps): Promise<Expected[]> {
+    const perp = (symbol: string) => listing.get(symbol)!
     const [name = '', a = '', b = '', c = '', d] = fact.split(':')
     switch (name) {
       case 'perp': {
-        const market = await perp(a)
+        const market = perp(a)
         return [{ words: [`${a}:`], numbers: [market.markPx, change(market), hourly(market)] }]
       }
       case 'funding': {
-        const market = await perp(a)
+        const market = perp(a)
         return [{ words: [`${a}: funding`], numbers: [hourly(market), market.markPx] }]
       }
       case 'top':
-        return ranking(a, Number(b))
+        return ranking(listing, a, Number(b))
       case 'leverage':
-        return [{ words: [a, 'leverage'], numbers: [String((await perp(a)).maxLeverage)] }]
+        return [{ words: [a, 'leverage'], numbers: [String(perp(a).maxLeverage)] }]
       case 'spot': {
         const { markPx, dayNtlVlm } = await spot(a)
         return [{ words: [`${a}:`, 'spot venue'], numbers: [markPx, dayNtlVlm] }]
@@ -265,7 +272,7 @@ export function worldFacts({ person, world, paidUsd }: Deps) {
       }
       case 'position': {
         const { szi, entryPx, leverage, unrealizedPnl, liquidationPx } = await position(a)
-        const { markPx } = await perp(a)
+        const { markPx } = perp(a)
         return [
           {
             words: [`${a} ${szi.startsWith('-') ? 'short' : 'long'}`, 'entry'],
@@ -369,8 +376,18 @@ export function worldFacts({ person, world, paidUsd }: Deps) {
   }
 
   return {
-    expected: async (names: readonly string[]): Promise<Expected[]> =>
-      (await Promise.all(names.map(expected))).flat(),
+    /** Reads the markets now; a later answer may be about these or newer ones. */
+    look: perps,
+    /** What may be said, by each list of markets of the last minute, the newest first. */
+    async expected(names: readonly string[]): Promise<Expected[][]> {
+      await perps()
+      const recent = seen.filter(({ atMs }) => Date.now() - atMs < marketsMaxAgeMs)
+      const different = new Map(recent.map((each) => [JSON.stringify([...each.perps.values()]), each.perps]))
+      const all: Expected[][] = []
+      for (const listing of [...different.values()].reverse())
+        all.push((await Promise.all(names.map((name) => expected(name, listing)))).flat())
+      return all
+    },
     written,
     /** Addresses of tokens that a question names by `@SYMBOL`. */
     withAddresses: (text: string): string =>
