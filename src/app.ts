@@ -1,3 +1,4 @@
+import type { AgentServiceDeps, OwnAgentService } from '#agent.ts'
 import { type ComposeDeps, type Composed, compose, type Overrides } from '#compose/compose.ts'
 import { createKeyRotation } from '#compose/custody.ts'
 import { openMetrics } from '#compose/metrics.ts'
@@ -25,7 +26,7 @@ import { createInvocation, type InvocationDeps } from '#invoke/invocation.ts'
 import { plainSchema } from '#kernel/decimal-fields.ts'
 import { repeat } from '#kernel/repeat.ts'
 
-type AppDeps = Omit<ComposeDeps, 'baseUrl'>
+type AppDeps = Omit<ComposeDeps, 'baseUrl' | 'agentAddress'>
 
 export type DoorDeps = InvocationDeps &
   Omit<HttpEdgeDeps, 'invocation' | 'webDoors' | 'authorizationServer'> &
@@ -169,6 +170,24 @@ function startMaintenance(composed: Composed, parts: AsyncDisposableStack): void
   for (const each of [maintenance, ...repetitions]) parts.defer(() => void each[Symbol.asyncDispose]())
 }
 
+/** The configured agent service, or one in this process, which starts with the first chat. */
+export function openAgentService({
+  config: { AGENT_URL: url, AGENT_KEY: key = '' },
+  ...own
+}: AgentServiceDeps & Pick<ComposeDeps, 'config'>) {
+  let service: Promise<OwnAgentService> | undefined
+  return {
+    agentAddress: async () => {
+      if (url) return { url, key }
+      service ??= import('./agent.ts').then(({ ownAgentService }) => ownAgentService(own))
+      return (await service).address()
+    },
+    async [Symbol.asyncDispose]() {
+      await (await service)?.[Symbol.asyncDispose]()
+    },
+  }
+}
+
 export type App = {
   url: string
   /** Loads the code that only signatures need; one that comes first awaits the same code. */
@@ -182,7 +201,10 @@ export async function app(deps: AppDeps, overrides: Overrides = {}): Promise<App
   await using parts = new AsyncDisposableStack()
   let listening = config.BASE_URL
   const baseUrl = () => listening ?? `http://${config.HOST}:${config.PORT}`
-  const composed = parts.use(await compose({ ...deps, baseUrl }, overrides))
+  const { agentAddress } = parts.use(
+    openAgentService({ config, log, engineOf: (names) => composed.engineOf(names) }),
+  )
+  const composed: Composed = parts.use(await compose({ ...deps, agentAddress, baseUrl }, overrides))
   await composed.assertConsistent()
   composed.probe.start()
   composed.venue?.health.start()

@@ -124,6 +124,8 @@ type CheckedSettings = { readonly [K in (typeof upstreamNames)[number]]: string 
   readonly IDENTITY_CLIENT_ID: string | undefined
   readonly EMAIL_URL: string | undefined
   readonly MODEL_NAME: string | undefined
+  readonly AGENT_URL: string | undefined
+  readonly AGENT_KEY: string | undefined
   readonly SPONSOR_KEYS: readonly string[]
   readonly SOLANA_SPONSOR_KEYS: readonly string[]
   readonly WEBHOOK_LOOPBACK: 'allowed' | 'denied'
@@ -187,6 +189,7 @@ export function problemsOutsideLocal(config: CheckedSettings): string[] {
     'VAULT_TRANSIT_URL',
     'EMAIL_URL',
     'IDENTITY_ISSUER',
+    'AGENT_URL',
   ] as const
   for (const name of [...upstreamNames, ...otherUpstreamNames])
     if (isUnencryptedRemote(config[name]))
@@ -249,10 +252,46 @@ export function problemsOfSignIn(config: CheckedSettings): string[] {
 }
 
 /** A public service has many models, and none by default. */
-export function problemsOfModel({ MODEL_URL: url, MODEL_NAME: name }: CheckedSettings): string[] {
+export function problemsOfModel({
+  MODEL_URL: url,
+  MODEL_NAME: name,
+}: Pick<CheckedSettings, 'MODEL_URL' | 'MODEL_NAME'>): string[] {
   return url === undefined || url === 'local' || name !== undefined
     ? []
     : ['MODEL_NAME: MODEL_URL requires it; set the name of a model of this service']
+}
+
+const agentKeyMin = 32
+
+/** With the key a process reads what users ask, and answers them. */
+function problemsOfAgentKey({ AGENT_KEY: key }: { AGENT_KEY: string | undefined }, by: string): string[] {
+  if (key === undefined) return [`AGENT_KEY: ${by} requires it; make one with \`openssl rand -hex 32\``]
+  return key.length >= agentKeyMin ? [] : [`AGENT_KEY: wants ${agentKeyMin} characters at least`]
+}
+
+/** A service that runs by itself. */
+export function problemsOfAgentService(
+  config: Pick<CheckedSettings, 'ENVIRONMENT' | 'AGENT_KEY' | 'MODEL_URL' | 'MODEL_NAME'>,
+): string[] {
+  const { ENVIRONMENT: environment, MODEL_URL: model } = config
+  return [
+    ...problemsOfAgentKey(config, 'the agent service'),
+    ...problemsOfModel(config),
+    ...(model === 'local' ? ['MODEL_URL: local is the world of a gateway; set the URL of a model'] : []),
+    ...(environment !== 'local' && isUnencryptedRemote(model)
+      ? ['MODEL_URL: the connection to another machine lacks TLS; set an https URL']
+      : []),
+  ]
+}
+
+export function problemsOfAgent(config: CheckedSettings): string[] {
+  const { AGENT_URL: url } = config
+  if (url === undefined) return []
+  const isService = /^https?:$/.test(new URL(url).protocol)
+  return [
+    ...(isService ? [] : ['AGENT_URL: wants an http or https URL']),
+    ...problemsOfAgentKey(config, 'AGENT_URL'),
+  ]
 }
 
 const venueNetworks = ['mainnet', 'testnet'] as const

@@ -3,6 +3,8 @@ import {
   initialOutsideLocal,
   problemsInLocal,
   problemsInProduction,
+  problemsOfAgent,
+  problemsOfAgentService,
   problemsOfModel,
   problemsOfSignIn,
   problemsOfVenueNetwork,
@@ -155,6 +157,21 @@ export const variables = {
   ),
   MODEL_IDLE_SECONDS: variable(integer(1, 600), '20', 'Time that a turn may be silent'),
   MODEL_TURN_SECONDS: variable(integer(1, 3_600), '120', 'Time that a turn has, its retries included'),
+  AGENT_URL: variable(
+    optionalUrl,
+    '',
+    'Agent service that answers chats, as `portico agent` runs it, without a path; empty: the gateway runs it itself',
+  ),
+  AGENT_KEY: variable(
+    optionalToken,
+    '',
+    'Key that the gateway and its agent service share, 32 characters at least; required with AGENT_URL',
+  ),
+  AGENT_PORT: variable(
+    integer(0, 65_535),
+    '8091',
+    'Port of the agent service where it runs by itself; 0 picks a free one',
+  ),
   IMAGES_URL: variable(
     upstream,
     'local',
@@ -456,10 +473,12 @@ export const usesWorld = (config: Config): boolean => upstreamNames.some((name) 
 const initialOf = (name: Name, environment = 'local'): string =>
   (environment === 'local' ? undefined : initialOutsideLocal[name]) ?? variables[name].initial
 
-export function readConfig(env: Record<string, string | undefined> = process.env): Config {
+type Environ = Record<string, string | undefined>
+
+function parseVariables(names: readonly Name[], env: Environ) {
   const problems: string[] = []
   const values: Record<string, unknown> = {}
-  for (const name of Object.keys(variables) as Name[]) {
+  for (const name of names) {
     const given =
       env[name] === undefined || env[name] === '' ? initialOf(name, env.ENVIRONMENT || undefined) : env[name]
     try {
@@ -469,10 +488,35 @@ export function readConfig(env: Record<string, string | undefined> = process.env
       problems.push(`${name}: wants ${error.message}`)
     }
   }
+  return { problems, values }
+}
+
+type AgentName =
+  | 'ENVIRONMENT'
+  | 'HOST'
+  | 'AGENT_PORT'
+  | 'AGENT_KEY'
+  | 'LOG_LEVEL'
+  | (Name & `MODEL_${string}`)
+export type AgentConfig = Pick<Config, AgentName> & { readonly AGENT_KEY: string }
+const isAgentName = (name: Name): name is AgentName =>
+  name.startsWith('MODEL_') || ['ENVIRONMENT', 'HOST', 'AGENT_PORT', 'AGENT_KEY', 'LOG_LEVEL'].includes(name)
+
+/** All that the agent service reads where it runs by itself: it has no database and no key of a wallet. */
+export function readAgentConfig(env: Environ = process.env): AgentConfig {
+  const { problems, values } = parseVariables((Object.keys(variables) as Name[]).filter(isAgentName), env)
+  if (problems.length === 0) problems.push(...problemsOfAgentService(values as AgentConfig))
+  if (problems.length > 0) throw new ConfigRefused(problems)
+  return Object.freeze(values) as AgentConfig
+}
+
+export function readConfig(env: Environ = process.env): Config {
+  const { problems, values } = parseVariables(Object.keys(variables) as Name[], env)
   if (problems.length === 0) {
     const config = values as Config
     if (config.ENVIRONMENT === 'local') problems.push(...problemsInLocal(config))
-    problems.push(...problemsOfVenueNetwork(config), ...problemsOfSignIn(config), ...problemsOfModel(config))
+    problems.push(...problemsOfVenueNetwork(config), ...problemsOfSignIn(config))
+    problems.push(...problemsOfModel(config), ...problemsOfAgent(config))
     if (config.ENVIRONMENT !== 'local') problems.push(...problemsOutsideLocal(config))
     if (config.ENVIRONMENT === 'production') problems.push(...problemsInProduction(config))
   }

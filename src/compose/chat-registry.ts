@@ -4,6 +4,8 @@ import { createRegistry, type Registry } from '#features/chat/grammar/registry.t
 import type { Chain } from '#kernel/chains.ts'
 import { monotonicMs } from '#kernel/clock.ts'
 import { Fault } from '#kernel/fault.ts'
+import { sha256 } from '#kernel/id.ts'
+import { canonicalJson } from '#kernel/json.ts'
 import { createTtlCache } from '#kernel/ttl-cache.ts'
 import type { Venue } from './venue.ts'
 
@@ -13,21 +15,32 @@ type Asset = Universe['assets'][number]
 
 const freshMs = 300_000
 
+/** `version` is the digest of the names: an agent service that has them under it does not ask for them again. */
+export type NamedUniverse = { registry: Registry; universe: Universe; version: string }
+
+export const versionOf = ({ chains, assets }: Universe): string => sha256(canonicalJson({ chains, assets }))
+
+const named = (universe: Universe): NamedUniverse => ({
+  registry: createRegistry(contracts, universe),
+  universe,
+  version: versionOf(universe),
+})
+
 /** While the venue is away, its markets are those of before, or none. */
-export function createRegistryReader({
+export function createUniverseReader({
   table,
   venue,
 }: {
   table: readonly Chain[]
   venue: Venue | undefined
-}) {
-  const cache = createTtlCache<Registry>({ ttlMs: freshMs, entriesMax: 1, nowMs: monotonicMs })
-  return (): Promise<Registry> =>
+}): () => Promise<NamedUniverse> {
+  const cache = createTtlCache<NamedUniverse>({ ttlMs: freshMs, entriesMax: 1, nowMs: monotonicMs })
+  return () =>
     cache
-      .get('registry', async () => createRegistry(contracts, await readUniverse(table, venue)))
+      .get('universe', async () => named(await readUniverse(table, venue)))
       .catch(async (error: unknown) => {
         if (!(error instanceof Fault)) throw error
-        return cache.last('registry') ?? createRegistry(contracts, await readUniverse(table, undefined))
+        return cache.last('universe') ?? named(await readUniverse(table, undefined))
       })
 }
 

@@ -1,21 +1,18 @@
 import { internalKey } from '#durable/idempotency.ts'
 import { taskTopic } from '#durable/notifier.ts'
 import type { Files } from '#engines/files/files.ts'
-import { agentEngine } from '#features/chat/agent-engine.ts'
 import { chat } from '#features/chat/chat.ts'
 import type { ChatEngine } from '#features/chat/engine.ts'
 
-import { grammarEngine, grammarMandate, grammarOwnWords } from '#features/chat/grammar-engine.ts'
+import { grammarMandate, grammarOwnWords } from '#features/chat/grammar-engine.ts'
 
 import { createMarketTools } from '#features/chat/market/market-tools.ts'
-import { modelEngine } from '#features/chat/model/model-engine.ts'
 import { agents, creditsOfAgent, creditsOfModel, type ModelPrices } from '#features/chat/prices.ts'
 import type { Credits } from '#features/credits/credits.ts'
 import type { InnerCalls } from '#invoke/inner-calls.ts'
-import type { Chain } from '#kernel/chains.ts'
 import type { Operation } from '#kernel/operation.ts'
 import { isDatabaseUnavailable } from '#store/unavailable.ts'
-import { createRegistryReader } from './chat-registry.ts'
+import type { NamedUniverse } from './chat-registry.ts'
 import type { Core } from './core.ts'
 
 import type { Custody } from './custody.ts'
@@ -29,15 +26,17 @@ type ChatParts = {
   credits: Credits
   custody: Pick<Custody, 'policy'>
   files: Files
-  table: readonly Chain[]
   venue: Venue | undefined
   models: ChatModels | undefined
+  /** Answers the turns. */
+  agent: ChatEngine
+  universe: () => Promise<NamedUniverse>
   /** Read with the first call of a tool, when both exist. */
   operations: () => readonly Operation[]
   innerCalls: () => InnerCalls
 }
 export type ChatOverrides = {
-  /** Answers in place of the engine of the product. */
+  /** Answers in place of the agent service. */
   chatEngine?: ChatEngine
   /** What the tokens of that engine cost. */
   chatPrices?: ModelPrices
@@ -56,14 +55,11 @@ export const chatFactsOf = ({ hasModel }: { hasModel: boolean }) => ({
 })
 
 export const openChat = (
-  { core: { taskEngine, ...core }, custody, models, ...parts }: ChatParts,
+  { core: { taskEngine, ...core }, custody, models, agent, universe, ...parts }: ChatParts,
   { chatGraceMs, ...overrides }: ChatOverrides,
 ): Operation[] => {
-  const { table, venue, credits, files, operations, innerCalls } = parts
-  const registryOf = createRegistryReader({ table, venue })
-  const grammar = grammarEngine(registryOf)
-  const limits = models && { tokensMax: models.tokensMax, prices: models.prices }
-  const talk = models && limits ? modelEngine({ model: models.model, grammar, registryOf, limits }) : grammar
+  const { venue, credits, files, operations, innerCalls } = parts
+  const registryOf = async () => (await universe()).registry
   return chat({
     ...core,
     credits,
@@ -77,7 +73,7 @@ export const openChat = (
     topicOf: taskTopic,
     prices: overrides.chatPrices ?? models?.prices,
     keyOf: (name) => internalKey('chat', name),
-    engine: overrides.chatEngine ?? agentEngine(registryOf, talk),
+    engine: overrides.chatEngine ?? agent,
     openMandate: grammarMandate(registryOf),
     budget: {
       hasBudget: async (userId) => (await custody.policy.chatRemainingMicros(userId)) > 0n,

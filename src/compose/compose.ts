@@ -4,7 +4,10 @@ import { createInnerCalls } from '#invoke/inner-calls.ts'
 import type { Net } from '#kernel/net.ts'
 import { type GuardedFetch, guardedFetch } from '#upstreams/guarded-fetch/guarded-fetch.ts'
 import { createHttpClient } from '#upstreams/http-client.ts'
+import { type AgentDeps, openAgentClient } from './agent-client.ts'
+import { createEngineOf } from './agent-engine.ts'
 import { type ChainOverrides, findNodeProblems, openChains } from './chains.ts'
+import { createUniverseReader } from './chat-registry.ts'
 import { type CoreDeps, type CoreOverrides, openCore } from './core.ts'
 import { type CustodyOverrides, createKeyMonitor, openCustody } from './custody.ts'
 import { type FeatureOverrides, openFeatures } from './features.ts'
@@ -16,10 +19,11 @@ import { findWorldMismatch } from './store.ts'
 import type { UpstreamUrls } from './upstream-urls.ts'
 import { openVenue, type VenueOverrides } from './venue.ts'
 
-export type ComposeDeps = CoreDeps & {
-  /** Only upstreams with a URL are served. */
-  urls: UpstreamUrls
-}
+export type ComposeDeps = CoreDeps &
+  AgentDeps & {
+    /** Only upstreams with a URL are served. */
+    urls: UpstreamUrls
+  }
 /** Overrides of a test or a bench; absent: the values of production. */
 export type Overrides = CoreOverrides &
   ChainOverrides &
@@ -86,6 +90,8 @@ export async function compose(deps: ComposeDeps, overrides: Overrides = {}) {
   const strangers = parts.use(overrides.strangers ?? guardedFetch())
   const webhookHttp = parts.use(overrides.webhookHttp ?? guardedFetch(webhookGuard(deps.config)))
   const imageFiles = parts.use(overrides.imageFiles ?? guardedFetch(imageGuard(urls)))
+  // Likewise: turns under way go to another instance, and none fails because its service is gone.
+  const agent = parts.use(openAgentClient(deps, overrides, () => universe()))
   const core = parts.use(await openCore(deps, overrides))
   const { config, log, clock, stores, db, taskEngine } = core
   const chains = parts.use(openChains({ core, urls, net }, overrides))
@@ -96,6 +102,7 @@ export async function compose(deps: ComposeDeps, overrides: Overrides = {}) {
   const keyMonitor = createKeyMonitor({ keystore: custody.keystore, db, log })
   const venue = openVenue({ core, urls, net }, overrides)
   if (venue) parts.use(venue)
+  const universe = createUniverseReader({ table: chains.table, venue })
   const probe = parts.use(chainHealth({ chains: chains.heads, clock }))
   const features = openFeatures(
     {
@@ -111,6 +118,8 @@ export async function compose(deps: ComposeDeps, overrides: Overrides = {}) {
       imageFiles,
       models,
       mails,
+      agent,
+      universe,
       innerCalls: () => innerCalls,
     },
     overrides,
@@ -125,6 +134,8 @@ export async function compose(deps: ComposeDeps, overrides: Overrides = {}) {
     upstreamMetrics: client.metrics,
     mails,
     strangers,
+    /** Answers in an agent service of this process. */
+    engineOf: createEngineOf(models),
     custody,
     keyMonitor,
     venue,

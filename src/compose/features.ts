@@ -6,6 +6,7 @@ import { auth as makeAuth } from '#features/auth/auth.ts'
 import type { OnSignup } from '#features/auth/register.ts'
 import type { ChainHealth } from '#features/chains/chain-health.ts'
 import { chains as chainList } from '#features/chains/chains.ts'
+import type { ChatEngine } from '#features/chat/engine.ts'
 import { credits as makeCredits } from '#features/credits/credits.ts'
 import { signupGrants } from '#features/credits/signup-grants.ts'
 import { discovery } from '#features/discovery/discovery.ts'
@@ -36,6 +37,7 @@ import { isAddress } from '#upstreams/solana/base58.ts'
 import { openBridge } from './bridge.ts'
 import type { Chains } from './chains.ts'
 import { type ChatOverrides, chatFactsOf, openChat } from './chat.ts'
+import type { NamedUniverse } from './chat-registry.ts'
 import type { Core } from './core.ts'
 import type { Custody, KeyMonitor } from './custody.ts'
 import { openEarn } from './earn.ts'
@@ -70,6 +72,8 @@ type FeatureDeps = {
   imageFiles: GuardedFetch
   mails: Mails
   models: ChatModels | undefined
+  agent: ChatEngine
+  universe: () => Promise<NamedUniverse>
   /** Calls of operations for a user; they exist once all features do. */
   innerCalls: () => InnerCalls
 }
@@ -231,7 +235,7 @@ export function openFeatures(needs: FeatureDeps, overrides: FeatureOverrides = {
     ...webhooks.operations,
     ...images.operations,
     ...policyOperations(needs, access.signups),
-    ...openChat({ ...needs, table, credits, files: images.files, operations: () => operations }, overrides),
+    ...openChat({ ...needs, credits, files: images.files, operations: () => operations }, overrides),
     ...(overrides.addOperations?.(needs) ?? []),
   ]
   const kinds = [

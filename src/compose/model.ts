@@ -1,3 +1,4 @@
+import type { Config } from '#config.ts'
 import type { Agent, ModelPrices } from '#features/chat/prices.ts'
 import type { StreamingNet } from '#kernel/net.ts'
 import { type Model, modelEndpoint } from '#upstreams/model/model.ts'
@@ -7,7 +8,12 @@ const answerBytesMax = 2 * 1024 * 1024
 const toolCallsMax = 16
 const localName = 'local'
 
-type ModelDeps = { core: Pick<Core, 'config' | 'random'>; url: string | undefined; net: StreamingNet }
+export type ModelConfig = Pick<Config, `MODEL_${string}` & keyof Config>
+type ModelDeps = {
+  core: { config: ModelConfig; random: Core['random'] }
+  url: string | undefined
+  net: StreamingNet
+}
 
 /** The configured language model, or another one of its service; undefined without one. */
 export function openModel(

@@ -341,6 +341,11 @@ export const nameExceptions: { name: string; in: string; why: string }[] = [
     why: 'the name of the last event of a chat in the interface',
   },
   {
+    name: 'done',
+    in: 'src/upstreams/agent',
+    why: 'the name of the last event of a chat in the interface',
+  },
+  {
     name: 'lanes',
     in: 'src/world/hyperliquid/keccak.ts',
     why: 'the word of Keccak for its 64-bit words',

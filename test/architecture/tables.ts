@@ -24,6 +24,9 @@ export const allowedImports: Record<string, readonly string[]> = {
   admin: ['kernel', 'store', 'durable', 'engines', 'features', 'upstreams', 'config.ts', 'compose', 'start'],
   // main.ts in several files: everything before and around the app.
   start: ['kernel', 'store', 'config.ts', 'app.ts', 'type compose', 'world'],
+  // The agent service: without store and tasks, so that it can hold nothing.
+  'agent.ts': ['kernel', 'compose', 'edges/agent'],
+  'agent-main.ts': ['kernel', 'config.ts', 'agent.ts', 'start'],
   kernel: [],
   store: ['kernel'],
   upstreams: ['kernel'],
@@ -38,6 +41,8 @@ export const allowedImports: Record<string, readonly string[]> = {
   'edges/mcp': ['kernel', 'invoke'],
   // The authorization server: its data is handed in by a feature.
   'edges/oauth': ['kernel', 'invoke', 'type features'],
+  // The door of the agent service, which runs an engine that is handed in.
+  'edges/agent': ['kernel', 'type features'],
   'edges/cli': ['kernel', 'sdk', 'contracts.ts', 'features contract'],
   sdk: ['kernel', 'contracts.ts', 'features contract'],
   world: [],
@@ -73,7 +78,7 @@ export const packages: Record<string, readonly string[]> = {
   'prom-client': ['edges/http'],
   'lru-cache': ['kernel', 'upstreams', 'engines', 'features', 'compose'],
   '@nktkas/hyperliquid': ['upstreams/hyperliquid'],
-  ws: ['world'],
+  ws: ['upstreams/agent', 'edges/agent', 'world'],
   'tiny-secp256k1': ['upstreams/evm', 'upstreams/hyperliquid', 'world'],
   // Charts: SVG to PNG, and the font of their texts.
   '@resvg/resvg-js': ['features/chat/market'],
@@ -139,7 +144,7 @@ export const testProcesses = ['test/crash/svm-gateway.ts']
 /** A raised limit is a reviewed line here, with its reason. */
 export const raisedLimits: Record<string, { fileLines?: number; functionLines?: number; why: string }> = {
   'src/main.ts': { fileLines: 60, why: 'lower on purpose: it starts and stops, and knows nothing else' },
-  'src/config.ts': { fileLines: 500, why: 'the one list of all settings' },
+  'src/config.ts': { fileLines: 540, why: 'the one list of all settings' },
   'src/engines/venue/reconciliation/compare-account.ts': {
     functionLines: 150,
     why: 'one comparison, until its parts are named',

@@ -35,7 +35,8 @@ export async function openChatApp({ count = 2, overrides = {}, env = {}, engine,
       databaseUrl: home.url,
       urls: { ...urls, evm: { '8453': nowhere, '42161': nowhere, ...urls?.evm } },
       env: { DATABASE_POOL: '12', ...env },
-      overrides: { ...(engine !== 'product' && { chatEngine: engine ?? scriptedEngine }), ...overrides },
+      overrides,
+      engine: engine === 'product' ? undefined : (engine ?? scriptedEngine),
       baseUrl: () => address,
     })
     const doors = await openDoors({

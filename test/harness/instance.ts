@@ -1,6 +1,8 @@
 /** The product in this process, without doors: what `compose` builds, and how a test calls it. */
+import { openAgentService } from '#app.ts'
 import { type Composed, compose, type Overrides } from '#compose/compose.ts'
 import type { UpstreamUrls } from '#compose/upstream-urls.ts'
+import type { ChatEngine } from '#features/chat/engine.ts'
 import { type Caller, scopes } from '#kernel/caller.ts'
 import { agentId, uuidv7 } from '#kernel/id.ts'
 import { query } from '#store/query.ts'
@@ -16,6 +18,8 @@ type InstanceSettings = CoreSettings & {
   /** Its address, where people sign in there. */
   baseUrl?: () => string
   printLine?: (line: string) => void
+  /** Answers in the agent service of this process. */
+  engine?: ChatEngine | undefined
 }
 
 export const noUpstreams: UpstreamUrls = {
@@ -37,12 +41,20 @@ export async function openInstance({
   overrides,
   baseUrl,
   printLine,
+  engine,
   ...settings
 }: InstanceSettings) {
   const served = { ...noUpstreams, ...urls, evm: { ...noUpstreams.evm, ...urls.evm } }
   const core = { ...coreDeps(settings), ...(baseUrl && { baseUrl }), ...(printLine && { printLine }) }
-  const composed = await compose({ ...core, urls: served }, { ...testOverrides, ...overrides })
-  return { ...composed, call: callOf(composed) }
+  await using parts = new AsyncDisposableStack()
+  const { agentAddress } = parts.use(
+    openAgentService({ ...core, engineOf: (names) => engine ?? composed.engineOf(names) }),
+  )
+  const composed: Composed = parts.use(
+    await compose({ ...core, agentAddress, urls: served }, { ...testOverrides, ...overrides }),
+  )
+  const owned = parts.move()
+  return { ...composed, call: callOf(composed), [Symbol.asyncDispose]: () => owned.disposeAsync() }
 }
 export type Instance = Awaited<ReturnType<typeof openInstance>>
 

@@ -1,6 +1,6 @@
 /** The product with its doors on a database of its own, without upstreams; and a person with a browser. */
-import { doorDepsOf, openDoors } from '#app.ts'
-import { compose, type Overrides } from '#compose/compose.ts'
+import { doorDepsOf, openAgentService, openDoors } from '#app.ts'
+import { type Composed, compose, type Overrides } from '#compose/compose.ts'
 import type { UpstreamUrls } from '#compose/upstream-urls.ts'
 import type { Clock } from '#kernel/clock.ts'
 import { coreDeps, testOverrides } from '../harness/core.ts'
@@ -41,10 +41,15 @@ export async function openOAuthInstance({
   const time = { offsetMs: 0 }
   const clock: Clock = { now: () => new Date(Date.now() + time.offsetMs) }
   let base = baseUrl ?? ''
-  const composed = parts.use(
+  const core = coreDeps({ databaseUrl, env: { ...unlimited, ...env } })
+  const { agentAddress } = parts.use(
+    openAgentService({ ...core, engineOf: (names) => composed.engineOf(names) }),
+  )
+  const composed: Composed = parts.use(
     await compose(
       {
-        ...coreDeps({ databaseUrl, env: { ...unlimited, ...env } }),
+        ...core,
+        agentAddress,
         baseUrl: () => base,
         printLine: (line) => emails.push(line),
         urls,

@@ -4,7 +4,7 @@ import { chat } from './chat.ts'
 import { type Command, commands, type Field } from './commands.ts'
 import { candidates, completionScript, shells } from './completion.ts'
 import { exitCodeOf, exitCodes } from './exit-codes.ts'
-import { admin, hasGateway, up } from './gateway-commands.ts'
+import { admin, agent, hasGateway, up } from './gateway-commands.ts'
 import { init } from './init.ts'
 import type { Options } from './input.ts'
 import { link } from './link.ts'
@@ -139,7 +139,7 @@ function addBuiltins(program: Program, terminal: Terminal, end: End): void {
     'logout',
     'watch',
     'completion',
-    ...(hasGateway ? ['up', 'admin'] : []),
+    ...(hasGateway ? ['up', 'agent', 'admin'] : []),
   ]
   program
     .command('completion')
@@ -161,6 +161,10 @@ function addBuiltins(program: Program, terminal: Terminal, end: End): void {
     .command('up')
     .description('Start the gateway with its world, as npm start does')
     .action(async () => end(await up()))
+  program
+    .command('agent')
+    .description('Start the agent service, which answers chats for gateways (AGENT_KEY, AGENT_PORT)')
+    .action(async () => end(await agent()))
   program
     .command('admin')
     .description('The commands of the operator, on the database of the gateway')

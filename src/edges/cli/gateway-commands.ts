@@ -25,4 +25,5 @@ function run(args: readonly string[]): Promise<number> {
 }
 
 export const up = (): Promise<number> => run(['--max-semi-space-size=4', join(root!, 'src/entry.js')])
+export const agent = (): Promise<number> => run([join(root!, 'src/entry.js'), 'agent'])
 export const admin = (args: readonly string[]): Promise<number> => run([join(root!, adminFile!), ...args])

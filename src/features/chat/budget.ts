@@ -2,7 +2,7 @@ import type { InnerCalls } from '#invoke/inner-calls.ts'
 import type { Caller } from '#kernel/caller.ts'
 import { Fault } from '#kernel/fault.ts'
 import type { Json } from '#kernel/json.ts'
-import type { ToolCall, Turn } from './engine.ts'
+import type { OwnedTurn, ToolCall, Turn } from './engine.ts'
 import type { MadeCall } from './mandate.ts'
 import type { Tool } from './tool-registry.ts'
 
@@ -39,7 +39,7 @@ type StarterDeps = BudgetDeps & {
   keyOf: (callId: string) => string
 }
 type StarterParts = {
-  turn: Turn
+  turn: OwnedTurn
   /** Resolves once the announcement of the call is stored; throws where another instance runs the turn. */
   flush: () => Promise<void>
   /** Calls that an earlier run of the turn has announced, and that it has not recommended. */

@@ -10,7 +10,6 @@ import type { NewFile } from './turn-files.ts'
 
 export type Turn = {
   chatId: string
-  userId: string
   agent: Agent
   query: string
   /** When it was asked: the same for each run of the turn. */
@@ -22,6 +21,9 @@ export type Turn = {
   /** What is held for the turn: an engine that pays for a model spends no more. */
   creditsMax: number
 }
+
+/** With its user, whom no engine needs. */
+export type OwnedTurn = Turn & { userId: string }
 
 /** `id` names the call within the turn; a repeated run of the turn gives the same call the same id. */
 export type ToolCall = {

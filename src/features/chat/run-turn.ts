@@ -10,7 +10,7 @@ import type { Queryable } from '#store/query.ts'
 import { keyOfCall } from './call-key.ts'
 import { currentCaller, type StoredCaller } from './caller.ts'
 import { createEmit } from './emit.ts'
-import type { ChatEngine, ToolCall, Turn, TurnEnd } from './engine.ts'
+import type { ChatEngine, OwnedTurn, ToolCall, TurnEnd } from './engine.ts'
 import {
   type AppendEvents,
   createEventWriter,
@@ -110,7 +110,7 @@ export async function runTurn(
     const first = await Promise.race([answering, stopped.promise])
     let late: TurnEnd | undefined
     if (typeof first === 'string') {
-      ended.abort()
+      ended.abort(new Error('The turn is stopped', { cause: first }))
       // What it says until then is part of the answer, and what it has asked a model for is paid.
       late = (await Promise.race([answering.catch(() => undefined), pause(settleMs)])) ?? undefined
     }
@@ -161,9 +161,9 @@ async function answer(
 ): Promise<TurnEnd> {
   const thread = await store.threadOf(deps.db, row.thread_id)
   const said = createEmit(writer, stored)
-  const turn: Turn = {
-    chatId: row.chat_id,
+  const turn: OwnedTurn = {
     userId: row.user_id,
+    chatId: row.chat_id,
     agent: row.agent as Agent,
     query: row.query,
     askedAt: row.created_at,
@@ -179,7 +179,7 @@ async function answer(
     {
       ...deps,
       history: () => historyOf(deps.db, { threadId: row.thread_id, chatId: row.chat_id }),
-      publish: createPublish(deps, { chatId: turn.chatId, userId: turn.userId, version }),
+      publish: createPublish(deps, { chatId: turn.chatId, userId: row.user_id, version }),
       mandate() {
         mandate ??= deps.openMandate(turn)
         return mandate

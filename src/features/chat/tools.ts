@@ -6,7 +6,7 @@ import { type Random, sha256, uuidv7 } from '#kernel/id.ts'
 import { canonicalJson, isRecord, type Json, type JsonObject } from '#kernel/json.ts'
 import type { Operation } from '#kernel/operation.ts'
 import { type BudgetDeps, createStarter, type NotStarted, type Starter } from './budget.ts'
-import type { PastMessage, ToolCall, ToolDescription, ToolResult, Tools, Turn } from './engine.ts'
+import type { OwnedTurn, PastMessage, ToolCall, ToolDescription, ToolResult, Tools } from './engine.ts'
 import type { EventWriter } from './event-writer.ts'
 import { hasForeignText } from './foreign-text.ts'
 import type { InnerTool } from './inner-tool.ts'
@@ -35,7 +35,7 @@ export type ToolDeps = {
   random: Random
 }
 type TurnParts = {
-  turn: Turn
+  turn: OwnedTurn
   writer: EventWriter
   /** Results and notes of an earlier run of the turn. */
   stored: readonly StoredResult[]

@@ -1,0 +1,37 @@
+import type { Clock } from '#kernel/clock.ts'
+import { type Random, uuidv7 } from '#kernel/id.ts'
+import { createLink, type LinkDeps } from './link.ts'
+import { runAtService } from './run.ts'
+import type { AgentEmit, AgentEnd, AgentNames, AgentTools, AgentTurn } from './seam.ts'
+
+/** Answers turns by the agent service: decision 109. The service has no key, and calls tools through this side alone. */
+
+export type AgentClientDeps = Omit<LinkDeps, 'random'> & {
+  names: () => Promise<AgentNames>
+  /** The longest that a turn may take. */
+  turnMsMax: number
+  clock: Clock
+  random: Random
+}
+
+export function createAgentClient(deps: AgentClientDeps) {
+  const { names, turnMsMax, clock, random } = deps
+  const link = createLink(deps)
+  return {
+    async run(turn: AgentTurn, tools: AgentTools, emit: AgentEmit, signal: AbortSignal): Promise<AgentEnd> {
+      return runAtService(
+        { link, random },
+        {
+          runId: uuidv7(clock.now(), random),
+          turn,
+          names: await names(),
+          msMax: turnMsMax,
+          tools,
+          emit,
+          signal,
+        },
+      )
+    },
+    [Symbol.asyncDispose]: () => link[Symbol.asyncDispose](),
+  }
+}

@@ -1,0 +1,46 @@
+import { type GatewayFrame, openRequestsMax, ProtocolError } from '#kernel/agent-protocol.ts'
+import type { Answer } from './requests.ts'
+
+/** The answers to the requests of a run: each is kept until the service says that it has come. */
+
+type Frame = Extract<GatewayFrame, { type: 'tool_response' }>
+export type Answers = {
+  /** A request came. */
+  open(seq: number): void
+  answer(seq: number, found: Answer & { thrown?: boolean }): void
+  received(seq: number): void
+  resend(): void
+}
+
+const requestsMax = 2_000
+const tooLarge = { ok: false, thrown: true, code: 'body_too_large', message: 'The result is too large' }
+
+export function createAnswers(runId: string, send: (frame: Frame) => void): Answers {
+  const known = new Map<number, Frame | undefined>()
+  let asked = 0
+  return {
+    open(seq) {
+      asked += 1
+      if (known.size >= openRequestsMax || asked > requestsMax) throw new ProtocolError('too many requests')
+      known.set(seq, undefined)
+    },
+    answer(seq, found) {
+      if (!known.has(seq)) return
+      const say = (answer: typeof found) => {
+        const frame: Frame = { type: 'tool_response', run_id: runId, seq, ...answer }
+        known.set(seq, frame)
+        send(frame)
+      }
+      try {
+        say(found)
+      } catch (error) {
+        if (!(error instanceof ProtocolError)) throw error
+        say(tooLarge)
+      }
+    },
+    received: (seq) => void known.delete(seq),
+    resend() {
+      for (const frame of known.values()) if (frame) send(frame)
+    },
+  }
+}

@@ -1,0 +1,202 @@
+import {
+  type AgentEventData,
+  type AgentEventRead,
+  type AgentRequest,
+  type GatewayFrame,
+  isRequest,
+  memoryBytesMax,
+  ProtocolError,
+  type ReadFrame,
+  readEvent,
+  type ServiceFrame,
+} from '#kernel/agent-protocol.ts'
+import { Fault, type FaultCode, faults } from '#kernel/fault.ts'
+import { createAnswers } from './answers.ts'
+import { type AttachmentDeps, createAttachment, lostRun, pause } from './attachment.ts'
+import { createReceived } from './received.ts'
+import { createRequests } from './requests.ts'
+import type { AgentEmit, AgentEnd, AgentNames, AgentTools, AgentTurn } from './seam.ts'
+
+/** One run of a turn at the agent service: its events go to the turn in their order, and its requests to the turn's tools. */
+
+export type RunInput = {
+  runId: string
+  turn: AgentTurn
+  names: AgentNames
+  msMax: number
+  tools: AgentTools
+  emit: AgentEmit
+  signal: AbortSignal
+}
+type Request = Extract<AgentEventRead, { event: AgentRequest }>
+type End = Extract<AgentEventRead, { event: 'done' | 'error' }>
+
+/** How long the service may take to end a run that was cancelled. */
+const cancelMs = 5_000
+/** How long the calls under way may take once a run has failed. */
+const settleMs = 25_000
+
+export function runAtService(deps: AttachmentDeps, input: RunInput): Promise<AgentEnd> {
+  const { runId, tools, names, emit, signal } = input
+  const ended = Promise.withResolvers<AgentEnd>()
+  const received = createReceived()
+  const requests = createRequests(tools, names)
+  const answers = createAnswers(runId, (frame) => attachment.send(frame))
+  const working = new Set<Promise<unknown>>()
+  let end: { seq: number; read: End } | undefined
+  let hasEnded = false
+  let doneSeq = 0
+  let acking: NodeJS.Immediate | undefined
+
+  const leave = () => {
+    hasEnded = true
+    clearImmediate(acking)
+    requests.close()
+    attachment.close()
+    signal.removeEventListener('abort', onAbort)
+  }
+  /** Calls under way are finished first: a run that follows finds their results. */
+  const reject = (error: unknown) =>
+    void Promise.race([Promise.allSettled(working), whenAborted(signal), pause(settleMs)]).then(() =>
+      ended.reject(error),
+    )
+  const fail = (error: unknown) => {
+    if (hasEnded) return
+    attachment.send({ type: 'cancel', run_id: runId, reason: 'failed' })
+    leave()
+    reject(error)
+  }
+  const sendAck = () => {
+    acking = undefined
+    attachment.send({ type: 'ack', run_id: runId, seq: doneSeq })
+  }
+  const done = (seq: number) => {
+    const upTo = received.done(seq)
+    if (upTo === undefined || hasEnded) return
+    doneSeq = upTo
+    if (end?.seq !== upTo) {
+      acking ??= setImmediate(sendAck)
+      return
+    }
+    sendAck()
+    leave()
+    if (end.read.event === 'done') ended.resolve(endOf(end.read.data))
+    else reject(failureOf(end.read.data))
+  }
+  const workOn = (work: Promise<unknown>) => {
+    const watched = work.catch(fail).finally(() => working.delete(watched))
+    working.add(watched)
+  }
+  const request = async (seq: number, read: Request): Promise<void> => {
+    try {
+      answers.answer(seq, await requests.perform(read))
+    } catch (error) {
+      // Anything else, such as a lost claim, ends the run as it would without a service.
+      if (!(error instanceof Fault)) throw error
+      answers.answer(seq, { ok: false, thrown: true, code: error.code, message: error.message })
+    }
+  }
+  const take = (seq: number, read: AgentEventRead | undefined): void => {
+    if (read?.event === 'chunk') {
+      workOn(emit.chunk(read.data.text).then(() => done(seq)))
+      return
+    }
+    if (read && isRequest(read.event)) {
+      answers.open(seq)
+      workOn(request(seq, read as Request))
+    }
+    if (read?.event === 'planning') emit.planning(read.data.v4_event, read.data.data)
+    if (read?.event === 'done' || read?.event === 'error') end = { seq, read: checkedEnd(read) }
+    done(seq)
+  }
+  const onFrame = ({ frame, bytes }: ReadFrame<ServiceFrame>) => {
+    if (hasEnded) return
+    try {
+      if (frame.type === 'ack') answers.received(frame.seq)
+      if (frame.type === 'closed') fail(lostRun(frame.reason))
+      if (frame.type !== 'event') return
+      if (end) throw new ProtocolError('an event after the end')
+      if (received.take(frame.seq, bytes)) take(frame.seq, readEvent(frame))
+    } catch (error) {
+      fail(error instanceof ProtocolError ? broken(error) : error)
+    }
+  }
+  const onAccepted = () => {
+    answers.resend()
+    if (doneSeq > 0) sendAck()
+    if (signal.aborted) onAbort()
+  }
+  const onAbort = () => {
+    if (!attachment.isAttached()) return fail(signal.reason)
+    attachment.send({ type: 'cancel', run_id: runId, reason: reasonOf(signal) })
+    setTimeout(() => fail(signal.reason), cancelMs).unref()
+  }
+  const attachment = createAttachment(deps, {
+    runId,
+    start: startOf(input),
+    lastSeq: received.last,
+    onFrame,
+    onAccepted,
+    onFailed: fail,
+  })
+  signal.addEventListener('abort', onAbort)
+  if (signal.aborted) fail(signal.reason)
+  else attachment.begin()
+  return ended.promise
+}
+
+const startOf = ({ runId, turn, names, msMax }: RunInput): GatewayFrame => ({
+  type: 'start',
+  run_id: runId,
+  chat_id: turn.chatId,
+  agent: turn.agent,
+  query: turn.query,
+  asked_at: turn.askedAt.toISOString(),
+  said: turn.said,
+  memory: turn.memory,
+  credits_max: turn.creditsMax,
+  ms_max: msMax,
+  names_version: names.version,
+})
+
+function checkedEnd(read: End): End {
+  if (read.event === 'done' && Buffer.byteLength(JSON.stringify(read.data.memory)) > memoryBytesMax)
+    throw new ProtocolError('the memory is too large')
+  return read
+}
+
+const endOf = ({ stop_reason, citations, memory, usage }: AgentEventData['done']): AgentEnd => ({
+  stopReason: stop_reason,
+  ...(usage && { usage: { inputTokens: usage.input_tokens, outputTokens: usage.output_tokens } }),
+  citations: citations.map(({ n, tool, pointer, fetched_at }) => ({ n, tool, pointer, fetched_at })),
+  memory,
+})
+
+/** A fault is the engine's own; anything else was a bug of the service. */
+function failureOf({ code, message }: AgentEventData['error']): Error {
+  if (code === 'internal' || !Object.hasOwn(faults, code))
+    return new Error(`the agent service failed: ${message}`)
+  return new Fault(code as FaultCode, message)
+}
+
+const broken = (cause: ProtocolError) =>
+  new Fault('upstream_changed', 'The agent service does not follow the protocol', { cause })
+
+const whenAborted = (signal: AbortSignal) =>
+  new Promise<void>((resolve) => {
+    if (signal.aborted) resolve()
+    else signal.addEventListener('abort', () => resolve(), { once: true })
+  })
+
+const reasons = {
+  cancelled: 'user',
+  suspended: 'user',
+  client_gone: 'client_gone',
+  deadline: 'deadline',
+} as const
+
+/** Why the turn ends, as the cause of the signal's error says it. */
+function reasonOf({ reason }: AbortSignal): (typeof reasons)[keyof typeof reasons] | 'shutdown' {
+  const cause = reason instanceof Error ? String(reason.cause) : ''
+  return Object.hasOwn(reasons, cause) ? reasons[cause as keyof typeof reasons] : 'shutdown'
+}

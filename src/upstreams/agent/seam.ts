@@ -1,0 +1,36 @@
+import type { Json, JsonObject } from '#kernel/json.ts'
+
+/** A turn as its engine sees it. The chat hands in an engine of this form: the compiler compares both. */
+
+export type AgentTurn = {
+  chatId: string
+  agent: string
+  query: string
+  askedAt: Date
+  said: string
+  memory: JsonObject | null
+  creditsMax: number
+}
+export type AgentTools = {
+  call(call: { id: string; name: string; input: JsonObject }): Promise<AgentResult>
+  note(name: string, make: () => Promise<JsonObject>): Promise<JsonObject>
+  describe(): Promise<readonly object[]>
+  history(): Promise<readonly object[]>
+  publish(file: { name: string; contentType: string; bytes: Uint8Array }): Promise<void>
+}
+export type AgentResult = { fetchedAt: Date } & (
+  | { ok: true; output: Json }
+  | { ok: false; code: string; message: string }
+)
+export type AgentEmit = {
+  planning(word: 'plan_started' | 'plan_step' | 'plan_finished', step: { id: string; text: string }): void
+  chunk(text: string): Promise<void>
+}
+export type AgentEnd = {
+  stopReason: 'end' | 'length' | 'credits'
+  usage?: { inputTokens: number; outputTokens: number }
+  citations: { n: number; tool: string; pointer: string; fetched_at: string }[]
+  memory: JsonObject | null
+}
+/** The names of chains, tokens and markets, which the service keeps by their version. */
+export type AgentNames = { version: string; chains: readonly object[]; assets: readonly object[] }
