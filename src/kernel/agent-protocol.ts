@@ -117,7 +117,12 @@ export const agentEvents = {
     data: T.Object({ id: text(128), text: text(4_000) }),
   }),
   chunk: T.Object({ text: text(answerCharactersMax) }),
-  tool_call: T.Object({ id: Name, name: Name, arguments: OpenObject }),
+  tool_call: T.Object({
+    id: Name,
+    name: Name,
+    arguments: OpenObject,
+    from_model: T.Optional(T.Boolean({ description: 'Left out: true' })),
+  }),
   file: T.Object({
     name: text(200),
     content_type: text(100),

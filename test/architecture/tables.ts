@@ -26,7 +26,7 @@ export const allowedImports: Record<string, readonly string[]> = {
   start: ['kernel', 'store', 'config.ts', 'app.ts', 'type compose', 'world'],
   // The agent service: without store and tasks, so that it can hold nothing.
   'agent.ts': ['kernel', 'compose', 'edges/agent'],
-  'agent-main.ts': ['kernel', 'config.ts', 'agent.ts', 'start'],
+  'agent-main.ts': ['kernel', 'config.ts', 'agent.ts', 'compose', 'start'],
   kernel: [],
   store: ['kernel'],
   upstreams: ['kernel'],

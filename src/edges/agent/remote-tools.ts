@@ -38,8 +38,10 @@ export function remoteTools(ask: Ask): Tools {
     }
   }
   return {
-    async call({ id, name, input }) {
-      return await ask('tool_call', { id, name, arguments: input })
+    async call({ id, name, input, isFromModel = false, ...more }) {
+      // Does not compile once a call has a field that the protocol lacks.
+      const all: Record<string, never> = more
+      return await ask('tool_call', { id, name, arguments: input, from_model: isFromModel, ...all })
     },
     async note(name, make) {
       const earlier = notes.get(name)

@@ -75,8 +75,14 @@ export function createRequests(tools: AgentTools, names: AgentNames): Requests {
     })
     return done
   }
-  const call = async ({ id, name, arguments: input }: AgentEventData['tool_call']): Promise<Answer> => {
-    const { fetchedAt, ...result } = await tools.call({ id, name, input: input as JsonObject })
+  /** What does not say otherwise is asked for by a model: it proposes nothing that the words of the user do not ask for. */
+  const call = async ({
+    id,
+    name,
+    arguments: input,
+    from_model: isFromModel = true,
+  }: AgentEventData['tool_call']): Promise<Answer> => {
+    const { fetchedAt, ...result } = await tools.call({ id, name, input: input as JsonObject, isFromModel })
     return { ...result, fetched_at: fetchedAt.toISOString() }
   }
   const pageOfNames = (from: number): Answer => {

@@ -11,8 +11,9 @@ export type AgentTurn = {
   memory: JsonObject | null
   creditsMax: number
 }
+export type AgentCall = { id: string; name: string; input: JsonObject; isFromModel: boolean }
 export type AgentTools = {
-  call(call: { id: string; name: string; input: JsonObject }): Promise<AgentResult>
+  call(call: AgentCall): Promise<AgentResult>
   note(name: string, make: () => Promise<JsonObject>): Promise<JsonObject>
   describe(): Promise<readonly object[]>
   history(): Promise<readonly object[]>
