@@ -17,7 +17,6 @@ const tokens = { inputTokens: 10, outputTokens: 10 }
 
 const turnOf = ({ text, thread = [] }: Row): Turn => ({
   chatId: 'chat',
-  userId: 'user',
   agent: 'ProAgent',
   query: text,
   askedAt: new Date(nowMs),
