@@ -104,6 +104,38 @@ describe('orders that share a quote', () => {
     assert.equal(await statusOf(id), 'fired')
   })
 
+  test('however many owners of a quote have no share, the one who has one is asked after them, and again for the second quote', async () => {
+    await using a = await fixture.instance({ steps }, { internal: [fired] })
+    const market = `token:${newUser()}`
+    const spenders = await fixture.rows<{ user_id: string }>(
+      `insert into trigger_order
+           (id, user_id, kind, market, direction, trigger_price, quote_key, input, status, created_at, updated_at)
+         select gen_random_uuid(), gen_random_uuid(), 'fired', $1, 'lte', 10, 'shared', '{}', 'armed', now(), now()
+         from generate_series(1, 300) returning user_id`,
+      market,
+    )
+    const owner = newUser()
+    // More orders than any of the others: the last one as they come.
+    for (const quoteKey of ['own 1', 'own 2']) await arm(market, owner, quoteKey)
+    const id = await arm(market, owner)
+    const asked: string[] = []
+    const round = roundOf(market, a, {
+      quotePrice(userId) {
+        asked.push(userId)
+        if (userId !== owner) throw shareUsedUp()
+        return '9'
+      },
+    })
+    let rounds = 0
+    while ((await statusOf(id)) !== 'fired' && rounds < 100) {
+      await round()
+      rounds += 1
+    }
+    assert.equal(await statusOf(id), 'fired')
+    assert.ok(rounds <= spenders.length / 5 + 2, `${rounds} rounds`)
+    assert.ok(asked.filter((userId) => userId !== owner).length <= spenders.length)
+  })
+
   test('where the providers do not serve the account of one owner another one is asked next', async () => {
     await using a = await fixture.instance({ steps }, { internal: [fired] })
     const [refused, owner] = twoUsers()

@@ -328,8 +328,8 @@ export const orderMutations = [
         'a user without a share of the quotes keeps the stops of others from firing for ten seconds at a time',
       ],
       [
-        'owners.failed(userId, waitMs ?? 0)',
-        'if (waitMs !== undefined) owners.failed(userId, waitMs)',
+        'owners.failed(key, userId, waitMs ?? 0)',
+        'if (waitMs !== undefined) owners.failed(key, userId, waitMs)',
         'a user whom the providers do not serve keeps the stops of others from firing',
       ],
       [
@@ -381,9 +381,14 @@ export const orderMutations = [
     ['src/engines/trigger-orders/quote-owners.test.ts'],
     [
       [
-        'placeOf(one) - placeOf(other)',
-        'placeOf(other) - placeOf(one)',
+        'userId > last.userId ||',
+        'userId < last.userId ||',
         'of many users without a share the same few are asked in each round',
+      ],
+      [
+        ' || (last.isAnswered && userId === last.userId)',
+        '',
+        'the second quote of an order is asked for in the name of a user who has no share',
       ],
     ],
   ),
@@ -406,11 +411,6 @@ export const orderMutations = [
         'where b.nth <= p_each order by b.trigger_price desc limit p_max',
         'order by b.trigger_price desc limit p_max',
         'three users with orders near the price keep those of others from firing',
-      ],
-      [
-        'u.user_id = any(p_last), u.orders',
-        'u.orders',
-        'twenty users without a share keep the stops of others from firing',
       ],
     ],
   ),

@@ -194,16 +194,18 @@ function createQuotes({
     quote?.coolUntilMs === 0 && clockMs() - quote.atMs <= agreeMsMax
 
   /** Where the share of one owner is used up the next one is asked; after any other failure, in a later round. */
-  const ask = async ({ market, quote_key: quoteKey, owners: userIds }: NearQuote): Promise<Answer> => {
-    for (const userId of owners.inTurn(userIds)) {
+  const ask = async (near: NearQuote): Promise<Answer> => {
+    const { market, quote_key: quoteKey } = near
+    const key = keyOf(near)
+    for (const userId of owners.inTurn(key, near.owners)) {
       turns.asked({ market, quote_key: quoteKey, user_id: userId })
       try {
         const price = await quotePrice(quoteKey, userId)
-        owners.answered(userId)
+        owners.answered(key, userId)
         return { price }
       } catch (error) {
         const waitMs = shareWaitMs(error)
-        owners.failed(userId, waitMs ?? 0)
+        owners.failed(key, userId, waitMs ?? 0)
         const level = error instanceof Fault ? 'debug' : 'error'
         log[level]({ error, market }, 'no quote for an order: it is asked for again')
         if (waitMs === undefined) return { price: undefined }
@@ -250,9 +252,9 @@ function createQuotes({
       const cooling = [...remembered].flatMap(([key, { coolUntilMs }]) =>
         coolUntilMs > nowMs ? [key.slice(key.indexOf(' ') + 1)] : [],
       )
-      const near = await quotesNear(db, bands, cooling, owners.last())
+      const near = await quotesNear(db, bands, cooling)
       const due = near.flatMap((each): DueQuote[] => {
-        const [userId] = owners.inTurn(each.owners)
+        const [userId] = owners.inTurn(keyOf(each), each.owners)
         return userId === undefined ? [] : [{ ...each, user_id: userId }]
       })
       // A quote that reached its trigger once comes first while its second one fires; later it is one of many again.

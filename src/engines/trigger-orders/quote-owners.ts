@@ -7,48 +7,57 @@ import { monotonicMs } from '#kernel/clock.ts'
 
 export type QuoteOwners = {
   /**
-   * Those of the users who can be asked now, at most a few. A user whose last quote failed comes after all others, and of
-   * such users the one whose failure is longest ago comes first.
+   * Those of the users who can be asked for the quote now, at most a few. As they are given where nobody was asked before;
+   * else in the order of their ids, from the one who answered last, or the one after the last who failed. So each of them
+   * is asked before any other one fails twice, however many fail.
    */
-  inTurn(userIds: readonly string[]): string[]
-  /** The users who come after all others. */
-  last(): string[]
-  answered(userId: string): void
+  inTurn(quote: string, userIds: readonly string[]): string[]
+  answered(quote: string, userId: string): void
   /** `waitMs`: until the share of the user has a quote again. */
-  failed(userId: string, waitMs: number): void
+  failed(quote: string, userId: string, waitMs: number): void
 }
 
 /** Of one quote in one round. None but the last one reaches a provider. */
 const triesMax = 5
 /** Another provider may have a quote of the share sooner. */
 const waitMsMax = 10_000
-/** Each is compared with each owner where quotes are read. */
-const rememberedMax = 200
+const usersMax = 10_000
+const quotesMax = 20_000
+
+type LastAsked = { userId: string; isAnswered: boolean }
 
 export function createQuoteOwners(nowMs: () => number = monotonicMs): QuoteOwners {
-  /** By user, the latest failure last: when the user can be asked again. */
-  const failures = new Map<string, number>()
+  /** By user: when the user can be asked again. */
+  const restUntilMs = new Map<string, number>()
+  const lastAsked = new Map<string, LastAsked>()
   return {
-    inTurn(userIds) {
+    inTurn(quote, userIds) {
       const now = nowMs()
-      const places = new Map([...failures.keys()].map((userId, place) => [userId, place]))
-      const placeOf = (userId: string): number => places.get(userId) ?? -1
-      return userIds
-        .filter((userId) => (failures.get(userId) ?? 0) <= now)
-        .toSorted((one, other) => placeOf(one) - placeOf(other))
-        .slice(0, triesMax)
+      const ready = userIds.filter((userId) => (restUntilMs.get(userId) ?? 0) <= now)
+      const last = lastAsked.get(quote)
+      if (!last) return ready.slice(0, triesMax)
+      const isNext = (userId: string): boolean =>
+        userId > last.userId || (last.isAnswered && userId === last.userId)
+      const ordered = ready.toSorted((one, other) => (one < other ? -1 : 1))
+      const { next = [], later = [] } = Object.groupBy(ordered, (each) => (isNext(each) ? 'next' : 'later'))
+      return [...next, ...later].slice(0, triesMax)
     },
-    last: () => [...failures.keys()],
-    answered(userId) {
-      failures.delete(userId)
+    answered(quote, userId) {
+      restUntilMs.delete(userId)
+      remember(lastAsked, [quote, { userId, isAnswered: true }], quotesMax)
     },
-    failed(userId, waitMs) {
-      failures.delete(userId)
-      failures.set(userId, nowMs() + Math.min(waitMs, waitMsMax))
-      for (const oldest of failures.keys()) {
-        if (failures.size <= rememberedMax) break
-        failures.delete(oldest)
-      }
+    failed(quote, userId, waitMs) {
+      remember(restUntilMs, [userId, nowMs() + Math.min(waitMs, waitMsMax)], usersMax)
+      remember(lastAsked, [quote, { userId, isAnswered: false }], quotesMax)
     },
+  }
+}
+
+function remember<V>(values: Map<string, V>, [key, value]: [string, V], max: number): void {
+  values.delete(key)
+  values.set(key, value)
+  for (const oldest of values.keys()) {
+    if (values.size <= max) break
+    values.delete(oldest)
   }
 }

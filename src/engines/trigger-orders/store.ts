@@ -109,27 +109,23 @@ export type NearQuote = {
   /** The nearest trigger of orders at or below their price, and of those at or above it. */
   lte: string | null
   gte: string | null
-  /** Users who have such an order; in the name of one of them the quote is asked for. */
+  /** Users who have such an order, those with the fewest first; in the name of one of them the quote is asked for. */
   owners: string[]
 }
 export type Band = { market: string; low: string; high: string }
 
-/**
- * Quotes that may fire an order: its trigger is within the band of its market, or beyond it. `last`: owners who come after
- * all others.
- */
+/** Quotes that may fire an order: its trigger is within the band of its market, or beyond it. */
 export const quotesNear = (
   db: Queryable,
   bands: readonly Band[],
   except: readonly string[],
-  last: readonly string[] = [],
 ): Promise<NearQuote[]> =>
   query<NearQuote>(db, 'select * from trigger_quotes_near($1, $2, $3, $4, $5, $6, $7, $8, $9)', [
     bands.map(({ market }) => market),
     bands.map(({ low }) => low),
     bands.map(({ high }) => high),
     except,
-    last,
+    noneLast,
     nearMax,
     nearPerUserMax,
     nearReadMax,
@@ -139,7 +135,10 @@ const nearMax = 500
 const nearPerUserMax = 10
 /** The orders of fifty users, each with as many as a user may have. */
 const nearReadMax = 10_000
-const ownersMax = 20
+/** All of them: each has its turn. */
+const ownersMax = 2 * nearMax
+/** Owners who come after all others. */
+const noneLast: string[] = []
 
 /** An order with what became of its last task, and when its market last had a price. */
 export type OrderRow<Input = JsonObject> = TriggerOrder<Input> & {
