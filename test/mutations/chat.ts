@@ -4,6 +4,8 @@ const slots = ['test/chat/slots.test.ts']
 const images = ['test/images/charges.test.ts']
 const streams = ['test/chat/streams.test.ts']
 const recommendations = ['test/chat/recommendations.test.ts']
+const cleanText = ['src/features/chat/model/clean-text.test.ts']
+const sentences = ['src/features/chat/model/sentences.test.ts']
 const credits = ['test/chat/credits.test.ts']
 
 /** Chats: what is stored before it is sent, what an answer costs, and what it may start. */
@@ -62,5 +64,22 @@ export const chatMutations = [
       'another input than the one that was shown is started',
     ],
     ["if (await isStarted(deps, row)) throw decided('accepted')", '', 'what was started is declined'],
+  ]),
+  ...mutationsOf('src/features/chat/model/clean-text.ts', cleanText, [
+    [
+      "return cleaned.replace(opening, ' ')",
+      'return cleaned',
+      'a link that is cut in sentences reaches the reader',
+    ],
+    [".replace(entity, '& ')", '', 'an address in character references reaches the reader'],
+    ['{0,30}:)?[\\\\\\\\/]{2,}', '{0,30}:)?//', 'an address with backslashes reaches the reader'],
+    [".replace(hidden, '')", '', 'an address with hidden signs reaches the reader'],
+  ]),
+  ...mutationsOf('src/features/chat/model/sentences.ts', sentences, [
+    [
+      'else if (buffer.length > wordCharactersMax) found',
+      'else if (buffer.length > 1e9) found',
+      'a model that writes no white space stops the process',
+    ],
   ]),
 ]

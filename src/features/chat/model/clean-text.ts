@@ -24,16 +24,32 @@ export function cleanValue(value: Json, field = ''): Json {
   )
 }
 
-const address = /(?:\b[a-z][a-z0-9+.-]*:)?\/\/[^\s)\]>"']+/gi
-const bareAddress = /\bwww\.[^\s)\]>"']+/gi
 const removed = '(link removed)'
+/** Bounded, so that no text takes long. */
+const rest = '[^\\s)\\]>"\']'
+const addresses = [
+  // A browser takes a backslash, or one slash after a scheme, for two slashes.
+  `(?:\\b[a-z][a-z0-9+.-]{0,30}:)?[\\\\/]{2,}${rest}+`,
+  `\\b[a-z][a-z0-9+.-]{1,30}:[\\\\/]${rest}*`,
+  `\\b(?:https?|ftp|wss?|file|mailto|javascript|vbscript|data|blob|tel|sms|xmpp|ipfs):${rest}+`,
+  `\\bwww\\.${rest}+`,
+  `[\\w.+-]{1,64}@(?:[a-z0-9-]{1,63}\\.){1,8}[a-z]{2,24}\\b`,
+  `\\b(?:[a-z0-9][a-z0-9-]{0,62}\\.){1,8}[a-z]{2,24}(?:[/?#]|:\\d)${rest}+`,
+].map((source) => new RegExp(source, 'gi'))
+const hidden = /\p{Cf}|\u034f|\u115f|\u1160|\u3164/gu
+/** Marks that a reader of Markdown or HTML would decode. */
+const entity =
+  /&(?=#[x\d]|(?:sol|bsol|colon|period|commat|quest|excl|lt|gt|lpar|rpar|lsqb|rsqb|lbrack|rbrack|tab|newline|amp);)/gi
+/** What an earlier or a later sentence could complete to a link, an image or a tag. */
+const opening = /!(?=\[)|(?<=^|\])(?=[([:])|(?<=<)(?=[a-z/!?]|$)/gi
 
 /** An answer loads nothing from elsewhere and leads nowhere: an address could carry what was read. */
-export const cleanAnswer = (text: string): string =>
-  text
-    .replace(/[\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]/g, '')
-    .replace(/!\[([^\]]*)\]\([^)]*\)/g, '$1')
-    .replace(/\[([^\]]*)\]\((?![^)]*\blink removed\b)[^)]*\)/g, '$1')
-    .replace(/<\/?[a-z][^>]*>/gi, '')
-    .replace(address, removed)
-    .replace(bareAddress, removed)
+export function cleanAnswer(text: string): string {
+  let cleaned = text
+    .replace(hidden, '')
+    .replace(entity, '& ')
+    .replace(/!?\[([^\]]{0,300})\]\([^)]{0,300}\)/g, '$1')
+    .replace(/<\/?[a-z][^>]{0,300}>/gi, '')
+  for (const address of addresses) cleaned = cleaned.replace(address, removed)
+  return cleaned.replace(opening, ' ')
+}

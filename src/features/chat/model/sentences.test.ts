@@ -33,3 +33,15 @@ test('pieces of any size give the same sentences, and nothing is lost', () => {
     { numRuns: 200 },
   )
 })
+
+test('a text without white space is broken, so that no sentence is long', () => {
+  for (const size of [997, 60_000]) {
+    const text = `${'a-'.repeat(30_000)} b`
+    const splitter = createSplitter()
+    const found: string[] = []
+    for (let at = 0; at < text.length; at += size) found.push(...splitter.push(text.slice(at, at + size)))
+    found.push(splitter.rest())
+    assert.ok(Math.max(...found.map(({ length }) => length)) <= 4_001)
+    assert.equal(found.join('').replaceAll(' ', ''), text.replaceAll(' ', ''))
+  }
+})

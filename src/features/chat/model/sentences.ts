@@ -1,6 +1,9 @@
 /** Cuts a text that comes in pieces into sentences. White space belongs to the sentence after it. */
 
 const sentenceCharactersMax = 2_000
+/** What has no white space for so long is no prose: it is broken. */
+const wordCharactersMax = 4_000
+const space = /\s/g
 const end = /[.!?…]["'”’)\]*]*(?=\s)|(?=\n)/g
 
 /** Where the first sentence of the text ends; 0 where that is not known yet. */
@@ -11,8 +14,8 @@ function endOf(text: string): number {
   const at = found ? found.index + found[0].length : 0
   if (at > lead && at <= sentenceCharactersMax) return at
   if (text.length <= sentenceCharactersMax) return 0
-  const space = text.slice(lead).search(new RegExp(`(?<=^.{${sentenceCharactersMax - 500},}\\S)\\s`, 's'))
-  return space > 0 ? lead + space : 0
+  space.lastIndex = Math.max(lead + 1, sentenceCharactersMax - 500)
+  return space.exec(text)?.index ?? 0
 }
 
 export function createSplitter() {
@@ -21,11 +24,17 @@ export function createSplitter() {
     push(text: string): string[] {
       buffer += text
       const found: string[] = []
-      for (let at = endOf(buffer); at > 0; at = endOf(buffer)) {
-        found.push(buffer.slice(0, at))
-        buffer = buffer.slice(at)
+      const take = (length: number): string => {
+        const taken = buffer.slice(0, length)
+        buffer = buffer.slice(length)
+        return taken
       }
-      return found
+      for (;;) {
+        const at = endOf(buffer)
+        if (at > 0 && at <= wordCharactersMax) found.push(take(at))
+        else if (buffer.length > wordCharactersMax) found.push(`${take(sentenceCharactersMax)} `)
+        else return found
+      }
     },
     /** What is left once nothing follows. */
     rest(): string {
