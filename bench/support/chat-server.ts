@@ -1,4 +1,4 @@
-/** The gateway with its doors, in a process of its own. Its answers come over a WebSocket, as those of the baseline. */
+/** The gateway with its doors and its agent service, in a process of its own. Its answers come over a WebSocket, as those of the baseline. */
 import { WebSocket } from 'ws'
 import { doorDepsOf, openDoors } from '#app.ts'
 import type { ChatEngine } from '#features/chat/engine.ts'
@@ -34,7 +34,7 @@ const instance = await openInstance({
   databaseUrl,
   urls: { evm: { '8453': nowhere, '42161': nowhere } },
   env: { ...unlimited, DATABASE_POOL: '24', LEASE_MS: '5000', STREAMS_PER_USER: '1000' },
-  overrides: { chatEngine: relayEngine },
+  engine: relayEngine,
 })
 let address = ''
 // A busy machine must not shed what is measured.

@@ -19,6 +19,7 @@ import { join } from 'node:path'
 import { cleanEnvironment, nodeFlags, root } from '../../scripts/environment.ts'
 import { startTestCluster } from '../harness/cluster.ts'
 import { agentLinkMutations } from './agent-links.ts'
+import { agentServiceMutations } from './agent-service.ts'
 import { chainMutations } from './chains.ts'
 import { chatMutations } from './chat.ts'
 import { chatBudgetMutations } from './chat-budget.ts'
@@ -50,6 +51,7 @@ export const mutations: readonly Mutation[] = [
   ...agentLinkMutations,
   ...personMailMutations,
   ...securityMutations,
+  ...agentServiceMutations,
   ...chatMutations,
   ...chatBudgetMutations,
   ...chatModelMutations,

@@ -64,7 +64,7 @@ export function runAtService(deps: AttachmentDeps, input: RunInput): Promise<Age
     if (hasEnded) return
     attachment.send({ type: 'cancel', run_id: runId, reason: 'failed' })
     leave()
-    reject(error)
+    reject(error instanceof ProtocolError ? broken(error) : error)
   }
   const sendAck = () => {
     acking = undefined
@@ -114,11 +114,11 @@ export function runAtService(deps: AttachmentDeps, input: RunInput): Promise<Age
     try {
       if (frame.type === 'ack') answers.received(frame.seq)
       if (frame.type === 'closed') fail(lostRun(frame.reason))
-      if (frame.type !== 'event') return
+      if (frame.type !== 'event' || !received.take(frame.seq, bytes)) return
       if (end) throw new ProtocolError('an event after the end')
-      if (received.take(frame.seq, bytes)) take(frame.seq, readEvent(frame))
+      take(frame.seq, readEvent(frame))
     } catch (error) {
-      fail(error instanceof ProtocolError ? broken(error) : error)
+      fail(error)
     }
   }
   const onAccepted = () => {
