@@ -112,7 +112,7 @@ describe('a long history of on-chain trading', () => {
 
   const reads: Record<string, (db: pg.Pool) => Promise<unknown>> = {
     'markets with orders': (db) => marketsWithOrders(db, 'token:'),
-    'quotes near a price': (db) => quotesNear(db, [{ market, low: '40', high: '60' }], []),
+    'quotes near a price': (db) => quotesNear(db, [{ market, low: '40', high: '60' }]),
     'trailing orders below a price': (db) => raiseTrails(db, [{ market, price: '60', places: 2 }]),
     'an order': (db) => ordersById(db, user, [id]),
     'a page of orders': (db) =>

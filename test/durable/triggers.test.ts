@@ -11,6 +11,7 @@ import {
 import { silentLog } from '#kernel/log.ts'
 import type { TriggerOrder } from '#kernel/trigger-order.ts'
 import { eventually } from '../harness/gateway.ts'
+import { blocksOf } from '../harness/plan-blocks.ts'
 import { type EngineFixture, executed, newUser, openFixture } from './engine-fixture.ts'
 
 const kind = { steps: { only: async () => executed } }
@@ -288,7 +289,7 @@ describe('price triggers', () => {
         market,
       )
     await arm(market, last, { quote_key: 'last', trigger_price: '9.5' })
-    const near = await quotesNear(fixture.admin.pool, [{ market, low: '9', high: '11' }], [])
+    const near = await quotesNear(fixture.admin.pool, [{ market, low: '9', high: '11' }])
     assert.ok(near.some(({ owners }) => owners.includes(last)))
     assert.ok(near.length <= 31, `${near.length} quotes`)
   })
@@ -297,10 +298,35 @@ describe('price triggers', () => {
     const [many, one] = [newUser(), newUser()]
     for (const quote_key of ['a', 'b', 'shared']) await arm('TURNS', many, { quote_key })
     await arm('TURNS', one, { quote_key: 'shared' })
-    const near = await quotesNear(fixture.admin.pool, [{ market: 'TURNS', low: '9', high: '11' }], ['b'])
+    const near = await quotesNear(fixture.admin.pool, [{ market: 'TURNS', low: '9', high: '11' }], {
+      except: ['b'],
+    })
     assert.deepEqual(near.map(({ quote_key, owners }) => [quote_key, ...owners]).sort(), [
       ['a', many],
       ['shared', one, many],
     ])
+  })
+
+  test('of many markets a bounded number of orders is read, and no further market', async () => {
+    const markets = Array.from({ length: 400 }, (_, at) => `MANY:${String(at).padStart(3, '0')}`)
+    await fixture.rows(
+      `insert into trigger_order
+           (id, user_id, kind, market, direction, trigger_price, quote_key, input, status, created_at, updated_at)
+         select gen_random_uuid(), gen_random_uuid(), 'test', m, 'lte', 10, 'q' || n % 4, '{}', 'armed', now(), now()
+         from unnest($1::text[]) m, generate_series(1, 20) n`,
+      markets,
+    )
+    await fixture.rows('analyze trigger_order')
+    const bands = markets.map((market) => ({ market, low: '9', high: '11' }))
+    const near = await quotesNear(fixture.admin.pool, bands, { ordersMax: 90 })
+    const sum = (values: readonly number[]) => values.reduce((total, each) => total + each, 0)
+    assert.equal(sum(near.map(({ orders }) => orders)), 90)
+    assert.deepEqual([...new Set(near.map(({ market }) => market))].sort(), markets.slice(0, 5))
+    const [few, all] = await Promise.all(
+      [bands.slice(0, 5), bands].map((some) =>
+        blocksOf(fixture.admin.pool, (db) => quotesNear(db, some, { ordersMax: 90 })),
+      ),
+    )
+    assert.ok(sum(all!) <= sum(few!) + 20, `${all} blocks for 400 markets, ${few} for 5`)
   })
 })

@@ -393,6 +393,18 @@ export const orderMutations = [
     ],
   ),
   ...mutationsOf(
+    'src/engines/trigger-orders/near-quotes.ts',
+    ['src/engines/trigger-orders/near-quotes.test.ts'],
+    [
+      [
+        'Math.max(last, 1)',
+        'last',
+        'a market with as many orders as one read takes keeps those of all others from firing',
+      ],
+      ['inTurn.slice(last).filter', 'inTurn.slice(last + 1).filter', 'a second quote comes too late'],
+    ],
+  ),
+  ...mutationsOf(
     'src/kernel/quote-budget.ts',
     ['src/kernel/quote-budget.test.ts'],
     [
@@ -404,7 +416,7 @@ export const orderMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/store/migrations/04-tasks/0009_quote_owners.sql',
+    'src/store/migrations/04-tasks/0010_near_orders.sql',
     ['test/durable/triggers.test.ts'],
     [
       [
@@ -412,6 +424,7 @@ export const orderMutations = [
         'order by b.trigger_price desc limit p_max',
         'three users with orders near the price keep those of others from firing',
       ],
+      ['o limit p_all) o) n', 'o) o) n', 'a round loads the orders of all markets at once'],
     ],
   ),
   ...mutationsOf(

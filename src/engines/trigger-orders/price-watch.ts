@@ -6,10 +6,11 @@ import type { Log } from '#kernel/log.ts'
 import { type PacedJob, startPacedJob } from '#kernel/paced-job.ts'
 import { shareWaitMs } from '#kernel/quote-budget.ts'
 import { type Queryable, settleAll } from '#store/query.ts'
+import { createNearQuotes } from './near-quotes.ts'
 import { tokenMarketPrefix } from './quote-key.ts'
 import { createQuoteOwners } from './quote-owners.ts'
 import { createQuoteTurns, keyOf } from './quote-turns.ts'
-import { marketsWithOrders, type NearQuote, notePriced, quotesNear } from './store.ts'
+import { marketsWithOrders, type NearQuote, nearOrdersMax, notePriced, quotesNear } from './store.ts'
 import { raiseAllTrails } from './trailing.ts'
 import { bandAround, placesOf } from './trigger-price.ts'
 
@@ -179,6 +180,10 @@ function createQuotes({
   const remembered = new Map<string, Remembered>()
   const turns = createQuoteTurns()
   const owners = createQuoteOwners(clockMs)
+  const nearQuotes = createNearQuotes({
+    read: (bands, except) => quotesNear(db, bands, { except }),
+    ordersMax: nearOrdersMax,
+  })
   const budget = createMinuteBudget(quotesPerMinute, clockMs)
   const remember = (key: string, quote: Remembered): void => {
     remembered.delete(key)
@@ -240,11 +245,13 @@ function createQuotes({
       log.error({ error, market: near.market }, 'orders not fired by a quote: it is asked for again')
     })
 
+  const awaited = (): ReadonlySet<string> =>
+    new Set(
+      [...remembered].flatMap(([key, quote]) => (isAwaited(quote) ? [key.slice(0, key.indexOf(' '))] : [])),
+    )
+
   return {
-    awaited: (): ReadonlySet<string> =>
-      new Set(
-        [...remembered].flatMap(([key, quote]) => (isAwaited(quote) ? [key.slice(0, key.indexOf(' '))] : [])),
-      ),
+    awaited,
     async fire(leases: readonly MarketLease[], prices: ReadonlyMap<string, DisplayPrice>): Promise<void> {
       const byMarket = new Map(leases.map((lease) => [lease.market, lease]))
       const bands = [...prices].map(([market, { price }]) => ({ market, ...bandAround(price, bandBps) }))
@@ -252,7 +259,7 @@ function createQuotes({
       const cooling = [...remembered].flatMap(([key, { coolUntilMs }]) =>
         coolUntilMs > nowMs ? [key.slice(key.indexOf(' ') + 1)] : [],
       )
-      const near = await quotesNear(db, bands, cooling)
+      const near = await nearQuotes(bands, { except: cooling, awaited: awaited() })
       const due = near.flatMap((each): DueQuote[] => {
         const [userId] = owners.inTurn(keyOf(each), each.owners)
         return userId === undefined ? [] : [{ ...each, user_id: userId }]

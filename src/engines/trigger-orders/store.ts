@@ -111,34 +111,37 @@ export type NearQuote = {
   gte: string | null
   /** Users who have such an order, those with the fewest first; in the name of one of them the quote is asked for. */
   owners: string[]
+  /** How many of them were read. */
+  orders: number
 }
 export type Band = { market: string; low: string; high: string }
 
-/** Quotes that may fire an order: its trigger is within the band of its market, or beyond it. */
+/**
+ * Quotes that may fire an order: its trigger is within the band of its market, or beyond it. `ordersMax`: of all markets
+ * together, of those that come first.
+ */
 export const quotesNear = (
   db: Queryable,
   bands: readonly Band[],
-  except: readonly string[],
+  { except = [], ordersMax = nearOrdersMax }: { except?: readonly string[]; ordersMax?: number } = {},
 ): Promise<NearQuote[]> =>
-  query<NearQuote>(db, 'select * from trigger_quotes_near($1, $2, $3, $4, $5, $6, $7, $8, $9)', [
+  query<NearQuote>(db, 'select * from trigger_quotes_near($1, $2, $3, $4, $5, $6, $7, $8)', [
     bands.map(({ market }) => market),
     bands.map(({ low }) => low),
     bands.map(({ high }) => high),
     except,
-    noneLast,
     nearMax,
     nearPerUserMax,
     nearReadMax,
-    ownersMax,
+    ordersMax,
   ])
+/** On each side of a market. */
 const nearMax = 500
 const nearPerUserMax = 10
 /** The orders of fifty users, each with as many as a user may have. */
 const nearReadMax = 10_000
-/** All of them: each has its turn. */
-const ownersMax = 2 * nearMax
-/** Owners who come after all others. */
-const noneLast: string[] = []
+/** Of twenty markets with as many as are read of one, at least. */
+export const nearOrdersMax = 20_000
 
 /** An order with what became of its last task, and when its market last had a price. */
 export type OrderRow<Input = JsonObject> = TriggerOrder<Input> & {
