@@ -6,6 +6,7 @@ const streams = ['test/chat/streams.test.ts']
 const recommendations = ['test/chat/recommendations.test.ts']
 const cleanText = ['src/features/chat/model/clean-text.test.ts']
 const sentences = ['src/features/chat/model/sentences.test.ts']
+const injections = ['test/proof/agent/injected-tools.test.ts']
 const credits = ['test/chat/credits.test.ts']
 
 /** Chats: what is stored before it is sent, what an answer costs, and what it may start. */
@@ -80,6 +81,30 @@ export const chatMutations = [
       'else if (buffer.length > wordCharactersMax) found',
       'else if (buffer.length > 1e9) found',
       'a model that writes no white space stops the process',
+    ],
+  ]),
+  ...mutationsOf('src/features/chat/tools.ts', injections, [
+    [
+      'if (!isAsked && (await taint.has())) throw notAsked(call.name)',
+      '',
+      'what a model has read is recommended to the user',
+    ],
+    [
+      "if (messages.some(({ role }) => role === 'assistant')) taint.add()",
+      '',
+      'what a model has written before is recommended to the user',
+    ],
+    [
+      'title: operation.entry.summary',
+      'title: JSON.stringify(turn.query)',
+      'a recommendation has other words than those of its operation',
+    ],
+  ]),
+  ...mutationsOf('src/features/chat/tool-registry.ts', injections, [
+    [
+      "const closedGroups = ['auth', 'webhooks', 'chat']",
+      "const closedGroups = ['auth', 'chat']",
+      'a chat recommends a webhook',
     ],
   ]),
 ]
