@@ -41,10 +41,12 @@ export async function ask(target: Target, query: string): Promise<Answered> {
     text = frames.pop() ?? ''
     for (const frame of frames) {
       if (frame.includes('event: error')) throw new Error(frame)
-      const sentNs = /"text":"(\d+) and/.exec(frame)?.[1]
-      if (sentNs === undefined || !frame.includes('event: chunk')) continue
-      chunks += 1
-      delays.push(Number(atNs - BigInt(sentNs)) / 1e6)
+      if (!frame.includes('event: chunk')) continue
+      // Pieces that come faster than they are stored share an event.
+      for (const [, sentNs] of frame.matchAll(/(\d+) and/g)) {
+        chunks += 1
+        delays.push(Number(atNs - BigInt(sentNs!)) / 1e6)
+      }
     }
   }
   return {

@@ -17,6 +17,8 @@ export function createEmit(writer: EventWriter, stored: readonly ChatEvent[]): S
   let text = chunks.join('')
   /** Characters that are sent already and are about to be said again. */
   let repeated = text.length
+  /** The first half of a character whose second half comes with the next piece. */
+  let half = ''
   return {
     text: () => text,
     emit: {
@@ -28,18 +30,32 @@ export function createEmit(writer: EventWriter, stored: readonly ChatEvent[]): S
         void writer.add('planning', { v4_event, data })
       },
       async chunk(given) {
-        const fresh = given.slice(Math.min(repeated, given.length))
-        repeated -= given.length - fresh.length
+        const rest = given.slice(Math.min(repeated, given.length))
+        repeated -= given.length - rest.length
+        const whole = half + rest
+        half = isFirstHalf(whole.at(-1)) ? whole.slice(-1) : ''
+        const fresh = whole.slice(0, whole.length - half.length)
         if (fresh === '') return
         if (text.length + fresh.length > answerCharactersMax)
           throw new Fault('conflict', `An answer has at most ${answerCharactersMax} characters`)
         text += fresh
         let stored: Promise<void> = Promise.resolve()
-        for (let at = 0; at < fresh.length; at += chunkCharactersMax)
-          stored = writer.add('chunk', { text: fresh.slice(at, at + chunkCharactersMax) })
+        for (const piece of piecesOf(fresh)) stored = writer.add('chunk', { text: piece })
         await stored
       },
     },
+  }
+}
+
+const isFirstHalf = (unit: string | undefined): boolean => unit !== undefined && /[\uD800-\uDBFF]/.test(unit)
+
+/** No character is cut. */
+function* piecesOf(text: string): Generator<string> {
+  for (let at = 0; at < text.length; ) {
+    const end = at + chunkCharactersMax
+    const cut = end < text.length && isFirstHalf(text[end - 1]) ? end - 1 : end
+    yield text.slice(at, cut)
+    at = cut
   }
 }
 

@@ -18,6 +18,8 @@ const turnsPerStatement = 32
 /** A takeover reads all of them. */
 export const eventsPerTurnMax = 10_000
 const eventsPerCommit = 100
+/** Of an event that several pieces of the answer share. */
+const sharedCharactersMax = 2_000
 
 /** One statement for what all turns write while the last one runs. */
 export const createAppend = (db: Queryable, isUnavailable: (error: unknown) => boolean): AppendEvents =>
@@ -60,9 +62,19 @@ export type EventWriter = {
   close(): void
 }
 
+/** The text of both, where the waiting event can take the next piece too. */
+function joined({ event, beside }: Waiting, next: string): string | undefined {
+  if (event?.event !== 'chunk' || beside.call || beside.recommendation) return undefined
+  const text = `${String(event.data.text)}${next}`
+  return text.length <= sharedCharactersMax ? text : undefined
+}
+
 const eventsOf = (batch: readonly Waiting[]): ChatEvent[] => batch.flatMap(({ event }) => event ?? [])
 
-/** What comes while a commit is under way forms the next one, without a timer. */
+/**
+ * What comes while a commit is under way forms the next one, without a timer. Pieces of the answer that wait behind each
+ * other are one event: nobody has seen the first of them.
+ */
 export function createEventWriter({ append, chatId, version, seq: from, onStored }: WriterDeps): EventWriter {
   let seq = from
   let waiting: Waiting[] = []
@@ -113,6 +125,14 @@ export function createEventWriter({ append, chatId, version, seq: from, onStored
     add(event, data, beside = {}) {
       if (failure !== undefined) return Promise.reject(failure)
       if (isClosed) return never()
+      const last = waiting.at(-1)
+      if (last?.event && event === 'chunk') {
+        const text = joined(last, (data as ChatEventData['chunk']).text)
+        if (text !== undefined) {
+          last.event.data = { text }
+          return last.stored.promise
+        }
+      }
       if (seq >= eventsPerTurnMax)
         return Promise.reject(new Fault('conflict', `An answer has at most ${eventsPerTurnMax} events`))
       seq += 1
