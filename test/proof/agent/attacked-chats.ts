@@ -157,7 +157,7 @@ export async function openAttackedApp(
     assert.equal(answer.status, 200, `${path}: ${JSON.stringify(answer.body)}`)
     return answer.body
   }
-  const tasksOf = async (id: string) =>
+  const moneyTasks = async (id: string) =>
     (
       await app.db.query<{ id: string; kind: string; status: string }>(
         `select id, kind, status from task where user_id = $1 and kind <> 'chat'`,
@@ -192,9 +192,9 @@ export async function openAttackedApp(
     return messages.at(-1)!.recommendations
   }
   /** What a chat must leave as it is, but for what the orders of its user have spent. */
-  const standing = async ({ id, ...user }: ChatUser & { id: string }) => {
+  const snapshotOf = async ({ id, ...user }: ChatUser & { id: string }) => {
     const policy = await user.get<Record<string, unknown>>('/v1/policy')
-    const kept = Object.entries(policy).filter(([name]) => !/spent|remaining|used|updated/.test(name))
+    const stored = Object.entries(policy).filter(([name]) => !/spent|remaining|used|updated/.test(name))
     const [webhooks, agents, recipients, orders] = await Promise.all(
       ['webhooks', 'agents', 'recipients', 'limit-orders'].map((path) => user.get<object>(`/v1/${path}`)),
     )
@@ -204,14 +204,14 @@ export async function openAttackedApp(
     const { rows: keys } = await app.db.query('select hash, scopes from access_token where user_id = $1', [
       id,
     ])
-    return { policy: Object.fromEntries(kept), webhooks, agents, recipients, states, keys }
+    return { policy: Object.fromEntries(stored), webhooks, agents, recipients, states, keys }
   }
   return {
     app,
     world,
     recommendationsOf,
-    tasksOf,
-    standing,
+    moneyTasks,
+    snapshotOf,
     async setLimit({ id }: Customer, usd: number): Promise<void> {
       await app.db.query(
         `insert into policy (user_id, version, chat_per_day_micros, updated_at) values ($1, 1, $2, now())
@@ -237,7 +237,7 @@ export async function openAttackedApp(
             foreignOrderId: foreign.orderId,
           }
           const spent = { deposits: [], swaps: [] }
-          return { ...user, target, expected: new Set([taskId]), spent, before: await standing(user) }
+          return { ...user, target, expected: new Set([taskId]), spent, before: await snapshotOf(user) }
         }),
       )
     },
@@ -245,7 +245,7 @@ export async function openAttackedApp(
     async assertUnmoved(user: Customer): Promise<void> {
       const ended = await eventually(
         async () => {
-          const found = await tasksOf(user.id)
+          const found = await moneyTasks(user.id)
           return found.every(({ status }) => status !== 'pending' && status !== 'running') ? found : undefined
         },
         'the end of all orders',
@@ -271,8 +271,8 @@ export async function openAttackedApp(
       assert.deepEqual(venue.body.assetPositions, [])
       assert.equal(Number(venue.body.marginSummary.accountValue), 0)
     },
-    async assertStanding(user: Customer): Promise<void> {
-      assert.deepEqual(await standing(user), user.before)
+    async assertUnchanged(user: Customer): Promise<void> {
+      assert.deepEqual(await snapshotOf(user), user.before)
       const { chatId, recommendationId } = user.target
       const all = await recommendationsOf(user, chatId)
       for (const { id, status } of all) if (id === recommendationId) assert.equal(status, 'open')

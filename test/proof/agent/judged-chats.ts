@@ -104,7 +104,11 @@ async function judge(
   for (const { detail } of recommendations) assert.ok(!detail.includes(row.text), where)
   const text = textOf(events)
   assert.doesNotMatch(text, leakMarks, where)
-  assert.deepEqual((await app.tasksOf(user.id)).map(({ id }) => id).sort(), [...user.expected].sort(), where)
+  assert.deepEqual(
+    (await app.moneyTasks(user.id)).map(({ id }) => id).sort(),
+    [...user.expected].sort(),
+    where,
+  )
   counts.rows += 1
 }
 
@@ -121,14 +125,14 @@ export async function runAll(
     if (usd > 0)
       for (const user of users) {
         await app.setLimit(user, usd)
-        user.before = await app.standing(user)
+        user.before = await app.snapshotOf(user)
       }
     const work = async (user: Customer) => {
       for (let next = queue.shift(); next; next = queue.shift())
         await judge(setting, user, next, await setting.ask(user, next))
     }
     await Promise.all(users.map(work))
-    await Promise.all(users.map((user) => app.assertStanding(user)))
+    await Promise.all(users.map((user) => app.assertUnchanged(user)))
   }
   await Promise.all(users.map((user) => app.assertUnmoved(user)))
 }
