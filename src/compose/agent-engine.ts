@@ -13,6 +13,7 @@ import { fits } from '#kernel/fits.ts'
 import { systemRandom } from '#kernel/id.ts'
 import type { Json } from '#kernel/json.ts'
 import * as T from '#kernel/schema.ts'
+import { withTimeLimit } from '#kernel/time-limit.ts'
 import { OneOf, Text } from '#kernel/wire-types.ts'
 import { createHttpClient } from '#upstreams/http-client.ts'
 import { versionOf } from './chat-registry.ts'
@@ -28,6 +29,8 @@ export type EngineOfGateway = (names: NamesOfGateway) => ChatEngine
 export const agentNames: readonly string[] = agents
 
 const versionsMax = 8
+/** How long a run waits for what another one reads: its gateway may never answer. */
+const sharedMs = 1_000
 const UniverseForm = T.Object({
   chains: T.Array(T.Object({ id: Text, name: Text, displayName: Text, family: OneOf(['evm', 'solana']) })),
   assets: T.Array(
@@ -43,23 +46,37 @@ const UniverseForm = T.Object({
 
 /** The grammar answers where there is no model, and where the model does not. */
 export function createEngineOf(models?: ChatModels): EngineOfGateway {
-  const registries = new LRUCache<string, Promise<Registry>>({ max: versionsMax })
-  const registryOf = (names: NamesOfGateway): Promise<Registry> => {
-    const known = registries.get(names.version)
-    if (known) return known
-    const reading = readUniverse(names).then((universe) => createRegistry(contracts, universe))
-    registries.set(names.version, reading)
-    reading.catch(() => {
-      if (registries.peek(names.version) === reading) registries.delete(names.version)
-    })
-    return reading
-  }
+  const registryOf = createRegistryReader()
   return (names) => {
     const own = () => registryOf(names)
     const grammar = grammarEngine(own)
     if (!models) return agentEngine(own, grammar)
     const limits = { tokensMax: models.tokensMax, prices: models.prices }
     return agentEngine(own, modelEngine({ model: models.model, grammar, registryOf: own, limits }))
+  }
+}
+
+/** Runs share what one of them has read. Until then they share it for a moment, and no failure. */
+function createRegistryReader() {
+  const registries = new LRUCache<string, Registry>({ max: versionsMax })
+  const readings = new Map<string, Promise<Registry>>()
+  const read = async (names: NamesOfGateway): Promise<Registry> => {
+    const registry = createRegistry(contracts, await readUniverse(names))
+    registries.set(names.version, registry)
+    return registry
+  }
+  return async (names: NamesOfGateway): Promise<Registry> => {
+    const { version } = names
+    const known = registries.get(version)
+    if (known) return known
+    const others = readings.get(version)?.catch(() => undefined)
+    const shared = others && (await withTimeLimit(others, sharedMs))
+    if (shared) return shared
+    const reading = read(names)
+    readings.set(version, reading)
+    return reading.finally(() => {
+      if (readings.get(version) === reading) readings.delete(version)
+    })
   }
 }
 

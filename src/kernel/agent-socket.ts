@@ -2,6 +2,9 @@ import { frameBytesMax, framesPerMessageMax, liveness, ProtocolError } from './a
 
 /** What both sides of `portico-agent.v1` do with a socket. */
 
+/** A connection whose other side reads this much less than is written is cut. */
+export const notSentBytesMax = 64 * 1_048_576
+
 type Pinged = { ping(): void; terminate(): void }
 
 export type Line = { text: string; bytes: number }

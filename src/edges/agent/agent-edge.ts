@@ -14,7 +14,7 @@ import {
   readGatewayFrames,
   runsPerConnectionMax,
 } from '#kernel/agent-protocol.ts'
-import { createLines, lineOf, watchLiveness } from '#kernel/agent-socket.ts'
+import { createLines, lineOf, notSentBytesMax, watchLiveness } from '#kernel/agent-socket.ts'
 import type { Peer, RunDeps } from './run.ts'
 import { createRuns, type Runs } from './runs.ts'
 
@@ -39,8 +39,6 @@ const runsMaxDefault = 4_096
 const connectionsMax = 256
 const helloMs = 5_000
 const closeMs = 2_000
-/** A connection whose gateway reads this much less than is written is cut. */
-const notSentBytesMax = 64 * 1_048_576
 const policyViolation = 1_008
 
 export function agentEdge(deps: AgentEdgeDeps): AgentEdge {
@@ -88,6 +86,8 @@ export function agentEdge(deps: AgentEdgeDeps): AgentEdge {
 }
 
 function refuse(socket: Duplex, status: string): void {
+  // No timeout of the server watches it any more, and its client need never close its half.
+  socket.once('finish', () => socket.destroy())
   socket.end(`HTTP/1.1 ${status}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`)
 }
 

@@ -102,11 +102,17 @@ export function createRun(deps: RunDeps, start: Start, onClosed: () => void): Se
     },
     isAttachedTo: (other) => peer === other,
     begin() {
-      answer().catch((error: unknown) => {
-        const isKnown = error instanceof Fault
-        if (!isKnown && !stopping.signal.aborted) deps.log.error({ error }, 'the engine of a run failed')
-        end('error', isKnown ? { code: error.code, message: error.message.slice(0, 4_000) } : unknownFailure)
-      })
+      answer()
+        .catch((error: unknown) => {
+          const isKnown = error instanceof Fault
+          if (!isKnown && !stopping.signal.aborted) deps.log.error({ error }, 'the engine of a run failed')
+          end(
+            'error',
+            isKnown ? { code: error.code, message: error.message.slice(0, 4_000) } : unknownFailure,
+          )
+        })
+        // The queue has no room for the end.
+        .catch(() => close('expired'))
     },
     cancel: (reason) => stop(reason),
     ack(seq) {

@@ -10,7 +10,7 @@ import {
   readServiceFrames,
   type ServiceFrame,
 } from '#kernel/agent-protocol.ts'
-import { createLines, lineOf, watchLiveness } from '#kernel/agent-socket.ts'
+import { createLines, lineOf, notSentBytesMax, watchLiveness } from '#kernel/agent-socket.ts'
 import { backoffMs, withJitter } from '#kernel/backoff.ts'
 import { Fault } from '#kernel/fault.ts'
 import type { Random } from '#kernel/id.ts'
@@ -120,7 +120,10 @@ async function open(deps: LinkDeps): Promise<Connection> {
     followRedirects: false,
   })
   const lines = createLines((message) => {
-    if (socket.readyState === socket.OPEN) socket.send(message)
+    if (socket.readyState !== socket.OPEN) return
+    if (socket.bufferedAmount <= notSentBytesMax) return socket.send(message)
+    log.warn({}, 'the agent service does not read what it asks for: the connection is cut')
+    socket.terminate()
   })
   const receivers = new Map<string, Receiver>()
   const opened = Promise.withResolvers<Connection>()
