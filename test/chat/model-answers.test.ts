@@ -22,10 +22,6 @@ const answerOf = (events: SentEvent[]) =>
 const doneOf = (events: SentEvent[]) => events.at(-1)!.data as Done
 const responsesOf = (events: SentEvent[]) =>
   events.flatMap(({ event, data }) => (event === 'tool_response' ? [data as Response] : []))
-const stepsOf = (events: SentEvent[]) =>
-  events.flatMap(({ event, data }) =>
-    event === 'planning' ? [(data as { data: { id: string } }).data.id] : [],
-  )
 
 for (const api of ['openai', 'anthropic'] as const)
   describe(`a chat with a model behind the interface of ${api}`, () => {
