@@ -64,6 +64,8 @@ export async function createCrashApp() {
   return {
     admin,
     control,
+    /** A gateway has it where its environment says so. */
+    modelUrl: world.urls.model,
     /** Its data folder is shared by name only: the database and the world are elsewhere. */
     gateway: (env: Record<string, string> = {}): Promise<Gateway> =>
       launch({
