@@ -2,6 +2,7 @@ import type { CompiledQuery } from 'kysely'
 import { DummyDriver, Kysely, PostgresAdapter, PostgresIntrospector, PostgresQueryCompiler } from 'kysely'
 import pg from 'pg'
 import { sha256 } from '#kernel/id.ts'
+import { isRecord } from '#kernel/json.ts'
 import type { Tx } from '#kernel/task.ts'
 import type { Tables } from './tables.ts'
 
@@ -111,10 +112,14 @@ const unstorable = /\\u(?:0000|d[89a-f])/
 export function jsonText(value: unknown): string {
   const text = JSON.stringify(value)
   if (!unstorable.test(text)) return text
-  return JSON.stringify(value, (_, each: unknown) =>
-    typeof each === 'string' ? each.replaceAll('\0', '\ufffd').toWellFormed() : each,
-  )
+  return JSON.stringify(value, (_, each: unknown) => {
+    if (typeof each === 'string') return storable(each)
+    if (!isRecord(each) || Object.keys(each).every((name) => storable(name) === name)) return each
+    return Object.fromEntries(Object.entries(each).map(([name, field]) => [storable(name), field]))
+  })
 }
+
+const storable = (text: string): string => text.replaceAll('\0', '\ufffd').toWellFormed()
 
 /** Converts a connection with an open transaction to the opaque handle of the features. */
 export const asTx = (client: pg.PoolClient): Tx => client as unknown as Tx

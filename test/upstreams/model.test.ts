@@ -289,6 +289,12 @@ for (const api of ['openai', 'anthropic'] as const) {
     assert.match((begun.error as Error).message, /did not begin/)
   })
 
+  test(`${api}: a model that thinks for longer than its first token may take has begun`, async () => {
+    const thoughts = { type: 'thinking', text: 'x'.repeat(30), piece: 1, pace_ms: 50 }
+    const read = await run(api, [[thoughts, text('Hold.')]], { limits: { firstTokenMs: 700, idleMs: 3_000 } })
+    assert.deepEqual([stopOf(read), textOf(read)], ['end', 'Hold.'])
+  })
+
   test(`${api}: an answer is bounded in bytes and calls, and lines that cannot be read are a change`, async () => {
     const large = await run(api, [[text('x'.repeat(300_000), { piece: 20_000 })]])
     assert.equal(codeOf(large), 'upstream_rejected')

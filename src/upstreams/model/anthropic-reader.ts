@@ -58,6 +58,8 @@ export function anthropicReader(options: ReaderOptions & { key?: string | undefi
   }
   const addPiece = (fields: Record<string, unknown>): ModelEvent[] => {
     const delta = isRecord(fields.delta) ? fields.delta : {}
+    // While thoughts come, the model works.
+    hasBegun ||= typeof delta.thinking === 'string' && delta.thinking !== ''
     if (delta.type === 'text_delta') return textEvents(delta.text)
     if (delta.type !== 'input_json_delta') return []
     const index = indexOf(fields)

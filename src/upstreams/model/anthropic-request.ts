@@ -1,6 +1,6 @@
 import type { BodyOptions } from './openai-request.ts'
 import { parseArguments } from './tool-calls.ts'
-import type { ModelMessage, ModelRequest } from './turn.ts'
+import { type ModelMessage, type ModelRequest, sendableName, withoutPrefix } from './turn.ts'
 
 /** The body of `POST /messages`. */
 
@@ -25,7 +25,7 @@ const entryOf = (message: ModelMessage): Entry => {
   const calls = message.calls.map(({ id, name, argumentsText }) => ({
     type: 'tool_use',
     id,
-    name,
+    name: sendableName(name),
     input: inputOf(argumentsText),
   }))
   return { role: 'assistant', content: [...textBlocks(message.text), ...calls] }
@@ -53,7 +53,7 @@ function withoutTrailingSpace(entries: Entry[]): Entry[] {
 }
 
 export function anthropicBody(
-  { instructions, messages, tools }: ModelRequest,
+  { instructions, messages, tools, isTextOnly }: ModelRequest,
   { model, tokensMax, rejected }: BodyOptions,
 ): Record<string, unknown> {
   return {
@@ -61,7 +61,7 @@ export function anthropicBody(
     stream: true,
     max_tokens: tokensMax,
     ...(instructions !== '' && { system: instructions }),
-    messages: merged(messages.map(entryOf)),
+    messages: merged((rejected.has('prefix') ? withoutPrefix(messages) : messages).map(entryOf)),
     ...(tools.length > 0 && {
       tools: tools.map(({ name, description, inputSchema }) => ({
         name,
@@ -69,6 +69,7 @@ export function anthropicBody(
         input_schema: inputSchema,
       })),
     }),
+    ...(tools.length > 0 && isTextOnly && !rejected.has('tool_choice') && { tool_choice: { type: 'none' } }),
     ...(!rejected.has('temperature') && { temperature: 0 }),
   }
 }

@@ -127,3 +127,28 @@ test('an error within the answer passes or does not, and its words are without t
     return true
   })
 })
+
+test('texts in parts are texts, and thoughts in any form are none', () => {
+  const part = (type: string, text: string) => ({ type, text })
+  assert.deepEqual(
+    read(
+      chunk({ content: [{ type: 'thinking', thinking: [part('text', 'I sell.')] }] }),
+      chunk({ content: [part('text', 'Ho'), part('text', 'ld.')] }),
+      chunk({}, 'stop'),
+    ),
+    ['Hold.', 'end'],
+  )
+  assert.deepEqual(
+    read(chunk({ content: '<think>I sell.' }), chunk({ content: '</think>\n\nHold.' }), chunk({}, 'stop')),
+    ['Hold.', 'end'],
+  )
+  assert.deepEqual(read(chunk({ content: '<th' }), chunk({}, 'stop')), ['<th', 'end'])
+  for (const field of ['reasoning', 'reasoning_content']) {
+    const reader = openAiReader({ toolCallsMax: 10, usedIds: [] })
+    assert.deepEqual(
+      reader.read({ event: undefined, data: JSON.stringify(chunk({ [field]: 'I sell.' })) }),
+      [],
+    )
+    assert.ok(reader.hasBegun(), field)
+  }
+})

@@ -1,5 +1,6 @@
 import { isRecord } from '#kernel/json.ts'
 import { brokenOff, eventFault, eventFields } from './faults.ts'
+import { createThoughtFilter } from './thoughts.ts'
 import { createCallCollector } from './tool-calls.ts'
 import {
   type ModelEvent,
@@ -12,7 +13,8 @@ import { countOf, usageEvents } from './usage.ts'
 
 /**
  * `chat.completion.chunk` of OpenAI's interface, and what compatible servers make of it: calls without an index, ids
- * that each piece repeats, one index for several calls, arguments as an object, an end without `[DONE]`.
+ * that each piece repeats, one index for several calls, arguments as an object, an end without `[DONE]`, texts in parts, and
+ * thoughts beside or within the text.
  */
 
 const reasons: Record<string, StopReason> = {
@@ -22,11 +24,20 @@ const reasons: Record<string, StopReason> = {
   function_call: 'tools',
   content_filter: 'refusal',
 }
+/** Thoughts are no part of the answer; while they come, the model works. */
+const thoughtFields = ['reasoning', 'reasoning_content']
 /** Reasons by which servers say that they failed. */
 const failures = ['error', 'insufficient_system_resource']
 
+/** A text may come in parts, among others of thoughts. */
+const textOf = (content: unknown): unknown =>
+  Array.isArray(content)
+    ? content.map((part) => (isRecord(part) && typeof part.text === 'string' ? part.text : '')).join('')
+    : content
+
 export function openAiReader(options: ReaderOptions & { key?: string | undefined }): TurnReader {
   const calls = createCallCollector(options)
+  const thoughts = createThoughtFilter()
   let reason: StopReason | undefined
   let hasRefusal = false
   let hasBegun = false
@@ -57,7 +68,8 @@ export function openAiReader(options: ReaderOptions & { key?: string | undefined
   const textEvents = (text: unknown): ModelEvent[] => {
     if (typeof text !== 'string' || text === '') return []
     hasBegun = true
-    return [{ type: 'text', text }]
+    const shown = thoughts.push(text)
+    return shown === '' ? [] : [{ type: 'text', text: shown }]
   }
   const finish = (given: string): ModelEvent[] => {
     if (failures.includes(given))
@@ -66,7 +78,8 @@ export function openAiReader(options: ReaderOptions & { key?: string | undefined
     const finished = calls.finishAll()
     reason = settledReason(wanted, finished.length)
     hasBegun = true
-    return finished
+    const left = thoughts.end()
+    return [...(left === '' ? [] : [{ type: 'text' as const, text: left }]), ...finished]
   }
 
   return {
@@ -85,8 +98,10 @@ export function openAiReader(options: ReaderOptions & { key?: string | undefined
       const choice = Array.isArray(fields.choices) ? fields.choices[0] : undefined
       // The first reason counts: what follows it is usage, or a repetition.
       if (!isRecord(choice) || (choice.index ?? 0) !== 0 || reason !== undefined) return []
-      const { content, refusal, tool_calls: pieces } = isRecord(choice.delta) ? choice.delta : {}
-      const events = [...textEvents(content), ...textEvents(refusal)]
+      const delta = isRecord(choice.delta) ? choice.delta : {}
+      const { content, refusal, tool_calls: pieces } = delta
+      hasBegun ||= thoughtFields.some((name) => typeof delta[name] === 'string' && delta[name] !== '')
+      const events = [...textEvents(textOf(content)), ...textEvents(refusal)]
       hasRefusal ||= typeof refusal === 'string' && refusal !== ''
       if (Array.isArray(pieces)) for (const piece of pieces) addPiece(piece)
       return typeof choice.finish_reason === 'string' && choice.finish_reason !== ''

@@ -1,6 +1,6 @@
 import type { RejectedFields } from './rejected-fields.ts'
 import { parseArguments } from './tool-calls.ts'
-import type { ModelMessage, ModelRequest } from './turn.ts'
+import { type ModelMessage, type ModelRequest, sendableName, withoutPrefix } from './turn.ts'
 
 /** The body of `POST /chat/completions`. */
 
@@ -21,13 +21,25 @@ const messageOf = (message: ModelMessage): Record<string, unknown> => {
     tool_calls: calls.map(({ id, name, argumentsText }) => ({
       id,
       type: 'function',
-      function: { name, arguments: readableArguments(argumentsText) },
+      function: { name: sendableName(name), arguments: readableArguments(argumentsText) },
     })),
   }
 }
 
+/** Templates of some models demand that the sides take turns. */
+function merged(messages: readonly ModelMessage[]): ModelMessage[] {
+  const found: ModelMessage[] = []
+  for (const message of messages) {
+    const last = found.at(-1)
+    if (message.role === 'user' && last?.role === 'user')
+      found.splice(-1, 1, { role: 'user', text: `${last.text}\n\n${message.text}` })
+    else found.push(message)
+  }
+  return found
+}
+
 export function openAiBody(
-  { instructions, messages, tools }: ModelRequest,
+  { instructions, messages, tools, isTextOnly }: ModelRequest,
   { model, tokensMax, rejected }: BodyOptions,
 ): Record<string, unknown> {
   const limit = rejected.has('max_tokens') ? 'max_completion_tokens' : 'max_tokens'
@@ -36,7 +48,7 @@ export function openAiBody(
     stream: true,
     messages: [
       ...(instructions === '' ? [] : [{ role: 'system', content: instructions }]),
-      ...messages.map(messageOf),
+      ...merged(rejected.has('prefix') ? withoutPrefix(messages) : messages).map(messageOf),
     ],
     ...(tools.length > 0 && {
       tools: tools.map(({ name, description, inputSchema }) => ({
@@ -44,6 +56,7 @@ export function openAiBody(
         function: { name, description, parameters: inputSchema },
       })),
     }),
+    ...(tools.length > 0 && isTextOnly && !rejected.has('tool_choice') && { tool_choice: 'none' }),
     [limit]: tokensMax,
     ...(!rejected.has('temperature') && { temperature: 0 }),
     ...(!rejected.has('stream_options') && { stream_options: { include_usage: true } }),

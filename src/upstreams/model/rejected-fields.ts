@@ -1,16 +1,38 @@
 import { isRecord } from '#kernel/json.ts'
 
-/** Optional fields that some models refuse. Each refusal is learned once, and the request is sent again without it. */
+/** Optional parts that some models refuse. Each refusal is learned once, and the request is sent again without it. */
 
-const optionalFields = ['max_tokens', 'temperature', 'stream_options'] as const
-export type OptionalField = (typeof optionalFields)[number]
+const optionalFields = ['max_tokens', 'temperature', 'stream_options', 'tool_choice'] as const
+/** `prefix`: an answer of the model at the end of the conversation, which it is to continue. */
+export type OptionalField = (typeof optionalFields)[number] | 'prefix'
 export type RejectedFields = ReadonlySet<OptionalField>
 
-/** A value that is too large is no refusal of its field. */
 const refusals =
-  /unsupported|not support|not permitted|not allowed|deprecated|unrecognized|unknown|max_completion_tokens/i
+  /unsupported|not support|n't support|not permitted|not allowed|is allowed|deprecated|unrecognized|unknown|extra_forbidden|max_completion_tokens/i
+/** A value that is too large is no refusal of its field. */
+const tooLarge = /too large|context length|context window/i
+const refusesPrefix = /prefill|end with a user|last role user/i
+const headCharacters = 300
 
-/** The field that an answer with status 400 or 422 is about; undefined where it is about none of them. */
+const textIn = (value: unknown): string => (typeof value === 'string' ? value : '')
+
+/** The words of an error: in the forms of OpenAI and Anthropic, of their relays, and of servers that validate bodies. */
+function wordsOf(parsed: Record<string, unknown>): { param: unknown; head: string } {
+  const error = isRecord(parsed.error) ? parsed.error : parsed
+  const { param, code, message, metadata } = error
+  const detail = isRecord(message) ? message.detail : error.detail
+  const issues = (Array.isArray(detail) ? detail : []).filter(isRecord).map(({ type, loc, msg }) => {
+    const path = Array.isArray(loc) ? loc.join('.') : ''
+    return `${textIn(type)} ${path} ${textIn(msg)}`
+  })
+  const raw = isRecord(metadata) ? metadata.raw : undefined
+  const head = [message, parsed.error, detail, raw, ...issues]
+    .map((each) => textIn(each).slice(0, headCharacters))
+    .join(' ')
+  return { param, head: `${String(code)} ${head}` }
+}
+
+/** The part that an answer with status 400 or 422 is about; undefined where it is about none of them. */
 export function rejectedField(status: number, body: string): OptionalField | undefined {
   if (status !== 400 && status !== 422) return undefined
   let parsed: unknown
@@ -19,10 +41,10 @@ export function rejectedField(status: number, body: string): OptionalField | und
   } catch {
     return undefined
   }
-  const error = isRecord(parsed) && isRecord(parsed.error) ? parsed.error : {}
-  const { param, code, message } = error
-  const head = typeof message === 'string' ? message.slice(0, 300) : ''
-  if (!refusals.test(`${String(code)} ${head}`)) return undefined
+  if (!isRecord(parsed)) return undefined
+  const { param, head } = wordsOf(parsed)
+  if (refusesPrefix.test(head)) return 'prefix'
+  if (!refusals.test(head) || tooLarge.test(head)) return undefined
   const byParam = optionalFields.find((name) => name === param)
   if (byParam !== undefined) return byParam
   return optionalFields.find((name) => new RegExp(`(^|[^\\w])${name}($|[^\\w])`).test(head))

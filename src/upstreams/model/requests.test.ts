@@ -147,4 +147,67 @@ test('the refused field is the one that the error is about', () => {
   assert.equal(fieldOf({ param: 'max_tokens', message: 'max_tokens is too large: 9000' }), undefined)
   assert.equal(fieldOf({ message: "Use 'max_completion_tokens' instead of 'max_tokens'" }), 'max_tokens')
   assert.equal(fieldOf('<html>'), undefined)
+  assert.equal(fieldOf({ message: 'tool_choice is not supported here' }), 'tool_choice')
+  assert.equal(fieldOf({ message: 'temperature: only 1 is allowed for this model' }), 'temperature')
+  assert.equal(
+    fieldOf({ message: "'max_tokens' or 'max_completion_tokens' is too large: 4096. This model's maximum" }),
+    undefined,
+  )
+})
+
+test('a refusal is read in the forms of validating servers, of relays, and without an object around it', () => {
+  const fieldOf = (body: object, status = 400) => rejectedField(status, JSON.stringify(body))
+  const extra = {
+    type: 'extra_forbidden',
+    loc: ['body', 'stream_options'],
+    msg: 'Extra inputs are not permitted',
+  }
+  assert.equal(fieldOf({ detail: [extra] }, 422), 'stream_options')
+  assert.equal(fieldOf({ object: 'error', message: { detail: [extra] } }, 422), 'stream_options')
+  assert.equal(
+    fieldOf({ object: 'error', message: 'temperature is not supported', code: 400 }),
+    'temperature',
+  )
+  assert.equal(fieldOf({ error: 'unknown field: stream_options' }), 'stream_options')
+  const raw = JSON.stringify({ error: { message: "Unsupported parameter: 'max_tokens'" } })
+  assert.equal(
+    fieldOf({ error: { message: 'Provider returned error', code: 400, metadata: { raw } } }),
+    'max_tokens',
+  )
+  for (const message of [
+    'This model does not support assistant message prefill.',
+    'Expected last role User or Tool (or Assistant with prefix True) for serving but got assistant',
+  ])
+    assert.equal(fieldOf({ error: { message } }), 'prefix')
+})
+
+test('a conversation has names that tools can have, sides that take turns, and no call where none is wanted', () => {
+  const messages: ModelMessage[] = [
+    { role: 'user', text: 'A' },
+    { role: 'user', text: 'B' },
+    { role: 'assistant', text: '', calls: [{ id: 'a', name: 'functions.price now', argumentsText: '{}' }] },
+    { role: 'tool', callId: 'a', text: '{}', isError: true },
+    { role: 'assistant', text: 'So far', calls: [] },
+  ]
+  const rejected = new Set(['prefix', 'tool_choice'] as const)
+  const bodyOf = (body: object) =>
+    body as { messages: { role: string; content: unknown; tool_calls?: object[] }[]; tool_choice?: unknown }
+  const asked = request(messages, { isTextOnly: true })
+  const openAi = bodyOf(openAiBody(asked, options))
+  assert.deepEqual(
+    openAi.messages.map(({ role }) => role),
+    ['system', 'user', 'assistant', 'tool', 'assistant'],
+  )
+  assert.equal(openAi.messages[1]!.content, 'A\n\nB')
+  assert.match(JSON.stringify(openAi.messages[2]!.tool_calls), /"functions_price_now"/)
+  assert.equal(openAi.tool_choice, 'none')
+  const anthropic = bodyOf(anthropicBody(asked, options))
+  assert.match(JSON.stringify(anthropic.messages), /"functions_price_now"/)
+  assert.deepEqual(anthropic.tool_choice, { type: 'none' })
+  for (const body of [openAiBody, anthropicBody]) {
+    const { messages: sent, tool_choice } = bodyOf(body(asked, { ...options, rejected }))
+    assert.equal(tool_choice, undefined)
+    assert.equal(sent.at(-1)!.role, 'user')
+    assert.match(JSON.stringify(sent.at(-1)), /was cut off/)
+  }
 })

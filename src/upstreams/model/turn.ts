@@ -14,6 +14,8 @@ export type ModelRequest = {
   instructions: string
   messages: readonly ModelMessage[]
   tools: readonly ModelTool[]
+  /** No call is wanted: the tools are there since the conversation has calls, which some endpoints refuse without them. */
+  isTextOnly?: boolean
   /** Less than the setting, never more. */
   tokensMax?: number
 }
@@ -31,7 +33,7 @@ export type ModelEvent =
 
 export type ModelLimits = {
   tokensMax: number
-  /** Until the first piece of text or of a call. */
+  /** Until the first piece of a thought, of text or of a call. */
   firstTokenMs: number
   /** Without any byte. */
   idleMs: number
@@ -44,7 +46,7 @@ export type ModelLimits = {
 /** Reads the events of one answer; every function throws a Fault where the answer cannot be read. */
 export type TurnReader = {
   read(event: { event: string | undefined; data: string }): ModelEvent[]
-  /** Whether anything of the answer itself has come. */
+  /** Whether anything of the answer has come, the thoughts before it included. */
   hasBegun(): boolean
   /** Whether the endpoint has said that nothing follows. */
   isComplete(): boolean
@@ -55,6 +57,20 @@ export type ReaderOptions = {
   toolCallsMax: number
   /** Ids of the calls of former turns. */
   usedIds: readonly string[]
+}
+
+/** A model invents names, and endpoints refuse a conversation with a name that no tool could have. */
+export const sendableName = (name: string): string => name.replace(/[^\w-]/g, '_').slice(0, 64) || 'unknown'
+
+/** What asks a model that continues no text of its own to do so. */
+export const continueWords =
+  'Your answer above was cut off. Continue it exactly where it ended, and repeat nothing of it.'
+
+/** With the words of a user at the end, where the model refuses to continue its own. */
+export const withoutPrefix = (messages: readonly ModelMessage[]): readonly ModelMessage[] => {
+  const last = messages.at(-1)
+  if (last?.role !== 'assistant' || last.calls.length > 0) return messages
+  return [...messages, { role: 'user', text: continueWords }]
 }
 
 /** An endpoint calls the reason by another name, or none, where it made calls. */

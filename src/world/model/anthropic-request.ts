@@ -7,6 +7,7 @@ import {
   modelIn,
   offeredTool,
   tokensOf,
+  toolName,
   toolsIn,
 } from './conversation.ts'
 
@@ -43,7 +44,8 @@ const readAssistant = (blocks: readonly Block[], at: number): Message => {
       const { id, name, input } = block
       if (typeof id !== 'string' || !/^[a-zA-Z0-9_-]+$/.test(id))
         throw invalid(`${where}.tool_use.id: String should match pattern '^[a-zA-Z0-9_-]+$'`)
-      if (typeof name !== 'string') throw invalid(`${where}.tool_use.name: Field required`)
+      if (typeof name !== 'string' || !toolName.test(name))
+        throw invalid(`${where}.tool_use.name: String should match pattern '^[a-zA-Z0-9_-]{1,64}$'`)
       if (!isRecord(input)) throw invalid(`${where}.tool_use.input: Input should be a valid dictionary`)
       calls.push({ id, name })
     } else
@@ -114,6 +116,9 @@ export const readAnthropicRequest = (fields: Record<string, unknown>): Conversat
   if (last?.role === 'assistant' && /\s$/.test(last.text))
     throw invalid('messages: final assistant content cannot end with trailing whitespace')
   checkResults(groups)
+  const hasCalls = groups.flat().some((each) => each.role === 'assistant' && each.calls.length > 0)
+  if (hasCalls && toolsIn(fields).length === 0)
+    throw invalid('Requests which include `tool_use` or `tool_result` blocks must define tools')
   return {
     model,
     isStream: stream === true,

@@ -57,11 +57,14 @@ export const modelIn = ({ model }: Record<string, unknown>): string => {
   return model.slice(0, 200)
 }
 
+/** As the public services demand it, of tools and of their calls. */
+export const toolName = /^[a-zA-Z0-9_-]{1,64}$/
+
 export const offeredTool = (
   { name, description = '' }: Record<string, unknown>,
   schema: unknown,
 ): OfferedTool => {
-  if (typeof name !== 'string' || !/^[a-zA-Z0-9_-]{1,64}$/.test(name))
+  if (typeof name !== 'string' || !toolName.test(name))
     throw invalid("Invalid tool name: expected a string that matches '^[a-zA-Z0-9_-]{1,64}$'.", 'tools')
   if (typeof description !== 'string') throw invalid('Invalid tool description.', 'tools')
   if (!isRecord(schema) || schema.type !== 'object')

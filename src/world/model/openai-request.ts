@@ -7,6 +7,7 @@ import {
   modelIn,
   offeredTool,
   tokensOf,
+  toolName,
   toolsIn,
 } from './conversation.ts'
 
@@ -36,6 +37,11 @@ const callsOf = (message: Record<string, unknown>, at: number) => {
       throw invalid(`Invalid call in 'messages[${at}].tool_calls'.`, `messages.[${at}].tool_calls`)
     if (typeof found.name !== 'string' || typeof found.arguments !== 'string')
       throw invalid(`Invalid function in 'messages[${at}].tool_calls'.`, `messages.[${at}].tool_calls`)
+    if (!toolName.test(found.name))
+      throw invalid(
+        `Invalid 'messages[${at}].tool_calls': function.name does not match its pattern.`,
+        'messages',
+      )
     return { id: call.id, name: found.name }
   })
 }

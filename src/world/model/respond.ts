@@ -177,6 +177,11 @@ export const respond = async (
     state.record(format, fields)
     checkParameters(fields, state.settings)
     const conversation = formats[format].read(fields)
+    if (state.settings.refuses_prefix && prefixOf(conversation) !== '')
+      throw new ModelError(
+        400,
+        'This model does not support assistant message prefill. The conversation must end with a user message.',
+      )
     await complete(state, answer, { format, conversation })
   } catch (error) {
     if (answer.headersSent || answer.destroyed) {

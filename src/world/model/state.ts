@@ -9,6 +9,8 @@ type Settings = {
   keys: readonly string[]
   /** Fields of a request that are refused, as models without them do. */
   rejected_parameters: readonly string[]
+  /** Whether a conversation has to end with words of a user or a result. */
+  refuses_prefix: boolean
 }
 type RecordedRequest = { at_ms: number; interface: string; body: Fields | { omitted_characters: number } }
 export type ModelState = {
@@ -26,7 +28,7 @@ const requestCharactersMax = 64_000
 const namesMax = 20
 const nameCharactersMax = 200
 
-const initialSettings: Settings = { keys: [], rejected_parameters: [] }
+const initialSettings: Settings = { keys: [], rejected_parameters: [], refuses_prefix: false }
 
 export const createModelState = (nowMs: () => number): ModelState => {
   const requests: RecordedRequest[] = []
@@ -72,6 +74,7 @@ export const modelRoutes = (state: ModelState): Route[] => {
   const settings = () => ({
     keys: state.settings.keys.length,
     rejected_parameters: state.settings.rejected_parameters,
+    refuses_prefix: state.settings.refuses_prefix,
   })
   return [
     { method: 'GET', path: /^\/model\/scripts$/, run: scripts },
@@ -98,14 +101,17 @@ export const modelRoutes = (state: ModelState): Route[] => {
       method: 'PUT',
       path: /^\/model\/settings$/,
       run: ({ fields }) => {
-        rejectUnknownFields(fields, ['keys', 'rejected_parameters'])
-        const { keys, rejected_parameters: rejected } = fields
+        rejectUnknownFields(fields, ['keys', 'rejected_parameters', 'refuses_prefix'])
+        const { keys, rejected_parameters: rejected, refuses_prefix = state.settings.refuses_prefix } = fields
+        if (typeof refuses_prefix !== 'boolean')
+          throw new HttpError(400, 'refuses_prefix must be true or false.')
         state.settings = {
           keys: keys === undefined ? state.settings.keys : names(fields, 'keys'),
           rejected_parameters:
             rejected === undefined
               ? state.settings.rejected_parameters
               : names(fields, 'rejected_parameters'),
+          refuses_prefix,
         }
         return settings()
       },

@@ -3,9 +3,16 @@ import type { Usage } from '#features/chat/prices.ts'
 import { Fault } from '#kernel/fault.ts'
 import type { JsonObject } from '#kernel/json.ts'
 import type { Model } from '#upstreams/model/model.ts'
-import type { ModelMessage, ModelRequest, StopReason } from '#upstreams/model/turn.ts'
+import type { ModelEvent, ModelMessage, ModelRequest, StopReason } from '#upstreams/model/turn.ts'
 import type { KnownFigures } from './known-figures.ts'
-import { addUsage, attemptsMax, prefixCharactersMax, tokensOf } from './limits.ts'
+import {
+  addUsage,
+  answerCharactersMax,
+  argumentsBytesMax,
+  attemptsMax,
+  prefixCharactersMax,
+  tokensOf,
+} from './limits.ts'
 import { createRelease, type Release, type ReleaseMode } from './release-text.ts'
 
 /** One answer of a model, which is asked for once however often the turn is run. */
@@ -45,6 +52,7 @@ export type ModelSession = {
 }
 type Asked = { name: string; request: ModelRequest; mode: ReleaseMode }
 
+const nameCharactersMax = 100
 const none: Usage = { inputTokens: 0, outputTokens: 0 }
 
 export const charactersOf = ({ instructions, messages, tools }: ModelRequest): number =>
@@ -73,18 +81,19 @@ type Attempt = {
 async function makeNote(session: ModelSession, { name: _, request, mode }: Asked): Promise<ModelNote> {
   const { emit, figures } = session
   const before = session.said()
+  const charactersMax = answerCharactersMax - before.length
   const separator = before === '' ? '' : '\n\n'
   // An earlier run died while it read this answer: what it has sent is continued.
   let said = session.saidBefore.slice(before.length)
   if (said !== '') await emit.chunk(said)
   let usage = none
   for (let attempt = 1; ; attempt++) {
-    const release = createRelease({ emit, figures, mode, separator, said })
+    const release = createRelease({ emit, figures, mode, separator, said, charactersMax })
     const prefix = said.trim()
     const messages = prefix === '' ? request.messages : [...request.messages, answerOf(prefix)]
     const inputTokens = tokensOf(charactersOf({ ...request, messages }))
     const read = await readAnswer(session, { ...request, messages }, { release, prefix, inputTokens })
-    usage = addUsage(usage, read.usage ?? { inputTokens, outputTokens: tokensOf(read.characters) })
+    usage = addUsage(usage, usageOf(read, inputTokens))
     session.pending = none
     if (read.failure === '') {
       const { said: all, rest } = await release.end()
@@ -94,6 +103,12 @@ async function makeNote(session: ModelSession, { name: _, request, mode }: Asked
     const mayRepeat = read.characters > 0 && attempt < attemptsMax && said.length <= prefixCharactersMax
     if (!mayRepeat) return { said, rest: '', calls: [], stop: 'end', usage, failure: read.failure }
   }
+}
+
+/** An endpoint that has refused, or was not reached, has counted nothing; one that was silent may have. */
+const usageOf = ({ usage, failure, characters }: Attempt, inputTokens: number): Usage => {
+  const isUncounted = failure !== '' && failure !== 'upstream_timeout' && characters === 0
+  return usage ?? (isUncounted ? none : { inputTokens, outputTokens: tokensOf(characters) })
 }
 
 const answerOf = (text: string): ModelMessage => ({ role: 'assistant', text, calls: [] })
@@ -109,18 +124,16 @@ async function readAnswer(
   const { model, signal } = session
   const found: Attempt = { calls: [], stop: undefined, usage: undefined, failure: '', characters: 0 }
   const fresh = withoutRepetition(prefix)
+  let argumentsBytes = 0
   try {
     for await (const event of model.turn(request, { signal })) {
       if (event.type === 'text') {
         found.characters += event.text.length
         await release.push(fresh(event.text))
       } else if (event.type === 'tool_call') {
-        const { id, name, argumentsText, arguments: parsed } = event
-        found.characters += argumentsText.length + name.length
-        const { input, problem } = parsed.isValid
-          ? { input: parsed.value, problem: '' }
-          : { input: {}, problem: parsed.problem }
-        found.calls.push({ id, name, argumentsText, input, problem })
+        found.characters += event.argumentsText.length + event.name.length
+        argumentsBytes += Buffer.byteLength(event.argumentsText)
+        found.calls.push(argumentsBytes > argumentsBytesMax ? tooLong(event) : notedCall(event))
       } else if (event.type === 'usage')
         found.usage = { inputTokens: event.inputTokens, outputTokens: event.outputTokens }
       else found.stop = event.reason
@@ -132,6 +145,24 @@ async function readAnswer(
   }
   return found
 }
+
+type CallEvent = Extract<ModelEvent, { type: 'tool_call' }>
+
+const notedCall = ({ id, name, argumentsText, arguments: parsed }: CallEvent): NotedCall => ({
+  id,
+  name: name.slice(0, nameCharactersMax),
+  argumentsText,
+  input: parsed.isValid ? parsed.value : {},
+  problem: parsed.isValid ? '' : parsed.problem,
+})
+/** A note of it would be too large. */
+const tooLong = ({ id, name }: CallEvent): NotedCall => ({
+  id,
+  name: name.slice(0, nameCharactersMax),
+  argumentsText: '',
+  input: {},
+  problem: 'the arguments are too long',
+})
 
 /** Some models begin again with the text that they are to continue. */
 function withoutRepetition(prefix: string): (text: string) => string {

@@ -15,6 +15,14 @@ export const modelTurnsMax: Readonly<Record<Agent, number>> = {
 }
 /** Below the calls that an answer may make, so that the grammar can take over. */
 export const callsMax = 24
+/** Steps of the plan that are announced: below those that an answer may have. */
+export const announcedMax = 100
+/** Of the text of an answer; its last sentences have room beside it. */
+export const answerCharactersMax = 180_000
+/** Of the text of one answer of the model that is sent, and of what is held, as a note stores them. */
+export const textBytesMax = 96 * 1_024
+/** Of the arguments of all calls of one answer of the model. */
+export const argumentsBytesMax = 24 * 1_024
 export const prefixCharactersMax = 16_000
 export const attemptsMax = 3
 /** Of all messages together: older results make room for newer ones. */

@@ -20,6 +20,8 @@ import { instructions } from './instructions.ts'
 import { citationsOf, createKnownFigures, markUnknown } from './known-figures.ts'
 import {
   addUsage,
+  announcedMax,
+  answerCharactersMax,
   type ModelEngineLimits,
   modelTurnsMax,
   requestCharactersMax,
@@ -45,7 +47,7 @@ type Run = {
   session: ModelSession
   offered: ReadonlyMap<string, ToolDescription>
   messages: ModelMessage[]
-  counts: { calls: number; changes: number }
+  counts: { calls: number; changes: number; announced: number }
   proposed: string[]
   usage: Usage
   limits: ModelEngineLimits
@@ -138,7 +140,7 @@ function startRun({ turn, tools, emit, signal }: Setting, { model, offered, hist
       ),
       { role: 'user', text: turn.query },
     ],
-    counts: { calls: 0, changes: 0 },
+    counts: { calls: 0, changes: 0, announced: 0 },
     proposed: [],
     usage: { inputTokens: 0, outputTokens: 0 },
     limits,
@@ -182,6 +184,7 @@ async function sendMarked({ session }: Run, text: string): Promise<void> {
   if (text === '') return
   const marked = markUnknown(text, session.figures)
   const before = session.said()
+  if (before.length + marked.length > answerCharactersMax) return
   const isContinued = before === '' || /^\s/.test(marked)
   await session.emit.chunk(before === '' ? marked.trimStart() : isContinued ? marked : `\n\n${marked}`)
 }
@@ -196,7 +199,7 @@ async function correct(run: Run, { said, rest, calls }: ModelNote, n: number): P
   if (!request) return sendMarked(run, rest)
   const note = await askModel(session, {
     name: `turn:${n}.again`,
-    request: { ...request, tools: [] },
+    request: { ...request, isTextOnly: true },
     mode: 'mark',
   })
   run.usage = addUsage(run.usage, note.usage)
@@ -206,7 +209,7 @@ async function correct(run: Run, { said, rest, calls }: ModelNote, n: number): P
 async function call(run: Run, { said, rest, calls }: ModelNote, n: number): Promise<void> {
   const { session, messages, offered, counts, proposed } = run
   for (const [at, { name }] of calls.entries())
-    if (offered.has(name))
+    if (offered.has(name) && counts.announced++ < announcedMax)
       session.emit.planning('plan_step', { id: callId(n, at), text: name.replaceAll('_', ' ') })
   const results = await callTools(
     { tools: session.tools, offered, figures: session.figures, counts, proposed },

@@ -1,6 +1,7 @@
 import type { Emit } from '#features/chat/engine.ts'
 import { cleanAnswer } from './clean-text.ts'
 import { type KnownFigures, markUnknown } from './known-figures.ts'
+import { textBytesMax } from './limits.ts'
 import { createSplitter } from './sentences.ts'
 
 /**
@@ -15,30 +16,50 @@ export type Release = {
   said(): string
 }
 
-type Options = { emit: Emit; figures: KnownFigures; mode: ReleaseMode; separator: string; said: string }
+type Options = {
+  emit: Emit
+  figures: KnownFigures
+  mode: ReleaseMode
+  separator: string
+  /** What was sent before, which the text continues. */
+  said: string
+  /** Of what is sent, `said` included. */
+  charactersMax: number
+}
 
-/** Below what an answer may have, so that its last sentence has room. */
-const charactersMax = 150_000
+const bytesOf = (text: string): number => Buffer.byteLength(JSON.stringify(text))
+const endsSentence = /[.!?…]["'”’)\]]*$/
 
-/** `said` is what was sent before, which the text continues. */
-export function createRelease({ emit, figures, mode, separator, said: before }: Options): Release {
+export function createRelease({
+  emit,
+  figures,
+  mode,
+  separator,
+  said: before,
+  charactersMax,
+}: Options): Release {
   const splitter = createSplitter()
   let said = before
   let rest = ''
+  let [saidBytes, restBytes] = [bytesOf(before), 0]
   let sent: Promise<void> = Promise.resolve()
   let failure: unknown
   /** What is sent of the sentence. */
   const shownOf = (sentence: string): string => {
     const text = cleanAnswer(sentence)
     if (mode === 'hold' && (rest !== '' || figures.unknownIn(text).length > 0)) {
-      if (rest.length < charactersMax) rest += text
+      restBytes += bytesOf(text)
+      if (restBytes <= textBytesMax) rest += text
       return ''
     }
     const marked = mode === 'mark' ? markUnknown(text, figures) : text
     const isFirst = said === ''
     const shown = isFirst ? marked.trimStart() : marked
-    if (shown === '' || said.length + shown.length > charactersMax) return ''
-    const piece = isFirst ? separator + shown : shown
+    // A model that continues a text by words of a user begins without the space.
+    const isJoined = !isFirst && said === before && /^[\p{L}\p{N}]/u.test(shown) && endsSentence.test(said)
+    const piece = isFirst ? separator + shown : isJoined ? ` ${shown}` : shown
+    saidBytes += bytesOf(piece)
+    if (shown === '' || said.length + piece.length > charactersMax || saidBytes > textBytesMax) return ''
     said += piece
     return piece
   }
