@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { openAiReader } from './openai-reader.ts'
+import { openAiBody } from './openai-request.ts'
 import type { ModelEvent } from './turn.ts'
 
 const chunk = (delta: object, finish: string | null = null, more: object = {}) => ({
@@ -151,4 +152,20 @@ test('texts in parts are texts, and thoughts in any form are none', () => {
     )
     assert.ok(reader.hasBegun(), field)
   }
+})
+
+test('what an endpoint wants back with its call is sent back with it', () => {
+  const extra_content = { google: { thought_signature: 'c2lnbmVk' } }
+  const made = { index: 0, id: 'a', function: { name: 'price', arguments: '{}' }, extra_content }
+  const calls = eventsOf([call(made), chunk({}, 'tool_calls')]).filter((event) => event.type === 'tool_call')
+  const body = openAiBody(
+    { instructions: '', messages: [{ role: 'assistant', text: '', calls }], tools: [] },
+    { model: 'm', tokensMax: 1, rejected: new Set() },
+  )
+  const [message] = body.messages as { tool_calls: object[] }[]
+  assert.deepEqual(message!.tool_calls, [
+    { id: 'a', type: 'function', function: { name: 'price', arguments: '{}' }, extra_content },
+  ])
+  const long = { ...made, extra_content: { signature: 'x'.repeat(9_000) } }
+  assert.ok(eventsOf([call(long), chunk({}, 'tool_calls')]).every((event) => !('extra' in event)))
 })

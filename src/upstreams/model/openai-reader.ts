@@ -1,4 +1,4 @@
-import { isRecord } from '#kernel/json.ts'
+import { isRecord, type JsonObject } from '#kernel/json.ts'
 import { brokenOff, eventFault, eventFields } from './faults.ts'
 import { createThoughtFilter } from './thoughts.ts'
 import { createCallCollector } from './tool-calls.ts'
@@ -63,6 +63,7 @@ export function openAiReader(options: ReaderOptions & { key?: string | undefined
     else if (known.name === '') calls.rename(key, nameText)
     if (typeof given === 'string') calls.append(key, given)
     else if (isRecord(given)) calls.append(key, JSON.stringify(given))
+    if (isRecord(piece.extra_content)) calls.attach(key, piece.extra_content as JsonObject)
     hasBegun = true
   }
   const textEvents = (text: unknown): ModelEvent[] => {

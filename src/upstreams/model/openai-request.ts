@@ -18,10 +18,11 @@ const messageOf = (message: ModelMessage): Record<string, unknown> => {
   return {
     role: 'assistant',
     content: text === '' ? null : text,
-    tool_calls: calls.map(({ id, name, argumentsText }) => ({
+    tool_calls: calls.map(({ id, name, argumentsText, extra }) => ({
       id,
       type: 'function',
       function: { name: sendableName(name), arguments: readableArguments(argumentsText) },
+      ...(extra && { extra_content: extra }),
     })),
   }
 }

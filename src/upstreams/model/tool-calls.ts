@@ -4,7 +4,7 @@ import type { ModelEvent, ReaderOptions, ToolArguments } from './turn.ts'
 
 /** Assembles calls from pieces that come in any order. */
 
-type OpenCall = { id: string; name: string; pieces: string[] }
+type OpenCall = { id: string; name: string; pieces: string[]; extra?: JsonObject }
 type ToolCallEvent = Extract<ModelEvent, { type: 'tool_call' }>
 export type CallCollector = {
   /** A call under a key of the wire; one that is open there is another call. */
@@ -12,11 +12,15 @@ export type CallCollector = {
   find(key: number): Readonly<OpenCall> | undefined
   rename(key: number, name: string): void
   append(key: number, text: string): void
+  attach(key: number, extra: JsonObject): void
   /** Empty where no call is open there. */
   finish(key: number): ToolCallEvent[]
   finishAll(): ToolCallEvent[]
   count(): number
 }
+
+/** A signature has some hundred characters, and is stored with its call. */
+const extraCharactersMax = 8_192
 
 export function parseArguments(text: string): ToolArguments {
   // A call without arguments has none of their text.
@@ -46,7 +50,7 @@ export function createCallCollector({ toolCallsMax, usedIds }: ReaderOptions): C
     ids.add(id)
     return id
   }
-  const eventOf = ({ id, name, pieces }: OpenCall): ToolCallEvent => {
+  const eventOf = ({ id, name, pieces, extra }: OpenCall): ToolCallEvent => {
     const argumentsText = pieces.join('')
     return {
       type: 'tool_call',
@@ -54,6 +58,7 @@ export function createCallCollector({ toolCallsMax, usedIds }: ReaderOptions): C
       name,
       argumentsText,
       arguments: parseArguments(argumentsText),
+      ...(extra && { extra }),
     }
   }
   const take = (key: number): OpenCall[] => {
@@ -77,6 +82,10 @@ export function createCallCollector({ toolCallsMax, usedIds }: ReaderOptions): C
     },
     append(key, text) {
       open.get(key)?.pieces.push(text)
+    },
+    attach(key, extra) {
+      const call = open.get(key)
+      if (call && JSON.stringify(extra).length <= extraCharactersMax) call.extra = extra
     },
     finish: (key) => take(key).map(eventOf),
     finishAll() {

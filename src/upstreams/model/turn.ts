@@ -4,7 +4,13 @@ import type { JsonObject } from '#kernel/json.ts'
 
 export type ModelTool = { name: string; description: string; inputSchema: JsonObject }
 /** A call as a former turn made it. */
-export type MadeCall = { id: string; name: string; argumentsText: string }
+export type MadeCall = {
+  id: string
+  name: string
+  argumentsText: string
+  /** What the endpoint wants back with its call, such as a signature of its thoughts. */
+  extra?: JsonObject
+}
 export type ModelMessage =
   | { role: 'user'; text: string }
   | { role: 'assistant'; text: string; calls: readonly MadeCall[] }
@@ -25,7 +31,7 @@ export type ToolArguments = { isValid: true; value: JsonObject } | { isValid: fa
 export type ModelEvent =
   | { type: 'text'; text: string }
   /** Complete; `id` differs from all others of the conversation, also where the model repeats itself. */
-  | { type: 'tool_call'; id: string; name: string; argumentsText: string; arguments: ToolArguments }
+  | ({ type: 'tool_call'; arguments: ToolArguments } & MadeCall)
   /** At most once, and absent where the endpoint does not count. */
   | { type: 'usage'; inputTokens: number; outputTokens: number }
   /** Always the last event, and the only one of its kind. */

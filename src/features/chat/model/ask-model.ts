@@ -3,7 +3,7 @@ import type { Usage } from '#features/chat/prices.ts'
 import { Fault } from '#kernel/fault.ts'
 import type { JsonObject } from '#kernel/json.ts'
 import type { Model } from '#upstreams/model/model.ts'
-import type { ModelEvent, ModelMessage, ModelRequest, StopReason } from '#upstreams/model/turn.ts'
+import type { MadeCall, ModelEvent, ModelMessage, ModelRequest, StopReason } from '#upstreams/model/turn.ts'
 import type { KnownFigures } from './known-figures.ts'
 import {
   addUsage,
@@ -18,13 +18,7 @@ import { createRelease, type Release, type ReleaseMode } from './release-text.ts
 /** One answer of a model, which is asked for once however often the turn is run. */
 
 /** `problem`: the arguments are no JSON object. */
-export type NotedCall = {
-  id: string
-  name: string
-  argumentsText: string
-  input: JsonObject
-  problem: string
-}
+export type NotedCall = MadeCall & { input: JsonObject; problem: string }
 export type ModelNote = {
   /** What was sent to the reader. */
   said: string
@@ -132,7 +126,7 @@ async function readAnswer(
         await release.push(fresh(event.text))
       } else if (event.type === 'tool_call') {
         found.characters += event.argumentsText.length + event.name.length
-        argumentsBytes += Buffer.byteLength(event.argumentsText)
+        argumentsBytes += Buffer.byteLength(event.argumentsText + JSON.stringify(event.extra ?? {}))
         found.calls.push(argumentsBytes > argumentsBytesMax ? tooLong(event) : notedCall(event))
       } else if (event.type === 'usage')
         found.usage = { inputTokens: event.inputTokens, outputTokens: event.outputTokens }
@@ -148,12 +142,13 @@ async function readAnswer(
 
 type CallEvent = Extract<ModelEvent, { type: 'tool_call' }>
 
-const notedCall = ({ id, name, argumentsText, arguments: parsed }: CallEvent): NotedCall => ({
+const notedCall = ({ id, name, argumentsText, extra, arguments: parsed }: CallEvent): NotedCall => ({
   id,
   name: name.slice(0, nameCharactersMax),
   argumentsText,
   input: parsed.isValid ? parsed.value : {},
   problem: parsed.isValid ? '' : parsed.problem,
+  ...(extra && { extra }),
 })
 /** A note of it would be too large. */
 const tooLong = ({ id, name }: CallEvent): NotedCall => ({

@@ -216,7 +216,7 @@ async function call(run: Run, { said, rest, calls }: ModelNote, n: number): Prom
     calls,
     (at) => callId(n, at),
   )
-  const made = calls.map(({ id, name, argumentsText }) => ({ id, name, argumentsText }))
+  const made = calls.map(({ input: _, problem: __, ...made }) => made)
   messages.push({ role: 'assistant', text: said + rest, calls: made }, ...results)
 }
 
