@@ -45,3 +45,7 @@ test('a text without white space is broken, so that no sentence is long', () => 
     assert.equal(found.join('').replaceAll(' ', ''), text.replaceAll(' ', ''))
   }
 })
+
+test('a language without spaces is cut at its own marks', () => {
+  assert.deepEqual(all('价格是1.5。然后', '呢？好'), ['价格是1.5。', '然后呢？', '好'])
+})

@@ -4,7 +4,8 @@ const sentenceCharactersMax = 2_000
 /** What has no white space for so long is no prose: it is broken. */
 const wordCharactersMax = 4_000
 const space = /\s/g
-const end = /[.!?…]["'”’)\]*]*(?=\s)|(?=\n)/g
+/** The marks of languages without spaces end a sentence by themselves. */
+const end = /[.!?…]["'”’)\]*]*(?=\s)|[。！？]["'”’」』）)\]*]*|(?=\n)/g
 
 /** Where the first sentence of the text ends; 0 where that is not known yet. */
 function endOf(text: string): number {
