@@ -221,6 +221,15 @@ describe('a gateway', () => {
       const answered = events.find(({ event }) => event === 'tool_response')
       assert.equal((answered?.data as { type?: string } | undefined)?.type, 'error', name)
     }
+    // Arguments are stored and sent to every reader, whatever the call is for.
+    const bulky = { text: 'x'.repeat(100_000) }
+    const large = await asking(
+      (frame) => (frame.seq === 1 ? [call(frame, 'no_such_tool', bulky)] : [frame]),
+      { say: 'a' },
+      { say: 'b' },
+    )
+    assert.ok(!large.some(({ event }) => event === 'tool_call'))
+    assert.equal(large.at(-1)!.event, 'done')
     // The kill switch asks for the words of the user, whatever a service says.
     const killed = await asking(
       (frame) => (frame.seq === 1 ? [call(frame, 'policy_kill', { on: true })] : [frame]),

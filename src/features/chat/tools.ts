@@ -48,6 +48,7 @@ const callsMax = 40
 const recommendationsMax = 3
 const recommendationMs = 15 * 60_000
 const outputBytesMax = 256 * 1_024
+const inputBytesMax = 64 * 1_024
 const callMs = 20_000
 
 export const intentHash = (operation: string, input: JsonObject): string =>
@@ -93,6 +94,8 @@ export function createTools(deps: ToolDeps, parts: TurnParts): Tools {
         return earlier
       }
       const { id, name, input } = call
+      if (Buffer.byteLength(JSON.stringify(input)) > inputBytesMax)
+        throw new Fault('body_too_large', `The arguments of a call have at most ${inputBytesMax} bytes`)
       if (isNote(id)) throw new Fault('conflict', 'The id of a call begins as that of a note')
       if (!announced.has(id))
         void parts.writer.add('tool_call', {
