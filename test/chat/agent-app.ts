@@ -18,7 +18,7 @@ export type Direction = 'to-service' | 'to-gateway'
 /** What becomes of a frame: `cut` ends the connection before it passes. */
 export type Pass = (frame: Frame, direction: Direction) => 'pass' | 'drop' | 'cut' | Frame[]
 
-const framesOf = (data: RawData): Frame[] =>
+export const framesOf = (data: RawData): Frame[] =>
   data
     .toString()
     .split('\n')

@@ -6,7 +6,7 @@ import { type RawData, WebSocket } from 'ws'
 import { agentPath, agentProtocol, frameBytesMax, windowMax } from '#kernel/agent-protocol.ts'
 import { eventually } from '../harness/gateway.ts'
 import type { SentEvent } from '../harness/stream.ts'
-import { agentKey, type Frame, frameProxy, type Pass, restartableService } from './agent-app.ts'
+import { agentKey, type Frame, frameProxy, framesOf, type Pass, restartableService } from './agent-app.ts'
 import { type ChatApp, openChatApp } from './chat-app.ts'
 import { isEnd } from './read-chat.ts'
 import { type Line, script } from './scripted-engine.ts'
@@ -24,12 +24,7 @@ async function connect(url: string, key = agentKey): Promise<Peer> {
   })
   const frames: Frame[] = []
   socket.on('message', (data: RawData) => {
-    frames.push(
-      ...data
-        .toString()
-        .split('\n')
-        .map((line) => JSON.parse(line) as Frame),
-    )
+    frames.push(...framesOf(data))
   })
   await once(socket, 'open')
   return {

@@ -1,7 +1,7 @@
 /** Chats over the agent service: lost connections, services that die, and takeovers leave one answer and one end. */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { bearer, http } from '../harness/gateway.ts'
+import { bearer, eventually, http } from '../harness/gateway.ts'
 import { ledgerDrift } from '../harness/ledger.ts'
 import type { SentEvent } from '../harness/stream.ts'
 import { agentKey, type Frame, frameProxy, type Pass, restartableService } from './agent-app.ts'
@@ -168,30 +168,34 @@ describe('an answer over the agent service', () => {
 
   test('another instance takes the turn over, and the service ends the first run', async () => {
     const user = await app.user()
-    const closed: Frame[] = []
+    const runs: Frame[] = []
     let isTaken = false
     proxy.use((frame) => {
-      if (frame.type === 'closed') closed.push(frame)
+      if (frame.type === 'start' || frame.type === 'closed') runs.push(frame)
       return 'pass'
     })
     const events = await user.ask(script({ call: 'credits_packs' }, { spell: 'x'.repeat(80), everyMs: 15 }), {
       until: (event) => {
         if (event.event === 'chunk' && event.id?.endsWith(':12') && !isTaken) {
           isTaken = true
-          void app.db.query(
-            `with lost as (update task set version = version + 1 where id = $1)
-             update task_queue set owner = null, run_at = now() where task_id = $1`,
-            [event.id.split(':')[0]],
-          )
+          void app.takeOver(event.id.split(':')[0]!)
         }
         return isEnd(event)
       },
     })
-    proxy.use()
     assert.ok(isTaken)
     assert.equal(textOf(events), `credits_packs ok. ${'x'.repeat(80)}`)
     assert.equal(events.filter(isEnd).length, 1)
     assert.equal(events.filter(({ event }) => event === 'tool_call').length, 1)
+    const [first, second, ...more] = runs.filter(({ type }) => type === 'start')
+    assert.deepEqual(more, [])
+    assert.equal(first?.chat_id, second?.chat_id)
+    const closed = await eventually(
+      async () => runs.find(({ type, run_id }) => type === 'closed' && run_id === first?.run_id),
+      'the end of the first run',
+    )
+    proxy.use()
+    assert.equal(closed.reason, 'superseded')
   })
 
   test('unknown frames, events and fields change nothing', async () => {
