@@ -12,7 +12,7 @@ export const agentServiceMutations = [
       'a stranger has chats answered without the key',
     ],
     [
-      "if (!isKnown) throw new ProtocolError('the first frame is hello')",
+      "if (!hasGreeted) throw new ProtocolError('the first frame is hello')",
       '',
       'a connection starts runs before it says what it is',
     ],
@@ -55,7 +55,7 @@ export const agentServiceMutations = [
   ),
   ...mutationsOf('src/upstreams/agent/answers.ts', limits, [
     [
-      "if (known.size >= openRequestsMax || asked > requestsMax) throw new ProtocolError('too many requests')",
+      "if (known.size >= openRequestsMax || count > requestsMax) throw new ProtocolError('too many requests')",
       '',
       'a service asks for more than a gateway can answer',
     ],

@@ -119,7 +119,7 @@ export const chatBudgetMutations = [
   ]),
   ...mutationsOf('src/features/chat/grammar/orders.ts', words, [
     ['if (!isPlain(text)) return []', '', 'a pasted or quoted text orders'],
-    ['? (own ?? []) : []', '? (own ?? []) : (inThread ?? [])', 'what the thread says orders'],
+    ['? own : []', '? own : inThread', 'what the thread says orders'],
     [
       'left.splice(at < 0 ? left.length - 1 : at, 1)',
       'if (at >= 0) left.splice(at, 1)',

@@ -107,25 +107,25 @@ function serve(socket: WebSocket, runs: Runs, deps: AgentEdgeDeps): void {
     else socket.send(message)
   })
   const peer: Peer = { send: lines.add }
-  const own = new Set<string>()
+  const runIds = new Set<string>()
   const live = watchLiveness(socket, deps.liveness)
-  let isKnown = false
+  let hasGreeted = false
   const timer = setTimeout(() => socket.terminate(), helloMs)
   const receive = (frame: GatewayFrame): void => {
     if (frame.type === 'hello') {
-      isKnown = true
+      hasGreeted = true
       clearTimeout(timer)
       const { instance, version, agents } = deps
       const facts = { instance, version, agents, runs_max: runsPerConnection }
       peer.send(lineOf({ type: 'hello', ...facts }))
       return
     }
-    if (!isKnown) throw new ProtocolError('the first frame is hello')
+    if (!hasGreeted) throw new ProtocolError('the first frame is hello')
     if (frame.type === 'start' || frame.type === 'resume') {
-      for (const id of own) if (!runs.of(id, peer)) own.delete(id)
-      if (frame.type === 'start') runs.start(frame, peer, own.size >= runsPerConnection)
+      for (const id of runIds) if (!runs.of(id, peer)) runIds.delete(id)
+      if (frame.type === 'start') runs.start(frame, peer, runIds.size >= runsPerConnection)
       else runs.resume(frame, peer)
-      own.add(frame.run_id)
+      runIds.add(frame.run_id)
       return
     }
     const run = runs.of(frame.run_id, peer)

@@ -10,15 +10,15 @@ export type EventQueue = {
   /** False where what comes after `afterSeq` is no longer known. */
   attach(send: (line: Line) => void, afterSeq: number): boolean
   detach(): void
-  /** Nobody waits for the window any more. */
+  /** Resolves every `sent`: nobody waits for the window any more. */
   release(): void
   ackedSeq(): number
 }
 
 type Event = { seq: number; line: Line; sent: PromiseWithResolvers<void> }
 
-/** An engine that does not wait gets no further. */
-const waitingMax = { events: 12_000, bytes: 4 * 1_048_576 }
+/** Bounds an engine that does not wait for `sent`. */
+const heldMax = { events: 12_000, bytes: 4 * 1_048_576 }
 
 export function createEventQueue(runId: string): EventQueue {
   let lastSeq = 0
@@ -44,7 +44,7 @@ export function createEventQueue(runId: string): EventQueue {
     ackedSeq: () => ackedSeq,
     add(event, data) {
       const line = lineOf({ type: 'event', run_id: runId, seq: lastSeq + 1, event, data })
-      if (held.length >= waitingMax.events || heldBytes + line.bytes > waitingMax.bytes)
+      if (held.length >= heldMax.events || heldBytes + line.bytes > heldMax.bytes)
         throw new Error('the engine writes more than is read')
       lastSeq += 1
       heldBytes += line.bytes

@@ -2,15 +2,15 @@ import { ProtocolError } from '#kernel/agent-protocol.ts'
 import type { Json } from '#kernel/json.ts'
 import type { Ask } from './remote-tools.ts'
 
-/** The chains, tokens and markets of a gateway. They are asked for where their version is not known yet. */
+/** Reads the chains, tokens and markets of a gateway, page by page. An engine reads a version that it does not have. */
 
-export type GatewayNames = { chains: Json[]; assets: Json[] }
+type GatewayNames = { chains: Json[]; assets: Json[] }
 export type NamesReader = { version: string; read(): Promise<GatewayNames> }
 type Page = GatewayNames & { version: string; next: number | null }
 
 const pagesMax = 20
 
-export const createNames = (version: string, ask: Ask): NamesReader => ({
+export const createNamesReader = (version: string, ask: Ask): NamesReader => ({
   version,
   async read() {
     const names: GatewayNames = { chains: [], assets: [] }

@@ -32,7 +32,7 @@ export function createOpenRequests({ add }: Deps): OpenRequests {
       const waiting = open.get(seq)
       open.delete(seq)
       if (thrown) return waiting?.reject(faultOf(code, message))
-      // Results of tools have it, and nothing else is asked for it.
+      // Only results of tools have a time; that of other answers is not read.
       const fetchedAt = new Date(fetched_at ?? 0)
       waiting?.resolve(ok ? { ok, output, fetchedAt } : { ok, output, code, message, fetchedAt })
     },

@@ -11,11 +11,11 @@ import { type Line, lineOf } from '#kernel/agent-socket.ts'
 import { Fault } from '#kernel/fault.ts'
 import type { Log } from '#kernel/log.ts'
 import { createEventQueue } from './event-queue.ts'
-import { createNames, type NamesReader } from './names.ts'
+import { createNamesReader, type NamesReader } from './names.ts'
 import { createOpenRequests } from './open-requests.ts'
 import { remoteTools } from './remote-tools.ts'
 
-/** One run of a turn: an engine whose tools and words are those of the gateway that has started it. */
+/** One run of a turn: its engine calls the tools of the gateway that has started it, and its events go there. */
 
 /** The engine of a run, which knows the chains, tokens and markets of its gateway. */
 export type EngineOf = (names: NamesReader) => ChatEngine
@@ -83,7 +83,7 @@ export function createRun(deps: RunDeps, start: Start, onClosed: () => void): Se
   }
   const answer = async (): Promise<void> => {
     const emit = createEmit(add, () => isClosed)
-    const engine = deps.engineOf(createNames(start.names_version, requests.ask))
+    const engine = deps.engineOf(createNamesReader(start.names_version, requests.ask))
     end('done', endData(await engine.run(turnOf(start), remoteTools(requests.ask), emit, stopping.signal)))
   }
   return {

@@ -64,7 +64,7 @@ export function createStarter(deps: StarterDeps, parts: StarterParts): Starter {
     const { order } = await words
     const others = [...begun.values()].filter(({ id }) => id !== call.id)
     if (!order(call, { made, begun: others })) return false
-    // In the same turn of the event loop: calls that are made at once use up one order each.
+    // Nothing is awaited between the check and this line: calls that are made at once use up one order each.
     begun.set(call.id, call)
     return true
   }

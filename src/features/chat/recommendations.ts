@@ -2,7 +2,7 @@ import type { InnerCalls } from '#invoke/inner-calls.ts'
 import { actOf, type Caller, type RequestFacts } from '#kernel/caller.ts'
 import { type Clock, later } from '#kernel/clock.ts'
 import { Fault, notFound } from '#kernel/fault.ts'
-import { isRecord } from '#kernel/json.ts'
+import { isRecord, type JsonObject } from '#kernel/json.ts'
 import { type InputOf, preparedAct } from '#kernel/operation.ts'
 import { type Queryable, query } from '#store/query.ts'
 import type { ChatRecommendationRow } from '#store/tables/chat.ts'
@@ -122,7 +122,7 @@ const isStarted = ({ db, keyOf }: Deps, row: ChatRecommendationRow): Promise<boo
 /** Starts exactly what was shown, as its user would. */
 async function start(deps: Deps, row: ChatRecommendationRow, caller: Caller): Promise<string | null> {
   const { operation: name, input: stored, intent_sha256 } = row
-  const input = stored as InputRecord
+  const input = stored as JsonObject
   const tool = deps.tools().get(name)
   if (!tool || intentHash(name, input) !== intent_sha256)
     throw new Fault('conflict', 'The recommendation is not the one that was shown', {
@@ -138,7 +138,6 @@ async function start(deps: Deps, row: ChatRecommendationRow, caller: Caller): Pr
   })
   return isRecord(answer) && typeof answer.task_id === 'string' ? answer.task_id : null
 }
-type InputRecord = Parameters<typeof intentHash>[1]
 
 /** The same decision may have been stored meanwhile. */
 async function storeDecision(

@@ -54,7 +54,7 @@ const turnMs: Record<Agent, number> = {
 }
 /** Above the longest turn. */
 export const stepMs = 630_000
-/** Waits for an instance that takes the turn over, too. */
+/** With the wait for an instance that takes the turn over. */
 export const turnDeadlineMs = 900_000
 const excerptCharacters = 140
 /** How long an engine may take to notice that it has to end. */

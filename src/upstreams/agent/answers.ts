@@ -1,7 +1,7 @@
 import { type GatewayFrame, openRequestsMax, ProtocolError } from '#kernel/agent-protocol.ts'
 import type { Answer } from './requests.ts'
 
-/** The answers to the requests of a run: each is kept until the service says that it has come. */
+/** The answers to the requests of a run: each is kept until the service acknowledges it. */
 
 type Frame = Extract<GatewayFrame, { type: 'tool_response' }>
 export type Answers = {
@@ -17,25 +17,25 @@ const tooLarge = { ok: false, thrown: true, code: 'body_too_large', message: 'Th
 
 export function createAnswers(runId: string, send: (frame: Frame) => void): Answers {
   const known = new Map<number, Frame | undefined>()
-  let asked = 0
+  let count = 0
   return {
     open(seq) {
-      asked += 1
-      if (known.size >= openRequestsMax || asked > requestsMax) throw new ProtocolError('too many requests')
+      count += 1
+      if (known.size >= openRequestsMax || count > requestsMax) throw new ProtocolError('too many requests')
       known.set(seq, undefined)
     },
     answer(seq, found) {
       if (!known.has(seq)) return
-      const say = (answer: typeof found) => {
+      const store = (answer: typeof found) => {
         const frame: Frame = { type: 'tool_response', run_id: runId, seq, ...answer }
         known.set(seq, frame)
         send(frame)
       }
       try {
-        say(found)
+        store(found)
       } catch (error) {
         if (!(error instanceof ProtocolError)) throw error
-        say(tooLarge)
+        store(tooLarge)
       }
     },
     received: (seq) => void known.delete(seq),

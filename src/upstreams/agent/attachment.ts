@@ -10,7 +10,7 @@ import { Fault } from '#kernel/fault.ts'
 import type { Random } from '#kernel/id.ts'
 import { type Attached, type Link, ServiceRefused } from './link.ts'
 
-/** Keeps one run at the service over as many connections as it takes. */
+/** Connects one run to the service, and again after each loss of the connection. */
 
 export type AttachmentDeps = { link: Link; random: Pick<Random, 'fraction'> }
 type Parts = {
@@ -62,7 +62,8 @@ export function createAttachment({ link, random }: AttachmentDeps, parts: Parts)
       if (wasAccepted && !isClosed) void connect(resumeMsMax)
     },
   }
-  const offer = async (): Promise<Reply> => {
+  /** Starts or resumes the run on the connection of now. */
+  const request = async (): Promise<Reply> => {
     attached?.detach()
     const waiting = Promise.withResolvers<Reply>()
     reply = waiting
@@ -82,7 +83,7 @@ export function createAttachment({ link, random }: AttachmentDeps, parts: Parts)
     let problem: unknown = new Fault('unavailable', 'The agent service does not answer')
     while (!isClosed && performance.now() < limitMs) {
       try {
-        const found = await offer()
+        const found = await request()
         if (isClosed) return
         if (found !== 'lost') {
           if (found.type === 'accepted') {

@@ -22,7 +22,7 @@ export type AgentAddress = { url: string; key: string }
 export type LinkDeps = {
   /** Resolves once the service listens, where this process starts it. */
   address: () => Promise<AgentAddress>
-  /** Of this instance and its release, for the log of the service. */
+  /** The instance and its release, as `hello` names them to the service. */
   gateway: string
   version: string
   random: Pick<Random, 'fraction'>
@@ -39,7 +39,7 @@ export type Link = {
   attach(runId: string, receiver: Receiver): Promise<Attached>
 } & AsyncDisposable
 
-/** No further attempt of a run helps: the settings are wrong. */
+/** The settings are wrong: a run does not try again. */
 export class ServiceRefused extends Fault {}
 
 const refusedStatus = [401, 403, 404]
@@ -61,7 +61,7 @@ export function createLink(deps: LinkDeps): Link {
 
   const connect = async (): Promise<Connection> => {
     if (failures > 0) await pause(withJitter(backoffMs(reconnect, failures - 1), deps.random))
-    if (isClosed) throw away('This instance stops')
+    if (isClosed) throw unavailable('This instance stops')
     try {
       const connection = await open(deps)
       failures = 0
@@ -70,7 +70,7 @@ export function createLink(deps: LinkDeps): Link {
       failures += 1
       if (failures === 1) deps.log.warn({ error }, 'no connection to the agent service')
       if (error instanceof ServiceRefused) throw error
-      throw away('The agent service cannot be reached', error)
+      throw unavailable('The agent service cannot be reached', error)
     }
   }
   const connectOnce = (): Promise<Connection> => {
@@ -86,7 +86,7 @@ export function createLink(deps: LinkDeps): Link {
   return {
     async attach(runId, receiver) {
       const { receivers, runsMax, send, socket } = await connectOnce()
-      if (socket.readyState !== socket.OPEN) throw away('The agent service has closed the connection')
+      if (socket.readyState !== socket.OPEN) throw unavailable('The agent service has closed the connection')
       if (receivers.size >= runsMax) throw new Fault('overloaded', 'The agent service has no room')
       receivers.set(runId, receiver)
       return { send, detach: () => void receivers.delete(runId) }
@@ -105,9 +105,9 @@ export function createLink(deps: LinkDeps): Link {
 }
 
 const pause = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms).unref())
-const away = (sentence: string, cause?: unknown) => new Fault('unavailable', sentence, { cause })
+const unavailable = (sentence: string, cause?: unknown) => new Fault('unavailable', sentence, { cause })
 
-/** Resolves with the greeting of the service. */
+/** Resolves once the service has sent its `hello`. */
 async function open(deps: LinkDeps): Promise<Connection> {
   const { gateway, version, log } = deps
   // Loaded with the first turn.

@@ -18,7 +18,7 @@ export type Requests = {
   /** A note that the service was to make will not come. */
   close(): void
 }
-type Request = Extract<AgentEventRead, { event: AgentRequest }>
+export type Request = Extract<AgentEventRead, { event: AgentRequest }>
 type Note = { made: PromiseWithResolvers<JsonObject>; stored: Promise<JsonObject> }
 type Assembly = { name: string; parts: Buffer[]; bytes: number }
 

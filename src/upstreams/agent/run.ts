@@ -1,7 +1,6 @@
 import {
   type AgentEventData,
   type AgentEventRead,
-  type AgentRequest,
   type GatewayFrame,
   isRequest,
   memoryBytesMax,
@@ -14,7 +13,7 @@ import { Fault, type FaultCode, faults } from '#kernel/fault.ts'
 import { createAnswers } from './answers.ts'
 import { type AttachmentDeps, createAttachment, lostRun, pause } from './attachment.ts'
 import { createReceived } from './received.ts'
-import { createRequests } from './requests.ts'
+import { createRequests, type Request } from './requests.ts'
 import type { AgentEmit, AgentEnd, AgentNames, AgentTools, AgentTurn } from './seam.ts'
 
 /** One run of a turn at the agent service: its events go to the turn in their order, and its requests to the turn's tools. */
@@ -28,7 +27,6 @@ export type RunInput = {
   emit: AgentEmit
   signal: AbortSignal
 }
-type Request = Extract<AgentEventRead, { event: AgentRequest }>
 type End = Extract<AgentEventRead, { event: 'done' | 'error' }>
 
 /** How long the service may take to end a run that was cancelled. */

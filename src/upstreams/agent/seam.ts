@@ -1,6 +1,9 @@
 import type { Json, JsonObject } from '#kernel/json.ts'
 
-/** A turn as its engine sees it. The chat hands in an engine of this form: the compiler compares both. */
+/**
+ * A turn, its tools and its end in the form of the chat's engines, which no upstream may import. The compiler compares
+ * both where the client becomes the engine of the chat.
+ */
 
 export type AgentTurn = {
   chatId: string

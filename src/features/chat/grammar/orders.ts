@@ -47,10 +47,11 @@ export function ownOrders(
   registry: Registry,
 ): OwnOrder[] {
   if (!isPlain(text)) return []
-  const [own, inThread] = [{}, state].map((each) =>
-    ordersIn(understand(text, { nowMs, state: each }, registry), registry),
-  )
-  return canonicalJson(own as never) === canonicalJson(inThread as never) ? (own ?? []) : []
+  const ordersWith = (known: ThreadState) =>
+    ordersIn(understand(text, { nowMs, state: known }, registry), registry)
+  const own = ordersWith({})
+  const inThread = ordersWith(state)
+  return canonicalJson(own) === canonicalJson(inThread) ? own : []
 }
 
 /** The answers to the reads of an order: each by the operation and the input that the order itself has it read with. */
@@ -73,7 +74,7 @@ function readFor({ reads, slots }: OwnOrder, made: readonly Made[], { names }: R
 
 type Asked = { made: readonly Made[]; begun: readonly Proposal[] }
 
-/** Whether the message orders this call, besides those that were begun for it. Each order is carried out once. */
+/** Whether the message orders this call beyond the calls that were begun for it. Each order covers one call. */
 export function isOrdered(
   orders: readonly OwnOrder[],
   proposal: Proposal,
@@ -92,7 +93,7 @@ export function isOrdered(
   const left = orders.filter(({ step }) => step.operation === proposal.operation)
   for (const each of begun.filter(({ operation }) => operation === proposal.operation)) {
     const at = left.findIndex((order) => covers(order, each))
-    // What was begun without an order that is recognised now uses up one of them all the same.
+    // A begun call that no order covers now uses up one of them all the same.
     left.splice(at < 0 ? left.length - 1 : at, 1)
   }
   return left.some((order) => covers(order, proposal))

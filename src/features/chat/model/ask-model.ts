@@ -17,7 +17,7 @@ import { createRelease, type Release, type ReleaseMode } from './release-text.ts
 
 /** One answer of a model, which is asked for once however often the turn is run. */
 
-/** `problem`: the arguments are no JSON object. */
+/** `problem` says why the arguments are no JSON object; it is empty where they are one. */
 export type NotedCall = MadeCall & { input: JsonObject; problem: string }
 export type ModelNote = {
   /** What was sent to the reader. */
@@ -52,7 +52,7 @@ const none: Usage = { inputTokens: 0, outputTokens: 0 }
 export const charactersOf = ({ instructions, messages, tools }: ModelRequest): number =>
   instructions.length + JSON.stringify(messages).length + JSON.stringify(tools).length
 
-/** The note, and the chunk that a run has to repeat which has not asked by itself. */
+/** Where an earlier run has made the note, its text is emitted again: the turn drops what it has sent already. */
 export async function askModel(session: ModelSession, asked: Asked): Promise<ModelNote> {
   const { tools, emit } = session
   let isMade = false
@@ -72,7 +72,7 @@ type Attempt = {
   characters: number
 }
 
-async function makeNote(session: ModelSession, { name: _, request, mode }: Asked): Promise<ModelNote> {
+async function makeNote(session: ModelSession, { request, mode }: Omit<Asked, 'name'>): Promise<ModelNote> {
   const { emit, figures } = session
   const before = session.said()
   const charactersMax = answerCharactersMax - before.length

@@ -1,6 +1,6 @@
 import type { ToolDescription } from '#features/chat/engine.ts'
 import { computed } from '#features/chat/grammar/figures.ts'
-import { isRecord, type Json, type JsonObject } from '#kernel/json.ts'
+import type { Json, JsonObject } from '#kernel/json.ts'
 import type { KnownFigures } from './known-figures.ts'
 
 /** Exact arithmetic on numbers that were read or said: a model that computes by itself computes wrongly. */
@@ -35,8 +35,7 @@ function resultOf(operation: Operation, a: string, b: string): string | undefine
 
 export function calculate(input: JsonObject, figures: KnownFigures): { value: string } | { problem: string } {
   const { operation, a, b } = input
-  if (!isRecord(input) || !isOperation(operation))
-    return { problem: `operation is one of ${operations.join(', ')}` }
+  if (!isOperation(operation)) return { problem: `operation is one of ${operations.join(', ')}` }
   for (const [name, value] of [
     ['a', a],
     ['b', b],

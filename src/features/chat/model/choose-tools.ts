@@ -9,13 +9,13 @@ import { tag } from '#features/chat/grammar/tag.ts'
 import type { Understanding } from '#features/chat/grammar/understanding.ts'
 import { calculateTool } from './calculate.ts'
 
-/** The few tools that a turn may need: a model with all of them chooses worse, and reads more than it is worth. */
+/** The few tools that a turn may need: with all of them a model chooses worse, and each request costs more tokens. */
 
 export const toolsMax = 16
 const scoredMax = 4
 /** Holdings, prices, a quote by dry run, what makes a token safe, and what chains and tokens there are. */
-const core = ['wallets_holdings', 'perp_markets', 'swap_execute', 'security_check', 'chains_list']
-const ofMarkets = ['market_candles', 'market_funding', 'market_book']
+const coreTools = ['wallets_holdings', 'perp_markets', 'swap_execute', 'security_check', 'chains_list']
+const marketTools = ['market_candles', 'market_funding', 'market_book']
 
 const planOf = ({ plan }: Pick<Frame, 'plan'>): string[] => (plan ?? []).map(({ operation }) => operation)
 
@@ -34,7 +34,7 @@ function plannedNames(turn: Turn, { intents, ask }: Understanding, registry: Reg
   return [
     ...intents.flatMap(({ steps }) => steps.map(({ operation }) => operation)),
     ...(asked ? planOf(asked) : []),
-    ...core,
+    ...coreTools,
     ...near.flatMap(planOf),
     ...frames.filter(({ domain }) => domains.has(domain)).flatMap(planOf),
   ]
@@ -58,10 +58,10 @@ export function chooseTools(
 ): ToolDescription[] {
   const byName = new Map(described.map((tool) => [tool.name, tool]))
   const names = [
-    ...(turn.agent === 'ProAgent' ? [] : ofMarkets),
+    ...(turn.agent === 'ProAgent' ? [] : marketTools),
     ...plannedNames(turn, understanding, registry),
     ...namedIn(turn.query, described),
-    ...ofMarkets,
+    ...marketTools,
   ]
   const chosen = [...new Set(names)].flatMap((name) => byName.get(name) ?? [])
   return [...chosen.slice(0, toolsMax - 1), calculateTool]

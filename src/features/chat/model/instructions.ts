@@ -1,8 +1,4 @@
-/**
- * What a model takes for orders. A text of ours alone: no word of a user, of a tool or of a stranger ever enters it, so
- * it is the same for every turn. A change of it is a new version.
- */
-export const instructionsVersion = 1
+/** The system message of every turn. It is a constant: no text of a user, a tool or a stranger enters it. */
 export const instructions = `You are the agent of Portico, a gateway for trading and research. You answer one person about their money and the markets.
 
 Rules:

@@ -12,13 +12,14 @@ const scale = 36
 /** Texts whose digits are no numbers: addresses, ids, times. */
 const opaque =
   /0x[0-9a-f]+|\b[0-9a-f]{8}-[0-9a-f-]{27}\b|\d{4}-\d{2}-\d{2}(?:[T ][\d:.]+Z?)?|\b(?=[A-Za-z]*\d)(?=\d*[A-Za-z])[A-Za-z\d]{20,}\b|\[\d+\]/gi
-const number = /(?<![\p{L}\d_.])(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:e[-+]?\d{1,3})?/giu
+const numberPattern = /(?<![\p{L}\d_.])(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:e[-+]?\d{1,3})?/giu
 /** What a list begins its lines with. */
 const listMark = /^\s*\d{1,2}[.)](?=\s)/
-const spans = /^\s?-?(?:h|hr|hrs|hours?|d|days?|w|weeks?|mo|months?|y|years?|min|minutes?|s|seconds?)\b/i
+const durationUnit =
+  /^\s?-?(?:h|hr|hrs|hours?|d|days?|w|weeks?|mo|months?|y|years?|min|minutes?|s|seconds?)\b/i
 const multiples: Readonly<Record<string, number>> = { k: 3, m: 6, million: 6, b: 9, bn: 9, billion: 9 }
 
-/** The units of a decimal with any exponent, cut behind 36 places; undefined where it is none of that size. */
+/** The units of a decimal with any exponent, cut behind 36 places; undefined where the text is none or is too large. */
 function unitsOf(text: string): bigint | undefined {
   const match = /^-?(\d+)(?:\.(\d+))?(?:e([-+]?\d{1,3}))?$/i.exec(text)
   if (!match || text.length > 200) return undefined
@@ -43,10 +44,10 @@ export function numbersIn(text: string): PrintedNumber[] {
   const masked = text.replace(opaque, (found) => ' '.repeat(found.length))
   const mark = listMark.exec(masked)?.[0].length ?? 0
   const found: PrintedNumber[] = []
-  for (const { 0: printed, index } of masked.matchAll(number)) {
+  for (const { 0: printed, index } of masked.matchAll(numberPattern)) {
     if (index < mark) continue
     const rest = masked.slice(index + printed.length)
-    if (spans.test(rest)) continue
+    if (durationUnit.test(rest)) continue
     const unit = /^\s?(k|m|million|bn|b|billion)\b/i.exec(rest)?.[1]?.toLowerCase()
     const plain = printed.replaceAll(',', '')
     const units = unitsOf(plain)
@@ -60,7 +61,7 @@ export function numbersIn(text: string): PrintedNumber[] {
 
 type Range = { from: bigint; to: bigint }
 
-/** The values that are printed so when they are rounded, or cut, to the digits of the print; `to` is none of them. */
+/** The values that print as this number, rounded or cut to its digits: from `from` up to, but without, `to`. */
 function rangeOf({ units, places, shift }: PrintedNumber): Range {
   const step = places >= scale ? 1n : 10n ** BigInt(scale - places)
   const multiple = 10n ** BigInt(shift)
@@ -102,7 +103,7 @@ export function createKnownFigures() {
         addValue(each as Json, `${pointer}/${part}`, from)
       }
   }
-  /** The first value from there on: an answer may have thousands of numbers, and a turn thousands of values. */
+  /** Searches by halves: an answer may have thousands of numbers, and a turn thousands of values. */
   const firstFrom = (from: bigint): Figure | undefined => {
     sorted ??= figures.toSorted((a, b) => (a.units < b.units ? -1 : a.units > b.units ? 1 : 0))
     let [low, high] = [0, sorted.length]
@@ -127,7 +128,7 @@ export function createKnownFigures() {
     )
   }
   return {
-    /** What somebody said. */
+    /** The numbers of a message. */
     addSaid: (text: string) => addText(text, undefined),
     addOutput: (output: Json, from: Omit<FigureSource, 'pointer'>) => addValue(output, '', from),
     addComputed: (value: string) => add(value, undefined),
