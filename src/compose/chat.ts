@@ -10,8 +10,10 @@ import { createMarketTools } from '#features/chat/market/market-tools.ts'
 import { agents, creditsOfAgent, creditsOfModel, type ModelPrices } from '#features/chat/prices.ts'
 import type { Credits } from '#features/credits/credits.ts'
 import type { InnerCalls } from '#invoke/inner-calls.ts'
+import type { Chain } from '#kernel/chains.ts'
 import type { Operation } from '#kernel/operation.ts'
 import { isDatabaseUnavailable } from '#store/unavailable.ts'
+import { withChecksum } from '#upstreams/evm/address.ts'
 import type { NamedUniverse } from './chat-registry.ts'
 import type { Core } from './core.ts'
 
@@ -26,6 +28,7 @@ type ChatParts = {
   credits: Credits
   custody: Pick<Custody, 'policy'>
   files: Files
+  table: readonly Chain[]
   venue: Venue | undefined
   models: ChatModels | undefined
   /** Answers the turns. */
@@ -58,7 +61,7 @@ export const openChat = (
   { core: { taskEngine, ...core }, custody, models, agent, universe, ...parts }: ChatParts,
   { chatGraceMs, ...overrides }: ChatOverrides,
 ): Operation[] => {
-  const { venue, credits, files, operations, innerCalls } = parts
+  const { venue, table, credits, files, operations, innerCalls } = parts
   const registryOf = async () => (await universe()).registry
   return chat({
     ...core,
@@ -79,6 +82,7 @@ export const openChat = (
       hasBudget: async (userId) => (await custody.policy.chatRemainingMicros(userId)) > 0n,
       openOwnWords: grammarOwnWords(registryOf),
     },
+    lists: { chains: table, spellAddress: withChecksum },
     isUnavailable: isDatabaseUnavailable,
     ...(chatGraceMs !== undefined && { graceMs: chatGraceMs }),
   })

@@ -235,7 +235,10 @@ export function openFeatures(needs: FeatureDeps, overrides: FeatureOverrides = {
     ...webhooks.operations,
     ...images.operations,
     ...policyOperations(needs, access.signups),
-    ...openChat({ ...needs, credits, files: images.files, operations: () => operations }, overrides),
+    ...openChat(
+      { ...needs, credits, files: images.files, table: chains.table, operations: () => operations },
+      overrides,
+    ),
     ...(overrides.addOperations?.(needs) ?? []),
   ]
   const kinds = [

@@ -117,7 +117,10 @@ describe('clients of the chat', () => {
     assert.ok(command, out)
     assert.match(err, /^· Look\n→ credits_packs\n→ test_move units=2\n/)
     assert.match(err, /\ncompleted, 1 credit used, 199 left\n$/)
-    assert.match(out, /\nRecommended: test_move, Move units\n {2}units {8}2\n {2}valid_until {2}\S+\n/)
+    assert.match(
+      out,
+      /\nRecommended: Move units\n {2}units 2\n {2}Operation: test_move\n {2}Valid until: \S+\n/,
+    )
     const decided = await cli(user, [...command.split(' '), '--json'])
     assert.equal((JSON.parse(decided.out) as { status: string }).status, 'accepted')
   })

@@ -9,6 +9,7 @@ type Recommendation = {
   id: string
   status: string
   task_id: string | null
+  title: string
   detail: string
   action: { operation: string; input: object; intent_sha256: string; expires_at: string }
 }
@@ -52,7 +53,7 @@ describe('recommendations', () => {
       ['open', 'test_move', { units: 3 }],
     )
     assert.deepEqual(responses[0]?.data.output, { recommendation_id: recommendation?.id, status: 'open' })
-    assert.match(recommendation?.detail ?? '', /^test_move, units 3$/)
+    assert.deepEqual([recommendation?.title, recommendation?.detail], ['Move units', 'units 3'])
     assert.deepEqual(await movesOf(user), [])
   })
 

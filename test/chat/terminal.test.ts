@@ -73,9 +73,12 @@ describe('portico chat on a terminal', { skip }, () => {
     assert.match(next.screen, /^More\.\ncompleted/)
   })
 
-  test('a recommendation is shown field by field, and its command accepts it', async () => {
+  test('a recommendation is shown argument by argument, and its command accepts it', async () => {
     const { screen } = await portico(['chat', script({ call: 'test_move', input: { units: 7 } })])
-    assert.match(screen, /\nRecommended: test_move, Move units\n {2}units {8}7\n {2}valid_until {2}\S+\n/)
+    assert.match(
+      screen,
+      /\nRecommended: Move units\n {2}units 7\n {2}Operation: test_move\n {2}Valid until: \S+\n/,
+    )
     const command = / {2}portico (chat decide \S+ \S+ --status accepted)\n/.exec(screen)?.[1]
     assert.ok(command, screen)
     const decided = await portico(command.split(' '))

@@ -3,7 +3,7 @@ import { clientOf, formOf } from './call-operation.ts'
 import { commands } from './commands.ts'
 import { exitCodes } from './exit-codes.ts'
 import type { Options } from './input.ts'
-import { blockOf, printable } from './print.ts'
+import { printable } from './print.ts'
 import { type Terminal, UsageError } from './terminal.ts'
 
 /** `portico chat <question>`: the plan and the tools as they come, the answer, and what is recommended. */
@@ -142,9 +142,14 @@ async function showResults(terminal: Terminal, client: Portico, chatId: string):
     terminal.out(`\n${printable(name)}, ${size} bytes\n  ${printable(url)}\n`)
   const open = own.flatMap(({ recommendations }) => recommendations.filter(({ status }) => status === 'open'))
   for (const { id, title, detail, action } of open) {
-    const lines = action ? blockOf({ ...action.input, valid_until: action.expires_at }) : [printable(detail)]
-    terminal.out(`\nRecommended: ${action ? `${printable(action.operation)}, ` : ''}${printable(title)}\n`)
-    terminal.out(`${lines.map((line) => (line === '' ? '' : `  ${line}`)).join('\n')}\n`)
+    // The detail has every argument; each line of it is one of them.
+    const lines = [
+      ...detail.split('\n'),
+      ...(action ? [`Operation: ${action.operation}`, `Valid until: ${action.expires_at}`] : []),
+    ]
+    terminal.out(
+      `\nRecommended: ${printable(title)}\n${lines.map((line) => `  ${printable(line)}\n`).join('')}`,
+    )
     for (const status of ['accepted', 'declined'])
       terminal.out(`  portico chat decide ${chatId} ${id} --status ${status}\n`)
   }

@@ -14,6 +14,7 @@ import { remember } from './grammar/thread.ts'
 import { understand } from './grammar/understand.ts'
 import type { Ask, Intent, ThreadState, Understanding } from './grammar/understanding.ts'
 import type { MadeCall, OpenMandate } from './mandate.ts'
+import { startedText } from './recommendation/started-text.ts'
 
 /** Answers by the grammar: what a text means, the calls that follow from it, and an answer made of their results. */
 
@@ -38,7 +39,7 @@ export const grammarEngine = (registryOf: () => Promise<Registry>): ChatEngine =
     if (understanding.intents.length > 0)
       emit.planning('plan_started', { id: 'plan', text: planText(understanding) })
     const proposed: Proposed[] = []
-    const started: string[] = []
+    const started: Started[] = []
     let earlier: Outputs = {}
     let asked = understanding.ask
     for (const [at, intent] of understanding.intents.entries()) {
@@ -61,7 +62,7 @@ export const grammarEngine = (registryOf: () => Promise<Registry>): ChatEngine =
       ...(proposed.length > 0 && {
         recommendations: { items: proposed.map(({ id }) => ({ id })), atMs: nowMs },
       }),
-      ...(started.length > 0 && { started: { taskId: started.at(-1), atMs: nowMs } }),
+      ...(started.length > 0 && { started: { taskId: started.at(-1)?.taskId, atMs: nowMs } }),
     }
     return {
       stopReason: 'end',
@@ -164,8 +165,9 @@ type Performing = {
   earlier: Outputs
   proposed: Proposed[]
   /** Tasks that the turn has started by itself. */
-  started: string[]
+  started: Started[]
 }
+type Started = { taskId: string; text: string }
 /** `reason`: why what was ordered is not started at once. */
 type Proposed = { id: string; reason?: string }
 type Open = { text: string; ask?: Ask }
@@ -193,8 +195,8 @@ async function perform(
       const proposal = proposalOf(output)
       if (proposal) proposed.push(proposal)
       else outputs[n === 0 ? step.id : `${step.id}.${n + 1}`] = output
-      const taskId = changes(step, registry) ? startedTask(output) : undefined
-      if (taskId !== undefined) started.push(taskId)
+      const task = changes(step, registry) ? startedTask(output) : undefined
+      if (task) started.push(task)
       if (output.fault) return { outputs }
     }
   }
@@ -222,9 +224,9 @@ const proposalOf = ({ output }: StepOutput): Proposed | undefined => {
   }
 }
 /** Of an order; what only restricts has other answers. */
-const startedTask = ({ operation, output }: StepOutput): string | undefined =>
+const startedTask = ({ operation, output }: StepOutput): Started | undefined =>
   operation !== 'tasks_cancel' && isRecord(output) && typeof output.task_id === 'string'
-    ? output.task_id
+    ? { taskId: output.task_id, text: startedText(output as JsonObject) }
     : undefined
 
 const reasonTexts: Readonly<Record<string, string>> = {
@@ -249,13 +251,17 @@ const routeText = (agent: string): string =>
 const decisionText =
   'A chat accepts and declines nothing for you. Decide it yourself: the recommendation has its own button, and `chat_decide` is its call.'
 
-type Ended = { proposed: readonly Proposed[]; started: readonly string[] }
+type Ended = { proposed: readonly Proposed[]; started: readonly Started[] }
 
 function closingsOf({ notes, ask, refusal }: Understanding, { proposed, started }: Ended): string[] {
   const reasons = new Set(proposed.flatMap(({ reason }) => reasonTexts[reason ?? ''] ?? []))
   const waits = started.length > 0 ? 'The rest waits' : 'It waits'
   const recommended = [
-    ...(started.length > 0 ? ['It was started at once, within what chats may start by themselves.'] : []),
+    ...(started.length > 0
+      ? [
+          `It was started at once, within what chats may start by themselves.${started.map(({ text }) => text).join('')}`,
+        ]
+      : []),
     ...reasons,
     ...(proposed.length > 0
       ? [`${waits} for you: accept the recommendation to start it, or decline it.`]

@@ -4,7 +4,6 @@ import { type Clock, later } from '#kernel/clock.ts'
 import { Fault } from '#kernel/fault.ts'
 import { type Random, sha256, uuidv7 } from '#kernel/id.ts'
 import { canonicalJson, isRecord, type Json, type JsonObject } from '#kernel/json.ts'
-import type { Operation } from '#kernel/operation.ts'
 import { type BudgetDeps, createStarter, type NotStarted, type Starter } from './budget.ts'
 import type { OwnedTurn, PastMessage, ToolCall, ToolDescription, ToolResult, Tools } from './engine.ts'
 import type { EventWriter } from './event-writer.ts'
@@ -12,6 +11,9 @@ import { hasForeignText } from './foreign-text.ts'
 import type { InnerTool } from './inner-tool.ts'
 import type { MadeCall, Mandate } from './mandate.ts'
 import { createNote, isNote } from './notes.ts'
+import { type RecommendationText, recommendationText } from './recommendation/recommendation-text.ts'
+import { withStarted } from './recommendation/started-text.ts'
+import type { Lists } from './recommendation/values.ts'
 import { shorten } from './shorten.ts'
 import type { StoredResult } from './store.ts'
 import { descriptionOf, isWithin, type Tool } from './tool-registry.ts'
@@ -31,6 +33,8 @@ export type ToolDeps = {
   /** The idempotency key of a call that changes something: a repeated run of the turn changes nothing more. */
   keyOf: (callId: string) => string
   budget: BudgetDeps
+  /** What the texts of recommendations name. */
+  lists: Lists
   clock: Clock
   random: Random
 }
@@ -174,13 +178,14 @@ async function perform(
     if (effect === 'tighten' && !(await deps.mandate()).take(call, made)) throw notAsked(call.name)
     if (effect === 'change') {
       deps.calls().check(tool.operation, call.input)
+      const text = recommendationText(tool.operation, call.input, deps.lists)
       const isAsked = call.isFromModel !== true || (await isAllowed(deps, call, made))
       const started = await start(call, tool)
       if (started && 'output' in started)
-        return { result: { ok: true, output: bounded(started.output), fetchedAt } }
+        return { result: { ok: true, output: withStarted(bounded(started.output), text), fetchedAt } }
       // What was read may have asked for it; the user has not.
       if (!isAsked && (await taint.has())) throw notAsked(call.name)
-      return propose(deps, parts, call, { tool, proposed, fetchedAt, notStarted: started })
+      return propose(deps, parts, call, { tool, text, proposed, fetchedAt, notStarted: started })
     }
     const output = await deps.calls().call({
       operation: tool.operation,
@@ -235,6 +240,7 @@ function bounded(output: Json): Json {
 
 type Proposing = {
   tool: Tool
+  text: RecommendationText
   proposed: Set<string>
   fetchedAt: Date
   notStarted: NotStarted | undefined
@@ -244,7 +250,7 @@ function propose(
   { clock, random }: ToolDeps,
   { turn }: TurnParts,
   { id, input }: ToolCall,
-  { tool: { operation }, proposed, fetchedAt, notStarted }: Proposing,
+  { tool: { operation }, text, proposed, fetchedAt, notStarted }: Proposing,
 ): Performed {
   if (proposed.size >= recommendationsMax)
     throw new Fault('policy_denied', `An answer recommends at most ${recommendationsMax} actions`, {
@@ -258,8 +264,7 @@ function propose(
     chat_id: turn.chatId,
     call_id: id,
     user_id: turn.userId,
-    title: operation.entry.summary,
-    detail: detailOf(operation, input),
+    ...text,
     operation: operation.name,
     input,
     intent_sha256: intentHash(operation.name, input),
@@ -272,12 +277,4 @@ function propose(
   }
   const output = { recommendation_id: recommendationId, status: 'open', ...notStarted }
   return { result: { ok: true, output, fetchedAt }, recommendation }
-}
-
-/** Written from the arguments alone, so that nothing that was read can word it. */
-const detailOf = ({ name }: Operation, input: JsonObject): string => {
-  const fields = Object.entries(input).map(([field, value]) =>
-    `${field} ${typeof value === 'string' ? value : JSON.stringify(value)}`.slice(0, 200),
-  )
-  return [name, ...fields].join(', ').slice(0, 2_000)
 }

@@ -49,12 +49,14 @@ type Run = {
   messages: ModelMessage[]
   counts: { calls: number; changes: number; announced: number }
   proposed: string[]
+  started: string[]
   usage: Usage
   limits: ModelEngineLimits
 }
 /** `away`: the model has answered nothing that could be used. */
 type Ended = { type: 'answered'; stopReason: StopReason } | { type: 'away'; why: string }
 
+const atOnce = 'It was started at once, within what chats may start by themselves.'
 const waits = 'It waits for you: accept the recommendation to start it, or decline it.'
 const broken = 'The answer ends here: the language model does not answer any more.'
 const outOfCredits = 'The answer ends here: the credits that are held for it are used up.'
@@ -85,6 +87,8 @@ export function modelEngine({ model, grammar, registryOf, limits }: ModelEngineD
         emit.planning('plan_finished', { id: 'model', text: 'Done' })
         return { ...(await grammar.run(turn, tools, emit, signal)), usage: run.usage }
       }
+      if (run.started.length > 0 && !signal.aborted)
+        await session.emit.chunk(`\n\n${atOnce}${run.started.join('')}`)
       if (run.proposed.length > 0 && !signal.aborted) await session.emit.chunk(`\n\n${waits}`)
       emit.planning('plan_finished', { id: 'model', text: 'Done' })
       return {
@@ -142,6 +146,7 @@ function startRun({ turn, tools, emit, signal }: Setting, { model, offered, hist
     ],
     counts: { calls: 0, changes: 0, announced: 0 },
     proposed: [],
+    started: [],
     usage: { inputTokens: 0, outputTokens: 0 },
     limits,
   }
@@ -207,12 +212,12 @@ async function correct(run: Run, { said, rest, calls }: ModelNote, n: number): P
 }
 
 async function call(run: Run, { said, rest, calls }: ModelNote, n: number): Promise<void> {
-  const { session, messages, offered, counts, proposed } = run
+  const { session, messages, offered, counts, proposed, started } = run
   for (const [at, { name }] of calls.entries())
     if (offered.has(name) && counts.announced++ < announcedMax)
       session.emit.planning('plan_step', { id: callId(n, at), text: name.replaceAll('_', ' ') })
   const results = await callTools(
-    { tools: session.tools, offered, figures: session.figures, counts, proposed },
+    { tools: session.tools, offered, figures: session.figures, counts, proposed, started },
     calls,
     (at) => callId(n, at),
   )

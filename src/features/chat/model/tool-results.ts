@@ -1,4 +1,5 @@
 import type { ToolCall, ToolDescription, ToolResult, Tools } from '#features/chat/engine.ts'
+import { startedText } from '#features/chat/recommendation/started-text.ts'
 import { shorten } from '#features/chat/shorten.ts'
 import { isRecord, type Json } from '#kernel/json.ts'
 import type { ModelMessage } from '#upstreams/model/turn.ts'
@@ -19,6 +20,8 @@ type CallsDeps = {
   /** Calls of the turn so far. */
   counts: { calls: number; changes: number }
   proposed: string[]
+  /** What the calls have started at once, in the words of the gateway. */
+  started: string[]
 }
 type ResultMessage = Extract<ModelMessage, { role: 'tool' }>
 
@@ -80,7 +83,11 @@ async function callTool(deps: CallsDeps, call: NotedCall, id: string): Promise<R
   return { role: 'tool', callId: call.id, ...shownResult(deps, name, result), isError: !result.ok }
 }
 
-function shownResult({ figures, proposed }: CallsDeps, tool: string, result: ToolResult): { text: string } {
+function shownResult(
+  { figures, proposed, started }: CallsDeps,
+  tool: string,
+  result: ToolResult,
+): { text: string } {
   const fetched_at = result.fetchedAt.toISOString()
   if (!result.ok) {
     const error = cleanValue({ code: result.code, message: result.message })
@@ -96,6 +103,8 @@ function shownResult({ figures, proposed }: CallsDeps, tool: string, result: Too
     }
     return { text: JSON.stringify({ tool, fetched_at, untrusted: false, data }) }
   }
+  const text = startedText(output)
+  if (text !== '') started.push(text)
   const data: Json = shorten(cleanValue(output), dataBytesMax)
   figures.addOutput(data, { tool, fetchedAt: result.fetchedAt })
   return { text: JSON.stringify({ tool, fetched_at, untrusted: true, data }) }

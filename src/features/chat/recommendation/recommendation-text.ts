@@ -1,0 +1,65 @@
+import { Fault } from '#kernel/fault.ts'
+import { isRecord, type Json, type JsonObject } from '#kernel/json.ts'
+import type { Operation } from '#kernel/operation.ts'
+import { fieldWords } from './field-words.ts'
+import { tokenWriters } from './token-writers.ts'
+import { type Lists, spelled } from './values.ts'
+import { venueWriters } from './venue-writers.ts'
+
+/**
+ * What a person reads before accepting a call: written from its arguments and the lists of the gateway alone, so that
+ * nothing that was read can word it. No argument is left out: what has no words of its own is printed by its name.
+ */
+
+export type RecommendationText = { title: string; detail: string }
+
+/** What nobody reads to the end, nobody accepts. */
+const detailMax = 20_000
+
+export function recommendationText(
+  { name, entry }: Pick<Operation, 'name' | 'entry'>,
+  input: JsonObject,
+  lists: Lists,
+): RecommendationText {
+  const taken = new Set<string>()
+  const words = (tokenWriters[name] ?? venueWriters[name])?.({
+    lists,
+    take(field) {
+      const value = input[field]
+      if (value === undefined || value === null) return undefined
+      taken.add(field)
+      return value
+    },
+  })
+  const lines = [
+    ...(words?.lines ?? []).filter((line) => line !== undefined),
+    ...Object.entries(input).flatMap(([field, value]) => (taken.has(field) ? [] : [lineOf(field, value)])),
+    ...defaultLines(entry, input),
+  ]
+  const detail = lines.length > 0 ? lines.join('\n') : 'It has no arguments.'
+  if (detail.length > detailMax)
+    throw new Fault(
+      'validation',
+      `The arguments are too long to be recommended: at most ${detailMax} characters`,
+    )
+  return { title: words?.title ?? entry.summary, detail }
+}
+
+function lineOf(field: string, value: Json): string {
+  const words = value === null ? undefined : fieldWords.get(field)
+  return words ? words(value) : `${spelled(field)} ${spelled(value)}`
+}
+
+/** How much may be lost, also where the call does not say it. */
+const boundedLosses = ['slippage_bps', 'max_price_impact_bps']
+
+function defaultLines({ body }: Operation['entry'], input: JsonObject): string[] {
+  const properties: unknown = (body as { properties?: unknown } | undefined)?.properties
+  return boundedLosses.flatMap((field) => {
+    const schema = isRecord(properties) ? properties[field] : undefined
+    const value = isRecord(schema) ? (schema.default as Json | undefined) : undefined
+    return value === undefined || (input[field] ?? null) !== null
+      ? []
+      : [`${lineOf(field, value)}, the default`]
+  })
+}

@@ -1,0 +1,14 @@
+import type { Json } from '#kernel/json.ts'
+import type { Lists } from './values.ts'
+
+/** Writes the title of one operation, and the lines that need more than one field. */
+export type Writer = (given: Given) => { title: string; lines: readonly Line[] }
+export type Given = {
+  lists: Lists
+  /** The value of a field, which the writer prints; undefined where it is absent or null. */
+  take(field: string): Json | undefined
+}
+export type Line = string | undefined
+
+export const joined = (...parts: readonly Line[]): string =>
+  parts.filter((part) => part !== undefined).join(' ')
