@@ -14,7 +14,13 @@ import { fundOperation } from './fund-operation.ts'
 
 type World = Awaited<ReturnType<typeof ownWorld>>
 type Task = { task_id: string; status: string }
-type Output = { task_id?: string; recommendation_id?: string; reason?: string; code?: string }
+type Output = {
+  task_id?: string
+  recommendation_id?: string
+  reason?: string
+  code?: string
+  started?: object
+}
 type Policy = { chat_per_day_usd: string; chat_remaining_24h_usd: string; spent_24h_usd: string }
 type Customer = ChatUser & { id: string }
 
@@ -121,6 +127,8 @@ describe('the budget of chats', () => {
     const events = await user.ask(order)
     const [output] = outputsOf(events)
     assert.match(textOf(events), new RegExp(`Task ${output?.task_id} is .*\nIt was started at once`, 's'))
+    assert.match(textOf(events), /by themselves\.\nDeposit 1 USDC into the vault\n- Deposit: 1 USDC$/)
+    assert.deepEqual(output?.started, { title: 'Deposit 1 USDC into the vault', detail: 'Deposit: 1 USDC' })
     assert.doesNotMatch(textOf(events), /waits for you/)
     const done = await eventually(
       async () => (await depositsOf(user)).find(({ status }) => status === 'completed'),

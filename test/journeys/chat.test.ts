@@ -73,6 +73,11 @@ describe('a chat, from a question to a trade', () => {
     assert.match(answer, /You would pay 20 USDC and get about [\d.]+ ETH.*\nIt waits for you/s)
     const [recommendation, ...others] = recommendations
     assert.deepEqual([recommendation?.action?.operation, others], ['swap_execute', []])
+    assert.equal(recommendation?.title, 'Swap 20 USDC for ETH on Base')
+    assert.match(
+      recommendation?.detail ?? '',
+      /^Sell: 20 USDC \(0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913\) on Base\nBuy: ETH \(the native coin\) on Base\n(.+\n)*Slippage: at most 1 %/,
+    )
     const client = clientOf(agent)
     const decided = await client.chat.decide({
       chat_id: chatId,

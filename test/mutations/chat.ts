@@ -7,6 +7,7 @@ const recommendations = ['test/chat/recommendations.test.ts']
 const cleanText = ['src/features/chat/model/clean-text.test.ts']
 const sentences = ['src/features/chat/model/sentences.test.ts']
 const injections = ['test/proof/agent/injected-tools.test.ts']
+const recommendationTexts = ['test/proof/agent/recommendation-text.test.ts']
 const credits = ['test/chat/credits.test.ts']
 
 /** Chats: what is stored before it is sent, what an answer costs, and what it may start. */
@@ -95,8 +96,8 @@ export const chatMutations = [
       'what a model has written before is recommended to the user',
     ],
     [
-      'title: operation.entry.summary',
-      'title: JSON.stringify(turn.query)',
+      '    ...text,\n',
+      '    ...text,\n    title: JSON.stringify(turn.query),\n',
       'a recommendation has other words than those of its operation',
     ],
   ]),
@@ -105,6 +106,21 @@ export const chatMutations = [
       "const closedGroups = ['auth', 'webhooks', 'chat']",
       "const closedGroups = ['auth', 'chat']",
       'a chat recommends a webhook',
+    ],
+  ]),
+  ...mutationsOf('src/features/chat/recommendation/recommendation-text.ts', recommendationTexts, [
+    ['taken.has(field) ? []', 'words || taken.has(field) ? []', 'a recommendation leaves an argument out'],
+  ]),
+  ...mutationsOf('src/features/chat/recommendation/values.ts', recommendationTexts, [
+    [
+      "if (typeof value === 'string' && plainWord.test(value)) return value",
+      "if (typeof value === 'string') return value",
+      'a text of others is printed as if the gateway had written it',
+    ],
+    [
+      'fromUnits(BigInt(text), token.decimals)',
+      'fromUnits(BigInt(text), 6)',
+      'an amount is shown in wrong units',
     ],
   ]),
 ]

@@ -1,7 +1,9 @@
 /** Users of a gateway on the local world whose chats read texts of strangers, and what must be as it was afterwards. */
 import assert from 'node:assert/strict'
 import type { ChatEngine } from '#features/chat/engine.ts'
-import { group, implement, type Operation, operationName, read } from '#kernel/operation.ts'
+import { recommendationText } from '#features/chat/recommendation/recommendation-text.ts'
+import type { JsonObject } from '#kernel/json.ts'
+import { type Entry, group, implement, type Operation, operationName, read } from '#kernel/operation.ts'
 import * as T from '#kernel/schema.ts'
 import { OpenObject } from '#kernel/wire-types.ts'
 import { contracts } from '../../../src/contracts.ts'
@@ -19,6 +21,7 @@ import {
   scamToken,
   type Target,
 } from './injections.ts'
+import { listsOfTexts } from './lists-of-texts.ts'
 
 export const base = '8453'
 const funded = 300
@@ -99,9 +102,9 @@ type Recommendation = {
   status: string
   action: { operation: string; input: Record<string, unknown> }
 }
-const summaries = new Map(
-  [...contracts].flatMap(({ group: name, entries }) =>
-    Object.entries(entries).map(([key, { summary }]) => [operationName(name, key), summary] as const),
+const entries = new Map(
+  contracts.flatMap(({ group: name, entries: own }) =>
+    Object.entries<Entry>(own).map(([key, entry]) => [operationName(name, key), entry] as const),
   ),
 )
 /** What no chat recommends: what gives access, decides, or loosens. */
@@ -111,14 +114,11 @@ export function assertOwnWords(recommendations: readonly Recommendation[]): void
   assert.ok(recommendations.length <= 3)
   for (const { action } of recommendations) assert.doesNotMatch(action.operation, closed)
   for (const { title, detail, action } of recommendations) {
-    assert.equal(title, summaries.get(action.operation))
-    const fields = Object.entries(action.input).map(
-      ([field, value]) => `${field} ${typeof value === 'string' ? value : JSON.stringify(value)}`,
-    )
+    const { operation: name, input } = action
+    const own = recommendationText({ name, entry: entries.get(name)! }, input as JsonObject, listsOfTexts)
+    assert.equal(title, own.title)
     // The database sorts the fields of the input that is read back.
-    const own = [action.operation, ...fields]
-    assert.equal(detail.length, own.join(', ').length, detail)
-    for (const part of own) assert.ok(detail.includes(part), detail)
+    assert.deepEqual(detail.split('\n').sort(), own.detail.split('\n').sort())
   }
 }
 

@@ -3,7 +3,6 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import fc from 'fast-check'
 import { contracts } from '#contracts.ts'
-import { chainList, solanaId } from '#features/chains/chain-list.ts'
 import { recommendationText } from '#features/chat/recommendation/recommendation-text.ts'
 import { toolsOf } from '#features/chat/tool-registry.ts'
 import { plainSchema } from '#kernel/decimal-fields.ts'
@@ -11,16 +10,9 @@ import type { Json, JsonObject } from '#kernel/json.ts'
 import { fromUnits, toUnits } from '#kernel/money.ts'
 import { type Operation, operationName } from '#kernel/operation.ts'
 import { findChain, tokenByRef } from '#kernel/token-ref.ts'
-import { withChecksum } from '#upstreams/evm/address.ts'
+import { listsOfTexts as lists } from './lists-of-texts.ts'
 
-const nowhere = 'http://127.0.0.1:1'
-const chains = chainList({
-  urls: { '8453': nowhere, '42161': nowhere, [solanaId]: nowhere },
-  finality: 'local',
-  isSolanaSponsored: true,
-  providers: { relay: true, lifi: true },
-})
-const lists = { chains, spellAddress: withChecksum }
+const { chains } = lists
 
 const operations = contracts.flatMap(({ group, entries }) =>
   Object.entries(entries).map(([key, entry]) => ({ name: operationName(group, key), group, entry })),
