@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { after, before, describe, test } from 'node:test'
 import { type RawData, WebSocket } from 'ws'
 import { agentPath, agentProtocol, frameBytesMax, windowMax } from '#kernel/agent-protocol.ts'
-import { eventually } from '../harness/gateway.ts'
+import { bearer, eventually } from '../harness/gateway.ts'
 import type { SentEvent } from '../harness/stream.ts'
 import { agentKey, type Frame, frameProxy, framesOf, type Pass, restartableService } from './agent-app.ts'
 import { type ChatApp, openChatApp } from './chat-app.ts'
@@ -131,6 +131,25 @@ describe('a service', () => {
 })
 
 describe('a gateway', () => {
+  test('takes no further question for a thread whose answers are too long to be read at once', async () => {
+    const user = await app.user()
+    const [meta] = await user.ask(script({ say: 'a' }))
+    const { chat_id, thread_id } = meta!.data as { chat_id: string; thread_id: string }
+    const fill = (characters: number) =>
+      app.db.query(`update chat_turn set answer = repeat('x', ${characters}) where chat_id = '${chat_id}'`)
+    const more = async () => {
+      const options = { method: 'POST', headers: { ...bearer(user), 'content-type': 'application/json' } }
+      const body = JSON.stringify({ query: script({ say: 'b' }), thread_id })
+      const response = await fetch(`${app.url}/v1/chat`, { ...options, body })
+      await response.text()
+      return response.status
+    }
+    await fill(1_000_000)
+    assert.equal(await more(), 200)
+    await fill(4_194_304)
+    assert.equal(await more(), 409)
+  })
+
   let app: ChatApp
   let service: Awaited<ReturnType<typeof restartableService>>
   let proxy: Awaited<ReturnType<typeof frameProxy>>

@@ -29,6 +29,8 @@ type AdmissionDeps = {
 type ChatInput = InputOf<(typeof contract)['entries']['stream']>
 
 const titleCharacters = 80
+/** A thread is read as a whole. */
+const answerBytesPerThreadMax = 4 * 1_048_576
 
 export async function admitTurn(
   { db, credits, prices, clock, random, begun }: AdmissionDeps,
@@ -88,7 +90,10 @@ function newThread({ thread_id, user_id, agent, query, created_at }: JsonObject)
 async function openThread(db: Queryable, userId: string, id: string): Promise<store.ChatThreadRow> {
   const thread = await store.findThread(db, userId, id)
   if (!thread) throw notFound('thread', 'chat_threads')
-  if ((await store.countTurns(db, thread.thread_id)) >= turnsPerThreadMax)
+  const { turns, bytes } = await store.sizeOfThread(db, thread.thread_id)
+  if (turns >= turnsPerThreadMax)
     throw new Fault('conflict', `A thread has at most ${turnsPerThreadMax} questions: begin a new one`)
+  if (bytes >= answerBytesPerThreadMax)
+    throw new Fault('conflict', 'The answers of this thread are 4 MiB: begin a new one')
   return thread
 }

@@ -44,9 +44,12 @@ export const threadsOf = (
 export const turnsOf = (db: Queryable, threadId: string): Promise<ChatTurnRow[]> =>
   query(db, 'select * from chat_turn where thread_id = $1 order by chat_id', [threadId])
 
-export const countTurns = async (db: Queryable, threadId: string): Promise<number> => {
-  const text = 'select count(*)::integer as n from chat_turn where thread_id = $1'
-  return (await query<{ n: number }>(db, text, [threadId]))[0]?.n ?? 0
+/** How many turns a thread has, and the bytes of their answers. */
+type ThreadSize = { turns: number; bytes: number }
+export const sizeOfThread = async (db: Queryable, threadId: string): Promise<ThreadSize> => {
+  const text = `select count(*)::integer as turns, coalesce(sum(octet_length(answer)), 0)::integer as bytes
+    from chat_turn where thread_id = $1`
+  return (await query<ThreadSize>(db, text, [threadId]))[0] ?? { turns: 0, bytes: 0 }
 }
 
 type EventRow = { seq: number; event: string; data: object }
