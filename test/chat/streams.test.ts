@@ -246,6 +246,27 @@ describe('an answer that nobody listens to', () => {
     assert.deepEqual([message.status, message.answer], ['cancelled', 'Part'])
   })
 
+  test('goes on for a while where its instance died, however long nobody could listen', async () => {
+    const user = await app.user()
+    const victim = await app.add()
+    const query = script({ say: 'a' }, { spell: 'x'.repeat(260), everyMs: 25 })
+    const key = 'died'
+    const first = await user.ask(query, { key, url: victim.url, until: (_, all) => all.length === 5 })
+    const chatId = first[0]!.id!.split(':')[0]!
+    // As after a restart that took long.
+    await app.db.query(`update chat_turn set listened_at = now() - interval '1 hour' where chat_id = $1`, [
+      chatId,
+    ])
+    await victim[Symbol.asyncDispose]()
+    await eventually(async () => {
+      const { rows } = await app.db.query('select 1 from chat_event where chat_id = $1', [chatId])
+      return rows.length > 65
+    }, 'the answer goes on')
+    const rest = await user.ask(query, { key, lastId: first.at(-1)!.id! })
+    assert.equal(dataOf(rest.at(-1)!).status, 'completed')
+    assert.equal(textOf([...first, ...rest]), `a${'x'.repeat(260)}`)
+  })
+
   test('goes on while a stream of another instance listens', async () => {
     const user = await app.user()
     const query = script({ say: 'a' }, { spell: 'x'.repeat(260), everyMs: 25 })

@@ -17,6 +17,8 @@ type LocalTurn = {
   /** All that is stored, from the first one on. */
   events: ChatEvent[]
   stop: (cause: StopCause) => void
+  /** Until then it goes on without a listener. */
+  heldUntil: Date
 }
 type Listener = { seq: () => number; wake: () => void }
 
@@ -34,6 +36,8 @@ const pageMax = 200
 const pollMs = 500
 /** How long a turn goes on without a listener, so that a client can come back. */
 const graceMsDefault = 10_000
+/** Of such times after a takeover: clients pause longer and longer while no instance answers them. */
+const gracesOfTakeover = 6
 const graceRemembered = 1_000
 
 export type LocalRun = { stored(events: readonly ChatEvent[]): void } & Disposable
@@ -45,13 +49,15 @@ export type ChatListeners = {
 }
 
 export function createListeners(deps: Deps): ChatListeners {
-  const { db, notifier, topicOf } = deps
+  const { db, notifier, topicOf, graceMs = graceMsDefault } = deps
   const state: State = { deps, turns: new Map(), listeners: new Map(), left: new Map(), notedMs: 0 }
   const watch = watching(state)
 
   return {
     run({ chatId, userId }, events, stop) {
-      const turn = { events, stop }
+      // More than `meta`: an earlier run has begun to answer.
+      const graces = events.length > 1 ? gracesOfTakeover : 1
+      const turn = { events, stop, heldUntil: later(deps.clock.now(), graces * graceMs) }
       state.turns.set(chatId, turn)
       const watched = watch()
       return {
@@ -187,7 +193,7 @@ async function stopTurns({ deps, turns, listeners, left }: State): Promise<void>
     if (!turn) continue
     if (known.cancel_requested) turn.stop('cancelled')
     else if (known.is_suspended) turn.stop('suspended')
-    else if (listeners.has(known.chat_id)) continue
+    else if (listeners.has(known.chat_id) || clock.now() < turn.heldUntil) continue
     else if (known.listened_at < silentSince && (left.get(known.chat_id) ?? known.listened_at) < silentSince)
       turn.stop('client_gone')
   }
