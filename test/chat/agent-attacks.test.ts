@@ -8,12 +8,14 @@ import { createEngineOf } from '#compose/agent-engine.ts'
 import { versionOf } from '#compose/chat-registry.ts'
 import type { EngineOf } from '#edges/agent/run.ts'
 import { agentPath, agentProtocol } from '#kernel/agent-protocol.ts'
+import { systemClock } from '#kernel/clock.ts'
 import { systemRandom } from '#kernel/id.ts'
 import { silentLog } from '#kernel/log.ts'
+import { createAgentClient } from '#upstreams/agent/agent.ts'
 import { createLink } from '#upstreams/agent/link.ts'
 import { eventually } from '../harness/gateway.ts'
 import { universe } from '../proof/agent/universe.ts'
-import { agentKey, type Frame, restartableService } from './agent-app.ts'
+import { agentKey, type Frame, framesOf, restartableService } from './agent-app.ts'
 
 async function connect(url: string) {
   const socket = new WebSocket(`${url.replace('http', 'ws')}${agentPath}`, agentProtocol, {
@@ -138,5 +140,47 @@ describe('a gateway', () => {
     for (const socket of server.clients) socket.terminate()
     server.close()
     assert.ok(found)
+  })
+
+  test('waits for a service that is full no longer than a start may take', async () => {
+    const server = new WebSocketServer({ port: 0, host: '127.0.0.1', handleProtocols: () => agentProtocol })
+    server.on('connection', (socket) => {
+      socket.send(JSON.stringify({ type: 'hello', instance: 's', version: '0', agents: [], runs_max: 9 }))
+      socket.on('message', (data: RawData) => {
+        for (const { type, run_id } of framesOf(data))
+          if (type === 'start')
+            socket.send(
+              JSON.stringify({
+                type: 'rejected',
+                run_id,
+                code: 'overloaded',
+                message: 'full',
+                retry_after_ms: 60_000,
+              }),
+            )
+      })
+    })
+    await once(server, 'listening')
+    const { port } = server.address() as { port: number }
+    await using client = createAgentClient({
+      address: async () => ({ url: `http://127.0.0.1:${port}`, key: agentKey }),
+      gateway: 'test',
+      version: '0',
+      names: async () => ({ version: 'none', chains: [], assets: [] }),
+      turnMsMax: 60_000,
+      clock: systemClock,
+      random: systemRandom,
+      log: silentLog,
+    })
+    const turn = { chatId: 'full', agent: 'ProAgent', query: 'hello', said: '', memory: null, creditsMax: 1 }
+    const unused = async (): Promise<never> => assert.fail('no run was accepted')
+    const tools = { call: unused, note: unused, describe: unused, history: unused, publish: unused }
+    const emit = { planning: () => undefined, chunk: unused }
+    await assert.rejects(
+      client.run({ ...turn, askedAt: new Date() }, tools, emit, AbortSignal.timeout(20_000)),
+      { code: 'unavailable', message: 'The agent service refuses: full' },
+    )
+    for (const socket of server.clients) socket.terminate()
+    server.close()
   })
 })

@@ -92,7 +92,7 @@ export function createAttachment({ link, random }: AttachmentDeps, parts: Parts)
             return onAccepted()
           }
           problem = refusalOf(found)
-          if (found.code !== 'overloaded') break
+          if (found.code !== 'overloaded' || found.retry_after_ms >= limitMs - performance.now()) break
           await pause(withJitter(found.retry_after_ms, random))
         }
       } catch (error) {
