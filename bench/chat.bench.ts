@@ -5,8 +5,9 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
 import { systemRandom, uuidv7 } from '#kernel/id.ts'
-import { type Agent, bearer, http, newAgent } from '../test/harness/gateway.ts'
+import { type Agent, bearer, newAgent } from '../test/harness/gateway.ts'
 import { type Answered, ask, hold } from './support/chat-client.ts'
+import { creditTo } from './support/chat-credits.ts'
 import { createEnvironment, residentMibOf, startServer } from './support/environment.ts'
 import { median, percentile, report } from './support/measure.ts'
 
@@ -18,6 +19,13 @@ const streams = 2_000
 const streamUsers = 4
 const settleMs = 10_000
 
+console.log(
+  JSON.stringify({
+    section: 'Chats',
+    about:
+      'The stream of an answer, compared with a bare relay from a WebSocket to events that stores nothing. Pieces that come faster than they are stored share an event. `to_relay_and_commit` is the first event beside that of the relay and one commit of the same database.',
+  }),
+)
 await using environment = await createEnvironment()
 const databaseUrl = await environment.newDatabase('chat')
 const pool = new pg.Pool({ connectionString: databaseUrl, max: 2 })
@@ -29,12 +37,7 @@ await using gateway = await startServer('chat-server.ts', [databaseUrl, upstream
 
 async function newUser(credits: number): Promise<Agent> {
   const agent = await newAgent(gateway.url)
-  const { body } = await http<{ user_id: string }>(`${gateway.url}/v1/user`, { headers: bearer(agent) })
-  const text = `select ledger_apply(jsonb_build_array(jsonb_build_object('move', 'transfer', 'key', 'bench:' || $1::text,
-      'amountUnits', $2::text, 'reason', 'bench',
-      'debit', jsonb_build_object('owner', ledger_system(), 'asset', 'credits', 'subAccount', 'external'),
-      'credit', jsonb_build_object('owner', $1::text, 'asset', 'credits', 'subAccount', 'credits:purchased'))), null::uuid, 0, now())`
-  await pool.query(text, [body.user_id, String(credits)])
+  await creditTo(pool, { url: gateway.url, agent }, credits)
   return agent
 }
 const user = await newUser(100_000)

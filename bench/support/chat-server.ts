@@ -1,11 +1,14 @@
-/** The gateway with its doors and its agent service, in a process of its own. Its answers come over a WebSocket, as those of the baseline. */
+/**
+ * The gateway with its doors and its agent service, in a process of its own. Its answers come over a WebSocket, as those
+ * of the baseline, or from a language model.
+ */
 import { WebSocket } from 'ws'
 import { doorDepsOf, openDoors } from '#app.ts'
 import type { ChatEngine } from '#features/chat/engine.ts'
 import { openInstance } from '../../test/harness/instance.ts'
 import { unlimited } from './environment.ts'
 
-const [databaseUrl = '', upstream = ''] = process.argv.slice(2)
+const [databaseUrl = '', upstream = '', model = ''] = process.argv.slice(2)
 const host = '127.0.0.1'
 
 const relayEngine: ChatEngine = {
@@ -32,9 +35,9 @@ const relayEngine: ChatEngine = {
 const nowhere = 'http://127.0.0.1:1'
 const instance = await openInstance({
   databaseUrl,
-  urls: { evm: { '8453': nowhere, '42161': nowhere } },
+  urls: { evm: { '8453': nowhere, '42161': nowhere }, ...(model !== '' && { model }) },
   env: { ...unlimited, DATABASE_POOL: '24', LEASE_MS: '5000', STREAMS_PER_USER: '1000' },
-  engine: relayEngine,
+  ...(upstream !== '' && { engine: relayEngine }),
 })
 let address = ''
 // A busy machine must not shed what is measured.

@@ -3,7 +3,9 @@
  * end.
  */
 import { type ChildProcess, fork, spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -124,6 +126,19 @@ export async function startServer(
   })
   const startMs = performance.now() - startedMs
   return { url, pid: child.pid!, startMs, [Symbol.asyncDispose]: () => waitForExit(child) }
+}
+
+/** A server of somebody else on a free port; it may not listen yet. */
+export async function startScript(
+  file: string,
+  argsOf: (port: number) => string[],
+): Promise<{ url: string } & AsyncDisposable> {
+  const probe = createServer().listen(0, '127.0.0.1')
+  await once(probe, 'listening')
+  const { port } = probe.address() as AddressInfo
+  await new Promise((resolve) => probe.close(resolve))
+  const child = spawn(process.execPath, [file, ...argsOf(port)], { stdio: 'ignore' })
+  return { url: `http://127.0.0.1:${port}`, [Symbol.asyncDispose]: () => waitForExit(child) }
 }
 
 async function waitForExit(child: ChildProcess): Promise<void> {

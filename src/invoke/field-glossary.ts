@@ -52,6 +52,7 @@ export const byName: Record<string, string> = {
   chains: 'Chains, each with its state',
   challenge: 'Text to sign: its UTF-8 bytes, exactly as sent',
   change: 'Signed change of the size, in the asset',
+  chat_per_day_usd: 'What chats may start by themselves in any 24 hours, in USD',
   checks: 'State of each part',
   cloid: 'Order id that the gateway chose',
   code: 'Machine-readable code',

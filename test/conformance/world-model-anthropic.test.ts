@@ -99,6 +99,7 @@ test('the next turn needs the results of all calls, and ids that it knows', asyn
   const { content } = await create(model, { tools: [priceTool] })
   const ids = content.flatMap((block) => (block.type === 'tool_use' ? [block.id] : []))
   const withResults = (answered: string[]) => ({
+    tools: [priceTool],
     messages: [
       ...ask,
       { role: 'assistant', content },
@@ -186,23 +187,25 @@ test('an error event within the answer, and a reset connection, are errors of th
 })
 
 test('without a script the last result is reported', async () => {
+  const known: Anthropic.Tool[] = [
+    {
+      name: 'price',
+      input_schema: {
+        type: 'object',
+        properties: { symbol: { type: 'string', enum: ['BTC', 'ETH'] } },
+        required: ['symbol'],
+      },
+    },
+  ]
   const { content } = await create('local', {
     messages: [{ role: 'user', content: 'Show the price of ETH' }],
-    tools: [
-      {
-        name: 'price',
-        input_schema: {
-          type: 'object',
-          properties: { symbol: { type: 'string', enum: ['BTC', 'ETH'] } },
-          required: ['symbol'],
-        },
-      },
-    ],
+    tools: known,
   })
   const block = content[0]!
   assert.ok(block.type === 'tool_use')
   assert.deepEqual([block.name, block.input], ['price', { symbol: 'ETH' }])
   const answered = await create('local', {
+    tools: known,
     messages: [
       ...ask,
       { role: 'assistant', content },
