@@ -24,7 +24,10 @@ const steps = [
   [tools([{ name: 'earn_deposit', arguments: { amount_usdc: '1' } }]), usage],
   [text(words, { piece: 8, pace_ms: 5 }), usage],
 ]
-const answer = `Let me look.\n\n${words}`
+/** The gateway adds what it has started. */
+const started =
+  'It was started at once, within what chats may start by themselves.\nDeposit 1 USDC into the vault\n- Deposit: 1 USDC'
+const answer = `Let me look.\n\n${words}\n\n${started}`
 
 let app: CrashApp
 let survivor: Gateway

@@ -6,6 +6,8 @@ type Json = Record<string, unknown>
 
 const forms: readonly (readonly [RegExp, string])[] = [
   [/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g, '<uuid>'],
+  // Pieces of an answer that wait for the same commit are one event.
+  [/<uuid>:\d+/g, '<uuid>:<seq>'],
   [/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/g, '<time>'],
   [/agt_[\w-]{16,}/g, '<agent>'],
   [/whsec_[\w+/]+=*/g, '<secret>'],
