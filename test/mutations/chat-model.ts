@@ -6,18 +6,6 @@ const faults = ['test/chat/model-faults.test.ts']
 
 /** A language model answers the chat: what it may propose and say, and what it costs. */
 export const chatModelMutations = [
-  ...mutationsOf('src/features/chat/tools.ts', answers, [
-    [
-      'if (!isAsked && (await taint.has())) throw notAsked(call.name)',
-      '',
-      'a text that a model has read makes it propose anything',
-    ],
-    [
-      "if (messages.some(({ role }) => role === 'assistant')) taint.add()",
-      '',
-      'what a model wrote before counts as the word of the user',
-    ],
-  ]),
   ...mutationsOf('src/features/chat/tools.ts', seam, [
     [
       'filter(({ operation }) => isWithin(operation, scopes))',
