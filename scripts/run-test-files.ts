@@ -2,19 +2,29 @@
  * The inner half of `npm test`: runs the test files named as arguments in this process, prints every failure in full
  * and sends the counts to the process that started it. `npm test` kills it when it does not end.
  */
-import { readFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { run } from 'node:test'
 import { inspect } from 'node:util'
+import { cpuSecondsOfThisProcess } from './process-load.ts'
 
-export type Counts = {
-  passed: number
-  failed: number
-  skipped: number
-  empty: string[]
+export type Report = {
+  files: FileReport[]
+  failures: Failure[]
   /** Of this process and of all its ended children; only Linux reports it. */
   cpuSeconds: number | undefined
 }
+
+/** Times are those until the end of the file: what it leaves running counts for the process alone. */
+export type FileReport = {
+  file: string
+  passed: number
+  skipped: number
+  seconds: number
+  cpuSeconds: number
+}
+
+/** One that names none of the files of the process concerns all of them. */
+export type Failure = { file: string; name: string }
 
 const group = join(import.meta.dirname, 'test-group.ts')
 const short = (file: string | undefined) => (file ? relative(process.cwd(), file) : '')
@@ -30,35 +40,42 @@ const failureText = (name: string, place: string, error: Error): string => {
   return `\nFAILED  ${name}\n        ${place}\n${story.replace(/^/gm, '  ')}\n\n`
 }
 
-/** Fields 14 to 17 of `stat`, after a name in brackets that may contain anything, in hundredths of a second. */
-const cpuSeconds = (): number | undefined => {
-  if (process.platform !== 'linux') return undefined
-  const stat = readFileSync('/proc/self/stat', 'utf8')
-  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
-  return fields.slice(11, 15).reduce((sum, ticks) => sum + Number(ticks), 0) / 100
-}
-
 /** How long the process may run after its last test; hooks that audit users and stop servers are part of it. */
 const lingerMs = 60_000
 
 /** Calls `ended` once: at the last test's end, or when a resource that a test opened outlives it. */
-const runFiles = async (timeoutMs: number, ended: (counts: Counts) => void) => {
+const runFiles = async (timeoutMs: number, ended: (report: Report) => void) => {
   const titles: string[] = []
-  const counts: Counts = { passed: 0, failed: 0, skipped: 0, empty: [], cpuSeconds: undefined }
-  const fail = (text: string) => {
-    counts.failed++
+  const report: Report = { files: [], failures: [], cpuSeconds: undefined }
+  const fail = (failure: Failure, text: string) => {
+    report.failures.push(failure)
     process.stdout.write(text)
   }
+  const start = (file: string): FileReport & { startMs: number } => ({
+    file,
+    passed: 0,
+    skipped: 0,
+    seconds: 0,
+    cpuSeconds: cpuSecondsOfThisProcess() ?? 0,
+    startMs: performance.now(),
+  })
+  let current = start('')
+  const end = () => {
+    const { startMs, ...counts } = current
+    const seconds = (performance.now() - startMs) / 1_000
+    const cpuSeconds = (cpuSecondsOfThisProcess() ?? 0) - current.cpuSeconds
+    report.files.push({ ...counts, seconds, cpuSeconds })
+  }
   let underWay = 0
-  let testsOfFile = 0
   // By the file of the test: those of a shared suite have another one, and the events of files may overlap.
   const filesWithTests = new Set<string | undefined>()
   const hasTests = (name: string) => [...filesWithTests].some((file) => file?.endsWith(name))
   let linger: NodeJS.Timeout | undefined
   const stillOpen = () => {
     const open = [...new Set(process.getActiveResourcesInfo())].join(', ')
-    fail(`\nFAILED  the tests ended, but their resources did not: ${open}\n`)
-    ended(counts)
+    const name = `the tests ended, but their resources did not: ${open}`
+    fail({ file: '', name }, `\nFAILED  ${name}\n`)
+    ended(report)
   }
   for await (const { type, data } of run({ files: [group], isolation: 'none', timeout: timeoutMs })) {
     if (type === 'test:dequeue') {
@@ -67,30 +84,37 @@ const runFiles = async (timeoutMs: number, ended: (counts: Counts) => void) => {
     } else if (type === 'test:complete' && --underWay === 0) linger = setTimeout(stillOpen, lingerMs).unref()
     else if (type === 'test:start') {
       titles[data.nesting] = data.name
-      if (isFile(data)) testsOfFile = 0
+      if (isFile(data)) current = start(data.name)
     } else if (type === 'test:pass') {
-      if (data.details.type !== 'suite') counts[data.skip === undefined ? 'passed' : 'skipped']++
       if (data.details.type !== 'suite') {
-        testsOfFile++
+        current[data.skip === undefined ? 'passed' : 'skipped']++
         filesWithTests.add(data.file)
-      } else if (isFile(data) && testsOfFile === 0 && !hasTests(data.name)) counts.empty.push(data.name)
+      } else if (isFile(data)) {
+        end()
+        if (current.passed + current.skipped === 0 && !hasTests(data.name))
+          fail({ file: data.name, name: 'holds no test' }, `\nFAILED  ${data.name} holds no test\n`)
+      }
     } else if (type === 'test:fail') {
+      if (isFile(data)) end()
       const name = [...titles.slice(1, data.nesting), data.name].join(' > ')
       const { error } = data.details
-      if (hasStory(error)) fail(failureText(name, `${short(data.file)}:${data.line ?? ''}`, error))
+      const file = isFile(data) ? data.name : titles[0]!
+      if (hasStory(error))
+        fail({ file, name }, failureText(name, `${short(data.file)}:${data.line ?? ''}`, error))
     } else if (type === 'test:diagnostic') {
-      if (/asynchronous activity after the test ended/.test(data.message)) fail(`\nFAILED  ${data.message}\n`)
+      if (/asynchronous activity after the test ended/.test(data.message))
+        fail({ file: '', name: data.message }, `\nFAILED  ${data.message}\n`)
       else process.stdout.write(`${data.message}\n`)
     }
   }
   clearTimeout(linger)
-  ended(counts)
+  ended(report)
 }
 
 if (import.meta.main) {
   const timeoutMs = Number(process.argv[2])
   // Exits explicitly, because an open resource would keep the process alive.
-  await runFiles(timeoutMs, (counts) =>
-    process.send?.({ ...counts, cpuSeconds: cpuSeconds() }, () => process.exit()),
+  await runFiles(timeoutMs, (report) =>
+    process.send?.({ ...report, cpuSeconds: cpuSecondsOfThisProcess() }, () => process.exit()),
   )
 }

@@ -1,20 +1,294 @@
-/** The test files, the selection of a command line, and their order. */
+/** The test files, the sizes of a run, and how its files are grouped into processes. */
 import { existsSync, readdirSync } from 'node:fs'
 import { matchesGlob, sep } from 'node:path'
 import { root } from './environment.ts'
 
-/** Tests beside a file that start processes or open a database run like journeys. */
-const alone = /^(test\/(?!architecture\.test\.ts)|src\/(world|store)\/)/
+/** `npm test`, or `npm run test:all`. */
+export type Size = 'test' | 'all'
 
-/** Longest first: the run would wait for a long file that starts last. Files without a row are short. */
-const longest = [
-  /^test\/crash\/venue-points-/,
-  /^test\/venue\//,
-  /^test\/crash\//,
-  /^test\/journeys\//,
-  /^test\/proof\//,
-  /^test\/(durable|chains|conformance)\//,
+/**
+ * Processor seconds of a run, with its database, on the two processors of a CI machine. Who adds to `npm test` moves
+ * something else to `laterFiles`: `npm test -- --verbose` prints what each file takes.
+ */
+export const budgetCpuSeconds: Record<Size, number> = { test: 1_000, all: 7_000 }
+
+type Later = { reason: string; files: readonly string[] }
+
+/** What `npm test` leaves to `npm run test:all`: files, or folders that end in `/`. */
+export const laterFiles: readonly Later[] = [
+  {
+    reason:
+      'storms, races and kills of many users and instances: npm test kills at one point of each suite instead',
+    files: [
+      'test/crash/cancel-race.test.ts',
+      'test/crash/chat-files.test.ts',
+      'test/crash/conservation.test.ts',
+      'test/crash/earn-kills.test.ts',
+      'test/crash/failed-broadcasts.test.ts',
+      'test/crash/order-storm.test.ts',
+      'test/crash/solver-kills.test.ts',
+      'test/crash/spot-stops.test.ts',
+      'test/crash/stopped-instance.test.ts',
+      'test/crash/svm-kills.test.ts',
+      'test/crash/swap-storm.test.ts',
+      'test/crash/venue-chaos.test.ts',
+    ],
+  },
+  {
+    reason: 'operator commands beyond those of journeys/admin, each of which starts gateways of its own',
+    files: [
+      'test/journeys/admin-accounts.test.ts',
+      'test/journeys/admin-agents.test.ts',
+      'test/journeys/admin-backup.test.ts',
+      'test/journeys/admin-keys.test.ts',
+      'test/journeys/admin-restore.test.ts',
+      'test/journeys/admin-tasks.test.ts',
+      'test/journeys/admin-tokens.test.ts',
+    ],
+  },
+  {
+    reason: 'a section whose first journey npm test has: further cases of it',
+    files: [
+      'test/journeys/chat-model.test.ts',
+      'test/journeys/chat-reports.test.ts',
+      'test/journeys/earn-external.test.ts',
+      'test/journeys/earn-withdrawals.test.ts',
+      'test/journeys/exit-codes.test.ts',
+      'test/journeys/linked-agents.test.ts',
+      'test/journeys/lost-upstream-replies.test.ts',
+      'test/journeys/order-attacks.test.ts',
+      'test/journeys/order-retries.test.ts',
+      'test/journeys/order-shares.test.ts',
+      'test/journeys/sponsor-budget.test.ts',
+      'test/journeys/svm-deposits.test.ts',
+      'test/journeys/svm-orders.test.ts',
+      'test/journeys/swap-bridge.test.ts',
+      'test/journeys/swap-hooks.test.ts',
+      'test/journeys/swap-lies.test.ts',
+      'test/journeys/swap-live-services.test.ts',
+      'test/journeys/swap-payments.test.ts',
+      'test/journeys/swap-providers.test.ts',
+      'test/journeys/swap-quote-shares.test.ts',
+      'test/journeys/swap-routers.test.ts',
+      'test/journeys/swap-solana.test.ts',
+    ],
+  },
+  {
+    reason: 'packs and installs the package, or starts the product again and again',
+    files: [
+      'test/journeys/package.test.ts',
+      'test/journeys/sdk-browser.test.ts',
+      'test/journeys/npm-start.test.ts',
+    ],
+  },
+  {
+    reason: 'deviations of the venue that a client waits for on the wall clock',
+    files: [
+      'test/venue/key-renewal.test.ts',
+      'test/venue/odd-market-lists.test.ts',
+      'test/venue/post-only-venue.test.ts',
+      'test/venue/read-after-write.test.ts',
+      'test/venue/read-lag.test.ts',
+      'test/venue/realistic.test.ts',
+      'test/venue/reconcile-under-load.test.ts',
+      'test/venue/request-budget.test.ts',
+      'test/venue/spot-exits.test.ts',
+      'test/venue/spot-failures.test.ts',
+      'test/venue/unified-account.test.ts',
+      'test/venue/unknown-outcome.test.ts',
+      'test/venue/unknown-outcome-weight.test.ts',
+      'test/venue/weight-shares.test.ts',
+      'test/venue/contradicting-records.test.ts',
+      'test/venue/market-history.test.ts',
+      'test/venue/position-exits.test.ts',
+      'test/venue/venue-replies.test.ts',
+      'test/venue/first-fills.test.ts',
+    ],
+  },
+  {
+    reason: 'the local world against further foreign clients',
+    files: [
+      'test/conformance/generated-clients.test.ts',
+      'test/conformance/mcp-authorization.test.ts',
+      'test/conformance/venue-account-modes.test.ts',
+      'test/conformance/venue-bridge.test.ts',
+      'test/conformance/venue-ccxt.test.ts',
+      'test/conformance/venue-faults.test.ts',
+      'test/conformance/venue-history.test.ts',
+      'test/conformance/venue-hyperliquid.test.ts',
+      'test/conformance/venue-margins.test.ts',
+      'test/conformance/venue-node20.test.ts',
+      'test/conformance/venue-openbroker.test.ts',
+      'test/conformance/venue-realism.test.ts',
+      'test/conformance/venue-streams.test.ts',
+      'test/conformance/world-crash.test.ts',
+      'test/conformance/world-evm-ethers.test.ts',
+      'test/conformance/world-images.test.ts',
+      'test/conformance/world-launched-tokens.test.ts',
+      'test/conformance/world-model-anthropic.test.ts',
+      'test/conformance/world-model.test.ts',
+      'test/conformance/world-realism.test.ts',
+      'test/conformance/world-solana-realism.test.ts',
+      'test/conformance/world-solana-web3.test.ts',
+      'test/conformance/world-solver-realism.test.ts',
+      'test/conformance/world-solver-refunds.test.ts',
+      'test/conformance/world-solver-solana.test.ts',
+      'test/conformance/world-ports.test.ts',
+    ],
+  },
+  {
+    reason: 'proofs of cost and of fairness under load, and generated requests by the thousand',
+    files: [
+      'test/proof/cost.test.ts',
+      'test/proof/fairness.test.ts',
+      'test/proof/fuzz.test.ts',
+      'test/proof/web-cost.test.ts',
+      'test/proof/agent/injections.test.ts',
+      'test/proof/agent/injected-tools.test.ts',
+      'test/proof/agent/asked.test.ts',
+      'test/edges/fairness.test.ts',
+    ],
+  },
 ]
+
+/**
+ * What `npm test` runs of the folders whose files are dear. A file of these folders stands here or in `laterFiles`, so
+ * that a new one is given a size.
+ */
+export const chosenFolders = [
+  'test/journeys/',
+  'test/proof/',
+  'test/crash/',
+  'test/conformance/',
+  'test/venue/',
+]
+export const chosenFiles: readonly string[] = [
+  'test/journeys/admin.test.ts',
+  'test/journeys/agent-documents.test.ts',
+  'test/journeys/approvals.test.ts',
+  'test/journeys/chat.test.ts',
+  'test/journeys/concurrent-acts.test.ts',
+  'test/journeys/discovery.test.ts',
+  'test/journeys/earn.test.ts',
+  'test/journeys/exactly-once.test.ts',
+  'test/journeys/holdings.test.ts',
+  'test/journeys/http.test.ts',
+  'test/journeys/metrics.test.ts',
+  'test/journeys/orders.test.ts',
+  'test/journeys/perp-funding.test.ts',
+  'test/journeys/recharge.test.ts',
+  'test/journeys/recipients.test.ts',
+  'test/journeys/registration.test.ts',
+  'test/journeys/sdk.test.ts',
+  'test/journeys/security.test.ts',
+  'test/journeys/start.test.ts',
+  'test/journeys/stream.test.ts',
+  'test/journeys/swap.test.ts',
+  'test/journeys/tokens.test.ts',
+  'test/journeys/transfers.test.ts',
+  'test/journeys/wait.test.ts',
+  'test/journeys/webhooks.test.ts',
+  'test/proof/agent/answers.test.ts',
+  'test/proof/agent/own-orders.test.ts',
+  'test/proof/agent/plans.test.ts',
+  'test/proof/agent/questions.test.ts',
+  'test/proof/agent/recommendation-text.test.ts',
+  'test/proof/agent/threads.test.ts',
+  'test/proof/authorization-matrix.test.ts',
+  'test/proof/authorization.test.ts',
+  'test/proof/cli-door.test.ts',
+  'test/proof/doors.test.ts',
+  'test/proof/errors.test.ts',
+  'test/proof/mistakes.test.ts',
+  'test/proof/network-urls.test.ts',
+  'test/proof/numbers.test.ts',
+  'test/proof/sdk-door.test.ts',
+  'test/proof/secrets.test.ts',
+  'test/proof/security-tests.test.ts',
+  'test/proof/start.test.ts',
+  'test/proof/web-writes.test.ts',
+  'test/crash/approval-points.test.ts',
+  'test/crash/cancel-points-chain.test.ts',
+  'test/crash/cancel-points-orders.test.ts',
+  'test/crash/cancel-points-venue.test.ts',
+  'test/crash/chat-budget-points.test.ts',
+  'test/crash/chat-model-points.test.ts',
+  'test/crash/chat-points.test.ts',
+  'test/crash/earn-points.test.ts',
+  'test/crash/image-points.test.ts',
+  'test/crash/order-points.test.ts',
+  'test/crash/recharge-points.test.ts',
+  'test/crash/svm-points.test.ts',
+  'test/crash/swap-points.test.ts',
+  'test/crash/transfer-points.test.ts',
+  'test/crash/trigger-points.test.ts',
+  'test/crash/venue-points-cancels.test.ts',
+  'test/crash/venue-points-close.test.ts',
+  'test/crash/venue-points-exits.test.ts',
+  'test/crash/venue-points-fund.test.ts',
+  'test/crash/venue-points-holding.test.ts',
+  'test/crash/venue-points-open.test.ts',
+  'test/crash/venue-points-setup.test.ts',
+  'test/crash/venue-points-spot.test.ts',
+  'test/crash/venue-points-withdraw.test.ts',
+  'test/conformance/mcp.test.ts',
+  'test/conformance/venue-core.test.ts',
+  'test/conformance/venue-nktkas.test.ts',
+  'test/conformance/venue-rules.test.ts',
+  'test/conformance/venue-schemas.test.ts',
+  'test/conformance/world-evm.test.ts',
+  'test/conformance/world-lifi.test.ts',
+  'test/conformance/world-model-openai.test.ts',
+  'test/conformance/world-solana.test.ts',
+  'test/conformance/world-solver.test.ts',
+  'test/venue/baselines.test.ts',
+  'test/venue/bracket.test.ts',
+  'test/venue/brief-subscriptions.test.ts',
+  'test/venue/custody.test.ts',
+  'test/venue/foreign-frames.test.ts',
+  'test/venue/foreign-records.test.ts',
+  'test/venue/gateway-triggers.test.ts',
+  'test/venue/nonces.test.ts',
+  'test/venue/order-events.test.ts',
+  'test/venue/own-node.test.ts',
+  'test/venue/perp-http.test.ts',
+  'test/venue/perp-lifecycle.test.ts',
+  'test/venue/reconcile.test.ts',
+  'test/venue/refused-signatures.test.ts',
+  'test/venue/spot-http.test.ts',
+  'test/venue/spot.test.ts',
+  'test/venue/stream.test.ts',
+  'test/venue/unwind.test.ts',
+]
+
+/** Proofs of durations, which no other test may disturb: they run one by one, after all others. */
+export const durationProofs: readonly string[] = []
+
+export const isDurationProof = (file: string): boolean => durationProofs.includes(file)
+
+const isLater = (file: string): boolean =>
+  laterFiles.some(({ files }) =>
+    files.some((each) => (each.endsWith('/') ? file.startsWith(each) : file === each)),
+  )
+
+export const sizeOf = (file: string): Size => (isDurationProof(file) || isLater(file) ? 'all' : 'test')
+
+/** One sentence for each file whose size is not given, is given twice, or is given to no file. */
+export function sizeFindings(files: readonly string[]): string[] {
+  const named = [...laterFiles.flatMap((each) => each.files), ...chosenFiles, ...durationProofs]
+  const matches = (name: string, file: string) => (name.endsWith('/') ? file.startsWith(name) : file === name)
+  return [
+    ...named
+      .filter((name) => !files.some((file) => matches(name, file)))
+      .map((name) => `${name} is in a size, but does not exist`),
+    ...files.flatMap((file) => {
+      const count = named.filter((name) => matches(name, file)).length
+      if (count > 1) return [`${file} is in ${count} sizes`]
+      const needsSize = chosenFolders.some((folder) => file.startsWith(folder))
+      return needsSize && count === 0 ? [`${file} is in no size: give it one in scripts/test-plan.ts`] : []
+    }),
+  ]
+}
 
 export const discover = (): string[] =>
   ['src', 'test']
@@ -27,76 +301,69 @@ export const discover = (): string[] =>
     .filter((path) => path.endsWith('.test.ts'))
     .sort()
 
-type Selection = { parts: readonly string[]; globs: readonly string[] }
+type Selection = { parts: readonly string[]; globs: readonly string[]; size: Size }
 
-export const choose = (files: readonly string[], { parts, globs }: Selection): string[] => {
-  if (globs.length === 0 && parts.length === 0) return [...files]
+/** Files that are named run in any size. */
+export const choose = (files: readonly string[], { parts, globs, size }: Selection): string[] => {
+  if (globs.length === 0 && parts.length === 0)
+    return files.filter((file) => size === 'all' || sizeOf(file) === 'test')
   return files.filter(
     (file) => globs.some((glob) => matchesGlob(file, glob)) || parts.some((part) => file.includes(part)),
   )
 }
 
-/** Pure tests share a process; each of the others needs one of its own. */
-export const isPure = (file: string): boolean => !alone.test(file)
+/** Tests beside a file that start processes or open a database run like journeys. */
+const impure = /^(test\/(?!architecture\.test\.ts)|src\/(world|store)\/)/
+export const isPure = (file: string): boolean => !impure.test(file)
 
 /** Files that share a process, and with it their imports, their world and some a gateway. */
 type Family = {
   files: RegExp
-  /** Over how many processes they are spread. */
-  parts?: number
-  /** In a full run each of them takes as long as others together. */
-  short?: true
-  /** The processors that one process of the family keeps busy, with all that it starts. */
-  processors: number
+  /** Over how many processes they are spread, in each size. */
+  processes: Record<Size, number>
 }
+
+/** In the order in which they start: the run would wait for a long group that starts last. */
 const families: readonly Family[] = [
-  { files: /^test\/crash\/venue-points-/, short: true, processors: 1 },
-  { files: /^test\/crash\/cancel-points-/, short: true, processors: 0.6 },
-  { files: /^test\/crash\/order-points/, processors: 0.4 },
-  { files: /^test\/crash\/(conservation|solver-kills|cancel-)/, parts: 6, processors: 0.5 },
-  { files: /^test\/venue\//, parts: 6, processors: 0.3 },
-  { files: /^test\/journeys\/(admin|npm-start|start)/, parts: 3, processors: 0.6 },
-  { files: /^test\/journeys\//, parts: 5, processors: 0.4 },
-  { files: /^test\/proof\/(?!fuzz|start|network)/, processors: 0.8 },
-  { files: /^test\/conformance\/venue-/, processors: 0.4 },
-  { files: /^test\/conformance\/world-(?!crash|realism)/, processors: 0.4 },
-  { files: /^test\/chains\//, processors: 0.3 },
-  { files: /^test\/(identity|edges)\/(?!fairness)/, processors: 0.4 },
-  { files: /^test\/durable\//, processors: 0.2 },
-  { files: /^(src\/(world|store)|test\/store)\//, processors: 0.6 },
+  { files: /^test\/crash\/venue-points-/, processes: { test: 1, all: 9 } },
+  { files: /^test\/crash\/cancel-points-/, processes: { test: 1, all: 3 } },
+  { files: /^test\/crash\//, processes: { test: 4, all: 24 } },
+  { files: /^test\/venue\//, processes: { test: 2, all: 6 } },
+  { files: /^test\/journeys\/(admin|npm-start|start)/, processes: { test: 1, all: 4 } },
+  { files: /^test\/journeys\//, processes: { test: 4, all: 8 } },
+  { files: /^test\/proof\/(fuzz|start|network)/, processes: { test: 2, all: 3 } },
+  { files: /^test\/proof\//, processes: { test: 2, all: 4 } },
+  { files: /^test\/chains\//, processes: { test: 1, all: 2 } },
+  { files: /^test\/conformance\/venue-/, processes: { test: 1, all: 2 } },
+  { files: /^test\/conformance\/world-(crash|realism)/, processes: { test: 1, all: 2 } },
+  { files: /^test\/conformance\//, processes: { test: 1, all: 2 } },
+  { files: /^test\/durable\//, processes: { test: 1, all: 1 } },
+  { files: /^test\/(chat|market)\//, processes: { test: 1, all: 4 } },
+  { files: /^test\/oauth\//, processes: { test: 2, all: 6 } },
+  { files: /^test\/(images|mcp|webhooks)\//, processes: { test: 1, all: 4 } },
+  { files: /^test\/edges\/fairness/, processes: { test: 1, all: 1 } },
+  { files: /^test\/(identity|edges|upstreams)\//, processes: { test: 1, all: 1 } },
+  { files: impure, processes: { test: 1, all: 1 } },
 ]
+const pureFamily: Family = { files: /^src\//, processes: { test: 1, all: 1 } }
 
-export type Batch = { label: string; files: readonly string[]; processors: number }
+export type Group = { label: string; files: readonly string[] }
 
-const rankOf = (file: string): number => {
-  const rank = longest.findIndex((each) => each.test(file))
-  return rank < 0 ? longest.length : rank
-}
-
-/** The groups of one process each, in the order in which the processes start. */
-export const batchesOf = (files: readonly string[], { short }: { short: boolean }): Batch[] => {
+/** The groups of one process each, in the order in which they start. */
+export const groupsOf = (files: readonly string[], size: Size): Group[] => {
   const counts = new Map<Family, number>()
-  const familyOf = (file: string) => families.find((each) => each.files.test(file) && (short || !each.short))
   const keyOf = (file: string) => {
-    const family = familyOf(file)
-    if (!family) return file
+    if (isDurationProof(file)) return file
+    const family = isPure(file) ? pureFamily : families.find((each) => each.files.test(file))!
     const count = counts.get(family) ?? 0
     counts.set(family, count + 1)
-    return `${family.files.source} ${count % (family.parts ?? 1)}`
+    return `${[...families, pureFamily].indexOf(family)} ${count % family.processes[size]}`
   }
-  const groups = Map.groupBy(
-    files.toSorted((a, b) => rankOf(a) - rankOf(b)),
-    keyOf,
-  )
-  return [...groups.values()].map((all) => ({
-    label: all.length === 1 ? all[0]! : `${all[0]} and ${all.length - 1} more`,
-    files: all,
-    processors: familyOf(all[0]!)?.processors ?? 1,
-  }))
-}
-
-/** Takes the first batch out of the queue that the free processors suffice for; an idle machine takes any. */
-export function takeFitting(queue: Batch[], free: { processors: number; idle: boolean }): Batch | undefined {
-  const index = free.idle ? 0 : queue.findIndex(({ processors }) => processors <= free.processors + 1e-9)
-  return index < 0 ? undefined : queue.splice(index, 1)[0]
+  const rank = (key: string) => Number(key.split(' ')[0]) || 0
+  return [...Map.groupBy(files, keyOf)]
+    .toSorted(([a], [b]) => rank(a) - rank(b))
+    .map(([, all]) => ({
+      label: all.length === 1 ? all[0]! : `${all[0]} and ${all.length - 1} more`,
+      files: all,
+    }))
 }

@@ -1,46 +1,52 @@
 /**
- * `npm test [-- part-of-a-path ...] [--only <glob>] [--full]`: the pure tests in one process, then every other file in
- * a process of its own, some at a time, beside one database cluster. Ends with one line of sums.
+ * `npm test [-- part-of-a-path ...] [--only <glob>] [--full]`: groups of test files, each in a process of its own, as
+ * many at a time as the processors carry, beside one database cluster. Ends with one line of sums.
  */
 import { fork } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
+import { setTimeout as delay } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
+import { bundleProcesses } from './bundle.ts'
 import { cleanEnvironment, nodeFlags, root } from './environment.ts'
-import type { Counts } from './run-test-files.ts'
+import { cpuSecondsOfThisProcess, createLoadMeter } from './process-load.ts'
+import type { Failure, FileReport, Report } from './run-test-files.ts'
 import { openRunFolder, type RunFolder } from './test-folder.ts'
-import { type Batch, batchesOf, choose, discover, isPure, takeFitting } from './test-plan.ts'
-
-type Result = Pick<Counts, 'passed' | 'failed' | 'skipped'>
+import {
+  budgetCpuSeconds,
+  choose,
+  discover,
+  type Group,
+  groupsOf,
+  isDurationProof,
+  isPure,
+  type Size,
+} from './test-plan.ts'
 
 const { values: options, positionals } = parseArgs({
   options: {
     only: { type: 'string', multiple: true, default: [] },
-    /** Every kill point and every seed of the proofs that `npm test` only samples. */
+    /** All files, with every kill point and every seed of the proofs that `npm test` only samples. */
     full: { type: 'boolean', default: false },
-    /** Also prints what passing files say: seeds, and the figures of proofs. */
+    /** Also prints what passing files say, seeds and figures of proofs, and what each file took. */
     verbose: { type: 'boolean', default: false },
-    /** Processes start while the processors that they keep busy are free. */
     processors: { type: 'string', default: String(availableParallelism()) },
   },
   allowPositionals: true,
 })
+const processors = Number(options.processors)
+const proof = process.env.PROOF ?? (options.full ? 'full' : 'short')
+const size: Size = proof === 'short' ? 'test' : 'all'
 /** The long proofs place 10,000 orders, a few per second; the full ones kill instances that then have to start again. */
-const fileTimeoutMs =
-  process.env.PROOF === 'nightly'
-    ? 3_600_000
-    : process.env.PROOF === 'full' || options.full
-      ? 900_000
-      : 480_000
-/** Every later process reads the compile cache; it is in a folder that `npm ci` clears. */
-const settings = {
-  NODE_COMPILE_CACHE: `${root}/node_modules/.cache/portico-test`,
-  ...(options.full && process.env.PROOF === undefined && { PROOF: 'full' }),
-}
+const fileTimeoutMs = proof === 'nightly' ? 3_600_000 : proof === 'full' ? 900_000 : 480_000
+const sampleMs = 500
+/** Groups that wait for most of their time keep no processor busy; more of them at once would all wake together. */
+const groupsMax = Math.ceil(processors * 1.5)
 
 /** Every child leads a process group, so that all processes of a test end with it, after success and failure. */
 const running = new Set<number>()
 let stopping = false
+const meter = createLoadMeter()
 
 const endGroup = (pid: number): void => {
   try {
@@ -49,12 +55,15 @@ const endGroup = (pid: number): void => {
     // The group has ended already.
   }
   running.delete(pid)
+  meter.remove(pid)
 }
 
-type Run = Omit<Batch, 'processors'> & { env: NodeJS.ProcessEnv; folder: RunFolder }
+type Run = Group & { env: NodeJS.ProcessEnv; folder: RunFolder }
+type Result = Report & { group: Group; seconds: number }
 
-const runFiles = ({ label, files, env, folder }: Run): Promise<Result> =>
+const runGroup = ({ env, folder, ...group }: Run): Promise<Result> =>
   new Promise((resolve) => {
+    const { label, files } = group
     const startMs = performance.now()
     const temporary = folder.open()
     const child = fork(`${root}/scripts/run-test-files.ts`, [String(fileTimeoutMs), ...files], {
@@ -65,14 +74,19 @@ const runFiles = ({ label, files, env, folder }: Run): Promise<Result> =>
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
     })
     const pid = child.pid
-    if (pid) running.add(pid)
+    if (pid) {
+      running.add(pid)
+      meter.add(pid)
+    }
     const output: Buffer[] = []
-    let counts: Counts | undefined
+    let report: Report = { files: [], failures: [], cpuSeconds: undefined }
+    let hasReported = false
     let late = false
     child.stdout?.on('data', (chunk: Buffer) => output.push(chunk))
     child.stderr?.on('data', (chunk: Buffer) => output.push(chunk))
-    child.on('message', (message: Counts) => {
-      counts = message
+    child.on('message', (message: Report) => {
+      report = message
+      hasReported = true
     })
     const groupTimeoutMs = fileTimeoutMs * Math.min(files.length, 3)
     const watch = setTimeout(() => {
@@ -83,30 +97,27 @@ const runFiles = ({ label, files, env, folder }: Run): Promise<Result> =>
     child.on('close', (code, signal) => {
       clearTimeout(watch)
       temporary.remove()
-      const seconds = ((performance.now() - startMs) / 1_000).toFixed(1)
-      const { passed, failed, skipped, empty, cpuSeconds } = counts ?? {
-        passed: 0,
-        failed: 1,
-        skipped: 0,
-        empty: [],
-        cpuSeconds: undefined,
-      }
+      const seconds = (performance.now() - startMs) / 1_000
+      const early = late
+        ? `did not end within ${groupTimeoutMs / 1_000} s`
+        : `ended before its tests did: ${signal ?? `exit code ${code}`}`
+      if (!hasReported) report.failures.push({ file: '', name: early })
+      const { failures, cpuSeconds } = report
       const cpu = cpuSeconds === undefined ? '' : `, ${cpuSeconds.toFixed(1)} s of CPU`
-      const result = { passed, failed: failed + empty.length, skipped }
-      const verdict = result.failed > 0 ? 'FAILED' : 'passed'
-      const sums = `${result.passed} passed, ${result.failed} failed, ${result.skipped} skipped`
-      const lines = [`${verdict}  ${label}  (${sums}; ${seconds} s${cpu})`]
-      if (result.failed > 0 || options.verbose) lines.push(Buffer.concat(output).toString().trimEnd())
-      if (late) lines.push(`  did not end within ${groupTimeoutMs / 1_000} s`)
-      else if (!counts) lines.push(`  ended before its tests did: ${signal ?? `exit code ${code}`}`)
-      for (const file of empty) lines.push(`  ${file} holds no test`)
+      const lines = [
+        `${failures.length > 0 ? 'FAILED' : 'passed'}  ${label}  (${sums(report.files, failures)}; ${seconds.toFixed(1)} s${cpu})`,
+      ]
+      if (failures.length > 0 || options.verbose) lines.push(Buffer.concat(output).toString().trimEnd())
+      if (!hasReported) lines.push(`  ${early}`)
       console.log(lines.join('\n'))
-      resolve(result)
+      resolve({ ...report, group, seconds })
     })
   })
 
-/** Files that may run a second time; more of them are no coincidence. */
-const secondsMax = 8
+const sums = (files: readonly FileReport[], failures: readonly unknown[]): string => {
+  const sum = (key: 'passed' | 'skipped') => files.reduce((total, file) => total + file[key], 0)
+  return `${sum('passed')} passed, ${failures.length} failed, ${sum('skipped')} skipped`
+}
 
 type Cluster = { url: string; stop: () => Promise<void> }
 
@@ -117,77 +128,125 @@ const startCluster = async (): Promise<Cluster | undefined> => {
   return startTestCluster()
 }
 
-type Judged = { results: Result[]; flaky: string[] }
+type RunOne = (group: Group) => Promise<Result>
 
-const runAlone = async (files: readonly string[], folder: RunFolder): Promise<Judged> => {
-  if (files.length === 0) return { results: [], flaky: [] }
-  const cluster = await startCluster()
-  const env = cleanEnvironment({ ...settings, ...(cluster && { PORTICO_TEST_DATABASE_URL: cluster.url }) })
-  const queue = batchesOf(files, { short: (process.env.PROOF ?? 'short') === 'short' && !options.full })
-  const results = new Map<Batch, Result>()
-  const flaky: string[] = []
-  const runAll = async () => {
-    const active = new Map<Batch, Promise<void>>()
-    while (!stopping) {
-      const used = [...active.keys()].reduce((sum, { processors }) => sum + processors, 0)
-      const next = takeFitting(queue, {
-        processors: Number(options.processors) - used,
-        idle: active.size === 0,
+/** Another group fits while one more busy processor does not exceed those of the machine by half. */
+const hasRoom = (active: number): boolean => {
+  if (active === 0) return true
+  if (!meter.isMeasured) return active < processors
+  return active < groupsMax && meter.total() + 1 <= processors * 1.25
+}
+
+/** As many groups at a time as the processors carry, then the proofs of durations one by one. */
+const runAll = async (groups: readonly Group[], runOne: RunOne): Promise<Result[]> => {
+  const queue = groups.filter(({ files }) => !files.some(isDurationProof))
+  const results: Result[] = []
+  const active = new Set<Promise<unknown>>()
+  while (!stopping && (queue.length > 0 || active.size > 0)) {
+    if (queue.length > 0 && hasRoom(active.size)) {
+      const run = runOne(queue.shift()!).then((result) => {
+        results.push(result)
+        active.delete(run)
       })
-      if (next) {
-        const run = runFiles({ ...next, env, folder }).then((result) => {
-          results.set(next, result)
-          active.delete(next)
-        })
-        active.set(next, run)
-      } else if (active.size > 0) await Promise.race(active.values())
-      else break
+      active.add(run)
     }
-    await Promise.all(active.values())
+    await Promise.race([delay(sampleMs), ...active])
+    meter.sample()
   }
-  try {
-    await runAll()
-    // Files share the processors here, and some tests bound a time. A file that failed beside another one runs once
-    // more alone; a second failure, or failures in many files, count.
-    const failed = [...results].filter(([, { failed }]) => failed > 0).map(([batch]) => batch)
-    for (const batch of failed.length <= secondsMax ? failed : []) {
-      if (stopping) break
-      const label = `${batch.label}, once more and alone`
-      const second = await runFiles({ files: batch.files, label, env, folder })
-      results.set(batch, second)
-      if (second.failed === 0) flaky.push(batch.label)
+  for (const group of groups)
+    if (!stopping && group.files.some(isDurationProof)) results.push(await runOne(group))
+  return results
+}
+
+/** More files that failed are no coincidence, and do not run again. */
+const repeatsMax = 12
+
+/**
+ * What failed beside other tests runs once more alone: a second failure counts, and a success makes the test flaky.
+ * Returns the results with the second run in place of the first, and the flaky tests.
+ */
+const repeatFailed = async (results: readonly Result[], runOne: RunOne) => {
+  const flaky: Failure[] = []
+  const repeats = results.map(({ group, failures }) => {
+    const ofProcess = failures.some(({ file }) => !group.files.includes(file))
+    return group.files.filter((file) => ofProcess || failures.some((failure) => failure.file === file))
+  })
+  if (repeats.flat().length > repeatsMax) return { results, flaky }
+  const final: Result[] = []
+  for (const [index, first] of results.entries()) {
+    const files = repeats[index]!
+    if (files.length === 0 || stopping) {
+      final.push(first)
+      continue
     }
-  } finally {
-    await cluster?.stop()
+    const second = await runOne({ label: `${files.join(', ')}, once more and alone`, files })
+    const failedAgain = (file: string) => second.failures.some((failure) => failure.file === file)
+    flaky.push(...first.failures.filter(({ file }) => !failedAgain(file)))
+    const others = first.files.filter(({ file }) => !files.includes(file))
+    final.push({ ...first, files: [...others, ...second.files], failures: second.failures })
   }
-  return { results: [...results.values()], flaky }
+  return { results: final, flaky }
+}
+
+const dearestMax = 10
+
+const printCosts = (results: readonly Result[]): void => {
+  const row = (cpuSeconds: number, seconds: number, name: string) =>
+    console.log(`${cpuSeconds.toFixed(1).padStart(7)} ${seconds.toFixed(1).padStart(7)}  ${name}`)
+  const dearest = results.toSorted((a, b) => (b.cpuSeconds ?? b.seconds) - (a.cpuSeconds ?? a.seconds))
+  console.log(
+    `\nThe dearest ${Math.min(dearestMax, dearest.length)} of ${dearest.length} groups\n  CPU s       s`,
+  )
+  for (const { cpuSeconds, seconds, group } of dearest.slice(0, dearestMax))
+    row(cpuSeconds ?? 0, seconds, group.label)
+  if (!options.verbose) return
+  console.log('\nAll files\n  CPU s       s')
+  for (const { cpuSeconds, seconds, file } of dearest
+    .flatMap(({ files }) => files)
+    .toSorted((a, b) => b.cpuSeconds - a.cpuSeconds))
+    row(cpuSeconds, seconds, file)
+}
+
+/** What the whole size took, with its database, where the machine tells; true where that is too much. */
+const exceedsBudget = (): boolean => {
+  const cpuSeconds = cpuSecondsOfThisProcess()
+  if (cpuSeconds === undefined) return false
+  const budget = budgetCpuSeconds[size]
+  console.log(`${cpuSeconds.toFixed(0)} processor seconds; the budget is ${budget}`)
+  if (proof === 'nightly' || cpuSeconds <= budget * 1.2) return false
+  console.log('More than a fifth over the budget: scripts/test-plan.ts says what may leave `npm test`')
+  return process.env.CI === 'true'
 }
 
 const main = async (): Promise<boolean> => {
-  const files = choose(discover(), { parts: positionals, globs: options.only })
+  const isWhole = positionals.length === 0 && options.only.length === 0
+  const files = choose(discover(), { parts: positionals, globs: options.only, size })
   const folder = openRunFolder()
+  const cluster = files.every(isPure) ? undefined : await startCluster()
   try {
-    const pure = files.filter(isPure)
-    const env = cleanEnvironment(settings)
-    const results =
-      pure.length > 0
-        ? [await runFiles({ label: `${pure.length} pure files`, files: pure, env, folder })]
-        : []
-    const others = await runAlone(
-      files.filter((file) => !isPure(file)),
-      folder,
-    )
-    results.push(...others.results)
-    const sum = (key: keyof Result) => results.reduce((total, result) => total + result[key], 0)
-    const passed = sum('passed')
-    const failed = sum('failed')
-    if (passed + failed === 0) console.log('no test was found')
-    const { flaky } = others
-    if (flaky.length > 0)
-      console.log(`${flaky.length} flaky: failed beside others and passed alone: ${flaky.join(', ')}`)
-    console.log(`${passed} passed, ${failed} failed, ${sum('skipped')} skipped`)
-    return failed === 0 && passed > 0
+    const env = cleanEnvironment({
+      // Every later process reads the compile cache; it is in a folder that `npm ci` clears.
+      NODE_COMPILE_CACHE: `${root}/node_modules/.cache/portico-test`,
+      NODE_OPTIONS: `--import=${await bundleProcesses()}`,
+      PROOF: proof,
+      ...(cluster && { PORTICO_TEST_DATABASE_URL: cluster.url }),
+    })
+    const runOne: RunOne = (group) => runGroup({ ...group, env, folder })
+    const first = await runAll(groupsOf(files, size), runOne)
+    const { results, flaky } = await repeatFailed(first, runOne)
+    await cluster?.stop()
+    if (results.length > dearestMax) printCosts(first)
+    const isOver = isWhole && exceedsBudget()
+    for (const { file, name } of flaky) console.log(`flaky, failed in 1 of 2 runs: ${file} > ${name}`)
+    const failures = results.flatMap((result) => result.failures)
+    if (size === 'all') failures.push(...flaky)
+    const reports = results.flatMap((result) => result.files)
+    if (reports.length === 0) console.log('no test was found')
+    console.log(`${flaky.length} flaky`)
+    console.log(sums(reports, failures))
+    return failures.length === 0 && reports.length > 0 && !isOver
   } finally {
+    await cluster?.stop()
     folder.remove()
   }
 }

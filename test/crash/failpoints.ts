@@ -39,7 +39,7 @@ export async function recordPoints(
   }
 }
 
-/** All points; in the short size the first one of each needed kind. Each kind has to be among them. */
+/** All points; in the short size the first one of the last needed kind. Each kind has to be among them. */
 export function choosePoints(all: readonly string[], needed: readonly RegExp[]): string[] {
   for (const each of needed)
     assert.ok(
@@ -47,7 +47,7 @@ export function choosePoints(all: readonly string[], needed: readonly RegExp[]):
       `${each} in ${all.join(' ')}`,
     )
   if (!isShort) return [...all]
-  return needed.flatMap((each) => all.filter((point) => each.test(point)).slice(0, 1))
+  return all.filter((point) => needed.at(-1)!.test(point)).slice(0, 1)
 }
 
 /** The idempotency key of the work at a point. */

@@ -17,7 +17,7 @@ import { randomOf } from './venue-traders.ts'
 
 const taskPointPattern =
   /^(db:(task_accept|task_step|task_reserve|user_event_append|update nonce_sequence|select task|begin|commit|select effect|update cost_basis|insert cost_basis|insert trigger_order|update trigger_order|trigger_fire_crossed|select trigger_order)|net:(base|solana|relay):)/
-const pointsMax = bySize({ short: 3, full: 12, nightly: Number.POSITIVE_INFINITY })
+const pointsMax = bySize({ short: 1, full: 12, nightly: Number.POSITIVE_INFINITY })
 const env = {
   LIFI_URL: 'off',
   LEASE_MS: '500',

@@ -43,7 +43,7 @@ type StoredTask = { id: string; status: string; outcome: string | null }
 
 const leaseMs = 500
 /** Cancels of each kind; in a short run of each suite, shared by its kinds. */
-const pointsMax = bySize({ short: 3, full: 4, nightly: Number.POSITIVE_INFINITY })
+const pointsMax = bySize({ short: 1, full: 4, nightly: Number.POSITIVE_INFINITY })
 const leasesStopped = bySize({ short: [0, 1, 2], full: [0, 1, 2], nightly: [0, 1, 2, 3, 4] })
 const endsWithinMs = 20_000
 const isTaskPoint = (name: string) => taskPointPattern.test(name) || name.startsWith('net:base')

@@ -17,7 +17,7 @@ const hypeToken = 2
 const heldSize = '60'
 const high = 40
 const low = 29
-const pointsMax = bySize({ short: 3, full: 10, nightly: Number.POSITIVE_INFINITY })
+const pointsMax = bySize({ short: 1, full: 10, nightly: Number.POSITIVE_INFINITY })
 const claimWithinMs = 4_000
 
 test('an exit killed at any point while it fires sells exactly once', async (t) => {

@@ -89,7 +89,7 @@ export async function newTrader({ url }: Pick<Gateway, 'url'>, venue: VenueCall)
 }
 
 /** Points of each case, drawn by the seed; in a short run of each suite, shared by its cases. */
-const pointsMax = bySize({ short: 3, full: 12, nightly: Number.POSITIVE_INFINITY })
+const pointsMax = bySize({ short: 1, full: 12, nightly: Number.POSITIVE_INFINITY })
 const kindOf = (point: string) => point.slice(0, point.indexOf('@'))
 
 /** Each name at passes that are spread over all of its passes; the seed selects them. */

@@ -1,0 +1,116 @@
+/**
+ * The processes that tests start, as a few files instead of a thousand: half of the start of a gateway is the linking of
+ * its modules. The sources decide the name of the folder, so that processes of later runs find their code compiled.
+ */
+import { createHash } from 'node:crypto'
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
+import { dirname, join, relative } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { build, type Plugin } from 'esbuild'
+import { root } from './environment.ts'
+
+/** The modules that a process begins with. */
+const entries = [
+  'main.ts',
+  'agent-main.ts',
+  'world/process.ts',
+  'world/solver/process.ts',
+  'world/lifi/process.ts',
+  'world/solana/process.ts',
+  'world/hyperliquid/process.ts',
+]
+const folders = `${root}/node_modules/.cache/portico-bundles`
+const ageMsMax = 86_400_000
+
+/** Modules look for files and for other processes beside themselves: they keep the place that they have in the sources. */
+const keepPlaces: Plugin = {
+  name: 'keep places',
+  setup({ onLoad }) {
+    onLoad({ filter: /\/src\/.*\.ts$/ }, ({ path }) => {
+      const text = readFileSync(path, 'utf8')
+      if (!text.includes('import.meta.')) return undefined
+      return {
+        loader: 'ts',
+        contents: text
+          .replaceAll('import.meta.url', JSON.stringify(pathToFileURL(path).href))
+          .replaceAll('import.meta.dirname', JSON.stringify(dirname(path))),
+      }
+    })
+  },
+}
+
+const removeOld = (): void => {
+  for (const name of readdirSync(folders)) {
+    const path = join(folders, name)
+    const age = Date.now() - (statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? Number.POSITIVE_INFINITY)
+    if (age > ageMsMax) rmSync(path, { recursive: true, force: true })
+  }
+}
+
+/** Writes the bundle of the sources where it is missing, and returns the module that makes processes load it. */
+export async function bundleProcesses(): Promise<string> {
+  const { outputFiles } = await build({
+    entryPoints: entries.map((entry) => `${root}/src/${entry}`),
+    outbase: `${root}/src`,
+    outdir: '/bundle',
+    bundle: true,
+    splitting: true,
+    format: 'esm',
+    platform: 'node',
+    target: 'node24',
+    packages: 'external',
+    plugins: [keepPlaces],
+    write: false,
+    logLevel: 'warning',
+  })
+  const hash = createHash('sha256').update(root)
+  for (const { path, hash: content } of outputFiles) hash.update(path).update(content)
+  const folder = join(folders, hash.digest('hex').slice(0, 16))
+  const hook = join(folder, 'use.mjs')
+  if (existsSync(hook)) return hook
+  mkdirSync(folders, { recursive: true })
+  removeOld()
+  const draft = mkdtempSync(join(folders, 'draft-'))
+  for (const { path, contents } of outputFiles) {
+    const file = join(draft, relative('/bundle', path))
+    mkdirSync(dirname(file), { recursive: true })
+    writeFileSync(file, contents)
+  }
+  const targets = entries.map((entry) => [
+    pathToFileURL(`${root}/src/${entry}`).href,
+    pathToFileURL(join(folder, entry.replace(/\.ts$/, '.js'))).href,
+  ])
+  writeFileSync(
+    join(draft, 'use.mjs'),
+    `import { registerHooks } from 'node:module'
+const targets = new Map(${JSON.stringify(targets)})
+registerHooks({
+  resolve(specifier, context, next) {
+    const found = next(specifier, context)
+    const url = targets.get(found.url)
+    return url === undefined ? found : { url, format: 'module', shortCircuit: true }
+  },
+})
+`,
+  )
+  try {
+    renameSync(draft, folder)
+  } catch (error) {
+    // Another run has made the same one.
+    if (!existsSync(hook)) throw error
+    rmSync(draft, { recursive: true, force: true })
+  }
+  return hook
+}
+
+if (import.meta.main) console.log(await bundleProcesses())
