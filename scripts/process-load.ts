@@ -1,7 +1,15 @@
-/** How many processors the processes of a run keep busy, by group. Only Linux tells; elsewhere nothing is measured. */
+/**
+ * The load that the processes of a run put on the machine: those that run and those that wait for a processor. Only
+ * Linux tells; elsewhere nothing is measured.
+ */
 import { readdirSync, readFileSync } from 'node:fs'
 
-type Stat = { pid: number; parent: number; cpuSeconds: number }
+type Stat = {
+  pid: number
+  parent: number
+  /** Seconds on a processor, with those in which the main thread waited for one. */
+  readySeconds: number
+}
 
 const ticksPerSecond = 100
 /** Longer than the pauses of a test that waits for a start, so that a start does not look like a free processor. */
@@ -37,39 +45,41 @@ const readStats = (): Map<number, Stat> => {
     if (!(pid > 0)) continue
     const fields = fieldsOf(readText(`/proc/${pid}/stat`))
     if (fields.length < 15) continue
-    stats.set(pid, { pid, parent: fields[1]!, cpuSeconds: (fields[11]! + fields[12]!) / ticksPerSecond })
+    const waitedNs = Number(readText(`/proc/${pid}/schedstat`).split(' ')[1] ?? 0)
+    const readySeconds = (fields[11]! + fields[12]!) / ticksPerSecond + waitedNs / 1e9
+    stats.set(pid, { pid, parent: fields[1]!, readySeconds })
   }
   return stats
 }
 
 /** A group is a process and all that it has started, also what outlives a process between the two. */
 export function createLoadMeter() {
-  const busy = new Map<number, number>()
-  const seen = new Map<number, { leader: number; cpuSeconds: number }>()
+  const load = new Map<number, number>()
+  const seen = new Map<number, { leader: number; readySeconds: number }>()
   let sampledAt = performance.now()
 
   const leaderOf = (pid: number, stats: Map<number, Stat>): number | undefined => {
     for (let each: number | undefined = pid; each; each = stats.get(each)?.parent)
-      if (busy.has(each)) return each
+      if (load.has(each)) return each
     return seen.get(pid)?.leader
   }
 
   const sample = () => {
     const now = performance.now()
     const stats = readStats()
-    const used = new Map<number, number>()
-    for (const { pid, cpuSeconds } of stats.values()) {
+    const ready = new Map<number, number>()
+    for (const { pid, readySeconds } of stats.values()) {
       const leader = leaderOf(pid, stats)
       if (leader === undefined) continue
-      used.set(leader, (used.get(leader) ?? 0) + cpuSeconds - (seen.get(pid)?.cpuSeconds ?? 0))
-      seen.set(pid, { leader, cpuSeconds })
+      ready.set(leader, (ready.get(leader) ?? 0) + readySeconds - (seen.get(pid)?.readySeconds ?? 0))
+      seen.set(pid, { leader, readySeconds })
     }
     for (const pid of seen.keys()) if (!stats.has(pid)) seen.delete(pid)
     const elapsed = now - sampledAt
     const weight = 1 - Math.exp(-elapsed / smoothingMs)
-    for (const [leader, before] of busy) {
-      const share = ((used.get(leader) ?? 0) * 1_000) / Math.max(elapsed, 1)
-      busy.set(leader, before + weight * (share - before))
+    for (const [leader, before] of load) {
+      const share = ((ready.get(leader) ?? 0) * 1_000) / Math.max(elapsed, 1)
+      load.set(leader, before + weight * (share - before))
     }
     sampledAt = now
   }
@@ -78,10 +88,10 @@ export function createLoadMeter() {
     isMeasured: process.platform === 'linux',
     sample,
     /** A group begins as busy as one processor: it starts by loading code. */
-    add: (leader: number) => void busy.set(leader, 1),
-    remove: (leader: number) => void busy.delete(leader),
-    /** Processors that all groups keep busy. */
-    total: () => [...busy.values()].reduce((sum, each) => sum + each, 0),
+    add: (leader: number) => void load.set(leader, 1),
+    remove: (leader: number) => void load.delete(leader),
+    /** Processors that all groups keep load. */
+    total: () => [...load.values()].reduce((sum, each) => sum + each, 0),
   }
 }
 export type LoadMeter = ReturnType<typeof createLoadMeter>

@@ -41,7 +41,7 @@ const size: Size = proof === 'short' ? 'test' : 'all'
 const fileTimeoutMs = proof === 'nightly' ? 3_600_000 : proof === 'full' ? 900_000 : 480_000
 const sampleMs = 500
 /** Groups that wait for most of their time keep no processor busy; more of them at once would all wake together. */
-const groupsMax = Math.ceil(processors * 1.5)
+const groupsMax = processors * 2
 
 /** Every child leads a process group, so that all processes of a test end with it, after success and failure. */
 const running = new Set<number>()
@@ -130,11 +130,11 @@ const startCluster = async (): Promise<Cluster | undefined> => {
 
 type RunOne = (group: Group) => Promise<Result>
 
-/** Another group fits while one more busy processor does not exceed those of the machine by half. */
+/** Another group fits while one more running process does not exceed the processors by half. */
 const hasRoom = (active: number): boolean => {
   if (active === 0) return true
   if (!meter.isMeasured) return active < processors
-  return active < groupsMax && meter.total() + 1 <= processors * 1.25
+  return active < groupsMax && meter.total() + 1 <= processors * 1.5
 }
 
 /** As many groups at a time as the processors carry, then the proofs of durations one by one. */

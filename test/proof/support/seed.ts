@@ -10,7 +10,7 @@ export function proofSeed(suite: string): number {
 type Sizes<T> = {
   /** `npm test`. */
   short: T
-  /** `npm run test:crash` and `npm run test:all`. */
+  /** `npm run test:all` and `npm run test:crash`. */
   full: T
   /** `PROOF=nightly npm test`. */
   nightly: T
