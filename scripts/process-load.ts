@@ -54,7 +54,8 @@ const readStats = (): Map<number, Stat> => {
 
 /** A group is a process and all that it has started, also what outlives a process between the two. */
 export function createLoadMeter() {
-  const load = new Map<number, number>()
+  // The database belongs to no group, but to this process.
+  const load = new Map<number, number>([[process.pid, 0]])
   const seen = new Map<number, { leader: number; readySeconds: number }>()
   let sampledAt = performance.now()
 
@@ -90,7 +91,7 @@ export function createLoadMeter() {
     /** A group begins as busy as one processor: it starts by loading code. */
     add: (leader: number) => void load.set(leader, 1),
     remove: (leader: number) => void load.delete(leader),
-    /** Processors that all groups keep load. */
+    /** Processes that run or wait for a processor, on average. */
     total: () => [...load.values()].reduce((sum, each) => sum + each, 0),
   }
 }
