@@ -1,6 +1,6 @@
 /**
  * The load that the processes of a run put on the machine: those that run and those that wait for a processor. Only
- * Linux tells; elsewhere nothing is measured.
+ * Linux reports it; elsewhere nothing is measured.
  */
 import { readdirSync, readFileSync } from 'node:fs'
 

@@ -207,7 +207,7 @@ const printCosts = (results: readonly Result[]): void => {
     row(cpuSeconds, seconds, file)
 }
 
-/** What the whole size took, with its database, where the machine tells; true where that is too much. */
+/** What the whole size took, with its database, where the system reports it; true where that is too much. */
 const exceedsBudget = (): boolean => {
   const cpuSeconds = cpuSecondsOfThisProcess()
   if (cpuSeconds === undefined) return false

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { discover, sizeOf } from '../scripts/test-plan.ts'
 import { mutations, staleMutations } from './mutations/run.ts'
 
 test('every planted mistake fits the code: its snippet occurs exactly once in its file, and its tests exist', () => {
@@ -11,6 +12,14 @@ test('there are at least sixty of them, no two alike, each with a test', () => {
   const names = mutations.map(({ file, find, replace }) => `${file}\n${find}\n${replace}`)
   assert.equal(new Set(names).size, names.length)
   for (const { mistake, tests } of mutations) assert.ok(tests.length > 0, mistake)
+})
+
+test('npm test finds four in five of them, and npm run test:all each', () => {
+  const files = discover()
+  for (const { mistake, tests } of mutations)
+    for (const each of tests) assert.ok(files.includes(each), `${mistake}: no size has ${each}`)
+  const found = mutations.filter(({ tests }) => sizeOf(tests[0]!) === 'test')
+  assert.ok(found.length >= 0.8 * mutations.length, `${found.length} of ${mutations.length}`)
 })
 
 test('a mutation whose snippet, file or test is missing, or whose snippet occurs twice, is reported', () => {
