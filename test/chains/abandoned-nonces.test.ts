@@ -12,8 +12,9 @@ const adjustChain = (row: EvmChainRow) => ({ ...row, stuckAfterMs: 400, batchTtl
 type Stored = { signer: string; n: number; nonce: string; raw: string; external_id: string; status: string }
 
 let app: ChainsApp
-const deposit = (user: User, timeoutMs = 60_000) =>
-  app.call('earn_deposit', { amount_usdc: '10' }, user, { timeoutMs })
+const endsWithinMs = 300_000
+const deposit = (user: User) =>
+  app.call('earn_deposit', { amount_usdc: '10' }, user, { timeoutMs: endsWithinMs })
 const rejectSends = () =>
   app.control('PUT', '/faults', {
     target: `evm:${baseId}`,
@@ -48,11 +49,16 @@ const drifts = async () => {
     rows.map(async ({ signer, next }) => BigInt(next) - (await chain.transactionCount(signer, 'latest'))),
   )
 }
-const assertNoDrift = async () => assert.ok((await drifts()).every((drift) => drift === 0n))
-const isMined = async (hash: string) =>
-  Boolean(
-    ((await app.rpc('eth_getTransactionByHash', [hash])) as { blockNumber: string } | null)?.blockNumber,
+/** The node mines a transaction a moment after it has taken it. */
+const withoutDrift = () =>
+  eventually(
+    async () => (await drifts()).every((drift) => drift === 0n) || undefined,
+    'nonces without drift',
+    60_000,
   )
+const transactionOf = async (hash: string) =>
+  (await app.rpc('eth_getTransactionByHash', [hash])) as { blockNumber: string | null } | null
+const isMined = async (hash: string) => Boolean((await transactionOf(hash))?.blockNumber)
 
 describe('a sponsor whose oldest nonce belongs to an ended task', () => {
   before(async () => {
@@ -73,7 +79,12 @@ describe('a sponsor whose oldest nonce belongs to an ended task', () => {
   const lowerFees = async () => {
     await setBaseFee(gwei)
     const isCheap = async () => (await app.main.base.sponsor.fees()).maxFeeWei < 3n * gwei || undefined
-    await eventually(isCheap, 'fees of the lower base fee')
+    await eventually(isCheap, 'fees of the lower base fee', 60_000)
+  }
+  /** Each later block has a lower base fee, and time alone makes blocks: after some seconds old bytes pay enough again. */
+  const raiseFees = () => setBaseFee(10n * gwei)
+  const keepFeesHigh = async () => {
+    if ((await app.main.base.chain.head()).baseFeeWei < 8n * gwei) await raiseFees()
   }
   const openUsers = () => Promise.all(app.main.base.sponsor.signers.map(() => app.fundedUser()))
 
@@ -82,10 +93,13 @@ describe('a sponsor whose oldest nonce belongs to an ended task', () => {
     await lowerFees()
     const users = await openUsers()
     await rejectSends()
-    const calls = users.map((user) => deposit(user))
-    await storesAll(users, users.length)
+    const calls: ReturnType<typeof deposit>[] = []
+    for (const user of users) {
+      calls.push(deposit(user))
+      // The next one gets another sponsor, because the nonce of this one is taken.
+      await storesAll(users, calls.length)
+    }
     await app.control('POST', '/time', { advance_seconds: 400 })
-    await setBaseFee(10n * gwei)
     for (const done of await Promise.all(calls)) {
       assert.equal(done.outcome, 'not_executed', JSON.stringify(done))
       assert.equal(done.error.code, 'expired')
@@ -100,6 +114,7 @@ describe('a sponsor whose oldest nonce belongs to an ended task', () => {
     const { users, stored } = await abandonNonces()
     const ended = await storedTasks(users)
     await acceptSends()
+    await raiseFees()
     const laterUsers = await openUsers()
     const later = laterUsers.map((user) => deposit(user))
     await storesAll(laterUsers, users.length)
@@ -108,6 +123,7 @@ describe('a sponsor whose oldest nonce belongs to an ended task', () => {
       return { ...adjustChain(row), fees: { ...fees, priorityFloorWei: fees.priorityFloorWei * 500n } }
     }
     await using other = await app.instance({ adjustChain: floored })
+    await raiseFees()
     // Both compute other fees for the same nonces; only one of them may use its own.
     const reports = await Promise.all([reconcile(), other.chains.nonceRepair.reconcile(), reconcile()])
     const replaced = reports.flat().reduce((sum, report) => sum + report.replaced, 0)
@@ -132,7 +148,7 @@ describe('a sponsor whose oldest nonce belongs to an ended task', () => {
       assert.ok(empty.maxFeePerGas! <= app.main.base.chain.row.fees.capWei)
       assert.ok(await isMined(second!.external_id))
     }
-    await assertNoDrift()
+    await withoutDrift()
     assert.deepEqual(await storedTasks(users), ended)
     for (const user of users) assert.equal(await app.flows(user), 0)
     for (const user of laterUsers) assert.equal(await app.flows(user), 1)
@@ -140,6 +156,7 @@ describe('a sponsor whose oldest nonce belongs to an ended task', () => {
 
   test('a replacement that was stored and not sent is sent later, without a second one', async () => {
     const { users } = await abandonNonces()
+    await raiseFees()
     assert.deepEqual(await reconcile(), [])
     const attempts = await storedOf(users)
     assert.equal(attempts.length, 2 * users.length)
@@ -150,8 +167,8 @@ describe('a sponsor whose oldest nonce belongs to an ended task', () => {
       0,
     )
     assert.deepEqual(await storedOf(users), attempts)
+    await withoutDrift()
     for (const { n, external_id } of attempts) assert.equal(await isMined(external_id), n === 1)
-    await assertNoDrift()
     const [user] = await openUsers()
     assert.equal((await deposit(user!)).outcome, 'executed')
     assert.equal(await app.flows(user!), 1)
@@ -163,7 +180,6 @@ describe('a sponsor whose oldest nonce belongs to an ended task', () => {
     await rejectSends()
     const pendingDeposit = deposit(user)
     await storesAll([user], 1)
-    await setBaseFee(10n * gwei)
     const isStuck = async () => {
       const [{ stuck } = { stuck: false }] = await query<{ stuck: boolean }>(
         app.database.pool,
@@ -173,9 +189,15 @@ describe('a sponsor whose oldest nonce belongs to an ended task', () => {
       return stuck || undefined
     }
     await eventually(isStuck, 'bytes that are old enough to be replaced')
+    await raiseFees()
     assert.ok((await reconcile()).every(({ replaced }) => replaced === 0))
     assert.equal((await storedOf([user])).length, 1)
     await acceptSends()
+    const raised = async () => {
+      await keepFeesHigh()
+      return (await storedOf([user])).length > 1 || undefined
+    }
+    await eventually(raised, 'bytes with higher fees', 60_000)
     assert.equal((await pendingDeposit).outcome, 'executed')
     const attempts = await storedOf([user])
     assert.ok(attempts.length > 1)
@@ -199,18 +221,16 @@ describe('many transactions that the node did not take', () => {
     const calls: ReturnType<typeof deposit>[] = []
     while (calls.length < count) {
       const turn = Math.min(24, count - calls.length)
-      for (let n = 0; n < turn; n++) calls.push(deposit(users[calls.length % users.length]!, 300_000))
+      for (let n = 0; n < turn; n++) calls.push(deposit(users[calls.length % users.length]!))
       await storesAll(users, calls.length)
     }
     const drifted = (await drifts()).reduce((sum, drift) => sum + drift, 0n)
     assert.equal(drifted, BigInt(count))
     await acceptSends()
     await reconcile()
-    await eventually(
-      async () => ((await drifts()).every((drift) => drift === 0n) ? true : undefined),
-      'nonces without drift',
-      5_000,
-    )
+    // The node has all of them, so that none waits for the next look of its task.
+    for (const { external_id } of await storedOf(users)) assert.ok(await transactionOf(external_id))
+    await withoutDrift()
     for (const done of await Promise.all(calls))
       assert.equal(done.outcome, 'executed', JSON.stringify(done.error))
     const stored = await storedOf(users)
@@ -221,6 +241,6 @@ describe('many transactions that the node did not take', () => {
       flows.reduce((sum, flow) => sum + flow, 0),
       count,
     )
-    await assertNoDrift()
+    await withoutDrift()
   })
 })

@@ -18,11 +18,11 @@ const killEveryMs = bySize({ short: 1_000, full: 6_000, nightly: 4_000 })
 const cancelWithinMs = 45
 /** Admissions that read this slowly are too old to sign with: their tasks are signed by a step, which a cancel can precede. */
 const slowAdmission = { latency_ms: 3_100, methods: ['eth_getCode'], rate: 0.5 }
-const endsWithinMs = 10_000
+const endsWithinMs = 60_000
 /** An order of which the venue shows nothing has ended without effect only after its expiry, the lag of reads and a second look. */
-const absentWithinMs = 20_000
+const absentWithinMs = 60_000
 const cancelsAtOnce = 120
-const cancelsAtOnceMs = 2_000
+const setupWithinMs = 120_000
 
 type Cancel = { taskId: string; status: number | undefined }
 type Attempt = { key: string; path: string; body: object; cancelAfterMs: number; pick: () => number }
@@ -89,12 +89,16 @@ test('a cancel that races a signature is rejected or moves nothing, and every ta
   for (let n = 0; n < usersOfAKind; n++) {
     savers.push(await newCustomer(url))
     const trader = await newTrader({ url }, venue)
-    const setup = await http<TaskBody>(`${url}/v1/perp/setup?wait=true`, {
-      method: 'POST',
-      headers: bearer(trader),
-      body: {},
-    })
-    assert.equal(setup.body.outcome, 'executed', JSON.stringify(setup.body))
+    const setUp = async () => {
+      const { status, body } = await http<TaskBody>(`${url}/v1/perp/setup?wait=true`, {
+        method: 'POST',
+        headers: { ...bearer(trader), 'idempotency-key': 'setup' },
+        body: {},
+      })
+      return status >= 500 || body.outcome === null ? undefined : body
+    }
+    const setup = await eventually(setUp, 'the end of the set-up', setupWithinMs)
+    assert.equal(setup.outcome, 'executed', JSON.stringify(setup))
     traders.push(trader)
   }
 
@@ -198,35 +202,60 @@ test('a cancel that races a signature is rejected or moves nothing, and every ta
   assert.equal(await ledgerDrift(app.admin), 0)
   assert.deepEqual(await frozenAccounts(app.admin), [])
 
-  const all = raced.flatMap(({ customer, cancels }) => cancels.map(({ taskId }) => ({ customer, taskId })))
   const gateway = gatewayPool.ready()[0]!
-  const atOnce = async (
-    request: (select: { customer: Customer; taskId: string }, n: number) => Promise<number>,
-  ) => {
-    const startedMs = performance.now()
-    const answers = await Promise.all(
-      Array.from({ length: cancelsAtOnce }, (_, n) => request(all[n % all.length]!, n)),
-    )
-    return { answers, tookMs: Math.round(performance.now() - startedMs) }
-  }
-  const reads = await atOnce(async ({ customer, taskId }) => {
-    const reply = await http(`${gateway.url}/v1/tasks/${taskId}`, { headers: bearer(customer) })
-    return reply.status
-  })
-  const cancels = await atOnce(async ({ customer, taskId }, n) => {
-    const keyed = n % 2 === 0 ? { 'idempotency-key': `cancel-${n}` } : {}
-    const reply = await http(`${gateway.url}/v1/tasks/${taskId}/cancel`, {
+  const cancel = async (customer: Customer, taskId: string, key?: string): Promise<number> => {
+    const { status } = await http(`${gateway.url}/v1/tasks/${taskId}/cancel`, {
       method: 'POST',
-      headers: { ...bearer(customer), ...keyed },
+      headers: { ...bearer(customer), ...(key !== undefined && { 'idempotency-key': key }) },
     })
-    return reply.status
-  })
-  t.diagnostic(`${cancelsAtOnce} at once: reads ${reads.tookMs} ms, cancels ${cancels.tookMs} ms`)
+    return status
+  }
+  const all = raced.flatMap(({ customer, cancels }) => cancels.map(({ taskId }) => ({ customer, taskId })))
+  const answers = await Promise.all(
+    Array.from({ length: cancelsAtOnce }, (_, n) => {
+      const { customer, taskId } = all[n % all.length]!
+      return cancel(customer, taskId, n % 2 === 0 ? `cancel-${n}` : undefined)
+    }),
+  )
+
+  // Cancels of one user, however many, wait for its rows on one connection, and delay nobody else.
+  const [blocked, ...others] = raced
+  const keys = Array.from({ length: cancelsAtOnce }, (_, n) => `blocked-${n}`)
+  let blockedAnswers = 0
+  const holder = await app.admin.connect()
+  let waiting: Promise<number[]>
+  try {
+    await holder.query('begin')
+    await holder.query(
+      `insert into idempotency (user_id, key, operation, body_hash, at)
+       select id, unnest($2::text[]), 'held by the test', '', now() from app_user where agent_id = $1`,
+      [blocked!.customer.agentId, keys],
+    )
+    waiting = Promise.all(
+      keys.map(async (key, n) => {
+        const { taskId } = blocked!.cancels[n % blocked!.cancels.length]!
+        const status = await cancel(blocked!.customer, taskId, key)
+        blockedAnswers++
+        return status
+      }),
+    )
+    waiting.catch(() => undefined)
+    const waits = async () =>
+      (
+        await app.admin.query(
+          `select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+        )
+      ).rows.length > 0
+    await eventually(async () => (await waits()) || undefined, 'a cancel that waits for a row', endsWithinMs)
+    for (const { customer, cancels } of others) answers.push(await cancel(customer, cancels[0]!.taskId))
+    assert.equal(blockedAnswers, 0, 'the others were answered before')
+  } finally {
+    await holder.query('rollback')
+    holder.release()
+  }
+  answers.push(...(await waiting))
   assert.deepEqual(
-    cancels.answers.filter((status) => status !== 200 && status !== 409),
+    answers.filter((status) => status !== 200 && status !== 409),
     [],
   )
-  // On a busy machine reads of as many tasks are the measure of its speed.
-  const boundMs = Math.max(cancelsAtOnceMs, 10 * reads.tookMs)
-  assert.ok(cancels.tookMs < boundMs, `${cancels.tookMs} ms, reads ${reads.tookMs} ms`)
 })

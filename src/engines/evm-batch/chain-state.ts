@@ -44,18 +44,20 @@ export type ConfirmContext<Names extends string> = {
   gasBudget: Pick<GasBudget, 'settle'>
   steps: EffectNames<Names>
   now: Date
+  /** For durations. */
+  nowMs: () => number
 }
 
 /** Sends bytes that were never sent; looks up bytes that were, and sends them again only where absent. */
 export async function awaitFinality(
-  { effect, port: { chain, watcher, broadcasts } }: ConfirmContext<string>,
+  { effect, port: { chain, watcher, broadcasts }, nowMs }: ConfirmContext<string>,
   signal: AbortSignal,
 ): Promise<ChainState> {
   const newest = newestOf(effect)
   let sends = newest.status === 'prepared' ? 1 : 0
   let sent = sends > 0 ? await send(broadcasts, newest.raw) : notSent
-  const startedMs = performance.now()
-  const elapsedMs = () => performance.now() - startedMs
+  const startedMs = nowMs()
+  const elapsedMs = () => nowMs() - startedMs
   const sleep = (ms: number) => pause(ms, undefined, { signal }).catch(() => undefined)
   using watch = watcher.watch(hashesOf(effect), signal)
   let state: ReceiptState | undefined
@@ -71,7 +73,10 @@ export async function awaitFinality(
         throw new Fault('upstream_timeout', `The ${chain.row.displayName} node is slow`)
       continue
     }
-    if (state.final || isLate) return { ...state, ...sent }
+    if (state.final || signal.aborted) return { ...state, ...sent }
+    // Absent bytes are sent once also after a slow reply: whether the node takes them decides about higher fees.
+    const isSendDue = sends === 0 && !state.mined
+    if (isLate && !isSendDue) return { ...state, ...sent }
     if (state.mined) continue
     if (sent.isInvalid) return { ...state, ...sent }
     // Our transaction is mined and not visible yet, or another one used the nonce: polling cannot distinguish them.

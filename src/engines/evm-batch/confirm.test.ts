@@ -60,12 +60,30 @@ type Seen = {
   oldestState?: bigint
   /** The node refuses the gas limit of what is sent. */
   isInvalid?: boolean
+  /** The node takes no transactions. */
+  isDown?: boolean
+  /** Duration of each reading of receipts. */
+  readingMs?: number
+  /** When the bytes were stored. */
+  storedAt?: Date
 }
 
 /** A chain that reports the nonce of the attempt as used; by default it has no receipt of it. */
-function createConfirmStep({ mined, times = 0n, receipt, oldestState = 0n, sequence = 0, isInvalid }: Seen) {
+function createConfirmStep({
+  mined,
+  times = 0n,
+  receipt,
+  oldestState = 0n,
+  sequence = 0,
+  isInvalid,
+  isDown,
+  readingMs = 0,
+  storedAt = now,
+}: Seen) {
+  let elapsedMs = 0
   const own = {
     ...effect,
+    txAttempts: effect.txAttempts.map((attempt) => ({ ...attempt, at: storedAt })),
     intent: { chainId: nonceSequence.chain, batch: { ...batch, nonce: String(sequence) } },
   }
   const sent: string[] = []
@@ -80,6 +98,7 @@ function createConfirmStep({ mined, times = 0n, receipt, oldestState = 0n, seque
     receipts: async () => ({ head, receipts: [receipt] }),
     sendRaw: async (raw) => {
       sent.push(raw)
+      if (isDown) throw new Fault('unavailable', 'The node takes no transactions')
       return isInvalid ? { verdict: 'invalid', reason: 'exceeds block gas limit' } : { verdict: 'nonce_used' }
     },
     headAt: async () => head,
@@ -94,12 +113,17 @@ function createConfirmStep({ mined, times = 0n, receipt, oldestState = 0n, seque
     fees: async () => ({ maxFeeWei: 2n, priorityWei: 1n }),
     reassignNonce: async (raw, _signer, { nonce }) => ({ externalId: `${raw}:${nonce}`, raw, nonce }),
     isEmpty: () => false,
+    replacementOf: async () => ({ kind: 'raise', fees: { maxFeeWei: 3n, priorityWei: 2n } }),
     cancellationOf: async () => ({ kind: 'cancel', fees: { maxFeeWei: 3n, priorityWei: 2n } }),
     replace: async (_raw, _signer, { kind }) => ({ externalId: '0xc1', raw: kind, nonce: 7n }),
   }
   const watcher: ReceiptWatcher = {
     watch: () => ({
-      next: async () => ({ head, receipts: [receipt] }),
+      async next({ timeoutMs }) {
+        if (timeoutMs === 0) return undefined
+        elapsedMs += readingMs
+        return { head, receipts: [receipt] }
+      },
       [Symbol.dispose]: () => undefined,
     }),
     wakeOnNews: () => true,
@@ -116,6 +140,7 @@ function createConfirmStep({ mined, times = 0n, receipt, oldestState = 0n, seque
     nonces: { take: async (_tx, _sequence, minNonce) => minNonce },
     gasBudget: { settle: async () => undefined },
     onNonceUsed: () => undefined,
+    ...(readingMs > 0 && { nowMs: () => elapsedMs }),
   }
   const settling = {
     task: { ...task, effects: [own] },
@@ -171,4 +196,16 @@ test('bytes whose gas limit the node refuses are replaced at once, unless anothe
   assert.deepEqual([raw, nonce], ['cancel', 7n])
   const mined = await createConfirmStep({ mined: 8n, isInvalid: true, receipt: reverted }).run()
   assert.ok('end' in mined, JSON.stringify(mined))
+})
+
+test('bytes are sent again after a slow reading too, and a node that does not take them gets no higher fee', async () => {
+  const slow = { mined: 7n, readingMs: 2_500, storedAt: new Date(now.getTime() - 60_000) }
+  const down = createConfirmStep({ ...slow, isDown: true })
+  const result = await down.run()
+  assert.deepEqual(down.sent, ['0xraw'])
+  assert.ok('park' in result && result.state === 'reconciling', JSON.stringify(result))
+  assert.equal(result.outcome, 'unknown')
+  const up = createConfirmStep(slow)
+  assert.ok('replace' in (await up.run()), 'a node that answers gets the higher fee')
+  assert.deepEqual(up.sent, ['0xraw'])
 })

@@ -1,5 +1,6 @@
 import type { NonceSequences } from '#durable/nonces.ts'
 import { sumChanges } from '#kernel/balance-changes.ts'
+import { monotonicMs } from '#kernel/clock.ts'
 import { Fault } from '#kernel/fault.ts'
 import { addToResult, type EffectContext, type Settled } from '#kernel/one-effect.ts'
 import { pollAgain, reviewPollMs } from '#kernel/poll-again.ts'
@@ -33,6 +34,7 @@ export type ConfirmDeps = {
   gasBudget: Pick<GasBudget, 'settle'>
   /** Another transaction of the sponsor used the nonce of a batch, or a batch of before was mined unseen. */
   onNonceUsed: (chainId: string) => void
+  nowMs?: () => number
 }
 type Result<Data, Names extends string> = StepResultOf<Partial<Data>, Names>
 type Settling<Data extends BatchTaskData, Proof, Names extends string> = BatchOptions<Data, Proof> & {
@@ -41,7 +43,7 @@ type Settling<Data extends BatchTaskData, Proof, Names extends string> = BatchOp
 }
 
 export async function confirmBatch<Data extends BatchTaskData, Proof, Names extends string>(
-  { portOf, nonces, gasBudget, onNonceUsed }: ConfirmDeps,
+  { portOf, nonces, gasBudget, onNonceUsed, nowMs = monotonicMs }: ConfirmDeps,
   settling: Settling<Data, Proof, Names>,
   { now, signal, steps }: EffectContext<Names>,
 ): Promise<Result<Data, Names>> {
@@ -55,6 +57,7 @@ export async function confirmBatch<Data extends BatchTaskData, Proof, Names exte
     gasBudget,
     steps,
     now,
+    nowMs,
     port: portOf(String(effect.intent.chainId)),
   }
   context.port.watcher.forget(task.id)

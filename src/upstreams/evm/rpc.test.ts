@@ -34,6 +34,25 @@ test('a request without a reply fails each of its callers', async () => {
   )
 })
 
+test('broadcasts of one turn share a request without reads, which fail with no broadcast', async () => {
+  const { rpc, requests } = createNode()
+  const send = 'eth_sendRawTransaction'
+  const ends = await Promise.allSettled([
+    rpc(callsOf('a')),
+    rpc(callsOf(send)),
+    rpc(callsOf('b')),
+    rpc(callsOf(send, 'broken')),
+  ])
+  assert.deepEqual(requests, [
+    [send, send, 'broken'],
+    ['a', 'b'],
+  ])
+  assert.deepEqual(
+    ends.map(({ status }) => status),
+    ['fulfilled', 'rejected', 'fulfilled', 'rejected'],
+  )
+})
+
 test('a request has a limit of calls, and a call that can be aborted goes alone', async () => {
   const { rpc, requests } = createNode()
   const { signal } = new AbortController()

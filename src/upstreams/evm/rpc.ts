@@ -47,7 +47,13 @@ type Waiting = {
   reject: (error: unknown) => void
 }
 
-/** Calls that are made in one turn of the event loop go out as one request; nothing waits for a timer. */
+const isBroadcast = ({ calls }: Waiting): boolean =>
+  calls.some(({ method }) => method === 'eth_sendRawTransaction')
+
+/**
+ * Calls that are made in one turn of the event loop go out as one request; nothing waits for a timer. Broadcasts have a
+ * request of their own: a node that takes no transactions may refuse all of the request, and the reads of others with it.
+ */
 export function coalesceCalls(rpc: JsonRpc, batchLimit: Pick<LearnedLimit, 'value'>): JsonRpc {
   let waiting: Waiting[] = []
 
@@ -64,10 +70,8 @@ export function coalesceCalls(rpc: JsonRpc, batchLimit: Pick<LearnedLimit, 'valu
     }
   }
 
-  const flush = () => {
-    const all = waiting
+  const sendInGroups = (all: readonly Waiting[]) => {
     const callsMax = batchLimit.value()
-    waiting = []
     let group: Waiting[] = []
     let count = 0
     for (const each of all) {
@@ -79,7 +83,14 @@ export function coalesceCalls(rpc: JsonRpc, batchLimit: Pick<LearnedLimit, 'valu
       group.push(each)
       count += each.calls.length
     }
-    void send(group)
+    if (group.length > 0) void send(group)
+  }
+
+  const flush = () => {
+    const all = waiting
+    waiting = []
+    sendInGroups(all.filter(isBroadcast))
+    sendInGroups(all.filter((each) => !isBroadcast(each)))
   }
 
   return (calls, signal) => {
