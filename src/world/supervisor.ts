@@ -96,13 +96,14 @@ const openProxies = async (
   const preferredPort = (target: string) => stateFile.value.ports[target] ?? 0
   const evm = nodes.map(async (node) => {
     const target = `evm:${node.chain.id}`
+    const injector = injectorFor(target)
     const beforeRequest = node.mineIfStale
-    const realism = evmRealism(node)
+    const realism = evmRealism(node, injector)
     return [
       target,
       await startProxy({
         preferredPort: preferredPort(target),
-        injector: injectorFor(target),
+        injector,
         target: node.endpoint,
         beforeRequest,
         rejectionReason: forkRejectionReason,

@@ -3,8 +3,9 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
-import { type Hex, parseEther } from 'viem'
+import { type Hex, parseEther, toHex } from 'viem'
 import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts'
+import { startAnvil } from '#world/evm/anvil.ts'
 import { reorganise } from '#world/evm/reorg.ts'
 import { rpcOver } from '#world/evm/rpc.ts'
 import { startWorld, type World } from '#world/world.ts'
@@ -48,6 +49,13 @@ const call = async (method: string, params: unknown[]): Promise<unknown> => {
   }
 }
 
+async function fundedSender() {
+  const sender = privateKeyToAccount(generatePrivateKey())
+  const grant = { chain_id: '8453', address: sender.address, token: 'native', amount: '1' }
+  assert.equal((await request('POST', '/faucet/fund', grant)).status, 200)
+  return { sender, to: privateKeyToAccount(generatePrivateKey()).address }
+}
+
 const transfer = (from: PrivateKeyAccount, to: Hex, nonce: number) =>
   from.signTransaction({
     chainId: 8453,
@@ -60,7 +68,7 @@ const transfer = (from: PrivateKeyAccount, to: Hex, nonce: number) =>
     maxPriorityFeePerGas: 1_000_000_000n,
   })
 
-const poll = async <T>(what: string, read: () => Promise<T | undefined>, timeoutMs = 20_000): Promise<T> => {
+const poll = async <T>(what: string, read: () => Promise<T | undefined>, timeoutMs = 60_000): Promise<T> => {
   const deadline = Date.now() + timeoutMs
   for (;;) {
     const found = await read()
@@ -81,14 +89,7 @@ test('a world that starts realistic has a preset on every chain, and an invalid 
 
 test('nodes disagree about the newest block, and all transactions land in the end', async () => {
   await request('PUT', '/faults', { target: 'evm:8453', preset: 'realistic', seed: 11 })
-  const sender = privateKeyToAccount(generatePrivateKey())
-  const to = privateKeyToAccount(generatePrivateKey()).address
-  await request('POST', '/faucet/fund', {
-    chain_id: '8453',
-    address: sender.address,
-    token: 'native',
-    amount: '1',
-  })
+  const { sender, to } = await fundedSender()
   const hashes: Hex[] = []
   let wentBack = 0
   let unseen = 0
@@ -121,18 +122,39 @@ test('nodes disagree about the newest block, and all transactions land in the en
   assert.ok((counts?.busy ?? 0) > 0, JSON.stringify(counts))
 })
 
-test('a transaction that is sent while blocks are removed is mined after them', async () => {
-  await request('PUT', '/faults', { target: 'evm:8453', preset: 'quiet' })
+/** Once it is in a block, which may be after the answer to its sender. */
+const receiptOf = (hash: unknown) =>
+  poll(
+    'a receipt',
+    async () =>
+      ((await call('eth_getTransactionReceipt', [hash])) as { blockHash: Hex } | null | undefined) ??
+      undefined,
+  )
+
+test('transactions that are sent while blocks are removed are mined after them, and each of them once', async () => {
+  await using started = new AsyncDisposableStack()
+  // A node without autosaves, which pause mining too.
+  const { child, rpc } = await startAnvil({
+    chainId: '8453',
+    pidFile: join(dataDir, 'reorganised.pid'),
+    exitFile: join(dataDir, 'reorganised'),
+  })
+  started.defer(() => child.stop('SIGKILL'))
   const sender = privateKeyToAccount(generatePrivateKey())
-  const fund = { chain_id: '8453', address: sender.address, token: 'native', amount: '1' }
-  await request('POST', '/faucet/fund', fund)
-  const send = async (nonce: number) =>
-    call('eth_sendRawTransaction', [await transfer(sender, sender.address, nonce)])
-  const first = await send(0)
-  let second: unknown
+  const to = privateKeyToAccount(generatePrivateKey()).address
+  await rpc.call('anvil_setBalance', [sender.address, toHex(parseEther('1'))])
+  const [first, second] = await Promise.all([0, 1].map((nonce) => transfer(sender, to, nonce)))
+  const send = (raw: Hex | undefined) => rpc.call('eth_sendRawTransaction', [raw])
+  const mined = (hash: unknown) =>
+    poll('a receipt', async () => (await rpc.call('eth_getTransactionReceipt', [hash])) ?? undefined)
+  const firstHash = await send(first)
+  await mined(firstHash)
+  let secondHash: unknown
   const post = async (body: string) => {
-    const headers = { 'content-type': 'application/json' }
-    return (await fetch(world.urls.evm['8453'], { method: 'POST', headers, body })).text()
+    const reply = await rpc.post(body)
+    // Its sender has seen that it is gone.
+    if (body.includes('anvil_reorg')) assert.equal(await send(first), firstHash)
+    return reply
   }
   const removed = await reorganise({
     rpc: rpcOver(post, () => {}),
@@ -142,37 +164,60 @@ test('a transaction that is sent while blocks are removed is mined after them', 
     vanishedMs: 0,
     runShared: (run) => run(),
     async recordResend() {
-      second = await send(1)
+      secondHash = await send(second)
       return () => {}
     },
   })
   assert.equal(removed, 1)
-  for (const hash of [first, second])
-    await poll('a receipt', async () => (await call('eth_getTransactionReceipt', [hash])) ?? undefined)
+  for (const hash of [firstHash, secondHash]) await mined(hash)
+  assert.equal(await rpc.call('eth_getBalance', [to, 'latest']), '0xe')
+})
+
+test('reorganisations of one chain follow each other, and leave its transactions in other blocks', async () => {
+  await request('PUT', '/faults', { target: 'evm:8453', preset: 'quiet' })
+  const { sender, to } = await fundedSender()
+  const sent: unknown[] = []
+  for (const nonce of [0, 1, 2, 3, 4]) {
+    sent.push(await call('eth_sendRawTransaction', [await transfer(sender, to, nonce)]))
+    await receiptOf(sent[nonce])
+  }
+  const lastTwo = () => Promise.all(sent.slice(-2).map(receiptOf))
+  const [third, fourth] = await lastTwo()
+  assert.notEqual(third?.blockHash, fourth?.blockHash)
+  const ended = await Promise.all([
+    request('POST', '/chains/8453/reorg', { depth: 1, remine_after_ms: 200 }),
+    // A read may have mined an empty block between them.
+    request('POST', '/chains/8453/reorg', { depth: 4, remine_after_ms: 0 }),
+  ])
+  assert.deepEqual(
+    ended.map(({ status }) => status),
+    [200, 200],
+  )
+  const [thirdAgain, fourthAgain] = await lastTwo()
+  assert.equal(thirdAgain?.blockHash, fourthAgain?.blockHash, 'the second one has removed both blocks')
+  assert.notEqual(thirdAgain?.blockHash, third?.blockHash)
+  const units = BigInt((await call('eth_getBalance', [to, 'latest'])) as Hex)
+  assert.equal(units, 35n)
 })
 
 test('a receipt vanishes in a reorganisation and returns in another block', async () => {
   await request('PUT', '/faults', { target: 'evm:8453', preset: 'quiet' })
-  const sender = privateKeyToAccount(generatePrivateKey())
-  const to = privateKeyToAccount(generatePrivateKey()).address
-  await request('POST', '/faucet/fund', {
-    chain_id: '8453',
-    address: sender.address,
-    token: 'native',
-    amount: '1',
-  })
+  const { sender, to } = await fundedSender()
   const hash = await call('eth_sendRawTransaction', [await transfer(sender, to, 0)])
-  const receipt = () => call('eth_getTransactionReceipt', [hash]) as Promise<{ blockHash: Hex } | null>
-  const first = await receipt()
-  assert.ok(first)
-  const running = request('POST', '/chains/8453/reorg', { depth: 1, remine_after_ms: 500 })
+  const first = await receiptOf(hash)
+  const receipt = () => call('eth_getTransactionReceipt', [hash])
+  // The transactions stay out of the blocks until the test has seen it, and the world ends before this time does.
+  const running = request('POST', '/chains/8453/reorg', { depth: 1, remine_after_ms: 60_000 })
+  running.catch(() => undefined)
   await poll('the receipt vanishes', async () => ((await receipt()) === null ? true : undefined))
   // A later transaction waits for the previous one.
   const next = await call('eth_sendRawTransaction', [await transfer(sender, to, 1)])
   assert.equal(typeof next, 'string')
-  assert.equal((await running).status, 200)
-  const again = await receipt()
-  assert.ok(again)
+  assert.equal(await receipt(), null)
+  assert.equal(await call('eth_getTransactionReceipt', [next]), null)
+  await call('evm_mine', [])
+  const [again, later] = [await receiptOf(hash), await receiptOf(next)]
+  assert.equal(again.blockHash, later.blockHash)
   assert.notEqual(again.blockHash, first.blockHash)
   assert.equal(await call('eth_getBalance', [to, 'latest']), '0xe')
   assert.ok(BigInt((await call('eth_getBalance', [sender.address, 'latest'])) as Hex) < parseEther('1'))

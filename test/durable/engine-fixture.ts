@@ -16,7 +16,7 @@ import { TaskResponse } from '#kernel/task-response.ts'
 import type { Database } from '#store/database.ts'
 import { query } from '#store/query.ts'
 import { openTestCore } from '../harness/core.ts'
-import { eventually } from '../harness/gateway.ts'
+import { deadlineMs, eventually } from '../harness/gateway.ts'
 import { ownDatabase } from '../harness/own-database.ts'
 
 const claimPollMs = 50
@@ -118,7 +118,7 @@ export async function openFixture() {
           taskId,
         )
       )[0] as TaskSummary,
-    waitForEnd: (taskId: string, msMax = 15_000) =>
+    waitForEnd: (taskId: string, msMax = deadlineMs) =>
       eventually(
         async () =>
           (

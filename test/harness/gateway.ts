@@ -181,20 +181,16 @@ const users = new Map<string, Agent[]>()
 async function ownerOf(url: string, { agentId, privateKey, token }: Agent): Promise<Owner> {
   let now = token
   let last = 0
-  return eventually(
-    async () => {
-      const { status, body } = await http<{ wallets: { address: string; chain_type: string }[] }>(
-        `${url}/v1/wallets`,
-        { headers: bearer({ token: now }) },
-      )
-      last = status
-      if (status === 401) now = await freshToken(url, agentId, privateKey)
-      if (status !== 200) return undefined
-      return { token: now, evm: body.wallets.find(({ chain_type }) => chain_type === 'evm')!.address }
-    },
-    `the wallets of ${agentId}`,
-    20_000,
-  ).catch((cause: Error) => {
+  return eventually(async () => {
+    const { status, body } = await http<{ wallets: { address: string; chain_type: string }[] }>(
+      `${url}/v1/wallets`,
+      { headers: bearer({ token: now }) },
+    )
+    last = status
+    if (status === 401) now = await freshToken(url, agentId, privateKey)
+    if (status !== 200) return undefined
+    return { token: now, evm: body.wallets.find(({ chain_type }) => chain_type === 'evm')!.address }
+  }, `the wallets of ${agentId}`).catch((cause: Error) => {
     throw new Error(`${cause.message}; the last answer was ${last}`, { cause })
   })
 }
@@ -237,11 +233,14 @@ export async function newAgent(url: string): Promise<Agent> {
 
 export const bearer = ({ token }: { token: string }) => ({ authorization: `Bearer ${token}` })
 
+/** A poll ends with its condition: the deadline is for what never happens, and long enough for a busy machine. */
+export const deadlineMs = 60_000
+
 /** Polls until there is an answer, which `undefined` and `false` are not, or the timeout ends. */
 export async function eventually<T>(
   poll: () => Promise<T | undefined>,
   what: string,
-  msMax = 10_000,
+  msMax = deadlineMs,
 ): Promise<T> {
   const until = performance.now() + msMax
   while (true) {

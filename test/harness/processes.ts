@@ -49,5 +49,5 @@ export async function killAtOnce(pids: readonly number[]): Promise<void> {
       if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error
     }
   const haveEnded = async () => (pids.some(isRunning) ? undefined : true)
-  await eventually(haveEnded, 'every killed process has ended', 20_000)
+  await eventually(haveEnded, 'every killed process has ended')
 }

@@ -32,7 +32,7 @@ type Outstanding = { outstanding_orders: (Hook & { order_kind: string })[]; tota
 export type Refusal = { code: string; detail: { type: string; loc: string[] }[] & string }
 
 export const startPrice = 1.2
-export const firesWithinMs = 30_000
+export const firesWithinMs = 60_000
 export const aero = { chain_id: base, token_address: 'AERO' }
 
 export async function createOrderUsers(env: Record<string, string> = {}) {

@@ -81,6 +81,6 @@ export async function createFundedPerson(url: string): Promise<Person> {
     const { items } = (await person.call<{ items: TaskBody[] }>('GET /v1/tasks?kind=faucet_grant')).body
     return items[0]?.status === 'completed' ? true : undefined
   }
-  await eventually(isFunded, 'the faucet grant has arrived', 20_000)
+  await eventually(isFunded, 'the faucet grant has arrived')
   return person
 }

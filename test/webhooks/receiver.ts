@@ -2,7 +2,7 @@
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { Webhook } from 'standardwebhooks'
-import { eventually } from '../harness/gateway.ts'
+import { deadlineMs, eventually } from '../harness/gateway.ts'
 
 export type Envelope = {
   id: string
@@ -43,7 +43,7 @@ export async function openReceiver() {
       reply = next
     },
     at: (path: string) => received.filter((each) => each.path === path),
-    until: (count: number, path?: string, msMax = 20_000): Promise<Received[]> =>
+    until: (count: number, path?: string, msMax = deadlineMs): Promise<Received[]> =>
       eventually(
         async () => {
           const messages = path === undefined ? received : received.filter((each) => each.path === path)

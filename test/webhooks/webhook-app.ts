@@ -27,7 +27,13 @@ type Delivery = {
 
 const pollMs = 100
 
-export async function createWebhookApp({ overrides = {} }: { overrides?: Overrides } = {}) {
+type WebhookAppOptions = {
+  overrides?: Overrides
+  /** Longer where a lease that ends during a request would change the result: its message is then sent again. */
+  leaseMs?: number
+}
+
+export async function createWebhookApp({ overrides = {}, leaseMs = 2_000 }: WebhookAppOptions = {}) {
   await using parts = new AsyncDisposableStack()
   const { url: databaseUrl, database } = parts.use(await ownDatabase())
   const time = { offsetMs: 0 }
@@ -35,6 +41,7 @@ export async function createWebhookApp({ overrides = {} }: { overrides?: Overrid
   const open = async (more: Overrides = {}) => {
     const instance = await openInstance({
       databaseUrl,
+      config: { LEASE_MS: leaseMs },
       overrides: { clock, webhookPollMs: pollMs, ...overrides, ...more },
     })
     const work = new AsyncDisposableStack()
@@ -75,7 +82,7 @@ export async function createWebhookApp({ overrides = {} }: { overrides?: Overrid
       )
       return page.deliveries
     },
-    until: <T>(poll: () => Promise<T | undefined>, what: string) => eventually(poll, what, 20_000),
+    until: <T>(poll: () => Promise<T | undefined>, what: string) => eventually(poll, what),
     rows: <Row extends object>(text: string, values: unknown[] = []) =>
       query<Row>(database.pool, text, values),
     [Symbol.asyncDispose]: () => owned.disposeAsync(),

@@ -35,7 +35,7 @@ export type EvmNode = {
   syncTime: () => Promise<void>
   /** Makes the world's time visible before a read. */
   mineIfStale: () => Promise<void> | undefined
-  /** Removes blocks and mines their transactions again later; returns how many there were. */
+  /** Removes blocks and mines their transactions again later, one call after the other; returns how many there were. */
   reorganise: (depth: number, vanishedMs: number) => Promise<number>
   rpc: () => Rpc
   /** Records the changes of clients, so that a crash does not lose them. */
@@ -100,7 +100,7 @@ export const evmNode = ({ chain, dir, clock, automine, seed, log }: Options): Ev
     onSaved: archive.extend,
     onFailure,
   })
-  let reorganising = false
+  let reorganisation: Promise<number> | undefined
   let launching: Anvil | undefined
   const callRecorder = recorder({
     journal,
@@ -111,7 +111,7 @@ export const evmNode = ({ chain, dir, clock, automine, seed, log }: Options): Ev
       const anvil = restartable.current()
       if (anvil) await autosave.save(anvil, true)
     },
-    isAutomining: () => automine && !reorganising,
+    isAutomining: () => automine && !reorganisation,
   })
   const recordedRpc = ({ rpc }: Anvil): Rpc =>
     rpcOver(
@@ -204,16 +204,16 @@ export const evmNode = ({ chain, dir, clock, automine, seed, log }: Options): Ev
     mineIfStale: () => {
       const anvil = restartable.current()
       autosave.markDirty()
-      return anvil && automine && !reorganising && !stateLock.isLocked()
+      return anvil && automine && !reorganisation && !stateLock.isLocked()
         ? time.mineIfStale(anvil.rpc)
         : undefined
     },
     reorganise: async (depth, vanishedMs) => {
+      while (reorganisation) await reorganisation.catch(() => {})
       const anvil = restartable.current()
-      if (!anvil || reorganising) return 0
-      reorganising = true
+      if (!anvil) return 0
       autosave.markDirty()
-      return reorganise({
+      reorganisation = reorganise({
         rpc: anvil.rpc,
         automine,
         blockSeconds,
@@ -222,8 +222,9 @@ export const evmNode = ({ chain, dir, clock, automine, seed, log }: Options): Ev
         recordResend: callRecorder.recordResend,
         runShared: stateLock.runShared,
       }).finally(() => {
-        reorganising = false
+        reorganisation = undefined
       })
+      return reorganisation
     },
     rpc: () => {
       const anvil = restartable.current()

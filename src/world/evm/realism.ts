@@ -1,4 +1,4 @@
-import type { ActivePreset } from '#world/injected-failures.ts'
+import type { ActivePreset, FailureInjector } from '#world/injected-failures.ts'
 import type { Realism } from '#world/proxy.ts'
 import { headHistory, type RpcCall, type RpcReply, viewAtHead } from './lagging-view.ts'
 import type { EvmNode } from './node.ts'
@@ -19,7 +19,10 @@ const callsOf = (body: string): RpcCall[] | undefined => {
 }
 
 /** Several nodes behind one URL, of which some lag, with occasional reorganisations. */
-export const evmRealism = (node: EvmNode): Realism => {
+export const evmRealism = (
+  node: EvmNode,
+  { preset: activePreset }: Pick<FailureInjector, 'preset'>,
+): Realism => {
   const history = headHistory(blocksBehindMax)
   let reorganising = false
 
@@ -45,12 +48,15 @@ export const evmRealism = (node: EvmNode): Realism => {
     return JSON.stringify(isBatch ? shown : shown[0])
   }
 
-  const scheduleReorg = ({ setting, random, counts }: ActivePreset) => {
+  const scheduleReorg = (preset: ActivePreset) => {
+    const { setting, random, counts } = preset
     if (random() >= setting.reorgRate || reorganising) return
     reorganising = true
     const depth = random() < 0.25 ? 2 : 1
     const vanishedMs = Math.round((0.2 + 0.8 * random()) * setting.vanishedMsMax)
     const run = async () => {
+      // A chain that is quiet by now keeps its blocks.
+      if (activePreset() !== preset) return
       const taken = await node.reorganise(depth, vanishedMs)
       if (taken > 0) counts.reorganised = (counts.reorganised ?? 0) + 1
     }

@@ -56,6 +56,25 @@ const takePending = async (rpc: Rpc): Promise<`0x${string}`[]> => {
   return raws
 }
 
+const pausesMax = 20
+const pauseMs = 5
+
+/** A transaction that the node took before mining was paused still gets its block; one that came later waits here in vain. */
+const minedWhatWasTaken = async (rpc: Rpc): Promise<void> => {
+  const hasReady = async () => Number(((await rpc.call('txpool_status')) as { pending: string }).pending) > 0
+  for (let pauses = 0; pauses < pausesMax && (await hasReady()); pauses++)
+    await new Promise((resolve) => setTimeout(resolve, pauseMs))
+}
+
+/** Accepts that a client has sent the same bytes again by now, or that their block was not removed. */
+const sendAgain = async (rpc: Rpc, raw: `0x${string}`): Promise<void> => {
+  try {
+    await rpc.call('eth_sendRawTransaction', [raw])
+  } catch (error) {
+    if (!/already imported|nonce too low/i.test((error as Error).message)) throw error
+  }
+}
+
 /**
  * Removes the newest blocks as a public chain does: their transactions return to the mempool, have no receipt for a
  * while, and are mined again in other blocks. Mining is paused meanwhile, so that no block comes between reading the
@@ -65,12 +84,13 @@ export const reorganise = async (options: Options): Promise<number> => {
   const { rpc, automine, blockSeconds, depth, vanishedMs, recordResend, runShared } = options
   const dropBlocks = async (): Promise<number> => {
     await rpc.batch([miningModeCall(automine, blockSeconds, false)])
+    if (automine) await minedWhatWasTaken(rpc)
     const raws = await rawOf(rpc, depth)
     if (raws.length === 0) return 0
     const onResent = await recordResend(raws)
     await rpc.call('anvil_reorg', [depth, []])
     const waiting = await takePending(rpc)
-    for (const raw of [...raws, ...waiting]) await rpc.call('eth_sendRawTransaction', [raw])
+    for (const raw of [...raws, ...waiting]) await sendAgain(rpc, raw)
     onResent()
     return raws.length
   }
@@ -79,6 +99,11 @@ export const reorganise = async (options: Options): Promise<number> => {
     if (count > 0) await new Promise((resolve) => setTimeout(resolve, vanishedMs))
     return count
   } finally {
-    await runShared(() => rpc.batch([miningModeCall(automine, blockSeconds, true), { method: 'evm_mine' }]))
+    await runShared(async () => {
+      // In this order: automatic mining begins with what the pool holds, which would then be mined twice, the second
+      // time as an empty block at any later moment.
+      await rpc.call('evm_mine')
+      await rpc.batch([miningModeCall(automine, blockSeconds, true)])
+    })
   }
 }

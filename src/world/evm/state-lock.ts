@@ -22,9 +22,9 @@ const pauseMining = async (rpc: Rpc): Promise<() => Promise<void>> => {
   if (automine === true) {
     await rpc.call('evm_setAutomine', [false])
     return async () => {
-      await rpc.call('evm_setAutomine', [true])
-      // Transactions that arrived meanwhile would wait for the next one.
+      // Before automatic mining, which begins with them too and would leave an empty block at a later moment.
       if ((await pendingIn(rpc)) > 0) await rpc.call('evm_mine')
+      await rpc.call('evm_setAutomine', [true])
     }
   }
   if (interval === null || Number(interval) === 0) return () => Promise.resolve()
