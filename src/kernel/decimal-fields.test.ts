@@ -84,9 +84,10 @@ test('bounds hold exactly, beyond the precision of a float, for text and for num
 })
 
 test('a text of absurd length is rejected at once', () => {
-  const started = performance.now()
+  const before = process.cpuUsage()
   assert.equal(read(amount, `{"a":"0.${'0'.repeat(200_000)}1"}`).issues[0]?.type, 'decimal_max_places')
-  assert.ok(performance.now() - started < 1_000)
+  const { user, system } = process.cpuUsage(before)
+  assert.ok(user + system < 1_000_000, `${user + system} us`)
 })
 
 test('nested objects, lists, nullable unions and unions by shape are visited', () => {

@@ -29,7 +29,7 @@ describe('a sponsor whose key another program uses too', () => {
   test('a nonce that foreign bytes took is replaced at once, not after the deadline', async () => {
     const user = await app.fundedUser()
     await app.rpc('evm_setAutomine', [false])
-    const pendingDeposit = app.call('earn_deposit', { amount_usdc: '100' }, user, { timeoutMs: 60_000 })
+    const pendingDeposit = app.call('earn_deposit', { amount_usdc: '100' }, user, { timeoutMs: 30_000 })
     await eventually(async () => ((await pooled()) > 0 ? true : undefined), 'the deposit waits in the pool')
     const { tasks } = await app.main.taskEngine.tasks.list(user.id, { skip: 0, limit: 1 })
     const { rows } = await app.database.pool.query(
@@ -37,12 +37,10 @@ describe('a sponsor whose key another program uses too', () => {
       [tasks[0]!.id],
     )
     await sendForeign(rows[0].signer, 20n)
-    const startedMs = performance.now()
     await app.rpc('evm_mine')
     await app.rpc('evm_setAutomine', [true])
     const done = await pendingDeposit
     assert.equal(done.outcome, 'executed', JSON.stringify(done))
-    assert.ok(performance.now() - startedMs < 30_000, `${performance.now() - startedMs} ms`)
     const [first, second] = done.transactions
     assert.equal(done.transactions.length, 2)
     assert.ok(second!.nonce > first!.nonce)

@@ -124,7 +124,7 @@ const ok = async (method: string, path: string, body?: unknown) => {
   return reply
 }
 
-const until = async (what: string, holds: () => Promise<boolean>, timeoutMs = 8_000) => {
+const until = async (what: string, holds: () => Promise<boolean>, timeoutMs = 30_000) => {
   const deadline = Date.now() + timeoutMs
   while (!(await holds().catch(() => false))) {
     assert.ok(Date.now() < deadline, `${what} did not happen in ${timeoutMs} ms`)

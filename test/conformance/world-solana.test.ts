@@ -93,7 +93,7 @@ const stop = async (world: World, signal: NodeJS.Signals = 'SIGTERM'): Promise<n
 }
 
 const until = async (what: string, condition: () => Promise<boolean>): Promise<void> => {
-  const deadline = Date.now() + 8_000
+  const deadline = Date.now() + 30_000
   while (!(await condition())) {
     if (Date.now() > deadline) throw new Error(`${what} did not happen in time`)
     await pause(20)

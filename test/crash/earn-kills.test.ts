@@ -13,7 +13,7 @@ const depositsPerUser = bySize({ short: 5, full: 20, nightly: 20 })
 const stormMs = bySize({ short: 8_000, full: 60_000, nightly: 60_000 })
 const killsMin = bySize({ short: 3, full: 10, nightly: 10 })
 const killEveryMs = 300
-const settleMs = 10_000
+const settleMs = 60_000
 
 /** As a client that wants its money moved once: repeats the same key until it gets an outcome. */
 async function submitUntilAnswered(

@@ -1,7 +1,6 @@
 /** Rows of one user that another transaction has locked delay nobody else. */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { setTimeout as delay } from 'node:timers/promises'
 import { createTaskAcceptance } from '#durable/accept-task.ts'
 import { createCommitter } from '#durable/commit.ts'
 import { createLockWaiters } from '#durable/lock-wait.ts'
@@ -19,7 +18,7 @@ import { openDatabase } from '#store/database.ts'
 import { query } from '#store/query.ts'
 import { eventually } from '../harness/gateway.ts'
 import { testSpend } from '../harness/spend.ts'
-import { type EngineFixture, executed, newUser, openFixture } from './engine-fixture.ts'
+import { type EngineFixture, executed, newUser, openFixture, unblocked } from './engine-fixture.ts'
 
 const kind: TaskKind = { kind: 'test', version: 1, priority: 1, steps: {} }
 const sequence = { kind: 'test', chain: '1', signer: 'in order' }
@@ -77,13 +76,6 @@ const touchOf = (userId: string) =>
     request: { id: 'r', address: '127.0.0.1', signal: new AbortController().signal },
   }) as UserCall<'act'>
 const asset = 'test:coin'
-const promptMs = 3_000
-
-async function promptly<T>(promise: Promise<T>): Promise<T> {
-  const ended = await Promise.race([promise, delay(promptMs, 'late' as const, { ref: false })])
-  assert.notEqual(ended, 'late', 'it waited for the row of another user')
-  return ended as T
-}
 
 describe('a locked row of one user', () => {
   let fixture: EngineFixture
@@ -147,9 +139,9 @@ describe('a locked row of one user', () => {
       })
       try {
         const others = Array.from({ length: 40 }, newUser)
-        await promptly(Promise.all(others.map((user) => accept(user))))
+        await unblocked(Promise.all(others.map((user) => accept(user))))
         // Those that come while it waits do not even begin to wait.
-        for (const user of others) await promptly(accept(user))
+        for (const user of others) await unblocked(accept(user))
         assert.equal(accepted, 0)
       } finally {
         held[Symbol.dispose]()
@@ -184,7 +176,7 @@ describe('a locked row of one user', () => {
     const held = await fixture.lockRows(rowsOfUser.user_event_seq, blocked)
     const waiting = own.map((task) => committer.step(task, executed))
     try {
-      const ends = await promptly(Promise.all(others.map((task) => committer.step(task, executed))))
+      const ends = await unblocked(Promise.all(others.map((task) => committer.step(task, executed))))
       assert.ok(ends.every((end) => end?.task.status === 'completed'))
       const open = await fixture.rows(
         `select id from task where user_id = $1 and status = 'running'`,
@@ -216,7 +208,7 @@ describe('a locked row of one user', () => {
       const held = await fixture.lockRows(rowsOfUser.user_event_seq, blocked)
       const waiting = own.map((task) => committer.step(task, result))
       try {
-        await promptly(Promise.all(Array.from({ length: 8 }, () => accept(newUser()))))
+        await unblocked(Promise.all(Array.from({ length: 8 }, () => accept(newUser()))))
       } finally {
         held[Symbol.dispose]()
       }
@@ -234,8 +226,8 @@ describe('a locked row of one user', () => {
     const waiting = users.flatMap((user) => Array.from({ length: 4 }, () => runTouch(user)))
     try {
       const others = Array.from({ length: 8 }, newUser)
-      await promptly(Promise.all(others.map((user) => accept(user))))
-      await promptly(Promise.all(others.map((user) => runTouch(user))))
+      await unblocked(Promise.all(others.map((user) => accept(user))))
+      await unblocked(Promise.all(others.map((user) => runTouch(user))))
     } finally {
       held[Symbol.dispose]()
     }
@@ -249,7 +241,7 @@ describe('a locked row of one user', () => {
     const held = await fixture.lockRows('select 1 from nonce_sequence where signer = $1 for update', blocked)
     const waiting = Array.from({ length: 12 }, () => sign(blocked, signingAlone(blocked)))
     try {
-      await promptly(Promise.all(Array.from({ length: 8 }, () => accept(newUser()))))
+      await unblocked(Promise.all(Array.from({ length: 8 }, () => accept(newUser()))))
     } finally {
       held[Symbol.dispose]()
     }
@@ -264,7 +256,7 @@ describe('a locked row of one user', () => {
     const held = await fixture.lockRows(rowsOfUser.user_event_seq, blocked)
     const waiting = [sign(blocked), sign(blocked)]
     try {
-      await promptly(Promise.all(Array.from({ length: 8 }, () => sign(newUser()))))
+      await unblocked(Promise.all(Array.from({ length: 8 }, () => sign(newUser()))))
     } finally {
       held[Symbol.dispose]()
     }

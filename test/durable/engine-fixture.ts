@@ -20,6 +20,8 @@ import { deadlineMs, eventually } from '../harness/gateway.ts'
 import { ownDatabase } from '../harness/own-database.ts'
 
 const claimPollMs = 50
+/** Below the limit of a statement, which would end a wait for a row that stays locked. */
+const unblockedMsMax = 10_000
 export const nonceSequence = { kind: 'test', chain: '1', signer: 'signer' }
 export const newUser = () => uuidv7(new Date(), random)
 const contract = group('test', {
@@ -73,6 +75,13 @@ export const confirmed = ({ effects }: TaskView): StepResult => ({
     attemptExternalId: txAttempts[0]!.externalId,
   })),
 })
+
+/** The result of what must not wait for rows that stay locked until afterwards. */
+export async function unblocked<T>(promise: Promise<T>): Promise<T> {
+  const ended = await Promise.race([promise, delay(unblockedMsMax, 'late' as const, { ref: false })])
+  assert.notEqual(ended, 'late', 'it waited for the row of another user')
+  return ended as T
+}
 
 /** Duration of a long step. */
 export async function workFor(ms: number): Promise<void> {

@@ -359,6 +359,18 @@ test('a misspelt field, parameter or word gets a suggestion', async () => {
   ])
 })
 
+/** Processor time of this process for the cheapest of several runs, so that the load of the machine does not matter. */
+async function leastCpuMs(run: () => Promise<unknown>): Promise<number> {
+  let leastMs = Number.POSITIVE_INFINITY
+  for (let attempt = 0; attempt < 4; attempt++) {
+    const before = process.cpuUsage()
+    await run()
+    const { user, system } = process.cpuUsage(before)
+    leastMs = Math.min(leastMs, (user + system) / 1_000)
+  }
+  return leastMs
+}
+
 test('thousands of unknown names and very long words are validated within milliseconds', async () => {
   const fields = Object.fromEntries(Array.from({ length: 900 }, (_, at) => [`amount_usd${at}`, 1]))
   const long = { amount_usdc: 5, ['memo'.repeat(60)]: 1, memo: 'x'.repeat(100_000) }
@@ -369,10 +381,8 @@ test('thousands of unknown names and very long words are validated within millis
     [`GET /v1/probe?${Array.from({ length: 900 }, (_, at) => `statu${at}=1`).join('&')}`, {}],
   ]
   for (const [route, sent] of hostile) {
-    await issues(route, sent)
-    const startMs = performance.now()
     const items = await issues(route, sent)
-    const ms = performance.now() - startMs
+    const ms = await leastCpuMs(() => issues(route, sent))
     assert.ok(items.length <= 20 && ms < 250, `${route.slice(0, 40)}: ${items.length} items in ${ms} ms`)
   }
 })

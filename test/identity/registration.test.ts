@@ -194,7 +194,7 @@ describe('tokens', () => {
     await eventually(
       async () => ((await codeAt(other)) === 'invalid_token' ? true : undefined),
       'the token is invalid on the other instance',
-      2_000,
+      20_000,
     )
   })
 

@@ -46,7 +46,7 @@ async function connect(person: ConnectingPerson) {
 type App = Awaited<ReturnType<typeof connect>>
 /** A notification takes some milliseconds; without it the cache would be stale for a minute. */
 const assertEnded = async ({ user, refresh }: App) => {
-  await eventually(async () => (await user()).status === 401 || undefined, 'the token is refused', 5_000)
+  await eventually(async () => (await user()).status === 401 || undefined, 'the token is refused', 20_000)
   assert.equal((await refresh()).error, 'invalid_grant')
 }
 

@@ -50,7 +50,7 @@ const eventuallyStatus = (url: string, token: string, wanted: unknown[]) =>
       return [status, body.code].every((each, at) => each === wanted[at]) ? true : undefined
     },
     `${url} answers ${wanted}`,
-    5_000,
+    20_000,
   )
 
 const lastAction = async () => (await operator.log('--limit', '2'))[1]!

@@ -2,16 +2,14 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import pg from 'pg'
-import { systemRandom, uuidv7 } from '#kernel/id.ts'
 import { testFunding } from '../harness/conservation.ts'
 import { type Agent, bearer, freshGateway, http, newAgent } from '../harness/gateway.ts'
 import { operationsOf } from '../proof/support/contracts.ts'
 import { minimalRequest, pathOf } from '../proof/support/minimal-request.ts'
+import { insertUnknownTasks } from './unknown-tasks.ts'
 
 const connections = 4
 const atOnce = 12
-const cancelsAtOnce = 120
-const cancelsMs = 2_000
 
 describe('concurrent acts on few connections', () => {
   let gateway: Awaited<ReturnType<typeof freshGateway>>
@@ -36,48 +34,7 @@ describe('concurrent acts on few connections', () => {
     await gateway?.[Symbol.asyncDispose]()
   })
 
-  /** Of a kind that no instance has, so that they never run. */
-  async function newTasks(count: number): Promise<string[]> {
-    const ids = Array.from({ length: count }, () => uuidv7(new Date(), systemRandom))
-    await db.query(
-      `with made as (
-         insert into task (id, shard, user_id, kind, kind_version, status, state, step, data, input, deadline, created_at, updated_at)
-         select id, 0, (select id from app_user where agent_id = $2), 'unknown', 1, 'pending', 'accepted', 'first', '{}', '{}',
-           now() + interval '1 hour', now(), now() from unnest($1::uuid[]) as t (id) returning id, user_id)
-       insert into task_queue (task_id, user_id, kind, priority, run_at) select id, user_id, 'unknown@1', 1, now() from made`,
-      [ids, agent.agentId],
-    )
-    return ids
-  }
-  const cancel = (taskId: string, key?: string) =>
-    http(`${gateway.url}/v1/tasks/${taskId}/cancel`, {
-      method: 'POST',
-      headers: { ...bearer(agent), ...(key !== undefined && { 'idempotency-key': key }) },
-    })
-
-  test('many concurrent cancels are answered within two seconds, and each of them is accepted', async (t) => {
-    const ids = await newTasks(cancelsAtOnce)
-    const readMs = performance.now()
-    await Promise.all(ids.map((id) => http(`${gateway.url}/v1/tasks/${id}`, { headers: bearer(agent) })))
-    const startedMs = performance.now()
-    const answers = await Promise.all(ids.map((id, n) => cancel(id, n % 2 ? `cancel-${n}` : undefined)))
-    const tookMs = Math.round(performance.now() - startedMs)
-    const readsMs = Math.round(startedMs - readMs)
-    t.diagnostic(
-      `${cancelsAtOnce} at once on ${connections} connections: reads ${readsMs} ms, cancels ${tookMs} ms`,
-    )
-    assert.deepEqual(
-      answers.filter(({ status }) => status !== 200).map(({ status, body }) => [status, body]),
-      [],
-    )
-    const { rows } = await db.query(
-      'select count(*)::integer as n from task where id = any($1) and cancel_requested',
-      [ids],
-    )
-    assert.equal(rows[0].n, cancelsAtOnce)
-    // On a busy machine reads of as many tasks are the measure of its speed.
-    assert.ok(tookMs < Math.max(cancelsMs, 10 * readsMs), `${tookMs} ms, reads ${readsMs} ms`)
-  })
+  const newTasks = (count: number) => insertUnknownTasks(db, agent, count)
 
   test('agents register, verify and get their tokens concurrently', async () => {
     const agents = await Promise.all(Array.from({ length: atOnce }, () => newAgent(gateway.url)))

@@ -304,7 +304,7 @@ describe('a user earns on USDC', () => {
         return Number(found!.unrealized_yield_usdc) > 40 ? found : undefined
       },
       'the yield shows in the position',
-      5_000,
+      30_000,
     )
     assert.equal(position!.shares, shares_delta)
     assert.equal(position!.amount_deposited_usdc, '1000')

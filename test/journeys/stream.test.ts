@@ -1,14 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, afterEach, before, describe, test } from 'node:test'
-import {
-  bearer,
-  dataFolder,
-  eventually,
-  freshGateway,
-  freshToken,
-  type Gateway,
-  launch,
-} from '../harness/gateway.ts'
+import { bearer, dataFolder, freshGateway, freshToken, type Gateway, launch } from '../harness/gateway.ts'
 import { eventsUntil, type SentEvent, sentEvents } from '../harness/stream.ts'
 import { openIdentityRecords } from '../proof/support/identity-records.ts'
 import { createFundedPerson, type Person, type TaskBody } from './users.ts'
@@ -178,38 +170,6 @@ describe('every event is streamed, on every instance', () => {
       'select deadlocks::integer as n from pg_stat_database where datname = current_database()',
     )
     assert.deepEqual(found, [{ n: 0 }], 'transactions waited for each other')
-  })
-
-  test('when an instance is killed in the middle of a task, the other one completes it, and the stream continues there', async () => {
-    const person = await createFundedPerson(one.url)
-    const third = dataFolder()
-    const env = { ...world.env, DATA_DIR: third.path, DATABASE_URL: one.databaseUrl }
-    const doomed = await launch({ env })
-    try {
-      await world.fault(`evm:${base}`, { latency_ms: 1_000, methods: ['eth_sendRawTransaction'] })
-      const accepted = await person.deposit('10', { query: '', key: 'left', at: doomed.url })
-      const { task_id } = accepted.body
-      await eventually(async () => ((await person.task(task_id)).cancellable ? undefined : true), 'signed')
-      await doomed.kill()
-      const killedMs = performance.now()
-      await world.heal()
-      const done = await person.ended(task_id)
-      assert.equal(done.outcome, 'executed', JSON.stringify(done))
-      assert.ok(
-        performance.now() - killedMs < 6_000,
-        'recovered within the lease and a second, with some margin',
-      )
-      assert.equal((await world.effects(person.evm)).length, 1)
-      const { events } = await logOf(person)
-      assert.deepEqual(
-        events.map(({ id }) => id),
-        seqs(1, events.length),
-      )
-      assert.equal(events.at(-1)?.type, 'task.completed')
-    } finally {
-      await doomed.kill()
-      third[Symbol.dispose]()
-    }
   })
 
   test('an idle stream is kept alive by comments, and without a token there is none', async () => {

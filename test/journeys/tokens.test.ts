@@ -26,7 +26,7 @@ const statusOf = async (url: string, token: string) =>
 async function refusedSoon(url: string, token: string): Promise<number> {
   const startedMs = performance.now()
   while ((await statusOf(url, token)) !== 401) {
-    if (performance.now() - startedMs > 5_000) throw new Error('the token still counts after 5 s')
+    if (performance.now() - startedMs > 20_000) throw new Error('the token still counts after 20 s')
   }
   return performance.now() - startedMs
 }

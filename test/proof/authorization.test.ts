@@ -585,6 +585,6 @@ test('a revoked or expired token is invalid although it was in use', async () =>
     `elsewhere,r:${hashOf(revoked).toString('hex')}`,
   ])
   const dead = async (token: string) => ((await use(token)) === 401 ? true : undefined)
-  await eventually(() => dead(revoked), 'the end of the revoked token', 1_000)
-  await eventually(() => dead(shortLived), 'the end of the brief token', 3_000)
+  await eventually(() => dead(revoked), 'the end of the revoked token', 20_000)
+  await eventually(() => dead(shortLived), 'the end of the brief token', 20_000)
 })

@@ -1,11 +1,11 @@
 /** The cost of a request: any request to any route costs little and is answered quickly. */
 import assert from 'node:assert/strict'
-import { readFileSync } from 'node:fs'
 import { after, before, test } from 'node:test'
 import { type Agent, bearer, freshGateway, http, newAgent } from '../harness/gateway.ts'
 import { type HostileRequest, hostileRequests } from './support/hostile-requests.ts'
 import { createHttpClient, type HttpClient, type HttpReply } from './support/http-client.ts'
 import { type Document, type OperationCase, operationCases } from './support/openapi-requests.ts'
+import { isProcessorTimeKnown, spentMs } from './support/processor-time.ts'
 import { isNightly, proofSeed } from './support/seed.ts'
 import { unlimitedRates } from './support/unlimited.ts'
 
@@ -36,12 +36,6 @@ after(async () => {
   await gateway[Symbol.asyncDispose]()
 })
 
-/** Processor time of the answering thread, in milliseconds; the load of the machine does not change it. */
-function spentMs(): number {
-  const [nanoseconds] = readFileSync(`/proc/${gateway.pid}/task/${gateway.pid}/schedstat`, 'utf8').split(' ')
-  return Number(nanoseconds) / 1e6
-}
-
 function send({ request }: HostileRequest): Promise<HttpReply> {
   const agent = request.method === 'GET' ? reader : writer
   return client.send({ ...request, headers: { ...bearer(agent), ...request.headers } })
@@ -59,9 +53,9 @@ function assertAnswer(
 }
 
 async function costOf(hostiles: readonly HostileRequest[], found: OperationCase): Promise<number> {
-  const before = spentMs()
+  const before = spentMs(gateway)
   await Promise.all(hostiles.map(async (hostile) => assertAnswer(hostile, await send(hostile), found)))
-  return spentMs() - before
+  return spentMs(gateway) - before
 }
 
 /** Measured alone and again: background work, garbage collection and first compilation are not part of the request. */
@@ -75,10 +69,8 @@ async function assertCheap(hostile: HostileRequest, found: OperationCase): Promi
   )
 }
 
-const isMeasurable = process.platform === 'linux'
-
 test('no request costs 50 ms of processor time or is answered with 16 KiB, whatever its content', {
-  skip: !isMeasurable && 'the processor time of one thread is read from /proc',
+  skip: !isProcessorTimeKnown && 'the processor time of one thread is read from /proc',
 }, async () => {
   let sent = 0
   let dearest = { name: '', ms: 0 }

@@ -16,12 +16,10 @@ import {
   eventually,
   type Gateway,
   http,
-  keyPair,
   launch,
   newAgent,
 } from '../harness/gateway.ts'
 import { operationsOf } from './support/contracts.ts'
-import { type DatabaseProxy, databaseProxy } from './support/database-proxy.ts'
 import { assertErrorForm, codeOf, jsonOf } from './support/error-forms.ts'
 import { createHttpClient, type HttpClient, type HttpReply, type HttpRequest } from './support/http-client.ts'
 import { type IdentityRecords, openIdentityRecords } from './support/identity-records.ts'
@@ -33,7 +31,6 @@ const streamsMax = 3
 const parts = new AsyncDisposableStack()
 let gateway: Gateway
 let world: string
-let proxy: DatabaseProxy
 let client: HttpClient
 let rows: IdentityRecords
 let agent: Agent
@@ -46,12 +43,11 @@ let backendKey: string | undefined
 before(async () => {
   const folder = parts.use(dataFolder())
   const database = parts.use(await testDatabase())
-  proxy = parts.use(await databaseProxy(database.url))
   const env = {
     ...unlimitedRates,
     RATE_STREAM: String(streamsMax),
     DATA_DIR: folder.path,
-    DATABASE_URL: proxy.url,
+    DATABASE_URL: database.url,
   }
   gateway = parts.use(await launch({ env }))
   world = gateway.lines.find((line) => line.startsWith('world '))!.split(/\s+/)[1]!
@@ -420,61 +416,4 @@ test('on a reused connection, too large headers are still reported', async () =>
   assert.equal(got.status, 431)
   assertErrorForm(got)
   assert.equal((await single.send({ ...fine, headers: { expect: '200-ok' } })).status, 200)
-})
-
-test('while the database is unreachable every operation that needs it is 503, and two seconds later all work', async () => {
-  const fresh = await rows.token(userId)
-  const reads = ['/v1/user', '/v1/credits', '/v1/wallets', '/v1/tasks', '/v1/policy', '/v1/notifications']
-  const { publicKey } = keyPair()
-  const databaseReads: [string, () => Promise<HttpReply>][] = [
-    ...reads.map((path): [string, () => Promise<HttpReply>] => [path, () => get(path)]),
-    ['a token that is not cached', () => get('/v1/credits/', { authorization: `Bearer ${fresh}` })],
-    ['a task', () => get(`/v1/tasks/${open.task_id}`)],
-    ['a registration', () => post('/v1/auth/register', { public_key: publicKey }, {})],
-    ['a sign-in', () => post('/v1/auth/token', signedIn(now() - 20), {})],
-    ['a deposit', () => post('/v1/earn/deposit', { amount_usdc: '1' })],
-    ['a withdrawal', () => post('/v1/earn/withdraw', { position_id: open.position_id, amount_usdc: '1' })],
-    [
-      'a limit',
-      () =>
-        client.send({
-          method: 'PUT',
-          path: '/v1/policy',
-          headers: { ...json, ...bearer(agent) },
-          body: '{}',
-        }),
-    ],
-    ['a kill switch', () => post('/v1/kill', { on: false }, { ...bearer(agent), 'idempotency-key': 'k1' })],
-  ]
-  await get('/v1/user')
-  await proxy.disconnect()
-  try {
-    for (const [what, send] of databaseReads) {
-      const got = await send()
-      assert.equal(got.status, 503, `${what}: ${got.text}`)
-      assert.equal(codeOf(got), 'unavailable', what)
-      assertErrorForm(got, what)
-      assert.ok(got.ms < 5_000, `${what}: ${got.ms} ms`)
-    }
-    const assertUnhealthy = async () => ((await get('/health', {})).status === 503 ? true : undefined)
-    await eventually(assertUnhealthy, 'degraded health', 3_000)
-    const health = await get('/health', {})
-    assert.equal(jsonOf(health).status, 'down')
-    assert.ok(health.headers['retry-after'])
-    assert.equal((await get('/v1/chains', {})).status, 200)
-    assert.equal((await get('/capabilities', {})).status, 200)
-  } finally {
-    await proxy.reconnect()
-  }
-  const assertHealthy = async () => {
-    const all = await Promise.all([...reads.map((path) => get(path)), get('/health', {})])
-    return all.every(({ status }) => status === 200) ? true : undefined
-  }
-  await eventually(assertHealthy, 'the recovery', 2_000)
-  const moved = async () => {
-    const after = await post('/v1/earn/deposit?wait=true', { amount_usdc: '1' })
-    assert.ok(after.status === 200 || after.status === 503, after.text)
-    return jsonOf(after).status === 'completed' ? true : undefined
-  }
-  await eventually(moved, 'a deposit after the recovery', 5_000)
 })

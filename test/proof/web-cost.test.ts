@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { after, before, test } from 'node:test'
 import { type Agent, bearer, freshGateway, newAgent } from '../harness/gateway.ts'
+import { spentMs } from './support/processor-time.ts'
 import { unlimitedRates } from './support/unlimited.ts'
 import { dearWebRequests } from './support/web-requests.ts'
 
@@ -18,12 +19,6 @@ before(async () => {
   agent = await newAgent(gateway.url)
 })
 after(() => gateway?.[Symbol.asyncDispose]())
-
-/** Processor time of the answering thread, in milliseconds; the load of the machine does not change it. */
-function spentMs(): number {
-  const [nanoseconds] = readFileSync(`/proc/${gateway.pid}/task/${gateway.pid}/schedstat`, 'utf8').split(' ')
-  return Number(nanoseconds) / 1e6
-}
 
 /** Memory of the process, now and at its highest since `forgetPeak`. */
 function memoryBytes(): { now: number; peak: number } {
@@ -49,10 +44,10 @@ test('no request to OAuth or MCP costs 50 ms of processor time, 8 MiB of memory 
       attempt++
     ) {
       forgetPeak()
-      const from = { ms: spentMs(), bytes: memoryBytes().now }
+      const from = { ms: spentMs(gateway), bytes: memoryBytes().now }
       const reply = await fetch(gateway.url + path, init)
       const text = await reply.text()
-      leastMs = Math.min(leastMs, spentMs() - from.ms)
+      leastMs = Math.min(leastMs, spentMs(gateway) - from.ms)
       leastBytes = Math.min(leastBytes, memoryBytes().peak - from.bytes)
       assert.ok(reply.status < 500, `${name}: ${reply.status} ${text.slice(0, 300)}`)
       // JSON-RPC returns the id of the request: no answer is larger than what was sent and an answer together.

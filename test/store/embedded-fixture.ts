@@ -69,7 +69,7 @@ function spawnEmbedded(
 }
 
 export async function waitUntil<T>(condition: () => T | Promise<T>, what: string): Promise<NonNullable<T>> {
-  const deadline = performance.now() + 15_000
+  const deadline = performance.now() + 30_000
   for (;;) {
     const value = await condition()
     if (value) return value

@@ -54,9 +54,13 @@ test('after silence or a broken connection it is unknown whether anything arrive
   await using silent = await server(() => {})
   await using torn = await server((request) => request.socket.destroy())
   await using client = createHttpClient({ failpoints: noFailpoints })
-  const startedMs = performance.now()
-  assert.equal(await codeOf(client.fetch(get(silent.url, { timeoutMs: 200 }))), 'upstream_timeout')
-  assert.ok(performance.now() - startedMs < 1_500)
+  const ended: number[] = []
+  const timeOut = async (timeoutMs: number) => {
+    assert.equal(await codeOf(client.fetch(get(silent.url, { timeoutMs }))), 'upstream_timeout')
+    ended.push(timeoutMs)
+  }
+  await Promise.all([timeOut(1_200), timeOut(200)])
+  assert.deepEqual(ended, [200, 1_200], 'each ends at its own limit')
   assert.equal(await codeOf(client.fetch(get(torn.url))), 'upstream_timeout')
 })
 
@@ -84,7 +88,7 @@ test('a server that keeps failing is skipped for a moment, and then tried again'
   for (let turn = 0; turn < 12; turn++) await codeOf(client.fetch(get(there.url)))
   assert.ok(hits < 12, `${hits} requests reached it`)
   broken = false
-  const end = performance.now() + 5_000
+  const end = performance.now() + 30_000
   while (true) {
     const reply = await client.fetch(get(there.url)).catch((): undefined => undefined)
     if (reply) break

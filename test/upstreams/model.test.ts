@@ -239,8 +239,9 @@ for (const api of ['openai', 'anthropic'] as const) {
       const impatient = await run(api, [fail(30)], options)
       assert.equal(codeOf(impatient), 'unavailable')
       assert.equal((impatient.error as Fault).extras.retry_after, 30)
-      assert.ok(impatient.ms < 900, `${impatient.ms} ms`)
     }
+    // A turn that pauses sends another request, or ends with the time limit of the turn instead of the refusal.
+    assert.equal(await requestCount(), 4)
   })
 
   test(`${api}: nobody who answers is an outage, after three attempts`, async () => {
@@ -257,11 +258,11 @@ for (const api of ['openai', 'anthropic'] as const) {
     const reason = ({ error }: Read) => (error as Error).message
     for (const step of ['delay', 'pause']) {
       const late = await run(api, [[{ type: step, ms: 30_000 }, text('Late')]], {
-        limits: { firstTokenMs: 300 },
+        // The limit of the turn would be named if it expired first.
+        limits: { firstTokenMs: 300, totalMs: 3_000 },
       })
       assert.equal(codeOf(late), 'upstream_timeout')
       assert.match(reason(late), /did not begin its answer within 300 ms/)
-      assert.ok(late.ms < 3_000)
     }
     const silent = await run(api, [[text('So '), { type: 'pause', ms: 30_000 }, text('late')]], {
       limits: { idleMs: 300 },
@@ -273,7 +274,8 @@ for (const api of ['openai', 'anthropic'] as const) {
     })
     assert.equal(codeOf(endless), 'upstream_timeout')
     assert.match(reason(endless), /did not finish its answer within 500 ms/)
-    assert.ok(endless.ms < 3_000 && textOf(endless).length > 0)
+    const received = textOf(endless).length
+    assert.ok(received > 0 && received < 3_000 / 20, `${received} pieces, one each 20 ms`)
     // None of them is asked for again.
     assert.equal(await requestCount(), 4)
   })
@@ -381,10 +383,14 @@ for (const api of ['openai', 'anthropic'] as const) {
     const between = new AbortController()
     const waiting = readTurn(endpoint(api, await world.script([limited])).turn(request, between))
     await eventuallySent(2)
+    let left: Read | undefined
+    void waiting.then((read) => {
+      left = read
+    })
     between.abort(reason)
-    const { error, ms } = await waiting
-    assert.equal(error, reason)
-    assert.ok(ms < 1_900)
+    // The pause between the attempts takes seconds.
+    for (let turn = 0; turn < 1_000 && !left; turn++) await new Promise((resolve) => setImmediate(resolve))
+    assert.equal(left?.error, reason)
   })
 
   test(`${api}: a reader that stops early frees the connection`, async () => {
@@ -422,6 +428,6 @@ async function readAll(turn: AsyncIterable<ModelEvent>): Promise<void> {
   for await (const _ of turn);
 }
 async function eventuallySent(count: number): Promise<void> {
-  const untilMs = performance.now() + 5_000
+  const untilMs = performance.now() + 30_000
   while ((await requestCount()) < count) assert.ok(performance.now() < untilMs)
 }

@@ -50,11 +50,12 @@ describe('market lists that do not parse', () => {
 
       app.lag.set({ rewrite: (type, answer) => (listTypes.includes(type) ? rewrite(answer) : answer) })
       await readListsAgain(user)
-      const startedMs = performance.now()
-      await assert.rejects(
-        app.call('perp_open', { asset: 'BTC', side: 'long', size: '0.01' }, user),
-        (fault: { code?: string; retryable?: boolean }) => fault.retryable === true,
-      )
+      const assertOpensRefused = () =>
+        assert.rejects(
+          app.call('perp_open', { asset: 'BTC', side: 'long', size: '0.01' }, user),
+          (fault: { code?: string; retryable?: boolean }) => fault.retryable === true,
+        )
+      await assertOpensRefused()
       const closed = await app.call('perp_close', { asset: 'BTC' }, user)
       assert.equal(closed.outcome, 'executed', JSON.stringify(closed))
       await app.price('@1', 30)
@@ -69,7 +70,8 @@ describe('market lists that do not parse', () => {
         const { spot } = await app.venueState(user)
         return Number(spot.HYPE?.total ?? 0) < 0.1 || undefined
       }, 'the stop sells')
-      assert.ok(performance.now() - startedMs < 30_000)
+      // The lists were unreadable all the time.
+      await assertOpensRefused()
 
       app.lag.set({})
       await app.price('@1', 40)

@@ -60,9 +60,10 @@ test('a path made to be expensive costs no more than a common one', () => {
     `/v1/${'setupp'.repeat(5)}/${'orderss'.repeat(4)}`,
   ]
   for (const url of hostile) {
-    const startMs = performance.now()
+    const before = process.cpuUsage()
     for (let at = 0; at < 200; at++) suggest('GET', url)
-    const ms = (performance.now() - startMs) / 200
-    assert.ok(ms < 2, `${url.slice(0, 40)}: ${ms} ms`)
+    const { user, system } = process.cpuUsage(before)
+    const ms = (user + system) / 1_000 / 200
+    assert.ok(ms < 2, `${url.slice(0, 40)}: ${ms} ms of processor time`)
   }
 })

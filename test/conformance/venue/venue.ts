@@ -98,7 +98,7 @@ export const eventually = async <T>(
   what: string,
   read: () => Promise<T | undefined> | T | undefined,
 ): Promise<T> => {
-  const deadline = Date.now() + 10_000
+  const deadline = Date.now() + 30_000
   for (;;) {
     const value = await read()
     if (value !== undefined && value !== false) return value

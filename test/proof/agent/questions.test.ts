@@ -105,15 +105,16 @@ test('every published example means its intent', () => {
   assert.deepEqual(wrong, [])
 })
 
-test('a text is read within a millisecond, 99 of 100 texts', () => {
+test('a text takes a millisecond of a processor at most, 99 of 100 texts', () => {
   const texts = [...questions, ...heldOut].map(({ text }) => text)
-  // The fastest of several readings is that of the text; the others are those of a busy machine too.
+  // The cheapest of several readings is that of the text; garbage collection is part of the others too.
   const fastest = texts.map(() => Number.POSITIVE_INFINITY)
   for (let round = 0; round < 8; round++)
     for (const [at, text] of texts.entries()) {
-      const startMs = performance.now()
+      const before = process.cpuUsage()
       understand(text, { nowMs, state: {} }, registry)
-      fastest[at] = Math.min(fastest[at] ?? 0, performance.now() - startMs)
+      const { user, system } = process.cpuUsage(before)
+      fastest[at] = Math.min(fastest[at] ?? 0, (user + system) / 1_000)
     }
   fastest.sort((a, b) => a - b)
   const p99 = fastest[Math.floor(fastest.length * 0.99)] ?? 0
