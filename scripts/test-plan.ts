@@ -24,7 +24,6 @@ export const laterFiles: readonly Later[] = [
       'test/crash/chat-files.test.ts',
       'test/crash/conservation.test.ts',
       'test/crash/earn-kills.test.ts',
-      'test/crash/failed-broadcasts.test.ts',
       'test/crash/order-storm.test.ts',
       'test/crash/solver-kills.test.ts',
       'test/crash/spot-stops.test.ts',
@@ -140,8 +139,6 @@ export const laterFiles: readonly Later[] = [
     reason: 'proofs of cost and of fairness under load, and generated requests by the thousand',
     files: [
       'test/proof/cost.test.ts',
-      'test/proof/fairness.test.ts',
-      'test/proof/fuzz.test.ts',
       'test/proof/web-cost.test.ts',
       'test/proof/agent/injections.test.ts',
       'test/proof/agent/injected-tools.test.ts',
@@ -262,7 +259,17 @@ export const chosenFiles: readonly string[] = [
 ]
 
 /** Proofs of durations, which no other test may disturb: they run one by one, after all others. */
-export const durationProofs: readonly string[] = []
+export const durationProofs: readonly string[] = [
+  'test/crash/failed-broadcasts.test.ts',
+  'test/chains/holdings-duration.test.ts',
+  'test/chains/token-judges-duration.test.ts',
+  'test/journeys/concurrent-acts-duration.test.ts',
+  'test/journeys/holdings-duration.test.ts',
+  'test/journeys/stream-duration.test.ts',
+  'test/proof/errors-duration.test.ts',
+  'test/proof/fairness.test.ts',
+  'test/proof/fuzz.test.ts',
+]
 
 export const isDurationProof = (file: string): boolean => durationProofs.includes(file)
 
