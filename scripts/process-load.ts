@@ -1,15 +1,8 @@
 /**
- * The load that the processes of a run put on the machine: those that run and those that wait for a processor. Only
+ * The load that the processes of a run put on the machine: threads that run and threads that wait for a processor. Only
  * Linux reports it; elsewhere nothing is measured.
  */
 import { readdirSync, readFileSync } from 'node:fs'
-
-type Stat = {
-  pid: number
-  parent: number
-  /** Seconds on a processor, with those in which the main thread waited for one. */
-  readySeconds: number
-}
 
 const ticksPerSecond = 100
 /** Longer than the pauses of a test that waits for a start, so that a start does not look like a free processor. */
@@ -38,18 +31,32 @@ export function cpuSecondsOfThisProcess(): number | undefined {
   return ticks.reduce((sum, each) => sum + each, 0) / ticksPerSecond
 }
 
-const readStats = (): Map<number, Stat> => {
-  const stats = new Map<number, Stat>()
+/** The parent of each process. */
+const readParents = (): Map<number, number> => {
+  const parents = new Map<number, number>()
   for (const name of readdirSync('/proc')) {
     const pid = Number(name)
-    if (!(pid > 0)) continue
-    const fields = fieldsOf(readText(`/proc/${pid}/stat`))
-    if (fields.length < 15) continue
-    const waitedNs = Number(readText(`/proc/${pid}/schedstat`).split(' ')[1] ?? 0)
-    const readySeconds = (fields[11]! + fields[12]!) / ticksPerSecond + waitedNs / 1e9
-    stats.set(pid, { pid, parent: fields[1]!, readySeconds })
+    if (pid > 0) parents.set(pid, fieldsOf(readText(`/proc/${pid}/stat`))[1] ?? 0)
   }
-  return stats
+  return parents
+}
+
+const threadsOf = (pid: number): string[] => {
+  try {
+    return readdirSync(`/proc/${pid}/task`)
+  } catch {
+    return []
+  }
+}
+
+/** The time in which the threads of a process ran or waited for a processor. */
+const readySecondsOf = (pid: number): number => {
+  let ns = 0
+  for (const thread of threadsOf(pid)) {
+    const [ran = 0, waited = 0] = readText(`/proc/${pid}/task/${thread}/schedstat`).split(' ').map(Number)
+    ns += ran + waited
+  }
+  return ns / 1e9
 }
 
 /** A group is a process and all that it has started, also what outlives a process between the two. */
@@ -59,23 +66,25 @@ export function createLoadMeter() {
   const seen = new Map<number, { leader: number; readySeconds: number }>()
   let sampledAt = performance.now()
 
-  const leaderOf = (pid: number, stats: Map<number, Stat>): number | undefined => {
-    for (let each: number | undefined = pid; each; each = stats.get(each)?.parent)
-      if (load.has(each)) return each
+  const leaderOf = (pid: number, parents: Map<number, number>): number | undefined => {
+    for (let each: number | undefined = pid; each; each = parents.get(each)) if (load.has(each)) return each
     return seen.get(pid)?.leader
   }
 
   const sample = () => {
     const now = performance.now()
-    const stats = readStats()
+    const parents = readParents()
     const ready = new Map<number, number>()
-    for (const { pid, readySeconds } of stats.values()) {
-      const leader = leaderOf(pid, stats)
+    for (const pid of parents.keys()) {
+      const leader = leaderOf(pid, parents)
       if (leader === undefined) continue
-      ready.set(leader, (ready.get(leader) ?? 0) + readySeconds - (seen.get(pid)?.readySeconds ?? 0))
+      const readySeconds = readySecondsOf(pid)
+      // Threads that have ended take their time with them.
+      const more = Math.max(0, readySeconds - (seen.get(pid)?.readySeconds ?? 0))
+      ready.set(leader, (ready.get(leader) ?? 0) + more)
       seen.set(pid, { leader, readySeconds })
     }
-    for (const pid of seen.keys()) if (!stats.has(pid)) seen.delete(pid)
+    for (const pid of seen.keys()) if (!parents.has(pid)) seen.delete(pid)
     const elapsed = now - sampledAt
     const weight = 1 - Math.exp(-elapsed / smoothingMs)
     for (const [leader, before] of load) {
@@ -91,7 +100,7 @@ export function createLoadMeter() {
     /** A group begins as busy as one processor: it starts by loading code. */
     add: (leader: number) => void load.set(leader, 1),
     remove: (leader: number) => void load.delete(leader),
-    /** Processes that run or wait for a processor, on average. */
+    /** Threads that run or wait for a processor, on average. */
     total: () => [...load.values()].reduce((sum, each) => sum + each, 0),
   }
 }

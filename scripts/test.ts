@@ -39,7 +39,7 @@ const proof = process.env.PROOF ?? (options.full ? 'full' : 'short')
 const size: Size = proof === 'short' ? 'test' : 'all'
 /** The long proofs place 10,000 orders, a few per second; the full ones kill instances that then have to start again. */
 const fileTimeoutMs = proof === 'nightly' ? 3_600_000 : proof === 'full' ? 900_000 : 480_000
-const sampleMs = 500
+const sampleMs = 1_000
 /** Groups that wait for most of their time keep no processor busy; more of them at once would all wake together. */
 const groupsMax = processors * 2
 
@@ -130,7 +130,7 @@ const startCluster = async (): Promise<Cluster | undefined> => {
 
 type RunOne = (group: Group) => Promise<Result>
 
-/** Another group fits while one more running process does not exceed the processors by half. */
+/** Another group fits while one more running thread does not let the load exceed the processors by half. */
 const hasRoom = (active: number): boolean => {
   if (active === 0) return true
   if (!meter.isMeasured) return active < processors
