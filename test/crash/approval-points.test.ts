@@ -7,7 +7,7 @@ import { personWithApp } from '../journeys/signed-in.ts'
 import type { Person, TaskBody } from '../journeys/users.ts'
 import { base, type World, worldOf } from '../journeys/world.ts'
 import { type CrashApp, createCrashApp } from './crash-app.ts'
-import { assertReached, choosePoints, recordPoints } from './failpoints.ts'
+import { keyAt, killAtEach, recordPoints } from './failpoints.ts'
 
 /** From the decision to the end of the task. */
 const pointPattern = /^(db:(?!.*(schedule|instance|market_lease|listen)).*|net:base)/
@@ -86,40 +86,45 @@ before(async () => {
 after(() => app?.[Symbol.asyncDispose]())
 
 const pointsOfOneApproval = (): Promise<string[]> =>
-  recordPoints({ pattern: pointPattern, passesOf }, async ({ env }) => {
-    const recorded = await gatewayWith(env)
-    const { taskId, approvalId } = await ask(recorded.url, 'recorded')
-    recorded.child.kill('SIGUSR2')
-    assert.equal((await approve(recorded.url, approvalId)).body.decision, 'approved')
-    await assertPaidOnce(recorded.url, taskId, 'recorded')
-    await recorded.kill()
+  recordPoints({
+    pattern: pointPattern,
+    passesOf,
+    needed,
+    launch: gatewayWith,
+    async work({ url }, attempt, clear) {
+      const { taskId, approvalId } = await ask(url, attempt)
+      clear()
+      assert.equal((await approve(url, approvalId)).body.decision, 'approved')
+      await assertPaidOnce(url, taskId, attempt)
+    },
   })
 
 const needed = [/approval:before/, /approval:after/, /task_accept:before/, /^db:commit:after/]
 
 test('an approval killed at any point is one decision, and the approved transfer is made exactly once', async (t) => {
-  const all = await pointsOfOneApproval()
-  t.diagnostic(all.join(' '))
-  const points = choosePoints(all, needed)
-  let deaths = 0
+  const points = await pointsOfOneApproval()
+  t.diagnostic(points.join(' '))
+  let complete: (next: Gateway) => Promise<void> = async () => {}
   // Each gateway first completes what its predecessor left, and then dies at its own point.
-  let gateway: Gateway = await gatewayWith({ FAILPOINT: points[0]! })
-  for (const [index, point] of points.entries()) {
-    const { taskId, approvalId } = await ask(gateway.url, `at-${index}`)
-    gateway.child.kill('SIGUSR2')
-    const answer = await approve(gateway.url, approvalId).catch(() => undefined)
+  const dieAt = async (at: string, victim: Gateway): Promise<boolean> => {
+    await complete(victim)
+    const { taskId, approvalId } = await ask(victim.url, keyAt(at))
+    victim.child.kill('SIGUSR2')
+    const answer = await approve(victim.url, approvalId).catch(() => undefined)
     // A gateway that dies after its answer is found dead by the next read; its exit may be reported later.
-    const ended = answer && (await endedAt(gateway.url, taskId).catch(() => undefined))
-    if (ended === undefined) deaths += 1
-    await gateway.kill()
-    const next = points[index + 1]
-    gateway = await gatewayWith(next === undefined ? {} : { FAILPOINT: next })
-    // The person repeats what got no answer; a decision that was stored is not taken twice.
-    assert.equal((await approve(gateway.url, approvalId)).body.decision, 'approved', point)
-    await assertPaidOnce(gateway.url, taskId, point)
+    const ended = answer && (await endedAt(victim.url, taskId).catch(() => undefined))
+    await victim.kill()
+    complete = async ({ url }) => {
+      // The person repeats what got no answer; a decision that was stored is not taken twice.
+      assert.equal((await approve(url, approvalId)).body.decision, 'approved', at)
+      await assertPaidOnce(url, taskId, at)
+    }
+    return ended === undefined
   }
-  t.diagnostic(`${points.length} points, ${deaths} deaths, ${made / amount} payments requested and made`)
-  assertReached(points, deaths)
+  const reached = await killAtEach(points, gatewayWith, dieAt, { startsAhead: false })
+  const gateway = await gatewayWith()
+  await complete(gateway)
+  t.diagnostic(`${reached}, ${made / amount} payments requested and made`)
   const twice = await app.admin.query('select task_id from effect group by task_id having count(*) > 1')
   assert.equal(twice.rowCount, 0)
   assert.equal(await ledgerDrift(app.admin), 0)

@@ -7,7 +7,7 @@ import { ledgerDrift } from '../harness/ledger.ts'
 import type { SentEvent } from '../harness/stream.ts'
 import { isNightly } from '../proof/support/seed.ts'
 import { type CrashApp, type Customer, createCrashApp, newCustomer } from './crash-app.ts'
-import { choosePoints, keyAt, killAtEach, recordPoints } from './failpoints.ts'
+import { keyAt, killAtEach, recordPoints } from './failpoints.ts'
 
 const pointPattern = /^db:(task_accept|task_step|chat_append|select chat_call|policy_lock|select idempotency)/
 const passesOf = (name: string) => (isNightly ? 50 : name.includes('chat_append') ? 8 : 2)
@@ -80,23 +80,25 @@ async function assertOrdered(events: SentEvent[], at: string): Promise<void> {
 }
 
 const pointsOfOneOrder = (): Promise<string[]> =>
-  recordPoints({ pattern: pointPattern, passesOf }, async (recording) => {
-    const recorded = await app.gateway(recording.env)
-    recorded.child.kill('SIGUSR2')
-    // The other gateway runs it where this one has no lease yet.
-    for (let n = 0; n < 10 && !recording.text().includes('db:task_step'); n++) {
-      recording.clear()
-      await assertOrdered(await askThrough(recorded, `recorded-${n}`), 'recorded')
-    }
-    await recorded.kill()
+  recordPoints({
+    pattern: pointPattern,
+    passesOf,
+    needed,
+    launch: app.gateway,
+    work: async (recorded, attempt) => assertOrdered(await askThrough(recorded, attempt), attempt),
   })
 
 /** The second acceptance is that of the order; the first one is that of the answer. */
-const needed = [/^db:task_accept:before@2/, /^db:task_accept:after@2/, /^db:chat_append:after@2/]
+const needed = [
+  /^db:task_step/,
+  /^db:task_accept:before@2/,
+  /^db:task_accept:after@2/,
+  /^db:chat_append:after@2/,
+]
 
 test('an order whose gateway is killed at any point is started once, and counts once', async (t) => {
   await assertOrdered(await askThrough(survivor, 'first'), 'first')
-  const points = choosePoints(await pointsOfOneOrder(), needed)
+  const points = await pointsOfOneOrder()
   const reached = await killAtEach(points, app.gateway, async (point, victim) => {
     victim.child.kill('SIGUSR2')
     const events = await askThrough(victim, keyAt(point))

@@ -5,7 +5,6 @@ import { isEnd, readChat } from '../chat/read-chat.ts'
 import { type Agent, bearer, type Gateway, http, newAgent } from '../harness/gateway.ts'
 import type { SentEvent } from '../harness/stream.ts'
 import { traceReport } from '../market/trace.ts'
-import { isShort } from '../proof/support/seed.ts'
 import { type CrashApp, createCrashApp } from './crash-app.ts'
 import { keyAt, killAtEach, recordPoints } from './failpoints.ts'
 
@@ -96,26 +95,23 @@ async function assertReported(events: SentEvent[], at: string): Promise<void> {
 }
 
 const pointsOfOneReport = (): Promise<string[]> =>
-  recordPoints({ pattern: pointPattern, passesOf: () => Math.max(...passes) }, async (recording) => {
-    const recorded = await app.gateway(recording.env)
-    recorded.child.kill('SIGUSR2')
-    // The other gateway runs it where this one has no lease yet.
-    for (let n = 0; n < 5 && !recording.text().includes('chat_file'); n++) {
+  recordPoints({
+    pattern: pointPattern,
+    passesOf: () => Math.max(...passes),
+    needed,
+    launch: app.gateway,
+    async work({ url }, attempt) {
       const got: SentEvent[] = []
-      await ask(recorded.url, `recorded-${n}`, got)
-      await assertReported(got, 'recorded')
-    }
-    await recorded.kill()
+      await ask(url, attempt, got)
+      await assertReported(got, attempt)
+    },
   })
+
+const needed = [/^db:chat_append:after@4/, /^db:insert chat_file:after@4/]
 
 test('a report whose gateway is killed is finished by another one, with each call and each file once', async (t) => {
   const isTried = (point: string) => passes.includes(Number(point.split('@')[1]))
-  const all = (await pointsOfOneReport()).filter(isTried)
-  const publishing = all.filter((point) => point.startsWith('db:insert chat_file'))
-  assert.ok(publishing.length > 0, all.join(' '))
-  const points = isShort
-    ? [all.find((point) => /^db:chat_append:after@4/.test(point))!, publishing.at(-1)!]
-    : all
+  const points = (await pointsOfOneReport()).filter(isTried)
   const reached = await killAtEach(points, app.gateway, async (point, victim) => {
     victim.child.kill('SIGUSR2')
     const got: SentEvent[] = []

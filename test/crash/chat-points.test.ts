@@ -7,7 +7,7 @@ import { ledgerDrift } from '../harness/ledger.ts'
 import type { SentEvent } from '../harness/stream.ts'
 import { isNightly } from '../proof/support/seed.ts'
 import { type CrashApp, createCrashApp } from './crash-app.ts'
-import { choosePoints, keyAt, killAtEach, recordPoints } from './failpoints.ts'
+import { keyAt, killAtEach, recordPoints } from './failpoints.ts'
 
 const taskPointPattern =
   /^db:(task_accept|task_step|chat_append|select chat_turn|select chat_event|select chat_call|select chat_thread|update chat_thread|insert chat_event|select transfer|begin|commit)/
@@ -88,22 +88,19 @@ async function assertAnswered(events: SentEvent[], at: string): Promise<void> {
 }
 
 const pointsOfOneAnswer = (): Promise<string[]> =>
-  recordPoints({ pattern: taskPointPattern, passesOf }, async (recording) => {
-    const recorded = await app.gateway(recording.env)
-    recorded.child.kill('SIGUSR2')
-    // The other gateway runs it where this one has no lease yet.
-    for (let n = 0; n < 10 && !recording.text().includes('db:task_step'); n++) {
-      recording.clear()
-      await assertAnswered(await ask(recorded.url, `recorded-${n}`), 'recorded')
-    }
-    await recorded.kill()
+  recordPoints({
+    pattern: taskPointPattern,
+    passesOf,
+    needed,
+    launch: app.gateway,
+    work: async ({ url }, attempt) => assertAnswered(await ask(url, attempt), attempt),
   })
 
 const needed = [/^db:task_accept:after/, /^db:chat_append:after/, /^db:task_step:after/]
 
 test('an answer whose gateway is killed at any point is whole, once, and costs one credit', async (t) => {
   await assertAnswered(await ask(survivor.url, 'first'), 'first')
-  const points = choosePoints(await pointsOfOneAnswer(), needed)
+  const points = await pointsOfOneAnswer()
   const reached = await killAtEach(points, app.gateway, async (point, victim) => {
     victim.child.kill('SIGUSR2')
     const events = await askThrough(victim, keyAt(point))

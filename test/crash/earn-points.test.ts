@@ -6,7 +6,7 @@ import type { Gateway } from '../harness/gateway.ts'
 import { ledgerDrift } from '../harness/ledger.ts'
 import { isNightly } from '../proof/support/seed.ts'
 import { type CrashApp, type Customer, createCrashApp, deposit, newCustomer } from './crash-app.ts'
-import { choosePoints, hasDied, keyAt, killAtEach, recordPoints } from './failpoints.ts'
+import { hasDied, keyAt, killAtEach, recordPoints } from './failpoints.ts'
 
 /** Statements and calls that belong to the task; others belong to the running process. */
 const taskPointPattern =
@@ -52,11 +52,12 @@ after(async () => {
 })
 
 const pointsOfOneDeposit = (): Promise<string[]> =>
-  recordPoints({ pattern: taskPointPattern, passesOf }, async ({ env }) => {
-    const recorded = await gatewayWith(env)
-    recorded.child.kill('SIGUSR2')
-    assertExecuted(await depositAll(recorded.url, 'recorded'), 'recorded')
-    await recorded.kill()
+  recordPoints({
+    pattern: taskPointPattern,
+    passesOf,
+    needed,
+    launch: gatewayWith,
+    work: async ({ url }, attempt) => assertExecuted(await depositAll(url, attempt), attempt),
   })
 
 /** One gateway takes the requests and dies at its point; the other one must complete the tasks. */
@@ -101,7 +102,7 @@ const needed = [
 ]
 
 test('an earn task killed at any point happens exactly once', async (t) => {
-  const points = choosePoints(await pointsOfOneDeposit(), needed)
+  const points = await pointsOfOneDeposit()
   const reached = await killAtEach(points, gatewayWith, dieAt)
   t.diagnostic(`${reached}, ${made} deposits of each of ${customersMax} users requested and made`)
   await assertNoGaps()

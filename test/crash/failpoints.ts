@@ -4,53 +4,67 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type Gateway, NotReady } from '../harness/gateway.ts'
-import { isShort } from '../proof/support/seed.ts'
+import { isShort, proofSeed } from '../proof/support/seed.ts'
+import { randomOf } from './venue-traders.ts'
 
-type Environment = Record<string, string>
-export type Recording = {
-  /** Of the gateway that records. */
-  env: Environment
-  /** The points so far, also those that do not belong to the work. */
-  text(): string
-  /** Forgets them. */
-  clear(): void
+type Launch = (env: Record<string, string>) => Promise<Gateway>
+type Recording = {
+  pattern: RegExp
+  /** How many passes of a name are points, at most. */
+  passesOf(name: string): number
+  /** Kinds of which each has to be among the points. */
+  needed: readonly RegExp[]
+  launch: Launch
+  /** It may clear the points that were passed so far. */
+  work(gateway: Gateway, attempt: string, clear: () => void): Promise<unknown>
 }
+const recordingsMax = 10
+const roundsMax = 4
 
-/** The points that the work passes, each as often as it passes it, up to `passesOf` times. */
-export async function recordPoints(
-  { pattern, passesOf }: { pattern: RegExp; passesOf: (name: string) => number },
-  work: (recording: Recording) => Promise<void>,
-): Promise<string[]> {
+/**
+ * The points that a gateway passes while it does the work; in the short size the first one of the last needed kind.
+ * Another gateway may do a part of the work, so the work is repeated until each needed kind was passed.
+ */
+export async function recordPoints({
+  pattern,
+  passesOf,
+  needed,
+  launch,
+  work,
+}: Recording): Promise<string[]> {
   const folder = mkdtempSync(join(tmpdir(), 'portico-failpoints-'))
   const file = join(folder, 'passed')
   const clear = () => writeFileSync(file, '')
-  const text = () => readFileSync(file, 'utf8')
-  clear()
-  try {
-    await work({ env: { FAILPOINT_LOG: file }, text, clear })
+  const readPoints = (): string[] => {
     const counts = new Map<string, number>()
-    for (const name of text().split('\n'))
+    for (const name of readFileSync(file, 'utf8').split('\n'))
       if (pattern.test(name)) counts.set(name, (counts.get(name) ?? 0) + 1)
     return [...counts].flatMap(([name, count]) =>
       Array.from({ length: Math.min(count, passesOf(name)) }, (_, n) => `${name}@${n + 1}`),
     )
+  }
+  const missingIn = (points: string[]) => needed.filter((each) => !points.some((point) => each.test(point)))
+  try {
+    const gateway = await launch({ FAILPOINT_LOG: file })
+    try {
+      gateway.child.kill('SIGUSR2')
+      let attempts = 0
+      do {
+        clear()
+        await work(gateway, `recorded-${attempts++}`, clear)
+      } while (missingIn(readPoints()).length > 0 && attempts < recordingsMax)
+    } finally {
+      await gateway.kill()
+    }
+    const points = readPoints()
+    assert.deepEqual(missingIn(points), [], `not passed, of ${points.join(' ')}`)
+    return isShort ? points.filter((point) => needed.at(-1)!.test(point)).slice(0, 1) : points
   } finally {
     rmSync(folder, { recursive: true })
   }
 }
 
-/** All points; in the short size the first one of the last needed kind. Each kind has to be among them. */
-export function choosePoints(all: readonly string[], needed: readonly RegExp[]): string[] {
-  for (const each of needed)
-    assert.ok(
-      all.some((point) => each.test(point)),
-      `${each} in ${all.join(' ')}`,
-    )
-  if (!isShort) return [...all]
-  return all.filter((point) => needed.at(-1)!.test(point)).slice(0, 1)
-}
-
-/** The idempotency key of the work at a point. */
+/** The idempotency key of the work at a point, of which the round is a part. */
 export const keyAt = (point: string): string => `at-${point.replaceAll(' ', '-')}`
 
 /** Whether a request without an answer, or the signal of the process, says that the gateway is dead. */
@@ -59,25 +73,58 @@ export const hasDied = ({ child }: Gateway, answer: unknown): boolean =>
 
 /**
  * One gateway for each point. `dieAt` gives it the work, completes the work elsewhere, and says whether the gateway has
- * died; the next one starts meanwhile. Most of the points have to be reached.
+ * died; the next one starts meanwhile, unless `startsAhead` is false. Half of the points have to be reached: while fewer
+ * are, because another gateway did that part of the work, the others are tried again with other work.
  */
 export async function killAtEach(
   points: readonly string[],
-  launch: (env: Environment) => Promise<Gateway>,
-  dieAt: (point: string, victim: Gateway) => Promise<boolean>,
+  launch: Launch,
+  dieAt: (at: string, victim: Gateway) => Promise<boolean>,
+  { startsAhead = true } = {},
 ): Promise<string> {
-  let deaths = 0
-  let next: Promise<Gateway> | undefined
-  for (const [index, point] of points.entries()) {
-    const victim = await (next ?? launch({ FAILPOINT: point }))
-    const nextPoint = points[index + 1]
-    next = nextPoint === undefined ? undefined : launch({ FAILPOINT: nextPoint })
-    next?.catch((error: unknown) => assert.ok(error instanceof NotReady))
-    if (await dieAt(point, victim)) deaths++
+  let missed = [...points]
+  const deaths = () => points.length - missed.length
+  for (let round = 1; round <= roundsMax && deaths() < points.length / 2; round++) {
+    const tried = missed
+    missed = []
+    let next: Promise<Gateway> | undefined
+    for (const [index, point] of tried.entries()) {
+      const victim = await (next ?? launch({ FAILPOINT: point }))
+      const nextPoint = startsAhead ? tried[index + 1] : undefined
+      next = nextPoint === undefined ? undefined : launch({ FAILPOINT: nextPoint })
+      next?.catch((error: unknown) => assert.ok(error instanceof NotReady))
+      if (!(await dieAt(`${point} round ${round}`, victim))) missed.push(point)
+    }
   }
-  assertReached(points, deaths)
-  return `${points.length} points, ${deaths} deaths`
+  assert.ok(deaths() >= points.length / 2, `only ${deaths()} of ${points.length} points were reached`)
+  return `${points.length} points, ${deaths()} deaths`
 }
 
-export const assertReached = (points: readonly string[], deaths: number): void =>
-  assert.ok(deaths >= points.length / 2, `only ${deaths} of ${points.length} points were reached`)
+type Sample = Pick<Recording, 'pattern' | 'needed' | 'launch'> & {
+  suite: string
+  max: number
+  /** Calls `arm` where the points begin, completes the work in any case, and says whether the gateway has died. */
+  run(at: string, gateway: Gateway, arm: () => void): Promise<boolean>
+}
+
+/** Records the points of a run, and kills at up to `max` of them: the needed ones, and others that the seed selects. */
+export async function killAtSample({ suite, max, run, ...recording }: Sample): Promise<string> {
+  const { needed, launch } = recording
+  const points = await recordPoints({
+    ...recording,
+    passesOf: () => 1,
+    work: async (gateway, attempt, clear) => assert.equal(await run(attempt, gateway, clear), false),
+  })
+  const random = randomOf(proofSeed(suite))
+  const sample = points
+    .map((point) => ({ point, at: needed.some((each) => each.test(point)) ? 0 : random() }))
+    .sort((a, b) => a.at - b.at)
+    .slice(0, max)
+    .map(({ point }) => point)
+  const dieAt = async (at: string, victim: Gateway) => {
+    const died = await run(at, victim, () => victim.child.kill('SIGUSR2'))
+    await victim.kill()
+    return died
+  }
+  return killAtEach(sample, launch, dieAt, { startsAhead: false })
+}

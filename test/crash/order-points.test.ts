@@ -1,8 +1,5 @@
 /** kill -9 at the boundaries of a swap that leaves hooks, and of a hook that fires: armed once, sold once. */
 import assert from 'node:assert/strict'
-import { readFileSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { after, before, type TestContext, test } from 'node:test'
 import { eventually, type Gateway } from '../harness/gateway.ts'
 import { ledgerDrift } from '../harness/ledger.ts'
@@ -10,14 +7,14 @@ import { poolOf } from '../journeys/pools.ts'
 import { createFundedPerson, type SwapBody, solanaHeld } from '../journeys/swap-users.ts'
 import type { Person } from '../journeys/users.ts'
 import { base, solana, type World, worldOf } from '../journeys/world.ts'
-import { bySize, proofSeed } from '../proof/support/seed.ts'
+import { isNightly } from '../proof/support/seed.ts'
 import { type CrashApp, createCrashApp } from './crash-app.ts'
+import { killAtSample } from './failpoints.ts'
 import { createLeaseMover } from './market-lease.ts'
-import { randomOf } from './venue-traders.ts'
 
 const taskPointPattern =
   /^(db:(task_accept|task_step|task_reserve|user_event_append|update nonce_sequence|select task|begin|commit|select effect|update cost_basis|insert cost_basis|insert trigger_order|update trigger_order|trigger_fire_crossed|select trigger_order)|net:(base|solana|relay):)/
-const pointsMax = bySize({ short: 1, full: 12, nightly: Number.POSITIVE_INFINITY })
+const pointsMax = isNightly ? Number.POSITIVE_INFINITY : 12
 const env = {
   LIFI_URL: 'off',
   LEASE_MS: '500',
@@ -61,29 +58,6 @@ after(async () => {
 
 const swap = (body: object, key: string, at = survivor.url) =>
   person.call<Answer>('POST /v1/swap?wait=true&timeout=60', { body, key, at })
-const logFile = join(tmpdir(), `portico-order-points-${process.pid}`)
-
-/** Of the points that were passed those that are needed come first. */
-function chosenPoints(suite: string, needed: readonly string[]): string[] {
-  const random = randomOf(proofSeed(suite))
-  const names = [...new Set(readFileSync(logFile, 'utf8').split('\n'))].filter((name) =>
-    taskPointPattern.test(name),
-  )
-  const rankOf = (name: string) => {
-    const rank = needed.findIndex((each) => name.includes(each))
-    return rank < 0 ? needed.length + random() : rank
-  }
-  for (const each of needed)
-    assert.ok(
-      names.some((name) => name.includes(each)),
-      `${each} in ${names.join(' ')}`,
-    )
-  return names
-    .map((name) => ({ name, at: rankOf(name) }))
-    .sort((a, b) => a.at - b.at)
-    .slice(0, pointsMax)
-    .map(({ name }) => `${name}@1`)
-}
 
 test('a swap that is killed at any point arms its hooks once, and cancels those on what it sold', async (t) => {
   const buy = { chain_id_in: base, token_in: 'USDC', token_out: 'AERO', amount: '20000000' }
@@ -101,10 +75,10 @@ test('a swap that is killed at any point arms its hooks once, and cancels those 
   }
   const armed = new Set<string>()
   let runs = 0
-  const run = async (at: string, victim: Gateway): Promise<boolean> => {
+  const run = async (at: string, victim: Gateway, arm: () => void): Promise<boolean> => {
     const { body: bought } = await swap({ ...buy, stop_loss: { price_percentage: '0.9' } }, `buy-${runs}`)
     assert.equal(bought.outcome, 'executed', JSON.stringify(bought))
-    victim.child.kill('SIGUSR2')
+    arm()
     const first = await swap(sell, `sell-${runs}`, victim.url).catch(() => undefined)
     const died = victim.child.signalCode === 'SIGKILL' || first === undefined
     const { body: done } = await swap(sell, `sell-${runs}`)
@@ -119,23 +93,18 @@ test('a swap that is killed at any point arms its hooks once, and cancels those 
     assert.deepEqual(new Set(rows.map(({ id }) => id)), armed, at)
     return died
   }
-  writeFileSync(logFile, '')
-  const recorded = await launch({ FAILPOINT_LOG: logFile })
-  assert.equal(await run('recorded', recorded), false)
-  await recorded.stop()
-  const points = chosenPoints('points of a swap with hooks', [
-    'insert trigger_order:after',
-    'task_step:after',
-  ])
-  let deaths = 0
-  for (const point of points) {
-    const victim = await launch({ FAILPOINT: point })
-    if (await run(point, victim)) deaths += 1
-    await victim.kill()
-  }
-  assert.ok(deaths >= points.length / 2, `only ${deaths} of ${points.length} points were reached`)
+  const needed = [/task_step:after/, /insert trigger_order:after/]
+  const suite = 'points of a swap with hooks'
+  const reached = await killAtSample({
+    suite,
+    pattern: taskPointPattern,
+    needed,
+    max: pointsMax,
+    launch,
+    run,
+  })
   assert.equal(await ledgerDrift(app.admin), 0)
-  t.diagnostic(`${points.length} points, ${deaths} deaths, ${runs} swaps with ${armed.size} hooks armed once`)
+  t.diagnostic(`${reached}, ${runs} swaps with ${armed.size} hooks armed once`)
 })
 
 type Left = { id: string; units: string }
@@ -150,7 +119,7 @@ type Place = {
   low: number
   move(dollars: number): Promise<unknown>
   held(): Promise<bigint>
-  needed: readonly string[]
+  needed: readonly RegExp[]
 }
 
 test('a hook that is killed at any point between its price and its sale sells once', (t) =>
@@ -163,7 +132,7 @@ test('a hook that is killed at any point between its price and its sale sells on
     low,
     move: pool.move,
     held: () => world.balance(base, person.evm, pool.token),
-    needed: ['update trigger_order:after', 'task_step:after', 'net:base:after'],
+    needed: [/task_step:after/, /net:base:after/, /update trigger_order:after/],
   }))
 
 test('a hook on Solana that is killed at any of these points sells once', (t) =>
@@ -176,7 +145,7 @@ test('a hook on Solana that is killed at any of these points sells once', (t) =>
     low: 0.66,
     move: (dollars) => world.price({ symbol: 'JUP', price_usd: String(dollars) }),
     held: () => solanaHeld(world, person.solana, 'JUP'),
-    needed: ['update trigger_order:after', 'task_step:after', 'net:solana:after'],
+    needed: [/task_step:after/, /net:solana:after/, /update trigger_order:after/],
   }))
 
 test('a limit order that is killed at any point between its price and its sale sells once', (t) =>
@@ -189,7 +158,7 @@ test('a limit order that is killed at any point between its price and its sale s
     low,
     move: pool.move,
     held: () => world.balance(base, person.evm, pool.token),
-    needed: ['update trigger_order:after', 'task_step:after', 'net:base:after'],
+    needed: [/task_step:after/, /net:base:after/, /update trigger_order:after/],
   }))
 
 /** An order that sells what a purchase brought, once the price has fallen. */
@@ -244,11 +213,11 @@ async function killWhileFiring(t: TestContext, place: Place): Promise<void> {
       )
     ).rows
   let sales = 0
-  const fireOn = async (gateway: Gateway, at: string): Promise<boolean> => {
+  const run = async (at: string, gateway: Gateway, arm: () => void): Promise<boolean> => {
     const { id, units } = await leaveOrder(place, { key: `fire-${kind}-${place.symbol}-${sales}`, at })
     const before = await held()
     await moveLeaseToOther()
-    gateway.child.kill('SIGUSR2')
+    arm()
     await move(place.low)
     const hasDied = () => gateway.child.signalCode !== null
     await eventually(
@@ -273,18 +242,15 @@ async function killWhileFiring(t: TestContext, place: Place): Promise<void> {
     assert.equal(await held(), before - BigInt(sale!.amount_in), at)
     return died
   }
-  writeFileSync(logFile, '')
-  const recorded = await launch({ FAILPOINT_LOG: logFile })
-  assert.equal(await fireOn(recorded, 'recorded'), false)
-  await recorded.stop()
-  const points = chosenPoints(`points of a ${kind} on ${place.symbol}`, needed)
-  let deaths = 0
-  for (const point of points) {
-    const victim = await launch({ FAILPOINT: point })
-    if (await fireOn(victim, point)) deaths += 1
-    await victim.kill()
-  }
-  assert.ok(deaths >= points.length / 2, `only ${deaths} of ${points.length} points were reached`)
+  const suite = `points of a ${kind} on ${place.symbol}`
+  const reached = await killAtSample({
+    suite,
+    pattern: taskPointPattern,
+    needed,
+    max: pointsMax,
+    launch,
+    run,
+  })
   assert.equal(await ledgerDrift(app.admin), 0)
-  t.diagnostic(`${points.length} points, ${deaths} deaths, ${sales} orders that fired and sold once`)
+  t.diagnostic(`${reached}, ${sales} orders that fired and sold once`)
 }

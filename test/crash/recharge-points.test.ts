@@ -5,7 +5,7 @@ import { bearer, type Gateway, http } from '../harness/gateway.ts'
 import { ledgerDrift } from '../harness/ledger.ts'
 import { worldOf } from '../journeys/world.ts'
 import { type CrashApp, type Customer, createCrashApp, newCustomer, type TaskBody } from './crash-app.ts'
-import { choosePoints, hasDied, keyAt, killAtEach, recordPoints } from './failpoints.ts'
+import { hasDied, keyAt, killAtEach, recordPoints } from './failpoints.ts'
 
 const taskPointPattern =
   /^(db:(task_accept|task_accept_complete|task_step|update nonce_sequence|begin|commit|insert credit_payment|select effect|select tx_attempt)|net:(base|solana))/
@@ -60,11 +60,12 @@ after(async () => {
 })
 
 const pointsOf = (chainId: ChainId): Promise<string[]> =>
-  recordPoints({ pattern: taskPointPattern, passesOf }, async ({ env }) => {
-    const recorded = await app.gateway(env)
-    recorded.child.kill('SIGUSR2')
-    await pay(chainId, recorded.url, `recorded-${chainId}`)
-    await recorded.kill()
+  recordPoints({
+    pattern: taskPointPattern,
+    passesOf,
+    needed,
+    launch: app.gateway,
+    work: ({ url }, attempt) => pay(chainId, url, `${attempt}-${chainId}`),
   })
 
 /** One gateway takes the request and dies at its point; the other one must complete the task. */
@@ -106,7 +107,7 @@ const needed = [/^db:commit:after/, /^db:task_step:before/, /^db:insert credit_p
 
 for (const chainId of chainIds)
   test(`a payment on ${chainId} killed at any point is made and credited exactly once`, async (t) => {
-    const points = choosePoints(await pointsOf(chainId), needed)
+    const points = await pointsOf(chainId)
     const reached = await killAtEach(points, app.gateway, async (point, victim) => {
       const died = await dieAt(chainId, point, victim)
       await assertPaidOnce(point)

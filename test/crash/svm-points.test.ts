@@ -4,7 +4,7 @@ import { after, before, test } from 'node:test'
 import type { Gateway } from '../harness/gateway.ts'
 import { ledgerDrift } from '../harness/ledger.ts'
 import { isNightly } from '../proof/support/seed.ts'
-import { choosePoints, hasDied, keyAt, killAtEach, recordPoints } from './failpoints.ts'
+import { hasDied, keyAt, killAtEach, recordPoints } from './failpoints.ts'
 import { createSvmCrashApp, type Sender, type SvmCrashApp, send, sendUnits } from './svm-app.ts'
 
 /** Statements and calls that belong to the task; others belong to the running process. */
@@ -41,11 +41,12 @@ after(async () => {
 })
 
 const pointsOfOneSend = (): Promise<string[]> =>
-  recordPoints({ pattern: taskPointPattern, passesOf }, async ({ env }) => {
-    const recorded = await app.gateway(env)
-    recorded.child.kill('SIGUSR2')
-    assertExecuted(await sendAll(recorded.url, 'recorded'), 'recorded')
-    await recorded.kill()
+  recordPoints({
+    pattern: taskPointPattern,
+    passesOf,
+    needed,
+    launch: app.gateway,
+    work: async ({ url }, attempt) => assertExecuted(await sendAll(url, attempt), attempt),
   })
 
 /** One gateway takes the requests and dies at its point; the other one must complete the tasks. */
@@ -63,7 +64,7 @@ async function dieAt(point: string, victim: Gateway): Promise<boolean> {
 const needed = [/^db:task_accept:after/, /^db:commit:after/, /^db:task_step:before/, /^net:solana:after@4/]
 
 test('a transfer on Solana that is killed at any point happens exactly once', async (t) => {
-  const points = choosePoints(await pointsOfOneSend(), needed)
+  const points = await pointsOfOneSend()
   t.diagnostic(await killAtEach(points, app.gateway, dieAt))
   const { rows } = await app.admin.query<{ landed: string; tasks: string }>(
     `select count(*) filter (where e.status = 'confirmed') as landed, count(distinct e.task_id) as tasks

@@ -8,7 +8,7 @@ import type { Person } from '../journeys/users.ts'
 import { base, polygon, solana, type World, worldOf } from '../journeys/world.ts'
 import { isNightly } from '../proof/support/seed.ts'
 import { type CrashApp, createCrashApp } from './crash-app.ts'
-import { choosePoints, hasDied, killAtEach, recordPoints } from './failpoints.ts'
+import { hasDied, keyAt, killAtEach, recordPoints } from './failpoints.ts'
 import { assertConserved, assertDepositsOnce, type Books, readBooks } from './swap-conservation.ts'
 
 /** Statements and calls that belong to the task; others belong to the running process. */
@@ -110,21 +110,21 @@ const assertEnded = ({ status, body }: Awaited<ReturnType<typeof send>>, each: C
   done.push(body)
 }
 
-/** The points that one swap passes. */
-async function pointsOf(each: Case): Promise<string[]> {
-  const all = await recordPoints({ pattern: taskPointPattern, passesOf }, async (recording) => {
-    const recorded = await app.gateway({ ...env, ...recording.env })
-    recorded.child.kill('SIGUSR2')
-    const key = `recorded-${each.name.replaceAll(' ', '-')}`
-    assertEnded(await send(recorded.url, each, key), each, 'recorded')
-    await recorded.kill()
+const launch = (failpoint: Record<string, string>) => app.gateway({ ...env, ...failpoint })
+const keyOf = ({ name }: Case, at: string) => keyAt(`${at} ${name}`)
+
+const pointsOf = (each: Case): Promise<string[]> =>
+  recordPoints({
+    pattern: taskPointPattern,
+    passesOf,
+    needed: each.needed,
+    launch,
+    work: async ({ url }, attempt) => assertEnded(await send(url, each, keyOf(each, attempt)), each, attempt),
   })
-  return choosePoints(all, each.needed)
-}
 
 /** One gateway takes the request and dies at its point; the other one must end the swap. */
 async function dieAt(each: Case, point: string, victim: Gateway): Promise<boolean> {
-  const key = `${each.name} at ${point}`.replaceAll(' ', '-')
+  const key = keyOf(each, point)
   victim.child.kill('SIGUSR2')
   const first = await send(victim.url, each, key).catch(() => undefined)
   const died = hasDied(victim, first)
@@ -137,7 +137,6 @@ for (const each of cases)
   test(`a swap ${each.name} that is killed at any point has one deposit and one end`, async (t) => {
     await world.solver('/realism', each.realism)
     const points = await pointsOf(each)
-    const launch = (failpoint: Record<string, string>) => app.gateway({ ...env, ...failpoint })
     t.diagnostic(await killAtEach(points, launch, (point, victim) => dieAt(each, point, victim)))
   })
 

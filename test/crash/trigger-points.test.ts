@@ -1,31 +1,26 @@
 /** kill -9 at the boundaries of an exit held by the gateway: it fires once and sells once. */
 import assert from 'node:assert/strict'
-import { readFileSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { test } from 'node:test'
 import { bearer, eventually, type Gateway, http } from '../harness/gateway.ts'
 import { ledgerDrift } from '../harness/ledger.ts'
-import { bySize, proofSeed } from '../proof/support/seed.ts'
+import { isNightly } from '../proof/support/seed.ts'
 import { createCrashApp } from './crash-app.ts'
+import { killAtSample } from './failpoints.ts'
 import { createLeaseMover } from './market-lease.ts'
 import { newTrader, taskPointPattern } from './venue-points.ts'
 import { frozenAccounts, recordOf, type TaskReply, total, traded, units, venueOf } from './venue-record.ts'
-import { randomOf } from './venue-traders.ts'
 
 const hypeToken = 2
 const heldSize = '60'
 const high = 40
 const low = 29
-const pointsMax = bySize({ short: 1, full: 10, nightly: Number.POSITIVE_INFINITY })
+const pointsMax = isNightly ? Number.POSITIVE_INFINITY : 10
 const claimWithinMs = 4_000
 
 test('an exit killed at any point while it fires sells exactly once', async (t) => {
   const app = await createCrashApp()
   const venue = venueOf(app.control)
   const env = { FAUCET_URL: 'off', LEASE_MS: '500' }
-  const file = join(tmpdir(), `portico-trigger-points-${process.pid}`)
-  writeFileSync(file, '')
   const launched: Promise<Gateway>[] = []
   const launch = (failpoint: Record<string, string>) => {
     const gateway = app.gateway({ ...env, ...failpoint })
@@ -81,11 +76,11 @@ test('an exit killed at any point while it fires sells exactly once', async (t) 
 
   let sales = 0
   /** Returns whether the gateway died at its point; in either case the exit has sold once in the end. */
-  const fireTriggerOn = async (gateway: Gateway, at: string): Promise<boolean> => {
+  const run = async (at: string, gateway: Gateway, arm: () => void): Promise<boolean> => {
     const { result } = await executed('spot_venue/tp-sl', { asset: 'HYPE', size: '1', sl_price: '30' })
     const exitId = result.sl_oids[0]!
     await moveLeaseToOther()
-    gateway.child.kill('SIGUSR2')
+    arm()
     await price(low)
     const hasDied = () => gateway.child.signalCode !== null
     await eventually(async () => hasDied() || (await saleOf(exitId)), `${at}: it dies or sells`, 20_000)
@@ -103,36 +98,15 @@ test('an exit killed at any point while it fires sells exactly once', async (t) 
     return died
   }
 
-  const recorded = await launch({ FAILPOINT_LOG: file })
-  assert.equal(await fireTriggerOn(recorded, 'recorded'), false)
-  const names = [...new Set(readFileSync(file, 'utf8').split('\n'))].filter((name) =>
-    taskPointPattern.test(name),
-  )
-  await recorded.stop()
-  const random = randomOf(proofSeed('points of a trigger'))
-  const needed = ['update trigger_order:after', 'task_step:after', 'net:hyperliquid:after']
-  const rankOf = (name: string) => {
-    const rank = needed.findIndex((each) => name.includes(each))
-    return rank < 0 ? needed.length + random() : rank
-  }
-  const points = names
-    .map((name) => ({ name, at: rankOf(name) }))
-    .sort((a, b) => a.at - b.at)
-    .slice(0, pointsMax)
-    .map(({ name }) => `${name}@1`)
-  assert.ok(
-    points.some((point) => point.includes('update trigger_order:after')),
-    points.join(' '),
-  )
-
-  let deaths = 0
-  for (const point of points) {
-    const victim = await launch({ FAILPOINT: point })
-    if (await fireTriggerOn(victim, point)) deaths += 1
-    await victim.kill()
-  }
-  assert.ok(deaths >= points.length / 2, `only ${deaths} of ${points.length} points were reached`)
+  const reached = await killAtSample({
+    suite: 'points of a trigger',
+    pattern: taskPointPattern,
+    needed: [/task_step:after/, /net:hyperliquid:after/, /update trigger_order:after/],
+    max: pointsMax,
+    launch,
+    run,
+  })
   assert.equal(await ledgerDrift(app.admin), 0)
   assert.deepEqual(await frozenAccounts(app.admin), [])
-  t.diagnostic(`${points.length} points, ${deaths} deaths, ${sales} exits that fired and sold once`)
+  t.diagnostic(`${reached}, ${sales} exits that fired and sold once`)
 })
