@@ -4,6 +4,7 @@
  */
 import { createHash } from 'node:crypto'
 import {
+  chmodSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
@@ -81,6 +82,8 @@ export async function bundleProcesses(): Promise<string> {
   mkdirSync(folders, { recursive: true })
   removeOld()
   const draft = mkdtempSync(join(folders, 'draft-'))
+  // Tests start gateways of other accounts, too.
+  chmodSync(draft, 0o755)
   for (const { path, contents } of outputFiles) {
     const file = join(draft, relative('/bundle', path))
     mkdirSync(dirname(file), { recursive: true })

@@ -51,20 +51,14 @@ const runFiles = async (timeoutMs: number, ended: (report: Report) => void) => {
     report.failures.push(failure)
     process.stdout.write(text)
   }
-  const start = (file: string): FileReport & { startMs: number } => ({
-    file,
-    passed: 0,
-    skipped: 0,
-    seconds: 0,
-    cpuSeconds: cpuSecondsOfThisProcess() ?? 0,
-    startMs: performance.now(),
-  })
-  let current = start('')
-  const end = () => {
-    const { startMs, ...counts } = current
-    const seconds = (performance.now() - startMs) / 1_000
-    const cpuSeconds = (cpuSecondsOfThisProcess() ?? 0) - current.cpuSeconds
-    report.files.push({ ...counts, seconds, cpuSeconds })
+  let current = { passed: 0, skipped: 0 }
+  // From the end of the file before it: a suite is reported as started when its first test has ended.
+  let before = { ms: performance.now(), cpuSeconds: cpuSecondsOfThisProcess() ?? 0 }
+  const end = (file: string) => {
+    const now = { ms: performance.now(), cpuSeconds: cpuSecondsOfThisProcess() ?? 0 }
+    const seconds = (now.ms - before.ms) / 1_000
+    report.files.push({ file, ...current, seconds, cpuSeconds: now.cpuSeconds - before.cpuSeconds })
+    before = now
   }
   let underWay = 0
   // By the file of the test: those of a shared suite have another one, and the events of files may overlap.
@@ -84,18 +78,18 @@ const runFiles = async (timeoutMs: number, ended: (report: Report) => void) => {
     } else if (type === 'test:complete' && --underWay === 0) linger = setTimeout(stillOpen, lingerMs).unref()
     else if (type === 'test:start') {
       titles[data.nesting] = data.name
-      if (isFile(data)) current = start(data.name)
+      if (isFile(data)) current = { passed: 0, skipped: 0 }
     } else if (type === 'test:pass') {
       if (data.details.type !== 'suite') {
         current[data.skip === undefined ? 'passed' : 'skipped']++
         filesWithTests.add(data.file)
       } else if (isFile(data)) {
-        end()
+        end(data.name)
         if (current.passed + current.skipped === 0 && !hasTests(data.name))
           fail({ file: data.name, name: 'holds no test' }, `\nFAILED  ${data.name} holds no test\n`)
       }
     } else if (type === 'test:fail') {
-      if (isFile(data)) end()
+      if (isFile(data)) end(data.name)
       const name = [...titles.slice(1, data.nesting), data.name].join(' > ')
       const { error } = data.details
       const file = isFile(data) ? data.name : titles[0]!

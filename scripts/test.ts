@@ -222,7 +222,7 @@ const main = async (): Promise<boolean> => {
   const isWhole = positionals.length === 0 && options.only.length === 0
   const files = choose(discover(), { parts: positionals, globs: options.only, size })
   const folder = openRunFolder()
-  const cluster = files.every(isPure) ? undefined : await startCluster()
+  let cluster = files.every(isPure) ? undefined : await startCluster()
   try {
     const env = cleanEnvironment({
       // Every later process reads the compile cache; it is in a folder that `npm ci` clears.
@@ -234,7 +234,9 @@ const main = async (): Promise<boolean> => {
     const runOne: RunOne = (group) => runGroup({ ...group, env, folder })
     const first = await runAll(groupsOf(files, size), runOne)
     const { results, flaky } = await repeatFailed(first, runOne)
+    // Its processes count for the budget once they have ended.
     await cluster?.stop()
+    cluster = undefined
     if (results.length > dearestMax) printCosts(first)
     const isOver = isWhole && exceedsBudget()
     for (const { file, name } of flaky) console.log(`flaky, failed in 1 of 2 runs: ${file} > ${name}`)
