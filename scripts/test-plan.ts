@@ -48,6 +48,8 @@ export const laterFiles: readonly Later[] = [
   {
     reason: 'a section whose first journey npm test has: further cases of it',
     files: [
+      'test/journeys/perp-funding.test.ts',
+      'test/journeys/concurrent-acts.test.ts',
       'test/journeys/chat-model.test.ts',
       'test/journeys/chat-reports.test.ts',
       'test/journeys/earn-external.test.ts',
@@ -83,6 +85,7 @@ export const laterFiles: readonly Later[] = [
   {
     reason: 'deviations of the venue that a client waits for on the wall clock',
     files: [
+      'test/venue/spot.test.ts',
       'test/venue/key-renewal.test.ts',
       'test/venue/odd-market-lists.test.ts',
       'test/venue/post-only-venue.test.ts',
@@ -107,6 +110,8 @@ export const laterFiles: readonly Later[] = [
   {
     reason: 'the local world against further foreign clients',
     files: [
+      'test/conformance/mcp.test.ts',
+      'test/conformance/world-solver.test.ts',
       'test/conformance/generated-clients.test.ts',
       'test/conformance/mcp-authorization.test.ts',
       'test/conformance/venue-account-modes.test.ts',
@@ -138,12 +143,48 @@ export const laterFiles: readonly Later[] = [
   {
     reason: 'proofs of cost and of fairness under load, and generated requests by the thousand',
     files: [
+      'test/proof/authorization-matrix.test.ts',
+      'test/proof/web-writes.test.ts',
+      'test/edges/fuzz.test.ts',
       'test/proof/cost.test.ts',
       'test/proof/web-cost.test.ts',
       'test/proof/agent/injections.test.ts',
       'test/proof/agent/injected-tools.test.ts',
       'test/proof/agent/asked.test.ts',
       'test/edges/fairness.test.ts',
+    ],
+  },
+  {
+    reason: 'the embedded database under other accounts and after crashes: each run of npm test starts one',
+    files: ['test/store/embedded.test.ts', 'test/store/embedded-account.test.ts'],
+  },
+  {
+    reason: 'nodes that lag, refuse or are refused, after the first cases of chains',
+    files: [
+      'test/chains/abandoned-nonces.test.ts',
+      'test/chains/gas-limits.test.ts',
+      'test/chains/unreliable-node.test.ts',
+      'test/chains/sponsor-load.test.ts',
+    ],
+  },
+  {
+    reason: 'further ways to sign in, and attacks on them',
+    files: [
+      'test/oauth/login.test.ts',
+      'test/oauth/attacks.test.ts',
+      'test/oauth/real-clients.test.ts',
+      'test/oauth/facade-approvals.test.ts',
+    ],
+  },
+  {
+    reason: 'further cases of the chat',
+    files: [
+      'test/market/charts.test.ts',
+      'test/chat/model-faults.test.ts',
+      'test/chat/agent-service.test.ts',
+      'test/chat/cut-streams.test.ts',
+      'test/chat/model-endpoints.test.ts',
+      'test/chat/terminal.test.ts',
     ],
   },
 ]
@@ -164,7 +205,6 @@ export const chosenFiles: readonly string[] = [
   'test/journeys/agent-documents.test.ts',
   'test/journeys/approvals.test.ts',
   'test/journeys/chat.test.ts',
-  'test/journeys/concurrent-acts.test.ts',
   'test/journeys/discovery.test.ts',
   'test/journeys/earn.test.ts',
   'test/journeys/exactly-once.test.ts',
@@ -172,7 +212,6 @@ export const chosenFiles: readonly string[] = [
   'test/journeys/http.test.ts',
   'test/journeys/metrics.test.ts',
   'test/journeys/orders.test.ts',
-  'test/journeys/perp-funding.test.ts',
   'test/journeys/recharge.test.ts',
   'test/journeys/recipients.test.ts',
   'test/journeys/registration.test.ts',
@@ -191,7 +230,6 @@ export const chosenFiles: readonly string[] = [
   'test/proof/agent/questions.test.ts',
   'test/proof/agent/recommendation-text.test.ts',
   'test/proof/agent/threads.test.ts',
-  'test/proof/authorization-matrix.test.ts',
   'test/proof/authorization.test.ts',
   'test/proof/cli-door.test.ts',
   'test/proof/doors.test.ts',
@@ -203,7 +241,6 @@ export const chosenFiles: readonly string[] = [
   'test/proof/secrets.test.ts',
   'test/proof/security-tests.test.ts',
   'test/proof/start.test.ts',
-  'test/proof/web-writes.test.ts',
   'test/crash/approval-points.test.ts',
   'test/crash/cancel-points-chain.test.ts',
   'test/crash/cancel-points-orders.test.ts',
@@ -228,7 +265,6 @@ export const chosenFiles: readonly string[] = [
   'test/crash/venue-points-setup.test.ts',
   'test/crash/venue-points-spot.test.ts',
   'test/crash/venue-points-withdraw.test.ts',
-  'test/conformance/mcp.test.ts',
   'test/conformance/venue-core.test.ts',
   'test/conformance/venue-nktkas.test.ts',
   'test/conformance/venue-rules.test.ts',
@@ -237,7 +273,6 @@ export const chosenFiles: readonly string[] = [
   'test/conformance/world-lifi.test.ts',
   'test/conformance/world-model-openai.test.ts',
   'test/conformance/world-solana.test.ts',
-  'test/conformance/world-solver.test.ts',
   'test/venue/baselines.test.ts',
   'test/venue/bracket.test.ts',
   'test/venue/brief-subscriptions.test.ts',
@@ -253,7 +288,6 @@ export const chosenFiles: readonly string[] = [
   'test/venue/reconcile.test.ts',
   'test/venue/refused-signatures.test.ts',
   'test/venue/spot-http.test.ts',
-  'test/venue/spot.test.ts',
   'test/venue/stream.test.ts',
   'test/venue/unwind.test.ts',
 ]
