@@ -43,7 +43,7 @@ type StoredTask = { id: string; status: string; outcome: string | null }
 
 const leaseMs = 500
 /** Cancels of each kind; in a short run of each suite, shared by its kinds. */
-const pointsMax = bySize({ short: 1, full: 4, nightly: Number.POSITIVE_INFINITY })
+const pointsMax = bySize({ short: 3, full: 4, nightly: Number.POSITIVE_INFINITY })
 const leasesStopped = bySize({ short: [0, 1, 2], full: [0, 1, 2], nightly: [0, 1, 2, 3, 4] })
 const endsWithinMs = 20_000
 const isTaskPoint = (name: string) => taskPointPattern.test(name) || name.startsWith('net:base')
@@ -149,8 +149,9 @@ async function createStopPoints() {
     const points = [...counts].flatMap(([name, count]) =>
       [1, 2].filter((pass) => pass <= count && (pass === 1 || isNightly)).map((pass) => `${name}@${pass}`),
     )
-    const signing = points.filter((point) =>
-      /nonce_sequence:after|nonce_take_alone:after|task_step:before|task_accept:before/.test(point),
+    // First where the task exists, so that a cancel meets it also in a short run.
+    const signing = [/task_step:before/, /nonce_sequence:after|nonce_take_alone:after|task_accept:before/].flatMap(
+      (each) => points.filter((point) => each.test(point)),
     )
     const others = points.filter((point) => !signing.includes(point))
     const order = [
