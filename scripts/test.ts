@@ -158,7 +158,7 @@ const runAll = async (groups: readonly Group[], runOne: RunOne): Promise<Result[
   return results
 }
 
-/** More files that failed are no coincidence, and do not run again. */
+/** Where more files than these would have to run again, none does. */
 const repeatsMax = 12
 
 /**
@@ -188,20 +188,20 @@ const repeatFailed = async (results: readonly Result[], runOne: RunOne) => {
   return { results: final, flaky }
 }
 
-const dearestMax = 10
+const shownMax = 10
 
 const printCosts = (results: readonly Result[]): void => {
   const row = (cpuSeconds: number, seconds: number, name: string) =>
     console.log(`${cpuSeconds.toFixed(1).padStart(7)} ${seconds.toFixed(1).padStart(7)}  ${name}`)
-  const dearest = results.toSorted((a, b) => (b.cpuSeconds ?? b.seconds) - (a.cpuSeconds ?? a.seconds))
+  const expensive = results.toSorted((a, b) => (b.cpuSeconds ?? b.seconds) - (a.cpuSeconds ?? a.seconds))
   console.log(
-    `\nThe dearest ${Math.min(dearestMax, dearest.length)} of ${dearest.length} groups\n  CPU s       s`,
+    `\nThe most expensive ${Math.min(shownMax, expensive.length)} of ${expensive.length} groups\n  CPU s       s`,
   )
-  for (const { cpuSeconds, seconds, group } of dearest.slice(0, dearestMax))
+  for (const { cpuSeconds, seconds, group } of expensive.slice(0, shownMax))
     row(cpuSeconds ?? 0, seconds, group.label)
   if (!options.verbose) return
   console.log('\nAll files\n  CPU s       s')
-  for (const { cpuSeconds, seconds, file } of dearest
+  for (const { cpuSeconds, seconds, file } of expensive
     .flatMap(({ files }) => files)
     .toSorted((a, b) => b.cpuSeconds - a.cpuSeconds))
     row(cpuSeconds, seconds, file)
@@ -214,7 +214,9 @@ const exceedsBudget = (): boolean => {
   const budget = budgetCpuSeconds[size]
   console.log(`${cpuSeconds.toFixed(0)} processor seconds; the budget is ${budget}`)
   if (proof === 'nightly' || cpuSeconds <= budget * 1.2) return false
-  console.log('More than a fifth over the budget: scripts/test-plan.ts says what may leave `npm test`')
+  console.log(
+    'More than a fifth over the budget of scripts/test-plan.ts: make files cheaper, or move some of `npm test` to `laterFiles`',
+  )
   return process.env.CI === 'true'
 }
 
@@ -227,7 +229,8 @@ const main = async (): Promise<boolean> => {
     const env = cleanEnvironment({
       // Every later process reads the compile cache; it is in a folder that `npm ci` clears.
       NODE_COMPILE_CACHE: `${root}/node_modules/.cache/portico-test`,
-      NODE_OPTIONS: `--import=${await bundleProcesses()}`,
+      // On two processors the four helper threads of each V8 only keep each other waiting.
+      NODE_OPTIONS: `--import=${await bundleProcesses()} --v8-pool-size=1`,
       PROOF: proof,
       ...(cluster && { PORTICO_TEST_DATABASE_URL: cluster.url }),
     })
@@ -237,7 +240,7 @@ const main = async (): Promise<boolean> => {
     // Its processes count for the budget once they have ended.
     await cluster?.stop()
     cluster = undefined
-    if (results.length > dearestMax) printCosts(first)
+    if (results.length > shownMax) printCosts(first)
     const isOver = isWhole && exceedsBudget()
     for (const { file, name } of flaky) console.log(`flaky, failed in 1 of 2 runs: ${file} > ${name}`)
     const failures = results.flatMap((result) => result.failures)

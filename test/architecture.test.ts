@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { faults } from '#kernel/fault.ts'
-import { chosenFiles, discover, sizeFindings } from '../scripts/test-plan.ts'
+import { defaultFiles, discover, sizeFindings } from '../scripts/test-plan.ts'
 import { circleFindings, circleFixtures } from './architecture/circles.ts'
 import { type Finding, importFindings, type Manifest } from './architecture/import-rules.ts'
 import { forbiddenNamesInText, unusedNameExceptions } from './architecture/name-rules.ts'
@@ -91,8 +91,8 @@ test('each journey, proof, crash suite, conformance and venue test stands in one
   assert.deepEqual(sizeFindings(found), [])
   const planted = 'test/journeys/planted.test.ts'
   assert.match(sizeFindings([...found, planted]).join(), /planted.test.ts is in no size/)
-  const [chosen] = chosenFiles
-  assert.match(sizeFindings(found.filter((file) => file !== chosen)).join(), /does not exist/)
+  const [planned] = defaultFiles
+  assert.match(sizeFindings(found.filter((file) => file !== planned)).join(), /does not exist/)
 })
 
 test('the tables name only what exists', () => {

@@ -9,7 +9,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { upstreamNames } from '#config-safety.ts'
 import type { WorldUrls } from '#world/world.ts'
-import { childEnvironment } from './child-environment.ts'
+import { bundleEnvironment } from './child-environment.ts'
 import { serverFolder, testDatabase } from './cluster.ts'
 import { type AuditTarget, assertAllConserved, isExcluded, type Owner } from './conservation.ts'
 import { processWorld } from './process-world.ts'
@@ -61,7 +61,7 @@ export async function launch({
   entry = main,
 }: LaunchOptions = {}): Promise<Gateway> {
   const child = spawn(process.execPath, [...nodeFlags, entry], {
-    env: { ...childEnvironment(), HOST: '127.0.0.1', PORT: '0', WORLD_PORT: '0', LEASE_MS: '2000', ...env },
+    env: { ...bundleEnvironment(), HOST: '127.0.0.1', PORT: '0', WORLD_PORT: '0', LEASE_MS: '2000', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   const lines: string[] = []
