@@ -13,6 +13,7 @@ import {
   renameSync,
   rmSync,
   statSync,
+  utimesSync,
   writeFileSync,
 } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
@@ -33,9 +34,9 @@ const entries = [
 const folders = `${root}/node_modules/.cache/portico-bundles`
 const ageMsMax = 86_400_000
 
-/** Modules look for files and for other processes beside themselves: they keep the place that they have in the sources. */
-const keepPlaces: Plugin = {
-  name: 'keep places',
+/** Modules find files and other entries by `import.meta`, so it has to give the paths of the sources. */
+const preserveModulePaths: Plugin = {
+  name: 'preserve module paths',
   setup({ onLoad }) {
     onLoad({ filter: /\/src\/.*\.ts$/ }, ({ path }) => {
       const text = readFileSync(path, 'utf8')
@@ -70,7 +71,7 @@ export async function bundleProcesses(): Promise<string> {
     platform: 'node',
     target: 'node24',
     packages: 'external',
-    plugins: [keepPlaces],
+    plugins: [preserveModulePaths],
     write: false,
     logLevel: 'warning',
   })
@@ -78,7 +79,12 @@ export async function bundleProcesses(): Promise<string> {
   for (const { path, hash: content } of outputFiles) hash.update(path).update(content)
   const folder = join(folders, hash.digest('hex').slice(0, 16))
   const hook = join(folder, 'use.mjs')
-  if (existsSync(hook)) return hook
+  const hookUrl = pathToFileURL(hook).href
+  if (existsSync(hook)) {
+    utimesSync(folder, new Date(), new Date())
+    return hookUrl
+  }
+  rmSync(folder, { recursive: true, force: true })
   mkdirSync(folders, { recursive: true })
   removeOld()
   const draft = mkdtempSync(join(folders, 'draft-'))
@@ -113,7 +119,7 @@ registerHooks({
     if (!existsSync(hook)) throw error
     rmSync(draft, { recursive: true, force: true })
   }
-  return hook
+  return hookUrl
 }
 
 if (import.meta.main) console.log(await bundleProcesses())

@@ -55,6 +55,8 @@ const runFiles = async (timeoutMs: number, ended: (report: Report) => void) => {
   // From the end of the file before it: a suite is reported as started when its first test has ended.
   let before = { ms: performance.now(), cpuSeconds: cpuSecondsOfThisProcess() ?? 0 }
   const end = (file: string) => {
+    // A hook of the whole process is reported in the same way.
+    if (!process.argv.includes(file)) return
     const now = { ms: performance.now(), cpuSeconds: cpuSecondsOfThisProcess() ?? 0 }
     const seconds = (now.ms - before.ms) / 1_000
     report.files.push({ file, ...current, seconds, cpuSeconds: now.cpuSeconds - before.cpuSeconds })

@@ -349,9 +349,9 @@ export const choose = (files: readonly string[], { parts, globs, size }: Selecti
   )
 }
 
-/** Tests beside a file that start processes or open a database run like journeys. */
-const impure = /^(test\/(?!architecture\.test\.ts)|src\/(world|store)\/)/
-export const isPure = (file: string): boolean => !impure.test(file)
+/** Tests beside a file of the other two start processes or open a database, and run like journeys. */
+const pure = /^(test\/architecture\.test\.ts$|src\/(?!world\/|store\/))/
+export const isPure = (file: string): boolean => pure.test(file)
 
 /** Files that share a process, and with it their imports, their world and some a gateway. */
 type Family = {
@@ -362,6 +362,7 @@ type Family = {
 
 /** In the order in which they start: the run would wait for a long group that starts last. */
 const families: readonly Family[] = [
+  { files: pure, processes: { test: 1, all: 1 } },
   { files: /^test\/crash\/venue-points-/, processes: { test: 1, all: 9 } },
   { files: /^test\/crash\/cancel-points-/, processes: { test: 1, all: 3 } },
   { files: /^test\/crash\//, processes: { test: 4, all: 24 } },
@@ -380,26 +381,26 @@ const families: readonly Family[] = [
   { files: /^test\/(images|mcp|webhooks)\//, processes: { test: 1, all: 4 } },
   { files: /^test\/edges\/fairness/, processes: { test: 1, all: 1 } },
   { files: /^test\/(identity|edges|upstreams)\//, processes: { test: 1, all: 1 } },
-  { files: impure, processes: { test: 1, all: 1 } },
+  { files: /./, processes: { test: 1, all: 1 } },
 ]
-const pureFamily: Family = { files: /^src\//, processes: { test: 1, all: 1 } }
 
 export type Group = { label: string; files: readonly string[] }
 
 /** The groups of one process each, in the order in which they start. */
 export const groupsOf = (files: readonly string[], size: Size): Group[] => {
-  const counts = new Map<Family, number>()
-  const keyOf = (file: string) => {
-    if (isDurationProof(file)) return file
-    const family = isPure(file) ? pureFamily : families.find((each) => each.files.test(file))!
+  const counts = new Map<number, number>()
+  const placeOf = (file: string): [family: number, process: number | string] => {
+    if (isDurationProof(file)) return [families.length, file]
+    const family = families.findIndex((each) => each.files.test(file))
     const count = counts.get(family) ?? 0
     counts.set(family, count + 1)
-    return `${[...families, pureFamily].indexOf(family)} ${count % family.processes[size]}`
+    return [family, count % families[family]!.processes[size]]
   }
-  const rank = (key: string) => Number(key.split(' ')[0]) || 0
-  return [...Map.groupBy(files, keyOf)]
-    .toSorted(([a], [b]) => rank(a) - rank(b))
-    .map(([, all]) => ({
+  const placed = files.map((file) => ({ file, place: placeOf(file) }))
+  return [...Map.groupBy(placed, ({ place }) => place.join(' ')).values()]
+    .toSorted(([a], [b]) => a!.place[0] - b!.place[0])
+    .map((group) => group.map(({ file }) => file))
+    .map((all) => ({
       label: all.length === 1 ? all[0]! : `${all[0]} and ${all.length - 1} more`,
       files: all,
     }))

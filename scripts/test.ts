@@ -35,8 +35,10 @@ const { values: options, positionals } = parseArgs({
   allowPositionals: true,
 })
 const processors = Number(options.processors)
-const proof = process.env.PROOF ?? (options.full ? 'full' : 'short')
-const size: Size = proof === 'short' ? 'test' : 'all'
+const proofs = ['short', 'full', 'nightly']
+const proof = process.env.PROOF || (options.full ? 'full' : 'short')
+if (!proofs.includes(proof)) throw new Error(`PROOF must be one of ${proofs.join(', ')}, not ${proof}`)
+const size: Size = options.full || proof !== 'short' ? 'all' : 'test'
 /** The long proofs place 10,000 orders, a few per second; the full ones kill instances that then have to start again. */
 const fileTimeoutMs = proof === 'nightly' ? 3_600_000 : proof === 'full' ? 900_000 : 480_000
 const sampleMs = 1_000
@@ -62,7 +64,7 @@ type Run = Group & { env: NodeJS.ProcessEnv; folder: RunFolder }
 type Result = Report & { group: Group; seconds: number }
 
 const runGroup = ({ env, folder, ...group }: Run): Promise<Result> =>
-  new Promise((resolve) => {
+  new Promise((resolve, reject) => {
     const { label, files } = group
     const startMs = performance.now()
     const temporary = folder.open()
@@ -78,6 +80,7 @@ const runGroup = ({ env, folder, ...group }: Run): Promise<Result> =>
       running.add(pid)
       meter.add(pid)
     }
+    child.on('error', reject)
     const output: Buffer[] = []
     let report: Report = { files: [], failures: [], cpuSeconds: undefined }
     let hasReported = false
@@ -101,7 +104,7 @@ const runGroup = ({ env, folder, ...group }: Run): Promise<Result> =>
       const early = late
         ? `did not end within ${groupTimeoutMs / 1_000} s`
         : `ended before its tests did: ${signal ?? `exit code ${code}`}`
-      if (!hasReported) report.failures.push({ file: '', name: early })
+      if (!hasReported) report.failures.push({ file: label, name: early })
       const { failures, cpuSeconds } = report
       const cpu = cpuSeconds === undefined ? '' : `, ${cpuSeconds.toFixed(1)} s of CPU`
       const lines = [
@@ -153,12 +156,13 @@ const runAll = async (groups: readonly Group[], runOne: RunOne): Promise<Result[
     await Promise.race([delay(sampleMs), ...active])
     meter.sample()
   }
+  await Promise.all(active)
   for (const group of groups)
     if (!stopping && group.files.some(isDurationProof)) results.push(await runOne(group))
   return results
 }
 
-/** Where more files than these would have to run again, none does. */
+/** Where more tests than these have failed, none runs again. */
 const repeatsMax = 12
 
 /**
@@ -169,9 +173,11 @@ const repeatFailed = async (results: readonly Result[], runOne: RunOne) => {
   const flaky: Failure[] = []
   const repeats = results.map(({ group, failures }) => {
     const ofProcess = failures.some(({ file }) => !group.files.includes(file))
-    return group.files.filter((file) => ofProcess || failures.some((failure) => failure.file === file))
+    return ofProcess
+      ? group.files
+      : group.files.filter((file) => failures.some((failure) => failure.file === file))
   })
-  if (repeats.flat().length > repeatsMax) return { results, flaky }
+  if (results.reduce((sum, { failures }) => sum + failures.length, 0) > repeatsMax) return { results, flaky }
   const final: Result[] = []
   for (const [index, first] of results.entries()) {
     const files = repeats[index]!
@@ -207,7 +213,10 @@ const printCosts = (results: readonly Result[]): void => {
     row(cpuSeconds, seconds, file)
 }
 
-/** What the whole size took, with its database, where the system reports it; true where that is too much. */
+/**
+ * What the whole size took, with its database and its repetitions, where the system reports it; true where that is too
+ * much. Processes that outlive a killed gateway are not counted.
+ */
 const exceedsBudget = (): boolean => {
   const cpuSeconds = cpuSecondsOfThisProcess()
   if (cpuSeconds === undefined) return false
@@ -224,8 +233,9 @@ const main = async (): Promise<boolean> => {
   const isWhole = positionals.length === 0 && options.only.length === 0
   const files = choose(discover(), { parts: positionals, globs: options.only, size })
   const folder = openRunFolder()
-  let cluster = files.every(isPure) ? undefined : await startCluster()
+  let cluster: Cluster | undefined
   try {
+    cluster = files.every(isPure) ? undefined : await startCluster()
     const env = cleanEnvironment({
       // Every later process reads the compile cache; it is in a folder that `npm ci` clears.
       NODE_COMPILE_CACHE: `${root}/node_modules/.cache/portico-test`,
@@ -246,11 +256,13 @@ const main = async (): Promise<boolean> => {
     const failures = results.flatMap((result) => result.failures)
     if (size === 'all') failures.push(...flaky)
     const reports = results.flatMap((result) => result.files)
-    if (reports.length === 0) console.log('no test was found')
+    const tests = reports.reduce((sum, { passed }) => sum + passed, 0) + failures.length
+    if (tests === 0) console.log('no test ran')
     console.log(`${flaky.length} flaky`)
     console.log(sums(reports, failures))
-    return failures.length === 0 && reports.length > 0 && !isOver
+    return failures.length === 0 && tests > 0 && !isOver
   } finally {
+    for (const pid of running) endGroup(pid)
     await cluster?.stop()
     folder.remove()
   }
@@ -263,4 +275,4 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const)
     process.exitCode = 130
   })
 
-if (!(await main())) process.exitCode = 1
+if (!(await main())) process.exitCode ??= 1
