@@ -50,12 +50,8 @@ const drifts = async () => {
   )
 }
 /** The node mines a transaction a moment after it has taken it. */
-const withoutDrift = () =>
-  eventually(
-    async () => (await drifts()).every((drift) => drift === 0n) || undefined,
-    'nonces without drift',
-    60_000,
-  )
+const waitForZeroDrift = () =>
+  eventually(async () => (await drifts()).every((drift) => drift === 0n) || undefined, 'nonces without drift')
 const transactionOf = async (hash: string) =>
   (await app.rpc('eth_getTransactionByHash', [hash])) as { blockNumber: string | null } | null
 const isMined = async (hash: string) => Boolean((await transactionOf(hash))?.blockNumber)
@@ -79,9 +75,12 @@ describe('a sponsor whose oldest nonce belongs to an ended task', () => {
   const lowerFees = async () => {
     await setBaseFee(gwei)
     const isCheap = async () => (await app.main.base.sponsor.fees()).maxFeeWei < 3n * gwei || undefined
-    await eventually(isCheap, 'fees of the lower base fee', 60_000)
+    await eventually(isCheap, 'fees of the lower base fee')
   }
-  /** Each later block has a lower base fee, and time alone makes blocks: after some seconds old bytes pay enough again. */
+  /**
+   * The base fee falls with every block, so bytes with old fees become valid again within seconds: raise it just before
+   * it matters.
+   */
   const raiseFees = () => setBaseFee(10n * gwei)
   const keepFeesHigh = async () => {
     if ((await app.main.base.chain.head()).baseFeeWei < 8n * gwei) await raiseFees()
@@ -148,7 +147,7 @@ describe('a sponsor whose oldest nonce belongs to an ended task', () => {
       assert.ok(empty.maxFeePerGas! <= app.main.base.chain.row.fees.capWei)
       assert.ok(await isMined(second!.external_id))
     }
-    await withoutDrift()
+    await waitForZeroDrift()
     assert.deepEqual(await storedTasks(users), ended)
     for (const user of users) assert.equal(await app.flows(user), 0)
     for (const user of laterUsers) assert.equal(await app.flows(user), 1)
@@ -167,7 +166,7 @@ describe('a sponsor whose oldest nonce belongs to an ended task', () => {
       0,
     )
     assert.deepEqual(await storedOf(users), attempts)
-    await withoutDrift()
+    await waitForZeroDrift()
     for (const { n, external_id } of attempts) assert.equal(await isMined(external_id), n === 1)
     const [user] = await openUsers()
     assert.equal((await deposit(user!)).outcome, 'executed')
@@ -197,7 +196,7 @@ describe('a sponsor whose oldest nonce belongs to an ended task', () => {
       await keepFeesHigh()
       return (await storedOf([user])).length > 1 || undefined
     }
-    await eventually(raised, 'bytes with higher fees', 60_000)
+    await eventually(raised, 'bytes with higher fees')
     assert.equal((await pendingDeposit).outcome, 'executed')
     const attempts = await storedOf([user])
     assert.ok(attempts.length > 1)
@@ -230,7 +229,7 @@ describe('many transactions that the node did not take', () => {
     await reconcile()
     // The node has all of them, so that none waits for the next look of its task.
     for (const { external_id } of await storedOf(users)) assert.ok(await transactionOf(external_id))
-    await withoutDrift()
+    await waitForZeroDrift()
     for (const done of await Promise.all(calls))
       assert.equal(done.outcome, 'executed', JSON.stringify(done.error))
     const stored = await storedOf(users)
@@ -241,6 +240,6 @@ describe('many transactions that the node did not take', () => {
       flows.reduce((sum, flow) => sum + flow, 0),
       count,
     )
-    await withoutDrift()
+    await waitForZeroDrift()
   })
 })

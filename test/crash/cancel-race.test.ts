@@ -1,13 +1,20 @@
 /** Deposits and orders that are cancelled while they are signed, on two instances that are killed in turn. */
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { after, before, test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import { bearer, eventually, type Gateway, http } from '../harness/gateway.ts'
 import { ledgerDrift } from '../harness/ledger.ts'
 import { base, worldOf } from '../journeys/world.ts'
 import { bySize, proofSeed } from '../proof/support/seed.ts'
-import { type Customer, createCrashApp, newCustomer, type TaskBody } from './crash-app.ts'
-import { createGatewayPool } from './gateway-pool.ts'
+import {
+  type CrashApp,
+  type Customer,
+  createCrashApp,
+  deposit,
+  newCustomer,
+  type TaskBody,
+} from './crash-app.ts'
+import { createGatewayPool, type GatewayPool } from './gateway-pool.ts'
 import { newTrader } from './venue-points.ts'
 import { cloidOf, frozenAccounts, recordOf, venueOf } from './venue-record.ts'
 import { markets, randomOf } from './venue-traders.ts'
@@ -72,14 +79,19 @@ async function acceptAndCancel(
   return { taskId: accepted.task_id, status: reply?.status }
 }
 
-test('a cancel that races a signature is rejected or moves nothing, and every task ends', async (t) => {
-  const app = await createCrashApp()
-  const gatewayPool = createGatewayPool(() => app.gateway({ POLICY_DAY_USD_MAX: '100000000' }))
-  t.after(async () => {
-    await gatewayPool.close()
-    await app[Symbol.asyncDispose]()
-  })
+let app: CrashApp
+let gatewayPool: GatewayPool
+before(async () => {
+  app = await createCrashApp()
+  gatewayPool = createGatewayPool(() => app.gateway({ POLICY_DAY_USD_MAX: '100000000' }))
   await gatewayPool.fillAll()
+})
+after(async () => {
+  await gatewayPool?.close()
+  await app?.[Symbol.asyncDispose]()
+})
+
+test('a cancel that races a signature is rejected or moves nothing, and every task ends', async (t) => {
   const venue = venueOf(app.control)
   await venue('POST', '/settings', { walking: false })
   for (const [coin, price] of Object.entries(markets)) await venue('POST', '/price', { coin, price })
@@ -201,8 +213,19 @@ test('a cancel that races a signature is rejected or moves nothing, and every ta
   assert.ok(tally.accepted >= acceptedMin && tally.executed > 0, JSON.stringify(tally))
   assert.equal(await ledgerDrift(app.admin), 0)
   assert.deepEqual(await frozenAccounts(app.admin), [])
+})
 
+test('cancels of one user that wait for a row delay no other user', async () => {
+  await gatewayPool.fillAll()
   const gateway = gatewayPool.ready()[0]!
+  const tasks = await Promise.all(
+    Array.from({ length: 2 * usersOfAKind }, async () => {
+      const customer = await newCustomer(gateway.url)
+      const { status, body } = await deposit(gateway.url, customer, 'deposit', true)
+      assert.equal(status, 200, JSON.stringify(body))
+      return { customer, taskId: body.task_id }
+    }),
+  )
   const cancel = async (customer: Customer, taskId: string, key?: string): Promise<number> => {
     const { status } = await http(`${gateway.url}/v1/tasks/${taskId}/cancel`, {
       method: 'POST',
@@ -210,16 +233,15 @@ test('a cancel that races a signature is rejected or moves nothing, and every ta
     })
     return status
   }
-  const all = raced.flatMap(({ customer, cancels }) => cancels.map(({ taskId }) => ({ customer, taskId })))
   const answers = await Promise.all(
     Array.from({ length: cancelsAtOnce }, (_, n) => {
-      const { customer, taskId } = all[n % all.length]!
+      const { customer, taskId } = tasks[n % tasks.length]!
       return cancel(customer, taskId, n % 2 === 0 ? `cancel-${n}` : undefined)
     }),
   )
 
-  // Cancels of one user, however many, wait for its rows on one connection, and delay nobody else.
-  const [blocked, ...others] = raced
+  // Cancels of one user, however many, wait for its rows on one connection.
+  const [blocked, ...others] = tasks
   const keys = Array.from({ length: cancelsAtOnce }, (_, n) => `blocked-${n}`)
   let blockedAnswers = 0
   const holder = await app.admin.connect()
@@ -232,9 +254,8 @@ test('a cancel that races a signature is rejected or moves nothing, and every ta
       [blocked!.customer.agentId, keys],
     )
     waiting = Promise.all(
-      keys.map(async (key, n) => {
-        const { taskId } = blocked!.cancels[n % blocked!.cancels.length]!
-        const status = await cancel(blocked!.customer, taskId, key)
+      keys.map(async (key) => {
+        const status = await cancel(blocked!.customer, blocked!.taskId, key)
         blockedAnswers++
         return status
       }),
@@ -247,7 +268,7 @@ test('a cancel that races a signature is rejected or moves nothing, and every ta
         )
       ).rows.length > 0
     await eventually(async () => (await waits()) || undefined, 'a cancel that waits for a row', endsWithinMs)
-    for (const { customer, cancels } of others) answers.push(await cancel(customer, cancels[0]!.taskId))
+    for (const { customer, taskId } of others) answers.push(await cancel(customer, taskId))
     assert.equal(blockedAnswers, 0, 'the others were answered before')
   } finally {
     await holder.query('rollback')

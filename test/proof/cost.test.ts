@@ -5,7 +5,7 @@ import { type Agent, bearer, freshGateway, http, newAgent } from '../harness/gat
 import { type HostileRequest, hostileRequests } from './support/hostile-requests.ts'
 import { createHttpClient, type HttpClient, type HttpReply } from './support/http-client.ts'
 import { type Document, type OperationCase, operationCases } from './support/openapi-requests.ts'
-import { isProcessorTimeKnown, spentMs } from './support/processor-time.ts'
+import { isProcessorTimeKnown, threadCpuMs } from './support/processor-time.ts'
 import { isNightly, proofSeed } from './support/seed.ts'
 import { unlimitedRates } from './support/unlimited.ts'
 
@@ -53,9 +53,9 @@ function assertAnswer(
 }
 
 async function costOf(hostiles: readonly HostileRequest[], found: OperationCase): Promise<number> {
-  const before = spentMs(gateway)
+  const before = threadCpuMs(gateway)
   await Promise.all(hostiles.map(async (hostile) => assertAnswer(hostile, await send(hostile), found)))
-  return spentMs(gateway) - before
+  return threadCpuMs(gateway) - before
 }
 
 /** Measured alone and again: background work, garbage collection and first compilation are not part of the request. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, describe, test } from 'node:test'
 import { Fault } from '#kernel/fault.ts'
-import { eventually as eventuallyWithin } from '../harness/gateway.ts'
+import { eventually } from '../harness/gateway.ts'
 import { createVenueApp, type TaskAnswer, type User, type VenueApp } from './venue-app.ts'
 
 /** Failures around an exit held by the gateway, and their consequences. */
@@ -15,9 +15,7 @@ const codeOf = async (asking: Promise<unknown>): Promise<string | undefined> =>
     },
   )
 
-const withinMs = 60_000
-const eventually = <T>(poll: () => Promise<T | undefined>, what: string): Promise<T> =>
-  eventuallyWithin(poll, what, withinMs)
+const taskTimeoutMs = 60_000
 
 describe('spot under failures', () => {
   let app: VenueApp
@@ -36,7 +34,7 @@ describe('spot under failures', () => {
   after(() => app?.[Symbol.asyncDispose]())
 
   const call = (name: string, input: object, who = user): Promise<TaskAnswer> =>
-    app.call(`spot_venue_${name}`, input, who, { timeoutMs: withinMs })
+    app.call(`spot_venue_${name}`, input, who, { timeoutMs: taskTimeoutMs })
   const fault = (what: object) => app.market.control<{ id: number }>('POST', '/faults', what)
   const salesOf = async (who = user) =>
     (await app.main.taskEngine.tasks.list(who.id, { skip: 0, limit: 50, kind: 'spot_trigger' })).tasks
@@ -213,7 +211,7 @@ describe('spot under failures', () => {
     await set()
     assert.equal(await codeOf(set()), 'conflict')
     await app.price('@1', 34)
-    await eventuallyWithin(
+    await eventually(
       async () => {
         const { rows } = await app.database.pool.query(
           `select 1 from trigger_order where user_id = $1 and status = 'armed'

@@ -44,7 +44,7 @@ export type ConfirmContext<Names extends string> = {
   gasBudget: Pick<GasBudget, 'settle'>
   steps: EffectNames<Names>
   now: Date
-  /** For durations. */
+  /** Monotonic, for elapsed time; `now` is the time of the task. */
   nowMs: () => number
 }
 

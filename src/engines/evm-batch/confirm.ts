@@ -34,6 +34,7 @@ export type ConfirmDeps = {
   gasBudget: Pick<GasBudget, 'settle'>
   /** Another transaction of the sponsor used the nonce of a batch, or a batch of before was mined unseen. */
   onNonceUsed: (chainId: string) => void
+  /** Monotonic, for elapsed time; `now` is the time of the task. */
   nowMs?: () => number
 }
 type Result<Data, Names extends string> = StepResultOf<Partial<Data>, Names>

@@ -55,7 +55,7 @@ export const evmRealism = (
     const depth = random() < 0.25 ? 2 : 1
     const vanishedMs = Math.round((0.2 + 0.8 * random()) * setting.vanishedMsMax)
     const run = async () => {
-      // A chain that is quiet by now keeps its blocks.
+      // The preset may have been replaced since this was scheduled; then remove no block.
       if (activePreset() !== preset) return
       const taken = await node.reorganise(depth, vanishedMs)
       if (taken > 0) counts.reorganised = (counts.reorganised ?? 0) + 1

@@ -1,5 +1,5 @@
 import type { Rpc } from './rpc.ts'
-import type { StateLock } from './state-lock.ts'
+import { pendingIn, resumeAutomine, type StateLock } from './state-lock.ts'
 
 type Block = { transactions: string[] }
 
@@ -59,15 +59,17 @@ const takePending = async (rpc: Rpc): Promise<`0x${string}`[]> => {
 const pausesMax = 20
 const pauseMs = 5
 
-/** A transaction that the node took before mining was paused still gets its block; one that came later waits here in vain. */
-const minedWhatWasTaken = async (rpc: Rpc): Promise<void> => {
-  const hasReady = async () => Number(((await rpc.call('txpool_status')) as { pending: string }).pending) > 0
-  for (let pauses = 0; pauses < pausesMax && (await hasReady()); pauses++)
+/**
+ * The node may still be mining what it took before the pause. Waits up to 100 ms; a transaction that came after the
+ * pause stays in the pool.
+ */
+const waitForPendingBlock = async (rpc: Rpc): Promise<void> => {
+  for (let pauses = 0; pauses < pausesMax && (await pendingIn(rpc)) > 0; pauses++)
     await new Promise((resolve) => setTimeout(resolve, pauseMs))
 }
 
 /** Accepts that a client has sent the same bytes again by now, or that their block was not removed. */
-const sendAgain = async (rpc: Rpc, raw: `0x${string}`): Promise<void> => {
+const resend = async (rpc: Rpc, raw: `0x${string}`): Promise<void> => {
   try {
     await rpc.call('eth_sendRawTransaction', [raw])
   } catch (error) {
@@ -84,13 +86,13 @@ export const reorganise = async (options: Options): Promise<number> => {
   const { rpc, automine, blockSeconds, depth, vanishedMs, recordResend, runShared } = options
   const dropBlocks = async (): Promise<number> => {
     await rpc.batch([miningModeCall(automine, blockSeconds, false)])
-    if (automine) await minedWhatWasTaken(rpc)
+    if (automine) await waitForPendingBlock(rpc)
     const raws = await rawOf(rpc, depth)
     if (raws.length === 0) return 0
     const onResent = await recordResend(raws)
     await rpc.call('anvil_reorg', [depth, []])
     const waiting = await takePending(rpc)
-    for (const raw of [...raws, ...waiting]) await sendAgain(rpc, raw)
+    for (const raw of [...raws, ...waiting]) await resend(rpc, raw)
     onResent()
     return raws.length
   }
@@ -100,8 +102,7 @@ export const reorganise = async (options: Options): Promise<number> => {
     return count
   } finally {
     await runShared(async () => {
-      // In this order: automatic mining begins with what the pool holds, which would then be mined twice, the second
-      // time as an empty block at any later moment.
+      if (automine) return resumeAutomine(rpc)
       await rpc.call('evm_mine')
       await rpc.batch([miningModeCall(automine, blockSeconds, true)])
     })

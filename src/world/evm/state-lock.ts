@@ -10,8 +10,14 @@ export type StateLock = {
   whenUnlocked: () => Promise<unknown>
 }
 
-const pendingIn = async (rpc: Rpc): Promise<number> =>
+export const pendingIn = async (rpc: Rpc): Promise<number> =>
   Number(((await rpc.call('txpool_status')) as { pending: string }).pending)
+
+/** Mine the pool first: switching automine on mines it too, and would add an empty block later. */
+export const resumeAutomine = async (rpc: Rpc): Promise<void> => {
+  if ((await pendingIn(rpc)) > 0) await rpc.call('evm_mine')
+  await rpc.call('evm_setAutomine', [true])
+}
 
 /** Pauses mining, and returns the function that resumes it. */
 const pauseMining = async (rpc: Rpc): Promise<() => Promise<void>> => {
@@ -21,11 +27,7 @@ const pauseMining = async (rpc: Rpc): Promise<() => Promise<void>> => {
   ])
   if (automine === true) {
     await rpc.call('evm_setAutomine', [false])
-    return async () => {
-      // Before automatic mining, which begins with them too and would leave an empty block at a later moment.
-      if ((await pendingIn(rpc)) > 0) await rpc.call('evm_mine')
-      await rpc.call('evm_setAutomine', [true])
-    }
+    return () => resumeAutomine(rpc)
   }
   if (interval === null || Number(interval) === 0) return () => Promise.resolve()
   await rpc.call('evm_setIntervalMining', [0])

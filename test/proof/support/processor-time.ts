@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs'
 export const isProcessorTimeKnown = process.platform === 'linux'
 
 /** Processor time of the answering thread of a gateway, in milliseconds; the load of the machine does not change it. */
-export function spentMs({ pid }: { pid: number }): number {
+export function threadCpuMs({ pid }: { pid: number }): number {
   const [nanoseconds] = readFileSync(`/proc/${pid}/task/${pid}/schedstat`, 'utf8').split(' ')
   return Number(nanoseconds) / 1e6
 }
