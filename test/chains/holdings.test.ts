@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { faucetGrantAdmission } from '#features/wallets/faucet-grant.ts'
 import { systemRandom, uuidv7 } from '#kernel/id.ts'
-import { type Answer, type ChainsApp, createChainsApp, type User } from './chains-app.ts'
+import { type ChainsApp, createChainsApp, type User } from './chains-app.ts'
+import { find, receiveToken, silenceOneChain, statuses } from './holdings-in-time.ts'
 
 describe('wallets and holdings', () => {
   let app: ChainsApp
@@ -14,10 +15,6 @@ describe('wallets and holdings', () => {
   })
 
   const holdingsOf = (user: User, input: object = {}) => app.call('wallets_holdings', input, user)
-  const find = ({ holdings }: Answer, chainId: string, symbol: string) =>
-    holdings.find((each) => each.chain_id === chainId && each.symbol === symbol)
-  const statuses = ({ chains }: Answer) =>
-    Object.fromEntries(chains.map(({ chain_id, status }) => [chain_id, status]))
 
   test('each user has one wallet for all EVM chains and one for Solana', async () => {
     const user = await app.addUser()
@@ -85,6 +82,10 @@ describe('wallets and holdings', () => {
     assert.equal(evm.chains.length, 4)
   })
 
+  test('a received token is shown, also in a wallet that was just read as empty', async () => {
+    await receiveToken(app)
+  })
+
   test('a deposit moves from cash to shares in the next reading, and the shares have a value', async () => {
     const user = await app.fundedUser('100')
     assert.equal(find(await holdingsOf(user), '8453', 'USDC')?.balance, '100')
@@ -95,6 +96,10 @@ describe('wallets and holdings', () => {
     const shares = find(answer, '8453', 'evUSDC')
     assert.equal(shares?.kind, 'earn_share')
     assert.ok(Math.abs(Number(shares?.value_usd) - 40) < 0.00001, String(shares?.value_usd))
+  })
+
+  test('an unreachable chain is reported as such, and the others are served', async () => {
+    await silenceOneChain(app)
   })
 
   test('unknown and uncertain prices are null and mark the total as incomplete', async () => {

@@ -95,6 +95,11 @@ for (const [what, fault] of Object.entries(faults))
     assert.deepEqual(ofSource(results[8]!, 'rugcheck'), ['provider_unavailable'])
   })
 
+test('services that are silent change no verdict', async () => {
+  for (const target of ['honeypot', 'rugcheck']) await app.control('PUT', '/faults', { target, silent: true })
+  assert.deepEqual(statusOf(await check()), expected)
+})
+
 test('absent fields make no token safe, and no safe token unsafe', async () => {
   const fields = ['honeypotResult', 'simulationResult', 'summary', 'mintAuthority', 'rugged', 'risks']
   for (const service of ['honeypot', 'rugcheck'])

@@ -200,6 +200,7 @@ test('reorganisations of one chain follow each other, and leave its transactions
   assert.equal(units, 35n)
 })
 
+/** Stays the last test: its reorganisation is still open when the world ends. */
 test('a receipt vanishes in a reorganisation and returns in another block', async () => {
   await request('PUT', '/faults', { target: 'evm:8453', preset: 'quiet' })
   const { sender, to } = await fundedSender()

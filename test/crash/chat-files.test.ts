@@ -99,6 +99,7 @@ const pointsOfOneReport = (): Promise<string[]> =>
     pattern: pointPattern,
     passesOf: () => Math.max(...passes),
     needed,
+    shortPoint: /^db:insert chat_file:after@4/,
     launch: app.gateway,
     async work({ url }, attempt) {
       const got: SentEvent[] = []

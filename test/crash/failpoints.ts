@@ -14,6 +14,8 @@ type Recording = {
   passesOf(name: string): number
   /** Kinds of which each has to be among the points. */
   needed: readonly RegExp[]
+  /** The kind of the one point that `npm test` kills at. */
+  shortPoint: RegExp
   launch: Launch
   /** It may clear the points that were passed so far. */
   work(gateway: Gateway, attempt: string, clear: () => void): Promise<unknown>
@@ -22,13 +24,14 @@ const recordingsMax = 10
 const roundsMax = 4
 
 /**
- * The points that a gateway passes while it does the work; in the short size the first one of the last needed kind.
+ * The points that a gateway passes while it does the work; in the short size the first one of its kind.
  * Another gateway may do a part of the work, so the work is repeated until each needed kind was passed.
  */
 export async function recordPoints({
   pattern,
   passesOf,
   needed,
+  shortPoint,
   launch,
   work,
 }: Recording): Promise<string[]> {
@@ -43,7 +46,8 @@ export async function recordPoints({
       Array.from({ length: Math.min(count, passesOf(name)) }, (_, n) => `${name}@${n + 1}`),
     )
   }
-  const missingIn = (points: string[]) => needed.filter((each) => !points.some((point) => each.test(point)))
+  const missingIn = (points: string[]) =>
+    [...needed, shortPoint].filter((each) => !points.some((point) => each.test(point)))
   try {
     const gateway = await launch({ FAILPOINT_LOG: file })
     try {
@@ -58,7 +62,7 @@ export async function recordPoints({
     }
     const points = readPoints()
     assert.deepEqual(missingIn(points), [], `not passed, of ${points.join(' ')}`)
-    return isShort ? points.filter((point) => needed.at(-1)!.test(point)).slice(0, 1) : points
+    return isShort ? points.filter((point) => shortPoint.test(point)).slice(0, 1) : points
   } finally {
     rmSync(folder, { recursive: true })
   }
@@ -82,6 +86,7 @@ export async function killAtEach(
   dieAt: (at: string, victim: Gateway) => Promise<boolean>,
   { startsAhead = true } = {},
 ): Promise<string> {
+  assert.ok(points.length > 0, 'no point to kill at')
   let missed = [...points]
   const deaths = () => points.length - missed.length
   for (let round = 1; round <= roundsMax && deaths() < points.length / 2; round++) {
@@ -100,7 +105,7 @@ export async function killAtEach(
   return `${points.length} points, ${deaths()} deaths`
 }
 
-type Sample = Pick<Recording, 'pattern' | 'needed' | 'launch'> & {
+type Sample = Pick<Recording, 'pattern' | 'needed' | 'shortPoint' | 'launch'> & {
   suite: string
   max: number
   /** Calls `arm` where the points begin, completes the work in any case, and says whether the gateway has died. */

@@ -150,9 +150,10 @@ async function createStopPoints() {
       [1, 2].filter((pass) => pass <= count && (pass === 1 || isNightly)).map((pass) => `${name}@${pass}`),
     )
     // First where the task exists, so that a cancel meets it also in a short run.
-    const signing = [/task_step:before/, /nonce_sequence:after|nonce_take_alone:after|task_accept:before/].flatMap(
-      (each) => points.filter((point) => each.test(point)),
-    )
+    const signing = [
+      /task_step:before/,
+      /nonce_sequence:after|nonce_take_alone:after|task_accept:before/,
+    ].flatMap((each) => points.filter((point) => each.test(point)))
     const others = points.filter((point) => !signing.includes(point))
     const order = [
       ...signing,

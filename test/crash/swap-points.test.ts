@@ -23,8 +23,8 @@ type Case = {
   /** Settings of the solver while the swap runs. */
   realism: object
   end: [status: string, outcome: string]
-  /** A short run dies at the first point of each. */
   needed: RegExp[]
+  shortPoint: RegExp
 }
 const fromBase = { chain_id_in: base, token_in: 'USDC', amount: '20000000' }
 const quiet = { preset: 'quiet' }
@@ -35,6 +35,7 @@ const cases: Case[] = [
     realism: quiet,
     end: ['completed', 'executed'],
     needed: [/^net:base:after/],
+    shortPoint: /^db:task_step:before/,
   },
   {
     name: 'between EVM chains',
@@ -42,6 +43,7 @@ const cases: Case[] = [
     realism: quiet,
     end: ['completed', 'executed'],
     needed: [/^db:insert claimed_arrival:after/],
+    shortPoint: /^db:insert claimed_arrival:after/,
   },
   {
     name: 'from Solana',
@@ -55,6 +57,7 @@ const cases: Case[] = [
     realism: quiet,
     end: ['completed', 'executed'],
     needed: [/^net:solana:after/],
+    shortPoint: /^db:task_step:before/,
   },
   {
     name: 'that is refunded after its success was announced',
@@ -62,6 +65,7 @@ const cases: Case[] = [
     realism: { ...quiet, retracted: 1, retractAfterMs: 1_000, sponsoredRefunds: true },
     end: ['failed', 'not_executed'],
     needed: [/^net:relay:after@2/],
+    shortPoint: /^db:task_step:after/,
   },
 ]
 
@@ -118,6 +122,7 @@ const pointsOf = (each: Case): Promise<string[]> =>
     pattern: taskPointPattern,
     passesOf,
     needed: each.needed,
+    shortPoint: each.shortPoint,
     launch,
     work: async ({ url }, attempt) => assertEnded(await send(url, each, keyOf(each, attempt)), each, attempt),
   })

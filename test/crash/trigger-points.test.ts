@@ -102,6 +102,7 @@ test('an exit killed at any point while it fires sells exactly once', async (t) 
     suite: 'points of a trigger',
     pattern: taskPointPattern,
     needed: [/task_step:after/, /net:hyperliquid:after/, /update trigger_order:after/],
+    shortPoint: /update trigger_order:after/,
     max: pointsMax,
     launch,
     run,

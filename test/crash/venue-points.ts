@@ -48,14 +48,20 @@ const concurrency = bySize({ short: 1, full: 3, nightly: 3 })
 const roundsMax = 4
 /** An order that never arrived has ended only after its expiry, the lag of reads and a second look: 30 s on an idle machine. */
 const endMs = 180_000
-const deathMs = 60_000
+const firstAnswerMs = 60_000
+const deathMs = 30_000
+/** Seconds that a request waits for the end of its task. */
+const waitSeconds = 20
+/** With it, all deadlines of one point are below the limit of a file, which would hide the cause. */
+const replyMs = 2 * waitSeconds * 1_000
 
 type PostReply = Awaited<ReturnType<typeof post>>
 const post = (url: string, customer: Customer, path: string, key: string, body: object) =>
-  http<TaskReply & { code?: string }>(`${url}/v1/${path}?wait=true&timeout=20`, {
+  http<TaskReply & { code?: string }>(`${url}/v1/${path}?wait=true&timeout=${waitSeconds}`, {
     method: 'POST',
     body,
     headers: { ...bearer(customer), 'idempotency-key': key },
+    timeoutMs: replyMs,
   })
 
 /** Nothing was accepted: on a busy machine an instance turns requests away for a while. */
@@ -86,14 +92,18 @@ async function waitForEnd(gateway: Gateway, customer: Customer, path: string, ke
   )
 }
 
-/** Asks until the task has ended, and no longer than it may take; undefined where the gateway does not answer. */
+const isOpen = (reply: PostReply): boolean =>
+  isShed(reply) || ((reply.status === 200 || reply.status === 202) && !hasEnded(reply))
+
+/** The answer once the task has ended, or the last one before the deadline; undefined where the gateway does not answer. */
 async function firstAnswer(ask: () => Promise<PostReply>): Promise<PostReply | undefined> {
-  const untilMs = performance.now() + endMs
-  while (true) {
-    const reply = await ask().catch(() => undefined)
-    if (!reply || hasEnded(reply) || performance.now() > untilMs) return reply
-    if (reply.status !== 200 && reply.status !== 202 && !isShed(reply)) return reply
+  let reply: PostReply | undefined
+  const isFinal = async () => {
+    reply = await ask().catch(() => undefined)
+    return reply === undefined || !isOpen(reply)
   }
+  await eventually(isFinal, 'the first answer', firstAnswerMs).catch(() => undefined)
+  return reply
 }
 
 export async function newTrader({ url }: Pick<Gateway, 'url'>, venue: VenueCall): Promise<Customer> {

@@ -143,6 +143,8 @@ export async function openFixture() {
     async lockRows(sql: string, ...values: unknown[]): Promise<Disposable> {
       const client = await admin.pool.connect()
       await client.query('begin')
+      // Otherwise PostgreSQL itself would end the lock about when `unblocked` gives up.
+      await client.query('set local idle_in_transaction_session_timeout = 0')
       const { rowCount } = await client.query(sql, values)
       assert.ok((rowCount ?? 0) > 0, 'no row was locked')
       // Its locks end with its connection.

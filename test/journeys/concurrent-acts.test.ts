@@ -6,7 +6,7 @@ import { testFunding } from '../harness/conservation.ts'
 import { type Agent, bearer, freshGateway, http, newAgent } from '../harness/gateway.ts'
 import { operationsOf } from '../proof/support/contracts.ts'
 import { minimalRequest, pathOf } from '../proof/support/minimal-request.ts'
-import { insertUnknownTasks } from './unknown-tasks.ts'
+import { cancelManyTasks, insertUnknownTasks } from './unknown-tasks.ts'
 
 const connections = 4
 const atOnce = 12
@@ -35,6 +35,10 @@ describe('concurrent acts on few connections', () => {
   })
 
   const newTasks = (count: number) => insertUnknownTasks(db, agent, count)
+
+  test('many concurrent cancels are answered, and each of them is accepted', async () => {
+    await cancelManyTasks({ url: gateway.url, db, agent })
+  })
 
   test('agents register, verify and get their tokens concurrently', async () => {
     const agents = await Promise.all(Array.from({ length: atOnce }, () => newAgent(gateway.url)))

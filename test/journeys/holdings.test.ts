@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, afterEach, before, describe, test } from 'node:test'
 import { freshGateway, newAgent } from '../harness/gateway.ts'
+import { receiveDeposits, silenceOneChain, stopOneChain } from './failing-chains.ts'
 import { type Person, personOf } from './users.ts'
 import { base, solana, type World, worldOf } from './world.ts'
 
@@ -32,7 +33,7 @@ describe('holdings agree with the chains', () => {
   let world: World
   before(async () => {
     // Without a faucet grant, so that new wallets begin empty.
-    gateway = await freshGateway({ FAUCET_URL: 'off' }, { ownWorld: 'prices change' })
+    gateway = await freshGateway({ FAUCET_URL: 'off' }, { ownWorld: 'a chain stops and prices change' })
     world = await worldOf(gateway.world)
   })
   afterEach(() => world.heal())
@@ -46,6 +47,10 @@ describe('holdings agree with the chains', () => {
   }
   const amountOf = ({ holdings }: Holdings, chainId: string, symbol: string) =>
     holdings.find((each) => each.chain_id === chainId && each.symbol === symbol)?.amount
+
+  test('an external deposit shows, also in a wallet that was empty', async () => {
+    await receiveDeposits({ url: gateway.url, world })
+  })
 
   test('event=wallet-refresh reads the chains at once, even right after another read', async () => {
     const person = await newPerson()
@@ -71,6 +76,14 @@ describe('holdings agree with the chains', () => {
     assert.equal(shares?.amount, done.result.shares_delta)
     assert.ok(Math.abs(Number(shares?.value_usd) - 400) < 0.001, JSON.stringify(shares))
     assert.ok(Math.abs(Number(after.total_value_usd) - 1_000) < 0.001)
+  })
+
+  test('an unreachable chain is named and shown with its last values, and the others are unaffected', async () => {
+    await stopOneChain({ url: gateway.url, world })
+  })
+
+  test('a chain that is silent and never rejects is reported as such, and the others are shown', async () => {
+    await silenceOneChain({ url: gateway.url, world })
   })
 
   test('every holding has symbol and decimals, an unknown price is null, and no number has an exponent', async () => {

@@ -3,6 +3,7 @@ import { after, afterEach, before, describe, test } from 'node:test'
 import { bearer, dataFolder, freshGateway, freshToken, type Gateway, launch } from '../harness/gateway.ts'
 import { eventsUntil, type SentEvent, sentEvents } from '../harness/stream.ts'
 import { openIdentityRecords } from '../proof/support/identity-records.ts'
+import { killInstanceOfTask } from './killed-instance.ts'
 import { createFundedPerson, type Person, type TaskBody } from './users.ts'
 import { base, type World, worldOf } from './world.ts'
 
@@ -170,6 +171,10 @@ describe('every event is streamed, on every instance', () => {
       'select deadlocks::integer as n from pg_stat_database where datname = current_database()',
     )
     assert.deepEqual(found, [{ n: 0 }], 'transactions waited for each other')
+  })
+
+  test('when an instance is killed in the middle of a task, the other one completes it, and the stream continues there', async () => {
+    await killInstanceOfTask(one, world)
   })
 
   test('an idle stream is kept alive by comments, and without a token there is none', async () => {

@@ -1,6 +1,9 @@
+import assert from 'node:assert/strict'
 import type pg from 'pg'
 import { systemRandom, uuidv7 } from '#kernel/id.ts'
-import type { Agent } from '../harness/gateway.ts'
+import { type Agent, bearer, http } from '../harness/gateway.ts'
+
+const cancelsAtOnce = 120
 
 /** Inserts tasks of a kind that no instance has, so that they never run. */
 export async function insertUnknownTasks(db: pg.Pool, agent: Agent, count: number): Promise<string[]> {
@@ -14,4 +17,35 @@ export async function insertUnknownTasks(db: pg.Pool, agent: Agent, count: numbe
     [ids, agent.agentId],
   )
   return ids
+}
+
+type Cancels = { url: string; db: pg.Pool; agent: Agent }
+
+/** Cancels many tasks at once; returns how long that took, and reads of as many tasks. */
+export async function cancelManyTasks({
+  url,
+  db,
+  agent,
+}: Cancels): Promise<{ readsMs: number; cancelsMs: number }> {
+  const cancel = (taskId: string, key?: string) =>
+    http(`${url}/v1/tasks/${taskId}/cancel`, {
+      method: 'POST',
+      headers: { ...bearer(agent), ...(key !== undefined && { 'idempotency-key': key }) },
+    })
+  const ids = await insertUnknownTasks(db, agent, cancelsAtOnce)
+  const readMs = performance.now()
+  await Promise.all(ids.map((id) => http(`${url}/v1/tasks/${id}`, { headers: bearer(agent) })))
+  const startedMs = performance.now()
+  const answers = await Promise.all(ids.map((id, n) => cancel(id, n % 2 ? `cancel-${n}` : undefined)))
+  const cancelsMs = Math.round(performance.now() - startedMs)
+  assert.deepEqual(
+    answers.filter(({ status }) => status !== 200).map(({ status, body }) => [status, body]),
+    [],
+  )
+  const { rows } = await db.query(
+    'select count(*)::integer as n from task where id = any($1) and cancel_requested',
+    [ids],
+  )
+  assert.equal(rows[0].n, cancelsAtOnce)
+  return { readsMs: Math.round(startedMs - readMs), cancelsMs }
 }

@@ -20,17 +20,20 @@ import {
   newAgent,
 } from '../harness/gateway.ts'
 import { operationsOf } from './support/contracts.ts'
+import { type DatabaseProxy, databaseProxy } from './support/database-proxy.ts'
 import { assertErrorForm, codeOf, jsonOf } from './support/error-forms.ts'
 import { createHttpClient, type HttpClient, type HttpReply, type HttpRequest } from './support/http-client.ts'
 import { type IdentityRecords, openIdentityRecords } from './support/identity-records.ts'
 import { createMoneyAudit } from './support/money-audit.ts'
 import { unlimitedRates } from './support/unlimited.ts'
+import { assertUnreachableDatabase } from './support/unreachable-database.ts'
 
 const streamsMax = 3
 
 const parts = new AsyncDisposableStack()
 let gateway: Gateway
 let world: string
+let proxy: DatabaseProxy
 let client: HttpClient
 let rows: IdentityRecords
 let agent: Agent
@@ -43,11 +46,12 @@ let backendKey: string | undefined
 before(async () => {
   const folder = parts.use(dataFolder())
   const database = parts.use(await testDatabase())
+  proxy = parts.use(await databaseProxy(database.url))
   const env = {
     ...unlimitedRates,
     RATE_STREAM: String(streamsMax),
     DATA_DIR: folder.path,
-    DATABASE_URL: database.url,
+    DATABASE_URL: proxy.url,
   }
   gateway = parts.use(await launch({ env }))
   world = gateway.lines.find((line) => line.startsWith('world '))!.split(/\s+/)[1]!
@@ -417,3 +421,6 @@ test('on a reused connection, too large headers are still reported', async () =>
   assertErrorForm(got)
   assert.equal((await single.send({ ...fine, headers: { expect: '200-ok' } })).status, 200)
 })
+
+test('while the database is unreachable every operation that needs it is 503, and afterwards all work', () =>
+  assertUnreachableDatabase({ client, proxy, rows, agent, userId, open }))

@@ -331,6 +331,7 @@ test('a too large request costs nothing, and is rejected as such', async (t) => 
     const ms = isProcessorTimeKnown ? threadCpuMs(gateway) - beforeMs : 0
     assert.equal(got.status, status, `${what}: ${got.status} ${got.text.slice(0, 300)}`)
     if (status >= 400) assertErrorForm(got, what)
+    assert.ok(got.ms < slowMs, `${what}: ${got.ms} ms`)
     if (ms >= slowMs) slow.push(`${what}: ${ms} ms of processor time`)
   }
   const grownMiB = ((await memoryOf()) - bytesBefore) / 2 ** 20

@@ -87,6 +87,7 @@ export async function awaitFinality(
     } else if (sends === 0 || (sent.outcomeUnknown && sends < sendsMax)) {
       sends += 1
       sent = await send(broadcasts, newest.raw)
+      if (isLate) return { ...state, ...sent }
       if (sent.outcomeUnknown) await sleep(backoffMs(resendBackoff, sends))
       isFresh = true
     }

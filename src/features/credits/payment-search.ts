@@ -69,7 +69,7 @@ export function paymentSearch(deps: SearchDeps) {
     return { end: 'completed' as const, outcome: 'executed' as const, result: { searched } }
   }
 
-  const searchKind: TaskKind = { kind, version: 1, priority: 2, steps: { search: step } }
+  const searchKind: TaskKind = { kind, version: 1, priority: 2, steps: { search: step }, isResumable: true }
   const metrics = async (): Promise<Metric[]> => {
     const { stray, scans } = await store.paymentCounts(db)
     const nowMs = clock.now().getTime()

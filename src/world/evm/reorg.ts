@@ -103,8 +103,11 @@ export const reorganise = async (options: Options): Promise<number> => {
   } finally {
     await runShared(async () => {
       if (automine) return resumeAutomine(rpc)
-      await rpc.call('evm_mine')
-      await rpc.batch([miningModeCall(automine, blockSeconds, true)])
+      try {
+        await rpc.call('evm_mine')
+      } finally {
+        await rpc.batch([miningModeCall(automine, blockSeconds, true)])
+      }
     })
   }
 }

@@ -15,8 +15,11 @@ export const pendingIn = async (rpc: Rpc): Promise<number> =>
 
 /** Mine the pool first: switching automine on mines it too, and would add an empty block later. */
 export const resumeAutomine = async (rpc: Rpc): Promise<void> => {
-  if ((await pendingIn(rpc)) > 0) await rpc.call('evm_mine')
-  await rpc.call('evm_setAutomine', [true])
+  try {
+    if ((await pendingIn(rpc)) > 0) await rpc.call('evm_mine')
+  } finally {
+    await rpc.call('evm_setAutomine', [true])
+  }
 }
 
 /** Pauses mining, and returns the function that resumes it. */
