@@ -119,6 +119,7 @@ function openAuth({ core, net, custody, mails }: FeatureDeps, onSignup: OnSignup
     creditsOf: (tx, userId) => credits.available(userId, tx),
     walletsOf,
     transact: taskEngine.transact,
+    announceQueued: taskEngine.announceQueued,
     clock,
     random,
     baseUrl,

@@ -14,7 +14,7 @@ import { ledger } from './ledger.ts'
 import { createLocalEvents } from './local-events.ts'
 import { createMailboxes } from './mailboxes.ts'
 import { createNonceSequences } from './nonces.ts'
-import { createNotifier, type MessageBus } from './notifier.ts'
+import { createNotifier, type MessageBus, readyTopic } from './notifier.ts'
 import type { OperationOf } from './operation-call.ts'
 import { createPriceTriggers } from './price-triggers.ts'
 import { createInvoker } from './run-operation.ts'
@@ -136,6 +136,8 @@ export function createEngine(deps: EngineDeps) {
     events,
     approvals,
     enqueue: acceptance.enqueue,
+    /** After the commit of a transaction with `enqueue`: its task runs at once instead of at the next poll. */
+    announceQueued: () => notifier.notify([readyTopic]),
     /** True on one live instance: it polls often for what any of them may handle, the others rarely. */
     isOnDuty: taskRunner.isOnDuty,
     /** False from the moment on in which another instance may take what this one has claimed. */

@@ -84,17 +84,16 @@ export const faucet = ({ nodes, solana }: FaucetDeps) => {
       throw new HttpError(400, 'address must be a Solana address in base58.')
     }
     const credited = readGrants(fields, solanaTokens(await solana.tokens()), solanaDefaultGrants)
-    let txHash = ''
-    for (const { token, symbol, amountUnits } of credited) {
+    const mints = credited.map(({ token, symbol, amountUnits }) => {
       const native = token === systemProgram
       const body = {
         address,
         amount_units: String(amountUnits),
         ...(native ? { symbol: 'native' } : { mint: token }),
       }
-      const { signature } = await solana.mint(id === undefined ? body : { ...body, id: `${id}:${symbol}` })
-      txHash = signature
-    }
+      return solana.mint(id === undefined ? body : { ...body, id: `${id}:${symbol}` })
+    })
+    const txHash = (await Promise.all(mints)).at(-1)?.signature ?? ''
     return { credited, txHash }
   }
 

@@ -19,7 +19,7 @@ import { openTestCore } from '../harness/core.ts'
 import { deadlineMs, eventually } from '../harness/gateway.ts'
 import { ownDatabase } from '../harness/own-database.ts'
 
-const claimPollMs = 50
+const claimPollMsDefault = 50
 /** Below the limit of a statement, which would end a wait for a row that stays locked. */
 const unblockedMsMax = 10_000
 export const nonceSequence = { kind: 'test', chain: '1', signer: 'signer' }
@@ -50,6 +50,7 @@ type InstanceOptions = {
   poolMax?: number
   slots?: number
   leaseMs?: number
+  claimPollMs?: number
   internal?: TaskKind[]
   admit?: Admit
   createBus?: (database: Database) => MessageBus
@@ -152,6 +153,7 @@ export async function openFixture() {
     },
     async instance(kind: TestKind, instanceOptions: InstanceOptions = {}): Promise<Instance> {
       const { poolMax = 10, internal = [], slots = 64, leaseMs = 1_000, log, createBus } = instanceOptions
+      const { claimPollMs = claimPollMsDefault } = instanceOptions
       const core = await openTestCore({
         databaseUrl: db.url,
         config: { DATABASE_POOL: poolMax, RUNNER_SLOTS: slots, LEASE_MS: leaseMs },

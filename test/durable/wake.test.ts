@@ -31,6 +31,21 @@ describe('waking parked tasks', () => {
     assert.deepEqual(await instance.taskEngine.wakeTasks([id]), [])
   })
 
+  test('a task that a transaction has queued runs before the next poll, once it is announced', async () => {
+    await using instance = await fixture.instance(parks, { claimPollMs: hourMs })
+    const userId = newUser()
+    const { taskEngine } = instance
+    const [kind, admission] = [
+      { kind: 'test_run', version: 1, priority: 1 as const, steps: {} },
+      { first: 'end', data: {} },
+    ]
+    const id = await taskEngine.transact((tx) =>
+      taskEngine.enqueue(tx, { userId, kind, input: {}, admission }),
+    )
+    taskEngine.announceQueued()
+    assert.equal((await fixture.waitForEnd(id)).outcome, 'executed')
+  })
+
   test('a task whose row is locked is left to a later call, without a wait', async () => {
     await using instance = await fixture.instance(parks)
     const { task_id: id } = await instance.run(newUser(), { timeoutMs: 1 })

@@ -31,6 +31,8 @@ type AuthDeps = {
   signups: Pick<SignupGrants, 'forAgent' | 'forPerson'>
   /** Runs in the transaction that creates the user. */
   onSignup?: OnSignup
+  /** Called after that transaction is committed. */
+  announceQueued: () => void
   creditsOf: (tx: Tx, userId: string) => Promise<number>
   walletsOf: (tx: Tx, userId: string) => Promise<Wallet[]>
   /** Absent where no authorization server is served; then nobody can sign up. */

@@ -75,10 +75,12 @@ type VerifyDeps = {
   keystore: Pick<Keystore, 'prepare' | 'provision'>
   signups: Pick<SignupGrants, 'forAgent'>
   onSignup: OnSignup
+  /** Called after the commit of what `onSignup` has queued. */
+  announceQueued: () => void
 }
 
 export function verifyHandler(deps: VerifyDeps) {
-  const { db, transact, clock, random, attempts, keystore, signups, onSignup } = deps
+  const { db, transact, clock, random, attempts, keystore, signups, onSignup, announceQueued } = deps
   return async ({ nonce, signature: text }: AuthInput<'verify'>, address: string) => {
     const signature = readSignature(text)
     const budgets = failureBudgets(isUuid(nonce) ? nonce.toLowerCase() : '', address)
@@ -100,7 +102,7 @@ export function verifyHandler(deps: VerifyDeps) {
 
     const userId = uuidv7(now, random)
     const wallets = await keystore.prepare(userId)
-    return transact(async (tx) => {
+    const verified = await transact(async (tx) => {
       if (!(await store.claimChallenge(tx, nonce, clock.now()))) throw invalidChallenge()
       const agent_id = agentId(now, random)
       const person = { name: pendingChallenge.agent_name, email: null }
@@ -112,6 +114,8 @@ export function verifyHandler(deps: VerifyDeps) {
       await onSignup(tx, { userId, wallets: provisioned })
       return { agent_id, wallets_provisioning: false, credits_available }
     })
+    announceQueued()
+    return verified
   }
 }
 

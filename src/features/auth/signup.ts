@@ -18,6 +18,7 @@ type SignupDeps = {
   walletsOf: (tx: Tx, userId: string) => Promise<Wallet[]>
   signups: Pick<SignupGrants, 'forPerson'>
   onSignup: OnSignup
+  announceQueued: () => void
 }
 
 const namesMax = 256
@@ -43,7 +44,7 @@ const toAnswer = ({ user, wallets, credits, created }: Account) => ({
 
 /** The user of a person: created by the first call, and the same in every later one. */
 export function signupHandler(deps: SignupDeps) {
-  const { clock, random, keystore, creditsOf, walletsOf, signups, onSignup } = deps
+  const { clock, random, keystore, creditsOf, walletsOf, signups, onSignup, announceQueued } = deps
   const prepare = async (body: AuthInput<'signup'>, caller: Caller) => ({
     body,
     // Sealing may be a network call, so it happens outside the transaction.
@@ -53,7 +54,7 @@ export function signupHandler(deps: SignupDeps) {
 
   return preparedAct(
     prepare,
-    async ({ body, wallets }: Prepared, caller: Caller, { tx, address }: RequestFacts) => {
+    async ({ body, wallets }: Prepared, caller: Caller, { tx, address, afterCommit }: RequestFacts) => {
       const { userId, person } = caller
       if (!tx || !person) throw new Error('a sign-up outside a transaction, or without a person')
       const now = clock.now()
@@ -77,6 +78,7 @@ export function signupHandler(deps: SignupDeps) {
       const provisioned = await keystore.provision(tx, wallets)
       const credits = await signups.forPerson(tx, { userId, email: person.email, address }, now)
       await onSignup(tx, { userId, wallets: provisioned })
+      afterCommit?.(announceQueued)
       return toAnswer({ user: row, wallets: provisioned, credits, created: true })
     },
   )
