@@ -112,7 +112,7 @@ export const creditMutations = [
   ),
   ...mutationsOf(
     'src/features/credits/payment-search.ts',
-    ['test/journeys/recharge.test.ts'],
+    ['test/journeys/recharge-strays.test.ts'],
     [
       [
         "if (index > 0) return { ...facts, taskId: null, state: 'stray', reason: 'token' }",
