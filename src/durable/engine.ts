@@ -46,8 +46,9 @@ const selectTasks = (operations: readonly Operation[]): OperationOf<'task'>[] =>
   ...operations.filter(isStreamTask).map((each) => taskOperationOf(each)),
 ]
 
-function registerKinds(kinds: Map<string, TaskKind>, registered: readonly TaskKind[]): void {
+function registerKinds(kinds: Map<string, TaskKind>, registered: readonly TaskKind[], log: Log): void {
   for (const kind of registered) kinds.set(kindKey(kind.kind, kind.version), kind)
+  log.debug({ steps: stepsOf(kinds) }, 'task kinds')
 }
 const stepsOf = (kinds: ReadonlyMap<string, TaskKind>): Record<string, string[]> => {
   const steps = [...kinds].map(([key, kind]) => [key, Object.keys(kind.steps).sort()] as const)
@@ -136,7 +137,6 @@ export function createEngine(deps: EngineDeps) {
     events,
     approvals,
     enqueue: acceptance.enqueue,
-    /** After the commit of a transaction with `enqueue`: its task runs at once instead of at the next poll. */
     announceQueued: () => notifier.notify([readyTopic]),
     /** True on one live instance: it polls often for what any of them may handle, the others rarely. */
     isOnDuty: taskRunner.isOnDuty,
@@ -160,8 +160,7 @@ export function createEngine(deps: EngineDeps) {
     createRuntime(operations: readonly Operation[], internal: readonly TaskKind[]) {
       const tasks = selectTasks(operations)
       for (const task of tasks) taskOperations.set(task.name, task)
-      registerKinds(kinds, [...tasks.map(toTaskKind), ...internal])
-      log.debug({ steps: stepsOf(kinds) }, 'task kinds')
+      registerKinds(kinds, [...tasks.map(toTaskKind), ...internal], log)
       const invoke = createInvoker({
         transactions,
         acceptance,

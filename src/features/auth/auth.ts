@@ -31,7 +31,7 @@ type AuthDeps = {
   signups: Pick<SignupGrants, 'forAgent' | 'forPerson'>
   /** Runs in the transaction that creates the user. */
   onSignup?: OnSignup
-  /** Called after that transaction is committed. */
+  /** Called after that transaction is committed: a task that it queued runs at once instead of at the next poll. */
   announceQueued: () => void
   creditsOf: (tx: Tx, userId: string) => Promise<number>
   walletsOf: (tx: Tx, userId: string) => Promise<Wallet[]>
