@@ -90,7 +90,7 @@ const pointsOfOneApproval = (): Promise<string[]> =>
     pattern: pointPattern,
     passesOf,
     needed,
-    shortPoint: /^db:commit:after/,
+    shortPoint: /task_accept:before/,
     launch: gatewayWith,
     async work({ url }, attempt, clear) {
       const { taskId, approvalId } = await ask(url, attempt)
