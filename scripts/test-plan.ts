@@ -86,6 +86,10 @@ export const laterFiles: readonly Later[] = [
   {
     reason: 'deviations of the venue that a client waits for on the wall clock',
     files: [
+      'test/venue/nonces.test.ts',
+      'test/venue/reconcile.test.ts',
+      'test/venue/perp-lifecycle.test.ts',
+      'test/venue/unwind.test.ts',
       'test/venue/spot.test.ts',
       'test/venue/key-renewal.test.ts',
       'test/venue/odd-market-lists.test.ts',
@@ -144,6 +148,7 @@ export const laterFiles: readonly Later[] = [
   {
     reason: 'proofs of cost and of fairness under load, and generated requests by the thousand',
     files: [
+      'test/proof/mistakes.test.ts',
       'test/proof/authorization-matrix.test.ts',
       'test/proof/web-writes.test.ts',
       'test/edges/fuzz.test.ts',
@@ -162,6 +167,7 @@ export const laterFiles: readonly Later[] = [
   {
     reason: 'nodes that lag, refuse or are refused, after the first cases of chains',
     files: [
+      'test/chains/reorg.test.ts',
       'test/chains/abandoned-nonces.test.ts',
       'test/chains/gas-limits.test.ts',
       'test/chains/unreliable-node.test.ts',
@@ -171,6 +177,7 @@ export const laterFiles: readonly Later[] = [
   {
     reason: 'further ways to sign in, and attacks on them',
     files: [
+      'test/oauth/sign-in-limits.test.ts',
       'test/oauth/login.test.ts',
       'test/oauth/attacks.test.ts',
       'test/oauth/real-clients.test.ts',
@@ -197,6 +204,10 @@ export const laterFiles: readonly Later[] = [
       'test/oauth/mcp-browser.test.ts',
       'test/oauth/passkey-browser.test.ts',
     ],
+  },
+  {
+    reason: 'webhooks and images after the first cases of delivery, applications and keys',
+    files: ['test/webhooks/instances.test.ts', 'test/images/charges.test.ts', 'test/images/files.test.ts'],
   },
 ]
 
@@ -245,7 +256,6 @@ export const defaultFiles: readonly string[] = [
   'test/proof/cli-door.test.ts',
   'test/proof/doors.test.ts',
   'test/proof/errors.test.ts',
-  'test/proof/mistakes.test.ts',
   'test/proof/network-urls.test.ts',
   'test/proof/numbers.test.ts',
   'test/proof/sdk-door.test.ts',
@@ -291,16 +301,12 @@ export const defaultFiles: readonly string[] = [
   'test/venue/foreign-frames.test.ts',
   'test/venue/foreign-records.test.ts',
   'test/venue/gateway-triggers.test.ts',
-  'test/venue/nonces.test.ts',
   'test/venue/order-events.test.ts',
   'test/venue/own-node.test.ts',
   'test/venue/perp-http.test.ts',
-  'test/venue/perp-lifecycle.test.ts',
-  'test/venue/reconcile.test.ts',
   'test/venue/refused-signatures.test.ts',
   'test/venue/spot-http.test.ts',
   'test/venue/stream.test.ts',
-  'test/venue/unwind.test.ts',
 ]
 
 /** Proofs of durations, which no other test may disturb: they run one by one, after all others. */
