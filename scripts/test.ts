@@ -133,11 +133,11 @@ const startCluster = async (): Promise<Cluster | undefined> => {
 
 type RunOne = (group: Group) => Promise<Result>
 
-/** Another group, which adds half a thread on average, fits where the load does not exceed the processors by half with it. */
+/** Another group, which adds a thread on average, fits where the load does not exceed the processors by half with it. */
 const hasRoom = (active: number): boolean => {
   if (active === 0) return true
   if (!meter.isMeasured) return active < processors
-  return active < groupsMax && meter.total() + 0.5 <= processors * 1.5
+  return active < groupsMax && meter.total() + 1 <= processors * 1.5
 }
 
 /** As many groups at a time as the processors carry, then the proofs of durations one by one. */
