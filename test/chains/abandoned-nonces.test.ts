@@ -153,6 +153,17 @@ describe('a sponsor whose oldest nonce belongs to an ended task', () => {
     for (const user of laterUsers) assert.equal(await app.flows(user), 1)
   })
 
+  test('the node has the empty transactions at the end of the round that made them', async () => {
+    const { users } = await abandonNonces()
+    await acceptSends()
+    await raiseFees()
+    const replaced = (await reconcile()).reduce((sum, report) => sum + report.replaced, 0)
+    assert.equal(replaced, users.length)
+    for (const { n, external_id } of await storedOf(users))
+      assert.equal(Boolean(await transactionOf(external_id)), n === 1)
+    await waitForZeroDrift()
+  })
+
   test('a replacement that was stored and not sent is sent later, without a second one', async () => {
     const { users } = await abandonNonces()
     await raiseFees()

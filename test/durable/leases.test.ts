@@ -173,6 +173,8 @@ describe('leases', () => {
       using _queued = await fixture.lockRows('select 1 from task_queue where task_id = $1 for update', taskId)
       using _orphan = await fixture.lockRows('select 1 from task_queue where task_id = $1 for update', orphan)
       await workFor(3 * leaseMs)
+      const renewed = await fixture.rows('select 1 from instance where lease_until > clock_timestamp()')
+      assert.equal(renewed.length, 2, 'both leases were renewed meanwhile')
     }
     for (const { outcome } of await Promise.all(all)) assert.equal(outcome, 'executed')
     assert.equal(long.total(), 6)
