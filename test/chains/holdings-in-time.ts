@@ -1,4 +1,4 @@
-/** What holdings show of chains; each function returns the time that it took, in milliseconds. */
+/** Assertions on what holdings show of chains; each function returns the milliseconds that it took. */
 import assert from 'node:assert/strict'
 import { eventually } from '../harness/gateway.ts'
 import type { Answer, ChainsApp, User } from './chains-app.ts'

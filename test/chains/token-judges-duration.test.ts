@@ -29,7 +29,7 @@ before(async () => {
 })
 after(() => app?.[Symbol.asyncDispose]())
 
-/** By a new instance, which has cached nothing. */
+/** Checks by a new instance, which has cached no verdict. */
 async function check(services: { honeypot?: string; rugcheck?: string }) {
   await using instance = await app.instance({}, services)
   const startedMs = performance.now()

@@ -15,14 +15,14 @@ type Context = {
   open: { task_id: string; position_id: string }
 }
 type MsMax = {
-  /** Of each answer while the database is unreachable. */
+  /** The bound of each answer while the database is unreachable. */
   answer: number
   degraded: number
   recovered: number
   /** After the recovery. */
   deposited: number
 }
-/** For what never happens; only a proof of durations has others. */
+/** Bounds that nothing exceeds: only a proof of durations hands in others. */
 const unbounded: MsMax = {
   answer: Number.POSITIVE_INFINITY,
   degraded: deadlineMs,
