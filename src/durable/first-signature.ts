@@ -43,7 +43,7 @@ async function trySigning(deps: FirstSignatureDeps, promise: TaskPromise): Promi
   if (wanted.admission.spend?.action.principal === 'chat') return undefined
   const signal = AbortSignal.timeout(signOnAcceptMsMax)
   const step = canSign === true ? wanted.kind.steps[task.step] : canSign
-  const result = await step?.(stepView(task, []), { now: task.created_at, signal })
+  const result = await step?.(stepView(task, []), { now: task.created_at, signal, stopping: signal })
   if (!result || !onlySigns(result)) return undefined
   const { signOnAccept, signInOrder } = result.sign
   if (signInOrder)

@@ -13,7 +13,7 @@ import {
 
 /** The lease of this instance: heartbeat, release of the tasks of instances that died, end. */
 
-export type LeasedRun = { abort: AbortController }
+export type LeasedRun = { lost: AbortController }
 type LeaseDeps = Omit<ClaimDeps, 'isLeaseHeld' | 'isOnDuty' | 'hasPeers'> & {
   heartbeats: pg.Pool
   /** The runs of this instance by task. */
@@ -146,7 +146,7 @@ async function beat(leases: LeaseState): Promise<number> {
   if (!row) throw new Error('the heartbeat returned no row')
   leases.heldUntilMs = sentMs + leaseMs
   const owned = new Set(row.owned)
-  for (const [taskId, run] of runs) if (!owned.has(taskId)) run.abort.abort()
+  for (const [taskId, run] of runs) if (!owned.has(taskId)) run.lost.abort()
   const running = deps.runs()
   leases.strays = new Set(row.owned.filter((taskId) => !running.has(taskId)))
   const isNewOnDuty = row.isOnDuty && !leases.isOnDuty

@@ -8,7 +8,7 @@ import { deferToNewerVersion } from './step-result.ts'
 import type { Capacity } from './task-claims.ts'
 import { kindKey } from './task-kinds.ts'
 import { isEnded, type Task } from './task-row.ts'
-import { advanceTask, type LoadedTask, type TaskRunDeps } from './task-run.ts'
+import { advanceTask, type LoadedTask, type RunEnds, type TaskRunDeps } from './task-run.ts'
 
 export type RunnerOptions = { slots: number; leaseMs: number; pollMs: number }
 type RunnerDeps = TaskRunDeps & {
@@ -53,8 +53,14 @@ const conversationSlots = 64
 /** The share of the slots that one user holds at most; of the exit slots it is half. */
 const userShare = 0.75
 
-/** The run of one claim; `abort` ends it when the task is another instance's. */
-type RunningTask = { priority: number; isResumable: boolean; abort: AbortController; work: Promise<unknown> }
+/** The run of one claim; `lost` ends it when the task is another instance's, `stopping` ends its waits. */
+type RunningTask = {
+  priority: number
+  isResumable: boolean
+  lost: AbortController
+  stopping: AbortController
+  work: Promise<unknown>
+}
 /** The slots that each user holds, and those reserved for tasks that are being inserted. */
 type SlotUse = { counts: KeyCounts; reserved: number }
 type RunnerState = {
@@ -188,10 +194,11 @@ function track(runner: RunnerState, loaded: LoadedTask): Promise<Task | undefine
   const { priority = 1, isResumable = false } = deps.kinds.get(kindKey(kind, kind_version)) ?? {}
   const { counts } = slotUseOf(runner, priority)
   // A second claim of the same task raised its version: the earlier run can commit nothing any more.
-  running.get(id)?.abort.abort()
+  running.get(id)?.lost.abort()
   if (!running.has(id)) counts.add(userId)
-  const abort = new AbortController()
-  const work = runTask(runner, loaded, abort.signal)
+  const lost = new AbortController()
+  const stopping = new AbortController()
+  const work = runTask(runner, loaded, { lost: lost.signal, stopping: stopping.signal })
     // The database is unavailable or refused: heartbeats release the task, and another claim resumes at the last commit.
     .catch((error: unknown) => {
       deps.log.warn({ error, task: id }, 'run failed; the task will be claimed again')
@@ -204,13 +211,13 @@ function track(runner: RunnerState, loaded: LoadedTask): Promise<Task | undefine
       }
       leases.slotFreed()
     })
-  const entry: RunningTask = { priority, isResumable, abort, work }
+  const entry: RunningTask = { priority, isResumable, lost, stopping, work }
   running.set(id, entry)
   return work
 }
 
 /** Runs step after step until the task ends, parks or is another instance's. */
-async function runTask(runner: RunnerState, first: LoadedTask, lost: AbortSignal): Promise<Task | undefined> {
+async function runTask(runner: RunnerState, first: LoadedTask, ends: RunEnds): Promise<Task | undefined> {
   const { deps, leases } = runner
   const kind = deps.kinds.get(kindKey(first.task.kind, first.task.kind_version))
   if (!kind) {
@@ -218,8 +225,8 @@ async function runTask(runner: RunnerState, first: LoadedTask, lost: AbortSignal
     return undefined
   }
   let loaded = first
-  while (!runner.stopping && !lost.aborted) {
-    const next = await advanceTask(deps, loaded, kind, lost)
+  while (!runner.stopping && !ends.lost.aborted) {
+    const next = await advanceTask(deps, loaded, kind, ends)
     if (!next) return undefined
     loaded = next
     const { task } = loaded
@@ -234,7 +241,10 @@ async function stopRunner(runner: RunnerState): Promise<void> {
   runner.stopping = true
   await runner.leases.stopClaims()
   // Another instance goes on with them: they would take longer than an instance has for its end.
-  for (const { isResumable, abort } of runner.running.values()) if (isResumable) abort.abort()
+  for (const { isResumable, lost, stopping } of runner.running.values()) {
+    stopping.abort()
+    if (isResumable) lost.abort()
+  }
   await Promise.all([...runner.running.values()].map(({ work }) => work))
   await runner.leases[Symbol.asyncDispose]()
   await runner.leases.release()

@@ -33,6 +33,9 @@ export type LoadedTask = {
   parkedUntil?: Date | undefined
 }
 
+/** What ends a run of a task before its step does. */
+export type RunEnds = { lost: AbortSignal; stopping: AbortSignal }
+
 const defaultRetry: RetryRule = { attemptsMax: 8, firstMs: 200, maxMs: 10_000 }
 /** Lookups of an unknown outcome never end; their interval doubles up to a minute. */
 /** The engine ends these attempts by the time of the approval. */
@@ -48,10 +51,10 @@ export async function advanceTask(
   deps: TaskRunDeps,
   loaded: LoadedTask,
   kind: TaskKind,
-  lost: AbortSignal,
+  ends: RunEnds,
 ): Promise<LoadedTask | undefined> {
-  const after = await attemptStep(deps, loaded, kind, lost)
-  if (after || lost.aborted) return after
+  const after = await attemptStep(deps, loaded, kind, ends)
+  if (after || ends.lost.aborted) return after
   const { task } = loaded
   const now = await deps.committer.reread(task.id)
   if (now?.owner !== deps.instanceId || now.task.version > task.version + 1) return undefined
@@ -65,18 +68,18 @@ async function attemptStep(
   deps: TaskRunDeps,
   loaded: LoadedTask,
   kind: TaskKind,
-  lost: AbortSignal,
+  ends: RunEnds,
 ): Promise<LoadedTask | undefined> {
   const { task } = loaded
   try {
     if (!isAdmitted(task)) return await deps.decideWaiting(task)
     const known = loaded.effects ?? (await readEffects(deps.transactions.pool, task.id))
     const effects = known.map((each) => withNeverSent(each, loaded.signed))
-    const result = await runStep(deps, { task, effects }, kind, lost)
+    const result = await runStep(deps, { task, effects }, kind, ends)
     const committed = await deps.committer.step(task, result)
     return committed && { ...committed, effects: effectsAfter(effects, result, committed) }
   } catch (error) {
-    if (lost.aborted) return undefined
+    if (ends.lost.aborted) return undefined
     return handleFailure(deps, task, kind, error)
   }
 }
@@ -85,7 +88,7 @@ async function runStep(
   { clock, log }: TaskRunDeps,
   { task, effects }: { task: Task; effects: Effect[] },
   kind: TaskKind,
-  lost: AbortSignal,
+  { lost, stopping }: RunEnds,
 ): Promise<StepResult> {
   const exposed = effects.some((effect) => effect.status !== 'dropped' && effect.status !== 'rejected')
   const end = (result: EndResult) => kind.completeEnd?.(stepView(task, effects), result) ?? result
@@ -99,7 +102,7 @@ async function runStep(
   }
   const timeoutMs = kind.stepTimeoutMs ?? stepTimeoutMsDefault
   const signal = AbortSignal.any([AbortSignal.timeout(timeoutMs), lost])
-  return raceAbort(step(stepView(task, effects), { now: clock.now(), signal }), signal).catch(
+  return raceAbort(step(stepView(task, effects), { now: clock.now(), signal, stopping }), signal).catch(
     (error: unknown) => {
       if (!(error instanceof StepAborted) || lost.aborted) throw error
       throw new Fault('upstream_timeout', `The step ${task.step} took longer than ${timeoutMs} ms`, {

@@ -264,7 +264,13 @@ export type TaskView<Data = JsonObject, Input = JsonObject> = {
   createdAt: Date
   deadline: Date
 }
-export type StepContext = { now: Date; signal: AbortSignal }
+export type StepContext = {
+  now: Date
+  /** Aborts where the step took too long, or the task is another instance's: its result counts no more. */
+  signal: AbortSignal
+  /** Aborts where this instance ends: a step that only waits returns what it has seen. */
+  stopping: AbortSignal
+}
 export type Step<Data = JsonObject, Names extends string = string, Input = JsonObject> = (
   task: TaskView<Data, Input>,
   context: StepContext,

@@ -65,7 +65,8 @@ describe('fencing of commits', () => {
     const cancelled = async (status: string | null) => {
       const task = await own.accept(user)
       if (status) {
-        const context = { now: new Date(), signal: new AbortController().signal }
+        const { signal } = new AbortController()
+        const context = { now: new Date(), signal, stopping: signal }
         const signed = await own.step(task, await signingStep('look')(stepView(task, []), context))
         assert.ok(signed?.signed)
         await fixture.rows('update effect set status = $2 where task_id = $1 returning id', task.id, status)

@@ -390,6 +390,11 @@ export const chainMutations = [
         'a batch whose nonce foreign bytes took waits for its deadline',
       ],
       [
+        'AbortSignal.any([signal, stopping])',
+        'signal',
+        'an instance that ends waits for the next block first',
+      ],
+      [
         '        (await cancelInvalid(context, chainState)) ??\n',
         '',
         'a gas limit that the node refuses holds up its sponsor until the batch expires',

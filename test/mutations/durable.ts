@@ -103,7 +103,7 @@ export const durableMutations = [
     ['test/durable/fencing.test.ts'],
     [
       [
-        '    if (lost.aborted) return undefined\n',
+        '    if (ends.lost.aborted) return undefined\n',
         '',
         'a run without its lease reports the failure of its step',
       ],
@@ -114,7 +114,7 @@ export const durableMutations = [
     ['test/durable/fencing.test.ts'],
     [
       [
-        '  for (const [taskId, run] of runs) if (!owned.has(taskId)) run.abort.abort()\n',
+        '  for (const [taskId, run] of runs) if (!owned.has(taskId)) run.lost.abort()\n',
         '',
         'a run continues after another instance has taken its task',
       ],
@@ -379,7 +379,7 @@ export const durableMutations = [
         'the end of an old run deletes the entry of the new one, whose lease is then not renewed',
       ],
       [
-        '  running.get(id)?.abort.abort()\n',
+        '  running.get(id)?.lost.abort()\n',
         '',
         'the run of an earlier claim goes on beside the one of the new claim',
       ],

@@ -66,6 +66,7 @@ type Seen = {
   readingMs?: number
   /** When the bytes were stored. */
   storedAt?: Date
+  stopping?: AbortSignal
 }
 
 /** A chain that reports the nonce of the attempt as used; by default it has no receipt of it. */
@@ -79,6 +80,7 @@ function createConfirmStep({
   isDown,
   readingMs = 0,
   storedAt = now,
+  stopping = new AbortController().signal,
 }: Seen) {
   let elapsedMs = 0
   const own = {
@@ -152,6 +154,7 @@ function createConfirmStep({
       confirmBatch(deps, settling, {
         now,
         signal: new AbortController().signal,
+        stopping,
         steps: { sign: 'sign', confirm: 'confirm' },
       }),
     sent,
@@ -208,4 +211,11 @@ test('bytes are sent again after a slow reading too, and a node that does not ta
   const up = createConfirmStep(slow)
   assert.ok('replace' in (await up.run()), 'a node that answers gets the higher fee')
   assert.deepEqual(up.sent, ['0xraw'])
+})
+
+test('an instance that ends waits for nothing more, and says what it has seen', async () => {
+  const { run, sent } = createConfirmStep({ mined: 7n, isDown: true, stopping: AbortSignal.abort() })
+  const result = await run()
+  assert.ok('park' in result && result.state === 'submitted', JSON.stringify(result))
+  assert.deepEqual(sent, [])
 })

@@ -46,7 +46,7 @@ type Settling<Data extends BatchTaskData, Proof, Names extends string> = BatchOp
 export async function confirmBatch<Data extends BatchTaskData, Proof, Names extends string>(
   { portOf, nonces, gasBudget, onNonceUsed, nowMs = monotonicMs }: ConfirmDeps,
   settling: Settling<Data, Proof, Names>,
-  { now, signal, steps }: EffectContext<Names>,
+  { now, signal, stopping, steps }: EffectContext<Names>,
 ): Promise<Result<Data, Names>> {
   const { task } = settling
   const effect = task.effects.findLast((each) => each.kind === effectKind)
@@ -63,7 +63,7 @@ export async function confirmBatch<Data extends BatchTaskData, Proof, Names exte
   }
   context.port.watcher.forget(task.id)
   try {
-    const chainState = await awaitFinality(context, signal)
+    const chainState = await awaitFinality(context, AbortSignal.any([signal, stopping]))
     if (chainState.nonceUsed) onNonceUsed(context.port.chain.row.id)
     if (chainState.mined && chainState.final)
       return await resolve(context, settling, chainState, chainState.mined)

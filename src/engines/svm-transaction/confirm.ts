@@ -48,7 +48,7 @@ export type ConfirmContext<Names extends string> = ConfirmDeps & {
 export async function confirmTransaction<Data extends SvmTaskData, Proof, Names extends string>(
   deps: ConfirmDeps,
   settling: Settling<Data, Proof, Names>,
-  { now, signal, steps }: StepContext & { steps: EffectNames<Names> },
+  { now, signal, stopping, steps }: StepContext & { steps: EffectNames<Names> },
 ): Promise<Result<Data, Names>> {
   const { task, signsAgain = true } = settling
   const effect = task.effects.findLast((each) => each.kind === effectKind && each.step === steps.sign)
@@ -57,7 +57,7 @@ export async function confirmTransaction<Data extends SvmTaskData, Proof, Names 
   const context: ConfirmContext<Names> = { ...deps, task, effect, port, steps, now }
   port.watcher.forget(task.id)
   try {
-    const found = await awaitLanding(effect, port, signal)
+    const found = await awaitLanding(effect, port, AbortSignal.any([signal, stopping]))
     const finding = found.reading.status ? undefined : await findExpiry(context, found.reading)
     // Signing again could move the money twice: a person decides, or a node that finds the record.
     if (finding && 'unprovable' in finding) return ofTask(unknownResult(context, 'review'))

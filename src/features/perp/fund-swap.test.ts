@@ -8,7 +8,8 @@ import { afterSwapStep, depositHold, type FundTask, swapBeforeDeposit } from './
 import { type Swapped, secondLegMs } from './swap-leg.ts'
 
 const now = new Date(1_700_000_000_000)
-const context = { now, signal: new AbortController().signal }
+const { signal } = new AbortController()
+const context = { now, signal, stopping: signal }
 const usdc = { symbol: 'USDC', name: 'USDC', decimals: 6, address: '0xusdc' }
 const swap = {
   origin: { chain_id: '8453', token: { ...usdc, address: '0xbase' }, is_native: false, account: '0xacc' },

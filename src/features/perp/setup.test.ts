@@ -5,7 +5,8 @@ import type { Agent } from '#kernel/venue.ts'
 import { type SetupDeps, type SetupTaskData, setupSteps } from './setup.ts'
 
 const now = new Date(1_700_000_000_000)
-const context: StepContext = { now, signal: new AbortController().signal }
+const { signal } = new AbortController()
+const context: StepContext = { now, signal, stopping: signal }
 const agentAt = (address: string): Agent => ({
   id: address,
   address,

@@ -7,6 +7,7 @@ import type { Effect } from '#kernel/task.ts'
 import type { Account, Fill, SendResult, Unread } from '#upstreams/hyperliquid/hyperliquid.ts'
 import { type Finish, type PerpOrderTask, type PerpOrderTaskData, unwindSteps } from './unwind.ts'
 
+const { signal } = new AbortController()
 const now = new Date(1_700_000_000_000)
 const unused = () => {
   throw new Error('a retry reads and signs nothing')
@@ -100,7 +101,7 @@ const task: PerpOrderTask = {
 }
 
 test('a close that the request limit rejects is signed again, and does not count as an attempt', async () => {
-  const result = await closed(task, { now, signal: new AbortController().signal })
+  const result = await closed(task, { now, signal, stopping: signal })
   assert.ok('park' in result)
   assert.deepEqual(result.park, { afterMs: 10_000, next: 'unwind' })
   assert.equal(result.data?.closings, 1)
@@ -154,7 +155,6 @@ function stepsAt({ fills, position, nowMs = now.getTime() }: Records, finish: Fi
     finish,
   )
 }
-const { signal } = new AbortController()
 const { closings: _none, closed_size: _size, ...opened } = data
 const restingData: PerpOrderTaskData = {
   ...opened,
@@ -169,7 +169,7 @@ const bought = { orderId: 7, isBuy: true, atMs: now.getTime() + 1 }
 
 test('an entry that was cancelled stays ended where the close is refused first, and the step it parks to closes', async () => {
   const steps = stepsAt({ fills: [{ ...bought, size: '1' }], position: '1' })
-  const after = await steps.entry_cancelled(resting, { now, signal })
+  const after = await steps.entry_cancelled(resting, { now, signal, stopping: signal })
   assert.ok('sign' in after)
   const refused = after.sign.onRefused!(new Fault('policy_denied', 'no'))
   assert.ok('park' in refused)
@@ -178,7 +178,7 @@ test('an entry that was cancelled stays ended where the close is refused first, 
   const stored = { ...restingData, ...refused.data } as PerpOrderTaskData
   const again = await steps[refused.park.next](
     { ...task, data: stored, effects: [confirmed] },
-    { now, signal },
+    { now, signal, stopping: signal },
   )
   assert.ok('sign' in again)
   assert.equal(again.next, 'closed')
@@ -187,24 +187,25 @@ test('an entry that was cancelled stays ended where the close is refused first, 
 
 test('nothing is left to close only once no read can lack a fill of the cancelled entry', async () => {
   const stale = { fills: [], position: '0' }
-  const after = await stepsAt(stale).entry_cancelled(resting, { now, signal })
+  const after = await stepsAt(stale).entry_cancelled(resting, { now, signal, stopping: signal })
   assert.ok('park' in after)
   const stored: PerpOrderTask = { ...resting, data: { ...restingData, ...after.data } as PerpOrderTaskData }
   const lagging = await stepsAt({ ...stale, nowMs: now.getTime() + 4_000 })[after.park.next](stored, {
     now,
     signal,
+    stopping: signal,
   })
   assert.ok('park' in lagging)
   const late = { nowMs: now.getTime() + 6_000 }
   const shown = { fills: [{ ...bought, size: '0.3' }], position: '0.3', ...late }
-  const closing = await stepsAt(shown).unwind(stored, { now, signal })
+  const closing = await stepsAt(shown).unwind(stored, { now, signal, stopping: signal })
   assert.ok('sign' in closing)
   const finish: Finish = async () => ({
     end: 'failed',
     outcome: 'not_executed',
     error: { code: 'x', message: '' },
   })
-  const ended = await stepsAt({ ...stale, ...late }, finish).unwind(stored, { now, signal })
+  const ended = await stepsAt({ ...stale, ...late }, finish).unwind(stored, { now, signal, stopping: signal })
   assert.ok('end' in ended)
 })
 
@@ -226,7 +227,10 @@ test('a close leaves the position that was there before the entry', async () => 
     closed_size: '0.4',
   }
   const steps = stepsAt({ fills, position: '1' }, finish)
-  const after = await steps.unwind({ ...task, data: closedOnce, effects: [] }, { now, signal })
+  const after = await steps.unwind(
+    { ...task, data: closedOnce, effects: [] },
+    { now, signal, stopping: signal },
+  )
   assert.ok('end' in after)
   assert.equal(finished, '0.4')
 })

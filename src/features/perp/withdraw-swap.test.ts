@@ -7,7 +7,8 @@ import { secondLegMs } from './swap-leg.ts'
 import { type SwapAfterData, type SwapAfterDeps, swapAfterWithdrawal } from './withdraw-swap.ts'
 
 const now = new Date(1_700_000_000_000)
-const context = { now, signal: new AbortController().signal }
+const { signal } = new AbortController()
+const context = { now, signal, stopping: signal }
 const usdc = { symbol: 'USDC', name: 'USDC', decimals: 6, address: '0xusdc' }
 const swap = {
   origin: { chain_id: '42161', token: usdc, is_native: false, account: '0xacc' },

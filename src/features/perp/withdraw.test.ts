@@ -7,6 +7,7 @@ import type { IncomingTransfer } from '#upstreams/evm/evm.ts'
 import type { LedgerUpdate } from '#upstreams/hyperliquid/hyperliquid.ts'
 import { type WithdrawDeps, withdrawSteps } from './withdraw.ts'
 
+const { signal } = new AbortController()
 const now = new Date(1_700_000_000_000)
 const arrival: IncomingTransfer = {
   txHash: '0xaa',
@@ -59,7 +60,7 @@ test('a payout that one node hid is found by a search from the first block, with
       effects: [effect],
       createdAt: now,
     } as object as TaskView<object>
-    const result = await arrive(task, { now, signal: new AbortController().signal })
+    const result = await arrive(task, { now, signal, stopping: signal })
     if ('end' in result) {
       assert.equal(result.outcome, 'executed')
       assert.equal(counts.ledgerReads, 1)

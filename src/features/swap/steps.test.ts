@@ -7,6 +7,7 @@ import type { SwapDeps } from './deps.ts'
 import { swapSteps } from './steps.ts'
 import { ownNames, type SwapTask, type SwapTaskData } from './task-data.ts'
 
+const { signal } = new AbortController()
 const now = new Date(1_700_000_000_000)
 const token = { symbol: 'USDC', name: 'USDC', decimals: 6, address: '0xusdc' }
 const endOn = (chainId: string) => ({ chain_id: chainId, token, is_native: false, account: '0xown' })
@@ -56,7 +57,7 @@ function signing(chains: readonly string[]) {
   const { sign } = swapSteps(deps, ownNames)
   const run = (destination: string, lateMs = 0) => {
     const task = { id: 't', userId: 'u', data: data(destination), effects: [] } as unknown as SwapTask
-    return sign(task, { now: new Date(now.getTime() + lateMs), signal: new AbortController().signal })
+    return sign(task, { now: new Date(now.getTime() + lateMs), signal, stopping: signal })
   }
   return { run, asked, signed, plans }
 }

@@ -6,6 +6,7 @@ import type { SwapDeps } from './deps.ts'
 import type { SwapTask, SwapTaskData } from './task-data.ts'
 import { trackSwap } from './track.ts'
 
+const { signal } = new AbortController()
 const start = new Date(1_700_000_000_000)
 const minute = (count: number) => new Date(start.getTime() + count * 60_000)
 const token = { symbol: 'ETH', name: 'Ether', decimals: 18, address: '0xee' }
@@ -45,7 +46,7 @@ const track = (status: ProviderStatus, now: Date, earlier: Partial<SwapTaskData>
     async watchLatePayment() {},
   } as unknown as SwapDeps
   const task = { id: 't', userId: 'u', data, effects: [], createdAt: start } as unknown as SwapTask
-  return trackSwap(deps, task, { now, signal: new AbortController().signal, next: 'track' })
+  return trackSwap(deps, task, { now, signal, stopping: signal, next: 'track' })
 }
 const waiting = async (...given: Parameters<typeof track>) => {
   const result = await track(...given)
