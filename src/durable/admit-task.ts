@@ -4,6 +4,7 @@ import type { Asker } from '#kernel/caller.ts'
 import { Fault } from '#kernel/fault.ts'
 import type { JsonObject } from '#kernel/json.ts'
 import type { Admission, TaskKind } from '#kernel/task.ts'
+import { withTimeLimit } from '#kernel/time-limit.ts'
 import type { TaskAcceptance } from './accept-task.ts'
 import type { KeyedRequest } from './idempotency.ts'
 import type { LocalEvents } from './local-events.ts'
@@ -31,6 +32,8 @@ export type NewTaskRequest = {
   asker: Asker
   keyed: KeyedRequest
   request?: RecentRequest
+  /** By `performance.now`: an admission that takes longer is given up, and accepts nothing. */
+  untilMs?: number | undefined
 }
 /** `run`: where this instance runs the task. */
 export type AcceptedTask = { task: Task; run?: Promise<Task | undefined> }
@@ -42,26 +45,26 @@ const admissionAttemptsMax = 3
 
 /** Admits and accepts. What a person has to approve becomes a task that waits. */
 export function admitAndAccept(deps: TaskAdmitterDeps, given: NewTaskRequest): Promise<AcceptedTask> {
-  const { operation, input, asker } = given
-  const request = { ...given, kind: kindOf(deps.kinds, operation) }
-  return admitUntilAccepted({ operation, input, asker }, (admission) =>
-    accept(deps, request, admission),
-  ).catch((error: unknown) => {
-    // What a chat would start by itself is recommended instead, and its user asks for the approval.
-    if (error instanceof ApprovalRequired && asker.principal !== 'chat')
-      return deps.requestApproval(request, error)
-    throw error
-  })
+  const request = { ...given, kind: kindOf(deps.kinds, given.operation) }
+  return admitUntilAccepted(given, (admission) => accept(deps, request, admission)).catch(
+    (error: unknown) => {
+      // What a chat would start by itself is recommended instead, and its user asks for the approval.
+      if (error instanceof ApprovalRequired && given.asker.principal !== 'chat')
+        return deps.requestApproval(request, error)
+      throw error
+    },
+  )
 }
 
 /** Admits again where others were accepted in between and took the balance. */
 export async function admitUntilAccepted<Accepted>(
-  { operation, input, asker }: Pick<NewTaskRequest, 'operation' | 'input' | 'asker'>,
+  { operation, input, asker, untilMs }: Pick<NewTaskRequest, 'operation' | 'input' | 'asker' | 'untilMs'>,
   acceptOnce: (admission: Admission) => Promise<Accepted>,
 ): Promise<Accepted> {
   const startedMs = performance.now()
   for (let attempt = 1; ; attempt++) {
-    const admission = await operation.run.admit(input, asker).catch(throwAdmissionFault)
+    const admitting = operation.run.admit(input, asker).catch(throwAdmissionFault)
+    const admission = await (untilMs === undefined ? admitting : endsBy(admitting, untilMs))
     assertCounted(admission, { operation, asker })
     try {
       return await acceptRereadingBalances(acceptOnce, admission, startedMs)
@@ -70,6 +73,14 @@ export async function admitUntilAccepted<Accepted>(
       if (!isInsufficientBalance(error) || attempt >= admissionAttemptsMax) throw error
     }
   }
+}
+
+async function endsBy(admitting: Promise<Admission>, untilMs: number): Promise<Admission> {
+  const admission = await withTimeLimit(admitting, Math.max(0, untilMs - performance.now()))
+  if (admission) return admission
+  throw new Fault('unavailable', 'The request was not accepted within its timeout, and nothing was done', {
+    extras: { retry_after: 1 },
+  })
 }
 
 /** A chat starts nothing by itself that its limit does not count. */

@@ -55,8 +55,9 @@ export function createTaskInvoker(deps: TaskInvokerDeps): TaskInvoker {
 }
 
 async function runTask(state: InvokerState, call: UserCall<'task'>): Promise<Answer> {
-  const accepted = await acceptCall(state, call)
-  if (!('body' in accepted)) return answerTask(state.deps, call, accepted)
+  const untilMs = performance.now() + call.options.timeoutMs
+  const accepted = await acceptCall(state, call, untilMs)
+  if (!('body' in accepted)) return answerTask(state.deps, call, accepted, untilMs)
   return { kind: 'answer', body: accepted.body, replayed: false }
 }
 
@@ -64,6 +65,7 @@ async function runTask(state: InvokerState, call: UserCall<'task'>): Promise<Ans
 async function acceptCall(
   state: InvokerState,
   call: UserCall<'task'>,
+  untilMs?: number,
 ): Promise<AcceptedCall | { body: object }> {
   const { deps, pending } = state
   const { operation, caller, options } = call
@@ -96,6 +98,8 @@ async function acceptCall(
       asker: askerOf(caller, deps.clock.now()),
       keyed,
       ...(request && { request }),
+      // A caller who waits for nothing, or above the share, has no time that the admission could exceed.
+      ...(options.wait && options.timeoutMs > 0 && { untilMs }),
     })
     return { ...accepted, replayed: false }
   } catch (error) {
@@ -141,12 +145,13 @@ async function answerTask(
   deps: TaskInvokerDeps,
   { operation, options, request }: UserCall<'task'>,
   { task, run, replayed }: AcceptedCall,
+  untilMs: number,
 ): Promise<Answer> {
   const { pool } = deps.transactions
   const read = () => readTask(pool, task.id)
   let shown = replayed ? await read() : task
   if (options.wait && !isEnded(shown)) {
-    const { timeoutMs } = options
+    const timeoutMs = Math.max(0, untilMs - performance.now())
     shown = await waitForEnd(deps, task, read, { timeoutMs, signal: request.signal, run })
   }
   // Before its admission the data of a task are not those of its operation.

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { contracts } from '#contracts.ts'
 import { Fault } from '#kernel/fault.ts'
 import { type Entry, read, task } from '#kernel/operation.ts'
 import * as T from '#kernel/schema.ts'
@@ -91,4 +92,16 @@ test('an operation of which one flat record could not hold the input is refused 
   refused(task('POST /v1/pay/{id}', { ...shape, params: id, query: id, body: OpenObject }))
   refused(task('POST /v1/pay', { ...shape, body: timeout }))
   refused(task('POST /v1/pay', { ...shape, body: key }))
+})
+
+test('the identity fields pass with every operation, in body and query, and are dropped', () => {
+  const sent = () => ({ agent_id: 'a', application_id: 'b', user_id: 'c' })
+  for (const { entries } of contracts)
+    for (const [name, entry] of Object.entries<Entry>(entries)) {
+      const { readInput } = readerOf(entry)
+      const issues = issuesOf(() => readInput({ path: {}, query: sent(), body: sent() })) as string[][]
+      const unknown = issues.filter((issue) => issue.at(-1) === 'extra_forbidden')
+      assert.deepEqual(unknown, [], name)
+    }
+  assert.deepEqual(list.readInput({ path: {}, query: sent(), body: undefined }).input, { limit: 10 })
 })

@@ -89,10 +89,14 @@ function inputReader(entry: Entry, compile: Compile, sources: NumberSources): Re
   return ({ path: givenPath, query: givenQuery, body: given, bodyLocation = 'body', idempotencyKey }) => {
     const issues = issueList()
     const inPath = path ? readFields(path, givenPath, { location: 'path', sources, issues }) : {}
+    dropIdentity(givenQuery, querySchema)
     addUnknown(issues, givenQuery, queryNames, unknownField)
     const inQuery = query ? readFields(query, givenQuery, { location: 'query', sources, issues }) : {}
     const key = keyed ? readKey(idempotencyKey, given, issues) : undefined
-    if (isRecord(given) && !isOpaque) dropOwnFields(given, { schema: body?.schema, keyed })
+    if (isRecord(given) && !isOpaque) {
+      if (keyed) delete given.idempotency_key
+      dropIdentity(given, body?.schema)
+    }
     const inBody = body ? readBody(body, given, entry, { location: bodyLocation, sources, issues }) : {}
     if (issues.items.length > 0)
       throw new Fault('validation', 'The request is not valid', { issues: issues.items })
@@ -209,12 +213,8 @@ export function isAllOptional(schema: Schema): boolean {
 const isWhollyOpen = ({ additionalProperties, properties }: Schema): boolean =>
   additionalProperties === true && Object.keys(record(properties)).length === 0
 
-type BodyForm = { schema: Schema | undefined; keyed: boolean }
-
-/** Drops the fields that the gateway reads itself: the key, and the identity, which the credential alone sets. */
-function dropOwnFields(body: Record<string, unknown>, { schema, keyed }: BodyForm): void {
-  if (keyed) delete body.idempotency_key
-  for (const field of identityFields) if (!schema || !declares(schema, field)) delete body[field]
+function dropIdentity(fields: Record<string, unknown>, schema: Schema | undefined): void {
+  for (const field of identityFields) if (!schema || !declares(schema, field)) delete fields[field]
 }
 
 function declares(schema: Schema, field: string): boolean {

@@ -54,7 +54,7 @@ const catalogue = {
   idempotency_conflict: { status: 409, retryable: false, when: 'the key was used for another request' },
   possible_duplicate: {
     status: 409,
-    retryable: true,
+    retryable: false,
     when: 'over MCP, the same request was accepted less than 10 minutes ago under another key',
   },
   setup_incomplete: { status: 409, retryable: true, when: 'a set-up step is missing' },

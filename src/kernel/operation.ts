@@ -49,7 +49,11 @@ type Shape = {
   /** Codes of the catalogue that this operation can answer, in addition to those of every operation. */
   faults?: readonly string[]
 }
-export type ReadShape = Shape & { output: T.TSchema }
+export type ReadShape = Shape & {
+  output: T.TSchema
+  /** Where the answer is an array and the query has `after`: the field of the last entry that the next page follows. */
+  pageAfter?: string
+}
 export type ActShape = Shape & {
   output: T.TSchema
   /** `derived`: the reply is not stored under the key; a repetition computes it again and changes nothing. */

@@ -1,4 +1,4 @@
-import { type Chain, sameAddress, type Token } from './chains.ts'
+import { type Chain, nativeSentinel, sameAddress, type Token } from './chains.ts'
 import { type Fault, invalid } from './fault.ts'
 
 /** Chains and tokens as requests name them. */
@@ -7,8 +7,8 @@ import { type Fault, invalid } from './fault.ts'
 const solanaAlias = '792703809'
 const evmAddress = /^0x[0-9a-fA-F]{40}$/
 const solanaAddress = /^[1-9A-HJ-NP-Za-km-z]{32,44}$/
-/** Stands for the native coin of any chain. */
-const nativeSentinel = '0xeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee'
+/** Some clients and providers name the native coin of an EVM chain so. */
+const zeroAddress = '0x0000000000000000000000000000000000000000'
 
 type ChainNames = Pick<Chain, 'id' | 'name' | 'family' | 'displayName'>
 
@@ -45,6 +45,12 @@ export const unservedChain = (chains: readonly ChainNames[], field: string): Fau
 
 export type FoundToken = { token: Token; isNative: boolean } | { unlisted: string }
 
+/** The address of the native coin, the one that stands for it on any chain, or the zero address of an EVM chain. */
+export const isNativeCoin = (chain: Pick<Chain, 'family' | 'native'>, address: string): boolean =>
+  address.toLowerCase() === nativeSentinel.toLowerCase() ||
+  (chain.family === 'evm' && address === zeroAddress) ||
+  sameAddress(chain, address, chain.native.address)
+
 /** A listed token by symbol or address, the native coin, or the address of a token that is on no list. */
 export function tokenByRef(
   chain: Pick<Chain, 'family' | 'native' | 'tokens' | 'displayName'>,
@@ -52,8 +58,7 @@ export function tokenByRef(
   field: string,
 ): FoundToken {
   const text = ref.trim()
-  const isNative = text.toLowerCase() === nativeSentinel || sameAddress(chain, text, chain.native.address)
-  if (isNative) return { token: chain.native, isNative: true }
+  if (isNativeCoin(chain, text)) return { token: chain.native, isNative: true }
   const isAddress = (chain.family === 'evm' ? evmAddress : solanaAddress).test(text)
   if (isAddress) {
     const listed = chain.tokens.find(({ address }) => sameAddress(chain, address, text))

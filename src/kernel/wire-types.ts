@@ -55,7 +55,7 @@ export const TokenRefIn = (description: string) =>
   T.String({
     minLength: 1,
     maxLength: 64,
-    description: `${description}: address, or symbol of a listed token; 0xEeeeeEeeeEeEeeEeEeEeeEEEeeeeEeeeeeeeEEeE is the native coin`,
+    description: `${description}: address, or symbol of a listed token; 0xEeeeeEeeeEeEeeEeEeEeeEEEeeeeEeeeeeeeEEeE is the native coin, and on an EVM chain the zero address too`,
     examples: ['USDC'],
   })
 /** Fractions and counts; no money is computed from them. */

@@ -26,6 +26,9 @@ const newUser = () => uuidv7(new Date(), systemRandom)
 /** Calls to the outside, recorded by the step that plays the venue. */
 type Seen = { taskId: string; instance: string }
 
+/** Ends the admissions of `late` requests. */
+const lateAdmission = Promise.withResolvers<void>()
+
 async function instance(databaseUrl: string, seen: Seen[], name: string) {
   const core = await openTestCore({ databaseUrl, env: { RUNNER_SLOTS: '32', LEASE_MS: '1000' } })
   const { taskEngine } = core
@@ -42,6 +45,7 @@ async function instance(databaseUrl: string, seen: Seen[], name: string) {
     spend: {
       admit: async ({ amount, how }, { userId }) => {
         if (how === 'refuse') throw new Fault('market_closed', 'closed')
+        if (how === 'late') await lateAdmission.promise
         const account = { owner: userId, asset, subAccount: 'wallet' }
         return {
           data: { how: how ?? null },
@@ -159,6 +163,22 @@ describe('durable tasks', () => {
     assert.deepEqual(rest.events, events.slice(1), 'a subscription after the first event does not repeat it')
     assert.equal(events[0]?.type, 'task.created')
     assert.equal(events.at(-1)?.type, 'task.completed')
+  })
+
+  test('a wait ends at its timeout while the admission takes longer, and nothing is accepted then or later', async () => {
+    const user = newUser()
+    await fund(user, 100n)
+    await assert.rejects(a.spend(user, { amount: 40, how: 'late' }, { key: 'late', timeoutMs: 50 }), {
+      code: 'unavailable',
+      retryable: true,
+    })
+    lateAdmission.resolve()
+    // A task that the late admission made would hold its amount by now: the next one is admitted after it.
+    const { body } = await a.spend(user, { amount: 60, how: 'late' }, { key: 'next' })
+    assert.equal(body.status, 'completed')
+    assert.equal((await balance(user)).availUnits, 40n)
+    const { replayed } = await a.spend(user, { amount: 40, how: 'late' }, { key: 'late' })
+    assert.equal(replayed, false)
   })
 
   test('a selective filter searches a bounded part of a long log', async () => {

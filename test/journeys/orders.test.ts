@@ -244,9 +244,7 @@ describe('orders that wait for a price', () => {
     const query = `outstanding_order_ids=${one!.id}&outstanding_order_ids=${unknown}`
     const ids = await person.call<Record<string, unknown>>(`DELETE /wallet/outstanding-orders?${query}`)
     assert.deepEqual(ids.body, { cancelled: [one!.id], not_found: [unknown], not_cancellable: [] })
-    const all = await person.call<Record<string, unknown>>('DELETE /wallet/outstanding-orders', {
-      body: { all: true },
-    })
+    const all = await person.call<Record<string, unknown>>('DELETE /wallet/outstanding-orders')
     assert.deepEqual(all.body, { cancelled: [two!.id], not_found: [], not_cancellable: [] })
     assert.deepEqual(await users.outstanding(person), [])
     const { body: list } = await person.call<Order[]>('GET /v1/limit-orders?status=cancelled')
@@ -254,6 +252,11 @@ describe('orders that wait for a price', () => {
       list.map(({ limit_order_id }) => limit_order_id),
       [id],
     )
+    const page = await person.call('GET /v1/limit-orders?status=cancelled&limit=1&agent_id=x')
+    const next = `</v1/limit-orders?status=cancelled&limit=1&agent_id=x&after=${id}>; rel="next"`
+    assert.equal(page.headers.get('link'), next)
+    const last = await person.call<Order[]>(`GET /v1/limit-orders?status=cancelled&limit=1&after=${id}`)
+    assert.deepEqual([last.body, last.headers.get('link')], [[], null])
   })
 
   test('a hook whose balance is gone says so, and one on nothing is refused', async () => {

@@ -167,6 +167,7 @@ export const problemSchema: Schema = {
     scope: text('insufficient_scope: the scope that is missing. trading_paused: what is stopped'),
     rule: text('policy_denied, approval_required: the rule that refused, or that reserves it for a person'),
     server_time: { type: 'integer', description: 'stale_timestamp, signature_replayed: Unix seconds' },
+    next_timestamp: { type: 'integer', description: 'signature_replayed: the timestamp to sign next' },
     agent_id: text('duplicate_key: the agent that the key belongs to'),
     task_id: text('conflict: the task that is running'),
     status: text('The present state of the object'),

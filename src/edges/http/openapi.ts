@@ -13,6 +13,7 @@ import {
   type StreamEntry,
   type StreamTaskEntry,
 } from '#kernel/operation.ts'
+import { nextPageOf } from './next-page.ts'
 import {
   type Components,
   components,
@@ -186,6 +187,13 @@ function responsesOf(name: string, entry: Entry, named: Components): Json {
   return { 200: ok, ...errorsOf(entry) }
 }
 
+const nextPageHeader = {
+  Link: {
+    description: 'Of a full page: the path of the next one, with `rel="next"`',
+    schema: { type: 'string' },
+  },
+}
+
 function okOf(name: string, entry: Entry, named: Components): Json {
   if (entry.kind === 'stream' && !hasTask(entry)) return streamOf(entry, named)
   const replayed = {
@@ -199,6 +207,7 @@ function okOf(name: string, entry: Entry, named: Components): Json {
   return {
     description: streamed ? 'A stream of events; with `stream: false` one answer' : 'The answer',
     ...(isKeyed(entry) && { headers: replayed }),
+    ...(nextPageOf(entry) && { headers: nextPageHeader }),
     content: { ...streamed?.content, ...answer },
   }
 }

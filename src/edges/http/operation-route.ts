@@ -11,6 +11,7 @@ import { addHeaders, type CommonHeaders, type HeaderPairs, pushBudget } from './
 import type { HttpMetrics } from './http-metrics.ts'
 import type { SendJson } from './json-answer.ts'
 import type { AddLinks, LinksOf } from './links.ts'
+import { nextPageOf } from './next-page.ts'
 import { abort, type RequestContexts, signalOf } from './request-context.ts'
 import { type EventStream, openEventStream, type SseSettings } from './sse.ts'
 import { readParameters } from './text-parameters.ts'
@@ -84,6 +85,7 @@ function createHandler({ operation, readInput, call, shared }: InvocableOperatio
   const locatedInput = inputLocator(operation.entry)
   const addLinks = deps.linksOf(answerSchema(operation.entry)) ?? identity
   const addEventLinks = deps.linksOf(eventSchema(operation.entry)) ?? identity
+  const nextPage = nextPageOf(operation.entry)
   let sent: { outcome: Outcome; text: string } | undefined
   const answer = async (request: FastifyRequest, reply: FastifyReply): Promise<unknown> => {
     const { input, ...options } = readInput(locatedInput(request))
@@ -106,7 +108,8 @@ function createHandler({ operation, readInput, call, shared }: InvocableOperatio
       return stream(outcome, request, reply, { ...deps, addLinks: addEventLinks })
     const text = textOf(outcome, addLinks)
     if (outcome === shared()) sent = { outcome, text }
-    deps.sendJson(request, reply, text, { pairs: keyPairs(outcome) })
+    const more = nextPage?.({ url: request.url, input, body: outcome.body }) ?? []
+    deps.sendJson(request, reply, text, { pairs: [...keyPairs(outcome), ...more] })
     return undefined
   }
   return (request: FastifyRequest, reply: FastifyReply): unknown => {

@@ -69,7 +69,7 @@ export const contract = group('auth', {
   token: act('POST /v1/auth/token', {
     summary: 'Exchange a signature for a short-lived bearer token',
     description:
-      'Use it to obtain a bearer token, and again before `expires_in` seconds are over. Sign the UTF-8 bytes of `agent_id` followed at once by the decimal `timestamp` (Unix seconds within 300 s of the server, or Unix milliseconds); the timestamp may also be signed as 8 big-endian bytes. Each signature is good for one token: concurrent workers of one agent send Unix milliseconds (13 digits), or share a token. `stale_timestamp` and `signature_replayed` carry `server_time`: sign anew with it. Next: send `Authorization: Bearer <token>` with every other call.',
+      'Use it to obtain a bearer token, and again before `expires_in` seconds are over. Sign the UTF-8 bytes of `agent_id` followed at once by the decimal `timestamp` (Unix seconds within 300 s of the server, or Unix milliseconds); the timestamp may also be signed as 8 big-endian bytes. Each signature is good for one token: concurrent workers of one agent send Unix milliseconds (13 digits), or share a token. `stale_timestamp` and `signature_replayed` carry `server_time`: sign anew with it. A second call in the same second counts its timestamp up by one, as `next_timestamp` says. Next: send `Authorization: Bearer <token>` with every other call.',
     access: 'public',
     rate: 'auth',
     counts: 'failures',

@@ -102,8 +102,8 @@ export function tokenHandler({ db, clock, tokens, attempts, ttlMs }: TokenHandle
     if (!(await store.exchangeSignature(db, spent, row)))
       throw new Fault(
         'signature_replayed',
-        'This signature was already exchanged for a token. Sign a new timestamp; workers that share an agent should sign milliseconds',
-        retry,
+        'This signature was already exchanged for a token. Count the timestamp up by one and sign again; workers that share an agent should sign milliseconds',
+        { extras: { ...retry.extras, next_timestamp: timestamp + 1 } },
       )
     return { token, expires_in: Math.floor(ttlMs / 1000) }
   }

@@ -131,10 +131,10 @@ export const contract = group('chat', {
   threads: read('GET /v1/chat/threads', {
     summary: 'Your threads, the one with the latest message first',
     description:
-      'Use it to find an earlier conversation. Next: `chat_thread` reads its messages, and `chat_stream` with its `thread_id` continues it.',
+      'Use it to find an earlier conversation. Next: `chat_thread` reads its messages, and `chat_stream` with its `thread_id` continues it. `skip` reads further ones: a full page has a Link header to them.',
     access: 'chat',
     query: T.Object({
-      skip: T.Optional(T.Integer({ minimum: 0, maximum: 10_000, default: 0 })),
+      skip: T.Optional(T.Integer({ minimum: 0, default: 0 })),
       limit: T.Optional(T.Integer({ minimum: 1, maximum: 100, default: 10 })),
     }),
     output: T.Array(ThreadSummary),

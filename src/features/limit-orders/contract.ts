@@ -126,7 +126,7 @@ export const contract = group('limit_orders', {
   list: read('GET /v1/limit-orders', {
     summary: 'Your limit orders, newest first',
     description:
-      'Use it to see your limit orders, all of them or those of one `status`. Next: `limit_orders_get` for one, `limit_orders_cancel` to cancel one; `after` reads further ones.',
+      'Use it to see your limit orders, all of them or those of one `status`. Next: `limit_orders_get` for one, `limit_orders_cancel` to cancel one; `after` reads further ones: a full page has a Link header to them.',
     access: 'read',
     query: T.Object({
       status: T.Optional(
@@ -138,6 +138,7 @@ export const contract = group('limit_orders', {
       after: T.Optional(T.String({ format: 'uuid', description: 'Orders after this one' })),
     }),
     output: T.Array(LimitOrderStatus),
+    pageAfter: 'limit_order_id',
   }),
   get: read('GET /v1/limit-orders/{order_id}', {
     summary: 'One limit order',

@@ -23,12 +23,10 @@ const CancelRequest = T.Object(
       T.Array(T.String({ format: 'uuid' }), {
         minItems: 1,
         maxItems: idsMax,
-        description: 'Either these or `all`',
+        description: 'These alone; without them every one of which nothing has been sent',
       }),
     ),
-    all: T.Optional(
-      T.Boolean({ description: 'true: every hook and limit order of which nothing has been sent' }),
-    ),
+    all: T.Optional(T.Boolean({ description: 'true: the same as without `outstanding_order_ids`' })),
   },
   {
     $id: 'CancelOutstandingOrdersRequest',
@@ -51,7 +49,7 @@ export const contract = group('outstanding_orders', {
   cancel: act('DELETE /wallet/outstanding-orders', {
     summary: 'Cancel hooks and limit orders, one or all',
     description:
-      'Use it to take orders back. Give exactly one of `outstanding_order_ids` and `all: true`, in the body or as a query. An order whose swap is signed is listed under `not_cancellable`; one that fired and still waits is cancelled with its task, and arms the others of its group again, unless they are cancelled too. One that is cancelled already counts as cancelled. Next: `outstanding_orders_list`.',
+      'Use it to take orders back. Without `outstanding_order_ids`, in the body or as a query, it cancels all of them. An order whose swap is signed is listed under `not_cancellable`; one that fired and still waits is cancelled with its task, and arms the others of its group again, unless they are cancelled too. One that is cancelled already counts as cancelled. Next: `outstanding_orders_list`.',
     access: 'trade',
     repeatable: true,
     rate: 'exit',

@@ -82,7 +82,7 @@ export function outstandingOrders({ db, clock, publish, tasks, kinds }: Deps): O
     { outstanding_order_ids: ids, all }: CancelInput,
     userId: string,
   ): Promise<string[]> {
-    if ((ids === undefined) === (all !== true))
+    if (ids ? all === true : all === false)
       throw exactlyOneOf('outstanding_order_ids', 'all', { hasBoth: ids !== undefined })
     if (ids) return [...new Set(ids.map((id) => id.toLowerCase()))]
     const open = (await openOrdersOf(on, userId, names)).map(({ id }) => id)

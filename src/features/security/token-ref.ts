@@ -1,9 +1,9 @@
 import { assetOf, type Chain } from '#kernel/chains.ts'
+import { isNativeCoin } from '#kernel/token-ref.ts'
 
 /** Which token is meant by a chain and an address, in the spellings that are accepted. */
 
 const evmAddress = /^0x[0-9a-fA-F]{40}$/
-const evmNative = ['0x0000000000000000000000000000000000000000', '0xeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee']
 
 /** Addresses of Solana are read by its adapter. */
 export type IsSolanaAddress = (text: string) => boolean
@@ -16,6 +16,5 @@ export const keyOf = (chain: Chain, address: string): string => assetOf(chain, a
 /** Tokens that the operator has reviewed: the native coin, USDC and the others of the chain's table. */
 export function isListed(chain: Chain, address: string): boolean {
   const key = keyOf(chain, address)
-  if (chain.family === 'evm' && evmNative.includes(address.toLowerCase())) return true
-  return [chain.native, ...chain.tokens].some((token) => keyOf(chain, token.address) === key)
+  return isNativeCoin(chain, address) || chain.tokens.some((token) => keyOf(chain, token.address) === key)
 }

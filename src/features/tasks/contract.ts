@@ -23,7 +23,7 @@ export const contract = group('tasks', {
       'Use it to find a task whose answer was lost; newest first. `kind` is the `kind` of a task, such as `earn_deposit`. Next: `tasks_get` with a `task_id`; `skip` reads further pages.',
     access: 'read',
     query: T.Object({
-      skip: T.Optional(T.Integer({ minimum: 0, maximum: 10_000, default: 0 })),
+      skip: T.Optional(T.Integer({ minimum: 0, default: 0 })),
       limit: T.Optional(T.Integer({ minimum: 1, maximum: 100, default: 20 })),
       status: T.Optional(OneOf(taskStatuses)),
       kind: T.Optional(T.String({ minLength: 1, maxLength: 64 })),
