@@ -54,6 +54,8 @@ export async function openUpstreamEndpoints(
     dataDir: join(config.DATA_DIR, 'world'),
     port: config.WORLD_PORT,
     realism: config.WORLD_REALISM,
+    // Under `npm start`, whose launcher holds this channel, somebody is about to try a first swap.
+    isEager: process.channel !== undefined,
     progress,
   }
   const world = await startWorld(options).catch((cause: Error) => {

@@ -16,6 +16,7 @@ const { values } = parseArgs({
     'block-time': { type: 'boolean', default: false },
     realism: { type: 'string', default: 'quiet' },
     only: { type: 'string' },
+    eager: { type: 'boolean', default: false },
   },
 })
 
@@ -45,7 +46,8 @@ try {
   if (!realism) throw new Error(`--realism must be one of ${presetNames.join(', ')}.`)
   const only = values.only?.split(',')
   const log = (progress: string) => void send({ progress })
-  const world = await supervise({ dataDir, port, automine: !values['block-time'], realism, only, log })
+  const { eager: isEager, 'block-time': hasBlockTime } = values
+  const world = await supervise({ dataDir, port, automine: !hasBlockTime, realism, only, isEager, log })
   send({ ready: { urls: world.urls, worldId: world.worldId } })
   // Loads what only the faucet needs in advance, so that neither its first call nor the start waits for it.
   setTimeout(() => void import('./evm/faucet.ts').catch(() => {}), 1_500).unref()

@@ -37,12 +37,14 @@ type Options = {
   realism: PresetName
   /** Chains by their id, `solana`, `hyperliquid`, `solver` and `lifi`; undefined: all of them. */
   only?: readonly string[] | undefined
+  /** Starts the providers of swaps before their first request. */
+  isEager: boolean
   log: (line: string) => void
 }
 type RunningWorld = { urls: WorldUrls; worldId: string; close: () => Promise<void> }
 
-/** Open requests of an earlier run continue then, so that the start of the world does not wait for the solver. */
-const solverWakeMs = 1_500
+/** The providers of swaps start then, so that the start of the world does not wait for them. */
+const providerWakeMs = 1_500
 
 const services = ['hyperliquid', 'solver', 'lifi', 'honeypot', 'rugcheck', 'prices', 'model', 'images']
 
@@ -186,13 +188,15 @@ const closeProviders = async (providers: readonly SolverNode[]) => {
   }
 }
 
-const wakeProviders = (providers: readonly SolverNode[]) => {
+/** Open requests of an earlier run continue; otherwise the first request starts a provider. */
+const wakeProviders = (providers: readonly SolverNode[], isEager: boolean) => {
   for (const provider of providers)
-    if (provider.hasState()) setTimeout(() => provider.wake()?.catch(() => {}), solverWakeMs).unref()
+    if (isEager || provider.hasState())
+      setTimeout(() => provider.wake()?.catch(() => {}), providerWakeMs).unref()
 }
 
 export const supervise = async (options: Options): Promise<RunningWorld> => {
-  const { dataDir, port, automine, realism, only, log } = options
+  const { dataDir, port, automine, realism, only, isEager, log } = options
   const isWanted = (part: string) => only?.includes(part) ?? true
   await mkdir(dataDir, { recursive: true })
   const release = await lockDirectory(dataDir)
@@ -288,7 +292,7 @@ export const supervise = async (options: Options): Promise<RunningWorld> => {
     urls = urlsOf(ports, control.port)
     stateFile.value.ports = { ...ports, control: control.port }
     await Promise.all([...starts, stateFile.save()])
-    wakeProviders([solver, lifi])
+    wakeProviders([solver, lifi], isEager)
     log(`The world is up in ${Math.round(performance.now() - began)} ms.`)
     return { urls, worldId: stateFile.value.world_id, close }
   } catch (error) {

@@ -37,6 +37,8 @@ type Options = {
   realism?: 'quiet' | 'realistic'
   /** Absent: all parts. Other parts are down, and start when the control server is asked for it. */
   only?: readonly WorldPart[]
+  /** Starts also what otherwise starts with its first request. */
+  isEager?: boolean
   progress?: (line: string) => void
 }
 
@@ -77,7 +79,7 @@ const waitUntilReady = (child: ChildProcess, progress: (line: string) => void) =
  * saves and ends when this process ends, for any reason.
  */
 export const startWorld = async (options: Options): Promise<World> => {
-  const { dataDir, port, automine = true, realism = 'quiet', only, progress } = options
+  const { dataDir, port, automine = true, realism = 'quiet', only, isEager = false, progress } = options
   const directory = resolve(dataDir)
   await mkdir(directory, { recursive: true, mode: 0o700 })
   const compileCache = await prepareCompileCache(directory)
@@ -86,6 +88,7 @@ export const startWorld = async (options: Options): Promise<World> => {
   const args = [entry, ...cacheArgs, '--data-dir', directory, '--port', String(port), '--realism', realism]
   if (only) args.push('--only', only.join())
   if (!automine) args.push('--block-time')
+  if (isEager) args.push('--eager')
   // Detached: Ctrl-C in a terminal reaches this process alone, which then stops the world in order.
   const child = spawn(process.execPath, [...nodeFlags, ...args], {
     detached: true,

@@ -13,6 +13,8 @@ import { processesOf } from '../harness/processes.ts'
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const linux = { skip: process.platform === 'linux' ? false : 'reads /proc' }
 
+const isProvider = (pid: number) => readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes('solver/process')
+
 const npmStart = (dataDir: string): { npm: ChildProcess; ready: Promise<string> } => {
   const npm = spawn('npm', ['start'], {
     cwd: root,
@@ -49,7 +51,11 @@ for (const [what, pidOf] of [
       for (const pid of processesOf(folder.path)) process.kill(pid, 'SIGKILL')
     })
     await ready
-    assert.ok(processesOf(folder.path).length > 5)
+    await eventually(
+      async () => (processesOf(folder.path).filter(isProvider).length === 2 ? true : undefined),
+      'the providers of swaps run before the first swap',
+      30_000,
+    )
     process.kill(pidOf(npm, folder.path), 'SIGKILL')
     await eventually(
       async () => (processesOf(folder.path).length === 0 ? true : undefined),
