@@ -13,7 +13,8 @@ import { processesOf } from '../harness/processes.ts'
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const linux = { skip: process.platform === 'linux' ? false : 'reads /proc' }
 
-const isProvider = (pid: number) => readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes('solver/process')
+const isProvider = (pid: number) =>
+  /(solver|lifi).process\.ts/.test(readFileSync(`/proc/${pid}/cmdline`, 'utf8'))
 
 const npmStart = (dataDir: string): { npm: ChildProcess; ready: Promise<string> } => {
   const npm = spawn('npm', ['start'], {
