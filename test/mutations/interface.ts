@@ -87,6 +87,41 @@ export const interfaceMutations = [
         'query: namesIn(query), body: new Set()',
         'a field of the body may have the name of one in the path',
       ],
+      ['    dropIdentity(givenQuery, querySchema)\n', '', 'the identity fields are refused in a query'],
+    ],
+  ),
+  ...mutationsOf(
+    'src/edges/http/next-page.ts',
+    ['src/edges/http/next-page.test.ts'],
+    [
+      [
+        'String(Number(input.skip) + body.length)',
+        'String(body.length)',
+        'the third page is the second one again',
+      ],
+      ['body.length !== input.limit', 'false', 'the last page names a next one'],
+    ],
+  ),
+  ...mutationsOf(
+    'src/kernel/token-ref.ts',
+    ['src/kernel/token-ref.test.ts'],
+    [
+      [
+        "  (chain.family === 'evm' && address === zeroAddress) ||\n",
+        '',
+        'the zero address is an unknown token',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/durable/admit-task.ts',
+    ['test/durable/engine.test.ts'],
+    [
+      [
+        'untilMs === undefined ? admitting : endsBy(admitting, untilMs)',
+        'admitting',
+        'a call with wait blocks for as long as its admission takes',
+      ],
     ],
   ),
   ...mutationsOf(
