@@ -75,7 +75,7 @@ export const chatBudgetMutations = [
     ['test/durable/approvals.test.ts'],
     [
       [
-        "if (error instanceof ApprovalRequired && asker.principal !== 'chat')",
+        "if (error instanceof ApprovalRequired && given.asker.principal !== 'chat')",
         'if (error instanceof ApprovalRequired)',
         'an order of a chat waits as a task for an approval',
       ],
