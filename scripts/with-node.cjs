@@ -32,9 +32,15 @@ if (!known && Number(process.versions.node.split('.')[0]) < 24) {
 const child = spawn(known ? own : process.execPath, process.argv.slice(2), {
   stdio: ['inherit', 'inherit', 'inherit', 'ipc'],
 })
-// A terminal sends its interrupt to both; forwarded, it would arrive twice and cut the orderly end short.
+// A terminal sends its interrupt to the whole group, and commands end at the second one. The others are often sent to
+// this process alone; the gateway takes the copy of a signal that its group got for the same stop.
 process.on('SIGINT', () => {})
-for (const signal of ['SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal))
+let watch
+for (const signal of ['SIGTERM', 'SIGHUP'])
+  process.on(signal, () => {
+    clearInterval(watch)
+    child.kill(signal)
+  })
 child.on('error', (error) => {
   console.error(error.message)
   process.exitCode = 1
@@ -70,12 +76,12 @@ if (process.env.npm_lifecycle_event && !windows) {
   const next = parentOf(process.ppid)
   // Without a shell between them, the process above npm is its caller, which may well end before it.
   if (next > 1 && /^(sh|dash|bash|zsh|ash|busybox)$/.test(nameOf(process.ppid))) above.push(next)
-  const timer = setInterval(() => {
+  watch = setInterval(() => {
     if (!above.some(isGone)) return
-    clearInterval(timer)
+    clearInterval(watch)
     child.kill('SIGTERM')
   }, 500)
-  timer.unref()
+  watch.unref()
 }
 
 function nameOf(pid) {

@@ -1,6 +1,7 @@
 import { createEngineOf, openAgentModels } from '#compose/agent-engine.ts'
 import { ConfigRefused, readAgentConfig } from '#config.ts'
 import { logger } from '#start/logger.ts'
+import { onStopSignals } from '#start/stop-signals.ts'
 import { exitOnUncaught } from '#start/uncaught.ts'
 import { agentService } from './agent.ts'
 
@@ -30,8 +31,7 @@ async function main(): Promise<void> {
     setTimeout(() => process.exit(0), stopMsMax).unref()
     void Promise.resolve(service[Symbol.asyncDispose]()).finally(() => process.exit(0))
   }
-  process.once('SIGTERM', stop)
-  process.once('SIGINT', stop)
+  onStopSignals({ stop, stopNow: () => process.exit(1) })
   printLine(`portico agent ready ${await service.listen({ host, port })}`)
 }
 

@@ -1,5 +1,6 @@
 import { ConfigRefused, readConfig } from '#config.ts'
 import { openDataDir, useCompileCache } from '#start/data-dir.ts'
+import { onStopSignals } from '#start/stop-signals.ts'
 import { keepTickShape } from '#start/tick-shape.ts'
 
 /** Expected failures of a start are printed in one sentence each; anything else is a bug and keeps its stack. */
@@ -36,7 +37,7 @@ async function main(): Promise<void> {
     process.exit(0)
   }
   const stop = (cause: string) => {
-    if (stopping) process.exit(1)
+    if (stopping) return
     stopping = true
     printLine(`portico stopping (${cause})`)
     // Accepted work is stored already, so the next start resumes it.
@@ -46,10 +47,9 @@ async function main(): Promise<void> {
       .catch((error: unknown) => log.error({ error }, 'shutdown failed'))
       .finally(() => exit('stopped'))
   }
-  process.on('SIGTERM', stop)
-  process.on('SIGINT', stop)
+  onStopSignals({ stop, stopNow: () => process.exit(1) })
   // The launcher of `npm start` holds this channel; it closes when the launcher ends for any reason.
-  if (process.channel) process.on('disconnect', () => stopping || stop('launcher ended'))
+  if (process.channel) process.on('disconnect', () => stop('launcher ended'))
 
   const { url, loadSigning } = await gateway
   if (stopping) return

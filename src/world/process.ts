@@ -33,9 +33,7 @@ process.stdin.once('end', () => requestStop())
 process.stdin.once('close', () => requestStop())
 process.stdin.once('error', () => requestStop())
 process.stdin.resume()
-process.once('SIGTERM', () => requestStop())
-process.once('SIGINT', () => requestStop())
-process.once('SIGHUP', () => requestStop())
+for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => requestStop())
 
 try {
   const dataDir = values['data-dir']

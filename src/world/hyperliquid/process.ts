@@ -114,8 +114,8 @@ const stop = (): void => {
   engine.close()
   process.exit(0)
 }
-process.once('SIGTERM', stop)
-process.once('SIGINT', stop)
+process.on('SIGTERM', stop)
+process.on('SIGINT', stop)
 if (values['watch-stdin']) process.stdin.once('end', stop).once('close', stop).resume()
 
 process.stdout.write(

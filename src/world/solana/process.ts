@@ -53,8 +53,8 @@ const stop = (): void => {
   journal.close()
   process.exit(0)
 }
-process.once('SIGTERM', stop)
-process.once('SIGINT', stop)
+process.on('SIGTERM', stop)
+process.on('SIGINT', stop)
 if (values['watch-stdin']) process.stdin.once('end', stop).once('close', stop).resume()
 
 process.stdout.write(`${JSON.stringify({ ready: true, port })}\n`)

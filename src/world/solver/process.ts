@@ -127,8 +127,8 @@ const stop = async (): Promise<void> => {
   store.close()
   process.exit(0)
 }
-process.once('SIGTERM', stop)
-process.once('SIGINT', stop)
+process.on('SIGTERM', stop)
+process.on('SIGINT', stop)
 if (values['watch-stdin']) process.stdin.once('end', stop).once('close', stop).resume()
 
 process.stdout.write(`${JSON.stringify({ ready: true, port: server.port, controlPort: control.port })}\n`)
