@@ -16,7 +16,7 @@ const linux = { skip: process.platform === 'linux' ? false : 'reads /proc' }
 const isProvider = (pid: number) =>
   /(solver|lifi).process\.ts/.test(readFileSync(`/proc/${pid}/cmdline`, 'utf8'))
 
-const npmStart = (dataDir: string): { npm: ChildProcess; ready: Promise<string> } => {
+const npmStart = (dataDir: string): { npm: ChildProcess; ready: Promise<string>; lines: string[] } => {
   const npm = spawn('npm', ['start'], {
     cwd: root,
     detached: true,
@@ -24,15 +24,35 @@ const npmStart = (dataDir: string): { npm: ChildProcess; ready: Promise<string> 
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   npm.stderr?.resume()
+  const lines: string[] = []
   const ready = new Promise<string>((resolve, reject) => {
     createInterface({ input: npm.stdout! }).on('line', (line) => {
+      lines.push(line)
       const found = /^portico ready (\S+)$/.exec(line)
       if (found) resolve(found[1]!)
     })
     npm.once('exit', (code) => reject(new Error(`npm start ended with ${code}`)))
   })
-  return { npm, ready }
+  return { npm, ready, lines }
 }
+
+const endAll = (dataDir: string) => {
+  for (const pid of processesOf(dataDir)) process.kill(pid, 'SIGKILL')
+}
+const allEnded = (dataDir: string) =>
+  eventually(async () => (processesOf(dataDir).length === 0 ? true : undefined), 'everything ended', 30_000)
+
+for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const)
+  test(`${signal} to the process group stops everything once, in order`, linux, async (t) => {
+    using folder = dataFolder()
+    const { npm, ready, lines } = npmStart(folder.path)
+    t.after(() => endAll(folder.path))
+    await ready
+    process.kill(-npm.pid!, signal)
+    await allEnded(folder.path)
+    const said = lines.filter((line) => line.startsWith('portico stop'))
+    assert.deepEqual(said, [`portico stopping (${signal})`, 'portico stopped'])
+  })
 
 for (const [what, pidOf] of [
   ['npm', (npm: ChildProcess) => npm.pid!],
@@ -48,9 +68,7 @@ for (const [what, pidOf] of [
   test(`a killed ${what} leaves no gateway, world or database behind`, linux, async (t) => {
     using folder = dataFolder()
     const { npm, ready } = npmStart(folder.path)
-    t.after(() => {
-      for (const pid of processesOf(folder.path)) process.kill(pid, 'SIGKILL')
-    })
+    t.after(() => endAll(folder.path))
     await ready
     await eventually(
       async () => (processesOf(folder.path).filter(isProvider).length === 2 ? true : undefined),
@@ -58,11 +76,7 @@ for (const [what, pidOf] of [
       30_000,
     )
     process.kill(pidOf(npm, folder.path), 'SIGKILL')
-    await eventually(
-      async () => (processesOf(folder.path).length === 0 ? true : undefined),
-      'everything ended',
-      30_000,
-    )
+    await allEnded(folder.path)
     assert.equal(statSync(folder.path).mode & 0o066, 0, 'the data folder is closed to others')
     const open = readdirSync(join(folder.path, 'world')).filter(
       (name) => (statSync(join(folder.path, 'world', name)).mode & 0o077) !== 0,

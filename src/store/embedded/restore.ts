@@ -1,5 +1,6 @@
 import { lchownSync, lstatSync, mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { embeddedPostgres } from '#store/embedded.ts'
 import { StoreRefusal } from '#store/refusal.ts'
 import { type BackupFile, copyFile, copyName, type Manifest, manifestName } from './backup.ts'
 import { majorOf, postmasterPid } from './cluster.ts'
@@ -30,11 +31,15 @@ export async function restoreCluster({
 }: RestoreOptions): Promise<{ previousData: string | undefined }> {
   const manifest = readManifest(source)
   const paths = prepareClusterPaths(dataDir, serverAccount())
+  if (postmasterPid(paths) !== undefined) {
+    // A server that a killed gateway left running has no other user, and stops with this one.
+    const left = await embeddedPostgres({ dataDir, progress })
+    await left.close()
+  }
   const pid = postmasterPid(paths)
   if (pid !== undefined)
     throw new StoreRefusal(
-      `The database server of ${paths.data} runs as process ${pid}. Stop the gateways that use it. One that was ` +
-        'left running by a killed gateway ends after any admin command, such as log.',
+      `The database server of ${paths.data} runs as process ${pid}. Stop the gateways that use it.`,
     )
   progress('Copying and checking the files of the backup')
   const draft = `${paths.data}.tmp-${process.pid}-restore`
