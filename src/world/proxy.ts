@@ -37,7 +37,7 @@ type Options = {
 }
 
 type CallRecorder = {
-  isChange: (body: string) => boolean
+  mustRecord: (body: string) => boolean
   record: (body: string, ask: (body: string) => Promise<string>) => Promise<string>
 }
 
@@ -120,7 +120,7 @@ type SendUpstream = Parameters<Realism['answer']>[1]
 const withRecording = (recorder: CallRecorder | undefined, plain: SendUpstream): SendUpstream => {
   if (!recorder) return plain
   return (text, headers) =>
-    recorder.isChange(text) ? recorder.record(text, (each) => plain(each, headers)) : plain(text, headers)
+    recorder.mustRecord(text) ? recorder.record(text, (each) => plain(each, headers)) : plain(text, headers)
 }
 
 const sendJson = (answer: ServerResponse, replyText: string) => {
@@ -195,7 +195,7 @@ export const startProxy = async ({
     if (endpoint === undefined) return incoming.socket.destroy()
     const forwarded = { agent, endpoint, incoming, body }
     const ask = withRecording(recorder, (text, headers) => sendUpstream(forwarded, text, headers))
-    const isRecorded = recorder?.isChange(body.toString()) === true
+    const isRecorded = recorder?.mustRecord(body.toString()) === true
     if (injection.dropReply && isRecorded) {
       await ask(body.toString())
       incoming.socket.destroy()

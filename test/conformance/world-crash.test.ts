@@ -86,8 +86,9 @@ const folderOf = async (t: TestContext): Promise<string> => {
   return dataDir
 }
 
-const start = async (t: TestContext, dataDir: string): Promise<World> => {
-  const world = await startWorld({ dataDir, port: 0 })
+type Parts = Pick<Parameters<typeof startWorld>[0], 'only'>
+const start = async (t: TestContext, dataDir: string, parts: Parts = {}): Promise<World> => {
+  const world = await startWorld({ dataDir, port: 0, ...parts })
   t.after(() => world[Symbol.asyncDispose]())
   return world
 }
@@ -148,6 +149,37 @@ test(
       assert.ok(before.receipts.every(([, status]) => status === '0x1'))
       assert.equal(before.cheated, 42n)
       assert.equal(before.gifted, 12_500_000n)
+    }
+  },
+)
+
+test(
+  'a deposit that a reorganisation moved to a later block is worth the same shares after a kill',
+  linux,
+  async (t) => {
+    const dataDir = await folderOf(t)
+    let world = await start(t, dataDir, { only: ['8453'] })
+    let client = clientOf(world)
+    const owner = newcomer()
+    await client.fund('8453', owner.address, 'native', '1')
+    await client.fund('8453', owner.address, 'USDC', '1000')
+    const send = async (sent: Sent) =>
+      (await client.rpc('8453', 'eth_sendRawTransaction', [await signed('8453', owner, sent)])) as Hex
+    const approve = encodeFunctionData({ abi, functionName: 'approve', args: [vault, 1_000n * dollar] })
+    await send({ to: usdc, nonce: 0, data: approve })
+    const data = encodeFunctionData({ abi, functionName: 'deposit', args: [100n * dollar, owner.address] })
+    const shares = () => client.balance('8453', vault, owner.address)
+    for (const nonce of [1, 2]) {
+      const hash = await send({ to: vault, nonce, data })
+      const first = await shares()
+      await client.control('POST', '/chains/8453/reorg', { depth: 1, remine_after_ms: 2_100 })
+      const seen = async () => [await shares(), (await client.receipt('8453', hash))?.blockNumber]
+      const before = await seen()
+      assert.ok(first > (before[0] as bigint), 'the later block gives fewer shares')
+      await killAtOnce(processesOf(dataDir))
+      world = await start(t, dataDir, { only: ['8453'] })
+      client = clientOf(world)
+      assert.deepEqual(await seen(), before)
     }
   },
 )

@@ -60,6 +60,26 @@ test('a save removes the earlier files, except entries that it carries over', as
   assert.deepEqual(later.entries()[0]?.mined, mined(4))
 })
 
+test('a removed block is not the block of its transactions any more, also after a kill', async (t) => {
+  const dir = await folderOf(t)
+  const journal = callJournal(dir, '1')
+  journal.open(0, 0)
+  const [moved, kept] = ['0x01', '0x02'].map((raw) => journal.add({ raw: raw as '0x01' }, 5)) as [
+    number,
+    number,
+  ]
+  journal.markMined(moved, mined(9))
+  journal.markMined(kept, { ...mined(10), hash: '0xbb' })
+  journal.markRemoved('0xaa')
+  const blocks = (from: typeof journal) => from.entries().map((entry) => entry.mined?.block)
+  assert.deepEqual(blocks(journal), [undefined, 10])
+  const later = callJournal(dir, '1')
+  later.open(0, 0)
+  assert.deepEqual(blocks(later), [undefined, 10])
+  later.markMined(moved, mined(12))
+  assert.deepEqual(blocks(later), [12, 10])
+})
+
 test('numbers continue after the files are removed, and another chain has its own files', async (t) => {
   const dir = await folderOf(t)
   const other = callJournal(dir, '11')

@@ -18,6 +18,7 @@ type JournalLine =
   | { n: number; takenSeconds: number; call: AcceptedCall }
   | { n: number; refused: true }
   | { n: number; mined: MinedAt }
+  | { n: number; removed: true }
 
 export type CallJournal = ReturnType<typeof callJournal>
 
@@ -53,7 +54,8 @@ export const callJournal = (dir: string, id: string) => {
     else if ('call' in line) entries.set(line.n, line)
     else {
       const entry = entries.get(line.n)
-      if (entry) entry.mined = line.mined
+      if (entry && 'mined' in line) entry.mined = line.mined
+      else delete entry?.mined
     }
   }
 
@@ -112,6 +114,14 @@ export const callJournal = (dir: string, id: string) => {
       if (!entries.has(n)) return
       write({ n, mined })
       applyLine({ n, mined })
+    },
+    /** The block of this transaction was removed from the chain. */
+    markRemoved: (hash: Hex): void => {
+      for (const { n, mined } of entries.values()) {
+        if (mined?.hash !== hash) continue
+        write({ n, removed: true })
+        applyLine({ n, removed: true })
+      }
     },
     has: (n: number): boolean => entries.has(n),
     entries: (): JournalEntry[] => [...entries.values()],

@@ -115,21 +115,24 @@ export const evmNode = ({ chain, dir, clock, automine, seed, log }: Options): Ev
   })
   const recordedRpc = ({ rpc }: Anvil): Rpc =>
     rpcOver(
-      (body) => (callRecorder.isChange(body) ? callRecorder.record(body, rpc.post) : rpc.post(body)),
+      (body) => (callRecorder.mustRecord(body) ? callRecorder.record(body, rpc.post) : rpc.post(body)),
       rpc.close,
     )
 
-  /** Repeats the calls that the saved state does not contain, in blocks of the same numbers and times. */
-  const restore = async ({ rpc }: Anvil) => {
+  /**
+   * Repeats the calls that the saved state does not contain, in blocks of the same numbers and times. Returns whether
+   * there were any.
+   */
+  const restore = async ({ rpc }: Anvil): Promise<boolean> => {
     const { file, set } = await readMarker(rpc)
     const entries = journal.open(file, Math.max(file, set))
-    if (entries.length === 0) return
+    if (entries.length === 0) return false
     const failed = (error: Error) => log(`${chain.name}: a call was not repeated: ${error.message}`)
     await rpc.batch([miningModeCall(automine, blockSeconds, false)])
     const missing = await replay(rpc, entries, failed)
     await rpc.batch([miningModeCall(automine, blockSeconds, true)])
     if (missing > 0) log(`${chain.name}: sent ${missing} transactions again that came after the last save.`)
-    autosave.markDirty()
+    return true
   }
 
   const prepare = async (anvil: Anvil, fresh: boolean) => {
@@ -137,11 +140,11 @@ export const evmNode = ({ chain, dir, clock, automine, seed, log }: Options): Ev
       await seed(anvil.rpc, chain)
       journal.clear()
     }
-    await restore(anvil)
+    const isRestored = await restore(anvil)
     await fundSponsors(recordedRpc(anvil))
     await mineAtWorldTime(anvil.rpc, clock)
-    // The first save marks a finished seed, so it comes last.
-    if (fresh) await autosave.save(anvil)
+    // The first save marks a finished seed, so it comes last. A restored chain may have got blocks that were not recorded.
+    if (fresh || isRestored) await autosave.save(anvil)
   }
 
   const launch = async (): Promise<Anvil> => {
@@ -220,6 +223,7 @@ export const evmNode = ({ chain, dir, clock, automine, seed, log }: Options): Ev
         depth,
         vanishedMs,
         recordResend: callRecorder.recordResend,
+        save: () => autosave.save(anvil, true).catch(onFailure),
         runShared: stateLock.runShared,
       }).finally(() => {
         reorganisation = undefined

@@ -12,7 +12,9 @@ type RecordedCall = { call: Call; n: number | undefined; reply: Reply | undefine
 /** Forwards calls to a node, and records those that change its chain. */
 export type Recorder = {
   isChange: (body: string) => boolean
-  /** Returns the node's answer when all of it is recorded. */
+  /** Whether a call changes the chain, or can show a transaction whose block is not recorded yet. */
+  mustRecord: (body: string) => boolean
+  /** Returns the node's answer when all that it shows is recorded. */
   record: (body: string, sendUpstream: SendUpstream) => Promise<string>
   /**
    * Records transactions that are about to be removed and sent again; call the returned function after they were sent.
@@ -106,10 +108,14 @@ export const recorder = (options: Options): Recorder => {
   const takenSeconds = () => Math.floor(nowMs() / 1000)
 
   const recordMined = async (rpc: Rpc): Promise<void> => {
-    for (const [hash, mined] of await findMined(rpc, [...unmined.keys()])) {
-      const n = unmined.get(hash)
+    if (unmined.size === 0) return
+    const asked = new Map(unmined)
+    for (const [hash, mined] of await findMined(rpc, [...asked.keys()])) {
+      const n = asked.get(hash)
+      // Its block may have been removed meanwhile, and then it was sent again as another entry.
+      if (n === undefined || unmined.get(hash) !== n) continue
       unmined.delete(hash)
-      if (n !== undefined) journal.markMined(n, mined)
+      journal.markMined(n, mined)
     }
   }
 
@@ -184,8 +190,17 @@ export const recorder = (options: Options): Recorder => {
     await waitUntilMined(sent.flatMap((each) => each ?? []))
   }
 
+  /** A replay repeats a recorded block with its time; a client that has seen another one would find other effects. */
+  const recordRead: Recorder['record'] = async (body, sendUpstream) => {
+    const replyText = await sendUpstream(body)
+    const rpc = options.rpc()
+    if (rpc) await recordMined(rpc).catch(() => {})
+    return replyText
+  }
+
   const record: Recorder['record'] = async (body, sendUpstream) => {
-    const calls = changingCalls(body) ?? []
+    const calls = changingCalls(body)
+    if (!calls) return recordRead(body, sendUpstream)
     const changes = new Set(calls.map(changeKind))
     const run = async (): Promise<string> => {
       const numbers = calls.map(recordBefore)
@@ -227,6 +242,7 @@ export const recorder = (options: Options): Recorder => {
 
   return {
     isChange: (body) => changingCalls(body) !== undefined,
+    mustRecord: (body) => unmined.size > 0 || changingCalls(body) !== undefined,
     record,
     recordResend: async (raws) => {
       const resent = new Map<Hex, number>()
@@ -237,6 +253,7 @@ export const recorder = (options: Options): Recorder => {
       }
       return () => {
         for (const [hash, n] of resent) {
+          journal.markRemoved(hash)
           journal.markAnswered(n)
           unmined.set(hash, n)
         }

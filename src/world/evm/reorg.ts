@@ -13,6 +13,8 @@ type Options = {
    * Receives the transactions before they are removed; the function that it returns is called when they are sent again.
    */
   recordResend: (raws: readonly `0x${string}`[]) => Promise<() => void>
+  /** Saves the chain without the removed blocks, because an earlier state has them. */
+  save: () => Promise<unknown>
   /** No save of the chain comes between. */
   runShared: StateLock['runShared']
 }
@@ -83,7 +85,7 @@ const resend = async (rpc: Rpc, raw: `0x${string}`): Promise<void> => {
  * blocks and removing them. Returns how many transactions were removed.
  */
 export const reorganise = async (options: Options): Promise<number> => {
-  const { rpc, automine, blockSeconds, depth, vanishedMs, recordResend, runShared } = options
+  const { rpc, automine, blockSeconds, depth, vanishedMs, recordResend, save, runShared } = options
   const dropBlocks = async (): Promise<number> => {
     await rpc.batch([miningModeCall(automine, blockSeconds, false)])
     if (automine) await waitForPendingBlock(rpc)
@@ -98,7 +100,8 @@ export const reorganise = async (options: Options): Promise<number> => {
   }
   try {
     const count = await runShared(dropBlocks)
-    if (count > 0) await new Promise((resolve) => setTimeout(resolve, vanishedMs))
+    // Saved before a block is mined again: a client that has seen that block never finds the removed one after a crash.
+    if (count > 0) await Promise.all([save(), new Promise((resolve) => setTimeout(resolve, vanishedMs))])
     return count
   } finally {
     await runShared(async () => {
