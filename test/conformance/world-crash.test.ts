@@ -172,7 +172,7 @@ test(
     for (const nonce of [1, 2]) {
       const hash = await send({ to: vault, nonce, data })
       const first = await shares()
-      await client.control('POST', '/chains/8453/reorg', { depth: 1, remine_after_ms: 2_100 })
+      await client.control('POST', '/chains/8453/reorg', { depth: 2, remine_after_ms: 2_100 })
       const seen = async () => [await shares(), (await client.receipt('8453', hash))?.blockNumber]
       const before = await seen()
       assert.ok(first > (before[0] as bigint), 'the later block gives fewer shares')

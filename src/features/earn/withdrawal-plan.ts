@@ -168,7 +168,7 @@ const externalLoss = ({ shareToken }: WithdrawalPlanDeps, available: bigint): Fa
     what: 'The withdrawal',
     requiredUnits: available,
     availableUnits: 0n,
-    note: 'the shares of this position were moved out of the account outside this gateway',
+    note: 'the shares of this position were moved out of the account outside this gateway. `earn_sync` takes them off the position',
     reason: 'external_loss',
   })
 
