@@ -54,6 +54,7 @@ const steps: Step[] = [
     run: () => node('--test', '--test-isolation=none', '--test-reporter=spec', 'test/architecture.test.ts'),
   },
   { name: 'lockfile', run: () => node('scripts/lockfile.ts', '--check') },
+  { name: 'migrations', run: () => node('scripts/migration-checksums.ts', '--check') },
   { name: 'mutations', run: () => node('test/mutations/run.ts', '--check') },
   ...generated
     .filter(([, script]) => existsSync(`${root}/${script}`))

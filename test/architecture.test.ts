@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { faults } from '#kernel/fault.ts'
+import { compareMigrations } from '../scripts/migration-checksums.ts'
 import { defaultFiles, discover, sizeFindings } from '../scripts/test-plan.ts'
 import { circleFindings, circleFixtures } from './architecture/circles.ts'
 import { type Finding, importFindings, type Manifest } from './architecture/import-rules.ts'
@@ -197,4 +198,19 @@ test('every installed package has a checksum, except packages of systems that th
   assert.ok(without.every(([, { optional, os, cpu }]) => optional && os && cpu))
   const planted = { ...packages, 'node_modules/pg': { ...packages['node_modules/pg'], integrity: '' } }
   assert.deepEqual(unchecked(planted, linux, { production: true }), ['node_modules/pg'])
+})
+
+test('a migration that was edited or removed is reported, and a new one is not listed yet', () => {
+  const listed = ['one', 'two', 'three'].map((name) => ({ name, checksum: name }))
+  const found = [
+    { name: 'one', checksum: 'one' },
+    { name: 'two', checksum: 'other' },
+    { name: 'four', checksum: 'four' },
+  ]
+  const { problems, added } = compareMigrations(listed, found)
+  assert.deepEqual(
+    problems.map((each) => each.split('.')[0]),
+    ['two was edited', 'three was removed'],
+  )
+  assert.deepEqual(added, [{ name: 'four', checksum: 'four' }])
 })

@@ -4,6 +4,7 @@ import type { Log } from '#kernel/log.ts'
 import { openDatabase } from '#store/database.ts'
 import { migrate } from '#store/migrate.ts'
 import { query } from '#store/query.ts'
+import { release } from './release.ts'
 
 type StoreDeps = {
   config: Config
@@ -18,7 +19,7 @@ export async function openStore(
   parts: AsyncDisposableStack,
 ) {
   const directUrl = config.DATABASE_DIRECT_URL ?? databaseUrl
-  await migrate({ url: directUrl, progress: printLine })
+  await migrate({ url: directUrl, release, progress: printLine })
   const onIdleError = (error: Error) => log.warn({ error }, 'idle database connection lost')
   const settings = { url: databaseUrl, directUrl, failpoints, onIdleError }
   const database = openDatabase({ ...settings, poolMax: config.DATABASE_POOL, applicationName: 'portico' })

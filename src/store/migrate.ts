@@ -62,9 +62,11 @@ const idOf = ({ area, number }: Pick<Migration, 'area' | 'number'>): string => `
 export async function migrate(options: {
   url: string
   folder?: string
+  /** The version of the gateway, for the refusals of releases that cannot read what this one writes. */
+  release?: string
   progress?: (line: string) => void
 }): Promise<{ applied: string[] }> {
-  const { url, folder, progress = () => {} } = options
+  const { url, folder, release, progress = () => {} } = options
   const migrations = readMigrations(folder)
   const client = new pg.Client({
     connectionString: url,
@@ -80,7 +82,7 @@ export async function migrate(options: {
     const pending = await pendingOf(client, migrations)
     for (const migration of pending) {
       progress(`Applying ${migration.name}`)
-      await apply(client, migration)
+      await apply(client, migration, release)
     }
     return { applied: pending.map(({ name }) => name) }
   } finally {
@@ -112,7 +114,12 @@ async function lock(client: pg.Client, progress: (line: string) => void): Promis
   await client.query('select pg_advisory_lock($1)', [migrationLock])
 }
 
-type Applied = Pick<Migration, 'area' | 'number' | 'name' | 'checksum'>
+type Applied = Pick<Migration, 'area' | 'number' | 'name' | 'checksum'> & {
+  /** The version of the gateway that applied it; null where that was before versions were recorded. */
+  release: string | null
+  /** In UTC, and in a form that sorts. */
+  at: string
+}
 
 /** The applied migrations; undefined where the table of migrations does not exist. */
 export async function appliedMigrations(
@@ -123,12 +130,35 @@ export async function appliedMigrations(
   )
   if (columns.length === 0) return undefined
   if (!columns.some(({ name }) => name === 'area')) {
-    throw new StoreRefusal(
-      'The database was created by a checkout older than the first release, which this code cannot read. ' +
-        'Remove the data folder, or the database that DATABASE_URL names, and start again.',
+    throw unreadable(
+      'This release cannot read the database: its migrations have one sequence of numbers.',
+      'Sources from before the first release wrote it: they read it.',
     )
   }
-  return query<Applied>('select area, number, name, checksum from schema_migration order by area, number')
+  // The column of the release may be missing.
+  return query<Applied>(
+    `select area, number, name, checksum, to_jsonb(schema_migration) ->> 'release' as release,
+       to_char(applied_at at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SS.US') as at
+     from schema_migration order by area, number`,
+  )
+}
+
+/** The database holds keys of wallets, so a refusal says what reads it, and how to take the money out. */
+const unreadable = (problem: string, reader: string): StoreRefusal =>
+  new StoreRefusal(
+    `${problem} Nothing was changed. ${reader} Keep the database and its key-encryption keys: nothing else has the ` +
+      'keys of the wallets. To take the money out, start what reads it with the same settings, withdraw the ' +
+      'positions, and transfer the balances to addresses of yours (docs/operations.md, Upgrade).',
+  )
+
+const dayOf = ({ at }: Applied): string => at.slice(0, 10)
+
+/** What migrated the database last, and so reads it. */
+function lastMigrator(applied: readonly Applied[]): string {
+  const last = applied.reduce((newest, each) => (each.at > newest.at ? each : newest))
+  return last.release === null
+    ? `A release from before versions were recorded migrated it last, on ${dayOf(last)}: the release, or the sources, of that day read it.`
+    : `Portico ${last.release} migrated it last, on ${dayOf(last)}: that release reads it.`
 }
 
 async function pendingOf(client: pg.Client, migrations: Migration[]): Promise<Migration[]> {
@@ -141,12 +171,12 @@ async function pendingOf(client: pg.Client, migrations: Migration[]): Promise<Mi
     await client.query(
       `create table schema_migration (
          area text not null, number int not null, name text not null, checksum text not null,
-         applied_at timestamptz not null default now(), primary key (area, number))`,
+         applied_at timestamptz not null default now(), release text, primary key (area, number))`,
     )
     return migrations
   }
   const known = new Map(migrations.map((migration) => [idOf(migration), migration]))
-  for (const row of applied) checkApplied(row, known.get(idOf(row)), migrations)
+  for (const row of applied) checkApplied(row, known.get(idOf(row)), { migrations, applied })
   const done = new Map(applied.map((row) => [idOf(row), row]))
   const pending = migrations.filter((migration) => !done.has(idOf(migration)))
   for (const { area, number, name } of pending) {
@@ -156,26 +186,33 @@ async function pendingOf(client: pg.Client, migrations: Migration[]): Promise<Mi
       `The migration ${name} was added after ${later.name} was applied to this database. Give it a higher number.`,
     )
   }
+  if (pending.length > 0)
+    await client.query('alter table schema_migration add column if not exists release text')
   return pending
 }
 
-function checkApplied(row: Applied, migration: Migration | undefined, migrations: Migration[]): void {
+type Sides = { migrations: readonly Migration[]; applied: readonly Applied[] }
+
+function checkApplied(row: Applied, migration: Migration | undefined, { migrations, applied }: Sides): void {
   const newest = migrations.findLast(({ area }) => area === row.area)
   if (row.number > (newest?.number ?? 0)) {
-    throw new StoreRefusal(
-      `The database is newer than this code: it has ${row.name}, and this code ends at ` +
-        `${newest?.name ?? 'nothing'} there. Start the release that wrote it, or a later one.`,
+    throw unreadable(
+      `The database is newer than this release: it has ${row.name}, and this release ends at ` +
+        `${newest?.name ?? 'nothing'} there.`,
+      `${lastMigrator(applied)} So does every later one; the backup from before the upgrade can be restored, too.`,
     )
   }
   if (migration?.checksum !== row.checksum) {
-    throw new StoreRefusal(
-      `The migration ${row.name} differs from the one that was applied to this database. An applied file is never edited ` +
-        'or removed. Restore it and put the change into a new file.',
+    throw unreadable(
+      `This release cannot read the database: the migration ${row.name} that was applied to it on ${dayOf(row)} is not ` +
+        'the one of this release.',
+      `${lastMigrator(applied)} (An applied file is never edited or removed: whoever changed it restores it, and puts ` +
+        'the change into a new file.)',
     )
   }
 }
 
-async function apply(client: pg.Client, migration: Migration): Promise<void> {
+async function apply(client: pg.Client, migration: Migration, release: string | undefined): Promise<void> {
   const { area, number, name, sql, checksum } = migration
   for (let attempt = 1; ; attempt++) {
     try {
@@ -183,8 +220,8 @@ async function apply(client: pg.Client, migration: Migration): Promise<void> {
       await client.query(`set local lock_timeout = ${ddlLockTimeoutMs}`)
       await client.query(sql)
       await client.query(
-        'insert into schema_migration (area, number, name, checksum) values ($1, $2, $3, $4)',
-        [area, number, name, checksum],
+        'insert into schema_migration (area, number, name, checksum, release) values ($1, $2, $3, $4, $5)',
+        [area, number, name, checksum, release ?? null],
       )
       await client.query('commit')
       return

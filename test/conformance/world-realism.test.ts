@@ -163,6 +163,7 @@ test('transactions that are sent while blocks are removed are mined after them, 
     depth: 1,
     vanishedMs: 0,
     runShared: (run) => run(),
+    save: async () => {},
     async recordResend() {
       secondHash = await send(second)
       return () => {}

@@ -221,7 +221,7 @@ describe('a user earns on USDC', () => {
     const lost = fromUnits(half, 18)
     assert.equal(
       again.body.detail,
-      `The withdrawal needs ${lost} evUSDC, but only 0 evUSDC is available: the shares of this position were moved out of the account outside this gateway. `earn_sync` takes them off the position`,
+      `The withdrawal needs ${lost} evUSDC, but only 0 evUSDC is available: the shares of this position were moved out of the account outside this gateway. \`earn_sync\` takes them off the position`,
     )
     assert.deepEqual([again.body.required, again.body.decimals, again.body.symbol], [lost, 18, 'evUSDC'])
     const synced = (await person.call<TaskBody>('POST /v1/earn/sync?wait=true')).body

@@ -36,20 +36,20 @@ const npmStart = (dataDir: string): { npm: ChildProcess; ready: Promise<string>;
   return { npm, ready, lines }
 }
 
-const endAll = (dataDir: string) => {
+const killAll = (dataDir: string) => {
   for (const pid of processesOf(dataDir)) process.kill(pid, 'SIGKILL')
 }
-const allEnded = (dataDir: string) =>
+const untilEnded = (dataDir: string) =>
   eventually(async () => (processesOf(dataDir).length === 0 ? true : undefined), 'everything ended', 30_000)
 
 for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const)
   test(`${signal} to the process group stops everything once, in order`, linux, async (t) => {
     using folder = dataFolder()
     const { npm, ready, lines } = npmStart(folder.path)
-    t.after(() => endAll(folder.path))
+    t.after(() => killAll(folder.path))
     await ready
     process.kill(-npm.pid!, signal)
-    await allEnded(folder.path)
+    await untilEnded(folder.path)
     const said = lines.filter((line) => line.startsWith('portico stop'))
     assert.deepEqual(said, [`portico stopping (${signal})`, 'portico stopped'])
   })
@@ -68,7 +68,7 @@ for (const [what, pidOf] of [
   test(`a killed ${what} leaves no gateway, world or database behind`, linux, async (t) => {
     using folder = dataFolder()
     const { npm, ready } = npmStart(folder.path)
-    t.after(() => endAll(folder.path))
+    t.after(() => killAll(folder.path))
     await ready
     await eventually(
       async () => (processesOf(folder.path).filter(isProvider).length === 2 ? true : undefined),
@@ -76,7 +76,7 @@ for (const [what, pidOf] of [
       30_000,
     )
     process.kill(pidOf(npm, folder.path), 'SIGKILL')
-    await allEnded(folder.path)
+    await untilEnded(folder.path)
     assert.equal(statSync(folder.path).mode & 0o066, 0, 'the data folder is closed to others')
     const open = readdirSync(join(folder.path, 'world')).filter(
       (name) => (statSync(join(folder.path, 'world', name)).mode & 0o077) !== 0,

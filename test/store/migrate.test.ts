@@ -94,7 +94,34 @@ test('an edited migration that was applied is rejected', async (t) => {
   write('01-area/0001_first.sql', 'create table first (id bigint);\n')
   await assert.rejects(migrate({ url, folder }), {
     name: 'StoreRefusal',
-    message: /area\/0001_first\.sql differs from the one that was/,
+    message: /area\/0001_first\.sql that was applied to it on \d{4}-\d\d-\d\d is not the one of this release/,
+  })
+})
+
+test('a refusal names the release that reads the database, and how to take the money out', async (t) => {
+  const { url, folder, client, write } = await migrationFixture(t, {
+    '01-area/0001_first.sql': 'create table first (id int);',
+  })
+  await migrate({ url, folder })
+  const byDay = /before versions were recorded migrated it last, on \d{4}-\d\d-\d\d: .* of that day read it/
+  const edit = () => write('01-area/0001_first.sql', 'create table first (id bigint);')
+  edit()
+  await assert.rejects(migrate({ url, folder }), byDay)
+  write('01-area/0001_first.sql', 'create table first (id int);')
+  write('01-area/0002_second.sql', 'create table second (id int);')
+  // As a database from before versions were recorded.
+  await client.query('alter table schema_migration drop column release')
+  await client.query("update schema_migration set applied_at = now() - interval '2 days'")
+  await migrate({ url, folder, release: '7.1.0' })
+  edit()
+  await assert.rejects(migrate({ url, folder, release: '8.0.0' }), (error: Error) => {
+    assert.match(
+      error.message,
+      /Nothing was changed\. Portico 7\.1\.0 migrated it last, on .* that release reads it/,
+    )
+    assert.match(error.message, /Keep the database and its key-encryption keys/)
+    assert.match(error.message, /withdraw the positions, and transfer the balances/)
+    return true
   })
 })
 
@@ -109,7 +136,7 @@ test('a database that is newer than the code is rejected', async (t) => {
   await assert.rejects(migrate({ url, folder }), {
     name: 'StoreRefusal',
     message:
-      /newer than this code: it has area\/0002_later\.sql, and this code ends at area\/0001_first\.sql/,
+      /newer than this release: it has area\/0002_later\.sql, and this release ends at area\/0001_first\.sql/,
   })
 })
 
@@ -170,6 +197,6 @@ test('a database with one sequence of migration numbers is rejected', async (t) 
   await client.query('create table schema_migration (number int primary key, name text, checksum text)')
   await assert.rejects(migrate({ url, folder }), {
     name: 'StoreRefusal',
-    message: /older than the first release, which this code cannot read/,
+    message: /Sources from before the first release wrote it: they read it\. Keep the database/,
   })
 })

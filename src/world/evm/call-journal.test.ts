@@ -64,12 +64,12 @@ test('a removed block is not the block of its transactions any more, also after 
   const dir = await folderOf(t)
   const journal = callJournal(dir, '1')
   journal.open(0, 0)
-  const [moved, kept] = ['0x01', '0x02'].map((raw) => journal.add({ raw: raw as '0x01' }, 5)) as [
+  const [moved, other] = ['0x01', '0x02'].map((raw) => journal.add({ raw: raw as '0x01' }, 5)) as [
     number,
     number,
   ]
   journal.markMined(moved, mined(9))
-  journal.markMined(kept, { ...mined(10), hash: '0xbb' })
+  journal.markMined(other, { ...mined(10), hash: '0xbb' })
   journal.markRemoved('0xaa')
   const blocks = (from: typeof journal) => from.entries().map((entry) => entry.mined?.block)
   assert.deepEqual(blocks(journal), [undefined, 10])

@@ -3,6 +3,7 @@ import { type Call, changeKind, changingCalls } from './changing-calls.ts'
 import { findMined, findPending } from './mined-blocks.ts'
 import type { Rpc } from './rpc.ts'
 import type { StateLock } from './state-lock.ts'
+import { unminedTransactions } from './unmined-transactions.ts'
 
 type Hex = `0x${string}`
 type Reply = { id?: unknown; result?: unknown; error?: unknown }
@@ -46,8 +47,6 @@ const word = (value: number) => `0x${value.toString(16).padStart(64, '0')}`
 const minedPausesMs = [0, 1, 2, 4, 8, 16]
 /** A long history takes long to save, and no block is mined meanwhile. */
 const lockedMsMax = 2_000
-const pollMs = 25
-const pollMsMax = 5_000
 
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms).unref())
 
@@ -102,50 +101,21 @@ const signedByNode = async (rpc: Rpc, hash: Hex): Promise<AcceptedCall | undefin
 
 export const recorder = (options: Options): Recorder => {
   const { journal, stateLock, nowMs, save, isAutomining } = options
-  /** Transactions whose block is not known yet. */
-  let unmined = new Map<Hex, number>()
-  let isPolling = false
   const takenSeconds = () => Math.floor(nowMs() / 1000)
-
-  const recordMined = async (rpc: Rpc): Promise<void> => {
-    if (unmined.size === 0) return
-    const asked = new Map(unmined)
-    for (const [hash, mined] of await findMined(rpc, [...asked.keys()])) {
-      const n = asked.get(hash)
-      // Its block may have been removed meanwhile, and then it was sent again as another entry.
-      if (n === undefined || unmined.get(hash) !== n) continue
-      unmined.delete(hash)
-      journal.markMined(n, mined)
-    }
-  }
-
-  const pollMined = async (): Promise<void> => {
-    if (isPolling) return
-    isPolling = true
-    let pauseMs = pollMs
-    while (unmined.size > 0) {
-      await pause(pauseMs)
-      const rpc = options.rpc()
-      if (!rpc) unmined = new Map()
-      else await recordMined(rpc).catch(() => {})
-      for (const [hash, n] of unmined) if (!journal.has(n)) unmined.delete(hash)
-      pauseMs = Math.min(pollMsMax, pauseMs * 1.5)
-    }
-    isPolling = false
-  }
+  const unmined = unminedTransactions({ journal, rpc: options.rpc })
 
   /** The block is recorded before the client gets the answer: a replay then has the same effects. */
   const waitUntilMined = async (sent: readonly { hash: Hex; n: number }[]): Promise<void> => {
-    for (const { hash, n } of sent) unmined.set(hash, n)
+    for (const { hash, n } of sent) unmined.add(hash, n)
     const rpc = options.rpc()
     for (const ms of isAutomining() ? minedPausesMs : []) {
       if (!rpc) break
       if (ms > 0) await pause(ms)
       if (stateLock.isLocked()) await Promise.race([stateLock.whenUnlocked(), pause(lockedMsMax)])
-      await recordMined(rpc).catch(() => {})
+      await unmined.record(rpc).catch(() => {})
       if (!sent.some(({ hash }) => unmined.has(hash))) return
     }
-    void pollMined()
+    void unmined.poll()
   }
 
   const recordBefore = (call: Call): number | undefined => {
@@ -194,7 +164,7 @@ export const recorder = (options: Options): Recorder => {
   const recordRead: Recorder['record'] = async (body, sendUpstream) => {
     const replyText = await sendUpstream(body)
     const rpc = options.rpc()
-    if (rpc) await recordMined(rpc).catch(() => {})
+    if (rpc) await unmined.record(rpc).catch(() => {})
     return replyText
   }
 
@@ -242,7 +212,7 @@ export const recorder = (options: Options): Recorder => {
 
   return {
     isChange: (body) => changingCalls(body) !== undefined,
-    mustRecord: (body) => unmined.size > 0 || changingCalls(body) !== undefined,
+    mustRecord: (body) => !unmined.isEmpty() || changingCalls(body) !== undefined,
     record,
     recordResend: async (raws) => {
       const resent = new Map<Hex, number>()
@@ -255,9 +225,9 @@ export const recorder = (options: Options): Recorder => {
         for (const [hash, n] of resent) {
           journal.markRemoved(hash)
           journal.markAnswered(n)
-          unmined.set(hash, n)
+          unmined.add(hash, n)
         }
-        void pollMined()
+        void unmined.poll()
       }
     },
     rotate: async (rpc) => {
