@@ -162,6 +162,7 @@ test('transactions that are sent while blocks are removed are mined after them, 
     blockSeconds: 2,
     depth: 1,
     vanishedMs: 0,
+    nowMs: Date.now,
     runShared: (run) => run(),
     save: async () => {},
     async recordResend() {

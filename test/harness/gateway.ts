@@ -162,8 +162,13 @@ export function keyPair(): { publicKey: string; privateKey: KeyObject } {
 /** A second is signed once: the same signature again would be a replay. */
 const lastSigned = new Map<string, number>()
 
-export async function freshToken(url: string, agentId: string, privateKey: KeyObject): Promise<string> {
-  const timestamp = Math.max(Math.floor(Date.now() / 1000), (lastSigned.get(agentId) ?? 0) + 1)
+export async function freshToken(
+  url: string,
+  agentId: string,
+  privateKey: KeyObject,
+  nowMs = Date.now(),
+): Promise<string> {
+  const timestamp = Math.max(Math.floor(nowMs / 1000), (lastSigned.get(agentId) ?? 0) + 1)
   lastSigned.set(agentId, timestamp)
   const signature = base64(sign(null, Buffer.from(`${agentId}${timestamp}`), privateKey))
   const reply = await http<{ token: string }>(`${url}/v1/auth/token`, {

@@ -222,6 +222,7 @@ export const evmNode = ({ chain, dir, clock, automine, seed, log }: Options): Ev
         blockSeconds,
         depth,
         vanishedMs,
+        nowMs: clock.nowMs,
         recordResend: callRecorder.recordResend,
         save: () => autosave.save(anvil, true).catch(onFailure),
         runShared: stateLock.runShared,

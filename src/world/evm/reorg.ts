@@ -13,6 +13,7 @@ type Options = {
    * Receives the transactions before they are removed; the function that it returns is called when they are sent again.
    */
   recordResend: (raws: readonly `0x${string}`[]) => Promise<() => void>
+  nowMs: () => number
   /** Saves the chain without the removed blocks, because an earlier state has them. */
   save: () => Promise<unknown>
   /** No save of the chain comes between. */
@@ -85,7 +86,7 @@ const resend = async (rpc: Rpc, raw: `0x${string}`): Promise<void> => {
  * blocks and removing them. Returns how many transactions were removed.
  */
 export const reorganise = async (options: Options): Promise<number> => {
-  const { rpc, automine, blockSeconds, depth, vanishedMs, recordResend, save, runShared } = options
+  const { rpc, automine, blockSeconds, depth, vanishedMs, nowMs, recordResend, save, runShared } = options
   const dropBlocks = async (): Promise<number> => {
     await rpc.batch([miningModeCall(automine, blockSeconds, false)])
     if (automine) await waitForPendingBlock(rpc)
@@ -93,6 +94,8 @@ export const reorganise = async (options: Options): Promise<number> => {
     if (raws.length === 0) return 0
     const onResent = await recordResend(raws)
     await rpc.call('anvil_reorg', [depth, []])
+    // The node has set its clock back to the newest block that stayed.
+    await rpc.call('evm_setTime', [Math.floor(nowMs() / 1000)])
     const waiting = await takePending(rpc)
     for (const raw of [...raws, ...waiting]) await resend(rpc, raw)
     onResent()
