@@ -81,6 +81,7 @@ export const laterFiles: readonly Later[] = [
       'test/journeys/package.test.ts',
       'test/journeys/sdk-browser.test.ts',
       'test/journeys/npm-start.test.ts',
+      'test/upgrade/earlier-folders.test.ts',
     ],
   },
   {

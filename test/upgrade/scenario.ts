@@ -9,7 +9,7 @@ import { arbitrum, base, polygon, solana, type World, worldOf } from '../journey
 type Request = { name: string; route: string; body: object }
 type SavedTask = Request & { key: string; id: string }
 /** What no open task changes. */
-type View = { positions: unknown[]; orders: unknown[]; hooks: unknown[]; venue: unknown; credits: unknown }
+type View = { positions: unknown[]; orders: unknown[]; hooks: unknown[]; venue: unknown }
 export type Expected = {
   savedAtMs: number
   agentId: string
@@ -145,8 +145,13 @@ const unfinished = async (person: Person): Promise<TaskBody[]> => {
   return pages.flatMap(({ body }) => body.items)
 }
 
+const depositedPosition = async (person: Person, { id }: SavedTask): Promise<string> =>
+  (await person.task(id)).result.position_id
+
 /** Fields that no open task changes. */
-const viewOf = async (person: Person, positionId: string): Promise<View> => {
+const viewOf = async (person: Person, done: readonly SavedTask[]): Promise<View> => {
+  const positionId = await depositedPosition(person, done[0]!)
+  const orderId = done.find(({ name }) => name === 'a limit order')?.id
   const rows = async (route: string, list?: string) => {
     const { body } = await person.call<Record<string, Record<string, unknown>[]>>(route)
     return (list === undefined ? body : body[list]) as Record<string, unknown>[]
@@ -169,7 +174,7 @@ const viewOf = async (person: Person, positionId: string): Promise<View> => {
       'amount_deposited_usdc',
     ),
     orders: pick(
-      orders.filter(({ status }) => status === 'active'),
+      orders.filter(({ limit_order_id }) => limit_order_id === orderId),
       'limit_order_id',
       'status',
       'amount',
@@ -186,12 +191,8 @@ const viewOf = async (person: Person, positionId: string): Promise<View> => {
       orders: pick(perp.body.orders!, 'order_id', 'status', 'size'),
       spot: pick(spot.body.orders!, 'order_id', 'status', 'size'),
     },
-    credits: null,
   }
 }
-
-const depositedPosition = async (person: Person, { id }: SavedTask): Promise<string> =>
-  (await person.task(id)).result.position_id
 
 const takesNoTransactions = (world: World) =>
   Promise.all([
@@ -213,7 +214,7 @@ export async function fillFolder(gateway: Gateway, control: string): Promise<Exp
     await depositedPosition(person, done[1]!),
   ]
 
-  await world.solver('/realism', { fillLag: 20_000 })
+  await world.solver('/realism', { fillLag: 40_000 })
   const open = [await post(person, bridge, '')]
   await eventually(
     async () => (await person.task(open[0]!.id)).state === 'settling' || undefined,
@@ -221,10 +222,10 @@ export async function fillFolder(gateway: Gateway, control: string): Promise<Exp
   )
   await takesNoTransactions(world)
   for (const request of requestsSigned(second)) open.push(await post(person, request, ''))
-  await eventually(
-    async () => (await unfinished(person)).length >= open.length || undefined,
-    'the order has fired, and every task is open',
-  )
+  await eventually(async () => {
+    const { body } = await person.call<{ task_id: string | null }>(`GET /v1/limit-orders/${open.at(-1)!.id}`)
+    return body.task_id !== null || undefined
+  }, 'the order has fired')
   const openIds = (await unfinished(person)).map(({ task_id }) => task_id)
   return {
     savedAtMs: Date.now(),
@@ -234,7 +235,7 @@ export async function fillFolder(gateway: Gateway, control: string): Promise<Exp
     done,
     open,
     openIds,
-    view: await viewOf(person, first),
+    view: await viewOf(person, done),
   }
 }
 
@@ -257,8 +258,7 @@ export async function checkFolder(gateway: Gateway, control: string, expected: E
     assert.equal(again.headers.get('idempotent-replayed'), 'true', `${name}: ${JSON.stringify(again.body)}`)
     assert.equal(again.body.task_id ?? again.body.limit_order_id, id, name)
   }
-  const position = await depositedPosition(person, done[0]!)
-  assert.deepEqual(await viewOf(person, position), view)
+  assert.deepEqual(await viewOf(person, done), view)
   testFunding.add(
     { evm: person.evm },
     {
