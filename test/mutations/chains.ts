@@ -551,4 +551,26 @@ export const chainMutations = [
       ],
     ],
   ),
+  ...mutationsOf(
+    'src/world/evm/reorg.ts',
+    ['test/conformance/world-crash.test.ts'],
+    [
+      [
+        "    await rpc.call('evm_setTime', [Math.floor(nowMs() / 1000)])\n",
+        '',
+        'a transaction of a removed block is mined again at an earlier time',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/world/evm/recorder.ts',
+    ['test/conformance/world-crash.test.ts'],
+    [
+      [
+        '!unmined.isEmpty() || ',
+        '',
+        'a client sees a block whose time is not recorded, and a kill mines it at another one',
+      ],
+    ],
+  ),
 ]

@@ -504,4 +504,26 @@ export const durableMutations = [
       ["when 'void' then 0 else", "when 'void' then v_transfer.amount else", 'a void delivers what was held'],
     ],
   ),
+  ...mutationsOf(
+    'src/start/stop-signals.ts',
+    ['src/start/stop-signals.test.ts'],
+    [
+      [
+        'nowMs() - firstAtMs > copiesMsMax',
+        'nowMs() > firstAtMs',
+        'the copy of a signal ends the gateway in the middle of its stop',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/store/migrate.ts',
+    ['test/store/migrate.test.ts'],
+    [
+      [
+        'checksum, release ?? null]',
+        'checksum, null]',
+        'no refusal can name the release that reads the database',
+      ],
+    ],
+  ),
 ]
