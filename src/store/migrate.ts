@@ -206,8 +206,8 @@ function checkApplied(row: Applied, migration: Migration | undefined, { migratio
     throw unreadable(
       `This release cannot read the database: the migration ${row.name} that was applied to it on ${dayOf(row)} is not ` +
         'the one of this release.',
-      `${lastMigrator(applied)} (An applied file is never edited or removed: whoever changed it restores it, and puts ` +
-        'the change into a new file.)',
+      `${lastMigrator(applied)} (An applied file is never edited or removed: restore it, and put the change into ` +
+        'a new file.)',
     )
   }
 }

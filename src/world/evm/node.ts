@@ -119,10 +119,7 @@ export const evmNode = ({ chain, dir, clock, automine, seed, log }: Options): Ev
       rpc.close,
     )
 
-  /**
-   * Repeats the calls that the saved state does not contain, in blocks of the same numbers and times. Returns whether
-   * there were any.
-   */
+  /** Repeats the calls that the saved state lacks, in blocks of the same numbers and times; false without any. */
   const restore = async ({ rpc }: Anvil): Promise<boolean> => {
     const { file, set } = await readMarker(rpc)
     const entries = journal.open(file, Math.max(file, set))
