@@ -170,6 +170,8 @@ test(
     const data = encodeFunctionData({ abi, functionName: 'deposit', args: [100n * dollar, owner.address] })
     const shares = () => client.balance('8453', vault, owner.address)
     for (const nonce of [1, 2]) {
+      // By an empty block, which is removed with that of the deposit: the block before them is a minute old.
+      await client.control('POST', '/time', { advance_seconds: 60 })
       const hash = await send({ to: vault, nonce, data })
       const first = await shares()
       await client.control('POST', '/chains/8453/reorg', { depth: 2, remine_after_ms: 2_100 })
