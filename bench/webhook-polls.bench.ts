@@ -4,6 +4,7 @@
  */
 import pg from 'pg'
 import { type ClaimSource, claimStatement } from '#features/notifications/webhooks/claims.ts'
+import { countKinds } from '#features/notifications/webhooks/places.ts'
 import {
   countsStatement,
   endOfSliceStatement,
@@ -26,10 +27,9 @@ const claimOf = (source: ClaimSource) =>
     instanceId,
     now: new Date(),
     source,
-    running: { webhooks: [], users: [] },
-    perUserMax: 4,
-    max: 64,
-    slowMax: 16,
+    running: { webhooks: [], users: [], kinds: [] },
+    counts: countKinds([]),
+    spent: [],
   })
 
 process.stdout.write(

@@ -44,7 +44,7 @@ import { openEarn } from './earn.ts'
 import { openImages } from './images.ts'
 import type { Mails } from './mails.ts'
 import type { ChatModels } from './model.ts'
-import { openOAuth, personTokensTopic } from './oauth.ts'
+import { type OAuthOverrides, openOAuth, personTokensTopic } from './oauth.ts'
 import { holdingFacts, type OrderOverrides, type Orders, openOrders, openSwapHooks } from './orders.ts'
 import { policyOperations } from './policy-operations.ts'
 import { openRecharge } from './recharge.ts'
@@ -81,6 +81,7 @@ export type FeatureOverrides = VenueFeatureOverrides &
   OrderOverrides &
   TradingOverrides &
   WebhookOverrides &
+  OAuthOverrides &
   ChatOverrides & {
     /** Runs in the transaction that creates a user, instead of the grant of the faucet. */
     onSignup?: OnSignup
@@ -103,11 +104,11 @@ const grantOnSignup =
     await taskEngine.enqueue(tx, { userId, kind, input: {}, admission })
   }
 
-function openAuth({ core, net, custody, mails }: FeatureDeps, onSignup: OnSignup) {
+function openAuth({ core, net, custody, mails }: FeatureDeps, onSignup: OnSignup, overrides: OAuthOverrides) {
   const webhooksOfApps = openWebhooksOfApps(core)
   const { config, db, taskEngine, clock, random, baseUrl } = core
   const credits = makeCredits({ db, ledger: taskEngine.ledger, clock })
-  const oauth = openOAuth({ core, net, custody, mails, webhooksOfApps })
+  const oauth = openOAuth({ core, net, custody, mails, webhooksOfApps }, overrides)
   const signups = signupGrants({
     grantSignup: credits.grantSignup,
     limits: createSignInLimits({ db, clock, windowMs: dayMs }),
@@ -199,7 +200,7 @@ export function openFeatures(needs: FeatureDeps, overrides: FeatureOverrides = {
   const venueFeatures =
     trading && openVenueFeatures({ core, bridge, trading, custody, swaps, changed }, overrides)
   const faucetGrant = openFaucetGrant(needs, changed)
-  const access = openAuth(needs, overrides.onSignup ?? grantOnSignup(needs, faucetGrant))
+  const access = openAuth(needs, overrides.onSignup ?? grantOnSignup(needs, faucetGrant), overrides)
   const { auth, credits } = access
   const webhooks = openWebhooks({ core, custody, auth, http: needs.webhookHttp }, overrides)
   const health = healthCheck({

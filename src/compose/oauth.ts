@@ -1,4 +1,5 @@
 import { oauth as makeOAuth, type OAuth } from '#features/oauth/oauth.ts'
+import type { DeriveKey } from '#features/oauth/passwords.ts'
 import type { Net } from '#kernel/net.ts'
 import { authorizationServer } from '#upstreams/openid/authorization-server.ts'
 import { openIdProvider } from '#upstreams/openid/openid.ts'
@@ -7,20 +8,23 @@ import type { Custody } from './custody.ts'
 import type { Mails } from './mails.ts'
 import type { openWebhooksOfApps } from './webhooks.ts'
 
-/** Absent where people cannot sign in. */
-export function openOAuth({
-  core,
-  net,
-  custody,
-  mails,
-  webhooksOfApps,
-}: {
+export type OAuthOverrides = {
+  /** Derives the keys that passwords are compared by. */
+  deriveKey?: DeriveKey
+}
+type OAuthParts = {
   core: Core
   net: Net
   custody: Custody
   mails: Mails
   webhooksOfApps: ReturnType<typeof openWebhooksOfApps>
-}): OAuth | undefined {
+}
+
+/** Absent where people cannot sign in. */
+export function openOAuth(
+  { core, net, custody, mails, webhooksOfApps }: OAuthParts,
+  { deriveKey }: OAuthOverrides,
+): OAuth | undefined {
   const { config, db, taskEngine, clock, random, log, baseUrl } = core
   if (config.AUTH_MODE === 'off') return undefined
   return makeOAuth({
@@ -49,6 +53,7 @@ export function openOAuth({
     callbackUrl: () => `${baseUrl()}/oauth/callback`,
     freshSignInSeconds: config.FRESH_SIGN_IN_SECONDS,
     ...webhooksOfApps,
+    deriveKey,
     onRevoked: () => taskEngine.notifier.broadcast([personTokensTopic]),
   })
 }

@@ -1,6 +1,6 @@
 import type { Config } from '#config.ts'
 import { imageBytesMax } from '#features/image/image.ts'
-import { runsMax } from '#features/notifications/webhooks/dispatcher.ts'
+import { placesMax } from '#features/notifications/webhooks/places.ts'
 import { attemptTimeoutMs } from '#features/notifications/webhooks/post-message.ts'
 import type { PerpLimits } from '#features/perp/limits.ts'
 import type { PlatformLimits } from '#features/policy/policy.ts'
@@ -36,7 +36,7 @@ export function keysOf(config: Config, net: Net, random: Random): KeyEncryptionK
 /** Never two requests to one webhook at once, so as many sockets to one origin as webhooks that are delivered to. */
 export const webhookGuard = ({ WEBHOOK_LOOPBACK }: Config) => ({
   timeoutMs: attemptTimeoutMs,
-  connections: runsMax,
+  connections: placesMax,
   allowLoopback: WEBHOOK_LOOPBACK === 'allowed',
 })
 

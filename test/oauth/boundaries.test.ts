@@ -10,7 +10,7 @@ import { authorizeUrl, consentFor, redirectUri, register } from './session.ts'
 
 let app: OAuthApp
 before(async () => {
-  app = await createOAuthApp()
+  app = await createOAuthApp({ env: { TRUST_PROXY: '127.0.0.1' } })
 })
 after(() => app?.[Symbol.asyncDispose]())
 
@@ -50,6 +50,32 @@ test('behind https every cookie is sent over https alone', async () => {
   const cookies = headers.getSetCookie()
   assert.ok(cookies.length >= 2)
   for (const cookie of cookies) assert.match(cookie, /; secure/i)
+})
+
+test('a request to sign in is short, and an address has few that are open', async () => {
+  const { client_id } = await register(app)
+  const begin = (address: string, changes: Record<string, string> = {}) =>
+    fetch(authorizeUrl(app, client_id, changes), {
+      redirect: 'manual',
+      headers: { 'x-forwarded-for': address },
+    })
+  const long = { state: 's'.repeat(2_049), nonce: 'n'.repeat(8_000) }
+  for (const [name, value] of Object.entries(long)) {
+    const refused = await begin('198.51.100.1', { [name]: value })
+    assert.deepEqual([refused.status, refused.headers.get('location')], [400, null], name)
+  }
+  const form = new URL(authorizeUrl(app, client_id, { state: long.state })).searchParams
+  assert.equal((await fetch(`${app.base}/oauth/authorize`, { method: 'POST', body: form })).status, 400)
+  const other = createBrowser()
+  const page = await other.open(authorizeUrl(app, client_id, { state: 's'.repeat(2_048) }))
+  const first = createBrowser()
+  const headers = { 'x-forwarded-for': '198.51.100.1' }
+  const opened = await first.open(authorizeUrl(app, client_id), { headers })
+  for (let n = 0; n < 19; n++) assert.equal((await begin('198.51.100.1')).status, 303)
+  assert.equal((await first.open(opened.url)).status, 200)
+  await begin('198.51.100.1')
+  assert.equal((await first.open(opened.url)).status, 410)
+  assert.equal((await other.open(page.url)).status, 200)
 })
 
 test('no other origin reads a page, and the token endpoint answers the origins of the client alone', async () => {

@@ -117,26 +117,54 @@ test('the name of the sign-up is shown under the scope profile alone', async () 
   assert.equal('name' in (await infoOf(other.authorization)), false)
 })
 
-test('access tokens are neither revoked nor introspected here, and the answer says so', async () => {
-  const { tokens, clientId, authorization } = await connectingPerson(app).connect()
+/** As simple-oauth2 and @badgateway/oauth2-client send it; both fail where the answer is not JSON by its type. */
+async function revoke(clientId: string, token: string, hint = 'access_token'): Promise<unknown> {
+  const reply = await fetch(`${app.base}/oauth/revoke`, {
+    method: 'POST',
+    headers: { accept: 'application/json', 'content-type': 'application/x-www-form-urlencoded' },
+    body: new URLSearchParams({ token, token_type_hint: hint, client_id: clientId }).toString(),
+  })
+  assert.equal(reply.status, 200)
+  assert.match(reply.headers.get('content-type') ?? '', /^application\/json(?:;|$)/)
+  return reply.json()
+}
+
+test('a client that revokes a token ends its connection, whichever of its two tokens it is', async () => {
+  const person = connectingPerson(app)
+  const { clientId, tokens, authorization } = await person.connect()
   await signUpUser(app, authorization)
-  const send = (path: string, token: string) =>
-    fetch(`${app.base}${path}`, {
-      method: 'POST',
-      body: new URLSearchParams({ token, client_id: clientId }),
-    })
-  for (const path of ['/oauth/revoke', '/oauth/introspect']) {
-    const reply = await send(path, tokens.access_token)
-    const { error } = (await reply.json()) as { error: string }
-    assert.deepEqual([reply.status, error], [400, 'unsupported_token_type'], path)
-  }
-  assert.equal(
-    ((await (await send('/oauth/introspect', tokens.refresh_token)).json()) as { active: boolean }).active,
-    true,
+  const other = await person.connect()
+  const statusOf = async (of: { authorization: string }) =>
+    (await http(`${app.base}/v1/user`, { headers: of })).status
+  const refresh = (token: string) =>
+    tokenRequest(app, { grant_type: 'refresh_token', client_id: clientId, refresh_token: token })
+  // Neither of another client, nor forged.
+  await revoke(other.clientId, tokens.access_token)
+  await revoke(clientId, `${tokens.access_token.slice(0, -4)}AAAA`)
+  assert.equal(await statusOf({ authorization }), 200)
+  assert.deepEqual(await revoke(clientId, tokens.access_token), {})
+  assert.equal(await statusOf({ authorization }), 401)
+  assert.equal((await refresh(tokens.refresh_token)).error, 'invalid_grant')
+  assert.deepEqual(
+    await revoke(clientId, tokens.refresh_token, 'refresh_token'),
+    {},
+    'both one after the other',
   )
-  assert.equal((await send('/oauth/revoke', tokens.refresh_token)).status, 200)
-  const dead = await http(`${app.base}/v1/user`, { headers: { authorization } })
-  assert.deepEqual([dead.status, dead.body.code], [401, 'invalid_token'])
+  assert.equal(await statusOf({ authorization: other.authorization }), 200)
+  assert.deepEqual(await revoke(other.clientId, other.tokens.refresh_token, 'refresh_token'), {})
+  assert.equal(await statusOf({ authorization: other.authorization }), 401)
+})
+
+test('a refresh token is introspected, and an access token is not: it says what it is by itself', async () => {
+  const { tokens, clientId } = await connectingPerson(app).connect()
+  const introspect = async (token: string) => {
+    const body = new URLSearchParams({ token, client_id: clientId })
+    const reply = await fetch(`${app.base}/oauth/introspect`, { method: 'POST', body })
+    return { status: reply.status, ...((await reply.json()) as { active?: boolean; error?: string }) }
+  }
+  assert.equal((await introspect(tokens.refresh_token)).active, true)
+  const { status, error } = await introspect(tokens.access_token)
+  assert.deepEqual([status, error], [400, 'unsupported_token_type'])
 })
 
 test('a client that asks for login and consent is answered by one sign-in and one consent', async () => {

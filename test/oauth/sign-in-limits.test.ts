@@ -1,8 +1,9 @@
 /** Guesses are limited over all instances, and nobody locks a person out. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
+import { type DeriveKey, scryptKey } from '#features/oauth/passwords.ts'
 import { createSignInLimits } from '#features/oauth/sign-in-limits.ts'
-import { http } from '../harness/gateway.ts'
+import { eventually, http } from '../harness/gateway.ts'
 import {
   type Browser,
   createBrowser,
@@ -18,8 +19,15 @@ import { authorizeUrl, redirectUri, register, tokenRequest, verifier } from './s
 const env = { TRUST_PROXY: '127.0.0.1' }
 let app: OAuthApp
 let clientId: string
+/** Checks of passwords that begin so wait for the end of the test. */
+const heldPassword = 'held guess'
+let held: (() => void)[] = []
+const deriveKey: DeriveKey = async (password, salt, cost) => {
+  if (password.startsWith(heldPassword)) await new Promise<void>((resolve) => held.push(resolve))
+  return scryptKey(password, salt, cost)
+}
 before(async () => {
-  app = await createOAuthApp({ env })
+  app = await createOAuthApp({ env, overrides: { deriveKey } })
   clientId = (await register(app)).client_id
 })
 after(() => app?.[Symbol.asyncDispose]())
@@ -118,6 +126,98 @@ test('addresses that ask again and again leave a new browser of the person the f
     assert.equal(page.status, 200, alertOf(page))
     assert.ok(isConsent(await browser.submit(page, 'code', { email, code: app.codeFor(email) })))
     assert.equal(await ask(address), 429, 'the first message alone')
+  }
+})
+
+test('guesses hold up no browser that signed in before, and those that find no place are not counted', async () => {
+  const email = 'crowd@example.com'
+  const own = await newPerson(email)
+  const ownPage = await signInPage(own)
+  const stranger = createBrowser()
+  const page = await stranger.open(authorizeUrl(app, clientId))
+  const answered: Page[] = []
+  const all = Array.from({ length: 14 }, async (_each, n) => {
+    const form = { email, password: `${heldPassword} ${n}` }
+    answered.push(await stranger.submit(page, 'sign-in', form, from('198.51.105.1')))
+  })
+  try {
+    const isFull = async () => (answered.length >= 12 && held.length === 1 ? true : undefined)
+    await eventually(isFull, 'one is checked, one of its address waits, and the others are refused')
+    assert.deepEqual(
+      answered.map((each) => [each.status, /code by email/.test(alertOf(each))]),
+      Array(12).fill([503, true]),
+    )
+    let known: Page | undefined
+    void own.submit(ownPage, 'sign-in', { email, password }).then((found) => {
+      known = found
+    })
+    assert.ok(isConsent(await eventually(async () => known, 'the person signs in meanwhile')))
+    assert.deepEqual([held.length, answered.length], [1, 12])
+  } finally {
+    // The one that waits comes next.
+    for (let n = 0; n < 2; n++) {
+      await eventually(async () => held[0], 'the next check')
+      held.shift()?.()
+    }
+    await Promise.all(all)
+    held = []
+  }
+  assert.deepEqual(
+    answered.slice(12).map(({ status }) => status),
+    [422, 422],
+  )
+  // Ten wrong ones of an address would be too many.
+  const fresh = createBrowser()
+  const form = await fresh.open(authorizeUrl(app, clientId))
+  const signedIn = await fresh.submit(form, 'sign-in', { email, password }, from('198.51.105.1'))
+  assert.ok(isConsent(signedIn), alertOf(signedIn))
+})
+
+test('a mailbox without an account learns that once a day, and no page tells whether it did', async () => {
+  const email = 'stranger@example.com'
+  const mailed = () => app.emails.filter((line) => line.startsWith(`email  ${email}: There is no`)).length
+  const ask = async (address: string) => {
+    const browser = createBrowser()
+    const { url } = await browser.open(authorizeUrl(app, clientId))
+    const form = await browser.open(`${url}?view=email-code`)
+    const page = await browser.submit(form, 'email-code', { email }, from(address))
+    return [page.status, page.html.replaceAll(/interaction\/[\w-]+/g, '')]
+  }
+  const first = await ask('198.51.106.1')
+  for (const host of [1, 2, 3]) assert.deepEqual(await ask(`198.51.106.${host}`), first)
+  assert.equal(mailed(), 1)
+  app.time.offsetMs += 24 * 3_600_000 + 1_000
+  try {
+    assert.deepEqual(await ask('198.51.106.1'), first)
+    assert.equal(mailed(), 2)
+  } finally {
+    app.time.offsetMs = 0
+  }
+})
+
+test('after ten messages in a day a mailbox gets further ones after pauses that grow', async () => {
+  const email = 'filled@example.com'
+  const browser = createBrowser()
+  const { url } = await browser.open(authorizeUrl(app, clientId))
+  const form = await browser.open(`${url}?view=sign-up`)
+  const ask = async (host: number) =>
+    (await browser.submit(form, 'sign-up', { email, password }, from(`198.51.107.${host}`))).status
+  for (let turn = 0; turn < 5; turn++) assert.deepEqual([await ask(1), await ask(2)], [200, 200])
+  const minuteMs = 60_000
+  const start = app.time.offsetMs
+  try {
+    // Windows of a quarter of an hour are over; the day is not.
+    app.time.offsetMs = start + 15 * minuteMs + 1_000
+    const seen: number[] = []
+    for (let minute = 0; minute < 9; minute++) {
+      // The first message of an address in its window is not paused.
+      if (minute === 0) for (const host of [1, 2]) await ask(host)
+      seen.push(await ask(1))
+      app.time.offsetMs += minuteMs
+    }
+    assert.deepEqual(seen, [429, 200, 429, 200, 429, 429, 429, 200, 429])
+  } finally {
+    app.time.offsetMs = start
   }
 })
 

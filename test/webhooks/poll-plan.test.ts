@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { type ClaimSource, claimStatement } from '#features/notifications/webhooks/claims.ts'
+import { countKinds } from '#features/notifications/webhooks/places.ts'
 import { countsStatement, endOfSliceStatement } from '#features/notifications/webhooks/sweep.ts'
 import { query } from '#store/query.ts'
 import { insertCursors, type Reading, readingOf } from '../harness/many-cursors.ts'
@@ -29,10 +30,9 @@ const claimOf = (source: ClaimSource) =>
     instanceId,
     now: new Date(),
     source,
-    running: { webhooks: [], users: [] },
-    perUserMax: 4,
-    max: 64,
-    slowMax: 16,
+    running: { webhooks: [], users: [], kinds: [] },
+    counts: countKinds([]),
+    spent: [],
   })
 const assertBounded = ({ rows, wholeTables }: Reading, rowsMax: number) => {
   assert.deepEqual(wholeTables, [])

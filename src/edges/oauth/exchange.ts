@@ -31,9 +31,11 @@ export const refusals: Record<Refusal, string> = {
   password: 'The password needs 10 to 256 characters.',
   code: 'This code is wrong. Check the latest message.',
   expired: 'The code has expired, or was tried too often. Ask for a new one.',
-  limited: 'Too many attempts. Wait 15 minutes and try again.',
+  limited:
+    'Too many attempts. Wait 15 minutes and try again; after many messages to one address it takes up to an hour.',
   crowded:
     'Too many wrong passwords for this account from other places. Sign in with a code by email, or wait 15 minutes.',
+  busy: 'Too many people sign in at this moment. Try again, or sign in with a code by email.',
   notSent: 'The message could not be sent. Try again in a moment.',
   passkeyUnknown: 'This passkey did not sign you in. It may have been removed here; try another way.',
   passkeyInvalid: 'The passkey could not be checked. Try again.',

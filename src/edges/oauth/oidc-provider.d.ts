@@ -36,18 +36,23 @@ declare module 'oidc-provider' {
     addResourceScope(resource: string, scope: string): void
     save(): Promise<string>
   }
-  type Context = {
-    type: string
+  export type Context = {
     status: number
+    type: string
     body: unknown
-    set(name: string, value: string): void
-    oidc: { client?: Client; uid?: string }
+    /** Of the client, as the headers of the gateway name it. */
+    ip: string
+    /** Absent beside the routes of the provider. */
+    oidc?: { route: string; client?: Client; params?: Record<string, unknown> }
   }
   export class Provider {
+    /** Of the request that is answered. */
+    static readonly ctx: Context | undefined
     constructor(issuer: string, configuration: Record<string, unknown>)
     proxy: boolean
     silent: boolean
     on(event: string, listener: (...given: never[]) => void): this
+    use(middleware: (context: Context, next: () => Promise<void>) => Promise<void>): this
     callback(): (request: IncomingMessage, response: ServerResponse) => Promise<void>
     interactionDetails(request: IncomingMessage, response: ServerResponse): Promise<Interaction>
     interactionResult(
@@ -81,6 +86,7 @@ declare module 'oidc-provider' {
     | 'InvalidGrant'
     | 'InvalidTarget'
     | 'InvalidClientMetadata'
+    | 'InvalidRequest'
     | 'SessionNotFound'
     | 'AccessDenied'
     | 'OIDCProviderError',

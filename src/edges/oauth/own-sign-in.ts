@@ -45,7 +45,12 @@ type FormContext = Pick<PageContext, 'email' | 'error'> & { status?: number }
 /** The views that an address may name. */
 const openViews: readonly string[] = ['sign-up', 'passkey-sign-up', 'reset', 'email-code']
 
-const statusOf: Partial<Record<Refusal, number>> = { limited: 429, crowded: 429, notSent: 503 }
+const statusOf: Partial<Record<Refusal, number>> = {
+  limited: 429,
+  crowded: 429,
+  busy: 503,
+  notSent: 503,
+}
 const refusedForm = (why: Refusal, email: string): FormContext => ({
   email,
   error: refusals[why],

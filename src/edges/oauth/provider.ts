@@ -10,6 +10,7 @@ import { ownClients } from './page-clients.ts'
 import { errorPage, pageHeaders } from './pages.ts'
 import { actingScopes, oauthPaths, oauthScopes } from './paths.ts'
 import { recordAdapter } from './record-adapter.ts'
+import { completeRevocation, noteRefusal } from './revocation.ts'
 
 export type ProviderDeps = {
   oauth: OAuth
@@ -39,6 +40,23 @@ const isLoopback = ({ protocol, hostname }: URL): boolean =>
 
 const redirectsMax = 10
 const redirectLengthMax = 1_024
+
+const stateLengthMax = 2_048
+/** Of all fields of a request to sign in, which is stored until the sign-in has ended. */
+const requestLengthMax = 8_192
+function checkRequestSize({ oidc: { params } }: { oidc: { params: object } }, state?: string): void {
+  const isTooLong = (state?.length ?? 0) > stateLengthMax || JSON.stringify(params).length > requestLengthMax
+  if (isTooLong)
+    // Not led back to the app, whose address would carry the state.
+    throw Object.assign(
+      new errors.InvalidRequest(
+        `state is longer than ${stateLengthMax} characters, or the request than ${requestLengthMax}`,
+      ),
+      {
+        allow_redirect: false,
+      },
+    )
+}
 
 /**
  * Clients that refresh in parallel send one refresh token twice. Within this time the second use is refused, and the grant
@@ -261,6 +279,7 @@ export function createProvider(
       validator: (_context: unknown, _key: string, _value: unknown, metadata: Metadata) =>
         checkClient(metadata),
     },
+    extraParams: { state: checkRequestSize },
     allowOmittingSingleRegisteredRedirectUri: false,
     rotateRefreshToken: true,
     issueRefreshToken: async (
@@ -294,6 +313,8 @@ export function createProvider(
   // The headers that name host and protocol are set by the gateway itself before each call.
   provider.proxy = true
   provider.silent = true
+  provider.use(completeRevocation(oauth))
+  provider.on('revocation.error', noteRefusal as never)
   const report = (...given: unknown[]) => log.error({ error: given.at(-1) }, 'authorization server failed')
   provider.on('server_error', report as never)
   provider.on('error', report as never)

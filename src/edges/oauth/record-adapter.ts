@@ -1,6 +1,7 @@
-import { errors } from 'oidc-provider'
+import { errors, Provider } from 'oidc-provider'
 import type { OAuth } from '#features/oauth/oauth.ts'
 import type { RecordStore } from '#features/oauth/records.ts'
+import { addressKey } from '#kernel/address-key.ts'
 import { isOwnClient } from '#kernel/caller.ts'
 
 /** What the provider stores, by the store of each model. */
@@ -28,6 +29,14 @@ function grantAdapter({ records, connections }: OAuth) {
   )
 }
 
+/** Anybody may begin a sign-in, so each address has few that are open. A later page of one has no address of its own. */
+function interactionAdapter({ records }: OAuth) {
+  const store = records.of('Interaction')
+  return adapterOf(store, (id, interaction, seconds) =>
+    store.upsert(id, interaction, seconds, Provider.ctx && addressKey(Provider.ctx.ip)),
+  )
+}
+
 /** Of two uses at once neither finds the other: the one that comes too late contests the grant. */
 function refreshTokenAdapter({ records, grants }: OAuth) {
   const store = records.of('RefreshToken')
@@ -45,6 +54,7 @@ function refreshTokenAdapter({ records, grants }: OAuth) {
 
 export function recordAdapter(model: string, oauth: OAuth) {
   if (model === 'Grant') return grantAdapter(oauth)
+  if (model === 'Interaction') return interactionAdapter(oauth)
   if (model === 'RefreshToken') return refreshTokenAdapter(oauth)
   return adapterOf(model === 'Session' ? oauth.sessions.store : oauth.records.of(model))
 }

@@ -16,7 +16,9 @@ import { createGrants, type EndApps, type Grants } from './grants.ts'
 import { createIdentities } from './identities.ts'
 import { createOAuthKeys, type OAuthKeys } from './keys.ts'
 import { createKnownBrowsers, type KnownBrowsers } from './known-browsers.ts'
+import { createMessageLimits } from './message-limits.ts'
 import { createPasskeys, type Passkeys } from './passkeys.ts'
+import { createPasswords, type DeriveKey } from './passwords.ts'
 import { createPeople, type People } from './people.ts'
 import { createRecords, type Records } from './records.ts'
 import { createSessions, type Sessions } from './sessions.ts'
@@ -43,6 +45,8 @@ type OAuthDeps = {
   /** Where the identity provider sends browsers back to. */
   callbackUrl: () => string
   freshSignInSeconds: number
+  /** Left out: scrypt. */
+  deriveKey?: DeriveKey | undefined
 }
 
 /** The data of the authorization server: its records, keys and people. The server itself is a door. */
@@ -74,7 +78,14 @@ export function oauth(deps: OAuthDeps): OAuth {
   const keys = createOAuthKeys(deps)
   const knownBrowsers = createKnownBrowsers({ ...deps, keys })
   const limits = createSignInLimits(deps)
-  const people = createPeople({ ...deps, limits, knownBrowsers, revokeAccount: records.revokeAccount })
+  const people = createPeople({
+    ...deps,
+    limits,
+    messageLimits: createMessageLimits(limits),
+    passwords: createPasswords(deps.deriveKey),
+    knownBrowsers,
+    revokeAccount: records.revokeAccount,
+  })
   const isOwn = !deps.identityProvider && !deps.authorizationServer
   const passkeys = isOwn ? createPasskeys({ ...deps, records, limits }) : undefined
   const { identityProvider: provider, callbackUrl, authorizationServer: server, freshSignInSeconds } = deps

@@ -1,56 +1,68 @@
 import { randomBytes, scrypt, timingSafeEqual } from 'node:crypto'
-import { Fault } from '#kernel/fault.ts'
+import { createFairQueue } from '#kernel/fair-queue.ts'
 
-/** scrypt with 32 MiB per run, so few runs at once. */
-const cost = { N: 32_768, r: 8, p: 3 }
+type Cost = { N: number; r: number; p: number }
+export type DeriveKey = (password: string, salt: Uint8Array, cost: Cost) => Promise<Buffer>
+
+const cost: Cost = { N: 32_768, r: 8, p: 3 }
 const maxmem = 64 * 1024 * 1024
 const saltBytes = 16
 const hashBytes = 32
-const runsMax = 2
-const waitingMax = 50
 
-let running = 0
-const waiting: (() => void)[] = []
+export const scryptKey: DeriveKey = (password, salt, { N, r, p }) =>
+  new Promise((resolve, reject) =>
+    scrypt(password, salt, hashBytes, { N, r, p, maxmem }, (error, key) =>
+      error ? reject(error) : resolve(key),
+    ),
+  )
 
-async function derive(password: string, salt: Uint8Array, { N, r, p }: typeof cost): Promise<Buffer> {
-  if (running >= runsMax) {
-    if (waiting.length >= waitingMax)
-      throw new Fault('overloaded', 'Too many sign-ins at once; try again in a moment', {
-        extras: { retry_after: 2 },
-      })
-    await new Promise<void>((resolve) => waiting.push(resolve))
-  } else running += 1
-  try {
-    return await new Promise((resolve, reject) =>
-      scrypt(password.normalize('NFKC'), salt, hashBytes, { N, r, p, maxmem }, (error, key) =>
-        error ? reject(error) : resolve(key),
-      ),
-    )
-  } finally {
-    const next = waiting.shift()
-    if (next) next()
-    else running -= 1
-  }
+/** Who waits for a derivation: the address, or the person whose browser is known. */
+export type Requester = { address: string; knownPerson?: string | undefined }
+export type Passwords = {
+  /** Throws `overloaded` where too many wait; then nothing was derived. */
+  hash(password: string, requester: Requester): Promise<string>
+  /** Likewise. An unknown person costs the same time as a wrong password. */
+  isRight(password: string, stored: string | undefined, requester: Requester): Promise<boolean>
 }
+
+/**
+ * A run takes 32 MiB, so one runs at a time of those that anybody may ask for, and one of those that people ask for in
+ * browsers in which they signed in before. One of an address, or of a person, waits.
+ */
+const turns = { runsMax: 1, waitingMax: 50, waitingOfKeyMax: 1 }
 
 const form = /^scrypt\$(\d{1,7})\$(\d{1,2})\$(\d{1,2})\$([\w-]{22})\$([\w-]{43})$/
-
-export async function hashPassword(password: string): Promise<string> {
-  const salt = randomBytes(saltBytes)
-  const hash = await derive(password, salt, cost)
-  return ['scrypt', cost.N, cost.r, cost.p, salt.toString('base64url'), hash.toString('base64url')].join('$')
-}
-
 const noSalt = Buffer.alloc(saltBytes)
 
-/** An unknown person costs the same time as a wrong password. */
-export async function isPassword(password: string, stored: string | undefined): Promise<boolean> {
-  const [, N, r, p, salt, hash] = form.exec(stored ?? '') ?? []
-  if (salt === undefined || hash === undefined) {
-    await derive(password, noSalt, cost)
-    return false
+export function createPasswords(deriveKey: DeriveKey = scryptKey): Passwords {
+  const ofStrangers = createFairQueue(turns)
+  const ofKnownBrowsers = createFairQueue(turns)
+  const derive = (
+    password: string,
+    { salt, of = cost }: { salt: Uint8Array; of?: Cost },
+    { address, knownPerson }: Requester,
+  ): Promise<Buffer> => {
+    const job = () => deriveKey(password.normalize('NFKC'), salt, of)
+    return knownPerson === undefined ? ofStrangers.run(address, job) : ofKnownBrowsers.run(knownPerson, job)
   }
-  const parameters = { N: Number(N), r: Number(r), p: Number(p) }
-  const derived = await derive(password, Buffer.from(salt, 'base64url'), parameters)
-  return timingSafeEqual(derived, Buffer.from(hash, 'base64url'))
+
+  return {
+    async hash(password, requester) {
+      const salt = randomBytes(saltBytes)
+      const hash = await derive(password, { salt }, requester)
+      return ['scrypt', cost.N, cost.r, cost.p, salt.toString('base64url'), hash.toString('base64url')].join(
+        '$',
+      )
+    },
+    async isRight(password, stored, requester) {
+      const [, N, r, p, salt, hash] = form.exec(stored ?? '') ?? []
+      if (salt === undefined || hash === undefined) {
+        await derive(password, { salt: noSalt }, requester)
+        return false
+      }
+      const of = { N: Number(N), r: Number(r), p: Number(p) }
+      const derived = await derive(password, { salt: Buffer.from(salt, 'base64url'), of }, requester)
+      return timingSafeEqual(derived, Buffer.from(hash, 'base64url'))
+    },
+  }
 }

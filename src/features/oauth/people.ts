@@ -11,8 +11,10 @@ import { builder, fetchOne, type Queryable, query } from '#store/query.ts'
 import type { EmailCodeRow } from '#store/tables/oauth.ts'
 import { readEmail } from './email-address.ts'
 import type { KnownBrowsers } from './known-browsers.ts'
-import { hashPassword, isPassword } from './passwords.ts'
-import { type Budget, guessesPerAddress, type SignInLimits } from './sign-in-limits.ts'
+import type { MessageLimits } from './message-limits.ts'
+import { createPacedEmail } from './paced-email.ts'
+import type { Passwords } from './passwords.ts'
+import { guessesPerAddress, type SignInLimits } from './sign-in-limits.ts'
 
 export type Person = { id: string; email: string; name?: string }
 /** Why a form was refused; the page shows a sentence for each. */
@@ -25,6 +27,8 @@ export type Refusal =
   | 'limited'
   /** Too many guesses of others at this account: a code by email, or a browser that signed in before, still works. */
   | 'crowded'
+  /** Too many passwords wait to be checked; nothing was counted. */
+  | 'busy'
   | 'notSent'
   | 'passkeyUnknown'
   | 'passkeyInvalid'
@@ -66,6 +70,8 @@ type PeopleDeps = {
   random: Random
   sendEmail: SendEmail
   limits: SignInLimits
+  messageLimits: MessageLimits
+  passwords: Passwords
   knownBrowsers: Pick<KnownBrowsers, 'find'>
   mailQueue: MailQueue
   /** A new password ends all sessions and grants of the account, in its own commit. */
@@ -77,16 +83,8 @@ const attemptsPerCode = 5
 /** The limits allow 200 guesses an hour at one account, which find one code of eight digits in half a century. */
 const codeDigits = 8
 const codeForm = /^\d{8}$/
-/** Guesses, or messages, per window of 15 minutes. */
-const maxima = {
-  pair: 10,
-  account: 50,
-  message: 5,
-  messageAccount: 10,
-  /** Beyond those of the account: the first one of each further address. */
-  messageFirst: 50,
-  messageAddress: 20,
-} as const
+/** Guesses per window of 15 minutes. */
+const maxima = { pair: 10, account: 50 } as const
 
 const passwordMin = 10
 const passwordMax = 256
@@ -118,42 +116,14 @@ const codeColumns = ['email', 'password_hash', 'code_hash', 'is_for_passkey'] as
 const codeHash = (interaction: string, code: string): Buffer =>
   createHash('sha256').update(`${interaction}|${code}`).digest()
 
+const isOverloaded = (error: unknown): boolean => error instanceof Fault && error.code === 'overloaded'
+
 const guessBudgets = (account: string, address: string) => {
   const from = addressKey(address)
   return {
     own: [{ name: `pair|${account}|${from}`, max: maxima.pair }, guessesPerAddress(from)],
     account: { name: `account|${account}`, max: maxima.account },
   }
-}
-
-/**
- * Counts a message, and returns what it was taken from; undefined: it is over a limit. What the limits of an address
- * refuse does not count against the account, and strangers who use up the account leave each new address its first.
- */
-async function takeMessage(
-  limits: SignInLimits,
-  account: string,
-  address: string,
-): Promise<Budget[] | undefined> {
-  const from = addressKey(address)
-  const pair = `message|${account}|${from}`
-  const first = { name: pair, max: 1 }
-  const own = [
-    { name: pair, max: maxima.message },
-    { name: `message|${from}`, max: maxima.messageAddress },
-  ]
-  const over = await limits.take([...own, first])
-  if (over.some((each) => each !== first)) return undefined
-  const shared = { name: `message|${account}`, max: maxima.messageAccount }
-  if ((await limits.take([shared])).length === 0) return [...own, shared]
-  if (over.length > 0) return undefined
-  const further = { name: `message|first|${account}`, max: maxima.messageFirst }
-  return (await limits.take([further])).length === 0 ? [...own, further] : undefined
-}
-
-async function takeOfBrowser(limits: SignInLimits, browser: string): Promise<Budget[] | undefined> {
-  const budgets = [{ name: `message|browser|${browser}`, max: maxima.message }]
-  return (await limits.take(budgets)).length === 0 ? budgets : undefined
 }
 
 const effectOf = ({ password, isForPasskey }: CodeRequest): string => {
@@ -201,8 +171,43 @@ const storePerson =
     return { id, email }
   }
 
+type NewCode = {
+  interaction: string
+  email: string
+  passwordHash: string | null
+  code: string
+  isForPasskey: boolean
+}
+/** One of each interaction. */
+const codeStore =
+  ({ db, clock }: Pick<PeopleDeps, 'db' | 'clock'>) =>
+  ({ interaction, email, passwordHash, code, isForPasskey }: NewCode) => {
+    const now = clock.now()
+    return query(
+      db,
+      `insert into email_code (interaction, email, password_hash, code_hash, attempts_left, created_at, expires_at, is_for_passkey)
+       values ($1, $2, $3, $4, $5, $6, $7, $8)
+       on conflict (interaction) do update set email = excluded.email, password_hash = excluded.password_hash,
+         code_hash = excluded.code_hash, attempts_left = excluded.attempts_left,
+         created_at = excluded.created_at, expires_at = excluded.expires_at,
+         is_for_passkey = excluded.is_for_passkey
+       returning interaction`,
+      [
+        interaction,
+        email,
+        passwordHash,
+        codeHash(interaction, code),
+        attemptsPerCode,
+        now,
+        later(now, codeMs),
+        isForPasskey,
+      ],
+    )
+  }
+
 export function createPeople(deps: PeopleDeps): People {
-  const { db, clock, sendEmail, limits, knownBrowsers } = deps
+  const { db, clock, limits, messageLimits, passwords, knownBrowsers } = deps
+  const emails = createPacedEmail(deps.sendEmail)
 
   const byEmail = (email: string) =>
     fetchOne(
@@ -211,6 +216,7 @@ export function createPeople(deps: PeopleDeps): People {
     )
 
   const store = storePerson(deps)
+  const storeCode = codeStore(deps)
 
   return {
     find: (id) => findPerson(db, id),
@@ -225,8 +231,15 @@ export function createPeople(deps: PeopleDeps): People {
       // Before the password is checked: a reply to each guess is what the limit has to prevent.
       const over = await limits.take(budgets)
       if (over.length > 0) return refuse(over.every((each) => each === account) ? 'crowded' : 'limited')
-      if (!(await isPassword(password, found?.password_hash ?? undefined)) || !found)
-        return refuse('credentials')
+      const requester = { address: addressKey(address), knownPerson: known && found.id }
+      try {
+        const isRight = await passwords.isRight(password, found?.password_hash ?? undefined, requester)
+        if (!isRight || !found) return refuse('credentials')
+      } catch (error) {
+        await limits.giveBack(budgets)
+        if (isOverloaded(error)) return refuse('busy')
+        throw error
+      }
       await limits.giveBack(budgets)
       return accept({ id: found.id, email })
     },
@@ -238,39 +251,33 @@ export function createPeople(deps: PeopleDeps): People {
       if (password !== undefined && !isLongEnough(password)) return refuse('password')
       const found = await byEmail(email)
       const known = found && (await knownBrowsers.find(browser, found.id))
-      const budgets = known ? await takeOfBrowser(limits, known) : await takeMessage(limits, email, address)
+      const budgets = known
+        ? await messageLimits.takeOfBrowser(known)
+        : await messageLimits.take(email, address)
       if (!budgets) return refuse('limited')
-      const now = clock.now()
-      const code = String(randomInt(10 ** codeDigits)).padStart(codeDigits, '0')
-      await query(
-        db,
-        `insert into email_code (interaction, email, password_hash, code_hash, attempts_left, created_at, expires_at, is_for_passkey)
-         values ($1, $2, $3, $4, $5, $6, $7, $8)
-         on conflict (interaction) do update set email = excluded.email, password_hash = excluded.password_hash,
-           code_hash = excluded.code_hash, attempts_left = excluded.attempts_left,
-           created_at = excluded.created_at, expires_at = excluded.expires_at,
-           is_for_passkey = excluded.is_for_passkey
-         returning interaction`,
-        [
-          interaction,
-          email,
-          password === undefined ? null : await hashPassword(password),
-          codeHash(interaction, code),
-          attemptsPerCode,
-          now,
-          later(now, codeMs),
-          isForPasskey,
-        ],
-      )
-      const isUnknown = password === undefined && !isForPasskey && !found
+      const requester = { address: addressKey(address), knownPerson: known && found.id }
+      let passwordHash: string | null
       try {
-        await sendEmail({
-          to: email,
-          ...(isUnknown ? unknownAccountMessage : messageOf(code, request)),
-        })
+        passwordHash = password === undefined ? null : await passwords.hash(password, requester)
+      } catch (error) {
+        await limits.giveBack(budgets)
+        if (isOverloaded(error)) return refuse('busy')
+        throw error
+      }
+      const code = String(randomInt(10 ** codeDigits)).padStart(codeDigits, '0')
+      await storeCode({ interaction, email, passwordHash, code, isForPasskey })
+      const isUnknown = password === undefined && !isForPasskey && !found
+      const unknown = isUnknown ? await messageLimits.takeUnknown(email) : []
+      try {
+        if (!unknown) await emails.holdBack()
+        else
+          await emails.send({
+            to: email,
+            ...(isUnknown ? unknownAccountMessage : messageOf(code, request)),
+          })
       } catch (error) {
         if (!(error instanceof Fault)) throw error
-        await limits.giveBack(budgets)
+        await limits.giveBack([...budgets, ...(unknown ?? [])])
         return refuse('notSent')
       }
       return accept({ email })

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import type { ActScope } from '#kernel/caller.ts'
 import type { Clock } from '#kernel/clock.ts'
 import { later } from '#kernel/clock.ts'
@@ -9,7 +10,8 @@ import type { Grants } from './grants.ts'
 
 export type Payload = Record<string, unknown>
 export type RecordStore = {
-  upsert(id: string, payload: Payload, expiresInSeconds?: number): Promise<void>
+  /** `opener`: of those that one address has opened and that are not over, the newest ones stay. */
+  upsert(id: string, payload: Payload, expiresInSeconds?: number, opener?: string): Promise<void>
   find(id: string): Promise<Payload | undefined>
   findByUid(uid: string): Promise<Payload | undefined>
   /** False where it was used before: of concurrent uses one succeeds. */
@@ -33,6 +35,9 @@ const longestMs = 365 * dayMs
 
 /** Used refresh tokens of a grant by which a second use is known; a second use of an older one is refused and no more. */
 const usedTokensMax = 100
+
+/** Sign-ins that an address has begun and not ended: the next one ends the oldest of them. */
+const openedMax = 20
 
 const text = (value: unknown): string | null => (typeof value === 'string' ? value : null)
 
@@ -85,13 +90,24 @@ export function createRecords({ db, clock, grants }: RecordsDeps): Records {
       [id],
     )
 
+  const endOldest = (on: Queryable, model: string, openedBy: Buffer) =>
+    query(
+      on,
+      `delete from oauth_record where model = $1 and id in (
+         select id from oauth_record where model = $1 and opened_by = $2
+         order by created_at desc, id offset ${openedMax})
+       returning id`,
+      [model, openedBy],
+    )
+
   const of = (model: string, on: Queryable = db): RecordStore => ({
-    async upsert(id, payload, expiresInSeconds) {
+    async upsert(id, payload, expiresInSeconds, opener) {
       const now = clock.now()
+      const openedBy = opener === undefined ? null : createHash('sha256').update(opener).digest()
       await query(
         on,
-        `insert into oauth_record (model, id, payload, grant_id, uid, account_id, created_at, expires_at)
-         values ($1, $2, $3, $4, $5, $6, $7, $8)
+        `insert into oauth_record (model, id, payload, grant_id, uid, account_id, created_at, expires_at, opened_by)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9)
          on conflict (model, id) do update set payload = excluded.payload, grant_id = excluded.grant_id,
            uid = excluded.uid, account_id = excluded.account_id, expires_at = excluded.expires_at
          returning id`,
@@ -104,8 +120,10 @@ export function createRecords({ db, clock, grants }: RecordsDeps): Records {
           text(payload.accountId),
           now,
           later(now, lifeMs(model, expiresInSeconds)),
+          openedBy,
         ],
       )
+      if (openedBy) await endOldest(on, model, openedBy)
       const clientId = text(payload.clientId)
       if ((model === 'Grant' || model === 'RefreshToken') && clientId) await keepClient(on, clientId)
     },

@@ -4,14 +4,16 @@ import { type Queryable, query } from '#store/query.ts'
 
 /** Budgets of guesses, messages and first credits, in the database, so that several instances give no more than one. */
 
-/** A name and how many it allows per window. */
-export type Budget = Readonly<{ name: string; max: number }>
+/** A name and how many it allows per window; a window begins with the first one after the end of the last. */
+export type Budget = Readonly<{ name: string; max: number; windowMs?: number }>
 export type SignInLimits = {
   /**
    * Counts one in each name, and returns those that are exceeded with it; budgets of one name share its count.
    * `on`: a transaction whose rollback gives back.
    */
   take(budgets: readonly Budget[], on?: Queryable): Promise<Budget[]>
+  /** How many were taken in the window that lasts. */
+  count(budget: Budget): Promise<number>
   /** What was taken was no failure. */
   giveBack(budgets: readonly Budget[]): Promise<void>
 }
@@ -24,8 +26,8 @@ const countMax = 1_000_000
 
 const keyOf = ({ name }: Budget): Buffer => createHash('sha256').update(name).digest()
 /** A statement cannot count one row twice. */
-const uniqueKeysOf = (budgets: readonly Budget[]): Buffer[] => [
-  ...new Map(budgets.map((budget) => [budget.name, keyOf(budget)])).values(),
+const withUniqueNames = (budgets: readonly Budget[]): Budget[] => [
+  ...new Map(budgets.map((budget) => [budget.name, budget])).values(),
 ]
 
 type SignInLimitsDeps = { db: Queryable; clock: Clock; windowMs?: number }
@@ -34,19 +36,28 @@ export function createSignInLimits({ db, clock, windowMs = guessWindowMs }: Sign
   return {
     async take(budgets, on = db) {
       const now = clock.now()
+      const unique = withUniqueNames(budgets)
       // One statement reads and counts, so parallel guesses are counted, too; the order keeps them from a deadlock.
       const rows = await query<{ key: Buffer; count: number }>(
         on,
         `insert into sign_in_limit as known (key, count, ends_at)
-         select key, 1, $2 from unnest($1::bytea[]) as key order by key
+         select key, 1, ends_at from unnest($1::bytea[], $2::timestamptz[]) as taken (key, ends_at) order by key
          on conflict (key) do update set
            count = case when known.ends_at <= $3 then 1 else least(known.count + 1, ${countMax}) end,
            ends_at = case when known.ends_at <= $3 then excluded.ends_at else known.ends_at end
          returning key, count`,
-        [uniqueKeysOf(budgets), later(now, windowMs), now],
+        [unique.map(keyOf), unique.map((each) => later(now, each.windowMs ?? windowMs)), now],
       )
       const counts = new Map(rows.map(({ key, count }) => [key.toString('hex'), count]))
       return budgets.filter((budget) => (counts.get(keyOf(budget).toString('hex')) ?? 0) > budget.max)
+    },
+    async count(budget) {
+      const [row] = await query<{ count: number }>(
+        db,
+        'select count from sign_in_limit where key = $1 and ends_at > $2',
+        [keyOf(budget), clock.now()],
+      )
+      return row?.count ?? 0
     },
     async giveBack(budgets) {
       await query(

@@ -7,6 +7,7 @@ export type OAuthRecordRow = {
   account_id: string | null
   consumed_at: Date | null
   contested_at: Date | null
+  opened_by: Uint8Array | null
   created_at: Date
   expires_at: Date
 }

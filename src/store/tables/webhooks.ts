@@ -27,7 +27,8 @@ export type WebhookCursorRow = {
   disabled_at: Date | null
   attempts: number
   retry_at: Date | null
-  is_slow: boolean
+  /** Null: the address has answered nothing yet. */
+  is_slow: boolean | null
   messages: bigint
   owner: string | null
   epoch: bigint

@@ -1,11 +1,13 @@
 import { type Queryable, query } from '#store/query.ts'
 import type { WebhookCursorRow, WebhookRow } from '#store/tables/webhooks.ts'
+import { type Counts, type Kind, kinds, places, sharedMax } from './places.ts'
 
 /** Claims of webhooks by instances. Each statement reads by an index, and no more of the cursors than a bound. */
 
 export type Claimed = Pick<WebhookRow, 'url' | 'types'> &
   Pick<WebhookCursorRow, 'webhook_id' | 'user_id' | 'seq' | 'attempts' | 'is_slow' | 'epoch'> & {
     owner: string
+    kind: Kind
   }
 
 /** Users from the first one on, and before the second one. */
@@ -17,50 +19,60 @@ export type ClaimRequest = {
   instanceId: string
   now: Date
   source: ClaimSource
-  /** Webhooks that this instance delivers now, and the user of each. */
-  running: { webhooks: readonly string[]; users: readonly string[] }
-  perUserMax: number
-  max: number
-  /** Of those that failed or were slow the last time. */
-  slowMax: number
+  /** Webhooks that this instance delivers now, and the user and kind of each. */
+  running: { webhooks: readonly string[]; users: readonly string[]; kinds: readonly Kind[] }
+  counts: Counts
+  /** Users who have used up their time: they have the first half of each kind alone, and come last there. */
+  spent: readonly string[]
 }
+/** `waiting`: users with a webhook that is due and found no place. */
+export type Claims = { claimed: Claimed[]; waiting: string[] }
 
 /** Those that are due longest; a claim takes fewer. */
 const retriesMax = 1_000
+/** Users of one claim that are remembered as waiting; the polls find the others. */
+const waitingMax = 1_000
 
-const inRange = (column: string) => `${column} >= $8 and ${column} < $9`
+const inRange = (column: string) => `${column} >= $11 and ${column} < $12`
 // A text for each, because one plan for all would read all webhooks for one user. The range is given for each table:
 // otherwise the other two are read as a whole.
 const sources = {
-  users: 'and c.user_id = any($8::uuid[])',
+  users: 'and c.user_id = any($11::uuid[])',
   range: `and ${['c.user_id', 's.user_id', 'u.id'].map(inRange).join(' and ')}`,
   retries: `and c.retry_at <= $2 order by c.retry_at limit ${retriesMax}`,
 }
 
 /**
  * Claims webhooks that have an event to deliver. An owner whose lease has ended counts as none, and an instance without
- * a lease claims nothing. Those of suspended users keep their place in the log. Users take turns, and those served
- * longest ago come first.
+ * a lease claims nothing. Those of suspended users keep their place in the log. Users take turns within each kind, and
+ * those served longest ago come first.
  */
 const claimSql = (source: string) => `
   with live as materialized (select id from instance where lease_until >= statement_timestamp()),
   due as materialized (
-    select c.webhook_id, c.user_id, c.epoch, c.is_slow or c.attempts > 0 as is_slow, c.claimed_at
+    select c.webhook_id, c.user_id, c.epoch, c.claimed_at, c.user_id = any($10::uuid[]) as is_spent,
+      case when c.is_slow or c.attempts > 0 then 'slow' when c.is_slow is null then 'new' else 'quick' end as kind
     from webhook_cursor c join user_event_seq s on s.user_id = c.user_id join app_user u on u.id = c.user_id
     where c.status = 'enabled' and s.seq > c.seq and (c.retry_at is null or c.retry_at <= $2) and u.suspended_at is null
       and c.webhook_id <> all($3::uuid[]) and (c.owner is null or c.owner = $1 or c.owner not in (select id from live))
       and exists (select from live where id = $1) ${source}),
-  in_turn as (select *, row_number() over (partition by user_id order by claimed_at nulls first, webhook_id)
-      + (select count(*) from unnest($4::uuid[]) as r (id) where r.id = due.user_id) as turn from due),
-  placed as (select *, row_number() over (partition by is_slow order by turn, claimed_at nulls first) as place
-    from in_turn where turn <= $5),
-  chosen as (select webhook_id, epoch from placed where not is_slow or place <= $7
-    order by is_slow, turn, claimed_at nulls first limit $6),
-  locked as (select c.webhook_id from webhook_cursor c join chosen on chosen.webhook_id = c.webhook_id
-    where c.epoch = chosen.epoch for update of c skip locked)
-  update webhook_cursor c set owner = $1, epoch = c.epoch + 1, claimed_at = statement_timestamp()
-  from locked join webhook w on w.webhook_id = locked.webhook_id where c.webhook_id = locked.webhook_id
-  returning c.webhook_id, c.user_id, c.seq, c.attempts, c.is_slow, c.epoch, c.owner, w.url, w.types`
+  in_turn as (select *, row_number() over (partition by user_id, kind order by claimed_at nulls first, webhook_id)
+      + (select count(*) from unnest($4::uuid[], $5::text[]) as r (id, kind)
+         where r.id = due.user_id and r.kind = due.kind) as turn
+    from due join unnest($6::text[], $7::int[], $8::int[], $9::int[]) as p (kind, per_user, free, shared) using (kind)),
+  placed as (select *, is_spent or turn > 1 as is_last, row_number() over (
+      partition by kind order by is_spent or turn > 1, turn, claimed_at nulls first, webhook_id) as place
+    from in_turn where turn <= per_user),
+  chosen as (select webhook_id, epoch, kind from placed where place <= free and (place <= shared or not is_last)),
+  locked as (select c.webhook_id, chosen.kind from webhook_cursor c join chosen on chosen.webhook_id = c.webhook_id
+    where c.epoch = chosen.epoch for update of c skip locked),
+  claimed as (update webhook_cursor c set owner = $1, epoch = c.epoch + 1, claimed_at = statement_timestamp()
+    from locked join webhook w on w.webhook_id = locked.webhook_id where c.webhook_id = locked.webhook_id
+    returning c.webhook_id, c.user_id, c.seq, c.attempts, c.is_slow, c.epoch, c.owner, w.url, w.types, locked.kind),
+  waiting as (select distinct user_id from due where webhook_id not in (select webhook_id from claimed)
+    limit ${waitingMax})
+  select * from claimed union all
+  select null, user_id, null, null, null, null, null, null, null, null from waiting`
 
 const claimTexts = {
   users: claimSql(sources.users),
@@ -69,24 +81,34 @@ const claimTexts = {
 }
 
 /** The statement and its values. */
-export function claimStatement({
-  instanceId,
-  now,
-  source,
-  running,
-  perUserMax,
-  max,
-  slowMax,
-}: ClaimRequest): { text: string; values: unknown[] } {
-  const values = [instanceId, now, running.webhooks, running.users, perUserMax, max, slowMax]
+export function claimStatement({ instanceId, now, source, running, counts, spent }: ClaimRequest): {
+  text: string
+  values: unknown[]
+} {
+  const values = [
+    instanceId,
+    now,
+    running.webhooks,
+    running.users,
+    running.kinds,
+    kinds,
+    kinds.map((kind) => places[kind].perUserMax),
+    kinds.map((kind) => places[kind].max - counts[kind]),
+    kinds.map((kind) => sharedMax(kind) - counts[kind]),
+    spent,
+  ]
   if (source === 'retries') return { text: claimTexts.retries, values }
   if ('users' in source) return { text: claimTexts.users, values: [...values, source.users] }
   return { text: claimTexts.range, values: [...values, source.range.from, source.range.before] }
 }
 
-export function claimWebhooks(db: Queryable, request: ClaimRequest): Promise<Claimed[]> {
+export async function claimWebhooks(db: Queryable, request: ClaimRequest): Promise<Claims> {
   const { text, values } = claimStatement(request)
-  return query(db, text, values)
+  const rows = await query<Claimed | { webhook_id: null; user_id: string }>(db, text, values)
+  return {
+    claimed: rows.filter((row) => row.webhook_id !== null),
+    waiting: rows.flatMap((row) => (row.webhook_id === null ? [row.user_id] : [])),
+  }
 }
 
 /** Those of the users that have an enabled webhook. */

@@ -93,7 +93,7 @@ async function deliverAll(run: Run): Promise<RunEnd | undefined> {
   }
 }
 
-/** Undefined where the message was delivered and the next one follows. */
+/** Undefined where the message was delivered and the next one follows: one of another kind waits for a place of it. */
 async function deliver(run: Run, message: Message, seq: bigint): Promise<RunEnd | undefined> {
   const { deps, claim, secrets } = run
   const signal = run.stop.cutOff
@@ -120,9 +120,12 @@ async function deliver(run: Run, message: Message, seq: bigint): Promise<RunEnd 
     if (!isStored) return { hasMore: true }
     run.seq = seq
     run.attempts = 0
-    if (!isSuspended) return undefined
-    await release(deps.db, claim, { seq })
-    return { hasMore: false }
+    if (isSuspended) {
+      await release(deps.db, claim, { seq })
+      return { hasMore: false }
+    }
+    const kind = settlement.isSlow ? 'slow' : 'quick'
+    return kind === claim.kind ? undefined : { hasMore: await release(deps.db, claim, { seq }) }
   }
   const retryMs =
     attempt.status === unsubscribedStatus

@@ -6,6 +6,8 @@ import { type PacedJob, startPacedJob } from '#kernel/paced-job.ts'
 import type { Queryable } from '#store/query.ts'
 import { type Claimed, type ClaimSource, claimWebhooks, usersWithWebhooks } from './claims.ts'
 import type { RunEnd, RunStop } from './delivery-run.ts'
+import { createDeliveryTime, type DeliveryTime } from './delivery-time.ts'
+import { type Counts, countKinds, isFull, type Kind, kinds } from './places.ts'
 import { type CursorCounts, createSweep, type Sweep, slicePauseFactor } from './sweep.ts'
 
 /**
@@ -35,19 +37,13 @@ export type Dispatcher = {
   onWebhooks(userId: string): void
   /** Calls of `onWebhooks` may have been lost. */
   forget(): void
-  running(): { all: number; slow: number }
+  running(): Counts
   /** Webhooks of all instances, as the last round of the polls has seen them. */
   counts(): CursorCounts
 }
 
-export const runsMax = 64
-/** Webhooks that failed or were slow the last time have these places alone, so that the others find one free. */
-export const slowRunsMax = 16
-export const runsPerUserMax = 4
-
-/** Hints within this time share a claim. */
 const collectMs = 20
-const usersPerClaim = 100
+const usersPerClaim = 1_000
 /** Beyond it the poll finds the events. */
 const pendingMax = 10_000
 const knownUsersMax = 50_000
@@ -66,11 +62,16 @@ const pollAgainMs = 250
 /** At a shutdown requests under way may end for this long. */
 const drainMs = 2_000
 
-type RunningClaim = { userId: string; isSlow: boolean; isHinted: boolean; done: Promise<void> }
+type RunningClaim = { userId: string; kind: Kind; isHinted: boolean; done: Promise<void> }
 type State = {
   deps: DispatcherDeps
   running: Map<string, RunningClaim>
+  /** Users with a hint, and those for whose webhooks the last claim found no place: the end of a run makes them pending. */
   pending: Set<string>
+  waiting: Set<string>
+  /** Runs that have ended. */
+  ends: number
+  deliveryTime: DeliveryTime
   known: LRUCache<string, boolean>
   timers: Set<NodeJS.Timeout>
   claims: KeyedMutex
@@ -89,6 +90,9 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
     deps,
     running: new Map(),
     pending: new Set(),
+    waiting: new Set(),
+    ends: 0,
+    deliveryTime: createDeliveryTime(() => deps.clock.now().getTime()),
     known: new LRUCache({ max: knownUsersMax, ttl: knownMs }),
     timers: new Set(),
     claims: createKeyedMutex(),
@@ -116,28 +120,32 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
       wake(state, userId)
     },
     forget: () => state.known.clear(),
-    running: () => ({ all: state.running.size, slow: slowRuns(state) }),
+    running: () => countKinds(state.running.values()),
     counts: state.sweep.counts,
   }
 }
 
-const slowRuns = ({ running }: State): number =>
-  running
-    .values()
-    .filter(({ isSlow }) => isSlow)
-    .toArray().length
+const fullKinds = ({ running }: State): number => {
+  const counts = countKinds(running.values())
+  return kinds.filter((kind) => isFull(counts, kind)).length
+}
 
 function wake(state: State, userId: string): void {
   if (!state.isStarted || state.known.get(userId) === false) return
   for (const each of state.running.values()) if (each.userId === userId) each.isHinted = true
   if (state.pending.size < pendingMax) state.pending.add(userId)
+  claimSoon(state)
+}
+
+/** Hints and ends of runs within a short time share a claim. */
+function claimSoon(state: State): void {
   state.collecting ??= setTimeout(() => {
     state.collecting = undefined
     claimPending(state)
   }, collectMs).unref()
 }
 
-/** One claim at a time; while all places are taken the users wait for the end of a run. */
+/** One claim at a time; who finds no place waits for the end of a run. */
 function claimPending(state: State): void {
   state.claiming ??= claimAllPending(state)
     .catch((error: unknown) => {
@@ -149,7 +157,7 @@ function claimPending(state: State): void {
 }
 
 async function claimAllPending(state: State): Promise<void> {
-  while (state.pending.size > 0 && state.running.size < runsMax && state.isStarted) {
+  while (state.pending.size > 0 && fullKinds(state) < kinds.length && state.isStarted) {
     const users = state.pending.values().take(usersPerClaim).toArray()
     for (const user of users) state.pending.delete(user)
     const withWebhooks = await selectKnown(state, users)
@@ -171,32 +179,47 @@ const claim = (state: State, source: ClaimSource): Promise<void> =>
   state.claims.run('', () => claimNow(state, source))
 
 async function claimNow(state: State, source: ClaimSource): Promise<void> {
-  const { deps, running } = state
-  const max = runsMax - running.size
-  if (max <= 0 || !deps.isLeaseHeld()) return
-  const claimed = await claimWebhooks(deps.db, {
+  const { deps, running, waiting, deliveryTime, ends } = state
+  if (fullKinds(state) === kinds.length || !deps.isLeaseHeld()) {
+    if (source !== 'retries' && 'users' in source) addAll(waiting, source.users)
+    return
+  }
+  const entries = [...running.values()]
+  const claims = await claimWebhooks(deps.db, {
     instanceId: deps.instanceId,
     now: deps.clock.now(),
     source,
-    running: { webhooks: [...running.keys()], users: [...running.values()].map(({ userId }) => userId) },
-    perUserMax: runsPerUserMax,
-    max,
-    slowMax: Math.max(0, slowRunsMax - slowRuns(state)),
+    running: {
+      webhooks: [...running.keys()],
+      users: entries.map(({ userId }) => userId),
+      kinds: entries.map(({ kind }) => kind),
+    },
+    counts: countKinds(entries),
+    spent: deliveryTime.spent(),
   })
-  for (const each of claimed) run(state, each)
+  for (const each of claims.claimed) run(state, each)
+  addAll(waiting, claims.waiting)
+  // A run that ended during the claim has left a place that it did not see.
+  if (state.ends !== ends) wakeWaiting(state)
+}
+
+function addAll(set: Set<string>, users: Iterable<string>): void {
+  for (const userId of users) if (set.size < pendingMax) set.add(userId)
+}
+
+/** A place is free: all who wait for one take part in the next claim. */
+function wakeWaiting(state: State): void {
+  addAll(state.pending, state.waiting)
+  state.waiting.clear()
+  if (state.pending.size > 0 && state.isStarted) claimSoon(state)
 }
 
 function run(state: State, claimed: Claimed): void {
-  const { deps, running, cutOff } = state
-  const { webhook_id: webhookId, user_id: userId } = claimed
-  const entry: RunningClaim = {
-    userId,
-    isSlow: claimed.is_slow || claimed.attempts > 0,
-    isHinted: false,
-    done: Promise.resolve(),
-  }
+  const { deps, running, cutOff, deliveryTime } = state
+  const { webhook_id: webhookId, user_id: userId, kind } = claimed
+  const entry: RunningClaim = { userId, kind, isHinted: false, done: Promise.resolve() }
   running.set(webhookId, entry)
-  const isAtLimit = [...running.values()].filter((each) => each.userId === userId).length >= runsPerUserMax
+  const startedAt = deps.clock.now()
   entry.done = deps
     .deliver(claimed, { isStopping: () => !state.isStarted || !deps.isLeaseHeld(), cutOff: cutOff.signal })
     .catch((error: unknown): RunEnd => {
@@ -205,9 +228,11 @@ function run(state: State, claimed: Claimed): void {
     })
     .then(({ hasMore, retryMs }) => {
       running.delete(webhookId)
+      deliveryTime.add(userId, deps.clock.now().getTime() - startedAt.getTime())
       if (retryMs !== undefined && retryMs <= timerMsMax) wakeAfter(state, userId, retryMs)
-      if (hasMore || entry.isHinted || isAtLimit) wake(state, userId)
-      else if (state.pending.size > 0) claimPending(state)
+      if (hasMore || entry.isHinted) wake(state, userId)
+      state.ends += 1
+      wakeWaiting(state)
     })
 }
 
@@ -229,14 +254,14 @@ async function poll(state: State): Promise<number> {
     return Math.min(pollMs, state.offDutyUntilMs - startedMs)
   await claim(state, 'retries')
   const isRoundOver = await state.sweep.next((range) => claim(state, { range }))
-  const isFull = state.running.size >= runsMax || slowRuns(state) >= slowRunsMax
+  const isAnyFull = fullKinds(state) > 0
   const now = performance.now()
   const tookMs = now - startedMs
   const pauseMs = isRoundOver
-    ? Math.max(isFull ? pollAgainMs : pollMs, tookMs * pollPauseFactor)
+    ? Math.max(isAnyFull ? pollAgainMs : pollMs, tookMs * pollPauseFactor)
     : tookMs * slicePauseFactor
   const boundedMs = Math.min(pauseMs, pollMs * pauseFactorMax)
-  state.offDutyUntilMs = now + boundedMs * (isFull ? 1 : offDutyFactor)
+  state.offDutyUntilMs = now + boundedMs * (isAnyFull ? 1 : offDutyFactor)
   return boundedMs
 }
 

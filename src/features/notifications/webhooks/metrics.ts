@@ -28,7 +28,7 @@ export function createWebhookMetrics() {
     read({ running, counts }: Pick<Dispatcher, 'running' | 'counts'>): Metric[] {
       const found = counts()
       const of = (state: keyof CursorCounts) => ({ labels: { state }, value: found[state] })
-      const { all, slow } = running()
+      const { quick, new: fresh, slow } = running()
       return [
         gauge('portico_webhooks', 'Webhooks by state; behind: an event waits, failing: it is tried again', [
           of('enabled'),
@@ -37,7 +37,8 @@ export function createWebhookMetrics() {
           of('behind'),
         ]),
         gauge('portico_webhook_deliveries_running', 'Webhooks that this instance delivers to', [
-          { labels: { share: 'all' }, value: all },
+          { labels: { share: 'all' }, value: quick + fresh + slow },
+          { labels: { share: 'new' }, value: fresh },
           { labels: { share: 'slow' }, value: slow },
         ]),
         attempts.read(),

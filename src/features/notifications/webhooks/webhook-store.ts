@@ -41,12 +41,12 @@ export const lockWebhooks = (db: Queryable, userId: string) =>
 export const insertWebhook = (db: Queryable, row: WebhookRow) =>
   fetchAll(db, builder.insertInto('webhook').values(row))
 
-/** Delivery begins after the newest event. A new address counts as slow until it has answered quickly. */
+/** Delivery begins after the newest event. */
 export const insertCursor = (db: Queryable, { webhook_id, user_id }: WebhookRow) =>
   query(
     db,
-    `insert into webhook_cursor (webhook_id, user_id, seq, status, attempts, is_slow, messages, epoch)
-     values ($1, $2, coalesce((select seq from user_event_seq where user_id = $2), 0), 'enabled', 0, true, 0, 0)`,
+    `insert into webhook_cursor (webhook_id, user_id, seq, status, attempts, messages, epoch)
+     values ($1, $2, coalesce((select seq from user_event_seq where user_id = $2), 0), 'enabled', 0, 0, 0)`,
     [webhook_id, user_id],
   )
 
@@ -86,15 +86,15 @@ async function restart(db: Queryable, webhookId: string, changes: string, values
   )
 }
 
-/** Another address has not failed yet. */
+/** Another address has answered nothing yet. */
 export const restartDelivery = (db: Queryable, webhookId: string) =>
-  restart(db, webhookId, 'is_slow = true', [])
+  restart(db, webhookId, 'is_slow = null', [])
 
 /** The event that failed may not be among those that are wanted now. */
 export const restartMessage = (db: Queryable, webhookId: string) => restart(db, webhookId, 'seq = seq', [])
 
 export const enableWebhook = (db: Queryable, webhookId: string) =>
-  restart(db, webhookId, `status = 'enabled', disabled_reason = null, disabled_at = null, is_slow = true`, [])
+  restart(db, webhookId, `status = 'enabled', disabled_reason = null, disabled_at = null, is_slow = null`, [])
 
 /** As the user wants it: without a reason of the gateway. */
 export const stopWebhook = (db: Queryable, webhookId: string, at: Date) =>

@@ -1,0 +1,39 @@
+import type { Context } from 'oidc-provider'
+import type { OAuth } from '#features/oauth/oauth.ts'
+import { Fault } from '#kernel/fault.ts'
+
+type RevocationDeps = Pick<OAuth, 'verify' | 'records'>
+
+const refusals = new WeakSet<Context>()
+/** The provider has authenticated the client, and refuses the token because it is a JWT. */
+export const noteRefusal = (context: Context, { error }: { error?: string }): void => {
+  if (error === 'unsupported_token_type') refusals.add(context)
+}
+
+/**
+ * Completes the revocation of the provider, which stores no access tokens: one of the client ends its connection, as
+ * everywhere else. The answer is JSON, because clients that expect JSON take an empty one for a failure.
+ */
+export function completeRevocation({ verify, records }: RevocationDeps) {
+  const grantOf = async (token: string, clientId: string | undefined): Promise<string | undefined> => {
+    const claims = await verify(token).catch((error: unknown) => {
+      // RFC 7009: a token that is not valid is revoked already.
+      if (error instanceof Fault && error.code === 'invalid_token') return undefined
+      throw error
+    })
+    return claims?.clientId === clientId ? claims?.grantId : undefined
+  }
+  return async (context: Context, next: () => Promise<void>): Promise<void> => {
+    await next()
+    const { oidc } = context
+    if (oidc?.route !== 'revocation') return
+    if (refusals.has(context)) {
+      const grantId = await grantOf(String(oidc.params?.token), oidc.client?.clientId)
+      if (grantId !== undefined) await records.revokeGrant(grantId)
+      context.status = 200
+    }
+    if (context.status !== 200) return
+    context.type = 'json'
+    context.body = {}
+  }
+}

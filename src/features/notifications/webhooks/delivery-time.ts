@@ -1,0 +1,28 @@
+import { createWindowCounter } from '#kernel/window-counter.ts'
+
+/** How long the deliveries of each user take: after the budget of a minute, other users come first. */
+export type DeliveryTime = {
+  add(userId: string, ms: number): void
+  /** Users who have used up the budget of their minute. */
+  spent(): string[]
+}
+
+export const budgetMs = 5_000
+const windowMs = 60_000
+const usersMax = 50_000
+
+export function createDeliveryTime(nowMs: () => number): DeliveryTime {
+  const times = createWindowCounter({ keysMax: usersMax, nowMs })
+  // As few as there are places for deliveries of this length.
+  const spentUntilMs = new Map<string, number>()
+  return {
+    add(userId, ms) {
+      const { count, endsAtMs } = times.add(userId, windowMs, ms)
+      if (count >= budgetMs) spentUntilMs.set(userId, endsAtMs)
+    },
+    spent() {
+      for (const [userId, untilMs] of spentUntilMs) if (untilMs <= nowMs()) spentUntilMs.delete(userId)
+      return [...spentUntilMs.keys()]
+    },
+  }
+}

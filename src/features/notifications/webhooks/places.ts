@@ -1,0 +1,25 @@
+/** How many webhooks an instance delivers to at once, by what is known of their addresses. */
+
+/** Quick: the last answer came soon. New: none came yet. Slow: the last one failed, or took long. */
+export type Kind = 'quick' | 'new' | 'slow'
+export const kinds = ['quick', 'new', 'slow'] as const
+
+/**
+ * The second half of each kind is for users who have no place of the kind and whose deliveries have taken little time
+ * lately, so that users with many or slow addresses leave places to the others.
+ */
+export const places: Record<Kind, { max: number; perUserMax: number }> = {
+  quick: { max: 64, perUserMax: 4 },
+  new: { max: 32, perUserMax: 1 },
+  slow: { max: 16, perUserMax: 1 },
+}
+export const placesMax = kinds.reduce((sum, kind) => sum + places[kind].max, 0)
+export const sharedMax = (kind: Kind): number => places[kind].max / 2
+
+export type Counts = Record<Kind, number>
+export const countKinds = (running: Iterable<{ kind: Kind }>): Counts => {
+  const counts = { quick: 0, new: 0, slow: 0 }
+  for (const { kind } of running) counts[kind] += 1
+  return counts
+}
+export const isFull = (counts: Counts, kind: Kind): boolean => counts[kind] >= places[kind].max

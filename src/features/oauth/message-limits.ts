@@ -1,0 +1,73 @@
+import { addressKey } from '#kernel/address-key.ts'
+import type { Budget, SignInLimits } from './sign-in-limits.ts'
+
+/** How many messages with codes a mailbox gets, whoever asks for them. */
+
+/** Per window of 15 minutes. */
+const maxima = { pair: 5, account: 10, address: 20, browser: 5 } as const
+const minuteMs = 60_000
+const dayMs = 24 * 60 * minuteMs
+/** In a day to one mailbox: the first message of each further address. */
+const firstMax = 50
+/** In a day to one mailbox without a pause. */
+const unpausedMax = 10
+const pauseMsMax = 60 * minuteMs
+
+/** After the message of this number in a day: a minute, and twice as long after each further one. */
+const pauseMs = (sent: number): number => Math.min(minuteMs * 2 ** (sent - unpausedMax), pauseMsMax)
+
+export type MessageLimits = {
+  /** Counts a message, and returns what it was taken from; undefined: it is over a limit. */
+  take(email: string, address: string): Promise<Budget[] | undefined>
+  takeOfBrowser(browser: string): Promise<Budget[] | undefined>
+  /** Likewise for the message that a mailbox has no account, which it gets once a day. */
+  takeUnknown(email: string): Promise<Budget[] | undefined>
+}
+
+export function createMessageLimits(limits: SignInLimits): MessageLimits {
+  const takeAll = async (budgets: Budget[]): Promise<Budget[] | undefined> =>
+    (await limits.take(budgets)).length === 0 ? budgets : undefined
+
+  /** Of those that all addresses share. */
+  const takeShared = async (email: string): Promise<Budget[] | undefined> => {
+    const day = { name: `message|day|${email}`, max: Number.POSITIVE_INFINITY, windowMs: dayMs }
+    const sent = await limits.count(day)
+    const pause = { name: `message|pause|${email}`, max: 1, windowMs: pauseMs(sent) }
+    const budgets = [
+      { name: `message|${email}`, max: maxima.account },
+      ...(sent < unpausedMax ? [] : [pause]),
+    ]
+    const over = await limits.take(budgets)
+    if (over.length === 0) {
+      await limits.take([day])
+      return [...budgets, day]
+    }
+    await limits.giveBack(budgets)
+    return undefined
+  }
+
+  return {
+    /**
+     * What the limits of an address refuse does not count against the mailbox, and strangers who use up the mailbox
+     * leave each new address its first message.
+     */
+    async take(email, address) {
+      const from = addressKey(address)
+      const pair = `message|${email}|${from}`
+      const first = { name: pair, max: 1 }
+      const own = [
+        { name: pair, max: maxima.pair },
+        { name: `message|${from}`, max: maxima.address },
+      ]
+      const over = await limits.take([...own, first])
+      if (over.some((each) => each !== first)) return undefined
+      const shared = await takeShared(email)
+      if (shared) return [...own, ...shared]
+      if (over.length > 0) return undefined
+      const further = await takeAll([{ name: `message|first|${email}`, max: firstMax, windowMs: dayMs }])
+      return further && [...own, ...further]
+    },
+    takeOfBrowser: (browser) => takeAll([{ name: `message|browser|${browser}`, max: maxima.browser }]),
+    takeUnknown: (email) => takeAll([{ name: `message|unknown|${email}`, max: 1, windowMs: dayMs }]),
+  }
+}
