@@ -24,7 +24,7 @@ export const endedAccessMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/features/oauth/people.ts',
+    'src/features/oauth/message-limits.ts',
     ['test/oauth/sign-in-limits.test.ts'],
     [
       [
@@ -37,7 +37,7 @@ export const endedAccessMutations = [
         '',
         'an address that is over its limit uses up the codes of the account',
       ],
-      ['messageFirst: 50', 'messageFirst: 5_000', 'many addresses flood the mailbox of a person'],
+      ['const firstMax = 50', 'const firstMax = 5_000', 'many addresses flood the mailbox of a person'],
     ],
   ),
   ...mutationsOf(

@@ -99,16 +99,22 @@ export const securityMutations = [
     ['src/kernel/fair-queue.test.ts'],
     [
       [
-        'if (waitingOfKey >= waitingOfKeyMax) throw overloaded()',
+        'if ((waiting.get(key)?.waiters.length ?? 0) >= waitingOfKeyMax) throw overloaded()',
         '',
         'one user fills the queue of security checks, and nobody else buys a token',
       ],
       [
-        'giveWay(waitingOfKey)',
-        'throw overloaded()',
+        'giveWay(key)\n',
+        'throw overloaded()\n',
         'ten users fill the queue of security checks, and nobody else buys a token',
       ],
       ['?? waitingOfKey + 1', '?? 0', 'in a full queue two users take the place of each other in turns'],
+      [
+        'entry[1].rank < (next',
+        '0 < (next',
+        'many addresses that guess passwords hold up one that comes once',
+      ],
+      ['jobs - rememberedJobs)', '-1)', 'addresses that are new each time hold up a person for ever'],
     ],
   ),
   ...mutationsOf(

@@ -243,6 +243,57 @@ export const signInMutations = [
     ],
   ),
   ...mutationsOf(
+    'src/features/oauth/passwords.ts',
+    ['test/oauth/sign-in-limits.test.ts'],
+    [
+      [
+        'knownPerson === undefined ? ofStrangers',
+        'knownPerson !== address ? ofStrangers',
+        'guesses of strangers hold up every sign-in',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/features/oauth/people.ts',
+    ['test/oauth/sign-in-limits.test.ts'],
+    [
+      [
+        "        await limits.giveBack(budgets)\n        if (isOverloaded(error)) return refuse('busy')\n        throw error\n      }\n      await limits",
+        "        if (isOverloaded(error)) return refuse('busy')\n        throw error\n      }\n      await limits",
+        'a check that was not made counts as a wrong guess',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/features/oauth/message-limits.ts',
+    ['test/oauth/sign-in-limits.test.ts'],
+    [
+      ['sent < unpausedMax ? [] : [pause]', '[pause].slice(1)', 'strangers fill a mailbox all day'],
+      [
+        'max: 1, windowMs: dayMs',
+        'max: 1',
+        'a mailbox without an account hears of it every quarter of an hour',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/features/oauth/records.ts',
+    ['test/oauth/boundaries.test.ts'],
+    [['const openedMax = 20', 'const openedMax = 20_000', 'strangers fill the database with sign-ins']],
+  ),
+  ...mutationsOf(
+    'src/edges/oauth/revocation.ts',
+    ['test/oauth/consent.test.ts'],
+    [
+      [
+        'claims?.clientId === clientId ? claims?.grantId : undefined',
+        'claims?.grantId',
+        'an app that has seen the token of another one disconnects it',
+      ],
+      ['await records.revokeGrant(grantId)', 'grantId.at(0)', 'a client that signs out keeps its access'],
+    ],
+  ),
+  ...mutationsOf(
     'src/features/oauth/known-browsers.ts',
     ['test/oauth/sign-in-limits.test.ts'],
     [

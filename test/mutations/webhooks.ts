@@ -148,8 +148,8 @@ export const webhookMutations = [
     ['test/webhooks/suspension.test.ts'],
     [
       [
-        '    if (!isSuspended) return undefined\n',
-        '    if (isStored) return undefined\n',
+        '    if (isSuspended) {\n',
+        '    if (isSuspended && !isStored) {\n',
         'a delivery goes on after the user was suspended',
       ],
     ],
@@ -164,6 +164,27 @@ export const webhookMutations = [
         'two instances deliver to one webhook',
       ],
     ],
+  ),
+  ...mutationsOf(
+    'src/features/notifications/webhooks/claims.ts',
+    ['test/webhooks/instances.test.ts'],
+    [
+      [
+        ' and (place <= shared or not is_last)',
+        '',
+        'users whose addresses take long keep the webhooks of the others waiting',
+      ],
+      [
+        'order by is_last, turn, served_at nulls first, webhook_id',
+        'order by is_last, turn, webhook_id',
+        'a user who was just served takes the place of one who never was',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/features/notifications/webhooks/dispatcher.ts',
+    ['test/webhooks/instances.test.ts'],
+    [['  addAll(waiting, claims.waiting)\n', '', 'who finds no place is forgotten until a poll']],
   ),
   ...mutationsOf(
     'src/features/notifications/webhooks/claims.ts',

@@ -4,7 +4,8 @@ import type { ServerResponse } from 'node:http'
 import { test } from 'node:test'
 import type { Overrides } from '#compose/compose.ts'
 import { postgresBus } from '#durable/postgres-notify.ts'
-import { runsMax, runsPerUserMax, slowRunsMax } from '#features/notifications/webhooks/dispatcher.ts'
+import { budgetMs } from '#features/notifications/webhooks/delivery-time.ts'
+import { places, sharedMax } from '#features/notifications/webhooks/places.ts'
 import type { Fault } from '#kernel/fault.ts'
 import type { Sample } from '#kernel/metrics.ts'
 import { dataFolder, eventually, launch, newAgent } from '../harness/gateway.ts'
@@ -12,7 +13,7 @@ import type { Instance, TestUser } from '../harness/instance.ts'
 import { ownDatabase } from '../harness/own-database.ts'
 import { offlineSettings } from '../journeys/offline-gateway.ts'
 import { personOf } from '../journeys/users.ts'
-import { idsOf, openReceiver, verify } from './receiver.ts'
+import { idsOf, openReceiver, type Receiver, verify } from './receiver.ts'
 import { createWebhookApp, type WebhookApp } from './webhook-app.ts'
 
 /** A lease that no pause of a busy machine ends: the events of a lost lease are sent twice, or wait for a poll. */
@@ -102,52 +103,98 @@ test('an instance that comes on duty polls for the webhooks of the one before it
   await receiver.until(1, undefined, 50_000)
 })
 
-test('addresses that never answer take few connections, and none of a user whose address answers', async () => {
-  await using receiver = await openReceiver()
-  await using app = await createWebhookApp()
-  const runningAtGood: object[] = []
-  receiver.answer(({ path }) => {
-    if (path.startsWith('/dead')) return () => undefined
-    runningAtGood.push(app.main.features.webhooks.running())
-    return 200
-  })
-  const dead: TestUser[] = []
-  for (let n = 0; n < 8; n++) {
-    const user = await app.newUser()
-    for (let m = 0; m < 8; m++)
-      await app.create(user, receiver.url(`/dead/${n}/${m}`), { types: ['security.flagged'] })
-    dead.push(user)
-  }
-  const good = await app.newUser()
-  await app.create(good, receiver.url('/good'))
-  // A first quick answer takes it out of the places for addresses that are slow or new.
-  await app.happen(good)
-  await receiver.until(1, '/good')
-  // In one commit and without a hint, so that one poll finds all of them.
-  const { transactions, taskEngine } = app.main
-  await transactions.run(async (tx) => {
-    for (const { id } of dead.toSorted((a, b) => (a.id < b.id ? -1 : 1)))
-      await taskEngine.events.add(tx, id, [{ type: 'security.flagged', data: {} }])
-  })
-  const deadReceived = () => receiver.received.filter(({ path }) => path.startsWith('/dead'))
-  const isSaturated = async () => (deadReceived().length >= slowRunsMax ? true : undefined)
-  await eventually(isSaturated, 'the places of slow addresses are taken')
-  const { running } = app.main.features.webhooks
-  assert.deepEqual(running(), { all: slowRunsMax, slow: slowRunsMax })
-  const perUser = dead.map(
-    (_, n) => deadReceived().filter(({ path }) => path.startsWith(`/dead/${n}/`)).length,
+/** Addresses that begin with `/held` are answered by the test, and the order in which requests ended is kept. */
+function holdRequests(receiver: Receiver) {
+  const held: ServerResponse[] = []
+  let ended = 0
+  receiver.answer(({ path }) =>
+    path.startsWith('/held')
+      ? (response) => {
+          held.push(response)
+          response.on('close', () => {
+            ended += 1
+          })
+        }
+      : 200,
   )
-  assert.ok(Math.max(...perUser) <= runsPerUserMax, perUser.join())
-  assert.ok(Math.min(...perUser) >= 1, `each user has its turn: ${perUser.join()}`)
-  assert.ok(slowRunsMax < runsMax)
-  for (let n = 2; n <= 5; n++) {
-    await app.happen(good)
-    await receiver.until(n, '/good')
+  const until = (count: number) =>
+    eventually(async () => (held.length === count ? true : undefined), `${count} requests are held`)
+  const release = () => held.shift()?.writeHead(200).end()
+  return { until, release, ended: () => ended }
+}
+/** Users with webhooks that are held, each with an event. */
+async function heldUsers(app: WebhookApp, receiver: Receiver, count: number, webhooks: number) {
+  const users: TestUser[] = []
+  for (let n = 0; n < count; n++) {
+    const user = await app.newUser()
+    for (let m = 0; m < webhooks; m++)
+      await app.create(user, receiver.url(`/held/${user.id}/${m}`), { types: ['security.flagged'] })
+    users.push(user)
   }
-  // Each arrived while all places of slow addresses were taken.
-  const saturated = { all: slowRunsMax + 1, slow: slowRunsMax }
-  assert.deepEqual(runningAtGood.slice(1), Array(4).fill(saturated))
-  assert.deepEqual(idsOf(receiver.at('/good')), numbers(5))
+  for (const user of users) await app.happen(user)
+}
+/** The next claim that asks for this user has its reply. */
+function claimFor(instance: Instance, user: TestUser): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  around(instance, async ({ text, values }, send) => {
+    const found = await send()
+    if (text.includes('epoch = c.epoch + 1') && JSON.stringify(values).includes(user.id)) resolve()
+    return found
+  })
+  return promise
+}
+const withoutSoonPolls: Overrides = { webhookPollMs: 600_000 }
+
+test('24 users whose addresses do not answer delay neither a new webhook of another user nor a quick one', async () => {
+  await using receiver = await openReceiver()
+  await using app = await createWebhookApp({ overrides: withoutSoonPolls, leaseMs: wholeTestMs })
+  const quick = await app.newUser()
+  await app.create(quick, receiver.url('/quick'))
+  await app.happen(quick)
+  await receiver.until(1, '/quick')
+  const requests = holdRequests(receiver)
+  const { running } = app.main.features.webhooks
+  await heldUsers(app, receiver, 24, 3)
+  await requests.until(24)
+  assert.deepEqual(running(), { quick: 0, new: 24, slow: 0 }, 'one place of each user')
+  const honest = await app.newUser()
+  await app.create(honest, receiver.url('/new'))
+  for (const user of [honest, quick]) await app.happen(user)
+  await receiver.until(1, '/new')
+  await receiver.until(2, '/quick')
+  assert.equal(requests.ended(), 0)
+  // Who finds no place is claimed at the end of a run, without a hint or a poll.
+  await heldUsers(app, receiver, places.new.max - 24, 1)
+  await requests.until(places.new.max)
+  const late = await app.newUser()
+  await app.create(late, receiver.url('/late'))
+  const claimed = claimFor(app.main, late)
+  await app.happen(late)
+  await claimed
+  assert.equal(receiver.at('/late').length, 0)
+  requests.release()
+  await receiver.until(1, '/late')
+  assert.equal(requests.ended(), 1)
+})
+
+test('users whose deliveries took long leave half of the places to the others', async () => {
+  await using receiver = await openReceiver()
+  await using app = await createWebhookApp({ overrides: withoutSoonPolls, leaseMs: wholeTestMs })
+  const requests = holdRequests(receiver)
+  const users = 20
+  await heldUsers(app, receiver, users, 2)
+  await requests.until(users)
+  app.travel(budgetMs)
+  for (let n = 0; n < users; n++) requests.release()
+  await requests.until(sharedMax('new'))
+  const honest = await app.newUser()
+  await app.create(honest, receiver.url('/new'))
+  await app.happen(honest)
+  await receiver.until(1, '/new')
+  const { running } = app.main.features.webhooks
+  const isQuiet = async () => (running().new === sharedMax('new') ? true : undefined)
+  await eventually(isQuiet, 'none of the users has a place of the other half')
+  assert.equal(requests.ended(), users)
 })
 
 test('changes of one webhook on two instances wait for each other in one order', async () => {

@@ -60,9 +60,11 @@ const claimSql = (source: string) => `
       + (select count(*) from unnest($4::uuid[], $5::text[]) as r (id, kind)
          where r.id = due.user_id and r.kind = due.kind) as turn
     from due join unnest($6::text[], $7::int[], $8::int[], $9::int[]) as p (kind, per_user, free, shared) using (kind)),
-  placed as (select *, is_spent or turn > 1 as is_last, row_number() over (
-      partition by kind order by is_spent or turn > 1, turn, claimed_at nulls first, webhook_id) as place
+  eligible as (select *, is_spent or turn > 1 as is_last,
+      (select max(o.claimed_at) from webhook_cursor o where o.user_id = in_turn.user_id) as served_at
     from in_turn where turn <= per_user),
+  placed as (select *, row_number() over (
+      partition by kind order by is_last, turn, served_at nulls first, webhook_id) as place from eligible),
   chosen as (select webhook_id, epoch, kind from placed where place <= free and (place <= shared or not is_last)),
   locked as (select c.webhook_id, chosen.kind from webhook_cursor c join chosen on chosen.webhook_id = c.webhook_id
     where c.epoch = chosen.epoch for update of c skip locked),
