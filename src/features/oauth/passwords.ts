@@ -27,9 +27,9 @@ export type Passwords = {
 
 /**
  * A run takes 32 MiB, so one runs at a time of those that anybody may ask for, and one of those that people ask for in
- * browsers in which they signed in before. One of an address, or of a person, waits.
+ * browsers in which they signed in before. Addresses, and people, take turns: a line of one is no longer for the others.
  */
-const turns = { runsMax: 1, waitingMax: 50, waitingOfKeyMax: 1 }
+const turns = { runsMax: 1, waitingMax: 50, waitingOfKeyMax: 10 }
 
 const form = /^scrypt\$(\d{1,7})\$(\d{1,2})\$(\d{1,2})\$([\w-]{22})\$([\w-]{43})$/
 const noSalt = Buffer.alloc(saltBytes)
