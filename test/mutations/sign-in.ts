@@ -258,8 +258,8 @@ export const signInMutations = [
     ['test/oauth/sign-in-limits.test.ts'],
     [
       [
-        "        await limits.giveBack(budgets)\n        if (isOverloaded(error)) return refuse('busy')\n        throw error\n      }\n      await limits",
-        "        if (isOverloaded(error)) return refuse('busy')\n        throw error\n      }\n      await limits",
+        "        await limits.giveBack(budgets)\n        if (isOverloaded(error)) return refuse('overloaded')\n        throw error\n      }\n      await limits",
+        "        if (isOverloaded(error)) return refuse('overloaded')\n        throw error\n      }\n      await limits",
         'a check that was not made counts as a wrong guess',
       ],
     ],
@@ -272,7 +272,7 @@ export const signInMutations = [
       [
         'max: 1, windowMs: dayMs',
         'max: 1',
-        'a mailbox without an account hears of it every quarter of an hour',
+        'a mailbox without an account gets that message every quarter of an hour',
       ],
     ],
   ),

@@ -174,7 +174,7 @@ test('guesses hold up no browser that signed in before, and those that find no p
   assert.ok(isConsent(signedIn), alertOf(signedIn))
 })
 
-test('a mailbox without an account learns that once a day, and no page tells whether it did', async () => {
+test('a mailbox without an account gets that message once a day, and no page reveals whether it did', async () => {
   const email = 'stranger@example.com'
   const mailed = () => app.emails.filter((line) => line.startsWith(`email  ${email}: There is no`)).length
   const ask = async (address: string) => {

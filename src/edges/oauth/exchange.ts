@@ -35,7 +35,7 @@ export const refusals: Record<Refusal, string> = {
     'Too many attempts. Wait 15 minutes and try again; after many messages to one address it takes up to an hour.',
   crowded:
     'Too many wrong passwords for this account from other places. Sign in with a code by email, or wait 15 minutes.',
-  busy: 'Too many people sign in at this moment. Try again, or sign in with a code by email.',
+  overloaded: 'Too many people sign in at this moment. Try again, or sign in with a code by email.',
   notSent: 'The message could not be sent. Try again in a moment.',
   passkeyUnknown: 'This passkey did not sign you in. It may have been removed here; try another way.',
   passkeyInvalid: 'The passkey could not be checked. Try again.',

@@ -48,7 +48,7 @@ const openViews: readonly string[] = ['sign-up', 'passkey-sign-up', 'reset', 'em
 const statusOf: Partial<Record<Refusal, number>> = {
   limited: 429,
   crowded: 429,
-  busy: 503,
+  overloaded: 503,
   notSent: 503,
 }
 const refusedForm = (why: Refusal, email: string): FormContext => ({

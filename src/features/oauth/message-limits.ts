@@ -1,7 +1,7 @@
 import { addressKey } from '#kernel/address-key.ts'
 import type { Budget, SignInLimits } from './sign-in-limits.ts'
 
-/** How many messages with codes a mailbox gets, whoever asks for them. */
+/** How many messages with codes a mailbox gets, from all who ask for them. */
 
 /** Per window of 15 minutes. */
 const maxima = { pair: 5, account: 10, address: 20, browser: 5 } as const

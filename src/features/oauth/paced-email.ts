@@ -3,7 +3,7 @@ import type { SendEmail } from '#kernel/email.ts'
 
 type PacedEmail = {
   send: SendEmail
-  /** Takes as long as the last message did, and fails where that one failed: a page does not tell whether one was sent. */
+  /** Takes as long as the last message did, and fails where that one failed: a page does not reveal whether one was sent. */
   holdBack(): Promise<void>
 }
 

@@ -28,7 +28,7 @@ export type Refusal =
   /** Too many guesses of others at this account: a code by email, or a browser that signed in before, still works. */
   | 'crowded'
   /** Too many passwords wait to be checked; nothing was counted. */
-  | 'busy'
+  | 'overloaded'
   | 'notSent'
   | 'passkeyUnknown'
   | 'passkeyInvalid'
@@ -237,7 +237,7 @@ export function createPeople(deps: PeopleDeps): People {
         if (!isRight || !found) return refuse('credentials')
       } catch (error) {
         await limits.giveBack(budgets)
-        if (isOverloaded(error)) return refuse('busy')
+        if (isOverloaded(error)) return refuse('overloaded')
         throw error
       }
       await limits.giveBack(budgets)
@@ -261,7 +261,7 @@ export function createPeople(deps: PeopleDeps): People {
         passwordHash = password === undefined ? null : await passwords.hash(password, requester)
       } catch (error) {
         await limits.giveBack(budgets)
-        if (isOverloaded(error)) return refuse('busy')
+        if (isOverloaded(error)) return refuse('overloaded')
         throw error
       }
       const code = String(randomInt(10 ** codeDigits)).padStart(codeDigits, '0')
