@@ -94,44 +94,102 @@ function isLegOrder(tokens: readonly Token[]): boolean {
   )
 }
 
+/** What stands between here and the end of the sentence, and behind the joints and fillers that begin here. */
+type Ahead = {
+  /** The first token that is neither joint nor filler. */
+  next: number
+  saysAnd: boolean
+  saysThen: boolean
+  hasLeg: boolean
+  hasAsset: boolean
+  isQuestion: boolean
+}
+
+/** For each position, from right to left, so that each token is looked at once. */
+function aheadOf(tokens: readonly Token[]): Ahead[] {
+  const found: Ahead[] = []
+  let behind: Ahead = {
+    next: tokens.length,
+    saysAnd: false,
+    saysThen: false,
+    hasLeg: false,
+    hasAsset: false,
+    isQuestion: false,
+  }
+  for (let at = tokens.length - 1; at >= 0; at--) {
+    const token = tokens[at]
+    const isLink = isMark(token, ',&+') || has(token, 'FILLER', 'POLITE', 'WANT', 'THEN')
+    const isEnd = isMark(token, sentenceMarks)
+    behind = {
+      next: isLink ? behind.next : at,
+      saysAnd: isLink && (token?.words === 'and' || behind.saysAnd),
+      saysThen: isLink && (has(token, 'THEN') || behind.saysThen),
+      hasLeg: !isEnd && (has(token, ...legs) || behind.hasLeg),
+      hasAsset: !isEnd && (token?.asset !== undefined || behind.hasAsset),
+      isQuestion: isMark(token, sentenceEnds) ? token?.words === '?' : behind.isQuestion,
+    }
+    found[at] = behind
+  }
+  return found
+}
+
+/** What a clause has so far. */
+function createBefore() {
+  let length = 0
+  let opening: Token | undefined
+  let sinceOpening = 0
+  const seen = {
+    isAbout: false,
+    carries: false,
+    hasNumber: false,
+    hasSwapOrLeg: false,
+    hasEntry: false,
+    endsCondition: false,
+  }
+  return {
+    seen,
+    isEmpty: () => length === 0,
+    /** A condition began the clause and has not ended. */
+    isInCondition: () => has(opening, 'IF') && !seen.endsCondition,
+    add(token: Token) {
+      length++
+      if (opening) {
+        sinceOpening++
+        seen.endsCondition ||= isMark(token, ',') || (sinceOpening > 1 && isAction(token))
+      } else if (token.kind !== 'mark' && !has(token, 'FILLER')) opening = token
+      seen.isAbout ||= isAction(token) || isInflected(token) || has(token, ...contents)
+      seen.carries ||= has(token, ...carriers)
+      seen.hasNumber ||= token.kind === 'quantity'
+      seen.hasSwapOrLeg ||= has(token, 'SWAP', ...legs)
+      seen.hasEntry ||= has(token, 'LONG', 'SHORT', 'BUY')
+    },
+  }
+}
+type Before = ReturnType<typeof createBefore>
+
 /** `and`, a comma or `then` begins a clause where an order or a question follows. */
-function beginsClause(tokens: readonly Token[], from: number, before: readonly Token[]): boolean {
-  let at = from
-  while (
-    at < tokens.length &&
-    (isMark(tokens[at], ',&+') || has(tokens[at], 'FILLER', 'POLITE', 'WANT', 'THEN'))
-  )
-    at++
+function beginsClause(
+  { tokens, aheads, from }: { tokens: readonly Token[]; aheads: readonly Ahead[]; from: number },
+  { seen }: Before,
+): boolean {
+  const ahead = aheads[from]
+  const at = ahead?.next ?? from
   const next = tokens[at]
-  if (!next || at === from) return false
   // `on base, buy` is one order, and so is what begins with a condition or a negation.
-  if (!before.some((token) => isAction(token) || isInflected(token) || has(token, ...contents))) return false
-  if (
-    tokens.slice(from, at).some((token) => token.words === 'and') &&
-    has(next, 'MINE') &&
-    has(tokens[at + 1], ...nouns)
-  )
-    return true
-  if (has(next, 'QUESTION'))
-    return tokens.slice(from, at).some((token) => token.words === 'and' || has(token, 'THEN'))
+  if (!ahead || !next || at === from || !seen.isAbout) return false
+  if (ahead.saysAnd && has(next, 'MINE') && has(tokens[at + 1], ...nouns)) return true
+  if (has(next, 'QUESTION')) return ahead.saysAnd || ahead.saysThen
   const isCarried =
     next.kind === 'quantity' &&
     (has(tokens[at + 1], 'OF') || tokens[at + 1]?.asset !== undefined) &&
-    before.some((token) => has(token, ...carriers)) &&
-    hasNumber(before) &&
-    !before.some((token) => has(token, 'SWAP', ...legs))
+    seen.carries &&
+    seen.hasNumber &&
+    !seen.hasSwapOrLeg
   if (isCarried) return tokens.slice(at, at + 4).some((token) => token.asset !== undefined)
   if (!isAction(next)) return false
   // The legs of a bracket belong to the order that they protect.
-  const rest = tokens.slice(at)
-  const end = rest.findIndex((token, offset) => offset > 0 && isMark(token, sentenceMarks))
-  const own = rest.slice(0, end < 0 ? undefined : end)
-  const isBracket =
-    has(next, 'SET') &&
-    own.some((token) => has(token, ...legs)) &&
-    !own.some((token) => token.asset !== undefined) &&
-    before.some((token) => has(token, 'LONG', 'SHORT', 'BUY'))
-  return !isBracket
+  const own = aheads[at]
+  return !(has(next, 'SET') && own?.hasLeg && !own.hasAsset && seen.hasEntry)
 }
 
 /** `isJoined`: it follows its neighbour within one sentence. */
@@ -140,33 +198,35 @@ type Part = { tokens: Token[]; isQuestion: boolean; isJoined: boolean }
 function split(tokens: readonly Token[]): Part[] {
   const parts: Part[] = []
   let own: Token[] = []
+  let before = createBefore()
   let isJoined = false
   const end = ({ isQuestion, joins = false }: { isQuestion: boolean; joins?: boolean }): void => {
     if (own.some(({ kind }) => kind !== 'mark')) parts.push({ tokens: own, isQuestion, isJoined })
     own = []
+    before = createBefore()
     isJoined = joins
   }
+  const aheads = aheadOf(tokens)
   for (const [at, token] of tokens.entries()) {
+    // The question mark at the end of a sentence covers its clauses.
+    const isQuestion = aheads[at]?.isQuestion === true
     if (isMark(token, sentenceMarks)) {
-      const mark = tokens.slice(at).find((each) => isMark(each, sentenceEnds))
-      end({ isQuestion: mark?.words === '?', joins: token.words === ';' })
+      end({ isQuestion, joins: token.words === ';' })
       continue
     }
     const isJoint =
       isMark(token, ',&+') || token.words === 'and' || token.words === 'plus' || has(token, 'THEN')
-    const isInCondition =
-      conditionEnd(own) === 0 &&
-      has(
-        own.find((each) => each.kind !== 'mark' && !has(each, 'FILLER')),
-        'IF',
-      )
-    if (isJoint && own.length > 0 && !isInCondition && beginsClause(tokens, at, own)) {
-      const mark = tokens.slice(at).find((each) => isMark(each, sentenceEnds))
-      // The question mark at the end of a sentence covers its clauses.
-      end({ isQuestion: mark?.words === '?', joins: true })
+    if (
+      isJoint &&
+      !before.isEmpty() &&
+      !before.isInCondition() &&
+      beginsClause({ tokens, aheads, from: at }, before)
+    ) {
+      end({ isQuestion, joins: true })
       continue
     }
     own.push(token)
+    before.add(token)
   }
   end({ isQuestion: false })
   return parts

@@ -52,9 +52,9 @@ const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
 const wordRun = /[\p{L}\p{N}_]/u
 const isWordChar = (char: string | undefined): boolean => char !== undefined && wordRun.test(char)
 
-function runOf(text: string, from: number): string {
+function runOf(text: string, from: number, lengthMax = Number.POSITIVE_INFINITY): string {
   let at = from
-  while (isWordChar(text[at])) at++
+  while (at - from < lengthMax && isWordChar(text[at])) at++
   return text.slice(from, at)
 }
 
@@ -66,30 +66,37 @@ function wordOf(text: string, from: number): string {
   return `${first}'${runOf(text, after + 1)}`
 }
 
-/** Identifiers of fixed form. An address of another length is unclear and never a number. */
+/** The longest address has 44 characters; one more shows that a run is none. */
+const addressLengthMax = 44
+
+/**
+ * Identifiers of fixed form. An address of another length is unclear and never a number. What is read and not taken is
+ * read again at the next piece, so no more than an identifier is.
+ */
 function readIdentifier(text: string, at: number): Lexeme | undefined {
   const id = text.slice(at, at + 36)
   if (uuid.test(id) && !isWordChar(text[at + 36])) return { kind: 'uuid', text: id, word: id.toLowerCase() }
-  const run = runOf(text, at)
+  const run = runOf(text, at, addressLengthMax + 1)
   if (evmAddress.test(run)) return { kind: 'address', text: run, word: run }
-  if (/^0x/i.test(run)) return { kind: 'unclear', text: run, word: run }
+  if (/^0x/i.test(run)) {
+    const whole = runOf(text, at)
+    return { kind: 'unclear', text: whole, word: whole }
+  }
   if (run.length >= 32 && isSolanaAddress(run)) return { kind: 'address', text: run, word: run }
   return undefined
 }
 
-/** The closing quote of the same form, with a boundary before the opening one. */
-function readQuoted(text: string, at: number): Lexeme | undefined {
-  const quote = text[at]
-  if (quote !== '"' && quote !== "'") return undefined
-  if (quote === "'" && isWordChar(text[at - 1])) return undefined
-  for (let end = text.indexOf(quote, at + 1); end > 0; end = text.indexOf(quote, end + 1)) {
-    if (quote === "'" && isWordChar(text[end + 1])) continue
-    const source = text.slice(at, end + 1)
-    return { kind: 'quoted', text: source, word: '' }
-  }
-  // An open quote covers the rest: nobody knows where it was meant to end.
-  return quote === '"' ? { kind: 'quoted', text: text.slice(at), word: '' } : undefined
+/** Where the quote that opens at `at` closes; -1 where it does not. */
+function closingQuote(text: string, at: number): number {
+  const quote = text[at] ?? ''
+  for (let end = text.indexOf(quote, at + 1); end > 0; end = text.indexOf(quote, end + 1))
+    if (quote === '"' || !isWordChar(text[end + 1])) return end
+  return -1
 }
+
+/** Whether a quote opens here: a single one has a boundary before it. */
+const opensQuote = (text: string, at: number): boolean =>
+  text[at] === '"' || (text[at] === "'" && !isWordChar(text[at - 1]))
 
 const marks = '.!?;:,\n@<>=&+/()~|#*'
 
@@ -98,19 +105,29 @@ export type Reading = { lexemes: Lexeme[]; isCut: boolean }
 /** Reads from left to right once; each step takes at least one character. */
 export function lex(source: string): Reading {
   const text = normalise(source)
+  const { lexemes, end } = lexemesOf(text)
+  return { lexemes, isCut: end < text.length || source.length > textLengthMax }
+}
+
+/** Of normalised text, and where the reading ends. Each character is looked at a bounded number of times. */
+export function lexemesOf(text: string): { lexemes: Lexeme[]; end: number } {
   const isShouted = text.length > 3 && text === text.toUpperCase()
   const lexemes: Lexeme[] = []
   let at = 0
-  let openQuotes = 0
+  // A single quote that nothing closes leaves nothing that closes a later one.
+  let mayClose = true
   while (at < text.length && lexemes.length < lexemesMax) {
     const char = text[at] ?? ''
-    // A search for a closing quote reads on to the end, so few may begin.
-    const quoted = openQuotes < 64 ? readQuoted(text, at) : undefined
-    if (char === "'" || char === '"') openQuotes++
-    if (quoted) {
-      lexemes.push(quoted)
-      at += quoted.text.length
-      continue
+    if (opensQuote(text, at) && (char === '"' || mayClose)) {
+      const closing = closingQuote(text, at)
+      if (char === "'") mayClose = closing >= 0
+      // An open double quote covers the rest: nobody knows where it was meant to end.
+      const end = closing >= 0 ? closing + 1 : char === '"' ? text.length : at
+      if (end > at) {
+        lexemes.push({ kind: 'quoted', text: text.slice(at, end), word: '' })
+        at = end
+        continue
+      }
     }
     const identifier = isWordChar(char) ? readIdentifier(text, at) : undefined
     if (identifier) {
@@ -151,5 +168,5 @@ export function lex(source: string): Reading {
     if (marks.includes(char)) lexemes.push({ kind: 'mark', text: char, word: char })
     at++
   }
-  return { lexemes, isCut: at < text.length || source.length > textLengthMax }
+  return { lexemes, end: at }
 }

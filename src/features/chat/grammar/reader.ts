@@ -2,15 +2,37 @@ import type { Asset, NamedChain, Names } from './names.ts'
 import type { Quantity } from './quantity.ts'
 import { has, type Token } from './tag.ts'
 
+/** What the reading of one token asks of all others. */
+type Company = { assets: ReadonlySet<Asset>; compares: boolean; namesPlace: boolean; isAlone: boolean }
 /** The tokens of a clause, and which of them a slot has taken. */
-export type Reader = { tokens: readonly Token[]; taken: Set<number>; names: Names; head: readonly string[] }
+export type Reader = {
+  tokens: readonly Token[]
+  taken: Set<number>
+  names: Names
+  head: readonly string[]
+  company(): Company
+}
 export type Slots = Record<string, string>
 
-export const createReader = (tokens: readonly Token[], names: Names, head: readonly string[]): Reader => ({
-  tokens,
-  taken: new Set(),
-  names,
-  head,
+export function createReader(tokens: readonly Token[], names: Names, head: readonly string[]): Reader {
+  let company: Company | undefined
+  return {
+    tokens,
+    taken: new Set(),
+    names,
+    head,
+    company() {
+      company ??= companyOf(tokens)
+      return company
+    },
+  }
+}
+
+const companyOf = (tokens: readonly Token[]): Company => ({
+  assets: new Set(tokens.flatMap(({ asset }) => asset ?? [])),
+  compares: tokens.some((token) => has(token, 'COMPARE')),
+  namesPlace: tokens.some((token) => has(token, ...onChain)),
+  isAlone: tokens.filter((token) => token.kind !== 'mark' && !has(token, 'FILLER', 'OVERRIDE')).length === 1,
 })
 
 export const quantityAt = ({ tokens, taken }: Reader, at: number): Quantity | undefined =>
@@ -77,11 +99,8 @@ export function assetAt(reader: Reader, at: number): Asset | undefined {
   const isDescribed = has(next, ...describing) || next?.asset !== undefined || next?.chain !== undefined
   // `any link`, `how many link`, `compare arb with link`.
   const isCounted =
-    /(^| )(any|many|much)$/.test(before?.words ?? '') ||
-    (has(before, 'PAYWITH') && reader.tokens.some((each) => has(each, 'COMPARE')))
-  const isAlone =
-    reader.tokens.filter((each) => each.kind !== 'mark' && !has(each, 'FILLER', 'OVERRIDE')).length === 1
-  return isExpected || isCounted || isDescribed || isAlone ? token.asset : undefined
+    /(^| )(any|many|much)$/.test(before?.words ?? '') || (has(before, 'PAYWITH') && reader.company().compares)
+  return isExpected || isCounted || isDescribed || reader.company().isAlone ? token.asset : undefined
 }
 
 export type Role = 'from' | 'to' | 'on' | undefined
@@ -137,12 +156,8 @@ export function chainAt(
     const joint = next?.words === 'and' || next?.words === ','
     if (isSymbol && joint && reader.tokens[at + 2]?.asset !== undefined) return undefined
     if (isReply && !isSymbol) return token.chain
-    const other = reader.tokens.some(
-      (each, index) => index !== at && each.asset !== undefined && each.asset !== token.asset,
-    )
-    return other || (!isSymbol && reader.tokens.some((each) => has(each, ...onChain)))
-      ? token.chain
-      : undefined
+    const { assets, namesPlace } = reader.company()
+    return assets.size > 1 || (!isSymbol && namesPlace) ? token.chain : undefined
   }
   if (preposition?.words === 'in') return undefined
   return role === 'to' && moves ? token.chain : undefined

@@ -239,11 +239,17 @@ const simple = (text: string): string =>
     .toLowerCase()
     .replace(/^(the|a|an|my) /, '')
     .trim()
+/** Without the marks at its end. A pattern for them would read each run of marks from each of its characters. */
+function withoutEnd(text: string): string {
+  let end = text.length
+  while (text[end - 1] === '.' || text[end - 1] === '!') end--
+  return text.slice(0, end)
+}
 /** The choice that a reply names by its number or by its words. */
 export function choiceOf({ choices }: Ask, tokens: readonly Token[], text: string): Choice | undefined {
   const at = ordinalOf(tokens, choices.length)
   if (at !== undefined) return choices[at]
-  const said = simple(text.replace(/[.!]+$/, ''))
+  const said = simple(withoutEnd(text))
   if (said.length < 3) return undefined
   const named = choices.filter(({ label }) => ` ${simple(label)} `.includes(` ${said} `))
   return named.length === 1 ? named[0] : undefined
