@@ -12,6 +12,7 @@ import { Fault } from '#kernel/fault.ts'
 import { fits } from '#kernel/fits.ts'
 import { systemRandom } from '#kernel/id.ts'
 import type { Json } from '#kernel/json.ts'
+import { createLoopTurns } from '#kernel/loop-turns.ts'
 import * as T from '#kernel/schema.ts'
 import { withTimeLimit } from '#kernel/time-limit.ts'
 import { OneOf, Text } from '#kernel/wire-types.ts'
@@ -47,8 +48,14 @@ const UniverseForm = T.Object({
 /** The grammar answers where there is no model, and where the model does not. */
 export function createEngineOf(models?: ChatModels): EngineOfGateway {
   const registryOf = createRegistryReader()
+  const inTurn = createLoopTurns()
   return (names) => {
-    const own = () => registryOf(names)
+    // Its caller reads a text next, at once and whole.
+    const own = async () => {
+      const registry = await registryOf(names)
+      await inTurn()
+      return registry
+    }
     const grammar = grammarEngine(own)
     if (!models) return agentEngine(own, grammar)
     const limits = { tokensMax: models.tokensMax, prices: models.prices }

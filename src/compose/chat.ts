@@ -11,6 +11,7 @@ import { agents, creditsOfAgent, creditsOfModel, type ModelPrices } from '#featu
 import type { Credits } from '#features/credits/credits.ts'
 import type { InnerCalls } from '#invoke/inner-calls.ts'
 import type { Chain } from '#kernel/chains.ts'
+import { createLoopTurns } from '#kernel/loop-turns.ts'
 import type { Operation } from '#kernel/operation.ts'
 import { isDatabaseUnavailable } from '#store/unavailable.ts'
 import { withChecksum } from '#upstreams/evm/address.ts'
@@ -62,7 +63,13 @@ export const openChat = (
   { chatGraceMs, ...overrides }: ChatOverrides,
 ): Operation[] => {
   const { venue, table, credits, files, operations, innerCalls } = parts
-  const registryOf = async () => (await universe()).registry
+  const inTurn = createLoopTurns()
+  // Its caller reads a text next, at once and whole.
+  const registryOf = async () => {
+    const { registry } = await universe()
+    await inTurn()
+    return registry
+  }
   return chat({
     ...core,
     credits,

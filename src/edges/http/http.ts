@@ -133,7 +133,7 @@ export async function httpEdge(deps: HttpEdgeDeps): Promise<HttpEdge> {
   deps.authorizationServer?.mount(fastify)
   serveMetrics(fastify, {
     guard: guardRead,
-    scrape: scraper({ http: measured.read, ...deps.metrics }),
+    scrape: scraper({ http: measured.read, ...deps.metrics }, () => deps.clock.now().getTime()),
     hints,
   })
   serveDocs(fastify, guardRead)

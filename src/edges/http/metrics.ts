@@ -1,6 +1,7 @@
 import type { Registry } from 'prom-client'
 import { gauge, type Metric, type MetricSources, type ReadMetrics, type Sample } from '#kernel/metrics.ts'
 import { withTimeLimit } from '#kernel/time-limit.ts'
+import { createTtlCache } from '#kernel/ttl-cache.ts'
 import { metricsText } from './metrics-text.ts'
 
 const sourceTimeoutMs = 1_000
@@ -13,8 +14,17 @@ const nonconforming = [
   'nodejs_active_resources_total',
 ]
 
-/** The text of a scrape: Node's own measurements, then those of each source. */
-export function scraper(sources: MetricSources): () => Promise<string> {
+/** Scrapers of this machine need no credential, so what they cost does not grow with their number. */
+const sharedMs = 1_000
+
+/** The text of a scrape, shared by those who ask within a second: Node's own measurements, then those of each source. */
+export function scraper(sources: MetricSources, nowMs: () => number): () => Promise<string> {
+  const scrapes = createTtlCache<string>({ ttlMs: sharedMs, entriesMax: 1, nowMs })
+  const scrape = createScrape(sources)
+  return () => scrapes.get('scrape', scrape)
+}
+
+function createScrape(sources: MetricSources): () => Promise<string> {
   let registry: Promise<Registry> | undefined
   return async () => {
     registry ??= processRegistry()
