@@ -10,7 +10,7 @@ import type { Transactions } from './transactions.ts'
 
 type Deps = { transactions: Transactions; notifier: Notifier; clock: Clock }
 export type Mailbox = {
-  /** What has arrived, each message once; ends with the signal. */
+  /** What has arrived, each message once, and taken only when it is asked for; ends with the signal. */
   messages(signal: AbortSignal): AsyncIterable<Uint8Array>
 } & AsyncDisposable
 export type Mailboxes = {
@@ -23,6 +23,8 @@ export type Mailboxes = {
 
 const mailboxesPerUser = 10
 const messagesMax = 100
+/** Of the messages that wait: one more is taken below it. */
+const bytesMax = 4 * 1024 * 1024
 /** A mailbox whose instance died is closed after this time. */
 const seenMsMax = 60_000
 const renewMs = 15_000
@@ -31,13 +33,14 @@ const pollMs = 1_000
 
 export function createMailboxes({ transactions: { pool, run }, notifier, clock }: Deps): Mailboxes {
   const since = () => later(clock.now(), -seenMsMax)
-  const take = async (id: string): Promise<Uint8Array[]> => {
-    const rows = await query<{ id: bigint | string; sealed: Uint8Array }>(
+  const takeFirst = async (id: string): Promise<Uint8Array | undefined> => {
+    const [first] = await query<{ sealed: Uint8Array }>(
       pool,
-      'delete from mailbox_message where mailbox_id = $1 returning id, sealed',
+      `delete from mailbox_message where id =
+         (select id from mailbox_message where mailbox_id = $1 order by id limit 1) returning sealed`,
       [id],
     )
-    return rows.sort((a, b) => (BigInt(a.id) < BigInt(b.id) ? -1 : 1)).map(({ sealed }) => sealed)
+    return first?.sealed
   }
 
   return {
@@ -65,8 +68,9 @@ export function createMailboxes({ transactions: { pool, run }, notifier, clock }
           using _listening = notifier.on(mailboxTopic(id), () => latch.set())
           while (!signal.aborted) {
             latch.reset()
-            yield* await take(id)
-            await latch.wait(pollMs)
+            const sealed = await takeFirst(id)
+            if (sealed) yield sealed
+            else await latch.wait(pollMs)
           }
         },
         async [Symbol.asyncDispose]() {
@@ -88,8 +92,9 @@ export function createMailboxes({ transactions: { pool, run }, notifier, clock }
         pool,
         `insert into mailbox_message (mailbox_id, sealed) select m.id, $2 from mailbox m
          where m.id = $1 and m.seen_at > $3
-           and (select count(*) from mailbox_message where mailbox_id = $1) < $4 returning id`,
-        [id, sealed, since(), messagesMax],
+           and (select count(*) < $4 and coalesce(sum(octet_length(sealed)), 0) < $5
+                from mailbox_message where mailbox_id = $1) returning id`,
+        [id, sealed, since(), messagesMax, bytesMax],
       )
       if (sent.length > 0) notifier.notify([mailboxTopic(id)])
       return sent.length > 0

@@ -69,18 +69,70 @@ function fieldsOf(part: Schema): Fields | undefined {
   }
 }
 
-/** Undefined where the answer is no object: then the text alone has it. */
-export function outputSchemaOf(name: string, entry: Entry): ObjectSchema | undefined {
+/**
+ * Undefined where the answer is no object: then the text alone has it. `known` is the schema of another tool that
+ * describes the same fields.
+ */
+export function outputSchemaOf(name: string, entry: Entry, known?: ObjectSchema): ObjectSchema | undefined {
   if (entry.kind === 'stream' && !hasTask(entry)) return undefined
   const output = plainSchema(entry.output)
   if (output.type !== 'object') return undefined
-  const schema = shown(output) as ObjectSchema
+  const { properties, required } = shown(output) as ObjectSchema
   const result = entry.kind === 'task' ? entry.result : undefined
-  const properties = {
-    ...schema.properties,
+  const fields = {
+    ...properties,
     ...(result && { result: { anyOf: [shown(plainSchema(result)), { type: 'null' }] } }),
   }
-  return described(name, { ...schema, properties })
+  const whole = described(name, { type: 'object', ...(required && { required }), properties: fields })
+  return { ...whole, properties: briefFields(whole.properties, known?.properties ?? {}) }
+}
+
+/** How many records an output schema shows within each other. What is within them is in the answer. */
+const recordsMax = 2
+
+function briefFields(fields: Record<string, object>, known: Record<string, object>): Record<string, object> {
+  return Object.fromEntries(
+    Object.entries(fields).map(([name, field]) => {
+      const own = brief(field, recordsMax - 1)
+      const isKnown = JSON.stringify(own) === JSON.stringify(known[name])
+      return [name, isKnown ? brief({ ...field, description: undefined }, 0) : own]
+    }),
+  )
+}
+
+/**
+ * What a reader of an answer needs: types, names and meanings. Bounds and patterns are for who writes a value. Every
+ * answer that fits the whole schema fits the brief one.
+ */
+function brief(schema: object, records: number): Record<string, unknown> {
+  const {
+    type,
+    enum: values,
+    const: value,
+    description,
+    items,
+    properties,
+    required,
+    anyOf,
+  } = schema as Schema
+  const arms = Array.isArray(anyOf) ? anyOf.filter(isRecord).map((arm) => brief(arm, records)) : []
+  const distinct = [...new Map(arms.map((arm) => [JSON.stringify(arm), arm])).values()]
+  const [only, ...others] = distinct
+  const isShown = isRecord(properties) && records > 0
+  return {
+    ...(type !== undefined && { type }),
+    ...(values !== undefined && { enum: values }),
+    ...(value !== undefined && { const: value }),
+    ...(description !== undefined && { description }),
+    ...(isRecord(items) && { items: brief(items, records) }),
+    ...(isShown && {
+      properties: Object.fromEntries(
+        Object.entries(properties).map(([name, field]) => [name, brief(field as object, records - 1)]),
+      ),
+    }),
+    ...(isShown && required !== undefined && { required }),
+    ...(only && (others.length > 0 ? { anyOf: distinct } : only)),
+  }
 }
 
 function described(name: string, schema: ObjectSchema): ObjectSchema {

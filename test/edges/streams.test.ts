@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
+import { seal } from '#edges/mcp/sealed-message.ts'
 import { Fault } from '#kernel/fault.ts'
 import { connectTo, createHttpApp, type HttpApp, sendRequest, tokens } from './http-app.ts'
 
@@ -192,6 +193,68 @@ test('a client that does not read makes the producer wait, and is cut in the end
   await promise
   // The kernel's own buffers are beyond our cap; without a cap this would never end.
   assert.ok(produced < 20_000, `${produced} events`)
+  socket.destroy()
+})
+
+test('a client that reads nothing is cut although the server goes on to write little', async (t) => {
+  const ended = Promise.withResolvers<void>()
+  let written = 0
+  const bufferBytesMax = 256 * 1024 * 1024
+  const app = await createStreamApp(t, {
+    sse: { heartbeatMs: 10, bufferBytesMax, stallMs: 300 },
+    streams: {
+      async *trickle(signal) {
+        try {
+          // More than the buffers of the kernel take.
+          yield { data: 'x'.repeat(16 * 1024 * 1024) }
+          while (!signal.aborted && written < bufferBytesMax / 4) {
+            yield { data: 'x'.repeat(100) }
+            written += 100
+            await new Promise((resolve) => setImmediate(resolve))
+          }
+        } finally {
+          ended.resolve()
+        }
+      },
+    },
+  })
+  const socket = connectTo(app.url)
+  socket.on('error', () => undefined)
+  socket.pause()
+  socket.write(`GET /v1/watch?mode=trickle HTTP/1.1\r\nhost: x\r\nauthorization: ${tokens.all}\r\n\r\n`)
+  await ended.promise
+  assert.ok(written < bufferBytesMax / 4, `${written} bytes`)
+  socket.destroy()
+})
+
+test("a client of MCP's transport of 2024 that does not read is cut, and its mailbox keeps what it has", async (t) => {
+  const session = Promise.withResolvers<string>()
+  const closed = Promise.withResolvers<void>()
+  let taken = 0
+  const app = await createStreamApp(t, {
+    sse: { heartbeatMs: 10, bufferBytesMax: 64 * 1024, stallMs: 300 },
+    mailboxes: {
+      open: async () => ({
+        async *messages(signal: AbortSignal) {
+          const message = seal(await session.promise, JSON.stringify({ pad: 'x'.repeat(1024 * 1024) }))
+          for (; !signal.aborted; taken++) yield message
+        },
+        [Symbol.asyncDispose]: async () => closed.resolve(),
+      }),
+      isOpen: async () => true,
+      send: async () => true,
+    },
+  })
+  const socket = connectTo(app.url)
+  socket.on('error', () => undefined)
+  socket.once('data', (chunk: Buffer) => {
+    socket.pause()
+    session.resolve(/session_id=([\w-]{43})/.exec(chunk.toString())?.[1] ?? '')
+  })
+  socket.write(`GET /mcp/sse HTTP/1.1\r\nhost: 127.0.0.1\r\nauthorization: ${tokens.all}\r\n\r\n`)
+  await closed.promise
+  // The kernel's own buffers are beyond our cap.
+  assert.ok(taken < 20, `${taken} messages of a MiB`)
   socket.destroy()
 })
 

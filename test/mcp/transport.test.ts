@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict'
 import { request } from 'node:http'
 import { after, before, test } from 'node:test'
-import { createHttpApp, type HttpApp, sendRequest, tokens } from '../edges/http-app.ts'
+import { gunzipSync } from 'node:zlib'
+import { createHttpApp, type HttpApp, noLimits, sendRequest, tokens } from '../edges/http-app.ts'
 import { clientsOf, errorOf, type McpClient } from './clients.ts'
 
 let app: HttpApp
@@ -79,6 +80,62 @@ eachClient('a money tool says to reuse the key, and takes it', async (client) =>
       [key, 'allow'],
     ],
   )
+})
+
+test('the list of tools is sent compressed to those who take it, and costs 20 reads', async (t) => {
+  const limited = await createHttpApp({ limits: { ...noLimits, read: { points: 39, windowSeconds: 60 } } })
+  t.after(() => limited.close())
+  const list = (url: string, encoding: string) =>
+    new Promise<{ status: number; encoding: string | undefined; bytes: Buffer }>((resolve, reject) => {
+      const headers = {
+        authorization: tokens.all,
+        'content-type': 'application/json',
+        accept: 'application/json, text/event-stream',
+        'accept-encoding': encoding,
+      }
+      const sent = request(`${url}/mcp`, { method: 'POST', headers }, async (reply) => {
+        const bytes = Buffer.concat(await reply.toArray())
+        resolve({ status: reply.statusCode ?? 0, encoding: reply.headers['content-encoding'], bytes })
+      })
+      sent.on('error', reject)
+      sent.end('{"jsonrpc":"2.0","id":"ä","method":"tools/list"}')
+    })
+  const [plain, small] = [await list(app.url, 'identity'), await list(app.url, 'br, gzip')]
+  assert.deepEqual([plain.encoding, small.encoding], [undefined, 'gzip'])
+  assert.equal(gunzipSync(small.bytes).toString(), plain.bytes.toString())
+  assert.ok(small.bytes.length < plain.bytes.length / 2, `${small.bytes.length} of ${plain.bytes.length}`)
+  const { id, result } = JSON.parse(plain.bytes.toString()) as {
+    id: string
+    result: { tools: { name: string }[] }
+  }
+  assert.deepEqual(
+    [id, result.tools.map(({ name }) => name)],
+    ['ä', (await clients[0]!.listTools()).map(({ name }) => name)],
+  )
+  assert.deepEqual(
+    [(await list(limited.url, 'gzip')).status, (await list(limited.url, 'gzip')).status],
+    [200, 429],
+  )
+})
+
+test('a list has one page, and a batch has its own list', async () => {
+  const headers = { accept: 'application/json, text/event-stream' }
+  const listed = { jsonrpc: '2.0', id: 1, method: 'tools/list' }
+  const next = await sendRequest(app.url, 'POST /mcp', {
+    headers,
+    body: { ...listed, params: { cursor: '2' } },
+  })
+  assert.match(next.text, /-32602/)
+  const batch = await sendRequest(app.url, 'POST /mcp', { headers, body: [listed] })
+  assert.match(batch.text, /"name":"probe_list"/)
+})
+
+test('a message with a long id is refused, and its id does not come back', async () => {
+  const headers = { accept: 'application/json, text/event-stream' }
+  const body = { jsonrpc: '2.0', id: 'i'.repeat(257), method: 'tools/list' }
+  const { status, text } = await sendRequest(app.url, 'POST /mcp', { headers, body })
+  assert.deepEqual([status, text.length < 200], [400, true])
+  assert.match(text, /-32600/)
 })
 
 test('numbers of a call keep their digits', async () => {

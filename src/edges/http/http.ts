@@ -11,6 +11,7 @@ import type { Log } from '#kernel/log.ts'
 import type { MetricSources } from '#kernel/metrics.ts'
 import { alternatives } from '#kernel/nearest.ts'
 import type { Operation } from '#kernel/operation.ts'
+import { type StreamSettings, streamDefaults } from './byte-stream.ts'
 import { clientErrors } from './client-errors.ts'
 import {
   addHeaders,
@@ -37,7 +38,7 @@ import { isRequestLogged, logRequest, traceIdOf } from './request-log.ts'
 import { serveRoot } from './root-page.ts'
 import { type RouteTable, routeTable } from './route-table.ts'
 import { type ConnectionLimits, sockets, unlimitedConnections } from './sockets.ts'
-import { type EventStream, type SseSettings, sseDefaults } from './sse.ts'
+import type { EventStream } from './sse.ts'
 import { mountWebRoute } from './web-route.ts'
 import { type AuthorizationServerDocuments, serveWellKnown, whyNoPages } from './well-known.ts'
 
@@ -56,7 +57,7 @@ export type HttpEdgeDeps = {
   connections?: ConnectionLimits
   /** Measurements of the other parts, by part. */
   metrics?: MetricSources
-  sse?: SseSettings
+  sse?: StreamSettings
   /** Paths of doors without a server of their own. */
   webDoors?: readonly WebDoor[]
   /** Absent where people cannot sign in. */
@@ -97,7 +98,7 @@ export async function httpEdge(deps: HttpEdgeDeps): Promise<HttpEdge> {
     metrics: measured,
     openEventStreams,
     log,
-    sse: deps.sse ?? sseDefaults,
+    sse: deps.sse ?? streamDefaults,
     linksOf: links(operations, baseUrl),
   }
   for (const operation of operations) {
@@ -105,7 +106,7 @@ export async function httpEdge(deps: HttpEdgeDeps): Promise<HttpEdge> {
   }
   serveHealth(fastify, deps.health, { sendJson })
   for (const route of deps.webDoors?.flatMap((door) => door.routes) ?? [])
-    mountWebRoute(fastify, route, { contexts })
+    mountWebRoute(fastify, route, routeDeps)
   const hints = pathHints(operations, { signIn: whyNoPages(deps.authorizationServer) })
   const guardRead = readGuard(invocation.limits)
   // Before the body is read: otherwise a caller without a credential could have large ones parsed.

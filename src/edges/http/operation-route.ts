@@ -7,13 +7,14 @@ import { Fault, internalFault } from '#kernel/fault.ts'
 import type { Log } from '#kernel/log.ts'
 import type { Entry, StreamItem } from '#kernel/operation.ts'
 import { withTimeLimit } from '#kernel/time-limit.ts'
+import type { StreamSettings } from './byte-stream.ts'
 import { addHeaders, type CommonHeaders, type HeaderPairs, pushBudget } from './headers.ts'
 import type { HttpMetrics } from './http-metrics.ts'
 import type { SendJson } from './json-answer.ts'
 import type { AddLinks, LinksOf } from './links.ts'
 import { nextPageOf } from './next-page.ts'
 import { abort, type RequestContexts, signalOf } from './request-context.ts'
-import { type EventStream, openEventStream, type SseSettings } from './sse.ts'
+import { type EventStream, openEventStream } from './sse.ts'
 import { readParameters } from './text-parameters.ts'
 
 declare module 'fastify' {
@@ -29,7 +30,7 @@ export type HttpDeps = {
   sendJson: SendJson
   metrics: HttpMetrics
   openEventStreams: Set<EventStream>
-  sse: SseSettings
+  sse: StreamSettings
   log: Log
   linksOf: LinksOf
 }

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
+import { acceptsGzip } from '#invoke/gzip.ts'
 import type { RateLimits } from '#invoke/limits.ts'
 import { addressKey } from '#kernel/address-key.ts'
 import { Fault, faults } from '#kernel/fault.ts'
@@ -30,8 +31,6 @@ export const readGuard =
 
 const compress = promisify(gzip)
 const compressedFromBytes = 1_024
-const readsGzip = ({ headers }: FastifyRequest): boolean =>
-  /(?:^|[ ,])gzip(?:[ ,]|;q=(?:1|0\.0*[1-9])|$)/.test(String(headers['accept-encoding'] ?? ''))
 
 /** Sends bytes that are the same for all clients; compressed once. */
 async function sendBytes(
@@ -42,7 +41,7 @@ async function sendBytes(
   if (page.bytes.length < compressedFromBytes) return reply.send(page.bytes)
   const { vary } = reply.getHeaders()
   reply.header('vary', vary === undefined ? 'Accept-Encoding' : `${vary}, Accept-Encoding`)
-  if (!readsGzip(request)) return reply.send(page.bytes)
+  if (!acceptsGzip(request.headers['accept-encoding'])) return reply.send(page.bytes)
   page.gzipped ??= compress(page.bytes)
   return reply.header('content-encoding', 'gzip').send(await page.gzipped)
 }

@@ -1,15 +1,16 @@
-import { Readable } from 'node:stream'
-import type { ReadableStream } from 'node:stream/web'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { WebRequest, WebRoute } from '#invoke/web-route.ts'
+import { type ByteStream, openByteStream } from './byte-stream.ts'
+import { addHeaders } from './headers.ts'
 import type { HttpDeps } from './operation-route.ts'
 import { faultOf } from './problem.ts'
 import { signalOf } from './request-context.ts'
 
-type WebDeps = Pick<HttpDeps, 'contexts'>
+type WebDeps = Pick<HttpDeps, 'contexts' | 'common' | 'sse'>
 
 /** Serves a path of another door. */
-export function mountWebRoute(fastify: FastifyInstance, route: WebRoute, { contexts }: WebDeps): void {
+export function mountWebRoute(fastify: FastifyInstance, route: WebRoute, deps: WebDeps): void {
+  const { contexts } = deps
   const states = new WeakMap<FastifyRequest, unknown>()
   const webRequest = (request: FastifyRequest, reply: FastifyReply): WebRequest => ({
     method: request.method,
@@ -45,13 +46,15 @@ export function mountWebRoute(fastify: FastifyInstance, route: WebRoute, { conte
       const state = states.get(request)
       states.delete(request)
       const response = await route.answer(webRequest(request, reply), request.body, state)
-      if (isStream(response)) {
-        context.mode = 'stream'
-        const ended = new Promise<void>((resolve) => reply.raw.once('close', resolve))
-        // Not awaited: a closing server ends the stream instead of waiting for it.
-        void contexts.interruptible(context, () => ended)
-      }
-      return sendResponse(response, reply)
+      if (!isStream(response)) return sendResponse(response, reply)
+      context.mode = 'stream'
+      for (const [name, value] of response.headers) reply.header(name, value)
+      addHeaders(reply, deps.common.pairs(request))
+      const stream = openByteStream(reply.code(response.status), deps.sse)
+      // Not awaited: a closing server ends the stream instead of waiting for it.
+      void contexts.interruptible(context, () => stream.ended)
+      await pump(response, stream)
+      return reply
     },
   })
 }
@@ -62,9 +65,18 @@ const isStream = ({ headers }: Response): boolean =>
 async function sendResponse(response: Response, reply: FastifyReply): Promise<FastifyReply> {
   reply.code(response.status)
   for (const [name, value] of response.headers) reply.header(name, value)
-  if (!response.body) return reply.send()
-  if (!isStream(response)) return reply.send(Buffer.from(await response.arrayBuffer()))
-  // Proxies would hold events back.
-  reply.header('x-accel-buffering', 'no')
-  return reply.send(Readable.fromWeb(response.body as ReadableStream))
+  return response.body ? reply.send(Buffer.from(await response.arrayBuffer())) : reply.send()
+}
+
+/** Takes from the door what its reader takes. */
+async function pump({ body }: Response, stream: ByteStream): Promise<void> {
+  const reader = body!.getReader()
+  // A door in the middle of a wait ends with its reader.
+  void stream.ended.then(() => reader.cancel()).catch(() => undefined)
+  try {
+    let found = await reader.read()
+    while (!found.done && (await stream.write(found.value))) found = await reader.read()
+  } finally {
+    stream.finish()
+  }
 }

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { gzipPart } from '#invoke/gzip.ts'
 import { createKeyCounts } from '#kernel/key-counts.ts'
 import { callTool } from './call-tool.ts'
 import type { OperationTool, Toolbox } from './tools.ts'
@@ -19,7 +20,7 @@ test('a user waits for ten tasks at once; further waits return the task as it st
   const toolbox: Toolbox = {
     byName: new Map([['tasks_get', tool]]),
     waits: createKeyCounts(),
-    listFor: () => [],
+    listFor: () => ({ views: [], part: gzipPart('') }),
     taskTtlMs: null,
   }
   const leaving = new AbortController()

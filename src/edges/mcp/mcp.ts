@@ -4,12 +4,13 @@ import type { Log } from '#kernel/log.ts'
 import type { Operation } from '#kernel/operation.ts'
 import { createHostGuard } from './allowed-hosts.ts'
 import { createPrompts } from './prompts.ts'
-import { readPoints } from './read-points.ts'
+import { hasLongId, idCharactersMax, readPoints } from './read-points.ts'
 import { createResources } from './resources.ts'
 import type { ServerDeps } from './server.ts'
 import { serverCard } from './server-card.ts'
 import { type Known, type Mailboxes, sseTransport } from './sse-transport.ts'
 import { createTaskRequests } from './task-requests.ts'
+import { isToolList, withTools } from './tool-list.ts'
 import { createToolbox } from './tools.ts'
 
 export type McpEdgeDeps = {
@@ -33,8 +34,10 @@ const bodyBytesMax = 1024 * 1024
 /** Served by `/mcp`, newest first. */
 const protocolVersions = ['2026-07-28', '2025-11-25', '2025-06-18', '2025-03-26']
 
-const parseError = (message: string): Response =>
-  Response.json({ jsonrpc: '2.0', error: { code: -32_700, message }, id: null }, { status: 400 })
+const refusal = (code: number, message: string): Response =>
+  Response.json({ jsonrpc: '2.0', error: { code, message }, id: null }, { status: 400 })
+const parseError = (message: string): Response => refusal(-32_700, message)
+const invalidRequest = (message: string): Response => refusal(-32_600, message)
 
 /** The Model Context Protocol: each operation is a tool. Every request is complete by itself, on any instance. */
 export function mcpEdge(deps: McpEdgeDeps): McpEdge {
@@ -69,6 +72,10 @@ export function mcpEdge(deps: McpEdgeDeps): McpEdge {
   const answer = async (request: WebRequest, body: unknown, known: Known): Promise<Response> => {
     const points = readPoints(body, toolbox.byName)
     if (points > 0) await countReads(known, points)
+    if (hasLongId(body)) {
+      if (points === 0) await countReads(known, 1)
+      return invalidRequest(`An id has at most ${idCharactersMax} characters`)
+    }
     const { handler, authInfoOf } = await loaded()
     const { address, id } = request
     let isHandedOver = false
@@ -81,7 +88,8 @@ export function mcpEdge(deps: McpEdgeDeps): McpEdge {
     })
     // Headers and envelopes are checked in between: no operation has counted what they refuse.
     if (points === 0 && !isHandedOver && !isStream(response)) await countReads(known, 1)
-    return response
+    if (!isToolList(body)) return response
+    return withTools(response, toolbox.listFor(known.caller).part, request.headers['accept-encoding'])
   }
   const refuseBody: WebRoute<Known>['refuseBody'] = async (fault, known) => {
     await countReads(known, 1)

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { readPoints } from './read-points.ts'
+import { hasLongId, idCharactersMax, idOf, readPoints } from './read-points.ts'
 
 const tools = new Set(['tasks_list', 'tasks_get'])
 const points = (body: unknown) => readPoints(body, tools)
@@ -34,7 +34,7 @@ test('every other message costs one', () => {
     'x',
     {},
     [],
-    call({ method: 'tools/list' }),
+    call({ method: 'prompts/list' }),
     call({ method: 'ping', params: undefined }),
     call({ jsonrpc: '1.0' }),
     call({ id: undefined }),
@@ -55,6 +55,27 @@ test('every other message costs one', () => {
     call({ method: 'tasks/list', params: { taskId: 't', _meta: recent } }),
   ])
     assert.equal(points(body), 1, JSON.stringify(body))
+})
+
+test('a list of tools, a handshake and many values cost more', () => {
+  assert.equal(points(call({ method: 'tools/list', params: undefined })), 20)
+  assert.equal(points(call({ method: 'initialize' })), 3)
+  const many = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, at) => [`k${at}`, at]))
+  assert.equal(points(call({}, { arguments: many(100) })), 0)
+  assert.equal(points(call({}, { arguments: many(900) })), 4)
+  assert.equal(points(call({}, { arguments: { list: [[many(900)]] } })), 4)
+  assert.equal(points(Array(3).fill(call({ method: 'tools/list' }))), 60)
+})
+
+test('an id that comes back with each answer is short', () => {
+  const [longest, longer] = ['i'.repeat(idCharactersMax), 'i'.repeat(idCharactersMax + 1)]
+  assert.ok(!hasLongId(call({ id: longest })) && !hasLongId(call({}, { _meta: { progressToken: longest } })))
+  assert.ok(hasLongId(call({ id: longer })) && hasLongId(call({}, { _meta: { progressToken: longer } })))
+  assert.ok(hasLongId([call(), call({ id: longer })]))
+  assert.deepEqual(
+    [idOf(call({ id: longest })), idOf(call()), idOf(call({ id: longer }))],
+    [longest, 1, null],
+  )
 })
 
 test('a batch costs a read for each of its messages that no operation counts', () => {

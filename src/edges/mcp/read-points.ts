@@ -2,8 +2,8 @@ import { isRecord } from '#kernel/json.ts'
 import { waitTool } from './tools.ts'
 
 /**
- * Each message costs a point: a call of a tool or a request about a task that of its operation, any other message a read,
- * also one that the protocol refuses.
+ * Each message costs what it takes to answer it, in reads: a call of a tool or a request about a task the point of its
+ * operation, any other message at least one, also where the protocol refuses it. Many values cost more.
  */
 
 type Names = { has(name: string): boolean }
@@ -15,11 +15,47 @@ const batchMax = 100
 const ofTasks = ['tasks/get', 'tasks/update', 'tasks/cancel']
 const knownParams = ['name', 'arguments', '_meta']
 
+const pointsOf: Readonly<Record<string, number>> = { 'tools/list': 20, initialize: 3 }
+/** Each value is copied and checked several times. */
+const valuesPerPoint = 200
+
 /** How many reads a body costs. A message in doubt is one: at worst it is counted by its operation as well. */
 export function readPoints(body: unknown, tools: Names): number {
+  const ofMessages = messagesOf(body).map((message) =>
+    reachesOperation(message, tools) ? 0 : pointsOfAnswer(message),
+  )
+  return ofMessages.reduce((sum, points) => sum + points, Math.floor(valuesIn(body) / valuesPerPoint))
+}
+
+function messagesOf(body: unknown): readonly unknown[] {
   const isBatch = Array.isArray(body) && body.length > 0 && body.length <= batchMax
-  const messages: readonly unknown[] = isBatch ? body : [body]
-  return messages.filter((message) => !reachesOperation(message, tools)).length
+  return isBatch ? body : [body]
+}
+
+function pointsOfAnswer(message: unknown): number {
+  const method = isRecord(message) ? String(message.method) : ''
+  return Object.hasOwn(pointsOf, method) ? pointsOf[method]! : 1
+}
+
+const valuesIn = (value: unknown): number =>
+  value !== null && typeof value === 'object'
+    ? Object.values(value).reduce((sum: number, each) => sum + valuesIn(each), 1)
+    : 1
+
+/** An id comes back with each answer, and so does the token of a progress. */
+export const idCharactersMax = 256
+const isLong = (id: unknown): boolean => typeof id === 'string' && id.length > idCharactersMax
+export const hasLongId = (body: unknown): boolean =>
+  messagesOf(body).some((message) => {
+    if (!isRecord(message)) return false
+    const meta = isRecord(message.params) ? message.params._meta : undefined
+    return isLong(message.id) || (isRecord(meta) && isLong(meta.progressToken))
+  })
+
+/** The id of a single message, where it can be sent back. */
+export function idOf(body: unknown): string | number | null {
+  const id = isRecord(body) ? body.id : null
+  return (typeof id === 'string' || typeof id === 'number') && !isLong(id) ? id : null
 }
 
 function reachesOperation(message: unknown, tools: Names): boolean {

@@ -26,6 +26,7 @@ import { declaresTasks, tasksExtension } from './protocol-task.ts'
 import type { Resources } from './resources.ts'
 import { serverInfo } from './server-card.ts'
 import type { TaskRequests } from './task-requests.ts'
+import { allTools, isToolList } from './tool-list.ts'
 import { bugResult } from './tool-result.ts'
 import type { Toolbox } from './tools.ts'
 
@@ -141,9 +142,13 @@ function handlersOf({ toolbox, prompts, resources, taskRequests, onError }: Serv
       await requests.cancel(taskId, facts)
       return {}
     }),
-    listTools: (_request: unknown, context: ServerContext) => ({
-      tools: [...toolbox.listFor(callOf(context).caller)] as Tool[],
-    }),
+    /** There is one page: clients of former revisions read no other one. */
+    listTools({ params }: { params?: { cursor?: string | undefined } | undefined }, context: ServerContext) {
+      if (params?.cursor !== undefined)
+        throw new ProtocolError(ProtocolErrorCode.InvalidParams, 'There is no such page')
+      const { caller, body } = callOf(context)
+      return { tools: isToolList(body) ? [allTools] : ([...toolbox.listFor(caller).views] as Tool[]) }
+    },
     async callTool({ params }: CallToolRequest, context: ServerContext): Promise<CallToolResult> {
       const given = argumentsOf(callOf(context), context, params.arguments)
       const result = await callTool(toolbox, params.name, given, factsOf(context)).catch((error: unknown) => {
@@ -225,4 +230,5 @@ function protocolErrorOf({ code, message, retryable, extras }: Fault): ProtocolE
 }
 
 export const createHandler = (deps: ServerDeps) =>
-  createMcpHandler(({ era }) => createServer(deps, era), { onerror: deps.onError })
+  // The streams of the server have a heartbeat of their own, which knows whether the last one was read.
+  createMcpHandler(({ era }) => createServer(deps, era), { onerror: deps.onError, keepAliveMs: 0 })

@@ -3,6 +3,7 @@ import type { WebRequest, WebRoute } from '#invoke/web-route.ts'
 import type { Caller } from '#kernel/caller.ts'
 import { budgetSpent, Fault } from '#kernel/fault.ts'
 import { createKeyCounts } from '#kernel/key-counts.ts'
+import { idOf } from './read-points.ts'
 import { isSecret, mailboxIdOf, newSecret, seal, unseal } from './sealed-message.ts'
 
 /**
@@ -27,7 +28,6 @@ type SseDeps = {
 }
 
 const bodyBytesMax = 1024 * 1024
-const pingMs = 15_000
 /** Requests of one user that this instance answers at the same time. */
 const requestsPerUser = 64
 /** Longer than any call waits. */
@@ -113,39 +113,26 @@ const tooMany = (budget: string): Fault =>
 /** A fault before the message was read; a bug is reported by the caller. */
 function refusalOf(body: unknown, error: unknown): Response {
   if (!(error instanceof Fault)) throw error
-  const id = (body as { id?: unknown } | null)?.id ?? null
+  const id = idOf(body)
   const data = { code: error.code, retryable: error.retryable, ...error.extras }
   return Response.json({ jsonrpc: '2.0', id, error: { code: -32_000, message: error.message, data } })
 }
 
+/** Takes a message from the mailbox when its reader has taken the one before. */
 function streamOf(mailbox: Mailbox, secret: string, signal: AbortSignal): Response {
   const encoder = new TextEncoder()
-  const leaving = new AbortController()
-  const ended = AbortSignal.any([signal, leaving.signal])
-  let pings: NodeJS.Timeout | undefined
-  const stream = new ReadableStream<Uint8Array>({
-    start(controller) {
-      const write = (text: string) => controller.enqueue(encoder.encode(text))
-      write(`event: endpoint\ndata: ${messagesPath}?session_id=${secret}\n\n`)
-      pings = setInterval(() => {
-        // A reader that takes nothing is cut, so that its answers do not pile up.
-        if ((controller.desiredSize ?? 0) < -bufferedMax) leaving.abort()
-        else write(': ping\n\n')
-      }, pingMs)
-      const pump = async () => {
-        for await (const sealed of mailbox.messages(ended))
-          write(`event: message\ndata: ${unseal(secret, sealed)}\n\n`)
-      }
-      void pump()
-        .catch(() => undefined)
-        .finally(async () => {
-          clearInterval(pings)
-          await Promise.resolve(mailbox[Symbol.asyncDispose]()).catch(() => undefined)
-          if (!leaving.signal.aborted) controller.close()
-        })
+  const frames = framesOf(mailbox, secret, signal)
+  const stream = new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        const { value, done } = await frames.next()
+        if (done) controller.close()
+        else controller.enqueue(encoder.encode(value))
+      },
+      cancel: async () => void (await frames.return(undefined)),
     },
-    cancel: () => leaving.abort(),
-  })
+    { highWaterMark: 0 },
+  )
   return new Response(stream, {
     headers: {
       'content-type': 'text/event-stream; charset=utf-8',
@@ -154,8 +141,19 @@ function streamOf(mailbox: Mailbox, secret: string, signal: AbortSignal): Respon
   })
 }
 
-/** Chunks that wait for a slow reader. */
-const bufferedMax = 100
+async function* framesOf(
+  mailbox: Mailbox,
+  secret: string,
+  signal: AbortSignal,
+): AsyncGenerator<string, undefined> {
+  try {
+    yield `event: endpoint\ndata: ${messagesPath}?session_id=${secret}\n\n`
+    for await (const sealed of mailbox.messages(signal))
+      yield `event: message\ndata: ${unseal(secret, sealed)}\n\n`
+  } finally {
+    await Promise.resolve(mailbox[Symbol.asyncDispose]()).catch(() => undefined)
+  }
+}
 
 /** Each JSON-RPC message of an answer: one JSON body, or the events of a stream. */
 async function* messagesIn(response: Response): AsyncIterable<string> {

@@ -1,3 +1,4 @@
+import { type GzipPart, gzipPart } from '#invoke/gzip.ts'
 import type { InvocableOperation, Invocation } from '#invoke/invocation.ts'
 import { inputSchemaOf, type ObjectSchema, outputSchemaOf } from '#invoke/tool-schema.ts'
 import type { Caller } from '#kernel/caller.ts'
@@ -37,15 +38,20 @@ export type OperationTool = {
   /** Makes a task whose reading has every field of the answer. */
   becomesTask: boolean
 }
+/** `part` is the text of the views, without the brackets of a list. */
+export type ToolList = { views: readonly ToolView[]; part: GzipPart }
 export type Toolbox = {
   byName: ReadonlyMap<string, OperationTool>
   /** What the scopes of the caller allow, in the order of the interface. */
-  listFor(caller: Caller): readonly ToolView[]
+  listFor(caller: Caller): ToolList
   /** Waits under way by principal. */
   waits: KeyCounts
   /** Least time from the creation of a task to its deletion; null: tasks are kept. */
   taskTtlMs: number | null
 }
+
+/** Sets of scopes whose lists are kept: clients ask for few. */
+const listsMax = 16
 
 export const waitTool = 'tasks_wait'
 
@@ -55,15 +61,13 @@ export function createToolbox(
   taskTtlMs: number | null = null,
 ): Toolbox {
   const getTask = operations.find(({ name }) => name === 'tasks_get')
-  const fieldsOfTask = new Set(
-    Object.keys((getTask && outputSchemaOf(getTask.name, getTask.entry))?.properties ?? {}),
-  )
+  const taskSchema = getTask && outputSchemaOf(getTask.name, getTask.entry)
   // Keys of backends belong to servers, and no client of this door has one.
   const all = operations
     .filter(({ entry }) => entry.access !== 'backend')
-    .map((operation) => toTool(invocation.prepare(operation), fieldsOfTask))
+    .map((operation) => toTool(invocation.prepare(operation), operation === getTask ? undefined : taskSchema))
   const byName = new Map(all.map((tool) => [tool.view.name, tool]))
-  const lists = new Map<string, readonly ToolView[]>()
+  const lists = new Map<string, ToolList>()
   return {
     byName,
     taskTtlMs,
@@ -79,15 +83,18 @@ export function createToolbox(
       const views = allowed.flatMap((tool) =>
         tool.view.name === getTask?.name ? [tool.view, waitViewOf(tool.view)] : [tool.view],
       )
-      lists.set(key, views)
-      return views
+      const list = { views, part: gzipPart(JSON.stringify(views).slice(1, -1)) }
+      for (const oldest of lists.keys()) if (lists.size >= listsMax) lists.delete(oldest)
+      lists.set(key, list)
+      return list
     },
   }
 }
 
-function toTool(invocable: InvocableOperation, fieldsOfTask: ReadonlySet<string>): OperationTool {
+/** `taskSchema` is that of `tasks_get`, which describes the fields of tasks for all tools. */
+function toTool(invocable: InvocableOperation, taskSchema: ObjectSchema | undefined): OperationTool {
   const { name, entry } = invocable.operation
-  const outputSchema = outputSchemaOf(name, entry)
+  const outputSchema = outputSchemaOf(name, entry, taskSchema)
   const view: ToolView = {
     name,
     title: entry.summary,
@@ -97,7 +104,8 @@ function toTool(invocable: InvocableOperation, fieldsOfTask: ReadonlySet<string>
     annotations: annotationsOf(entry),
   }
   const becomesTask =
-    entry.kind === 'task' && (outputSchema?.required ?? []).every((field) => fieldsOfTask.has(field))
+    entry.kind === 'task' &&
+    (outputSchema?.required ?? []).every((field) => field in (taskSchema?.properties ?? {}))
   return { view, access: entry.access, invocable, isGuarded: isGuarded(entry), becomesTask }
 }
 

@@ -1,0 +1,33 @@
+import { acceptsGzip, type GzipPart, gzipOf, gzipPart } from '#invoke/gzip.ts'
+import { isRecord } from '#kernel/json.ts'
+
+/**
+ * The list of tools is by far the longest answer of this door. The protocol library answers with one entry in place of all
+ * of them, whose text is made once for each set of scopes and put where the entry stands.
+ */
+export const allTools = { name: 'all_tools', inputSchema: { type: 'object' as const } }
+const entry = JSON.stringify(allTools)
+
+/** A list within a batch is written by the library. */
+export const isToolList = (body: unknown): boolean => isRecord(body) && body.method === 'tools/list'
+
+export async function withTools(
+  response: Response,
+  tools: GzipPart,
+  encodings: string | string[] | undefined,
+): Promise<Response> {
+  const text = await response.text()
+  const at = text.indexOf(entry)
+  if (at < 0) return new Response(text, response)
+  // Former revisions answer with the only event of a stream; a message in JSON has no line break.
+  const start = text.lastIndexOf('\n', at) + 1
+  const end = text.indexOf('\n', at)
+  const before = text.slice(start, at).replace(/^data: /, '')
+  const after = text.slice(at + entry.length, end < 0 ? undefined : end)
+  const headers = { 'content-type': 'application/json', vary: 'Accept-Encoding' }
+  if (acceptsGzip(encodings)) {
+    const body = gzipOf([gzipPart(before), tools, gzipPart(after)])
+    return new Response(body, { headers: { ...headers, 'content-encoding': 'gzip' } })
+  }
+  return new Response(Buffer.concat([Buffer.from(before), tools.bytes, Buffer.from(after)]), { headers })
+}
