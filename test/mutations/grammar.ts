@@ -5,6 +5,7 @@ const clauses = ['src/features/chat/grammar/clauses.test.ts']
 const plans = ['test/proof/agent/plans.test.ts']
 const threads = ['test/proof/agent/threads.test.ts']
 const answers = ['test/proof/agent/answers.test.ts']
+const costs = ['src/features/chat/grammar/cost.test.ts']
 
 /** What the chat takes for an order, what it calls for it, and what a model may propose. */
 export const grammarMutations = [
@@ -138,6 +139,27 @@ export const grammarMutations = [
       'a share of a coin on two chains is taken from one of them',
     ],
   ]),
+  ...mutationsOf('src/features/chat/grammar/lex.ts', costs, [
+    [
+      'runOf(text, at, addressLengthMax + 1)',
+      'runOf(text, at)',
+      'a long run is read again at each of its pieces',
+    ],
+  ]),
+  ...mutationsOf('src/features/chat/grammar/reader.ts', costs, [
+    ['company ??= companyOf(tokens)', 'company = companyOf(tokens)', 'each word is compared with all others'],
+  ]),
+  ...mutationsOf(
+    'src/kernel/loop-turns.ts',
+    ['src/kernel/loop-turns.test.ts'],
+    [
+      [
+        'last = last.then(() => nextTurn())',
+        'last = nextTurn()',
+        'the texts of many chats are read at once, and others wait',
+      ],
+    ],
+  ),
   ...mutationsOf('src/features/chat/grammar/formulas-venue.ts', plans, [
     ['toUnits(wanted, 18) > toUnits(limit, 18)', 'false', 'the chat raises a limit'],
     [

@@ -22,11 +22,9 @@ export const interfaceMutations = [
         "if (typeof name !== 'string') return false",
         'calls of unknown tools cost nothing',
       ],
-      [
-        'return messages.filter((message) => !reachesOperation(message, tools)).length',
-        'return Math.min(1, messages.filter((message) => !reachesOperation(message, tools)).length)',
-        'a batch of refused messages costs one point',
-      ],
+      ['return isBatch ? body : [body]', 'return [body]', 'a batch of refused messages costs one point'],
+      ["'tools/list': 20", "'tools/list': 1", 'the longest answer costs a point'],
+      ['id.length > idCharactersMax', 'id.length > 1e9', 'an id of a megabyte comes back with each answer'],
     ],
   ),
   ...mutationsOf(
@@ -66,6 +64,38 @@ export const interfaceMutations = [
         'a session of MCP takes messages of another user',
       ],
     ],
+  ),
+  ...mutationsOf(
+    'src/durable/mailboxes.ts',
+    ['test/durable/mailboxes.test.ts'],
+    [
+      [
+        'octet_length(sealed)), 0) < $5',
+        'octet_length(sealed)), 0) < $5 * 100',
+        'answers that nobody reads fill the database',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/edges/http/byte-stream.ts',
+    ['test/edges/streams.test.ts'],
+    [
+      [
+        'performance.now() - takenMs > stallMs',
+        'false',
+        'a reader that takes nothing stays while the server writes little',
+      ],
+      [
+        '(raw.writableLength > bufferBytesMax && !(await drained(raw, stallMs)))',
+        'false',
+        'a reader that takes nothing fills the memory',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/edges/http/metrics.ts',
+    ['test/edges/headers.test.ts'],
+    [['sharedMs = 1_000', 'sharedMs = 0', 'anybody on this machine has every part measured without end']],
   ),
   ...mutationsOf(
     'src/edges/http/links.ts',
