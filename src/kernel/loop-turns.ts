@@ -1,13 +1,13 @@
-import { setImmediate as nextTurn } from 'node:timers/promises'
+const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
 /**
  * Each call resolves in a turn of the event loop of its own, in the order of the calls. Work of a few milliseconds that
  * follows it holds others up for that time alone, however many callers there are at once.
  */
 export function createLoopTurns(): () => Promise<void> {
-  let last: Promise<void> = Promise.resolve()
+  let last = Promise.resolve()
   return () => {
-    last = last.then(() => nextTurn())
+    last = last.then(nextTurn)
     return last
   }
 }

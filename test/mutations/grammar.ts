@@ -46,15 +46,11 @@ export const grammarMutations = [
     ['src/features/chat/grammar/lex.test.ts'],
     [
       [
-        'if (quote !== \'"\' && quote !== "\'") return undefined',
-        "if (quote !== '\"') return undefined",
+        '(text[at] === "\'" && !isWordChar(text[at - 1]))',
+        'false',
         'words in single quotes are words of the user',
       ],
-      [
-        "if (/^0x/i.test(run)) return { kind: 'unclear'",
-        "if (/^0y/i.test(run)) return { kind: 'unclear'",
-        'a cut address is a word',
-      ],
+      ['if (/^0x/i.test(run)) {', 'if (/^0y/i.test(run)) {', 'a cut address is a word'],
     ],
   ),
   ...mutationsOf('src/features/chat/grammar/score.ts', questions, [
@@ -147,14 +143,14 @@ export const grammarMutations = [
     ],
   ]),
   ...mutationsOf('src/features/chat/grammar/reader.ts', costs, [
-    ['company ??= companyOf(tokens)', 'company = companyOf(tokens)', 'each word is compared with all others'],
+    ['facts ??= factsOf(tokens)', 'facts = factsOf(tokens)', 'each word is compared with all others'],
   ]),
   ...mutationsOf(
     'src/kernel/loop-turns.ts',
     ['src/kernel/loop-turns.test.ts'],
     [
       [
-        'last = last.then(() => nextTurn())',
+        'last = last.then(nextTurn)',
         'last = nextTurn()',
         'the texts of many chats are read at once, and others wait',
       ],

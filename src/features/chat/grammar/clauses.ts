@@ -106,7 +106,7 @@ type Ahead = {
 }
 
 /** For each position, from right to left, so that each token is looked at once. */
-function aheadOf(tokens: readonly Token[]): Ahead[] {
+function lookAhead(tokens: readonly Token[]): Ahead[] {
   const found: Ahead[] = []
   let behind: Ahead = {
     next: tokens.length,
@@ -206,7 +206,7 @@ function split(tokens: readonly Token[]): Part[] {
     before = createBefore()
     isJoined = joins
   }
-  const aheads = aheadOf(tokens)
+  const aheads = lookAhead(tokens)
   for (const [at, token] of tokens.entries()) {
     // The question mark at the end of a sentence covers its clauses.
     const isQuestion = aheads[at]?.isQuestion === true

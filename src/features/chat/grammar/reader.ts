@@ -3,32 +3,32 @@ import type { Quantity } from './quantity.ts'
 import { has, type Token } from './tag.ts'
 
 /** What the reading of one token asks of all others. */
-type Company = { assets: ReadonlySet<Asset>; compares: boolean; namesPlace: boolean; isAlone: boolean }
+type ClauseFacts = { assets: ReadonlySet<Asset>; compares: boolean; namesPlace: boolean; isAlone: boolean }
 /** The tokens of a clause, and which of them a slot has taken. */
 export type Reader = {
   tokens: readonly Token[]
   taken: Set<number>
   names: Names
   head: readonly string[]
-  company(): Company
+  facts(): ClauseFacts
 }
 export type Slots = Record<string, string>
 
 export function createReader(tokens: readonly Token[], names: Names, head: readonly string[]): Reader {
-  let company: Company | undefined
+  let facts: ClauseFacts | undefined
   return {
     tokens,
     taken: new Set(),
     names,
     head,
-    company() {
-      company ??= companyOf(tokens)
-      return company
+    facts() {
+      facts ??= factsOf(tokens)
+      return facts
     },
   }
 }
 
-const companyOf = (tokens: readonly Token[]): Company => ({
+const factsOf = (tokens: readonly Token[]): ClauseFacts => ({
   assets: new Set(tokens.flatMap(({ asset }) => asset ?? [])),
   compares: tokens.some((token) => has(token, 'COMPARE')),
   namesPlace: tokens.some((token) => has(token, ...onChain)),
@@ -99,8 +99,8 @@ export function assetAt(reader: Reader, at: number): Asset | undefined {
   const isDescribed = has(next, ...describing) || next?.asset !== undefined || next?.chain !== undefined
   // `any link`, `how many link`, `compare arb with link`.
   const isCounted =
-    /(^| )(any|many|much)$/.test(before?.words ?? '') || (has(before, 'PAYWITH') && reader.company().compares)
-  return isExpected || isCounted || isDescribed || reader.company().isAlone ? token.asset : undefined
+    /(^| )(any|many|much)$/.test(before?.words ?? '') || (has(before, 'PAYWITH') && reader.facts().compares)
+  return isExpected || isCounted || isDescribed || reader.facts().isAlone ? token.asset : undefined
 }
 
 export type Role = 'from' | 'to' | 'on' | undefined
@@ -156,7 +156,7 @@ export function chainAt(
     const joint = next?.words === 'and' || next?.words === ','
     if (isSymbol && joint && reader.tokens[at + 2]?.asset !== undefined) return undefined
     if (isReply && !isSymbol) return token.chain
-    const { assets, namesPlace } = reader.company()
+    const { assets, namesPlace } = reader.facts()
     return assets.size > 1 || (!isSymbol && namesPlace) ? token.chain : undefined
   }
   if (preposition?.words === 'in') return undefined
