@@ -48,6 +48,9 @@ test('clients of every transport list the tools of every operation, and read wit
       names.filter((name) => name !== 'tasks_wait'),
       operations.map(({ name }) => name),
     )
+    // A model that is given all of them reads them all.
+    const characters = JSON.stringify(tools).length
+    assert.ok(characters < 3_500 * tools.length, `${characters} characters for ${tools.length} tools`)
     for (const { name, entry } of operations) {
       const isPlain = entry.kind === 'read' && !entry.params && !entry.body
       if (!isPlain) continue
