@@ -26,7 +26,7 @@ const nameOn = ({ family }: Receiver['chain'], name: string): string =>
 const overlaps = (one: string, other: string): boolean =>
   one === other || one.startsWith(`${other}:`) || other.startsWith(`${one}:`)
 
-/** Those that nothing else has counted. `claimant`: a task that a payment ends, or `venuePayouts`. */
+/** Those that nothing else has counted. `claimant`: a task that a payment ends, `venuePayouts`, or '' for nobody. */
 export async function unclaimed<Each extends Paid>(
   db: Queryable,
   { chain, account, claimant }: Receiver & { claimant: string },
@@ -46,17 +46,20 @@ export async function unclaimed<Each extends Paid>(
   return paid.filter(({ part }, at) => !isClaimed(hashes[at]!, part))
 }
 
-/** Runs in the commit that counts it. Throws where something else was faster, so that the step decides again. */
+/**
+ * Runs in the commit that counts it, and answers whether its claimant had not counted it yet. Throws where something else
+ * was faster, so that the step decides again.
+ */
 export async function claimArrival(
   tx: Tx,
   { chain, txHash, part, account }: ArrivalId,
   { claimant, at }: { claimant: string; at: Date },
-): Promise<void> {
+): Promise<boolean> {
   const named = { hash: nameOn(chain, txHash), account: nameOn(chain, account) }
   // The key of the table does not know that a sum and one of its parts are the same money.
   const payment = `arrival ${chain.id} ${named.hash} ${named.account}`
   await query(tx, 'select pg_advisory_xact_lock(hashtextextended($1, 0))', [payment])
-  const claimed = await query(
+  const [claimed] = await query<{ is_new: boolean }>(
     tx,
     `insert into claimed_arrival (chain_id, tx_hash, part, account, claimant, at)
        select $1, $2, $3, $4, $5, $6 where not exists (
@@ -64,8 +67,9 @@ export async function claimArrival(
            and (starts_with(part, $3 || ':') or starts_with($3, part || ':')))
      on conflict (chain_id, tx_hash, account, part) do update set at = claimed_arrival.at
        where claimed_arrival.claimant = excluded.claimant
-     returning claimant`,
+     returning xmax = 0 as is_new`,
     [chain.id, named.hash, part, named.account, claimant, at],
   )
-  if (claimed.length === 0) throw new Fault('unavailable', 'Something else has counted this payment')
+  if (!claimed) throw new Fault('unavailable', 'Something else has counted this payment')
+  return claimed.is_new
 }

@@ -25,7 +25,7 @@ import { type CreditTaskData, cashOf } from './credit-check.ts'
 import { depositShortage, isBridgeToken, walletToken } from './funding-route.ts'
 import type { FundingRoute, PerpLimits } from './limits.ts'
 import type { ApprovalTaskData, SetupDeps } from './setup.ts'
-import { type SwapLegData, type Swapped, swapFieldNames } from './swap-leg.ts'
+import { type Delivered, type SwapLegData, swapFieldNames } from './swap-leg.ts'
 
 /** Admission of a deposit: the balance of the wallet, the gas, and the account at the venue before it. */
 
@@ -61,7 +61,7 @@ export type FundTaskData = CreditTaskData &
     /** True where the account was empty at the venue when the task began. */
     is_first?: boolean
     /** What the swap has delivered. */
-    swapped?: Swapped
+    swapped?: Delivered
     progress?: TaskProgress
   }
 

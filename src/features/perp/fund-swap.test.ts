@@ -5,7 +5,7 @@ import { Fault } from '#kernel/fault.ts'
 import type { Effect, StepResult, Tx } from '#kernel/task.ts'
 import type { FundDeps, FundTaskData } from './fund-admission.ts'
 import { afterSwapStep, depositHold, type FundTask, swapBeforeDeposit } from './fund-swap.ts'
-import { type Swapped, secondLegMs } from './swap-leg.ts'
+import { type Delivered, secondLegMs } from './swap-leg.ts'
 
 const now = new Date(1_700_000_000_000)
 const { signal } = new AbortController()
@@ -15,15 +15,15 @@ const swap = {
   origin: { chain_id: '8453', token: { ...usdc, address: '0xbase' }, is_native: false, account: '0xacc' },
   destination: { chain_id: '42161', token: usdc, is_native: false, account: '0xacc' },
   amount_in: '21000000',
+  amount_out_min: '20000000',
   deposit_tx: '0xd',
   quote: { fees_usd: '0.1' },
 } as unknown as SwapTaskData
 const at = (ageMs: number) => new Date(now.getTime() - ageMs).toISOString()
-const swapped = (units: string, ageMs = 0): Swapped => ({
+const swapped = (units: string, ageMs = 0): Delivered => ({
   units,
   txHash: '0xf',
   at: at(ageMs),
-  isShort: false,
 })
 const swapEffect = { step: 'swap', status: 'confirmed', intent: { chainId: '8453' } } as unknown as Effect
 
@@ -131,6 +131,10 @@ test('a swap that failed ends the task with its own outcome, and says where the 
     [
       { end: 'failed', outcome: 'partial', error, result: { refunded: null, tx_hash: '0xd' } },
       ['provider', '8453', '21000000'],
+    ],
+    [
+      { end: 'failed', outcome: 'partial', error, result: { amount_out: '10000000', refunded: null } },
+      ['provider', '8453', '10500000'],
     ],
   ]
   for (const [step, remaining] of ends) {

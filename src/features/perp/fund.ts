@@ -133,7 +133,7 @@ function approvalEffect(deps: FundDeps) {
     const { amount_units, tx_hash = '', source_token, credited_at = '', swapped } = data
     return {
       end: 'completed',
-      outcome: swapped?.isShort ? 'partial' : 'executed',
+      outcome: 'executed',
       result: {
         amount: amount_units,
         amount_usd: fromUnits(BigInt(amount_units), usdcDecimals),

@@ -2,6 +2,7 @@ import type { SwapLegs } from '#features/swap/execution.ts'
 import type { SwapFields } from '#features/swap/request.ts'
 import type { SwapTaskData } from '#features/swap/task-data.ts'
 import { Fault } from '#kernel/fault.ts'
+import { soldPart } from '#kernel/sold-part.ts'
 import type {
   EndResult,
   FailedResult,
@@ -140,14 +141,12 @@ export type RemainingView = {
 export const legView = (leg: LegView): JsonObject => leg
 
 /** What a swap that was executed has delivered, by the chain. */
-export type Swapped = Delivered & { isShort: boolean }
-
-export function swappedOf({ result, outcome }: EndResult<unknown>, now: Date): Swapped {
+export function swappedOf({ result }: Pick<EndResult<unknown>, 'result'>, now: Date): Delivered {
   const { amount_out: units = '0', tx_hash: txHash = null } = (result ?? {}) as {
     amount_out?: string
     tx_hash?: string | null
   }
-  return { units, txHash, at: now.toISOString(), isShort: outcome === 'partial' }
+  return { units, txHash, at: now.toISOString() }
 }
 
 /** What a swap did not deliver: refunded, never sent, or still with the provider. */
@@ -155,11 +154,13 @@ export function remainingAfter(
   { swap }: SwapLegData,
   end: Pick<EndResult<unknown>, 'outcome' | 'result'>,
 ): RemainingView {
-  const { origin, amount_in } = swap!
-  const { refunded = null, tx_hash: txHash = null } = (end.result ?? {}) as {
+  const { origin, amount_in, amount_out_min } = swap!
+  const { refunded = null, amount_out: outUnits = '0' } = (end.result ?? {}) as {
     refunded?: { chain_id: string; token_address: string; amount: string; tx_hash: string | null } | null
-    tx_hash?: string | null
+    amount_out?: string
   }
+  const sale = { inUnits: BigInt(amount_in), minOutUnits: BigInt(amount_out_min) }
+  const leftUnits = sale.inUnits - (outUnits === '0' ? 0n : soldPart(sale, BigInt(outUnits)))
   const own = { chain_id: origin.chain_id, token_address: origin.token.address, account: origin.account }
   if (refunded)
     return {
@@ -173,19 +174,19 @@ export function remainingAfter(
     ...own,
     place,
     symbol: origin.token.symbol,
-    amount: amount_in,
-    tx_hash: place === 'wallet' ? null : txHash,
+    amount: String(leftUnits),
+    tx_hash: place === 'wallet' ? null : (swap!.deposit_tx ?? null),
   }
 }
 
-/** The leg of a swap that delivered nothing. */
-export const failedSwapLeg = ({ swap }: SwapLegData, { error }: FailedResult<unknown>): JsonObject =>
+/** The leg of a swap that delivered nothing, or too little. */
+export const failedSwapLeg = ({ swap }: SwapLegData, { error, result }: FailedResult<unknown>): JsonObject =>
   legView({
     role: 'swap',
     status: 'failed',
     chain_id: swap!.destination.chain_id,
     token_address: swap!.destination.token.address,
-    amount: '0',
+    amount: String(result?.amount_out ?? '0'),
     tx_hash: swap!.deposit_tx ?? null,
     error: error.message,
   })

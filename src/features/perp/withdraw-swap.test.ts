@@ -14,6 +14,7 @@ const swap = {
   origin: { chain_id: '42161', token: usdc, is_native: false, account: '0xacc' },
   destination: { chain_id: '137', token: { ...usdc, address: '0xpoly' }, is_native: false, account: '0xacc' },
   amount_in: '49000000',
+  amount_out_min: '47000000',
   deposit_tx: '0xd',
   quote: { fees_usd: '0.25', amount_out: '48000000', amount_out_usd: '48' },
 } as unknown as SwapTaskData

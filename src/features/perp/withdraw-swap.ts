@@ -253,7 +253,7 @@ function swapFailed(
       legs: [
         withdrawalLeg(deps, received),
         data.swap
-          ? failedSwapLeg(data, { end: 'failed', outcome, error })
+          ? failedSwapLeg(data, { end: 'failed', outcome, error, ...(result && { result }) })
           : legView({ ...failedLeg, chain_id: route.chainId, token_address: route.token, tx_hash: null }),
       ],
       remaining,

@@ -4,7 +4,7 @@ import type { EvmChainRow } from '#kernel/chains.ts'
 import { nativeSentinel } from '#kernel/chains.ts'
 import type { TransferLog } from '#upstreams/evm/erc20.ts'
 import type { BlockTransaction, Receipt } from '#upstreams/evm/evm.ts'
-import { createArrivals, type Gain, isEarlier, paymentOf, unnumberedGains } from './arrivals.ts'
+import { createArrivals, type Gain, isEarlier, paymentsOf, unnumberedGains } from './arrivals.ts'
 
 /** A chain whose node shows no calls, so that balances have to prove a payment in native coins. */
 
@@ -132,31 +132,38 @@ test('a payment of before the swap is none of its own, by its position and not b
   assert.equal(isEarlier({ ...late, at: createdAt }, { createdAt, head: 105 }), true)
 })
 
-test('of several transfers of one transaction a swap takes the one that fits it, and never a sum', () => {
+test('of several transfers of one transaction a swap takes the one that fits it, else those that are too small', () => {
   const gains = (...units: bigint[]) =>
     units.map((amountUnits, at): Gain => ({ token: usdc, amountUnits, part: String(at) }))
   const range = { minUnits: 10n, maxUnits: 20n }
-  const chosen = (gained: Gain[], free = gained) => paymentOf({ gained, free }, range)?.part
+  const chosen = (gained: Gain[], free = gained) =>
+    paymentsOf({ gained, free }, range)
+      .map(({ part }) => part)
+      .join()
   assert.equal(chosen(gains(9n, 15n, 21n)), '1')
   assert.equal(chosen(gains(12n, 15n)), '1')
   assert.equal(chosen(gains(15n, 15n), gains(15n, 15n).slice(1)), '1')
-  assert.equal(chosen(gains(6n, 6n)), undefined)
-  assert.equal(chosen(gains(15n, 5n), gains(15n, 5n).slice(1)), undefined)
-  // The only transfer is the fill, also one that is too small or generous.
+  assert.equal(chosen(gains(6n, 7n)), '0,1')
+  // What is larger than the swap can be is of another one.
+  assert.equal(chosen(gains(15n, 30n), gains(15n, 30n).slice(1)), '')
+  assert.equal(chosen(gains(6n, 30n)), '0')
+  // The only transfer is of the swap, also one that is too small or generous.
   assert.equal(chosen(gains(3n)), '0')
   assert.equal(chosen(gains(30n)), '0')
-  assert.equal(chosen(gains(3n), []), undefined)
+  assert.equal(chosen(gains(3n), []), '')
 })
 
 test('several payments without numbers are each one, and their sum is the last resort', () => {
   const chosen = (units: bigint[], range: { minUnits: bigint; maxUnits: bigint }, taken: string[] = []) => {
     const gained = unnumberedGains(usdc, units, 'native')
-    return paymentOf({ gained, free: gained.filter(({ part }) => !taken.includes(part)) }, range)
+    const free = gained.filter(({ part }) => !taken.includes(part))
+    return paymentsOf({ gained, free }, range).map(({ part, amountUnits }) => `${part} ${amountUnits}`)
   }
   const range = { minUnits: 10n, maxUnits: 20n }
-  assert.equal(chosen([3n], range)?.part, 'native')
-  assert.equal(chosen([12n, 5n], range)?.part, 'native:0')
-  assert.deepEqual([chosen([6n, 6n], range)?.part, chosen([6n, 6n], range)?.amountUnits], ['native', 12n])
-  assert.equal(chosen([6n, 6n], range, ['native', 'native:0']), undefined)
-  assert.equal(chosen([12n, 15n], range, ['native', 'native:1'])?.part, 'native:0')
+  assert.deepEqual(chosen([3n], range), ['native 3'])
+  assert.deepEqual(chosen([12n, 5n], range), ['native:0 12'])
+  assert.deepEqual(chosen([6n, 6n], range), ['native 12'])
+  assert.deepEqual(chosen([3n, 4n], range), ['native:0 3', 'native:1 4'])
+  assert.deepEqual(chosen([6n, 6n], range, ['native', 'native:0']), ['native:1 6'])
+  assert.deepEqual(chosen([12n, 15n], range, ['native', 'native:1']), ['native:0 12'])
 })

@@ -56,14 +56,18 @@ export function unnumberedGains(token: string, units: readonly bigint[], name: s
   ]
 }
 
-/** What a swap can be paid with: the sum of several transfers is for a person. */
+/** What one payment to a swap is expected to be. */
 export type Range = { minUnits: bigint; maxUnits: bigint }
 
-/** The payment within the range that is nearest to its end, then a sum; else the only one of its transaction. */
-export function paymentOf(
+/**
+ * What one transaction has paid to a swap. One transaction can pay several: a payment within the range is taken alone, the
+ * one that is nearest to its end, and a sum only after single ones. Without one a payment that is alone in its transaction
+ * is taken whatever it is, and of several those that are too small to be of another swap.
+ */
+export function paymentsOf(
   { gained, free }: { gained: readonly Gain[]; free: readonly Gain[] },
   { minUnits, maxUnits }: Range,
-): Gain | undefined {
+): Gain[] {
   const [fitting] = free
     .filter(({ amountUnits }) => amountUnits >= minUnits && amountUnits <= maxUnits)
     .toSorted(
@@ -71,7 +75,9 @@ export function paymentOf(
         Number(one.isSum ?? false) - Number(other.isSum ?? false) ||
         Number(other.amountUnits > one.amountUnits) - Number(other.amountUnits < one.amountUnits),
     )
-  return fitting ?? (gained.length === 1 ? free[0] : undefined)
+  if (fitting) return [fitting]
+  if (gained.length === 1) return [...free]
+  return free.filter(({ isSum, amountUnits }) => !isSum && amountUnits < minUnits)
 }
 
 export type ArrivalQuery = {

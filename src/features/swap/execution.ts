@@ -166,18 +166,19 @@ export function costedSteps<Names extends string>(
     (step: NamedSwapSteps<Names>[SwapStep]): NamedSwapSteps<Names>[SwapStep] =>
     async (task, context) => {
       const result = await step(task, context)
-      if (!('end' in result) || result.end !== 'completed') return result
-      return withFill(deps, task, result, context.now) as typeof result
+      return 'end' in result ? (withFill(deps, task, result, context.now) as typeof result) : result
     }
   return { sign, confirm: costed(confirm), track: costed(track) }
 }
 
-type Completed = EndResult<Partial<SwapTaskData>>
+type Ended = EndResult<Partial<SwapTaskData>>
 
-/** A swap that was executed, with the cost of what was bought, and with the hooks that it leaves and cancels. */
-export function withFill<End extends Completed>(deps: FillDeps, task: SwapTask, ending: End, at: Date): End {
-  const fill = filledOf(deps, { task, result: ending.result ?? null, at })
-  const isAlone = !task.data.attached && !task.data.cancels_hooks
+/** The end of a swap with the cost of what was bought, and of one that was executed with the hooks that it leaves and cancels. */
+export function withFill<End extends Ended>(deps: FillDeps, task: SwapTask, ending: End, at: Date): End {
+  const outUnits = BigInt(String(ending.result?.amount_out ?? '0'))
+  if (outUnits === 0n) return ending
+  const fill = filledOf(deps, { task, outUnits, at })
+  const isAlone = ending.end !== 'completed' || (!task.data.attached && !task.data.cancels_hooks)
   return {
     ...ending,
     async writes(tx) {

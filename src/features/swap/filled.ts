@@ -1,15 +1,38 @@
 import { type SwapFill, swapValue } from '#engines/cost-basis/store.ts'
 import { sameAddress } from '#kernel/chains.ts'
+import { mulDiv } from '#kernel/money.ts'
+import { soldPart } from '#kernel/sold-part.ts'
 import type { SwapDeps } from './deps.ts'
-import type { SwapTask } from './task-data.ts'
+import type { SwapTask, SwapTaskData } from './task-data.ts'
 
 /** What a swap sold and bought, for the cost of what the user holds. */
 
-type Ended = { task: SwapTask; result: { amount_in?: unknown; amount_out?: unknown } | null; at: Date }
+/** The part of the deposit for which so much was paid. */
+export function soldFor(
+  {
+    amount_in,
+    amount_out_min,
+    settled_by,
+  }: Pick<SwapTaskData, 'amount_in' | 'amount_out_min' | 'settled_by'>,
+  outUnits: bigint,
+): bigint {
+  const inUnits = BigInt(amount_in)
+  if (outUnits === 0n) return 0n
+  // A receipt is the end: nothing follows what it shows.
+  return settled_by === 'receipt'
+    ? inUnits
+    : soldPart({ inUnits, minOutUnits: BigInt(amount_out_min) }, outUnits)
+}
 
-export function filledOf({ chains }: Pick<SwapDeps, 'chains'>, { task, result, at }: Ended): SwapFill {
-  const { data, userId } = task
-  const amounts = { origin: result?.amount_in, destination: result?.amount_out }
+/** `before`: what was counted already. */
+type Bought = { task: SwapTask; outUnits: bigint; beforeUnits?: bigint; at: Date }
+
+export function filledOf(
+  { chains }: Pick<SwapDeps, 'chains'>,
+  { task: { data, userId }, outUnits, beforeUnits = 0n, at }: Bought,
+): SwapFill {
+  const soldUnits = soldFor(data, outUnits) - soldFor(data, beforeUnits)
+  const units = { origin: soldUnits, destination: outUnits - beforeUnits }
   const [sold, bought] = (['origin', 'destination'] as const).map((end) => {
     const { chain_id: chainId, token } = data[end]
     const chain = chains.find(({ id }) => id === chainId)
@@ -17,15 +40,10 @@ export function filledOf({ chains }: Pick<SwapDeps, 'chains'>, { task, result, a
       chainId,
       address: token.address,
       decimals: token.decimals,
-      units: BigInt(String(amounts[end] ?? '0')),
+      units: units[end],
       isUsdc: chain !== undefined && sameAddress(chain, token.address, chain.usdc),
     }
   })
-  return {
-    userId,
-    sold: sold!,
-    bought: bought!,
-    value: swapValue(sold!, bought!, BigInt(data.usd_micros)),
-    at,
-  }
+  const acceptedMicros = mulDiv(BigInt(data.usd_micros), soldUnits, BigInt(data.amount_in))
+  return { userId, sold: sold!, bought: bought!, value: swapValue(sold!, bought!, acceptedMicros), at }
 }

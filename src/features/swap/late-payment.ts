@@ -1,15 +1,13 @@
 import type { Engine } from '#durable/engine.ts'
 import { recordFill } from '#engines/cost-basis/store.ts'
 import { takeFromLot } from '#engines/trigger-orders/store.ts'
-import { balanceChange } from '#kernel/balance-changes.ts'
-import type { Token } from '#kernel/chains.ts'
 import type { Clock } from '#kernel/clock.ts'
 import { Fault } from '#kernel/fault.ts'
 import type { Json, JsonObject } from '#kernel/json.ts'
 import { pollAgain } from '#kernel/poll-again.ts'
-import type { ProviderStatus } from '#kernel/swap-provider.ts'
 import {
   defineTaskKind,
+  type NewEvent,
   type StepContext,
   systemOwner,
   type TaskKind,
@@ -17,19 +15,15 @@ import {
   type Tx,
 } from '#kernel/task.ts'
 import { jsonText, query } from '#store/query.ts'
+import { announcedOf } from './announced.ts'
 import type { SwapDeps } from './deps.ts'
+import { mayFollow } from './ends.ts'
 import { filledOf } from './filled.ts'
-import {
-  claimPayment,
-  findFill,
-  findOtherPayment,
-  findRefund,
-  type Payment,
-  tokenOfPayment,
-  withPayment,
-} from './payments.ts'
-import type { SwapTask, SwapTaskData } from './task-data.ts'
+import { type Late, lateOf, lateSentence, lateVerdict, resultAfter, totalsAfter } from './late-result.ts'
+import { allOf, claimPayments, findPayments, type Payment, withPayments } from './payments.ts'
+import type { PaidUnits, SwapTask, SwapTaskData } from './task-data.ts'
 import { statusOf } from './track.ts'
+import { worthMicros } from './verdict.ts'
 
 /**
  * A provider can pay after its request was given up: a task of the system, which outlives restarts, asks on for a bounded
@@ -72,16 +66,20 @@ async function watchOnce(
   { now, signal }: StepContext,
 ) {
   const swap = swapOf(task)
-  const payment = await latePayment(deps, swap, signal)
-  if (payment) {
-    await book(deps, engine, payment, now)
-    return ended({ tx_hash: payment.found.txHash })
-  }
-  if (now >= task.deadline) return ended({ tx_hash: null })
-  return { ...pollAgain(task, 'watch' as const, backoff), state: 'waiting' as const }
+  const payments = await latePayments(deps, swap, signal)
+  const booked = await book(deps, engine, { swap, payments, at: now })
+  if (booked === 'all') return ended(payments)
+  if (now >= task.deadline) return ended([])
+  // The rest of what came follows it closely, or not at all.
+  const polled = booked === 'part' ? { ...task, data: { ...task.data, polls: 0 } } : task
+  return { ...pollAgain(polled, 'watch' as const, backoff), state: 'waiting' as const }
 }
 
-const ended = (result: JsonObject) => ({ end: 'completed' as const, outcome: 'executed' as const, result })
+const ended = (payments: readonly Payment[]) => ({
+  end: 'completed' as const,
+  outcome: 'executed' as const,
+  result: { tx_hash: payments[0]?.found[0]?.txHash ?? null },
+})
 
 const swapOf = ({ data, ...task }: WatchTask): SwapTask => ({
   ...task,
@@ -91,85 +89,75 @@ const swapOf = ({ data, ...task }: WatchTask): SwapTask => ({
   data: data.swap,
 })
 
-/** Undefined also while the provider or a node is away. */
-async function latePayment(
-  deps: SwapDeps,
-  swap: SwapTask,
-  signal: AbortSignal,
-): Promise<Payment | undefined> {
+/** What came since the end. None also while the provider or a node is away. */
+async function latePayments(deps: SwapDeps, swap: SwapTask, signal: AbortSignal): Promise<Payment[]> {
   try {
     const status = await statusOf(deps, swap.data, signal)
-    return await find(deps, swap, status)
+    const announced = announcedOf(swap.data, status)
+    if (announced.length === 0) return []
+    const paid = await findPayments(deps, swap, { status, announced, claims: 'late' })
+    return paid.isPending ? [] : allOf(paid)
   } catch (fault) {
     if (!(fault instanceof Fault)) throw fault
-    return undefined
+    return []
   }
 }
 
-const find = async (deps: SwapDeps, swap: SwapTask, status: ProviderStatus): Promise<Payment | undefined> => {
-  if (status.state === 'refunded') return findRefund(deps, swap, status)
-  if (status.state !== 'success') return undefined
-  const fill = await findFill(deps, swap, status)
-  if (fill || status.paidToken === null) return fill
-  return findOtherPayment(deps, swap, { ...status, paidToken: status.paidToken })
-}
+type Booking = { swap: SwapTask; payments: readonly Payment[]; at: Date }
+/** `all`: nothing more can follow. */
+type Booked = 'nothing' | 'part' | 'all'
 
-/** One commit: the payment counts for its swap, and the swap and the events show it, once. */
+/** One commit: the payments count for their swap, and the swap and the events show them, once. */
 async function book(
   deps: SwapDeps,
   { transact, events, clock }: LatePaymentDeps,
-  payment: Payment,
-  at: Date,
-): Promise<void> {
-  const { task: swap, chain } = payment.place
-  const late = lateOf(payment)
-  await transact(async (tx) => {
-    await claimPayment(tx, payment, at)
-    if (!(await addToTask(tx, payment, late, clock.now()))) return
-    if (late.type === 'fill') {
-      const result = { amount_in: swap.data.amount_in, amount_out: late.view.amount }
-      await recordFill(tx, filledOf(deps, { task: swap, result, at }))
+  { swap, payments, at }: Booking,
+): Promise<Booked> {
+  if (payments.length === 0) return 'nothing'
+  const worth = new Map(
+    await Promise.all(
+      payments.map(async (each) => [each.place.token, await worthMicros(deps, swap.data, each)] as const),
+    ),
+  )
+  const booked = await transact(async (tx): Promise<Booked> => {
+    const row = await endedTask(tx, swap.id)
+    const fresh = row ? await claimPayments(tx, payments, at) : []
+    if (!row) return 'all'
+    let shown = row
+    const told: NewEvent[] = []
+    for (const payment of fresh) {
+      const late = lateOf(payment, worth.get(payment.place.token) ?? 0n)
+      await bookUnits(deps, tx, { swap, late, before: totalsOf(swap, shown), at })
+      shown = shownWith(swap, shown, { payment, late })
+      told.push(eventOf(swap, late))
     }
-    const orderId = orderOf(swap)
-    const isBack = late.type === 'refund' && isSameToken(late.view, swap.data.origin)
-    // The end of the sale has counted its units as sold.
-    if (orderId !== null && isBack) await takeFromLot(tx, orderId, -BigInt(late.view.amount))
-    const data = { type: late.type, ...late.view, symbol: late.token.symbol, ...adviceOf(orderId, late) }
-    const subject = { kind: 'task', id: swap.id }
-    await events.add(tx, swap.userId, [{ type: 'swap.late_payment', taskId: swap.id, subject, data }])
+    if (fresh.length > 0) await saveTask(tx, swap.id, { ...shown, at: clock.now() })
+    await events.add(tx, swap.userId, told)
+    if (!mayFollow(swap.data, totalsOf(swap, shown))) return 'all'
+    return fresh.length > 0 ? 'part' : 'nothing'
   })
-  deps.changed(swap.userId, chain.id)
+  for (const { place } of payments) deps.changed(swap.userId, place.chain.id)
   events.notify(swap.userId)
+  return booked
 }
 
-type Late = {
-  type: 'refund' | 'fill'
-  token: Token
-  account: string
-  view: { chain_id: string; token_address: string; amount: string; tx_hash: string }
+type Unit = { swap: SwapTask; late: Late; before: PaidUnits; at: Date }
+
+/** A fill has a cost, and what comes back of an order can be sold again. */
+async function bookUnits(deps: SwapDeps, tx: Tx, { swap, late, before, at }: Unit): Promise<void> {
+  const beforeUnits = BigInt(before.fill)
+  if (late.type === 'fill') {
+    const outUnits = beforeUnits + BigInt(late.view.amount)
+    await recordFill(tx, filledOf(deps, { task: swap, outUnits, beforeUnits, at }))
+  }
+  const orderId = orderOf(swap)
+  // The end of the sale has counted its units as sold.
+  if (orderId !== null && late.isDeposit) await takeFromLot(tx, orderId, -BigInt(late.view.amount))
 }
 
-function lateOf(payment: Payment): Late {
-  const {
-    place: { chain, owner, task, isFill },
-    found: { gain, txHash },
-  } = payment
-  // A refund can be paid on the other chain as well.
-  const { origin, destination } = task.data
-  const end = isFill || chain.id !== origin.chain_id ? destination : origin
-  const token = tokenOfPayment(payment, end.token)
-  const amount = String(gain.amountUnits)
-  const view = { chain_id: chain.id, token_address: token.address, amount, tx_hash: txHash }
-  return { type: isFill ? 'fill' : 'refund', token, account: owner, view }
-}
-
-/** The result of the task that has ended, with what came later; `remaining` where the swap was a leg of it. */
-export function resultAfter(result: JsonObject, { type, token, account, view }: Late): JsonObject {
-  if ('remaining' in result)
-    return { ...result, remaining: { place: 'wallet', ...view, symbol: token.symbol, account } }
-  return type === 'refund'
-    ? { ...result, refunded: view }
-    : { ...result, amount_out: view.amount, tx_hash: view.tx_hash }
+function eventOf(swap: SwapTask, late: Late): NewEvent {
+  const data = { type: late.type, ...late.view, symbol: late.token.symbol, ...adviceOf(orderOf(swap), late) }
+  return { type: 'swap.late_payment', taskId: swap.id, subject: { kind: 'task', id: swap.id }, data }
 }
 
 /** The order whose sale it was. */
@@ -177,9 +165,6 @@ function orderOf({ data }: SwapTask): string | null {
   const { trigger_order_id: id } = data as { trigger_order_id?: Json }
   return typeof id === 'string' ? id : null
 }
-
-const isSameToken = (view: Late['view'], { chain_id, token }: SwapTaskData['origin']): boolean =>
-  view.chain_id === chain_id && view.token_address === token.address
 
 const notArmed = 'Its order is not armed again: leave a new one, if the token should still be sold'
 
@@ -190,37 +175,53 @@ const adviceOf = (
 ): { order_id?: string; next_step?: string } =>
   orderId === null ? {} : { order_id: orderId, ...(type === 'refund' && { next_step: notArmed }) }
 
-const messages = {
-  refund: 'The deposit was refunded after the swap had failed',
-  fill: 'The deposit was filled after the swap had failed',
-}
-
 type EndedTask = { result: JsonObject | null; error: JsonObject | null; data: Record<string, Json> }
 
-/** False where the task was deleted meanwhile, or shows the payment already. */
-async function addToTask(tx: Tx, payment: Payment, late: Late, now: Date): Promise<boolean> {
-  const { task: swap, chain } = payment.place
+/** Undefined where the task was deleted meanwhile. */
+async function endedTask(tx: Tx, id: string): Promise<EndedTask | undefined> {
   const [row] = await query<EndedTask>(
     tx,
     'select result, error, data from task where id = $1 and completed_at is not null for update',
-    [swap.id],
+    [id],
   )
-  if (!row || row.data.late_payment !== undefined) return false
-  const shown = withPayment({ ...swap, data: { ...swap.data, ...listsOf(row.data) } }, payment, late.token)
-  const data = { ...shown, late_payment: balanceChange(chain.id, late.token, BigInt(late.view.amount)) }
-  const error = {
-    ...row.error,
-    message: [messages[late.type], adviceOf(orderOf(swap), late).next_step].filter(Boolean).join('. '),
-    ...(late.type === 'refund' && { code: 'refunded' }),
-  }
-  await query(
-    tx,
-    `update task set result = $2::jsonb, error = $3::jsonb, data = data || $4::jsonb, updated_at = $5,
-       state = ($3::jsonb) ->> 'code' where id = $1`,
-    [swap.id, jsonText(resultAfter(row.result ?? {}, late)), jsonText(error), jsonText(data), now],
-  )
-  return true
+  return row
 }
+
+/** Units that the end has counted, and payments after it. */
+function totalsOf({ data: { paid } }: SwapTask, { data }: EndedTask): PaidUnits {
+  const after = data.late_payment as PaidUnits | undefined
+  return after?.fill === undefined ? (paid ?? { fill: '0', back: '0' }) : after
+}
+
+function shownWith(
+  swap: SwapTask,
+  row: EndedTask,
+  { payment, late }: { payment: Payment; late: Late },
+): EndedTask {
+  const totals = totalsAfter(totalsOf(swap, row), late)
+  const verdict = lateVerdict(swap.data, totals, late)
+  const data: SwapTaskData = { ...swap.data, ...listsOf(row.data) }
+  const sentence = [lateSentence(late, verdict), adviceOf(orderOf(swap), late).next_step]
+  return {
+    result: resultAfter(row.result ?? {}, { late, totals, verdict, data }),
+    error: row.error && {
+      ...row.error,
+      message: sentence.filter(Boolean).join('. '),
+      ...(verdict === 'returned' && { code: 'refunded' }),
+    },
+    data: { ...row.data, ...(withPayments({ data }, [payment]) as JsonObject), late_payment: totals },
+  }
+}
+
+type Saved = EndedTask & { at: Date }
+
+const saveTask = (tx: Tx, id: string, { result, error, data, at }: Saved) =>
+  query(
+    tx,
+    `update task set result = $2::jsonb, error = $3::jsonb, data = $4::jsonb, updated_at = $5,
+       state = coalesce(($3::jsonb) ->> 'code', state) where id = $1`,
+    [id, jsonText(result), error && jsonText(error), jsonText(data as JsonObject), at],
+  )
 
 const listsOf = ({ transactions, balance_changes }: Record<string, Json>) => ({
   ...(Array.isArray(transactions) && { transactions: transactions as JsonObject[] }),

@@ -8,8 +8,10 @@ export const swapLimits = {
   deadlineSeconds: { default: 300, minimum: 30, maximum: 3_600 },
 } as const
 
-/** So much of the value may always be lost, to fees of small amounts. */
+/** So much of the value may be lost to fees, up to half of it. */
 export const exemptLossMicros = 5_000_000n
+/** Whoever accepts a loss keeps so much of the value. */
+export const keptBpsMin = 1_000n
 
 /** How long a bound quote may be executed. */
 export const quoteMs = 60_000

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Fault } from '#kernel/fault.ts'
-import { assertLossBounded, type Received } from './loss.ts'
+import { assertLossBounded, isValueKept, type Received, refundFloorUnits } from './loss.ts'
 import type { SwapTerms } from './terms.ts'
 
 const dollars = (count: number): bigint => BigInt(Math.round(count * 1_000_000))
@@ -34,10 +34,31 @@ test('a purchase without a trusted price is refused where it is large for its po
   assert.equal(refusedFor({ inUsd: 50, poolMicros: 0n }), 10_000)
 })
 
-test('the caller can accept a larger loss, a small one always passes, and what is not known refuses nothing', () => {
+test('the caller can accept a larger loss, and what is not known refuses nothing', () => {
   const pool = { poolMicros: dollars(6_000) }
   assert.equal(refusedFor({ inUsd: 18_000, ...pool, maxImpactBps: 7_500 }), undefined)
-  assert.equal(refusedFor({ inUsd: 5, poolMicros: 0n }), undefined)
   assert.equal(refusedFor({ inUsd: 18_000 }), undefined)
   assert.equal(refusedFor({ inUsd: null, poolMicros: 0n }), undefined)
+})
+
+test('fees may take five dollars of a swap, and no more than half of it', () => {
+  assert.equal(refusedFor({ inUsd: 19, outMicros: dollars(14) }), undefined)
+  assert.equal(refusedFor({ inUsd: 19, outMicros: dollars(13.99) }), 2_636)
+  assert.equal(refusedFor({ inUsd: 4.9, outMicros: dollars(2.45) }), undefined)
+  assert.equal(refusedFor({ inUsd: 4.9, outMicros: dollars(2.44) }), 5_020)
+  assert.equal(refusedFor({ inUsd: 4.9, outMicros: 1n }), 9_999)
+})
+
+test('a tenth of the value is left, whatever loss is accepted', () => {
+  const accepted = { inUsd: 1_000, maxImpactBps: 10_000 }
+  assert.equal(refusedFor({ ...accepted, outMicros: dollars(100) }), undefined)
+  assert.equal(refusedFor({ ...accepted, outMicros: dollars(99) }), 9_010)
+  assert.equal(refusedFor({ inUsd: 1, maxImpactBps: 10_000, outMicros: dollars(0.09) }), 9_100)
+})
+
+test('a refund is what a swap may leave of the deposit, and dust is none', () => {
+  assert.equal(refundFloorUnits({ amount_in: '1000', usd_micros: '1000000000' }), 750n)
+  assert.equal(refundFloorUnits({ amount_in: '1000', usd_micros: '10000000' }), 500n)
+  assert.equal(isValueKept(dollars(75), dollars(100)), true)
+  assert.equal(isValueKept(dollars(74), dollars(100)), false)
 })

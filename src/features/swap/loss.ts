@@ -1,6 +1,7 @@
 import { Fault } from '#kernel/fault.ts'
 import { fullBps, mulDiv } from '#kernel/money.ts'
-import { exemptLossMicros } from './limits.ts'
+import { exemptLossMicros, keptBpsMin, swapLimits } from './limits.ts'
+import type { SwapTaskData } from './task-data.ts'
 import type { SwapTerms } from './terms.ts'
 
 /** How much of its value a swap may lose. */
@@ -23,23 +24,44 @@ function lossOf({ valueInMicros }: Valued, { outMicros, poolMicros }: Received):
   return poolMicros === null ? null : mulDiv(valueInMicros, valueInMicros, poolMicros + valueInMicros)
 }
 
+const smaller = (one: bigint, other: bigint): bigint => (one < other ? one : other)
+const larger = (one: bigint, other: bigint): bigint => (one > other ? one : other)
+
+/** Of small amounts fees take a large part, and never more than half; whatever is accepted, a tenth is left. */
+export function acceptedLossMicros(valueMicros: bigint, maxImpactBps: number): bigint {
+  const accepted = mulDiv(valueMicros, BigInt(maxImpactBps), fullBps)
+  const exempt = smaller(exemptLossMicros, valueMicros / 2n)
+  return smaller(larger(accepted, exempt), mulDiv(valueMicros, fullBps - keptBpsMin, fullBps))
+}
+
+/** Whether the value is there again, less what a refund may cost: as much as a swap may lose. */
+export const isValueKept = (keptMicros: bigint, valueMicros: bigint): boolean =>
+  valueMicros - keptMicros <= acceptedLossMicros(valueMicros, swapLimits.priceImpactBps.default)
+
+/** The least that comes back of the deposit for it to be a refund. */
+export function refundFloorUnits({ amount_in, usd_micros }: Pick<SwapTaskData, 'amount_in' | 'usd_micros'>) {
+  const [units, micros] = [BigInt(amount_in), BigInt(usd_micros)]
+  const lostMicros = acceptedLossMicros(micros, swapLimits.priceImpactBps.default)
+  return units - (micros === 0n ? 0n : mulDiv(units, lostMicros, micros))
+}
+
 /** A pool that somebody has moved, and a provider that takes too much, quote routes that lose most of the value. */
 export function assertLossBounded(terms: Valued, received: Received): void {
   const { valueInMicros, destination, maxImpactBps } = terms
   const lostMicros = lossOf(terms, received)
   if (lostMicros === null || valueInMicros === null) return
-  const limitMicros = mulDiv(valueInMicros, BigInt(maxImpactBps), fullBps)
-  if (lostMicros <= exemptLossMicros || lostMicros <= limitMicros) return
+  if (lostMicros <= acceptedLossMicros(valueInMicros, maxImpactBps)) return
+  const { symbol } = destination.token
+  const what =
+    received.outMicros === null
+      ? `The pool of ${symbol} is too small for the amount`
+      : `The best route returns much less ${symbol} than the amount is worth`
+  const isLeast = BigInt(maxImpactBps) >= fullBps - keptBpsMin
   throw new Fault(
     'insufficient_liquidity',
-    received.outMicros === null
-      ? `The pool of ${destination.token.symbol} is too small for the amount; \`max_price_impact_bps\` accepts a larger loss`
-      : `The best route returns much less ${destination.token.symbol} than the amount is worth; \`max_price_impact_bps\` accepts a larger loss`,
-    {
-      extras: {
-        impact_bps: Number(mulDiv(lostMicros, fullBps, valueInMicros)),
-        limit_bps: maxImpactBps,
-      },
-    },
+    isLeast
+      ? `${what}: a tenth of the value has to be left`
+      : `${what}; \`max_price_impact_bps\` accepts a larger loss, and above ${swapLimits.priceImpactBps.default} a person has to approve it`,
+    { extras: { impact_bps: Number(mulDiv(lostMicros, fullBps, valueInMicros)), limit_bps: maxImpactBps } },
   )
 }

@@ -4,7 +4,7 @@ import { type Chain, nativeSentinel } from '#kernel/chains.ts'
 import type { ProviderStatus } from '#kernel/swap-provider.ts'
 import type { ArrivalQuery, Gain } from './arrivals.ts'
 import type { SwapDeps } from './deps.ts'
-import { findFill, findRefund } from './payments.ts'
+import { findPayments } from './payments.ts'
 import type { SwapTask } from './task-data.ts'
 
 const account = `0x${'aa'.repeat(20)}`
@@ -22,10 +22,9 @@ const task = {
     amount_in: '1000000',
     amount_out_min: '999900',
     quote: { amount_out: '1000000' },
+    usd_micros: '1000000',
   },
 } as unknown as SwapTask
-const paidOn = (chainId: string) =>
-  ({ destinationTxs: [{ chainId, txHash: '0xfill' }], refund: null }) as unknown as ProviderStatus
 
 const depsOf = (gained: (query: ArrivalQuery) => Gain[]) =>
   ({
@@ -48,27 +47,33 @@ const gain = (units: number, part = 'native'): Gain => ({
 /** Only balances show what arrived. */
 const byBalance = (units: number) =>
   depsOf(({ unitsMax }) => (BigInt(units) <= unitsMax ? [gain(units)] : []))
-const foundUnits = (payment: Awaited<ReturnType<typeof findFill>>) => payment?.found.gain.amountUnits
+const search = async (deps: SwapDeps, of: SwapTask, chainId: string, state: 'success' | 'refunded') =>
+  findPayments(deps, of, {
+    status: { state, refund: null, paidToken: null } as ProviderStatus,
+    announced: [{ chainId, txHash: '0xfill' }],
+    claims: 'own',
+  })
+const fillOf = async (deps: SwapDeps, of = task) => (await search(deps, of, '137', 'success')).fill?.units
 
 test('balances prove a fill up to 2 % above its quote, however tight the minimum is', async () => {
-  const fill = async (units: number) => foundUnits(await findFill(byBalance(units), task, paidOn('137')))
+  const fill = async (units: number) => fillOf(byBalance(units))
   for (const units of [999_900, 1_000_100, 1_000_101, 1_020_000])
     assert.equal(await fill(units), BigInt(units))
   for (const units of [1_020_001, 2_000_000]) assert.equal(await fill(units), undefined)
   const loose = { ...task, data: { ...task.data, amount_out_min: '900000' } }
-  const looseFill = async (units: number) =>
-    foundUnits(await findFill(byBalance(units), loose, paidOn('137')))
+  const looseFill = async (units: number) => fillOf(byBalance(units), loose)
   assert.equal(await looseFill(1_100_000), 1_100_000n)
   assert.equal(await looseFill(1_100_001), undefined)
 })
 
 test('balances prove no refund of more than the deposit', async () => {
-  const refund = async (units: number) => foundUnits(await findRefund(byBalance(units), task, paidOn('8453')))
+  const refund = async (units: number) =>
+    (await search(byBalance(units), task, '8453', 'refunded')).returns[0]?.units
   assert.equal(await refund(1_000_000), 1_000_000n)
   assert.equal(await refund(1_000_001), undefined)
 })
 
 test('of two payments of one transaction the quoted one is the fill, also where the other is little more', async () => {
   const deps = depsOf(() => [gain(1_010_000, 'native:0'), gain(1_000_000, 'native:1')])
-  assert.equal(foundUnits(await findFill(deps, task, paidOn('137'))), 1_000_000n)
+  assert.equal(await fillOf(deps), 1_000_000n)
 })

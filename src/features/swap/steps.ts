@@ -201,18 +201,17 @@ function settle<Names extends string>(
 ): Result<Names> {
   if (data.settled_by === 'status') return deposited(deps, { data, txHash: receipt.txHash, next })
   const { explorerUrl } = rowOf(deps, data.origin.chain_id)
-  const isShort = outUnits < BigInt(data.amount_out_min)
-  return {
-    end: 'completed',
-    outcome: isShort ? 'partial' : 'executed',
-    spent: inUnits,
-    result: {
-      ...resultOf(data),
-      amount_in: String(inUnits),
-      amount_out: String(outUnits),
-      tx_hash: receipt.txHash,
-      explorer_url: `${explorerUrl}/tx/${receipt.txHash}`,
-    },
-    ...(isShort && { data: { note: 'less than the minimum arrived' } }),
+  const result = {
+    ...resultOf(data),
+    amount_in: String(inUnits),
+    amount_out: String(outUnits),
+    tx_hash: receipt.txHash,
+    explorer_url: `${explorerUrl}/tx/${receipt.txHash}`,
   }
+  if (outUnits >= BigInt(data.amount_out_min))
+    return { end: 'completed', outcome: 'executed', spent: inUnits, result }
+  const message = 'Less than the minimum arrived'
+  const reasons = { provider: data.provider, reason: null, refundReason: null }
+  const error = errorOf({ code: 'slippage', message, ...reasons })
+  return { end: 'failed', outcome: 'partial', spent: inUnits, error, result }
 }

@@ -64,9 +64,16 @@ export type SwapTaskData = BatchTaskData &
     failed_since?: string | null
     /** Since when every answer has named a payment that no chain has proven. */
     paid_since?: string | null
+    /** What has arrived is less than it should be: the same since then. */
+    short?: { since: string; paid: string } | null
+    /** Every transaction that the provider has named as a payment. */
+    announced?: { chain_id: string; tx_hash: string }[]
+    /** Units that the end has counted: of the token that was bought, and of the deposit. */
+    paid?: PaidUnits
     /** Beside the message of the task: what fell short, or where the money is. */
     note?: string | null
   }
+export type PaidUnits = { fill: string; back: string }
 export type AttachedLegs = {
   legs: {
     id: string

@@ -1,23 +1,13 @@
-import { sameAddress, type Token } from '#kernel/chains.ts'
 import { Fault } from '#kernel/fault.ts'
-import { addToResult } from '#kernel/one-effect.ts'
 import { pollAgain, reviewPollMs } from '#kernel/poll-again.ts'
-import type { ProviderStatus, SwapProvider } from '#kernel/swap-provider.ts'
+import type { ProviderStatus, ProviderTx, SwapProvider } from '#kernel/swap-provider.ts'
 import type { StepContext, StepResultOf } from '#kernel/task.ts'
+import { announcedOf, storedAnnounced } from './announced.ts'
 import type { SwapDeps } from './deps.ts'
-import { errorOf, failureReasonOf } from './failure.ts'
-import {
-  chainOf,
-  claimPayment,
-  findFill,
-  findOtherPayment,
-  findRefund,
-  type Payment,
-  tokenOfPayment,
-  withPayment,
-} from './payments.ts'
-import { resultOf } from './result.ts'
+import { endOfSwap, failedSwap } from './ends.ts'
+import { allOf, chainOf, findPayments, type Paid } from './payments.ts'
 import type { SwapTask, SwapTaskData } from './task-data.ts'
+import { type Verdict, verdictOf } from './verdict.ts'
 
 /**
  * A deposit was made, so the task ends only with a fill, a refund or a lasting failure. The provider says where to look;
@@ -34,6 +24,8 @@ const reviewPollMinMs = 60_000
 const unprovenAfterMs = 10 * 60_000
 /** A provider may take a failure back or refund after it: one that it gives up has to last. */
 const failureLastsMs = 10 * 60_000
+/** Less than was agreed may be the first part, or a payment of somebody else: the rest or a refund can follow. */
+const shortLastsMs = 10 * 60_000
 /** The refund would cost more than the deposit: nothing follows, unless the answer itself was wrong. */
 const hopelessLastsMs = 2_000
 
@@ -46,13 +38,20 @@ export async function trackSwap<Names extends string>(
   const { data } = task
   try {
     const status = await statusOf(deps, data, signal)
-    const end = await endOf(deps, task, { status, now })
-    return end ?? waitForProvider(deps, task, { now, next, said: saidSince(data, status, now), status })
+    const announced = announcedOf(data, status)
+    const { paid, verdict } = await judge(deps, task, { status, announced })
+    const said = saidSince(data, { status, announced, paid, verdict, now })
+    const ending = { task, status, announced, paid, at: now }
+    if (verdict === 'filled' || verdict === 'returned') return endOfSwap(deps, ending, verdict)
+    if (status.state === 'failed' && hasLasted(status, said, now)) return failedSwap(deps, ending)
+    if (isPaid(status) && said.short && ageOf(said.short.since, now) >= shortLastsMs)
+      return endOfSwap(deps, ending, 'short')
+    return waitForProvider(deps, task, { now, next, said, status, verdict })
   } catch (fault) {
     // The provider or a node is away: what was deposited is not lost by that.
     if (!(fault instanceof Fault)) throw fault
-    const { failed_since = null, paid_since = null } = data
-    const said = { failed_since, paid_since }
+    const { failed_since = null, paid_since = null, short = null, announced = [] } = data
+    const said = { failed_since, paid_since, short, announced }
     return waitForProvider(deps, task, { now, next, said, leastMs: retryAfterMs(fault) })
   }
 }
@@ -77,38 +76,66 @@ export async function statusOf(
   return provider.status(request, signal)
 }
 
-type Said = Required<Pick<SwapTaskData, 'failed_since' | 'paid_since'>>
-const isPaid = ({ state }: ProviderStatus): boolean => state === 'success' || state === 'refunded'
+type Announcement = { status: ProviderStatus; announced: readonly ProviderTx[] }
+type Judged = { paid: Paid; verdict: Verdict }
 
-/** Since when the provider has called the request failed, or paid, without a break. */
+const nothing: Paid = { fill: undefined, returns: [], isPending: false }
+
+/** Every further payment is waited for that a chain shows already: all of them count together. */
+async function judge(deps: SwapDeps, task: SwapTask, { status, announced }: Announcement): Promise<Judged> {
+  const isOver = isPaid(status) || status.state === 'failed'
+  if (!isOver || announced.length === 0) return { paid: nothing, verdict: 'none' }
+  const paid = await findPayments(deps, task, { status, announced, claims: 'own' })
+  const isRefunded = status.state === 'refunded'
+  const verdict = paid.isPending ? 'none' : await verdictOf(deps, { data: task.data, paid, isRefunded })
+  return { paid, verdict }
+}
+
+type Said = Required<Pick<SwapTaskData, 'failed_since' | 'paid_since' | 'short' | 'announced'>>
+const isPaid = ({ state }: ProviderStatus): boolean => state === 'success' || state === 'refunded'
+const ageOf = (since: string | Date, now: Date): number => now.getTime() - new Date(since).getTime()
+
+/** Since when the provider has said the same without a break: failed, paid, or paid too little. */
 function saidSince(
-  { failed_since: failedSince, paid_since: paidSince }: SwapTaskData,
-  status: ProviderStatus,
-  now: Date,
+  { failed_since: failedSince, paid_since: paidSince, short }: SwapTaskData,
+  { status, announced, paid, verdict, now }: Announcement & Judged & { now: Date },
 ): Said {
+  const since = now.toISOString()
+  const shown = JSON.stringify([
+    status.state,
+    ...allOf(paid).flatMap(({ found }) => found.map(({ txHash, gain }) => `${txHash} ${gain.part}`)),
+  ])
   return {
-    failed_since: status.state === 'failed' ? (failedSince ?? now.toISOString()) : null,
-    paid_since: isPaid(status) ? (paidSince ?? now.toISOString()) : null,
+    failed_since: status.state === 'failed' ? (failedSince ?? since) : null,
+    paid_since: isPaid(status) ? (paidSince ?? since) : null,
+    short: verdict !== 'short' ? null : short?.paid === shown ? short : { since, paid: shown },
+    announced: storedAnnounced(announced) ?? [],
   }
 }
 
-function hasLasted({ data }: SwapTask, { status, now }: Reading): boolean {
+function hasLasted(status: ProviderStatus, { failed_since: since }: Said, now: Date): boolean {
   const lastsMs = status.refundReason === 'AMOUNT_TOO_LOW_TO_REFUND' ? hopelessLastsMs : failureLastsMs
-  const { failed_since: since } = saidSince(data, status, now)
-  return now.getTime() - new Date(since ?? now).getTime() >= lastsMs
+  return since !== null && ageOf(since, now) >= lastsMs
 }
 
-type Waiting<Names> = { now: Date; next: Names; said: Said; status?: ProviderStatus; leastMs?: number }
+type Waiting<Names> = {
+  now: Date
+  next: Names
+  said: Said
+  status?: ProviderStatus
+  verdict?: Verdict
+  leastMs?: number
+}
 
 function waitForProvider<Names extends string>(
   deps: SwapDeps,
   task: SwapTask,
-  { now, next, said, status, leastMs = 0 }: Waiting<Names>,
+  { now, next, said, status, verdict, leastMs = 0 }: Waiting<Names>,
 ): Result<Names> {
   const { park, data } = pollAgain(task, next, pollBackoff)
-  const ageMs = (since: string | Date) => now.getTime() - new Date(since).getTime()
-  const isUnproven = said.paid_since !== null && ageMs(said.paid_since) > unprovenAfterMs
-  const depositedMs = ageMs(task.data.deposited_at ?? task.createdAt)
+  const isUnproven =
+    verdict !== 'short' && said.paid_since !== null && ageOf(said.paid_since, now) > unprovenAfterMs
+  const depositedMs = ageOf(task.data.deposited_at ?? task.createdAt, now)
   const isLate = isUnproven || depositedMs > reviewAfterMs
   const afterMs = isLate ? reviewPollMs(depositedMs, reviewPollMinMs) : park.afterMs
   const waiting = { park: { ...park, afterMs: Math.max(afterMs, leastMs) } }
@@ -126,140 +153,4 @@ function whereabouts(deps: SwapDeps, data: SwapTaskData, status: ProviderStatus)
   if (!paid) return `${deposit}; ${provider} names no payment`
   const { displayName: paidOn } = chainOf(deps, paid.chainId)
   return `${deposit}; ${provider} says that it paid with ${paid.txHash} on ${paidOn}, and no proof shows the amount`
-}
-
-type Reading = { status: ProviderStatus; now: Date }
-
-async function endOf(deps: SwapDeps, task: SwapTask, reading: Reading): Promise<Result | undefined> {
-  const { status } = reading
-  if (status.state === 'success') return filled(deps, task, reading)
-  if (status.state === 'refunded') return refunded(deps, task, reading)
-  if (status.state === 'failed' && hasLasted(task, reading)) return failed(deps, task, status)
-  return undefined
-}
-
-async function filled(deps: SwapDeps, task: SwapTask, reading: Reading): Promise<Result | undefined> {
-  const { status, now: at } = reading
-  const { data, userId } = task
-  const payment = await findFill(deps, task, status)
-  // Success was announced before its payment, or without one: the next answer says which.
-  if (!payment) return status.paidToken === null ? undefined : paidOtherwise(deps, task, reading)
-  const { gain, txHash } = payment.found
-  const { chain } = payment.place
-  deps.changed(userId, chain.id)
-  const isShort = gain.amountUnits < BigInt(data.amount_out_min)
-  const end: Result = {
-    end: 'completed',
-    outcome: isShort ? 'partial' : 'executed',
-    data: {
-      ...withPayment(task, payment, data.destination.token),
-      note: isShort ? 'the provider filled less than the minimum' : null,
-    },
-    result: {
-      ...resultOf(data),
-      amount_out: String(gain.amountUnits),
-      tx_hash: txHash,
-      explorer_url: `${chain.explorerUrl}/tx/${txHash}`,
-      deposit_tx_hash: data.deposit_tx ?? null,
-    },
-  }
-  return claimed(end, payment, at)
-}
-
-/** The end of a swap by what arrived. */
-const claimed = (result: Result, payment: Payment, at: Date): Result =>
-  addToResult(result, { writes: (tx) => claimPayment(tx, payment, at) })
-
-async function refunded(deps: SwapDeps, task: SwapTask, reading: Reading): Promise<Result | undefined> {
-  const { data } = task
-  const { token } = data.origin
-  const payment = await findRefund(deps, task, reading.status)
-  if (!payment) return undefined
-  const { chain } = payment.place
-  const { gain } = payment.found
-  const isBack = chain.id === data.origin.chain_id
-  const isWhole =
-    isBack && sameAddress(chain, gain.token, token.address) && gain.amountUnits >= BigInt(data.amount_in)
-  return returned(
-    deps,
-    { ...reading, payment, token: isBack ? token : data.destination.token },
-    {
-      code: 'refunded',
-      outcome: isWhole ? 'not_executed' : 'partial',
-      message: refundMessage({ isWhole, otherChain: isBack ? null : chain.displayName }),
-    },
-  )
-}
-
-type RefundWords = { isWhole: boolean; otherChain: string | null }
-function refundMessage({ isWhole, otherChain }: RefundWords): string {
-  if (otherChain !== null) return `The deposit was refunded on ${otherChain}`
-  return isWhole ? 'The deposit was refunded' : 'The deposit was refunded, less the cost of the refund'
-}
-
-/** The provider succeeded with another token than the swap asked for, as one does whose last trade failed. */
-async function paidOtherwise(deps: SwapDeps, task: SwapTask, reading: Reading): Promise<Result | undefined> {
-  const { status } = reading
-  if (status.paidToken === null) return undefined
-  const payment = await findOtherPayment(deps, task, { ...status, paidToken: status.paidToken })
-  if (!payment) return undefined
-  const { token } = task.data.destination
-  return returned(
-    deps,
-    { ...reading, payment, token },
-    {
-      code: 'slippage',
-      outcome: 'partial',
-      message: `The provider paid ${payment.token.symbol || 'another token'} instead of ${token.symbol || 'the token'}`,
-    },
-  )
-}
-
-type Return = Reading & { payment: Payment; token: Token }
-type ReturnWords = { code: string; outcome: 'not_executed' | 'partial'; message: string }
-
-/** The swap did not deliver its token: the result says what is in the wallet instead. */
-function returned(
-  deps: SwapDeps,
-  { payment, now, status, token }: Return,
-  { outcome, ...reason }: ReturnWords,
-): Result {
-  const { chain, task } = payment.place
-  const { gain, txHash } = payment.found
-  deps.changed(task.userId, chain.id)
-  const named = tokenOfPayment(payment, token)
-  const end: Result = {
-    end: 'failed',
-    outcome,
-    error: errorOf({ ...reason, provider: task.data.provider, ...status }),
-    data: withPayment(task, payment, named),
-    result: {
-      ...resultOf(task.data),
-      refunded: {
-        chain_id: chain.id,
-        token_address: named.address,
-        amount: String(gain.amountUnits),
-        tx_hash: txHash,
-      },
-      failure_reason: failureReasonOf(status),
-    },
-  }
-  return claimed(end, payment, now)
-}
-
-/** The deposit left the wallet and nothing came back: the result says where it is, and later payments are watched for. */
-function failed(deps: SwapDeps, task: SwapTask, status: ProviderStatus): Result {
-  const { data } = task
-  return {
-    end: 'failed',
-    outcome: 'partial',
-    error: errorOf({
-      code: 'tx_failed',
-      message: `The provider could neither fill nor refund the deposit of request ${data.provider_request_id}`,
-      provider: data.provider,
-      ...status,
-    }),
-    result: { ...resultOf(data), failure_reason: failureReasonOf(status) },
-    writes: (tx) => deps.watchLatePayment(tx, task),
-  }
 }
