@@ -37,7 +37,11 @@ export type ActionTerms = {
 export const transferOperation = 'wallets_transfer'
 
 /** An action whose task does not exist yet. `terms`: of an action that a person may have to approve. */
-export type PlannedAction = Omit<Action, 'taskId'> & { terms?: ActionTerms }
+export type PlannedAction = Omit<Action, 'taskId'> & {
+  terms?: ActionTerms
+  /** So much of its value may be lost, in hundredths of a percent; absent: no more than the default. */
+  acceptedLossBps?: number
+}
 
 /**
  * What the policy has allowed, as data. The accepting statement counts it under the lock of the user's limits, and only

@@ -2,7 +2,7 @@ import type { ActionTerms, PlannedAction } from './action.ts'
 import { Fault } from './fault.ts'
 
 /** Which rule reserves an action for a person. */
-export type ApprovalRule = 'approval_above_usd' | 'recipient_approval'
+export type ApprovalRule = 'approval_above_usd' | 'recipient_approval' | 'loss_bound'
 
 /**
  * The action is allowed only with the approval of a person. A task waits for it; any other operation answers with this

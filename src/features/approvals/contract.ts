@@ -28,7 +28,7 @@ const Intent = T.Object(
       ...TextOrNull,
       description: 'The app that asked for its person; null for a key pair',
     }),
-    rule: T.String({ description: 'approval_above_usd, or recipient_approval' }),
+    rule: T.String({ description: 'approval_above_usd, recipient_approval, or loss_bound' }),
     reason: T.String({ description: 'Why a person has to approve it' }),
   },
   { $id: 'ApprovalIntent' },

@@ -50,7 +50,7 @@ const HooksRequest = T.Object(
         maximum: 10_000,
         default: 2_500,
         description:
-          'How much of the value at trusted prices a sale may lose, in hundredths of a percent; 10000 sells at any price. A sale that would lose more waits, and a loss of less than 5 USD always passes. Above 2500 the sale is stopped by caps and kill switches, as a swap is',
+          'How much of the value at trusted prices a sale may lose, in hundredths of a percent; above the default only a person who has just signed in leaves it. A sale that would lose more waits; a tenth of the value is always left, and fees may take 5 USD, up to half of it. Above 2500 the sale is stopped by caps and kill switches, as a swap is',
       }),
     ),
     expires_at: T.Optional(Nullable(Time)),
@@ -123,6 +123,7 @@ export const contract = group('hooks', {
     ),
     faults: [
       'policy_denied',
+      'approval_required',
       'insufficient_balance',
       'entry_unknown',
       'no_route',

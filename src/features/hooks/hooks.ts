@@ -16,11 +16,12 @@ import type { Caller, RequestFacts } from '#kernel/caller.ts'
 import { assetOf, type Chain, sameAddress, sellsTokens, type Token } from '#kernel/chains.ts'
 import type { Clock } from '#kernel/clock.ts'
 import { exactlyOneOf, Fault, invalid, renameFields } from '#kernel/fault.ts'
+import { askerOf } from '#kernel/fresh-person.ts'
 import { type Random, uuidv7 } from '#kernel/id.ts'
 import { insufficientBalance } from '#kernel/insufficient-balance.ts'
 import type { JsonObject } from '#kernel/json.ts'
 import { implement, type Operation, preparedAct } from '#kernel/operation.ts'
-import type { Policy } from '#kernel/signer.ts'
+import type { PlannedAction, Policy } from '#kernel/signer.ts'
 import type { Tx } from '#kernel/task.ts'
 import { chainByRef, namedToken, type TokenFacts } from '#kernel/token-ref.ts'
 import type { Queryable } from '#store/query.ts'
@@ -54,7 +55,8 @@ export const hooks = (deps: HooksDeps): Operation[] =>
     ),
   })
 
-async function prepareHooks(deps: HooksDeps, input: HooksInput, { userId }: Caller): Promise<Prepared> {
+async function prepareHooks(deps: HooksDeps, input: HooksInput, caller: Caller): Promise<Prepared> {
+  const { userId } = caller
   const { db, pricer, swaps, policy, clock, random } = deps
   const legs = checkedLegs(input)
   const { chain, token } = await heldToken(deps, input)
@@ -64,7 +66,8 @@ async function prepareHooks(deps: HooksDeps, input: HooksInput, { userId }: Call
   const { units: available } = await swaps.available(userId, { chainId: chain.id, address: token.address })
   if (available === 0n)
     throw insufficientBalance(token, { what: 'A hook', requiredUnits: 1n, availableUnits: 0n })
-  const action = {
+  const isExit = swaps.isExitLoss(input.max_price_impact_bps)
+  const action: PlannedAction = {
     userId,
     operation: hookKind,
     chainId: chain.id,
@@ -72,7 +75,9 @@ async function prepareHooks(deps: HooksDeps, input: HooksInput, { userId }: Call
     recipients: [],
     usdMicros: 0n,
     // Its sale is checked again: one that is refused now would not sell.
-    exit: swaps.isExitLoss(input.max_price_impact_bps),
+    exit: isExit,
+    principal: askerOf(caller, clock.now()).principal === 'person' ? 'person' : 'agent',
+    ...(!isExit && { acceptedLossBps: input.max_price_impact_bps! }),
   }
   const [displayed, mark] = await Promise.all([
     pricer.displayPrices([market]),

@@ -27,6 +27,15 @@ test('what an agent asks for above the limit needs an approval; people, the gate
   assert.equal(approvalNeeded(ask({ usdMicros: 51n }), { limits: { approvalAboveMicros: null } }), null)
 })
 
+test('a larger loss than the default is for people, whatever the value is; orders that were left with it sell', () => {
+  const limits = { approvalAboveMicros: null }
+  const ruleOfNeed = (change: Partial<PolicyRequest>) =>
+    approvalNeeded(ask({ acceptedLossBps: 2_501, ...change }), { limits })?.rule ?? null
+  for (const principal of ['agent', 'chat'] as const) assert.equal(ruleOfNeed({ principal }), 'loss_bound')
+  assert.equal(ruleOfNeed({ exit: true }), 'loss_bound')
+  for (const principal of ['person', 'gateway'] as const) assert.equal(ruleOfNeed({ principal }), null)
+})
+
 test('a transfer of an agent to a recipient with approval needs one, and the signature refuses it without', () => {
   const effectiveRecipients = [
     { chainId: '8453', address: usdc, agents: 'approval' as const },

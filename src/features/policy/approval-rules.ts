@@ -21,12 +21,18 @@ export function approvalNeeded(
   request: PolicyRequest,
   { limits: { approvalAboveMicros }, effectiveRecipients = [] }: ApprovalState,
 ): { rule: ApprovalRule; reason: string } | null {
-  const { principal = 'agent', operation, chainId, recipients } = request
+  const { principal = 'agent', operation, chainId, recipients, acceptedLossBps } = request
   if (principal !== 'agent' && principal !== 'chat') return null
   const isReserved = (address: string) =>
     recipientAt({ chainId, effectiveRecipients }, address)?.agents === 'approval'
   if (operation === transferOperation && recipients.some(isReserved))
     return { rule: 'recipient_approval', reason: 'agents send to this recipient only with an approval' }
+  // Whoever may sell at any price may give away what the wallet holds, within the caps.
+  if (acceptedLossBps !== undefined)
+    return {
+      rule: 'loss_bound',
+      reason: `agents accept a loss of ${acceptedLossBps / 100} % of the value only with an approval`,
+    }
   if (approvalAboveMicros === null || countedMicros(request) <= approvalAboveMicros) return null
   return {
     rule: 'approval_above_usd',

@@ -30,6 +30,8 @@ export type PolicyRequest = {
   recipients: readonly string[]
   usdMicros: bigint
   exit: boolean
+  /** More of the value than the default. */
+  acceptedLossBps?: number
 }
 export type Pause =
   /** `person`: that of the person to whom the agent is linked. */

@@ -1,7 +1,9 @@
 import type { BatchTrial } from '#engines/evm-batch/batch.ts'
 import { createAdmission } from '#kernel/admission.ts'
+import type { Caller } from '#kernel/caller.ts'
 import { later } from '#kernel/clock.ts'
 import { Fault } from '#kernel/fault.ts'
+import { askerOf } from '#kernel/fresh-person.ts'
 import { uuidv7 } from '#kernel/id.ts'
 import type { JsonObject } from '#kernel/json.ts'
 import { valueMicros } from '#kernel/money.ts'
@@ -44,8 +46,9 @@ export const admitSwap = (deps: SwapDeps) =>
         spend,
         ...(attached.orders && { orders: attached.orders }),
         // Of several tasks for one quote the first one signs: which it is shows only after the acceptance.
+        // A signature asks the policy about less than the acceptance: it does not know what loss was accepted.
         ...(quoteId === null
-          ? signOnAccept && { signOnAccept }
+          ? signOnAccept && prepared.action.acceptedLossBps === undefined && { signOnAccept }
           : {
               rows: [
                 {
@@ -200,11 +203,13 @@ function taskData({ clock, random }: SwapDeps, prepared: PreparedSwap): SwapTask
 export async function dryRun(
   deps: SwapDeps,
   input: SwapInput,
-  userId: string,
+  caller: Caller,
 ): Promise<SwapView | undefined> {
   if (!input.dryrun) return undefined
+  const { userId, principal } = askerOf(caller, deps.clock.now())
   const prepared = await prepareWithHooks(deps, input, userId)
-  await deps.policy.check({ ...prepared.action, principal: 'gateway' })
+  const isAsked = prepared.action.acceptedLossBps !== undefined && principal !== 'person'
+  await deps.policy.check({ ...prepared.action, principal: isAsked ? 'agent' : 'gateway' })
   const { gas, quote, policy, security } = await fundSwap(deps, prepared)
   // What the acceptance would compare with the budget: a charge above the whole budget can never be accepted.
   if (gas.budgetWei !== null && gas.wei > gas.budgetWei) throw gas.refuse(0n)

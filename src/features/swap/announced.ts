@@ -4,26 +4,30 @@ import type { SwapTaskData } from './task-data.ts'
 
 /** The transactions that a provider has named as its payments: what it takes back may have paid all the same. */
 
-/** A provider pays in one or two; who names more does not choose which ones are looked at. */
-const announcedMax = 32
+/** A provider pays in one or two. Of those that a task remembers, the ones that paid come first. */
+const rememberedMax = 32
 
-export const announcedOf = (
+/** All that were named, the earliest first. */
+export function announcedOf(
   { announced = [] }: Pick<SwapTaskData, 'announced'>,
   { destinationTxs }: Pick<ProviderStatus, 'destinationTxs'>,
-): ProviderTx[] => {
+): ProviderTx[] {
   const known = announced.map(({ chain_id, tx_hash }) => ({ chainId: chain_id, txHash: tx_hash }))
-  const isKnown = (tx: ProviderTx) => known.some((each) => isSame(each, tx))
-  const added = destinationTxs.filter(
-    (tx, at) => !isKnown(tx) && destinationTxs.findIndex((each) => isSame(each, tx)) === at,
-  )
-  return [...known, ...added].slice(-announcedMax)
+  const all = [...known, ...destinationTxs]
+  return all.filter((tx, at) => all.findIndex((each) => isSame(each, tx)) === at)
 }
 
 const isSame = (one: ProviderTx, other: ProviderTx): boolean =>
   one.chainId === other.chainId && one.txHash === other.txHash
 
-export const storedAnnounced = (announced: readonly ProviderTx[]): SwapTaskData['announced'] =>
-  announced.map(({ chainId, txHash }) => ({ chain_id: chainId, tx_hash: txHash }))
+export function remembered(
+  announced: readonly ProviderTx[],
+  hasPaid: (tx: ProviderTx) => boolean,
+): NonNullable<SwapTaskData['announced']> {
+  return [...announced.filter(hasPaid), ...announced.filter((tx) => !hasPaid(tx))]
+    .slice(0, rememberedMax)
+    .map(({ chainId, txHash }) => ({ chain_id: chainId, tx_hash: txHash }))
+}
 
 /** The newest first. */
 export const announcedOn = ({ id }: Pick<Chain, 'id'>, announced: readonly ProviderTx[]): ProviderTx[] =>

@@ -54,7 +54,7 @@ const SwapRequest = T.Object(
       T.Integer({
         ...swapLimits.priceImpactBps,
         description:
-          'How much of the value at trusted prices the swap may lose, in hundredths of a percent; 10000 accepts any loss. The hooks that it leaves accept the same. A loss of less than 5 USD always passes',
+          'How much of the value at trusted prices the swap may lose, in hundredths of a percent; above the default an agent needs the approval of a person. The hooks that it leaves accept the same. A tenth of the value is always left, and fees may take 5 USD, up to half of it',
       }),
     ),
     take_profit: T.Optional(

@@ -2,10 +2,10 @@ import type { Token } from '#kernel/chains.ts'
 import { fromUnits } from '#kernel/money.ts'
 import type { ProviderStatus, ProviderTx } from '#kernel/swap-provider.ts'
 import type { EndResult, JsonObject } from '#kernel/task.ts'
-import { storedAnnounced } from './announced.ts'
+import { remembered } from './announced.ts'
 import type { SwapDeps } from './deps.ts'
 import { errorOf, failureReasonOf } from './failure.ts'
-import { allOf, claimPayments, type Paid, type Payment, withPayments } from './payments.ts'
+import { allOf, claimPayments, hasPaid, type Paid, type Payment, withPayments } from './payments.ts'
 import { resultOf } from './result.ts'
 import type { PaidUnits, SwapTask, SwapTaskData } from './task-data.ts'
 import { isDeposited, type Verdict } from './verdict.ts'
@@ -115,7 +115,7 @@ function countedOf(deps: SwapDeps, { task, paid, announced, at }: Ending) {
   const isOver = !mayFollow(data, units)
   const shown = {
     ...(all.length > 0 && withPayments(task, all)),
-    ...(!isOver && { paid: units, announced: storedAnnounced(announced) ?? [] }),
+    ...(!isOver && { paid: units, announced: remembered(announced, hasPaid(paid)) }),
     note: null,
   }
   const counted: Pick<End, 'data' | 'writes'> = {

@@ -56,8 +56,9 @@ export async function findPayments(deps: SwapDeps, task: SwapTask, search: Payme
   const isDirect = origin.chain_id === destination.chain_id
   const paid = await paymentsAt(deps, task, search, destinationSide(deps, task.data, search.status, isDirect))
   const isWhole = paid.fill !== undefined && paid.fill.units >= BigInt(minimum)
-  // A provider that filled the swap has no reason to refund it.
-  if (isDirect || (isWhole && search.status.state === 'success')) return paid
+  // Where one transaction was named, and paid all of it, there is no other one to look for.
+  const isOnly = new Set(search.announced.map(({ txHash }) => txHash)).size === 1
+  if (isDirect || (isWhole && isOnly && search.status.state === 'success')) return paid
   const back = await paymentsAt(deps, task, search, originSide(deps, task.data, search.status))
   return {
     fill: paid.fill,
@@ -209,6 +210,13 @@ export const allOf = ({ fill, returns }: Pick<Paid, 'fill' | 'returns'>): Paymen
   ...(fill ? [fill] : []),
   ...returns,
 ]
+
+export const hasPaid =
+  (paid: Paid) =>
+  ({ chainId, txHash }: ProviderTx): boolean =>
+    allOf(paid).some(
+      ({ place, found }) => place.chain.id === chainId && found.some((each) => each.txHash === txHash),
+    )
 
 /**
  * Counts the payments for their swap: they then end no other one. Answers with those that it had not counted before. All

@@ -82,6 +82,7 @@ export async function prepareSwap(
     usdMicros,
     exit: false,
     terms: termsOfSwap(terms, route.amountInUnits),
+    ...lossBeyondDefault(terms),
   }
   // The limits of the user hold on both chains; the value counts on the one where it leaves.
   if (!isDirect)
@@ -107,6 +108,10 @@ export async function prepareSwap(
     security,
   }
 }
+
+/** What an agent accepts only with the approval of a person. */
+const lossBeyondDefault = ({ maxImpactBps }: SwapTerms) =>
+  maxImpactBps > swapLimits.priceImpactBps.default ? { acceptedLossBps: maxImpactBps } : {}
 
 const walletOf = ({ userId, origin }: SwapTerms): AccountRef => ({
   owner: userId,

@@ -10,7 +10,7 @@ export const swap = (deps: SwapDeps): Operation[] =>
     execute: taskOf({
       admit: admitSwap(deps),
       steps: costedSteps(deps, ownNames),
-      answer: (input: SwapInput, { userId }) => dryRun(deps, input, userId),
+      answer: (input: SwapInput, caller) => dryRun(deps, input, caller),
       answerFields,
     }),
   })

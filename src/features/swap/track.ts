@@ -2,10 +2,10 @@ import { Fault } from '#kernel/fault.ts'
 import { pollAgain, reviewPollMs } from '#kernel/poll-again.ts'
 import type { ProviderStatus, ProviderTx, SwapProvider } from '#kernel/swap-provider.ts'
 import type { StepContext, StepResultOf } from '#kernel/task.ts'
-import { announcedOf, storedAnnounced } from './announced.ts'
+import { announcedOf, remembered } from './announced.ts'
 import type { SwapDeps } from './deps.ts'
 import { endOfSwap, failedSwap } from './ends.ts'
-import { allOf, chainOf, findPayments, type Paid } from './payments.ts'
+import { allOf, chainOf, findPayments, hasPaid, type Paid } from './payments.ts'
 import type { SwapTask, SwapTaskData } from './task-data.ts'
 import { type Verdict, verdictOf } from './verdict.ts'
 
@@ -109,7 +109,7 @@ function saidSince(
     failed_since: status.state === 'failed' ? (failedSince ?? since) : null,
     paid_since: isPaid(status) ? (paidSince ?? since) : null,
     short: verdict !== 'short' ? null : short?.paid === shown ? short : { since, paid: shown },
-    announced: storedAnnounced(announced) ?? [],
+    announced: remembered(announced, hasPaid(paid)),
   }
 }
 

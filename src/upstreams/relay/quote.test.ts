@@ -276,8 +276,9 @@ test('a status that is not known is not an end, and hashes are those of their ch
     ],
   )
   const hash = `0x${'ab'.repeat(32)}`
-  assert.deepEqual(status('success', { txHashes: [hash] }).destinationTxs, [])
-  assert.deepEqual(status('refund', { txHashes: [hash] }).destinationTxs, [{ chainId: '8453', txHash: hash }])
+  for (const word of ['success', 'refund'])
+    assert.deepEqual(status(word, { txHashes: [hash] }).destinationTxs, [{ chainId: '8453', txHash: hash }])
+  assert.deepEqual(status('submitted', { txHashes: [hash] }).destinationTxs, [])
 })
 
 test('the reason and the refund are those of the own request', () => {
@@ -309,14 +310,13 @@ test('the status itself says why, without a key', () => {
   assert.deepEqual([known.reason, known.refundReason], ['BLOCKED_WALLET', 'MANUAL_REFUND_REQUIRED'])
 })
 
-test('a refund is looked for on the chain of the deposit first, and then on the other one', () => {
+test('what was paid is looked for on both chains, and before the end on that of the fill', () => {
   const asked = { request: { ...statusRequest, destinationChainId: '1' }, names }
   const txHash = `0x${'ab'.repeat(32)}`
-  const { destinationTxs } = statusOf({ status: 'refund', txHashes: [txHash] }, asked)
-  assert.deepEqual(destinationTxs.map(({ chainId }) => chainId).toSorted(), ['1', '8453'])
-  assert.deepEqual(statusOf({ status: 'success', txHashes: [txHash] }, asked).destinationTxs, [
-    { chainId: '1', txHash },
-  ])
+  const chainsOf = (word: string) =>
+    statusOf({ status: word, txHashes: [txHash] }, asked).destinationTxs.map(({ chainId }) => chainId)
+  for (const word of ['refund', 'success', 'failure']) assert.deepEqual(chainsOf(word), ['8453', '1'])
+  assert.deepEqual(chainsOf('submitted'), ['1'])
 })
 
 test('of too many hashes the newest are read', () => {

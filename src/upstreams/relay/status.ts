@@ -27,8 +27,10 @@ export function statusOf(body: unknown, { request, names }: Reading): ProviderSt
   const state = states[status] ?? 'settling'
   const { originChainId, destinationChainId } = request
   const isRefund = state === 'refunded' || state === 'failed'
-  // A refund is paid where the deposit was made; the orders that it signs allow the other chain as well.
-  const paidChainIds = isRefund ? new Set([destinationChainId, originChainId]) : [destinationChainId]
+  const isOver = isRefund || state === 'success'
+  // A refund is paid where the deposit was made; the orders that it signs allow the other chain as well. What is called a
+  // success can have been refunded too.
+  const paidChainIds = new Set(isOver ? [originChainId, destinationChainId] : [destinationChainId])
   return {
     state,
     reason: (isRefund ? reasonOf(failReason) : null) ?? textOf(details),
