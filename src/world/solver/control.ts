@@ -10,6 +10,7 @@ import { type Currency, chainById, currencyAt } from './chains.ts'
 import { QuoteError } from './errors.ts'
 import type { Inventory } from './inventory.ts'
 import { type KillSwitch, killPoints } from './kill-points.ts'
+import type { WantedStep } from './payout-plan.ts'
 import type { QuoteRules } from './quote.ts'
 import type { RealismControl } from './realism.ts'
 import type { Settlement } from './settlement.ts'
@@ -89,6 +90,23 @@ const listField = <T>(fields: Fields, name: string, isItem: (item: unknown) => i
 const isText = (item: unknown): item is string => typeof item === 'string'
 const isNumber = (item: unknown): item is number => typeof item === 'number'
 
+const isOneOf = <T extends string>(list: readonly T[], value: unknown): value is T =>
+  list.includes(value as T)
+const isStep = (item: unknown): item is WantedStep => {
+  if (typeof item !== 'object' || item === null) return false
+  const { type, shareBps, afterMs, status, names, currency, foreignTx } = item as Record<string, unknown>
+  return (
+    isOneOf(['fill', 'refund'], type) &&
+    isNumber(shareBps) &&
+    shareBps >= 0 &&
+    isNumber(afterMs) &&
+    afterMs >= 0 &&
+    isOneOf(['pending', 'success', 'refund', 'failure'], status) &&
+    isOneOf(['all', 'last', 'none'], names) &&
+    [currency, foreignTx].every((each) => each === undefined || isText(each))
+  )
+}
+
 /** Settings and records of the solver, for the world and for tests. */
 export const controlRoutes = (deps: ControlDeps): Route[] => {
   const { realism, rules, settlement, inventory, killSwitch, store, setClockOffset } = deps
@@ -119,6 +137,11 @@ export const controlRoutes = (deps: ControlDeps): Route[] => {
     post(/^\/announce$/, (fields) => {
       rejectUnknownFields(fields, ['txHash', 'count'])
       settlement.announce(textField(fields, 'txHash'), countField(fields))
+      return {}
+    }),
+    post(/^\/payouts$/, (fields) => {
+      rejectUnknownFields(fields, ['steps', 'count'])
+      settlement.plan(listField(fields, 'steps', isStep), countField(fields))
       return {}
     }),
     post(/^\/quote-error$/, (fields) => {

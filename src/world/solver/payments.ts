@@ -1,5 +1,6 @@
 import type { ChainAccount } from './chain-account.ts'
 import type { KillSwitch } from './kill-points.ts'
+import { afterStep } from './payout-plan.ts'
 import { type Attempt, type Deposit, type Payout, type SolverRequest, withStatus } from './request.ts'
 import type { Store } from './store.ts'
 
@@ -34,7 +35,8 @@ export const createPayments = ({ store, accountOf, killSwitch, nowMs }: PaymentD
     if (payout.isSent) return
     const sent = { ...request, payout: { ...payout, isSent: true } }
     const outTxs = [{ hash: attempt.hash, chainId: payout.chainId, block: 0, atMs: nowMs() }]
-    store.save(payout.type === 'fill' ? withStatus({ ...sent, outTxs }, 'submitted', nowMs()) : sent)
+    const isAnnounced = payout.type === 'fill' && !request.plan
+    store.save(isAnnounced ? withStatus({ ...sent, outTxs }, 'submitted', nowMs()) : sent)
   }
 
   const pay: Payments['pay'] = async (request, payout) => {
@@ -66,7 +68,8 @@ export const createPayments = ({ store, accountOf, killSwitch, nowMs }: PaymentD
       killSwitch.reach(`${type}-mined`)
       sentAtMs.delete(attempt.hash)
       const outTxs = [{ hash: attempt.hash, chainId, block: found.block, atMs: nowMs() }]
-      store.save(withStatus({ ...request, outTxs }, type === 'fill' ? 'success' : 'refund', nowMs()))
+      if (request.plan) store.save(afterStep(request, outTxs[0], nowMs()))
+      else store.save(withStatus({ ...request, outTxs }, type === 'fill' ? 'success' : 'refund', nowMs()))
     }
     return undefined
   }

@@ -41,6 +41,22 @@ export type Payout = {
   isSent: boolean
 }
 
+/** What a solver that does not do as it quoted pays next, and what it says then. */
+export type PlannedStep = {
+  type: 'fill' | 'refund'
+  currency: string
+  /** 0: it only says something. */
+  units: string
+  /** After the step before it. */
+  afterMs: number
+  status: Status
+  /** Which of its transactions it names from then on. */
+  names: 'all' | 'last' | 'none'
+  /** A transaction of somebody else, which it names as its own. */
+  foreignTx?: string
+}
+export type PayoutPlan = { steps: PlannedStep[]; sinceMs: number; paidTxs: ChainTx[] }
+
 export type Transition = { status: Status; atMs: number; inTxHashes: string[]; txHashes: string[] }
 export type ChainTx = { hash: string; chainId: number; block: number; atMs: number }
 
@@ -76,14 +92,17 @@ export type SolverRequest = {
   /** The deposit was seen and is not on the chain any more. */
   vanishedMs?: number
   payout?: Payout
+  plan?: PayoutPlan
   /** Success was announced for a fill that is never sent; the refund follows at this time. */
   retractAtMs?: number
   inTxs: ChainTx[]
   outTxs: ChainTx[]
 }
 
-export const isEnded = ({ status, retractAtMs }: SolverRequest): boolean =>
-  (status === 'success' || status === 'refund' || status === 'failure') && retractAtMs === undefined
+export const isEnded = ({ status, retractAtMs, plan }: SolverRequest): boolean =>
+  (status === 'success' || status === 'refund' || status === 'failure') &&
+  retractAtMs === undefined &&
+  plan === undefined
 
 /** Adds the new status to the history, so that a lagging reader can be shown an earlier one. */
 export const withStatus = (request: SolverRequest, status: Status, nowMs: number): SolverRequest => {
