@@ -2,6 +2,7 @@ import type { Caller } from '#kernel/caller.ts'
 import { Fault } from '#kernel/fault.ts'
 import { createKeyedMutex } from '#kernel/keyed-mutex.ts'
 import { runAnswered } from './answered-task.ts'
+import { throwWhereLagging } from './lagging-balances.ts'
 import { createLockWaiters } from './lock-wait.ts'
 import type { Invoke, InvokeRequest, OperationCall, OperationOf, Reply, UserCall } from './operation-call.ts'
 import { throwAsFault } from './operation-faults.ts'
@@ -14,7 +15,11 @@ type InvokerDeps = TaskInvokerDeps & ActRunnerDeps
 export function createInvoker(given: TaskInvokerDeps): Invoke {
   const deps: InvokerDeps = { ...given, actTurns: createKeyedMutex(), lockWaiters: createLockWaiters() }
   const tasks = createTaskInvoker(deps)
-  return (call) => dispatch(deps, tasks, call).catch(throwAsFault)
+  const lagging = { pool: given.transactions.pool, clock: given.clock }
+  return (call) =>
+    dispatch(deps, tasks, call)
+      .catch((error: unknown) => throwWhereLagging(lagging, call.caller?.userId, error))
+      .catch(throwAsFault)
 }
 
 async function dispatch(deps: InvokerDeps, tasks: TaskInvoker, call: OperationCall): Promise<Reply> {

@@ -3,8 +3,8 @@ import { fromUnits } from './money.ts'
 
 type Amounts = { requiredUnits: bigint; availableUnits: bigint } | { required: string; available: string }
 
-/** `decimals`: enough places for every amount. `address`: for tokens that have one. */
-type TokenFacts = { symbol: string; decimals: number; address?: string }
+/** `decimals`: enough places for every amount. `address`: for tokens that have one; `chainId` where its node was read. */
+type TokenFacts = { symbol: string; decimals: number; address?: string; chainId?: string }
 type Shortage = Amounts & {
   /** Subject of the message. */
   what?: string
@@ -15,7 +15,7 @@ type Shortage = Amounts & {
 
 /** Amounts in an error are decimal text with symbol and decimals; the message contains them too. */
 export function insufficientBalance(token: TokenFacts, shortage: Shortage): Fault {
-  const { symbol, decimals, address = symbol } = token
+  const { symbol, decimals, address = symbol, chainId } = token
   const { what = 'The request', note, reason } = shortage
   const [required, available] =
     'required' in shortage
@@ -26,6 +26,7 @@ export function insufficientBalance(token: TokenFacts, shortage: Shortage): Faul
     extras: {
       symbol,
       token: address,
+      ...(chainId !== undefined && { chain_id: chainId }),
       decimals,
       required,
       available,

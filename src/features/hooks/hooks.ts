@@ -65,7 +65,10 @@ async function prepareHooks(deps: HooksDeps, input: HooksInput, caller: Caller):
   const market = marketOf(chain, token.address)
   const { units: available } = await swaps.available(userId, { chainId: chain.id, address: token.address })
   if (available === 0n)
-    throw insufficientBalance(token, { what: 'A hook', requiredUnits: 1n, availableUnits: 0n })
+    throw insufficientBalance(
+      { ...token, chainId: chain.id },
+      { what: 'A hook', requiredUnits: 1n, availableUnits: 0n },
+    )
   const isExit = swaps.isExitLoss(input.max_price_impact_bps)
   const action: PlannedAction = {
     userId,

@@ -64,4 +64,7 @@ export const walletToken = ({ symbol, token }: FundingRoute): LedgerToken => ({
 })
 
 export const depositShortage = (route: FundingRoute, requiredUnits: bigint, availableUnits: bigint): Fault =>
-  insufficientBalance(walletToken(route), { what: 'The deposit', requiredUnits, availableUnits })
+  insufficientBalance(
+    { ...walletToken(route), chainId: route.chainId },
+    { what: 'The deposit', requiredUnits, availableUnits },
+  )

@@ -273,16 +273,15 @@ export async function cashCovering(
   deps: SwapDeps,
   { terms, wallet }: Pick<PreparedSwap, 'terms' | 'wallet'>,
 ): Promise<ReadBalance> {
-  const { token } = terms.origin
+  const { chain, token } = terms.origin
   const { heldUnits, version } = await deps.ledger.balance(deps.db, wallet)
   const totalUnits = await walletUnits(deps, { ...terms.origin, account: terms.account })
   const availableUnits = totalUnits > heldUnits ? totalUnits - heldUnits : 0n
   if (availableUnits < terms.amountInUnits)
-    throw insufficientBalance(token, {
-      what: 'The swap',
-      requiredUnits: terms.amountInUnits,
-      availableUnits,
-    })
+    throw insufficientBalance(
+      { ...token, chainId: chain.id },
+      { what: 'The swap', requiredUnits: terms.amountInUnits, availableUnits },
+    )
   return { totalUnits, version }
 }
 

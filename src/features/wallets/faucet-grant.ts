@@ -30,9 +30,15 @@ export function createFaucetGrant({ faucet, changed }: FaucetGrantDeps): TaskKin
     const targets = (task.data.targets ?? []) as Target[]
     const tries = await Promise.allSettled(
       targets.map(async ({ chain_id, address }) => {
-        await faucet.fund({ chainId: chain_id, address, id: `faucet_grant:${address}:${chain_id}` })
+        const id = `faucet_grant:${address}:${chain_id}`
+        const credited = await faucet.fund({ chainId: chain_id, address, id })
         changed(task.userId, chain_id)
-        return chain_id
+        const credits = credited.map(({ token, amountUnits }) => ({
+          chain_id,
+          token_address: token,
+          amount: String(amountUnits),
+        }))
+        return { chain_id, credits }
       }),
     )
     const refused: string[] = []
@@ -42,12 +48,15 @@ export function createFaucetGrant({ faucet, changed }: FaucetGrantDeps): TaskKin
       if (!(each.reason instanceof Fault) || each.reason.retryable) throw each.reason
       refused.push(each.reason.message)
     }
-    const funded = tries.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []))
+    const paid = tries.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []))
+    const funded = paid.map(({ chain_id }) => chain_id)
     if (funded.length > 0)
       return {
         end: 'completed',
         outcome: refused.length > 0 ? 'partial' : 'executed',
         result: { funded, refused },
+        // What a node that lags does not show yet.
+        data: { credits: paid.flatMap(({ credits }) => credits) },
       }
     return {
       end: 'failed',

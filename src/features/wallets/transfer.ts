@@ -157,7 +157,8 @@ async function fundTransfer(deps: TransferDeps, terms: Terms) {
     const totalUnits = await unitsOf(deps, { chain, token, isNative, account })
     const availableUnits = totalUnits > heldUnits ? totalUnits - heldUnits : 0n
     if (availableUnits >= amountUnits) return { totalUnits, version }
-    throw insufficientBalance(token, { what: 'The transfer', requiredUnits: amountUnits, availableUnits })
+    const named = { ...token, chainId: chain.id }
+    throw insufficientBalance(named, { what: 'The transfer', requiredUnits: amountUnits, availableUnits })
   }
   const seen = { ...(await read()), reread: read }
   const tokenProgram =

@@ -1,8 +1,13 @@
 import { Fault } from '#kernel/fault.ts'
+import { isRecord } from '#kernel/json.ts'
 import type { Net } from '#kernel/net.ts'
 
+/** What it says that it paid; a faucet need not say it. */
+export type FaucetCredit = { token: string; amountUnits: bigint }
 /** Optional faucet that funds a new wallet, once per id. */
-export type Faucet = { fund(order: { chainId: string; address: string; id: string }): Promise<void> }
+export type Faucet = {
+  fund(order: { chainId: string; address: string; id: string }): Promise<FaucetCredit[]>
+}
 
 type Options = { url: string; net: Net; timeoutMs?: number }
 
@@ -16,10 +21,32 @@ export const faucet = ({ url, net, timeoutMs = 10_000 }: Options): Faucet => ({
       timeoutMs,
       maxBytes: 64 * 1024,
     })
-    if (status >= 200 && status < 300) return
+    if (status >= 200 && status < 300) return creditsOf(body)
     const reason = body.slice(0, 200)
     throw status >= 500 || status === 429
       ? new Fault('unavailable', `The faucet failed with status ${status}`)
       : new Fault('upstream_rejected', `The faucet refused with status ${status}: ${reason}`)
   },
 })
+
+const creditsMax = 100
+
+function creditsOf(body: string): FaucetCredit[] {
+  const { credited } = recordIn(body)
+  const list: unknown[] = Array.isArray(credited) ? credited.slice(0, creditsMax) : []
+  return list.flatMap((each) => {
+    if (!isRecord(each)) return []
+    const { token, amount_units: units } = each
+    const isCredit = typeof token === 'string' && typeof units === 'string' && /^\d{1,78}$/.test(units)
+    return isCredit ? [{ token, amountUnits: BigInt(units) }] : []
+  })
+}
+
+function recordIn(body: string): Record<string, unknown> {
+  try {
+    const parsed: unknown = JSON.parse(body)
+    return isRecord(parsed) ? parsed : {}
+  } catch {
+    return {}
+  }
+}

@@ -1,0 +1,52 @@
+import { canonicalAddress } from '#kernel/chains.ts'
+import { type Clock, later } from '#kernel/clock.ts'
+import { Fault } from '#kernel/fault.ts'
+import { isRecord } from '#kernel/json.ts'
+import { toUnits } from '#kernel/money.ts'
+import { type Queryable, query } from '#store/query.ts'
+import { isInsufficientBalance } from './operation-faults.ts'
+
+/** A shortage that a node shows which does not show yet what tasks of the user have brought is no final answer. */
+
+/** Nodes lag behind each other by less. */
+const lagMs = 60_000
+const retryAfterSeconds = 1
+const tasksMax = 100
+
+type LaggingDeps = { pool: Queryable; clock: Clock }
+
+export async function throwWhereLagging(
+  deps: LaggingDeps,
+  userId: string | undefined,
+  error: unknown,
+): Promise<never> {
+  if (userId === undefined || !isInsufficientBalance(error) || !(error instanceof Fault)) throw error
+  const { chain_id: chainId, token, required, available, decimals } = error.extras
+  if (typeof chainId !== 'string' || typeof decimals !== 'number') throw error
+  const [requiredUnits, shownUnits] = [required, available].map((each) => toUnits(String(each), decimals))
+  const broughtUnits = await recentlyBrought(deps, userId, { chainId, token: String(token) })
+  if (shownUnits! >= broughtUnits || requiredUnits! > broughtUnits) throw error
+  throw new Fault('unavailable', `${error.message}, and what your last tasks brought is not shown yet`, {
+    cause: error,
+    extras: { ...error.extras, retry_after: retryAfterSeconds },
+  })
+}
+
+type Place = { chainId: string; token: string }
+
+/** What tasks that have just ended brought of a token, without what they spent. */
+async function recentlyBrought({ pool, clock }: LaggingDeps, userId: string, place: Place): Promise<bigint> {
+  const rows = await query<{ changes: unknown }>(
+    pool,
+    `select coalesce(data -> 'balance_changes', data -> 'credits') as changes from task
+     where user_id = $1 and completed_at > $2 order by completed_at desc limit ${tasksMax}`,
+    [userId, later(clock.now(), -lagMs)],
+  )
+  return rows
+    .flatMap(({ changes }) => (Array.isArray(changes) ? (changes as unknown[]) : []))
+    .filter((each): each is Record<string, unknown> => isRecord(each) && isAt(each, place))
+    .reduce((sum, { amount }) => sum + BigInt(String(amount)), 0n)
+}
+
+const isAt = ({ chain_id, token_address }: Record<string, unknown>, { chainId, token }: Place): boolean =>
+  chain_id === chainId && canonicalAddress(String(token_address)) === canonicalAddress(token)
