@@ -68,6 +68,7 @@ export const laterFiles: readonly Later[] = [
       'test/journeys/swap-hooks.test.ts',
       'test/journeys/swap-lies.test.ts',
       'test/journeys/swap-live-services.test.ts',
+      'test/journeys/swap-partial-payments.test.ts',
       'test/journeys/swap-payments.test.ts',
       'test/journeys/swap-providers.test.ts',
       'test/journeys/swap-quote-shares.test.ts',

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { before, beforeEach, describe, test } from 'node:test'
 import { eventually } from '../harness/gateway.ts'
 import { aero, firesWithinMs, type OrderUsers, orderUsers, type Refusal, startPrice } from './order-users.ts'
+import { signedInPerson } from './signed-in.ts'
 import { executed, swapOf } from './swap-users.ts'
 import { base } from './world.ts'
 
@@ -12,6 +13,13 @@ describe('orders under attack', () => {
     users = await orderUsers()
   })
   beforeEach(() => users.pool.move(startPrice))
+
+  /** A person who has just signed in, and may accept any loss. */
+  const freshHolder = async () => {
+    const person = await signedInPerson(users.gateway)
+    await users.world.fund(base, person.evm, 'USDC', '200')
+    return users.holder('100', person)
+  }
 
   test('a take-profit whose balance has grown fires once in vain, and then at its size', async () => {
     const person = await users.holder('20')
@@ -63,20 +71,31 @@ describe('orders under attack', () => {
   })
 
   test('who accepts the loss can leave a pool that somebody moved far away, by a swap and by a stop', async () => {
-    const [seller, owner] = [await users.holder(), await users.holder()]
+    const [seller, owner, agent] = [await freshHolder(), await freshHolder(), await users.holder()]
     const units = await users.held(seller)
     const accepted = { max_price_impact_bps: 10_000 }
     await users.leave(owner, { stop_losses: [{ price_usd: '1.19' }], ...accepted })
     await users.pool.setPool(0.6)
     const swap = { chain_id_in: base, token_in: 'AERO', token_out: 'USDC', amount: String(units) }
     assert.equal((await swapOf(seller, { ...swap, max_price_impact_bps: 3_000 })).status, 409)
+    for (const dryrun of [true, false]) {
+      const refused = await swapOf(agent, { ...swap, ...accepted, dryrun })
+      assert.deepEqual(
+        [refused.status, refused.body.code],
+        [403, 'approval_required'],
+        JSON.stringify(refused.body),
+      )
+    }
+    const hook = { ...aero, stop_losses: [{ price_usd: '0.3' }], ...accepted }
+    const left = await agent.call<Refusal>('POST /v1/hooks', { body: hook })
+    assert.deepEqual([left.status, left.body.code], [403, 'approval_required'], JSON.stringify(left.body))
     await executed(seller, { ...swap, ...accepted })
     assert.equal((await users.firedTask(owner, 'hook_execute')).outcome, 'executed')
     assert.deepEqual([await users.held(seller), await users.held(owner)], [0n, 0n])
   })
 
   test('beyond spent caps a stop sells with the default loss, and not with a larger one', async () => {
-    const [owner, victim] = [await users.holder(), await users.holder()]
+    const [owner, victim] = [await users.holder(), await freshHolder()]
     const units = await users.held(victim)
     await users.leave(owner, { stop_losses: [{ price_usd: '1.19' }], max_price_impact_bps: 2_500 })
     await users.leave(victim, { stop_losses: [{ price_usd: '1.19' }], max_price_impact_bps: 2_501 })

@@ -55,8 +55,8 @@ export async function createOrderUsers(env: Record<string, string> = {}) {
     pool,
     newPerson,
     /** A user who has bought some of the token. */
-    async holder(dollars = '100'): Promise<Person> {
-      const person = await newPerson()
+    async holder(dollars = '100', owner?: Person): Promise<Person> {
+      const person = owner ?? (await newPerson())
       const purchase = { chain_id_in: base, token_in: 'USDC', token_out: 'AERO', amount_usd: dollars }
       // The gateway may remember the price of an earlier test for some seconds.
       await eventually(

@@ -123,7 +123,7 @@ describe('a provider lies about a deposit', () => {
 
   test('a failure that the provider takes back ends nothing', async () => {
     const person = await createFundedPerson(gateway.url)
-    const done = await outlasts(person, () => (truth) => ({ ...truth, status: 'failure' }))
+    const done = await outlasts(person, () => (truth) => ({ ...truth, status: 'failure', txHashes: [] }))
     assert.deepEqual([done.status, done.outcome], ['completed', 'executed'], JSON.stringify(done))
   })
 
@@ -209,6 +209,31 @@ describe('a provider lies about a deposit', () => {
     assert.deepEqual([done.status, done.error?.code], ['failed', 'refunded'], JSON.stringify(done))
     assert.ok(refusals > 0, 'no trace was asked for')
     await assertMeasured(world, person, held, [bought, done])
+  })
+
+  test('a balance that a lagging node does not show yet is a reason to try again', async () => {
+    const person = await createFundedPerson(gateway.url)
+    const wanted = {
+      chain_id_in: base,
+      token_in: 'USDC',
+      token_out: 'WETH',
+      amount: '20000000',
+      dryrun: true,
+    }
+    // The node answers as it was before the grant.
+    node.replace({
+      call: (call) =>
+        call.method === 'eth_call'
+          ? { ...call, params: [call.params[0], '0x1', ...call.params.slice(2)] }
+          : call,
+    })
+    const early = await swapOf(person, wanted)
+    const { code, retryable, available } = early.body as unknown as Record<string, unknown>
+    assert.deepEqual([early.status, code, retryable, available], [503, 'unavailable', true, '0'])
+    node.replace()
+    assert.equal((await swapOf(person, wanted)).status, 200)
+    const tooMuch = await swapOf(person, { ...wanted, amount: '10000000001' })
+    assert.deepEqual([tooMuch.status, tooMuch.body.code], [409, 'insufficient_balance'])
   })
 
   test('a token that anybody can send is no refund', async () => {

@@ -92,9 +92,10 @@ const isNumber = (item: unknown): item is number => typeof item === 'number'
 
 const isOneOf = <T extends string>(list: readonly T[], value: unknown): value is T =>
   list.includes(value as T)
+const stepTexts = ['currency', 'foreignTx', 'failReason', 'refundFailReason']
 const isStep = (item: unknown): item is WantedStep => {
   if (typeof item !== 'object' || item === null) return false
-  const { type, shareBps, afterMs, status, names, currency, foreignTx } = item as Record<string, unknown>
+  const { type, shareBps, afterMs, status, names, ...texts } = item as Record<string, unknown>
   return (
     isOneOf(['fill', 'refund'], type) &&
     isNumber(shareBps) &&
@@ -103,7 +104,7 @@ const isStep = (item: unknown): item is WantedStep => {
     afterMs >= 0 &&
     isOneOf(['pending', 'success', 'refund', 'failure'], status) &&
     isOneOf(['all', 'last', 'none'], names) &&
-    [currency, foreignTx].every((each) => each === undefined || isText(each))
+    Object.entries(texts).every(([name, value]) => stepTexts.includes(name) && isText(value))
   )
 }
 

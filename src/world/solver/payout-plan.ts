@@ -53,5 +53,10 @@ export function afterStep(request: SolverRequest, paid: ChainTx | undefined, now
   const paidTxs = [...plan!.paidTxs, ...foreign, ...(paid ? [paid] : [])]
   const outTxs = { all: paidTxs, last: paidTxs.slice(-1), none: [] }[step!.names]
   const next = steps.length === 0 ? rest : { ...rest, plan: { steps, sinceMs: nowMs, paidTxs } }
-  return withStatus({ ...next, outTxs }, step!.status, nowMs)
+  const { failReason, refundFailReason } = step!
+  const reasons = {
+    ...(failReason !== undefined && { failReason }),
+    ...(refundFailReason !== undefined && { refundFailReason }),
+  }
+  return withStatus({ ...next, ...reasons, outTxs }, step!.status, nowMs)
 }

@@ -54,6 +54,8 @@ export type PlannedStep = {
   names: 'all' | 'last' | 'none'
   /** A transaction of somebody else, which it names as its own. */
   foreignTx?: string
+  failReason?: string
+  refundFailReason?: string
 }
 export type PayoutPlan = { steps: PlannedStep[]; sinceMs: number; paidTxs: ChainTx[] }
 
