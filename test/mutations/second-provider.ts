@@ -262,10 +262,11 @@ export const providerMutations = [
     'src/features/swap/arrivals.ts',
     ['src/features/swap/arrivals.test.ts'],
     [
+      ['!isSum && amountUnits < minUnits', '!isSum', 'the rest of a payment of two swaps ends one of them'],
       [
-        'gained.length === 1 ? free[0]',
-        'true ? free[0]',
-        'the rest of a payment of two swaps ends one of them',
+        'return free.filter(({ isSum',
+        'return [].filter(({ isSum',
+        'two parts of one transaction are never counted',
       ],
       ['block < head - forkBlocks', 'block < head - 32', 'a payment of before the swap ends it'],
     ],
@@ -291,15 +292,77 @@ export const providerMutations = [
         'paid_since: true ?',
         'a payment that was taken back counts as announced',
       ],
-      ['    writes: (tx) => deps.watchLatePayment(tx, task),\n', '', 'a late refund is never looked for'],
+    ],
+  ),
+  ...mutationsOf(
+    'src/features/swap/track.ts',
+    ['src/features/swap/ends.test.ts'],
+    [['ageOf(said.short.since, now) >= shortLastsMs', 'true', 'one unit from a stranger ends a swap']],
+  ),
+  ...mutationsOf(
+    'src/features/swap/ends.ts',
+    ['src/features/swap/ends.test.ts'],
+    [
+      [
+        'if (!isOver) await deps.watchLatePayment',
+        'if (isOver) await deps.watchLatePayment',
+        'a late refund is never looked for',
+      ],
+      ['      await claimPayments(tx, all, at)\n', '', 'what the end has counted is told once more'],
+      ["verdict === 'returned' ? returnOf", 'true ? returnOf', 'dust is told as a refund'],
+    ],
+  ),
+  ...mutationsOf(
+    'src/features/swap/verdict.ts',
+    ['src/features/swap/ends.test.ts'],
+    [
+      ['isReturned && isValueKept', 'isReturned || isValueKept', 'a refund by dust ends a swap'],
+      ['if (fillUnits >= minUnits) return', 'if (fillUnits > 0n) return', 'less than the minimum is a fill'],
+    ],
+  ),
+  ...mutationsOf(
+    'src/features/swap/announced.ts',
+    ['src/features/swap/ends.test.ts'],
+    [
+      [
+        'const all = [...known, ...destinationTxs]',
+        'const all = [...destinationTxs]',
+        'a payment that is no longer named is forgotten',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/features/swap/loss.ts',
+    ['src/features/swap/loss.test.ts'],
+    [
+      [
+        'smaller(exemptLossMicros, valueMicros / 2n)',
+        'exemptLossMicros',
+        'a swap below five dollars has no bound',
+      ],
+      ['fullBps - keptBpsMin, fullBps))', 'fullBps, fullBps))', 'a swap may leave nothing of its value'],
+    ],
+  ),
+  ...mutationsOf(
+    'src/features/policy/approval-rules.ts',
+    ['src/features/policy/approval-rules.test.ts'],
+    [
+      [
+        'if (acceptedLossBps !== undefined)',
+        'if (acceptedLossBps === -1)',
+        'an agent accepts any loss by itself',
+      ],
     ],
   ),
   ...mutationsOf(
     'src/features/swap/late-payment.ts',
-    ['test/journeys/swap-lies.test.ts'],
+    ['src/features/swap/ends.test.ts'],
     [
-      ["status.state === 'refunded'", "status.state === 'waiting'", 'a late refund is reported to nobody'],
-      ['await claimPayment(tx, payment, at)', '', 'a late fill ends another swap as well'],
+      [
+        'row ? await claimPayments(tx, payments, at) : []',
+        '[...payments]',
+        'a late fill ends another swap as well',
+      ],
     ],
   ),
   ...mutationsOf(
@@ -307,8 +370,8 @@ export const providerMutations = [
     ['test/journeys/swap-lies.test.ts'],
     [
       [
-        'tokens.map(gainsIn).find(({ length }) => length > 0) ?? []',
-        'arrival.gained.map((each) => ({ ...each, txHash }))',
+        'gained.filter((each) => sameAddress(chain, each.token, address))',
+        'gained',
         'a token that anybody sends ends a swap as refunded',
       ],
     ],

@@ -197,7 +197,13 @@ const taskShows = ({ balance_changes }: Pick<SwapTaskData, 'balance_changes'>): 
     new Map<string, bigint>(),
   )
 
-type Ended = { end: string; outcome: string; result: Record<string, unknown>; data: Partial<SwapTaskData> }
+type Ended = {
+  error?: { code: string }
+  end: string
+  outcome: string
+  result: Record<string, unknown>
+  data: Partial<SwapTaskData>
+}
 
 function createSwap(plan: Plan) {
   const { db, ...tables } = createTables()
@@ -326,6 +332,7 @@ async function assertTrue(seed: number): Promise<string> {
   // What neither filled nor refunded the swap has not changed for ten minutes.
   const since = plan.words.findLast(({ atMs }) => atMs <= endedMs)!.atMs
   if (told < minUnits && !isReturned && !isOther) assert.ok(endedMs - since >= 10 * minuteMs, where)
+  if (!isReturned) assert.notEqual(ended.error?.code, 'refunded', where)
   const isWhole = told >= minUnits || back >= inUnits
   assert.equal(swap.isWatched(), !isWhole, `${where}: watched`)
   for (const atMs of [...times.filter((each) => each > endedMs), lastMs + minuteMs]) await swap.look(atMs)
