@@ -165,7 +165,7 @@ describe('a provider pays otherwise than it quoted', () => {
     return (logs as { transactionHash: string }[]).at(-1)!.transactionHash
   }
 
-  test(`${swaps} swaps say what the chains show, and tell what changes later`, async (t) => {
+  test(`${swaps} swaps say what the chains show, and report what changes later`, async (t) => {
     const random = randomOf(proofSeed('partial payments'))
     const person = await createFundedPerson(gateway.url)
     const shown: Record<string, number> = {}
@@ -185,8 +185,8 @@ describe('a provider pays otherwise than it quoted', () => {
       const done = (await person.ended(body.task_id, endMsMax)) as unknown as SwapBody
       const { status, outcome, error } = done
       assert.equal([status, outcome, error?.code].filter(Boolean).join(' '), each.ends, JSON.stringify(done))
-      const told = BigInt(done.result.amount_out)
-      assert.equal(status === 'completed', told >= BigInt(done.result.amount_out_min), each.name)
+      const reported = BigInt(done.result.amount_out)
+      assert.equal(status === 'completed', reported >= BigInt(done.result.amount_out_min), each.name)
       const { later } = each
       const types = later ? Object.entries(later).flatMap(([type, is]) => (is ? [type] : [])) : []
       const events = await eventually(
@@ -194,14 +194,14 @@ describe('a provider pays otherwise than it quoted', () => {
           const found = await lateEvents(person, done.task_id)
           return types.every((type) => found.some(({ data }) => data.type === type)) ? found : undefined
         },
-        `${each.name} is told`,
+        `${each.name} is reported`,
         endMsMax,
       )
       const last = (await person.task(done.task_id)) as unknown as SwapBody
       assert.deepEqual([last.status, last.outcome], [status, outcome])
       const sumOf = (type: string) =>
         events.reduce((sum, { data }) => sum + (data.type === type ? BigInt(data.amount!) : 0n), 0n)
-      assert.equal(BigInt(last.result.amount_out), told + sumOf('fill'), each.name)
+      assert.equal(BigInt(last.result.amount_out), reported + sumOf('fill'), each.name)
       await assertMeasured(world, person, held, [last])
       shown[each.name] = (shown[each.name] ?? 0) + 1
     }

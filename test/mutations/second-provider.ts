@@ -308,15 +308,15 @@ export const providerMutations = [
         'if (isOver) await deps.watchLatePayment',
         'a late refund is never looked for',
       ],
-      ['      await claimPayments(tx, all, at)\n', '', 'what the end has counted is told once more'],
-      ["verdict === 'returned' ? returnOf", 'true ? returnOf', 'dust is told as a refund'],
+      ['      await claimPayments(tx, all, at)\n', '', 'what the end has counted is reported once more'],
+      ["verdict === 'returned' ? returnOf", 'true ? returnOf', 'dust is reported as a refund'],
     ],
   ),
   ...mutationsOf(
     'src/features/swap/verdict.ts',
     ['src/features/swap/ends.test.ts'],
     [
-      ['isReturned && isValueKept', 'isReturned || isValueKept', 'a refund by dust ends a swap'],
+      ['isReturned && isLossAccepted', 'isReturned || isLossAccepted', 'a refund by dust ends a swap'],
       ['if (fillUnits >= minUnits) return', 'if (fillUnits > 0n) return', 'less than the minimum is a fill'],
     ],
   ),
@@ -340,7 +340,7 @@ export const providerMutations = [
         'exemptLossMicros',
         'a swap below five dollars has no bound',
       ],
-      ['fullBps - keptBpsMin, fullBps))', 'fullBps, fullBps))', 'a swap may leave nothing of its value'],
+      ['fullBps - remainingBpsMin, fullBps))', 'fullBps, fullBps))', 'a swap may leave nothing of its value'],
     ],
   ),
   ...mutationsOf(

@@ -27,7 +27,7 @@ export function approvalNeeded(
     recipientAt({ chainId, effectiveRecipients }, address)?.agents === 'approval'
   if (operation === transferOperation && recipients.some(isReserved))
     return { rule: 'recipient_approval', reason: 'agents send to this recipient only with an approval' }
-  // Whoever may sell at any price may give away what the wallet holds, within the caps.
+  // A sale at any price gives away what the wallet holds, within the caps.
   if (acceptedLossBps !== undefined)
     return {
       rule: 'loss_bound',

@@ -124,15 +124,15 @@ async function book(
     const fresh = row ? await claimPayments(tx, payments, at) : []
     if (!row) return 'all'
     let shown = row
-    const told: NewEvent[] = []
+    const added: NewEvent[] = []
     for (const payment of fresh) {
       const late = lateOf(payment, worth.get(payment.place.token) ?? 0n)
       await bookUnits(deps, tx, { swap, late, before: totalsOf(swap, shown), at })
       shown = shownWith(swap, shown, { payment, late })
-      told.push(eventOf(swap, late))
+      added.push(eventOf(swap, late))
     }
     if (fresh.length > 0) await saveTask(tx, swap.id, { ...shown, at: clock.now() })
-    await events.add(tx, swap.userId, told)
+    await events.add(tx, swap.userId, added)
     if (!mayFollow(swap.data, totalsOf(swap, shown))) return 'all'
     return fresh.length > 0 ? 'part' : 'nothing'
   })

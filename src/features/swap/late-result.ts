@@ -33,8 +33,8 @@ export function lateOf(payment: Payment, worthMicros: bigint): Late {
 
 /** All that was counted for the swap, with this payment. */
 export function totalsAfter({ fill, back }: PaidUnits, { type, isDeposit, view }: Late): PaidUnits {
-  const add = (units: string, isMore: boolean) => String(BigInt(units) + (isMore ? BigInt(view.amount) : 0n))
-  return { fill: add(fill, type === 'fill'), back: add(back, isDeposit) }
+  const add = (units: string) => String(BigInt(units) + BigInt(view.amount))
+  return { fill: type === 'fill' ? add(fill) : fill, back: isDeposit ? add(back) : back }
 }
 
 export function lateVerdict(data: SwapTaskData, totals: PaidUnits, late: Late): Verdict {
@@ -43,7 +43,7 @@ export function lateVerdict(data: SwapTaskData, totals: PaidUnits, late: Late): 
   return verdictOn({
     fillUnits,
     minUnits: BigInt(data.amount_out_min),
-    keptMicros:
+    remainingMicros:
       worthOfUnits(data, 'fill', fillUnits) +
       worthOfUnits(data, 'back', backUnits) +
       (isOther ? late.worthMicros : 0n),

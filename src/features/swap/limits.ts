@@ -10,8 +10,8 @@ export const swapLimits = {
 
 /** So much of the value may be lost to fees, up to half of it. */
 export const exemptLossMicros = 5_000_000n
-/** Whoever accepts a loss keeps so much of the value. */
-export const keptBpsMin = 1_000n
+/** So much of the value is left, whatever loss was accepted. */
+export const remainingBpsMin = 1_000n
 
 /** How long a bound quote may be executed. */
 export const quoteMs = 60_000

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Fault } from '#kernel/fault.ts'
-import { assertLossBounded, isValueKept, type Received, refundFloorUnits } from './loss.ts'
+import { assertLossBounded, isLossAccepted, type Received, refundFloorUnits } from './loss.ts'
 import type { SwapTerms } from './terms.ts'
 
 const dollars = (count: number): bigint => BigInt(Math.round(count * 1_000_000))
@@ -59,6 +59,6 @@ test('a tenth of the value is left, whatever loss is accepted', () => {
 test('a refund is what a swap may leave of the deposit, and dust is none', () => {
   assert.equal(refundFloorUnits({ amount_in: '1000', usd_micros: '1000000000' }), 750n)
   assert.equal(refundFloorUnits({ amount_in: '1000', usd_micros: '10000000' }), 500n)
-  assert.equal(isValueKept(dollars(75), dollars(100)), true)
-  assert.equal(isValueKept(dollars(74), dollars(100)), false)
+  assert.equal(isLossAccepted(dollars(75), dollars(100)), true)
+  assert.equal(isLossAccepted(dollars(74), dollars(100)), false)
 })

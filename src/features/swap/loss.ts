@@ -1,6 +1,6 @@
 import { Fault } from '#kernel/fault.ts'
 import { fullBps, mulDiv } from '#kernel/money.ts'
-import { exemptLossMicros, keptBpsMin, swapLimits } from './limits.ts'
+import { exemptLossMicros, remainingBpsMin, swapLimits } from './limits.ts'
 import type { SwapTaskData } from './task-data.ts'
 import type { SwapTerms } from './terms.ts'
 
@@ -31,12 +31,12 @@ const larger = (one: bigint, other: bigint): bigint => (one > other ? one : othe
 export function acceptedLossMicros(valueMicros: bigint, maxImpactBps: number): bigint {
   const accepted = mulDiv(valueMicros, BigInt(maxImpactBps), fullBps)
   const exempt = smaller(exemptLossMicros, valueMicros / 2n)
-  return smaller(larger(accepted, exempt), mulDiv(valueMicros, fullBps - keptBpsMin, fullBps))
+  return smaller(larger(accepted, exempt), mulDiv(valueMicros, fullBps - remainingBpsMin, fullBps))
 }
 
 /** Whether the value is there again, less what a refund may cost: as much as a swap may lose. */
-export const isValueKept = (keptMicros: bigint, valueMicros: bigint): boolean =>
-  valueMicros - keptMicros <= acceptedLossMicros(valueMicros, swapLimits.priceImpactBps.default)
+export const isLossAccepted = (remainingMicros: bigint, valueMicros: bigint): boolean =>
+  valueMicros - remainingMicros <= acceptedLossMicros(valueMicros, swapLimits.priceImpactBps.default)
 
 /** The least that comes back of the deposit for it to be a refund. */
 export function refundFloorUnits({ amount_in, usd_micros }: Pick<SwapTaskData, 'amount_in' | 'usd_micros'>) {
@@ -56,10 +56,10 @@ export function assertLossBounded(terms: Valued, received: Received): void {
     received.outMicros === null
       ? `The pool of ${symbol} is too small for the amount`
       : `The best route returns much less ${symbol} than the amount is worth`
-  const isLeast = BigInt(maxImpactBps) >= fullBps - keptBpsMin
+  const isAtBound = BigInt(maxImpactBps) >= fullBps - remainingBpsMin
   throw new Fault(
     'insufficient_liquidity',
-    isLeast
+    isAtBound
       ? `${what}: a tenth of the value has to be left`
       : `${what}; \`max_price_impact_bps\` accepts a larger loss, and above ${swapLimits.priceImpactBps.default} a person has to approve it`,
     { extras: { impact_bps: Number(mulDiv(lostMicros, fullBps, valueInMicros)), limit_bps: maxImpactBps } },

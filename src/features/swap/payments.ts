@@ -54,7 +54,7 @@ type Side = {
 export async function findPayments(deps: SwapDeps, task: SwapTask, search: PaymentSearch): Promise<Paid> {
   const { origin, destination, amount_out_min: minimum } = task.data
   const isDirect = origin.chain_id === destination.chain_id
-  const paid = await paymentsAt(deps, task, search, destinationSide(deps, task.data, search.status, isDirect))
+  const paid = await paymentsAt(deps, task, search, destinationSide(deps, task.data, search.status))
   const isWhole = paid.fill !== undefined && paid.fill.units >= BigInt(minimum)
   // Where one transaction was named, and paid all of it, there is no other one to look for.
   const isOnly = new Set(search.announced.map(({ txHash }) => txHash)).size === 1
@@ -67,13 +67,9 @@ export async function findPayments(deps: SwapDeps, task: SwapTask, search: Payme
   }
 }
 
-function destinationSide(
-  deps: SwapDeps,
-  data: SwapTaskData,
-  status: ProviderStatus,
-  isDirect: boolean,
-): Side {
+function destinationSide(deps: SwapDeps, data: SwapTaskData, status: ProviderStatus): Side {
   const { chain_id: chainId, token, account: owner } = data.destination
+  const isDirect = chainId === data.origin.chain_id
   const chain = chainOf(deps, chainId)
   const isNative = sameAddress(chain, token.address, chain.native.address)
   const fill = {

@@ -1,7 +1,7 @@
 import { sameAddress } from '#kernel/chains.ts'
 import { mulDiv } from '#kernel/money.ts'
 import type { SwapDeps } from './deps.ts'
-import { isValueKept } from './loss.ts'
+import { isLossAccepted } from './loss.ts'
 import { allOf, type Paid, type Payment, quotedOut } from './payments.ts'
 import { valueAtPrice } from './request.ts'
 import type { SwapTaskData } from './task-data.ts'
@@ -16,15 +16,15 @@ type Sums = {
   fillUnits: bigint
   minUnits: bigint
   /** The value of all that arrived, and of the deposit. */
-  keptMicros: bigint
+  remainingMicros: bigint
   valueMicros: bigint
   /** Something came back, or the provider says so. */
   isReturned: boolean
 }
 
-export function verdictOn({ fillUnits, minUnits, keptMicros, valueMicros, isReturned }: Sums): Verdict {
+export function verdictOn({ fillUnits, minUnits, remainingMicros, valueMicros, isReturned }: Sums): Verdict {
   if (fillUnits >= minUnits) return 'filled'
-  if (isReturned && isValueKept(keptMicros, valueMicros)) return 'returned'
+  if (isReturned && isLossAccepted(remainingMicros, valueMicros)) return 'returned'
   return fillUnits > 0n || isReturned ? 'short' : 'none'
 }
 
@@ -36,7 +36,7 @@ export async function verdictOf(deps: SwapDeps, { data, paid, isRefunded }: Judg
   return verdictOn({
     fillUnits: paid.fill?.units ?? 0n,
     minUnits: BigInt(data.amount_out_min),
-    keptMicros: values.reduce((sum, micros) => sum + micros, 0n),
+    remainingMicros: values.reduce((sum, micros) => sum + micros, 0n),
     valueMicros: BigInt(data.usd_micros),
     isReturned: paid.returns.length > 0 || (isRefunded && paid.fill !== undefined),
   })

@@ -1,7 +1,13 @@
 import type { ChainAccount } from './chain-account.ts'
 import type { KillSwitch } from './kill-points.ts'
-import { afterStep } from './payout-plan.ts'
-import { type Attempt, type Deposit, type Payout, type SolverRequest, withStatus } from './request.ts'
+import {
+  type Attempt,
+  afterStep,
+  type Deposit,
+  type Payout,
+  type SolverRequest,
+  withStatus,
+} from './request.ts'
 import type { Store } from './store.ts'
 
 const resendMs = 1_000

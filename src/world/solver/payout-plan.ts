@@ -1,6 +1,7 @@
 import { currencyAt, requireChain } from './chains.ts'
-import type { UnsignedPayout, WithDeposit } from './payments.ts'
-import { type ChainTx, type PayoutPlan, type PlannedStep, type SolverRequest, withStatus } from './request.ts'
+import type { Payments, UnsignedPayout, WithDeposit } from './payments.ts'
+import { afterStep, type PayoutPlan, type PlannedStep } from './request.ts'
+import type { Store } from './store.ts'
 
 /** Payouts of a solver that does not do as it quoted: in parts, late, twice, short, in another token, or of others. */
 
@@ -9,7 +10,7 @@ export type WantedStep = Omit<PlannedStep, 'units' | 'currency'> & { shareBps: n
 
 const fullBps = 10_000n
 
-export function planOf(request: WithDeposit, steps: readonly WantedStep[], nowMs: number): PayoutPlan {
+function planOf(request: WithDeposit, steps: readonly WantedStep[], nowMs: number): PayoutPlan {
   const { deposit, quotedOut, destinationCurrency } = request
   return {
     sinceMs: nowMs,
@@ -27,7 +28,7 @@ export function planOf(request: WithDeposit, steps: readonly WantedStep[], nowMs
 }
 
 /** Undefined where the next step pays nothing. */
-export function payoutOf(request: WithDeposit, step: PlannedStep): UnsignedPayout | undefined {
+function payoutOf(request: WithDeposit, step: PlannedStep): UnsignedPayout | undefined {
   if (step.units === '0') return undefined
   const isFill = step.type === 'fill'
   const chainId = isFill ? request.destinationChainId : request.deposit.chainId
@@ -43,20 +44,33 @@ export function payoutOf(request: WithDeposit, step: PlannedStep): UnsignedPayou
   }
 }
 
-/** The request after the first step of its plan, which has paid with this transaction. */
-export function afterStep(request: SolverRequest, paid: ChainTx | undefined, nowMs: number): SolverRequest {
-  const { plan, payout: _paid, ...rest } = request
-  const [step, ...steps] = plan!.steps
-  const foreign = step!.foreignTx
-    ? [{ hash: step!.foreignTx, chainId: request.destinationChainId, block: 0, atMs: nowMs }]
-    : []
-  const paidTxs = [...plan!.paidTxs, ...foreign, ...(paid ? [paid] : [])]
-  const outTxs = { all: paidTxs, last: paidTxs.slice(-1), none: [] }[step!.names]
-  const next = steps.length === 0 ? rest : { ...rest, plan: { steps, sinceMs: nowMs, paidTxs } }
-  const { failReason, refundFailReason } = step!
-  const reasons = {
-    ...(failReason !== undefined && { failReason }),
-    ...(refundFailReason !== undefined && { refundFailReason }),
+type PlanDeps = { store: Store; payments: Payments; nowMs: () => number }
+export type WithPlan = WithDeposit & { plan: PayoutPlan }
+
+export const hasPlan = (request: WithDeposit): request is WithPlan => request.plan !== undefined
+
+export const createPayoutPlans = ({ store, payments, nowMs }: PlanDeps) => {
+  let wanted: { steps: readonly WantedStep[]; count: number } | undefined
+  return {
+    set: (steps: readonly WantedStep[], count: number): void => {
+      wanted = { steps, count }
+    },
+    /** Whether the deposit is paid by a plan from now on. */
+    begin: (request: WithDeposit): boolean => {
+      if (!wanted) return false
+      const { steps, count } = wanted
+      wanted = count > 1 ? { steps, count: count - 1 } : undefined
+      store.save({ ...request, plan: planOf(request, steps, nowMs()) })
+      return true
+    },
+    /** Takes the next step, once its time has come. */
+    follow: async (request: WithPlan): Promise<void> => {
+      const { sinceMs, steps } = request.plan
+      const [step] = steps
+      if (!step || nowMs() < sinceMs + step.afterMs) return
+      const payout = payoutOf(request, step)
+      if (payout) await payments.pay(request, payout)
+      else store.save(afterStep(request, undefined, nowMs()))
+    },
   }
-  return withStatus({ ...next, ...reasons, outTxs }, step!.status, nowMs)
 }

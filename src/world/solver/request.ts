@@ -116,3 +116,21 @@ export const withStatus = (request: SolverRequest, status: Status, nowMs: number
   }
   return { ...request, status, history: [...request.history, entry] }
 }
+
+/** The request after the first step of its plan, which has paid with this transaction. */
+export function afterStep(request: SolverRequest, paid: ChainTx | undefined, nowMs: number): SolverRequest {
+  const { plan, payout: _paid, ...rest } = request
+  const [step, ...steps] = plan!.steps
+  const foreign = step!.foreignTx
+    ? [{ hash: step!.foreignTx, chainId: request.destinationChainId, block: 0, atMs: nowMs }]
+    : []
+  const paidTxs = [...plan!.paidTxs, ...foreign, ...(paid ? [paid] : [])]
+  const outTxs = { all: paidTxs, last: paidTxs.slice(-1), none: [] }[step!.names]
+  const next = steps.length === 0 ? rest : { ...rest, plan: { steps, sinceMs: nowMs, paidTxs } }
+  const { failReason, refundFailReason } = step!
+  const reasons = {
+    ...(failReason !== undefined && { failReason }),
+    ...(refundFailReason !== undefined && { refundFailReason }),
+  }
+  return withStatus({ ...next, ...reasons, outTxs }, step!.status, nowMs)
+}

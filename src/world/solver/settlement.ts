@@ -4,9 +4,9 @@ import type { ChainAccount } from './chain-account.ts'
 import { requireChain } from './chains.ts'
 import { type FillAmountDeps, fillAmount } from './fill-amount.ts'
 import type { Payments, WithDeposit, WithPayout } from './payments.ts'
-import { afterStep, payoutOf, planOf, type WantedStep } from './payout-plan.ts'
+import { createPayoutPlans, hasPlan, type WantedStep } from './payout-plan.ts'
 import type { FailureReasons, Refunds } from './refunds.ts'
-import { type PayoutPlan, type SolverRequest, withStatus } from './request.ts'
+import { type SolverRequest, withStatus } from './request.ts'
 import type { Store } from './store.ts'
 
 /** A referrer that has every deposit refunded, as at Relay. */
@@ -34,8 +34,6 @@ export type Settlement = {
 }
 
 const hasDeposit = (request: SolverRequest): request is WithDeposit => request.deposit !== undefined
-const hasPlan = (request: WithDeposit): request is WithDeposit & { plan: PayoutPlan } =>
-  request.plan !== undefined
 const hasPayout = (request: WithDeposit): request is WithPayout => request.payout !== undefined
 
 export const createSettlement = (deps: SettlementDeps): Settlement => {
@@ -43,7 +41,7 @@ export const createSettlement = (deps: SettlementDeps): Settlement => {
   const { refund, fail } = deps.refunds
   let forced: { reasons: FailureReasons; count: number } | undefined
   let announced: { txHash: string; count: number } | undefined
-  let planned: { steps: readonly WantedStep[]; count: number } | undefined
+  const plans = createPayoutPlans({ store, payments, nowMs })
 
   const takeForced = ({ referrer }: SolverRequest): FailureReasons | undefined => {
     if (referrer === refundedReferrer) return { failReason: 'UNKNOWN' }
@@ -58,23 +56,6 @@ export const createSettlement = (deps: SettlementDeps): Settlement => {
     const { txHash, count } = announced
     announced = count > 1 ? { txHash, count: count - 1 } : undefined
     return txHash
-  }
-
-  const takePlanned = (): readonly WantedStep[] | undefined => {
-    if (!planned) return undefined
-    const { steps, count } = planned
-    planned = count > 1 ? { steps, count: count - 1 } : undefined
-    return steps
-  }
-
-  /** Takes the first step of the plan, once its time has come. */
-  const followPlan = async (request: WithDeposit & { plan: PayoutPlan }): Promise<void> => {
-    const { sinceMs, steps } = request.plan
-    const [step] = steps
-    if (!step || nowMs() < sinceMs + step.afterMs) return
-    const payout = payoutOf(request, step)
-    if (payout) await payments.pay(request, payout)
-    else store.save(afterStep(request, undefined, nowMs()))
   }
 
   /** Announces a fill that is never sent, by default as a transaction that does not exist. */
@@ -103,11 +84,7 @@ export const createSettlement = (deps: SettlementDeps): Settlement => {
     } as const
     if (!(await accountOf(fill.chainId).simulate({ ...fill, id: request.id })))
       return refund(request, { failReason: 'EXECUTION_REVERTED' })
-    const steps = takePlanned()
-    if (steps) {
-      store.save({ ...request, plan: planOf(request, steps, nowMs()) })
-      return
-    }
+    if (plans.begin(request)) return
     const foreignHash = takeAnnounced()
     if (foreignHash !== undefined) return retract(request, foreignHash)
     if (realism.isHit(realism.current().retracted)) return retract(request)
@@ -136,7 +113,7 @@ export const createSettlement = (deps: SettlementDeps): Settlement => {
       const unfilled = withStatus({ ...announced, outTxs: [] }, 'pending', now)
       await refund({ ...unfilled, deposit: request.deposit }, { failReason: 'EXECUTION_REVERTED' })
     } else if (hasPayout(request)) await follow(request)
-    else if (hasPlan(request)) await followPlan(request)
+    else if (hasPlan(request)) await plans.follow(request)
     else if (request.vanishedMs !== undefined) {
       if (now - request.vanishedMs > realism.current().vanishedMsMax)
         fail(request, { failReason: 'DEPOSIT_REORGED' })
@@ -159,8 +136,6 @@ export const createSettlement = (deps: SettlementDeps): Settlement => {
     announce: (txHash, count) => {
       announced = { txHash, count }
     },
-    plan: (steps, count) => {
-      planned = { steps, count }
-    },
+    plan: plans.set,
   }
 }
