@@ -71,7 +71,7 @@ async function watchOnce(
   if (booked === 'all') return ended(payments)
   if (now >= task.deadline) return ended([])
   // The rest of what came follows it closely, or not at all.
-  const polled = booked === 'part' ? { ...task, data: { ...task.data, polls: 0 } } : task
+  const polled = booked === 'some' ? { ...task, data: { ...task.data, polls: 0 } } : task
   return { ...pollAgain(polled, 'watch' as const, backoff), state: 'waiting' as const }
 }
 
@@ -105,7 +105,7 @@ async function latePayments(deps: SwapDeps, swap: SwapTask, signal: AbortSignal)
 
 type Booking = { swap: SwapTask; payments: readonly Payment[]; at: Date }
 /** `all`: nothing more can follow. */
-type Booked = 'nothing' | 'part' | 'all'
+type Booked = 'nothing' | 'some' | 'all'
 
 /** One commit: the payments count for their swap, and the swap and the events show them, once. */
 async function book(
@@ -134,7 +134,7 @@ async function book(
     if (fresh.length > 0) await saveTask(tx, swap.id, { ...shown, at: clock.now() })
     await events.add(tx, swap.userId, added)
     if (!mayFollow(swap.data, totalsOf(swap, shown))) return 'all'
-    return fresh.length > 0 ? 'part' : 'nothing'
+    return fresh.length > 0 ? 'some' : 'nothing'
   })
   for (const { place } of payments) deps.changed(swap.userId, place.chain.id)
   events.notify(swap.userId)
