@@ -69,6 +69,20 @@ describe('approvals', () => {
   const assertWaits = (body: Waiting) =>
     assert.deepEqual([body.status, body.state, body.outcome], ['pending', 'awaiting_approval', null])
 
+  test('a swap of an agent that may lose more than usual waits for its person, and is executed once approved', async () => {
+    const { person, app } = await funded()
+    const body = { chain_id_in: base, token_in: 'USDC', token_out: 'WETH', amount: '20000000' }
+    const asked = await app.call<Waiting>('POST /v1/swap', { body: { ...body, max_price_impact_bps: 2_501 } })
+    assertWaits(asked.body)
+    const [approval] = await waitingOf(person)
+    assert.equal(approval?.intent.rule, 'loss_bound')
+    assert.match(String(approval?.intent.text), /^Accept a loss of up to 25.01 % and swap 20 USDC/)
+    const { intent_sha256, approval_id } = approval!
+    assert.equal((await approve(person, approval_id, { intent_sha256 })).status, 200)
+    const ended = await app.ended(asked.body.task_id, 60_000)
+    assert.deepEqual([ended.status, ended.outcome], ['completed', 'executed'], JSON.stringify(ended))
+  })
+
   test('a transfer of an agent waits for its person, and then arrives once under its own task', async () => {
     const { person, app } = await funded()
     await addFriend(person, 'approval')
