@@ -131,8 +131,10 @@ async function book(
       shown = shownWith(swap, shown, { payment, late })
       added.push(eventOf(swap, late))
     }
-    if (fresh.length > 0) await saveTask(tx, swap.id, { ...shown, at: clock.now() })
-    await events.add(tx, swap.userId, added)
+    if (fresh.length > 0) {
+      await saveTask(tx, swap.id, { ...shown, at: clock.now() })
+      await events.add(tx, swap.userId, added)
+    }
     if (!mayFollow(swap.data, totalsOf(swap, shown))) return 'all'
     return fresh.length > 0 ? 'some' : 'nothing'
   })
