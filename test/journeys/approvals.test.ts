@@ -73,7 +73,7 @@ describe('approvals', () => {
     const { person, app } = await funded()
     const body = { chain_id_in: base, token_in: 'USDC', token_out: 'WETH', amount: '20000000' }
     const asked = await app.call<Waiting>('POST /v1/swap', { body: { ...body, max_price_impact_bps: 2_501 } })
-    assertWaits(asked.body)
+    assertWaits((await app.task(asked.body.task_id)) as Waiting)
     const [approval] = await waitingOf(person)
     assert.equal(approval?.intent.rule, 'loss_bound')
     assert.match(String(approval?.intent.text), /^Accept a loss of up to 25.01 % and swap 20 USDC/)
