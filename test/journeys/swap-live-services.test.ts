@@ -99,7 +99,8 @@ describe('live services', () => {
     const { body } = await swapOf(person, { ...bridge, chain_id_out: arbitrum }, { query: '' })
     await isSettling(person, body.task_id)
     const weth = world.tokenOn(arbitrum, 'WETH')
-    const units = 10n ** 16n
+    // Worth the deposit at any price that the world shows.
+    const units = 2n * 10n ** 16n
     await send(arbitrum, {
       to: weth,
       value: `0x${units.toString(16)}`,

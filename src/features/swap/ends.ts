@@ -24,17 +24,8 @@ type Reason = { code: string; outcome: 'not_executed' | 'partial'; message: stri
 
 export function endOfSwap(deps: SwapDeps, ending: Ending, verdict: Exclude<Verdict, 'none'>): End {
   if (verdict === 'filled') return filledSwap(deps, ending)
-  const returned = asReturned(ending)
-  return returned.paid.returns.length === 0
-    ? unfilled(deps, ending, tooLittle(ending))
-    : unfilled(deps, returned, verdict === 'returned' ? returnOf(returned) : tooLittleBack)
-}
-
-/** What a refund on the other chain pays in the token that was asked for is no fill. */
-function asReturned(ending: Ending): Ending {
-  const { paid, status } = ending
-  if (status.state !== 'refunded' || paid.returns.length > 0 || !paid.fill) return ending
-  return { ...ending, paid: { ...paid, fill: undefined, returns: [paid.fill] } }
+  if (ending.paid.returns.length === 0) return unfilled(deps, ending, tooLittle(ending))
+  return unfilled(deps, ending, verdict === 'returned' ? returnOf(ending) : tooLittleBack)
 }
 
 function filledSwap(deps: SwapDeps, ending: Ending): End {

@@ -60,11 +60,19 @@ export async function findPayments(deps: SwapDeps, task: SwapTask, search: Payme
   const isOnly = new Set(search.announced.map(({ txHash }) => txHash)).size === 1
   if (isDirect || (isWhole && isOnly && search.status.state === 'success')) return paid
   const back = await paymentsAt(deps, task, search, originSide(deps, task.data, search.status))
-  return {
+  return asRefund(search.status, {
     fill: paid.fill,
     returns: [...back.returns, ...paid.returns],
     isPending: paid.isPending || back.isPending,
-  }
+  })
+}
+
+/** What is named as a refund, and was paid in the token that was asked for on its chain, is no fill. */
+function asRefund({ state, destinationTxs }: ProviderStatus, { fill, returns, isPending }: Paid): Paid {
+  const isNamed = ({ txHash }: Found) => destinationTxs.some((each) => each.txHash === txHash)
+  if (state !== 'refunded' || returns.length > 0 || !fill?.found.every(isNamed))
+    return { fill, returns, isPending }
+  return { fill: undefined, returns: [{ ...fill, place: { ...fill.place, isFill: false } }], isPending }
 }
 
 function destinationSide(deps: SwapDeps, data: SwapTaskData, status: ProviderStatus): Side {

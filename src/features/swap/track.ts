@@ -86,8 +86,7 @@ async function judge(deps: SwapDeps, task: SwapTask, { status, announced }: Anno
   const isOver = isPaid(status) || status.state === 'failed'
   if (!isOver || announced.length === 0) return { paid: nothing, verdict: 'none' }
   const paid = await findPayments(deps, task, { status, announced, claims: 'own' })
-  const isRefunded = status.state === 'refunded'
-  const verdict = paid.isPending ? 'none' : await verdictOf(deps, { data: task.data, paid, isRefunded })
+  const verdict = paid.isPending ? 'none' : await verdictOf(deps, { data: task.data, paid })
   return { paid, verdict }
 }
 

@@ -18,7 +18,7 @@ type Sums = {
   /** The value of all that arrived, and of the deposit. */
   remainingMicros: bigint
   valueMicros: bigint
-  /** Something came back, or the provider says so. */
+  /** Something came back. */
   isReturned: boolean
 }
 
@@ -28,9 +28,9 @@ export function verdictOn({ fillUnits, minUnits, remainingMicros, valueMicros, i
   return fillUnits > 0n || isReturned ? 'short' : 'none'
 }
 
-type Judged = { data: SwapTaskData; paid: Paid; isRefunded: boolean }
+type Judged = { data: SwapTaskData; paid: Paid }
 
-export async function verdictOf(deps: SwapDeps, { data, paid, isRefunded }: Judged): Promise<Verdict> {
+export async function verdictOf(deps: SwapDeps, { data, paid }: Judged): Promise<Verdict> {
   const all = allOf(paid)
   const values = await Promise.all(all.map((each) => worthMicros(deps, data, each)))
   return verdictOn({
@@ -38,7 +38,7 @@ export async function verdictOf(deps: SwapDeps, { data, paid, isRefunded }: Judg
     minUnits: BigInt(data.amount_out_min),
     remainingMicros: values.reduce((sum, micros) => sum + micros, 0n),
     valueMicros: BigInt(data.usd_micros),
-    isReturned: paid.returns.length > 0 || (isRefunded && paid.fill !== undefined),
+    isReturned: paid.returns.length > 0,
   })
 }
 
@@ -48,7 +48,7 @@ export async function worthMicros(
   data: SwapTaskData,
   { place, units }: Payment,
 ): Promise<bigint> {
-  if (place.isFill) return worthOfUnits(data, 'fill', units)
+  if (isBought(data, { place })) return worthOfUnits(data, 'fill', units)
   if (isDeposited(data, { place })) return worthOfUnits(data, 'back', units)
   const { chain, token } = place
   const isNative = sameAddress(chain, token.address, chain.native.address)
@@ -64,3 +64,9 @@ export const isDeposited = (
   { origin }: SwapTaskData,
   { place: { chain, token } }: Pick<Payment, 'place'>,
 ): boolean => chain.id === origin.chain_id && sameAddress(chain, token.address, origin.token.address)
+
+const isBought = (
+  { destination }: SwapTaskData,
+  { place: { chain, token } }: Pick<Payment, 'place'>,
+): boolean =>
+  chain.id === destination.chain_id && sameAddress(chain, token.address, destination.token.address)
