@@ -300,6 +300,11 @@ export const providerMutations = [
     [['ageOf(said.short.since, now) >= shortLastsMs', 'true', 'one unit from a stranger ends a swap']],
   ),
   ...mutationsOf(
+    'src/features/swap/filled.ts',
+    ['src/features/swap/filled.test.ts'],
+    [["settled_by === 'receipt'", 'settled_by !== undefined', 'one unit has the cost of the whole purchase']],
+  ),
+  ...mutationsOf(
     'src/features/swap/ends.ts',
     ['src/features/swap/ends.test.ts'],
     [
