@@ -2,32 +2,31 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { createCommitter } from '#durable/commit.ts'
 import { releaseLease } from '#durable/lease.ts'
 import { taskTopic, userTopic } from '#durable/notifier.ts'
-import { asTask, isLive, readEffects, stepView, type Task } from '#durable/task-row.ts'
+import { asTask, readEffects, stepView, type Task } from '#durable/task-row.ts'
+import { Fault } from '#kernel/fault.ts'
 import { isUuid, systemRandom } from '#kernel/id.ts'
-import type { JsonObject } from '#kernel/json.ts'
-import type { Effect, EffectUpdate, EndResult, Move, TaskView, Tx } from '#kernel/task.ts'
+import type { EndResult, TaskView, Tx } from '#kernel/task.ts'
 import { query } from '#store/query.ts'
-import { type Arguments, oneOf, UsageError } from './arguments.ts'
+import { UsageError } from './arguments.ts'
 import type { AdminCommand } from './command.ts'
 import { jsonText } from './output.ts'
 import type { Session } from './session.ts'
+import { endingOf, type Resolution, readResolution } from './task-ending.ts'
 
-const outcomes = ['executed', 'partial', 'not_executed'] as const
-type Resolution = {
-  outcome: (typeof outcomes)[number]
-  evidence: string
-  txHash: string | undefined
-  outUnits: bigint | undefined
-}
+/** Tasks that end only by an operator, or by the return of what is silent: what they signed can be executed no more. */
+const needsOperator = `(t.state = 'review' or (t.state = 'reconciling'
+  and greatest(t.created_at + interval '1 hour', t.deadline) < clock_timestamp()
+  and not exists (select from effect e where e.task_id = t.id and e.status in ('prepared', 'sent', 'unknown')
+    and coalesce(e.valid_until, e.at + interval '2 days') > clock_timestamp())))`
 
 const listTasks: AdminCommand['run'] = async (session, args) => {
-  const state = args.text('state') ?? 'review'
+  const state = args.text('state') ?? 'open'
   const { pool } = session.database
   await session.record(pool, { command: 'tasks list', details: { state } })
   const text = `select t.id, t.kind, t.state, t.step, u.agent_id, t.created_at, t.updated_at, t.deadline,
       (select string_agg(distinct c.external_id, ' ') from effect e join tx_attempt c on c.effect_id = e.id where e.task_id = t.id) as sent
     from task_queue q join task t on t.id = q.task_id left join app_user u on u.id = t.user_id
-    where ($1 = 'all' or t.state = $1) order by t.updated_at limit 1000`
+    where ($1 = 'all' or t.state = $1 or ($1 = 'open' and ${needsOperator})) order by t.updated_at limit 1000`
   session.print(await query(pool, text, [state]))
 }
 
@@ -90,17 +89,21 @@ async function claimTask({ database, instanceId }: Session, { id }: Task): Promi
       `with registered as (insert into instance (id, started_at, lease_until)
          values ($2, clock_timestamp(), clock_timestamp() + make_interval(secs => $3))
          on conflict (id) do update set lease_until = excluded.lease_until),
-       free as materialized (select id from task join task_queue on task_id = id
-         where id = $1 and state = 'review' and owner is null for no key update of task, task_queue skip locked),
+       free as materialized (select t.id from task t join task_queue q on q.task_id = t.id
+         where t.id = $1 and ${needsOperator} and q.owner is null for no key update of t, q skip locked),
        owned as (update task_queue set owner = $2 from free where task_id = free.id)
        update task set version = version + 1, cancel_requested = false from free where task.id = free.id returning task.*`,
       [id, instanceId, leaseSeconds],
     )
     if (row) return asTask(row as Task)
-    const [now] = await query<{ state: string }>(database.pool, 'select state from task where id = $1', [id])
-    if (now?.state !== 'review')
+    const [now] = await query<{ state: string; isOpen: boolean }>(
+      database.pool,
+      `select t.state, ${needsOperator} as "isOpen" from task t where t.id = $1`,
+      [id],
+    )
+    if (!now?.isOpen)
       throw new UsageError(
-        `Task ${id} is not in review: its state is ${now?.state}. It may have ended meanwhile.`,
+        `Task ${id} is not in review: its state is ${now?.state}. It may have ended meanwhile, or what it signed can still be executed.`,
       )
     if (performance.now() - startedMs > claimMsMax)
       throw new UsageError(`Task ${id} is leased to an instance. Try again.`)
@@ -108,123 +111,53 @@ async function claimTask({ database, instanceId }: Session, { id }: Task): Promi
   }
 }
 
-/** A signed action that a chain or venue could still execute would contradict `not_executed`. */
-function assertExpired(effects: readonly Effect[], now: Date): void {
-  const open = effects.filter(isLive).find(({ validUntil }) => validUntil !== null && validUntil > now)
-  if (!open) return
-  const until = open.validUntil!.toISOString()
-  throw new UsageError(`An action that the task signed can be executed until ${until}. Wait until then.`)
-}
-
-function resultOf(
-  resolution: Resolution,
-  effects: readonly Effect[],
-  transfers: readonly TransferSummary[],
-  actor: string,
-): EndResult {
-  const { outcome, evidence, txHash } = resolution
-  const proof: JsonObject = { operator: actor, evidence, ...(txHash !== undefined && { tx_hash: txHash }) }
-  const live = effects.filter(isLive)
-  if (outcome === 'partial') {
-    if (live.length > 0) throw new UsageError('What the task has signed may still be executed: wait for it.')
-    const message = 'An operator determined that nothing came back for what the task has sent'
-    const error = { code: 'ended_by_operator', message, retryable: false }
-    return { end: 'failed', outcome, error, data: { operator: proof } }
-  }
-  if (outcome === 'not_executed') {
-    const dropped = live.map(({ id }): EffectUpdate => ({ effectId: id, status: 'dropped', proof }))
-    const message = 'An operator determined that nothing was executed'
-    const details: JsonObject = { ended_by: 'operator', ...(txHash !== undefined && { tx_hash: txHash }) }
-    const error = { code: 'ended_by_operator', message, retryable: false, details }
-    return { end: 'failed', outcome, error, data: { operator: proof }, effects: dropped }
-  }
-  const moves = transfers
-    .filter(({ state }) => state === 'pending')
-    .map(({ key }): Move => ({ move: 'post', key }))
-  const confirmed = live.map(
-    ({ id }): EffectUpdate => ({
-      effectId: id,
-      status: 'confirmed',
-      proof,
-      ...(txHash !== undefined && { attemptExternalId: txHash }),
-    }),
-  )
-  const where = txHash === undefined ? '' : `, in transaction ${txHash}`
-  const note = `an operator determined that it was executed${where}`
-  return {
-    end: 'completed',
-    outcome,
-    result: null,
-    data: { operator: proof, note },
-    moves,
-    effects: confirmed,
-  }
-}
-
-function readResolution(args: Arguments): Resolution {
-  const evidence = args.text('evidence')
-  if (!evidence) throw new UsageError('--evidence is required: state where you looked, and what you saw.')
-  const outcome = oneOf('--outcome', outcomes, args.text('outcome'))
-  const units = args.text('amount-out')
-  if (units !== undefined && !/^[1-9]\d{0,77}$/.test(units))
-    throw new UsageError('--amount-out must be a whole number of smallest units.')
-  return {
-    outcome,
-    evidence,
-    txHash: args.text('tx-hash'),
-    outUnits: units === undefined ? undefined : BigInt(units),
-  }
-}
-
-type Ending = { resolution: Resolution; ending: EndResult }
-
-/** Where the own end of the task does more than to report it, this one does the same. */
-async function ownEnd(
+/** As the own end of its kind would have left it. */
+async function endOfKind(
   { config, transactions, clock, instanceId }: Session,
   task: TaskView,
-  { resolution: { outcome, outUnits, txHash }, ending }: Ending,
+  { ending, resolution }: { ending: EndResult; resolution: Resolution },
 ): Promise<EndResult> {
   // Imports on first use, as other commands do not need it.
   const { operatorEnds } = await import('#compose/operator-ends.ts')
-  const ends = operatorEnds({ config, transactions, clock, random: systemRandom, instanceId })
-  const own = ends.get(task.kind)
-  if (!own) {
-    if (outcome !== 'partial' && outUnits === undefined) return ending
-    throw new UsageError('--outcome partial and --amount-out are for swaps and their orders.')
-  }
-  const finding = { outcome, outUnits: outUnits ?? null, txHash: txHash ?? null, at: clock.now() }
-  const ended = own(task, ending, finding)
+  const endOf = operatorEnds({ config, transactions, clock, random: systemRandom, instanceId })(task.kind)
+  if (!endOf)
+    throw new UsageError(`This release does not know how to end tasks of the kind ${task.kind} by hand.`)
+  const ended = endOf(task, ending, resolution)
   if ('refusal' in ended) throw new UsageError(ended.refusal)
   return ended
 }
 
+const resolutionDetails = ({ inUnits, outUnits, at: _at, ...told }: Resolution) => ({
+  ...told,
+  ...(inUnits !== null && { inUnits: String(inUnits) }),
+  ...(outUnits !== null && { outUnits: String(outUnits) }),
+})
+
 /** Ends a task through the same fenced commit as its steps, so that holds, effects and events stay consistent. */
 const endTask: AdminCommand['run'] = async (session, args) => {
   const { database, instanceId, transactions, clock, actor } = session
-  const resolution = readResolution(args)
+  const resolution = readResolution(args, clock.now())
   const known = await readTask(session, args.positional('task'))
   const task = await claimTask(session, known)
   try {
     const effects = await readEffects(database.pool, task.id)
-    if (resolution.outcome === 'not_executed') assertExpired(effects, clock.now())
     const transfers = await readTransfers(session, task.id)
-    const ending = await ownEnd(session, stepView(task, effects), {
+    const pending = transfers.filter(({ state }) => state === 'pending')
+    const view = stepView(task, effects)
+    const ending = await endOfKind(session, view, {
       resolution,
-      ending: resultOf(resolution, effects, transfers, actor),
+      ending: endingOf({ task: view, pending, actor }, resolution),
     })
-    const details = {
-      kind: task.kind,
-      ...resolution,
-      ...(resolution.outUnits !== undefined && { outUnits: String(resolution.outUnits) }),
-      holds: transfers.filter(({ state }) => state === 'pending'),
-    }
+    const details = { kind: task.kind, ...resolutionDetails(resolution), holds: pending }
     const writes = async (tx: Tx) => {
       await session.record(tx, { command: 'tasks end', subject: task.id, details })
       await ending.writes?.(tx)
     }
     const commits = createCommitter({ transactions, clock, random: systemRandom })
-    if (!(await commits.step(task, { ...ending, writes })))
-      throw new UsageError(`Task ${task.id} was changed by another process. Try again.`)
+    const committed = await commits.step(task, { ...ending, writes }).catch((error: unknown) => {
+      throw error instanceof Fault ? new UsageError(error.message) : error
+    })
+    if (!committed) throw new UsageError(`Task ${task.id} was changed by another process. Try again.`)
   } finally {
     await releaseLease({ pool: database.pool, instanceId })
   }
@@ -238,7 +171,8 @@ export const taskCommands: readonly AdminCommand[] = [
     positionals: [],
     options: { state: 'string' },
     changes: false,
-    summary: 'list tasks in review, or in another --state, or in all of them (--state all)',
+    summary:
+      'list tasks that need an operator, or those in a --state, or all that have not ended (--state all)',
     run: listTasks,
   },
   {
@@ -252,10 +186,17 @@ export const taskCommands: readonly AdminCommand[] = [
   {
     name: 'tasks end',
     positionals: ['<task>'],
-    options: { outcome: 'string', evidence: 'string', 'tx-hash': 'string', 'amount-out': 'string' },
+    options: {
+      outcome: 'string',
+      evidence: 'string',
+      'tx-hash': 'string',
+      payment: 'string',
+      'amount-in': 'string',
+      'amount-out': 'string',
+    },
     changes: true,
     summary:
-      'end a task in review as executed (holds are posted) or not_executed (holds are voided); a deposit of a swap also as partial',
+      'end a task in review as executed (holds are posted), partial or not_executed (holds are voided), as its kind would have ended it',
     run: endTask,
   },
 ]

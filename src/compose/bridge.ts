@@ -1,16 +1,21 @@
 import type { Config } from '#config.ts'
 import type { FundingRoute } from '#features/perp/limits.ts'
+import type { Chain } from '#kernel/chains.ts'
 import type { EvmCall } from '#kernel/signer.ts'
 import { transferData } from '#upstreams/evm/erc20.ts'
 import type { Chains } from './chains.ts'
 import { bridgeOf } from './settings.ts'
 
+export function fundingRouteOn(config: Config, { usdc }: Pick<Chain, 'usdc'>): FundingRoute {
+  const { chainId, address } = bridgeOf(config)
+  return { chainId, symbol: 'USDC', token: usdc, bridge: address }
+}
+
 /** The transfer route of dollars to the venue; undefined where the chain of its bridge is not configured. */
 export function openBridge(config: Config, { ports }: Chains) {
-  const { chainId, address } = bridgeOf(config)
-  const chain = ports.get(chainId)?.chain
+  const chain = ports.get(bridgeOf(config).chainId)?.chain
   if (!chain) return undefined
-  const route: FundingRoute = { chainId, symbol: 'USDC', token: chain.row.usdc, bridge: address }
+  const route = fundingRouteOn(config, chain.row)
   const transferCall = (token: string, to: string, amountUnits: bigint): EvmCall => ({
     to: token,
     value: 0n,

@@ -1,5 +1,6 @@
 import { earn as makeEarn } from '#features/earn/earn.ts'
 import type { Holdings } from '#features/wallets/holdings.ts'
+import type { Token } from '#kernel/chains.ts'
 import { vault as makeVault } from '#upstreams/vault/vault.ts'
 import type { Chains } from './chains.ts'
 import type { Core } from './core.ts'
@@ -13,6 +14,13 @@ type EarnDeps = {
   holdings: () => Holdings
 }
 
+export const shareTokenAt = (address: string): Token => ({
+  symbol: 'evUSDC',
+  name: 'Earn vault share',
+  decimals: 18,
+  address,
+})
+
 /** Undefined where the vault's chain is not configured; the section does not exist then. */
 export function openEarn({ core, chains, custody, holdings }: EarnDeps) {
   const { config, log, clock, random, db, taskEngine } = core
@@ -21,7 +29,7 @@ export function openEarn({ core, chains, custody, holdings }: EarnDeps) {
   const { row } = chain
   const address = config.EARN_VAULT_ADDRESS
   const vault = makeVault({ chain, chainId: row.id, address, asset: row.usdc })
-  const shareToken = { symbol: 'evUSDC', name: 'Earn vault share', decimals: 18, address }
+  const shareToken = shareTokenAt(address)
   const earn = makeEarn({
     db,
     vault,

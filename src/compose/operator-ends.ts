@@ -1,38 +1,141 @@
 import type { Config } from '#config.ts'
+import type { contracts } from '#contracts.ts'
 import { createTaskAcceptance } from '#durable/accept-task.ts'
 import type { TaskAcceptanceDeps } from '#durable/build-promise.ts'
+import { gasBudget } from '#engines/evm-batch/gas-budget.ts'
 import { endOrder } from '#engines/trigger-orders/order-end.ts'
+import { venueName } from '#engines/venue/records/store.ts'
 import { chainIds, chainList } from '#features/chains/chain-list.ts'
+import { operatorEndOfRecharge } from '#features/credits/operator-end.ts'
+import { operatorEndOfDeposit, operatorEndOfWithdrawal } from '#features/earn/operator-end.ts'
 import { hookRules } from '#features/hooks/hook-rules.ts'
 import { swapHookWrites } from '#features/hooks/swap-hooks.ts'
+import type { hookKind } from '#features/hooks/view.ts'
+import type { contract as image } from '#features/image/contract.ts'
 import { limitOrderRules } from '#features/limit-orders/limit-order-rules.ts'
+import type { limitOrderKind } from '#features/limit-orders/view.ts'
+import { operatorEndOfFund } from '#features/perp/fund-operator-end.ts'
+import { operatorEndOfSetup } from '#features/perp/setup-operator-end.ts'
+import { operatorEndOfWithdraw } from '#features/perp/withdraw-operator-end.ts'
+import type { triggerKind } from '#features/spot-venue/triggers.ts'
 import { createLatePaymentWatch } from '#features/swap/late-payment.ts'
-import { type OperatorEnd, operatorEndOfSwap } from '#features/swap/operator-end.ts'
+import { operatorEndOfSwap } from '#features/swap/operator-end.ts'
+import { approveAgent } from '#features/wallets/agents.ts'
+import type { faucetGrantKind } from '#features/wallets/faucet-grant.ts'
+import { operatorEndOfTransfer } from '#features/wallets/transfer-operator-end.ts'
+import { type OperatorEnd, reportedEnd } from '#kernel/operator-end.ts'
+import { fundingRouteOn } from './bridge.ts'
+import { shareTokenAt } from './earn.ts'
+import { bridgeOf } from './settings.ts'
 
 type Deps = TaskAcceptanceDeps & { config: Config }
 
+type SnakeCase<Text extends string> = Text extends `${infer Letter}${infer Rest}`
+  ? `${Letter extends Lowercase<Letter> ? Letter : `_${Lowercase<Letter>}`}${SnakeCase<Rest>}`
+  : ''
+type KindsOf<Section> = Section extends { group: infer Group extends string; entries: infer Entries }
+  ? {
+      [Key in keyof Entries & string]: Entries[Key] extends { taskKind: infer Kind extends string }
+        ? Kind
+        : Entries[Key] extends { kind: 'task' }
+          ? `${Group}_${SnakeCase<Key>}`
+          : never
+    }[keyof Entries & string]
+  : never
+/** Of the interface, and those that the gateway starts by itself. */
+type TaskKindName =
+  | KindsOf<(typeof contracts)[number] | typeof image>
+  | typeof hookKind
+  | typeof limitOrderKind
+  | typeof triggerKind
+  | 'venue_key_renewal'
+  | typeof faucetGrantKind
+  | 'swap_late_payment'
+  | 'credits_payment_search'
+  | 'earn_audit'
+  | 'earn_snapshot'
+  | 'venue_key_renewals'
+
+/** Has no effect outside of the database, so that its outcome is always known. */
+const hasNoEffect = undefined
+
 /**
- * How the kinds of tasks end whose own end does more than to report it, by the kind: orders and hooks, costs, later
- * payments. Without an upstream: the command of an operator runs beside the gateway.
+ * How an operator ends a task, by its kind, each with what the kind's own end would have booked. Without an upstream: the
+ * command of an operator runs beside the gateway. Undefined for a kind that no operator ends.
  */
-export function operatorEnds({ config, ...deps }: Deps): ReadonlyMap<string, OperatorEnd> {
+export function operatorEnds({ config, ...deps }: Deps): (kind: string) => OperatorEnd | undefined {
   // Their nodes are not asked.
   const urls = Object.fromEntries(chainIds.map((id) => [id, 'unused']))
-  const ofSwap = operatorEndOfSwap({
-    chains: chainList({ urls, finality: config.FINALITY }),
+  const chains = chainList({ urls, finality: config.FINALITY })
+  const chainOf = (chainId: string) => {
+    const chain = chains.find(({ id }) => id === chainId)
+    if (!chain) throw new Error(`chain ${chainId} is in no list`)
+    return chain
+  }
+  const swap = operatorEndOfSwap({
+    chains,
     hooks: swapHookWrites,
     watchLatePayment: createLatePaymentWatch(createTaskAcceptance(deps)),
   })
-  const ofOrder =
+  const orderOf =
     (rules: typeof hookRules | typeof limitOrderRules): OperatorEnd =>
     (task, ending, finding) => {
-      const ended = ofSwap(task, ending, finding)
+      const ended = swap(task, ending, finding)
       if ('refusal' in ended) return ended
       return endOrder(rules as typeof hookRules, { task: task as never, now: finding.at }, ended as never)
     }
-  return new Map([
-    ['swap', ofSwap],
-    [hookRules.kind, ofOrder(hookRules)],
-    [limitOrderRules.kind, ofOrder(limitOrderRules)],
-  ])
+  const gas = gasBudget({ db: deps.transactions.pool, budgetWei: 0n, clock: deps.clock })
+  const payoutChain = chainOf(bridgeOf(config).chainId)
+  const perp = {
+    route: fundingRouteOn(config, payoutChain),
+    chain: { row: payoutChain },
+    payoutChain,
+    batches: { releaseGas: (tx: Parameters<typeof gas.settle>[0], id: string) => gas.settle(tx, id, 0n) },
+    swapEnd: swap,
+    approveKey: (...[tx, userId, fact]: Parameters<Parameters<typeof operatorEndOfSetup>[0]['approveKey']>) =>
+      approveAgent(tx, { userId, venue: venueName }, fact),
+  }
+  const vaultChain = chainOf(config.EARN_CHAIN_ID)
+  const earn = {
+    vault: { chainId: vaultChain.id, address: config.EARN_VAULT_ADDRESS },
+    usdc: vaultChain.usdc,
+    shareToken: shareTokenAt(config.EARN_VAULT_ADDRESS),
+    clock: deps.clock,
+  }
+  const ends: Record<TaskKindName, OperatorEnd | typeof hasNoEffect> = {
+    swap,
+    hook_execute: orderOf(hookRules),
+    limit_order_execute: orderOf(limitOrderRules),
+    wallets_transfer: operatorEndOfTransfer({ chains }),
+    credits_recharge: operatorEndOfRecharge({ chains }),
+    earn_deposit: operatorEndOfDeposit(earn),
+    earn_withdraw: operatorEndOfWithdrawal(earn),
+    perp_fund: operatorEndOfFund(perp),
+    perp_withdraw: operatorEndOfWithdraw(perp),
+    perp_setup: operatorEndOfSetup(perp),
+    venue_key_renewal: operatorEndOfSetup(perp),
+    // What they did shows in the records of the venue, which the comparison of the account reads.
+    perp_open: reportedEnd,
+    perp_close: reportedEnd,
+    perp_cancel: reportedEnd,
+    perp_cancel_all: reportedEnd,
+    perp_tp_sl: reportedEnd,
+    spot_buy: reportedEnd,
+    spot_sell: reportedEnd,
+    spot_cancel: reportedEnd,
+    spot_cancel_all: reportedEnd,
+    spot_tp_sl: reportedEnd,
+    spot_trigger: reportedEnd,
+    chat: hasNoEffect,
+    image_create: hasNoEffect,
+    limit_order_create: hasNoEffect,
+    earn_sync: hasNoEffect,
+    faucet_grant: hasNoEffect,
+    swap_late_payment: hasNoEffect,
+    credits_payment_search: hasNoEffect,
+    earn_audit: hasNoEffect,
+    earn_snapshot: hasNoEffect,
+    venue_key_renewals: hasNoEffect,
+  }
+  return (kind) => (Object.hasOwn(ends, kind) ? ends[kind as TaskKindName] : undefined)
 }

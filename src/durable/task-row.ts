@@ -38,9 +38,6 @@ export const stepView = (task: Task, effects: Effect[]): TaskView => ({
   deadline: task.deadline,
 })
 
-const liveEffects: EffectStatus[] = ['prepared', 'sent', 'unknown']
-export const isLive = (effect: Pick<Effect, 'status'>): boolean => liveEffects.includes(effect.status)
-
 export async function readEffects(db: Queryable, taskId: string): Promise<Effect[]> {
   const ofTask = builder.selectFrom('effect').where('task_id', '=', taskId)
   const [rows, attempts] = await Promise.all([

@@ -3,12 +3,19 @@ import type { Clock } from '#kernel/clock.ts'
 import { Fault } from '#kernel/fault.ts'
 import type { Random } from '#kernel/id.ts'
 import type { Log } from '#kernel/log.ts'
-import type { Effect, EndResult, RetryRule, StepResult, TaskKind } from '#kernel/task.ts'
+import {
+  type Effect,
+  type EndResult,
+  isLive,
+  type RetryRule,
+  type StepResult,
+  type TaskKind,
+} from '#kernel/task.ts'
 import type { Committed, Committer } from './commit.ts'
 import type { CommittedEvents } from './local-events.ts'
 import { raceAbort, StepAborted } from './step-abort.ts'
 import { cancelled, deferToNewerVersion, failed } from './step-result.ts'
-import { isAdmitted, isLive, readEffects, stepView, type Task } from './task-row.ts'
+import { isAdmitted, readEffects, stepView, type Task } from './task-row.ts'
 import type { Transactions } from './transactions.ts'
 
 /** The steps of one claimed task: run, commit, retry. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { pollAgain, pollsOf } from './poll-again.ts'
+import { pollAgain, pollSilent, pollsOf } from './poll-again.ts'
 
 const backoff = { firstMs: 300, maxMs: 1_000 }
 
@@ -15,6 +15,22 @@ test('each poll of a task waits longer, counted in its data', () => {
   assert.deepEqual(
     results.map(({ data }) => pollsOf({ data })),
     [1, 2, 3, 901],
+  )
+})
+
+test('an operator looks into a task that has had no answer for an hour, and it is polled ever more rarely', () => {
+  const hourMs = 3_600_000
+  const states = [0, hourMs, hourMs + 1, 10 * hourMs].map((ageMs) =>
+    pollSilent({ data: {} }, 'confirm', { ageMs, backoff }),
+  )
+  assert.deepEqual(
+    states.map(({ state, park }) => [state, park.afterMs]),
+    [
+      ['reconciling', 300],
+      ['reconciling', 300],
+      ['review', 60_000],
+      ['review', 600_000],
+    ],
   )
 })
 

@@ -22,3 +22,17 @@ const reviewPollShare = 60
 /** The pause between two looks at an unknown outcome that waits for an operator: they cost less the older it is. */
 export const reviewPollMs = (ageMs: number, leastMs: number): number =>
   Math.min(reviewPollMaxMs, Math.max(leastMs, Math.floor(ageMs / reviewPollShare)))
+
+/** A node that is silent for longer may be silent for good. */
+const silentMaxMs = 3_600_000
+
+/** Parks a task whose look-up got no answer; an operator looks into one that gets none for long. */
+export function pollSilent<Name extends string>(
+  task: PolledTask,
+  next: Name,
+  { ageMs, backoff }: { ageMs: number; backoff: Backoff },
+) {
+  const { park, data } = pollAgain(task, next, backoff)
+  if (ageMs <= silentMaxMs) return { park, data, state: 'reconciling' as const }
+  return { park: { ...park, afterMs: reviewPollMs(ageMs, park.afterMs) }, data, state: 'review' as const }
+}

@@ -64,6 +64,8 @@ type Seen = {
   isDown?: boolean
   /** Duration of each reading of receipts. */
   readingMs?: number
+  /** The node does not answer. */
+  isSilent?: boolean
   /** When the bytes were stored. */
   storedAt?: Date
   stopping?: AbortSignal
@@ -78,6 +80,7 @@ function createConfirmStep({
   sequence = 0,
   isInvalid,
   isDown,
+  isSilent,
   readingMs = 0,
   storedAt = now,
   stopping = new AbortController().signal,
@@ -85,6 +88,7 @@ function createConfirmStep({
   let elapsedMs = 0
   const own = {
     ...effect,
+    at: storedAt,
     txAttempts: effect.txAttempts.map((attempt) => ({ ...attempt, at: storedAt })),
     intent: { chainId: nonceSequence.chain, batch: { ...batch, nonce: String(sequence) } },
   }
@@ -122,6 +126,7 @@ function createConfirmStep({
   const watcher: ReceiptWatcher = {
     watch: () => ({
       async next({ timeoutMs }) {
+        if (isSilent) throw new Fault('unavailable', 'The node does not answer')
         if (timeoutMs === 0) return undefined
         elapsedMs += readingMs
         return { head, receipts: [receipt] }
@@ -211,6 +216,19 @@ test('bytes are sent again after a slow reading too, and a node that does not ta
   const up = createConfirmStep(slow)
   assert.ok('replace' in (await up.run()), 'a node that answers gets the higher fee')
   assert.deepEqual(up.sent, ['0xraw'])
+})
+
+test('a batch whose node is silent is for an operator after an hour, and the look-ups go on', async () => {
+  const runAfter = (ms: number) =>
+    createConfirmStep({ mined: 7n, isSilent: true, storedAt: new Date(now.getTime() - ms) }).run()
+  const states = await Promise.all([runAfter(3_500_000), runAfter(3_700_000)])
+  assert.deepEqual(
+    states.map((each) => 'park' in each && [each.state, each.outcome, each.park.next]),
+    [
+      ['reconciling', 'unknown', 'confirm'],
+      ['review', 'unknown', 'confirm'],
+    ],
+  )
 })
 
 test('an instance that ends waits for nothing more, and says what it has seen', async () => {

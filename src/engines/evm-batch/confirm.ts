@@ -3,7 +3,7 @@ import { sumChanges } from '#kernel/balance-changes.ts'
 import { monotonicMs } from '#kernel/clock.ts'
 import { Fault } from '#kernel/fault.ts'
 import { addToResult, type EffectContext, type Settled } from '#kernel/one-effect.ts'
-import { pollAgain, reviewPollMs } from '#kernel/poll-again.ts'
+import { pollAgain, pollSilent, reviewPollMs } from '#kernel/poll-again.ts'
 import type { EffectUpdate, EndResult, JsonObject, StepResultOf, TaskView } from '#kernel/task.ts'
 import type { Receipt } from '#upstreams/evm/evm.ts'
 import { type BatchOptions, type BatchStepResult, type BatchTaskData, effectKind } from './batch-rules.ts'
@@ -241,8 +241,10 @@ function waitingResult<Names extends string>(
 }
 
 function unknownResult<Names extends string>(context: ConfirmContext<Names>): BatchStepResult<Names> {
-  const { data, park } = nextPoll(context)
-  return { park, data, state: 'reconciling', outcome: 'unknown', effects: update(context, 'unknown') }
+  const { task, effect, steps, now } = context
+  const ageMs = now.getTime() - effect.at.getTime()
+  const polled = pollSilent(task, steps.confirm, { ageMs, backoff: pollBackoff })
+  return { ...polled, outcome: 'unknown', effects: update(context, 'unknown') }
 }
 
 function reviewResult<Names extends string>(

@@ -1,6 +1,6 @@
 import { Fault } from '#kernel/fault.ts'
 import { addToResult, type EffectNames, type Settled } from '#kernel/one-effect.ts'
-import { pollAgain, reviewPollMs } from '#kernel/poll-again.ts'
+import { pollAgain, pollSilent, reviewPollMs } from '#kernel/poll-again.ts'
 import type { Policy } from '#kernel/signer.ts'
 import type {
   Effect,
@@ -60,14 +60,14 @@ export async function confirmTransaction<Data extends SvmTaskData, Proof, Names 
     const found = await awaitLanding(effect, port, AbortSignal.any([signal, stopping]))
     const finding = found.reading.status ? undefined : await findExpiry(context, found.reading)
     // Signing again could move the money twice: a person decides, or a node that finds the record.
-    if (finding && 'unprovable' in finding) return ofTask(unknownResult(context, 'review'))
+    if (finding && 'unprovable' in finding) return ofTask(reviewResult(context))
     if (finding && !('reading' in finding)) return ofTask(expire(context, finding, { signsAgain }))
     const state = { ...found, ...finding }
     if (isFinal(port, state.reading.status)) return await resolve(context, settling, state)
     return ofTask(waitingResult(context, state))
   } catch (fault) {
     if (!(fault instanceof Fault)) throw fault
-    return ofTask(unknownResult(context, 'reconciling'))
+    return ofTask(silentResult(context))
   }
 }
 
@@ -90,7 +90,7 @@ async function resolve<Data extends SvmTaskData, Proof, Names extends string>(
   onFinal?.(task)
   if (landing.failure !== undefined) return ofTask(failedResult(context, landing))
   const proof = prove(task, { ...landing, signature })
-  if (proof === undefined) return ofTask(unknownResult(context, 'review'))
+  if (proof === undefined) return ofTask(reviewResult(context))
   const data: SvmTaskData = {
     transactions: transactionsOf(context, { status: 'finalized', slot: landing.slot }),
     balance_changes: balanceChangesOf(port.chain.row, landing, tokens),
@@ -109,7 +109,7 @@ function failedResult<Names extends string>(
   landing: Landing,
 ): SvmStepResult<Names> {
   // A record that contradicts itself is for a person.
-  if (landing.deltas.length > 0) return unknownResult(context, 'review')
+  if (landing.deltas.length > 0) return reviewResult(context)
   const { task, budget } = context
   const end = droppedResult(context, {
     code: 'tx_failed',
@@ -193,15 +193,19 @@ function waitingResult<Names extends string>(
   }
 }
 
-function unknownResult<Names extends string>(
-  context: ConfirmContext<Names>,
-  state: 'reconciling' | 'review',
-): SvmStepResult<Names> {
+function silentResult<Names extends string>(context: ConfirmContext<Names>): SvmStepResult<Names> {
+  const { task, effect, steps, now } = context
+  const ageMs = now.getTime() - effect.at.getTime()
+  const polled = pollSilent(task, steps.confirm, { ageMs, backoff: pollBackoff })
+  return { ...polled, outcome: 'unknown', effects: update(context, 'unknown') }
+}
+
+function reviewResult<Names extends string>(context: ConfirmContext<Names>): SvmStepResult<Names> {
   const { task, steps, now } = context
   const { data, park } = pollAgain(task, steps.confirm, pollBackoff)
-  const ageMs = state === 'review' ? now.getTime() - task.createdAt.getTime() : 0
-  const afterMs = reviewPollMs(ageMs, park.afterMs)
-  return { park: { ...park, afterMs }, data, state, outcome: 'unknown', effects: update(context, 'unknown') }
+  const afterMs = reviewPollMs(now.getTime() - task.createdAt.getTime(), park.afterMs)
+  const parked = { park: { ...park, afterMs }, data, state: 'review' as const }
+  return { ...parked, outcome: 'unknown', effects: update(context, 'unknown') }
 }
 
 type DropReason = { code: string; message: string; status: ShownStatus; slot?: bigint; proof: JsonObject }

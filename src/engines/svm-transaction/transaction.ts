@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache'
 import type { NonceSequences } from '#durable/nonces.ts'
-import type { Clock } from '#kernel/clock.ts'
+import { type Clock, later } from '#kernel/clock.ts'
 import { Fault } from '#kernel/fault.ts'
 import type { Random } from '#kernel/id.ts'
 import { canonicalJson } from '#kernel/json.ts'
@@ -58,6 +58,11 @@ type SvmTransactionsDeps = {
 
 const nonceKind = 'svm'
 const openedMax = 10_000
+/**
+ * A blockhash serves for 150 blocks, about a minute; slow blocks make it longer. The height of the last valid block is in
+ * the intent: only a finalised block above it proves that the bytes are void.
+ */
+const validForMs = 10 * 60_000
 /** The step `sign` composes again where the trial of the admission is older. */
 const trialMsMax = 3_000
 
@@ -164,7 +169,7 @@ type SignOrder = {
 
 /** Both signatures; the number of the wallet comes last, and changes no byte. */
 async function signUnder(
-  { signer }: Pick<SvmTransactionsDeps, 'signer'>,
+  { signer, clock }: Pick<SvmTransactionsDeps, 'signer' | 'clock'>,
   { port, intent, receipt, draft, held }: SignOrder,
 ): Promise<(nonce: bigint) => Promise<SignedEffect>> {
   const userSignature = await signer.signMessage(intent, receipt)
@@ -175,6 +180,7 @@ async function signUnder(
     intent: JSON.parse(canonicalJson(intent)) as JsonObject,
     signed: { signature, slot: String(draft.slot), held },
     policyReceipt: receipt.id,
+    validUntil: later(clock.now(), validForMs),
   }
   return async (nonce) => ({ effect, txAttempt: { externalId: signature, raw, nonce } })
 }

@@ -1,9 +1,24 @@
+import { externalAccount, type Move } from '#kernel/task.ts'
+
 /** Credits by origin, in the order of spending: what expires first is spent first. */
 export const bucketKinds = ['signup', 'referral', 'purchased'] as const
 export type BucketKind = (typeof bucketKinds)[number]
 
 export const creditsAsset = 'credits'
 export const subAccountOf = (kind: BucketKind): string => `${creditsAsset}:${kind}`
+
+/** Credits that do not expire. */
+export const purchasedCredits = (
+  userId: string,
+  { key, credits, reason }: { key: string; credits: bigint; reason: string },
+): Move => ({
+  move: 'transfer',
+  key,
+  debit: externalAccount(creditsAsset),
+  credit: { owner: userId, asset: creditsAsset, subAccount: subAccountOf('purchased') },
+  amountUnits: credits,
+  reason,
+})
 
 export type Bucket = { kind: BucketKind; credits: bigint; expiresAt: Date | null }
 type Balance = { subAccount: string; availUnits: bigint }

@@ -74,6 +74,23 @@ export async function addCredited(tx: Tx, payment: NewPayment, now: Date): Promi
   )
 }
 
+/** In the commit of an operator who found the payment of a task; a payment that no search has found yet is judged later. */
+export const creditPaymentsOf = (tx: Tx, { taskId, txHash }: { taskId: string; txHash: string }) =>
+  query(
+    tx,
+    `update credit_payment set state = 'credited', reason = null
+     where task_id = $1 and tx_hash = $2 and state in ('pending', 'stray')`,
+    [taskId, canonicalHex(txHash)],
+  )
+
+/** Payments that name the task, and were neither credited nor returned. */
+export const openPaymentsOf = (tx: Tx, taskId: string) =>
+  query<{ tx_hash: string }>(
+    tx,
+    `select tx_hash from credit_payment where task_id = $1 and state in ('pending', 'stray')`,
+    [taskId],
+  )
+
 export type PendingPayment = Pick<
   CreditPaymentRow,
   'chain_id' | 'tx_hash' | 'log_index' | 'payer' | 'amount'

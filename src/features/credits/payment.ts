@@ -30,6 +30,10 @@ export type PaymentProof = {
   amountUnits: bigint
 }
 export type PaymentOrder<T extends Till> = { till: T; userId: string; account: string; amountUnits: bigint }
+export const rechargeResult = (
+  { pack_id, credits, chain_id, native_price_usd }: RechargeTaskData,
+  { txHash, amountUnits }: Pick<PaymentProof, 'txHash' | 'amountUnits'>,
+) => ({ pack_id, credits, chain_id, tx_hash: txHash, paid: String(amountUnits), native_price_usd })
 /** How a payment is tried before a task exists. */
 export type PaymentTrial<T extends Till> = {
   accountOf(userId: string): Promise<string>

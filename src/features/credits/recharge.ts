@@ -10,9 +10,9 @@ import { toMicros } from '#kernel/money.ts'
 import { oneEffect } from '#kernel/one-effect.ts'
 import { type InputOf, implement, type Operation, taskOf } from '#kernel/operation.ts'
 import type { Policy } from '#kernel/signer.ts'
-import { type AccountRef, externalAccount, type Steps } from '#kernel/task.ts'
+import type { AccountRef, Steps } from '#kernel/task.ts'
 import type { Queryable } from '#store/query.ts'
-import { creditsAsset, subAccountOf } from './buckets.ts'
+import { purchasedCredits } from './buckets.ts'
 import { rechargeContract } from './contract.ts'
 import { type EvmPaymentDeps, evmDriver, evmPlan, evmTrial } from './evm-payment.ts'
 import { agreedPrice, unitsWorth } from './native-amount.ts'
@@ -23,6 +23,7 @@ import {
   type PaymentTrial,
   type RechargeTask,
   type RechargeTaskData,
+  rechargeResult,
 } from './payment.ts'
 import { addCredited, canonicalHex } from './payment-store.ts'
 import { type SvmPaymentDeps, svmDriver, svmPlan, svmTrial } from './svm-payment.ts'
@@ -281,30 +282,20 @@ function credited(
   { id, userId, data }: RechargeTask,
   { proof, now }: { proof: PaymentProof; now: Date },
 ) {
-  const { pack_id, credits, chain_id, native_price_usd } = data
+  const { chain_id } = data
   const { txHash, logIndex, amountUnits } = proof
   const { native } = chains.find(({ id }) => id === chain_id)!
   return {
     end: 'completed' as const,
     outcome: 'executed' as const,
-    result: {
-      pack_id,
-      credits,
-      chain_id,
-      tx_hash: txHash,
-      paid: String(amountUnits),
-      native_price_usd,
-    },
+    result: rechargeResult(data, { txHash, amountUnits }),
     spent: amountUnits,
     moves: [
-      {
-        move: 'transfer' as const,
+      purchasedCredits(userId, {
         key: `recharge:${chain_id}:${canonicalHex(txHash)}:${logIndex}`,
-        debit: externalAccount(creditsAsset),
-        credit: { owner: userId, asset: creditsAsset, subAccount: subAccountOf('purchased') },
-        amountUnits: BigInt(credits),
+        credits: BigInt(data.credits),
         reason: rechargeKind,
-      },
+      }),
     ],
     writes: (tx: Parameters<typeof addCredited>[0]) =>
       addCredited(

@@ -95,11 +95,16 @@ export const vaultDriver = <Data extends VaultTaskData>(
 export const minBlockOf = async ({ db, vault, clock }: VaultTaskDeps, userId: string): Promise<bigint> =>
   minBlockFor(await earnAccountOf(db, userId, vaultRefOf(vault)), clock.now())
 
+export type FlowDeps = { vault: Pick<Vault, 'chainId' | 'address'> } & Pick<
+  VaultTaskDeps,
+  'shareToken' | 'clock'
+>
+
 /** The end of a task whose `flow` was proven; `sign`: 1 for a deposit. */
 export function settledFlow(
-  { vault, shareToken, clock }: VaultTaskDeps,
+  { vault, shareToken, clock }: FlowDeps,
   task: VaultTask,
-  { flow, receipt }: VaultProof,
+  { flow, receipt }: { flow: Flow; receipt: { block: bigint; txHash: string } },
   sign: 1n | -1n,
 ) {
   const { position_id: positionId } = task.data

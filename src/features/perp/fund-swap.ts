@@ -26,12 +26,23 @@ type Result = StepResultOf<Partial<FundTaskData>, FundStep>
 type Step = (task: FundTask, context: StepContext) => Promise<Result>
 type Failure = { code: string; message: string; retryable?: boolean; upstream?: string }
 
+/** What the end of a funding needs. */
+export type FundEndDeps = Pick<FundDeps, 'route'> & {
+  chain: { row: Pick<FundDeps['chain']['row'], 'displayName'> }
+  batches: Pick<FundDeps['batches'], 'releaseGas'>
+}
+type Route = Pick<FundDeps, 'route'>
+
 const pollBackoff = { firstMs: 300, maxMs: 5_000 }
 
 export const depositHold = (taskId: string): string => `${taskId}:deposit`
 
 /** The result of a funding that did not reach the venue. */
-const notCredited = ({ route }: FundDeps, legs: JsonObject[], remaining: RemainingView): JsonObject => ({
+export const notCredited = (
+  { route }: Route,
+  legs: JsonObject[],
+  remaining: RemainingView | null,
+): JsonObject => ({
   amount: '0',
   amount_usd: '0',
   fee_usd: '0',
@@ -73,8 +84,8 @@ function afterSwap(deps: FundDeps, task: FundTask, { end, now }: { end: SwapEnd;
   }
 }
 
-const swapFailed = <Patch>(
-  deps: FundDeps,
+export const swapFailed = <Patch>(
+  deps: Route,
   { data }: FundTask,
   end: FailedResult<Patch>,
 ): FailedResult<Patch> => ({
@@ -93,7 +104,7 @@ type DepositLeg = {
   error?: string
 }
 
-const depositLeg = ({ route }: FundDeps, { status, amount, txHash, error }: DepositLeg): JsonObject =>
+export const depositLeg = ({ route }: Route, { status, amount, txHash, error }: DepositLeg): JsonObject =>
   legView({
     role: 'deposit',
     status,
@@ -105,7 +116,7 @@ const depositLeg = ({ route }: FundDeps, { status, amount, txHash, error }: Depo
   })
 
 /** Of a task whose swap was executed. */
-function swapLeg({ route }: FundDeps, { swapped }: FundTaskData): JsonObject {
+export function swapLeg({ route }: Route, { swapped }: FundTaskData): JsonObject {
   return legView({
     role: 'swap',
     status: 'completed',
@@ -118,7 +129,7 @@ function swapLeg({ route }: FundDeps, { swapped }: FundTaskData): JsonObject {
 }
 
 /** The legs of a funding that was credited. */
-export const creditedLegs = (deps: FundDeps, data: FundTaskData): JsonObject[] => [
+export const creditedLegs = (deps: Route, data: FundTaskData): JsonObject[] => [
   swapLeg(deps, data),
   depositLeg(deps, { status: 'completed', amount: data.amount_units, txHash: data.tx_hash }),
 ]
@@ -161,8 +172,8 @@ async function prepareDeposit(deps: FundDeps, task: FundTask, { now }: StepConte
 }
 
 /** The swap was executed and the deposit was not: its dollars are in the wallet. */
-function depositFailed(
-  deps: FundDeps,
+export function depositFailed(
+  deps: FundEndDeps,
   { id: taskId, data }: FundTask,
   { code, message, retryable = false, upstream }: Failure,
 ): FailedResult<Record<never, never>> {

@@ -126,27 +126,33 @@ async function claimCredit(tx: Tx, { id, userId, data }: FundTask, { key, update
   await addLedgerEntries(tx, { user_id: userId }, ledgerUpdateRows(update))
 }
 
+/** The end of a funding whose deposit the venue has credited. */
+export function creditedEnd(
+  deps: Pick<FundDeps, 'route'>,
+  data: FundTaskData,
+): EndResult<Record<never, never>> & { end: 'completed' } {
+  const { amount_units, tx_hash = '', source_token, credited_at = '', swapped } = data
+  return {
+    end: 'completed',
+    outcome: 'executed',
+    result: {
+      amount: amount_units,
+      amount_usd: fromUnits(BigInt(amount_units), usdcDecimals),
+      fee_usd: swapFeesUsd(data),
+      chain_id: deps.route.chainId,
+      token_address: deps.route.token,
+      tx_hash,
+      credited_at,
+      ...(source_token !== undefined && { source_token }),
+      ...(swapped && { legs: creditedLegs(deps, data), remaining: null }),
+    },
+  }
+}
+
 /** The deposit is complete even where the approval fails: the set-up approves the key again. */
 function approvalEffect(deps: FundDeps) {
-  const { agents, route } = deps
-  const credited = ({ data }: FundTask): EndResult<Record<never, never>> => {
-    const { amount_units, tx_hash = '', source_token, credited_at = '', swapped } = data
-    return {
-      end: 'completed',
-      outcome: 'executed',
-      result: {
-        amount: amount_units,
-        amount_usd: fromUnits(BigInt(amount_units), usdcDecimals),
-        fee_usd: swapFeesUsd(data),
-        chain_id: route.chainId,
-        token_address: route.token,
-        tx_hash,
-        credited_at,
-        ...(source_token !== undefined && { source_token }),
-        ...(swapped && { legs: creditedLegs(deps, data), remaining: null }),
-      },
-    }
-  }
+  const { agents } = deps
+  const credited = ({ data }: FundTask) => creditedEnd(deps, data)
   return createEffect({
     steps: { sign: 'approve', confirm: 'approved' },
     driver: venueDriver<FundTaskData, { validUntilMs: number }, FundStep>(deps, {

@@ -82,6 +82,10 @@ function patchOf(
 const legResult = (data: SwapLegData, result: SwapResult): LegResult =>
   ({ ...result, ...(result.data && { data: patchOf(data, result.data) }) }) as LegResult
 
+/** The end of the swap as one of its task. */
+export const legEnd = (data: SwapLegData, end: EndResult<Partial<SwapTaskData>>): SwapEnd =>
+  legResult(data, end) as SwapEnd
+
 export type SwapLegRules<Data, Names extends string> = {
   /** What follows the end of the swap. */
   onEnd(task: TaskView<Data>, end: SwapEnd, now: Date): StepResultOf<Partial<Data> | SwapLegData, Names>

@@ -44,6 +44,8 @@ export type SwapAfterDeps = {
   reserve: ReserveSpend
   batches: Pick<EvmBatches, 'releaseGas'>
 }
+/** What the end of a withdrawal needs. */
+export type WithdrawEndDeps = Pick<SwapAfterDeps, 'route' | 'chain' | 'batches'>
 /** As the request names it. */
 export type Destination = { chain: string | number; token: string; slippage_bps?: number }
 export type SwapAfterData = SwapLegData & {
@@ -142,7 +144,7 @@ async function quoteSwap(deps: SwapAfterDeps, task: SwapAfterTask, { now }: Step
 const feeUsd = ({ amount_usd }: SwapAfterData, { units }: Delivered): bigint =>
   toUnits(amount_usd, usdcDecimals) - BigInt(units)
 
-function withdrawalLeg({ route }: SwapAfterDeps, { units, txHash }: Delivered): JsonObject {
+function withdrawalLeg({ route }: Pick<SwapAfterDeps, 'route'>, { units, txHash }: Delivered): JsonObject {
   return legView({
     role: 'withdrawal',
     status: 'completed',
@@ -154,8 +156,8 @@ function withdrawalLeg({ route }: SwapAfterDeps, { units, txHash }: Delivered): 
   })
 }
 
-function afterSwap(
-  deps: SwapAfterDeps,
+export function afterSwap(
+  deps: WithdrawEndDeps,
   task: SwapAfterTask,
   { end, now }: { end: SwapEnd; now: Date },
 ): EndResult<SwapLegData> {
@@ -202,8 +204,8 @@ function valueUsd({ swap, received }: SwapAfterData, units: string): string {
 }
 
 /** The withdrawal was executed and the swap was not. */
-function swapFailed(
-  deps: SwapAfterDeps,
+export function swapFailed(
+  deps: WithdrawEndDeps,
   { id: taskId, data }: SwapAfterTask,
   failure: Failure & Partial<Pick<FailedResult<SwapLegData>, 'outcome'>>,
 ): FailedResult<SwapLegData> {

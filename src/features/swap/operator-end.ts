@@ -1,55 +1,169 @@
+import { claimArrival, unclaimed } from '#engines/chain-arrivals/claims.ts'
 import type { SwapHooks } from '#features/hooks/swap-hooks.ts'
-import type { EndResult, TaskView } from '#kernel/task.ts'
+import { balanceChange, sumChanges } from '#kernel/balance-changes.ts'
+import { Fault } from '#kernel/fault.ts'
+import {
+  type FoundPayment,
+  liveEffectOf,
+  type OperatorEnd,
+  type OperatorFinding,
+  type Refusal,
+  unusedOption,
+} from '#kernel/operator-end.ts'
+import type { EndResult, JsonObject, Tx } from '#kernel/task.ts'
 import type { SwapDeps } from './deps.ts'
 import { withFill } from './execution.ts'
 import { resultOf } from './result.ts'
 import type { SwapTask, SwapTaskData } from './task-data.ts'
 
-/** What an operator found out about a swap in review. `partial`: a deposit that was neither filled nor refunded. */
-export type OperatorFinding = {
-  outcome: 'executed' | 'partial' | 'not_executed'
-  /** What arrived; needed where the swap was executed. */
-  outUnits: bigint | null
-  txHash: string | null
-  at: Date
-}
+/** The end of a swap in review, as its own step would have made it. `partial`: a deposit that was not filled as a whole. */
+
 export type OperatorEndDeps = Pick<SwapDeps, 'chains' | 'watchLatePayment'> & {
   hooks: Pick<SwapHooks, 'arm' | 'cancelOn'>
 }
-/** `ending`: as the operator's command ends every task. Returns the reason where the finding fits no such end. */
-export type OperatorEnd = (
-  task: TaskView<object>,
-  ending: EndResult,
-  finding: OperatorFinding,
-) => EndResult | { refusal: string }
+type SwapEnding = EndResult & { data?: JsonObject }
 
-/** The end of the swap as its own step would have made it. */
 export const operatorEndOfSwap =
   (deps: OperatorEndDeps): OperatorEnd =>
-  (view, ending, { outcome, outUnits, txHash, at }) => {
-    const task = view as SwapTask
-    const { data } = task
-    const deposit = data.deposit_tx
-    if (ending.end === 'completed') {
-      if (outUnits === null) {
-        const { symbol, decimals } = data.destination.token
-        return {
-          refusal: `--amount-out is required: the ${symbol} that arrived, in its smallest units (${decimals} decimals).`,
-        }
-      }
-      const result = executedResult(deps, data, { outUnits, txHash })
-      return withFill(deps, task, { ...ending, result }, at)
+  (view, ending, finding) => {
+    const task = withDeposit(view as SwapTask, finding)
+    const { deposit_tx: deposit, balance_changes } = task.data
+    const ofTask: SwapEnding = {
+      ...ending,
+      data: {
+        ...ending.data,
+        ...(deposit !== undefined && { deposit_tx: deposit, balance_changes: balance_changes ?? [] }),
+      },
     }
-    if (outcome === 'partial' && deposit === undefined)
+    const unused = unusedOption(finding, ['payment', 'amount-out'])
+    if (unused) return unused
+    if (finding.outcome === 'executed') return executedEnd(deps, task, { ending: ofTask, finding })
+    if (finding.outcome === 'partial' && deposit === undefined)
       return { refusal: 'The task has made no deposit: it was executed, or it was not.' }
-    if (outcome === 'not_executed' && deposit !== undefined)
+    if (finding.outcome === 'not_executed' && deposit !== undefined)
       return {
         refusal: `The deposit ${deposit} was made. Use --outcome partial: a refund or a fill that comes later is added.`,
       }
-    const failed = { ...ending, result: { ...ending.result, ...resultOf(data) } }
-    if (deposit === undefined) return failed
-    return { ...failed, writes: (tx) => deps.watchLatePayment(tx, task) }
+    if (deposit === undefined) return { ...ofTask, result: { ...ending.result, ...resultOf(task.data) } }
+    return partialEnd(deps, task, { ending: ofTask, finding })
   }
+
+/** With the deposit that the operator saw, where the task never did. */
+function withDeposit(task: SwapTask, { txHash, at }: OperatorFinding): SwapTask {
+  const { data } = task
+  const { origin, amount_in, balance_changes = [] } = data
+  if (txHash === null || data.deposit_tx !== undefined || data.settled_by !== 'status') return task
+  if (!liveEffectOf(task, txHash)) return task
+  const spent = balanceChange(origin.chain_id, origin.token, -BigInt(amount_in))
+  const made = { deposit_tx: txHash, deposited_at: at.toISOString() }
+  return { ...task, data: { ...data, ...made, balance_changes: sumChanges([...balance_changes, spent]) } }
+}
+
+type Ended = { ending: SwapEnding; finding: OperatorFinding }
+
+function executedEnd(
+  deps: OperatorEndDeps,
+  task: SwapTask,
+  { ending, finding: { outUnits, payment, txHash, at } }: Ended,
+): EndResult | Refusal {
+  const { data } = task
+  const { symbol, decimals } = data.destination.token
+  if (outUnits === null)
+    return {
+      refusal: `--amount-out is required: the ${symbol} that arrived, in its smallest units (${decimals} decimals).`,
+    }
+  if (outUnits < BigInt(data.amount_out_min))
+    return { refusal: `Less than the minimum of ${data.amount_out_min} arrived: use --outcome partial.` }
+  if (data.settled_by !== 'status') {
+    const spent = balanceChange(data.origin.chain_id, data.origin.token, -BigInt(data.amount_in))
+    const result = executedResult(deps, data, { outUnits, txHash })
+    const changes = { balance_changes: changesWith(data, [spent, arrivedChange(data, outUnits)]) }
+    return withFill(deps, task, { ...ending, result, data: { ...ending.data, ...changes } }, at)
+  }
+  if (data.deposit_tx === undefined)
+    return { refusal: 'The deposit of the task is not known: --tx-hash names it, with --outcome partial.' }
+  const paid = paidBy(deps, task, payment, at)
+  if ('refusal' in paid) return paid
+  const result = executedResult(deps, data, { outUnits, txHash: paid.txHash })
+  const changes = { balance_changes: changesWith(data, [arrivedChange(data, outUnits)]) }
+  const end = { ...ending, result, data: { ...ending.data, ...changes }, writes: paid.writes }
+  return withFill(deps, task, end, at)
+}
+
+function partialEnd(
+  deps: OperatorEndDeps,
+  task: SwapTask,
+  { ending, finding: { outUnits, payment, at } }: Ended,
+): EndResult | Refusal {
+  if (!('error' in ending)) return { refusal: 'The task has not failed.' }
+  const { data } = task
+  const watch = (tx: Tx) => deps.watchLatePayment(tx, task)
+  const words = { code: ending.error.code, details: ending.error.details ?? {} }
+  if (outUnits === null) {
+    const message = 'An operator determined that nothing came back for what the task has sent'
+    return { ...ending, error: { ...words, message }, result: resultOf(data), writes: watch }
+  }
+  if (outUnits >= BigInt(data.amount_out_min))
+    return { refusal: 'What arrived is not below the minimum: use --outcome executed.' }
+  const paid = paidBy(deps, task, payment, at)
+  if ('refusal' in paid) return paid
+  return {
+    ...ending,
+    error: { ...words, message: 'An operator determined that less than the minimum arrived' },
+    result: executedResult(deps, data, { outUnits, txHash: paid.txHash }),
+    data: { ...ending.data, balance_changes: changesWith(data, [arrivedChange(data, outUnits)]) },
+    async writes(tx) {
+      await paid.writes(tx)
+      await watch(tx)
+    },
+  }
+}
+
+const arrivedChange = ({ destination }: SwapTaskData, units: bigint): JsonObject =>
+  balanceChange(destination.chain_id, destination.token, units)
+
+const changesWith = ({ balance_changes = [] }: SwapTaskData, more: readonly JsonObject[]): JsonObject[] =>
+  sumChanges([...balance_changes, ...more])
+
+type Claimed = { txHash: string; writes: (tx: Tx) => Promise<void> }
+
+/** Counts the payment for its swap, so that it ends no other one. */
+function paidBy(
+  { chains }: OperatorEndDeps,
+  { id, data: { destination } }: SwapTask,
+  payment: FoundPayment | null,
+  at: Date,
+): Claimed | Refusal {
+  const chain = chains.find((each) => each.id === destination.chain_id)
+  if (!chain) return { refusal: `Chain ${destination.chain_id} is unknown.` }
+  if (!payment)
+    return { refusal: `--payment is required: the transaction that paid, on ${chain.displayName}.` }
+  const part = paymentPart(chain, destination, payment)
+  if (part === undefined)
+    return { refusal: '--payment needs the number of the event that shows the payment: <hash>:<log>.' }
+  const { txHash } = payment
+  const receiver = { chain, account: destination.account }
+  return {
+    txHash,
+    async writes(tx) {
+      const free = await unclaimed(tx, { ...receiver, claimant: id }, [{ txHash, part }])
+      if (free.length === 0)
+        throw new Fault('conflict', `Something else has counted the payment ${txHash}, or it is our own`)
+      await claimArrival(tx, { ...receiver, txHash, part }, { claimant: id, at })
+    },
+  }
+}
+
+/** Which payment of its transaction it is, as the chain numbers them; undefined where its event is not named. */
+export function paymentPart(
+  { family }: Pick<OperatorEndDeps['chains'][number], 'family'>,
+  { token, is_native: isNative }: SwapTaskData['destination'],
+  { logIndex }: FoundPayment,
+): string | undefined {
+  if (family === 'solana') return token.address
+  if (isNative) return 'native'
+  return logIndex === null ? undefined : String(logIndex)
+}
 
 type Arrived = { outUnits: bigint; txHash: string | null }
 

@@ -68,7 +68,7 @@ type TransferTaskData = BatchTaskData &
     /** Of the mint, on Solana. */
     token_program: string
   }
-type TransferTask = TaskView<TransferTaskData>
+export type TransferTask = TaskView<TransferTaskData>
 type Terms = {
   chain: Chain
   token: Token
@@ -262,6 +262,15 @@ function svmPlan({ instructions, chains }: TransferDeps, data: TransferTaskData)
   }
 }
 
+export const transferResult = (data: TransferTaskData, symbol: string, txHash: string | null) => ({
+  chain_id: data.chain_id,
+  token_address: data.token,
+  symbol,
+  amount: data.amount_units,
+  recipient: data.recipient,
+  tx_hash: txHash,
+})
+
 type Proof = { txHash: string }
 
 function transferSteps(deps: TransferDeps): Steps<TransferTaskData, 'sign' | 'confirm'> {
@@ -277,14 +286,7 @@ function transferSteps(deps: TransferDeps): Steps<TransferTaskData, 'sign' | 'co
   const settle = ({ data }: TransferTask, { txHash }: Proof) => ({
     end: 'completed' as const,
     outcome: 'executed' as const,
-    result: {
-      chain_id: data.chain_id,
-      token_address: data.token,
-      symbol: tokenOf(data).symbol,
-      amount: data.amount_units,
-      recipient: data.recipient,
-      tx_hash: txHash,
-    },
+    result: transferResult(data, tokenOf(data).symbol, txHash),
     spent: BigInt(data.amount_units),
   })
   const onFinal = ({ userId, data }: TransferTask) => deps.changed(userId, data.chain_id)

@@ -1,0 +1,43 @@
+import { balanceChange } from '#kernel/balance-changes.ts'
+import type { Chain } from '#kernel/chains.ts'
+import { Fault } from '#kernel/fault.ts'
+import { type OperatorEnd, unusedOption, wholeOrNothing } from '#kernel/operator-end.ts'
+import { purchasedCredits } from './buckets.ts'
+import { type RechargeTask, rechargeResult } from './payment.ts'
+import { creditPaymentsOf, openPaymentsOf } from './payment-store.ts'
+import { rechargeKind } from './till.ts'
+
+/** An operator's end of a purchase of credits: the payment and the credits are booked together, or neither is. */
+
+export const operatorEndOfRecharge =
+  ({ chains }: { chains: readonly Chain[] }): OperatorEnd =>
+  (view, ending, finding) => {
+    const refused = wholeOrNothing(finding) ?? unusedOption(finding)
+    if (refused) return refused
+    const { id: taskId, userId, data } = view as RechargeTask
+    if (finding.outcome === 'not_executed')
+      return {
+        ...ending,
+        async writes(tx) {
+          const [found] = await openPaymentsOf(tx, taskId)
+          if (found) throw new Fault('conflict', `The payment of the task was made: ${found.tx_hash}`)
+        },
+      }
+    const { txHash } = finding
+    if (txHash === null) return { refusal: '--tx-hash is required: the transaction that has paid.' }
+    const amountUnits = BigInt(data.amount_units)
+    const native = chains.find(({ id }) => id === data.chain_id)?.native
+    const paid = native ? [balanceChange(data.chain_id, native, -amountUnits)] : []
+    const credits = purchasedCredits(userId, {
+      key: `recharge:${taskId}`,
+      credits: BigInt(data.credits),
+      reason: rechargeKind,
+    })
+    return {
+      ...ending,
+      result: rechargeResult(data, { txHash, amountUnits }),
+      data: { ...ending.data, balance_changes: paid },
+      moves: [...(ending.moves ?? []), credits],
+      writes: async (tx) => void (await creditPaymentsOf(tx, { taskId, txHash })),
+    }
+  }

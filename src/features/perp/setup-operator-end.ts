@@ -1,0 +1,37 @@
+import { type OperatorEnd, reportedEnd } from '#kernel/operator-end.ts'
+import { isLive, type TaskView, type Tx } from '#kernel/task.ts'
+import type { ApprovalTaskData } from './setup.ts'
+
+/** An operator's end of an approval of a trading key. */
+
+export type ApproveKey = (
+  tx: Tx,
+  userId: string,
+  fact: { address: string; expiresAt: Date; now: Date },
+) => Promise<void>
+export type SetupOperatorDeps = { approveKey: ApproveKey }
+
+const isApproval = ({ intent: { action } }: TaskView['effects'][number]): boolean =>
+  typeof action === 'object' && action !== null && 'type' in action && action.type === 'approve_agent'
+
+/** The key counts as approved from then on; undefined where no approval is open. */
+export function approvalWrites(
+  { approveKey }: SetupOperatorDeps,
+  { userId, data, effects }: TaskView<ApprovalTaskData>,
+  now: Date,
+): ((tx: Tx) => Promise<void>) | undefined {
+  const { agent: address, valid_until_ms: untilMs } = data
+  if (address === undefined || untilMs === undefined) return undefined
+  if (!effects.some((effect) => isLive(effect) && isApproval(effect))) return undefined
+  return (tx) => approveKey(tx, userId, { address, expiresAt: new Date(untilMs), now })
+}
+
+export const operatorEndOfSetup =
+  (deps: SetupOperatorDeps): OperatorEnd =>
+  (view, ending, finding) => {
+    const ended = reportedEnd(view, ending, finding)
+    if ('refusal' in ended || finding.outcome !== 'executed') return ended
+    const writes = approvalWrites(deps, view as TaskView<ApprovalTaskData>, finding.at)
+    if (!writes) return { refusal: 'The task has signed no approval of a key that could be executed.' }
+    return { ...ended, writes }
+  }

@@ -1,0 +1,159 @@
+import { claimArrival, unclaimed, venuePayouts } from '#engines/chain-arrivals/claims.ts'
+import { claimedTransferKeys, claimTransfer } from '#engines/venue/records/store.ts'
+import type { Chain } from '#kernel/chains.ts'
+import { Fault } from '#kernel/fault.ts'
+import { fromUnits, toUnits, usdcDecimals } from '#kernel/money.ts'
+import {
+  executedEffects,
+  liveEffectOf,
+  type OperatorEnd,
+  type OperatorFinding,
+  type Refusal,
+  unusedOption,
+} from '#kernel/operator-end.ts'
+import { type EndResult, isLive, type JsonObject, type TaskView, type Tx } from '#kernel/task.ts'
+import { both } from './fund-operator-end.ts'
+import { arrivedView } from './payout.ts'
+import { type Delivered, legEnd, swapTaskOf } from './swap-leg.ts'
+import { afterSwap, type SwapAfterData, swapFailed, type WithdrawEndDeps } from './withdraw-swap.ts'
+
+/** An operator's end of a withdrawal: where the money is, by the leg that was under way. */
+
+export type WithdrawOperatorDeps = WithdrawEndDeps & {
+  /** The chain of the payout. */
+  payoutChain: Pick<Chain, 'id' | 'family'>
+  swapEnd: OperatorEnd
+}
+type WithdrawTask = TaskView<SwapAfterData>
+type Ended = { ending: EndResult; finding: OperatorFinding }
+
+export const operatorEndOfWithdraw =
+  (deps: WithdrawOperatorDeps): OperatorEnd =>
+  (view, ending, finding) => {
+    const task = view as WithdrawTask
+    const ended = { ending, finding }
+    if (finding.outcome === 'not_executed') return unusedOption(finding) ?? ending
+    return task.data.received ? endInSwap(deps, task, ended) : endBeforePayout(deps, task, ended)
+  }
+
+function endBeforePayout(
+  deps: WithdrawOperatorDeps,
+  task: WithdrawTask,
+  { ending, finding }: Ended,
+): EndResult | Refusal {
+  const { route } = deps
+  const { data } = task
+  const { outcome, outUnits, payment, at } = finding
+  const unused = unusedOption(finding, ['payment', 'amount-out'])
+  if (unused) return unused
+  if (executedEffects(task).length === 0 && !(outcome === 'executed' && task.effects.some(isLive)))
+    return { refusal: 'The venue is not known to have taken the withdrawal: it was executed, or it was not.' }
+  if (outUnits === null && outcome === 'partial') return notPaid(deps, data, ending)
+  if (outUnits === null || payment?.logIndex === undefined || payment.logIndex === null)
+    return {
+      refusal: `--amount-out is required, the ${route.symbol} that arrived in smallest units, and --payment as <hash>:<log>.`,
+    }
+  const { txHash, logIndex } = payment
+  const asked = toUnits(data.amount_usd, usdcDecimals)
+  if (outUnits > asked) return { refusal: `The payout is at most ${asked} units.` }
+  const received: Delivered = { units: String(outUnits), txHash, at: at.toISOString() }
+  const patch = { ...ending.data, balance_changes: [arrivedView(route, received.units)] }
+  const writes = (tx: Tx) => claimPayout(deps, tx, { task, txHash, logIndex, at })
+  if (data.destination) {
+    if (outcome === 'executed')
+      return { refusal: 'The swap of the payout has not begun: use --outcome partial.' }
+    return inWallet(deps, { ...task, data: { ...data, received } }, { ...ending, data: patch, writes })
+  }
+  if (outcome === 'partial')
+    return { refusal: 'The payout is the end of this withdrawal: use --outcome executed.' }
+  return {
+    ...ending,
+    end: 'completed',
+    outcome: 'executed',
+    result: {
+      ...withdrawnView(deps, data),
+      amount: received.units,
+      amount_usd: fromUnits(outUnits, usdcDecimals),
+      fee_usd: fromUnits(asked - outUnits, usdcDecimals),
+      tx_hash: txHash,
+      credited_at: received.at,
+    },
+    data: patch,
+    writes,
+  }
+}
+
+const withdrawnView = ({ route }: WithdrawOperatorDeps, data: SwapAfterData): JsonObject => ({
+  amount: '0',
+  amount_usd: '0',
+  fee_usd: '0',
+  withdrawn_usd: data.amount_usd,
+  chain_id: route.chainId,
+  token_address: route.token,
+  tx_hash: null,
+  credited_at: null,
+  moved_from_spot_usd: data.transfer_usd,
+})
+
+function notPaid(deps: WithdrawOperatorDeps, data: SwapAfterData, ending: EndResult): EndResult {
+  const message = 'An operator determined that the venue has taken the withdrawal and not paid it out'
+  return {
+    ...ending,
+    end: 'failed',
+    outcome: 'partial',
+    error: { code: 'ended_by_operator', message },
+    result: withdrawnView(deps, data),
+  }
+}
+
+/** The withdrawal was executed, and its swap was not. */
+function inWallet(deps: WithdrawOperatorDeps, task: WithdrawTask, ending: EndResult): EndResult {
+  const message = 'An operator ended the task before the swap'
+  const failed = swapFailed(deps, task, { error: { code: 'ended_by_operator', message } })
+  const data = { ...ending.data, received: task.data.received! }
+  return { ...ending, ...failed, data, writes: both(ending.writes, failed.writes) } as EndResult
+}
+
+function endInSwap(
+  deps: WithdrawOperatorDeps,
+  task: WithdrawTask,
+  { ending, finding }: Ended,
+): EndResult | Refusal {
+  const { swap } = task.data
+  if (!swap) {
+    if (finding.outcome === 'executed')
+      return { refusal: 'The swap of the payout has not begun: use --outcome partial.' }
+    return unusedOption(finding) ?? inWallet(deps, task, ending)
+  }
+  if (finding.outcome === 'partial' && finding.outUnits !== null)
+    return { refusal: 'A payment that ends no swap is added after the end, by `tasks add-payment`.' }
+  const isDeposited = swap.deposit_tx !== undefined || liveEffectOf(task, finding.txHash) !== undefined
+  const outcome = finding.outcome === 'partial' && !isDeposited ? 'not_executed' : finding.outcome
+  const ended = deps.swapEnd(swapTaskOf(task), { ...ending, outcome } as EndResult, { ...finding, outcome })
+  if ('refusal' in ended) return ended
+  const leg = legEnd(task.data, ended)
+  const after = { ...task, data: { ...task.data, ...leg.data } }
+  const result = afterSwap(deps, after, { end: leg, now: finding.at })
+  const data = { ...leg.data, operator: ending.data?.operator ?? null }
+  return { ...result, data } as EndResult
+}
+
+type PaidOut = { task: WithdrawTask; txHash: string; logIndex: number; at: Date }
+
+/** Counts the payout for its withdrawal, as the search for it does. */
+async function claimPayout(
+  { payoutChain }: WithdrawOperatorDeps,
+  tx: Tx,
+  { task: { id, userId, data }, txHash, logIndex, at }: PaidOut,
+): Promise<void> {
+  const hash = txHash.toLowerCase()
+  const key = `arrival:${hash}:${logIndex}`
+  const receiver = { chain: payoutChain, account: data.account }
+  const paid = { txHash: hash, part: String(logIndex) }
+  const taken = await claimedTransferKeys(tx, [key], id)
+  const free = await unclaimed(tx, { ...receiver, claimant: venuePayouts }, [paid])
+  const isMine = taken.size === 0 && free.length > 0
+  if (!isMine || !(await claimTransfer(tx, { key, userId, taskId: id, at })))
+    throw new Fault('conflict', `Something else has counted the payment ${txHash}, or it is our own`)
+  await claimArrival(tx, { ...receiver, ...paid }, { claimant: venuePayouts, at })
+}
