@@ -42,6 +42,7 @@ export const laterFiles: readonly Later[] = [
       'test/journeys/admin-keys.test.ts',
       'test/journeys/admin-restore.test.ts',
       'test/journeys/admin-tasks.test.ts',
+      'test/durable/operator-ends-by-kind.test.ts',
       'test/journeys/admin-tokens.test.ts',
     ],
   },

@@ -5,6 +5,7 @@ import { backendKeyCommands } from './backend-keys.ts'
 import { backupCommands } from './backup.ts'
 import type { AdminCommand } from './command.ts'
 import { creditPaymentCommands } from './credit-payments.ts'
+import { creditCommands } from './credits.ts'
 import { earnAccountCommands } from './earn-accounts.ts'
 import { keyCommands } from './keys.ts'
 import { logCommands } from './log.ts'
@@ -19,6 +20,7 @@ export const commands: readonly AdminCommand[] = [
   ...accountCommands,
   ...earnAccountCommands,
   ...creditPaymentCommands,
+  ...creditCommands,
   ...userCommands,
   ...tokenCommands,
   ...agentCommands,

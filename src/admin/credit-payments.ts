@@ -1,7 +1,8 @@
+import type { Tx } from '#kernel/task.ts'
 import { query } from '#store/query.ts'
 import { UsageError } from './arguments.ts'
 import type { AdminCommand } from './command.ts'
-import { operatorText } from './session.ts'
+import { operatorText, type Session } from './session.ts'
 
 /** Payments to the contracts for credits that pay no task: an operator returns them and records it here. */
 
@@ -20,26 +21,33 @@ const listStray: AdminCommand['run'] = async (session) => {
   session.print(await query(pool, text, [listedMax]))
 }
 
-const resolve: AdminCommand['run'] = async (session, args) => {
-  const chainId = args.positional('chain')
-  const given = args.positional('transaction')
+type PaymentName = { chainId: string; txHash: string; logIndex: string }
+
+/** Throws where it is not stray. */
+export async function resolvePayment(
+  tx: Tx,
+  session: Session,
+  { chainId, txHash: given, logIndex }: PaymentName,
+): Promise<void> {
   // The signatures of Solana are case-sensitive.
   const txHash = /^0x/i.test(given) ? given.toLowerCase() : given
-  const logIndex = args.positional('log')
   if (!/^\d{1,9}$/.test(logIndex)) throw new UsageError('The log is the number of its index in the list.')
-  const { clock, reason, database } = session
-  await database.transaction(async (tx) => {
-    const rows = await query(
-      tx,
-      `update credit_payment set state = 'resolved', resolved_at = $4, resolved_by = $5, resolution = $6
-       where chain_id = $1 and tx_hash = $2 and log_index = $3 and state = 'stray' returning payer, token, amount`,
-      [chainId, txHash, Number(logIndex), clock.now(), operatorText(session), reason],
-    )
-    if (rows.length === 0)
-      throw new UsageError('There is no such stray payment; `credit-payments list` shows them.')
-    const subject = `${chainId} ${txHash} ${logIndex}`
-    await session.record(tx, { command: 'credit-payments resolve', subject, details: { ...rows[0] } })
-  })
+  const rows = await query(
+    tx,
+    `update credit_payment set state = 'resolved', resolved_at = $4, resolved_by = $5, resolution = $6
+     where chain_id = $1 and tx_hash = $2 and log_index = $3 and state = 'stray' returning payer, token, amount`,
+    [chainId, txHash, Number(logIndex), session.clock.now(), operatorText(session), session.reason],
+  )
+  if (rows.length === 0)
+    throw new UsageError('There is no such stray payment; `credit-payments list` shows them.')
+  const subject = `${chainId} ${txHash} ${logIndex}`
+  await session.record(tx, { command: 'credit-payments resolve', subject, details: { ...rows[0] } })
+}
+
+const resolve: AdminCommand['run'] = async (session, args) => {
+  const txHash = args.positional('transaction')
+  const payment = { chainId: args.positional('chain'), txHash, logIndex: args.positional('log') }
+  await session.database.transaction((tx) => resolvePayment(tx, session, payment))
   session.printLine(`Payment ${txHash} is resolved; this command moves no money`)
 }
 

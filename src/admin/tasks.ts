@@ -119,7 +119,8 @@ async function endOfKind(
 ): Promise<EndResult> {
   // Imports on first use, as other commands do not need it.
   const { operatorEnds } = await import('#compose/operator-ends.ts')
-  const endOf = operatorEnds({ config, transactions, clock, random: systemRandom, instanceId })(task.kind)
+  const ends = operatorEnds({ config, transactions, clock, random: systemRandom, instanceId })
+  const endOf = ends.get(task.kind)
   if (!endOf)
     throw new UsageError(`This release does not know how to end tasks of the kind ${task.kind} by hand.`)
   const ended = endOf(task, ending, resolution)

@@ -8,6 +8,7 @@ import type { ChainHealth } from '#features/chains/chain-health.ts'
 import { chains as chainList } from '#features/chains/chains.ts'
 import type { ChatEngine } from '#features/chat/engine.ts'
 import { credits as makeCredits } from '#features/credits/credits.ts'
+import { creditGrant } from '#features/credits/grant.ts'
 import { signupGrants } from '#features/credits/signup-grants.ts'
 import { discovery } from '#features/discovery/discovery.ts'
 import { healthCheck } from '#features/discovery/health.ts'
@@ -246,6 +247,7 @@ export function openFeatures(needs: FeatureDeps, overrides: FeatureOverrides = {
   const kinds = [
     ...(faucetGrant ? [faucetGrant] : []),
     ...(earn ? [snapshotKind(earn.snapshot), earn.audit] : []),
+    creditGrant,
     ...(recharge ? [recharge.kind] : []),
     ...(swaps?.kinds ?? []),
     ...(venueFeatures?.kinds ?? []),

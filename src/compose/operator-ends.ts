@@ -6,6 +6,7 @@ import { gasBudget } from '#engines/evm-batch/gas-budget.ts'
 import { endOrder } from '#engines/trigger-orders/order-end.ts'
 import { venueName } from '#engines/venue/records/store.ts'
 import { chainIds, chainList } from '#features/chains/chain-list.ts'
+import type { grantKind } from '#features/credits/grant.ts'
 import { operatorEndOfRecharge } from '#features/credits/operator-end.ts'
 import { operatorEndOfDeposit, operatorEndOfWithdrawal } from '#features/earn/operator-end.ts'
 import { hookRules } from '#features/hooks/hook-rules.ts'
@@ -50,6 +51,7 @@ type TaskKindName =
   | typeof triggerKind
   | 'venue_key_renewal'
   | typeof faucetGrantKind
+  | typeof grantKind
   | 'swap_late_payment'
   | 'credits_payment_search'
   | 'earn_audit'
@@ -63,7 +65,7 @@ const hasNoEffect = undefined
  * How an operator ends a task, by its kind, each with what the kind's own end would have booked. Without an upstream: the
  * command of an operator runs beside the gateway. Undefined for a kind that no operator ends.
  */
-export function operatorEnds({ config, ...deps }: Deps): (kind: string) => OperatorEnd | undefined {
+export function operatorEnds({ config, ...deps }: Deps): ReadonlyMap<string, OperatorEnd | undefined> {
   // Their nodes are not asked.
   const urls = Object.fromEntries(chainIds.map((id) => [id, 'unused']))
   const chains = chainList({ urls, finality: config.FINALITY })
@@ -131,11 +133,12 @@ export function operatorEnds({ config, ...deps }: Deps): (kind: string) => Opera
     limit_order_create: hasNoEffect,
     earn_sync: hasNoEffect,
     faucet_grant: hasNoEffect,
+    credits_grant: hasNoEffect,
     swap_late_payment: hasNoEffect,
     credits_payment_search: hasNoEffect,
     earn_audit: hasNoEffect,
     earn_snapshot: hasNoEffect,
     venue_key_renewals: hasNoEffect,
   }
-  return (kind) => (Object.hasOwn(ends, kind) ? ends[kind as TaskKindName] : undefined)
+  return new Map(Object.entries(ends))
 }

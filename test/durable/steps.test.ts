@@ -5,6 +5,10 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
+import { operatorEnds } from '#compose/operator-ends.ts'
+import { readConfig } from '#config.ts'
+import { systemClock as clock } from '#kernel/clock.ts'
+import { systemRandom as random } from '#kernel/id.ts'
 import { freshGateway } from '../harness/gateway.ts'
 import { isNightly } from '../proof/support/seed.ts'
 
@@ -25,6 +29,10 @@ test('the steps of a kind do not change within a version', async (t) => {
     const lacking: string[] = names.filter((name) => !steps[kind]?.includes(name))
     assert.deepEqual(lacking, [], `${kind} lacks these steps. ${advice}`)
   }
+  const engine = { transactions: {} as never, clock, random, instanceId: '' }
+  const ends = operatorEnds({ config: readConfig({}), ...engine })
+  const lacking = Object.keys(steps).filter((each) => !ends.has(each.split('@')[0]!))
+  assert.deepEqual(lacking, [], 'an operator can end a task of each kind that has an effect')
   const added = Object.entries(steps).filter(([kind, names]) =>
     names.some((name) => !recorded[kind]?.includes(name)),
   )

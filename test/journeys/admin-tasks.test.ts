@@ -70,7 +70,7 @@ after(async () => {
 })
 
 /** The batch ran, its receipt is missing, and its deadline is over: nothing more can be looked up. */
-async function depositInReview(person: Person, amount: string): Promise<string> {
+async function depositInReview(person: Person, amount: string) {
   node.state.hidesReceipts = true
   const { body } = await person.deposit(amount, { query: '' })
   const landed = await eventually(
@@ -78,9 +78,6 @@ async function depositInReview(person: Person, amount: string): Promise<string> 
     'the vault has the deposit',
     30_000,
   )
-  const why = 'a task that an operator ends has no amounts in its result'
-  testFunding.add(person, { asset: 'usdc:8453', units: -BigInt(landed.assets_units), why })
-  testFunding.add(person, { asset: 'shares', units: BigInt(landed.shares_units), why })
   await world.advance(700)
   await eventually(
     async () => {
@@ -90,7 +87,7 @@ async function depositInReview(person: Person, amount: string): Promise<string> 
     'the task is in review',
     60_000,
   )
-  return body.task_id
+  return { id: body.task_id, landed }
 }
 
 type Shown = {
@@ -102,8 +99,7 @@ const show = async (id: string) => JSON.parse((await operator.run('tasks', 'show
 
 test('a task in review is listed with its signed transactions, and ended as executed with evidence', async () => {
   const person = await createFundedPerson(gateway.url)
-  testFunding.excludeUser(person.evm, 'a deposit that an operator ends opens no position for its shares')
-  const id = await depositInReview(person, '3')
+  const { id, landed } = await depositInReview(person, '3')
   const [listed] = (await operator.rows('tasks', 'list')).filter((row) => row.id === id)
   assert.equal(listed?.agent_id, person.agentId)
   const before = await show(id)
@@ -126,10 +122,15 @@ test('a task in review is listed with its signed transactions, and ended as exec
     ({ event, data }) => event === 'task.completed' && JSON.stringify(data).includes(id),
     60_000,
   )
-  const words = ['--outcome', 'executed', '--tx-hash', hash, '--evidence', 'mined, by two other nodes']
+  const seen = ['--outcome', 'executed', '--tx-hash', hash, '--evidence', 'mined, by two other nodes']
+  assert.match(await operator.refusal('tasks', 'end', id, ...seen, '--why', 'x'), /--amount-out is required/)
+  const words = [...seen, '--amount-out', landed.shares_units]
   await operator.act('the node has lost the receipt', 'tasks', 'end', id, ...words)
   const ended = await person.ended(id, 5_000)
-  assert.deepEqual([ended.status, ended.outcome, ended.result], ['completed', 'executed', null])
+  assert.deepEqual(
+    [ended.status, ended.outcome, ended.result?.shares_delta, ended.result?.tx_hash],
+    ['completed', 'executed', landed.shares_units, hash],
+  )
   assert.equal(
     ended.message,
     `Completed: an operator determined that it was executed, in transaction ${hash}`,
@@ -139,7 +140,7 @@ test('a task in review is listed with its signed transactions, and ended as exec
   const after = await show(id)
   assert.deepEqual(
     after.transfers.map(({ state }) => state),
-    ['posted'],
+    ['posted', 'posted'],
   )
   assert.deepEqual(
     [after.effects[0]!.status, after.effects[0]!.transactions[0]!.status],
@@ -158,7 +159,10 @@ test('a task in review is listed with its signed transactions, and ended as exec
 
 test('a task ended as not executed releases its hold and its share of the limits', async () => {
   const person = await createFundedPerson(gateway.url)
-  const id = await depositInReview(person, '4')
+  const { id, landed } = await depositInReview(person, '4')
+  const why = 'the operator is wrong: the deposit was executed'
+  testFunding.add(person, { asset: 'usdc:8453', units: -BigInt(landed.assets_units), why })
+  testFunding.add(person, { asset: 'shares', units: BigInt(landed.shares_units), why })
   // The signed transaction counts as expired: the wall clock of the gateway has not moved with that of the chain.
   await operator.act(
     'time travel',

@@ -1,11 +1,12 @@
 import { type Queryable, query } from '#store/query.ts'
 import { creditsAsset } from './buckets.ts'
+import { grantKind } from './grant.ts'
 import { rechargeKind } from './till.ts'
 
 /** The movements of credits, found by the tasks that made them: the ledger has no index by account. */
 
 /** The kinds of task that draw or bring credits. */
-const kinds = ['chat', 'image_create', rechargeKind]
+const kinds = ['chat', 'image_create', rechargeKind, grantKind]
 
 type Movement = { task_id: string; kind: string; credits: string | null; at: Date | null }
 type Page = {

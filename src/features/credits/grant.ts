@@ -1,0 +1,28 @@
+import { defineTaskKind, type TaskKind } from '#kernel/task.ts'
+import { purchasedCredits } from './buckets.ts'
+
+/** Credits that an operator gives, as a task of the user: booked once, told by its events, and listed with the others. */
+
+export const grantKind = 'credits_grant'
+
+type GrantData = { credits: string; reason: string }
+
+export const creditGrant: TaskKind = defineTaskKind<GrantData, 'book'>({
+  kind: grantKind,
+  version: 1,
+  priority: 2,
+  // A database that is away for hours loses no credits.
+  retry: { attemptsMax: 1_000, firstMs: 1_000, maxMs: 60_000 },
+  steps: {
+    book: async ({ id, userId, data: { credits, reason } }) => ({
+      end: 'completed',
+      outcome: 'executed',
+      result: { credits: Number(credits), reason },
+      moves: [
+        purchasedCredits(userId, { key: `grant:${id}`, credits: BigInt(credits), reason: 'granted credits' }),
+      ],
+    }),
+  },
+})
+
+export const grantAdmission = (data: GrantData) => ({ first: 'book' as const, data, deadlineMs: 86_400_000 })
