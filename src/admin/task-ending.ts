@@ -7,15 +7,8 @@ import {
   type OperatorFinding,
   operatorOutcomes,
 } from '#kernel/operator-end.ts'
-import {
-  type Effect,
-  type EffectUpdate,
-  type EndResult,
-  isLive,
-  type JsonObject,
-  type Move,
-  type TaskView,
-} from '#kernel/task.ts'
+import type { Effect, EffectUpdate, EndResult, JsonObject, Move, TaskView } from '#kernel/task.ts'
+import { isLive } from '#kernel/task-state.ts'
 import { type Arguments, oneOf, UsageError } from './arguments.ts'
 
 /** The part of an operator's end that is the same for every kind of task. */

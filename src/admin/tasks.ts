@@ -128,8 +128,8 @@ async function endOfKind(
   return ended
 }
 
-const resolutionDetails = ({ inUnits, outUnits, at: _at, ...told }: Resolution) => ({
-  ...told,
+const resolutionDetails = ({ inUnits, outUnits, at: _at, ...reported }: Resolution) => ({
+  ...reported,
   ...(inUnits !== null && { inUnits: String(inUnits) }),
   ...(outUnits !== null && { outUnits: String(outUnits) }),
 })

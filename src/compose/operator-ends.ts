@@ -16,7 +16,7 @@ import type { contract as image } from '#features/image/contract.ts'
 import { limitOrderRules } from '#features/limit-orders/limit-order-rules.ts'
 import type { limitOrderKind } from '#features/limit-orders/view.ts'
 import { operatorEndOfFund } from '#features/perp/fund-operator-end.ts'
-import { operatorEndOfSetup } from '#features/perp/setup-operator-end.ts'
+import { type ApproveKey, operatorEndOfSetup } from '#features/perp/setup-operator-end.ts'
 import { operatorEndOfWithdraw } from '#features/perp/withdraw-operator-end.ts'
 import type { triggerKind } from '#features/spot-venue/triggers.ts'
 import { createLatePaymentWatch } from '#features/swap/late-payment.ts'
@@ -25,6 +25,7 @@ import { approveAgent } from '#features/wallets/agents.ts'
 import type { faucetGrantKind } from '#features/wallets/faucet-grant.ts'
 import { operatorEndOfTransfer } from '#features/wallets/transfer-operator-end.ts'
 import { type OperatorEnd, reportedEnd } from '#kernel/operator-end.ts'
+import type { Tx } from '#kernel/task.ts'
 import { fundingRouteOn } from './bridge.ts'
 import { shareTokenAt } from './earn.ts'
 import { bridgeOf } from './settings.ts'
@@ -57,6 +58,8 @@ type TaskKindName =
   | 'earn_audit'
   | 'earn_snapshot'
   | 'venue_key_renewals'
+
+const approveKey: ApproveKey = (tx, userId, fact) => approveAgent(tx, { userId, venue: venueName }, fact)
 
 /** Has no effect outside of the database, so that its outcome is always known. */
 const hasNoEffect = undefined
@@ -92,10 +95,9 @@ export function operatorEnds({ config, ...deps }: Deps): ReadonlyMap<string, Ope
     route: fundingRouteOn(config, payoutChain),
     chain: { row: payoutChain },
     payoutChain,
-    batches: { releaseGas: (tx: Parameters<typeof gas.settle>[0], id: string) => gas.settle(tx, id, 0n) },
+    batches: { releaseGas: (tx: Tx, id: string) => gas.settle(tx, id, 0n) },
     swapEnd: swap,
-    approveKey: (...[tx, userId, fact]: Parameters<Parameters<typeof operatorEndOfSetup>[0]['approveKey']>) =>
-      approveAgent(tx, { userId, venue: venueName }, fact),
+    approveKey,
   }
   const vaultChain = chainOf(config.EARN_CHAIN_ID)
   const earn = {

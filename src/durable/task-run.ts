@@ -3,14 +3,8 @@ import type { Clock } from '#kernel/clock.ts'
 import { Fault } from '#kernel/fault.ts'
 import type { Random } from '#kernel/id.ts'
 import type { Log } from '#kernel/log.ts'
-import {
-  type Effect,
-  type EndResult,
-  isLive,
-  type RetryRule,
-  type StepResult,
-  type TaskKind,
-} from '#kernel/task.ts'
+import type { Effect, EndResult, RetryRule, StepResult, TaskKind } from '#kernel/task.ts'
+import { isLive } from '#kernel/task-state.ts'
 import type { Committed, Committer } from './commit.ts'
 import type { CommittedEvents } from './local-events.ts'
 import { raceAbort, StepAborted } from './step-abort.ts'

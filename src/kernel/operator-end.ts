@@ -1,4 +1,5 @@
-import { type Effect, type EndResult, isLive, type TaskView } from './task.ts'
+import type { Effect, EndResult, TaskView } from './task.ts'
+import { isLive } from './task-state.ts'
 
 /** How an operator ends a task whose outcome no look-up determines: by what was found elsewhere. */
 

@@ -19,3 +19,7 @@ export const liveStates = [
   'review',
 ] as const
 export type LiveState = (typeof liveStates)[number]
+
+const liveEffects: readonly string[] = ['prepared', 'sent', 'unknown']
+/** Whether an effect may still be executed, as far as is known. */
+export const isLive = ({ status }: { status: string }): boolean => liveEffects.includes(status)

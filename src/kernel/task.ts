@@ -102,9 +102,6 @@ export type NewEffect = {
 export type NewTxAttempt = { externalId: string; raw: string; nonce: bigint }
 export const effectStatuses = ['prepared', 'sent', 'confirmed', 'rejected', 'dropped', 'unknown'] as const
 export type EffectStatus = (typeof effectStatuses)[number]
-const liveEffects: EffectStatus[] = ['prepared', 'sent', 'unknown']
-/** Whether it may still be executed, as far as is known. */
-export const isLive = (effect: Pick<Effect, 'status'>): boolean => liveEffects.includes(effect.status)
 
 export type TxAttempt = {
   n: number

@@ -48,8 +48,8 @@ export const creditMutations = [
     ['test/journeys/recharge.test.ts', 'test/chains/recharge-reorg.test.ts'],
     [
       [
-        'amountUnits: BigInt(credits),',
-        'amountUnits: BigInt(credits) + 1n,',
+        'credits: BigInt(data.credits),',
+        'credits: BigInt(data.credits) + 1n,',
         'a pack gives one credit too many',
       ],
       [
@@ -108,6 +108,17 @@ export const creditMutations = [
         'tokens of others count as paid to the wallet',
       ],
       ['oldest.slot < fromSlot', 'oldest.slot > fromSlot', 'older payments of a long history are lost'],
+    ],
+  ),
+  ...mutationsOf(
+    'src/features/credits/operator-end.ts',
+    ['test/durable/operator-ends-by-kind.test.ts'],
+    [
+      [
+        'moves: [...(ending.moves ?? []), credits],',
+        'moves: ending.moves ?? [],',
+        'a purchase that an operator calls paid brings no credits',
+      ],
     ],
   ),
   ...mutationsOf(

@@ -285,19 +285,57 @@ export const orderMutations = [
     ['test/durable/operator-ends.test.ts'],
     [
       [
-        'return withFill(deps, task, { ...ending, result }, at)',
+        'return withFill(deps, task, { ...ending, result, data: { ...ending.data, ...changes } }, at)',
         'return { ...ending, result }',
         'a swap that an operator ends arms no hooks',
       ],
       [
-        'return { ...failed, writes: (tx) => deps.watchLatePayment(tx, task) }',
-        'return failed',
+        'const watch = (tx: Tx) => deps.watchLatePayment(tx, task)',
+        'const watch = async (_tx: Tx) => undefined',
         'what a provider pays after an operator gave a swap up is not found',
       ],
       [
-        "if (outcome === 'not_executed' && deposit !== undefined)",
-        "if (outcome === 'not_executed' && deposit === null)",
+        "if (finding.outcome === 'not_executed' && deposit !== undefined)",
+        "if (finding.outcome === 'not_executed' && deposit === null)",
         'a deposit that was made is ended as not executed',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/admin/task-ending.ts',
+    ['test/durable/operator-ends-by-kind.test.ts'],
+    [
+      [
+        '    assertNothingExecuted(task)\n',
+        '',
+        'a task of which a part was executed is ended as not executed',
+      ],
+      [
+        "if (outcome === 'executed') assertOwnTransaction(task, resolution)",
+        "if (outcome === 'executed') void assertOwnTransaction",
+        'a task is executed by the transaction of somebody else',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/kernel/operator-end.ts',
+    ['test/durable/operator-ends-by-kind.test.ts'],
+    [
+      [
+        'validUntil ?? new Date(at.getTime() + unboundedMs)',
+        'validUntil ?? at',
+        'what was signed without an expiry counts as void',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/features/perp/fund-operator-end.ts',
+    ['test/durable/operator-ends-by-kind.test.ts'],
+    [
+      [
+        'if (outUnits === null) {\n    const failed = swapFailed',
+        'if (outUnits === 0n) {\n    const failed = swapFailed',
+        'a deposit with the provider is shown in the wallet',
       ],
     ],
   ),

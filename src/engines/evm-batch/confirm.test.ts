@@ -219,9 +219,9 @@ test('bytes are sent again after a slow reading too, and a node that does not ta
 })
 
 test('a batch whose node is silent is for an operator after an hour, and the look-ups go on', async () => {
-  const runAfter = (ms: number) =>
+  const runAged = (ms: number) =>
     createConfirmStep({ mined: 7n, isSilent: true, storedAt: new Date(now.getTime() - ms) }).run()
-  const states = await Promise.all([runAfter(3_500_000), runAfter(3_700_000)])
+  const states = await Promise.all([runAged(3_500_000), runAged(3_700_000)])
   assert.deepEqual(
     states.map((each) => 'park' in each && [each.state, each.outcome, each.park.next]),
     [

@@ -1,7 +1,7 @@
 import { defineTaskKind, type TaskKind } from '#kernel/task.ts'
 import { purchasedCredits } from './buckets.ts'
 
-/** Credits that an operator gives, as a task of the user: booked once, told by its events, and listed with the others. */
+/** Credits that an operator gives, as a task of the user: booked once, reported by its events, and listed with the others. */
 
 export const grantKind = 'credits_grant'
 

@@ -1,5 +1,6 @@
 import { type OperatorEnd, reportedEnd } from '#kernel/operator-end.ts'
-import { isLive, type TaskView, type Tx } from '#kernel/task.ts'
+import type { TaskView, Tx } from '#kernel/task.ts'
+import { isLive } from '#kernel/task-state.ts'
 import type { ApprovalTaskData } from './setup.ts'
 
 /** An operator's end of an approval of a trading key. */

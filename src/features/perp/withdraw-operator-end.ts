@@ -11,7 +11,8 @@ import {
   type Refusal,
   unusedOption,
 } from '#kernel/operator-end.ts'
-import { type EndResult, isLive, type JsonObject, type TaskView, type Tx } from '#kernel/task.ts'
+import type { EndResult, JsonObject, TaskView, Tx } from '#kernel/task.ts'
+import { isLive } from '#kernel/task-state.ts'
 import { both } from './fund-operator-end.ts'
 import { arrivedView } from './payout.ts'
 import { type Delivered, legEnd, swapTaskOf } from './swap-leg.ts'
