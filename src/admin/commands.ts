@@ -11,12 +11,14 @@ import { keyCommands } from './keys.ts'
 import { logCommands } from './log.ts'
 import { psqlCommands } from './psql.ts'
 import { sponsorCommands } from './sponsors.ts'
+import { taskPaymentCommands } from './task-payments.ts'
 import { taskCommands } from './tasks.ts'
 import { tokenCommands } from './tokens.ts'
 import { userCommands } from './users.ts'
 
 export const commands: readonly AdminCommand[] = [
   ...taskCommands,
+  ...taskPaymentCommands,
   ...accountCommands,
   ...earnAccountCommands,
   ...creditPaymentCommands,

@@ -64,14 +64,16 @@ const approveKey: ApproveKey = (tx, userId, fact) => approveAgent(tx, { userId, 
 /** Has no effect outside of the database, so that its outcome is always known. */
 const hasNoEffect = undefined
 
+/** By their facts alone: their nodes are not asked. */
+export const namedChains = ({ FINALITY: finality }: Pick<Config, 'FINALITY'>) =>
+  chainList({ urls: Object.fromEntries(chainIds.map((id) => [id, 'unused'])), finality })
+
 /**
  * How an operator ends a task, by its kind, each with what the kind's own end would have booked. Without an upstream: the
  * command of an operator runs beside the gateway. Undefined for a kind that no operator ends.
  */
 export function operatorEnds({ config, ...deps }: Deps): ReadonlyMap<string, OperatorEnd | undefined> {
-  // Their nodes are not asked.
-  const urls = Object.fromEntries(chainIds.map((id) => [id, 'unused']))
-  const chains = chainList({ urls, finality: config.FINALITY })
+  const chains = namedChains(config)
   const chainOf = (chainId: string) => {
     const chain = chains.find(({ id }) => id === chainId)
     if (!chain) throw new Error(`chain ${chainId} is in no list`)

@@ -220,6 +220,47 @@ describe("an operator's end of each kind", () => {
     assert.equal((await watchesOf(id)).length, 1)
   })
 
+  test('a payment that an operator finds after the end is added to its task once, with an event', async () => {
+    const data = fundData({ swap: swapData(depositMade), balance_changes: spent })
+    const id = await addTask('perp_fund', data)
+    const found = [
+      'tasks',
+      'add-payment',
+      id,
+      '--as',
+      'fill',
+      '--amount',
+      '49900000',
+      ...evidence,
+      '--payment',
+    ]
+    assert.match(await operator.refusal(...found, `${hash('a')}:8`, '--why', 'x'), /has not failed/)
+    await addEffect(id, { status: 'confirmed', hash: hash('0') })
+    await end(id, 'partial')
+    assert.match(await operator.refusal(...found, hash('0'), '--why', 'x'), /<hash>:<log>/)
+    await operator.act('seen on the explorer', ...found, `${hash('a')}:8`)
+    const shown = await taskOf(id)
+    const { remaining } = shown.result as { remaining: JsonObject }
+    assert.deepEqual(
+      [shown.status, remaining.place, remaining.chain_id, remaining.amount],
+      ['failed', 'wallet', '42161', '49900000'],
+    )
+    assert.deepEqual(amounts(shown).sort(), ['42161 49900000', '8453 -50000000'])
+    const events = await fixture.rows<{ type: string }>(
+      `select type from user_event where task_id = $1 and type = 'swap.late_payment'`,
+      id,
+    )
+    assert.equal(events.length, 1)
+    assert.match(await operator.refusal(...found, `${hash('a')}:8`, '--why', 'twice'), /is counted already/)
+    const [logged] = (await operator.log('--subject', id)).filter(
+      ({ command }) => command === 'tasks add-payment',
+    )
+    assert.deepEqual(
+      [logged?.actor, logged?.reason, logged?.details.amount],
+      ['ann', 'seen on the explorer', '49900000'],
+    )
+  })
+
   test('a funding whose swap was filled has its dollars in the wallet, by a payment that counts once', async () => {
     const data = fundData({ swap: swapData(depositMade), balance_changes: spent })
     const filled = ['partial', '--amount-out', '49900000', '--payment']

@@ -63,7 +63,7 @@ function endInSwap(deps: FundOperatorDeps, task: FundTask, { ending, finding }: 
   const leg = legEnd(task.data, ended)
   const data = { ...task.data, ...leg.data } as FundTaskData
   const proof = { operator: ending.data?.operator ?? null }
-  if (outUnits === null) {
+  if (!isWhole) {
     const failed = swapFailed(deps, { ...task, data }, leg as FailedResult)
     return { ...failed, data: { ...leg.data, ...proof } } as EndResult
   }

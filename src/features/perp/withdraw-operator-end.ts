@@ -126,8 +126,6 @@ function endInSwap(
       return { refusal: 'The swap of the payout has not begun: use --outcome partial.' }
     return unusedOption(finding) ?? inWallet(deps, task, ending)
   }
-  if (finding.outcome === 'partial' && finding.outUnits !== null)
-    return { refusal: 'A payment that ends no swap is added after the end, by `tasks add-payment`.' }
   const isDeposited = swap.deposit_tx !== undefined || liveEffectOf(task, finding.txHash) !== undefined
   const outcome = finding.outcome === 'partial' && !isDeposited ? 'not_executed' : finding.outcome
   const ended = deps.swapEnd(swapTaskOf(task), { ...ending, outcome } as EndResult, { ...finding, outcome })

@@ -119,34 +119,49 @@ async function book(
       payments.map(async (each) => [each.place.token, await worthMicros(deps, swap.data, each)] as const),
     ),
   )
+  const worthOf = ({ place }: Payment) => worth.get(place.token) ?? 0n
   const booked = await transact(async (tx): Promise<Booked> => {
-    const row = await endedTask(tx, swap.id)
-    const fresh = row ? await claimPayments(tx, payments, at) : []
-    if (!row) return 'all'
-    let shown = row
-    const added: NewEvent[] = []
-    for (const payment of fresh) {
-      const late = lateOf(payment, worth.get(payment.place.token) ?? 0n)
-      await bookUnits(deps, tx, { swap, late, before: totalsOf(swap, shown), at })
-      shown = shownWith(swap, shown, { payment, late })
-      added.push(eventOf(swap, late))
-    }
-    if (fresh.length > 0) {
-      await saveTask(tx, swap.id, { ...shown, at: clock.now() })
-      await events.add(tx, swap.userId, added)
-    }
-    if (!mayFollow(swap.data, totalsOf(swap, shown))) return 'all'
-    return fresh.length > 0 ? 'some' : 'nothing'
+    const result = await bookPayments(deps, tx, { swap, payments, at, worthOf, savedAt: clock.now() })
+    if (result.events.length > 0) await events.add(tx, swap.userId, result.events)
+    return result.booked
   })
   for (const { place } of payments) deps.changed(swap.userId, place.chain.id)
   events.notify(swap.userId)
   return booked
 }
 
+type Bookable = Booking & { worthOf: (payment: Payment) => bigint; savedAt: Date }
+
+/** Adds what had not been counted to the task that has ended; `events` report it. */
+export async function bookPayments(
+  deps: Pick<SwapDeps, 'chains'>,
+  tx: Tx,
+  { swap, payments, at, worthOf, savedAt }: Bookable,
+): Promise<{ booked: Booked; events: NewEvent[] }> {
+  const row = await endedTask(tx, swap.id)
+  const fresh = row ? await claimPayments(tx, payments, at) : []
+  if (!row) return { booked: 'all', events: [] }
+  let shown = row
+  const events: NewEvent[] = []
+  for (const payment of fresh) {
+    const late = lateOf(payment, worthOf(payment))
+    await bookUnits(deps, tx, { swap, late, before: totalsOf(swap, shown), at })
+    shown = shownWith(swap, shown, { payment, late })
+    events.push(eventOf(swap, late))
+  }
+  if (fresh.length > 0) await saveTask(tx, swap.id, { ...shown, at: savedAt })
+  if (!mayFollow(swap.data, totalsOf(swap, shown))) return { booked: 'all', events }
+  return { booked: fresh.length > 0 ? 'some' : 'nothing', events }
+}
+
 type Unit = { swap: SwapTask; late: Late; before: PaidUnits; at: Date }
 
 /** A fill has a cost, and what comes back of an order can be sold again. */
-async function bookUnits(deps: SwapDeps, tx: Tx, { swap, late, before, at }: Unit): Promise<void> {
+async function bookUnits(
+  deps: Pick<SwapDeps, 'chains'>,
+  tx: Tx,
+  { swap, late, before, at }: Unit,
+): Promise<void> {
   const beforeUnits = BigInt(before.fill)
   if (late.type === 'fill') {
     const outUnits = beforeUnits + BigInt(late.view.amount)

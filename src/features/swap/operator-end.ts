@@ -97,26 +97,30 @@ function partialEnd(
 ): EndResult | Refusal {
   if (!('error' in ending)) return { refusal: 'The task has not failed.' }
   const { data } = task
-  const watch = (tx: Tx) => deps.watchLatePayment(tx, task)
+  const watch = (tx: Tx, paid = { fill: '0', back: '0' }) =>
+    deps.watchLatePayment(tx, { ...task, data: { ...data, paid } })
   const words = { code: ending.error.code, details: ending.error.details ?? {} }
   if (outUnits === null) {
     const message = 'An operator determined that nothing came back for what the task has sent'
-    return { ...ending, error: { ...words, message }, result: resultOf(data), writes: watch }
+    return { ...ending, error: { ...words, message }, result: resultOf(data), writes: (tx) => watch(tx) }
   }
   if (outUnits >= BigInt(data.amount_out_min))
     return { refusal: 'What arrived is not below the minimum: use --outcome executed.' }
   const paid = paidBy(deps, task, payment, at)
   if ('refusal' in paid) return paid
-  return {
+  const units = { fill: String(outUnits), back: '0' }
+  const changes = { balance_changes: changesWith(data, [arrivedChange(data, outUnits)]) }
+  const end: EndResult = {
     ...ending,
     error: { ...words, message: 'An operator determined that less than the minimum arrived' },
     result: executedResult(deps, data, { outUnits, txHash: paid.txHash }),
-    data: { ...ending.data, balance_changes: changesWith(data, [arrivedChange(data, outUnits)]) },
+    data: { ...ending.data, ...changes, paid: units },
     async writes(tx) {
       await paid.writes(tx)
-      await watch(tx)
+      await watch(tx, units)
     },
   }
+  return withFill(deps, task, end, at)
 }
 
 const arrivedChange = ({ destination }: SwapTaskData, units: bigint): JsonObject =>
