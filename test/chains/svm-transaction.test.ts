@@ -127,7 +127,7 @@ describe('sponsored transactions on Solana', () => {
     assert.equal((await app.attemptsOf(user.id)).length, 1)
   })
 
-  test('while the chain is silent the outcome is unknown, and afterwards it is the truth', async () => {
+  test('while the chain is silent the outcome is unknown, for an operator after an hour, and afterwards it is the truth', async () => {
     const user = await app.fundedUser('USDC')
     await app.fault({ status: 503, methods: sends })
     const pending = app.send(user, usdc)
@@ -138,7 +138,15 @@ describe('sponsored transactions on Solana', () => {
     await app.fault({ status: 502 })
     const task = await stateOf(user, 'reconciling')
     assert.equal(task.outcome, 'unknown')
+    const rows = (text: string) => query<{ minutes: number }>(app.database.pool, text, [task.id])
+    const [stored] = await rows(
+      'select round(extract(epoch from valid_until - at) / 60)::integer as minutes from effect where task_id = $1',
+    )
+    assert.equal(stored?.minutes, 10, 'an operator can call it not executed only after that')
+    await rows(`update effect set at = at - interval '61 minutes' where task_id = $1 returning 0 as minutes`)
+    await stateOf(user, 'review', 30_000)
     await app.heal()
+    await rows('update task_queue set run_at = now() where task_id = $1 returning 0 as minutes')
     const done = await pending
     assert.equal(done.outcome, 'executed', JSON.stringify(done.error))
     assert.equal(await app.unitsOf(user.svm, 'USDC'), 75_000_000n)

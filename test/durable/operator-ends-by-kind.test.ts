@@ -322,9 +322,12 @@ describe("an operator's end of each kind", () => {
       withdrawData({ received, destination: { chain: '8453', token: 'USDC' }, swap }),
     )
     await addEffect(leg, { kind: 'hyperliquid_action', status: 'confirmed', intent: action, hash: 'w:2' })
-    const partial = await end(leg, 'partial')
+    const short = ['partial', '--amount-out', '20000000', '--payment', `${hash('b')}:2`]
+    const partial = await end(leg, ...short)
     const { remaining } = partial.result as { remaining: JsonObject }
     assert.deepEqual([partial.outcome, remaining.place], ['partial', 'provider'])
+    assert.ok(BigInt(String(remaining.amount)) < 29_000_000n, 'a part was paid for')
+    assert.deepEqual(amounts(partial), ['8453 20000000'])
     assert.equal((await watchesOf(leg)).length, 1)
   })
 

@@ -329,6 +329,22 @@ export const orderMutations = [
     ],
   ),
   ...mutationsOf(
+    'src/kernel/poll-again.ts',
+    ['src/kernel/poll-again.test.ts', 'src/engines/evm-batch/confirm.test.ts'],
+    [
+      [
+        'if (ageMs <= silentMaxMs)',
+        'if (ageMs >= 0)',
+        'a chain that is silent for good keeps its tasks from every operator',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/features/swap/found-payment.ts',
+    ['test/durable/operator-ends-by-kind.test.ts'],
+    [["claimant: ''", 'claimant: id', 'an operator adds a payment twice']],
+  ),
+  ...mutationsOf(
     'src/features/perp/fund-operator-end.ts',
     ['test/durable/operator-ends-by-kind.test.ts'],
     [

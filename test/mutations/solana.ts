@@ -250,6 +250,11 @@ export const solanaMutations = [
     ['test/chains/svm-transaction.test.ts'],
     [
       [
+        '    validUntil: later(clock.now(), validForMs),\n',
+        '',
+        'an operator calls a transaction not executed that can still land',
+      ],
+      [
         'deps.random.bytes(16)',
         'new Uint8Array(16)',
         'equal orders that are signed with their acceptance have the same bytes',
