@@ -1,4 +1,4 @@
-import { canonicalAddress } from '#kernel/chains.ts'
+import { assetOf, canonicalAddress } from '#kernel/chains.ts'
 import { type Clock, later } from '#kernel/clock.ts'
 import { Fault } from '#kernel/fault.ts'
 import { isRecord } from '#kernel/json.ts'
@@ -24,8 +24,11 @@ export async function throwWhereLagging(
   const { chain_id: chainId, token, required, available, decimals } = error.extras
   if (typeof chainId !== 'string' || typeof decimals !== 'number') throw error
   const [requiredUnits, shownUnits] = [required, available].map((each) => toUnits(String(each), decimals))
-  const broughtUnits = await recentlyBrought(deps, userId, { chainId, token: String(token) })
-  if (shownUnits! >= broughtUnits || requiredUnits! > broughtUnits) throw error
+  const place = { chainId, token: String(token) }
+  const broughtUnits = await recentlyBrought(deps, userId, place)
+  const heldUnits = broughtUnits > 0n ? await held(deps, userId, place) : 0n
+  // What open tasks hold is not available, and may be spent already.
+  if (shownUnits! + 2n * heldUnits >= broughtUnits || requiredUnits! > broughtUnits) throw error
   throw new Fault('unavailable', `${error.message}, and what your last tasks brought is not shown yet`, {
     cause: error,
     extras: { ...error.extras, retry_after: retryAfterSeconds },
@@ -46,6 +49,15 @@ async function recentlyBrought({ pool, clock }: LaggingDeps, userId: string, pla
     .flatMap(({ changes }) => (Array.isArray(changes) ? (changes as unknown[]) : []))
     .filter((each): each is Record<string, unknown> => isRecord(each) && isAt(each, place))
     .reduce((sum, { amount }) => sum + BigInt(String(amount)), 0n)
+}
+
+async function held({ pool }: LaggingDeps, userId: string, { chainId, token }: Place): Promise<bigint> {
+  const rows = await query<{ held: string }>(
+    pool,
+    'select coalesce(sum(held), 0)::text as held from account where owner = $1 and asset = $2',
+    [userId, assetOf({ id: chainId }, token)],
+  )
+  return BigInt(rows[0]!.held)
 }
 
 const isAt = ({ chain_id, token_address }: Record<string, unknown>, { chainId, token }: Place): boolean =>
