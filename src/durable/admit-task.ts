@@ -131,7 +131,7 @@ function rereadOf(admission: Admission): (() => Promise<Admission>) | undefined 
 /** Commits the task, leased to this instance where it has a slot, and starts or announces it. */
 async function accept(
   { acceptance, runner, notifier, localEvents }: TaskAdmitterDeps,
-  { input, asker: { userId }, keyed, kind, request }: KnownRequest,
+  { input, asker: { userId, executionId }, keyed, kind, request }: KnownRequest,
   admission: Admission,
 ): Promise<AcceptedTask> {
   using slot = runner.reserve(kind.priority, userId)
@@ -142,6 +142,7 @@ async function accept(
     admission,
     key: keyed,
     leased: slot !== undefined,
+    ...(executionId !== undefined && { executionId }),
     ...(request && { request }),
   }
   const { task, committedEvents, signed } = await acceptance.accept(wanted)

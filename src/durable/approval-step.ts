@@ -111,7 +111,12 @@ async function accept(deps: ApprovalsDeps, task: Task, approval: Approval): Prom
   const { acceptance, operations, kinds, committer } = deps
   const operation = operations.get(approval.operation)
   if (!operation) return committer.step(task, deferToNewerVersion(task))
-  const asker = { userId: task.user_id, agentId: approval.agent_id, principal: 'person' as const }
+  const asker = {
+    userId: task.user_id,
+    agentId: approval.agent_id,
+    principal: 'person' as const,
+    ...(task.execution_id !== null && { executionId: task.execution_id }),
+  }
   return admitUntilAccepted({ operation, input: task.input, asker }, (admission) =>
     acceptance.resume(task, { kind: kindOf(kinds, operation), admission }),
   ).catch((error: unknown) => {

@@ -130,6 +130,7 @@ async function requestApproval(
           rows: [{ table: 'approval', rows: [rowOf(approval)] }],
         },
         key: keyed,
+        ...(asker.executionId !== undefined && { executionId: asker.executionId }),
         ...(request && { request }),
         state: 'awaiting_approval',
         runAt: expiresAt,

@@ -26,7 +26,7 @@ export function buildPromise(
 }
 
 function buildTask({ clock, random }: Pick<TaskAcceptanceDeps, 'clock' | 'random'>, wanted: NewTask): Task {
-  const { userId, kind, input, admission, key, parentId, leased } = wanted
+  const { userId, kind, input, admission, key, parentId, executionId, leased } = wanted
   const at = clock.now()
   return {
     id: wanted.id ?? admission.taskId ?? uuidv7(at, random),
@@ -48,6 +48,7 @@ function buildTask({ clock, random }: Pick<TaskAcceptanceDeps, 'clock' | 'random
     deadline: later(at, admission.deadlineMs ?? deadlineMsDefault),
     parent_id: parentId ?? null,
     idempotency_key: key?.key ?? null,
+    execution_id: executionId ?? null,
     created_at: at,
     updated_at: at,
     completed_at: null,

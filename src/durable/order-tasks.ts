@@ -1,4 +1,5 @@
 import type { Clock } from '#kernel/clock.ts'
+import { firedExecutionId } from '#kernel/execution-id.ts'
 import { type Random, uuidv7 } from '#kernel/id.ts'
 import type { NewEvent, TaskKind, Tx } from '#kernel/task.ts'
 import type { PriceRange, TriggerOrder } from '#kernel/trigger-order.ts'
@@ -38,6 +39,7 @@ export function createOrderTasks({ acceptance, kinds, clock, random }: OrderTask
     const siblings = cancelled.filter((each) => each.cancelled_by === id)
     return {
       id: taskId,
+      executionId: firedExecutionId(order, { perAttempt: kind.hasExecutionPerAttempt ?? false }),
       userId,
       kind,
       input,

@@ -30,6 +30,8 @@ export type NewTask = {
   admission: Admission
   key?: { key: string; operation: string; hash: string }
   parentId?: string
+  /** Absent: the id of the task. */
+  executionId?: string
   /** Refused as the duplicate of a recent request. */
   request?: RecentRequest
   /** Inserted as a task that this instance runs, which needs no claim then. */
@@ -164,6 +166,7 @@ function promiseJson(
     operation: key?.operation,
     hash: key?.hash,
     idempotency_key: task.idempotency_key,
+    execution_id: task.execution_id,
     request_hash: request?.hash,
     duplicates_since: request?.since,
     kind: task.kind,

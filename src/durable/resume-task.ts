@@ -43,10 +43,10 @@ export async function resumeTask(
 }
 
 function promiseAfter(deps: TaskAcceptanceDeps, waiting: Task, approved: ApprovedTask): TaskPromise {
-  const { id, user_id: userId, input, version, idempotency_key } = waiting
+  const { id, user_id: userId, input, version, idempotency_key, execution_id } = waiting
   const promise = buildPromise(deps, { ...approved, id, userId, input, leased: true })
   // Above every version of the waiting row: a run that has lost its lease commits nothing over the accepted task.
-  const task = { ...promise.task, version: version + 1, idempotency_key }
+  const task = { ...promise.task, version: version + 1, idempotency_key, execution_id }
   return { ...promise, task, events: [taskEvent('task.updated', task)] }
 }
 

@@ -1,5 +1,6 @@
 import type { Caller } from '#kernel/caller.ts'
 import type { Clock } from '#kernel/clock.ts'
+import { requestExecutionId } from '#kernel/execution-id.ts'
 import { type Random, uuidv7 } from '#kernel/id.ts'
 import type { KeyedMutex } from '#kernel/keyed-mutex.ts'
 import type { Tx } from '#kernel/task.ts'
@@ -119,7 +120,13 @@ async function runUnderKey(
     await lockRequest(tx, keyed)
     await assertNoRepeatedAct(tx, keyed, clock)
   }
-  const output = await operation.run(input, caller, { ...request, tx, afterCommit })
+  const executionId = options.key === undefined ? undefined : requestExecutionId(keyed)
+  const output = await operation.run(input, caller, {
+    ...request,
+    tx,
+    afterCommit,
+    ...(executionId !== undefined && { executionId }),
+  })
   if (isDerived(operation)) return output
   await query(tx, 'update idempotency set response = $3 where user_id = $1 and key = $2', [
     userId,

@@ -1,5 +1,6 @@
 import type { Clock } from '#kernel/clock.ts'
 import { Fault } from '#kernel/fault.ts'
+import { requestExecutionId } from '#kernel/execution-id.ts'
 import { askerOf } from '#kernel/fresh-person.ts'
 import { type Random, uuidv7 } from '#kernel/id.ts'
 import type { JsonObject } from '#kernel/json.ts'
@@ -92,10 +93,12 @@ async function acceptCall(
   if (answered) return { body: answered }
   try {
     if (request) await assertNoDuplicate(deps.transactions.pool, caller.userId, request)
+    const asker = askerOf(caller, deps.clock.now())
     const accepted = await acceptTracked(state, pendingKey, {
       operation,
       input,
-      asker: askerOf(caller, deps.clock.now()),
+      // Without a key of the caller nothing outside of this database would find the request again.
+      asker: options.key === undefined ? asker : { ...asker, executionId: requestExecutionId(keyed) },
       keyed,
       ...(request && { request }),
       // A caller who waits for nothing, or above the share, has no time that the admission could exceed.

@@ -27,6 +27,7 @@ export const isAdmitted = ({ step }: Pick<Task, 'step'>): boolean => step !== ap
 /** The view of a task that its step receives. */
 export const stepView = (task: Task, effects: Effect[]): TaskView => ({
   id: task.id,
+  executionId: task.execution_id ?? task.id,
   userId: task.user_id,
   kind: task.kind,
   data: task.data,

@@ -10,7 +10,7 @@ import type { Admission, Spend } from './task.ts'
 
 /** `isLast`: no further read follows, so spends that a read may not show yet count as spent. */
 export type BalanceAttempt = { isLast: boolean }
-export type Attempt = BalanceAttempt & Pick<Asker, 'userId' | 'principal'>
+export type Attempt = BalanceAttempt & Pick<Asker, 'userId' | 'principal' | 'executionId'>
 
 export type AdmissionParts<Input, Request extends { action: PlannedAction }, Funds, Start> = {
   policy: Pick<Policy, 'check'>
@@ -48,10 +48,10 @@ export const createAdmission =
   }: AdmissionParts<Input, Request, Funds, TaskStart<Data, First>>) =>
   (
     input: Input,
-    { userId, principal }: Pick<Asker, 'userId' | 'principal'>,
+    { userId, principal, executionId }: Pick<Asker, 'userId' | 'principal' | 'executionId'>,
   ): Promise<Admission<Data, First>> => {
     const admit = async ({ isLast }: BalanceAttempt): Promise<Admission<Data, First>> => {
-      const attempt = { userId, principal, isLast }
+      const attempt = { userId, principal, isLast, ...(executionId !== undefined && { executionId }) }
       const checked = await check(input, attempt)
       const action: PlannedAction = { ...checked.action, principal }
       const request = { ...checked, action }

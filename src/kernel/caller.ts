@@ -47,6 +47,8 @@ export type Asker = Pick<Caller, 'userId' | 'agentId'> & {
   principal: Principal
   /** The app of a person; absent for a key pair. */
   clientId?: string
+  /** Of the task that is asked for; absent where its own id is that. */
+  executionId?: string
 }
 
 /** The transaction of an act, and what runs once it has committed. */
@@ -67,6 +69,8 @@ export type RequestFacts = {
   tx?: Tx
   /** For an `act` with derived replies: the change was committed earlier, so only the reply is computed. */
   isReplay?: true
+  /** Of what an `act` under a key of its caller arms. */
+  executionId?: string
   /** What a prepared `act` has read before its transaction. */
   prepared?: unknown
   /** Set together with `tx`: runs once that transaction has committed, and never after a rollback. */

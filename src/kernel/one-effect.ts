@@ -13,10 +13,18 @@ export type Settled<Data, Names extends string> = Result<Data, Names> & { reject
 /** The names of the two steps in their task. */
 export type EffectNames<Names extends string> = { sign: Names; confirm: Names }
 export type EffectContext<Names extends string> = StepContext & { steps: EffectNames<Names> }
+/** `settle`: for an effect that was executed before its task, under the same execution id. */
+export type SignContext<Data, Proof, Names extends string> = EffectContext<Names> & {
+  settle(task: TaskView<Data>, proof: Proof): Promise<Settled<Data, Names>>
+}
 
 /** Signs effects of one kind, and proves their outcomes. `Names`: all steps of the task. */
 export type EffectDriver<Data, Plan, Proof, Names extends string = 'sign' | 'confirm'> = {
-  sign(task: TaskView<Data>, plan: Plan, context: EffectContext<Names>): Promise<Result<Data, Names>>
+  sign(
+    task: TaskView<Data>,
+    plan: Plan,
+    context: SignContext<Data, Proof, Names>,
+  ): Promise<Result<Data, Names>>
   /** `settle` gives the result of an executed effect; the driver adds what became of the effect. */
   confirm(
     task: TaskView<Data>,
@@ -57,7 +65,9 @@ export const createEffect = <Data, Plan extends object, Proof, Names extends str
 }: EffectRules<Data, Plan, Proof, Names> & { steps: EffectNames<Names> }): EffectSteps<Data, Names> => ({
   async sign(task, context) {
     const planned = await plan(task, context)
-    return isResult(planned) ? planned : driver.sign(task, planned, { ...context, steps })
+    if (isResult(planned)) return planned
+    const settleFound = async (found: TaskView<Data>, proof: Proof) => settle(found, proof, context)
+    return driver.sign(task, planned, { ...context, steps, settle: settleFound })
   },
   confirm: (task, context) =>
     driver.confirm(task, async (proof) => settle(task, proof, context), { ...context, steps }),

@@ -253,6 +253,8 @@ export type StepEnd =
 /** The input of a step. `effects` are all effects of the task, with their attempts. */
 export type TaskView<Data = JsonObject, Input = JsonObject> = {
   id: string
+  /** What chains and venues know it by; its own id where nothing outside of this database determines it. */
+  executionId: string
   userId: string
   kind: string
   data: Data
@@ -284,7 +286,7 @@ export type RetryRule = { attemptsMax: number; firstMs: number; maxMs: number }
 
 /** Signs for a task that does not exist yet, and leaves its data as it is; undefined where the first step has to sign. */
 export type SignFirst<Names extends string = string> = (
-  task: Pick<TaskView, 'id' | 'userId'>,
+  task: Pick<TaskView, 'id' | 'executionId' | 'userId'>,
   context: StepContext,
 ) => Promise<StepResultOf<never, Names> | undefined>
 
@@ -318,6 +320,8 @@ export type TaskKind<Data = JsonObject, Names extends string = string, Input = J
   steps: Steps<Data, Names, Names, Input>
   /** What a task spends that a price trigger makes, where no admission precedes it. */
   spendOf?(userId: string, input: JsonObject): AdmittedSpend
+  /** Each attempt of an order has an execution id of its own; otherwise all of them share one, and one of them executes. */
+  hasExecutionPerAttempt?: boolean
   /** The event of an order that fired, expired, or was cancelled because another one fired. */
   orderEvent?(order: TriggerOrder): NewEvent | undefined
 }

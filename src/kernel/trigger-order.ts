@@ -31,6 +31,8 @@ export type TriggerOrder<Input = JsonObject> = {
   status: TriggerStatus
   /** The order of its group that fired. Where that one is armed again, this one is, too. */
   cancelled_by: string | null
+  /** What its tasks derive theirs from; null: its own id. */
+  execution_id: string | null
   /** The tasks that it created. */
   attempts: number
   entry_cloid: string | null

@@ -56,6 +56,7 @@ describe('hooks of a swap', () => {
     }))
   const newHooks = (userId: string, given: NewSwapHooks['legs'], token = newToken()): NewSwapHooks => ({
     userId,
+    executionId: newUser(),
     chain,
     token,
     legs: given,

@@ -51,6 +51,14 @@ export type BatchTaskData = {
 export type BatchOptions<Data extends BatchTaskData, Proof> = {
   /** The events that prove the execution; undefined where they are missing. A successful status proves nothing. */
   prove(task: TaskView<Data>, receipt: Receipt): Proof | undefined | Promise<Proof | undefined>
+  /**
+   * The proof of a batch that was executed before its task, under the same execution id and perhaps on other terms: what of
+   * them the data of the task take over. Without it the batch has to be proven as it is planned now.
+   */
+  found?(
+    task: TaskView<Data>,
+    receipt: Receipt,
+  ): { proof: Proof; data?: Partial<Data> } | undefined | Promise<{ proof: Proof; data?: Partial<Data> } | undefined>
   /** What the batch changed, once it is proven; without it they are the token transfers of the receipt. */
   balanceChanges?(task: TaskView<Data>, receipt: Receipt): JsonObject[]
   /** Tokens that the batch may move in addition to the verified list. */

@@ -1,9 +1,10 @@
 import type { NonceSequences } from '#durable/nonces.ts'
+import type { Asker } from '#kernel/caller.ts'
 import type { Chain } from '#kernel/chains.ts'
 import { type Clock, later } from '#kernel/clock.ts'
 import { Fault } from '#kernel/fault.ts'
 import { canonicalJson } from '#kernel/json.ts'
-import type { EffectContext, EffectDriver } from '#kernel/one-effect.ts'
+import type { EffectDriver, SignContext } from '#kernel/one-effect.ts'
 import type { EvmBatch, EvmCall, EvmIntent, Policy, PolicyReceipt, Signer } from '#kernel/signer.ts'
 import type {
   GasCharge,
@@ -23,6 +24,7 @@ import { type ConfirmDeps, confirmBatch } from './confirm.ts'
 import { deadlineOf } from './deadline.ts'
 import type { EvmPort } from './evm-port.ts'
 import { exceedsCharge, type GasBudget } from './gas-budget.ts'
+import { settleFound } from './found-batch.ts'
 import { createSponsorLoad, nonceKind, type SponsorLoad } from './sponsor-load.ts'
 
 /** A batch of calls from the user's account in one sponsored transaction, as the driver of an effect. */
@@ -34,7 +36,7 @@ export type EvmBatches = {
   gasCharge(order: ChargeOrder): Promise<GasCharge>
   simulate(chainId: string, account: string, calls: readonly EvmCall[]): Promise<Simulation>
   /** Simulates the batch of an admission, and reads what its signature needs beside that. */
-  trial(userId: string, plan: BatchPlan): Promise<BatchTrial>
+  trial(asker: TrialAsker, plan: BatchPlan): Promise<BatchTrial>
   /** Ends the charge of a batch that was never mined, where its task ends with something else executed. */
   releaseGas(tx: Tx, taskId: string): Promise<void>
   /** The driver of an effect; its steps may have any names. */
@@ -43,6 +45,8 @@ export type EvmBatches = {
   ): EffectDriver<Data, BatchPlan, Proof, Names>
 }
 
+/** `executionId`: of the task that is asked for, where it is not its own id. */
+export type TrialAsker = Pick<Asker, 'userId'> & { executionId?: string | undefined }
 export type BatchTrial = {
   simulation: Simulation
   /** Signs with what the trial has read, so that nothing is simulated twice; undefined where that is outdated. */
@@ -69,7 +73,7 @@ type EvmBatchesDeps = {
 /** What a batch is signed with. */
 type BatchReadings = { account: AccountState; gas: bigint; fees: Fees }
 /** Without effects: the task does not exist yet. */
-type SignedTask = Pick<TaskView, 'id' | 'userId'> & Partial<Pick<TaskView, 'effects'>>
+type SignedTask = Pick<TaskView, 'id' | 'executionId' | 'userId'> & Partial<Pick<TaskView, 'effects'>>
 
 /** The step `sign` reads again where the readings of the admission are older. */
 const trialMsMax = 3_000
@@ -109,18 +113,24 @@ export function evmBatches({
 
   const preparing = { policy, signer, portOf, openSequence, loads }
 
-  const sign = async <Names extends string>(
-    task: TaskView<BatchTaskData>,
+  const sign = async <Data extends BatchTaskData, Proof, Names extends string>(
+    options: BatchOptions<Data, Proof>,
+    task: TaskView<Data>,
     plan: BatchPlan,
-    { now, steps }: EffectContext<Names>,
-  ): Promise<StepResultOf<never, Names>> => {
-    const { chain, sponsor } = portOf(plan.chainId)
+    context: SignContext<Data, Proof, Names>,
+  ): Promise<StepResultOf<Partial<Data>, Names>> => {
+    const { now, steps } = context
+    const port = portOf(plan.chainId)
+    const { chain, sponsor } = port
     const [account, simulation, fees, chargedWei] = await Promise.all([
-      chain.account(plan.account),
+      chain.account(plan.account, outsideId(task)),
       chain.simulate(plan.account, plan.calls),
       sponsor.fees(),
       gasBudget.chargedWei(task.id, plan.chainId),
     ])
+    const sequence = executedBefore(task, plan.chainId)
+    if (account.executedTimes > sequence)
+      return settleFound({ ...options, port, gasBudget, task, plan, sequence, context })
     if (account.hasOtherCode) return notExecuted(chain.row, 'the account has the code of another contract')
     if (!simulation.ok) {
       const isOld = simulation.block !== undefined && simulation.block < (plan.minBlock ?? 0n)
@@ -138,11 +148,11 @@ export function evmBatches({
     return { sign: prepared.sign, next: steps.confirm, state: 'signed' }
   }
 
-  const trial: EvmBatches['trial'] = async (userId, plan) => {
+  const trial: EvmBatches['trial'] = async ({ userId, executionId }, plan) => {
     const { chain, sponsor } = portOf(plan.chainId)
     const readAtMs = clock.now().getTime()
     const [account, simulation, fees, authorize] = await Promise.all([
-      chain.account(plan.account),
+      chain.account(plan.account, executionId),
       chain.simulate(plan.account, plan.calls),
       sponsor.fees(),
       policy.authorizeOnAccept(userId, plan.chainId),
@@ -151,6 +161,8 @@ export function evmBatches({
       const ageMs = now.getTime() - readAtMs
       const isFresh = ageMs >= 0 && ageMs <= trialMsMax
       if (!simulation.ok || account.hasOtherCode || !isFresh) return undefined
+      // Its step finds what was executed.
+      if (account.executedTimes > 0n || outsideId(task) !== executionId) return undefined
       const gas = gasOf(chain, plan, simulation.gas)
       const prepared = await prepareBatch(preparing, task, plan, { account, gas, fees, now })
       const { receipt, ...granted } = authorize(prepared.intent)
@@ -183,7 +195,7 @@ export function evmBatches({
     simulate: (chainId, account, calls) => portOf(chainId).chain.simulate(account, calls),
     trial,
     driver: (options) => ({
-      sign,
+      sign: (task, plan, context) => sign(options, task, plan, context),
       confirm: (task, settle, context) => confirmBatch(confirmDeps, { ...options, task, settle }, context),
     }),
   }
@@ -262,6 +274,10 @@ const notExecuted = (chain: Pick<Chain, 'displayName'>, reason: string) =>
     },
   }) as const
 
+/** Nothing outside of this database can have executed what has the id of its task. */
+const outsideId = ({ id, executionId }: Pick<TaskView, 'id' | 'executionId'>): string | undefined =>
+  executionId === id ? undefined : executionId
+
 /** The account numbers the batches of a task: the next one follows those that it has executed on this chain. */
 const executedBefore = ({ effects = [] }: SignedTask, chainId: string): number =>
   effects.filter(
@@ -300,7 +316,7 @@ function intentOf(task: SignedTask, plan: BatchPlan, { chain, payer, account, no
     delegate,
     calls,
     deadlineSeconds,
-    nonce: chain.batchNonce(task.id, executedBefore(task, chainId)),
+    nonce: chain.batchNonce(task.executionId, executedBefore(task, chainId)),
     executor: payer,
   }
   const delegated = account.delegate?.toLowerCase() === delegate.toLowerCase()

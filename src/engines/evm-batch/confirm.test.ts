@@ -28,6 +28,7 @@ const effect: Effect = {
 }
 const task: TaskView = {
   id: 't',
+  executionId: 't',
   userId: 'u',
   kind: 'earn_deposit',
   data: {},

@@ -125,7 +125,7 @@ async function notProven<Names extends string>(
   const account = String((effect.intent.batch as JsonObject).account)
   // A node without an archive has the state of this block, and not that of an older one.
   const finalBlock = finalBlockOf(port, chainState.head)
-  const { times: executed } = await port.chain.executed(account, task.id, finalBlock)
+  const { times: executed } = await port.chain.executed(account, task.executionId, finalBlock)
   if (executed > sequenceOf(effect)) return reviewResult(context, chainState)
   // The batch names its sender: it cannot be executed once every nonce of its attempts is used.
   const spent = await port.chain.transactionCount(newestOf(effect).nonceSequence.signer, finalBlock)
@@ -174,7 +174,7 @@ async function expire<Names extends string>(
   if (head.timestampSeconds <= deadlineSeconds || finalBlock < 0n) return undefined
   const final = await chain.headAt(finalBlock)
   if (final.timestampSeconds <= deadlineSeconds) return undefined
-  const { times: executed, timestampSeconds } = await chain.executed(account, task.id, finalBlock)
+  const { times: executed, timestampSeconds } = await chain.executed(account, task.executionId, finalBlock)
   // Compare by the timestamp of the state that was read, which may be older than the final block.
   if (timestampSeconds <= deadlineSeconds) return undefined
   const chainState = await readChainState(effect, chain)

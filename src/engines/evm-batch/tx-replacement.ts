@@ -32,7 +32,7 @@ export async function reassignNonce<Names extends string>(
   if (isLate || finalBlock < 0n) return undefined
   if ((await chain.transactionCount(nonceSequence.signer, finalBlock)) <= nonce) return undefined
   const [{ times }, latestState, latest, fees] = await Promise.all([
-    chain.executed(account, task.id, finalBlock),
+    chain.executed(account, task.executionId, finalBlock),
     readChainState(effect, chain),
     chain.transactionCount(nonceSequence.signer, 'latest'),
     sponsor.fees(),

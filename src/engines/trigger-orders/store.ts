@@ -19,6 +19,7 @@ export type NewTriggerOrder = Pick<
       | 'ends_group'
       | 'entry_cloid'
       | 'source_task_id'
+      | 'execution_id'
       | 'expires_at'
     >
   > & { status?: 'waiting' | 'armed'; created_at: Date }

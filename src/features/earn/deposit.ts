@@ -81,7 +81,7 @@ const admitDeposit = (deps: VaultTaskDeps) =>
         position: positionAccount(userId, shareAsset(vault), positionId),
       }
     },
-    fund: (request) => fundDeposit(deps, request),
+    fund: (request, { executionId }) => fundDeposit(deps, { ...request, executionId }),
     start({ amountUnits, amountText, wallet, positionId }, { account, apy, seen, gas, signOnAccept }) {
       const { vault, usdc } = deps
       const data: VaultTaskData = {
@@ -99,15 +99,16 @@ const admitDeposit = (deps: VaultTaskDeps) =>
   })
 
 type DepositRequest = { wallet: AccountRef; position: AccountRef; amountUnits: bigint }
+type DepositAttempt = DepositRequest & { executionId: string | undefined }
 
-async function fundDeposit(deps: VaultTaskDeps, request: DepositRequest) {
-  const { wallet, amountUnits } = request
+async function fundDeposit(deps: VaultTaskDeps, request: DepositAttempt) {
+  const { wallet, amountUnits, executionId } = request
   const { vault, batches, rates } = deps
   const userId = wallet.owner
   const account = await deps.evmAddressOf(userId)
   await batches.ready(vault.chainId)
   const readCash = () => awaitFreeCash(deps, { ...request, account })
-  const tryBatch = () => batches.trial(userId, batchOf(deps, account, amountUnits))
+  const tryBatch = () => batches.trial({ userId, executionId }, batchOf(deps, account, amountUnits))
   const [{ block, ...cash }, firstTrial, { apy }] = await Promise.all([readCash(), tryBatch(), rates.yield()])
   const { simulation, signOnAccept } = await trialOfBlock(block, firstTrial, tryBatch)
   if (!simulation.ok)

@@ -41,11 +41,11 @@ const admitWithdraw = (deps: VaultTaskDeps) =>
         positionId,
       }
     },
-    async fund({ action: { userId }, account, assetsUnits, positionId }) {
+    async fund({ action: { userId }, account, assetsUnits, positionId }, { executionId }) {
       const { vault, batches, rates } = deps
       const fullExit = assetsUnits === null
       await batches.ready(vault.chainId, { fullExit })
-      const plan = await planWithdrawal(deps, { userId, positionId, account, assetsUnits })
+      const plan = await planWithdrawal(deps, { userId, executionId, positionId, account, assetsUnits })
       const gas = await batches.gasCharge({ userId, chainId: vault.chainId, gas: plan.gas, fullExit })
       const { apy } = await rates.yield()
       return { plan, apy, gas }

@@ -23,6 +23,7 @@ export type WithdrawalPlan = {
 } & Pick<BatchTrial, 'signOnAccept'>
 export type WithdrawalRequest = {
   userId: string
+  executionId: string | undefined
   positionId: string
   account: string
   assetsUnits: bigint | null
@@ -129,11 +130,11 @@ async function planFullExit(
   request: WithdrawalRequest,
   available: bigint,
 ): Promise<WithdrawalPlan | undefined> {
-  const { userId, account } = request
+  const { account } = request
   const sharesUnits = (await redeemableShares(deps, request)) ?? available
   if (sharesUnits === 0n) throw externalLoss(deps, available)
   const batch = withdrawalBatch(deps, account, { sharesUnits })
-  const { simulation, signOnAccept } = await deps.batches.trial(userId, batch)
+  const { simulation, signOnAccept } = await deps.batches.trial(request, batch)
   if (!simulation.ok) return explainFailure(deps, request, { sharesUnits, simulation })
   const holdUnits = sharesUnits < available ? sharesUnits : available
   return { assetsUnits: null, sharesUnits, holdUnits, gas: simulation.gas, signOnAccept }
@@ -146,11 +147,11 @@ async function planPartialExit(
   available: bigint,
 ): Promise<WithdrawalPlan | undefined> {
   const { vault, usdc, batches } = deps
-  const { userId, account, assetsUnits } = request
+  const { account, assetsUnits } = request
   const worthUnits = await vault.assetsOf(available)
   if (worthUnits < assetsUnits) throw insufficientAssets(usdc, assetsUnits, worthUnits)
   const batch = withdrawalBatch(deps, account, { assetsUnits })
-  const { simulation, signOnAccept } = await batches.trial(userId, batch)
+  const { simulation, signOnAccept } = await batches.trial(request, batch)
   if (!simulation.ok) {
     const redeemable = await redeemableShares(deps, request)
     const left = redeemable === undefined ? worthUnits : await vault.assetsOf(redeemable)

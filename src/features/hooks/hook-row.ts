@@ -7,6 +7,7 @@ import { type HookInput, hookKind } from './view.ts'
 
 export type NewHook = {
   id: string
+  executionId?: string
   userId: string
   chain: Chain
   token: Pick<Token, 'address' | 'symbol'>
@@ -33,6 +34,7 @@ export function hookRow(hook: NewHook): NewTriggerOrder {
   return {
     id: hook.id,
     user_id: hook.userId,
+    ...(hook.executionId !== undefined && { execution_id: hook.executionId }),
     kind: hookKind,
     market: marketOf(chain, token.address),
     direction: trigger.direction,

@@ -15,6 +15,7 @@ import type { SwapExecution } from '#engines/trigger-orders/swap-execution.ts'
 import type { Caller, RequestFacts } from '#kernel/caller.ts'
 import { assetOf, type Chain, sameAddress, sellsTokens, type Token } from '#kernel/chains.ts'
 import type { Clock } from '#kernel/clock.ts'
+import { armedExecutionId } from '#kernel/execution-id.ts'
 import { exactlyOneOf, Fault, invalid, renameFields } from '#kernel/fault.ts'
 import { askerOf } from '#kernel/fresh-person.ts'
 import { type Random, uuidv7 } from '#kernel/id.ts'
@@ -173,9 +174,12 @@ async function register(
   { events, clock }: HooksDeps,
   { rows, ids }: Prepared,
   { userId }: Caller,
-  { tx, afterCommit }: RequestFacts,
+  { tx, afterCommit, executionId }: RequestFacts,
 ) {
-  const created = await insertHooks(tx!, userId, { rows, ids })
+  const named = rows.map((row, at) =>
+    executionId === undefined ? row : { ...row, execution_id: armedExecutionId(executionId, String(at)) },
+  )
+  const created = await insertHooks(tx!, userId, { rows: named, ids })
   await assertOrdersFit(tx!, userId, clock.now())
   await events.add(tx!, userId, created.map(hookEvent))
   afterCommit!(() => events.notify(userId))

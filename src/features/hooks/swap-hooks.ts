@@ -10,6 +10,7 @@ import {
   ordersById,
 } from '#engines/trigger-orders/store.ts'
 import { type Chain, sameAddress, sellsTokens, type Token } from '#kernel/chains.ts'
+import { armedExecutionId } from '#kernel/execution-id.ts'
 import { Fault, invalid } from '#kernel/fault.ts'
 import type { JsonObject } from '#kernel/json.ts'
 import type { Policy } from '#kernel/signer.ts'
@@ -34,6 +35,8 @@ export type LegRequest = TokenOn & {
 }
 export type NewSwapHooks = TokenOn & {
   userId: string
+  /** Of the swap. */
+  executionId: string
   legs: readonly (Omit<CheckedLeg, 'field'> & { id: string })[]
   group: string | null
   /** Dollars per token that were paid. */
@@ -72,9 +75,10 @@ export const createSwapHooks = (deps: SwapHookDeps): SwapHooks => ({
 export const swapHookWrites: Pick<SwapHooks, 'arm' | 'cancelOn'> = {
   async arm(tx, hooks) {
     const { userId, chain, token, price, at } = hooks
-    const rows = hooks.legs.map(({ id, ...leg }) =>
+    const rows = hooks.legs.map(({ id, ...leg }, nth) =>
       hookRow({
         id,
+        executionId: armedExecutionId(hooks.executionId, String(nth)),
         userId,
         chain,
         token,

@@ -12,6 +12,7 @@ import { type Attempt, createAdmission } from '#kernel/admission.ts'
 import { actionTerms } from '#kernel/approval.ts'
 import { assetOf, type Chain, sameAddress, sellsTokens, type Token } from '#kernel/chains.ts'
 import type { Clock } from '#kernel/clock.ts'
+import { armedExecutionId } from '#kernel/execution-id.ts'
 import { exactlyOneOf, Fault, invalid, renameFields } from '#kernel/fault.ts'
 import type { JsonObject } from '#kernel/json.ts'
 import { unitsWorth } from '#kernel/money.ts'
@@ -213,7 +214,7 @@ export const limitOrderSteps: Steps<CreateData, 'arm'> = {
 }
 
 /** The id of the order is that of its task, so that a repeated step arms nothing twice. */
-function arm({ id, userId, data }: CreateTask, now: Date): EndResult<never> {
+function arm({ id, executionId, userId, data }: CreateTask, now: Date): EndResult<never> {
   const { order, market, quote_key, direction, expires_at } = data
   const row = {
     id,
@@ -225,6 +226,7 @@ function arm({ id, userId, data }: CreateTask, now: Date): EndResult<never> {
     quote_key,
     input: order,
     source_task_id: id,
+    execution_id: armedExecutionId(executionId, limitOrderKind),
     expires_at: expires_at === null ? null : new Date(expires_at),
     created_at: now,
   }

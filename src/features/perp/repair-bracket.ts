@@ -130,10 +130,10 @@ const entryFills = (
 
 async function ownFills(
   venue: Pick<Hyperliquid, 'order' | 'fillsSince'>,
-  { id, data }: PerpOrderTask,
+  { executionId, data }: PerpOrderTask,
 ): Promise<Fill[]> {
   const names = ['entry', 'tp', 'sl', `tp${suffix}`, `sl${suffix}`, ...closeKeys()]
-  const cloids = new Set(names.map((name) => cloidOf(id, name)))
+  const cloids = new Set(names.map((name) => cloidOf(executionId, name)))
   const found = await Promise.all([...cloids].map((cloid) => venue.order(data.account, cloid)))
   const own = new Set(found.flatMap((each) => (each ? [each.order.orderId] : [])))
   return (await venue.fillsSince(data.account, data.since_ms)).filter(
@@ -159,7 +159,7 @@ const createFinish =
     const ended: Entry = isUnfilled ? { ...entry, status: 'rejected', error } : entry
     const common = {
       data: { fills: fillViews(fills), ...positionNote('perp', fills) },
-      result: orderResult(task.id, task.data, { entry: ended, exits, fills }),
+      result: orderResult(task.executionId, task.data, { entry: ended, exits, fills }),
     }
     if (!error) return { ...common, end: 'completed', outcome: 'partial' }
     const outcome = fills.length > 0 ? ('partial' as const) : ('not_executed' as const)

@@ -34,6 +34,7 @@ async function begin(current: Agent | undefined, data: Partial<SetupTaskData>) {
   } as unknown as SetupDeps)
   const task: TaskView<SetupTaskData> = {
     id: 't',
+    executionId: 't',
     userId: 'u',
     kind: 'venue_key_renewal',
     data: { account: '0xacc', ahead_ms: 0, exit: true, rotate: true, ...data },

@@ -114,7 +114,7 @@ function resultOf(task: TpSlTask, exits: readonly Exit[], replaced: ReplacedView
     legs: exits.map(({ leg, orderId, state, error }) => ({
       role: leg,
       order_id: orderId === null ? null : String(orderId),
-      cloid: cloidOf(task.id, leg),
+      cloid: cloidOf(task.executionId, leg),
       status: state,
       error,
     })),

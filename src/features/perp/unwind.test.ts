@@ -89,6 +89,7 @@ const effect: Effect = {
 }
 const task: PerpOrderTask = {
   id: 't',
+  executionId: 't',
   userId: 'u',
   kind: 'perp_open',
   data,

@@ -110,10 +110,10 @@ const cancelEffect = (deps: UnwindDeps, finish: Finish, close: EffectStep<PerpOr
     steps: { sign: 'unwind', confirm: 'entry_cancelled' },
     driver: venueDriver<PerpOrderTaskData, CancelOutcome, UnwindStep>(deps, {
       actionKey: 'entry_cancelled',
-      search: ({ id, data: { account, since_ms: sinceMs, size: left } }) => ({
+      search: ({ executionId, data: { account, since_ms: sinceMs, size: left } }) => ({
         parseReply: cancelReplied,
         lookUp: (how) =>
-          lookUpEnd(deps.venue, { account, sinceMs, cloid: cloidOf(id, 'entry'), left, ...how }),
+          lookUpEnd(deps.venue, { account, sinceMs, cloid: cloidOf(executionId, 'entry'), left, ...how }),
       }),
       onRejected(task, { message: reason }) {
         const { entry, exits } = storedOutcome(task)
@@ -151,12 +151,12 @@ function closeEffect(deps: UnwindDeps, finish: Finish): EffectSteps<PerpOrderTas
     steps: { sign: 'unwind', confirm: 'closed' },
     driver: venueDriver<PerpOrderTaskData, string, UnwindStep>(deps, {
       actionKey: closeKey,
-      search: ({ id, data }) => ({
+      search: ({ executionId, data }) => ({
         parseReply: ([leg]) => leg && (leg.type === 'filled' ? leg.size : '0'),
         async lookUp({ allRecords }) {
           const { account, since_ms: sinceMs } = data
           const lookup = createOrderLookup(venue, { account, sinceMs, allRecords })
-          return (await lookup.find({ cloid: cloidOf(id, closeKey(data)) }))?.filledSize
+          return (await lookup.find({ cloid: cloidOf(executionId, closeKey(data)) }))?.filledSize
         },
       }),
       // A rejected attempt does not count: the same close is signed again.
@@ -164,7 +164,7 @@ function closeEffect(deps: UnwindDeps, finish: Finish): EffectSteps<PerpOrderTas
       onRejected: (task, _outcome, context) => steps.sign(task, context),
     }),
     async plan(task, { now }) {
-      const { id, data } = task
+      const { executionId, data } = task
       const { closings = 0, closed_size: closedSize = '0' } = data
       const { entry, exits } = storedOutcome(task)
       // Asked before the records are read, so that they are newer.
@@ -194,7 +194,7 @@ function closeEffect(deps: UnwindDeps, finish: Finish): EffectSteps<PerpOrderTas
         reduceOnly: true,
         when: { tif: 'ioc' },
         price: pricing.boundPrice(mid, { percent: unwindSlippagePercent, isBuy, grid: gridOf(data) }),
-        cloid: cloidOf(id, leg),
+        cloid: cloidOf(executionId, leg),
       }
       return {
         ...planOf(data),

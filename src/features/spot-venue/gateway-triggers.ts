@@ -70,11 +70,12 @@ export function withGatewayTriggers(
       insertTriggers(tx, {
         userId: task.userId,
         taskId: task.id,
+        executionId: task.executionId,
         symbol,
         exits: gatewayExits,
         at: now,
         size: rests ? wanted : sumFills(fills).size,
-        entry: rests ? { cloid: cloidOf(task.id, 'entry'), orderId, price } : null,
+        entry: rests ? { cloid: cloidOf(task.executionId, 'entry'), orderId, price } : null,
       }),
   }
 }

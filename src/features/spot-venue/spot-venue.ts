@@ -131,6 +131,7 @@ export function spotVenue({ agents, priceTriggers, priceCheckMs, log, ...given }
     kind: triggerKind,
     version: 1,
     priority: 0,
+    hasExecutionPerAttempt: true,
     steps: triggerSteps(exit, selling),
     spendOf: triggerSpend(exit),
     retry: triggerRetry,

@@ -162,6 +162,7 @@ function gatewayTriggersResult(
       insertTriggers(tx, {
         userId: task.userId,
         taskId: task.id,
+        executionId: task.executionId,
         symbol,
         exits,
         entry: null,

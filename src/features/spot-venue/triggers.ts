@@ -1,6 +1,7 @@
 import { insertTriggerOrders, marketsWithOrders } from '#engines/trigger-orders/store.ts'
 import type { ExitLeg } from '#engines/venue/records/bracket.ts'
 import { assetKey } from '#engines/venue/records/markets.ts'
+import { armedExecutionId } from '#kernel/execution-id.ts'
 import { Fault } from '#kernel/fault.ts'
 import { sha256 } from '#kernel/id.ts'
 import type { JsonObject, Tx } from '#kernel/task.ts'
@@ -55,6 +56,7 @@ export function triggerId(taskId: string, leg: ExitLeg | 'group'): string {
 export type NewTriggers = {
   userId: string
   taskId: string
+  executionId: string
   symbol: string
   size: string | null
   exits: readonly { leg: ExitLeg; price: string }[]
@@ -65,7 +67,7 @@ export type NewTriggers = {
 
 /** Runs in the commit that ends the task, so that the result and the triggers appear together. */
 export async function insertTriggers(tx: Tx, triggers: NewTriggers): Promise<void> {
-  const { userId, taskId, symbol, size, exits, entry, at } = triggers
+  const { userId, taskId, executionId, symbol, size, exits, entry, at } = triggers
   const group = exits.length > 1 ? triggerId(taskId, 'group') : null
   await insertTriggerOrders(
     tx,
@@ -90,6 +92,7 @@ export async function insertTriggers(tx: Tx, triggers: NewTriggers): Promise<voi
         status: entry ? 'waiting' : 'armed',
         entry_cloid: entry?.cloid ?? null,
         source_task_id: taskId,
+        execution_id: armedExecutionId(executionId, leg),
         created_at: at,
       }
     }),

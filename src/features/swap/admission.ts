@@ -27,7 +27,7 @@ export const admitSwap = (deps: SwapDeps) =>
   createAdmission({
     policy: deps.policy,
     check: (input: SwapInput, { userId }) => prepareWithHooks(deps, input, userId),
-    fund: (prepared) => fundSwap(deps, prepared),
+    fund: (prepared, { executionId }) => fundSwap(deps, prepared, executionId),
     start(prepared, { seen, gas, data, signOnAccept }) {
       const { wallet, route, terms } = prepared
       const attached = attachedData(deps, prepared.attached, terms)
@@ -67,14 +67,14 @@ async function prepareWithHooks(deps: SwapDeps, input: SwapInput, userId: string
   return { ...prepared, attached: await checkAttached(deps, { input, legs }, prepared) }
 }
 
-export async function fundSwap(deps: SwapDeps, prepared: PreparedSwap) {
+export async function fundSwap(deps: SwapDeps, prepared: PreparedSwap, executionId?: string) {
   const { terms } = prepared
   const readCash = () => cashCovering(deps, prepared)
   const heads = headsOf(deps, prepared)
   const data = taskData(deps, prepared)
   await (prepared.safe.family === 'evm' ? deps.batches : deps.svm).ready(terms.origin.chain.id)
   const cash = await readCash()
-  const { gas, signOnAccept } = await trySwap(deps, prepared, data).catch(async (fault: unknown) => {
+  const { gas, signOnAccept } = await trySwap(deps, { prepared, data, executionId }).catch(async (fault: unknown) => {
     // Another swap may have taken the balance since it was read: then this one is refused for the shortage.
     await readCash()
     throw fault
@@ -130,8 +130,10 @@ async function headsOf(
 type Tried = { gas: GasCharge; signOnAccept: BatchTrial['signOnAccept'] | undefined }
 
 /** Simulates what will be signed, and says what it costs the sponsor. */
-async function trySwap(deps: SwapDeps, prepared: PreparedSwap, data: SwapTaskData): Promise<Tried> {
+type SwapTrial = { prepared: PreparedSwap; data: SwapTaskData; executionId: string | undefined }
+async function trySwap(deps: SwapDeps, { prepared, data, executionId }: SwapTrial): Promise<Tried> {
   const { userId, origin } = prepared.terms
+  const asker = { userId, executionId }
   const wouldFail = (reason: string) =>
     new Fault('conflict', `The swap would fail: ${reason}`, { extras: { reason } })
   if (prepared.safe.family === 'solana') {
@@ -140,7 +142,7 @@ async function trySwap(deps: SwapDeps, prepared: PreparedSwap, data: SwapTaskDat
     return { gas: trial.charge, signOnAccept: trial.signOnAccept }
   }
   const [{ simulation, signOnAccept }] = await Promise.all([
-    deps.batches.trial(userId, batchPlan(data)),
+    deps.batches.trial(asker, batchPlan(data)),
     simulateSwap(deps, prepared),
   ])
   if (!simulation.ok) throw wouldFail(simulation.reason)

@@ -97,7 +97,7 @@ export type FillDeps = Pick<SwapDeps, 'chains'> & { hooks: Pick<SwapHooks, 'arm'
 export async function completeAttached(
   { chains, hooks }: FillDeps,
   tx: Tx,
-  { task: { data, userId }, bought, value, at }: SwapFilled,
+  { task: { data, userId, executionId }, bought, value, at }: SwapFilled,
 ): Promise<StepAddition> {
   const { attached, cancels_hooks: cancels = false, origin, destination } = data
   const chainOf = (chainId: string) => chains.find(({ id }) => id === chainId)!
@@ -107,6 +107,7 @@ export async function completeAttached(
   const armed = attached
     ? await hooks.arm(tx, {
         userId,
+        executionId,
         chain: chainOf(destination.chain_id),
         token: destination.token,
         ...attached,

@@ -323,14 +323,14 @@ function transferSteps(deps: TransferDeps): Steps<TransferTaskData, 'sign' | 'co
 /** A native coin leaves no event: the account has executed the batch, whose only call it is, or all of it reverted. */
 async function evmProof(
   deps: TransferDeps,
-  { id, data }: TransferTask,
+  { executionId, data }: TransferTask,
   receipt: Parameters<Evm['transfers']>[0],
 ): Promise<Proof | undefined> {
   const chain = deps.evmOf(data.chain_id)
   if (!chain) throw new Fault('unavailable', `Nothing is sent on chain ${data.chain_id} any more`)
   const { txHash, block } = receipt
   if (data.is_native) {
-    const { times } = await chain.executed(data.account, id, block)
+    const { times } = await chain.executed(data.account, executionId, block)
     return times > 0n ? { txHash } : undefined
   }
   const isOwn = chain

@@ -24,6 +24,8 @@ export type TaskRow = {
   cancel_requested: boolean
   parent_id: string | null
   idempotency_key: string | null
+  /** Null: its own id. */
+  execution_id: string | null
   created_at: Date
   updated_at: Date
   completed_at: Date | null

@@ -1,4 +1,5 @@
 import {
+  decodeFunctionData,
   decodeFunctionResult,
   encodeAbiParameters,
   encodeFunctionData,
@@ -6,6 +7,7 @@ import {
   pad,
   parseAbi,
   parseAbiParameters,
+  toFunctionSelector,
 } from 'viem/utils'
 import { Fault } from '#kernel/fault.ts'
 import type { EvmBatch, EvmCall } from '#kernel/signer.ts'
@@ -23,6 +25,8 @@ const accountAbi = parseAbi([
   'function execute(SignedBatchedCall signedBatchedCall, bytes wrappedSignature) payable',
   'function getSeq(uint256 key) view returns (uint256)',
 ])
+
+const executeSelector = toFunctionSelector(accountAbi[0])
 
 const batchTypes = {
   SignedBatchedCall: [
@@ -85,10 +89,40 @@ export const executeData = (batch: EvmBatch, signature: string): Hex =>
 export const sequenceData = (key: bigint): Hex =>
   encodeFunctionData({ abi: accountAbi, functionName: 'getSeq', args: [key] })
 
-/** A key per task, so that the parallel tasks of an account never queue behind each other; its batches count from 0. */
-export const nonceOf = (taskId: string, sequence = 0): bigint =>
-  (nonceKeyOf(taskId) << 64n) + BigInt(sequence)
-export const nonceKeyOf = (taskId: string): bigint => BigInt(`0x${taskId.replaceAll('-', '')}`)
+/**
+ * A key per execution, so that the parallel tasks of an account never queue behind each other; its batches count from 0.
+ */
+export const nonceOf = (executionId: string, sequence = 0): bigint =>
+  (nonceKeyOf(executionId) << 64n) + BigInt(sequence)
+export const nonceKeyOf = (executionId: string): bigint => BigInt(`0x${executionId.replaceAll('-', '')}`)
+
+export type NamedExecution = { executionId: string; sequence: number }
+/** Undefined for a nonce that the gateway has not made. */
+export function executionOf(nonce: bigint): NamedExecution | undefined {
+  const hex = (nonce >> 64n).toString(16).padStart(32, '0')
+  if (hex.length > 32) return undefined
+  const parts = [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)]
+  return { executionId: parts.join('-'), sequence: Number(BigInt.asUintN(64, nonce)) }
+}
+
+/** The batch that a transaction to an account runs; undefined for other calls of it. `data` of a call is in lower case. */
+export type ExecutedBatch = Pick<EvmBatch, 'calls' | 'nonce' | 'deadlineSeconds'> & { executor: string }
+export function executedBatchIn(input: string): ExecutedBatch | undefined {
+  if (!input.toLowerCase().startsWith(executeSelector)) return undefined
+  try {
+    const { args } = decodeFunctionData({ abi: accountAbi, data: input as Hex })
+    const [signed] = args as readonly [ReturnType<typeof signedCallOf>, Hex]
+    return {
+      calls: signed.batchedCall.calls.map(({ to, value, data }) => ({ to, value, data })),
+      nonce: signed.nonce,
+      deadlineSeconds: Number(signed.deadline),
+      executor: signed.executor,
+    }
+  } catch {
+    // Bytes of another form.
+    return undefined
+  }
+}
 
 const multicallAbi = parseAbi([
   'struct Call3 { address target; bool allowFailure; bytes callData; }',

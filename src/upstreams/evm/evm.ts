@@ -2,7 +2,8 @@ import type { EvmChainRow, Token } from '#kernel/chains.ts'
 import { type Random, systemRandom } from '#kernel/id.ts'
 import type { Net } from '#kernel/net.ts'
 import type { EvmCall } from '#kernel/signer.ts'
-import { blockNumberData, callsData, nonceOf, type View, type ViewResult } from './batch.ts'
+import { blockNumberData, callsData, nonceKeyOf, nonceOf, type View, type ViewResult } from './batch.ts'
+import { createBatchSearch, type FoundBatch, sequenceCall, sequenceIn } from './batch-search.ts'
 import { type TransferLog, transfersOf } from './erc20.ts'
 import { createIncomingTransferSearch, type IncomingTransferSearch } from './incoming-transfers.ts'
 import { type BlockRange, createLogSearch, type LogFilter, type LogSearch } from './log-search.ts'
@@ -28,6 +29,7 @@ import {
   transactionOf,
 } from './wire.ts'
 
+export type { FoundBatch } from './batch-search.ts'
 export type { IncomingTransfer } from './incoming-transfers.ts'
 export type { BlockTransaction } from './native-transfers.ts'
 export type { ProbeStep, ProbeTrade, TokenProbe } from './probe.ts'
@@ -36,7 +38,14 @@ export type { Simulation } from './simulation.ts'
 export type { Balances, StateHead } from './views.ts'
 export type { Head, Hex, Log, Receipt, SendVerdict } from './wire.ts'
 
-export type AccountState = { nonce: number; delegate: string | null; hasOtherCode: boolean; head: Head }
+export type AccountState = {
+  nonce: number
+  delegate: string | null
+  hasOtherCode: boolean
+  head: Head
+  /** Batches that it has run of the execution that was asked about; 0 without one. */
+  executedTimes: bigint
+}
 
 /** One chain, read and written over JSON-RPC. */
 export type Evm = {
@@ -48,7 +57,7 @@ export type Evm = {
   finalBlock(): Promise<bigint>
   balance(address: string): Promise<bigint>
   transactionCount(address: string, at: BlockTag): Promise<bigint>
-  account(address: string): Promise<AccountState>
+  account(address: string, executionId?: string): Promise<AccountState>
   call(view: View, at?: BlockTag): Promise<Hex>
   /** Reads many views in one request, all at one block. */
   views(
@@ -68,10 +77,12 @@ export type Evm = {
   transaction(hash: string): Promise<Transaction | undefined>
   /** Simulates the calls in sequence from the account, without a signature. */
   simulate(account: string, calls: readonly EvmCall[]): Promise<Simulation>
-  /** The number of batches of a task that the account has executed, and the time of the block that was read. */
-  executed(account: string, taskId: string, at: bigint): Promise<{ times: bigint; timestampSeconds: number }>
-  /** The account nonce of a batch of a task; `sequence` batches of it were executed before. */
-  batchNonce(taskId: string, sequence?: number): bigint
+  /** The number of batches of an execution that the account has run, and the time of the block that was read. */
+  executed(account: string, executionId: string, at: bigint): Promise<{ times: bigint; timestampSeconds: number }>
+  /** The account nonce of a batch of an execution; `sequence` batches of it were run before. */
+  batchNonce(executionId: string, sequence?: number): bigint
+  /** The transaction that ran the batch with this nonce of an account; undefined where the node shows none. */
+  findBatch(account: string, nonce: bigint): Promise<FoundBatch | undefined>
   /** The token transfers in the logs of a receipt. */
   transfers(receipt: Receipt): TransferLog[]
   /**
@@ -109,7 +120,7 @@ export function evm({ row, net, timeoutMs = 5_000, random = systemRandom }: Opti
     balance: async (address) => quantityOf(await callOne(node, 'eth_getBalance', [address, 'latest'])),
     transactionCount: async (address, at) =>
       quantityOf(await callOne(node, 'eth_getTransactionCount', [address, tagOf(at)])),
-    account: (address) => readAccount(node, address),
+    account: (address, executionId) => readAccount(node, address, executionId),
     call: async ({ to, data }, at = 'latest') =>
       hexOf(await callOne(node, 'eth_call', [{ to, data }, tagOf(at)])),
     views: (views, options) => readViews(node, views, options),
@@ -120,8 +131,9 @@ export function evm({ row, net, timeoutMs = 5_000, random = systemRandom }: Opti
     tokenFacts: (address) => readTokenFacts(node, address),
     transaction: async (hash) => transactionOf(await callOne(node, 'eth_getTransactionByHash', [hash])),
     simulate: (account, calls) => simulateCalls(node, account, calls),
-    executed: (account, taskId, at) => readExecuted(node, account, taskId, at),
+    executed: (account, executionId, at) => readExecuted(node, account, executionId, at),
     batchNonce: nonceOf,
+    findBatch: createBatchSearch({ node, searchLogs }),
     transfers: ({ logs }) => transfersOf(logs),
     logs: searchLogs,
     incomingTransfers: createIncomingTransferSearch(searchLogs),
@@ -149,16 +161,24 @@ async function readFinalBlock(node: EvmNode): Promise<bigint> {
   return block > 0n ? block : 0n
 }
 
-async function readAccount(node: EvmNode, address: string): Promise<AccountState> {
-  const [nonce, code, block] = await callAll(node, [
+async function readAccount(node: EvmNode, address: string, executionId?: string): Promise<AccountState> {
+  const sequence = executionId === undefined ? [] : [sequenceCall(address, nonceKeyOf(executionId), 'latest')]
+  const [nonce, code, block, executed] = await callAll(node, [
     { method: 'eth_getTransactionCount', params: [address, 'latest'] },
     { method: 'eth_getCode', params: [address, 'latest'] },
     { method: 'eth_getBlockByNumber', params: ['latest', false] },
+    ...sequence,
   ])
   const text = hexOf(code).toLowerCase()
   const delegate = text.startsWith(delegationPrefix) ? `0x${text.slice(delegationPrefix.length)}` : null
   const hasOtherCode = text.length > 2 && delegate === null
-  return { nonce: Number(quantityOf(nonce)), delegate, hasOtherCode, head: headOf(block) }
+  return {
+    nonce: Number(quantityOf(nonce)),
+    delegate,
+    hasOtherCode,
+    head: headOf(block),
+    executedTimes: sequenceIn(executed),
+  }
 }
 
 /** Takes payments as an account does, which the multicall contract refuses; all else runs as that contract's code. */

@@ -8,7 +8,7 @@ import { type FoundLog, foundLogsOf, headOf, hexQuantity } from './wire.ts'
 
 /** Logs searched in ranges of blocks, by the contracts that wrote them and by their topics. */
 
-export type LogFilter = { address: string | readonly string[]; topics: unknown[] }
+export type LogFilter = { address?: string | readonly string[]; topics: unknown[] }
 export type BlockRange = { from: bigint; to: bigint }
 /** `searchedTo`: the last block whose logs were read. It may be before the requested block. */
 export type LogSearch = { logs: FoundLog[]; searchedTo: bigint }

@@ -8,6 +8,7 @@ import { hexOf, quantityOf } from './wire.ts'
 export type BlockTransaction = {
   hash: string
   from: string
+  nonce: bigint
   to: string | null
   valueUnits: bigint
   /** In lower case. */
@@ -76,6 +77,7 @@ export async function readBlockTransactions(node: EvmNode, block: bigint): Promi
     return {
       hash: hexOf(each.hash).toLowerCase(),
       from: hexOf(each.from).toLowerCase(),
+      nonce: quantityOf(each.nonce),
       to: each.to === null || each.to === undefined ? null : hexOf(each.to).toLowerCase(),
       valueUnits: quantityOf(each.value),
       input: hexOf(each.input).toLowerCase(),

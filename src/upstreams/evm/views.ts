@@ -124,10 +124,10 @@ export async function readBalances(
 export async function readExecuted(
   node: EvmNode,
   account: string,
-  taskId: string,
+  executionId: string,
   at: bigint,
 ): Promise<{ times: bigint; timestampSeconds: number }> {
-  const view = { to: account, data: sequenceData(nonceKeyOf(taskId)) }
+  const view = { to: account, data: sequenceData(nonceKeyOf(executionId)) }
   const { head, results } = await readViews(node, [view], { at })
   const [found] = results
   // An account without code returns no word: it executed nothing.

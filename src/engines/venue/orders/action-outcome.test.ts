@@ -29,6 +29,7 @@ type TaskFacts = { exit: boolean; data?: TaskView['data']; deadline?: Date }
 const task = ({ exit, data = {}, deadline = later(60_000) }: TaskFacts): TaskView => {
   const view: TaskView = {
     id: 't',
+    executionId: 't',
     userId: 'u',
     kind: 'perp_close',
     data,

@@ -44,9 +44,9 @@ export type ThrottledResult<Name extends string> = StepResultOf<
   Name
 >
 
-/** A client order id of 16 bytes, unique per task and action. */
-export const cloidOf = (taskId: string, actionKey: string): string =>
-  `0x${sha256(`${taskId}:${actionKey}`).slice(0, 32)}`
+/** A client order id of 16 bytes, unique per execution and action. */
+export const cloidOf = (executionId: string, actionKey: string): string =>
+  `0x${sha256(`${executionId}:${actionKey}`).slice(0, 32)}`
 
 /** An address above its request limit may still send one request per this time. */
 const throttledRetryMs = 10_000
@@ -57,7 +57,7 @@ const retriesOf = ({ data }: TaskView<ActionTaskData>, actionKey: string): numbe
 /** Each retry is an effect of its own; the client order ids do not change. */
 export function effectIdOf(task: TaskView<ActionTaskData>, actionKey: string): string {
   const retries = retriesOf(task, actionKey)
-  return cloidOf(task.id, retries === 0 ? actionKey : `${actionKey}:retry${retries}`)
+  return cloidOf(task.executionId, retries === 0 ? actionKey : `${actionKey}:retry${retries}`)
 }
 
 export function effectOf(task: TaskView<ActionTaskData>, actionKey: string): Effect {

@@ -31,6 +31,7 @@ const effect: Effect = {
 }
 const taskWith = (data: ActionTaskData): TaskView<ActionTaskData> => ({
   id: 't',
+  executionId: 't',
   userId: 'u',
   kind: 'perp_open',
   data,

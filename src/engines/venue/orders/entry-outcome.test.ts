@@ -32,6 +32,7 @@ test('the reply to a bracket states for each exit whether it waits for the entry
 const now = new Date(0)
 const task: TaskView<OrderTaskData> = {
   id: 't',
+  executionId: 't',
   userId: 'u',
   kind: 'perp_tp_sl',
   data: { account: '0xacc', since_ms: 0 } as OrderTaskData,

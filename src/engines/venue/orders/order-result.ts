@@ -34,7 +34,7 @@ export const exitOrderIds = (exits: readonly Exit[], leg: Exit['leg']): string[]
     .map(({ orderId }) => String(orderId))
 
 export function orderResult(
-  taskId: string,
+  executionId: string,
   taskData: OrderTaskData,
   { entry, exits, fills }: OrderOutcome,
 ): JsonObject {
@@ -44,7 +44,7 @@ export function orderResult(
     resting: entry.status === 'resting',
     asset: taskData.symbol,
     order_id: entry.orderId === null ? null : String(entry.orderId),
-    cloid: cloidOf(taskId, 'entry'),
+    cloid: cloidOf(executionId, 'entry'),
     order_status: shownStatus[entry.status],
     filled_size: sum.size,
     avg_price: sum.averagePrice,

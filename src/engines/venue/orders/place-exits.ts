@@ -19,13 +19,13 @@ type ExitsPlacement = {
 
 /** The orders of the wanted exits. */
 export function exitsPlan(
-  { id, data }: TaskView<OrderTaskData>,
+  { executionId, data }: TaskView<OrderTaskData>,
   pricing: Pricing,
   { size, grouping, suffix = '', only = () => true }: ExitsPlacement,
 ): Pick<VenuePlan<OrderTaskData>, 'account' | 'agent' | 'skewMs' | 'ttlMs' | 'facts' | 'action' | 'notes'> {
   const wanted = wantedExits(data).filter(({ leg }) => only(leg))
   const nameOf = (leg: ExitLeg) => `${leg}${suffix}`
-  const orders = wanted.map((exit) => exitOrder(id, data, { ...exit, size, name: nameOf(exit.leg) }, pricing))
+  const orders = wanted.map((exit) => exitOrder(executionId, data, { ...exit, size, name: nameOf(exit.leg) }, pricing))
   return {
     ...planOf(data),
     facts: factsOf(data, { usdMicros: 0n, exit: true }),

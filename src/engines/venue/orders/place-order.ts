@@ -83,14 +83,14 @@ const orderEffect = <Data extends OrderTaskData, Repair extends string>(
         lookUp: (how) => lookUpEntry(deps, task, how),
       }),
     }),
-    plan({ id, data, deadline }, { now }) {
+    plan({ executionId, data, deadline }, { now }) {
       if (now > deadline) return failed('expired', 'The deadline passed before the order was sent')
-      return { ...planOf(data), facts: factsOf(data), ...bracketAction(id, data, deps.pricing) }
+      return { ...planOf(data), facts: factsOf(data), ...bracketAction(executionId, data, deps.pricing) }
     },
     async settle(task, observed, context) {
       const { entry } = observed
       if (entry.status === 'rejected' && entry.error) {
-        const result = orderResult(task.id, task.data, { entry, exits: [], fills: [] })
+        const result = orderResult(task.executionId, task.data, { entry, exits: [], fills: [] })
         return { ...failed(entry.error.code, entry.error.message), result, rejected: true }
       }
       return ofTask<OrderTaskData, Data, OrderStep | Repair>(await filled(deps, task, observed, context))
@@ -125,7 +125,7 @@ export const completed = (
 ): OrderEnd => ({
   end: 'completed',
   outcome: orderOutcome.entry.status === 'partial' ? 'partial' : 'executed',
-  result: orderResult(task.id, task.data, orderOutcome),
+  result: orderResult(task.executionId, task.data, orderOutcome),
   data: {
     fills: fillViews(orderOutcome.fills),
     ...resultNote(task.data, orderOutcome),

@@ -24,7 +24,7 @@ type ExitRequest = { leg: ExitLeg; wanted: WantedExit; size: string; name: strin
 
 /** A reduce-only order on the opposite side of the entry. */
 export function exitOrder(
-  taskId: string,
+  executionId: string,
   taskData: OrderTaskData,
   { leg, wanted, size, name }: ExitRequest,
   { boundPrice }: Pricing,
@@ -35,7 +35,7 @@ export function exitOrder(
     isBuy,
     size,
     reduceOnly: true,
-    cloid: cloidOf(taskId, name),
+    cloid: cloidOf(executionId, name),
     price: wanted.isMarket
       ? boundPrice(wanted.price, { percent: exitSlippagePercent, isBuy, grid: gridOf(taskData) })
       : wanted.price,
@@ -43,27 +43,27 @@ export function exitOrder(
   }
 }
 
-const entryOrder = (taskId: string, taskData: OrderTaskData): VenueOrder => ({
+const entryOrder = (executionId: string, taskData: OrderTaskData): VenueOrder => ({
   asset: taskData.asset,
   isBuy: taskData.is_buy,
   price: taskData.price,
   size: taskData.size,
   reduceOnly: taskData.reduce_only,
   when: { tif: taskData.tif },
-  cloid: cloidOf(taskId, 'entry'),
+  cloid: cloidOf(executionId, 'entry'),
 })
 
 /** The entry with its exits in one action. */
 export function bracketAction(
-  taskId: string,
+  executionId: string,
   taskData: OrderTaskData,
   pricing: Pricing,
 ): Pick<ActionPlan, 'action' | 'notes'> {
   const exits = wantedExits(taskData)
   const size = taskData.exit_size ?? taskData.size
   const orders = [
-    entryOrder(taskId, taskData),
-    ...exits.map((exit) => exitOrder(taskId, taskData, { ...exit, size, name: exit.leg }, pricing)),
+    entryOrder(executionId, taskData),
+    ...exits.map((exit) => exitOrder(executionId, taskData, { ...exit, size, name: exit.leg }, pricing)),
   ]
   const legs = [roleOf(taskData), ...exits.map(({ leg }) => leg)]
   return {

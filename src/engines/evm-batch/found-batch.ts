@@ -1,0 +1,132 @@
+import { sumChanges } from '#kernel/balance-changes.ts'
+import { Fault } from '#kernel/fault.ts'
+import { addToResult, type SignContext } from '#kernel/one-effect.ts'
+import { pollAgain, reviewPollMs } from '#kernel/poll-again.ts'
+import type { JsonObject, StepResultOf, TaskView } from '#kernel/task.ts'
+import { recordFoundEffect } from '#store/found-effect.ts'
+import type { FoundBatch, Receipt } from '#upstreams/evm/evm.ts'
+import { type BatchOptions, type BatchPlan, type BatchTaskData, effectKind } from './batch-rules.ts'
+import type { EvmPort } from './evm-port.ts'
+import type { GasBudget } from './gas-budget.ts'
+import { nonceKind } from './sponsor-load.ts'
+import { balanceChangesOf } from './tx-views.ts'
+
+/**
+ * A batch that the account has run before its task exists, under the same execution id: this database has forgotten it.
+ * It is never sent again; its own transaction says what the task executed.
+ */
+
+type Found<Data extends BatchTaskData, Proof, Names extends string> = BatchOptions<Data, Proof> & {
+  port: EvmPort
+  gasBudget: Pick<GasBudget, 'settle'>
+  task: TaskView<Data>
+  plan: BatchPlan
+  /** Of the batch among those of the execution. */
+  sequence: number
+  context: SignContext<Data, Proof, Names>
+}
+
+const pollBackoff = { firstMs: 1_000, maxMs: 15_000 }
+
+/** A node that is away proves nothing: the look-up is repeated. */
+export const settleFound = <Data extends BatchTaskData, Proof, Names extends string>(
+  found: Found<Data, Proof, Names>,
+): Promise<StepResultOf<Partial<Data>, Names>> =>
+  settleOnce(found).catch((fault: unknown) => {
+    if (fault instanceof Fault) return waiting(found, { state: 'reconciling', note: fault.message })
+    throw fault
+  })
+
+async function settleOnce<Data extends BatchTaskData, Proof, Names extends string>(
+  found: Found<Data, Proof, Names>,
+): Promise<StepResultOf<Partial<Data>, Names>> {
+  const { port, gasBudget, task, plan, sequence, context } = found
+  const { chain } = port
+  const nonce = chain.batchNonce(task.executionId, sequence)
+  const batch = await chain.findBatch(plan.account, nonce)
+  if (!batch) return review(found, 'its transaction was not found')
+  const { head, receipts } = await chain.receipts([batch.txHash])
+  const receipt = receipts[0]
+  const isFinal = receipt && head.number - receipt.block + 1n >= BigInt(chain.row.confirmations)
+  if (!isFinal) return waiting(found, { state: 'confirming', note: `${batch.txHash} is not final yet` })
+  found.onFinal?.(task)
+  const settled = await settledBy(found, receipt)
+  if (!settled) return review(found, `${batch.txHash} is it, and does not prove what the task would do`)
+  const { result, data, patch } = settled
+  const changed =
+    found.balanceChanges?.({ ...task, data }, receipt) ??
+    balanceChangesOf(chain, receipt, plan.account, found.tokens ?? [])
+  const shown: BatchTaskData = {
+    transactions: [...(task.data.transactions ?? []), viewOf(port, batch)],
+    balance_changes: sumChanges([...(task.data.balance_changes ?? []), ...changed]),
+  }
+  return addToResult(result, {
+    data: { ...patch, ...result.data, ...shown } as Partial<Data>,
+    async writes(tx) {
+      await gasBudget.settle(tx, task.id, receipt.feeWei)
+      await recordFoundEffect(tx, {
+        taskId: task.id,
+        step: context.steps.sign,
+        kind: effectKind,
+        externalId: batch.txHash,
+        intent: { chainId: plan.chainId, batch: { account: plan.account, nonce: String(nonce) } },
+        nonceSequence: { kind: nonceKind, chain: plan.chainId, signer: batch.from },
+        nonce: batch.nonce,
+        proof: { tx_hash: batch.txHash, block: String(receipt.block) },
+        at: context.now,
+      })
+    },
+  })
+}
+
+async function settledBy<Data extends BatchTaskData, Proof, Names extends string>(
+  { task, context, ...options }: Found<Data, Proof, Names>,
+  receipt: Receipt,
+) {
+  const planned = async () => {
+    const proof = await options.prove(task, receipt)
+    return proof === undefined ? undefined : { proof }
+  }
+  const proven: { proof: Proof; data?: Partial<Data> } | undefined = options.found
+    ? await options.found(task, receipt)
+    : await planned()
+  if (!proven) return undefined
+  const data: Data = { ...task.data, ...proven.data }
+  return { result: await context.settle({ ...task, data }, proven.proof), data, patch: proven.data }
+}
+
+const viewOf = ({ chain: { row } }: EvmPort, { txHash, block }: FoundBatch): JsonObject => ({
+  chain_id: row.id,
+  tx_hash: txHash,
+  explorer_url: `${row.explorerUrl}/tx/${txHash}`,
+  status: 'finalized',
+  block: Number(block),
+  nonce: null,
+})
+
+const review = <Data extends BatchTaskData, Proof, Names extends string>(
+  found: Found<Data, Proof, Names>,
+  what: string,
+) => waiting(found, { state: 'review', note: `this request was executed before, and ${what}` })
+
+type Waiting = { state: 'confirming' | 'reconciling' | 'review'; note: string }
+
+function waiting<Data extends BatchTaskData, Proof, Names extends string>(
+  { task, context: { now, steps } }: Found<Data, Proof, Names>,
+  { state, note }: Waiting,
+): StepResultOf<Partial<Data>, Names> {
+  const { park, data } = pollAgain(task, steps.sign, pollBackoff)
+  const ageMs = state === 'review' ? now.getTime() - task.createdAt.getTime() : 0
+  const afterMs = reviewPollMs(ageMs, park.afterMs)
+  return ofTask<Data, Names>({
+    park: { ...park, afterMs },
+    state,
+    outcome: 'unknown',
+    data: { ...data, note },
+  })
+}
+
+/** The data of the task has the fields of a batch, which the compiler cannot see in a part of unknown data. */
+const ofTask = <Data extends BatchTaskData, Names extends string>(
+  result: StepResultOf<BatchTaskData & { note: string }, Names>,
+) => result as StepResultOf<Partial<Data>, Names>

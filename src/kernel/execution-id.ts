@@ -1,0 +1,37 @@
+import { sha256 } from './id.ts'
+
+/**
+ * What identifies an execution to chains and venues: the nonce of a batch, the id of an order, the reference of a
+ * transaction. It follows from who asked for what, under which key, and not from this database: where the database has
+ * forgotten an execution, the same request has the same id, and is refused or found outside.
+ *
+ * Its form is that of an id of a task, which is the execution id of every task without one of its own.
+ */
+
+function executionId(parts: readonly [sort: string, ...rest: string[]]): string {
+  const hex = sha256(`portico execution\n${JSON.stringify(parts)}`)
+  const ends = [8, 12, 16, 20, 32]
+  return ends.map((end, at) => hex.slice(ends[at - 1] ?? 0, end)).join('-')
+}
+
+export type KeyedExecution = { userId: string; operation: string; key: string }
+
+/** Of a request under a key of its caller; a request without a key has the id of its task. */
+export const requestExecutionId = ({ userId, operation, key }: KeyedExecution): string =>
+  executionId(['request', userId, operation, key])
+
+/** Of an order that a task arms: `name` distinguishes the orders of one task. */
+export const armedExecutionId = (taskExecutionId: string, name: string): string =>
+  executionId(['armed', taskExecutionId, name])
+
+export type FiringOrder = { id: string; execution_id: string | null; attempts: number }
+
+/**
+ * Of the task of an order that fires. All attempts of an order share it, since a chain executes at most one of them: a
+ * restored database may have forgotten how many there were. At a venue an id names one order, which may have been refused,
+ * so each attempt has its own.
+ */
+export const firedExecutionId = (order: FiringOrder, { perAttempt }: { perAttempt: boolean }): string => {
+  const armed = order.execution_id ?? order.id
+  return executionId(perAttempt ? ['fired', armed, String(order.attempts)] : ['fired', armed])
+}

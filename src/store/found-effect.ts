@@ -1,0 +1,56 @@
+import { createHash } from 'node:crypto'
+import { uuidv7 } from '#kernel/id.ts'
+import type { JsonObject } from '#kernel/json.ts'
+import type { NonceSequence, Tx } from '#kernel/task.ts'
+import { query } from './query.ts'
+
+/** An effect that was found outside, and that this database did not know: it is recorded as what it is, confirmed. */
+
+export type FoundEffect = {
+  taskId: string
+  step: string
+  kind: string
+  /** Of the effect and of its only transaction. */
+  externalId: string
+  /** As far as it is known. */
+  intent: JsonObject
+  nonceSequence: NonceSequence
+  nonce: bigint
+  proof: JsonObject
+  at: Date
+}
+
+/** Instead of the receipt of a policy, which is forgotten; and instead of bytes, which are never sent again. */
+const foundReceipt = 'found'
+const noBytes = '0x'
+
+export async function recordFoundEffect(tx: Tx, found: FoundEffect): Promise<void> {
+  const { taskId, step, kind, externalId, intent, nonceSequence, nonce, proof, at } = found
+  const digest = createHash('sha256').update(`${taskId} ${externalId}`).digest()
+  const id = uuidv7(at, { bytes: (count) => digest.subarray(0, count), fraction: () => 0 })
+  const { kind: nonceKind, chain, signer } = nonceSequence
+  await query(
+    tx,
+    `with found as (
+       insert into effect (id, task_id, step, kind, intent, signed, external_id, status, policy_receipt, proof, at)
+         values ($1, $2, $3, $4, $5::jsonb, '{}', $6, 'confirmed', $7, $8::jsonb, $9) returning id)
+     insert into tx_attempt (effect_id, n, raw, external_id, nonce_kind, chain, signer, nonce, status, at)
+       select id, 0, $10, $6, $11, $12, $13, $14, 'confirmed', $9 from found on conflict do nothing`,
+    [
+      id,
+      taskId,
+      step,
+      kind,
+      JSON.stringify(intent),
+      externalId,
+      foundReceipt,
+      JSON.stringify(proof),
+      at,
+      noBytes,
+      nonceKind,
+      chain,
+      signer,
+      nonce,
+    ],
+  )
+}

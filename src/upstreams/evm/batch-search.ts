@@ -1,0 +1,99 @@
+import { pad, toEventSelector } from 'viem/utils'
+import { Fault } from '#kernel/fault.ts'
+import type { RpcCall } from '#kernel/json-rpc.ts'
+import { executedBatchIn, sequenceData } from './batch.ts'
+import type { createLogSearch } from './log-search.ts'
+import { type BlockTransaction, readBlockTransactions } from './native-transfers.ts'
+import { type BlockTag, callOne, type EvmNode, tagOf } from './rpc.ts'
+import { type Hex, headOf, receiptOf } from './wire.ts'
+
+/** The transaction that ran a batch of an account, found by the nonce of the batch. */
+
+export type FoundBatch = { txHash: string; from: string; nonce: bigint; block: bigint }
+type SearchDeps = { node: EvmNode; searchLogs: ReturnType<typeof createLogSearch> }
+type Wanted = { account: string; nonce: bigint }
+
+/** The account's contract logs nothing about a batch, but a batch that moves tokens makes them log their transfer. */
+const transferTopic = toEventSelector('Transfer(address,address,uint256)')
+const windowBlocks = 10_000n
+const windowsMax = 10
+
+export const sequenceCall = (account: string, key: bigint, at: BlockTag): RpcCall => ({
+  method: 'eth_call',
+  params: [{ to: account, data: sequenceData(key) }, tagOf(at)],
+})
+
+/** An account without code returns nothing: it has run no batch. */
+export const sequenceIn = (returned: unknown): bigint =>
+  typeof returned === 'string' && returned.length > 2 ? BigInt(returned) : 0n
+
+export function createBatchSearch({ node, searchLogs }: SearchDeps) {
+  return async (account: string, nonce: bigint): Promise<FoundBatch | undefined> => {
+    const wanted = { account, nonce }
+    const { number: head } = headOf(await callOne(node, 'eth_getBlockByNumber', ['latest', false]))
+    return (
+      (await byTransfers({ node, searchLogs }, wanted, head)) ??
+      // A batch that moved native coins alone is found by the state of the account, where the node still has it.
+      (await byState(node, wanted, head).catch(ignoreFault))
+    )
+  }
+}
+
+function ignoreFault(error: unknown): undefined {
+  if (error instanceof Fault) return undefined
+  throw error
+}
+
+async function byTransfers(
+  { node, searchLogs }: SearchDeps,
+  wanted: Wanted,
+  head: bigint,
+): Promise<FoundBatch | undefined> {
+  const topics = [transferTopic, pad(wanted.account.toLowerCase() as Hex, { size: 32 })]
+  for (let windows = 0, to = head; windows < windowsMax && to >= 0n; windows += 1, to -= windowBlocks) {
+    const from = to >= windowBlocks ? to - windowBlocks + 1n : 0n
+    const { logs } = await searchLogs({ topics }, { from, to })
+    for (const block of new Set(logs.map((log) => log.block).reverse())) {
+      const found = await inBlock(node, wanted, block)
+      if (found) return found
+    }
+  }
+  return undefined
+}
+
+async function byState(node: EvmNode, wanted: Wanted, head: bigint): Promise<FoundBatch | undefined> {
+  const sequence = BigInt.asUintN(64, wanted.nonce)
+  const hasRun = async (at: bigint): Promise<boolean> => {
+    const { method, params } = sequenceCall(wanted.account, wanted.nonce >> 64n, at)
+    return sequenceIn(await callOne(node, method, params as unknown[])) > sequence
+  }
+  if (!(await hasRun(head))) return undefined
+  // The first block with it is in (before, upTo]: nodes have the state of recent blocks at least.
+  let [before, upTo, step] = [head, head, 16n]
+  while (before > 0n && (await hasRun(before))) {
+    upTo = before
+    before = before > step ? before - step : 0n
+    step *= 2n
+  }
+  while (upTo - before > 1n) {
+    const middle = (before + upTo) / 2n
+    if (await hasRun(middle)) upTo = middle
+    else before = middle
+  }
+  return inBlock(node, wanted, upTo)
+}
+
+async function inBlock(
+  node: EvmNode,
+  { account, nonce }: Wanted,
+  block: bigint,
+): Promise<FoundBatch | undefined> {
+  const names = ({ to, input }: BlockTransaction) =>
+    to === account.toLowerCase() && executedBatchIn(input)?.nonce === nonce
+  for (const { hash, ...sent } of (await readBlockTransactions(node, block)).filter(names)) {
+    // A further attempt of the same batch is mined and fails.
+    const receipt = receiptOf(await callOne(node, 'eth_getTransactionReceipt', [hash]))
+    if (receipt?.success) return { txHash: hash, from: sent.from, nonce: sent.nonce, block }
+  }
+  return undefined
+}
