@@ -1,6 +1,6 @@
 import type { Clock } from '#kernel/clock.ts'
-import { Fault } from '#kernel/fault.ts'
 import { requestExecutionId } from '#kernel/execution-id.ts'
+import { Fault } from '#kernel/fault.ts'
 import { askerOf } from '#kernel/fresh-person.ts'
 import { type Random, uuidv7 } from '#kernel/id.ts'
 import type { JsonObject } from '#kernel/json.ts'

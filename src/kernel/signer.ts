@@ -258,7 +258,8 @@ export type DecodedInstruction =
       tokenProgram: string
     }
   | { name: 'close_token_account'; account: string; to: string; owner: string }
-  | { name: 'compute_limit'; units: bigint }
+  /** `reference`: an account that the program takes no notice of, by which the transaction is found. */
+  | { name: 'compute_limit'; units: bigint; reference?: string }
   | { name: 'compute_price'; microLamports: bigint }
   | { name: 'memo'; signers: string[]; text: string }
   | ({ name: 'bridge' } & SvmDeposit)

@@ -131,6 +131,8 @@ export type SwapProvider = {
   quote(request: RouteRequest, signal?: AbortSignal): Promise<ProposedRoute>
   /** `unknown` where the provider has no such request. */
   status(request: StatusRequest, signal?: AbortSignal): Promise<ProviderStatus>
+  /** What the status of a deposit is asked by; undefined where the provider does not tell it. */
+  requestOf(depositTxHash: string): Promise<string | undefined>
 }
 
 /** Contracts of one provider on one EVM chain, from configuration: a quote that names others is refused. */

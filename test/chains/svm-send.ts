@@ -128,7 +128,7 @@ export const sendOperation =
         const amountUnits = BigInt(input.units)
         if (seen.totalUnits < amountUnits)
           throw insufficientBalance(token, { requiredUnits: amountUnits, availableUnits: seen.totalUnits })
-        const trial = await svm.trial(userId, planOf(input, account))
+        const trial = await svm.trial({ userId }, planOf(input, account))
         if (!trial.ok) throw new Fault('conflict', `The transaction would fail: ${trial.reason}`)
         const data: Data = { account }
         const spend = { account: wallet, amountUnits, token, seen, gas: trial.charge }

@@ -46,19 +46,26 @@ export type BatchTaskData = {
   /** Shown to the user. */
   transactions?: JsonObject[]
   balance_changes?: JsonObject[]
+  /** Beside the message of the task: what is known where the outcome is not. */
+  note?: string | null
 }
+
+export type ExecutedBatch = { receipt: Receipt; calls: readonly EvmCall[] }
+export type FoundProof<Data, Proof> = { proof: Proof; data?: Partial<Data> } | undefined
 
 export type BatchOptions<Data extends BatchTaskData, Proof> = {
   /** The events that prove the execution; undefined where they are missing. A successful status proves nothing. */
   prove(task: TaskView<Data>, receipt: Receipt): Proof | undefined | Promise<Proof | undefined>
   /**
-   * The proof of a batch that was executed before its task, under the same execution id and perhaps on other terms: what of
-   * them the data of the task take over. Without it the batch has to be proven as it is planned now.
+   * The proof of a batch that was executed before its task, under the same execution id and perhaps on other terms, and
+   * what of these terms the data of the task take over. Without it the batch has to prove what is planned now.
    */
   found?(
     task: TaskView<Data>,
-    receipt: Receipt,
-  ): { proof: Proof; data?: Partial<Data> } | undefined | Promise<{ proof: Proof; data?: Partial<Data> } | undefined>
+    batch: ExecutedBatch,
+  ): FoundProof<Data, Proof> | Promise<FoundProof<Data, Proof>>
+  /** What the task holds is known to the ledger alone: it is spent also where the batch was executed before. */
+  spendsLedger?: true
   /** What the batch changed, once it is proven; without it they are the token transfers of the receipt. */
   balanceChanges?(task: TaskView<Data>, receipt: Receipt): JsonObject[]
   /** Tokens that the batch may move in addition to the verified list. */

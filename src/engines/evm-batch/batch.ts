@@ -23,8 +23,8 @@ import { type BatchOptions, type BatchPlan, type BatchTaskData, batchGas, effect
 import { type ConfirmDeps, confirmBatch } from './confirm.ts'
 import { deadlineOf } from './deadline.ts'
 import type { EvmPort } from './evm-port.ts'
-import { exceedsCharge, type GasBudget } from './gas-budget.ts'
 import { settleFound } from './found-batch.ts'
+import { exceedsCharge, type GasBudget } from './gas-budget.ts'
 import { createSponsorLoad, nonceKind, type SponsorLoad } from './sponsor-load.ts'
 
 /** A batch of calls from the user's account in one sponsored transaction, as the driver of an effect. */

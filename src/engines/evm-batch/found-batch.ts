@@ -4,8 +4,15 @@ import { addToResult, type SignContext } from '#kernel/one-effect.ts'
 import { pollAgain, reviewPollMs } from '#kernel/poll-again.ts'
 import type { JsonObject, StepResultOf, TaskView } from '#kernel/task.ts'
 import { recordFoundEffect } from '#store/found-effect.ts'
-import type { FoundBatch, Receipt } from '#upstreams/evm/evm.ts'
-import { type BatchOptions, type BatchPlan, type BatchTaskData, effectKind } from './batch-rules.ts'
+import type { FoundBatch } from '#upstreams/evm/evm.ts'
+import {
+  type BatchOptions,
+  type BatchPlan,
+  type BatchTaskData,
+  type ExecutedBatch,
+  effectKind,
+  type FoundProof,
+} from './batch-rules.ts'
 import type { EvmPort } from './evm-port.ts'
 import type { GasBudget } from './gas-budget.ts'
 import { nonceKind } from './sponsor-load.ts'
@@ -50,7 +57,7 @@ async function settleOnce<Data extends BatchTaskData, Proof, Names extends strin
   const isFinal = receipt && head.number - receipt.block + 1n >= BigInt(chain.row.confirmations)
   if (!isFinal) return waiting(found, { state: 'confirming', note: `${batch.txHash} is not final yet` })
   found.onFinal?.(task)
-  const settled = await settledBy(found, receipt)
+  const settled = await settledBy(found, { receipt, calls: batch.calls })
   if (!settled) return review(found, `${batch.txHash} is it, and does not prove what the task would do`)
   const { result, data, patch } = settled
   const changed =
@@ -59,9 +66,10 @@ async function settleOnce<Data extends BatchTaskData, Proof, Names extends strin
   const shown: BatchTaskData = {
     transactions: [...(task.data.transactions ?? []), viewOf(port, batch)],
     balance_changes: sumChanges([...(task.data.balance_changes ?? []), ...changed]),
+    note: null,
   }
   return addToResult(result, {
-    data: { ...patch, ...result.data, ...shown } as Partial<Data>,
+    data: { ...patch, ...shown, ...result.data } as Partial<Data>,
     async writes(tx) {
       await gasBudget.settle(tx, task.id, receipt.feeWei)
       await recordFoundEffect(tx, {
@@ -69,7 +77,12 @@ async function settleOnce<Data extends BatchTaskData, Proof, Names extends strin
         step: context.steps.sign,
         kind: effectKind,
         externalId: batch.txHash,
-        intent: { chainId: plan.chainId, batch: { account: plan.account, nonce: String(nonce) } },
+        // No limit has counted it.
+        intent: {
+          chainId: plan.chainId,
+          batch: { account: plan.account, nonce: String(nonce) },
+          usdMicros: '0',
+        },
         nonceSequence: { kind: nonceKind, chain: plan.chainId, signer: batch.from },
         nonce: batch.nonce,
         proof: { tx_hash: batch.txHash, block: String(receipt.block) },
@@ -81,18 +94,19 @@ async function settleOnce<Data extends BatchTaskData, Proof, Names extends strin
 
 async function settledBy<Data extends BatchTaskData, Proof, Names extends string>(
   { task, context, ...options }: Found<Data, Proof, Names>,
-  receipt: Receipt,
+  batch: ExecutedBatch,
 ) {
-  const planned = async () => {
-    const proof = await options.prove(task, receipt)
+  const planned = async (): Promise<FoundProof<Data, Proof>> => {
+    const proof = await options.prove(task, batch.receipt)
     return proof === undefined ? undefined : { proof }
   }
-  const proven: { proof: Proof; data?: Partial<Data> } | undefined = options.found
-    ? await options.found(task, receipt)
-    : await planned()
+  const proven = options.found ? await options.found(task, batch) : await planned()
   if (!proven) return undefined
   const data: Data = { ...task.data, ...proven.data }
-  return { result: await context.settle({ ...task, data }, proven.proof), data, patch: proven.data }
+  const settled = await context.settle({ ...task, data }, proven.proof)
+  // What the task holds was read from the chain, where it had left already.
+  const isReleased = settled.spent !== undefined && !options.spendsLedger
+  return { result: isReleased ? { ...settled, spent: 0n } : settled, data, patch: proven.data }
 }
 
 const viewOf = ({ chain: { row } }: EvmPort, { txHash, block }: FoundBatch): JsonObject => ({
@@ -128,5 +142,5 @@ function waiting<Data extends BatchTaskData, Proof, Names extends string>(
 
 /** The data of the task has the fields of a batch, which the compiler cannot see in a part of unknown data. */
 const ofTask = <Data extends BatchTaskData, Names extends string>(
-  result: StepResultOf<BatchTaskData & { note: string }, Names>,
+  result: StepResultOf<BatchTaskData, Names>,
 ) => result as StepResultOf<Partial<Data>, Names>

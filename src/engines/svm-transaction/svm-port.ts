@@ -1,6 +1,7 @@
 import type { DraftOrder, DraftResult } from '#upstreams/solana/draft.ts'
 import type { Landing } from '#upstreams/solana/landing.ts'
 import type { WalletChange } from '#upstreams/solana/payments.ts'
+import type { FoundTransaction } from '#upstreams/solana/reference.ts'
 import type { SignatureWatcher } from '#upstreams/solana/signature-watcher.ts'
 import type { LandedTransaction, Solana } from '#upstreams/solana/solana.ts'
 import type { SvmSponsor } from '#upstreams/solana/sponsor.ts'
@@ -11,6 +12,10 @@ export type SvmPort = {
   sponsor: SvmSponsor
   watcher: SignatureWatcher
   draft(order: DraftOrder): Promise<DraftResult>
+  /** The address by which the transactions of an execution are found; `sequence` of them were executed before. */
+  referenceOf(execution: { executionId: string; sequence: number }): string
+  /** The transaction of the account that names the reference and did not fail; throws while it is not final. */
+  findReferenced(search: { reference: string; account: string }): Promise<FoundTransaction | undefined>
   /** The final transactions since the slot that moved the wallet; undefined where they are too many. */
   changesSince(wallet: {
     wallet: string

@@ -7,6 +7,7 @@ import type { Landing } from '#upstreams/solana/landing.ts'
 /** What a section supplies for its sponsored transactions on Solana: the instructions, and the balances that prove them. */
 
 export const effectKind = 'svm_transaction'
+export const nonceKind = 'svm'
 
 export type SvmPlan = {
   chainId: string
@@ -39,13 +40,25 @@ export type SvmTaskData = {
   /** Shown to the user. */
   transactions?: JsonObject[]
   balance_changes?: JsonObject[]
+  /** Beside the message of the task: what is known where the outcome is not. */
+  note?: string | null
 }
 
 export type ProvenLanding = Landing & { signature: string }
 
+export type FoundLanding<Data, Proof> = { proof: Proof; data?: Partial<Data> } | undefined
+
 export type SvmOptions<Data extends SvmTaskData, Proof> = {
   /** The balance changes that prove the execution; undefined where they are missing. Success alone proves nothing. */
   prove(task: TaskView<Data>, landing: ProvenLanding): Proof | undefined
+  /**
+   * The proof of a transaction that was executed before its task, under the same execution id and perhaps on other terms,
+   * and what of these terms the data of the task take over. Without it the transaction has to prove what is planned now.
+   */
+  found?(
+    task: TaskView<Data>,
+    landing: ProvenLanding,
+  ): FoundLanding<Data, Proof> | Promise<FoundLanding<Data, Proof>>
   /** Tokens that the transaction may move in addition to the verified list. */
   tokens?: readonly Token[]
   /** Called when the outcome is final, successful or not: earlier reads of the account are stale. */

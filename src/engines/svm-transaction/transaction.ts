@@ -1,10 +1,11 @@
 import { LRUCache } from 'lru-cache'
 import type { NonceSequences } from '#durable/nonces.ts'
+import type { Asker } from '#kernel/caller.ts'
 import { type Clock, later } from '#kernel/clock.ts'
 import { Fault } from '#kernel/fault.ts'
 import type { Random } from '#kernel/id.ts'
 import { canonicalJson } from '#kernel/json.ts'
-import type { EffectContext, EffectDriver } from '#kernel/one-effect.ts'
+import type { EffectDriver, SignContext } from '#kernel/one-effect.ts'
 import type { Policy, PolicyReceipt, SvmIntent, SvmSigner } from '#kernel/signer.ts'
 import type {
   GasCharge,
@@ -18,10 +19,17 @@ import type {
 } from '#kernel/task.ts'
 import type { Draft } from '#upstreams/solana/draft.ts'
 import { type ConfirmDeps, confirmTransaction } from './confirm.ts'
+import { settleFound, waiting } from './found-transaction.ts'
 import { type HeldUnits, heldUnits } from './held-units.ts'
 import type { LamportBudget } from './lamport-budget.ts'
 import type { SvmPort } from './svm-port.ts'
-import { effectKind, type SvmOptions, type SvmPlan, type SvmTaskData } from './transaction-rules.ts'
+import {
+  effectKind,
+  nonceKind,
+  type SvmOptions,
+  type SvmPlan,
+  type SvmTaskData,
+} from './transaction-rules.ts'
 
 /** Instructions of the user's wallet in one transaction that the sponsor pays for, as the driver of an effect. */
 
@@ -29,12 +37,14 @@ export type SvmTransactions = {
   /** Throws before a task exists where the chain is not served or no sponsor can pay. */
   ready(chainId: string, options?: { fullExit: boolean }): Promise<void>
   /** Composes and simulates the transaction of an admission, and says what it charges the user's budget. */
-  trial(userId: string, plan: SvmPlan): Promise<SvmTrial>
+  trial(asker: TrialAsker, plan: SvmPlan): Promise<SvmTrial>
   /** The driver of an effect; its steps may have any names. */
   driver<Data extends SvmTaskData, Proof, Names extends string = 'sign' | 'confirm'>(
     options: SvmOptions<Data, Proof>,
   ): EffectDriver<Data, SvmPlan, Proof, Names>
 }
+/** `executionId`: of the task that is asked for, where it is not its own id. */
+export type TrialAsker = Pick<Asker, 'userId'> & { executionId?: string | undefined }
 export type SvmTrial =
   | {
       ok: true
@@ -56,7 +66,6 @@ type SvmTransactionsDeps = {
   random: Random
 }
 
-const nonceKind = 'svm'
 const openedMax = 10_000
 /**
  * A blockhash serves for 150 blocks, about a minute; slow blocks make it longer. The height of the last valid block is in
@@ -77,26 +86,45 @@ export function svmTransactions(deps: SvmTransactionsDeps): SvmTransactions {
   const confirmDeps: ConfirmDeps = { portOf, budget, policy }
 
   /** Two equal orders have to differ, or they were one transaction: no two have the same `id`. */
-  const compose = async (plan: SvmPlan, id: string) => {
+  const compose = async (plan: SvmPlan, { id, reference }: { id: string; reference: string | undefined }) => {
     const port = portOf(plan.chainId)
     const { account, spends } = plan
     const feePayer = await port.sponsor.pick({ fullExit: plan.fullExit ?? false })
     const [result, held] = await Promise.all([
-      port.draft({ ...plan, feePayer, id }),
+      port.draft({ ...plan, feePayer, id, reference }),
       heldUnits(port.chain, { account, tokens: [...new Set(spends.map(({ token }) => token))] }),
     ])
     return { port, feePayer, result, held }
   }
 
-  const sign = async <Names extends string>(
-    task: TaskView<SvmTaskData>,
+  /** What names the reference of a transaction that was never signed, as far as this database knows. */
+  const find = async ({ chainId, account }: SvmPlan, reference: string | undefined) =>
+    reference === undefined ? undefined : portOf(chainId).findReferenced({ reference, account })
+
+  const sign = async <Data extends SvmTaskData, Proof, Names extends string>(
+    options: SvmOptions<Data, Proof>,
+    task: TaskView<Data>,
     plan: SvmPlan,
-    { steps }: EffectContext<Names>,
-  ): Promise<StepResultOf<never, Names>> => {
+    context: SignContext<Data, Proof, Names>,
+  ): Promise<StepResultOf<Partial<Data>, Names>> => {
+    const { steps } = context
     const own = task.effects.filter(({ kind, step }) => kind === effectKind && step === steps.sign)
     const live = own.find(({ status }) => status !== 'dropped')
     if (live) throw new Error(`task ${task.id} signs again while effect ${live.id} may land`)
-    const { port, feePayer, result, held } = await compose(plan, `${task.id} ${steps.sign} ${own.length}`)
+    const reference = referenceOf(portOf(plan.chainId), task, plan)
+    const [found, composed] = await Promise.allSettled([
+      own.length === 0 ? find(plan, reference) : undefined,
+      compose(plan, { id: `${task.id} ${steps.sign} ${own.length}`, reference }),
+    ])
+    if (found.status === 'rejected') {
+      if (!(found.reason instanceof Fault)) throw found.reason
+      return waiting({ task, context }, 'reconciling', found.reason.message)
+    }
+    const transaction = found.value
+    if (transaction)
+      return settleFound({ ...options, port: portOf(plan.chainId), budget, task, plan, transaction, context })
+    if (composed.status === 'rejected') throw composed.reason
+    const { port, feePayer, result, held } = composed.value
     if (!result.ok) return notExecuted(port, result.reason)
     const nonceSequence = await openSequence(plan)
     const intent = intentOf(task, plan, { feePayer, draft: result.draft })
@@ -107,12 +135,17 @@ export function svmTransactions(deps: SvmTransactionsDeps): SvmTransactions {
     return { sign: { nonceSequence, build }, next: steps.confirm, state: 'signed' }
   }
 
-  const trial: SvmTransactions['trial'] = async (userId, plan) => {
+  const trial: SvmTransactions['trial'] = async ({ userId, executionId }, plan) => {
     const readAtMs = deps.clock.now().getTime()
     const id = Buffer.from(deps.random.bytes(16)).toString('hex')
-    const [{ port, feePayer, result, held }, authorize] = await Promise.all([
-      compose(plan, id),
+    const reference =
+      executionId === undefined ? undefined : portOf(plan.chainId).referenceOf({ executionId, sequence: 0 })
+    // Its step repeats a look-up that failed.
+    const found = find(plan, reference).catch(() => 'unknown')
+    const [{ port, feePayer, result, held }, authorize, transaction] = await Promise.all([
+      compose(plan, { id, reference }),
       policy.authorizeOnAccept(userId, plan.chainId),
+      found,
     ])
     if (!result.ok) return { ok: false, reason: result.reason }
     const { draft } = result
@@ -125,7 +158,7 @@ export function svmTransactions(deps: SvmTransactionsDeps): SvmTransactions {
     })
     const signFirst: SignFirst<'confirm'> = async (task, { now }) => {
       const ageMs = now.getTime() - readAtMs
-      if (ageMs < 0 || ageMs > trialMsMax) return undefined
+      if (ageMs < 0 || ageMs > trialMsMax || transaction || outsideId(task) !== executionId) return undefined
       const nonceSequence = await openSequence(plan)
       const intent = intentOf(task, plan, { feePayer, draft })
       const { receipt, ...granted } = authorize(intent)
@@ -152,11 +185,24 @@ export function svmTransactions(deps: SvmTransactionsDeps): SvmTransactions {
     ready: async (chainId, options = { fullExit: false }) => portOf(chainId).sponsor.ready(options),
     trial,
     driver: (options) => ({
-      sign,
+      sign: (task, plan, context) => sign(options, task, plan, context),
       confirm: (task, settle, context) =>
         confirmTransaction(confirmDeps, { ...options, task, settle }, context),
     }),
   }
+}
+
+/** Nothing outside of this database can have executed what has the id of its task. */
+const outsideId = ({ id, executionId }: Pick<TaskView, 'id' | 'executionId'>): string | undefined =>
+  executionId === id ? undefined : executionId
+
+/** A task counts its transactions that were executed: each of them has a reference of its own. */
+function referenceOf(port: SvmPort, task: TaskView<SvmTaskData>, { chainId }: SvmPlan): string | undefined {
+  const executionId = outsideId(task)
+  const isExecuted = ({ kind, status, intent }: TaskView['effects'][number]) =>
+    kind === effectKind && status === 'confirmed' && intent.chainId === chainId
+  const sequence = task.effects.filter(isExecuted).length
+  return executionId === undefined ? undefined : port.referenceOf({ executionId, sequence })
 }
 
 type SignOrder = {

@@ -72,6 +72,16 @@ type EvmDriverDeps = EvmPaymentDeps & {
 
 export const evmDriver = ({ batches, wire, tillOf, changed }: EvmDriverDeps) =>
   batches.driver<RechargeTaskData, PaymentProof>({
+    // It names the task that the database has forgotten.
+    found({ data }, { receipt }) {
+      const payment = wire
+        .paymentsOf(receipt.logs, data.till)
+        .find(({ payer }) => payer === data.account.toLowerCase())
+      if (!payment) return undefined
+      const { payer, amountUnits, index: logIndex } = payment
+      const proof = { txHash: receipt.txHash, block: receipt.block, logIndex, payer, amountUnits }
+      return { proof, data: { amount_units: String(amountUnits) } }
+    },
     prove({ id, data }, receipt) {
       const isOwn = ({ payer, amountUnits, task }: Payment) =>
         payer === data.account.toLowerCase() &&

@@ -42,7 +42,7 @@ export const svmTrial = (deps: SvmPaymentDeps): PaymentTrial<SvmTill> => ({
   async chargeOf({ till, userId, account, amountUnits }) {
     // Neither the task that is named nor the value of the payment changes what the transfer does.
     const payment = { taskId: userId, account, address: till.address, amountUnits, usdMicros: 0n }
-    const trial = await deps.svm.trial(userId, planOf(deps, till, payment))
+    const trial = await deps.svm.trial({ userId }, planOf(deps, till, payment))
     if (trial.ok) return trial.charge
     throw new Fault('conflict', `The payment would fail: ${trial.reason}`, {
       extras: { reason: trial.reason },
@@ -64,6 +64,13 @@ type SvmDriverDeps = SvmPaymentDeps & { changed: (userId: string, chainId: strin
 
 export const svmDriver = ({ svm, changed }: SvmDriverDeps) =>
   svm.driver<RechargeTaskData, PaymentProof>({
+    // Its memo names the task that the database has forgotten.
+    found({ data }, { signature, slot, lamportDeltas }) {
+      const amountUnits = lamportDeltas.get(data.till) ?? 0n
+      if (amountUnits <= 0n || lamportDeltas.get(data.account) !== -amountUnits) return undefined
+      const proof = { txHash: signature, block: slot, logIndex: 0, payer: data.account, amountUnits }
+      return { proof, data: { amount_units: String(amountUnits) } }
+    },
     /** The record is that of the stored bytes, which name payer, wallet and task; the balances show the payment. */
     prove({ data }, { signature, slot, lamportDeltas }) {
       const amountUnits = BigInt(data.amount_units)

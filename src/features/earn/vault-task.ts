@@ -1,6 +1,6 @@
 import type { Ledger } from '#durable/ledger.ts'
 import type { EvmBatches } from '#engines/evm-batch/batch.ts'
-import type { BatchTaskData } from '#engines/evm-batch/batch-rules.ts'
+import type { BatchOptions, BatchTaskData } from '#engines/evm-batch/batch-rules.ts'
 import type { Token } from '#kernel/chains.ts'
 import type { Clock } from '#kernel/clock.ts'
 import { invalid, notFound } from '#kernel/fault.ts'
@@ -81,8 +81,10 @@ export function amountOf(text: string, minimum: string): bigint {
 export const vaultDriver = <Data extends VaultTaskData>(
   { batches, vault, shareToken, changed }: VaultTaskDeps,
   flowOf: (logs: Receipt['logs'], account: string) => Flow | undefined,
+  options: Pick<BatchOptions<Data, VaultProof>, 'spendsLedger'> = {},
 ) =>
-  batches.driver({
+  batches.driver<Data, VaultProof>({
+    ...options,
     tokens: [shareToken],
     prove({ data }: TaskView<Data>, receipt): VaultProof | undefined {
       const flow = flowOf(receipt.logs, data.account)

@@ -73,7 +73,7 @@ const admitWithdraw = (deps: VaultTaskDeps) =>
 const withdrawSteps = (deps: VaultTaskDeps) => {
   const { vault } = deps
   return oneEffect({
-    driver: vaultDriver<WithdrawTaskData>(deps, vault.withdrawn),
+    driver: vaultDriver<WithdrawTaskData>(deps, vault.withdrawn, { spendsLedger: true }),
     async plan(task) {
       const { account, assets_units, shares_units } = task.data
       const given =

@@ -34,7 +34,7 @@ export type FundDeps = VenueDriverDeps & {
   venue: SetupDeps['venue'] & Pick<Hyperliquid, 'ledgerSince' | 'spotBalances' | 'accountMode'>
   agents: Agents
   batches: EvmBatches
-  chain: Pick<Evm, 'balances' | 'transfers' | 'row'>
+  chain: Pick<Evm, 'balances' | 'headAt' | 'transfers' | 'row'>
   transferCall: (token: string, to: string, amountUnits: bigint) => EvmCall
   ledger: Pick<Ledger, 'balance'>
   policy: Pick<Policy, 'check' | 'release'>

@@ -78,6 +78,12 @@ const transferEffect = (deps: FundDeps) => {
     driver: batches.driver<FundTaskData, Receipt, FundStep>({
       onFinal: ({ userId }) => changed(userId, route.chainId),
       prove: ({ data }, receipt) => depositProof(deps, data, receipt),
+      // The credit followed the deposit, before the task.
+      async found({ data }, { receipt }) {
+        const proof = depositProof(deps, data, receipt)
+        const { timestampSeconds } = await deps.chain.headAt(receipt.block)
+        return proof && { proof, data: { since_ms: Math.min(data.since_ms, timestampSeconds * 1_000) } }
+      },
     }),
     plan({ data: { account, amount_units } }) {
       const amountUnits = BigInt(amount_units)

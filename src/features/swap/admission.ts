@@ -74,11 +74,13 @@ export async function fundSwap(deps: SwapDeps, prepared: PreparedSwap, execution
   const data = taskData(deps, prepared)
   await (prepared.safe.family === 'evm' ? deps.batches : deps.svm).ready(terms.origin.chain.id)
   const cash = await readCash()
-  const { gas, signOnAccept } = await trySwap(deps, { prepared, data, executionId }).catch(async (fault: unknown) => {
-    // Another swap may have taken the balance since it was read: then this one is refused for the shortage.
-    await readCash()
-    throw fault
-  })
+  const { gas, signOnAccept } = await trySwap(deps, { prepared, data, executionId }).catch(
+    async (fault: unknown) => {
+      // Another swap may have taken the balance since it was read: then this one is refused for the shortage.
+      await readCash()
+      throw fault
+    },
+  )
   const fees = [...prepared.fees, await sponsorFee(deps, terms, gas)]
   const policy = { decision: 'allow', rule: null, remaining_usd: await deps.remainingUsd(terms.userId) }
   const quote = quoteView(prepared.route, {
@@ -137,7 +139,7 @@ async function trySwap(deps: SwapDeps, { prepared, data, executionId }: SwapTria
   const wouldFail = (reason: string) =>
     new Fault('conflict', `The swap would fail: ${reason}`, { extras: { reason } })
   if (prepared.safe.family === 'solana') {
-    const trial = await deps.svm.trial(userId, svmPlan(data))
+    const trial = await deps.svm.trial(asker, svmPlan(data))
     if (!trial.ok) throw wouldFail(trial.reason)
     return { gas: trial.charge, signOnAccept: trial.signOnAccept }
   }

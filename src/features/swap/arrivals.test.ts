@@ -13,7 +13,7 @@ const contract = `0x${'cc'.repeat(20)}`
 const solver = `0x${'dd'.repeat(20)}`
 const usdc = `0x${'c5'.repeat(20)}`
 const venueBridge = `0x${'ee'.repeat(20)}`
-const plain = { valueUnits: 0n, input: '0x' }
+const plain = { nonce: 0n, valueUnits: 0n, input: '0x' }
 const own = { ...plain, hash: '0x1', from: solver, to: contract }
 const row = { family: 'evm', native: { address: nativeSentinel }, confirmations: 1 } as EvmChainRow
 

@@ -13,6 +13,7 @@ const provider = (name: string, quote: SwapProvider['quote']): SwapProvider => (
   name,
   quote,
   status: () => never,
+  requestOf: () => never,
 })
 const offering = (name: string, units: bigint) => provider(name, async () => route(name, units))
 const failing = (name: string, code: FaultCode) =>

@@ -50,7 +50,8 @@ function offering(name: string, dollars: bigint, recipient = own): SwapProvider 
     steps: { family: 'evm', chainId: chain.id, calls: [call], gas: null },
     settledBy: 'receipt',
   }
-  return { name, quote: async () => route, status: () => Promise.reject(new Error('not asked')) }
+  const notAsked = () => Promise.reject(new Error('not asked'))
+  return { name, quote: async () => route, status: notAsked, requestOf: notAsked }
 }
 
 const decode = ({ data }: EvmCall): DecodedCall => {

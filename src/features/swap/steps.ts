@@ -1,3 +1,5 @@
+import type { ExecutedBatch, FoundProof } from '#engines/evm-batch/batch-rules.ts'
+import type { FoundLanding, ProvenLanding } from '#engines/svm-transaction/transaction-rules.ts'
 import { balanceChange } from '#kernel/balance-changes.ts'
 import { type EvmChainRow, sameAddress, type Token } from '#kernel/chains.ts'
 import { later } from '#kernel/clock.ts'
@@ -12,6 +14,7 @@ import { errorOf } from './failure.ts'
 import { signatureMsMin } from './limits.ts'
 import { isFirstClaim, quoteUsed } from './quotes.ts'
 import { resultOf } from './result.ts'
+import { storedCalls } from './stored-route.ts'
 import {
   arrivalAction,
   batchPlan,
@@ -82,17 +85,34 @@ const svmEffect = <Names extends string>(deps: SwapDeps, { sign, confirm, track 
         const units = deltas.find(({ token }) => token === address)?.amountUnits
         return units === -BigInt(data.amount_in) ? { signature } : undefined
       },
+      found: (task, landing) => foundDeposit(deps, task, landing),
       onFinal: ({ userId, data }) => deps.changed(userId, data.origin.chain_id),
     }),
     plan: async (task, { now }) => (await refusalOf(deps, task, now)) ?? svmPlan(task.data),
     settle: ({ data }, { signature }) => deposited(deps, { data, txHash: signature, next: track }),
   })
 
+/** A deposit of before the task: for another quote, of perhaps another amount. */
+async function foundDeposit(
+  { providers }: SwapDeps,
+  { data }: SwapTask,
+  { deltas, signature, slot }: ProvenLanding,
+): Promise<FoundLanding<SwapTaskData, { signature: string }>> {
+  const { origin, destination } = data
+  const left = -(deltas.find(({ token }) => token === origin.token.address)?.amountUnits ?? 0n)
+  const provider = providers.find(({ name }) => name === data.provider)
+  const requestId = left > 0n ? await provider?.requestOf(signature) : undefined
+  if (requestId === undefined) return undefined
+  const heads = { [destination.chain_id]: 0, [origin.chain_id]: Number(slot) }
+  return { proof: { signature }, data: { amount_in: String(left), provider_request_id: requestId, heads } }
+}
+
 const batchEffect = <Names extends string>(deps: SwapDeps, { sign, confirm, track }: SwapStepNames<Names>) =>
   createEffect({
     steps: { sign, confirm },
     driver: deps.batches.driver<SwapTaskData, SwapProof, Names>({
       prove: (task, receipt) => proofOf(deps, task, receipt),
+      found: (task, batch) => foundProof(deps, task, batch),
       balanceChanges: (task, receipt) => balanceChanges(deps, task.data, receipt),
       onFinal: ({ userId, data }) => deps.changed(userId, data.origin.chain_id),
     }),
@@ -125,8 +145,50 @@ function changes(deps: SwapDeps, data: SwapTaskData, receipt: Receipt): Map<stri
   })
 }
 
+/**
+ * A batch of before the task was signed for another quote, of perhaps another amount. Its events say what was sold; which
+ * request a deposit belongs to is known to its provider.
+ */
+async function foundProof(
+  deps: SwapDeps,
+  { data }: SwapTask,
+  { receipt, calls }: ExecutedBatch,
+): Promise<FoundProof<SwapTaskData, SwapProof>> {
+  if (data.steps.family !== 'evm') return undefined
+  const signed: SwapTaskData = { ...data, steps: { ...data.steps, calls: storedCalls(calls) } }
+  const inUnits = soldUnits(deps, signed, receipt)
+  const found = { amount_in: String(inUnits), steps: signed.steps }
+  if (inUnits <= 0n) return undefined
+  if (data.settled_by === 'receipt') {
+    const proof = proofOf(deps, { data: { ...signed, ...found } }, receipt)
+    return proof && { proof, data: found }
+  }
+  const { origin, destination, target } = data
+  const row = rowOf(deps, origin.chain_id)
+  const deposit = deps.calls
+    .bridgeDepositsOf(receipt.logs, target)
+    .find(({ from }) => from === null || sameAddress(row, from, origin.account))
+  const provider = deps.providers.find(({ name }) => name === data.provider)
+  const requestId = deposit && (await provider?.requestOf(receipt.txHash))
+  if (requestId === undefined) return undefined
+  const named = { provider_request_id: requestId, deposit_id: deposit!.requestId }
+  // Its fill may be older than the task.
+  const heads = { [destination.chain_id]: 0, [origin.chain_id]: Number(receipt.block) }
+  return { proof: { receipt, inUnits, outUnits: 0n }, data: { ...found, ...named, heads } }
+}
+
 /** The events of the batch: what left the account, and on one chain also what arrived; a deposit names its request. */
-function proofOf(deps: SwapDeps, { data }: SwapTask, receipt: Receipt): SwapProof | undefined {
+function proofOf(deps: SwapDeps, { data }: Pick<SwapTask, 'data'>, receipt: Receipt): SwapProof | undefined {
+  const inUnits = soldUnits(deps, data, receipt)
+  if (inUnits !== BigInt(data.amount_in)) return undefined
+  if (data.settled_by === 'status')
+    return isDeposited(deps, data, receipt) ? { receipt, inUnits, outUnits: 0n } : undefined
+  const moved = changes(deps, data, receipt)
+  const outUnits = moved.get(data.destination.token.address.toLowerCase()) ?? 0n
+  return outUnits > 0n ? { receipt, inUnits, outUnits } : undefined
+}
+
+function soldUnits(deps: SwapDeps, data: SwapTaskData, receipt: Receipt): bigint {
   const moved = changes(deps, data, receipt)
   const sold = data.origin.token.address.toLowerCase()
   // Some tokens pay interest to the sender with each transfer: what left is compared, and the net is shown.
@@ -140,12 +202,7 @@ function proofOf(deps: SwapDeps, { data }: SwapTask, receipt: Receipt): SwapProo
     )
     .reduce((sum, { amountUnits }) => sum + amountUnits, 0n)
   const returnedUnits = returnedTokens + returnedCoins(deps, data, receipt)
-  const inUnits = returnedUnits - (moved.get(sold) ?? 0n)
-  if (inUnits !== BigInt(data.amount_in)) return undefined
-  if (data.settled_by === 'status')
-    return isDeposited(deps, data, receipt) ? { receipt, inUnits, outUnits: 0n } : undefined
-  const outUnits = moved.get(data.destination.token.address.toLowerCase()) ?? 0n
-  return outUnits > 0n ? { receipt, inUnits, outUnits } : undefined
+  return returnedUnits - (moved.get(sold) ?? 0n)
 }
 
 /** Coins that the contract of a swap did not use, where native coins were sold. */

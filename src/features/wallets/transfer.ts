@@ -131,7 +131,7 @@ const admitTransfer = (deps: TransferDeps) =>
     policy: deps.policy,
     asksPolicy: 'first',
     check: (input: TransferInput, { userId }) => checkTransfer(deps, input, userId),
-    fund: (terms) => fundTransfer(deps, terms),
+    fund: (terms, { executionId }) => fundTransfer(deps, terms, executionId),
     start({ chain, token, amountUnits, action }, { data, seen, gas }) {
       const wallet: AccountRef = {
         owner: action.userId,
@@ -144,7 +144,7 @@ const admitTransfer = (deps: TransferDeps) =>
     },
   })
 
-async function fundTransfer(deps: TransferDeps, terms: Terms) {
+async function fundTransfer(deps: TransferDeps, terms: Terms, executionId: string | undefined) {
   const { chain, token, isNative, action, amountUnits } = terms
   const { userId } = action
   const isEvm = chain.family === 'evm'
@@ -174,7 +174,7 @@ async function fundTransfer(deps: TransferDeps, terms: Terms) {
     principal: action.principal ?? 'agent',
     token_program: tokenProgram,
   }
-  const gas = await chargeOf(deps, { chain, userId, data })
+  const gas = await chargeOf(deps, { chain, userId, executionId, data })
   return { data, seen, gas }
 }
 
@@ -203,13 +203,21 @@ async function programOf(deps: TransferDeps, { chain, token, owner }: Receiving)
   })
 }
 
-type ChargeOrder = { chain: Chain; userId: string; data: TransferTaskData }
+type ChargeOrder = {
+  chain: Chain
+  userId: string
+  executionId: string | undefined
+  data: TransferTaskData
+}
 /** Simulates the transfer; what it charges the sponsor's budget of the user. */
-async function chargeOf(deps: TransferDeps, { chain, userId, data }: ChargeOrder): Promise<GasCharge> {
+async function chargeOf(
+  deps: TransferDeps,
+  { chain, userId, executionId, data }: ChargeOrder,
+): Promise<GasCharge> {
   const refuse = (reason: string) =>
     new Fault('conflict', `The transfer would fail: ${reason}`, { extras: { reason } })
   if (chain.family === 'solana') {
-    const trial = await deps.svm.trial(userId, svmPlan(deps, data))
+    const trial = await deps.svm.trial({ userId, executionId }, svmPlan(deps, data))
     if (!trial.ok) throw refuse(trial.reason)
     return trial.charge
   }

@@ -1,15 +1,17 @@
 import { pad, toEventSelector } from 'viem/utils'
 import { Fault } from '#kernel/fault.ts'
 import type { RpcCall } from '#kernel/json-rpc.ts'
+import type { EvmCall } from '#kernel/signer.ts'
 import { executedBatchIn, sequenceData } from './batch.ts'
 import type { createLogSearch } from './log-search.ts'
-import { type BlockTransaction, readBlockTransactions } from './native-transfers.ts'
+import { readBlockTransactions } from './native-transfers.ts'
 import { type BlockTag, callOne, type EvmNode, tagOf } from './rpc.ts'
 import { type Hex, headOf, receiptOf } from './wire.ts'
 
 /** The transaction that ran a batch of an account, found by the nonce of the batch. */
 
-export type FoundBatch = { txHash: string; from: string; nonce: bigint; block: bigint }
+/** `nonce`: of its sender. */
+export type FoundBatch = { txHash: string; from: string; nonce: bigint; block: bigint; calls: EvmCall[] }
 type SearchDeps = { node: EvmNode; searchLogs: ReturnType<typeof createLogSearch> }
 type Wanted = { account: string; nonce: bigint }
 
@@ -88,12 +90,12 @@ async function inBlock(
   { account, nonce }: Wanted,
   block: bigint,
 ): Promise<FoundBatch | undefined> {
-  const names = ({ to, input }: BlockTransaction) =>
-    to === account.toLowerCase() && executedBatchIn(input)?.nonce === nonce
-  for (const { hash, ...sent } of (await readBlockTransactions(node, block)).filter(names)) {
+  for (const { hash, from, nonce: sentNonce, to, input } of await readBlockTransactions(node, block)) {
+    const batch = to === account.toLowerCase() ? executedBatchIn(input) : undefined
+    if (batch?.nonce !== nonce) continue
     // A further attempt of the same batch is mined and fails.
     const receipt = receiptOf(await callOne(node, 'eth_getTransactionReceipt', [hash]))
-    if (receipt?.success) return { txHash: hash, from: sent.from, nonce: sent.nonce, block }
+    if (receipt?.success) return { txHash: hash, from, nonce: sentNonce, block, calls: batch.calls }
   }
   return undefined
 }

@@ -78,7 +78,11 @@ export type Evm = {
   /** Simulates the calls in sequence from the account, without a signature. */
   simulate(account: string, calls: readonly EvmCall[]): Promise<Simulation>
   /** The number of batches of an execution that the account has run, and the time of the block that was read. */
-  executed(account: string, executionId: string, at: bigint): Promise<{ times: bigint; timestampSeconds: number }>
+  executed(
+    account: string,
+    executionId: string,
+    at: bigint,
+  ): Promise<{ times: bigint; timestampSeconds: number }>
   /** The account nonce of a batch of an execution; `sequence` batches of it were run before. */
   batchNonce(executionId: string, sequence?: number): bigint
   /** The transaction that ran the batch with this nonce of an account; undefined where the node shows none. */

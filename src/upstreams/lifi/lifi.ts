@@ -88,5 +88,7 @@ export function lifi({
       }
       return statusOf(await requests.get('/v1/status', query, { signal }), request, rows)
     },
+    // The status of a deposit is asked by its transaction.
+    requestOf: async (depositTxHash) => depositTxHash,
   }
 }

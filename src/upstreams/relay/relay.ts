@@ -7,7 +7,7 @@ import type { RouteRequest, StatusRequest, SwapProvider } from '#kernel/swap-pro
 import { foreignNames } from './foreign-names.ts'
 import { providerName, routeOf } from './quote.ts'
 import { relayRequests } from './requests.ts'
-import { statusOf, withReasons } from './status.ts'
+import { requestIdIn, statusOf, withReasons } from './status.ts'
 
 /** Relay: swaps on one chain, and deposits that its solver fills on another. */
 
@@ -86,6 +86,11 @@ export function relay({
       })
       // The status ends a swap, also where nobody says why.
       return withReasons(status, list, { request, names })
+    },
+    async requestOf(depositTxHash) {
+      if (apiKey === undefined) return undefined
+      const list = await requests.get('/requests/v3', { depositTxHash })
+      return requestIdIn(list)
     },
   }
 }

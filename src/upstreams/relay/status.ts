@@ -84,3 +84,10 @@ function refundOf(status: ProviderStatus, value: unknown, names: ForeignNames): 
   const txHash = status.destinationTxs.findLast((each) => each.chainId === chainId)?.txHash ?? null
   return { chainId, token, amountUnits: BigInt(amount), txHash }
 }
+
+/** The id of the only request that a list has. */
+export function requestIdIn(body: unknown): string | undefined {
+  const list = isRecord(body) && Array.isArray(body.requests) ? body.requests : []
+  const [only] = list
+  return list.length === 1 && isRecord(only) && typeof only.id === 'string' ? only.id : undefined
+}

@@ -28,6 +28,8 @@ export type DraftOrder = {
   spends: readonly SvmSpend[]
   /** Equal orders with different ids are different transactions. */
   id: string
+  /** The address by which it is found. */
+  reference?: string | undefined
   /** A simulation at an older slot fails as unavailable. */
   minSlot?: bigint | undefined
 }
@@ -138,15 +140,20 @@ type Composition = {
   price: bigint
 }
 
+const referenceIn = ({ reference }: DraftOrder): string[] => (reference === undefined ? [] : [reference])
+
 function composed({ order, instructions, tables, blockhash, units, price }: Composition): Uint8Array {
   const plan: MessagePlan = {
     feePayer: order.feePayer,
-    instructions: [computeLimit(units), computePrice(price), ...instructions],
+    instructions: [computeLimit(units, referenceIn(order)), computePrice(price), ...instructions],
     tables,
-    staticAddresses: instructions.flatMap((instruction) => {
-      const decoded = decode(instruction)
-      return decoded ? checkedAddresses(decoded) : []
-    }),
+    staticAddresses: [
+      ...referenceIn(order),
+      ...instructions.flatMap((instruction) => {
+        const decoded = decode(instruction)
+        return decoded ? checkedAddresses(decoded) : []
+      }),
+    ],
     blockhash: blockhash.blockhash,
   }
   return compileMessage(plan)

@@ -72,11 +72,15 @@ const createTokenAccount = exactly(1, 6, (data, [payer, account, owner, mint, sy
     : undefined,
 )
 
-const computeBudget: Read = (data, accounts) => {
-  if (accounts.length > 0 || data.byteLength < 1) return undefined
+const computeBudget: Read = (data, [reference, ...others], { accounts }) => {
+  const isReferenceRead = accounts.every(({ isSigner, isWritable }) => !isSigner && !isWritable)
+  if (others.length > 0 || !isReferenceRead || data.byteLength < 1) return undefined
   const tag = data.getUint8(0)
-  if (tag === computeLimitTag && data.byteLength === 5)
-    return { name: 'compute_limit', units: BigInt(data.getUint32(1, true)) }
+  if (tag === computeLimitTag && data.byteLength === 5) {
+    const units = BigInt(data.getUint32(1, true))
+    return { name: 'compute_limit', units, ...(reference !== undefined && { reference }) }
+  }
+  if (reference !== undefined) return undefined
   if (tag === computePriceTag && data.byteLength === 9)
     return { name: 'compute_price', microLamports: data.getBigUint64(1, true) }
   return undefined
@@ -171,6 +175,8 @@ export function checkedAddresses(decoded: DecodedInstruction): string[] {
       return [decoded.payer, decoded.owner]
     case 'close_token_account':
       return [decoded.to, decoded.owner]
+    case 'compute_limit':
+      return decoded.reference === undefined ? [] : [decoded.reference]
     case 'memo':
       return decoded.signers
     case 'bridge': {

@@ -292,7 +292,11 @@ async function streamedExits(
   return Promise.all(
     exits.map(async (exit): Promise<Exit> => {
       if (exit.orderId !== null || (exit.state !== 'waiting' && exit.state !== 'open')) return exit
-      const orderId = await readStreamedOrder(account, cloidOf(task.executionId, exit.leg), (update) => update.orderId)
+      const orderId = await readStreamedOrder(
+        account,
+        cloidOf(task.executionId, exit.leg),
+        (update) => update.orderId,
+      )
       return orderId === undefined ? exit : { ...exit, orderId, state: exitStateOf('open', { entryRests }) }
     }),
   )

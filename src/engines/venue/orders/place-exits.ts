@@ -25,7 +25,9 @@ export function exitsPlan(
 ): Pick<VenuePlan<OrderTaskData>, 'account' | 'agent' | 'skewMs' | 'ttlMs' | 'facts' | 'action' | 'notes'> {
   const wanted = wantedExits(data).filter(({ leg }) => only(leg))
   const nameOf = (leg: ExitLeg) => `${leg}${suffix}`
-  const orders = wanted.map((exit) => exitOrder(executionId, data, { ...exit, size, name: nameOf(exit.leg) }, pricing))
+  const orders = wanted.map((exit) =>
+    exitOrder(executionId, data, { ...exit, size, name: nameOf(exit.leg) }, pricing),
+  )
   return {
     ...planOf(data),
     facts: factsOf(data, { usdMicros: 0n, exit: true }),

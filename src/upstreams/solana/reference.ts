@@ -1,0 +1,63 @@
+import { Fault } from '#kernel/fault.ts'
+import { addressBytes, base58, fromBase58 } from './base58.ts'
+import { decodeMessage, InvalidMessageError, splitTransaction } from './message.ts'
+import type { LandedTransaction, Solana } from './solana.ts'
+
+/**
+ * The address by which a transaction of an execution is found, in the manner of Solana Pay: an account that the message
+ * names and nothing reads. A chain without nonces of accounts keeps no other trace of what a transaction was for.
+ */
+
+export type ReferencedExecution = { executionId: string; sequence: number }
+
+/** The rest of the address is free: it is the address of no key and of no program. */
+const tag = Buffer.from('portico exec')
+
+export function referenceOf({ executionId, sequence }: ReferencedExecution): string {
+  const counted = Buffer.alloc(addressBytes - tag.length - 16)
+  counted.writeUInt32BE(sequence)
+  return base58(Buffer.concat([tag, counted, Buffer.from(executionId.replaceAll('-', ''), 'hex')]))
+}
+
+/** Undefined for an address that is no reference of the gateway. */
+export function executionOfReference(address: string): ReferencedExecution | undefined {
+  const bytes = fromBase58(address, addressBytes)
+  if (!bytes || !tag.equals(bytes.subarray(0, tag.length))) return undefined
+  const hex = Buffer.from(bytes.subarray(addressBytes - 16)).toString('hex')
+  const parts = [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)]
+  return { executionId: parts.join('-'), sequence: Buffer.from(bytes).readUInt32BE(tag.length) }
+}
+
+export type FoundTransaction = { signature: string; landed: LandedTransaction }
+type Search = { reference: string; account: string }
+type SearchedChain = Pick<Solana, 'row' | 'history' | 'transaction'>
+
+/** Anybody can name the reference of others in transactions, once it is known: more of them are not looked at. */
+const namedMax = 100
+
+/** The transaction that names the reference, is signed by the account, and did not fail. */
+export async function findReferenced(
+  chain: SearchedChain,
+  { reference, account }: Search,
+): Promise<FoundTransaction | undefined> {
+  const named = await chain.history(reference, { commitment: 'confirmed', limit: namedMax })
+  for (const { signature, failed } of named) {
+    if (failed) continue
+    const landed = await chain.transaction(signature, chain.row.finality)
+    // It is not final yet, or the node that listed it is ahead of this one.
+    if (!landed) throw new Fault('unavailable', `The transaction ${signature} is not final yet`)
+    if (signersOf(landed).includes(account)) return { signature, landed }
+  }
+  if (named.length === namedMax) throw new Fault('unavailable', `${reference} has too many transactions`)
+  return undefined
+}
+
+function signersOf({ raw }: LandedTransaction): string[] {
+  try {
+    return decodeMessage(splitTransaction(Buffer.from(raw, 'base64')).message).signers
+  } catch (error) {
+    // Another form than ours.
+    if (error instanceof InvalidMessageError) return []
+    throw error
+  }
+}
