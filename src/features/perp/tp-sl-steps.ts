@@ -3,7 +3,7 @@ import { cancelSearch, type OrderCancelled } from '#engines/venue/orders/cancel-
 import { failed, rejectedResult, upstreamName } from '#engines/venue/orders/order-failures.ts'
 import { exitOrderIds } from '#engines/venue/orders/order-result.ts'
 import { factsOf, type PlacedExits, planOf, wantedExits } from '#engines/venue/orders/order-task.ts'
-import { completePlacement, exitsPlan, exitsSearch } from '#engines/venue/orders/place-exits.ts'
+import { completePlacement, exitsBefore, exitsPlan, exitsSearch } from '#engines/venue/orders/place-exits.ts'
 import { cloidOf } from '#engines/venue/orders/signed-action.ts'
 import { type VenueDriverDeps, venueDriver } from '#engines/venue/orders/venue-effect.ts'
 import type { Pricing } from '#engines/venue/orders/venue-orders.ts'
@@ -42,6 +42,7 @@ const placementEffect = (deps: TpSlDeps, replace: Step<TpSlData, TpSlStep>) =>
           legs: wantedExits(task.data).map(({ leg }) => leg),
           placed: task.data.placed,
         }),
+      before: (task) => exitsBefore(deps.venue, task),
     }),
     plan: (task) =>
       exitsPlan(task, deps.pricing, {

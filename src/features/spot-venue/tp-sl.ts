@@ -1,6 +1,6 @@
 import { assertExit, assertTick, assertWorth } from '#engines/venue/orders/order-checks.ts'
 import { type PlacedExits, wantedExits } from '#engines/venue/orders/order-task.ts'
-import { completePlacement, exitsPlan, exitsSearch } from '#engines/venue/orders/place-exits.ts'
+import { completePlacement, exitsBefore, exitsPlan, exitsSearch } from '#engines/venue/orders/place-exits.ts'
 import { rereadBalances } from '#engines/venue/orders/read-after-write.ts'
 import { requireAgent, tradeDeadlineMs } from '#engines/venue/orders/trade-admission.ts'
 import { type VenueDriverDeps, venueDriver } from '#engines/venue/orders/venue-effect.ts'
@@ -183,6 +183,7 @@ export const tpSlSteps = (deps: TpSlStepDeps) =>
           legs: wantedExits(task.data).map(({ leg }) => leg),
           placed: task.data.placed,
         }),
+      before: (task) => exitsBefore(deps.venue, task),
       // The venue may reject triggers in this market: the gateway holds those exits.
       onRejected: (task, { type }, { now }) =>
         type === 'rejected' ? gatewayTriggersResult(task, wantedPrices(task), now) : undefined,

@@ -16,6 +16,11 @@ export type ActionTaskData = {
   /** The first look-up, by the venue's clock, that found no record of an action that can no longer execute. */
   absence?: Absence
   progress?: TaskProgress
+  /** The key of an action that an earlier task of the same execution id has sent. */
+  looked_before?: string
+  /** An action that may have been sent before: it is not sent, until an operator ends the task. */
+  unclear_before?: string
+  note?: string | null
 }
 
 export type Absence = { effect_id: string; at_ms: number }

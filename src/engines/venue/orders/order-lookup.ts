@@ -86,6 +86,20 @@ export function createOrderLookup(
   }
 }
 
+/**
+ * The time of an order that an earlier task of the same execution id has placed, from which on its records are read;
+ * undefined where the venue has no order under any of the ids.
+ */
+export async function placedBefore(
+  venue: Pick<OrderLookupSource, 'order'>,
+  { account, since_ms: sinceMs }: { account: string; since_ms: number },
+  cloids: readonly string[],
+): Promise<{ data: { since_ms: number } } | undefined> {
+  const orders = await Promise.all(cloids.map((cloid) => venue.order(account, cloid)))
+  const times = orders.flatMap((known) => (known ? [known.order.atMs - clockToleranceMs] : []))
+  return times.length === 0 ? undefined : { data: { since_ms: Math.min(sinceMs, ...times) } }
+}
+
 /** Page size of the venue's recent fills: a fill outside the page may be older. */
 const recentFillsMax = 2_000
 const recordsDisagree = () =>

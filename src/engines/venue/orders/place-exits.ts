@@ -1,8 +1,9 @@
 import type { Exit, ExitLeg } from '#engines/venue/records/bracket.ts'
 import type { TaskView } from '#kernel/task.ts'
 import type { VenueGrouping } from '#kernel/venue.ts'
+import { cloidOf } from './action-outcome.ts'
 import { completeExits, exitsOfReply, landedMs, lookUpExits } from './entry-outcome.ts'
-import type { OrderLookupSource } from './order-lookup.ts'
+import { type OrderLookupSource, placedBefore } from './order-lookup.ts'
 import { factsOf, type OrderTaskData, type PlacedExits, planOf, wantedExits } from './order-task.ts'
 import type { ActionSearch, VenuePlan } from './venue-effect.ts'
 import { exitOrder, type Pricing } from './venue-orders.ts'
@@ -47,6 +48,16 @@ export const exitsSearch = (
     replies.length === legs.length ? { exits: exitsOfReply(legs, replies), landedAtMs: 0 } : undefined,
   lookUp: ({ allRecords }) => lookUpExits(venue, task, { legs, suffix, allRecords }),
 })
+
+export const exitsBefore = (
+  venue: Pick<OrderLookupSource, 'order'>,
+  { executionId, data }: TaskView<OrderTaskData>,
+) =>
+  placedBefore(
+    venue,
+    data,
+    wantedExits(data).map(({ leg }) => cloidOf(executionId, leg)),
+  )
 
 type Completion = {
   /** Default: `exits`. */

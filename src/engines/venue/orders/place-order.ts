@@ -1,9 +1,11 @@
 import { evaluateBracket, sumFills } from '#engines/venue/records/bracket.ts'
 import { addToResult, createEffect, type EffectStep, type EffectSteps } from '#kernel/one-effect.ts'
 import type { StepContext, StepResultOf, TaskView } from '#kernel/task.ts'
+import { cloidOf } from './action-outcome.ts'
 import { transferEffect } from './collateral-transfer.ts'
 import { completeOutcome, entryOfReply, lookUpEntry } from './entry-outcome.ts'
 import { failed } from './order-failures.ts'
+import { placedBefore } from './order-lookup.ts'
 import { fillViews, type OrderOutcome, orderResult, resultNote } from './order-result.ts'
 import { factsOf, type ObservedEntry, type OrderTaskData, planOf } from './order-task.ts'
 import type { OrderEnd, OrderStep, OrderStepResult, PlaceOrderDeps } from './place-order-deps.ts'
@@ -82,6 +84,7 @@ const orderEffect = <Data extends OrderTaskData, Repair extends string>(
         parseReply: (legs) => entryOfReply(legs, task.data, deps.rejections),
         lookUp: (how) => lookUpEntry(deps, task, how),
       }),
+      before: ({ executionId, data }) => placedBefore(deps.venue, data, [cloidOf(executionId, 'entry')]),
     }),
     plan({ executionId, data, deadline }, { now }) {
       if (now > deadline) return failed('expired', 'The deadline passed before the order was sent')

@@ -1,8 +1,9 @@
-import type { Fault } from '#kernel/fault.ts'
+import { Fault } from '#kernel/fault.ts'
 import { match } from '#kernel/match.ts'
 import { addToResult, type EffectDriver, type Settled } from '#kernel/one-effect.ts'
+import { pollsOf } from '#kernel/poll-again.ts'
 import type { EffectUpdate, StepContext, StepResultOf, TaskView } from '#kernel/task.ts'
-import { type NotExecutedOutcome, retryThrottled } from './action-outcome.ts'
+import { effectOf, type NotExecutedOutcome, retryThrottled } from './action-outcome.ts'
 import type { ConfirmRequest } from './confirm-action.ts'
 import { failedBy, type RejectionDeps, rejectedResult } from './order-failures.ts'
 import type { ActionPlan, ActionTaskData, SignedActions } from './signed-action.ts'
@@ -27,10 +28,20 @@ export type VenuePlan<Data, Names extends string = 'sign' | 'confirm'> = Omit<Ac
 export type ActionSearch<Proof> = Pick<ConfirmRequest<Proof>, 'parseReply' | 'lookUp' | 'graceMs'> & {
   known?: Proof | undefined
 }
+/**
+ * `data`: with them `search` finds the action that was sent before. `note`: it was sent, or something equal to it, and only
+ * an operator can tell.
+ */
+export type SentBefore<Data> = { data: Partial<Data> } | { note: string }
 export type VenueAction<Data, Proof, Names extends string> = {
   /** Unique within the task; by the data that is committed with the signature. */
   actionKey: string | ((data: Data) => string)
   search(task: TaskView<Data>): ActionSearch<Proof>
+  /**
+   * Asked before the first send, where an earlier task of the same execution id may have sent the action: undefined where the
+   * venue has none.
+   */
+  before?(task: TaskView<Data>): Promise<SentBefore<Data> | undefined>
   /**
    * What to change in the data before an exit that the request limit of the venue rejected is signed again; false where
    * it counts as rejected.
@@ -53,7 +64,7 @@ export const venueDriver = <
   Names extends string = 'sign' | 'confirm',
 >(
   deps: VenueDriverDeps,
-  { actionKey, search, retry, onRejected }: VenueAction<Data, Proof, Names>,
+  { actionKey, search, before, retry, onRejected }: VenueAction<Data, Proof, Names>,
 ): EffectDriver<Data, VenuePlan<Data, Names>, Proof, Names> => {
   const { signedActions } = deps
   const keyOf = (data: Data) => (typeof actionKey === 'string' ? actionKey : actionKey(data))
@@ -71,6 +82,8 @@ export const venueDriver = <
       const { known, ...how } = search(task)
       if (known !== undefined) return withEffects(await settle(known), [])
       const key = keyOf(task.data)
+      const unsent = before && (await stateBefore(task, { before, key, confirm: steps.confirm }))
+      if (unsent) return unsent
       const outcome = await signedActions.confirm({ task, actionKey: key, signal, ...how })
       const notExecuted = async (rejection: NotExecutedOutcome): Promise<Result<Data, Names>> => {
         const again =
@@ -89,6 +102,52 @@ export const venueDriver = <
       })
     },
   }
+}
+
+type AskBefore<Data, Names> = {
+  before: (task: TaskView<Data>) => Promise<SentBefore<Data> | undefined>
+  key: string
+  confirm: Names
+}
+
+/**
+ * The venue may take an id of an order a second time once the first one has ended, and an action without an id any number of
+ * times: what this database may have forgotten is looked up. The step is repeated, and sends nothing before a look-up.
+ */
+async function stateBefore<Data extends ActionTaskData, Names extends string>(
+  task: TaskView<Data>,
+  { before, key, confirm }: AskBefore<Data, Names>,
+): Promise<Result<Data, Names> | undefined> {
+  const { data } = task
+  const { id } = effectOf(task, key)
+  if (task.executionId === task.id || data.looked_before === key || pollsOf(task) > 0) return undefined
+  const sent = data.unclear_before ? { note: data.unclear_before } : await before(task).catch(ignoreFault)
+  if (!sent) return undefined
+  const waiting = { outcome: 'unknown' as const, effects: [{ effectId: id, status: 'unknown' as const }] }
+  // A look-up that failed is repeated before anything is sent.
+  if (sent === 'failed')
+    return { ...waiting, park: { afterMs: failedLookUpMs, next: confirm }, state: 'reconciling' }
+  if ('note' in sent) {
+    const { note } = sent
+    const park = { afterMs: unclearMs, next: confirm }
+    const known = { unclear_before: note, note }
+    return ofTask<ActionTaskData, Data, Names>({ ...waiting, park, state: 'review', data: known })
+  }
+  const found = ofTask<ActionTaskData, Data, Names>({
+    ...waiting,
+    park: { afterMs: 0, next: confirm },
+    state: 'reconciling',
+    data: { looked_before: key },
+  })
+  return addToResult(found, { data: sent.data })
+}
+
+const failedLookUpMs = 1_000
+const unclearMs = 60_000
+
+function ignoreFault(fault: unknown): 'failed' {
+  if (fault instanceof Fault) return 'failed'
+  throw fault
 }
 
 function withEffects<Data, Names extends string>(
