@@ -61,10 +61,16 @@ export async function startTestCluster(progress?: (line: string) => void): Promi
 }
 
 /** A migrated database for one caller; return it with `drop`, or hold it with `await using`. */
-export async function testDatabase(): Promise<TestDatabase> {
+export const testDatabase = (): Promise<TestDatabase> => newDatabase(prepareTemplate)
+
+/** A copy of a database that nobody is connected to, as it is now. */
+export const copyOfDatabase = (url: string): Promise<TestDatabase> =>
+  newDatabase(async () => new URL(url).pathname.slice(1))
+
+async function newDatabase(templateOn: (serverUrl: string) => Promise<string>): Promise<TestDatabase> {
   const server = await serverOfThisProcess()
   try {
-    const template = await prepareTemplate(server.url)
+    const template = await templateOn(server.url)
     const name = `portico_test_${host}_${process.pid}_${randomBytes(5).toString('hex')}`
     await withAdmin(server.url, (admin) => admin.query(`create database ${name} template ${template}`))
     let dropped: Promise<void> | undefined

@@ -90,14 +90,16 @@ export function createOrderLookup(
  * The time of an order that an earlier task of the same execution id has placed, from which on its records are read;
  * undefined where the venue has no order under any of the ids.
  */
-export async function placedBefore(
+export async function placedBefore<Data extends { account: string; since_ms: number }>(
   venue: Pick<OrderLookupSource, 'order'>,
-  { account, since_ms: sinceMs }: { account: string; since_ms: number },
+  { account, since_ms: sinceMs }: Data,
   cloids: readonly string[],
-): Promise<{ data: { since_ms: number } } | undefined> {
+): Promise<{ data: Partial<Data> } | undefined> {
   const orders = await Promise.all(cloids.map((cloid) => venue.order(account, cloid)))
   const times = orders.flatMap((known) => (known ? [known.order.atMs - clockToleranceMs] : []))
-  return times.length === 0 ? undefined : { data: { since_ms: Math.min(sinceMs, ...times) } }
+  if (times.length === 0) return undefined
+  const known = { since_ms: Math.min(sinceMs, ...times) }
+  return { data: known as Partial<Data> }
 }
 
 /** Page size of the venue's recent fills: a fill outside the page may be older. */
