@@ -55,6 +55,7 @@ test('a payout that one node hid is found by a search from the first block, with
   for (let round = 0; round < 60; round += 1) {
     const task = {
       id: 't',
+      executionId: 't',
       userId: 'u',
       data,
       effects: [effect],

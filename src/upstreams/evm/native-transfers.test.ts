@@ -97,9 +97,11 @@ test('a trace is asked for in a request of its own; a node without traces leaves
 
 test('the transactions of a block are those that it lists', async () => {
   const { node } = nodeOf({
-    result: { transactions: [{ hash: '0xAB', from: owner, to: null, value: '0x2', input: '0xAB' }] },
+    result: {
+      transactions: [{ hash: '0xAB', from: owner, nonce: '0x3', to: null, value: '0x2', input: '0xAB' }],
+    },
   })
   assert.deepEqual(await readBlockTransactions(node, 7n), [
-    { hash: '0xab', from: own, to: null, valueUnits: 2n, input: '0xab' },
+    { hash: '0xab', from: own, nonce: 3n, to: null, valueUnits: 2n, input: '0xab' },
   ])
 })

@@ -16,7 +16,7 @@ import {
   toRlp,
 } from 'viem/utils'
 import type { EvmBatch } from '#kernel/signer.ts'
-import { batchHash, nonceKeyOf, nonceOf } from './batch.ts'
+import { batchHash, executeData, executedBatchIn, executionOf, nonceKeyOf, nonceOf } from './batch.ts'
 import { approveData, readCall, transferData } from './erc20.ts'
 import { addressOfKey, signDigest } from './secp256k1.ts'
 import { evmCrypto } from './sign.ts'
@@ -128,7 +128,26 @@ test('short parts of a signature keep their full width', async () => {
   )
 })
 
-test('each task has its own nonce key, at sequence zero', () => {
+test('an execution is read back from the nonce of its batch, and the batch from its transaction', () => {
+  const executionId = '00b6f012-34ff-eabc-0def-0123456789ab'
+  const nonce = nonceOf(executionId, 2)
+  assert.deepEqual(executionOf(nonce), { executionId, sequence: 2 })
+  // Of another delegate's making.
+  assert.equal(executionOf(2n ** 250n), undefined)
+  const signed = { ...batch, nonce, executor: account }
+  const { calls, deadlineSeconds } = signed
+  const read = executedBatchIn(executeData(signed, `0x${'11'.repeat(65)}`))
+  assert.deepEqual(read && { ...read, executor: read.executor.toLowerCase() }, {
+    calls,
+    deadlineSeconds,
+    nonce,
+    executor: account.toLowerCase(),
+  })
+  assert.equal(executedBatchIn('0x'), undefined)
+  assert.equal(executedBatchIn(`${executeData(signed, '0x').slice(0, 10)}00`), undefined)
+})
+
+test('each execution has its own nonce key, at sequence zero', () => {
   const id = '0191b6f0-1234-7abc-8def-0123456789ab'
   assert.equal(nonceOf(id) >> 64n, nonceKeyOf(id))
   assert.equal(nonceOf(id) & (2n ** 64n - 1n), 0n)
