@@ -49,6 +49,39 @@ describe('unknown outcomes', () => {
     assert.equal((await ordersOf(user)).length, 1)
   })
 
+  /** As a database that went back has forgotten it; the record of the account knows its orders still. */
+  const forget = async (taskId: string) => {
+    for (const statement of [
+      'delete from tx_attempt where effect_id in (select id from effect where task_id = $1)',
+      'delete from effect where task_id = $1',
+      'delete from idempotency where task_id = $1',
+      'delete from task where id = $1',
+    ])
+      await app.database.pool.query(statement, [taskId])
+  }
+  const protectedLimit = {
+    order_type: 'limit',
+    limit_price: '2000',
+    size: '0.1',
+    sl_price: '1500',
+  }
+  for (const [what, order] of [
+    ['was filled', {}],
+    ['rests with its stop', protectedLimit],
+  ] as const)
+    test(`an order that ${what} is found by a repeat under its key, where the database has forgotten it`, async () => {
+      const user = await app.trader()
+      const first = await buy(user, order, 'forgotten')
+      await app.catchUp()
+      const placed = await ordersOf(user)
+      await forget(first.task_id)
+      const again = await buy(user, order, 'forgotten')
+      assert.notEqual(again.task_id, first.task_id)
+      assert.equal(again.outcome, 'executed', JSON.stringify(again))
+      assert.deepEqual(again.result, first.result)
+      assert.deepEqual(await ordersOf(user), placed)
+    })
+
   test('a lost reply to leverage, cancel and approval is looked up and not repeated under another nonce', async () => {
     const user = await app.addUser()
     await app.credit(user, '1000')
