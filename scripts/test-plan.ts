@@ -56,6 +56,7 @@ export const laterFiles: readonly Later[] = [
       'test/journeys/earn-external.test.ts',
       'test/journeys/earn-withdrawals.test.ts',
       'test/journeys/exit-codes.test.ts',
+      'test/journeys/forgotten-executions.test.ts',
       'test/journeys/linked-agents.test.ts',
       'test/journeys/lost-upstream-replies.test.ts',
       'test/journeys/order-attacks.test.ts',

@@ -2,11 +2,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type CancelCase, type CancelContext, stopPoints } from './stop-points.ts'
-import { cloidOf, recordOf } from './venue-record.ts'
+import { cloidOf, executionsOf, recordOf } from './venue-record.ts'
 
 const ordersOf = async ({ venue, customer }: CancelContext) => (await recordOf(venue, customer)).orders
 const entries = async (context: CancelContext, taskIds: string[]) => {
-  const known = new Set(taskIds.map((id) => cloidOf(id, 'entry')))
+  const known = new Set((await executionsOf(context.app.admin, taskIds)).map((id) => cloidOf(id, 'entry')))
   return (await ordersOf(context)).filter(({ cloid }) => known.has(cloid ?? '')).length
 }
 const executed = async ({ run }: CancelContext, path: string, body: object) => {

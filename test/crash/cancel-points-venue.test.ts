@@ -2,14 +2,14 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type CancelCase, type CancelContext, stopPoints } from './stop-points.ts'
-import { cloidOf, recordOf } from './venue-record.ts'
+import { cloidOf, executionsOf, recordOf } from './venue-record.ts'
 
 const prepare = async ({ run }: CancelContext) => {
   assert.equal((await run('perp/setup', {})).outcome, 'executed')
 }
-const entries = async ({ venue, customer }: CancelContext, taskIds: string[]) => {
+const entries = async ({ app, venue, customer }: CancelContext, taskIds: string[]) => {
   const { orders } = await recordOf(venue, customer)
-  const known = new Set(taskIds.map((id) => cloidOf(id, 'entry')))
+  const known = new Set((await executionsOf(app.admin, taskIds)).map((id) => cloidOf(id, 'entry')))
   return orders.filter(({ cloid }) => known.has(cloid ?? '')).length
 }
 
@@ -61,9 +61,9 @@ const exits: CancelCase = {
     assert.equal((await context.run('perp/open', entry)).outcome, 'executed')
   },
   body: async () => ({ asset: 'BTC', sl_price: '80000' }),
-  async landed({ venue, customer }, taskIds) {
+  async landed({ app, venue, customer }, taskIds) {
     const { orders } = await recordOf(venue, customer)
-    const known = new Set(taskIds.map((id) => cloidOf(id, 'sl')))
+    const known = new Set((await executionsOf(app.admin, taskIds)).map((id) => cloidOf(id, 'sl')))
     return orders.filter(({ cloid }) => known.has(cloid ?? '')).length
   },
 }

@@ -16,7 +16,7 @@ import {
 } from './crash-app.ts'
 import { createGatewayPool, type GatewayPool } from './gateway-pool.ts'
 import { newTrader } from './venue-points.ts'
-import { cloidOf, frozenAccounts, recordOf, venueOf } from './venue-record.ts'
+import { cloidOf, executionsOf, frozenAccounts, recordOf, venueOf } from './venue-record.ts'
 import { markets, randomOf } from './venue-traders.ts'
 
 const usersOfAKind = bySize({ short: 2, full: 3, nightly: 10 })
@@ -202,7 +202,11 @@ test('a cancel that races a signature is rejected or moves nothing, and every ta
     } else {
       const record = await recordOf(venue, customer)
       const landed = record.orders.map(({ cloid }) => cloid).sort()
-      assert.deepEqual(landed, executed.map(({ id }) => cloidOf(id, 'entry')).sort())
+      const executions = await executionsOf(
+        app.admin,
+        executed.map(({ id }) => id),
+      )
+      assert.deepEqual(landed, executions.map((id) => cloidOf(id, 'entry')).sort())
     }
   }
   t.diagnostic(

@@ -35,6 +35,7 @@ type VenueState = {
 }
 type Row = {
   id: string
+  execution: string
   kind: string
   status: string
   outcome: string | null
@@ -42,8 +43,8 @@ type Row = {
   data: { order_id?: number }
 }
 
-const cloidOf = (taskId: string) =>
-  `0x${createHash('sha256').update(`${taskId}:entry`).digest('hex').slice(0, 32)}`
+const cloidOf = (executionId: string) =>
+  `0x${createHash('sha256').update(`${executionId}:entry`).digest('hex').slice(0, 32)}`
 const units = (text: string): bigint => {
   const [whole = '0', fraction = ''] = text.split('.')
   return BigInt(`${whole}${fraction.padEnd(8, '0')}`)
@@ -119,7 +120,7 @@ function compare(rows: Row[], { accounts: all }: VenueState): { filled: number; 
   const known = new Set<string>()
   for (const row of rows) {
     if (row.kind !== 'perp_open' && row.kind !== 'perp_close') continue
-    const cloid = cloidOf(row.id)
+    const cloid = cloidOf(row.execution)
     known.add(cloid)
     const found = byCloid.get(cloid) ?? []
     const reply = `${row.kind} ${JSON.stringify(row)} beside ${found.length} of ${JSON.stringify(found[0]?.order)}`
@@ -238,7 +239,7 @@ test(`${orders} orders of ${accounts} accounts: each at most once, and reported 
   const ids = taken.flat()
   assert.equal(new Set(ids).size, orders, 'every key has a task of its own')
   const { rows } = await app.admin.query<Row>(
-    `select id, kind, status, outcome, result, data from task where kind like 'perp_%' and kind <> 'perp_setup'`,
+    `select id, coalesce(execution_id, id) as execution, kind, status, outcome, result, data from task where kind like 'perp_%' and kind <> 'perp_setup'`,
   )
   assert.deepEqual(
     new Set(rows.map(({ id }) => id)),

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
 import { type CaseContext, type TaskCase, venuePoints } from './venue-points.ts'
-import { cloidOf, recordOf } from './venue-record.ts'
+import { cloidOf, executionsOf, recordOf } from './venue-record.ts'
 
 const openOrders = async ({ venue, customer }: CaseContext) =>
   (await recordOf(venue, customer)).orders.filter(({ status }) => status === 'open')
@@ -17,7 +17,8 @@ const tpSl: TaskCase = {
     assert.equal((await send('perp/open', 'held', entry)).outcome, 'executed')
   },
   async verify(context, last) {
-    const legs = ['tp', 'sl'].map((leg) => cloidOf(last.task_id, leg))
+    const [execution = ''] = await executionsOf(context.app.admin, [last.task_id])
+    const legs = ['tp', 'sl'].map((leg) => cloidOf(execution, leg))
     const open = await openOrders(context)
     assert.deepEqual(open.map(({ cloid }) => cloid).sort(), legs.sort(), 'the last pair and no other')
     const { orders } = await recordOf(context.venue, context.customer)

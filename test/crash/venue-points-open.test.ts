@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type TaskCase, venuePoints } from './venue-points.ts'
-import { assertPosition, cloidOf, recordOf, units } from './venue-record.ts'
+import { assertPosition, cloidOf, executionsOf, recordOf, units } from './venue-record.ts'
 
 const size = '0.001'
 
@@ -23,9 +23,10 @@ const open: TaskCase = {
     const { replies, customer, venue } = context
     await assertPosition(context, units(size) * BigInt(replies.length))
     const { orders } = await recordOf(venue, customer)
+    const [execution = ''] = await executionsOf(context.app.admin, [task_id])
     for (const leg of ['tp', 'sl'] as const)
       assert.deepEqual(
-        orders.filter(({ cloid }) => cloid === cloidOf(task_id, leg)).map(({ oid }) => String(oid)),
+        orders.filter(({ cloid }) => cloid === cloidOf(execution, leg)).map(({ oid }) => String(oid)),
         result[`${leg}_oids`],
       )
     assert.equal(orders.length, 3 * replies.length)

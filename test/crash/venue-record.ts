@@ -60,8 +60,17 @@ export const venueOf =
     return reply.body
   }
 
-export const cloidOf = (taskId: string, leg: string) =>
-  `0x${createHash('sha256').update(`${taskId}:${leg}`).digest('hex').slice(0, 32)}`
+export const cloidOf = (executionId: string, leg: string) =>
+  `0x${createHash('sha256').update(`${executionId}:${leg}`).digest('hex').slice(0, 32)}`
+
+/** What the venue knows these tasks by. */
+export const executionsOf = async (admin: pg.Pool, taskIds: string[]): Promise<string[]> =>
+  (
+    await admin.query<{ execution: string }>(
+      'select coalesce(execution_id, id) as execution from task where id = any($1::uuid[])',
+      [taskIds],
+    )
+  ).rows.map(({ execution }) => execution)
 
 /** In units of the eighth decimal. */
 export const units = (text: string): bigint => {
@@ -104,9 +113,11 @@ export async function verifyRecord(
   )
   assert.equal(Number(rows[0]!.own), ids.length, `${at}: tasks of the customer`)
   const record = await recordOf(venue, customer)
-  const known = new Set(['entry', 'tp', 'sl'].flatMap((leg) => ids.map((id) => cloidOf(id, leg))))
+  const executions = await executionsOf(app.admin, ids)
+  const [lastExecution = ''] = await executionsOf(app.admin, [last.task_id])
+  const known = new Set(['entry', 'tp', 'sl'].flatMap((leg) => executions.map((id) => cloidOf(id, leg))))
   const own = record.orders.filter(({ cloid }) => known.has(cloid ?? ''))
-  const mine = own.filter(({ cloid }) => cloid === cloidOf(last.task_id, 'entry'))
+  const mine = own.filter(({ cloid }) => cloid === cloidOf(lastExecution, 'entry'))
   // A task without an order of its own names none, or the one that it has cancelled.
   if (last.result.order_status === undefined) {
     const replyOf = new Set(
