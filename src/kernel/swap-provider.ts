@@ -131,7 +131,7 @@ export type SwapProvider = {
   quote(request: RouteRequest, signal?: AbortSignal): Promise<ProposedRoute>
   /** `unknown` where the provider has no such request. */
   status(request: StatusRequest, signal?: AbortSignal): Promise<ProviderStatus>
-  /** What the status of a deposit is asked by; undefined where the provider does not tell it. */
+  /** What the status of a deposit is asked by; undefined where the provider does not name it. */
   requestOf(depositTxHash: string): Promise<string | undefined>
 }
 

@@ -4,7 +4,7 @@ import type { Draw } from './draw.ts'
 import type { Fault } from './fault.ts'
 import type { Json, JsonObject } from './json.ts'
 import type { LiveState } from './task-state.ts'
-import type { TriggerOrder } from './trigger-order.ts'
+import type { OrderRoom, TriggerOrder } from './trigger-order.ts'
 
 /** The types in which a feature describes a task to the runner. Types only: the runner does all writes. */
 
@@ -191,12 +191,6 @@ export type SignOnAccept = (nonce: bigint) => Promise<SignedEffect & SigningGran
 export type SignInOrder = SigningGrant & { sign(nonce: bigint): Promise<SignedEffect> }
 /** New rows of a feature's table, inserted with the task. A row that exists already is left as it is. */
 export type FeatureRows = { table: string; rows: JsonObject[] }
-/** Orders that the task arms when it completes: they count against the limit of the user from the acceptance on. */
-export type OrderRoom = {
-  count: number
-  max: number
-  refuse(open: number): Fault
-}
 /** A further attempt for a live effect, under the nonce of its first one. */
 export type Replacement = {
   effectId: string

@@ -1,3 +1,4 @@
+import type { Fault } from './fault.ts'
 import type { JsonObject } from './json.ts'
 
 /** A stored order that creates a task when a price crosses its trigger, as its row is. */
@@ -45,4 +46,11 @@ export type TriggerOrder<Input = JsonObject> = {
   expires_at: Date | null
   created_at: Date
   updated_at: Date
+}
+
+/** Orders that the task arms when it completes: they count against the limit of the user from the acceptance on. */
+export type OrderRoom = {
+  count: number
+  max: number
+  refuse(open: number): Fault
 }

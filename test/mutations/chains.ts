@@ -400,8 +400,8 @@ export const chainMutations = [
         'a gas limit that the node refuses holds up its sponsor until the batch expires',
       ],
       [
-        'executed(account, task.id, finalBlock)\n  if (executed > sequenceOf(effect)) return reviewResult',
-        'executed(account, task.id, receipt.block)\n  if (executed > sequenceOf(effect)) return reviewResult',
+        'executed(account, task.executionId, finalBlock)\n  if (executed > sequenceOf(effect)) return reviewResult',
+        'executed(account, task.executionId, receipt.block)\n  if (executed > sequenceOf(effect)) return reviewResult',
         'a batch that reverted stays open where the node has no state of its block any more',
       ],
     ],

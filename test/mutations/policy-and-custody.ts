@@ -159,8 +159,8 @@ export const policyMutations = [
         'a request runs when its time is over',
       ],
       [
-        "principal: 'person' as const }",
-        "principal: 'agent' as const }",
+        "principal: 'person' as const,",
+        "principal: 'agent' as const,",
         'an approved request is not admitted',
       ],
     ],

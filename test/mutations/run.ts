@@ -27,6 +27,7 @@ import { chatModelMutations } from './chat-model.ts'
 import { creditMutations } from './credits.ts'
 import { durableMutations } from './durable.ts'
 import { endedAccessMutations } from './ended-access.ts'
+import { executionMutations } from './executions.ts'
 import { grammarMutations } from './grammar.ts'
 import { identityMutations } from './identity.ts'
 import { imageMutations } from './images.ts'
@@ -68,6 +69,7 @@ export const mutations: readonly Mutation[] = [
   ...venueMutations,
   ...orderMutations,
   ...durableMutations,
+  ...executionMutations,
   ...interfaceMutations,
   ...grammarMutations,
   ...marketMutations,

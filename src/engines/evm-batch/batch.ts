@@ -23,7 +23,7 @@ import { type BatchOptions, type BatchPlan, type BatchTaskData, batchGas, effect
 import { type ConfirmDeps, confirmBatch } from './confirm.ts'
 import { deadlineOf } from './deadline.ts'
 import type { EvmPort } from './evm-port.ts'
-import { settleFound } from './found-batch.ts'
+import { executedBefore, settleFound } from './found-batch.ts'
 import { exceedsCharge, type GasBudget } from './gas-budget.ts'
 import { createSponsorLoad, nonceKind, type SponsorLoad } from './sponsor-load.ts'
 
@@ -121,29 +121,28 @@ export function evmBatches({
   ): Promise<StepResultOf<Partial<Data>, Names>> => {
     const { now, steps } = context
     const port = portOf(plan.chainId)
-    const { chain, sponsor } = port
     const [account, simulation, fees, chargedWei] = await Promise.all([
-      chain.account(plan.account, outsideId(task)),
-      chain.simulate(plan.account, plan.calls),
-      sponsor.fees(),
+      port.chain.account(plan.account, outsideId(task)),
+      port.chain.simulate(plan.account, plan.calls),
+      port.sponsor.fees(),
       gasBudget.chargedWei(task.id, plan.chainId),
     ])
-    const sequence = executedBefore(task, plan.chainId)
-    if (account.executedTimes > sequence)
-      return settleFound({ ...options, port, gasBudget, task, plan, sequence, context })
-    if (account.hasOtherCode) return notExecuted(chain.row, 'the account has the code of another contract')
+    if (account.executedTimes > executedBefore(task, plan.chainId))
+      return settleFound({ ...options, port, gasBudget, task, plan, context })
+    if (account.hasOtherCode)
+      return notExecuted(port.chain.row, 'the account has the code of another contract')
     if (!simulation.ok) {
       const isOld = simulation.block !== undefined && simulation.block < (plan.minBlock ?? 0n)
       if (isOld)
         throw new Fault(
           'unavailable',
-          `The ${chain.row.displayName} node is behind the chain; try again later`,
+          `The ${port.chain.row.displayName} node is behind the chain; try again later`,
         )
-      return notExecuted(chain.row, simulation.reason)
+      return notExecuted(port.chain.row, simulation.reason)
     }
-    const gas = gasOf(chain, plan, simulation.gas)
+    const gas = gasOf(port.chain, plan, simulation.gas)
     // Everything can be withdrawn at any fee: its calls are those of the vault alone.
-    if (!plan.fullExit && exceedsCharge(fees.maxFeeWei * gas, chargedWei)) return costRose(chain.row)
+    if (!plan.fullExit && exceedsCharge(fees.maxFeeWei * gas, chargedWei)) return costRose(port.chain.row)
     const prepared = await prepareBatch(preparing, task, plan, { account, gas, fees, now })
     return { sign: prepared.sign, next: steps.confirm, state: 'signed' }
   }
@@ -277,12 +276,6 @@ const notExecuted = (chain: Pick<Chain, 'displayName'>, reason: string) =>
 /** Nothing outside of this database can have executed what has the id of its task. */
 const outsideId = ({ id, executionId }: Pick<TaskView, 'id' | 'executionId'>): string | undefined =>
   executionId === id ? undefined : executionId
-
-/** The account numbers the batches of a task: the next one follows those that it has executed on this chain. */
-const executedBefore = ({ effects = [] }: SignedTask, chainId: string): number =>
-  effects.filter(
-    ({ kind, status, intent }) => kind === effectKind && status === 'confirmed' && intent.chainId === chainId,
-  ).length
 
 type BatchContext = {
   chain: Evm

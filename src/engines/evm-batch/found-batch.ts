@@ -28,10 +28,17 @@ type Found<Data extends BatchTaskData, Proof, Names extends string> = BatchOptio
   gasBudget: Pick<GasBudget, 'settle'>
   task: TaskView<Data>
   plan: BatchPlan
-  /** Of the batch among those of the execution. */
-  sequence: number
   context: SignContext<Data, Proof, Names>
 }
+
+/** The account numbers the batches of a task: the next one follows those that it has executed on this chain. */
+export const executedBefore = (
+  { effects = [] }: Partial<Pick<TaskView, 'effects'>>,
+  chainId: string,
+): number =>
+  effects.filter(
+    ({ kind, status, intent }) => kind === effectKind && status === 'confirmed' && intent.chainId === chainId,
+  ).length
 
 const pollBackoff = { firstMs: 1_000, maxMs: 15_000 }
 
@@ -47,9 +54,9 @@ export const settleFound = <Data extends BatchTaskData, Proof, Names extends str
 async function settleOnce<Data extends BatchTaskData, Proof, Names extends string>(
   found: Found<Data, Proof, Names>,
 ): Promise<StepResultOf<Partial<Data>, Names>> {
-  const { port, gasBudget, task, plan, sequence, context } = found
+  const { port, gasBudget, task, plan, context } = found
   const { chain } = port
-  const nonce = chain.batchNonce(task.executionId, sequence)
+  const nonce = chain.batchNonce(task.executionId, executedBefore(task, plan.chainId))
   const batch = await chain.findBatch(plan.account, nonce)
   if (!batch) return review(found, 'its transaction was not found')
   const { head, receipts } = await chain.receipts([batch.txHash])

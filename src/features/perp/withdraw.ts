@@ -15,7 +15,6 @@ import {
   recordsDisagree,
 } from '#engines/venue/records/cash-reconciliation.ts'
 import { cashBalanceKey } from '#engines/venue/records/expected-balances.ts'
-import { wasSigned } from '#engines/venue/records/record-store.ts'
 import { claimTransfer } from '#engines/venue/records/store.ts'
 import { type BalanceAttempt, createAdmission } from '#kernel/admission.ts'
 import type { Clock } from '#kernel/clock.ts'
@@ -52,6 +51,7 @@ import {
   swapAfterWithdrawal,
   swapNext,
 } from './withdraw-swap.ts'
+import { withdrawnBefore } from './withdrawn-before.ts'
 
 /** Withdraws collateral to the user's wallet: the venue debits it at once, and its bridge pays it out later. */
 
@@ -310,27 +310,6 @@ export function withdrawSteps(deps: WithdrawDeps): Steps<WithdrawTaskData, Withd
 
     ...swapAfterWithdrawal(deps),
   }
-}
-
-/** Of the venue's list: an older withdrawal is the operator's to compare. */
-const withdrawnBeforeMs = 7 * 24 * 3_600_000
-
-/**
- * A withdrawal has no id of ours. One of the same amount whose signature this database does not know was made by a task that it
- * has forgotten, under this execution id or under another one.
- */
-async function withdrawnBefore({ db, venue }: WithdrawDeps, { data }: TaskView<WithdrawTaskData>) {
-  const { account, amount_usd: amount, since_ms } = data
-  const asked = toUnits(amount, usdDecimals)
-  const isEqual = ({ type, amountUsd, feeUsd }: LedgerUpdate) =>
-    type === 'withdraw' &&
-    amountUsd !== null &&
-    [0n, toUnits(feeUsd ?? '0', usdDecimals)].some((fee) => toUnits(amountUsd, usdDecimals) + fee === asked)
-  const equal = (await venue.ledgerSince(account, since_ms - withdrawnBeforeMs)).filter(isEqual)
-  for (const { nonce, hash } of equal)
-    if (!(await wasSigned(db, account.toLowerCase(), nonce)))
-      return { note: `the venue has paid out a withdrawal of ${amount} USD that no task made: ${hash}` }
-  return undefined
 }
 
 /** The venue lists a withdrawal only after its payout: its absence counts once the records agree without it. */

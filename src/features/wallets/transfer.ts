@@ -203,12 +203,7 @@ async function programOf(deps: TransferDeps, { chain, token, owner }: Receiving)
   })
 }
 
-type ChargeOrder = {
-  chain: Chain
-  userId: string
-  executionId: string | undefined
-  data: TransferTaskData
-}
+type ChargeOrder = { chain: Chain; userId: string; executionId: string | undefined; data: TransferTaskData }
 /** Simulates the transfer; what it charges the sponsor's budget of the user. */
 async function chargeOf(
   deps: TransferDeps,

@@ -30,7 +30,7 @@ export type ActionSearch<Proof> = Pick<ConfirmRequest<Proof>, 'parseReply' | 'lo
 }
 /**
  * `data`: with them `search` finds the action that was sent before. `note`: it was sent, or something equal to it, and only
- * an operator can tell.
+ * an operator can find out which.
  */
 export type SentBefore<Data> = { data: Partial<Data> } | { note: string }
 export type VenueAction<Data, Proof, Names extends string> = {
@@ -82,8 +82,8 @@ export const venueDriver = <
       const { known, ...how } = search(task)
       if (known !== undefined) return withEffects(await settle(known), [])
       const key = keyOf(task.data)
-      const unsent = before && (await stateBefore(task, { before, key, confirm: steps.confirm }))
-      if (unsent) return unsent
+      const waiting = before && (await stateBefore(task, { before, key, confirm: steps.confirm }))
+      if (waiting) return waiting
       const outcome = await signedActions.confirm({ task, actionKey: key, signal, ...how })
       const notExecuted = async (rejection: NotExecutedOutcome): Promise<Result<Data, Names>> => {
         const again =

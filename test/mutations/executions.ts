@@ -1,0 +1,70 @@
+import { mutationsOf } from './mutation.ts'
+
+/** What chains and venues know an execution by, and the look-ups of what a database has forgotten. */
+export const executionMutations = [
+  ...mutationsOf(
+    'src/kernel/execution-id.ts',
+    ['src/kernel/execution-id.test.ts'],
+    [
+      [
+        "['request', userId, operation, key]",
+        "['request', userId, key]",
+        'one key at two operations is one execution',
+      ],
+      [
+        "executionId(perAttempt ? ['fired', armed, String(order.attempts)] : ['fired', armed])",
+        "executionId(['fired', armed, String(order.attempts)])",
+        'an order executes once more where the number of its attempts was forgotten',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/durable/run-task.ts',
+    ['test/journeys/forgotten-executions.test.ts'],
+    [
+      [
+        'asker: options.key === undefined ? asker :',
+        'asker: options.key !== undefined ? asker :',
+        'a request that the database has forgotten is executed again under its key',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/engines/svm-transaction/transaction.ts',
+    ['test/journeys/forgotten-executions.test.ts'],
+    [
+      [
+        'own.length === 0 ? find(plan, reference) : undefined,',
+        'own.length !== 0 ? find(plan, reference) : undefined,',
+        'a deposit on Solana that the database has forgotten is made again',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/engines/venue/orders/venue-effect.ts',
+    ['test/venue/unknown-outcome.test.ts'],
+    [
+      [
+        'task.executionId === task.id || data.looked_before === key',
+        'task.executionId !== task.id || data.looked_before === key',
+        'an order that the database has forgotten is placed again',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/upstreams/solana/reference.ts',
+    ['src/upstreams/solana/reference.test.ts'],
+    [
+      [
+        'if (signersOf(landed).includes(account)) return',
+        'if (signersOf(landed).length > 0) return',
+        'a transaction of a stranger counts as that of the wallet',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/upstreams/evm/batch-search.ts',
+    ['src/upstreams/evm/batch-search.test.ts'],
+    [['if (receipt?.success) return', 'if (receipt) return', 'an attempt that failed counts as the batch']],
+  ),
+]
