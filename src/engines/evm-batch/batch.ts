@@ -159,9 +159,8 @@ export function evmBatches({
     const signFirst: BatchTrial['signOnAccept'] = async (task, { now }) => {
       const ageMs = now.getTime() - readAtMs
       const isFresh = ageMs >= 0 && ageMs <= trialMsMax
-      if (!simulation.ok || account.hasOtherCode || !isFresh) return undefined
-      // Its step finds what was executed.
-      if (account.executedTimes > 0n || outsideId(task) !== executionId) return undefined
+      const isExecuted = account.executedTimes > 0n || outsideId(task) !== executionId
+      if (!simulation.ok || account.hasOtherCode || !isFresh || isExecuted) return undefined
       const gas = gasOf(chain, plan, simulation.gas)
       const prepared = await prepareBatch(preparing, task, plan, { account, gas, fees, now })
       const { receipt, ...granted } = authorize(prepared.intent)
