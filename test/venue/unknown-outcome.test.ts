@@ -72,6 +72,8 @@ describe('unknown outcomes', () => {
     test(`an order that ${what} is found by a repeat under its key, where the database has forgotten it`, async () => {
       const user = await app.trader()
       const first = await buy(user, order, 'forgotten')
+      // A restore and a failover take longer than reads lag.
+      await app.market.control('POST', '/advance', { ms: 2_000 })
       await app.catchUp()
       const placed = await ordersOf(user)
       await forget(first.task_id)
