@@ -206,6 +206,7 @@ export async function app(deps: AppDeps, overrides: Overrides = {}): Promise<App
   )
   const composed: Composed = parts.use(await compose({ ...deps, agentAddress, baseUrl }, overrides))
   await composed.assertConsistent()
+  await composed.taskEngine.time.open(composed.chains.nonceRepair.compare)
   composed.probe.start()
   composed.venue?.health.start()
   const { http } = parts.use(await openDoors(doorDepsOf(composed)))

@@ -1,3 +1,4 @@
+import { storeHold } from '#durable/money-hold.ts'
 import { sponsorsTopic } from '#durable/notifier.ts'
 import { createBroadcasts } from '#engines/evm-batch/broadcasts.ts'
 import type { EvmPort } from '#engines/evm-batch/evm-port.ts'
@@ -8,10 +9,13 @@ import { chainList, solanaId } from '#features/chains/chain-list.ts'
 import type { EvmChainRow, SolanaChainRow } from '#kernel/chains.ts'
 import { lamportDecimals } from '#kernel/money.ts'
 import type { Net } from '#kernel/net.ts'
+import { type Queryable, query } from '#store/query.ts'
+import { isExecuteCall } from '#upstreams/evm/batch.ts'
 import { evm } from '#upstreams/evm/evm.ts'
 import { nodeMismatch } from '#upstreams/evm/node-check.ts'
 import { abandonedAttempts, planNonceRepair } from '#upstreams/evm/nonce-repair-plan.ts'
 import { createReceiptWatcher } from '#upstreams/evm/receipt-watcher.ts'
+import { findSent } from '#upstreams/evm/sent-transactions.ts'
 import { sponsor } from '#upstreams/evm/sponsor.ts'
 import { draftTransaction } from '#upstreams/solana/draft.ts'
 import { readLanding } from '#upstreams/solana/landing.ts'
@@ -88,6 +92,11 @@ export function openChains({ core, urls, net }: ChainDeps, overrides: ChainOverr
     ports,
     plan: planNonceRepair,
     abandoned: abandonedAttempts,
+    holds: taskEngine.holds,
+    storeHold,
+    findSent,
+    isBatch: isExecuteCall,
+    usersOf: (accounts) => usersOfAccounts(db, accounts),
     clock,
     log,
   })
@@ -105,6 +114,16 @@ export function openChains({ core, urls, net }: ChainDeps, overrides: ChainOverr
       for (const { watcher } of [...ports.values(), ...svmPorts.values()]) watcher.close()
     },
   }
+}
+
+/** By account in lower case. Addresses are stored with their checksum; this reads all wallets, and rarely. */
+async function usersOfAccounts(db: Queryable, accounts: readonly string[]): Promise<Map<string, string>> {
+  const rows = await query<{ account: string; user_id: string }>(
+    db,
+    `select lower(address) as account, user_id from wallet where kind = 'evm' and lower(address) = any($1::text[])`,
+    [accounts],
+  )
+  return new Map(rows.map(({ account, user_id }) => [account, user_id]))
 }
 
 const secretsOf = (keys: readonly string[]) => keys.map((key) => Buffer.from(key.slice(2), 'hex'))

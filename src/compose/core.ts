@@ -7,6 +7,7 @@ import type { Failpoints } from '#kernel/failpoint.ts'
 import { type Random, systemRandom } from '#kernel/id.ts'
 import type { Log } from '#kernel/log.ts'
 import type { Database } from '#store/database.ts'
+import type { TimeMemory } from '#store/time-file.ts'
 import { approversOf } from './approvers.ts'
 import { openStore } from './store.ts'
 
@@ -17,6 +18,8 @@ export type CoreDeps = {
   /** Writes a line about the progress of the start. */
   printLine: (line: string) => void
   failpoints: Failpoints
+  /** What this instance saw of its databases before its start; absent: it remembers until it ends. */
+  timeMemory?: TimeMemory
   /** A function, because the port is known only once the server listens. */
   baseUrl: () => string
 }
@@ -59,6 +62,7 @@ export async function openCore(deps: CoreDeps, overrides: CoreOverrides = {}) {
       heartbeats: stores.heartbeats.pool,
       options: { slots: config.RUNNER_SLOTS, leaseMs: config.LEASE_MS, pollMs: claimPollMs },
       approvers: approversOf(config, baseUrl),
+      memory: deps.timeMemory,
     }),
   )
   const owned = parts.move()

@@ -52,7 +52,7 @@ export function openKeystore(
 
 /** Keystore, policy, signer, and the batches that they sign. */
 export function openCustody(
-  { core, urls, net, mailQueue, chains: { table, nameOf, ports, svmPorts } }: CustodyDeps,
+  { core, urls, net, mailQueue, chains: { table, nameOf, ports, svmPorts, nonceRepair } }: CustodyDeps,
   overrides: CustodyOverrides = {},
 ) {
   const { config, clock, random, stores, db, taskEngine } = core
@@ -86,6 +86,7 @@ export function openCustody(
     crypto: evmCrypto,
     clock,
     agents,
+    assertFree: taskEngine.holds.assertFree,
     isAuthentic: policy.isAuthentic,
     chains: custodyChains(config, table, served),
     svm: {
@@ -102,6 +103,8 @@ export function openCustody(
     signer,
     nonces: taskEngine.nonces,
     startNonce,
+    reconcileNonces: nonceRepair.reconcile,
+    assertFree: taskEngine.holds.assertFree,
     clock,
     gasBudget: gasBudget({ db, budgetWei, clock }),
   })

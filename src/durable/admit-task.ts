@@ -8,13 +8,14 @@ import { withTimeLimit } from '#kernel/time-limit.ts'
 import type { TaskAcceptance } from './accept-task.ts'
 import type { KeyedRequest } from './idempotency.ts'
 import type { LocalEvents } from './local-events.ts'
+import type { MoneyHolds } from './money-hold.ts'
 import { type Notifier, readyTopic } from './notifier.ts'
 import type { OperationOf } from './operation-call.ts'
 import { isInsufficientBalance, throwAdmissionFault } from './operation-faults.ts'
 import { StaleBalance } from './promise.ts'
 import type { RecentRequest } from './recent-request.ts'
 import type { Runner } from './runner.ts'
-import { kindKey } from './task-kinds.ts'
+import { kindKey, movesMoney } from './task-kinds.ts'
 import type { Task } from './task-row.ts'
 
 export type TaskAdmitterDeps = {
@@ -23,6 +24,7 @@ export type TaskAdmitterDeps = {
   kinds: ReadonlyMap<string, TaskKind>
   notifier: Notifier
   localEvents: LocalEvents
+  holds: Pick<MoneyHolds, 'assertFree'>
   /** Stores the request as a task that waits for a person. */
   requestApproval(request: KnownRequest, required: ApprovalRequired): Promise<AcceptedTask>
 }
@@ -44,8 +46,10 @@ const staleMsMax = 5_000
 const admissionAttemptsMax = 3
 
 /** Admits and accepts. What a person has to approve becomes a task that waits. */
-export function admitAndAccept(deps: TaskAdmitterDeps, given: NewTaskRequest): Promise<AcceptedTask> {
+export async function admitAndAccept(deps: TaskAdmitterDeps, given: NewTaskRequest): Promise<AcceptedTask> {
   const request = { ...given, kind: kindOf(deps.kinds, given.operation) }
+  // Before anything is read for it; what is on hold meanwhile is refused by the acceptance.
+  if (movesMoney(request.kind)) deps.holds.assertFree()
   return admitUntilAccepted(given, (admission) => accept(deps, request, admission)).catch(
     (error: unknown) => {
       // What a chat would start by itself is recommended instead, and its user asks for the approval.

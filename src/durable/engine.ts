@@ -4,15 +4,18 @@ import { type Random, uuidv7 } from '#kernel/id.ts'
 import type { Log } from '#kernel/log.ts'
 import type { Operation } from '#kernel/operation.ts'
 import type { TaskKind } from '#kernel/task.ts'
-import { createTaskAcceptance } from './accept-task.ts'
+import type { TimeMemory } from '#store/time-file.ts'
+import { createTaskAcceptance, type TaskAcceptance } from './accept-task.ts'
 import type { Approvers } from './approval-events.ts'
 import { createApprovals } from './approvals.ts'
 import { createChangePoller } from './change-poller.ts'
-import { createCommitter } from './commit.ts'
+import { type Committer, createCommitter } from './commit.ts'
+import { createDatabaseTime, type DatabaseTime } from './database-time.ts'
 import { createEventLog } from './event-log.ts'
 import { ledger } from './ledger.ts'
 import { createLocalEvents } from './local-events.ts'
 import { createMailboxes } from './mailboxes.ts'
+import { createMoneyHolds, type MoneyHolds } from './money-hold.ts'
 import { createNonceSequences } from './nonces.ts'
 import { createNotifier, type MessageBus, readyTopic } from './notifier.ts'
 import type { OperationOf } from './operation-call.ts'
@@ -22,7 +25,7 @@ import { createRunner, type RunnerOptions } from './runner.ts'
 import { createScheduler } from './scheduler.ts'
 import { isStreamTask, taskOperationOf } from './stream-task.ts'
 import { createTaskCounters } from './task-counters.ts'
-import { kindKey } from './task-kinds.ts'
+import { kindKey, movesMoney } from './task-kinds.ts'
 import { createTaskQueries } from './task-queries.ts'
 import type { Transactions } from './transactions.ts'
 import { createWakeTasks } from './wake-tasks.ts'
@@ -37,6 +40,8 @@ type EngineDeps = {
   log: Log
   options: RunnerOptions
   approvers: Approvers
+  /** What this instance saw of the database before its start. */
+  memory?: TimeMemory | undefined
 }
 
 const isTask = (operation: Operation): operation is OperationOf<'task'> => operation.entry.kind === 'task'
@@ -66,6 +71,25 @@ const toTaskKind = ({ name, entry, run }: OperationOf<'task'>): TaskKind => ({
   ...(run.completeEnd && { completeEnd: run.completeEnd }),
 })
 
+/** Accepts nothing that moves money while it is on hold, and remembers what was acknowledged. */
+const heldAcceptance = (acceptance: TaskAcceptance, holds: MoneyHolds, time: DatabaseTime): TaskAcceptance => ({
+  ...acceptance,
+  async accept(wanted) {
+    if (movesMoney(wanted.kind)) holds.assertFree()
+    const committed = await acceptance.accept(wanted)
+    time.acknowledge(committed.task)
+    return committed
+  },
+})
+const acknowledgedCommits = (committer: Committer, time: DatabaseTime): Committer => ({
+  ...committer,
+  async step(task, result) {
+    const committed = await committer.step(task, result)
+    if (committed) time.acknowledge(committed.task)
+    return committed
+  },
+})
+
 /** The durable part of the process; features are built on it, and `createRuntime` runs what they declare. */
 export function createEngine(deps: EngineDeps) {
   const { transactions, heartbeats, bus, clock, random, log, options } = deps
@@ -77,14 +101,23 @@ export function createEngine(deps: EngineDeps) {
   const taskOperations = new Map<string, OperationOf<'task'>>()
   const events = createEventLog({ transactions, notifier, localEvents, changePoller, clock })
   const counters = createTaskCounters()
-  const stepCommitter = counters.ofCommitter(createCommitter({ transactions, clock, random }))
-  const acceptance = counters.ofAcceptance(
-    createTaskAcceptance({
-      transactions,
-      clock,
-      random,
-      instanceId,
-    }),
+  const holds = createMoneyHolds()
+  const time = createDatabaseTime({
+    pool: transactions.pool,
+    holds,
+    clock,
+    random,
+    log,
+    memory: deps.memory,
+  })
+  const stepCommitter = acknowledgedCommits(
+    counters.ofCommitter(createCommitter({ transactions, clock, random })),
+    time,
+  )
+  const acceptance = heldAcceptance(
+    counters.ofAcceptance(createTaskAcceptance({ transactions, clock, random, instanceId })),
+    holds,
+    time,
   )
   const approvals = createApprovals(
     {
@@ -112,6 +145,8 @@ export function createEngine(deps: EngineDeps) {
     instanceId,
     options,
     heartbeats,
+    time,
+    holds,
     decideWaiting: approvals.decideWaiting,
   })
   const scheduler = createScheduler({
@@ -129,6 +164,8 @@ export function createEngine(deps: EngineDeps) {
     instanceId,
     ledger,
     notifier,
+    holds,
+    time,
     transact: transactions.run,
     metrics: counters.read,
     nonces: createNonceSequences(transactions),
@@ -154,6 +191,7 @@ export function createEngine(deps: EngineDeps) {
       log,
       instanceId,
       leaseMs: options.leaseMs,
+      holds,
     }),
 
     /** Registers all kinds and builds the invoker; `internal` kinds have no route. Tasks run after `start`. */
@@ -171,6 +209,7 @@ export function createEngine(deps: EngineDeps) {
         changePoller,
         clock,
         random,
+        holds,
         requestApproval: approvals.request,
       })
       const start = () => {

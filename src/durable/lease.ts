@@ -1,6 +1,7 @@
 import type pg from 'pg'
 import { type PacedJob, startPacedJob } from '#kernel/paced-job.ts'
 import { query } from '#store/query.ts'
+import { type DatabaseTime, factColumns, type ServerFacts, type TimeRow, timeColumns } from './database-time.ts'
 import {
   type ClaimDeps,
   type ClaimState,
@@ -16,6 +17,7 @@ import {
 export type LeasedRun = { lost: AbortController }
 type LeaseDeps = Omit<ClaimDeps, 'isLeaseHeld' | 'isOnDuty' | 'hasPeers'> & {
   heartbeats: pg.Pool
+  time: Pick<DatabaseTime, 'heartbeat' | 'observe'>
   /** The runs of this instance by task. */
   runs: () => ReadonlyMap<string, LeasedRun>
   /** Tasks of an instance that died are ready. */
@@ -57,9 +59,12 @@ const expiryMarginMs = 20
  * Renews the lease of this instance ($1), and frees the tasks of instances whose lease has ended, and its own that it
  * does not run ($3). An instance whose own row is gone has lost all its tasks, and registers again. It waits for no row
  * of a task, so that no slow transaction costs a lease. The time is that of the snapshot: a statement that had to wait
- * must not find leases ended that were renewed meanwhile.
+ * must not find leases ended that were renewed meanwhile. Beside the lease it counts the heartbeats of this witness ($4),
+ * and reads what shows whether the database went back.
  */
-const heartbeatSql = `with renewed as (
+const heartbeatSql = (facts: ServerFacts): string => {
+  const { timeline, lsn } = factColumns(facts)
+  return `with renewed as (
     update instance set lease_until = statement_timestamp() + make_interval(secs => $2) where id = $1 returning id),
   registered as (insert into instance (id, started_at, lease_until)
     select $1, statement_timestamp(), statement_timestamp() + make_interval(secs => $2) where not exists (select from renewed)
@@ -70,13 +75,19 @@ const heartbeatSql = `with renewed as (
   without_run as materialized (select task_id, owner from task_queue where owner is not null
     and case when owner = $1 then task_id = any($3::uuid[]) or not exists (select from renewed)
       else owner not in (select id from others) end for update skip locked),
-  freed as (update task_queue set owner = null where task_id = any(array(select task_id from without_run)) returning 1)
+  freed as (update task_queue set owner = null where task_id = any(array(select task_id from without_run)) returning 1),
+  witnessed as (insert into database_witness as w (id, beat, timeline, lsn, seen_at)
+    select $4::uuid, 1, ${timeline}, ${lsn}, statement_timestamp()
+    on conflict (id) do update set beat = w.beat + 1, timeline = excluded.timeline, lsn = excluded.lsn,
+      seen_at = excluded.seen_at returning beat)
   select (select count(*)::integer from others) as others, (select count(*)::integer from freed) as freed,
     (select extract(epoch from min(lease_until) - statement_timestamp())::float8 * 1000 from others) as "nextEndMs",
     array(select task_id from task_queue where owner = $1 and exists (select from renewed)) as owned,
-    not exists (select from others where id < $1) as "isOnDuty", clock_timestamp() as now`
+    not exists (select from others where id < $1) as "isOnDuty", clock_timestamp() as now,
+    (select beat from witnessed) as beat, ${timeColumns(facts, '$5')}`
+}
 
-type Heartbeat = {
+type Heartbeat = TimeRow & {
   others: number
   freed: number
   nextEndMs: number | null
@@ -136,15 +147,19 @@ async function beat(leases: LeaseState): Promise<number> {
   const { leaseMs } = deps.options
   const runs = new Map(deps.runs())
   const strays = [...leases.strays].filter((taskId) => !runs.has(taskId))
+  const { facts, values } = await deps.time.heartbeat()
   const sentMs = performance.now()
   const wasHeld = sentMs < leases.heldUntilMs
-  const [row] = await query<Heartbeat>(deps.heartbeats, heartbeatSql, [
+  const [row] = await query<Heartbeat>(deps.heartbeats, heartbeatSql(facts), [
     deps.instanceId,
     leaseMs / 1_000,
     strays,
+    ...values,
   ])
   if (!row) throw new Error('the heartbeat returned no row')
   leases.heldUntilMs = sentMs + leaseMs
+  // What it found is in force here already; the next heartbeat stores it for the others.
+  await deps.time.observe(row).catch((error: unknown) => deps.log.warn({ error }, 'hold of money not stored'))
   const owned = new Set(row.owned)
   for (const [taskId, run] of runs) if (!owned.has(taskId)) run.lost.abort()
   const running = deps.runs()

@@ -16,6 +16,7 @@ import {
   fireTogether,
   type MarketLease,
 } from './fire-orders.ts'
+import type { MoneyHolds } from './money-hold.ts'
 import { type Notifier, readyTopic } from './notifier.ts'
 import { createOrderTasks } from './order-tasks.ts'
 import type { Transactions } from './transactions.ts'
@@ -30,6 +31,7 @@ type PriceTriggerDeps = {
   log: Log
   instanceId: string
   leaseMs: number
+  holds: Pick<MoneyHolds, 'find'>
 }
 
 export type { MarketLease } from './fire-orders.ts'
@@ -59,9 +61,10 @@ const isCrossedByQuote = isCrossedSql('quote_key = $4')
  * of a user that is locked elsewhere delays the orders of that user only.
  */
 export function createPriceTriggers(deps: PriceTriggerDeps): PriceTriggers {
-  const { transactions, notifier, clock, log, instanceId, leaseMs } = deps
+  const { transactions, notifier, clock, log, instanceId, leaseMs, holds } = deps
   const tasks = createOrderTasks(deps)
   const fireDeps = { transactions, tasks, clock, log, instanceId }
+  const expire = createOrderExpiry(fireDeps)
 
   /** Users whose orders wait for locks, beside the others of their markets. */
   const waiting = new Set<string>()
@@ -106,6 +109,8 @@ export function createPriceTriggers(deps: PriceTriggerDeps): PriceTriggers {
 
     async fireTriggers(lease, given, quoteKey = null) {
       const { market } = lease
+      // An order that the database shows as armed may have fired.
+      if (holds.find()) return 0
       const price = typeof given === 'string' ? { low: given, high: given } : given
       const ofQuote = quoteKey === null ? [] : [quoteKey]
       const [probe] = await query<{ crossed: boolean }>(
@@ -121,6 +126,6 @@ export function createPriceTriggers(deps: PriceTriggerDeps): PriceTriggers {
       return count
     },
 
-    expire: createOrderExpiry(fireDeps),
+    expire: async () => (holds.find() ? 0 : expire()),
   }
 }

@@ -3,10 +3,12 @@ import { createKeyCounts, type KeyCounts } from '#kernel/key-counts.ts'
 import type { Effect, TaskKind } from '#kernel/task.ts'
 import { createLeases, type Leases } from './lease.ts'
 import type { LocalEvents } from './local-events.ts'
+import type { DatabaseTime } from './database-time.ts'
+import type { MoneyHolds } from './money-hold.ts'
 import { type Notifier, readyTopic } from './notifier.ts'
 import { deferToNewerVersion } from './step-result.ts'
 import type { Capacity } from './task-claims.ts'
-import { kindKey } from './task-kinds.ts'
+import { conversationPriority, kindKey, movesMoney } from './task-kinds.ts'
 import { isEnded, type Task } from './task-row.ts'
 import { advanceTask, type LoadedTask, type RunEnds, type TaskRunDeps } from './task-run.ts'
 
@@ -18,6 +20,8 @@ type RunnerDeps = TaskRunDeps & {
   options: RunnerOptions
   /** Connections for lease renewals only, so that no load on the pool delays one. */
   heartbeats: pg.Pool
+  time: DatabaseTime
+  holds: MoneyHolds
 }
 
 export type RunnerCounts = { running: number; slots: number }
@@ -48,7 +52,6 @@ const exitSlots = 8
 const backgroundShare = 0.5
 const backgroundSlots = 2
 /** Conversations, and images, wait long for a service: in slots of their own, so that they never take one of the other tasks. */
-const conversation = 3
 const conversationSlots = 64
 /** The share of the slots that one user holds at most; of the exit slots it is half. */
 const userShare = 0.75
@@ -87,6 +90,7 @@ export function createRunner(deps: RunnerDeps): Runner {
   const readySubscription = deps.notifier.on(readyTopic, () => {
     if (!runner.isHandingOver) runner.leases.claimNow()
   })
+  deps.holds.onFree(() => runner.leases.claimNow())
   return {
     reserve: (priority, userId) => reserveSlot(runner, priority, userId),
     counts: () => ({ running: runningOf(runner, isOther).length, slots: deps.options.slots }),
@@ -106,6 +110,7 @@ const createRunnerLeases = (deps: RunnerDeps, state: () => RunnerState): Leases 
   createLeases({
     pool: deps.transactions.pool,
     heartbeats: deps.heartbeats,
+    time: deps.time,
     clock: deps.clock,
     log: deps.log,
     instanceId: deps.instanceId,
@@ -123,13 +128,14 @@ const createRunnerLeases = (deps: RunnerDeps, state: () => RunnerState): Leases 
     onFreed: () => deps.notifier.notify([readyTopic]),
     onSaturated() {
       const runner = state()
+      if (deps.holds.find()) return
       runner.isHandingOver = true
       deps.notifier.notify([readyTopic])
       runner.isHandingOver = false
     },
   })
 
-const isOther = (priority: number): boolean => priority !== conversation
+const isOther = (priority: number): boolean => priority !== conversationPriority
 const slotUseOf = (runner: RunnerState, priority: number): SlotUse =>
   isOther(priority) ? runner.others : runner.conversations
 const runningOf = ({ running }: RunnerState, isWanted: (priority: number) => boolean): RunningTask[] =>
@@ -137,16 +143,20 @@ const runningOf = ({ running }: RunnerState, isWanted: (priority: number) => boo
 
 function capacityOf(runner: RunnerState): Capacity {
   const { options } = runner.deps
-  const taken = runningOf(runner, isOther).length + runner.others.reserved
-  const background = runningOf(runner, (priority) => priority === 2).length
   const conversations =
     runningOf(runner, (priority) => !isOther(priority)).length + runner.conversations.reserved
+  const conversationsLeft = Math.max(0, conversationSlots - conversations)
+  // While money waits no step of it runs: one may end by a time that passed, though a chain has executed it.
+  if (runner.deps.holds.find())
+    return { exits: 0, ordinary: 0, backgroundMax: 0, backgroundMin: 0, conversations: conversationsLeft }
+  const taken = runningOf(runner, isOther).length + runner.others.reserved
+  const background = runningOf(runner, (priority) => priority === 2).length
   return {
     exits: Math.max(0, options.slots + exitSlots - taken),
     ordinary: Math.max(0, options.slots - taken),
     backgroundMax: Math.max(0, Math.ceil(options.slots * backgroundShare) - background),
     backgroundMin: Math.max(0, backgroundSlots - background),
-    conversations: Math.max(0, conversationSlots - conversations),
+    conversations: conversationsLeft,
   }
 }
 
@@ -225,7 +235,9 @@ async function runTask(runner: RunnerState, first: LoadedTask, ends: RunEnds): P
     return undefined
   }
   let loaded = first
-  while (!runner.stopping && !ends.lost.aborted) {
+  // A task that this leaves without a run is released by the heartbeats.
+  const isHeld = () => movesMoney(kind) && deps.holds.find() !== undefined
+  while (!runner.stopping && !ends.lost.aborted && !isHeld()) {
     const next = await advanceTask(deps, loaded, kind, ends)
     if (!next) return undefined
     loaded = next

@@ -1,4 +1,4 @@
-import type { TaskKind } from '#kernel/task.ts'
+import type { TaskKind, TaskPriority } from '#kernel/task.ts'
 
 export const kindKey = (kind: string, version: number): string => `${kind}@${version}`
 
@@ -11,3 +11,8 @@ export function newestKind(kinds: ReadonlyMap<string, TaskKind>, name: string): 
       undefined,
     )
 }
+
+/** Chats and images: what a chat moves, it moves by tasks of their own. */
+export const conversationPriority: TaskPriority = 3
+export const movesMoney = ({ priority }: Pick<TaskKind, 'priority'>): boolean =>
+  priority !== conversationPriority

@@ -7,6 +7,7 @@ import type { Effect, EndResult, RetryRule, StepResult, TaskKind } from '#kernel
 import { isLive } from '#kernel/task-state.ts'
 import type { Committed, Committer } from './commit.ts'
 import type { CommittedEvents } from './local-events.ts'
+import { MoneyHeld } from './money-hold.ts'
 import { raceAbort, StepAborted } from './step-abort.ts'
 import { cancelled, deferToNewerVersion, failed } from './step-result.ts'
 import { isAdmitted, readEffects, stepView, type Task } from './task-row.ts'
@@ -43,6 +44,8 @@ const defaultRetry: RetryRule = { attemptsMax: 8, firstMs: 200, maxMs: 10_000 }
 const approvalRetry: RetryRule = { attemptsMax: Number.POSITIVE_INFINITY, firstMs: 200, maxMs: 10_000 }
 const reconcileRetry: RetryRule = { attemptsMax: Number.POSITIVE_INFINITY, firstMs: 500, maxMs: 60_000 }
 const stepTimeoutMsDefault = 30_000
+/** A task that met a hold of its chain looks again; it is no attempt. */
+const heldRetryMs = 5_000
 
 /**
  * Runs the next step and commits its result. Undefined where this run must not go on. Where nothing was written, either
@@ -121,6 +124,8 @@ async function handleFailure(
   error: unknown,
 ): Promise<LoadedTask | undefined> {
   const { transactions, committer, clock, random, log } = deps
+  if (error instanceof MoneyHeld)
+    return committer.step(task, { park: { afterMs: heldRetryMs, next: task.step } })
   const fault = error instanceof Fault ? error : undefined
   if (!fault) log.error({ error, task: task.id, step: task.step }, 'step threw an unexpected error')
   const live = (await readEffects(transactions.pool, task.id)).some(

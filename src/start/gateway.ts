@@ -3,6 +3,7 @@ import type { Overrides } from '#compose/compose.ts'
 import type { Config } from '#config.ts'
 import { type Failpoints, failpoints, noFailpoints } from '#kernel/failpoint.ts'
 import type { Log } from '#kernel/log.ts'
+import { timeFile } from '#store/time-file.ts'
 import { openDatabaseEndpoint, openUpstreamEndpoints } from './endpoints.ts'
 import { lockDataDir } from './lock.ts'
 import { assertPortFree } from './port.ts'
@@ -71,6 +72,7 @@ export async function startGateway(
       databaseUrl: database.value.url,
       urls,
       failpoints: failpointsOf(config),
+      timeMemory: timeFile(config.DATA_DIR),
     }
     const gateway = await app(deps, overrides).catch((error: unknown) => {
       throw toStartupError(error, config)

@@ -29,7 +29,11 @@ function createLoad({ taken = [10n, 10n, 10n], balances = [ether, ether, ether],
   })
   const signers = sponsor.signers
   const nextNonces = async () => new Map(signers.map((signer, index) => [signer, taken[index]!]))
-  const load = createSponsorLoad({ chain: chain as Evm, sponsor, nonces: { nextNonces } })
+  let unknown = 0
+  const onUnknownNonces = async () => {
+    unknown += 1
+  }
+  const load = createSponsorLoad({ chain: chain as Evm, sponsor, nonces: { nextNonces }, onUnknownNonces })
   const picksOf = async (count: number) => {
     const picks = [0, 0, 0]
     for (let n = 0; n < count; n++) {
@@ -39,8 +43,17 @@ function createLoad({ taken = [10n, 10n, 10n], balances = [ether, ether, ether],
     }
     return picks
   }
-  return { load, picksOf, reads: () => reads }
+  return { load, picksOf, reads: () => reads, unknown: () => unknown }
 }
+
+test('nonces that were mined above the counter are looked at before the next one is taken', async () => {
+  const behind = createLoad({ taken: [10n, 9n, 10n] })
+  await behind.load.pick({ fullExit: false })
+  assert.equal(behind.unknown(), 1)
+  const even = createLoad({})
+  await even.load.pick({ fullExit: false })
+  assert.equal(even.unknown(), 0)
+})
 
 test('batches are spread evenly over the sponsors, with one reading', async () => {
   const { picksOf, reads } = createLoad({})

@@ -30,6 +30,7 @@ describe('custody at the venue', () => {
   const taken = receipts()
   const signer = () =>
     custodySigner({
+      assertFree: () => {},
       db: app.db,
       keystore: app.keystore,
       crypto: evmCrypto,

@@ -68,6 +68,10 @@ type EvmBatchesDeps = {
   signer: Signer
   nonces: Pick<NonceSequences, 'ensure' | 'nextNonces' | 'take'>
   startNonce: (chain: Evm, signer: string) => Promise<bigint>
+  /** Compares the counters of a chain with it, and holds its money where they show a lost commit. */
+  reconcileNonces: (chainId: string) => Promise<unknown>
+  /** Throws while the money of the chain is on hold. */
+  assertFree: (chainId: string) => void
   clock: Clock
 }
 /** What a batch is signed with. */
@@ -85,6 +89,8 @@ export function evmBatches({
   signer,
   nonces,
   startNonce,
+  reconcileNonces,
+  assertFree,
   clock,
 }: EvmBatchesDeps): EvmBatches {
   const openedSequences = new Set<string>()
@@ -102,7 +108,12 @@ export function evmBatches({
     openedSequences.add(key)
   }
 
-  const loads = new Map([...ports].map(([id, port]) => [id, createSponsorLoad({ ...port, nonces })]))
+  const loads = new Map(
+    [...ports].map(([id, port]) => {
+      const onUnknownNonces = () => reconcileNonces(id)
+      return [id, createSponsorLoad({ ...port, nonces, onUnknownNonces })]
+    }),
+  )
 
   const confirmDeps: ConfirmDeps = {
     portOf,
@@ -180,7 +191,10 @@ export function evmBatches({
   }
 
   return {
-    ready: async (chainId, options = { fullExit: false }) => portOf(chainId).sponsor.ready(options),
+    async ready(chainId, options = { fullExit: false }) {
+      assertFree(chainId)
+      await portOf(chainId).sponsor.ready(options)
+    },
     async gasCharge({ gas: simulatedGas, gasMin, ...order }) {
       const { chain, sponsor } = portOf(order.chainId)
       const { maxFeeWei } = await sponsor.fees()

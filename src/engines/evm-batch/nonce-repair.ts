@@ -1,12 +1,21 @@
+import type { ChainComparison } from '#durable/database-time.ts'
 import type { Transact } from '#durable/transactions.ts'
 import { type Clock, monotonicMs } from '#kernel/clock.ts'
 import type { Log } from '#kernel/log.ts'
 import { startPacedJob } from '#kernel/paced-job.ts'
+import { withTimeLimit } from '#kernel/time-limit.ts'
 import { builder, fetchAll, fetchOne, type Queryable, query } from '#store/query.ts'
 import type { AbandonedAttempt, NonceRepairPlan, StoredAttempt } from '#upstreams/evm/nonce-repair-plan.ts'
 import type { Broadcasts } from './broadcasts.ts'
 import type { EvmPort } from './evm-port.ts'
 import { nonceKind } from './sponsor-load.ts'
+import {
+  comparisonOf,
+  holdChain,
+  readUnknownNonces,
+  type UnknownNonces,
+  type UnknownNoncesDeps,
+} from './unknown-nonces.ts'
 
 /**
  * Reconciles the nonce counters of the sponsors with the chains: at start, every minute after, and each second while the
@@ -23,6 +32,8 @@ export type NonceReport = {
   filled: number
   /** Nonces of final effects that got an empty transaction with higher fees. */
   replaced: number
+  /** Of nonces that were mined above the counter. */
+  unknown?: UnknownNonces['found']
 }
 
 export type NonceRepair = {
@@ -30,7 +41,9 @@ export type NonceRepair = {
    * Resends stored transactions that are missing, fills nonce gaps, replaces the transactions of ended tasks that later
    * ones wait for, and advances counters to the chain's nonce.
    */
-  reconcile(): Promise<NonceReport[]>
+  reconcile(chainId?: string): Promise<NonceReport[]>
+  /** Compares all chains, and changes nothing. */
+  compare(): Promise<ChainComparison[]>
   start(everyMs?: number): AsyncDisposable
 }
 
@@ -48,10 +61,12 @@ type NonceRepairDeps = {
   ) => AbandonedAttempt[]
   clock: Clock
   log: Log
-}
+} & UnknownNoncesDeps
 
 const everyMsDefault = 60_000
 const quickEveryMs = 1_000
+/** Beyond it the chain alone waits for its node. */
+const compareMsMax = 3_000
 /** Transactions of one signer per request, after the first one, which shows whether the node takes any. */
 const sendsMax = 20
 
@@ -105,12 +120,13 @@ export function createNonceRepair(deps: NonceRepairDeps): NonceRepair {
     chain: string,
     signer: string,
     mined: bigint,
+    { skipsUnknown }: { skipsUnknown: boolean },
   ): Promise<NonceRepairPlan | undefined> =>
     transact(async (tx) => {
       const counter = await lockCounter(tx, chain, signer)
       if (counter === undefined) return undefined
       const repairPlan = plan(mined, counter, await storedAttempts(tx, chain, signer, mined))
-      if (repairPlan.next !== counter)
+      if (repairPlan.next !== counter && (!repairPlan.unknown || skipsUnknown))
         await query(
           tx,
           'update nonce_sequence set next = $4 where kind = $1 and chain = $2 and signer = $3',
@@ -131,8 +147,19 @@ export function createNonceRepair(deps: NonceRepairDeps): NonceRepair {
       isQuick ? chain.transactionCount(signer, 'pending') : 0n,
     ])
     const report = { chainId: chain.row.id, signer, mined, counter }
-    if (mined === counter) return { ...report, next: counter, resent: 0, filled: 0, replaced: 0 }
-    const repairPlan = await reconcileCounter(chain.row.id, signer, mined)
+    const unchanged = { ...report, next: counter, resent: 0, filled: 0, replaced: 0 }
+    if (mined === counter) return unchanged
+    // What is missing on the chain may be missing in the database: nothing is signed or sent before that is known.
+    if (deps.holds.find(chain.row.id)) return unchanged
+    let repairPlan = await reconcileCounter(chain.row.id, signer, mined, { skipsUnknown: false })
+    if (repairPlan?.unknown) {
+      const unknown = await readUnknownNonces(deps, { port, signer, ...repairPlan.unknown })
+      if (unknown.found === 'lost') {
+        await holdChain(deps, port, unknown.detail)
+        return { ...unchanged, unknown: 'lost' }
+      }
+      repairPlan = await reconcileCounter(chain.row.id, signer, mined, { skipsUnknown: true })
+    }
     if (!repairPlan) return undefined
     const { next, resend, gaps } = repairPlan
     const replaced = await replaceAbandoned(deps, { port, signer, mined, resend })
@@ -145,17 +172,21 @@ export function createNonceRepair(deps: NonceRepairDeps): NonceRepair {
     return { ...report, next, resent: resend.length, filled: gaps.length, replaced: replaced.size }
   }
 
-  /** Undefined for a counter that was not reconciled. */
-  async function reconcile(only: readonly EvmPort[], round: Round): Promise<(NonceReport | undefined)[]> {
+  async function countersOf(only: readonly EvmPort[]): Promise<Counter[]> {
     const counters = await readCounters(db, only)
-    const known = only.flatMap((port) =>
+    return only.flatMap((port) =>
       port.sponsor.signers.flatMap((signer) => {
         const counter = counters.get(counterKey(port.chain.row.id, signer))
         return counter === undefined ? [] : [{ port, signer, counter }]
       }),
     )
+  }
+
+  /** Undefined for a counter that was not reconciled. */
+  async function reconcile(only: readonly EvmPort[], round: Round): Promise<(NonceReport | undefined)[]> {
+    await compareLate(deps, only, compareChain)
     return Promise.all(
-      known.map((each) =>
+      (await countersOf(only)).map((each) =>
         repair(each, round).catch((error: unknown) => {
           // The next round retries.
           const { port, signer } = each
@@ -166,17 +197,52 @@ export function createNonceRepair(deps: NonceRepairDeps): NonceRepair {
     )
   }
 
+  /** The chain is read before the counter: a nonce is stored before its transaction is sent. */
+  const compareSigner = async (port: EvmPort, signer: string): Promise<UnknownNonces | 'clean'> => {
+    const mined = await port.chain.transactionCount(signer, 'latest')
+    const counter = (await readCounters(db, [port])).get(counterKey(port.chain.row.id, signer))
+    if (counter === undefined || mined <= counter) return 'clean'
+    return readUnknownNonces(deps, { port, signer, from: counter, to: mined })
+  }
+  const compareChain = async (port: EvmPort): Promise<ChainComparison> => {
+    const { id } = port.chain.row
+    const compared = port.sponsor.signers.map((signer) =>
+      withTimeLimit(compareSigner(port, signer), compareMsMax).catch((error: unknown) => {
+        log.warn({ error, chain: id, signer }, 'nonces not compared with the chain: will retry')
+        return undefined
+      }),
+    )
+    return comparisonOf(id, await Promise.all(compared))
+  }
+
   return {
-    async reconcile() {
-      const reports = await reconcile([...ports.values()], { isQuick: false })
+    async reconcile(chainId) {
+      const only = [...ports.values()].filter(({ chain }) => chainId === undefined || chain.row.id === chainId)
+      const reports = await reconcile(only, { isQuick: false })
       return reports.filter((report) => report !== undefined)
     },
+    compare: () => Promise.all([...ports.values()].map(compareChain)),
     start(everyMs = everyMsDefault) {
       const parts = new AsyncDisposableStack()
       for (const port of ports.values())
         parts.use(startRounds(port.broadcasts, { everyMs, log, run: (round) => reconcile([port], round) }))
       return parts
     },
+  }
+}
+
+/** A chain whose node was silent when all were compared. */
+async function compareLate(
+  deps: NonceRepairDeps,
+  only: readonly EvmPort[],
+  compareChain: (port: EvmPort) => Promise<ChainComparison>,
+): Promise<void> {
+  for (const port of only) {
+    const { id } = port.chain.row
+    if (deps.holds.find(id)?.reason !== 'not_compared') continue
+    const compared = await compareChain(port)
+    if (compared.found === 'lost') await holdChain(deps, port, compared.detail)
+    else if (compared.found === 'clean') deps.holds.clearLocal(id)
   }
 }
 

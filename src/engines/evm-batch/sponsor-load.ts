@@ -16,18 +16,28 @@ export type SponsorLoad = {
   invalidate(): void
 }
 
-type SponsorLoadDeps = Pick<EvmPort, 'chain' | 'sponsor'> & { nonces: Pick<NonceSequences, 'nextNonces'> }
+type SponsorLoadDeps = Pick<EvmPort, 'chain' | 'sponsor'> & {
+  nonces: Pick<NonceSequences, 'nextNonces'>
+  /** Nonces were mined that nobody took: decides what they are, before one above them is taken. */
+  onUnknownNonces: () => Promise<unknown>
+}
 
 export const nonceKind = 'evm'
 const freshMs = 1_000
 
-export function createSponsorLoad({ chain, sponsor, nonces }: SponsorLoadDeps): SponsorLoad {
+export function createSponsorLoad({
+  chain,
+  sponsor,
+  nonces,
+  onUnknownNonces,
+}: SponsorLoadDeps): SponsorLoad {
   const read = async () => {
     const { signers } = sponsor
-    const [next, counts] = await Promise.all([
-      nonces.nextNonces(nonceKind, chain.row.id),
-      Promise.all(signers.map((signer) => chain.transactionCount(signer, 'latest'))),
-    ])
+    // The chain first: a nonce is stored before its transaction is sent, so none is mined that the counter lacks.
+    const counts = await Promise.all(signers.map((signer) => chain.transactionCount(signer, 'latest')))
+    const next = await nonces.nextNonces(nonceKind, chain.row.id)
+    if (signers.some((signer, index) => counts[index]! > (next.get(signer) ?? counts[index]!)))
+      await onUnknownNonces()
     const mined = new Map(signers.map((signer, index) => [signer, counts[index]!]))
     const inFlight = new Map<string, number>()
     for (const [signer, count] of mined) {

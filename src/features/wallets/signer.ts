@@ -34,12 +34,14 @@ type SignerDeps = {
   /** Agents that the request has read already; without it they are read for each signature. */
   agents?: Pick<AgentCache, 'cached'>
   clock: Clock
+  /** Throws while money of the chain is on hold: nothing is signed then, whatever asks for it. */
+  assertFree: (chainId: string) => void
   /** Whether the policy of this process issued the receipt. */
   isAuthentic: (receipt: PolicyReceipt) => boolean
 }
 
 export function custodySigner(deps: SignerDeps): Signer & SvmSigner & VenueSigner {
-  const { db, keystore, crypto, chains, svm, venues = [], clock, isAuthentic } = deps
+  const { db, keystore, crypto, chains, svm, venues = [], clock, assertFree, isAuthentic } = deps
   const activeAgentsOf = deps.agents?.cached ?? activeAgents
   const chainOf = new Map(chains.map((each) => [each.chainId, each]))
   const walletsOf = cachedWallets()
@@ -61,6 +63,7 @@ export function custodySigner(deps: SignerDeps): Signer & SvmSigner & VenueSigne
         async sign(given, receipt) {
           // A copy, so that a caller cannot change the intent between check and signature.
           const intent = structuredClone(given)
+          assertFree(intent.chainId)
           assertReceipt({ intent, receipt, now: clock.now(), isAuthentic: isAuthentic(receipt) })
           const isOld = performance.now() - fetchedMs > agentCacheMs
           const [sealed, wallets, agentRows] = await (isOld ? fetch() : fetching)
@@ -77,6 +80,7 @@ export function custodySigner(deps: SignerDeps): Signer & SvmSigner & VenueSigne
     },
     async signBatch(given, receipt) {
       const intent = structuredClone(given)
+      assertFree(intent.chainId)
       assertReceipt({ intent, receipt, now: clock.now(), isAuthentic: isAuthentic(receipt) })
       const wallet = await sealedWallet(db, intent.userId, 'evm')
       if (!wallet) throw notFound('wallet')
@@ -89,6 +93,7 @@ export function custodySigner(deps: SignerDeps): Signer & SvmSigner & VenueSigne
     },
     async signMessage(given, receipt) {
       const intent = structuredClone(given)
+      assertFree(intent.chainId)
       assertReceipt({ intent, receipt, now: clock.now(), isAuthentic: isAuthentic(receipt) })
       const wallet = await sealedWallet(db, intent.userId, 'svm')
       if (!wallet || !svm) throw notFound('wallet')

@@ -30,8 +30,9 @@ test('a counter far above the chain is set back to the end of the stored transac
   assert.deepEqual(plan.gaps, [])
 })
 
-test('a counter behind the chain is raised', () => {
-  assert.deepEqual(planNonceRepair(9n, 4n, [attempt(3n)]), { next: 9n, resend: [], gaps: [] })
+test('nonces that were mined above the counter are reported: nothing that was stored took them', () => {
+  const unknown = { from: 4n, to: 9n }
+  assert.deepEqual(planNonceRepair(9n, 4n, [attempt(3n)]), { next: 9n, resend: [], gaps: [], unknown })
 })
 
 test('of several transactions under one nonce the last one is sent', () => {

@@ -22,6 +22,8 @@ export type NonceRepairPlan = {
   resend: StoredAttempt[]
   /** Nonces without stored bytes. A transaction that moves nothing fills each. */
   gaps: bigint[]
+  /** Mined nonces that were never handed out: the commits that took them are lost, or somebody else has the key. */
+  unknown?: { from: bigint; to: bigint }
 }
 
 /**
@@ -30,7 +32,7 @@ export type NonceRepairPlan = {
  */
 export function planNonceRepair(
   mined: bigint,
-  _counter: bigint,
+  counter: bigint,
   attempts: readonly StoredAttempt[],
 ): NonceRepairPlan {
   const newest = new Map<bigint, StoredAttempt>()
@@ -40,7 +42,8 @@ export function planNonceRepair(
   const gaps: bigint[] = []
   for (let nonce = mined; nonce < afterLast; nonce++) if (!newest.has(nonce)) gaps.push(nonce)
   // Nonces above the last stored attempt were never signed: the counter goes back instead of filling them.
-  return { next: afterLast, resend, gaps }
+  const unknown = mined > counter && { unknown: { from: counter, to: mined } }
+  return { next: afterLast, resend, gaps, ...unknown }
 }
 
 export type AbandonedAttempt = StoredAttempt & {

@@ -1,0 +1,285 @@
+import type pg from 'pg'
+import type { Clock } from '#kernel/clock.ts'
+import { uuidv7, type Random } from '#kernel/id.ts'
+import type { JsonObject } from '#kernel/json.ts'
+import type { Log } from '#kernel/log.ts'
+import { query } from '#store/query.ts'
+import type { TimeMemory } from '#store/time-file.ts'
+import { createAcknowledged } from './acknowledged-commits.ts'
+import { everything, type HoldReason, type MoneyHold, type MoneyHolds, storeHold } from './money-hold.ts'
+import {
+  type FoundPosition,
+  type Judgement,
+  judgePosition,
+  type Position,
+  rememberPosition,
+} from './time-judgement.ts'
+
+/**
+ * Notices that the database went back: a backup that was restored, a failover that lost commits, a node that came back
+ * with an older timeline. Each heartbeat adds one to a row of this instance, and the reply is compared with what this
+ * instance remembers, also over its restarts.
+ */
+
+/** `unknown`: the node of the chain does not answer. */
+export type ChainComparison = { chainId: string; found: 'clean' | 'unknown' } | LostOnChain
+export type LostOnChain = { chainId: string; found: 'lost'; detail: JsonObject }
+export type CompareChains = () => Promise<ChainComparison[]>
+
+type DatabaseTimeDeps = {
+  pool: pg.Pool
+  holds: MoneyHolds
+  clock: Clock
+  random: Random
+  log: Log
+  /** Absent: this process alone remembers. */
+  memory: TimeMemory | undefined
+}
+
+/** What the server shows of itself: each of them may be refused to this role, or missing in a managed service. */
+export type ServerFacts = { system: boolean; timeline: boolean; lsn: boolean }
+export type TimeRow = {
+  beat: string | number | null
+  system: string | null
+  timeline: number | null
+  lsn: string | null
+  storedLsn: string | null
+  generation: number
+  holds: { scope: string; reason: HoldReason; since: string; detail: JsonObject }[]
+}
+
+export type DatabaseTime = {
+  /** The parts of the heartbeat's statement: $4 is the witness, $5 the timeline seen last. */
+  heartbeat(): Promise<{ facts: ServerFacts; values: [string, number | null] }>
+  /** Compares the reply to a heartbeat. */
+  observe(row: TimeRow): Promise<void>
+  /** Judges before anything is accepted: to the end where nothing has to be compared with chains that do not answer. */
+  open(compareChains: CompareChains): Promise<void>
+  /** A commit that a client or a chain knows of. */
+  acknowledge(task: { id: string; version: number; user_id: string }): void
+}
+
+const checkRetryMs = 1_000
+
+const probes: Record<keyof ServerFacts, string> = {
+  system: 'select system_identifier from pg_control_system()',
+  timeline: 'select pg_walfile_name(pg_current_wal_lsn())',
+  lsn: 'select pg_current_wal_flush_lsn()',
+}
+
+/** Of the running server. The position is one that has reached the disk: it never goes back. */
+export const factColumns = ({ system, timeline, lsn }: ServerFacts) => ({
+  system: system ? '(select system_identifier::text from pg_control_system())' : 'null::text',
+  timeline: timeline
+    ? `('x' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8))::bit(32)::integer`
+    : 'null::integer',
+  lsn: lsn ? 'pg_current_wal_flush_lsn()' : 'null::pg_lsn',
+})
+
+/** The columns of a `TimeRow` beside the beat; `timelineSeen`: a parameter. */
+export const timeColumns = (facts: ServerFacts, timelineSeen: string): string => {
+  const { system, timeline, lsn } = factColumns(facts)
+  return `${system} as system, ${timeline} as timeline, (${lsn} - '0/0'::pg_lsn)::text as lsn,
+    (select (max(w.lsn) - '0/0'::pg_lsn)::text from database_witness w where w.timeline = ${timelineSeen}::integer) as "storedLsn",
+    (select value::integer from database_binding where key = 'time_generation') as generation,
+    (select coalesce(jsonb_agg(to_jsonb(h)), '[]') from money_hold h) as holds`
+}
+
+/** Reads without a beat, and whether anything was ever signed. */
+const openSql = (facts: ServerFacts) =>
+  `select (select beat from database_witness where id = $1) as beat, ${timeColumns(facts, '$2')},
+    not exists (select from effect) as "isEmpty"`
+
+type TimeState = {
+  deps: DatabaseTimeDeps
+  acknowledged: ReturnType<typeof createAcknowledged>
+  facts?: Promise<ServerFacts>
+  database?: string
+  witness: string
+  seen: Position | undefined
+  /** The last reply; what is remembered once a check has passed. */
+  found: FoundPosition | undefined
+  compareChains: CompareChains | undefined
+  checking: Promise<void> | undefined
+}
+
+export function createDatabaseTime(deps: DatabaseTimeDeps): DatabaseTime {
+  const state: TimeState = {
+    deps,
+    acknowledged: createAcknowledged(deps.pool),
+    witness: uuidv7(deps.clock.now(), deps.random),
+    seen: undefined,
+    found: undefined,
+    compareChains: undefined,
+    checking: undefined,
+  }
+  return {
+    async heartbeat() {
+      return { facts: await factsOf(state), values: [state.witness, state.seen?.timeline ?? null] }
+    },
+    async observe(row) {
+      // The row shows the beat of this heartbeat itself.
+      const found = { ...positionOf(row), beat: Number(row.beat) - 1, isEmpty: false }
+      applyHolds(state, row)
+      state.found = { ...found, beat: found.beat + 1 }
+      // Without an earlier judgement there is nothing to compare with.
+      if (state.seen || state.compareChains) await judge(state, found)
+      rememberIfKnown(state)
+    },
+    open: (compareChains) => open(state, compareChains),
+    acknowledge: state.acknowledged.add,
+  }
+}
+
+async function open(state: TimeState, compareChains: CompareChains): Promise<void> {
+  const { pool, memory } = state.deps
+  state.compareChains = compareChains
+  const [binding] = await query<{ value: string }>(
+    pool,
+    `select value from database_binding where key = 'database'`,
+  )
+  state.database = binding!.value
+  const record = memory?.read(state.database)
+  if (record) {
+    const { witness, lsn, ...position } = record
+    state.witness = witness
+    state.seen = { ...position, lsn: lsn === null ? null : BigInt(lsn) }
+  }
+  const facts = await factsOf(state)
+  const [row] = await query<TimeRow & { isEmpty: boolean }>(pool, openSql(facts), [
+    state.witness,
+    state.seen?.timeline ?? null,
+  ])
+  if (!row) throw new Error('the database returned no row about itself')
+  applyHolds(state, row)
+  state.found = { ...positionOf(row), isEmpty: row.isEmpty }
+  await judge(state, state.found)
+  await state.checking
+  rememberIfKnown(state)
+}
+
+/** A fact that the role may not read, or that the service does not have, stays unknown. */
+const factsOf = (state: TimeState): Promise<ServerFacts> => {
+  const readable = async (fact: keyof ServerFacts) =>
+    query(state.deps.pool, probes[fact]).then(
+      () => true,
+      (error: { code?: unknown }) => {
+        // Insufficient privilege, undefined function, unsupported feature.
+        if (['42501', '42883', '0A000'].includes(String(error.code))) return false
+        throw error
+      },
+    )
+  state.facts ??= (async () => ({
+    system: await readable('system'),
+    timeline: await readable('timeline'),
+    lsn: await readable('lsn'),
+  }))()
+  state.facts.catch(() => delete state.facts)
+  return state.facts
+}
+
+const unitsOf = (text: string | null) => (text === null ? null : BigInt(text))
+
+const positionOf = (row: TimeRow) => ({
+  generation: row.generation,
+  beat: Number(row.beat ?? 0),
+  system: row.system,
+  timeline: row.timeline,
+  lsn: unitsOf(row.lsn),
+  storedLsn: unitsOf(row.storedLsn),
+})
+
+function applyHolds({ deps: { holds } }: TimeState, { holds: rows }: TimeRow): void {
+  holds.setStored(rows.map((row) => ({ ...row, since: new Date(row.since) })))
+}
+
+async function judge(state: TimeState, found: FoundPosition): Promise<void> {
+  const { log } = state.deps
+  const judgement = judgePosition(state.seen, found)
+  if (judgement.verdict === 'check') return check(state, judgement.reason)
+  if (judgement.verdict === 'go') {
+    // An operator has accepted the database as it is.
+    if (state.seen && found.generation > state.seen.generation) state.seen = undefined
+    return
+  }
+  if (!state.deps.holds.find())
+    log.error({ reason: judgement.reason, ...factsText(state.seen, found) }, 'the database went back: money is on hold')
+  await hold(state, judgement.reason, factsText(state.seen, found))
+}
+
+/** For an operator: what was seen before, and what the database shows now. */
+const factsText = (seen: Position | undefined, found: FoundPosition): JsonObject => {
+  const text = (position: Position): JsonObject => ({
+    heartbeats: position.beat,
+    system: position.system,
+    timeline: position.timeline,
+    position: position.lsn === null ? null : String(position.lsn),
+  })
+  return { ...(seen && { seen: text(seen) }), found: text(found) }
+}
+
+/** At once on this instance, and on the others with their next heartbeat. */
+async function hold({ deps }: TimeState, reason: HoldReason, detail: JsonObject): Promise<void> {
+  const held: MoneyHold = { scope: everything, reason, since: deps.clock.now(), detail }
+  deps.holds.setLocal(held)
+  await storeHold(deps.pool, held)
+  deps.holds.setStored([...deps.holds.list().filter(({ scope }) => scope !== everything), held])
+  deps.holds.clearLocal(everything)
+}
+
+/** Money waits for as long as the comparison takes: seconds, or until the nodes answer. */
+function check(state: TimeState, reason: Extract<Judgement, { reason: unknown }>['reason']): void {
+  if (state.checking) return
+  const { holds, clock, log } = state.deps
+  holds.setLocal({ scope: everything, reason, since: clock.now(), detail: {} })
+  state.checking = compare(state)
+    .catch((error: unknown) => {
+      log.warn({ error }, 'the database was not compared with the chains: the next heartbeat tries again')
+    })
+    .finally(() => {
+      state.checking = undefined
+    })
+}
+
+async function compare(state: TimeState): Promise<void> {
+  const { holds, clock, log } = state.deps
+  const lost = await state.acknowledged.findLost()
+  if (lost) {
+    log.error(lost, 'the database lost acknowledged commits: money is on hold')
+    return hold(state, 'lost_commits', lost)
+  }
+  const compared = (await state.compareChains?.()) ?? []
+  const onChains = compared.filter((each): each is LostOnChain => each.found === 'lost')
+  if (onChains.length > 0) {
+    const detail = { chains: onChains.map(({ chainId, detail: found }) => ({ chain: chainId, ...found })) }
+    log.error(detail, 'the chains have batches that the database does not know: money is on hold')
+    return hold(state, 'lost_commits', detail)
+  }
+  for (const { chainId, found } of compared)
+    if (found === 'unknown')
+      holds.setLocal({ scope: chainId, reason: 'not_compared', since: clock.now(), detail: {} })
+  if (state.found) remember(state, state.found)
+  holds.clearLocal(everything)
+}
+
+/** What is held or compared is not known yet: the earlier memory stays. */
+function rememberIfKnown(state: TimeState): void {
+  if (state.found && !state.checking && !state.deps.holds.find()) remember(state, state.found)
+}
+
+function remember(state: TimeState, found: FoundPosition): void {
+  const { memory, log } = state.deps
+  state.seen = rememberPosition(state.seen, found)
+  state.acknowledged.turn()
+  if (!memory || state.database === undefined) return
+  const { lsn, ...position } = state.seen
+  try {
+    memory.write(state.database, {
+      ...position,
+      witness: state.witness,
+      lsn: lsn === null ? null : String(lsn),
+    })
+  } catch (error) {
+    log.warn({ error }, 'what was seen of the database could not be stored in the data folder')
+  }
+}

@@ -1,0 +1,106 @@
+import { Fault } from '#kernel/fault.ts'
+import type { JsonObject } from '#kernel/json.ts'
+import { jsonText, type Queryable, query } from '#store/query.ts'
+
+/**
+ * Why money waits: while one of these lasts nothing is accepted, signed, fired or repaired, exits included, since a stop
+ * that the database forgot would sell twice. The table has those of all instances; an instance adds its own while it
+ * compares.
+ */
+
+export const everything = 'all'
+
+const sentences = {
+  restored: 'the database was restored from a backup',
+  went_back: 'the database lacks commits that a gateway has seen',
+  other_server: 'the database is on another server than before',
+  lost_commits: 'the database lost commits',
+  foreign_batches: 'a chain has batches that the database does not know',
+  no_memory: 'this gateway does not know the database yet and compares it with the chains',
+  new_timeline: 'the database server was replaced and is compared with the chains',
+  not_compared: 'the chain was not compared with the database yet',
+} as const
+export type HoldReason = keyof typeof sentences
+
+export type MoneyHold = {
+  /** A chain id, or `everything`. */
+  scope: string
+  reason: HoldReason
+  since: Date
+  detail: JsonObject
+}
+
+/** What ends by itself is repeated soon; an operator takes longer. */
+const retrySeconds: Partial<Record<HoldReason, number>> = { no_memory: 2, new_timeline: 2, not_compared: 10 }
+const operatorRetrySeconds = 60
+
+export const holdSentence = (reason: HoldReason): string => sentences[reason]
+
+/** Nothing was accepted, signed or sent. A task that meets it waits, and no attempt counts. */
+export class MoneyHeld extends Fault {
+  constructor({ scope, reason, since }: MoneyHold) {
+    super('unavailable', `Money is on hold: ${holdSentence(reason)}; nothing was sent`, {
+      extras: {
+        reason: 'money_on_hold',
+        hold: reason,
+        scope,
+        since: since.toISOString(),
+        retry_after: retrySeconds[reason] ?? operatorRetrySeconds,
+      },
+    })
+  }
+}
+
+export type MoneyHolds = {
+  /** Of everything, or of this chain; undefined where money may move. */
+  find(chainId?: string): MoneyHold | undefined
+  /** Throws `MoneyHeld`. */
+  assertFree(chainId?: string): void
+  list(): MoneyHold[]
+  /** Those of the table, as the last heartbeat read them. */
+  setStored(holds: readonly MoneyHold[]): void
+  /** Holds this instance alone, for as long as it compares. */
+  setLocal(hold: MoneyHold): void
+  clearLocal(scope: string): void
+  /** Called where the last hold of everything has ended. */
+  onFree(listener: () => void): void
+}
+
+export function createMoneyHolds(): MoneyHolds {
+  let stored = new Map<string, MoneyHold>()
+  const local = new Map<string, MoneyHold>()
+  const listeners: (() => void)[] = []
+  const ofScope = (scope: string) => stored.get(scope) ?? local.get(scope)
+  const find = (chainId?: string) =>
+    ofScope(everything) ?? (chainId === undefined ? undefined : ofScope(chainId))
+  const change = (apply: () => void) => {
+    const wasHeld = find() !== undefined
+    apply()
+    if (wasHeld && !find()) for (const listener of listeners) listener()
+  }
+  return {
+    find,
+    assertFree(chainId) {
+      const hold = find(chainId)
+      if (hold) throw new MoneyHeld(hold)
+    },
+    list: () => [...new Map([...local, ...stored]).values()],
+    setStored: (holds) =>
+      change(() => {
+        stored = new Map(holds.map((hold) => [hold.scope, hold]))
+      }),
+    setLocal: (hold) => void local.set(hold.scope, hold),
+    clearLocal: (scope) => change(() => void local.delete(scope)),
+    onFree: (listener) => void listeners.push(listener),
+  }
+}
+
+/** Holds all instances, from their next heartbeat on. An earlier hold of the same scope keeps its reason. */
+export async function storeHold(db: Queryable, { scope, reason, since, detail }: MoneyHold): Promise<void> {
+  await query(
+    db,
+    `insert into money_hold (scope, reason, since, detail) values ($1, $2, $3, $4::jsonb)
+     on conflict (scope) do update set detail = money_hold.detail || excluded.detail`,
+    [scope, reason, since, jsonText(detail)],
+  )
+}

@@ -1,0 +1,49 @@
+import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { isRecord } from '#kernel/json.ts'
+
+/**
+ * What this instance saw of a database, in its data folder: outside the database, and outside of what `backup` copies and
+ * `restore` replaces, since both know the folder of the embedded cluster alone. One file per database.
+ */
+export type TimeMemory = {
+  read(database: string): TimeRecord | undefined
+  write(database: string, record: TimeRecord): void
+}
+export type TimeRecord = {
+  witness: string
+  generation: number
+  beat: number
+  system: string | null
+  timeline: number | null
+  lsn: string | null
+}
+
+export function timeFile(dataDir: string): TimeMemory {
+  const folder = join(dataDir, 'database-time')
+  const pathOf = (database: string) => join(folder, `${database}.json`)
+  return {
+    read(database) {
+      try {
+        const found: unknown = JSON.parse(readFileSync(pathOf(database), 'utf8'))
+        return isTimeRecord(found) ? found : undefined
+      } catch (error) {
+        // One that was cut by a loss of power is no memory: then the chains are compared.
+        if (error instanceof SyntaxError || (error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+        throw error
+      }
+    },
+    write(database, record) {
+      mkdirSync(folder, { recursive: true, mode: 0o700 })
+      const draft = `${pathOf(database)}.new`
+      writeFileSync(draft, JSON.stringify(record), { mode: 0o600 })
+      renameSync(draft, pathOf(database))
+    },
+  }
+}
+
+const isTimeRecord = (found: unknown): found is TimeRecord =>
+  isRecord(found) &&
+  typeof found.witness === 'string' &&
+  typeof found.generation === 'number' &&
+  typeof found.beat === 'number'

@@ -1,0 +1,47 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { findSent, sentMax } from './sent-transactions.ts'
+
+const signer = '0xAa00000000000000000000000000000000000001'
+
+/** How many transactions the account has in each block; others send one in each. */
+function chainOf(blocks: readonly number[]) {
+  const before = (block: bigint) =>
+    blocks.slice(0, Number(block) + 1).reduce((sum, count) => sum + BigInt(count), 0n)
+  return {
+    head: async () => ({ number: BigInt(blocks.length - 1) }) as never,
+    transactionCount: async (_signer: string, at: unknown) => before(at as bigint),
+    blockTransactions: async (block: bigint) => [
+      { hash: '0xother', from: '0xbb', to: null, valueUnits: 0n, input: '0x' },
+      ...Array.from({ length: blocks[Number(block)]! }, (_, index) => ({
+        hash: `0x${before(block - 1n) + BigInt(index)}`,
+        from: signer.toLowerCase(),
+        to: '0xcc',
+        valueUnits: 0n,
+        input: '0x',
+      })),
+    ],
+  }
+}
+
+test('the transactions of a range of nonces are found, wherever they were mined', async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(fc.integer({ min: 0, max: 3 }), { minLength: 1, maxLength: 40 }),
+      fc.nat(40),
+      async (later, skipped) => {
+        const blocks = [0, ...later]
+        const total = BigInt(blocks.reduce((sum, count) => sum + count, 0))
+        const from = BigInt(skipped) % (total + 1n)
+        const found = await findSent(chainOf(blocks), signer, { from, to: total })
+        const wanted = Array.from({ length: Number(total - from) }, (_, n) => from + BigInt(n))
+        const first = wanted.slice(0, sentMax)
+        assert.deepEqual(
+          found.map(({ nonce, hash }) => [nonce, hash]),
+          first.map((nonce) => [nonce, `0x${nonce}`]),
+        )
+      },
+    ),
+  )
+})
