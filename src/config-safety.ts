@@ -89,6 +89,7 @@ export const initialOutsideLocal: Readonly<Record<string, string>> = {
   KEY_ENCRYPTION_KEYS: '',
   RELAY_API_KEY: '',
   RECHARGE_TILLS: '',
+  DATABASE_DURABILITY: '',
   FINALITY: 'public',
   AUTH_MODE: 'off',
   COOLING_SECONDS: '86400',
@@ -109,6 +110,7 @@ type CheckedSettings = { readonly [K in (typeof upstreamNames)[number]]: string 
   readonly CORS_ORIGINS: readonly string[]
   readonly DATABASE_URL: string | undefined
   readonly DATABASE_DIRECT_URL: string | undefined
+  readonly DATABASE_DURABILITY: 'standby' | 'storage' | 'single' | undefined
   readonly ARBITRUM_SEPOLIA_RPC_URL: string | undefined
   readonly HYPERLIQUID_NETWORK: VenueNetwork
   readonly HYPERLIQUID_WS_URL: string | undefined
@@ -194,6 +196,11 @@ export function problemsOutsideLocal(config: CheckedSettings): string[] {
   for (const name of [...upstreamNames, ...otherUpstreamNames])
     if (isUnencryptedRemote(config[name]))
       report(name, 'the connection to another machine lacks TLS; set an https or wss URL')
+  if (config.DATABASE_DURABILITY === undefined)
+    report(
+      'DATABASE_DURABILITY',
+      'say where commits are before they are acknowledged: standby, storage, or single where a lost disk may lose some',
+    )
   for (const name of ['DATABASE_URL', 'DATABASE_DIRECT_URL'] as const)
     if (isUnencryptedRemoteDatabase(config[name]))
       report(name, 'the connection to another machine lacks TLS; add sslmode=verify-full')

@@ -35,6 +35,10 @@ export const oneOf =
   <const V extends string>(...values: V[]): Parse<V> =>
   (value) =>
     values.find((each) => each === value) ?? reject(`one of ${values.join(', ')}`)
+export const optionalOneOf =
+  <const V extends string>(...values: V[]): Parse<V | undefined> =>
+  (value) =>
+    value === '' ? undefined : oneOf(...values)(value)
 export const integer =
   (min: number, max: number): Parse<number> =>
   (value) => {

@@ -1,10 +1,14 @@
 import { resolve } from 'node:path'
+import { everything, storeHold } from '#durable/money-hold.ts'
+import { systemClock } from '#kernel/clock.ts'
 import { lockDataDir } from '#start/lock.ts'
 import { openDatabase } from '#store/database.ts'
 import { backupCluster } from '#store/embedded/backup.ts'
 import { restoreCluster } from '#store/embedded/restore.ts'
 import { embeddedPostgres } from '#store/embedded.ts'
+import { type Queryable, query } from '#store/query.ts'
 import { StoreRefusal } from '#store/refusal.ts'
+import { timeFile } from '#store/time-file.ts'
 import type { AdminCommand } from './command.ts'
 import { assertSchema, recordAction, type SessionOptions } from './session.ts'
 
@@ -47,13 +51,36 @@ async function restore(options: SessionOptions, args: Parameters<AdminCommand['r
   parts.defer(() => database.close())
   const details = { folder: source, aside: previousData ?? null }
   const recorded = assertSchema(database.pool).then(
-    () => recordAction(database.pool, options, { command: 'restore', details }),
-    (error: Error) => printLine(`Not recorded: ${error.message}`),
+    async () => {
+      await holdRestored(database.pool)
+      await recordAction(database.pool, options, { command: 'restore', details })
+    },
+    (error: Error) => {
+      timeFile(config.DATA_DIR).markRestored()
+      printLine(`Not recorded: ${error.message}`)
+    },
   )
   await recorded
   printLine(`The database of ${config.DATA_DIR} was restored from ${source}`)
   if (previousData)
     printLine(`The previous database is in ${previousData}; remove it after checking the restored one`)
+  printLine(
+    'Money is on hold: what happened after the backup is on the chains and not in the database. Start the gateway, which',
+  )
+  printLine('compares them; then run `time show`, `time adopt` and `time resume`.')
+}
+
+/** The restored database itself starts no order and signs nothing, wherever it is started. */
+async function holdRestored(db: Queryable): Promise<void> {
+  const [last] = await query<{ point: Date | null }>(db, 'select max(seen_at) as point from database_witness')
+  const detail = { by: 'restore' }
+  await storeHold(db, {
+    scope: everything,
+    reason: 'restored',
+    since: systemClock.now(),
+    detail,
+    point: last?.point ?? null,
+  })
 }
 
 export const backupCommands: readonly AdminCommand[] = [

@@ -13,6 +13,7 @@ import { psqlCommands } from './psql.ts'
 import { sponsorCommands } from './sponsors.ts'
 import { taskPaymentCommands } from './task-payments.ts'
 import { taskCommands } from './tasks.ts'
+import { timeCommands } from './time.ts'
 import { tokenCommands } from './tokens.ts'
 import { userCommands } from './users.ts'
 
@@ -30,6 +31,7 @@ export const commands: readonly AdminCommand[] = [
   ...keyCommands,
   ...sponsorCommands,
   ...backupCommands,
+  ...timeCommands,
   ...psqlCommands,
   ...logCommands,
 ]

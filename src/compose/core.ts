@@ -63,6 +63,7 @@ export async function openCore(deps: CoreDeps, overrides: CoreOverrides = {}) {
       options: { slots: config.RUNNER_SLOTS, leaseMs: config.LEASE_MS, pollMs: claimPollMs },
       approvers: approversOf(config, baseUrl),
       memory: deps.timeMemory,
+      durability: config.DATABASE_DURABILITY ?? 'single',
     }),
   )
   const owned = parts.move()

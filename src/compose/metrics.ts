@@ -16,6 +16,7 @@ export function openMetrics(composed: Composed): MetricSources {
   return {
     build: () => [buildInfo(config)],
     pools: () => poolGauges(stores),
+    money: () => moneyGauges(taskEngine),
     task_counters: taskEngine.metrics,
     tasks: () => readTaskGauges(transactions, clock, runtime.runner.counts()),
     ledger: () => readLedgerGauges(transactions),
@@ -35,6 +36,23 @@ const buildInfo = ({ ENVIRONMENT }: Config): Metric =>
   gauge('portico_build_info', 'The release that runs; always 1', [
     { labels: { version: release, node: process.versions.node, environment: ENVIRONMENT }, value: 1 },
   ])
+
+function moneyGauges({ holds, time }: Composed['taskEngine']): Metric[] {
+  const held = holds.list().map(({ scope, reason }) => ({ labels: { scope, reason }, value: 1 }))
+  const isReplicated = time.replication.isReplicated()
+  return [
+    gauge('portico_money_on_hold', 'Money of a chain, or of all, is neither accepted nor signed', held),
+    ...(isReplicated === null
+      ? []
+      : [
+          gauge(
+            'portico_database_replicated',
+            'The database has the live synchronous standby that DATABASE_DURABILITY demands',
+            [{ labels: {}, value: isReplicated ? 1 : 0 }],
+          ),
+        ]),
+  ]
+}
 
 function poolGauges(stores: Stores): Metric[] {
   const pools = Object.entries(stores).map(

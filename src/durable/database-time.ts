@@ -1,12 +1,19 @@
 import type pg from 'pg'
-import type { Clock } from '#kernel/clock.ts'
-import { uuidv7, type Random } from '#kernel/id.ts'
+import { type Clock, monotonicMs } from '#kernel/clock.ts'
+import { type Random, uuidv7 } from '#kernel/id.ts'
 import type { JsonObject } from '#kernel/json.ts'
 import type { Log } from '#kernel/log.ts'
 import { query } from '#store/query.ts'
 import type { TimeMemory } from '#store/time-file.ts'
 import { createAcknowledged } from './acknowledged-commits.ts'
 import { everything, type HoldReason, type MoneyHold, type MoneyHolds, storeHold } from './money-hold.ts'
+import {
+  createReplication,
+  type Durability,
+  type Replication,
+  type ReplicationRow,
+  replicationColumns,
+} from './replication.ts'
 import {
   type FoundPosition,
   type Judgement,
@@ -34,18 +41,31 @@ type DatabaseTimeDeps = {
   log: Log
   /** Absent: this process alone remembers. */
   memory: TimeMemory | undefined
+  durability: Durability
+  leaseMs: number
 }
 
 /** What the server shows of itself: each of them may be refused to this role, or missing in a managed service. */
-export type ServerFacts = { system: boolean; timeline: boolean; lsn: boolean }
-export type TimeRow = {
+export type ServerFacts = { system: boolean; timeline: boolean; lsn: boolean; durability: Durability }
+export type TimeRow = ReplicationRow & {
   beat: string | number | null
   system: string | null
   timeline: number | null
   lsn: string | null
   storedLsn: string | null
   generation: number
-  holds: { scope: string; reason: HoldReason; since: string; detail: JsonObject }[]
+  /** The last heartbeat of any instance that the database knows. */
+  point: Date | null
+  holds: StoredHold[]
+}
+/** As JSON has it. */
+type StoredHold = {
+  scope: string
+  reason: HoldReason
+  since: string
+  detail: JsonObject
+  point: string | null
+  compared_at: string | null
 }
 
 export type DatabaseTime = {
@@ -57,18 +77,22 @@ export type DatabaseTime = {
   open(compareChains: CompareChains): Promise<void>
   /** A commit that a client or a chain knows of. */
   acknowledge(task: { id: string; version: number; user_id: string }): void
+  /** No heartbeat was committed for two leases: the database takes no writes. */
+  isSilent(): boolean
+  replication: Replication
 }
 
 const checkRetryMs = 1_000
 
-const probes: Record<keyof ServerFacts, string> = {
+type Probed = Exclude<keyof ServerFacts, 'durability'>
+const probes: Record<Probed, string> = {
   system: 'select system_identifier from pg_control_system()',
   timeline: 'select pg_walfile_name(pg_current_wal_lsn())',
   lsn: 'select pg_current_wal_flush_lsn()',
 }
 
 /** Of the running server. The position is one that has reached the disk: it never goes back. */
-export const factColumns = ({ system, timeline, lsn }: ServerFacts) => ({
+export const factColumns = ({ system, timeline, lsn }: Pick<ServerFacts, Probed>) => ({
   system: system ? '(select system_identifier::text from pg_control_system())' : 'null::text',
   timeline: timeline
     ? `('x' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8))::bit(32)::integer`
@@ -82,7 +106,9 @@ export const timeColumns = (facts: ServerFacts, timelineSeen: string): string =>
   return `${system} as system, ${timeline} as timeline, (${lsn} - '0/0'::pg_lsn)::text as lsn,
     (select (max(w.lsn) - '0/0'::pg_lsn)::text from database_witness w where w.timeline = ${timelineSeen}::integer) as "storedLsn",
     (select value::integer from database_binding where key = 'time_generation') as generation,
-    (select coalesce(jsonb_agg(to_jsonb(h)), '[]') from money_hold h) as holds`
+    (select max(seen_at) from database_witness) as point,
+    (select coalesce(jsonb_agg(to_jsonb(h)), '[]') from money_hold h) as holds,
+    ${replicationColumns(facts.durability)}`
 }
 
 /** Reads without a beat, and whether anything was ever signed. */
@@ -99,8 +125,11 @@ type TimeState = {
   seen: Position | undefined
   /** The last reply; what is remembered once a check has passed. */
   found: FoundPosition | undefined
+  point: Date | null
   compareChains: CompareChains | undefined
   checking: Promise<void> | undefined
+  beatAtMs: number | undefined
+  replication: Replication
 }
 
 export function createDatabaseTime(deps: DatabaseTimeDeps): DatabaseTime {
@@ -110,8 +139,11 @@ export function createDatabaseTime(deps: DatabaseTimeDeps): DatabaseTime {
     witness: uuidv7(deps.clock.now(), deps.random),
     seen: undefined,
     found: undefined,
+    point: null,
     compareChains: undefined,
     checking: undefined,
+    beatAtMs: undefined,
+    replication: createReplication({ log: deps.log, nowMs: monotonicMs }),
   }
   return {
     async heartbeat() {
@@ -120,7 +152,8 @@ export function createDatabaseTime(deps: DatabaseTimeDeps): DatabaseTime {
     async observe(row) {
       // The row shows the beat of this heartbeat itself.
       const found = { ...positionOf(row), beat: Number(row.beat) - 1, isEmpty: false }
-      applyHolds(state, row)
+      state.beatAtMs = monotonicMs()
+      applyRow(state, row)
       state.found = { ...found, beat: found.beat + 1 }
       // Without an earlier judgement there is nothing to compare with.
       if (state.seen || state.compareChains) await judge(state, found)
@@ -128,6 +161,8 @@ export function createDatabaseTime(deps: DatabaseTimeDeps): DatabaseTime {
     },
     open: (compareChains) => open(state, compareChains),
     acknowledge: state.acknowledged.add,
+    isSilent: () => state.beatAtMs !== undefined && monotonicMs() - state.beatAtMs > 2 * deps.leaseMs,
+    replication: state.replication,
   }
 }
 
@@ -151,16 +186,19 @@ async function open(state: TimeState, compareChains: CompareChains): Promise<voi
     state.seen?.timeline ?? null,
   ])
   if (!row) throw new Error('the database returned no row about itself')
-  applyHolds(state, row)
+  applyRow(state, row)
   state.found = { ...positionOf(row), isEmpty: row.isEmpty }
-  await judge(state, state.found)
+  if (memory?.isRestored()) {
+    await hold(state, 'restored', {})
+    memory.forgetRestored()
+  } else await judge(state, state.found)
   await state.checking
   rememberIfKnown(state)
 }
 
 /** A fact that the role may not read, or that the service does not have, stays unknown. */
 const factsOf = (state: TimeState): Promise<ServerFacts> => {
-  const readable = async (fact: keyof ServerFacts) =>
+  const readable = async (fact: Probed) =>
     query(state.deps.pool, probes[fact]).then(
       () => true,
       (error: { code?: unknown }) => {
@@ -173,6 +211,7 @@ const factsOf = (state: TimeState): Promise<ServerFacts> => {
     system: await readable('system'),
     timeline: await readable('timeline'),
     lsn: await readable('lsn'),
+    durability: state.deps.durability,
   }))()
   state.facts.catch(() => delete state.facts)
   return state.facts
@@ -189,8 +228,21 @@ const positionOf = (row: TimeRow) => ({
   storedLsn: unitsOf(row.storedLsn),
 })
 
-function applyHolds({ deps: { holds } }: TimeState, { holds: rows }: TimeRow): void {
-  holds.setStored(rows.map((row) => ({ ...row, since: new Date(row.since) })))
+function applyRow(state: TimeState, row: TimeRow): void {
+  const { replication, deps } = state
+  const { holds } = deps
+  replication.observe(row)
+  // While money is held its point stays: later heartbeats are of the database that went back.
+  if (!holds.find()) state.point = row.point
+  const dateOf = (text: string | null) => (text === null ? null : new Date(text))
+  holds.setStored(
+    row.holds.map(({ compared_at, ...each }) => ({
+      ...each,
+      since: new Date(each.since),
+      point: dateOf(each.point),
+      comparedAt: dateOf(compared_at),
+    })),
+  )
 }
 
 async function judge(state: TimeState, found: FoundPosition): Promise<void> {
@@ -203,7 +255,10 @@ async function judge(state: TimeState, found: FoundPosition): Promise<void> {
     return
   }
   if (!state.deps.holds.find())
-    log.error({ reason: judgement.reason, ...factsText(state.seen, found) }, 'the database went back: money is on hold')
+    log.error(
+      { reason: judgement.reason, ...factsText(state.seen, found) },
+      'the database went back: money is on hold',
+    )
   await hold(state, judgement.reason, factsText(state.seen, found))
 }
 
@@ -219,8 +274,8 @@ const factsText = (seen: Position | undefined, found: FoundPosition): JsonObject
 }
 
 /** At once on this instance, and on the others with their next heartbeat. */
-async function hold({ deps }: TimeState, reason: HoldReason, detail: JsonObject): Promise<void> {
-  const held: MoneyHold = { scope: everything, reason, since: deps.clock.now(), detail }
+async function hold({ deps, point }: TimeState, reason: HoldReason, detail: JsonObject): Promise<void> {
+  const held: MoneyHold = { scope: everything, reason, since: deps.clock.now(), detail, point }
   deps.holds.setLocal(held)
   await storeHold(deps.pool, held)
   deps.holds.setStored([...deps.holds.list().filter(({ scope }) => scope !== everything), held])
@@ -246,12 +301,12 @@ async function compare(state: TimeState): Promise<void> {
   const lost = await state.acknowledged.findLost()
   if (lost) {
     log.error(lost, 'the database lost acknowledged commits: money is on hold')
-    return hold(state, 'lost_commits', lost)
+    return hold(state, 'lost_commits', { acknowledged: lost })
   }
   const compared = (await state.compareChains?.()) ?? []
   const onChains = compared.filter((each): each is LostOnChain => each.found === 'lost')
   if (onChains.length > 0) {
-    const detail = { chains: onChains.map(({ chainId, detail: found }) => ({ chain: chainId, ...found })) }
+    const detail = Object.assign({}, ...onChains.map((each) => each.detail))
     log.error(detail, 'the chains have batches that the database does not know: money is on hold')
     return hold(state, 'lost_commits', detail)
   }

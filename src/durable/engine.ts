@@ -1,5 +1,6 @@
 import type pg from 'pg'
 import type { Clock } from '#kernel/clock.ts'
+import { Fault } from '#kernel/fault.ts'
 import { type Random, uuidv7 } from '#kernel/id.ts'
 import type { Log } from '#kernel/log.ts'
 import type { Operation } from '#kernel/operation.ts'
@@ -20,6 +21,7 @@ import { createNonceSequences } from './nonces.ts'
 import { createNotifier, type MessageBus, readyTopic } from './notifier.ts'
 import type { OperationOf } from './operation-call.ts'
 import { createPriceTriggers } from './price-triggers.ts'
+import type { Durability } from './replication.ts'
 import { createInvoker } from './run-operation.ts'
 import { createRunner, type RunnerOptions } from './runner.ts'
 import { createScheduler } from './scheduler.ts'
@@ -42,6 +44,7 @@ type EngineDeps = {
   approvers: Approvers
   /** What this instance saw of the database before its start. */
   memory?: TimeMemory | undefined
+  durability: Durability
 }
 
 const isTask = (operation: Operation): operation is OperationOf<'task'> => operation.entry.kind === 'task'
@@ -71,11 +74,23 @@ const toTaskKind = ({ name, entry, run }: OperationOf<'task'>): TaskKind => ({
   ...(run.completeEnd && { completeEnd: run.completeEnd }),
 })
 
-/** Accepts nothing that moves money while it is on hold, and remembers what was acknowledged. */
-const heldAcceptance = (acceptance: TaskAcceptance, holds: MoneyHolds, time: DatabaseTime): TaskAcceptance => ({
+/**
+ * Accepts nothing that moves money while it is on hold, or while the database takes no writes, and nothing new without
+ * the standby that is demanded; remembers what was acknowledged.
+ */
+const heldAcceptance = (
+  acceptance: TaskAcceptance,
+  holds: MoneyHolds,
+  time: DatabaseTime,
+): TaskAcceptance => ({
   ...acceptance,
   async accept(wanted) {
     if (movesMoney(wanted.kind)) holds.assertFree()
+    if (time.isSilent())
+      throw new Fault('unavailable', 'The database takes no writes at present', {
+        extras: { retry_after: 1 },
+      })
+    if (wanted.admission.spend?.action.exit === false) time.replication.assertForNewMoney()
     const committed = await acceptance.accept(wanted)
     time.acknowledge(committed.task)
     return committed
@@ -109,6 +124,8 @@ export function createEngine(deps: EngineDeps) {
     random,
     log,
     memory: deps.memory,
+    durability: deps.durability,
+    leaseMs: options.leaseMs,
   })
   const stepCommitter = acknowledgedCommits(
     counters.ofCommitter(createCommitter({ transactions, clock, random })),

@@ -1,7 +1,13 @@
 import type pg from 'pg'
 import { type PacedJob, startPacedJob } from '#kernel/paced-job.ts'
 import { query } from '#store/query.ts'
-import { type DatabaseTime, factColumns, type ServerFacts, type TimeRow, timeColumns } from './database-time.ts'
+import {
+  type DatabaseTime,
+  factColumns,
+  type ServerFacts,
+  type TimeRow,
+  timeColumns,
+} from './database-time.ts'
 import {
   type ClaimDeps,
   type ClaimState,

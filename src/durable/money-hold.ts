@@ -28,6 +28,10 @@ export type MoneyHold = {
   reason: HoldReason
   since: Date
   detail: JsonObject
+  /** The last moment that the database knows. */
+  point?: Date | null
+  /** When everything that the chains did since was compared. */
+  comparedAt?: Date | null
 }
 
 /** What ends by itself is repeated soon; an operator takes longer. */
@@ -95,12 +99,15 @@ export function createMoneyHolds(): MoneyHolds {
   }
 }
 
-/** Holds all instances, from their next heartbeat on. An earlier hold of the same scope keeps its reason. */
-export async function storeHold(db: Queryable, { scope, reason, since, detail }: MoneyHold): Promise<void> {
+/** Holds all instances, from their next heartbeat on. An earlier hold of the same scope stays, and gets what is new. */
+export async function storeHold(
+  db: Queryable,
+  { scope, reason, since, detail, point = null }: MoneyHold,
+): Promise<void> {
   await query(
     db,
-    `insert into money_hold (scope, reason, since, detail) values ($1, $2, $3, $4::jsonb)
-     on conflict (scope) do update set detail = money_hold.detail || excluded.detail`,
-    [scope, reason, since, jsonText(detail)],
+    `insert into money_hold (scope, reason, since, detail, point) values ($1, $2, $3, $4::jsonb, $5)
+     on conflict (scope) do update set detail = excluded.detail || money_hold.detail`,
+    [scope, reason, since, jsonText(detail), point],
   )
 }

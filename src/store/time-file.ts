@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { isRecord } from '#kernel/json.ts'
 
@@ -9,6 +9,10 @@ import { isRecord } from '#kernel/json.ts'
 export type TimeMemory = {
   read(database: string): TimeRecord | undefined
   write(database: string, record: TimeRecord): void
+  /** A backup was restored whose tables cannot tell it themselves. */
+  markRestored(): void
+  isRestored(): boolean
+  forgetRestored(): void
 }
 export type TimeRecord = {
   witness: string
@@ -22,14 +26,22 @@ export type TimeRecord = {
 export function timeFile(dataDir: string): TimeMemory {
   const folder = join(dataDir, 'database-time')
   const pathOf = (database: string) => join(folder, `${database}.json`)
+  const mark = join(folder, 'restored')
   return {
+    markRestored() {
+      mkdirSync(folder, { recursive: true, mode: 0o700 })
+      writeFileSync(mark, '', { mode: 0o600 })
+    },
+    isRestored: () => existsSync(mark),
+    forgetRestored: () => rmSync(mark, { force: true }),
     read(database) {
       try {
         const found: unknown = JSON.parse(readFileSync(pathOf(database), 'utf8'))
         return isTimeRecord(found) ? found : undefined
       } catch (error) {
         // One that was cut by a loss of power is no memory: then the chains are compared.
-        if (error instanceof SyntaxError || (error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+        if (error instanceof SyntaxError || (error as NodeJS.ErrnoException).code === 'ENOENT')
+          return undefined
         throw error
       }
     },

@@ -52,7 +52,7 @@ const base: SigningChain = {
 }
 const signerOf = (from: Part, isAuthentic: (receipt: PolicyReceipt) => boolean = app.policy.isAuthentic) =>
   custodySigner({
-      assertFree: () => {},
+    assertFree: () => {},
     db: from.db,
     keystore: from.keystore,
     crypto: evmCrypto,

@@ -198,6 +198,7 @@ describe('a start that cannot succeed states the reason', () => {
       'SPONSOR_KEYS',
       'EARN_VAULT_ADDRESS',
       'DATABASE_URL',
+      'DATABASE_DURABILITY',
       'BASE_URL',
     ])
       assert.match(output, new RegExp(`portico cannot start: ${name}: `), name)

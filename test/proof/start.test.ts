@@ -21,6 +21,7 @@ type Env = Record<string, string>
 const productionEnv: Env = {
   ENVIRONMENT: 'production',
   DATABASE_URL: 'postgresql://portico@db.example/portico?sslmode=verify-full',
+  DATABASE_DURABILITY: 'standby',
   BASE_URL: 'https://gateway.example',
   ETHEREUM_RPC_URL: 'https://eth.example',
   BASE_RPC_URL: 'https://base.example',

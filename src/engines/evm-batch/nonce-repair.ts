@@ -217,7 +217,9 @@ export function createNonceRepair(deps: NonceRepairDeps): NonceRepair {
 
   return {
     async reconcile(chainId) {
-      const only = [...ports.values()].filter(({ chain }) => chainId === undefined || chain.row.id === chainId)
+      const only = [...ports.values()].filter(
+        ({ chain }) => chainId === undefined || chain.row.id === chainId,
+      )
       const reports = await reconcile(only, { isQuick: false })
       return reports.filter((report) => report !== undefined)
     },

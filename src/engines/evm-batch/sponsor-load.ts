@@ -25,12 +25,7 @@ type SponsorLoadDeps = Pick<EvmPort, 'chain' | 'sponsor'> & {
 export const nonceKind = 'evm'
 const freshMs = 1_000
 
-export function createSponsorLoad({
-  chain,
-  sponsor,
-  nonces,
-  onUnknownNonces,
-}: SponsorLoadDeps): SponsorLoad {
+export function createSponsorLoad({ chain, sponsor, nonces, onUnknownNonces }: SponsorLoadDeps): SponsorLoad {
   const read = async () => {
     const { signers } = sponsor
     // The chain first: a nonce is stored before its transaction is sent, so none is mined that the counter lacks.

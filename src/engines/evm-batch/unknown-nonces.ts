@@ -50,10 +50,12 @@ export async function readUnknownNonces(
   return {
     found: 'lost',
     detail: {
-      ...known,
-      transactions: batches.slice(0, namedMax).map(({ hash }) => hash),
-      accounts: [...new Set(accounts)].slice(0, namedMax),
-      users: [...new Set(users.values())].slice(0, namedMax),
+      [`${chain}:${signer}`]: {
+        ...known,
+        transactions: batches.slice(0, namedMax).map(({ hash }) => hash),
+        accounts: [...new Set(accounts)].slice(0, namedMax),
+        users: [...new Set(users.values())].slice(0, namedMax),
+      },
     },
   }
 }
@@ -71,13 +73,14 @@ export async function holdChain(
   await storeHold(db, hold)
 }
 
-/** The worst that was found about the sponsors of one chain; undefined: its node did not answer in time. */
+/** What was found about the sponsors of one chain; undefined: its node did not answer in time. */
 export function comparisonOf(
   chainId: string,
   found: readonly (UnknownNonces | 'clean' | undefined)[],
 ): ChainComparison {
-  for (const each of found)
-    if (typeof each === 'object' && each.found === 'lost')
-      return { chainId, found: 'lost', detail: each.detail }
+  const details = found.flatMap((each) =>
+    typeof each === 'object' && each.found === 'lost' ? [each.detail] : [],
+  )
+  if (details.length > 0) return { chainId, found: 'lost', detail: Object.assign({}, ...details) }
   return { chainId, found: found.includes(undefined) ? 'unknown' : 'clean' }
 }

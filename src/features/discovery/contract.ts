@@ -32,7 +32,7 @@ export const contract = group('discovery', {
   health: read('GET /health', {
     summary: 'Whether the gateway and its dependencies are healthy',
     description:
-      'Use it to monitor the gateway; it needs no credential. 200 with `degraded` means that an upstream is silent; 503 means that the database is down. Next: retry after `Retry-After` seconds while it answers 503.',
+      'Use it to monitor the gateway; it needs no credential. 200 with `degraded` means that an upstream is silent, or that money is on hold; 503 means that the database is down. Next: retry after `Retry-After` seconds while it answers 503.',
     access: 'public',
     faults: ['unavailable'],
     output: T.Object(
@@ -50,6 +50,19 @@ export const contract = group('discovery', {
             oldest_pending_seconds: Nullable(T.Integer()),
           }),
           custody: T.Object({ status: Health }),
+          money: T.Object({
+            status: Health,
+            on_hold: T.Array(T.Object({ scope: Text, reason: Text, since: Time }), {
+              description:
+                'Why money waits: accepted, signed and fired is nothing of the scope, which is a chain id or `all`',
+            }),
+            replicated: Nullable(
+              T.Boolean({
+                description:
+                  'Whether the database has a live synchronous standby; null where none is demanded',
+              }),
+            ),
+          }),
           upstreams: T.Record(T.String(), T.Object({ status: Health, last_ok_at: TimeOrNull })),
         }),
       },

@@ -12,6 +12,7 @@ const well = {
   runner: async () => ({ queueDepth: 2, oldestPendingSeconds: 3 }),
   upstreams: async () => ({ base: { status: 'ok' as const, lastOkAt: new Date(0) } }),
   custody: () => 'ok' as const,
+  money: () => ({ holds: [], isReplicated: null }),
   checkMsMax: 50,
 }
 
@@ -42,6 +43,13 @@ test('an unreachable upstream, slow upstreams or a stuck queue degrade the healt
     { upstreams: never },
     { runner: never },
     { custody: () => 'degraded' as const },
+    {
+      money: () => ({
+        holds: [{ scope: 'all', reason: 'restored', since: new Date(0) }],
+        isReplicated: true,
+      }),
+    },
+    { money: () => ({ holds: [], isReplicated: false }) },
     { runner: async () => ({ queueDepth: 9, oldestPendingSeconds: 600 }) },
   ]
   for (const part of worse) {

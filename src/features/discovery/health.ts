@@ -9,6 +9,11 @@ export type HealthBody = T.Static<typeof contract.entries.health.output>
 export type HealthReport = { body: HealthBody; down: boolean }
 
 export type RunnerFacts = { queueDepth: number; oldestPendingSeconds: number | null }
+/** `holds`: why money waits. `isReplicated` null: nothing was demanded of the database. */
+export type MoneyFacts = {
+  holds: { scope: string; reason: string; since: Date }[]
+  isReplicated: boolean | null
+}
 export type UpstreamFacts = { status: Health; lastOkAt: Date | null }
 
 type HealthDeps = {
@@ -21,6 +26,7 @@ type HealthDeps = {
   upstreams: () => Promise<Readonly<Record<string, UpstreamFacts>>>
   /** The last known result of unwrapping a wallet key. */
   custody: () => Health
+  money: () => MoneyFacts
   checkMsMax?: number
 }
 
@@ -55,6 +61,7 @@ async function checkAll(deps: HealthDeps, uptimeSeconds: number): Promise<Health
       oldest_pending_seconds: runner?.oldestPendingSeconds ?? null,
     },
     custody: { status: deps.custody() },
+    money: moneyCheck(deps.money()),
     upstreams: Object.fromEntries(
       Object.entries(upstreams ?? {}).map(([name, { status, lastOkAt }]) => [
         name,
@@ -67,11 +74,21 @@ async function checkAll(deps: HealthDeps, uptimeSeconds: number): Promise<Health
     upstreams !== undefined &&
     checks.runner.status === 'ok' &&
     checks.custody.status === 'ok' &&
+    checks.money.status === 'ok' &&
     Object.values(checks.upstreams).every(({ status }) => status === 'ok')
   const { version, environment, clock } = deps
   const status = down ? 'down' : isHealthy ? 'ok' : 'degraded'
   const time = clock.now().toISOString()
   return { body: { status, version, environment, time, uptime_seconds: uptimeSeconds, checks }, down }
+}
+
+function moneyCheck({ holds, isReplicated }: MoneyFacts) {
+  const isHeld = holds.length > 0
+  return {
+    status: isHeld || isReplicated === false ? ('degraded' as const) : ('ok' as const),
+    on_hold: holds.map(({ scope, reason, since }) => ({ scope, reason, since: since.toISOString() })),
+    replicated: isReplicated,
+  }
 }
 
 function runnerHealth(facts: RunnerFacts | undefined): Health {

@@ -22,6 +22,29 @@ create table money_hold (
   scope text primary key,
   reason text not null,
   since timestamptz not null,
-  -- What shows it, such as nonces, tasks and users.
-  detail jsonb not null default '{}'
+  -- What shows it, such as nonces, tasks and users; by signer, `to` is the nonce that the chain expects.
+  detail jsonb not null default '{}',
+  -- The last moment that the database knows; null where nothing tells it.
+  point timestamptz,
+  -- When an instance had compared everything that the chains did since; null until then, and to have it done again.
+  compared_at timestamptz
+);
+
+-- What the chains did for accounts of ours since that moment and the database does not know. Adoption makes a task of
+-- each, or ends the order that it belongs to.
+create table found_execution (
+  chain text not null,
+  -- Of the request or of the order; a repeat has the same.
+  execution_id uuid not null,
+  sequence integer not null,
+  user_id uuid not null,
+  tx_hash text not null,
+  succeeded boolean not null,
+  -- Net changes of the user's wallet, as tasks show them.
+  balance_changes jsonb not null default '[]',
+  executed_at timestamptz not null,
+  adopted_at timestamptz,
+  -- The task that shows it to its user.
+  task_id uuid,
+  primary key (chain, execution_id, sequence)
 );

@@ -1,0 +1,160 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { everything, type HoldReason, holdSentence } from '#durable/money-hold.ts'
+import { nonceKind } from '#engines/evm-batch/sponsor-load.ts'
+import type { JsonObject } from '#kernel/json.ts'
+import { isRecord } from '#kernel/json.ts'
+import type { Tx } from '#kernel/task.ts'
+import { type Queryable, query } from '#store/query.ts'
+import { UsageError } from './arguments.ts'
+import type { AdminCommand } from './command.ts'
+import type { Row } from './output.ts'
+import type { Session } from './session.ts'
+
+/** What the gateways know of the time of the database, and the way back to money after it went back. */
+
+type HoldRow = {
+  scope: string
+  reason: HoldReason
+  since: Date
+  point: Date | null
+  compared_at: Date | null
+  detail: JsonObject
+}
+
+const readHolds = (db: Queryable): Promise<HoldRow[]> =>
+  query<HoldRow>(db, 'select scope, reason, since, point, compared_at, detail from money_hold order by scope')
+
+const foundSql = `select chain, tx_hash, u.agent_id as "user", execution_id, succeeded, balance_changes, executed_at,
+    adopted_at, task_id
+  from found_execution f left join app_user u on u.id = f.user_id order by executed_at limit 10000`
+
+const show: AdminCommand['run'] = async (session) => {
+  const { pool } = session.database
+  await session.record(pool, { command: 'time show' })
+  const holds = await readHolds(pool)
+  if (holds.length === 0) session.printLine('Money is not on hold.')
+  else session.print(holds.map(({ reason, ...hold }) => ({ ...hold, reason, because: holdSentence(reason) })))
+  session.print(
+    await query<Row>(
+      pool,
+      `select id as gateway, beat as heartbeats, timeline, lsn::text as position, seen_at from database_witness
+         order by seen_at desc limit 100`,
+    ),
+  )
+  const found = await query<Row>(pool, foundSql)
+  if (found.length > 0) session.print(found)
+}
+
+const compareMsMax = 300_000
+
+/** The gateways compare: they know the nodes. */
+const compare: AdminCommand['run'] = async (session) => {
+  const { pool } = session.database
+  const [hold] = await query(
+    pool,
+    `update money_hold set compared_at = null where scope = $1 returning scope`,
+    [everything],
+  )
+  if (!hold) throw new UsageError('Money is not on hold as a whole: there is nothing to compare.')
+  await session.record(pool, { command: 'time compare' })
+  session.printLine('A running gateway compares the chains with the database')
+  await waitForComparison(pool)
+  const found = await query<Row>(pool, foundSql)
+  session.print(found)
+}
+
+async function waitForComparison(pool: Queryable): Promise<void> {
+  const untilMs = performance.now() + compareMsMax
+  for (;;) {
+    const holds = await readHolds(pool)
+    if (holds.some(({ scope, compared_at }) => scope === everything && compared_at !== null)) return
+    if (performance.now() > untilMs)
+      throw new UsageError(
+        'No gateway has compared everything yet. Start one, and see its log for nodes that do not answer.',
+      )
+    await delay(500)
+  }
+}
+
+const resume: AdminCommand['run'] = async (session, args) => {
+  const scope = args.text('chain') ?? everything
+  await session.database.transaction(async (tx) => {
+    const hold = (await readHolds(tx)).find((each) => each.scope === scope)
+    if (!hold)
+      throw new UsageError(
+        scope === everything ? 'Money is not on hold as a whole.' : `Money of chain ${scope} is not on hold.`,
+      )
+    if (scope === everything && !args.flag('unseen')) await assertAdopted(tx, hold)
+    await raiseCounters(tx, hold.detail)
+    await query(tx, 'delete from money_hold where scope = $1', [scope])
+    // What any gateway remembers of before counts no more: the database is accepted as it is.
+    if (scope === everything)
+      await query(
+        tx,
+        `update database_binding set value = (value::integer + 1)::text where key = 'time_generation'`,
+      )
+    const { reason, detail } = hold
+    await session.record(tx, { command: 'time resume', subject: scope, details: { reason, detail } })
+  })
+  session.printLine(
+    scope === everything
+      ? 'Money goes on with the next heartbeat of each gateway'
+      : `Money of chain ${scope} goes on with the next heartbeat of each gateway`,
+  )
+}
+
+async function assertAdopted(tx: Tx, { compared_at }: HoldRow): Promise<void> {
+  if (compared_at === null)
+    throw new UsageError(
+      'The chains were not compared yet: a running gateway does it. Run `time compare`, or add --unseen to go on without.',
+    )
+  const [open] = await query<{ count: number }>(
+    tx,
+    'select count(*)::integer as count from found_execution where adopted_at is null',
+  )
+  if (open!.count > 0)
+    throw new UsageError(
+      `${open!.count} executions of the chains are not adopted. Run \`time adopt\` first, or add --unseen to go on without.`,
+    )
+}
+
+/** The nonces that the chains have used: nobody signs one of them again. */
+async function raiseCounters(tx: Tx, detail: JsonObject): Promise<void> {
+  for (const known of Object.values(detail)) {
+    if (!isRecord(known) || typeof known.signer !== 'string' || typeof known.to !== 'string') continue
+    await query(
+      tx,
+      `update nonce_sequence set next = greatest(next, $4::bigint) where kind = $1 and chain = $2 and signer = $3`,
+      [nonceKind, known.chain, known.signer, known.to],
+    )
+  }
+}
+
+export const timeCommands: readonly AdminCommand[] = [
+  {
+    name: 'time show',
+    positionals: [],
+    options: {},
+    changes: false,
+    summary:
+      'show whether money is on hold and why, what each gateway saw of the database, and what the chains did since',
+    run: show,
+  },
+  {
+    name: 'time compare',
+    positionals: [],
+    options: {},
+    changes: false,
+    summary:
+      'let a running gateway compare the chains with the database again, and list what the database does not know',
+    run: compare,
+  },
+  {
+    name: 'time resume',
+    positionals: [],
+    options: { chain: 'string', unseen: 'boolean' },
+    changes: true,
+    summary: 'accept the database as it is and let money go on, of one chain or of all',
+    run: resume,
+  },
+]
