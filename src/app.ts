@@ -5,6 +5,7 @@ import { openMetrics } from '#compose/metrics.ts'
 import { release } from '#compose/release.ts'
 import { retentionJobs } from '#compose/retention.ts'
 import { connectionLimits, rateLimits, taskTtlMs } from '#compose/settings.ts'
+import { openTimeComparison } from '#compose/time-comparison.ts'
 import { ConfigRefused } from '#config.ts'
 import { warningsOf } from '#config-safety.ts'
 import type { StoredEvent } from '#durable/event-log.ts'
@@ -124,6 +125,7 @@ async function startWork(composed: Composed, parts: AsyncDisposableStack): Promi
   const { earn, recharge, venueFeatures, orders } = features
   parts.use(chains.nonceRepair.start())
   composed.runtime.start()
+  parts.use(openTimeComparison({ core: composed, chains }).start())
   if (venueFeatures) parts.use(venueFeatures.priceLoop).start()
   if (orders) parts.use(orders.priceWatch.start())
   if (composed.mails.mailer) parts.use(composed.mails.mailer.start())

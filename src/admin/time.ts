@@ -1,14 +1,15 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { everything, type HoldReason, holdSentence } from '#durable/money-hold.ts'
+import { userTopic } from '#durable/notifier.ts'
 import { nonceKind } from '#engines/evm-batch/sponsor-load.ts'
 import type { JsonObject } from '#kernel/json.ts'
 import { isRecord } from '#kernel/json.ts'
 import type { Tx } from '#kernel/task.ts'
 import { type Queryable, query } from '#store/query.ts'
+import { type Adoption, adoptExecution, byExecution, readUnadopted } from './adopt.ts'
 import { UsageError } from './arguments.ts'
 import type { AdminCommand } from './command.ts'
 import type { Row } from './output.ts'
-import type { Session } from './session.ts'
 
 /** What the gateways know of the time of the database, and the way back to money after it went back. */
 
@@ -24,7 +25,7 @@ type HoldRow = {
 const readHolds = (db: Queryable): Promise<HoldRow[]> =>
   query<HoldRow>(db, 'select scope, reason, since, point, compared_at, detail from money_hold order by scope')
 
-const foundSql = `select chain, tx_hash, u.agent_id as "user", execution_id, succeeded, balance_changes, executed_at,
+const foundSql = `select chain, tx_hash, u.agent_id as "user", execution_id, balance_changes, executed_at,
     adopted_at, task_id
   from found_execution f left join app_user u on u.id = f.user_id order by executed_at limit 10000`
 
@@ -74,6 +75,21 @@ async function waitForComparison(pool: Queryable): Promise<void> {
       )
     await delay(500)
   }
+}
+
+const adopt: AdminCommand['run'] = async (session) => {
+  const { pool } = session.database
+  const holds = await readHolds(pool)
+  if (!holds.some(({ scope, compared_at }) => scope === everything && compared_at !== null))
+    throw new UsageError(
+      'The chains were not compared yet: a running gateway does it while money is on hold.',
+    )
+  const adoptions: Adoption[] = []
+  for (const executions of byExecution(await readUnadopted(pool)))
+    adoptions.push(await adoptExecution(session, executions))
+  await session.record(pool, { command: 'time adopt', details: { count: adoptions.length } })
+  session.print(adoptions)
+  await session.notify([...new Set(adoptions.map(({ user_id: userId }) => userTopic(userId)))])
 }
 
 const resume: AdminCommand['run'] = async (session, args) => {
@@ -148,6 +164,15 @@ export const timeCommands: readonly AdminCommand[] = [
     summary:
       'let a running gateway compare the chains with the database again, and list what the database does not know',
     run: compare,
+  },
+  {
+    name: 'time adopt',
+    positionals: [],
+    options: {},
+    changes: true,
+    summary:
+      'make tasks of what the chains executed and the database does not know, and end the orders that fired',
+    run: adopt,
   },
   {
     name: 'time resume',

@@ -10,7 +10,7 @@ import type { EvmChainRow, SolanaChainRow } from '#kernel/chains.ts'
 import { lamportDecimals } from '#kernel/money.ts'
 import type { Net } from '#kernel/net.ts'
 import { type Queryable, query } from '#store/query.ts'
-import { isExecuteCall } from '#upstreams/evm/batch.ts'
+import { executedBatchIn, executionOf } from '#upstreams/evm/batch.ts'
 import { evm } from '#upstreams/evm/evm.ts'
 import { nodeMismatch } from '#upstreams/evm/node-check.ts'
 import { abandonedAttempts, planNonceRepair } from '#upstreams/evm/nonce-repair-plan.ts'
@@ -95,7 +95,7 @@ export function openChains({ core, urls, net }: ChainDeps, overrides: ChainOverr
     holds: taskEngine.holds,
     storeHold,
     findSent,
-    isBatch: isExecuteCall,
+    isBatch: (input) => executedBatchIn(input) !== undefined,
     usersOf: (accounts) => usersOfAccounts(db, accounts),
     clock,
     log,
@@ -117,7 +117,10 @@ export function openChains({ core, urls, net }: ChainDeps, overrides: ChainOverr
 }
 
 /** By account in lower case. Addresses are stored with their checksum; this reads all wallets, and rarely. */
-async function usersOfAccounts(db: Queryable, accounts: readonly string[]): Promise<Map<string, string>> {
+export async function usersOfAccounts(
+  db: Queryable,
+  accounts: readonly string[],
+): Promise<Map<string, string>> {
   const rows = await query<{ account: string; user_id: string }>(
     db,
     `select lower(address) as account, user_id from wallet where kind = 'evm' and lower(address) = any($1::text[])`,

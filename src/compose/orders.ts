@@ -45,7 +45,7 @@ export type Orders = {
   publish: PublishOrders
 }
 
-const orderViews = new Map<string, OrderViews>([
+export const orderViews: ReadonlyMap<string, OrderViews> = new Map<string, OrderViews>([
   [hookKind, { orderKind: 'hook', view: hookView, event: hookEvent }],
   [limitOrderKind, { orderKind: 'limit_order', view: limitOrderView, event: limitOrderEvent }],
 ])

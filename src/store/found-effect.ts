@@ -53,4 +53,18 @@ export async function recordFoundEffect(tx: Tx, found: FoundEffect): Promise<voi
       nonce,
     ],
   )
+  await replaceAdopted(tx, taskId)
+}
+
+/** The task that `time adopt` made of the same execution moved nothing itself: this one shows and books it. */
+async function replaceAdopted(tx: Tx, taskId: string): Promise<void> {
+  await query(
+    tx,
+    `with this as (select id, user_id, coalesce(execution_id, id) as execution_id from task where id = $1),
+       replaced as (delete from task a using this where a.user_id = this.user_id and a.execution_id = this.execution_id
+         and a.kind = 'adopted' and a.id <> this.id)
+     update found_execution f set task_id = this.id from this
+       where f.user_id = this.user_id and f.execution_id = this.execution_id`,
+    [taskId],
+  )
 }

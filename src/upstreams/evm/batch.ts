@@ -86,15 +86,6 @@ export const executeData = (batch: EvmBatch, signature: string): Hex =>
     ],
   })
 
-/** Whether a transaction runs a batch of an account. */
-export function isExecuteCall(input: string): boolean {
-  try {
-    return decodeFunctionData({ abi: accountAbi, data: input as Hex }).functionName === 'execute'
-  } catch {
-    return false
-  }
-}
-
 export const sequenceData = (key: bigint): Hex =>
   encodeFunctionData({ abi: accountAbi, functionName: 'getSeq', args: [key] })
 

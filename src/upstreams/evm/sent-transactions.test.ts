@@ -13,10 +13,11 @@ function chainOf(blocks: readonly number[]) {
     head: async () => ({ number: BigInt(blocks.length - 1) }) as never,
     transactionCount: async (_signer: string, at: unknown) => before(at as bigint),
     blockTransactions: async (block: bigint) => [
-      { hash: '0xother', from: '0xbb', to: null, valueUnits: 0n, input: '0x' },
+      { hash: '0xother', from: '0xbb', nonce: 0n, to: null, valueUnits: 0n, input: '0x' },
       ...Array.from({ length: blocks[Number(block)]! }, (_, index) => ({
         hash: `0x${before(block - 1n) + BigInt(index)}`,
         from: signer.toLowerCase(),
+        nonce: before(block - 1n) + BigInt(index),
         to: '0xcc',
         valueUnits: 0n,
         input: '0x',

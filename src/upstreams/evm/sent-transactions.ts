@@ -2,7 +2,7 @@ import type { Evm } from './evm.ts'
 
 /** The mined transactions of an account by their nonces, which no method of a node lists. */
 
-export type SentTransaction = { nonce: bigint; hash: string; to: string | null; input: string }
+export type SentTransaction = { nonce: bigint; hash: string; to: string | null; input: string; block: bigint }
 export type NonceRange = { from: bigint; to: bigint }
 
 /** Earlier blocks are not searched: a node without an archive has no state of them. */
@@ -27,13 +27,10 @@ export async function findSent(
       (each) => each.from.toLowerCase() === signer.toLowerCase(),
     )
     if (sent.length === 0) throw new Error(`block ${block} has no transaction of ${signer}`)
-    // Those of one account follow each other within a block.
-    const first = await chain.transactionCount(signer, block - 1n)
-    for (const [index, { hash, to: receiver, input }] of sent.entries()) {
-      const at = first + BigInt(index)
-      if (at >= nonce && at < to) found.push({ nonce: at, hash, to: receiver, input })
+    for (const { nonce: at, hash, to: receiver, input } of sent) {
+      if (at >= nonce && at < to) found.push({ nonce: at, hash, to: receiver, input, block })
+      if (at >= nonce) nonce = at + 1n
     }
-    nonce = first + BigInt(sent.length)
     after = block
   }
   return found.slice(0, sentMax)

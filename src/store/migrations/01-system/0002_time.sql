@@ -39,7 +39,6 @@ create table found_execution (
   sequence integer not null,
   user_id uuid not null,
   tx_hash text not null,
-  succeeded boolean not null,
   -- Net changes of the user's wallet, as tasks show them.
   balance_changes jsonb not null default '[]',
   executed_at timestamptz not null,
