@@ -1,6 +1,5 @@
 import type pg from 'pg'
 import type { Clock } from '#kernel/clock.ts'
-import { Fault } from '#kernel/fault.ts'
 import { type Random, uuidv7 } from '#kernel/id.ts'
 import type { Log } from '#kernel/log.ts'
 import type { Operation } from '#kernel/operation.ts'
@@ -75,8 +74,8 @@ const toTaskKind = ({ name, entry, run }: OperationOf<'task'>): TaskKind => ({
 })
 
 /**
- * Accepts nothing that moves money while it is on hold, or while the database takes no writes, and nothing new without
- * the standby that is demanded; remembers what was acknowledged.
+ * Accepts nothing that moves money while it is on hold, and nothing new without the standby that is demanded; remembers
+ * what was acknowledged.
  */
 const heldAcceptance = (
   acceptance: TaskAcceptance,
@@ -86,10 +85,6 @@ const heldAcceptance = (
   ...acceptance,
   async accept(wanted) {
     if (movesMoney(wanted.kind)) holds.assertFree()
-    if (time.isSilent())
-      throw new Fault('unavailable', 'The database takes no writes at present', {
-        extras: { retry_after: 1 },
-      })
     if (wanted.admission.spend?.action.exit === false) time.replication.assertForNewMoney()
     const committed = await acceptance.accept(wanted)
     time.acknowledge(committed.task)
