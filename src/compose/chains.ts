@@ -15,7 +15,7 @@ import { evm } from '#upstreams/evm/evm.ts'
 import { nodeMismatch } from '#upstreams/evm/node-check.ts'
 import { abandonedAttempts, planNonceRepair } from '#upstreams/evm/nonce-repair-plan.ts'
 import { createReceiptWatcher } from '#upstreams/evm/receipt-watcher.ts'
-import { findSent } from '#upstreams/evm/sent-transactions.ts'
+import { findSent, nonceAt } from '#upstreams/evm/sent-transactions.ts'
 import { sponsor } from '#upstreams/evm/sponsor.ts'
 import { draftTransaction } from '#upstreams/solana/draft.ts'
 import { readLanding } from '#upstreams/solana/landing.ts'
@@ -95,6 +95,7 @@ export function openChains({ core, urls, net }: ChainDeps, overrides: ChainOverr
     holds: taskEngine.holds,
     storeHold,
     findSent,
+    nonceAt,
     isBatch: (input) => executedBatchIn(input) !== undefined,
     usersOf: (accounts) => usersOfAccounts(db, accounts),
     clock,

@@ -7,7 +7,7 @@ import {
 import { repeat } from '#kernel/repeat.ts'
 import { jsonText, query } from '#store/query.ts'
 import { executedBatchIn, executionOf } from '#upstreams/evm/batch.ts'
-import { findSent } from '#upstreams/evm/sent-transactions.ts'
+import { findSent, nonceAt } from '#upstreams/evm/sent-transactions.ts'
 import { type Chains, usersOfAccounts } from './chains.ts'
 import type { Core } from './core.ts'
 
@@ -19,11 +19,13 @@ type ComparisonDeps = { core: Core; chains: Chains }
 
 export function openTimeComparison({ core, chains }: ComparisonDeps) {
   const { taskEngine, log } = core
-  const wanted = () =>
-    taskEngine.isOnDuty() && taskEngine.holds.list().find((hold) => isUncompared(hold)) !== undefined
+  const compareIfWanted = async () => {
+    const hold = taskEngine.isOnDuty() ? taskEngine.holds.list().find(isUncompared) : undefined
+    if (hold) await compareAll({ core, chains }, hold.point ?? null)
+  }
   return {
     start: () =>
-      repeat(async () => (wanted() ? compareAll({ core, chains }) : undefined), {
+      repeat(compareIfWanted, {
         everyMs,
         onError: (error) => log.warn({ error }, 'the chains were not compared with the database: will retry'),
       }),
@@ -33,10 +35,12 @@ export function openTimeComparison({ core, chains }: ComparisonDeps) {
 /** Undefined: of this instance alone, which compares the nonces by itself. */
 const isUncompared = ({ scope, comparedAt }: MoneyHold) => scope === everything && comparedAt === null
 
-async function compareAll({ core, chains }: ComparisonDeps): Promise<void> {
+async function compareAll({ core, chains }: ComparisonDeps, point: Date | null): Promise<void> {
   const { db, clock, log } = core
-  const deps = { db, findSent, batchIn: executedBatchIn, executionOf }
-  const findings = await Promise.all([...chains.ports.values()].map((port) => findExecutions(deps, port)))
+  const deps = { db, findSent, nonceAt, batchIn: executedBatchIn, executionOf }
+  const findings = await Promise.all(
+    [...chains.ports.values()].map((port) => findExecutions(deps, port, point)),
+  )
   const executions = findings.flatMap((each) => each.executions)
   await storeExecutions(core, executions)
   await query(

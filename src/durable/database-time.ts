@@ -31,7 +31,8 @@ import {
 /** `unknown`: the node of the chain does not answer. */
 export type ChainComparison = { chainId: string; found: 'clean' | 'unknown' } | LostOnChain
 export type LostOnChain = { chainId: string; found: 'lost'; detail: JsonObject }
-export type CompareChains = () => Promise<ChainComparison[]>
+/** `point`: the last moment that the database knows. */
+export type CompareChains = (point: Date | null) => Promise<ChainComparison[]>
 
 type DatabaseTimeDeps = {
   pool: pg.Pool
@@ -273,13 +274,21 @@ const factsText = (seen: Position | undefined, found: FoundPosition): JsonObject
   return { ...(seen && { seen: text(seen) }), found: text(found) }
 }
 
-/** At once on this instance, and on the others with their next heartbeat. */
+/** At once on this instance, and on the others with their next heartbeat. An earlier hold stays as it is. */
 async function hold({ deps, point }: TimeState, reason: HoldReason, detail: JsonObject): Promise<void> {
-  const held: MoneyHold = { scope: everything, reason, since: deps.clock.now(), detail, point }
-  deps.holds.setLocal(held)
-  await storeHold(deps.pool, held)
-  deps.holds.setStored([...deps.holds.list().filter(({ scope }) => scope !== everything), held])
+  const held: MoneyHold = {
+    scope: everything,
+    reason,
+    since: deps.clock.now(),
+    detail,
+    point,
+    comparedAt: null,
+  }
+  const others = deps.holds.list().filter(({ comparedAt }) => comparedAt !== undefined)
+  const isHeld = others.some(({ scope }) => scope === everything)
+  if (!isHeld) deps.holds.setStored([...others, held])
   deps.holds.clearLocal(everything)
+  await storeHold(deps.pool, held)
 }
 
 /** Money waits for as long as the comparison takes: seconds, or until the nodes answer. */
@@ -303,7 +312,7 @@ async function compare(state: TimeState): Promise<void> {
     log.error(lost, 'the database lost acknowledged commits: money is on hold')
     return hold(state, 'lost_commits', { acknowledged: lost })
   }
-  const compared = (await state.compareChains?.()) ?? []
+  const compared = (await state.compareChains?.(state.point)) ?? []
   const onChains = compared.filter((each): each is LostOnChain => each.found === 'lost')
   if (onChains.length > 0) {
     const detail = Object.assign({}, ...onChains.map((each) => each.detail))

@@ -30,7 +30,7 @@ export type MoneyHold = {
   detail: JsonObject
   /** The last moment that the database knows. */
   point?: Date | null
-  /** When everything that the chains did since was compared. */
+  /** When everything that the chains did since was compared; absent where this instance alone holds it. */
   comparedAt?: Date | null
 }
 

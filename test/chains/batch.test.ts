@@ -297,6 +297,48 @@ describe('lanes', () => {
     assert.equal(await app.flows(user), 1)
   })
 
+  test('a batch that the database lost holds its chain, names its user, and goes on by an operator', async () => {
+    const user = await app.fundedUser()
+    assert.equal((await deposit(user)).outcome, 'executed')
+    const before = await sequences()
+    const [used] = await query<{ signer: string; nonce: string }>(
+      app.database.pool,
+      `select a.signer, a.nonce from tx_attempt a join effect e on e.id = a.effect_id join task t on t.id = e.task_id
+         where t.user_id = $1`,
+      [user.id],
+    )
+    await query(
+      app.database.pool,
+      `update nonce_sequence set next = $2 where chain = '8453' and signer = $1`,
+      [used!.signer, used!.nonce],
+    )
+    const reports = await app.main.chains.nonceRepair.reconcile('8453')
+    assert.deepEqual(
+      reports.flatMap(({ unknown }) => unknown ?? []),
+      ['lost'],
+    )
+    const [hold] = await query<{ scope: string; reason: string; detail: Record<string, { users: string[] }> }>(
+      app.database.pool,
+      'select scope, reason, detail from money_hold',
+    )
+    assert.deepEqual([hold?.scope, hold?.reason], ['8453', 'foreign_batches'])
+    assert.deepEqual(hold?.detail[`8453:${used!.signer}`]?.users, [user.id])
+    const refused = await deposit(user).catch((fault: unknown) => fault)
+    assert.ok(refused instanceof Fault)
+    assert.deepEqual([refused.code, refused.extras.hold], ['unavailable', 'foreign_batches'])
+    await query(app.database.pool, 'delete from money_hold')
+    for (const { signer, next } of before)
+      await query(
+        app.database.pool,
+        `update nonce_sequence set next = $2 where chain = '8453' and signer = $1`,
+        [signer, next],
+      )
+    app.main.taskEngine.holds.clearLocal('8453')
+    app.main.taskEngine.holds.setStored([])
+    assert.equal((await deposit(user)).outcome, 'executed')
+    assert.equal(await app.flows(user), 2)
+  })
+
   test('a chain that is restored from before the database gets its transactions again', async () => {
     const user = await app.fundedUser()
     await app.control('POST', '/chains/8453/stop')

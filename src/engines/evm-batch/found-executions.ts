@@ -25,17 +25,22 @@ type FindDeps = {
   findSent: (chain: EvmPort['chain'], signer: string, nonces: NonceRange) => Promise<SentTransaction[]>
   batchIn: (input: string) => ExecutedBatch | undefined
   executionOf: (nonce: bigint) => NamedExecution | undefined
+  nonceAt: (chain: EvmPort['chain'], signer: string, at: Date) => Promise<bigint>
 }
 
 /** Throws where the node does not answer, or has not the state of that time. */
-export async function findExecutions(deps: FindDeps, port: EvmPort): Promise<ChainFindings> {
+export async function findExecutions(
+  deps: FindDeps,
+  port: EvmPort,
+  point: Date | null,
+): Promise<ChainFindings> {
   const { chain, sponsor } = port
   const executions: FoundExecution[] = []
   const used: Record<string, NonceRange> = {}
   for (const signer of sponsor.signers) {
     const mined = await chain.transactionCount(signer, 'latest')
-    const counter = await readCounter(deps.db, chain.row.id, signer)
-    if (counter === undefined || mined <= counter) continue
+    const counter = (await readCounter(deps.db, chain.row.id, signer)) ?? (await startAt(deps, port, signer, point))
+    if (mined <= counter) continue
     used[signer] = { from: counter, to: mined }
     for (let from = counter; from < mined; ) {
       const sent = await deps.findSent(chain, signer, { from, to: mined })
@@ -47,6 +52,15 @@ export async function findExecutions(deps: FindDeps, port: EvmPort): Promise<Cha
   }
   return { executions, used }
 }
+
+/** A sponsor that had sent nothing at that moment has no counter. */
+export const startAt = (
+  { nonceAt }: Pick<FindDeps, 'nonceAt'>,
+  { chain }: EvmPort,
+  signer: string,
+  point: Date | null,
+): Promise<bigint> =>
+  point === null ? chain.transactionCount(signer, 'latest') : nonceAt(chain, signer, point)
 
 async function readCounter(db: Queryable, chain: string, signer: string): Promise<bigint | undefined> {
   const [row] = await query<{ next: string | bigint }>(

@@ -8,6 +8,7 @@ import { builder, fetchAll, fetchOne, type Queryable, query } from '#store/query
 import type { AbandonedAttempt, NonceRepairPlan, StoredAttempt } from '#upstreams/evm/nonce-repair-plan.ts'
 import type { Broadcasts } from './broadcasts.ts'
 import type { EvmPort } from './evm-port.ts'
+import { startAt } from './found-executions.ts'
 import { nonceKind } from './sponsor-load.ts'
 import {
   comparisonOf,
@@ -42,8 +43,8 @@ export type NonceRepair = {
    * ones wait for, and advances counters to the chain's nonce.
    */
   reconcile(chainId?: string): Promise<NonceReport[]>
-  /** Compares all chains, and changes nothing. */
-  compare(): Promise<ChainComparison[]>
+  /** Compares all chains, and changes nothing. `point`: the last moment that the database knows. */
+  compare(point: Date | null): Promise<ChainComparison[]>
   start(everyMs?: number): AsyncDisposable
 }
 
@@ -184,7 +185,7 @@ export function createNonceRepair(deps: NonceRepairDeps): NonceRepair {
 
   /** Undefined for a counter that was not reconciled. */
   async function reconcile(only: readonly EvmPort[], round: Round): Promise<(NonceReport | undefined)[]> {
-    await compareLate(deps, only, compareChain)
+    await compareLate(deps, only, (port) => compareChain(port, null))
     return Promise.all(
       (await countersOf(only)).map((each) =>
         repair(each, round).catch((error: unknown) => {
@@ -198,16 +199,21 @@ export function createNonceRepair(deps: NonceRepairDeps): NonceRepair {
   }
 
   /** The chain is read before the counter: a nonce is stored before its transaction is sent. */
-  const compareSigner = async (port: EvmPort, signer: string): Promise<UnknownNonces | 'clean'> => {
+  const compareSigner = async (
+    port: EvmPort,
+    signer: string,
+    point: Date | null,
+  ): Promise<UnknownNonces | 'clean'> => {
     const mined = await port.chain.transactionCount(signer, 'latest')
-    const counter = (await readCounters(db, [port])).get(counterKey(port.chain.row.id, signer))
-    if (counter === undefined || mined <= counter) return 'clean'
+    const stored = (await readCounters(db, [port])).get(counterKey(port.chain.row.id, signer))
+    const counter = stored ?? (await startAt(deps, port, signer, point))
+    if (mined <= counter) return 'clean'
     return readUnknownNonces(deps, { port, signer, from: counter, to: mined })
   }
-  const compareChain = async (port: EvmPort): Promise<ChainComparison> => {
+  const compareChain = async (port: EvmPort, point: Date | null): Promise<ChainComparison> => {
     const { id } = port.chain.row
     const compared = port.sponsor.signers.map((signer) =>
-      withTimeLimit(compareSigner(port, signer), compareMsMax).catch((error: unknown) => {
+      withTimeLimit(compareSigner(port, signer, point), compareMsMax).catch((error: unknown) => {
         log.warn({ error, chain: id, signer }, 'nonces not compared with the chain: will retry')
         return undefined
       }),
@@ -223,7 +229,7 @@ export function createNonceRepair(deps: NonceRepairDeps): NonceRepair {
       const reports = await reconcile(only, { isQuick: false })
       return reports.filter((report) => report !== undefined)
     },
-    compare: () => Promise.all([...ports.values()].map(compareChain)),
+    compare: (point) => Promise.all([...ports.values()].map((port) => compareChain(port, point))),
     start(everyMs = everyMsDefault) {
       const parts = new AsyncDisposableStack()
       for (const port of ports.values())

@@ -18,6 +18,7 @@ export type UnknownNoncesDeps = {
   holds: Pick<MoneyHolds, 'find' | 'setLocal' | 'clearLocal'>
   storeHold: typeof StoreHold
   findSent: (chain: EvmPort['chain'], signer: string, nonces: NonceRange) => Promise<SentTransaction[]>
+  nonceAt: (chain: EvmPort['chain'], signer: string, at: Date) => Promise<bigint>
   isBatch: (input: string) => boolean
   /** The users of these accounts, by account in lower case. */
   usersOf: (accounts: readonly string[]) => Promise<ReadonlyMap<string, string>>

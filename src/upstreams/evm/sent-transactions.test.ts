@@ -1,17 +1,23 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { findSent, sentMax } from './sent-transactions.ts'
+import { Fault } from '#kernel/fault.ts'
+import { findSent, nonceAt, sentMax } from './sent-transactions.ts'
 
 const signer = '0xAa00000000000000000000000000000000000001'
 
 /** How many transactions the account has in each block; others send one in each. */
-function chainOf(blocks: readonly number[]) {
+function chainOf(blocks: readonly number[], { hasHistory = true } = {}) {
   const before = (block: bigint) =>
     blocks.slice(0, Number(block) + 1).reduce((sum, count) => sum + BigInt(count), 0n)
   return {
     head: async () => ({ number: BigInt(blocks.length - 1) }) as never,
-    transactionCount: async (_signer: string, at: unknown) => before(at as bigint),
+    // A block each second.
+    headAt: async (block: bigint) => ({ timestampSeconds: Number(block) }) as never,
+    transactionCount: async (_signer: string, at: unknown) => {
+      if (at !== 'latest' && !hasHistory) throw new Fault('upstream_rejected', 'no state of this block')
+      return before(at === 'latest' ? BigInt(blocks.length - 1) : (at as bigint))
+    },
     blockTransactions: async (block: bigint) => [
       { hash: '0xother', from: '0xbb', nonce: 0n, to: null, valueUnits: 0n, input: '0x' },
       ...Array.from({ length: blocks[Number(block)]! }, (_, index) => ({
@@ -31,17 +37,34 @@ test('the transactions of a range of nonces are found, wherever they were mined'
     fc.asyncProperty(
       fc.array(fc.integer({ min: 0, max: 3 }), { minLength: 1, maxLength: 40 }),
       fc.nat(40),
-      async (later, skipped) => {
+      fc.boolean(),
+      async (later, skipped, hasHistory) => {
         const blocks = [0, ...later]
         const total = BigInt(blocks.reduce((sum, count) => sum + count, 0))
         const from = BigInt(skipped) % (total + 1n)
-        const found = await findSent(chainOf(blocks), signer, { from, to: total })
+        const found = await findSent(chainOf(blocks, { hasHistory }), signer, { from, to: total })
         const wanted = Array.from({ length: Number(total - from) }, (_, n) => from + BigInt(n))
         const first = wanted.slice(0, sentMax)
         assert.deepEqual(
           found.map(({ nonce, hash }) => [nonce, hash]),
           first.map((nonce) => [nonce, `0x${nonce}`]),
         )
+      },
+    ),
+  )
+})
+
+test('the nonce at a time is that of the last block until then', async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(fc.integer({ min: 0, max: 3 }), { minLength: 1, maxLength: 40 }),
+      fc.nat(45),
+      fc.boolean(),
+      async (later, second, hasHistory) => {
+        const blocks = [0, ...later]
+        const wanted = blocks.slice(0, second + 1).reduce((sum, count) => sum + BigInt(count), 0n)
+        const at = new Date(second * 1_000)
+        assert.equal(await nonceAt(chainOf(blocks, { hasHistory }), signer, at), wanted)
       },
     ),
   )

@@ -1,3 +1,4 @@
+import { Fault } from '#kernel/fault.ts'
 import type { Evm } from './evm.ts'
 
 /** The mined transactions of an account by their nonces, which no method of a node lists. */
@@ -5,15 +6,25 @@ import type { Evm } from './evm.ts'
 export type SentTransaction = { nonce: bigint; hash: string; to: string | null; input: string; block: bigint }
 export type NonceRange = { from: bigint; to: bigint }
 
-/** Earlier blocks are not searched: a node without an archive has no state of them. */
+/** Earlier blocks are not searched. */
 const blocksMax = 1n << 20n
+/** Read one by one where the node has no state of their time. */
+const readBlocksMax = 50_000n
+const readAtOnce = 16n
 /** Further ones are of the same kind: the first of them decide. */
 export const sentMax = 50
 
-type Chain = Pick<Evm, 'head' | 'transactionCount' | 'blockTransactions'>
+type Chain = Pick<Evm, 'head' | 'headAt' | 'transactionCount' | 'blockTransactions'>
 
-/** Up to `sentMax` of them, the oldest first. Throws where the node does not have the state of that time. */
-export async function findSent(
+/** Up to `sentMax` of them, the oldest first. */
+export const findSent = (chain: Chain, signer: string, range: NonceRange): Promise<SentTransaction[]> =>
+  findByState(chain, signer, range).catch(async (error: unknown) => {
+    if (!(error instanceof Fault)) throw error
+    const sent = await readBack(chain, signer, async (found) => found.some(({ nonce }) => nonce <= range.from))
+    return sent.filter(({ nonce }) => nonce >= range.from && nonce < range.to).slice(0, sentMax)
+  })
+
+async function findByState(
   chain: Chain,
   signer: string,
   { from, to }: NonceRange,
@@ -61,4 +72,57 @@ async function firstBlockAbove(
     else below = middle
   }
   return above
+}
+
+/** Blocks from the newest one on, until it is enough; what they have of the account, the oldest first. */
+async function readBack(
+  chain: Chain,
+  signer: string,
+  isEnough: (found: readonly SentTransaction[], oldest: bigint) => Promise<boolean>,
+): Promise<SentTransaction[]> {
+  const { number: head } = await chain.head()
+  let found: SentTransaction[] = []
+  for (let last = head; last >= 0n; last -= readAtOnce) {
+    if (head - last > readBlocksMax) throw new Error(`the last ${readBlocksMax} blocks are not enough`)
+    const first = last >= readAtOnce ? last - readAtOnce + 1n : 0n
+    const blocks = Array.from({ length: Number(last - first) + 1 }, (_, index) => first + BigInt(index))
+    const read = await Promise.all(
+      blocks.map(async (block) =>
+        (await chain.blockTransactions(block)).map((each) => ({ ...each, block })),
+      ),
+    )
+    const own = read.flat().filter((each) => each.from.toLowerCase() === signer.toLowerCase())
+    found = [...own.map(({ nonce, hash, to, input, block }) => ({ nonce, hash, to, input, block })), ...found]
+    if (await isEnough(found, first)) break
+  }
+  return found
+}
+
+/** The nonce that followed at a time: for a sequence of which nothing is stored. */
+export const nonceAt = (chain: Chain, signer: string, at: Date): Promise<bigint> =>
+  nonceByState(chain, signer, at).catch(async (error: unknown) => {
+    if (!(error instanceof Fault)) throw error
+    const timeOf = async (block: bigint) => (await chain.headAt(block)).timestampSeconds * 1_000
+    const sent = await readBack(chain, signer, async (_found, oldest) => (await timeOf(oldest)) <= at.getTime())
+    for (const { block, nonce } of sent) if ((await timeOf(block)) > at.getTime()) return nonce
+    return chain.transactionCount(signer, 'latest')
+  })
+
+async function nonceByState(chain: Chain, signer: string, at: Date): Promise<bigint> {
+  const { number: head } = await chain.head()
+  const isLater = async (block: bigint) => (await chain.headAt(block)).timestampSeconds * 1_000 > at.getTime()
+  if (!(await isLater(head))) return chain.transactionCount(signer, 'latest')
+  let [below, above] = [0n, head]
+  for (let step = 1n; step < head; step *= 2n)
+    if (await isLater(head - step)) above = head - step
+    else {
+      below = head - step
+      break
+    }
+  while (above - below > 1n) {
+    const middle = (below + above) / 2n
+    if (await isLater(middle)) above = middle
+    else below = middle
+  }
+  return chain.transactionCount(signer, below)
 }
