@@ -44,6 +44,7 @@ export const laterFiles: readonly Later[] = [
       'test/journeys/admin-tasks.test.ts',
       'test/durable/operator-ends-by-kind.test.ts',
       'test/journeys/admin-tokens.test.ts',
+      'test/journeys/restore-money.test.ts',
     ],
   },
   {
@@ -77,6 +78,10 @@ export const laterFiles: readonly Later[] = [
       'test/journeys/swap-routers.test.ts',
       'test/journeys/swap-solana.test.ts',
     ],
+  },
+  {
+    reason: 'starts PostgreSQL servers of its own, a primary and a standby for each test',
+    files: ['test/durable/failover.test.ts'],
   },
   {
     reason: 'packs and installs the package, or starts the product again and again',

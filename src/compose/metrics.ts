@@ -40,17 +40,14 @@ const buildInfo = ({ ENVIRONMENT }: Config): Metric =>
 function moneyGauges({ holds, time }: Composed['taskEngine']): Metric[] {
   const held = holds.list().map(({ scope, reason }) => ({ labels: { scope, reason }, value: 1 }))
   const isReplicated = time.replication.isReplicated()
+  const replicated = isReplicated === null ? [] : [{ labels: {}, value: isReplicated ? 1 : 0 }]
   return [
     gauge('portico_money_on_hold', 'Money of a chain, or of all, is neither accepted nor signed', held),
-    ...(isReplicated === null
-      ? []
-      : [
-          gauge(
-            'portico_database_replicated',
-            'The database has the live synchronous standby that DATABASE_DURABILITY demands',
-            [{ labels: {}, value: isReplicated ? 1 : 0 }],
-          ),
-        ]),
+    gauge(
+      'portico_database_replicated',
+      'The database has the live synchronous standby that DATABASE_DURABILITY demands',
+      replicated,
+    ),
   ]
 }
 
