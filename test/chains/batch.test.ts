@@ -317,10 +317,11 @@ describe('lanes', () => {
       reports.flatMap(({ unknown }) => unknown ?? []),
       ['lost'],
     )
-    const [hold] = await query<{ scope: string; reason: string; detail: Record<string, { users: string[] }> }>(
-      app.database.pool,
-      'select scope, reason, detail from money_hold',
-    )
+    const [hold] = await query<{
+      scope: string
+      reason: string
+      detail: Record<string, { users: string[] }>
+    }>(app.database.pool, 'select scope, reason, detail from money_hold')
     assert.deepEqual([hold?.scope, hold?.reason], ['8453', 'foreign_batches'])
     assert.deepEqual(hold?.detail[`8453:${used!.signer}`]?.users, [user.id])
     const refused = await deposit(user).catch((fault: unknown) => fault)

@@ -53,12 +53,17 @@ test('every instance holds money within a heartbeat, forgets no task, and goes o
   const [engine] = [instances[0].taskEngine]
   const taskKind = { kind: 'test_run', version: 1, priority: 1, steps: kind.steps } as const
   const taskId = await engine.transact((tx) =>
-    engine.enqueue(tx, { userId: waiting, kind: taskKind, input: {}, admission: { data: {}, first: 'only' } }),
+    engine.enqueue(tx, {
+      userId: waiting,
+      kind: taskKind,
+      input: {},
+      admission: { data: {}, first: 'only' },
+    }),
   )
   engine.announceQueued()
-  const [{ beat }] = (await fixture.rows<{ beat: string }>('select max(beat) as beat from database_witness')) as [
-    { beat: string },
-  ]
+  const [{ beat }] = (await fixture.rows<{ beat: string }>(
+    'select max(beat) as beat from database_witness',
+  )) as [{ beat: string }]
   const later = () => fixture.rows('select 1 from database_witness where beat > $1', String(Number(beat) + 2))
   await eventually(async () => (await later()).length > 0 || undefined, 'two more heartbeats')
   assert.equal((await fixture.readTask(taskId)).status, 'pending')

@@ -74,7 +74,8 @@ async function cluster() {
   const run = (tool: string, ...words: string[]) =>
     execFileSync(join(bin!, tool), words, { ...account, cwd: folder, stdio: 'pipe' })
   const start = (data: string) => run('pg_ctl', '-D', data, '-l', `${data}.log`, '-w', 'start')
-  const stop = (data: string, mode: 'fast' | 'immediate') => run('pg_ctl', '-D', data, '-m', mode, '-w', 'stop')
+  const stop = (data: string, mode: 'fast' | 'immediate') =>
+    run('pg_ctl', '-D', data, '-m', mode, '-w', 'stop')
   const settings = (port: number) =>
     `\nport = ${port}\nlisten_addresses = '127.0.0.1'\nunix_socket_directories = ''\nfsync = off\nmax_connections = 60\n`
   run('initdb', '-D', primary, '-U', 'postgres', '-A', 'trust', '--no-sync')
@@ -118,7 +119,12 @@ async function instanceOn(url: string) {
     rows: <Row extends object>(text: string) => query<Row>(db, text),
     async runTask() {
       const id = await taskEngine.transact((tx) =>
-        taskEngine.enqueue(tx, { userId: newUser(), kind, input: {}, admission: { data: {}, first: 'only' } }),
+        taskEngine.enqueue(tx, {
+          userId: newUser(),
+          kind,
+          input: {},
+          admission: { data: {}, first: 'only' },
+        }),
       )
       taskEngine.announceQueued()
       await eventually(

@@ -44,7 +44,9 @@ test('an order that fired and a request, both after the backup, move nothing aga
     assert.equal(armed.status, 200, JSON.stringify(armed.body))
     const { limit_order_id: orderId } = armed.body.result.order
     const orderAt = async (url: string) => {
-      const { body } = await person.call<Order & { order?: Order }>(`GET /v1/limit-orders/${orderId}`, { at: url })
+      const { body } = await person.call<Order & { order?: Order }>(`GET /v1/limit-orders/${orderId}`, {
+        at: url,
+      })
       return body.order ?? body
     }
     await operator.run('backup', backup)
@@ -86,12 +88,16 @@ test('an order that fired and a request, both after the backup, move nothing aga
     assert.equal((await restored.task(order.task_id!)).kind, 'adopted')
 
     await operator.act('compared and adopted', 'time', 'resume')
-    await eventually(async () => (await health()).checks.money.on_hold.length === 0 || undefined, 'money goes on')
+    await eventually(
+      async () => (await health()).checks.money.on_hold.length === 0 || undefined,
+      'money goes on',
+    )
     const again = (await swapOf(restored, swap, { key: 'after-backup' })).body
     assert.deepEqual([again.status, again.outcome], ['completed', 'executed'], JSON.stringify(again))
     assert.equal(await after.usdcOf(person.evm), paid, 'nothing was paid twice')
     // The repeat has taken the place of what was adopted of it.
-    const { items } = (await restored.call<{ items: { kind: string; task_id: string }[] }>('GET /v1/tasks')).body
+    const { items } = (await restored.call<{ items: { kind: string; task_id: string }[] }>('GET /v1/tasks'))
+      .body
     assert.deepEqual(
       items.filter(({ kind }) => kind === 'adopted').map(({ task_id }) => task_id),
       [order.task_id],

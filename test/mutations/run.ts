@@ -43,6 +43,7 @@ import { providerMutations } from './second-provider.ts'
 import { securityMutations } from './security.ts'
 import { signInMutations } from './sign-in.ts'
 import { solanaMutations } from './solana.ts'
+import { timeMutations } from './time.ts'
 import { venueMutations } from './venue.ts'
 import { webhookMutations } from './webhooks.ts'
 
@@ -62,6 +63,7 @@ export const mutations: readonly Mutation[] = [
   ...signInMutations,
   ...endedAccessMutations,
   ...webhookMutations,
+  ...timeMutations,
   ...modelMutations,
   ...imageMutations,
   ...chainMutations,

@@ -8,21 +8,35 @@ export const timeMutations = [
     [
       [' || found.beat < seen.beat', '', 'a dump in the same server goes unnoticed'],
       [' || isLess(found.storedLsn, seen.lsn)', '', 'a standby that lagged goes on'],
-      ["return found.isEmpty ? go : { verdict: 'check', reason: 'no_memory' }", 'return go', 'nothing is compared'],
+      [
+        "return found.isEmpty ? go : { verdict: 'check', reason: 'no_memory' }",
+        'return go',
+        'nothing is compared',
+      ],
     ],
   ),
   ...mutationsOf(
     'src/durable/replication.ts',
     ['src/durable/replication.test.ts'],
     [
-      ["['on', 'remote_apply'].includes(synchronousCommit ?? '')", 'true', 'a standby that nobody waits for counts'],
+      [
+        "['on', 'remote_apply'].includes(synchronousCommit ?? '')",
+        'true',
+        'a standby that nobody waits for counts',
+      ],
       ['else lostAtMs ??= nowMs()', 'else lostAtMs = nowMs()', 'new money is never refused'],
     ],
   ),
   ...mutationsOf(
     'src/durable/admit-task.ts',
     ['test/durable/database-time.test.ts'],
-    [['if (movesMoney(request.kind)) deps.holds.assertFree()', '', 'money on hold is admitted, and read for']],
+    [
+      [
+        'if (movesMoney(request.kind)) deps.holds.assertFree()',
+        '',
+        'money on hold is admitted, and read for',
+      ],
+    ],
   ),
   ...mutationsOf(
     'src/durable/runner.ts',
@@ -43,11 +57,23 @@ export const timeMutations = [
   ...mutationsOf(
     'src/engines/evm-batch/unknown-nonces.ts',
     ['test/chains/batch.test.ts'],
-    [['if (batches.length === 0) {', 'if (batches.length >= 0) {', 'a lost batch counts as a foreign transaction']],
+    [
+      [
+        'if (batches.length === 0) {',
+        'if (batches.length >= 0) {',
+        'a lost batch counts as a foreign transaction',
+      ],
+    ],
   ),
   ...mutationsOf(
     'src/admin/adopt.ts',
     ['test/journeys/restore-money.test.ts'],
-    [['const changed = order ? await endOrder(tx, order, task) : []', 'const changed: TriggerOrder[] = []', 'an adopted order stays armed']],
+    [
+      [
+        'const changed = order ? await endOrder(tx, order, task) : []',
+        'const changed: TriggerOrder[] = []',
+        'an adopted order stays armed',
+      ],
+    ],
   ),
 ]

@@ -39,7 +39,8 @@ export async function findExecutions(
   const used: Record<string, NonceRange> = {}
   for (const signer of sponsor.signers) {
     const mined = await chain.transactionCount(signer, 'latest')
-    const counter = (await readCounter(deps.db, chain.row.id, signer)) ?? (await startAt(deps, port, signer, point))
+    const counter =
+      (await readCounter(deps.db, chain.row.id, signer)) ?? (await startAt(deps, port, signer, point))
     if (mined <= counter) continue
     used[signer] = { from: counter, to: mined }
     for (let from = counter; from < mined; ) {

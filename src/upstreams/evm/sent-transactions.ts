@@ -20,7 +20,9 @@ type Chain = Pick<Evm, 'head' | 'headAt' | 'transactionCount' | 'blockTransactio
 export const findSent = (chain: Chain, signer: string, range: NonceRange): Promise<SentTransaction[]> =>
   findByState(chain, signer, range).catch(async (error: unknown) => {
     if (!(error instanceof Fault)) throw error
-    const sent = await readBack(chain, signer, async (found) => found.some(({ nonce }) => nonce <= range.from))
+    const sent = await readBack(chain, signer, async (found) =>
+      found.some(({ nonce }) => nonce <= range.from),
+    )
     return sent.filter(({ nonce }) => nonce >= range.from && nonce < range.to).slice(0, sentMax)
   })
 
@@ -87,9 +89,7 @@ async function readBack(
     const first = last >= readAtOnce ? last - readAtOnce + 1n : 0n
     const blocks = Array.from({ length: Number(last - first) + 1 }, (_, index) => first + BigInt(index))
     const read = await Promise.all(
-      blocks.map(async (block) =>
-        (await chain.blockTransactions(block)).map((each) => ({ ...each, block })),
-      ),
+      blocks.map(async (block) => (await chain.blockTransactions(block)).map((each) => ({ ...each, block }))),
     )
     const own = read.flat().filter((each) => each.from.toLowerCase() === signer.toLowerCase())
     found = [...own.map(({ nonce, hash, to, input, block }) => ({ nonce, hash, to, input, block })), ...found]
@@ -103,7 +103,11 @@ export const nonceAt = (chain: Chain, signer: string, at: Date): Promise<bigint>
   nonceByState(chain, signer, at).catch(async (error: unknown) => {
     if (!(error instanceof Fault)) throw error
     const timeOf = async (block: bigint) => (await chain.headAt(block)).timestampSeconds * 1_000
-    const sent = await readBack(chain, signer, async (_found, oldest) => (await timeOf(oldest)) <= at.getTime())
+    const sent = await readBack(
+      chain,
+      signer,
+      async (_found, oldest) => (await timeOf(oldest)) <= at.getTime(),
+    )
     for (const { block, nonce } of sent) if ((await timeOf(block)) > at.getTime()) return nonce
     return chain.transactionCount(signer, 'latest')
   })
