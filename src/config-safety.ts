@@ -197,10 +197,7 @@ export function problemsOutsideLocal(config: CheckedSettings): string[] {
     if (isUnencryptedRemote(config[name]))
       report(name, 'the connection to another machine lacks TLS; set an https or wss URL')
   if (config.DATABASE_DURABILITY === undefined)
-    report(
-      'DATABASE_DURABILITY',
-      'say where commits are before they are acknowledged: standby, storage, or single where a lost disk may lose some',
-    )
+    report('DATABASE_DURABILITY', 'set where commits are kept: standby, storage, or single for one disk')
   for (const name of ['DATABASE_URL', 'DATABASE_DIRECT_URL'] as const)
     if (isUnencryptedRemoteDatabase(config[name]))
       report(name, 'the connection to another machine lacks TLS; add sslmode=verify-full')

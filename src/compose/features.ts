@@ -204,17 +204,11 @@ export function openFeatures(needs: FeatureDeps, overrides: FeatureOverrides = {
   const access = openAuth(needs, overrides.onSignup ?? grantOnSignup(needs, faucetGrant), overrides)
   const { auth, credits } = access
   const webhooks = openWebhooks({ core, custody, auth, http: needs.webhookHttp }, overrides)
-  const { holds, time } = core.taskEngine
   const health = healthCheck({
     version: release,
     environment: config.ENVIRONMENT,
     clock,
-    store: async () => {
-      // A read may still work while no commit does, as on a primary whose standby hangs.
-      if (time.isSilent()) throw new Error('no heartbeat was committed')
-      await db.query('select 1')
-    },
-    money: () => ({ holds: holds.list(), isReplicated: time.replication.isReplicated() }),
+    ...databaseChecks(core),
     runner: () => readQueueStats(transactions, clock),
     custody: needs.keyMonitor.status,
     upstreams: async () =>
@@ -276,6 +270,15 @@ export function openFeatures(needs: FeatureDeps, overrides: FeatureOverrides = {
     images,
   }
 }
+
+const databaseChecks = ({ db, taskEngine: { holds, time } }: Core) => ({
+  async store() {
+    // A read may still work while no commit does, as on a primary whose standby hangs.
+    if (time.isSilent()) throw new Error('no heartbeat was committed')
+    await db.query('select 1')
+  },
+  money: () => ({ holds: holds.list(), isReplicated: time.replication.isReplicated() }),
+})
 
 const healthOf = ({ status, lastOkAt }: ChainHealth, id: string) => ({
   status: status(id),

@@ -5,17 +5,14 @@ import type { Log } from '#kernel/log.ts'
 import type { Operation } from '#kernel/operation.ts'
 import type { TaskKind } from '#kernel/task.ts'
 import type { TimeMemory } from '#store/time-file.ts'
-import { createTaskAcceptance, type TaskAcceptance } from './accept-task.ts'
 import type { Approvers } from './approval-events.ts'
 import { createApprovals } from './approvals.ts'
 import { createChangePoller } from './change-poller.ts'
-import { type Committer, createCommitter } from './commit.ts'
-import { createDatabaseTime, type DatabaseTime } from './database-time.ts'
 import { createEventLog } from './event-log.ts'
+import { createHeldCommits } from './held-commits.ts'
 import { ledger } from './ledger.ts'
 import { createLocalEvents } from './local-events.ts'
 import { createMailboxes } from './mailboxes.ts'
-import { createMoneyHolds, type MoneyHolds } from './money-hold.ts'
 import { createNonceSequences } from './nonces.ts'
 import { createNotifier, type MessageBus, readyTopic } from './notifier.ts'
 import type { OperationOf } from './operation-call.ts'
@@ -26,7 +23,7 @@ import { createRunner, type RunnerOptions } from './runner.ts'
 import { createScheduler } from './scheduler.ts'
 import { isStreamTask, taskOperationOf } from './stream-task.ts'
 import { createTaskCounters } from './task-counters.ts'
-import { kindKey, movesMoney } from './task-kinds.ts'
+import { kindKey } from './task-kinds.ts'
 import { createTaskQueries } from './task-queries.ts'
 import type { Transactions } from './transactions.ts'
 import { createWakeTasks } from './wake-tasks.ts'
@@ -73,33 +70,6 @@ const toTaskKind = ({ name, entry, run }: OperationOf<'task'>): TaskKind => ({
   ...(run.completeEnd && { completeEnd: run.completeEnd }),
 })
 
-/**
- * Accepts nothing that moves money while it is on hold, and nothing new without the standby that is demanded; remembers
- * what was acknowledged.
- */
-const heldAcceptance = (
-  acceptance: TaskAcceptance,
-  holds: MoneyHolds,
-  time: DatabaseTime,
-): TaskAcceptance => ({
-  ...acceptance,
-  async accept(wanted) {
-    if (movesMoney(wanted.kind)) holds.assertFree()
-    if (wanted.admission.spend?.action.exit === false) time.replication.assertForNewMoney()
-    const committed = await acceptance.accept(wanted)
-    time.acknowledge(committed.task)
-    return committed
-  },
-})
-const acknowledgedCommits = (committer: Committer, time: DatabaseTime): Committer => ({
-  ...committer,
-  async step(task, result) {
-    const committed = await committer.step(task, result)
-    if (committed) time.acknowledge(committed.task)
-    return committed
-  },
-})
-
 /** The durable part of the process; features are built on it, and `createRuntime` runs what they declare. */
 export function createEngine(deps: EngineDeps) {
   const { transactions, heartbeats, bus, clock, random, log, options } = deps
@@ -111,26 +81,7 @@ export function createEngine(deps: EngineDeps) {
   const taskOperations = new Map<string, OperationOf<'task'>>()
   const events = createEventLog({ transactions, notifier, localEvents, changePoller, clock })
   const counters = createTaskCounters()
-  const holds = createMoneyHolds()
-  const time = createDatabaseTime({
-    pool: transactions.pool,
-    holds,
-    clock,
-    random,
-    log,
-    memory: deps.memory,
-    durability: deps.durability,
-    leaseMs: options.leaseMs,
-  })
-  const stepCommitter = acknowledgedCommits(
-    counters.ofCommitter(createCommitter({ transactions, clock, random })),
-    time,
-  )
-  const acceptance = heldAcceptance(
-    counters.ofAcceptance(createTaskAcceptance({ transactions, clock, random, instanceId })),
-    holds,
-    time,
-  )
+  const { holds, time, stepCommitter, acceptance } = createHeldCommits(deps, { instanceId, counters })
   const approvals = createApprovals(
     {
       transactions,

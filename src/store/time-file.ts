@@ -9,7 +9,7 @@ import { isRecord } from '#kernel/json.ts'
 export type TimeMemory = {
   read(database: string): TimeRecord | undefined
   write(database: string, record: TimeRecord): void
-  /** A backup was restored whose tables cannot tell it themselves. */
+  /** A backup was restored whose tables have no place for that fact. */
   markRestored(): void
   isRestored(): boolean
   forgetRestored(): void

@@ -108,12 +108,7 @@ export function evmBatches({
     openedSequences.add(key)
   }
 
-  const loads = new Map(
-    [...ports].map(([id, port]) => {
-      const onUnknownNonces = () => reconcileNonces(id)
-      return [id, createSponsorLoad({ ...port, nonces, onUnknownNonces })]
-    }),
-  )
+  const loads = loadsOf({ ports, nonces, reconcileNonces })
 
   const confirmDeps: ConfirmDeps = {
     portOf,
@@ -212,6 +207,18 @@ export function evmBatches({
     }),
   }
 }
+
+const loadsOf = ({
+  ports,
+  nonces,
+  reconcileNonces,
+}: Pick<EvmBatchesDeps, 'ports' | 'nonces' | 'reconcileNonces'>) =>
+  new Map(
+    [...ports].map(([id, port]) => {
+      const onUnknownNonces = () => reconcileNonces(id)
+      return [id, createSponsorLoad({ ...port, nonces, onUnknownNonces })]
+    }),
+  )
 
 type PrepareDeps = Pick<EvmBatchesDeps, 'policy' | 'signer'> & {
   portOf(chainId: string): EvmPort

@@ -84,6 +84,27 @@ async function readCounters(db: Queryable, ports: readonly EvmPort[]): Promise<M
   return new Map(rows.map(({ chain, signer, next }) => [counterKey(chain, signer), BigInt(next)]))
 }
 
+async function storedAttempts(tx: Queryable, chain: string, signer: string, mined: bigint) {
+  const statement = builder
+    .selectFrom('tx_attempt as a')
+    .innerJoin('effect as e', 'e.id', 'a.effect_id')
+    .select(['a.nonce', 'a.raw', 'a.effect_id', 'a.n', 'a.at', 'e.status'])
+    .where('a.nonce_kind', '=', nonceKind)
+    .where('a.chain', '=', chain)
+    .where('a.signer', '=', signer)
+    .where('a.nonce', '>=', mined)
+    .orderBy('a.nonce')
+    .orderBy('a.n')
+  return (await fetchAll(tx, statement)).map(({ nonce, raw, effect_id, n, at, status }) => ({
+    nonce: BigInt(nonce),
+    raw,
+    effectId: effect_id,
+    n,
+    isFinal: status === 'dropped' || status === 'rejected',
+    storedAt: at,
+  }))
+}
+
 export function createNonceRepair(deps: NonceRepairDeps): NonceRepair {
   const { db, transact, ports, plan, log } = deps
   const lockCounter = async (tx: Queryable, chain: string, signer: string) => {
@@ -93,27 +114,6 @@ export function createNonceRepair(deps: NonceRepairDeps): NonceRepair {
       statement.where('chain', '=', chain).where('signer', '=', signer).forUpdate(),
     )
     return row && BigInt(row.next)
-  }
-
-  const storedAttempts = async (tx: Queryable, chain: string, signer: string, mined: bigint) => {
-    const statement = builder
-      .selectFrom('tx_attempt as a')
-      .innerJoin('effect as e', 'e.id', 'a.effect_id')
-      .select(['a.nonce', 'a.raw', 'a.effect_id', 'a.n', 'a.at', 'e.status'])
-      .where('a.nonce_kind', '=', nonceKind)
-      .where('a.chain', '=', chain)
-      .where('a.signer', '=', signer)
-      .where('a.nonce', '>=', mined)
-      .orderBy('a.nonce')
-      .orderBy('a.n')
-    return (await fetchAll(tx, statement)).map(({ nonce, raw, effect_id, n, at, status }) => ({
-      nonce: BigInt(nonce),
-      raw,
-      effectId: effect_id,
-      n,
-      isFinal: status === 'dropped' || status === 'rejected',
-      storedAt: at,
-    }))
   }
 
   /** While the counter's row is locked no nonce is taken, and every nonce that was taken has its stored bytes. */
@@ -173,6 +173,8 @@ export function createNonceRepair(deps: NonceRepairDeps): NonceRepair {
     return { ...report, next, resent: resend.length, filled: gaps.length, replaced: replaced.size }
   }
 
+  const compareChain = createChainComparison(deps)
+
   async function countersOf(only: readonly EvmPort[]): Promise<Counter[]> {
     const counters = await readCounters(db, only)
     return only.flatMap((port) =>
@@ -198,6 +200,27 @@ export function createNonceRepair(deps: NonceRepairDeps): NonceRepair {
     )
   }
 
+  return {
+    async reconcile(chainId) {
+      const only = [...ports.values()].filter(
+        ({ chain }) => chainId === undefined || chain.row.id === chainId,
+      )
+      const reports = await reconcile(only, { isQuick: false })
+      return reports.filter((report) => report !== undefined)
+    },
+    compare: (point) => Promise.all([...ports.values()].map((port) => compareChain(port, point))),
+    start(everyMs = everyMsDefault) {
+      const parts = new AsyncDisposableStack()
+      for (const port of ports.values())
+        parts.use(startRounds(port.broadcasts, { everyMs, log, run: (round) => reconcile([port], round) }))
+      return parts
+    },
+  }
+}
+
+/** Compares a chain with the counters of its sponsors, and changes nothing. */
+function createChainComparison(deps: NonceRepairDeps) {
+  const { db, log } = deps
   /** The chain is read before the counter: a nonce is stored before its transaction is sent. */
   const compareSigner = async (
     port: EvmPort,
@@ -220,23 +243,7 @@ export function createNonceRepair(deps: NonceRepairDeps): NonceRepair {
     )
     return comparisonOf(id, await Promise.all(compared))
   }
-
-  return {
-    async reconcile(chainId) {
-      const only = [...ports.values()].filter(
-        ({ chain }) => chainId === undefined || chain.row.id === chainId,
-      )
-      const reports = await reconcile(only, { isQuick: false })
-      return reports.filter((report) => report !== undefined)
-    },
-    compare: (point) => Promise.all([...ports.values()].map((port) => compareChain(port, point))),
-    start(everyMs = everyMsDefault) {
-      const parts = new AsyncDisposableStack()
-      for (const port of ports.values())
-        parts.use(startRounds(port.broadcasts, { everyMs, log, run: (round) => reconcile([port], round) }))
-      return parts
-    },
-  }
+  return compareChain
 }
 
 /** A chain whose node was silent when all were compared. */

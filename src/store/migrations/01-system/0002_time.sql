@@ -24,7 +24,7 @@ create table money_hold (
   since timestamptz not null,
   -- What shows it, such as nonces, tasks and users; by signer, `to` is the nonce that the chain expects.
   detail jsonb not null default '{}',
-  -- The last moment that the database knows; null where nothing tells it.
+  -- The last moment that the database knows; null where it is not known.
   point timestamptz,
   -- When an instance had compared everything that the chains did since; null until then, and to have it done again.
   compared_at timestamptz
