@@ -24,6 +24,9 @@ type HeldCommitsDeps = {
 }
 type Parts = { instanceId: string; counters: ReturnType<typeof createTaskCounters> }
 
+/** Shown to the user of a task that goes on without a standby. */
+const notReplicatedNote = 'accepted while the database had no standby'
+
 /**
  * Accepts nothing that moves money while it is on hold, and nothing new without the standby that is demanded; remembers
  * what was acknowledged.
@@ -35,9 +38,12 @@ const heldAcceptance = (
 ): TaskAcceptance => ({
   ...acceptance,
   async accept(wanted) {
-    if (movesMoney(wanted.kind)) holds.assertFree()
-    if (wanted.admission.spend?.action.exit === false) time.replication.assertForNewMoney()
-    const committed = await acceptance.accept(wanted)
+    const { kind, admission } = wanted
+    if (movesMoney(kind)) holds.assertFree()
+    if (admission.spend?.action.exit === false) time.replication.assertForNewMoney()
+    const isNoted = movesMoney(kind) && time.replication.isReplicated() === false
+    const data = isNoted ? { note: notReplicatedNote, ...admission.data } : admission.data
+    const committed = await acceptance.accept({ ...wanted, admission: { ...admission, data } })
     time.acknowledge(committed.task)
     return committed
   },
