@@ -82,17 +82,8 @@ type SignedTask = Pick<TaskView, 'id' | 'executionId' | 'userId'> & Partial<Pick
 /** The step `sign` reads again where the readings of the admission are older. */
 const trialMsMax = 3_000
 
-export function evmBatches({
-  gasBudget,
-  ports,
-  policy,
-  signer,
-  nonces,
-  startNonce,
-  reconcileNonces,
-  assertFree,
-  clock,
-}: EvmBatchesDeps): EvmBatches {
+export function evmBatches(deps: EvmBatchesDeps): EvmBatches {
+  const { gasBudget, ports, policy, signer, nonces, startNonce, assertFree, clock } = deps
   const openedSequences = new Set<string>()
 
   const portOf = (chainId: string): EvmPort => {
@@ -108,7 +99,7 @@ export function evmBatches({
     openedSequences.add(key)
   }
 
-  const loads = loadsOf({ ports, nonces, reconcileNonces })
+  const loads = loadsOf(deps)
 
   const confirmDeps: ConfirmDeps = {
     portOf,
