@@ -124,8 +124,8 @@ export async function usersOfAccounts(
 ): Promise<Map<string, string>> {
   const rows = await query<{ account: string; user_id: string }>(
     db,
-    `select lower(address) as account, user_id from wallet where kind = 'evm' and lower(address) = any($1::text[])`,
-    [accounts],
+    'select lower(address) as account, user_id from wallet where lower(address) = any($1::text[])',
+    [accounts.map((account) => account.toLowerCase())],
   )
   return new Map(rows.map(({ account, user_id }) => [account, user_id]))
 }

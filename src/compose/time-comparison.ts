@@ -4,10 +4,12 @@ import {
   type FoundExecution,
   findExecutions,
 } from '#engines/evm-batch/found-executions.ts'
+import type { SvmPort } from '#engines/svm-transaction/svm-port.ts'
 import { repeat } from '#kernel/repeat.ts'
 import { jsonText, query } from '#store/query.ts'
 import { executedBatchIn, executionOf } from '#upstreams/evm/batch.ts'
 import { findSent, nonceAt } from '#upstreams/evm/sent-transactions.ts'
+import { sentExecutions } from '#upstreams/solana/reference.ts'
 import { type Chains, usersOfAccounts } from './chains.ts'
 import type { Core } from './core.ts'
 
@@ -41,7 +43,10 @@ async function compareAll({ core, chains }: ComparisonDeps, point: Date | null):
   const findings = await Promise.all(
     [...chains.ports.values()].map((port) => findExecutions(deps, port, point)),
   )
-  const executions = findings.flatMap((each) => each.executions)
+  const onSolana = await Promise.all(
+    [...chains.svmPorts.values()].map((port) => executionsOnSolana(port, point)),
+  )
+  const executions = [...findings.flatMap((each) => each.executions), ...onSolana.flat()]
   await storeExecutions(core, executions)
   await query(
     db,
@@ -49,6 +54,22 @@ async function compareAll({ core, chains }: ComparisonDeps, point: Date | null):
     [everything, clock.now(), jsonText(usedNonces(chains, findings))],
   )
   log.warn({ executions: executions.length }, 'the chains were compared with the database')
+}
+
+/** No nonce shows what is missing there: everything that the sponsors sent since that moment is looked at. */
+async function executionsOnSolana(
+  { chain, sponsor }: SvmPort,
+  point: Date | null,
+): Promise<FoundExecution[]> {
+  if (point === null) return []
+  const sent = await Promise.all(sponsor.signers.map((signer) => sentExecutions(chain, signer, point)))
+  return sent.flat().map(({ signature, at, ...execution }) => ({
+    ...execution,
+    chainId: chain.row.id,
+    txHash: signature,
+    balanceChanges: [],
+    executedAt: at,
+  }))
 }
 
 /** What `time resume` raises the counters to. */
@@ -67,7 +88,7 @@ function usedNonces(chains: Chains, findings: readonly ChainFindings[]) {
 async function storeExecutions({ db }: Core, executions: readonly FoundExecution[]): Promise<void> {
   const users = await usersOfAccounts(
     db,
-    executions.map(({ account }) => account.toLowerCase()),
+    executions.map(({ account }) => account),
   )
   for (const each of executions) {
     const userId = users.get(each.account.toLowerCase())

@@ -20,6 +20,14 @@ const swap = {
   amount: '20000000',
 }
 
+const sale = {
+  chain_id_in: solana,
+  chain_id_out: base,
+  token_in: 'USDC',
+  token_out: 'USDC',
+  amount: '10000000',
+}
+
 test('an order that fired and a request, both after the backup, move nothing again after its restore', async () => {
   using folder = dataFolder()
   const env = { DATA_DIR: folder.path }
@@ -53,6 +61,8 @@ test('an order that fired and a request, both after the backup, move nothing aga
 
     const first = (await swapOf(person, swap, { key: 'after-backup' })).body
     assert.equal(first.outcome, 'executed', JSON.stringify(first))
+    const second = (await swapOf(person, sale, { key: 'sold-after' })).body
+    assert.equal(second.outcome, 'executed', JSON.stringify(second))
     await world.price({ symbol: 'SOL', price_usd: '160' })
     await eventually(
       async () => (await orderAt(gateway.url)).status === 'executed' || undefined,
@@ -80,7 +90,7 @@ test('an order that fired and a request, both after the backup, move nothing aga
     assert.match(await operator.refusal('time', 'resume', '--why', 'x'), /not adopted|not compared/)
     const found = await operator.rows<Found>('time', 'compare')
     const executions = found.filter((each) => each.execution_id)
-    assert.equal(executions.length, 2, JSON.stringify(found))
+    assert.equal(executions.length, 3, JSON.stringify(found))
     assert.ok(executions.every(({ user }) => user === person.agentId))
     await operator.act('as the chains show', 'time', 'adopt')
     const order = await orderAt(url)
@@ -94,7 +104,9 @@ test('an order that fired and a request, both after the backup, move nothing aga
     )
     const again = (await swapOf(restored, swap, { key: 'after-backup' })).body
     assert.deepEqual([again.status, again.outcome], ['completed', 'executed'], JSON.stringify(again))
-    assert.equal(await after.usdcOf(person.evm), paid, 'nothing was paid twice')
+    const sold = (await swapOf(restored, sale, { key: 'sold-after' })).body
+    assert.deepEqual([sold.status, sold.outcome], ['completed', 'executed'], JSON.stringify(sold))
+    assert.equal(await after.usdcOf(person.evm), paid, 'nothing was paid twice, and nothing sold twice')
     // The repeat has taken the place of what was adopted of it.
     const { items } = (await restored.call<{ items: { kind: string; task_id: string }[] }>('GET /v1/tasks'))
       .body

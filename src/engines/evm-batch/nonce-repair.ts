@@ -212,7 +212,14 @@ export function createNonceRepair(deps: NonceRepairDeps): NonceRepair {
     start(everyMs = everyMsDefault) {
       const parts = new AsyncDisposableStack()
       for (const port of ports.values())
-        parts.use(startRounds(port.broadcasts, { everyMs, log, run: (round) => reconcile([port], round) }))
+        parts.use(
+          startRounds(port.broadcasts, {
+            everyMs,
+            log,
+            isUncompared: () => isUncompared(deps, port),
+            run: (round) => reconcile([port], round),
+          }),
+        )
       return parts
     },
   }
@@ -246,6 +253,9 @@ function createChainComparison(deps: NonceRepairDeps) {
   return compareChain
 }
 
+const isUncompared = ({ holds }: NonceRepairDeps, { chain }: EvmPort): boolean =>
+  holds.find(chain.row.id)?.reason === 'not_compared'
+
 /** A chain whose node was silent when all were compared. */
 async function compareLate(
   deps: NonceRepairDeps,
@@ -254,7 +264,7 @@ async function compareLate(
 ): Promise<void> {
   for (const port of only) {
     const { id } = port.chain.row
-    if (deps.holds.find(id)?.reason !== 'not_compared') continue
+    if (!isUncompared(deps, port)) continue
     const compared = await compareChain(port)
     if (compared.found === 'lost') await holdChain(deps, port, compared.detail)
     else if (compared.found === 'clean') deps.holds.clearLocal(id)
@@ -276,11 +286,16 @@ async function sendAll(
 type RoundsOptions = {
   everyMs: number
   log: Log
+  /** Its money waits for a round. */
+  isUncompared: () => boolean
   run: (round: Round) => Promise<(NonceReport | undefined)[]>
 }
 
 /** The rounds of one chain. Quick ones are at least a second apart, however often broadcasts fail and recover. */
-function startRounds(broadcasts: Broadcasts, { everyMs, log, run }: RoundsOptions): AsyncDisposable {
+function startRounds(
+  broadcasts: Broadcasts,
+  { everyMs, log, isUncompared, run }: RoundsOptions,
+): AsyncDisposable {
   const parts = new AsyncDisposableStack()
   let startedMs = monotonicMs()
   let fullAtMs = startedMs
@@ -291,7 +306,9 @@ function startRounds(broadcasts: Broadcasts, { everyMs, log, run }: RoundsOption
         const isQuick = startedMs < fullAtMs
         if (!isQuick) fullAtMs = startedMs + everyMs
         const isOpen = (await run({ isQuick })).some((report) => !report || report.mined !== report.counter)
-        return isOpen && broadcasts.isFailing() ? quickEveryMs : Math.max(0, fullAtMs - monotonicMs())
+        return (isOpen && broadcasts.isFailing()) || isUncompared()
+          ? quickEveryMs
+          : Math.max(0, fullAtMs - monotonicMs())
       },
       {
         retryMs: quickEveryMs,

@@ -1,6 +1,6 @@
 import { Fault } from '#kernel/fault.ts'
 import { addressBytes, base58, fromBase58 } from './base58.ts'
-import { decodeMessage, InvalidMessageError, splitTransaction } from './message.ts'
+import { accountKeysOf, decodeMessage, InvalidMessageError, splitTransaction } from './message.ts'
 import type { LandedTransaction, Solana } from './solana.ts'
 
 /**
@@ -60,4 +60,39 @@ function signersOf({ raw }: LandedTransaction): string[] {
     if (error instanceof InvalidMessageError) return []
     throw error
   }
+}
+
+export type SentExecution = ReferencedExecution & { signature: string; account: string; at: Date }
+
+const pageMax = 1_000
+const pagesMax = 20
+
+/** What a payer of fees sent for executions since a time, in the final part of its history. */
+export async function sentExecutions(
+  chain: SearchedChain,
+  feePayer: string,
+  since: Date,
+): Promise<SentExecution[]> {
+  const found: SentExecution[] = []
+  const { finality } = chain.row
+  for (let pages = 0, before: string | undefined; pages < pagesMax; pages += 1) {
+    const page = await chain.history(feePayer, { commitment: finality, before, limit: pageMax })
+    for (const { signature, failed } of page) {
+      const landed = await chain.transaction(signature, finality)
+      if (!landed) throw new Fault('unavailable', `The transaction ${signature} is not final yet`)
+      const at = new Date((landed.blockSeconds ?? 0) * 1_000)
+      if (landed.blockSeconds !== undefined && at <= since) return found
+      const account = signersOf(landed).find((signer) => signer !== feePayer)
+      if (failed || account === undefined) continue
+      for (const key of accountKeysOf(Buffer.from(landed.raw, 'base64'))) {
+        const execution = executionOfReference(key)
+        if (execution) found.push({ ...execution, signature, account, at })
+      }
+    }
+    before = page.at(-1)?.signature
+    if (page.length < pageMax) return found
+  }
+  throw new Error(
+    `${feePayer} has sent more than ${pagesMax * pageMax} transactions since ${since.toISOString()}`,
+  )
 }
