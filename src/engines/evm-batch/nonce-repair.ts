@@ -3,20 +3,14 @@ import type { Transact } from '#durable/transactions.ts'
 import { type Clock, monotonicMs } from '#kernel/clock.ts'
 import type { Log } from '#kernel/log.ts'
 import { startPacedJob } from '#kernel/paced-job.ts'
-import { withTimeLimit } from '#kernel/time-limit.ts'
 import { builder, fetchAll, fetchOne, type Queryable, query } from '#store/query.ts'
 import type { AbandonedAttempt, NonceRepairPlan, StoredAttempt } from '#upstreams/evm/nonce-repair-plan.ts'
 import type { Broadcasts } from './broadcasts.ts'
 import type { EvmPort } from './evm-port.ts'
-import { startAt } from './found-executions.ts'
+import { compareLate, createChainComparison, isUncompared } from './nonce-comparison.ts'
+import { counterKey, readCounters } from './nonce-counters.ts'
 import { nonceKind } from './sponsor-load.ts'
-import {
-  comparisonOf,
-  holdChain,
-  readUnknownNonces,
-  type UnknownNonces,
-  type UnknownNoncesDeps,
-} from './unknown-nonces.ts'
+import { holdChain, readUnknownNonces, type UnknownNonces, type UnknownNoncesDeps } from './unknown-nonces.ts'
 
 /**
  * Reconciles the nonce counters of the sponsors with the chains: at start, every minute after, and each second while the
@@ -66,23 +60,8 @@ type NonceRepairDeps = {
 
 const everyMsDefault = 60_000
 const quickEveryMs = 1_000
-/** Beyond it the chain alone waits for its node. */
-const compareMsMax = 3_000
 /** Transactions of one signer per request, after the first one, which shows whether the node takes any. */
 const sendsMax = 20
-
-const counterKey = (chain: string, signer: string): string => `${chain} ${signer}`
-
-/** By chain and signer. */
-async function readCounters(db: Queryable, ports: readonly EvmPort[]): Promise<Map<string, bigint>> {
-  const statement = builder
-    .selectFrom('nonce_sequence')
-    .select(['chain', 'signer', 'next'])
-    .where('kind', '=', nonceKind)
-    .where('chain', '=', (eb) => eb.fn.any(eb.val(ports.map(({ chain }) => chain.row.id))))
-  const rows = await fetchAll(db, statement)
-  return new Map(rows.map(({ chain, signer, next }) => [counterKey(chain, signer), BigInt(next)]))
-}
 
 async function storedAttempts(tx: Queryable, chain: string, signer: string, mined: bigint) {
   const statement = builder
@@ -222,52 +201,6 @@ export function createNonceRepair(deps: NonceRepairDeps): NonceRepair {
         )
       return parts
     },
-  }
-}
-
-/** Compares a chain with the counters of its sponsors, and changes nothing. */
-function createChainComparison(deps: NonceRepairDeps) {
-  const { db, log } = deps
-  /** The chain is read before the counter: a nonce is stored before its transaction is sent. */
-  const compareSigner = async (
-    port: EvmPort,
-    signer: string,
-    point: Date | null,
-  ): Promise<UnknownNonces | 'clean'> => {
-    const mined = await port.chain.transactionCount(signer, 'latest')
-    const stored = (await readCounters(db, [port])).get(counterKey(port.chain.row.id, signer))
-    const counter = stored ?? (await startAt(deps, port, signer, point))
-    if (mined <= counter) return 'clean'
-    return readUnknownNonces(deps, { port, signer, from: counter, to: mined })
-  }
-  const compareChain = async (port: EvmPort, point: Date | null): Promise<ChainComparison> => {
-    const { id } = port.chain.row
-    const compared = port.sponsor.signers.map((signer) =>
-      withTimeLimit(compareSigner(port, signer, point), compareMsMax).catch((error: unknown) => {
-        log.warn({ error, chain: id, signer }, 'nonces not compared with the chain: will retry')
-        return undefined
-      }),
-    )
-    return comparisonOf(id, await Promise.all(compared))
-  }
-  return compareChain
-}
-
-const isUncompared = ({ holds }: NonceRepairDeps, { chain }: EvmPort): boolean =>
-  holds.find(chain.row.id)?.reason === 'not_compared'
-
-/** A chain whose node was silent when all were compared. */
-async function compareLate(
-  deps: NonceRepairDeps,
-  only: readonly EvmPort[],
-  compareChain: (port: EvmPort) => Promise<ChainComparison>,
-): Promise<void> {
-  for (const port of only) {
-    const { id } = port.chain.row
-    if (!isUncompared(deps, port)) continue
-    const compared = await compareChain(port)
-    if (compared.found === 'lost') await holdChain(deps, port, compared.detail)
-    else if (compared.found === 'clean') deps.holds.clearLocal(id)
   }
 }
 
