@@ -19,9 +19,14 @@ test('every instance holds money within a heartbeat, forgets no task, and goes o
       },
     },
   }
+  let admissions = 0
+  const admit = async () => {
+    admissions += 1
+    return { data: {}, first: 'only' }
+  }
   const instances = [
-    await fixture.instance(kind, { leaseMs }),
-    await fixture.instance(kind, { leaseMs }),
+    await fixture.instance(kind, { leaseMs, admit }),
+    await fixture.instance(kind, { leaseMs, admit }),
   ] as const
   const userId = newUser()
   assert.equal((await instances[0].run(userId, { key: 'before' })).outcome, 'executed')
@@ -42,6 +47,7 @@ test('every instance holds money within a heartbeat, forgets no task, and goes o
     // A request that the database knows is answered.
     assert.equal((await instance.run(userId, { key: 'before' })).outcome, 'executed')
   }
+  assert.equal(admissions, 1, 'nothing is read for what is refused')
   const [hold] = await fixture.rows<{ reason: string; detail: { seen: object; found: object } }>(
     'select reason, detail from money_hold',
   )
