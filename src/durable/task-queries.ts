@@ -91,7 +91,7 @@ export function createTaskQueries({ transactions: { pool }, notifier, clock }: T
         // An index-only scan finds the page; only its own rows are read.
         query<Task>(
           pool,
-          `select * from task where id = any(array(${matching} offset $${next}::integer limit $${next + 1}::integer)) order by id desc`,
+          `select * from task where id = any(array(${matching} offset $${next}::bigint limit $${next + 1}::integer)) order by id desc`,
           [...values, skip, limit],
         ),
         fullTotals.peek(counted) ?? countUpToMax(pool, matching, values),

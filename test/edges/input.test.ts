@@ -387,15 +387,12 @@ test('thousands of unknown names and very long words are validated within millis
   }
 })
 
-test('an unknown query parameter is rejected on every route, by its name', async () => {
+test('an unknown query parameter is rejected on every route, by its name, and the identity passes', async () => {
   for (const route of ['GET /v1/probe', 'GET /v1/probe/open', 'GET /v1/probe/p1', 'POST /v1/pay/t1/cancel']) {
     const items = await issues(`${route}?statuss=open&agent_id=x`, {})
     assert.deepEqual(
       items.map(({ loc, type }) => [loc, type]),
-      [
-        [['query', 'statuss'], 'extra_forbidden'],
-        [['query', 'agent_id'], 'extra_forbidden'],
-      ],
+      [[['query', 'statuss'], 'extra_forbidden']],
       route,
     )
   }
