@@ -50,19 +50,22 @@ export const contract = group('discovery', {
             oldest_pending_seconds: Nullable(T.Integer()),
           }),
           custody: T.Object({ status: Health }),
-          money: T.Object({
-            status: Health,
-            on_hold: T.Array(T.Object({ scope: Text, reason: Text, since: Time }), {
-              description:
-                'Why money waits: accepted, signed and fired is nothing of the scope, which is a chain id or `all`',
-            }),
-            replicated: Nullable(
-              T.Boolean({
+          money: T.Object(
+            {
+              status: Health,
+              on_hold: T.Array(T.Object({ scope: Text, reason: Text, since: Time }), {
                 description:
-                  'Whether the database has a live synchronous standby; null where none is demanded',
+                  'Why money waits: accepted, signed and fired is nothing of the scope, which is a chain id or `all`',
               }),
-            ),
-          }),
+              replicated: Nullable(
+                T.Boolean({
+                  description:
+                    'Whether the database has a live synchronous standby; null where none is demanded',
+                }),
+              ),
+            },
+            { description: 'Whether the gateway moves money now' },
+          ),
           upstreams: T.Record(T.String(), T.Object({ status: Health, last_ok_at: TimeOrNull })),
         }),
       },
