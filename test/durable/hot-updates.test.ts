@@ -65,12 +65,16 @@ test('commits of steps, but for the end of a task, write no index', async (t) =>
   }
   await using a = await fixture.instance(kind)
   const accepted: Answer[] = []
+  const runOne = async () => void accepted.push(await a.run(newUser(), { timeoutMs: 0 }))
+  // The first task is claimed, which writes an index: until it has run one, an instance has no lease.
+  await runOne()
+  const looks = () => fixture.rows("select 1 from task where step = 'look'")
+  await eventually(async () => ((await looks()).length > 0 ? true : undefined), 'the first one runs')
   const runAll = async () => {
-    while (accepted.length < tasks) accepted.push(await a.run(newUser(), { timeoutMs: 0 }))
+    while (accepted.length < tasks) await runOne()
   }
   await Promise.all(Array.from({ length: atOnce }, runAll))
   const commits = commitsOfTask * accepted.length
-  // The first tasks are claimed, which writes an index: until it has run one, an instance has no lease.
   const counted = await countUpdates(fixture, { table: 'task', isWhole: ({ hot }) => hot >= commits })
   t.diagnostic(`updates of task: ${JSON.stringify(counted)}`)
   assert.deepEqual([counted.hot, counted.moved], [commits, 0])
