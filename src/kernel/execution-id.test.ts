@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { armedExecutionId, firedExecutionId, requestExecutionId } from './execution-id.ts'
+import { armedExecutionId, firedExecutionId, rearmedExecutionId, requestExecutionId } from './execution-id.ts'
 import { isUuid } from './id.ts'
 
 const request = { userId: 'u1', operation: 'earn_deposit', key: 'k1' }
@@ -34,6 +34,15 @@ test('An order fires under one execution id in all its attempts, and at a venue 
   assert.equal(firedExecutionId(order(1), chain), firedExecutionId(order(2), chain))
   assert.notEqual(firedExecutionId(order(1), venue), firedExecutionId(order(2), venue))
   assert.notEqual(firedExecutionId(order(1), chain), firedExecutionId(order(1), venue))
+})
+
+test('An order whose payment came back fires under another execution id, the same after each loss of the database', () => {
+  const first = { id: 'o1', execution_id: null, attempts: 1 }
+  const second = { ...first, execution_id: rearmedExecutionId(first), attempts: 2 }
+  const third = { ...second, execution_id: rearmedExecutionId(second), attempts: 3 }
+  const ids = [first, second, third].map((order) => firedExecutionId(order, { perAttempt: false }))
+  assert.equal(new Set(ids).size, 3)
+  assert.equal(rearmedExecutionId({ ...first }), second.execution_id)
 })
 
 test('An order that is armed again under the same key fires under the same execution id, whatever its own id is', () => {

@@ -26,12 +26,18 @@ export const armedExecutionId = (taskExecutionId: string, name: string): string 
 
 export type FiringOrder = { id: string; execution_id: string | null; attempts: number }
 
+const armedAs = (order: Pick<FiringOrder, 'id' | 'execution_id'>): string => order.execution_id ?? order.id
+
+/** Of an order that is armed again after an attempt that a chain has executed, and whose payment came back. */
+export const rearmedExecutionId = (order: Pick<FiringOrder, 'id' | 'execution_id'>): string =>
+  executionId(['rearmed', armedAs(order)])
+
 /**
- * Of the task of an order that fires. All attempts of an order share it, since a chain executes at most one of them: a
- * restored database may have forgotten how many there were. At a venue an id names one order, which may have been refused,
- * so each attempt has its own.
+ * Of the task of an order that fires. The attempts that no chain has executed share it: a restored database may have
+ * forgotten how many there were, and a chain executes at most one of them. At a venue an id names one order, which may
+ * have been refused, so each attempt has its own.
  */
 export const firedExecutionId = (order: FiringOrder, { perAttempt }: { perAttempt: boolean }): string => {
-  const armed = order.execution_id ?? order.id
+  const armed = armedAs(order)
   return executionId(perAttempt ? ['fired', armed, String(order.attempts)] : ['fired', armed])
 }

@@ -2,7 +2,14 @@
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, describe, test } from 'node:test'
 import { eventually } from '../harness/gateway.ts'
-import { aero, firesWithinMs, type OrderUsers, orderUsers, startPrice } from './order-users.ts'
+import {
+  aero,
+  createOrderUsers,
+  firesWithinMs,
+  type OrderUsers,
+  orderUsers,
+  startPrice,
+} from './order-users.ts'
 import { swapOf } from './swap-users.ts'
 import type { Person } from './users.ts'
 import { base } from './world.ts'
@@ -77,4 +84,40 @@ describe('stops that cannot sell for a moment', () => {
       assert.deepEqual([stop.status, stop.outcome], ['completed', 'executed'], JSON.stringify(stop))
       assert.equal(await users.held(person), 0n)
     })
+})
+
+test('an order whose payment the provider gave back is armed again, and its next attempt is one of its own', async () => {
+  await using users = await createOrderUsers({ LIFI_URL: 'off', RELAY_API_KEY: 'any' })
+  const person = await users.newPerson()
+  await users.world.solver('/force', { failReason: 'SLIPPAGE', count: 1 })
+  const order = {
+    chain_id_in: base,
+    chain_id_out: '137',
+    token_in: 'USDC',
+    token_out: 'POL',
+    amount_usd: '900',
+    price_usd_trigger: '1000',
+    condition: 'lte',
+  }
+  const made = await person.call('POST /v1/limit-orders?wait=true', { body: order })
+  assert.equal(made.status, 200, JSON.stringify(made.body))
+  const ended = await eventually(
+    async () => {
+      const tasks = await users.tasksOfKind(person, 'limit_order_execute')
+      const whole = await Promise.all(tasks.map(({ task_id: id }) => person.task(id)))
+      return whole.length === 2 && whole.every(({ outcome }) => outcome) ? whole : undefined
+    },
+    'both attempts have ended',
+    firesWithinMs,
+  )
+  assert.deepEqual(
+    ended.map(({ outcome, error }) => [outcome, error?.code ?? null]).toSorted(),
+    [
+      ['executed', null],
+      ['partial', 'refunded'],
+    ],
+    JSON.stringify(ended),
+  )
+  const hashes = ended.flatMap(({ transactions }) => transactions?.map(({ tx_hash }) => tx_hash) ?? [])
+  assert.equal(new Set(hashes).size, hashes.length)
 })

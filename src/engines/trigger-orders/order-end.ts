@@ -1,3 +1,4 @@
+import { rearmedExecutionId } from '#kernel/execution-id.ts'
 import { type FaultCode, faults } from '#kernel/fault.ts'
 import { isRecord } from '#kernel/json.ts'
 import type { JsonObject, StepAddition, Tx } from '#kernel/task.ts'
@@ -95,6 +96,7 @@ const rearm = <Input extends JsonObject & Attempts>(
     taskId,
     input: attempts,
     quoteKey: quoteKeyAfter(order, ending),
+    executionId: ending.outcome === 'not_executed' ? null : rearmedExecutionId(order),
     at,
   })
 

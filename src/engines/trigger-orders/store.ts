@@ -48,6 +48,8 @@ export type RearmRequest = {
   input?: JsonObject
   /** Null: as it was. */
   quoteKey?: string | null
+  /** Null: as it was. */
+  executionId?: string | null
   at: Date
 }
 
@@ -57,19 +59,19 @@ export type RearmRequest = {
  */
 export async function rearmTriggerOrder<Input = JsonObject>(
   tx: Tx,
-  { orderId, taskId, input = {}, quoteKey = null, at }: RearmRequest,
+  { orderId, taskId, input = {}, quoteKey = null, executionId = null, at }: RearmRequest,
 ): Promise<TriggerOrder<Input>[]> {
   return query<TriggerOrder<Input>>(
     tx,
     `with again as (
        update trigger_order set status = 'armed', input = input || $3::jsonb, updated_at = $4,
-           quote_key = coalesce($5, quote_key)
+           quote_key = coalesce($5, quote_key), execution_id = coalesce($6, execution_id)
          where id = $1 and task_id = $2 and status = 'fired' returning *),
      siblings as (
        update trigger_order t set status = 'armed', cancelled_by = null, updated_at = $4
          from again where t.cancelled_by = again.id and t.status = 'cancelled' returning t.*)
      select * from again union all select * from siblings`,
-    [orderId, taskId, JSON.stringify(input), at, quoteKey],
+    [orderId, taskId, JSON.stringify(input), at, quoteKey, executionId],
   )
 }
 
