@@ -1,15 +1,15 @@
 import { appendEvents } from '#durable/append-events.ts'
 import { userTopic } from '#durable/notifier.ts'
-import { personOf } from '#engines/agent-links/owners.ts'
+import { linkCoolsUntil, personOf } from '#engines/agent-links/owners.ts'
 import { linkEvent } from '#features/agents/link-event.ts'
-import { removeLink } from '#features/agents/store.ts'
+import { removeLink, setContested } from '#features/agents/store.ts'
 import { endLink } from '#features/policy/end-link.ts'
 import { query } from '#store/query.ts'
 import { UsageError } from './arguments.ts'
 import type { AdminCommand } from './command.ts'
 import { userOf } from './users.ts'
 
-/** Agents that are linked to people, and what they ask for. */
+/** Agents that are linked to people. */
 
 const rowsMax = 1_000
 
@@ -31,10 +31,13 @@ const unlinkAgent: AdminCommand['run'] = async (session, args) => {
   const person = await database.transaction(async (tx) => {
     const owner = await personOf(tx, userId, { lock: true })
     const linkedAt = owner?.linkedAt
-    if (!owner || !linkedAt || !(await removeLink(tx, { userId, personId: owner.userId, linkedAt })))
-      throw new UsageError(`Agent ${agentId} is linked to nobody.`)
+    const ended = owner && linkedAt && (await removeLink(tx, { userId, personId: owner.userId, linkedAt }))
+    if (!ended) throw new UsageError(`Agent ${agentId} is linked to nobody.`)
     const now = clock.now()
-    await endLink(tx, { userId, person: owner }, now)
+    const coolingMs = session.config.COOLING_SECONDS * 1_000
+    // The operator decides a contest: what a contested link has set ends with it.
+    const isYoung = owner.contestedAt !== null || linkCoolsUntil(linkedAt, { now, coolingMs }) !== undefined
+    await endLink(tx, { userId, person: owner, linkedAt, isYoung, ...ended }, now)
     await session.record(tx, {
       command: 'agents unlink',
       subject: userId,
@@ -51,20 +54,21 @@ const unlinkAgent: AdminCommand['run'] = async (session, args) => {
   )
 }
 
-const listApprovals: AdminCommand['run'] = async (session, args) => {
-  const { pool } = session.database
-  const name = args.optional('user')
-  const id = name === undefined ? null : (await userOf(pool, name)).id
-  await session.record(pool, { command: 'approvals list', subject: id ?? undefined })
-  const text = `select a.approval_id, a.task_id, u.agent_id, p.agent_id as person_id, a.intent ->> 'text' as request,
-      a.intent ->> 'usd' as usd, a.intent ->> 'rule' as rule, a.requested_at, a.expires_at
-    from approval a join task t on t.id = a.task_id join app_user u on u.id = a.user_id
-    left join agent_link l on l.user_id = a.user_id
-    left join app_user p on p.id = case when u.auth_scheme = 'oauth' then u.id else l.person_id end
-    where a.expires_at > $2 and a.decision is null and t.status in ('pending', 'running') and not t.cancel_requested
-      and ($1::uuid is null or u.id = $1 or p.id = $1)
-    order by a.requested_at desc limit ${rowsMax}`
-  session.print(await query(pool, text, [id, session.clock.now()]))
+/** For a link that is honest: its person decides again. */
+const keepAgent: AdminCommand['run'] = async (session, args) => {
+  const { database, clock } = session
+  const { id: userId, agent_id: agentId } = await userOf(database.pool, args.positional('agent'))
+  const person = await database.transaction(async (tx) => {
+    const owner = await personOf(tx, userId, { lock: true })
+    if (!owner?.contestedAt) throw new UsageError(`Nobody contests a link of agent ${agentId}.`)
+    await setContested(tx, userId, null)
+    await session.record(tx, { command: 'agents keep', subject: userId, details: { agent_id: agentId } })
+    const event = linkEvent('agent.link_accepted', { agentId, person: owner }, 'operator')
+    for (const reader of [userId, owner.userId].sort()) await appendEvents(tx, reader, [event], clock.now())
+    return owner
+  })
+  await session.notify([userTopic(userId), userTopic(person.userId)])
+  session.printLine(`Agent ${agentId} stays linked to ${person.agentId}; nothing is contested any more`)
 }
 
 export const agentCommands: readonly AdminCommand[] = [
@@ -85,11 +89,11 @@ export const agentCommands: readonly AdminCommand[] = [
     run: unlinkAgent,
   },
   {
-    name: 'approvals list',
-    positionals: ['[<user>]'],
+    name: 'agents keep',
+    positionals: ['<agent>'],
     options: {},
-    changes: false,
-    summary: 'list the requests of agents that wait for a person, of all or of one user',
-    run: listApprovals,
+    changes: true,
+    summary: 'end the contest of a link; its person decides for the agent again',
+    run: keepAgent,
   },
 ]

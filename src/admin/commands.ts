@@ -1,5 +1,6 @@
 import { accountCommands } from './accounts.ts'
 import { agentCommands } from './agents.ts'
+import { approvalCommands } from './approvals.ts'
 import { usageLine } from './arguments.ts'
 import { backendKeyCommands } from './backend-keys.ts'
 import { backupCommands } from './backup.ts'
@@ -27,6 +28,7 @@ export const commands: readonly AdminCommand[] = [
   ...userCommands,
   ...tokenCommands,
   ...agentCommands,
+  ...approvalCommands,
   ...backendKeyCommands,
   ...keyCommands,
   ...sponsorCommands,

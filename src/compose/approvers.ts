@@ -1,14 +1,40 @@
 import type { Config } from '#config.ts'
 import type { Approvers } from '#durable/approval-events.ts'
 import { personOf } from '#engines/agent-links/owners.ts'
-import { ownPages } from './own-pages.ts'
+import { approvalsClientId, type Caller, scopes } from '#kernel/caller.ts'
+import { type Queryable, query } from '#store/query.ts'
+import { approvalPage } from './own-pages.ts'
 
 /** Who approves what policy reserves for a person, and the page for it. */
 export function approversOf(config: Config, baseUrl: () => string): Approvers {
+  const isOperator = config.AUTH_MODE === 'off'
   return {
-    personOf: async (db, userId) =>
-      config.AUTH_MODE === 'off' ? undefined : (await personOf(db, userId))?.userId,
-    // Another server's people decide over the interface: this gateway has no pages for them.
-    page: () => ownPages(config, baseUrl)?.approvals,
+    isOperator,
+    personOf: async (db, userId) => (isOperator ? undefined : (await personOf(db, userId))?.userId),
+    async callerFor(db, userId) {
+      const person = isOperator ? undefined : await personOf(db, userId)
+      return callerOf(db, person?.userId ?? userId)
+    },
+    page: (approvalId) => approvalPage(config, baseUrl, approvalId),
   }
+}
+
+async function callerOf(db: Queryable, userId: string): Promise<Caller> {
+  const [row] = await query<{ agent_id: string; auth_scheme: Caller['scheme']; email: string | null }>(
+    db,
+    'select agent_id, auth_scheme, email from app_user where id = $1',
+    [userId],
+  )
+  if (!row) throw new Error('no user of this id')
+  const caller = { userId, agentId: row.agent_id, scheme: row.auth_scheme, scopes: new Set(scopes) }
+  if (row.auth_scheme !== 'oauth') return caller
+  const person = {
+    email: row.email ?? '',
+    grantId: '',
+    clientId: approvalsClientId,
+    oauthScopes: [],
+    hasSignedUp: true,
+    signIn: { at: null, ageMaxSeconds: 0 },
+  }
+  return { ...caller, person }
 }

@@ -69,11 +69,11 @@ export function openCustody(
     (await walletsOf(db, userId)).find(({ kind }) => kind === 'svm')!.address
   const policy = makePolicy({
     db,
-    transact: taskEngine.transact,
     clock,
     random,
     coolingMs: config.COOLING_SECONDS * 1_000,
     events: taskEngine.events,
+    acts: taskEngine.approvals,
     walletsOf,
     platformLimits: platformLimits(config, table, served),
     mailQueue,

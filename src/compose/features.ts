@@ -237,7 +237,7 @@ export function openFeatures(needs: FeatureDeps, overrides: FeatureOverrides = {
     ...user({ db, walletsOf, credits, policySummary: custody.policy.summary }),
     ...webhooks.operations,
     ...images.operations,
-    ...policyOperations(needs, access.signups),
+    ...policyOperations(needs, access),
     ...openChat(
       { ...needs, credits, files: images.files, table: chains.table, operations: () => operations },
       overrides,
@@ -343,7 +343,7 @@ const factsOf = (config: Config, { table, hasModel }: { table: readonly Chain[];
   },
   auth: {
     schemes: config.AUTH_MODE === 'off' ? ['keypair'] : ['keypair', 'oauth2.1'],
-    scopes: ['read', 'chat', 'trade', 'earn', 'manage'],
+    scopes: ['read', 'chat', 'trade', 'earn', 'manage', 'propose'],
     token_ttl_seconds: config.TOKEN_TTL_SECONDS,
   },
 })

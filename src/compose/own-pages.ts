@@ -12,3 +12,13 @@ export const ownPages = ({ AUTH_MODE: mode }: Config, baseUrl: () => string): Ow
         link: `${baseUrl()}/oauth/account/link`,
       }
     : undefined
+
+/** Where a person decides about one request. */
+export const approvalPage = (
+  config: Config,
+  baseUrl: () => string,
+  approvalId: string,
+): string | undefined => {
+  const pages = ownPages(config, baseUrl)
+  return pages && `${pages.approvals}/${approvalId}`
+}

@@ -1,6 +1,7 @@
 import { waitingMax } from '#durable/approvals.ts'
 import { agents } from '#features/agents/agents.ts'
 import { approvals } from '#features/approvals/approvals.ts'
+import type { Auth } from '#features/auth/auth.ts'
 import type { SignupGrants } from '#features/credits/signup-grants.ts'
 import { createSignInLimits } from '#features/oauth/sign-in-limits.ts'
 import { recipients } from '#features/policy/recipients.ts'
@@ -10,7 +11,7 @@ import type { Chains } from './chains.ts'
 import type { Core } from './core.ts'
 import type { Custody } from './custody.ts'
 import type { Mails } from './mails.ts'
-import { ownPages } from './own-pages.ts'
+import { approvalPage, ownPages } from './own-pages.ts'
 import { recipientAddresses, sendingChains } from './recipients.ts'
 
 type PolicyOperationDeps = { core: Core; chains: Chains; custody: Custody; mails: Mails }
@@ -18,7 +19,7 @@ type PolicyOperationDeps = { core: Core; chains: Chains; custody: Custody; mails
 /** What people decide: limits, approvals, agents and recipients. */
 export const policyOperations = (
   { core, chains, custody, mails }: PolicyOperationDeps,
-  signups: SignupGrants,
+  { signups, auth }: { signups: SignupGrants; auth: Pick<Auth, 'assertSigned'> },
 ): Operation[] => [
   ...approvalOperations(core),
   ...custody.policy.operations,
@@ -28,6 +29,8 @@ export const policyOperations = (
     coolingMs: core.config.COOLING_SECONDS * 1_000,
     limits: createSignInLimits(core),
     policy: custody.policy,
+    acts: core.taskEngine.approvals,
+    assertSigned: auth.assertSigned,
     signups,
     mailQueue: mails.mailQueue,
     linkPage: () => ownPages(core.config, core.baseUrl)?.link,
@@ -39,6 +42,7 @@ export const policyOperations = (
     walletsOf,
     chains: sendingChains(chains),
     addresses: recipientAddresses(core.config, chains),
+    acts: core.taskEngine.approvals,
     mailQueue: mails.mailQueue,
   }),
 ]
@@ -49,6 +53,6 @@ const approvalOperations = ({ config, baseUrl, db, clock, taskEngine }: Core): O
     clock,
     db,
     coolingMs: config.COOLING_SECONDS * 1_000,
-    page: () => ownPages(config, baseUrl)?.approvals,
+    page: (approvalId) => approvalPage(config, baseUrl, approvalId),
     waitingMax,
   })

@@ -1,3 +1,4 @@
+import type { Caller } from '#kernel/caller.ts'
 import type { NewEvent, Tx } from '#kernel/task.ts'
 import type { Queryable } from '#store/query.ts'
 import type { Approval } from './approval-store.ts'
@@ -9,8 +10,12 @@ import type { EventLog } from './event-log.ts'
 export type Approvers = {
   /** The user of the person who decides for a user; undefined where there is none. */
   personOf(db: Queryable, userId: string): Promise<string | undefined>
-  /** The address of the page; undefined where none is served. */
-  page(): string | undefined
+  /** As whom an act is run that was confirmed for a user: the person, or the user where nobody signs in. */
+  callerFor(db: Queryable, userId: string): Promise<Caller>
+  /** Where nobody signs in, the operator confirms by a command. */
+  isOperator: boolean
+  /** The address of the page of a request; undefined where none is served. */
+  page(approvalId: string): string | undefined
 }
 
 export const approvalEvent = (

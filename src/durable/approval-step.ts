@@ -1,6 +1,8 @@
 import { type Clock, later } from '#kernel/clock.ts'
 import { Fault } from '#kernel/fault.ts'
 import type { Random } from '#kernel/id.ts'
+import type { JsonObject } from '#kernel/json.ts'
+import type { ApplyAct } from '#kernel/operation.ts'
 import type { StepResult, TaskKind, Tx } from '#kernel/task.ts'
 import type { TaskAcceptance } from './accept-task.ts'
 import { admitUntilAccepted, kindOf } from './admit-task.ts'
@@ -26,6 +28,8 @@ export type ApprovalsDeps = {
   notifier: Pick<Notifier, 'notify'>
   kinds: ReadonlyMap<string, TaskKind>
   operations: ReadonlyMap<string, OperationOf<'task'>>
+  /** What runs an act once it is confirmed, by the name of its operation. */
+  acts: ReadonlyMap<string, ApplyAct>
   clock: Clock
   random: Random
 }
@@ -49,7 +53,10 @@ export async function decideWaiting(
       task,
       failed('expired', 'The deadline passed before the approved request was admitted'),
     )
-  if (approval.decision === 'approved') return accept(deps, task, approval)
+  if (approval.decision === 'approved')
+    return approval.intent.rule === 'confirmation'
+      ? apply(deps, approvers, task)
+      : accept(deps, task, approval)
   if (approval.decision !== null) return committer.step(task, notApproved(approval.decision))
   if (now < approval.expires_at) {
     const afterMs = approval.expires_at.getTime() - now.getTime()
@@ -105,6 +112,30 @@ const notApproved = (decision: Exclude<Decision, 'approved'>): StepResult =>
   decision === 'declined'
     ? failed('approval_declined', 'A person declined it')
     : failed('approval_expired', 'No person approved it in time')
+
+/** Runs the act as the person, in the transaction that ends its task. */
+async function apply(
+  { acts, committer, transactions }: ApprovalsDeps,
+  approvers: Approvers,
+  task: Task,
+): Promise<Committed | undefined> {
+  const act = acts.get(task.kind)
+  if (!act) return committer.step(task, deferToNewerVersion(task))
+  const run = await act(task.input, await approvers.callerFor(transactions.pool, task.user_id))
+  let callbacks: (() => void)[] = []
+  const committed = await committer.step(task, {
+    end: 'completed',
+    outcome: 'executed',
+    result: {},
+    async complete(tx) {
+      callbacks = []
+      const result = await run({ tx, afterCommit: (callback) => callbacks.push(callback) })
+      return { result: result as JsonObject }
+    },
+  })
+  if (committed) for (const callback of callbacks) callback()
+  return committed
+}
 
 /** Admits the request again, with the prices, balances and limits of now. Who approved it has asked for it. */
 async function accept(deps: ApprovalsDeps, task: Task, approval: Approval): Promise<Committed | undefined> {

@@ -1,3 +1,4 @@
+import type { ApprovalDetail } from '#kernel/act-request.ts'
 import type { ActionTerms } from '#kernel/action.ts'
 import { type Queryable, query } from '#store/query.ts'
 import type { ApprovalRow } from '#store/tables/durable.ts'
@@ -7,8 +8,11 @@ import type { ApprovalRow } from '#store/tables/durable.ts'
 /** What a person approves, in plain figures. */
 export type ApprovalIntent = ActionTerms & {
   kind: string
-  chain_id: string
-  usd: string
+  /** Null, as `usd` is, of an act that moves nothing. */
+  chain_id: string | null
+  usd: string | null
+  /** Of an act: what it changes. */
+  details?: ApprovalDetail[]
   agent_id: string
   /** The app that asked for a person; null where a key pair asked. */
   client_id: string | null
@@ -56,6 +60,19 @@ export async function countWaiting(db: Queryable, userId: string, now: Date): Pr
 /** Until the end of the transaction, so that of several requests of the user each counts the ones before it. */
 export const lockRequests = (tx: Queryable, userId: string) =>
   query(tx, 'select pg_advisory_xact_lock(hashtextextended($1, 0))', [`approvals ${userId}`])
+
+/** The same request of the user that waits still. */
+export async function waitingRequest(
+  db: Queryable,
+  { userId, digest, now }: { userId: string; digest: string; now: Date },
+): Promise<Approval | undefined> {
+  const [row] = await query<Approval>(db, `select a.* ${waiting} and a.intent_sha256 = $3 limit 1`, [
+    [userId],
+    now,
+    digest,
+  ])
+  return row
+}
 
 export const approvalOfTask = async (db: Queryable, taskId: string): Promise<Approval | undefined> =>
   (await query<Approval>(db, 'select * from approval where task_id = $1', [taskId]))[0]

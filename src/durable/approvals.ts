@@ -1,7 +1,9 @@
-import type { ApprovalRequired } from '#kernel/approval.ts'
-import type { Asker } from '#kernel/caller.ts'
+import type { ActRequest, ActRequests, RequestedAct } from '#kernel/act-request.ts'
+import { type ApprovalRequired, actionTerms } from '#kernel/approval.ts'
+import { type Asker, type Caller, pagesClientId } from '#kernel/caller.ts'
 import { later } from '#kernel/clock.ts'
 import { Fault } from '#kernel/fault.ts'
+import { personRequired } from '#kernel/fresh-person.ts'
 import { sha256, uuidv7 } from '#kernel/id.ts'
 import { canonicalJson, type JsonObject } from '#kernel/json.ts'
 import { createKeyedMutex, type KeyedMutex } from '#kernel/keyed-mutex.ts'
@@ -19,12 +21,16 @@ import {
   lockRequests,
   type Waiting,
   waitingApprovals,
+  waitingRequest,
   writeDecision,
 } from './approval-store.ts'
 import type { Committed } from './commit.ts'
 import { readyTopic } from './notifier.ts'
+import type { NewTask } from './promise.ts'
+import { newestKind } from './task-kinds.ts'
 import { readTask } from './task-queries.ts'
 import { approvalStep, type Task } from './task-row.ts'
+import { toTaskBrief } from './task-view.ts'
 
 /**
  * Requests that policy reserves for a person. Each is a task that waits: it reserves and signs nothing. The row of its
@@ -35,7 +41,7 @@ export type Deciding = { approvalId: string; decision: 'approved' | 'declined'; 
 /** `readers`: the users whose event logs have grown. */
 export type Decided = { approval: Approval; readers: string[] }
 
-export type Approvals = {
+export type Approvals = ActRequests & {
   request(given: KnownRequest, required: ApprovalRequired): Promise<AcceptedTask>
   /** The step of a waiting task: it is due once a decision is stored, or its time is over. */
   decideWaiting(task: Task): Promise<Committed | undefined>
@@ -58,6 +64,10 @@ export function createApprovals(deps: ApprovalsDeps, approvers: Approvers): Appr
   const turns = createKeyedMutex()
   return {
     request: (given, required) => requestApproval({ ...deps, turns }, approvers, given, required),
+    requestAct: (tx, act, caller) => requestAct(deps, approvers, tx, { act, caller }),
+    actRequested({ readers }) {
+      for (const userId of readers) deps.events.notify(userId)
+    },
     decideWaiting: (task) => decideWaiting(deps, approvers, task),
     find: approvalById,
     list: (userIds) => waitingApprovals(transactions.pool, userIds, { now: clock.now(), limit: listedMax }),
@@ -75,27 +85,54 @@ async function requestApproval(
   { operation, kind, input, asker, keyed, request }: KnownRequest,
   required: ApprovalRequired,
 ): Promise<AcceptedTask> {
-  const { transactions, acceptance, clock, random, turns } = deps
-  const { pool } = transactions
+  const { transactions, turns } = deps
   const { userId } = asker
-  if ((await approvers.personOf(pool, userId)) === undefined)
+  if ((await approvers.personOf(transactions.pool, userId)) === undefined)
     throw new Fault(
       'approval_required',
       `${required.message}; no person belongs to this agent, so nobody could approve it`,
       { cause: required, extras: required.extras },
     )
+  const intent = intentOf(operation.name, asker, required)
+  const wanted = {
+    operation: operation.name,
+    kind,
+    userId,
+    input,
+    intent,
+    key: keyed,
+    ...(asker.executionId !== undefined && { executionId: asker.executionId }),
+    ...(request && { request }),
+  }
+  const { id, readers } = await turns.run(userId, () =>
+    transactions.run((tx) => storeRequest(deps, approvers, tx, wanted)),
+  )
+  for (const reader of readers) deps.events.notify(reader)
+  return { task: await readTask(transactions.pool, id) }
+}
+
+type WantedRequest = Pick<NewTask, 'userId' | 'kind' | 'input' | 'key' | 'executionId' | 'request'> & {
+  operation: string
+  intent: ApprovalIntent
+}
+async function storeRequest(
+  deps: ApprovalsDeps,
+  approvers: Approvers,
+  tx: Tx,
+  { operation, userId, kind, input, intent, key, executionId, request }: WantedRequest,
+): Promise<{ id: string; readers: string[] }> {
+  const { acceptance, clock, random } = deps
   const now = clock.now()
   const expiresAt = later(now, waitMs)
   const id = uuidv7(now, random)
-  const intent = intentOf(operation.name, asker, required)
   const approval: Approval = {
     task_id: id,
     approval_id: uuidv7(now, random),
     user_id: userId,
-    operation: operation.name,
-    agent_id: asker.agentId,
+    operation,
+    agent_id: intent.agent_id,
     intent,
-    intent_sha256: sha256(canonicalJson({ user_id: userId, operation: operation.name, input, intent })),
+    intent_sha256: digestOf({ userId, operation, input, intent }),
     requested_at: now,
     expires_at: expiresAt,
     decision: null,
@@ -105,47 +142,82 @@ async function requestApproval(
   const shown = {
     approval_id: approval.approval_id,
     expires_at: expiresAt.toISOString(),
-    confirm_url: approvers.page() ?? null,
+    confirm_url: approvers.page(approval.approval_id) ?? null,
   }
-  const store = async (tx: Tx): Promise<string[]> => {
-    await lockRequests(tx, userId)
-    const waiting = await countWaiting(tx, userId, now)
-    if (waiting >= waitingMax)
-      throw new Fault(
-        'conflict',
-        `${waiting} requests of this user wait for a person already: cancel some, or wait for the decisions`,
-        { extras: { reason: `at most ${waitingMax} wait at a time` } },
-      )
-    const requested = approvalEvent('approval.requested', approval)
-    const accept = () =>
-      acceptance.enqueue(tx, {
-        id,
-        userId,
-        kind,
-        input,
-        admission: {
-          first: approvalStep,
-          data: { approval: shown, asks: intent.text },
-          deadlineMs: waitMs + admissionMs,
-          rows: [{ table: 'approval', rows: [rowOf(approval)] }],
-        },
-        key: keyed,
-        ...(asker.executionId !== undefined && { executionId: asker.executionId }),
-        ...(request && { request }),
-        state: 'awaiting_approval',
-        runAt: expiresAt,
-        events: [requested],
-      })
-    const readers = await readersOf(approvers, tx as Queryable, userId)
-    // Accepting the task locks the log of its user: in its place among the logs, since others lock them by id too.
-    for (const reader of readers)
-      await (reader === userId ? accept() : deps.events.add(tx, reader, [requested]))
-    return readers
-  }
-  const readers = await turns.run(userId, () => transactions.run(store))
-  for (const reader of readers) deps.events.notify(reader)
-  return { task: await readTask(pool, id) }
+  await lockRequests(tx, userId)
+  const waiting = await countWaiting(tx, userId, now)
+  // The person is not kept from the own pages by requests of others.
+  if (waiting >= waitingMax && intent.client_id !== pagesClientId)
+    throw new Fault(
+      'conflict',
+      `${waiting} requests of this user wait for a person already: cancel some, or wait for the decisions`,
+      { extras: { reason: `at most ${waitingMax} wait at a time` } },
+    )
+  const requested = approvalEvent('approval.requested', approval)
+  const accept = () =>
+    acceptance.enqueue(tx, {
+      id,
+      userId,
+      kind,
+      input,
+      admission: {
+        first: approvalStep,
+        data: { approval: shown, asks: intent.text },
+        deadlineMs: waitMs + admissionMs,
+        rows: [{ table: 'approval', rows: [rowOf(approval)] }],
+      },
+      ...(key && { key }),
+      ...(executionId !== undefined && { executionId }),
+      ...(request && { request }),
+      state: 'awaiting_approval',
+      runAt: expiresAt,
+      events: [requested],
+    })
+  const readers = await readersOf(approvers, tx as Queryable, userId)
+  // Accepting the task locks the log of its user: in its place among the logs, since others lock them by id too.
+  for (const reader of readers)
+    await (reader === userId ? accept() : deps.events.add(tx, reader, [requested]))
+  return { id, readers }
 }
+
+async function requestAct(
+  deps: ApprovalsDeps,
+  approvers: Approvers,
+  tx: Tx,
+  { act: { operation, input, text, details }, caller }: { act: ActRequest; caller: Caller },
+): Promise<RequestedAct> {
+  const { kinds, clock } = deps
+  const { userId } = caller
+  if (!approvers.isOperator && (await approvers.personOf(tx as Queryable, userId)) === undefined)
+    throw personRequired()
+  const intent: ApprovalIntent = {
+    ...actionTerms(text),
+    details,
+    kind: operation,
+    chain_id: null,
+    usd: null,
+    agent_id: caller.agentId,
+    client_id: caller.person?.clientId ?? null,
+    rule: 'confirmation',
+    reason: 'it allows more than before, so only you confirm it',
+  }
+  const digest = digestOf({ userId, operation, input, intent })
+  const known = await waitingRequest(tx as Queryable, { userId, digest, now: clock.now() })
+  if (known) return { task: await requestedTask(tx, known.task_id), readers: [] }
+  const kind = newestKind(kinds, operation)
+  if (!kind) throw new Error(`no kind for ${operation}`)
+  const { id, readers } = await storeRequest(deps, approvers, tx, { operation, userId, kind, input, intent })
+  return { task: await requestedTask(tx, id), readers }
+}
+
+async function requestedTask(tx: Tx, taskId: string): Promise<RequestedAct['task']> {
+  const task = toTaskBrief(await readTask(tx as Queryable, taskId))
+  return { ...task, approval: task.approval! }
+}
+
+type Digested = { userId: string; operation: string; input: JsonObject; intent: ApprovalIntent }
+const digestOf = ({ userId, operation, input, intent }: Digested): string =>
+  sha256(canonicalJson({ user_id: userId, operation, input, intent }))
 
 const rowOf = ({ requested_at, expires_at, decided_at: _undecided, ...row }: Approval): JsonObject => ({
   ...row,

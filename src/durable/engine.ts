@@ -2,7 +2,7 @@ import type pg from 'pg'
 import type { Clock } from '#kernel/clock.ts'
 import { type Random, uuidv7 } from '#kernel/id.ts'
 import type { Log } from '#kernel/log.ts'
-import type { Operation } from '#kernel/operation.ts'
+import type { ApplyAct, Operation } from '#kernel/operation.ts'
 import type { TaskKind } from '#kernel/task.ts'
 import type { TimeMemory } from '#store/time-file.ts'
 import type { Approvers } from './approval-events.ts'
@@ -70,6 +70,9 @@ const toTaskKind = ({ name, entry, run }: OperationOf<'task'>): TaskKind => ({
   ...(run.completeEnd && { completeEnd: run.completeEnd }),
 })
 
+/** An act is a task while it waits for a person; the engine runs its only step. */
+const toActKind = (kind: string): TaskKind => ({ kind, version: 1, priority: 1, steps: {} })
+
 /** The durable part of the process; features are built on it, and `createRuntime` runs what they declare. */
 export function createEngine(deps: EngineDeps) {
   const { transactions, heartbeats, bus, clock, random, log, options } = deps
@@ -79,6 +82,7 @@ export function createEngine(deps: EngineDeps) {
   const changePoller = createChangePoller(transactions.pool)
   const kinds = new Map<string, TaskKind>()
   const taskOperations = new Map<string, OperationOf<'task'>>()
+  const acts = new Map<string, ApplyAct>()
   const events = createEventLog({ transactions, notifier, localEvents, changePoller, clock })
   const counters = createTaskCounters()
   const { holds, time, stepCommitter, acceptance } = createHeldCommits(deps, { instanceId, counters })
@@ -91,6 +95,7 @@ export function createEngine(deps: EngineDeps) {
       notifier,
       kinds,
       operations: taskOperations,
+      acts,
       clock,
       random,
     },
@@ -161,7 +166,9 @@ export function createEngine(deps: EngineDeps) {
     createRuntime(operations: readonly Operation[], internal: readonly TaskKind[]) {
       const tasks = selectTasks(operations)
       for (const task of tasks) taskOperations.set(task.name, task)
-      registerKinds(kinds, [...tasks.map(toTaskKind), ...internal], log)
+      for (const { name, run } of operations) if ('apply' in run) acts.set(name, run.apply as ApplyAct)
+      const actKinds = [...acts.keys()].map(toActKind)
+      registerKinds(kinds, [...tasks.map(toTaskKind), ...actKinds, ...internal], log)
       const invoke = createInvoker({
         transactions,
         acceptance,

@@ -93,7 +93,7 @@ async function acceptCall(
   if (answered) return { body: answered }
   try {
     if (request) await assertNoDuplicate(deps.transactions.pool, caller.userId, request)
-    const asker = askerOf(caller, deps.clock.now())
+    const asker = askerOf(caller)
     const accepted = await acceptTracked(state, pendingKey, {
       operation,
       input,

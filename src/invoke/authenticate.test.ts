@@ -39,34 +39,3 @@ test('a failure of the database is reported on a public path too', async () => {
   }
   await assert.rejects(authorize('public', 'Bearer token', failing), /the database is away/)
 })
-
-test('an act for people takes a fresh sign-in, and never a key pair of any scope', async () => {
-  const now = new Date('2026-01-31T12:00:00.000Z')
-  const personAt = (at: Date | null): Caller => ({
-    ...callerWith(scopes),
-    scheme: 'oauth',
-    person: {
-      email: 'ada@example.com',
-      grantId: 'grant',
-      clientId: 'app',
-      oauthScopes: [],
-      hasSignedUp: true,
-      signIn: { at, ageMaxSeconds: 300 },
-    },
-  })
-  const ask = (caller: Caller) =>
-    authorize(
-      'fresh_person',
-      'Bearer token',
-      async () => caller,
-      () => now,
-    )
-  const fresh = personAt(new Date(now.getTime() - 300_000))
-  assert.equal(await ask(fresh), fresh)
-  for (const stale of [personAt(new Date(now.getTime() - 300_001)), personAt(null)])
-    await assert.rejects(ask(stale), { code: 'step_up_required', status: 403 })
-  await assert.rejects(ask(callerWith(scopes)), {
-    code: 'step_up_required',
-    extras: { requires: 'person' },
-  })
-})

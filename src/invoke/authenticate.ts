@@ -1,8 +1,7 @@
 import type { Caller } from '#kernel/caller.ts'
-import { systemClock } from '#kernel/clock.ts'
 import { Fault } from '#kernel/fault.ts'
-import { assertFreshPerson } from '#kernel/fresh-person.ts'
 import type { Access } from '#kernel/operation.ts'
+import { assertScope } from '#kernel/scope.ts'
 
 export type Authenticate = (authorization: string | undefined) => Promise<Caller>
 /** Takes the key as it was presented. */
@@ -13,12 +12,11 @@ export const noBackends: AuthenticateBackend = async () => {
   throw new Fault('unauthorized', 'This gateway has no operations for backends')
 }
 
-/** Identifies the caller, and checks the scope of the credential, or how fresh the sign-in of the person is. */
+/** Identifies the caller, and checks the scope of the credential. */
 export async function authorize(
   access: Access,
   authorization: string | undefined,
   authenticate: Authenticate,
-  now: () => Date = systemClock.now,
 ): Promise<Caller | null> {
   if (access === 'public')
     return authorization === undefined ? null : authenticateOptional(authorization, authenticate)
@@ -33,19 +31,7 @@ export async function authorize(
     )
   }
   if (caller.person && !caller.person.hasSignedUp) throw signupRequired()
-  if (access === 'fresh_person') {
-    assertFreshPerson(caller, now())
-    return caller
-  }
-  if (!caller.scopes.has(access)) {
-    throw new Fault(
-      'insufficient_scope',
-      `The token lacks the scope ${access}, which this operation needs: ${caller.person ? 'connect the app again, so that the person can allow it' : 'use a token that has it'}`,
-      {
-        extras: { scope: access },
-      },
-    )
-  }
+  assertScope(caller, access)
   return caller
 }
 

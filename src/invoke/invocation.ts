@@ -233,7 +233,7 @@ function admission(entry: Entry, { authenticate, authenticateBackend, limits, lo
           authenticateBackend(backendKey),
         )
       : countingRefusals({ authorization, address }, limits, () =>
-          authorize(entry.access, authorization, authenticate, now),
+          authorize(entry.access, authorization, authenticate),
         )
   const countsFailures = entry.counts === 'failures'
   const toAdmitted = (

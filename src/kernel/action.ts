@@ -13,11 +13,11 @@ export type Action = {
   principal?: Principal
 }
 /**
- * Who asked: a person who has just signed in, or who has approved it; an agent, which is everybody else; a chat, which
+ * Who asked: a person who has approved it; an app that a person has connected; an agent with a key pair; a chat, which
  * starts by itself what the words of its user name; or the gateway itself, which goes on with what was allowed before,
  * such as an order that fires, or moves nothing, as a dry run.
  */
-export type Principal = 'person' | 'agent' | 'chat' | 'gateway'
+export type Principal = 'person' | 'app' | 'agent' | 'chat' | 'gateway'
 
 /** What a person reads before an approval. Amounts are decimal text. */
 export type ActionTerms = {

@@ -1,8 +1,9 @@
+import type { ApprovalDetail } from './act-request.ts'
 import type { ActionTerms, PlannedAction } from './action.ts'
 import { Fault } from './fault.ts'
 
-/** Which rule reserves an action for a person. */
-export type ApprovalRule = 'approval_above_usd' | 'recipient_approval' | 'loss_bound'
+/** Which rule reserves an action for a person; `confirmation`: the act allows more than before. */
+export type ApprovalRule = 'approval_above_usd' | 'recipient_approval' | 'loss_bound' | 'confirmation'
 
 /**
  * The action is allowed only with the approval of a person. A task waits for it; any other operation answers with this
@@ -25,6 +26,12 @@ const costMax = 200
 
 /** Of an action whose network fee the gateway pays. */
 export const noFurtherCost = 'Nothing on top: the gateway pays the network fee'
+
+/** In one line and bounded, since names are anybody's. */
+export const approvalDetail = (name: string, value: string): ApprovalDetail => ({
+  name,
+  value: plain(value, costMax),
+})
 
 /** In one line, without marks that change the direction or the look of what follows: names of tokens are anybody's. */
 const plain = (text: string, lengthMax: number): string => {

@@ -1,7 +1,7 @@
 import type { Principal } from './action.ts'
 import type { Tx } from './task.ts'
 
-export const scopes = ['read', 'chat', 'trade', 'earn', 'withdraw', 'manage'] as const
+export const scopes = ['read', 'chat', 'trade', 'earn', 'withdraw', 'manage', 'propose'] as const
 export type Scope = (typeof scopes)[number]
 
 /** The authenticated caller. It never comes from the input. */
@@ -57,7 +57,7 @@ export type ActScope = Required<Pick<RequestFacts, 'tx' | 'afterCommit'>>
 /** Of an `act` with a caller. */
 export const actOf = ({ tx, afterCommit }: RequestFacts): ActScope => ({ tx: tx!, afterCommit: afterCommit! })
 
-/** When a person signed in last, null where the token does not say it; and how old a fresh sign-in is at most. */
+/** When a person signed in for a page of the gateway, null in a token of an app; and how old a fresh sign-in is at most. */
 export type SignIn = { at: Date | null; ageMaxSeconds: number }
 
 /** Facts of the request besides its input. */

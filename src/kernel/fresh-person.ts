@@ -1,52 +1,53 @@
-import type { Asker, Caller } from './caller.ts'
+import { type Asker, approvalsClientId, type Caller } from './caller.ts'
 import { Fault } from './fault.ts'
 
 /** Whether `assertFreshPerson` passes. */
 export function isFreshPerson({ person }: Pick<Caller, 'person'>, now: Date): boolean {
-  const at = person?.signIn.at
-  return !!person && !!at && now.getTime() - at.getTime() <= person.signIn.ageMaxSeconds * 1_000
+  if (person?.clientId !== approvalsClientId) return false
+  const { at, ageMaxSeconds } = person.signIn
+  return at !== null && now.getTime() - at.getTime() <= ageMaxSeconds * 1_000
 }
 
-function principalOf(caller: Caller, now: Date): Asker['principal'] {
-  if (caller.via === 'chat') return 'chat'
-  // Who may approve needs no approval: an app without `manage` is an agent also right after a sign-in.
-  return isFreshPerson(caller, now) && caller.scopes.has('manage') ? 'person' : 'agent'
+const principalOf = ({ via, person }: Caller): Asker['principal'] => {
+  if (via === 'chat') return 'chat'
+  return person ? 'app' : 'agent'
 }
 
-export const askerOf = (caller: Caller, now: Date): Asker => ({
+/** Whoever asks is held by "ask me above", apps of a person too: an approval alone makes a request that of the person. */
+export const askerOf = (caller: Caller): Asker => ({
   userId: caller.userId,
   agentId: caller.agentId,
-  principal: principalOf(caller, now),
+  principal: principalOf(caller),
   ...(caller.person && { clientId: caller.person.clientId }),
 })
 
 /**
- * The only check of acts that are for people: the token of a person, with an account, who signed in a short time ago.
- * A key pair never passes, and neither does a client that refreshes an old sign-in.
+ * The only check of who approves: the page of approvals, for a person who signed in a short time ago. A token of an app
+ * never passes, refreshed or not, and neither does one of a key pair.
  */
 export function assertFreshPerson(
-  { person }: Pick<Caller, 'person'>,
+  caller: Pick<Caller, 'person'>,
   now: Date,
   extras: Readonly<Record<string, unknown>> = {},
 ): void {
-  if (!person)
-    throw new Fault(
-      'step_up_required',
-      'Only a person can do this, with an access token of a sign-in at `/oauth/authorize`; a key pair never can. Ask the person that this agent belongs to',
-      { extras: { ...extras, requires: 'person' } },
-    )
-  if (isFreshPerson({ person }, now)) return
-  const { at, ageMaxSeconds } = person.signIn
+  if (isFreshPerson(caller, now)) return
+  if (caller.person?.clientId === approvalsClientId)
+    throw new Fault('step_up_required', 'You have to sign in again', {
+      extras: { ...extras, requires: 'fresh_sign_in' },
+    })
   throw new Fault(
     'step_up_required',
-    `The person has to sign in again: send the browser to \`/oauth/authorize\` with \`prompt=login consent\` or \`max_age=${ageMaxSeconds}\`, redeem the code, and call with the new access token within ${ageMaxSeconds} seconds. A refreshed token keeps the time of its sign-in`,
-    {
-      extras: {
-        ...extras,
-        requires: 'fresh_sign_in',
-        max_age_seconds: ageMaxSeconds,
-        signed_in_at: at?.toISOString() ?? null,
-      },
-    },
+    typeof extras.confirm_url === 'string'
+      ? `Only the person can do this, on a page of this gateway: let the person open ${extras.confirm_url}`
+      : 'Only the person can do this, on a page of this gateway. Where none is served, the operator does it by a command',
+    { extras: { ...extras, requires: 'person' } },
   )
 }
+
+/** Of an account without a person. */
+export const personRequired = (): Fault =>
+  new Fault(
+    'step_up_required',
+    'Only a person can confirm this, and no person belongs to this agent: link it to one by `agents_link_code`',
+    { extras: { requires: 'person' } },
+  )

@@ -1,4 +1,4 @@
-import type { Asker, Caller, RequestFacts, Scope } from './caller.ts'
+import type { ActScope, Asker, Caller, RequestFacts, Scope } from './caller.ts'
 import type { JsonObject } from './json.ts'
 import * as T from './schema.ts'
 import {
@@ -18,15 +18,13 @@ import {
 type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 export type Route = `${Method} /${string}`
 /**
- * `public`: no credential. `person`: an OAuth token, also before the sign-up. `fresh_person`: an OAuth token of a person
- * who has an account and signed in a short time ago. `backend`: the key of a backend. A scope: a bearer token that has it.
+ * `public`: no credential. `person`: an OAuth token, also before the sign-up. `backend`: the key of a backend. A scope: a
+ * bearer token that has it.
  */
-export type Access = 'public' | 'person' | 'fresh_person' | 'backend' | Scope
-export const isForPeople = (access: Access): access is 'person' | 'fresh_person' =>
-  access === 'person' || access === 'fresh_person'
+export type Access = 'public' | 'person' | 'backend' | Scope
 /** A scope of a bearer token. */
 export const isScope = (access: Access): access is Scope =>
-  access !== 'public' && access !== 'backend' && !isForPeople(access)
+  access !== 'public' && access !== 'backend' && access !== 'person'
 /** Points of a rate limit are counted per class. */
 export type RateClass = 'auth' | 'read' | 'money' | 'exit' | 'stream' | 'image'
 
@@ -60,6 +58,8 @@ export type ActShape = Shape & {
   replies?: 'derived'
   /** A repetition changes nothing more, so callers without a key may repeat it. */
   repeatable?: true
+  /** The body has a `timestamp` and a `signature` of the agent's key over the name of the operation; clients add both. */
+  isSigned?: true
 }
 export type StreamShape = Shape & {
   event: T.TSchema
@@ -209,6 +209,17 @@ export const preparedAct = <Input, Prepared, Output>(
       run(request.prepared as Prepared, caller, request),
     { prepare },
   )
+
+/**
+ * Runs an act that a person has confirmed, as that person: it reads and refuses first, and writes in the transaction that
+ * ends its task.
+ */
+export type ApplyAct = (input: JsonObject, person: Caller) => Promise<(scope: ActScope) => Promise<object>>
+/** An act that waits for a person, whole or in part; `apply` runs what was confirmed. */
+export const confirmedAct = <F extends (...given: never[]) => Promise<unknown>>(
+  run: F,
+  apply: ApplyAct,
+): F & { apply: ApplyAct } => Object.assign(run, { apply })
 
 /** Names the state of an answer; it changes whenever the answer does. */
 type Version = () => unknown

@@ -75,6 +75,14 @@ const brief = { ...summary, ...key }
 /** The brief of a task as a door shows it. */
 export const linkedTaskFields = { ...summary, poll_url: Link('tasks_get'), ...key }
 
+export const approvalFields = {
+  approval_id: T.String({ description: 'What `approvals_decline` takes' }),
+  expires_at: Time,
+  confirm_url: T.Union([T.String(), T.Null()], {
+    description: 'Where the person decides; null where there is no page for it',
+  }),
+}
+
 export const taskDetails = {
   kind: T.String({ description: 'The name of the operation' }),
   state: T.String({
@@ -91,18 +99,7 @@ export const taskDetails = {
     description: 'Measured, never quoted',
   }),
   fills: T.Array(Fill),
-  approval: Nullable(
-    T.Object(
-      {
-        approval_id: T.String({ description: 'What `approvals_approve` and `approvals_decline` take' }),
-        expires_at: Time,
-        confirm_url: T.Union([T.String(), T.Null()], {
-          description: 'Where the person decides; null where there is no page for it',
-        }),
-      },
-      { description: 'While the task waits for a person' },
-    ),
-  ),
+  approval: Nullable(T.Object(approvalFields, { description: 'While the task waits for a person' })),
   cancellable: T.Boolean(),
   parent_task_id: TextOrNull,
   created_at: Time,
@@ -123,3 +120,6 @@ export const TaskStatusResponse = T.Unsafe<TaskFullView>(
 export const TaskResponse = T.Unsafe<TaskBrief | TaskFullView>(
   T.Object({ ...linkedTaskFields, ...T.Partial(T.Object(taskDetails)).properties }, { $id: 'TaskResponse' }),
 )
+
+/** Of an act that may have to wait for a person: its own answer, or that of the task that waits. */
+export const orRequested = <S extends T.TSchema>(answer: S) => T.Union([answer, TaskResponse])

@@ -23,7 +23,11 @@ type TaskAnswer<Result> = {
   idempotency_key: string | null
 } & Partial<Omit<TaskFullView, 'result'>> & { result?: Result | null }
 
-type FieldsOf<E> = E extends { kind: 'task' } ? InputOf<E> & { wait?: boolean; timeout?: number } : InputOf<E>
+type FieldsOf<E> = E extends { kind: 'task' }
+  ? InputOf<E> & { wait?: boolean; timeout?: number }
+  : E extends { isSigned: true }
+    ? Omit<InputOf<E>, 'timestamp' | 'signature'> & { timestamp?: number; signature?: string }
+    : InputOf<E>
 type AnswerOf<E> = E extends { kind: 'task' } ? TaskAnswer<ResultOf<E>> : OutputOf<E>
 
 type ItemOf<Output> = Output extends readonly (infer Item)[]

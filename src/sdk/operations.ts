@@ -24,6 +24,8 @@ export type OperationRow = {
   hasBody: boolean
   /** Seconds that a call with `wait` blocks at most, unless its `timeout` says otherwise. */
   waitSeconds?: number
+  /** The key of the agent signs each call. */
+  isSigned?: true
   /** A stream that ends by itself, with an event `done` or `error`. */
   hasEnd?: true
   /** Present where further pages can be read. */
@@ -64,6 +66,7 @@ function rowOf(group: string, key: string, entry: Entry): OperationRow {
     queryFields: Object.keys(propertiesOf(entry.query)).concat(waits ? ['wait', 'timeout'] : []),
     hasBody: entry.body !== undefined,
     ...(waits && { waitSeconds: entry.waitSeconds }),
+    ...('isSigned' in entry && entry.isSigned && { isSigned: true }),
     ...(hasTask(entry) && { hasEnd: true }),
     ...(list && { list }),
   }

@@ -12,6 +12,8 @@ export type TokenSource = {
   get(): Promise<string>
   /** Another one than the refused; undefined where there is none. */
   renew(refused: string): Promise<string | undefined>
+  /** The signature of an act by the key; absent where there is none. */
+  signAct?(operation: string): Promise<{ timestamp: number; signature: string }>
 }
 
 export type SignedRequest = { agent_id: string; timestamp: number; signature: string }
@@ -26,8 +28,8 @@ const attemptsMax = 3
 export function createTokenSource(auth: Auth, requestToken: RequestToken): TokenSource {
   if (typeof auth === 'function') return cached(async (refused) => issuedOf(await auth(refused)))
   if ('token' in auth) return { get: async () => auth.token, renew: async () => undefined }
-  const issue = signedTokens(auth, requestToken)
-  return cached(() => issue())
+  const keys = signingKeys(auth, requestToken)
+  return { ...cached(keys.issue), signAct: keys.signAct }
 }
 
 const issuedOf = (given: string | Issued): Issued => (typeof given === 'string' ? { token: given } : given)
@@ -61,10 +63,10 @@ function cached(issue: (request: { refused?: string }) => Promise<Issued>): Toke
 }
 
 /** Signs with the time of this machine, and after a refusal with the time of the gateway. */
-function signedTokens(
+function signingKeys(
   { agentId, secretKey }: { agentId: string; secretKey: string },
   requestToken: RequestToken,
-): () => Promise<Issued> {
+): { issue: () => Promise<Issued>; signAct: NonNullable<TokenSource['signAct']> } {
   const keys = importKeyPair(secretKey)
   // Handled where a token is issued.
   keys.catch(() => {})
@@ -85,5 +87,14 @@ function signedTokens(
       return issue(attempts + 1)
     }
   }
-  return () => issue(1)
+  return {
+    issue: () => issue(1),
+    async signAct(operation) {
+      const timestamp = Date.now() + skewMs
+      return {
+        timestamp,
+        signature: await (await keys).sign(`portico-${operation}:v1:${agentId}:${timestamp}`),
+      }
+    },
+  }
 }

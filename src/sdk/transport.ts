@@ -104,8 +104,16 @@ export function createTransport(options: TransportOptions): Transport {
     }
   }
 
+  /** A token comes first: with it comes the time of the gateway. */
+  const signedInput = async (row: OperationRow, input: Input): Promise<Input> => {
+    if (!row.isSigned || input.signature !== undefined || !tokens?.signAct) return input
+    await tokens.get()
+    return { ...input, ...(await tokens.signAct(row.name)) }
+  }
+
   return {
-    call(row, input, { idempotencyKey, signal, timeoutMs: ownTimeoutMs, maxRetries: ownRetries }) {
+    async call(row, given, { idempotencyKey, signal, timeoutMs: ownTimeoutMs, maxRetries: ownRetries }) {
+      const input = await signedInput(row, given)
       const key = row.isKeyed ? (idempotencyKey ?? keyBeside(input)) : undefined
       return send({
         request: () => requestOf(baseUrl, row, input, key),

@@ -236,6 +236,17 @@ export async function newAgent(url: string): Promise<Agent> {
   return agent
 }
 
+/** What the key of an agent signs beside the token. `offsetMs`: of the clock of the gateway. */
+export function signedAct(
+  { agentId, privateKey }: Pick<Agent, 'agentId' | 'privateKey'>,
+  operation: 'agents_link_code' | 'agents_contest',
+  offsetMs = 0,
+): { timestamp: number; signature: string } {
+  const timestamp = Date.now() + offsetMs
+  const text = `portico-${operation}:v1:${agentId}:${timestamp}`
+  return { timestamp, signature: base64(sign(null, Buffer.from(text), privateKey)) }
+}
+
 export const bearer = ({ token }: { token: string }) => ({ authorization: `Bearer ${token}` })
 
 /** A poll ends with its condition: the deadline is for what never happens, and long enough for a busy machine. */

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, test } from 'node:test'
 import type { Scope } from '#kernel/caller.ts'
-import { isForPeople, isScope } from '#kernel/operation.ts'
+import { isScope } from '#kernel/operation.ts'
 import { newAgent } from '../harness/gateway.ts'
 import { createOAuthApp, type OAuthApp } from '../oauth/oauth-app.ts'
 import { connectingPerson, signUpUser } from '../oauth/session.ts'
@@ -42,7 +42,7 @@ const toolsFor = (scopes: readonly Scope[], { isPerson = true } = {}): string[] 
   app.composed.features.operations
     .filter(({ entry: { access } }) => {
       if (access === 'public') return true
-      return isForPeople(access) ? isPerson : isScope(access) && scopes.includes(access)
+      return access === 'person' ? isPerson : isScope(access) && scopes.includes(access)
     })
     .map(({ name }) => name)
 

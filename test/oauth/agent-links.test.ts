@@ -1,12 +1,12 @@
 /** Agents with a key pair are linked to the account of a person, who then decides for them; over the front door. */
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, describe, test } from 'node:test'
-import { bearer, eventually, http, newAgent, type Answer as Reply } from '../harness/gateway.ts'
+import { bearer, eventually, http, newAgent, type Answer as Reply, signedAct } from '../harness/gateway.ts'
+import { confirming } from './confirming.ts'
 import { createOAuthApp, type OAuthApp, openOAuthInstance } from './oauth-app.ts'
 import { connectingPerson, register, signUpUser } from './session.ts'
 
 const coolingMs = 60_000
-const freshMs = 300_000
 const env = { COOLING_SECONDS: String(coolingMs / 1_000), SIGNUP_GRANTS_PER_DAY: '1' }
 
 let app: OAuthApp
@@ -42,9 +42,15 @@ type Body = {
   instructions: string
   on: boolean
   per_day_usd: string
+  per_transaction_usd: string
+  chains: string[]
   paused: { scope: string } | null
   pending_changes: { change_id: string; field: string; effective_at: string }[]
   events: { type: string; data: Record<string, string> }[]
+  state: string
+  task_id: string
+  confirmation?: { task_id: string }
+  contested_at: string | null
   retry_after: number
   message: string
 }
@@ -55,7 +61,13 @@ type Ask = (
   body?: object,
   options?: { at?: string; key?: string },
 ) => Promise<Reply<Body>>
-type User = { agentId: string; ask: Ask }
+/** `send`: what the person has not confirmed. `sign`: of a key pair. */
+type User = {
+  agentId: string
+  ask: Ask
+  send: Ask
+  sign: (operation: Parameters<typeof signedAct>[1]) => object
+}
 
 const asking =
   (authorization: string): Ask =>
@@ -67,15 +79,31 @@ const asking =
     })
 
 async function newPerson(email?: string): Promise<User> {
-  const { authorization } = await connectingPerson(app, email).connect({ clientId, allows: ['manage'] })
+  const person = connectingPerson(app, email)
+  const { authorization } = await person.connect({ clientId, allows: ['manage', 'propose'] })
   const { body } = await signUpUser(app, authorization)
-  return { agentId: (body as { agent_id: string }).agent_id, ask: asking(authorization) }
+  const send = asking(authorization)
+  const confirmed = confirming(person, app.base, authorization)
+  return {
+    agentId: (body as { agent_id: string }).agent_id,
+    send,
+    ask: async (...given) => confirmed(await send(...given)),
+    sign: () => ({}),
+  }
 }
 async function newKeyPair(): Promise<User> {
   const agent = await newAgent(app.base)
-  return { agentId: agent.agentId, ask: asking(bearer(agent).authorization) }
+  const ask = asking(bearer(agent).authorization)
+  return {
+    agentId: agent.agentId,
+    ask,
+    send: ask,
+    sign: (operation) => signedAct(agent, operation, app.time.offsetMs),
+  }
 }
-const codeOf = async ({ ask }: User) => (await ask('POST', '/v1/agents/link-codes')).body.code
+const askCode = ({ ask, sign }: User, key?: string) =>
+  ask('POST', '/v1/agents/link-codes', sign('agents_link_code'), key === undefined ? {} : { key })
+const codeOf = async (agent: User) => (await askCode(agent)).body.code
 const link = async (person: User, agent: User, name?: string) =>
   person.ask('POST', '/v1/agents', { code: await codeOf(agent), ...(name && { name }) })
 async function linkedPair(): Promise<{ person: User; agent: User }> {
@@ -99,7 +127,7 @@ describe('linking', () => {
   test('the person enters the code of the agent; both see the link, and both logs have it', async () => {
     const [person, agent] = await Promise.all([newPerson(), newKeyPair()])
     assert.equal((await agent.ask('GET', '/v1/agents')).body.linked_to, null)
-    const made = await agent.ask('POST', '/v1/agents/link-codes')
+    const made = await askCode(agent)
     assert.equal(made.status, 200)
     assert.match(made.body.instructions, new RegExp(made.body.code))
     const typed = made.body.code.toLowerCase().replaceAll('-', ' ')
@@ -124,8 +152,9 @@ describe('linking', () => {
   test('no row holds the code, and a replay of its request makes another one', async () => {
     const agent = await newKeyPair()
     const key = 'link-code-1'
-    const first = (await agent.ask('POST', '/v1/agents/link-codes', undefined, { key })).body.code
-    const again = (await agent.ask('POST', '/v1/agents/link-codes', undefined, { key })).body.code
+    const signed = agent.sign('agents_link_code')
+    const first = (await agent.ask('POST', '/v1/agents/link-codes', signed, { key })).body.code
+    const again = (await agent.ask('POST', '/v1/agents/link-codes', signed, { key })).body.code
     assert.notEqual(first, again)
     const { rows } = await app.database.pool.query(
       `select (select count(*) from idempotency i where i::text like '%' || $1 || '%')
@@ -144,7 +173,7 @@ describe('linking', () => {
     assert.equal((await first.ask('POST', '/v1/agents', { code })).status, 200)
     for (const person of [first, other])
       assert.deepEqual(refusal(await person.ask('POST', '/v1/agents', { code })), [404, 'not_found'])
-    assert.deepEqual(refusal(await agent.ask('POST', '/v1/agents/link-codes')), [409, 'conflict'])
+    assert.deepEqual(refusal(await askCode(agent)), [409, 'conflict'])
 
     const late = await newKeyPair()
     app.time.offsetMs = -601_000
@@ -153,27 +182,35 @@ describe('linking', () => {
     assert.deepEqual(refusal(await other.ask('POST', '/v1/agents', { code: expired })), [404, 'not_found'])
   })
 
-  test('a repetition under the same key answers with the link', async () => {
+  test('a repetition under the same key answers with the same request', async () => {
     const [person, agent] = await Promise.all([newPerson(), newKeyPair()])
     const code = await codeOf(agent)
-    const send = () => person.ask('POST', '/v1/agents', { code }, { key: 'link-1' })
+    const send = () => person.send('POST', '/v1/agents', { code }, { key: 'link-1' })
     const [first, again] = [await send(), await send()]
     assert.deepEqual([first.status, again.status], [200, 200])
     assert.deepEqual(again.body, first.body)
     assert.equal(again.headers.get('idempotent-replayed'), 'true')
   })
 
-  test('a key pair redeems none, an old sign-in neither, and a person gets no code', async () => {
+  test('a token alone gets no code: each takes its own signature of the key, which a person has not', async () => {
     const [person, agent, thief] = await Promise.all([newPerson(), newKeyPair(), newKeyPair()])
-    const code = await codeOf(agent)
+    for (const body of [{}, thief.sign('agents_link_code'), agent.sign('agents_contest')]) {
+      const refused = await agent.ask('POST', '/v1/agents/link-codes', body)
+      assert.ok([401, 422].includes(refused.status), JSON.stringify(refused.body))
+    }
+    const signed = agent.sign('agents_link_code')
+    const { code } = (await agent.ask('POST', '/v1/agents/link-codes', signed)).body
+    assert.deepEqual(refusal(await agent.ask('POST', '/v1/agents/link-codes', signed)), [
+      401,
+      'signature_replayed',
+    ])
     const refused = await thief.ask('POST', '/v1/agents', { code })
     assert.deepEqual([...refusal(refused), refused.body.requires], [403, 'step_up_required', 'person'])
-    await at(freshMs + 1_000, async () => {
-      const old = await person.ask('POST', '/v1/agents', { code })
-      assert.deepEqual([...refusal(old), old.body.requires], [403, 'step_up_required', 'fresh_sign_in'])
-    })
-    assert.deepEqual(refusal(await person.ask('POST', '/v1/agents/link-codes')), [409, 'conflict'])
-    assert.equal((await person.ask('POST', '/v1/agents', { code })).status, 200)
+    assert.deepEqual(refusal(await person.ask('POST', '/v1/agents/link-codes', signed)), [409, 'conflict'])
+    const waiting = await person.send('POST', '/v1/agents', { code })
+    assert.deepEqual([waiting.status, waiting.body.state], [200, 'awaiting_approval'])
+    assert.equal((await agent.ask('GET', '/v1/agents')).body.linked_to, null, 'nobody has confirmed it')
+    assert.equal((await person.ask('POST', '/v1/agents', { code: await codeOf(agent) })).status, 200)
   })
 
   test('of eight persons that enter one code at once, on two instances, one gets the agent', async () => {
@@ -245,7 +282,8 @@ describe('deciding for an agent', () => {
     const { person, agent } = await linkedPair()
     assert.equal((await agent.ask('PUT', '/v1/policy', { per_day_usd: '100' })).status, 200)
     const own = await agent.ask('PUT', '/v1/policy', { per_day_usd: '300' })
-    assert.deepEqual([...refusal(own), own.body.requires], [403, 'step_up_required', 'person'])
+    assert.deepEqual([own.body.per_day_usd, own.body.pending_changes], ['100', []], 'it waits for the person')
+    assert.ok(own.body.confirmation)
     const raised = await person.ask('PUT', '/v1/policy', { per_day_usd: '300', for_agent: agent.agentId })
     assert.deepEqual([raised.status, raised.body.per_day_usd], [200, '100'])
     assert.equal(raised.body.pending_changes[0]?.field, 'per_day_usd')
@@ -262,20 +300,19 @@ describe('deciding for an agent', () => {
     ])
   })
 
-  test('an old sign-in raises nothing for an agent, and lowers and stops', async () => {
+  test('an app of the person lowers and stops for an agent at once, and loosens nothing by itself', async () => {
     const { person, agent } = await linkedPair()
-    await person.ask('PUT', '/v1/policy', { per_day_usd: '100', for_agent: agent.agentId })
-    await at(freshMs + 1_000, async () => {
-      const for_agent = agent.agentId
-      const raised = await person.ask('PUT', '/v1/policy', { per_day_usd: '101', for_agent })
-      assert.deepEqual(refusal(raised), [403, 'step_up_required'])
-      assert.equal((await person.ask('PUT', '/v1/policy', { per_day_usd: '99', for_agent })).status, 200)
-      assert.equal((await person.ask('POST', '/v1/kill', { on: true, for_agent })).body.on, true)
-      assert.deepEqual(refusal(await person.ask('POST', '/v1/kill', { on: false, for_agent })), [
-        403,
-        'step_up_required',
-      ])
-    })
+    const for_agent = agent.agentId
+    await person.send('PUT', '/v1/policy', { per_day_usd: '100', for_agent })
+    const raised = await person.send('PUT', '/v1/policy', { per_day_usd: '101', for_agent })
+    assert.deepEqual([raised.body.per_day_usd, raised.body.pending_changes], ['100', []])
+    assert.equal(
+      (await person.send('PUT', '/v1/policy', { per_day_usd: '99', for_agent })).body.per_day_usd,
+      '99',
+    )
+    assert.equal((await person.send('POST', '/v1/kill', { on: true, for_agent })).body.on, true)
+    const lifted = await person.send('POST', '/v1/kill', { on: false, for_agent })
+    assert.deepEqual([lifted.status, lifted.body.state], [200, 'awaiting_approval'])
     assert.equal((await agent.ask('GET', '/v1/policy')).body.paused?.scope, 'user')
   })
 
@@ -379,12 +416,49 @@ describe('unlinking', () => {
     assert.equal((await agent.ask('GET', '/v1/policy')).body.per_day_usd, '300')
   })
 
-  test('an agent that its person has stopped stays stopped', async () => {
+  test('what a link has set ends with it within its time; later an agent that its person has stopped stays stopped', async () => {
     const { person, agent } = await linkedPair()
-    await person.ask('POST', '/v1/kill', { on: true })
-    assert.equal((await agent.ask('DELETE', `/v1/agents/${agent.agentId}`)).status, 200)
-    assert.equal((await agent.ask('GET', '/v1/policy')).body.paused?.scope, 'user')
+    const for_agent = agent.agentId
+    await agent.ask('PUT', '/v1/policy', { per_day_usd: '500' })
+    await person.send('POST', '/v1/kill', { on: true })
+    await person.send('POST', '/v1/kill', { on: true, for_agent })
+    await person.send('PUT', '/v1/policy', { per_day_usd: '0', per_transaction_usd: '1', for_agent })
+    await person.send('PUT', '/v1/policy', { per_day_usd: '0', chains: [], for_agent })
+    assert.equal((await agent.ask('DELETE', `/v1/agents/${for_agent}`)).status, 200)
+    const { per_day_usd, paused, chains, per_transaction_usd } = (await agent.ask('GET', '/v1/policy')).body
+    assert.deepEqual([per_day_usd, paused], ['500', null])
+    assert.ok(chains.length > 0 && Number(per_transaction_usd) > 1)
+
+    assert.equal((await link(person, agent)).status, 200)
+    await at(coolingMs + 1_000, async () => {
+      assert.equal((await person.ask('DELETE', `/v1/agents/${for_agent}`)).status, 200)
+      assert.equal((await agent.ask('GET', '/v1/policy')).body.paused?.scope, 'user')
+    })
     assert.deepEqual(refusal(await agent.ask('POST', '/v1/kill', { on: false })), [403, 'step_up_required'])
+  })
+
+  test('the holder of the key contests a link of any age: nothing is loosened through it until it ends', async () => {
+    const { person, agent } = await linkedPair()
+    const for_agent = agent.agentId
+    await agent.ask('PUT', '/v1/policy', { per_day_usd: '100' })
+    await at(coolingMs + 1_000, async () => {
+      const contest = (on: boolean) =>
+        agent.ask('POST', '/v1/agents/contest', { on, ...agent.sign('agents_contest') })
+      assert.equal((await agent.ask('POST', '/v1/agents/contest', { on: true })).status, 422, 'a token alone')
+      assert.ok((await contest(true)).body.contested_at)
+      const raise = () => person.ask('PUT', '/v1/policy', { per_day_usd: '300', for_agent })
+      assert.deepEqual(refusal(await raise()), [409, 'conflict'])
+      assert.equal((await person.send('PUT', '/v1/policy', { per_day_usd: '50', for_agent })).status, 200)
+      assert.deepEqual((await agent.ask('GET', '/v1/policy')).body.pending_changes, [])
+      assert.equal((await contest(false)).body.contested_at, null)
+      assert.equal((await raise()).body.pending_changes.length, 1)
+      await contest(true)
+      assert.equal((await person.ask('DELETE', `/v1/agents/${for_agent}`)).status, 200, 'both agree')
+    })
+    assert.deepEqual(
+      (await eventsOf(person, 'agent.link_contested,agent.link_accepted')).map(({ type }) => type),
+      ['agent.link_contested', 'agent.link_accepted', 'agent.link_contested'],
+    )
   })
 
   test('the agent ends a new link, and never one that has aged', async () => {
@@ -396,10 +470,9 @@ describe('unlinking', () => {
       const refused = await aged.ask('DELETE', `/v1/agents/${aged.agentId}`)
       assert.deepEqual([...refusal(refused), refused.body.requires], [403, 'step_up_required', 'person'])
     })
-    await at(freshMs + 1_000, async () => {
-      const old = await person.ask('DELETE', `/v1/agents/${aged.agentId}`)
-      assert.deepEqual([...refusal(old), old.body.requires], [403, 'step_up_required', 'fresh_sign_in'])
-    })
+    const asked = await person.send('DELETE', `/v1/agents/${aged.agentId}`)
+    assert.equal(asked.body.state, 'awaiting_approval')
+    assert.ok((await aged.ask('GET', '/v1/agents')).body.linked_to)
   })
 
   test('an act that begins while the agent is being unlinked is refused', async () => {

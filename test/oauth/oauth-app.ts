@@ -59,6 +59,7 @@ export async function openOAuthInstance({
   )
   const { http } = parts.use(await openDoors(doorDepsOf(composed)))
   if (composed.mails.mailer) parts.use(composed.mails.mailer.start())
+  composed.runtime.start()
   const address = await http.listen({ host: '127.0.0.1', port: 0 })
   base ||= address.replace('127.0.0.1', hostname)
   const owned = parts.move()
@@ -94,6 +95,15 @@ export async function createOAuthApp(settings: Omit<Settings, 'databaseUrl'> = {
 export type OAuthApp = Awaited<ReturnType<typeof createOAuthApp>>
 
 export type Page = { status: number; url: string; html: string; headers: Headers }
+
+/** As a browser sends them with the form. */
+const hiddenFields = (form: string): Record<string, string> =>
+  Object.fromEntries(
+    [...form.matchAll(/<input type="hidden" name="([^"]*)" value="([^"]*)">/g)].map(([, name, value]) => [
+      name!,
+      value!,
+    ]),
+  )
 
 /**
  * Follows redirects and keeps cookies as a browser does, and stops where a client takes over.
@@ -150,13 +160,14 @@ export function createBrowser({ origin = '' }: { origin?: string } = {}) {
       fields: Record<string, string> = {},
       headers: Record<string, string> = {},
     ) {
-      const action = new RegExp(`action="([^"]*/${step})"`).exec(page.html)?.[1]
+      const [, action, shown = ''] =
+        new RegExp(`action="([^"]*/${step})"[^>]*>([\\s\\S]*?)</form>`).exec(page.html) ?? []
       if (!action)
         throw new Error(`no form for ${step} on ${page.url}: ${page.status} ${page.html.slice(-900)}`)
       const url = new URL(action, page.url)
       return request(url.href, {
         method: 'POST',
-        body: new URLSearchParams(fields),
+        body: new URLSearchParams({ ...hiddenFields(shown), ...fields }),
         headers: { origin: origin || url.origin, ...headers },
       })
     },

@@ -97,6 +97,8 @@ export type ConnectingPerson = {
   browser: Browser
   /** A new client, or the one that is named, through the consent of this person. */
   connect(wanted?: Connect & { clientId?: string }): Promise<Connection>
+  /** Opens the page that an answer names, and presses the button; the answer is the page after it. */
+  confirm(confirmUrl: string, decision?: 'approve' | 'decline'): Promise<Page>
 }
 
 /** A person with a browser that stays signed in, who connects one client after the other. */
@@ -107,6 +109,12 @@ export function connectingPerson(app: SignInApp, email = `person${++people}@exam
   return {
     email,
     browser,
+    async confirm(confirmUrl, decision = 'approve') {
+      const opened = await browser.open(confirmUrl)
+      const asksForSignIn = /name="password"/.test(opened.html)
+      const shown = asksForSignIn ? await browser.submit(opened, 'sign-in', { email, password }) : opened
+      return browser.submit(shown, decision)
+    },
     async connect({ asks = '', allows = [], changes = {}, clientId = '', signsIn = false } = {}) {
       const client_id = clientId || (await register(app)).client_id
       const scope = `openid email offline_access ${asks}`.trim()

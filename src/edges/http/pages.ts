@@ -80,18 +80,24 @@ export const errorCatalog = (): string =>
     })),
   })
 
-/** Scripts and styles come from the package alone; the page may connect to this server only. */
-const docsPolicy = [
-  "default-src 'none'",
-  "script-src 'self' 'unsafe-inline'",
-  "style-src 'self' 'unsafe-inline'",
-  "img-src 'self' data:",
-  "font-src 'self' data:",
-  "connect-src 'self'",
-  "base-uri 'none'",
-  "form-action 'none'",
-  "frame-ancestors 'none'",
-].join('; ')
+/** Scripts come from the package, or are exactly those that its page has; the page may connect to this server only. */
+const docsPolicy = (page: Buffer): string => {
+  const inline = [...page.toString('utf8').matchAll(/<script(?![^>]* src=)[^>]*>([\s\S]*?)<\/script>/g)]
+  const hashes = inline.map(
+    ([, script = '']) => ` 'sha256-${createHash('sha256').update(script).digest('base64')}'`,
+  )
+  return [
+    "default-src 'none'",
+    `script-src 'self'${hashes.join('')}`,
+    "style-src 'self' 'unsafe-inline'",
+    "img-src 'self' data:",
+    "font-src 'self' data:",
+    "connect-src 'self'",
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+  ].join('; ')
+}
 
 const referencePaths = ['/docs', '/docs/js/scalar.js']
 
@@ -105,6 +111,7 @@ export function serveDocs(fastify: FastifyInstance, guard: Guard): void {
     status: number
     type: string
     location: string | undefined
+    policy: string
     bytes: Buffer
     gzipped?: Promise<Buffer>
   }
@@ -112,7 +119,9 @@ export function serveDocs(fastify: FastifyInstance, guard: Guard): void {
   const load = async (url: string): Promise<Page> => {
     reference ??= loadReference()
     const { statusCode: status, headers, rawPayload: bytes } = await (await reference).inject(url)
-    return { status, type: String(headers['content-type']), location: headers.location, bytes }
+    const type = String(headers['content-type'])
+    const policy = docsPolicy(type.startsWith('text/html') ? bytes : Buffer.alloc(0))
+    return { status, type, location: headers.location, policy, bytes }
   }
   for (const path of referencePaths) {
     fastify.get(path, { onRequest: guard }, async (request, reply) => {
@@ -120,8 +129,8 @@ export function serveDocs(fastify: FastifyInstance, guard: Guard): void {
       const url = request.url.split('?', 1)[0]?.endsWith('/') ? `${path}/` : path
       const page = known.get(url) ?? (await load(url))
       known.set(url, page)
-      const { location, type, status } = page
-      reply.headers({ 'content-security-policy': docsPolicy, 'cache-control': cacheControl })
+      const { location, type, status, policy } = page
+      reply.headers({ 'content-security-policy': policy, 'cache-control': cacheControl })
       if (location !== undefined) return reply.redirect(location, status)
       return sendBytes(request, reply.code(status).type(type), page)
     })

@@ -7,7 +7,6 @@ import {
   type Access,
   type Entry,
   hasTask,
-  isForPeople,
   isGuarded,
   isKeyed,
   isScope,
@@ -78,7 +77,7 @@ export function createToolbox(
       if (known) return known
       const isAllowed = (access: Access): boolean =>
         access === 'public' ||
-        (isForPeople(access) ? person !== undefined : isScope(access) && scopes.has(access))
+        (access === 'person' ? person !== undefined : isScope(access) && scopes.has(access))
       const allowed = all.filter(({ access }) => isAllowed(access))
       const views = allowed.flatMap((tool) =>
         tool.view.name === getTask?.name ? [tool.view, waitViewOf(tool.view)] : [tool.view],

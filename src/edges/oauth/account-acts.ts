@@ -6,11 +6,9 @@ import type { Form, PageSession } from './page-session.ts'
 
 export const notices = {
   stopped: 'Trading is stopped.',
-  resumed: 'Trading is allowed again. We send you a message about it.',
+  resumed: 'Trading is not stopped.',
   cancelled: 'The change is cancelled.',
   removed: 'The recipient is removed.',
-  linked: 'The agent is linked. We send you a message about it.',
-  unlinked: 'The agent is unlinked.',
   webhook: 'The webhook is removed.',
   again: 'You were signed in again first, so nothing was changed. Press it once more.',
 }
@@ -21,6 +19,8 @@ export const isNotice = (text: unknown): text is Notice =>
 /** `view`: the part of the page that the browser is led to. */
 export type ActResult =
   | { notice: Notice; view: string }
+  /** It waits on its page until the person has confirmed it. */
+  | { approvalId: string }
   | { asksForSignIn: boolean; status: number; error: string }
 export type AccountAct = {
   /** The part of the page that has the form. */
@@ -33,8 +33,6 @@ type Act = {
   fields(form: Form): Record<string, unknown>
   notice: Notice
   viewOf(form: Form): string
-  /** After the act, where the form is there no more. */
-  nextView?(answer: unknown): string
   /** Sentences for the faults that a person can meet. */
   sentences?: Partial<Record<FaultCode, string>>
 }
@@ -78,9 +76,8 @@ const acts: Record<string, Act> = {
   'agent-link': {
     operation: 'agents_link',
     fields: ({ code = '', name = '' }) => ({ code: code.trim(), ...(name.trim() && { name: name.trim() }) }),
-    notice: 'linked',
+    notice: 'again',
     viewOf: () => 'link',
-    nextView: (answer) => `agents/${(answer as { agent_id: string }).agent_id}`,
     sentences: {
       not_found: 'This code is wrong, or it has expired. Let the agent show you a new one.',
       validation: 'A code has twelve letters and digits. Check it, and the name.',
@@ -91,7 +88,7 @@ const acts: Record<string, Act> = {
   'agent-unlink': {
     operation: 'agents_unlink',
     fields: ({ agent_id = '' }) => ({ agent_id }),
-    notice: 'unlinked',
+    notice: 'again',
     viewOf: own,
     sentences: { not_found: 'This agent is not linked to you any more.' },
   },
@@ -111,7 +108,9 @@ export function createAccountActs(session: PageSession) {
       const run = async (request: FastifyRequest, form: Form): Promise<ActResult> => {
         try {
           const { body } = await session.call(invocable, request, act.fields(form))
-          return { notice: act.notice, view: act.nextView?.(body) ?? act.viewOf(form) }
+          const { approval } = body as { approval?: { approval_id: string } }
+          if (approval) return { approvalId: approval.approval_id }
+          return { notice: act.notice, view: act.viewOf(form) }
         } catch (error) {
           if (!(error instanceof Fault)) throw error
           const { code, status, message } = error

@@ -6,15 +6,28 @@ import { actingScopes } from './paths.ts'
 const mayTexts: Record<(typeof actingScopes)[number], string> = {
   trade: 'trades',
   earn: 'uses the vault',
-  manage: 'manages limits and webhooks, and raises limits right after you sign in',
+  chat: 'chats',
+  manage: 'lowers limits, stops trading and manages webhooks',
+  propose: 'asks you to raise limits, to add recipients and to link agents',
 }
 
 /** A connected app as the page of the account shows it. */
-export const shownApp = ({ clientId, clientName, scopes, postsTo, connectedAt }: Connection): ShownApp => ({
+export const shownApp = ({
+  clientId,
+  clientName,
+  scopes,
+  creditsPerDay,
+  postsTo,
+  connectedAt,
+}: Connection): ShownApp => ({
   clientId,
   name: shownName(clientName ?? '') || URL.parse(clientId)?.host || 'an app without a name',
   publisher: clientName === null ? URL.parse(clientId)?.host : undefined,
-  may: ['Reads', ...actingScopes.filter((scope) => scopes.includes(scope)).map((scope) => mayTexts[scope])],
+  may: [
+    'Reads',
+    ...actingScopes.filter((scope) => scopes.includes(scope)).map((scope) => mayTexts[scope]),
+    ...(scopes.includes('chat') ? [`spends up to ${creditsPerDay} credits a day`] : []),
+  ],
   postsTo: postsTo.map((origin) => URL.parse(origin)?.host ?? origin),
   connectedAt,
 })

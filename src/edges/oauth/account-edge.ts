@@ -2,7 +2,6 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { OAuth } from '#features/oauth/oauth.ts'
 import { type Caller, ownClientIds } from '#kernel/caller.ts'
 import { Fault } from '#kernel/fault.ts'
-import { isFreshPerson } from '#kernel/fresh-person.ts'
 import { createAccountActs, isNotice, notices } from './account-acts.ts'
 import { accountErrorPage, signedOutPage } from './account-pages.ts'
 import { accountPasskeys } from './account-passkeys.ts'
@@ -10,7 +9,7 @@ import { createAccountReader } from './account-reader.ts'
 import type { AccountRequest, AccountStep } from './account-request.ts'
 import { type AccountViewsDeps, createAccountViews, viewPattern } from './account-views.ts'
 import { findSession, type PageExchange } from './browser-session.ts'
-import { isRefusedOrigin } from './exchange.ts'
+import { isPressed, isRefusedOrigin } from './exchange.ts'
 import { accountClient, approvalsClient, returnPathOf } from './page-clients.ts'
 import {
   type AnswerPage,
@@ -51,7 +50,7 @@ export function accountEdge(deps: AccountEdgeDeps, answerPage: AnswerPage, readF
   const approvals = createPageSession(approvalsClient, deps)
   const reader = createAccountReader(pages)
   const acts = createAccountActs(pages)
-  const { showAccount, show } = createAccountViews(deps, reader)
+  const { showAccount, show } = createAccountViews(deps, reader, pages)
 
   const accessOf = async (request: FastifyRequest): Promise<{ caller?: Caller; isSuspended?: boolean }> => {
     if (!pages.hasToken(request)) return {}
@@ -80,8 +79,7 @@ export function accountEdge(deps: AccountEdgeDeps, answerPage: AnswerPage, readF
       needs === 'session' ||
       (needs === 'token unless suspended' && access?.isSuspended === true)
     if (!session || !person || !isEnough) return void pages.signIn(reply, {}, view)
-    const now = clock.now()
-    const ageMs = now.getTime() - session.signedInAtMs
+    const ageMs = clock.now().getTime() - session.signedInAtMs
     return {
       request,
       reply,
@@ -89,7 +87,6 @@ export function accountEdge(deps: AccountEdgeDeps, answerPage: AnswerPage, readF
       session,
       person,
       caller,
-      isFresh: caller !== undefined && isFreshPerson(caller, now),
       mayChangePasskeys: ageMs <= freshSignInSeconds * 1_000,
     }
   }
@@ -119,18 +116,22 @@ export function accountEdge(deps: AccountEdgeDeps, answerPage: AnswerPage, readF
   }
 
   const submit = async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
-    if (isRefusedOrigin(request.raw, baseUrl()))
-      throw new Fault('origin_not_allowed', 'The form was sent by another site.')
     const { step } = request.params as { step: string }
     const form = await readForm(request)
+    // What the script of passkeys reads is no act, and a script that reads it has no passkey.
+    if (isRefusedOrigin(request.raw, baseUrl()))
+      throw new Fault('origin_not_allowed', 'The form was sent by another site.')
+    if (!step.endsWith('-options')) pages.assertOwnForm(request, form)
     const act = acts.find(step)
     const run = Object.hasOwn(ownSteps, step) ? ownSteps[step] : undefined
     if (!act && !run) throw new Fault('not_found', 'There is no such page.')
+    if (act && !isPressed(request.raw)) throw new Fault('origin_not_allowed', 'A person presses this button.')
     const view = act ? act.viewOf(form) : ''
     const asked = await open(request, reply, { view: repeatedView(view), needs: act ? 'token' : 'session' })
     if (!asked) return
     if (run) return run(asked, form)
     const done = await act!.run(request, form)
+    if ('approvalId' in done) return redirect(reply, `${oauthPaths.approvals}/${done.approvalId}`)
     if ('notice' in done) return redirect(reply, `${pathOf(done.view)}?notice=${done.notice}`)
     if (done.asksForSignIn) return pages.signIn(reply, { isRepeated: true }, repeatedView(view))
     await show(asked, view, { status: done.status, error: done.error, form })
@@ -144,7 +145,7 @@ export function accountEdge(deps: AccountEdgeDeps, answerPage: AnswerPage, readF
 
   const answerSignedIn = orSignIn(answerPage, {
     isReturn: pages.isReturn,
-    signIn: (reply) => pages.signIn(reply, {}),
+    signIn: (_request, reply) => pages.signIn(reply, {}),
     errorPage: accountErrorPage,
     codes: ['invalid_token', 'unauthorized'],
   })

@@ -11,7 +11,7 @@ import {
   stepOf,
 } from './account-parts.ts'
 import type { OwnAccount, Webhook } from './account-reader.ts'
-import { agentSection, freshness, noticeOf } from './agent-pages.ts'
+import { agentSection, noticeOf } from './agent-pages.ts'
 import { limitSection, recipientSection, tradingSection } from './limit-sections.ts'
 import { alert, escapeHtml, field, page, passkeyForm, tick } from './pages.ts'
 import { passkeyScriptElement } from './passkey-script.ts'
@@ -47,8 +47,6 @@ export type AccountView = {
       }
     | undefined
   apps: readonly ShownApp[]
-  /** Whether the sign-in for this page is recent enough to link agents and to allow trading. */
-  isFresh: boolean
   now: Date
   chainName: (chainId: string) => string
   notice?: string | undefined
@@ -161,7 +159,7 @@ const webhookSection = ({ webhooks }: OwnAccount): string =>
 
 const requestRow = (waiting: number): string =>
   `<ul class="rows first">${rowOf({
-    title: `<a href="${oauthPaths.approvals}">Requests of agents</a>`,
+    title: `<a href="${oauthPaths.approvals}">Requests that wait for you</a>`,
     badge: waiting === 0 ? '' : badgeOf(`${waiting} ${waiting === 1 ? 'waits' : 'wait'}`),
     lines: [
       softLine(waiting === 0 ? 'Nothing waits for your decision.' : 'Approve or decline them on their page.'),
@@ -169,13 +167,13 @@ const requestRow = (waiting: number): string =>
   })}</ul>`
 
 function ownSections(view: AccountView): string {
-  const { account, unread, isFresh, now, chainName } = view
+  const { account, unread, now, chainName } = view
   if (unread !== undefined)
     return `<p class="soft empty below">Limits, agents and recipients cannot be shown now. ${escapeHtml(unread)}</p>${buttonForm('stop', 'Stop all trading')}`
   if (!account)
     return '<p class="soft empty below">Limits, agents and recipients appear here once you have signed up in an app.</p>'
-  const limits = { ...account, isFresh, now, chainName }
-  return `${requestRow(account.waiting)}${freshness({ isFresh, view: '' })}${tradingSection(limits)}${limitSection(limits)}${agentSection(limits)}${recipientSection(limits)}`
+  const limits = { ...account, now, chainName }
+  return `${requestRow(account.waiting)}${tradingSection(limits)}${limitSection(limits)}${agentSection(limits)}${recipientSection(limits)}`
 }
 
 export function accountPage(view: AccountView): string {

@@ -13,9 +13,7 @@ export type AccountRequest = {
   person: Person
   /** Absent where the sign-in for this page is over, or the account is suspended: what needs the session alone goes on. */
   caller: Caller | undefined
-  /** Whether the sign-in for this page is recent enough to loosen. */
-  isFresh: boolean
-  /** The same of the session, for its passkeys. */
+  /** Whether the sign-in of the session is recent enough to change its passkeys. */
   mayChangePasskeys: boolean
 }
 /** What a page says; `form`: what was typed, to be corrected. */

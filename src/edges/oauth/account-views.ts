@@ -9,7 +9,7 @@ import { accountPage } from './account-pages.ts'
 import type { createAccountReader } from './account-reader.ts'
 import type { AccountRequest, Message } from './account-request.ts'
 import { agentPage, linkPage } from './agent-pages.ts'
-import { answer } from './page-session.ts'
+import type { PageSession } from './page-session.ts'
 import { passkeyName } from './passkey-name.ts'
 
 /** The parts of the page that a sign-in may return to. */
@@ -25,6 +25,7 @@ export type AccountViewsDeps = {
 export function createAccountViews(
   { oauth: { passkeys, connections }, clock, chainName }: AccountViewsDeps,
   reader: ReturnType<typeof createAccountReader>,
+  { answerForms }: Pick<PageSession, 'answerForms'>,
 ) {
   /** A read that is refused takes away its figures, and neither the stop nor the end of an app. */
   const ownOf = async (request: FastifyRequest, caller: Caller | undefined) => {
@@ -38,7 +39,7 @@ export function createAccountViews(
     }
   }
   const showAccount = async (asked: AccountRequest, message: Message = {}): Promise<void> => {
-    const { request, reply, person, caller, isFresh, mayChangePasskeys } = asked
+    const { request, reply, person, caller, mayChangePasskeys } = asked
     const connected = await connections.list(person.id)
     const html = accountPage({
       email: person.email,
@@ -51,27 +52,26 @@ export function createAccountViews(
         isFresh: mayChangePasskeys,
       },
       apps: connected.filter(({ clientId }) => !isOwnClient(clientId)).map(shownApp),
-      isFresh,
       now: clock.now(),
       chainName,
       ...message,
     })
-    answer(reply, message.status ?? 200, html)
+    answerForms(request, reply, message.status ?? 200, html)
   }
   const showAgent = async (asked: AccountRequest, agentId: string, message: Message): Promise<void> => {
     const found = await reader.agent(asked.request, agentId)
     if (!found) return showAccount(asked, { status: 404, error: 'This agent is not linked to you.' })
     const { notice, error } = message
-    const view = { ...found, agentId, isFresh: asked.isFresh, now: clock.now(), chainName, notice, error }
-    answer(asked.reply, message.status ?? 200, agentPage(view))
+    const view = { ...found, agentId, now: clock.now(), chainName, notice, error }
+    answerForms(asked.request, asked.reply, message.status ?? 200, agentPage(view))
   }
-  const showLink = ({ reply, person, isFresh }: AccountRequest, { form = {}, ...message }: Message): void =>
-    answer(
+  const showLink = ({ request, reply, person }: AccountRequest, { form = {}, ...message }: Message): void =>
+    answerForms(
+      request,
       reply,
       message.status ?? 200,
       linkPage({
         email: person.email,
-        isFresh,
         code: form.code ?? '',
         name: form.name ?? '',
         notice: message.notice,

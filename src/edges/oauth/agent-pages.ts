@@ -17,22 +17,22 @@ const unlinkForm = (agent: Agent): string =>
     buttonForm('agent-unlink', 'Unlink this agent', { fields: { agent_id: agent.agent_id } }),
   )
 
-const agentRow = (agent: Agent, { isFresh }: { isFresh: boolean }): string =>
+const agentRow = (agent: Agent): string =>
   rowOf({
     title: `<a href="${escapeHtml(agentPath(agent.agent_id))}">${escapeHtml(nameOf(agent))}</a>`,
     lines: [
       `<span class="mono small">${escapeHtml(agent.agent_id)}</span>`,
       softLine(`Linked ${dayOf(new Date(agent.linked_at))} · its limits and recipients are on its page`),
     ],
-    action: isFresh ? unlinkForm(agent) : '',
+    action: unlinkForm(agent),
   })
 
-type AgentList = { agents: readonly Agent[]; agentsMax: number; isFresh: boolean }
-export const agentSection = ({ agents, agentsMax, isFresh }: AgentList): string =>
+type AgentList = { agents: readonly Agent[]; agentsMax: number }
+export const agentSection = ({ agents, agentsMax }: AgentList): string =>
   sectionOf({
     id: 'agents',
     title: 'Linked agents',
-    rows: agents.map((each) => agentRow(each, { isFresh })),
+    rows: agents.map(agentRow),
     empty:
       'No agent is linked. An agent with a key of its own asks you for your decisions once you have linked it.',
     after:
@@ -43,15 +43,15 @@ export const agentSection = ({ agents, agentsMax, isFresh }: AgentList): string 
 
 export type AgentView = AgentAccount & LimitView & { notice: string | undefined; error: string | undefined }
 export function agentPage(view: AgentView): string {
-  const { agent, isFresh, notice, error } = view
+  const { agent, notice, error } = view
   const name = nameOf(agent)
   return page(
     name,
-    `<p class="back"><a href="${oauthPaths.account}">Your account</a></p><h1>${escapeHtml(name)}</h1><p class="soft"><span class="mono small">${escapeHtml(agent.agent_id)}</span><br>Linked ${dayOf(new Date(agent.linked_at))}</p>${noticeOf(notice)}${alert(error)}${freshness({ isFresh, view: `agents/${agent.agent_id}` })}${tradingSection(view)}${limitSection(view)}${recipientSection(view)}<section aria-labelledby="link"><h2 id="link">Link</h2><ul class="rows">${rowOf(
+    `<p class="back"><a href="${oauthPaths.account}">Your account</a></p><h1>${escapeHtml(name)}</h1><p class="soft"><span class="mono small">${escapeHtml(agent.agent_id)}</span><br>Linked ${dayOf(new Date(agent.linked_at))}</p>${noticeOf(notice)}${alert(error)}${tradingSection(view)}${limitSection(view)}${recipientSection(view)}<section aria-labelledby="link"><h2 id="link">Link</h2><ul class="rows">${rowOf(
       {
         title: 'This agent is linked to you',
         lines: [softLine('It keeps its wallets and its key. You see them, and decide for it.')],
-        action: isFresh ? unlinkForm(agent) : '',
+        action: unlinkForm(agent),
       },
     )}</ul></section>`,
     { isWide: true },
@@ -61,31 +61,20 @@ export function agentPage(view: AgentView): string {
 export const noticeOf = (notice: string | undefined): string =>
   notice === undefined ? '' : `<p class="notice" role="status">${escapeHtml(notice)}</p>`
 
-/** One place that asks for the sign-in which links, unlinks and allows trading. */
-export const freshness = ({ isFresh, view }: { isFresh: boolean; view: string }): string =>
-  isFresh
-    ? ''
-    : `<div class="fresh"><p class="small">To link or unlink agents and to allow trading again, sign in once more: only you can do that.</p>${buttonForm('sign-in', 'Sign in again', { fields: { view }, look: 'quiet' })}</div>`
-
 export type LinkView = {
   email: string
-  isFresh: boolean
   code: string
   name: string
   notice: string | undefined
   error: string | undefined
 }
-export const linkPage = ({ email, isFresh, code, name, notice, error }: LinkView): string =>
+export const linkPage = ({ email, code, name, notice, error }: LinkView): string =>
   page(
     'Link an agent',
-    `<p class="back"><a href="${oauthPaths.account}">Your account</a></p><h1>Link an agent</h1><p class="soft">to <strong>${escapeHtml(email)}</strong>. The agent shows you a code of twelve letters and digits, which is good for 10 minutes.</p>${noticeOf(notice)}${alert(error)}${
-      isFresh
-        ? `<form method="post" action="${oauthPaths.account}/agent-link">${field(
-            'code',
-            'Code of the agent',
-            `class="code wide-code" autocomplete="off" autocapitalize="characters" spellcheck="false" maxlength="32" value="${escapeHtml(code)}" placeholder="XXXX-XXXX-XXXX"`,
-          )}<label for="name">Your name for it <span class="soft">(optional)</span></label><input id="name" name="name" maxlength="64" autocomplete="off" value="${escapeHtml(name)}"><button class="main">Link this agent</button></form>`
-        : `<p class="small soft">Only you can link an agent, so sign in once more first.</p>${buttonForm('sign-in', 'Sign in again', { fields: { view: 'link' }, look: 'main' })}`
-    }
+    `<p class="back"><a href="${oauthPaths.account}">Your account</a></p><h1>Link an agent</h1><p class="soft">to <strong>${escapeHtml(email)}</strong>. The agent shows you a code of twelve letters and digits, which is good for 10 minutes.</p>${noticeOf(notice)}${alert(error)}<form method="post" action="${oauthPaths.account}/agent-link">${field(
+      'code',
+      'Code of the agent',
+      `class="code wide-code" autocomplete="off" autocapitalize="characters" spellcheck="false" maxlength="32" value="${escapeHtml(code)}" placeholder="XXXX-XXXX-XXXX"`,
+    )}<label for="name">Your name for it <span class="soft">(optional)</span></label><input id="name" name="name" maxlength="64" autocomplete="off" value="${escapeHtml(name)}"><button class="main">Link this agent</button></form>
 <h2>From then on</h2><ul><li>${tick}<span>You decide about its limits, its recipients and its requests, and your kill switch stops it.</span></li><li>${tick}<span>It keeps its wallets and its key, and you see them.</span></li><li class="never">${cross}<span>Link no agent whose code you did not ask for.</span></li></ul>`,
   )

@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { Caller } from '#kernel/caller.ts'
+import { type Caller, isOwnClient } from '#kernel/caller.ts'
 import type { Clock } from '#kernel/clock.ts'
 import { Fault } from '#kernel/fault.ts'
 import {
@@ -10,10 +10,10 @@ import {
   type ShownApproval,
 } from './approvals-pages.ts'
 import { findSession, type PageExchange } from './browser-session.ts'
+import { isPressed } from './exchange.ts'
 import { approvalsClient, returnPathOf } from './page-clients.ts'
 import {
   type AnswerPage,
-  answer,
   createPageSession,
   orSignIn,
   type PageSession,
@@ -36,7 +36,7 @@ export type ApprovalsEdgeDeps = PageSessionDeps & {
 }
 
 type ListedApproval = Omit<ShownApproval, 'intent'> & {
-  intent: Omit<ShownApproval['intent'], 'app' | 'agentName' | 'recipientLabel'> & {
+  intent: Omit<ShownApproval['intent'], 'app' | 'isOwnPage' | 'agentName' | 'recipientLabel'> & {
     agent_id: string
     client_id: string | null
   }
@@ -51,12 +51,13 @@ export function approvalsEdge(deps: ApprovalsEdgeDeps, answerPage: AnswerPage, r
   const decline = session.operation('approvals_decline')
   const namesFor = nameReader(deps, session)
 
-  /** Half of the time is left for the decision. */
-  const signIn = (reply: FastifyReply, { isRefused = false } = {}): void =>
-    session.signIn(reply, {
-      maxAgeSeconds: Math.floor(deps.freshSignInSeconds / 2),
-      isRepeated: isRefused,
-    })
+  /** Half of the time is left for the decision. `view`: the request that the browser returns to. */
+  const signIn = (reply: FastifyReply, { isRefused = false, view = '' } = {}): void =>
+    session.signIn(
+      reply,
+      { maxAgeSeconds: Math.floor(deps.freshSignInSeconds / 2), isRepeated: isRefused },
+      view,
+    )
 
   /** Whose token the page has; undefined where somebody else, or nobody, is signed in to the browser now. */
   const personOf = async (request: FastifyRequest, reply: FastifyReply): Promise<Caller | undefined> => {
@@ -66,35 +67,38 @@ export function approvalsEdge(deps: ApprovalsEdgeDeps, answerPage: AnswerPage, r
     return caller.userId === signedIn?.personId ? caller : undefined
   }
 
+  /** All that wait, or the one that an address names. */
   const show = async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
+    const view = approvalOf(request)
     const caller = await personOf(request, reply)
-    if (!caller) return signIn(reply)
+    if (!caller) return signIn(reply, { view })
     const { body } = await session.call(list, request, {})
     const { approvals, total } = body as Listed
+    const named = view === '' ? approvals : approvals.filter(({ approval_id }) => approval_id === view)
     const { notice } = request.query as { notice?: unknown }
     const html = approvalsPage({
       email: caller.person?.email ?? '',
-      approvals: await namesFor(request, approvals),
-      total,
-      csrf: session.csrfOf(request),
+      approvals: await namesFor(request, named),
+      total: view === '' ? total : named.length,
+      isNamed: view !== '',
       now: clock.now(),
       notice: isNotice(notice) ? notice : undefined,
     })
-    answer(reply, 200, html)
+    session.answerForms(request, reply, 200, html)
   }
 
   const decide = async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
     const { approval_id, decision } = request.params as { approval_id: string; decision: string }
     const form = await readForm(request)
     session.assertOwnForm(request, form)
-    if (!(await personOf(request, reply))) return signIn(reply)
+    if (!isPressed(request.raw)) throw new Fault('origin_not_allowed', 'A person presses this button.')
+    if (!(await personOf(request, reply))) return signIn(reply, { view: approval_id })
     const isApproval = decision === 'approve'
     const fields = { approval_id, ...(isApproval && { intent_sha256: form.intent_sha256 ?? '' }) }
     const notice: Notice = await session.call(isApproval ? approve : decline, request, fields).then(
       () => (isApproval ? 'approved' : 'declined'),
       (error: unknown) => {
-        if (error instanceof Fault && ['conflict', 'not_found'].includes(error.code))
-          return isYoungLink(error) ? 'young' : 'late'
+        if (error instanceof Fault && ['conflict', 'not_found'].includes(error.code)) return noticeOf(error)
         throw error
       },
     )
@@ -103,30 +107,38 @@ export function approvalsEdge(deps: ApprovalsEdgeDeps, answerPage: AnswerPage, r
 
   const answerSignedIn = orSignIn(answerPage, {
     isReturn: session.isReturn,
-    signIn: (reply, code) => signIn(reply, { isRefused: code === 'step_up_required' }),
+    signIn: (request, reply, code) =>
+      signIn(reply, { isRefused: code === 'step_up_required', view: approvalOf(request) }),
     errorPage: approvalsErrorPage,
     codes: ['invalid_token', 'unauthorized', 'step_up_required'],
   })
 
   return (scope: FastifyInstance): void => {
     const options = { exposeHeadRoute: false }
-    scope.get(oauthPaths.approvals, options, (request, reply) =>
-      answerSignedIn(request, reply, () => show(request, reply)),
-    )
+    for (const path of [oauthPaths.approvals, `${oauthPaths.approvals}/:approval_id(${idPattern})`])
+      scope.get(path, options, (request, reply) => answerSignedIn(request, reply, () => show(request, reply)))
     scope.get(returnPathOf(approvalsClient), options, (request, reply) =>
       answerSignedIn(request, reply, async () => {
-        await session.receive(request, reply, scope)
-        redirect(reply, oauthPaths.approvals)
+        const view = await session.receive(request, reply, scope)
+        redirect(reply, view === '' ? oauthPaths.approvals : `${oauthPaths.approvals}/${view}`)
       }),
     )
-    scope.post(`${oauthPaths.approvals}/:approval_id/:decision(^approve|decline$)`, (request, reply) =>
-      answerSignedIn(request, reply, () => decide(request, reply)),
+    scope.post(
+      `${oauthPaths.approvals}/:approval_id(${idPattern})/:decision(^approve|decline$)`,
+      (request, reply) => answerSignedIn(request, reply, () => decide(request, reply)),
     )
   }
 }
 
+const idPattern = '^[0-9a-f-]{36}$'
+const approvalOf = ({ params }: FastifyRequest): string =>
+  (params as { approval_id?: string } | undefined)?.approval_id ?? ''
+
 /** A request that may be approved later is no request that was decided before. */
-const isYoungLink = ({ extras }: Fault): boolean => extras.status === 'young_link'
+function noticeOf({ extras }: Fault): Notice {
+  if (extras.status === 'young_link') return 'young'
+  return extras.status === 'contested_link' ? 'contested' : 'late'
+}
 
 type Agents = { agents: { agent_id: string; name: string | null }[] }
 type Recipients = { recipients: { chain_id: string; address: string; label: string }[] }
@@ -167,6 +179,7 @@ function nameReader({ clientName }: ApprovalsEdgeDeps, session: PageSession) {
         intent: {
           ...intent,
           app: clientId === null ? null : (apps.get(clientId) ?? clientId),
+          isOwnPage: clientId !== null && isOwnClient(clientId),
           agentName: nameOf(agentId)?.name ?? null,
           recipientLabel: label ?? null,
         },

@@ -9,10 +9,12 @@ export type ShownApproval = {
   intent: {
     text: string
     chain: string | null
-    chain_id: string
+    chain_id: string | null
     token: string | null
     amount: string | null
-    usd: string
+    usd: string | null
+    /** Of an act that allows more: what it changes. */
+    details?: readonly { name: string; value: string }[]
     recipient: string | null
     venue: string | null
     asset: string | null
@@ -21,6 +23,8 @@ export type ShownApproval = {
     agent_id: string
     /** The name of the app; null where a key pair asked. */
     app: string | null
+    /** A page of this gateway asked. */
+    isOwnPage: boolean
     /** The name of a linked agent; null where none is known. */
     agentName: string | null
     /** What the person calls the recipient; null where it is none. */
@@ -35,15 +39,18 @@ export type ApprovalsView = {
   approvals: readonly ShownApproval[]
   /** How many wait, also those that are not shown. */
   total: number
-  csrf: string
+  /** The address names one request. */
+  isNamed: boolean
   now: Date
   notice: Notice | undefined
 }
 
 const notices = {
-  approved: 'Approved. It is checked once more and runs now; the agent sees the result.',
+  approved: 'Done. It is checked once more and runs now; whoever asked sees the result.',
   declined: 'Declined. Nothing was moved.',
   late: 'It was decided, cancelled or over before. Nothing was changed.',
+  contested:
+    'The holder of the key of this agent contests its link to you. You can decline, and unlink the agent. Nothing was changed.',
   young:
     'This agent was linked a short time ago. You can decline its requests, and approve them later. Nothing was changed.',
 }
@@ -80,18 +87,24 @@ const ownerText = ({ agentName, app, agent_id }: Intent): string => {
   return name === '' ? `the wallet of ${agent_id}` : `the wallet of ${name}`
 }
 
+/** Addresses and ids are read letter by letter. */
+const detail = (value: string): string => (/^\S{20,}$/.test(value) ? mono(value) : escapeHtml(value))
+
 /** What leaves, to whom, what comes back and what it costs. */
 function movement(intent: Intent): string {
+  if (intent.details)
+    return intent.details.map(({ name, value }) => row(escapeHtml(name), detail(value))).join('')
   const { token, amount, recipient, venue, asset, usd, chain, cost, recipientLabel } = intent
   const sum = amount === null ? null : `${amount}${token === null ? '' : ` ${token}`}`
   // An order at a venue names the same market twice: what is traded stays with the person.
   const isOrder = venue !== null && asset !== null && asset === token
-  const leaves = sum ?? dollars(usd)
+  const worth = dollars(usd ?? '0')
+  const leaves = sum ?? worth
   const lines = [
     isOrder
       ? row('Trades', escapeHtml(`${leaves} in your account at ${venue}`))
       : row('Leaves', escapeHtml(`${leaves} from ${ownerText(intent)}`)),
-    ...(sum === null ? [] : [row('Worth', escapeHtml(`${dollars(usd)} at the time of the request`))]),
+    ...(sum === null ? [] : [row('Worth', escapeHtml(`${worth} at the time of the request`))]),
     ...(recipient === null
       ? []
       : [row('Goes to', named(recipientLabel ?? (venue === null ? null : venue), recipient))]),
@@ -102,29 +115,35 @@ function movement(intent: Intent): string {
   return lines.join('')
 }
 
+/** Own pages have no name of an app. */
+const askerOf = ({ app, isOwnPage }: Intent): string => {
+  if (isOwnPage) return 'You ask'
+  return app === null ? 'An agent asks' : 'An app asks'
+}
+
 function approvalCard(
   { approval_id, intent, intent_sha256, expires_at }: ShownApproval,
   view: ApprovalsView,
 ) {
-  const { text, recipient, agent_id, app, agentName, reason } = intent
+  const { text, recipient, agent_id, app, agentName, reason, details } = intent
   const form = (decision: string, button: string) =>
-    `<form method="post" action="${escapeHtml(`${oauthPaths.approvals}/${encodeURIComponent(approval_id)}/${decision}`)}"><input type="hidden" name="csrf" value="${view.csrf}"><input type="hidden" name="intent_sha256" value="${escapeHtml(intent_sha256)}">${button}</form>`
+    `<form method="post" action="${escapeHtml(`${oauthPaths.approvals}/${encodeURIComponent(approval_id)}/${decision}`)}"><input type="hidden" name="intent_sha256" value="${escapeHtml(intent_sha256)}">${button}</form>`
   const heading = escapeHtml(recipient === null ? text : text.replace(recipient, shortened(recipient)))
   const id = escapeHtml(`asks-${approval_id}`)
   const describes = `aria-describedby="${id}"`
   const asker =
     app === null ? named(agentName, agent_id) : escapeHtml(shownName(app) || 'an app without a name')
-  return `<section class="asks" aria-labelledby="${id}"><p class="small soft who-asks">${
-    app === null ? 'An agent asks' : 'An app asks'
-  } · ends ${timeLeft(new Date(expires_at), view.now)}</p><h2 id="${id}">${heading}</h2>
-<dl class="who">${movement(intent)}${row('Asked by', asker)}${row('Why you', escapeHtml(sentence(reason)))}</dl>
-<div class="choices">${form('decline', `<button class="bad" ${describes}>Decline</button>`)}${form('approve', `<button class="main" ${describes}>Approve</button>`)}</div></section>`
+  return `<section class="asks" aria-labelledby="${id}"><p class="small soft who-asks">${askerOf(
+    intent,
+  )} · ends ${timeLeft(new Date(expires_at), view.now)}</p><h2 id="${id}">${heading}</h2>
+<dl class="who">${movement(intent)}${intent.isOwnPage ? '' : row('Asked by', asker)}${row('Why you', escapeHtml(sentence(reason)))}</dl>
+<div class="choices">${form('decline', `<button class="bad" ${describes}>Decline</button>`)}${form('approve', `<button class="main" ${describes}>${details ? 'Confirm' : 'Approve'}</button>`)}</div></section>`
 }
 
 const links = `<p class="links"><a href="${oauthPaths.approvals}">Refresh</a><a href="${oauthPaths.account}">Your account</a></p>${signOutForm}`
 
 export function approvalsPage(view: ApprovalsView): string {
-  const { approvals, total, email, notice } = view
+  const { approvals, total, email, notice, isNamed } = view
   const said =
     notice === undefined
       ? ''
@@ -134,7 +153,7 @@ export function approvalsPage(view: ApprovalsView): string {
   if (approvals.length === 0)
     return page(
       'Approvals',
-      `<h1>Nothing waits for you</h1>${account}${said}<div class="none">${tick}<p class="soft">Requests that your limits reserve for you appear here. Each waits for 30 minutes.</p></div>${links}`,
+      `<h1>${isNamed ? 'This does not wait for you' : 'Nothing waits for you'}</h1>${account}${said}<div class="none">${tick}<p class="soft">Requests that are reserved for you appear here. Each waits for 30 minutes.</p></div>${links}`,
     )
   const cards = approvals.map((each) => approvalCard(each, view)).join('')
   const rest = total - approvals.length
@@ -144,7 +163,7 @@ export function approvalsPage(view: ApprovalsView): string {
       : ''
   return page(
     'Approvals',
-    `<h1>${count} for you</h1>${account}${said}<p class="small soft below">Approve only what you asked for. Prices, balances and your limits are checked again before anything is signed.</p>${cards}${more}${links}`,
+    `<h1>${count} for you</h1>${account}${said}<p class="small soft below">Allow only what you asked for, and read each address to its end. Prices, balances and your limits are checked again before anything is done.</p>${cards}${more}${links}`,
     { isWide: true },
   )
 }

@@ -56,6 +56,15 @@ export const isRefusedOrigin = ({ headers }: IncomingMessage, base: string): boo
   return site !== undefined && site !== 'same-origin' && site !== 'none'
 }
 
+/** Neither a script nor a frame reads a page: where the browser says what a request is for, it is for its window. */
+export const isNavigation = ({ headers }: IncomingMessage): boolean => {
+  const { 'sec-fetch-dest': dest, 'sec-fetch-mode': mode } = headers
+  return dest === undefined || (dest === 'document' && mode === 'navigate')
+}
+/** Whether a person has pressed the button, where the browser says so. */
+export const isPressed = ({ headers }: IncomingMessage): boolean =>
+  headers['sec-fetch-dest'] === undefined || headers['sec-fetch-user'] === '?1'
+
 /** The source expression of Content-Security-Policy for the redirect of a client. */
 export function formSource(redirectUri: unknown): string | undefined {
   const url = typeof redirectUri === 'string' ? URL.parse(redirectUri) : null

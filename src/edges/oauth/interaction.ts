@@ -9,6 +9,7 @@ import {
   findInteraction,
   finish,
   formSource,
+  isPressed,
   isRefusedOrigin,
   type SignInStep,
   send,
@@ -20,7 +21,10 @@ import { type ActingScope, actingScopes, oauthPaths } from './paths.ts'
 
 /** The pages between the request of a client and its code: sign-in, sign-up and consent. */
 
-type InteractionDeps = Pick<OAuth, 'people' | 'passkeys' | 'knownBrowsers' | 'federation' | 'grants'> & {
+type InteractionDeps = Pick<
+  OAuth,
+  'people' | 'passkeys' | 'knownBrowsers' | 'federation' | 'grants' | 'connections' | 'creditsPerDay'
+> & {
   baseUrl: () => string
   clock: Clock
 }
@@ -83,7 +87,7 @@ async function grantRequested(
 }
 
 export function createInteractions(deps: InteractionDeps) {
-  const { people, federation, grants, baseUrl } = deps
+  const { people, federation, grants, connections, creditsPerDay, baseUrl } = deps
   const connect = async (
     exchange: Exchange,
     interaction: Interaction,
@@ -104,7 +108,7 @@ export function createInteractions(deps: InteractionDeps) {
     if (!client || !person) return method.show(exchange, interaction)
     // A page of this gateway itself: who opens it acts there.
     if (isOwnClient(client.clientId))
-      return connect(exchange, interaction, { accountId: person.id, chosen: ['manage'] })
+      return connect(exchange, interaction, { accountId: person.id, chosen: ['manage', 'propose'] })
     const html = consentPage({
       uid: exchange.uid,
       client: name,
@@ -112,15 +116,22 @@ export function createInteractions(deps: InteractionDeps) {
       publisher: publisherOf(client),
       email: person.email,
       scopes: words(interaction.params.scope),
+      creditsPerDay: creditsPerDay.default,
+      creditsPerDayMax: creditsPerDay.max,
     })
     send(exchange, 200, html, formSource(interaction.params.redirect_uri))
   }
+
+  const creditsOf = ({ chat_credits: text = '' }: Form): number =>
+    /^[1-9]\d{0,8}$/.test(text) ? Math.min(Number(text), creditsPerDay.max) : creditsPerDay.default
 
   const allow = async (exchange: Exchange, interaction: Interaction, form: Form): Promise<void> => {
     const accountId = interaction.session?.accountId
     if (interaction.prompt.name !== 'consent' || accountId === undefined)
       return method.show(exchange, interaction)
     const chosen = actingScopes.filter((scope) => form[scope] === 'yes')
+    if (chosen.includes('chat'))
+      await connections.allowCredits(accountId, String(interaction.params.client_id), creditsOf(form))
     await connect(exchange, interaction, { accountId, chosen })
   }
 
@@ -153,6 +164,8 @@ export function createInteractions(deps: InteractionDeps) {
         return send(exchange, 403, errorPage('The form was sent by another site.', 'origin_not_allowed'))
       const interaction = await findInteraction(exchange)
       if (!interaction) return ended(exchange)
+      if (step === 'allow' && !isPressed(exchange.request))
+        return send(exchange, 403, errorPage('A person presses this button.', 'origin_not_allowed'))
       const run = Object.hasOwn(steps, step) ? steps[step] : undefined
       if (run) return run(exchange, interaction, form)
       send(exchange, 404, errorPage('There is no such page.', 'not_found'))

@@ -16,8 +16,6 @@ import { escapeHtml, shownName } from './pages.ts'
 export type LimitView = Holdings & {
   /** Absent: the account of the person itself. */
   agentId?: string
-  /** Whether the sign-in is recent enough to loosen. */
-  isFresh: boolean
   now: Date
   chainName: (chainId: string) => string
 }
@@ -34,7 +32,7 @@ function pauseText({ scope, since }: NonNullable<Policy['paused']>): string {
   return `${from}. Closing positions, cancelling and withdrawing still work.`
 }
 
-export function tradingSection({ policy: { paused }, agentId, isFresh }: LimitView): string {
+export function tradingSection({ policy: { paused }, agentId }: LimitView): string {
   const fields = { agent_id: agentId }
   const what = agentId === undefined ? 'all trading' : 'trading of this agent'
   const change = () => {
@@ -46,10 +44,10 @@ export function tradingSection({ policy: { paused }, agentId, isFresh }: LimitVi
           : 'This agent buys, opens and sends nothing any more. Exits go on.',
         buttonForm('stop', agentId === undefined ? 'Stop all trading' : 'Stop this agent', { fields }),
       )
-    if (paused.scope !== 'user' || !isFresh) return ''
+    if (paused.scope !== 'user') return ''
     return confirmed(
       { act: 'Allow', what },
-      'Trading goes on within the limits below.',
+      'You confirm it on the next page. Then trading goes on within the limits below.',
       buttonForm('resume', 'Allow trading again', { fields, look: 'main' }),
     )
   }
@@ -122,7 +120,7 @@ export function limitSection(view: LimitView): string {
 }
 
 const agentTexts: Record<Recipient['agents'], string> = {
-  denied: 'agents may not send to it',
+  denied: 'agents never send to it, and what an app sends waits for you',
   approval: 'agents send to it with your approval',
   allowed: 'agents send to it by themselves',
 }
@@ -157,6 +155,6 @@ export const recipientSection = (view: LimitView): string =>
     rows: view.recipients.map((each) => recipientRow(each, view)),
     empty:
       view.agentId === undefined
-        ? 'Nothing can be sent from your wallets to anybody else. Apps that you allow to manage add recipients right after you sign in.'
+        ? 'Nothing can be sent from your wallets to anybody else. An app that you allow to propose asks for a recipient, and you confirm its address here.'
         : 'This agent can send nothing to anybody else.',
   })

@@ -12,13 +12,15 @@ import { createWindowCounter } from '#kernel/window-counter.ts'
 import { accountEdge } from './account-edge.ts'
 import { approvalsEdge } from './approvals-edge.ts'
 import { fetchDocuments } from './client-documents.ts'
-import type { Exchange } from './exchange.ts'
+import { type Exchange, isNavigation } from './exchange.ts'
 import { createInteractions, interactionRoutes } from './interaction.ts'
+import { newOwnRequestKey, ownRequestHeader } from './page-clients.ts'
+import { type AnswerPage, isSame } from './page-session.ts'
 import { errorPage, pageHeaders } from './pages.ts'
 import { oauthPaths, oauthScopes } from './paths.ts'
 import type { ProviderDeps } from './provider.ts'
 
-export type OAuthEdgeDeps = ProviderDeps & {
+export type OAuthEdgeDeps = Omit<ProviderDeps, 'isOwnRequest'> & {
   limits: RateLimits
   corsOrigins: readonly string[]
   invocation: Pick<Invocation, 'prepare'>
@@ -100,7 +102,10 @@ export function oauthEdge(deps: OAuthEdgeDeps): (fastify: FastifyInstance) => vo
   const interactions = createInteractions({ ...oauth, baseUrl, clock })
   const registrations = createWindowCounter({ keysMax: addressesMax, nowMs: () => clock.now().getTime() })
   const fetch = fetchDocuments(deps.fetch, () => clock.now().getTime())
-  const providerOf = providerCache({ ...deps, fetch })
+  const ownRequestKey = newOwnRequestKey()
+  const isOwnRequest = ({ headers }: IncomingMessage): boolean =>
+    isSame(String(headers[ownRequestHeader] ?? ''), ownRequestKey)
+  const providerOf = providerCache({ ...deps, fetch, isOwnRequest })
 
   const isLimited = async (request: FastifyRequest, reply: FastifyReply): Promise<boolean> => {
     const { fault } = await limits.consume('auth', addressKey(request.ip))
@@ -127,17 +132,28 @@ export function oauthEdge(deps: OAuthEdgeDeps): (fastify: FastifyInstance) => vo
     }
   }
 
-  const answerPage = async (request: FastifyRequest, reply: FastifyReply, run: () => Promise<void>) => {
+  const answerOpen = async (request: FastifyRequest, reply: FastifyReply, run: () => Promise<void>) => {
     if (await isLimited(request, reply)) return
     if (hasTooManyFields(request)) return refuseFields(reply)
     takeOver(request, reply)
     await guarded(request, reply, run)
   }
-  const passOn = (request: FastifyRequest, reply: FastifyReply): Promise<void> =>
-    answerPage(request, reply, async () => {
-      const provider = await providerOf()
-      await provider.callback()(withOwnAddress(request, baseUrl()), reply.raw)
+  /** The script of passkeys asks for what the browser needs; everything else is opened in a window. */
+  const answerPage: AnswerPage = (request, reply, run) =>
+    answerOpen(request, reply, async () => {
+      if (!isNavigation(request.raw) && !stepOf(request)?.endsWith('-options'))
+        throw new Fault('origin_not_allowed', 'This page is opened in a window, and not by a script.')
+      await run()
     })
+  const passTo =
+    (answer: AnswerPage) =>
+    (request: FastifyRequest, reply: FastifyReply): Promise<void> =>
+      answer(request, reply, async () => {
+        const provider = await providerOf()
+        await provider.callback()(withOwnAddress(request, baseUrl()), reply.raw)
+      })
+  const passOn = passTo(answerOpen)
+  const passPage = passTo(answerPage)
   const exchangeOf = async (request: FastifyRequest, reply: FastifyReply) => ({
     request: withOwnAddress(request, baseUrl()),
     response: reply.raw,
@@ -150,6 +166,7 @@ export function oauthEdge(deps: OAuthEdgeDeps): (fastify: FastifyInstance) => vo
   const mountApprovals = approvalsEdge(
     {
       ...deps,
+      ownRequestKey,
       exchangeOf,
       clientName: async (clientId) => nameOfClient(await providerOf(), clientId),
     },
@@ -157,7 +174,9 @@ export function oauthEdge(deps: OAuthEdgeDeps): (fastify: FastifyInstance) => vo
     ({ raw }) => readForm(raw),
   )
 
-  const mountAccount = accountEdge({ ...deps, exchangeOf }, answerPage, ({ raw }) => readForm(raw))
+  const mountAccount = accountEdge({ ...deps, ownRequestKey, exchangeOf }, answerPage, ({ raw }) =>
+    readForm(raw),
+  )
 
   /** A page of the sign-in, within the limit of its address. */
   const pageOf = (run: Handler) => (request: FastifyRequest, reply: FastifyReply) =>
@@ -175,11 +194,11 @@ export function oauthEdge(deps: OAuthEdgeDeps): (fastify: FastifyInstance) => vo
         url: oauthPaths.authorize,
         handler: (request, reply) => {
           completeRequest(request.raw)
-          return passOn(request, reply)
+          return passPage(request, reply)
         },
         exposeHeadRoute: false,
       })
-      scope.get(`${oauthPaths.authorize}/:uid`, { exposeHeadRoute: false }, passOn)
+      scope.get(`${oauthPaths.authorize}/:uid`, { exposeHeadRoute: false }, passPage)
       for (const path of [oauthPaths.token, oauthPaths.revoke, oauthPaths.introspect])
         scope.route({ method: ['POST', 'OPTIONS'], url: path, handler: passOn })
       scope.post(oauthPaths.register, async (request, reply) => {
@@ -219,10 +238,10 @@ type PageRoutes = {
   pageOf(run: Handler): (request: FastifyRequest, reply: FastifyReply) => Promise<void>
   interactions: ReturnType<typeof createInteractions>
 }
-type Params = { uid: string; step: string }
+type Params = { uid: string; step?: string }
 type Handler = (exchange: Exchange, request: FastifyRequest) => void | Promise<void>
 
-const stepOf = ({ params }: FastifyRequest): string => (params as Params).step
+const stepOf = ({ params }: FastifyRequest): string | undefined => (params as Params | undefined)?.step
 
 function mountPages({ scope, pageOf, interactions }: PageRoutes): void {
   const options = { exposeHeadRoute: false }
@@ -242,7 +261,7 @@ function mountPages({ scope, pageOf, interactions }: PageRoutes): void {
   scope.post(
     interactionRoutes.submit,
     pageOf(async (exchange, request) =>
-      interactions.submit(exchange, stepOf(request), await readForm(request.raw)),
+      interactions.submit(exchange, stepOf(request) ?? '', await readForm(request.raw)),
     ),
   )
 }

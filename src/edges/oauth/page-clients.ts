@@ -73,7 +73,7 @@ export function authorizationPath(
     client_id: id,
     redirect_uri: `${base}${returnPathOf({ id, ...client })}`,
     response_type: 'code',
-    scope: 'openid manage',
+    scope: 'openid manage propose',
     resource: base,
     ...(maxAgeSeconds !== undefined && { max_age: String(maxAgeSeconds) }),
     ...(isRepeated && { prompt: 'login consent' }),
@@ -95,3 +95,7 @@ export const tokenForm = (
     code,
     code_verifier: verifier,
   }).toString()
+
+/** What tells a request of this process from one of the network: a key that never leaves the process. */
+export const ownRequestHeader = 'x-portico-own-request'
+export const newOwnRequestKey = (): string => base64Url(randomBytes(32))

@@ -10,6 +10,7 @@ import {
   authorizationPath,
   flowText,
   newFlow,
+  ownRequestHeader,
   type PageClient,
   readFlow,
   returnPathOf,
@@ -28,6 +29,8 @@ export type PageSessionDeps = {
   invocation: Pick<Invocation, 'prepare'>
   operations: readonly Operation[]
   baseUrl: () => string
+  /** Of requests that this process makes to itself. */
+  ownRequestKey: string
 }
 /** Runs inside the limits and the error page of the sign-in. */
 export type AnswerPage = (
@@ -40,15 +43,24 @@ export type ReadForm = (request: FastifyRequest) => Promise<Form>
 
 const tokenSeconds = 600
 const flowSeconds = 900
+/** A page may stay open for as long as the session of its browser. */
+const formSeconds = 14 * 86_400
 
+/** No page of the same origin keeps a handle on a page that acts. */
+const actHeaders = { 'cross-origin-opener-policy': 'noopener-allow-popups' }
 export const answer = ({ raw }: FastifyReply, status: number, html: string): void => {
-  raw.writeHead(status, pageHeaders({ hasScript: hasPasskeyScript(html) })).end(html)
+  raw.writeHead(status, { ...pageHeaders({ hasScript: hasPasskeyScript(html) }), ...actHeaders }).end(html)
 }
 export const redirect = ({ raw }: FastifyReply, location: string): void => {
   raw.writeHead(303, { location, 'cache-control': 'no-store', 'content-length': '0' }).end()
 }
 
-const isSame = (one: string, other: string): boolean => {
+/** Of the browser; a form of one page may lead to another one. */
+const formCookie = 'portico_form'
+const formPath = '/oauth'
+const formProof = (secret: string): string => createHash('sha256').update(`form ${secret}`).digest('hex')
+
+export const isSame = (one: string, other: string): boolean => {
   const [a, b] = [one, other].map((text) => createHash('sha256').update(text).digest()) as [Buffer, Buffer]
   return timingSafeEqual(a, b)
 }
@@ -56,7 +68,7 @@ const isSame = (one: string, other: string): boolean => {
 type SignInAnswer = {
   isReturn(request: FastifyRequest): boolean
   /** The code of the fault that asks for it. */
-  signIn(reply: FastifyReply, code: string): void
+  signIn(request: FastifyRequest, reply: FastifyReply, code: string): void
   errorPage(sentence: string, code: string): string
   /** Codes that a sign-in resolves. */
   codes: readonly string[]
@@ -68,7 +80,7 @@ export const orSignIn =
     answerPage(request, reply, () =>
       run().catch((error: unknown) => {
         if (!(error instanceof Fault)) throw error
-        if (codes.includes(error.code) && !isReturn(request)) return signIn(reply, error.code)
+        if (codes.includes(error.code) && !isReturn(request)) return signIn(request, reply, error.code)
         answer(reply, error.status, errorPage(error.message, error.code))
       }),
     )
@@ -86,7 +98,7 @@ export function createPageSession(client: PageClient, deps: PageSessionDeps) {
     return token === undefined ? undefined : `Bearer ${token}`
   }
 
-  /** At the token endpoint, as every client does. */
+  /** At the token endpoint, which takes the codes of the pages from this process alone. */
   const redeem = async (request: FastifyRequest, server: FastifyInstance) => {
     const { code, state } = request.query as { code?: unknown; state?: unknown }
     const flow = readFlow(readCookie(request.raw, flowCookie))
@@ -98,7 +110,10 @@ export function createPageSession(client: PageClient, deps: PageSessionDeps) {
     const { body } = await server.inject({
       method: 'POST',
       url: oauthPaths.token,
-      headers: { 'content-type': 'application/x-www-form-urlencoded' },
+      headers: {
+        'content-type': 'application/x-www-form-urlencoded',
+        [ownRequestHeader]: deps.ownRequestKey,
+      },
       payload: tokenForm(client, { base: baseUrl(), code, verifier: flow.verifier }),
       remoteAddress: request.ip,
     })
@@ -150,13 +165,27 @@ export function createPageSession(client: PageClient, deps: PageSessionDeps) {
     isReturn: ({ url }: FastifyRequest): boolean => url.startsWith(returnPathOf(client)),
     forget: (reply: FastifyReply): void => store(reply, client.cookie, '', 0),
 
-    /** Only a page that was shown with this token knows it. */
-    csrfOf: (request: FastifyRequest): string =>
-      createHash('sha256')
-        .update(`${client.id} ${tokenOf(request) ?? ''}`)
-        .digest('hex'),
+    /** A page whose forms carry the proof that this page has shown them. */
+    answerForms(request: FastifyRequest, reply: FastifyReply, status: number, html: string): void {
+      const value = readCookie(request.raw, formCookie) ?? newFlow('').state
+      setCookie(reply.raw, {
+        name: formCookie,
+        value,
+        path: formPath,
+        seconds: formSeconds,
+        baseUrl: baseUrl(),
+      })
+      const field = `<input type="hidden" name="csrf" value="${formProof(value)}">`
+      answer(
+        reply,
+        status,
+        html.replace(/<form method="post"[^>]*>/g, (form) => `${form}${field}`),
+      )
+    },
     assertOwnForm(request: FastifyRequest, form: Form): void {
-      if (isRefusedOrigin(request.raw, baseUrl()) || !isSame(form.csrf ?? '', this.csrfOf(request)))
+      const secret = readCookie(request.raw, formCookie)
+      const isOwn = secret !== undefined && isSame(form.csrf ?? '', formProof(secret))
+      if (isRefusedOrigin(request.raw, baseUrl()) || !isOwn)
         throw new Fault('origin_not_allowed', 'The form was sent by another page. Open the page again.')
     },
   }

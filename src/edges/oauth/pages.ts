@@ -226,6 +226,9 @@ export type Consent = {
   publisher?: string | undefined
   email: string
   scopes: readonly string[]
+  /** The amount that the box of chats shows. */
+  creditsPerDay: number
+  creditsPerDayMax: number
 }
 
 const scopeTexts: Record<string, string> = {
@@ -238,21 +241,29 @@ const scopeTexts: Record<string, string> = {
 const choiceTexts: Record<ActingScope, string> = {
   trade: 'Swap and trade for you, within your limits',
   earn: 'Deposit into the vault and withdraw, for you',
-  manage:
-    'Lower your limits, stop all trading and send your events to its own server. For some minutes each time you sign in for this app also: raise limits, add recipients, link agents and approve requests',
+  chat: 'Chat for you, decide what a chat recommends, and spend your credits, up to',
+  manage: 'Lower your limits, stop all trading and send your events to its own server',
+  propose:
+    'Ask in your name for more: raised limits, recipients, linked agents, trading after a stop. You confirm each on a page of this gateway',
 }
 
-const choiceOf = (scope: ActingScope, { isAsked }: { isAsked: boolean }): string =>
-  `<label class="choice"><input type="checkbox" name="${scope}" value="yes"${isAsked ? ' checked' : ''}><span>${choiceTexts[scope]}</span></label>`
+/** Never ticked beforehand, whatever the app asks for. */
+const choiceOf = (scope: ActingScope, view: Consent): string =>
+  `<label class="choice"><input type="checkbox" name="${scope}" value="yes"><span>${choiceTexts[scope]}${
+    scope === 'chat' ? creditsField(view) : ''
+  }${view.scopes.includes(scope) ? ' <span class="badge">The app asks for it</span>' : ''}</span></label>`
+const creditsField = ({ creditsPerDay, creditsPerDayMax }: Consent): string =>
+  ` <input class="number" type="number" name="chat_credits" min="1" max="${creditsPerDayMax}" value="${creditsPerDay}" aria-label="Credits a day"> credits a day`
 
-export function consentPage({ uid, client, redirect, publisher, email, scopes }: Consent): string {
+export function consentPage(view: Consent): string {
+  const { uid, client, redirect, publisher, email, scopes } = view
   const name = escapeHtml(client)
   const may = [
     'See your wallets, balances, orders and history',
     ...scopes.flatMap((scope) => scopeTexts[scope] ?? []),
   ]
   const items = may.map((text) => `<li>${tick}<span>${escapeHtml(text)}</span></li>`).join('')
-  const choices = actingScopes.map((scope) => choiceOf(scope, { isAsked: scopes.includes(scope) })).join('')
+  const choices = actingScopes.map((scope) => choiceOf(scope, view)).join('')
   const origin =
     publisher === undefined
       ? 'This app registered itself. Portico has not checked its name, so trust the address above.'
@@ -262,10 +273,10 @@ export function consentPage({ uid, client, redirect, publisher, email, scopes }:
     `<h1>Connect ${name}?</h1><p class="soft">It gets access to your account at this gateway.</p>
 <dl class="who"><div><dt>App</dt><dd>${name}</dd></div><div><dt>Sends you to</dt><dd>${escapeHtml(redirect)}</dd></div><div><dt>Your account</dt><dd>${escapeHtml(email)}</dd></div></dl>
 <p class="small soft">${origin}</p>
-<h2>It may</h2><ul>${items}<li class="never">${cross}<span>Never send money to an address that is not on your list of recipients</span></li></ul>
+<h2>It may</h2><ul>${items}<li class="never">${cross}<span>Never send money to an address that you have not confirmed on a page of this gateway, and never raise a limit by itself</span></li></ul>
 <form method="post" action="${actionOf(uid, 'allow')}"><fieldset><legend>You decide: may it also act?</legend>${choices}</fieldset><button class="main">Connect</button></form>
 <form method="post" action="${actionOf(uid, 'deny')}"><button class="quiet">Cancel</button></form>
-<p class="links"><a href="${viewOf(uid, 'sign-in')}">Use another account</a><a href="${oauthPaths.account}">Manage your account</a><a href="${oauthPaths.approvals}">Requests of agents</a></p>`,
+<p class="links"><a href="${viewOf(uid, 'sign-in')}">Use another account</a><a href="${oauthPaths.account}">Manage your account</a><a href="${oauthPaths.approvals}">Requests that wait for you</a></p>`,
   )
 }
 

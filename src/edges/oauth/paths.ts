@@ -1,7 +1,7 @@
 export const oauthScopes = ['openid', 'profile', 'email', 'offline_access'] as const
 
 /** What a person may let an app do beyond reading. A client may ask for them; the choice on the consent page decides. */
-export const actingScopes = ['trade', 'earn', 'manage'] as const
+export const actingScopes = ['trade', 'earn', 'chat', 'manage', 'propose'] as const
 export type ActingScope = (typeof actingScopes)[number]
 
 export const oauthPaths = {

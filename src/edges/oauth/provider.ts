@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http'
 import { type Client, errors, interactionPolicy, Provider, type Session } from 'oidc-provider'
 import type { ServerKeys } from '#features/oauth/keys.ts'
 import type { OAuth } from '#features/oauth/oauth.ts'
@@ -19,6 +20,8 @@ export type ProviderDeps = {
   fetch: (url: string, init?: object) => Promise<unknown>
   clock: Clock
   log: Log
+  /** Whether the request is one of this process itself, which redeems the codes of its own pages. */
+  isOwnRequest: (request: IncomingMessage) => boolean
 }
 
 const accessTokenSeconds = 600
@@ -75,8 +78,11 @@ async function refuseParallelRefresh(
   throw new errors.InvalidGrant('the refresh token was used a moment ago')
 }
 
-/** What an access token is issued for; a refresh token keeps the time of the sign-in that began it. */
-type TokenContext = { oidc: { entities: Partial<Record<'AuthorizationCode' | 'RefreshToken', TokenSource>> } }
+/** What an access token is issued for. */
+type TokenContext = {
+  req: IncomingMessage
+  oidc: { entities: Partial<Record<'AuthorizationCode' | 'RefreshToken', TokenSource>> }
+}
 type TokenSource = {
   kind?: string
   authTime?: number
@@ -208,7 +214,7 @@ function signInPolicy(): object {
 
 /** The authorization server for one set of keys. */
 export function createProvider(
-  { oauth, baseUrl, fetch, clock, log }: ProviderDeps,
+  { oauth, baseUrl, fetch, clock, log, isOwnRequest }: ProviderDeps,
   keys: ServerKeys,
 ): Provider {
   const base = baseUrl()
@@ -255,20 +261,24 @@ export function createProvider(
     features: featuresAt(base),
     formats: {
       customizers: {
-        // Verification asks whether the grant is in force, and when the person signed in.
+        // Verification asks whether the grant is in force, and when the person signed in for a page of the gateway.
         async jwt(
-          context: TokenContext,
+          { req, oidc: { entities } }: TokenContext,
           token: { grantId?: string },
           jwt: { payload: Record<string, unknown> },
         ) {
-          const { AuthorizationCode, RefreshToken } = context.oidc.entities
           jwt.payload.grant_id = token.grantId
-          const source = AuthorizationCode ?? RefreshToken
-          const { authTime = unknownSignInSeconds, sessionUid } = source ?? {}
-          if (!source || sessionUid === undefined || authTime <= unknownSignInSeconds) return jwt
+          const { AuthorizationCode, RefreshToken } = entities
+          const clientId = (AuthorizationCode ?? RefreshToken)?.clientId
+          // A token of an app says nothing of a sign-in: what takes one is confirmed on the pages.
+          if (clientId === undefined || !isOwnClient(clientId)) return jwt
+          // A script that found such a code redeems it nowhere.
+          if (!isOwnRequest(req))
+            throw new errors.InvalidGrant('the pages of this gateway redeem their codes')
+          const { authTime = unknownSignInSeconds, sessionUid } = AuthorizationCode ?? {}
+          if (sessionUid === undefined || authTime <= unknownSignInSeconds) return jwt
           const session = await provider.Session.findByUid(sessionUid)
-          if (session?.loginTs === authTime && isSignInOf(session, source.clientId))
-            jwt.payload.auth_time = authTime
+          if (session?.loginTs === authTime && isSignInOf(session, clientId)) jwt.payload.auth_time = authTime
           return jwt
         },
       },

@@ -11,8 +11,10 @@ export type Owner = {
   agentId: string
   /** When the agent was linked to the person; null where the user is the person's own. */
   linkedAt: Date | null
+  /** Since when the holder of the agent's key contests the link. */
+  contestedAt: Date | null
 }
-type OwnerRow = { id: string; agent_id: string; linked_at: Date | null }
+type OwnerRow = { id: string; agent_id: string; linked_at: Date | null; contested_at: Date | null }
 
 /** Until when a young link decides less: a thief of the key may have made it, and the owner has time to notice. */
 export function linkCoolsUntil(
@@ -29,6 +31,18 @@ export const youngLink = (linkedAt: Date, sentence: string): Fault =>
     extras: { status: 'young_link', reason: `linked at ${linkedAt.toISOString()}` },
   })
 
+/** Nothing is loosened through a contested link, until the link ends or the holder of the key withdraws. */
+export function assertUncontested(contestedAt: Date | null): void {
+  if (contestedAt)
+    throw new Fault(
+      'conflict',
+      'The holder of the key of this agent contests the link: nothing is loosened through it',
+      {
+        extras: { status: 'contested_link', reason: `contested at ${contestedAt.toISOString()}` },
+      },
+    )
+}
+
 type LockOptions = {
   /** In a transaction: until its end nobody unlinks the agent. */
   lock?: boolean
@@ -44,14 +58,21 @@ export async function personOf(
   if (lock) await query(db, 'select from agent_link where user_id = $1 for share', [userId])
   const [row] = await query<OwnerRow>(
     db,
-    `select p.id, p.agent_id, l.linked_at from app_user u
+    `select p.id, p.agent_id, l.linked_at, l.contested_at from app_user u
      left join agent_link l on l.user_id = u.id
      join app_user p on p.id = case when u.auth_scheme = 'oauth' then u.id else l.person_id end
      where u.id = $1`,
     [userId],
   )
-  return row && { userId: row.id, agentId: row.agent_id, linkedAt: row.linked_at }
+  return row && ownerOf(row)
 }
+
+const ownerOf = ({ id, agent_id, linked_at, contested_at }: OwnerRow): Owner => ({
+  userId: id,
+  agentId: agent_id,
+  linkedAt: linked_at,
+  contestedAt: contested_at,
+})
 
 /** The users for whom this one decides: itself first, then its linked agents, oldest first. */
 export async function usersOf(db: Queryable, userId: string): Promise<string[]> {
@@ -75,13 +96,14 @@ export async function subjectOf(
   forAgent: string | undefined,
   { lock = false }: LockOptions = {},
 ): Promise<Subject> {
-  if (forAgent === undefined || forAgent === agentId) return { userId, agentId, linkedAt: null, name: null }
+  if (forAgent === undefined || forAgent === agentId)
+    return { userId, agentId, linkedAt: null, contestedAt: null, name: null }
   const [row] = await query<OwnerRow & { name: string | null }>(
     db,
-    `select u.id, u.agent_id, l.linked_at, coalesce(l.name, u.name) as name from app_user u join agent_link l on l.user_id = u.id
+    `select u.id, u.agent_id, l.linked_at, l.contested_at, coalesce(l.name, u.name) as name from app_user u join agent_link l on l.user_id = u.id
      where u.agent_id = $1 and l.person_id = $2${lock ? ' for share of l' : ''}`,
     [forAgent, userId],
   )
   if (!row) throw notFound('agent', 'agents_list')
-  return { userId: row.id, agentId: row.agent_id, linkedAt: row.linked_at, name: row.name }
+  return { ...ownerOf(row), name: row.name }
 }

@@ -1,16 +1,19 @@
 import type { EventLog } from '#durable/event-log.ts'
-import { type Owner, personOf, subjectOf } from '#engines/agent-links/owners.ts'
+import { linkCoolsUntil, type Owner, personOf, subjectOf } from '#engines/agent-links/owners.ts'
 import type { MailQueue } from '#engines/person-mails/mail-queue.ts'
 import { mailName } from '#engines/person-mails/mail-text.ts'
+import type { AssertSigned } from '#features/auth/signed-act.ts'
 import type { SignupGrants } from '#features/credits/signup-grants.ts'
 import type { SignInLimits } from '#features/oauth/sign-in-limits.ts'
 import type { PolicyFeature } from '#features/policy/policy.ts'
-import type { Caller, RequestFacts } from '#kernel/caller.ts'
+import type { ActRequests } from '#kernel/act-request.ts'
+import { approvalDetail } from '#kernel/approval.ts'
+import { type ActScope, actOf, type Caller, type RequestFacts } from '#kernel/caller.ts'
 import { type Clock, later } from '#kernel/clock.ts'
 import { budgetSpent, Fault, notFound } from '#kernel/fault.ts'
-import { assertFreshPerson } from '#kernel/fresh-person.ts'
 import type { Random } from '#kernel/id.ts'
-import { implement, type Operation, preparedAct } from '#kernel/operation.ts'
+import type { JsonObject } from '#kernel/json.ts'
+import { confirmedAct, implement, type Operation, preparedAct } from '#kernel/operation.ts'
 import type { NewEvent, Tx } from '#kernel/task.ts'
 import type { Queryable } from '#store/query.ts'
 import { type AgentsInput, agentsMax, contract } from './contract.ts'
@@ -30,6 +33,9 @@ export type AgentsDeps = {
   /** Wrong codes, counted for all instances together. */
   limits: SignInLimits
   policy: Pick<PolicyFeature, 'endLink'>
+  acts: ActRequests
+  /** The key of the calling agent has just signed the act. */
+  assertSigned: AssertSigned
   signups: Pick<SignupGrants, 'forLink'>
   mailQueue: MailQueue
   /** Where a person enters a code; undefined where no page is served. */
@@ -53,7 +59,7 @@ const view = ({ agent_id, name, linked_at }: store.LinkedAgent) => ({
 })
 
 type Person = Pick<Owner, 'userId' | 'agentId'>
-type Link = { userId: string; person: Person; linkedAt: Date }
+type Link = { userId: string; agentId: string; person: Person; linkedAt: Date }
 
 const linkedText = ({ agent_id, name }: store.LinkedAgent): string => {
   const shown = mailName(name ?? '')
@@ -61,16 +67,13 @@ const linkedText = ({ agent_id, name }: store.LinkedAgent): string => {
   return `The agent ${agent} was linked. It keeps its wallets and its key; you see them, and you decide about its limits, its recipients and its requests.`
 }
 
-type Prepared = { hash: Uint8Array; name: string | undefined }
-
 /** Counts first and gives back later, so that parallel guesses are counted, too. */
 async function prepareLink(
   { db, clock, limits }: AgentsDeps,
   { code: text, name }: AgentsInput<'link'>,
   caller: Caller,
-): Promise<Prepared> {
-  const now = clock.now()
-  assertFreshPerson(caller, now)
+): Promise<PreparedLink> {
+  if (!caller.person) throw forPeople()
   const budgets = [{ name: `link-code:${caller.userId}`, max: guessesMax }]
   if ((await limits.take(budgets)).length > 0)
     throw budgetSpent('rate_limited', 'Too many wrong link codes of this user; retry in 15 minutes', {
@@ -80,40 +83,143 @@ async function prepareLink(
     })
   const code = readLinkCode(text)
   const hash = code === undefined ? undefined : linkCodeHash(code)
-  if (!hash || !(await store.isCode(db, hash, now))) throw unknownCode()
+  if (!hash || !(await store.isCode(db, hash, clock.now()))) throw unknownCode()
   await limits.giveBack(budgets)
   return { hash, name }
 }
+type PreparedLink = { hash: Uint8Array; name: string | undefined }
+
+const forPeople = (): Fault =>
+  new Fault('step_up_required', 'Only a person links an agent, in an app or on the page of the account', {
+    extras: { requires: 'person' },
+  })
+const linkedAlready = (): Fault =>
+  new Fault('conflict', 'The agent is linked already', { extras: { reason: 'linked' } })
+
+/** In one order, since each locks the event log of its user. */
+async function publish(
+  { events }: Pick<AgentsDeps, 'events'>,
+  { tx, afterCommit }: ActScope,
+  users: readonly string[],
+  event: NewEvent,
+): Promise<void> {
+  const ordered = [...users].sort()
+  for (const userId of ordered) await events.add(tx, userId, [event])
+  afterCommit(() => {
+    for (const userId of ordered) events.notify(userId)
+  })
+}
+
+/** The code is spent by the request; the person confirms the agent that has shown it. */
+function createLink(deps: AgentsDeps) {
+  const { clock, acts, signups, mailQueue } = deps
+  const assertRoom = async (tx: Tx, personId: string): Promise<void> => {
+    await store.lockLinksOf(tx, personId)
+    const known = await store.agentsOf(tx, personId)
+    if (known.length >= agentsMax)
+      throw new Fault('conflict', `A person has at most ${agentsMax} agents: unlink one first`, {
+        extras: { reason: `${known.length} agents are linked` },
+      })
+  }
+
+  const request = async ({ hash, name }: PreparedLink, caller: Caller, facts: RequestFacts) => {
+    const { address } = facts
+    const { tx, afterCommit } = actOf(facts)
+    const agent = await store.claimCode(tx, hash, clock.now())
+    if (!agent) throw unknownCode()
+    await assertRoom(tx, caller.userId)
+    if (await personOf(tx, agent.user_id)) throw linkedAlready()
+    const act = {
+      operation: 'agents_link',
+      // The first credits of the agent count against this address.
+      input: { agent_id: agent.agent_id, ...(name !== undefined && { name }), address },
+      text: `Link the agent ${agent.agent_id} to your account`,
+      details: [
+        approvalDetail('Agent', agent.agent_id),
+        approvalDetail('Called', name ?? agent.name ?? 'without a name'),
+      ],
+    }
+    const requested = await acts.requestAct(tx, act, caller)
+    afterCommit(() => acts.actRequested(requested))
+    return requested.task
+  }
+
+  const apply = async (input: JsonObject, person: Caller) => async (scope: ActScope) => {
+    const { tx, afterCommit } = scope
+    const { agent_id: agentId, name, address } = input as { agent_id: string; name?: string; address: string }
+    const now = clock.now()
+    await assertRoom(tx, person.userId)
+    const userId = await store.keyPairUserOf(tx, agentId)
+    if (userId === undefined) throw notFound('agent', 'agents_list')
+    const added = await store.addLink(tx, { userId, personId: person.userId, name, now })
+    if (!added) throw linkedAlready()
+    const owner = { userId, email: person.person!.email, address }
+    const granted = await signups.forLink(tx, owner, now)
+    const event = linkEvent('agent.linked', { agentId, person }, person.agentId)
+    await publish(deps, scope, [userId, person.userId], event)
+    await mailQueue.add(tx, person.userId, 'agent_linked', { text: linkedText(added) })
+    afterCommit(mailQueue.wake)
+    return { ...view(added), credits_granted: granted }
+  }
+
+  return confirmedAct(
+    preparedAct((input: AgentsInput<'link'>, caller) => prepareLink(deps, input, caller), request),
+    apply,
+  )
+}
+
+/** The agent ends a young link by itself; the person any, once it is confirmed. */
+function createUnlink(deps: AgentsDeps) {
+  const { clock, coolingMs, policy, acts } = deps
+  const end = async (scope: ActScope, { userId, agentId, person, linkedAt }: Link, by: string) => {
+    const { tx } = scope
+    // Of two that unlink at once the second finds none.
+    const ended = await store.removeLink(tx, { userId, personId: person.userId, linkedAt })
+    if (!ended) throw notFound('agent', 'agents_list')
+    const isYoung = linkCoolsUntil(linkedAt, { now: clock.now(), coolingMs }) !== undefined
+    await policy.endLink(tx, { userId, person, linkedAt, isYoung, ...ended })
+    await publish(deps, scope, [userId, person.userId], linkEvent('agent.unlinked', { agentId, person }, by))
+    return { agent_id: agentId, unlinked: true }
+  }
+  const linkOf = async (tx: Tx, person: Caller, agentId: string): Promise<Link> => {
+    const { userId, linkedAt } = await subjectOf(tx, person, agentId)
+    if (!linkedAt) throw notFound('agent', 'agents_list')
+    return { userId, agentId, person, linkedAt }
+  }
+
+  const run = async ({ agent_id: agentId }: AgentsInput<'unlink'>, caller: Caller, facts: RequestFacts) => {
+    const scope = actOf(facts)
+    const { tx, afterCommit } = scope
+    if (agentId === caller.agentId) {
+      const person = await personOf(tx, caller.userId)
+      if (!person?.linkedAt) throw notFound('agent', 'agents_list')
+      const { linkedAt } = person
+      if (later(linkedAt, coolingMs) <= clock.now())
+        throw new Fault(
+          'step_up_required',
+          'Only the person of this agent ends a link of this age; the holder of the key contests it by `agents_contest`',
+          { extras: { requires: 'person' } },
+        )
+      return end(scope, { userId: caller.userId, agentId, person, linkedAt }, caller.agentId)
+    }
+    await linkOf(tx, caller, agentId)
+    const act = {
+      operation: 'agents_unlink',
+      input: { agent_id: agentId },
+      text: `Unlink the agent ${agentId} from your account`,
+      details: [approvalDetail('Agent', agentId)],
+    }
+    const requested = await acts.requestAct(tx, act, caller)
+    afterCommit(() => acts.actRequested(requested))
+    return requested.task
+  }
+  const apply = async (input: JsonObject, person: Caller) => async (scope: ActScope) =>
+    end(scope, await linkOf(scope.tx, person, String(input.agent_id)), person.agentId)
+  return confirmedAct(run, apply)
+}
 
 export function agents(deps: AgentsDeps): Operation[] {
-  const { db, clock, random, events, coolingMs, policy, signups, mailQueue, linkPage } = deps
-
-  const publish = async ({ tx, afterCommit }: RequestFacts, users: readonly string[], event: NewEvent) => {
-    // In one order, since each locks the event log of its user.
-    const ordered = [...users].sort()
-    for (const userId of ordered) await events.add(tx!, userId, [event])
-    afterCommit!(() => {
-      for (const userId of ordered) events.notify(userId)
-    })
-  }
-
-  /** The link that the caller may end; it throws where there is none, or where only the person may. */
-  const endable = async (tx: Tx, agentId: string, caller: Caller): Promise<Link> => {
-    const now = clock.now()
-    if (agentId !== caller.agentId) {
-      const { userId, linkedAt } = await subjectOf(tx, caller, agentId)
-      assertFreshPerson(caller, now)
-      return { userId, person: caller, linkedAt: linkedAt! }
-    }
-    const person = await personOf(tx, caller.userId)
-    if (!person?.linkedAt) throw notFound('agent', 'agents_list')
-    const { linkedAt } = person
-    if (later(linkedAt, coolingMs) <= now)
-      throw new Fault('step_up_required', 'Only the person of this agent ends a link of this age', {
-        extras: { requires: 'person' },
-      })
-    return { userId: caller.userId, person, linkedAt }
-  }
+  const { db, clock, random, coolingMs, mailQueue, linkPage, assertSigned } = deps
 
   return implement(contract, {
     async list(_input, { userId, scheme }) {
@@ -126,25 +232,25 @@ export function agents(deps: AgentsDeps): Operation[] {
               agent_id: person.agentId,
               linked_at: person.linkedAt.toISOString(),
               unlink_until: later(person.linkedAt, coolingMs).toISOString(),
+              contested_at: person.contestedAt?.toISOString() ?? null,
             }
           : null,
       }
     },
 
-    async linkCode(_input, { userId, scheme }, { tx }) {
-      if (scheme !== 'keypair')
-        throw new Fault('conflict', 'A code is for an agent with a key pair, and this is a person', {
-          extras: { reason: 'the caller signed in as a person' },
-        })
-      const handle = tx ?? db
-      if (await personOf(handle, userId))
+    async linkCode(signed, caller, facts) {
+      assertKeyPair(caller)
+      const { userId } = caller
+      const tx = facts.tx ?? db
+      await assertSigned({ ...facts, tx }, 'agents_link_code', { caller, signed })
+      if (await personOf(tx, userId))
         throw new Fault('conflict', 'The agent is linked already; `agents_list` shows to whom', {
           extras: { reason: 'linked' },
         })
       const now = clock.now()
       const code = newLinkCode(random)
       const expiresAt = later(now, codeMs)
-      await store.saveCode(handle, { userId, hash: linkCodeHash(code), now, expiresAt })
+      await store.saveCode(tx, { userId, hash: linkCodeHash(code), now, expiresAt })
       const page = linkPage()
       const where =
         page === undefined
@@ -154,49 +260,40 @@ export function agents(deps: AgentsDeps): Operation[] {
         code,
         expires_at: expiresAt.toISOString(),
         confirm_url: page ?? null,
-        instructions: `${where} \`portico agents link --code ${code}\` after \`portico login\` does the same, and so does the operation \`agents_link\` in an app in which you have just signed in`,
+        instructions: `${where} \`portico agents link --code ${code}\` after \`portico login\` does the same, and so does the operation \`agents_link\` in an app that may propose; the person confirms it on the page that they name`,
       }
     },
 
-    link: preparedAct(
-      (input: AgentsInput<'link'>, caller) => prepareLink(deps, input, caller),
-      async ({ hash, name }: Prepared, caller, request) => {
-        const tx = request.tx!
-        const now = clock.now()
-        const userId = await store.claimCode(tx, hash, now)
-        if (userId === undefined) throw unknownCode()
-        await store.lockLinksOf(tx, caller.userId)
-        const known = await store.agentsOf(tx, caller.userId)
-        if (known.length >= agentsMax)
-          throw new Fault('conflict', `A person has at most ${agentsMax} agents: unlink one first`, {
-            extras: { reason: `${known.length} agents are linked` },
-          })
-        const added = await store.addLink(tx, { userId, personId: caller.userId, name, now })
-        if (!added)
-          throw new Fault('conflict', 'The agent is linked already', { extras: { reason: 'linked' } })
-        const event = linkEvent('agent.linked', { agentId: added.agent_id, person: caller }, caller.agentId)
-        const granted = await signups.forLink(
-          tx,
-          { userId, email: caller.person!.email, address: request.address },
-          now,
-        )
-        await publish(request, [userId, caller.userId], event)
-        await mailQueue.add(tx, caller.userId, 'agent_linked', { text: linkedText(added) })
-        request.afterCommit!(mailQueue.wake)
-        return { ...view(added), credits_granted: granted }
-      },
-    ),
+    link: createLink(deps),
+    unlink: createUnlink(deps),
 
-    async unlink({ agent_id: agentId }, caller, request) {
-      const tx = request.tx!
-      const { userId, person, linkedAt } = await endable(tx, agentId, caller)
-      // Of two that unlink at once the second finds none.
-      if (!(await store.removeLink(tx, { userId, personId: person.userId, linkedAt })))
-        throw notFound('agent', 'agents_list')
-      await policy.endLink(tx, { userId, person })
-      const event = linkEvent('agent.unlinked', { agentId, person }, caller.agentId)
-      await publish(request, [userId, person.userId], event)
-      return { agent_id: agentId, unlinked: true }
+    async contest({ on, ...signed }, caller, facts) {
+      assertKeyPair(caller)
+      const scope = actOf(facts)
+      const { tx, afterCommit } = scope
+      await assertSigned({ ...facts, tx }, 'agents_contest', { caller, signed })
+      const person = await personOf(tx, caller.userId, { lock: true })
+      if (!person?.linkedAt) throw notFound('agent', 'agents_list')
+      const at = on ? (person.contestedAt ?? clock.now()) : null
+      const answer = { agent_id: caller.agentId, contested_at: at?.toISOString() ?? null }
+      if (on === (person.contestedAt !== null)) return answer
+      await store.setContested(tx, caller.userId, at)
+      const type = on ? 'agent.link_contested' : 'agent.link_accepted'
+      const event = linkEvent(type, { agentId: caller.agentId, person }, caller.agentId)
+      await publish(deps, scope, [caller.userId, person.userId], event)
+      if (on) {
+        const text = `The holder of the key of the agent ${caller.agentId} contests its link to your account. You loosen nothing for it until the holder withdraws, and you can unlink it.`
+        await mailQueue.add(tx, person.userId, 'agent_linked', { text })
+        afterCommit(mailQueue.wake)
+      }
+      return answer
     },
   })
+}
+
+function assertKeyPair({ scheme }: Caller): void {
+  if (scheme !== 'keypair')
+    throw new Fault('conflict', 'This is for an agent with a key pair, and this is a person', {
+      extras: { reason: 'the caller signed in as a person' },
+    })
 }

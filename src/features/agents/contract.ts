@@ -1,6 +1,7 @@
 import { act, group, type InputOf, read } from '#kernel/operation.ts'
 import * as T from '#kernel/schema.ts'
-import { Nullable, TextOrNull, Time } from '#kernel/wire-types.ts'
+import { orRequested, TaskResponse } from '#kernel/task-response.ts'
+import { Nullable, TextOrNull, Time, TimeOrNull } from '#kernel/wire-types.ts'
 
 /** How many a person has at most. */
 export const agentsMax = 20
@@ -12,6 +13,17 @@ const linkedAgent = {
   linked_at: Time,
 }
 const LinkedAgent = T.Object(linkedAgent, { $id: 'LinkedAgent' })
+
+/** What the key of the agent has signed, beside the token of the call. */
+const signed = {
+  timestamp: T.Integer({ description: 'Unix seconds, or Unix milliseconds; signed exactly as sent' }),
+  signature: T.String({ description: 'Base64 Ed25519 signature, good once' }),
+}
+const signedExample = {
+  timestamp: 1769860800,
+  signature: 'k0mJ8yTg0b0mX1m0lYwqg7y8n0c1v2b3n4m5Q6w7e8r9t0y1u2i3o4p5a6s7d8f9g0h1j2k3l4z5x6c7v8b9nA==',
+}
+const signatureFaults = ['invalid_signature', 'stale_timestamp', 'signature_replayed'] as const
 
 /** Additions to the published interface. */
 export const contract = group('agents', {
@@ -30,8 +42,12 @@ export const contract = group('agents', {
               agent_id: AgentId('The public id of the person'),
               linked_at: Time,
               unlink_until: Time,
+              contested_at: TimeOrNull,
             },
-            { description: 'Until `unlink_until` the agent may end the link by itself' },
+            {
+              description:
+                'Until `unlink_until` the agent may end the link by itself; `contested_at`: since when the holder of its key contests the link',
+            },
           ),
         ),
       },
@@ -41,12 +57,18 @@ export const contract = group('agents', {
   linkCode: act('POST /v1/agents/link-codes', {
     summary: 'Get a code by which a person links this agent to an account',
     description:
-      'Use it as an agent with a key pair, when a person should decide for it: raise limits, name recipients, lift the kill switch. Show `code` to the person; it is good once, until `expires_at`, and replaces an earlier one. Next: the person calls `agents_link` with it; `agents_list` shows the link.',
+      'Use it as an agent with a key pair, when a person should decide for it: raise limits, name recipients, lift the kill switch. The key signs the UTF-8 bytes of `portico-agents_link_code:v1:<agent_id>:<timestamp>`: a token alone links nothing. Show `code` to the person; it is good once, until `expires_at`, and replaces an earlier one. Next: the person calls `agents_link` with it; `agents_list` shows the link.',
     access: 'manage',
     repeatable: true,
     rate: 'money',
     replies: 'derived',
-    faults: ['conflict'],
+    isSigned: true,
+    faults: ['conflict', ...signatureFaults],
+    body: T.Object(signed, {
+      $id: 'LinkCodeRequest',
+      additionalProperties: false,
+      examples: [signedExample],
+    }),
     output: T.Object(
       {
         code: T.String({ description: 'Twelve digits and letters in three groups' }),
@@ -61,10 +83,10 @@ export const contract = group('agents', {
     ),
   }),
   link: act('POST /v1/agents', {
-    summary: 'Link an agent to your account by its code; only a person can',
+    summary: 'Ask the person to link an agent by its code',
     description:
-      'Use it as a person who has just signed in; others get `step_up_required`. From then on you decide for the agent, and your kill switch stops it, too. It keeps its wallets and its key. Link no agent whose code you did not ask for. Next: `agents_list`; `policy_tighten` with `for_agent`.',
-    access: 'manage',
+      'Use it as an app of a person, with the code that an agent shows. It spends the code and answers with a task that waits until the person has confirmed the agent at its `confirm_url`. From then on you decide for the agent, and your kill switch stops it, too. It keeps its wallets and its key. Link no agent whose code you did not ask for. Next: `agents_list`; `policy_tighten` with `for_agent`.',
+    access: 'propose',
     repeatable: true,
     rate: 'auth',
     faults: ['step_up_required', 'not_found', 'conflict', 'rate_limited'],
@@ -88,33 +110,45 @@ export const contract = group('agents', {
       },
       { $id: 'LinkRequest', additionalProperties: false, examples: [{ code: '7K3M-Q0WD-2XNB' }] },
     ),
-    output: T.Object(
-      {
-        ...linkedAgent,
-        credits_granted: T.Integer({
-          description: 'First credits of the agent, where it had none; for one agent of each person',
-        }),
-      },
-      { $id: 'LinkResponse' },
-    ),
+    output: TaskResponse,
   }),
   unlink: act('DELETE /v1/agents/{agent_id}', {
-    summary: 'End the link of an agent; only a person can, after its first hours',
+    summary: 'End the link of an agent; only the person can, after its first hours',
     description:
-      'Use it as a person who has just signed in. Raised limits and recipients that wait are dropped; the agent keeps everything else, and stays stopped where you have stopped it. The agent itself may end a new link until `unlink_until`. Next: `agents_list`.',
-    access: 'manage',
+      'Use it when you should not decide for the agent any more: it answers with a task that waits until the person has confirmed it at its `confirm_url`. Raised limits and recipients that wait are dropped; the agent keeps everything else, and stays stopped where you have stopped it. The agent itself may end a new link until `unlink_until`, and an end within that time lifts what the link has set. Next: `agents_list`.',
+    access: 'propose',
     repeatable: true,
     rate: 'exit',
-    faults: ['step_up_required', 'not_found'],
+    faults: ['step_up_required', 'not_found', 'conflict'],
     params: T.Object({
       agent_id: T.String({ minLength: 1, maxLength: 64, description: 'Id out of `agents_list`' }),
     }),
+    output: orRequested(
+      T.Object(
+        {
+          agent_id: AgentId('The agent that was unlinked'),
+          unlinked: T.Boolean({ description: 'Always true' }),
+        },
+        { $id: 'AgentUnlinked' },
+      ),
+    ),
+  }),
+  contest: act('POST /v1/agents/contest', {
+    summary: 'Contest the link of this agent, as the holder of its key',
+    description:
+      'Use it as an agent with a key pair that was linked against your will, at any time. While it is contested nothing is loosened through the link: no approval, no raise, no recipient, and no switch is lifted; the person may unlink the agent. `on: false` withdraws. The key signs the UTF-8 bytes of `portico-agents_contest:v1:<agent_id>:<timestamp>`. Next: the operator can end the link as well; `agents_list` shows it.',
+    access: 'manage',
+    repeatable: true,
+    rate: 'exit',
+    isSigned: true,
+    faults: ['conflict', 'not_found', ...signatureFaults],
+    body: T.Object(
+      { on: T.Boolean(), ...signed },
+      { $id: 'ContestRequest', additionalProperties: false, examples: [{ on: true, ...signedExample }] },
+    ),
     output: T.Object(
-      {
-        agent_id: AgentId('The agent that was unlinked'),
-        unlinked: T.Boolean({ description: 'Always true' }),
-      },
-      { $id: 'AgentUnlinked' },
+      { agent_id: AgentId('The agent'), contested_at: TimeOrNull },
+      { $id: 'ContestResponse' },
     ),
   }),
 })

@@ -5,7 +5,7 @@ export type LinkedPair = { agentId: string; person: Pick<Owner, 'agentId'> }
 
 /** The same event in the log of the agent and in that of the person. `by`: the agent id of who did it. */
 export const linkEvent = (
-  type: 'agent.linked' | 'agent.unlinked',
+  type: 'agent.linked' | 'agent.unlinked' | 'agent.link_contested' | 'agent.link_accepted',
   { agentId, person }: LinkedPair,
   by: string,
 ): NewEvent => ({

@@ -1,3 +1,4 @@
+import type { KeptLimits } from '#features/policy/store.ts'
 import { type Queryable, query } from '#store/query.ts'
 
 export type LinkedAgent = { user_id: string; agent_id: string; name: string | null; linked_at: Date }
@@ -27,15 +28,26 @@ export const isCode = async (db: Queryable, hash: Uint8Array, now: Date): Promis
   return (await query(db, text, [hash, now])).length > 0
 }
 
-/** The user of the agent, for exactly one of several concurrent callers. */
-export async function claimCode(db: Queryable, hash: Uint8Array, now: Date): Promise<string | undefined> {
-  const [row] = await query<{ user_id: string }>(
+type CodeOwner = { user_id: string; agent_id: string; name: string | null }
+/** The agent, for exactly one of several concurrent callers. */
+export async function claimCode(db: Queryable, hash: Uint8Array, now: Date): Promise<CodeOwner | undefined> {
+  const [row] = await query<CodeOwner>(
     db,
-    'delete from agent_link_code where code_hash = $1 and expires_at > $2 returning user_id',
+    `with claimed as (delete from agent_link_code where code_hash = $1 and expires_at > $2 returning user_id)
+     select u.id as user_id, u.agent_id, u.name from claimed c join app_user u on u.id = c.user_id`,
     [hash, now],
   )
-  return row?.user_id
+  return row
 }
+
+/** Undefined where it is the public id of a person, or of nobody. */
+export async function keyPairUserOf(db: Queryable, agentId: string): Promise<string | undefined> {
+  const text = `select id from app_user where agent_id = $1 and auth_scheme = 'keypair'`
+  return (await query<{ id: string }>(db, text, [agentId]))[0]?.id
+}
+
+export const setContested = (db: Queryable, userId: string, at: Date | null) =>
+  query(db, 'update agent_link set contested_at = $2 where user_id = $1', [userId, at])
 
 /** Serialises the links of one person, so that their number stays within its limit. */
 export const lockLinksOf = (db: Queryable, personId: string) =>
@@ -61,9 +73,13 @@ export async function addLink(
 }
 
 type Ended = { userId: string; personId: string; linkedAt: Date }
-/** False where exactly this link is no more. */
-export const removeLink = async (db: Queryable, { userId, personId, linkedAt }: Ended): Promise<boolean> => {
+/** What the link had kept; undefined where exactly this link is no more. */
+export async function removeLink(
+  db: Queryable,
+  { userId, personId, linkedAt }: Ended,
+): Promise<{ limitsBefore: KeptLimits } | undefined> {
   const text =
-    'delete from agent_link where user_id = $1 and person_id = $2 and linked_at = $3 returning user_id'
-  return (await query(db, text, [userId, personId, linkedAt])).length > 0
+    'delete from agent_link where user_id = $1 and person_id = $2 and linked_at = $3 returning limits_before'
+  const [row] = await query<{ limits_before: KeptLimits }>(db, text, [userId, personId, linkedAt])
+  return row && { limitsBefore: row.limits_before }
 }

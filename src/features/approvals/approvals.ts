@@ -1,6 +1,12 @@
 import type { Approval } from '#durable/approval-store.ts'
 import type { Approvals } from '#durable/approvals.ts'
-import { linkCoolsUntil, personOf, usersOf, youngLink } from '#engines/agent-links/owners.ts'
+import {
+  assertUncontested,
+  linkCoolsUntil,
+  personOf,
+  usersOf,
+  youngLink,
+} from '#engines/agent-links/owners.ts'
 import type { Caller, RequestFacts } from '#kernel/caller.ts'
 import type { Clock } from '#kernel/clock.ts'
 import { invalid, notFound } from '#kernel/fault.ts'
@@ -9,7 +15,7 @@ import { implement, type Operation } from '#kernel/operation.ts'
 import type { Queryable } from '#store/query.ts'
 import { contract } from './contract.ts'
 
-/** What policy reserves for people: they list it, approve or decline it. */
+/** What is reserved for people, requests of agents and acts that allow more: they list it, approve or decline it. */
 
 type ApprovalsDeps = {
   approvals: Approvals
@@ -17,8 +23,8 @@ type ApprovalsDeps = {
   db: Queryable
   /** How long a person to whom an agent was just linked approves nothing for it. */
   coolingMs: number
-  /** The address of the page; undefined where none is served. */
-  page: () => string | undefined
+  /** The address of the page of a request; undefined where none is served. */
+  page: (approvalId: string) => string | undefined
   waitingMax: number
 }
 
@@ -40,7 +46,7 @@ export function approvals(deps: ApprovalsDeps): Operation[] {
     const owner = found && (await personOf(tx!, found.user_id, { lock: true }))
     const isOwn = found?.user_id === userId
     if (!found || (!isOwn && owner?.userId !== userId)) throw notFound('approval', 'approvals_list')
-    return { found, linkedAt: owner?.linkedAt ?? null }
+    return { found, owner }
   }
   const decide = async (
     decision: 'approved' | 'declined',
@@ -67,14 +73,17 @@ export function approvals(deps: ApprovalsDeps): Operation[] {
       return { approvals: waiting.approvals.map(view), total: waiting.total, max: waitingMax }
     },
     async approve({ approval_id, intent_sha256 }, caller, request) {
-      const { found, linkedAt } = await findFor(request, caller, approval_id)
-      const confirmUrl = page()
+      const { found, owner } = await findFor(request, caller, approval_id)
+      const confirmUrl = page(approval_id)
       assertFreshPerson(caller, clock.now(), {
         intent_sha256: found.intent_sha256,
         expires_at: found.expires_at.toISOString(),
         ...(confirmUrl && { confirm_url: confirmUrl }),
       })
-      assertEstablished(linkedAt, { now: clock.now(), coolingMs })
+      assertUncontested(owner?.contestedAt ?? null)
+      // What an act sets through a young link ends with it.
+      if (found.intent.rule !== 'confirmation')
+        assertEstablished(owner?.linkedAt ?? null, { now: clock.now(), coolingMs })
       if (intent_sha256 !== undefined && intent_sha256 !== found.intent_sha256)
         throw invalid(
           'intent_sha256',

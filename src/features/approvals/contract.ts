@@ -1,16 +1,19 @@
 import { act, group, read } from '#kernel/operation.ts'
 import * as T from '#kernel/schema.ts'
-import { ChainId, Dec, OneOf, TextOrNull, Time, TimeOrNull } from '#kernel/wire-types.ts'
+import { DecOrNull, OneOf, TextOrNull, Time, TimeOrNull } from '#kernel/wire-types.ts'
 
 const Intent = T.Object(
   {
     text: T.String({ description: 'The request in one sentence' }),
     kind: T.String({ description: 'The operation' }),
-    chain_id: ChainId,
+    chain_id: T.Unsafe<string | null>({ ...TextOrNull, description: 'Null where nothing moves' }),
     chain: T.Unsafe<string | null>({ ...TextOrNull, description: 'Name of the chain' }),
     token: T.Unsafe<string | null>({ ...TextOrNull, description: 'Symbol of what leaves, or is traded' }),
     amount: T.Unsafe<string | null>({ ...TextOrNull, description: 'Of the token, as decimal text' }),
-    usd: T.Unsafe<string>({ ...Dec, description: 'Value at the time of the request, in USD' }),
+    usd: T.Unsafe<string | null>({
+      ...DecOrNull,
+      description: 'Value at the time of the request, in USD; null where nothing moves',
+    }),
     recipient: T.Unsafe<string | null>({
       ...TextOrNull,
       description: 'Address that receives, on the chain',
@@ -23,18 +26,25 @@ const Intent = T.Object(
         description: 'What it costs beside the amount, in a sentence',
       }),
     ),
+    details: T.Optional(
+      T.Array(T.Object({ name: T.String(), value: T.String() }), {
+        description: 'Of an act that allows more than before: what it changes, as the page shows it',
+      }),
+    ),
     agent_id: T.String({ description: 'The agent that asked' }),
     client_id: T.Unsafe<string | null>({
       ...TextOrNull,
       description: 'The app that asked for its person; null for a key pair',
     }),
-    rule: T.String({ description: 'approval_above_usd, recipient_approval, or loss_bound' }),
+    rule: T.String({
+      description: 'approval_above_usd, recipient_approval, loss_bound, or confirmation of an act that allows more',
+    }),
     reason: T.String({ description: 'Why a person has to approve it' }),
   },
   { $id: 'ApprovalIntent' },
 )
 const approval = {
-  approval_id: T.String({ description: 'What `approvals_approve` and `approvals_decline` take' }),
+  approval_id: T.String({ description: 'What `approvals_decline` takes' }),
   task_id: T.String({ description: 'The task that waits' }),
   intent: Intent,
   intent_sha256: T.String({ description: 'Names the request; send it with the approval' }),
@@ -68,16 +78,16 @@ const params = T.Object({
 /** Additions to the published interface. */
 export const contract = group('approvals', {
   list: read('GET /v1/approvals', {
-    summary: 'Requests of agents that wait for a person',
+    summary: 'Requests that wait for a person',
     description:
-      'Use it to see what waits for a decision, newest first: requests of this account and of linked agents above `approval_above_usd`, and transfers to recipients with `agents: approval`. Next: a person who has just signed in decides by `approvals_approve`, or everybody with `manage` by `approvals_decline`.',
+      'Use it to see what waits for a decision, newest first: requests of this account and of linked agents above `approval_above_usd`, transfers to recipients with `agents: approval`, and acts that allow more than before, such as raised limits. Next: the person decides on the page that `confirm_url` of the task names; everybody with `manage` declines by `approvals_decline`.',
     access: 'read',
     output: ApprovalList,
   }),
   approve: act('POST /v1/approvals/{approval_id}/approve', {
-    summary: 'Approve a request that waits, as a person',
+    summary: 'Approve a request that waits; only the page of the gateway can',
     description:
-      'Use it as a person who has just signed in; others get `step_up_required`. The request is admitted again with the prices, balances and limits of now, and runs once under its task id; what no longer fits ends the task as failed. Next: poll `tasks_get` with `task_id`.',
+      'The page of the gateway calls it for a person who has just signed in there; every other caller gets `step_up_required` with the `confirm_url` to open. The request is admitted again with the prices, balances and limits of now, and runs once under its task id; what no longer fits ends the task as failed. Next: poll `tasks_get` with `task_id`.',
     access: 'manage',
     repeatable: true,
     rate: 'exit',

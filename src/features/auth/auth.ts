@@ -12,10 +12,11 @@ import type { Tx } from '#kernel/task.ts'
 import type { Queryable } from '#store/query.ts'
 import { attempts as attemptsOf } from './attempts.ts'
 import { contract } from './contract.ts'
-import { tokenHandler } from './keypair.ts'
+import { createKeyCheck, tokenHandler } from './keypair.ts'
 import { personTokens } from './person-tokens.ts'
 import { type OnSignup, registerHandler, verifyHandler } from './register.ts'
 import { revokeHandler } from './revoke.ts'
+import { type AssertSigned, assertSigned } from './signed-act.ts'
 import { signupHandler } from './signup.ts'
 import * as store from './store.ts'
 import { tokens as tokensOf } from './tokens.ts'
@@ -49,6 +50,8 @@ export type Auth = {
   operations: Operation[]
   /** Reads an Authorization header; throws unauthorized, invalid_token or suspended. */
   authenticate(authorization: string | undefined): Promise<Caller>
+  /** Throws where the key of the calling agent has not just signed this act. */
+  assertSigned: AssertSigned
   /** False where the access of the caller was revoked; otherwise it is not before the end of the transaction. */
   holdAccess(tx: Tx, caller: Caller): Promise<boolean>
   /** Issues a token with exactly these scopes, without a signature. */
@@ -77,7 +80,8 @@ export function auth(deps: AuthDeps): Auth {
   const attempts = attemptsOf({ clock })
   const register = registerHandler(deps)
   const verify = verifyHandler({ ...deps, attempts, onSignup })
-  const token = tokenHandler({ db, clock, tokens, attempts, ttlMs })
+  const keyCheck = createKeyCheck({ db, clock, attempts })
+  const token = tokenHandler({ db, clock, tokens, keyCheck, ttlMs })
 
   return {
     operations: implement(contract, {
@@ -88,6 +92,7 @@ export function auth(deps: AuthDeps): Auth {
       revoke: revokeHandler({ tokens, endApps, ...(oauth && { records: oauth.records }) }),
     }).filter(({ key }) => oauth !== undefined || key !== 'signup'),
     authenticate: tokens.authenticate,
+    assertSigned: assertSigned({ clock, keyCheck }),
     holdAccess: store.holdAccess,
     async issue(userId, scopes, lifeMs = ttlMs) {
       const made = tokens.make(userId, scopes, lifeMs)

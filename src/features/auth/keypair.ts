@@ -14,7 +14,7 @@ import * as store from './store.ts'
 import type { Tokens } from './tokens.ts'
 
 /** The scopes of a registered key; docs/decisions/0006-scopes.md gives the reason. */
-export const keypairScopes: readonly Scope[] = ['read', 'chat', 'trade', 'earn', 'manage']
+export const keypairScopes: readonly Scope[] = ['read', 'chat', 'trade', 'earn', 'manage', 'propose']
 
 const windowSeconds = 300
 /**
@@ -48,12 +48,31 @@ export function failureBudgets(subject: string, ip: string): FailureBudget[] {
   ]
 }
 
-type TokenHandlerDeps = { db: Queryable; clock: Clock; tokens: Tokens; attempts: Attempts; ttlMs: number }
+type SignedBy = { agentId: string; timestamp: number; signature: string }
+/** A signature that the key of an agent has just made, and what stores that it was used. */
+export type KeyProof = { userId: string; spent: { digest: Buffer; expiresAt: Date; publicKey: Buffer } }
+export type KeyCheck = {
+  /** Throws where no key of the agent has signed one of the texts within the window. */
+  verify(
+    signed: SignedBy,
+    messages: readonly Uint8Array[],
+    at: { address: string; db?: Queryable },
+  ): Promise<KeyProof>
+}
+type KeyCheckDeps = { db: Queryable; clock: Clock; attempts: Attempts }
 
-export function tokenHandler({ db, clock, tokens, attempts, ttlMs }: TokenHandlerDeps) {
+export const replayed = (timestamp: number, now: Date): Fault =>
+  new Fault(
+    'signature_replayed',
+    'This signature was already used. Count the timestamp up by one and sign again; workers that share an agent should sign milliseconds',
+    { extras: { server_time: Math.floor(now.getTime() / 1000), next_timestamp: timestamp + 1 } },
+  )
+
+/** Every signature with a timestamp is checked here, whatever it is for. */
+export function createKeyCheck({ db, clock, attempts }: KeyCheckDeps): KeyCheck {
   const imported = new LRUCache<string, KeyObject>({ max: 10_000 })
 
-  const isSignedBy = (raw: Uint8Array, messages: Uint8Array[], signature: Uint8Array): boolean => {
+  const isSignedBy = (raw: Uint8Array, messages: readonly Uint8Array[], signature: Uint8Array): boolean => {
     const name = Buffer.from(raw).toString('hex')
     const cached = imported.get(name)
     const key = cached ?? importKey(raw)
@@ -64,47 +83,49 @@ export function tokenHandler({ db, clock, tokens, attempts, ttlMs }: TokenHandle
     return good
   }
 
-  return async ({ agent_id, timestamp, signature: text }: AuthInput<'token'>, address: string) => {
-    const signature = readSignature(text)
-    const budgets = failureBudgets(isAgentId(agent_id) ? agent_id : '', address)
-    const now = clock.now()
-    const nowSeconds = Math.floor(now.getTime() / 1000)
-    const retry = { extras: { server_time: nowSeconds } }
-    const signedMs = timestamp >= millisecondsFrom ? timestamp : timestamp * 1000
-    const signedSeconds = Math.floor(signedMs / 1000)
-    if (!Number.isSafeInteger(signedMs) || Math.abs(nowSeconds - signedSeconds) > windowSeconds)
-      throw new Fault(
-        'stale_timestamp',
-        'The signed timestamp is more than 300 s away from server_time. Correct the clock and sign again',
-        retry,
-      )
-
-    const keys = isAgentId(agent_id) ? await store.keysOfAgent(db, agent_id) : []
-    const messages = tokenMessages(agent_id, timestamp)
-    const agent = keys.find(({ public_key }) => isSignedBy(public_key, messages, signature))
-    if (keys.length === 0) isSignedBy(dummyKey, messages, signature)
-    if (!agent) {
-      attempts.fail(budgets)
-      throw new Fault(
-        'invalid_signature',
-        'The agent is unknown, or the signature does not match its key: sign the UTF-8 bytes of agent_id followed at once by the timestamp',
-      )
-    }
-    if (agent.suspended_at)
-      throw new Fault('suspended', 'The account is suspended; ask the operator of this gateway')
-
-    const spent = {
-      digest: digest('sha256', signature, 'buffer'),
-      expiresAt: new Date(signedMs + replayWindowMs),
-      publicKey: agent.public_key,
-    }
-    const { token, row } = tokens.make(agent.user_id, keypairScopes, ttlMs)
-    if (!(await store.exchangeSignature(db, spent, row)))
-      throw new Fault(
-        'signature_replayed',
-        'This signature was already exchanged for a token. Count the timestamp up by one and sign again; workers that share an agent should sign milliseconds',
-        { extras: { ...retry.extras, next_timestamp: timestamp + 1 } },
-      )
-    return { token, expires_in: Math.floor(ttlMs / 1000) }
+  return {
+    async verify({ agentId, timestamp, signature: text }, messages, { address, db: handle = db }) {
+      const signature = readSignature(text)
+      const budgets = failureBudgets(isAgentId(agentId) ? agentId : '', address)
+      const nowSeconds = Math.floor(clock.now().getTime() / 1000)
+      const signedMs = timestamp >= millisecondsFrom ? timestamp : timestamp * 1000
+      const signedSeconds = Math.floor(signedMs / 1000)
+      if (!Number.isSafeInteger(signedMs) || Math.abs(nowSeconds - signedSeconds) > windowSeconds)
+        throw new Fault(
+          'stale_timestamp',
+          'The signed timestamp is more than 300 s away from server_time. Correct the clock and sign again',
+          { extras: { server_time: nowSeconds } },
+        )
+      const keys = isAgentId(agentId) ? await store.keysOfAgent(handle, agentId) : []
+      const agent = keys.find(({ public_key }) => isSignedBy(public_key, messages, signature))
+      if (keys.length === 0) isSignedBy(dummyKey, messages, signature)
+      if (!agent) {
+        attempts.fail(budgets)
+        throw new Fault(
+          'invalid_signature',
+          'The agent is unknown, or the signature does not match its key and the text that was to be signed',
+        )
+      }
+      if (agent.suspended_at)
+        throw new Fault('suspended', 'The account is suspended; ask the operator of this gateway')
+      const spent = {
+        digest: digest('sha256', signature, 'buffer'),
+        expiresAt: new Date(signedMs + replayWindowMs),
+        publicKey: Buffer.from(agent.public_key),
+      }
+      return { userId: agent.user_id, spent }
+    },
   }
 }
+
+type TokenHandlerDeps = { db: Queryable; clock: Clock; tokens: Tokens; keyCheck: KeyCheck; ttlMs: number }
+
+export const tokenHandler =
+  ({ db, clock, tokens, keyCheck, ttlMs }: TokenHandlerDeps) =>
+  async ({ agent_id: agentId, timestamp, signature }: AuthInput<'token'>, address: string) => {
+    const messages = tokenMessages(agentId, timestamp)
+    const { userId, spent } = await keyCheck.verify({ agentId, timestamp, signature }, messages, { address })
+    const { token, row } = tokens.make(userId, keypairScopes, ttlMs)
+    if (!(await store.exchangeSignature(db, spent, row))) throw replayed(timestamp, clock.now())
+    return { token, expires_in: Math.floor(ttlMs / 1000) }
+  }

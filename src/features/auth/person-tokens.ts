@@ -8,8 +8,8 @@ import type { Queryable } from '#store/query.ts'
 import { keypairScopes } from './keypair.ts'
 import * as store from './store.ts'
 
-/** What every app that a person connects may do; docs/decisions/0082-what-an-app-may-do.md gives the reason. */
-const readingScopes: readonly Scope[] = ['read', 'chat']
+/** What every app that a person connects may do; docs/decisions/0120-an-app-asks-and-spends-within-an-amount.md gives the reason. */
+const readingScopes: readonly Scope[] = ['read']
 const scopesOf = (granted: readonly string[]): ReadonlySet<Scope> =>
   new Set(keypairScopes.filter((scope) => readingScopes.includes(scope) || granted.includes(scope)))
 const noScopes = new Set<never>()

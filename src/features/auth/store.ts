@@ -160,6 +160,17 @@ export const addToken = (db: Queryable, { hash, userId, scopes, now, expiresAt }
  * Spends the signature and stores the token; false where the signature was spent before. The shared locks wait for a
  * concurrent suspension or revocation, which deletes the tokens that it finds.
  */
+/** False where it was used before, or where the key was revoked. */
+export const spendSignature = async (
+  db: Queryable,
+  { digest, expiresAt, publicKey }: { digest: Uint8Array; expiresAt: Date; publicKey: Uint8Array },
+): Promise<boolean> => {
+  const text = `insert into spent_signature (digest, expires_at)
+    select $1, $2 from agent_key where public_key = $3 and revoked_at is null
+    on conflict do nothing returning 1 as stored`
+  return (await query(db, text, [digest, expiresAt, publicKey])).length === 1
+}
+
 export const exchangeSignature = async (
   db: Queryable,
   signature: { digest: Uint8Array; expiresAt: Date; publicKey: Uint8Array },

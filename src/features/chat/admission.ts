@@ -7,6 +7,7 @@ import type { JsonObject } from '#kernel/json.ts'
 import type { InputOf } from '#kernel/operation.ts'
 import type { Admission, FeatureRows } from '#kernel/task.ts'
 import type { Queryable } from '#store/query.ts'
+import { reserveAppCredits } from './app-credits.ts'
 import { storedCaller } from './caller.ts'
 import { type contract, turnsPerThreadMax } from './contract.ts'
 import { sized } from './event-writer.ts'
@@ -38,11 +39,12 @@ export async function admitTurn(
   caller: Caller,
 ): Promise<Admission> {
   const { userId } = caller
-  const [thread, draw] = await Promise.all([
-    thread_id ? openThread(db, userId, thread_id) : undefined,
-    credits.draw(userId, creditsOfAgent[agent], 'chat', (prices ? creditsOfModel : creditsOfAgent)[agent]),
-  ])
+  const thread = thread_id ? await openThread(db, userId, thread_id) : undefined
   const now = clock.now()
+  const min = creditsOfAgent[agent]
+  const max = (prices ? creditsOfModel : creditsOfAgent)[agent]
+  const ofApp = await reserveAppCredits(db, caller, { min, max, now })
+  const draw = await credits.draw(userId, min, 'chat', ofApp ?? max)
   const at = now.toISOString()
   const chatId = uuidv7(now, random)
   const threadId = thread?.thread_id ?? uuidv7(now, random)
@@ -52,7 +54,7 @@ export async function admitTurn(
     user_id: userId,
     agent,
     query,
-    caller: storedCaller(caller),
+    caller: { ...storedCaller(caller), ...(ofApp !== undefined && { appCredits: Number(ofApp) }) },
     status: 'running',
     listened_at: at,
     created_at: at,

@@ -2,6 +2,7 @@ import type { Caller, Scope } from '#kernel/caller.ts'
 import { Fault } from '#kernel/fault.ts'
 import type { JsonObject } from '#kernel/json.ts'
 import { type Queryable, query } from '#store/query.ts'
+import type { ChatTurnRow } from '#store/tables/chat.ts'
 
 /** The caller of a turn as it is stored: enough to ask whether the access still stands, and no credential. */
 export type StoredCaller = {
@@ -13,7 +14,11 @@ export type StoredCaller = {
   grantId?: string
   clientId?: string
   oauthScopes?: string[]
+  /** Of an app: the credits that the answer takes of its day at most. */
+  appCredits?: number
 }
+export const storedCallerOf = ({ caller }: Pick<ChatTurnRow, 'caller'>): StoredCaller =>
+  caller as StoredCaller
 
 export const storedCaller = ({
   agentId,

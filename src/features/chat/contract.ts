@@ -151,7 +151,7 @@ export const contract = group('chat', {
   decide: act('PATCH /v1/chat/{chat_id}/recommendations/{recommendation_id}', {
     summary: 'Accept or decline what a chat has recommended',
     description:
-      'Use it for a recommendation with `status: open`. `accepted` starts its `action` once, exactly as it was shown, in your name and within your limits, and answers with its `task_id`; `declined` starts nothing and is final. Next: poll `tasks_get` with the `task_id`.',
+      'Use it for a recommendation with `status: open`. `accepted` starts its `action` once, exactly as it was shown, in your name and within your limits, and answers with its `task_id`; `declined` starts nothing and is final. Both take the scope of that operation. Next: poll `tasks_get` with the `task_id`.',
     access: 'chat',
     repeatable: true,
     rate: 'money',
@@ -173,7 +173,7 @@ export const contract = group('chat', {
       },
       { $id: 'ChatRecommendationResponse' },
     ),
-    faults: ['not_found', 'conflict', 'quote_expired'],
+    faults: ['insufficient_scope', 'not_found', 'conflict', 'quote_expired'],
   }),
   cancel: act('POST /v1/chat/{chat_id}/cancel', {
     summary: 'Stop an answer',

@@ -3,7 +3,8 @@ import { actOf, type Caller, type RequestFacts } from '#kernel/caller.ts'
 import { type Clock, later } from '#kernel/clock.ts'
 import { Fault, notFound } from '#kernel/fault.ts'
 import { isRecord, type JsonObject } from '#kernel/json.ts'
-import { type InputOf, preparedAct } from '#kernel/operation.ts'
+import { type InputOf, isScope, preparedAct } from '#kernel/operation.ts'
+import { assertScope } from '#kernel/scope.ts'
 import { type Queryable, query } from '#store/query.ts'
 import type { ChatRecommendationRow } from '#store/tables/chat.ts'
 import { keyOfCall } from './call-key.ts'
@@ -71,6 +72,9 @@ async function prepare(deps: Deps, input: DecideInput, caller: Caller): Promise<
     [recommendation_id, chat_id, caller.userId],
   )
   if (!row) throw notFound('recommendation of this chat', 'chat_thread')
+  // Both decisions are final, so each takes what the operation itself would take.
+  const access = deps.tools().get(row.operation)?.operation.entry.access
+  if (access !== undefined && isScope(access)) assertScope(caller, access)
   if (row.status === status) return { row, status, taskId: row.task_id, isNew: false }
   if (row.status !== 'open') throw decided(row.status)
   // An acceptance has started it, and the gateway was killed before it was noted.

@@ -7,6 +7,7 @@ import { Fault } from '#kernel/fault.ts'
 import type { JsonObject } from '#kernel/json.ts'
 import type { EndResult, StepContext, StepEnd, TaskView, Tx } from '#kernel/task.ts'
 import type { Queryable } from '#store/query.ts'
+import { returnAppCredits } from './app-credits.ts'
 import { keyOfCall } from './call-key.ts'
 import { currentCaller, type StoredCaller } from './caller.ts'
 import { createEmit } from './emit.ts'
@@ -265,6 +266,7 @@ type Stored = {
 }
 
 async function storeEnd(tx: Tx, turn: store.ChatTurnRow, end: Stored): Promise<void> {
+  await returnAppCredits(tx as Queryable, turn, end.creditsUsed)
   const { seq, text } = await store.spokenOf(tx, turn.chat_id)
   await store.endTurn(tx, {
     chatId: turn.chat_id,

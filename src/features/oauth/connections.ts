@@ -14,6 +14,8 @@ export type Connection = {
   clientName: string | null
   /** What its newest grant allows, by resource. */
   scopes: string[]
+  /** What it may spend in a day, where it may chat. */
+  creditsPerDay: number
   /** Servers to which it has events of the person posted. */
   postsTo: string[]
   connectedAt: Date
@@ -23,6 +25,8 @@ export type PostedOrigins = (personId: string) => Promise<readonly { clientId: s
 export type Connections = {
   /** Stores the grant that a person has given to an app, and notifies the person. */
   connect(grantId: string, grant: Payload, expiresInSeconds?: number): Promise<void>
+  /** The credits that the app may spend of the person in a day. */
+  allowCredits(accountId: string, clientId: string, perDay: number): Promise<void>
   /** The latest first, a hundred at most. */
   list(accountId: string): Promise<Connection[]>
   /** Ends every grant and token that a client has of a person, and what it has set up. */
@@ -30,6 +34,9 @@ export type Connections = {
 }
 
 const connectionsMax = 100
+/** What an app that may chat spends in a day, where the person names no amount. */
+export const creditsPerDayDefault = 20
+export const creditsPerDayMax = 10_000
 
 type ConnectionsDeps = {
   db: Queryable
@@ -45,8 +52,9 @@ type ConnectionsDeps = {
 const acts: Record<string, string> = {
   trade: 'trade within your limits',
   earn: 'use the vault',
-  manage:
-    'lower your limits and stop trading; right after you sign in for it also raise limits, add recipients, link agents and approve requests',
+  chat: 'chat and spend your credits',
+  manage: 'lower your limits and stop trading',
+  propose: 'ask you to raise limits, to add recipients and to link agents',
 }
 
 const scopesOf = (resources: unknown): string[] => [
@@ -87,12 +95,21 @@ export function createConnections({
       })
       mailQueue.wake()
     },
+    async allowCredits(accountId, clientId, perDay) {
+      await query(
+        db,
+        `insert into app_credits (user_id, client_id, per_day) values ($1, $2, $3)
+         on conflict (user_id, client_id) do update set per_day = excluded.per_day`,
+        [accountId, clientId, perDay],
+      )
+    },
     async list(accountId) {
       const rows = await query<{
         client_id: string
         client_name: string | null
         resources: Record<string, string> | null
         created_at: Date
+        credits_per_day: number
       }>(
         db,
         `with latest as (
@@ -100,9 +117,11 @@ export function createConnections({
              payload->'resources' as resources
            from oauth_record where model = 'Grant' and account_id = $1 and expires_at > $2
            order by payload->>'clientId', created_at desc)
-         select g.client_id, g.created_at, g.resources, c.payload->>'client_name' as client_name
+         select g.client_id, g.created_at, g.resources, c.payload->>'client_name' as client_name,
+           coalesce(a.per_day, ${creditsPerDayDefault}) as credits_per_day
          from (select * from latest order by created_at desc, client_id limit ${connectionsMax}) g
          left join oauth_record c on c.model = 'Client' and c.id = g.client_id
+         left join app_credits a on a.user_id = $1::uuid and a.client_id = g.client_id
          order by g.created_at desc, g.client_id`,
         [accountId, clock.now()],
       )
@@ -110,10 +129,11 @@ export function createConnections({
       const postsTo = (id: string) => [
         ...new Set(posted.filter(({ clientId }) => clientId === id).map(({ origin }) => origin)),
       ]
-      return rows.map(({ client_id, client_name, resources, created_at }) => ({
+      return rows.map(({ client_id, client_name, resources, created_at, credits_per_day }) => ({
         clientId: client_id,
         clientName: client_name,
         scopes: scopesOf(resources),
+        creditsPerDay: credits_per_day,
         postsTo: postsTo(client_id),
         connectedAt: created_at,
       }))

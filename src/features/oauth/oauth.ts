@@ -9,7 +9,13 @@ import type { Queryable } from '#store/query.ts'
 import type { AuthorizationServer } from '#upstreams/openid/authorization-server.ts'
 import type { OpenIdProvider } from '#upstreams/openid/openid.ts'
 import { type AccessClaims, createTokenVerifier } from './access-tokens.ts'
-import { type Connections, createConnections, type PostedOrigins } from './connections.ts'
+import {
+  type Connections,
+  createConnections,
+  creditsPerDayDefault,
+  creditsPerDayMax,
+  type PostedOrigins,
+} from './connections.ts'
 import { externalTokens } from './external-tokens.ts'
 import { createFederation, type Federation, interactionOfState } from './federation.ts'
 import { createGrants, type EndApps, type Grants } from './grants.ts'
@@ -56,6 +62,8 @@ export type OAuth = {
   keys: OAuthKeys
   sessions: Sessions
   connections: Connections
+  /** What an app that may chat spends in a day. */
+  creditsPerDay: { default: number; max: number }
   people: People
   /** Absent where people sign in elsewhere. */
   passkeys: Passkeys | undefined
@@ -100,6 +108,7 @@ export function oauth(deps: OAuthDeps): OAuth {
     grants,
     sessions: createSessions({ ...deps, records }),
     connections: createConnections({ ...deps, records, grants }),
+    creditsPerDay: { default: creditsPerDayDefault, max: creditsPerDayMax },
     keys,
     people,
     passkeys,

@@ -22,9 +22,12 @@ export function approvalNeeded(
   { limits: { approvalAboveMicros }, effectiveRecipients = [] }: ApprovalState,
 ): { rule: ApprovalRule; reason: string } | null {
   const { principal = 'agent', operation, chainId, recipients, acceptedLossBps } = request
-  if (principal !== 'agent' && principal !== 'chat') return null
-  const isReserved = (address: string) =>
-    recipientAt({ chainId, effectiveRecipients }, address)?.agents === 'approval'
+  if (principal === 'person' || principal === 'gateway') return null
+  const isReserved = (address: string) => {
+    const agents = recipientAt({ chainId, effectiveRecipients }, address)?.agents
+    // An agent never sends there, and an app asks its person.
+    return agents === 'approval' || (agents === 'denied' && principal === 'app')
+  }
   if (operation === transferOperation && recipients.some(isReserved))
     return { rule: 'recipient_approval', reason: 'agents send to this recipient only with an approval' }
   // A sale at any price gives away what the wallet holds, within the caps.

@@ -1,5 +1,6 @@
 import { act, group, read } from '#kernel/operation.ts'
 import * as T from '#kernel/schema.ts'
+import { approvalFields, orRequested } from '#kernel/task-response.ts'
 import {
   Address,
   ChainId,
@@ -66,40 +67,50 @@ export const PolicyChange = T.Object(
   { $id: 'PolicyChange' },
 )
 
-const PolicyResponse = T.Object(
-  {
-    version: T.Integer(),
-    per_transaction_usd: Dec,
-    per_day_usd: Dec,
-    spent_24h_usd: Dec,
-    remaining_24h_usd: Dec,
-    chat_per_day_usd: T.Unsafe<string>({
-      ...Dec,
-      description: 'In USD: what chats may start by themselves in any 24 hours; 0: nothing',
-    }),
-    chat_remaining_24h_usd: T.Unsafe<string>({ ...Dec, description: 'In USD: what is left of it' }),
-    chains: T.Array(ChainId),
-    tokens: Nullable(T.Array(ChainAddress)),
-    recipients: T.Array(ChainAddress),
-    approval_above_usd: T.Unsafe<string | null>({
-      ...DecOrNull,
-      description: 'In USD: what an agent asks for above it waits for a person; null: nothing waits',
-    }),
-    paused: Nullable(
-      T.Object({
-        scope: OneOf(['global', 'person', 'user'], {
-          description: 'Whose switch is on: of the gateway, of the person of this agent, or your own',
-        }),
-        since: T.String({ format: 'date-time' }),
+const policyFacts = {
+  version: T.Integer(),
+  per_transaction_usd: Dec,
+  per_day_usd: Dec,
+  spent_24h_usd: Dec,
+  remaining_24h_usd: Dec,
+  chat_per_day_usd: T.Unsafe<string>({
+    ...Dec,
+    description: 'In USD: what chats may start by themselves in any 24 hours; 0: nothing',
+  }),
+  chat_remaining_24h_usd: T.Unsafe<string>({ ...Dec, description: 'In USD: what is left of it' }),
+  chains: T.Array(ChainId),
+  tokens: Nullable(T.Array(ChainAddress)),
+  recipients: T.Array(ChainAddress),
+  approval_above_usd: T.Unsafe<string | null>({
+    ...DecOrNull,
+    description: 'In USD: what an agent asks for above it waits for a person; null: nothing waits',
+  }),
+  paused: Nullable(
+    T.Object({
+      scope: OneOf(['global', 'person', 'user'], {
+        description: 'Whose switch is on: of the gateway, of the person of this agent, or your own',
       }),
-    ),
-    updated_at: TimeOrNull,
-    pending_changes: T.Array(PolicyChange, {
-      description: 'Limits that a person has raised and that are not in effect yet',
+      since: T.String({ format: 'date-time' }),
     }),
-    cooling_seconds: T.Integer({ description: 'How long a raised limit waits' }),
+  ),
+  updated_at: TimeOrNull,
+  pending_changes: T.Array(PolicyChange, {
+    description: 'Limits that a person has raised and that are not in effect yet',
+  }),
+  cooling_seconds: T.Integer({ description: 'How long a raised limit waits' }),
+}
+const PolicyResponse = T.Object(policyFacts, { $id: 'PolicyResponse' })
+const PolicyChanged = T.Object(
+  {
+    ...policyFacts,
+    confirmation: T.Optional(
+      T.Object(
+        { task_id: T.String(), ...approvalFields, message: T.String() },
+        { description: 'Of what was raised: the task that waits until the person confirms it' },
+      ),
+    ),
   },
-  { $id: 'PolicyResponse' },
+  { $id: 'PolicyChanged' },
 )
 
 const capIn = (description: string) => T.Optional(DecIn({ places: 6, minimum: 0, description }))
@@ -116,13 +127,12 @@ export const contract = group('policy', {
     output: PolicyResponse,
   }),
   tighten: act('PUT /v1/policy', {
-    summary: 'Lower the limits, or raise them as a person; fields that are left out stay as they are',
+    summary: 'Lower the limits, or ask the person to raise them; fields that are left out stay as they are',
     description:
-      'Use it to lower limits, in USD, at once; fields that are left out stay as they are. Only a person who has just signed in raises one, others get `step_up_required`; it waits in `pending_changes` until `effective_at`. A field that is named again replaces its pending change. Next: `policy_cancel_change` drops a pending change.',
+      'Use it to lower limits, in USD, at once; fields that are left out stay as they are. A higher one takes the scope `propose`, and nothing is raised before the person has confirmed it at the `confirm_url` of `confirmation`; then it waits in `pending_changes` until `effective_at`. A field that is named again replaces its pending change. Next: `policy_cancel_change` drops a pending change.',
     access: 'manage',
     repeatable: true,
-    faults: ['step_up_required', 'not_found'],
-    replies: 'derived',
+    faults: ['step_up_required', 'insufficient_scope', 'not_found', 'conflict'],
     body: T.Object(
       {
         for_agent: ForAgent,
@@ -150,7 +160,7 @@ export const contract = group('policy', {
         additionalProperties: false,
       },
     ),
-    output: PolicyResponse,
+    output: PolicyChanged,
   }),
   cancelChange: act('DELETE /v1/policy/changes/{change_id}', {
     summary: 'Drop a raised limit before it takes effect',
@@ -168,16 +178,18 @@ export const contract = group('policy', {
   kill: act('POST /v1/kill', {
     summary: 'Stop everything that opens a position or spends; cancels, closes and reads go on',
     description:
-      'Use it in an emergency. It takes effect at once on every instance; cancels, closes, withdrawals and reads go on. The switch of a person stops the linked agents, too. Only a person who has just signed in switches it off again. Next: `perp_cancel_all` and `perp_close` reduce what is open.',
+      'Use it in an emergency. It takes effect at once on every instance; cancels, closes, withdrawals and reads go on. The switch of a person stops the linked agents, too. Switching it off takes the scope `propose` and answers with a task: the person confirms it at its `confirm_url`. Next: `perp_cancel_all` and `perp_close` reduce what is open.',
     access: 'manage',
     repeatable: true,
     rate: 'exit',
-    faults: ['step_up_required', 'not_found', 'conflict'],
+    faults: ['step_up_required', 'insufficient_scope', 'not_found', 'conflict'],
     body: T.Object(
       { for_agent: ForAgent, on: T.Boolean(), scope: T.Optional(OneOf(['user'], { default: 'user' })) },
       { $id: 'KillRequest', examples: [{ on: true, scope: 'user' }], additionalProperties: false },
     ),
-    output: T.Object({ on: T.Boolean(), scope: OneOf(['user']), since: TimeOrNull }, { $id: 'KillResponse' }),
+    output: orRequested(
+      T.Object({ on: T.Boolean(), scope: OneOf(['user']), since: TimeOrNull }, { $id: 'KillResponse' }),
+    ),
   }),
 })
 

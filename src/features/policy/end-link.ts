@@ -5,19 +5,39 @@ import { deletePendingRecipients } from './recipient-store.ts'
 import { dayMs, withChanges } from './rules.ts'
 import * as store from './store.ts'
 
-export type EndedLink = { userId: string; person: Pick<Owner, 'userId' | 'agentId'> }
+export type EndedLink = {
+  userId: string
+  person: Pick<Owner, 'userId' | 'agentId'>
+  linkedAt: Date
+  /** It ends within its time. */
+  isYoung: boolean
+  /** The limits that the person has lowered meanwhile, as they were. */
+  limitsBefore: store.KeptLimits
+}
 
 /**
  * In the transaction that unlinks an agent from its person: what waits for its time is dropped, since nobody is left who
- * decided it, and an agent that the person has stopped stays stopped.
+ * decided it. What a young link has set ends with it; an older one leaves a stopped agent stopped.
  */
-export async function endLink(tx: Tx, { userId, person }: EndedLink, now: Date): Promise<void> {
+export async function endLink(tx: Tx, link: EndedLink, now: Date): Promise<void> {
+  const { userId, isYoung, limitsBefore } = link
   await store.lockPolicy(tx, userId, now)
   const stored = await store.policyStateOf(tx, userId, { since: later(now, -dayMs) })
   const { own } = withChanges(stored.own, stored.changes, now)
-  await store.savePolicy(tx, userId, { own, version: stored.version + 1, now })
+  const kept = isYoung ? { ...own, ...store.readKeptLimits(limitsBefore) } : own
+  await store.savePolicy(tx, userId, { own: kept, version: stored.version + 1, now })
   await store.saveChanges(tx, userId, [])
   await deletePendingRecipients(tx, userId, now)
+  await endSwitch(tx, link, now)
+}
+
+async function endSwitch(tx: Tx, { userId, person, linkedAt, isYoung }: EndedLink, now: Date): Promise<void> {
+  const id = { scope: 'user' as const, userId }
+  if (isYoung) {
+    const own = await store.switchOf(tx, id)
+    if (own && own.set_by === person.agentId && own.since >= linkedAt) await store.clearSwitch(tx, id)
+    return
+  }
   const stopped = await store.switchOf(tx, { scope: 'user', userId: person.userId })
-  if (stopped) await store.setSwitch(tx, { scope: 'user', userId }, { since: now, setBy: person.agentId })
+  if (stopped) await store.setSwitch(tx, id, { since: now, setBy: person.agentId })
 }

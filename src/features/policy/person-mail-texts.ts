@@ -1,12 +1,13 @@
 import type { Subject } from '#engines/agent-links/owners.ts'
 import { mailName } from '#engines/person-mails/mail-text.ts'
+import type { ApprovalDetail } from '#kernel/act-request.ts'
 import type { AgentsRule, Limits, Wanted } from './rules.ts'
 import { usd } from './rules.ts'
 
 /** What a person reads in a message about limits, the kill switch and recipients. */
 
 type Named = Pick<Subject, 'agentId' | 'name' | 'linkedAt'>
-const whose = ({ agentId, name, linkedAt }: Named): string => {
+export const whose = ({ agentId, name, linkedAt }: Named): string => {
   if (linkedAt === null) return 'your account'
   const shown = mailName(name ?? '')
   return shown === '' ? `the agent ${agentId}` : `the agent “${shown}” (${agentId})`
@@ -43,13 +44,38 @@ const fieldTexts: { [K in keyof Limits]: (value: Limits[K], before: Limits[K], c
 const textOf = <K extends keyof Limits>(field: K, change: Change): string =>
   fieldTexts[field](change.wanted[field] as Limits[K], change.before[field], change)
 
+const detailNames: Record<keyof Limits, string> = {
+  perTransactionMicros: 'One action',
+  perDayMicros: '24 hours',
+  chatPerDayMicros: 'Chats by themselves',
+  chains: 'Chains',
+  tokens: 'Tokens',
+  recipients: 'Contracts that operations may pay',
+  approvalAboveMicros: 'Agents ask you',
+}
+const sentenceOf = (text: string): string => `${text.charAt(0).toUpperCase()}${text.slice(1)}`
+
+/** What is raised, line by line; of a list also each entry that is added. */
+export const raiseDetails = (fields: readonly (keyof Limits)[], change: Change): ApprovalDetail[] =>
+  fields.flatMap((field) => {
+    const { [field]: wanted } = change.wanted
+    const before = change.before[field]
+    const known: readonly string[] = Array.isArray(before) ? before : []
+    const entries =
+      Array.isArray(wanted) && field !== 'chains' ? wanted.filter((each) => !known.includes(each)) : []
+    return [
+      { name: detailNames[field], value: sentenceOf(textOf(field, change)) },
+      ...entries.map((value: string) => ({ name: 'Added', value })),
+    ]
+  })
+
 export const raisedText = (subject: Named, fields: readonly (keyof Limits)[], change: Change): string =>
   `The limits of ${whose(subject)} were raised: ${fields.map((field) => textOf(field, change)).join('; ')}.`
 
 export const resumedText = (subject: Named): string =>
   `The kill switch of ${whose(subject)} was lifted, so trading goes on.`
 
-const agentTexts: Record<AgentsRule, string> = {
+export const agentTexts: Record<AgentsRule, string> = {
   denied: 'Agents may not send to it.',
   approval: 'Agents may send to it with your approval.',
   allowed: 'Agents may send to it by themselves, within your limits.',

@@ -1,7 +1,7 @@
 import type { EventLog } from '#durable/event-log.ts'
-import type { Transact } from '#durable/transactions.ts'
 import type { MailQueue } from '#engines/person-mails/mail-queue.ts'
 import type { Wallet } from '#features/wallets/store.ts'
+import type { ActRequests } from '#kernel/act-request.ts'
 import { ApprovalRequired } from '#kernel/approval.ts'
 import { type Clock, later } from '#kernel/clock.ts'
 import { Fault } from '#kernel/fault.ts'
@@ -40,13 +40,13 @@ export type PlatformLimits = {
 
 export type PolicyDeps = {
   db: Queryable
-  transact: Transact
   clock: Clock
   random: Random
   platformLimits: PlatformLimits
   /** How long a limit that a person has raised waits. */
   coolingMs: number
   events: Pick<EventLog, 'add' | 'notify'>
+  acts: ActRequests
   walletsOf: (db: Queryable, userId: string) => Promise<Wallet[]>
   /** Notifies a person what was loosened. */
   mailQueue: MailQueue
@@ -91,7 +91,7 @@ function faultOf(refusal: rules.Refusal): Fault {
   if (scope !== 'venue')
     return new Fault(
       'trading_paused',
-      `Trading is paused by a kill switch since ${extras.since}: closes, cancels and withdrawals go on, and ${scope === 'global' ? 'the operator' : 'a person who has just signed in, or the operator,'} resumes the rest`,
+      `Trading is paused by a kill switch since ${extras.since}: closes, cancels and withdrawals go on, and ${scope === 'global' ? 'the operator' : 'the person, on a page of this gateway, or the operator,'} resumes the rest`,
       { extras },
     )
   return new Fault('trading_paused', `The venue account is frozen: ${refusal.reason}`, {

@@ -1,5 +1,6 @@
 import { act, type InputOf, read } from '#kernel/operation.ts'
 import * as T from '#kernel/schema.ts'
+import { orRequested } from '#kernel/task-response.ts'
 import { Address, ChainId, ChainRefIn, ForAgent, ForAgentQuery, OneOf, Time } from '#kernel/wire-types.ts'
 
 export const recipientsMax = 50
@@ -13,7 +14,7 @@ const Recipient = T.Object(
     label: T.String({ description: 'The name that a person gave it' }),
     agents: OneOf(agents, {
       description:
-        'allowed: agents may send to it, within the limits; approval: their transfers wait for a person; denied: people alone',
+        'allowed: agents may send to it, within the limits; approval: their transfers wait for a person; denied: agents never, and what an app of the person sends waits for the person',
     }),
     status: OneOf(['pending', 'effective'] as const, {
       description: 'pending: nothing can be sent to it before `effective_at`',
@@ -39,10 +40,10 @@ export const recipientEntries = {
     output: RecipientList,
   }),
   add: act('POST /v1/recipients', {
-    summary: 'Allow an address to receive, after a cooling-off time; only a person can',
+    summary: 'Ask the person to allow an address to receive, after a cooling-off time',
     description:
-      'Use it as a person who has just signed in; others get `step_up_required`. The address can receive from `effective_at` on, and every caller of the account may remove it before. Own wallets, tokens and contracts that take no payment are refused. Next: `recipients_list` shows when it is effective.',
-    access: 'manage',
+      'Use it where money should go to somebody else. It answers with a task that waits until the person has confirmed the address at its `confirm_url`; from `effective_at` of its result on the address can receive, and every caller of the account may remove it before. Own wallets, tokens and contracts that take no payment are refused. Next: `recipients_list` shows when it is effective.',
+    access: 'propose',
     repeatable: true,
     faults: ['step_up_required', 'not_found', 'conflict', 'unavailable'],
     body: T.Object(
@@ -75,7 +76,7 @@ export const recipientEntries = {
         ],
       },
     ),
-    output: Recipient,
+    output: orRequested(Recipient),
   }),
   remove: act('DELETE /v1/recipients/{recipient_id}', {
     summary: 'Remove an address, at once',

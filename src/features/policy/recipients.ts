@@ -1,21 +1,23 @@
 import type { EventLog } from '#durable/event-log.ts'
-import { subjectOf } from '#engines/agent-links/owners.ts'
+import { assertUncontested, type Subject, subjectOf } from '#engines/agent-links/owners.ts'
 import type { MailQueue } from '#engines/person-mails/mail-queue.ts'
 import type { Wallet } from '#features/wallets/store.ts'
-import type { Caller } from '#kernel/caller.ts'
+import type { ActRequests } from '#kernel/act-request.ts'
+import { approvalDetail } from '#kernel/approval.ts'
+import { type ActScope, actOf, type Caller } from '#kernel/caller.ts'
 import { type Chain, sameAddress } from '#kernel/chains.ts'
 import { type Clock, later } from '#kernel/clock.ts'
 import { Fault, invalid, notFound } from '#kernel/fault.ts'
-import { assertFreshPerson } from '#kernel/fresh-person.ts'
 import { type Random, uuidv7 } from '#kernel/id.ts'
-import { implement, type Operation, preparedAct } from '#kernel/operation.ts'
+import { confirmedAct, implement, type Operation, preparedAct } from '#kernel/operation.ts'
 import type { Tx } from '#kernel/task.ts'
 import { chainByRef } from '#kernel/token-ref.ts'
 import type { Queryable } from '#store/query.ts'
 import { recipientsContract } from './contract.ts'
-import { recipientText } from './person-mail-texts.ts'
+import { agentTexts, recipientText, whose } from './person-mail-texts.ts'
 import * as store from './recipient-store.ts'
 import { type RecipientInput, recipientsMax } from './recipients-contract.ts'
+import type { AgentsRule } from './rules.ts'
 import { lockPolicy } from './store.ts'
 
 /** Addresses of others that a user may send to: a person adds them, and each waits before it counts. */
@@ -31,6 +33,7 @@ export type RecipientsDeps = {
   chains: readonly Chain[]
   addresses: RecipientAddresses
   mailQueue: MailQueue
+  acts: ActRequests
 }
 export type RecipientAddresses = {
   /** The text in its one spelling, with its checksum; undefined where it is none. */
@@ -49,7 +52,6 @@ const spelling = {
 type Prepared = { chain: Chain; address: string; input: RecipientInput }
 
 async function prepare(deps: RecipientsDeps, input: RecipientInput, caller: Caller): Promise<Prepared> {
-  assertFreshPerson(caller, deps.clock.now())
   const { addresses, db } = deps
   const { userId } = await subjectOf(db, caller, input.for_agent)
   const chain = chainByRef(deps.chains, input.chain_id, 'chain_id')
@@ -68,41 +70,95 @@ async function prepare(deps: RecipientsDeps, input: RecipientInput, caller: Call
   return { chain, address, input }
 }
 
-async function add(deps: RecipientsDeps, { chain, address, input }: Prepared, caller: Caller, tx: Tx) {
-  const { clock, events, coolingMs, random } = deps
-  const now = clock.now()
+type Wanted = { subject: Subject; known: store.RecipientRow | undefined; agents: AgentsRule }
+/** What a request finds, under the lock of the limits; throws where the address cannot be added. */
+async function findWanted(
+  { clock }: Pick<RecipientsDeps, 'clock'>,
+  tx: Tx,
+  { chain, address, input }: Prepared,
+  caller: Caller,
+): Promise<Wanted> {
   const subject = await subjectOf(tx, caller, input.for_agent, { lock: true })
   const { userId } = subject
-  await lockPolicy(tx, userId, now)
-  const known = await store.recipientsOf(tx, userId)
+  await lockPolicy(tx, userId, clock.now())
+  const rows = await store.recipientsOf(tx, userId)
   // Nobody but the agent itself sends from its wallets.
-  const { label, agents = userId === caller.userId ? 'denied' : 'allowed' } = input
-  const existing = known.find((each) => each.chain_id === chain.id && each.address === address)
-  if (existing?.label === label && existing.agents === agents) return { userId, answer: view(existing, now) }
-  if (existing)
+  const { label, agents = subject.linkedAt === null ? 'denied' : 'allowed' } = input
+  const known = rows.find((each) => each.chain_id === chain.id && each.address === address)
+  if (known && (known.label !== label || known.agents !== agents))
     throw new Fault('conflict', 'The address is a recipient already: remove it before you add it otherwise', {
-      extras: { reason: `recipient ${existing.recipient_id} has this address` },
+      extras: { reason: `recipient ${known.recipient_id} has this address` },
     })
-  if (known.length >= recipientsMax)
+  if (!known && rows.length >= recipientsMax)
     throw new Fault('conflict', `A user has at most ${recipientsMax} recipients: remove one first`, {
-      extras: { reason: `${known.length} recipients exist` },
+      extras: { reason: `${rows.length} recipients exist` },
     })
+  return { subject, known, agents }
+}
+
+/** Adds the address once the person has confirmed it. */
+async function add(deps: RecipientsDeps, prepared: Prepared, person: Caller, { tx, afterCommit }: ActScope) {
+  const { clock, events, coolingMs, random } = deps
+  const { chain, address, input } = prepared
+  const now = clock.now()
+  const { subject, known, agents } = await findWanted(deps, tx, prepared, person)
+  assertUncontested(subject.contestedAt)
+  if (known) return view(known, now)
   const row: store.RecipientRow = {
     recipient_id: uuidv7(now, random),
-    user_id: userId,
+    user_id: subject.userId,
     chain_id: chain.id,
     address,
-    label,
+    label: input.label,
     agents,
-    added_by: caller.agentId,
+    added_by: person.agentId,
     created_at: now,
     effective_at: later(now, coolingMs),
   }
   await store.insertRecipient(tx, row)
-  await events.add(tx, userId, [changedEvent(row, caller.agentId, 'recipient_added')])
-  const text = recipientText(subject, { ...row, chain: chain.displayName })
-  await deps.mailQueue.add(tx, caller.userId, 'recipient_added', { text, effectiveAt: row.effective_at })
-  return { userId, answer: view(row, now) }
+  await events.add(tx, row.user_id, [changedEvent(row, person.agentId, 'recipient_added')])
+  if (person.person) {
+    const text = recipientText(subject, { ...row, chain: chain.displayName })
+    await deps.mailQueue.add(tx, person.userId, 'recipient_added', { text, effectiveAt: row.effective_at })
+    afterCommit(deps.mailQueue.wake)
+  }
+  afterCommit(() => events.notify(row.user_id))
+  return view(row, now)
+}
+
+/** Asks the person for the address, which the page names whole. */
+async function request(
+  deps: RecipientsDeps,
+  prepared: Prepared,
+  caller: Caller,
+  { tx, afterCommit }: ActScope,
+) {
+  const { clock, acts, coolingMs } = deps
+  const { chain, address, input } = prepared
+  const { subject, known, agents } = await findWanted(deps, tx, prepared, caller)
+  if (known) return view(known, clock.now())
+  const { agentId } = subject
+  const { label } = input
+  const act = {
+    operation: 'recipients_add',
+    input: { for_agent: agentId, chain_id: chain.id, address, label, agents },
+    text: `Add a recipient to ${whose(subject)}: ${address}`,
+    details: [
+      approvalDetail('Address', address),
+      approvalDetail('Chain', chain.displayName),
+      approvalDetail('Called', label),
+      approvalDetail('Who sends', agentTexts[agents]),
+      approvalDetail('Counts', `${timeText(coolingMs)} after you confirm it`),
+    ],
+  }
+  const requested = await acts.requestAct(tx, act, caller)
+  afterCommit(() => acts.actRequested(requested))
+  return requested.task
+}
+
+const timeText = (ms: number): string => {
+  const hours = Math.floor(ms / 3_600_000)
+  return hours > 0 ? `${hours} hours` : `${Math.ceil(ms / 1_000)} seconds`
 }
 
 const view = (row: store.RecipientRow, now: Date) => ({
@@ -141,13 +197,14 @@ export function recipients(deps: RecipientsDeps): Operation[] {
       const rows = await store.recipientsOf(db, userId)
       return { recipients: rows.map((row) => view(row, now)), max: recipientsMax }
     },
-    add: preparedAct(
-      (input: RecipientInput, caller) => prepare(deps, input, caller),
-      async (prepared, caller, { tx, afterCommit }) => {
-        const { userId, answer } = await add(deps, prepared, caller, tx!)
-        afterCommit!(() => events.notify(userId))
-        afterCommit!(deps.mailQueue.wake)
-        return answer
+    add: confirmedAct(
+      preparedAct(
+        (input: RecipientInput, caller) => prepare(deps, input, caller),
+        (prepared, caller, facts) => request(deps, prepared, caller, actOf(facts)),
+      ),
+      async (input, person) => {
+        const prepared = await prepare(deps, input as RecipientInput, person)
+        return (scope) => add(deps, prepared, person, scope)
       },
     ),
     async remove({ recipient_id: id, for_agent }, caller, { tx, afterCommit }) {

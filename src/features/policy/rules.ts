@@ -128,10 +128,10 @@ function evaluateTransfer(
     const found = recipientAt({ chainId, effectiveRecipients }, address)
     if (!found)
       return refuse('recipient', `${address} is no effective recipient; \`recipients_list\` lists yours`)
-    if (principal !== 'person' && found.agents === 'denied')
+    if (principal !== 'person' && principal !== 'app' && found.agents === 'denied')
       return refuse(
         'agent_transfer',
-        'agents may not send to this recipient: a person who has just signed in sends, or allows agents there',
+        'agents may not send to this recipient: an app of the person sends with an approval, or the person allows agents there',
       )
   }
   return null

@@ -225,3 +225,26 @@ export const switchOf = (db: Queryable, id: SwitchId) =>
       .where('scope', '=', id.scope)
       .where('subject', '=', subjectOf(id)),
   )
+
+export type KeptLimits = Partial<Record<keyof Overrides, string | string[] | null>>
+
+/** The limits of a linked agent before its person has lowered them; what was kept first stays. */
+export const keepLimits = (
+  tx: Queryable,
+  userId: string,
+  own: Overrides,
+  fields: readonly (keyof Overrides)[],
+) => {
+  const kept = Object.fromEntries(
+    fields.map((field) => [field, typeof own[field] === 'bigint' ? String(own[field]) : own[field]]),
+  )
+  return query(tx, `update agent_link set limits_before = $2::jsonb || limits_before where user_id = $1`, [
+    userId,
+    JSON.stringify(kept),
+  ])
+}
+export function readKeptLimits(kept: KeptLimits): Partial<Overrides> {
+  return Object.fromEntries(
+    Object.entries(kept).map(([field, value]) => [field, typeof value === 'string' ? BigInt(value) : value]),
+  )
+}

@@ -1,3 +1,4 @@
+import type { Generated } from 'kysely'
 export type ChatThreadRow = {
   thread_id: string
   user_id: string
@@ -47,6 +48,13 @@ export type ChatTables = {
   chat_thread: ChatThreadRow
   chat_turn: ChatTurnRow
   chat_event: { chat_id: string; seq: number; epoch: number; event: string; data: object; bytes: number }
+  app_credits: {
+    user_id: string
+    client_id: string
+    per_day: Generated<number>
+    day: Generated<Date>
+    used: Generated<number>
+  }
   chat_call: { chat_id: string; call_id: string; output: object }
   chat_recommendation: ChatRecommendationRow
   chat_file: { chat_id: string; position: number; file_id: string; name: string; size: number }

@@ -81,6 +81,8 @@ export type AgentLinkRow = {
   person_id: string
   name: string | null
   linked_at: Date
+  contested_at: Date | null
+  limits_before: Generated<object>
 }
 
 export type IdentityTables = {

@@ -31,12 +31,11 @@ export type Credential = {
   scopes: readonly Scope[]
 }
 
-type Column = 'public' | 'person' | 'fresh_person' | 'with the scope' | 'without the scope'
+type Column = 'public' | 'person' | 'with the scope' | 'without the scope'
 
 const refusedAs = (verdict: Verdict): Record<Column, Verdict> => ({
   public: 'admitted',
   person: verdict,
-  fresh_person: verdict,
   'with the scope': verdict,
   'without the scope': verdict,
 })
@@ -49,28 +48,24 @@ const verdicts: Readonly<Record<CredentialKind, Record<Column, Verdict>>> = {
     public: 'admitted',
     // The wrong scheme: the operation takes no token of a key pair.
     person: 'invalid_token',
-    fresh_person: 'step_up_required',
     'with the scope': 'admitted',
     'without the scope': 'insufficient_scope',
   },
   'person before the sign-up': {
     public: 'admitted',
     person: 'admitted',
-    fresh_person: 'signup_required',
     'with the scope': 'signup_required',
     'without the scope': 'signup_required',
   },
   'person who signed in a while ago': {
     public: 'admitted',
     person: 'admitted',
-    fresh_person: 'step_up_required',
     'with the scope': 'admitted',
     'without the scope': 'insufficient_scope',
   },
   'person who has just signed in': {
     public: 'admitted',
     person: 'admitted',
-    fresh_person: 'admitted',
     'with the scope': 'admitted',
     'without the scope': 'insufficient_scope',
   },
@@ -80,7 +75,7 @@ export function verdictOf(access: Access, { kind, scopes }: Pick<Credential, 'ki
   // Whatever a user presents is none: the key of a backend is another header.
   if (access === 'backend') return 'unauthorized'
   const column =
-    access === 'public' || access === 'person' || access === 'fresh_person'
+    access === 'public' || access === 'person'
       ? access
       : scopes.includes(access)
         ? 'with the scope'
@@ -133,7 +128,7 @@ export function allowedAccesses(name: string, { kind }: Pick<Entry, 'kind'>): re
   const exception = exceptions[name]
   if (exception) return [exception]
   if (name.startsWith('chat_')) return ['chat']
-  if (kind === 'read' || kind === 'stream') return ['read', 'manage', 'fresh_person']
-  if (governing.has(name.split('_')[0]!)) return ['manage', 'fresh_person']
-  return kind === 'task' ? ['trade', 'earn', 'withdraw', 'fresh_person'] : ['trade', 'earn', 'manage']
+  if (kind === 'read' || kind === 'stream') return ['read', 'manage']
+  if (governing.has(name.split('_')[0]!)) return ['manage', 'propose']
+  return kind === 'task' ? ['trade', 'earn', 'withdraw'] : ['trade', 'earn', 'manage']
 }

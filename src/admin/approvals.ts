@@ -1,0 +1,98 @@
+import { appendEvents } from '#durable/append-events.ts'
+import { approvalEvent } from '#durable/approval-events.ts'
+import { approvalById, type Decision, writeDecision } from '#durable/approval-store.ts'
+import { readyTopic, userTopic } from '#durable/notifier.ts'
+import { personOf } from '#engines/agent-links/owners.ts'
+import { query } from '#store/query.ts'
+import { UsageError } from './arguments.ts'
+import type { AdminCommand } from './command.ts'
+import { operatorText } from './session.ts'
+import { userOf } from './users.ts'
+
+/** Requests that wait for a person, and the decisions of the operator where no page is served. */
+
+const rowsMax = 1_000
+
+const listApprovals: AdminCommand['run'] = async (session, args) => {
+  const { pool } = session.database
+  const name = args.optional('user')
+  const id = name === undefined ? null : (await userOf(pool, name)).id
+  await session.record(pool, { command: 'approvals list', subject: id ?? undefined })
+  const text = `select a.approval_id, a.task_id, u.agent_id, p.agent_id as person_id, a.intent ->> 'text' as request,
+      a.intent ->> 'usd' as usd, a.intent ->> 'rule' as rule, a.intent -> 'details' as details, a.requested_at, a.expires_at
+    from approval a join task t on t.id = a.task_id join app_user u on u.id = a.user_id
+    left join agent_link l on l.user_id = a.user_id
+    left join app_user p on p.id = case when u.auth_scheme = 'oauth' then u.id else l.person_id end
+    where a.expires_at > $2 and a.decision is null and t.status in ('pending', 'running') and not t.cancel_requested
+      and ($1::uuid is null or u.id = $1 or p.id = $1)
+    order by a.requested_at desc limit ${rowsMax}`
+  session.print(await query(pool, text, [id, session.clock.now()]))
+}
+
+/** A running gateway does what is decided here, as it does what a person decides. */
+const decide =
+  (decision: Extract<Decision, 'approved' | 'declined'>): AdminCommand['run'] =>
+  async (session, args) => {
+    const { database, clock } = session
+    const id = args.positional('approval')
+    const { readers, text } = await database.transaction(async (tx) => {
+      const known = /^[0-9a-f-]{36}$/.test(id) ? await approvalById(tx, id) : undefined
+      if (!known) throw new UsageError(`There is no request ${id}.`)
+      const { task_id: taskId, user_id: userId, intent } = known
+      if (decision === 'approved' && intent.rule !== 'confirmation')
+        throw new UsageError('What moves money is approved by its person alone.')
+      const now = clock.now()
+      const [task] = await query<{ open: boolean }>(
+        tx,
+        `select status in ('pending', 'running') and not cancel_requested as open from task where id = $1 for no key update`,
+        [taskId],
+      )
+      const by = operatorText(session)
+      if (
+        !task?.open ||
+        now >= known.expires_at ||
+        !(await writeDecision(tx, taskId, { decision, by, at: now }))
+      )
+        throw new UsageError(`The request ${id} waits no more.`)
+      await query(tx, 'update task_queue set run_at = $2 where task_id = $1 and run_at > $2', [taskId, now])
+      await session.record(tx, {
+        command: `approvals ${decision}`,
+        subject: userId,
+        details: { approval_id: id },
+      })
+      const person = await personOf(tx, userId)
+      const readers = [...new Set([userId, person?.userId ?? userId])].sort()
+      const event = approvalEvent('approval.decided', { ...known, decision, decided_by: 'operator' })
+      for (const reader of readers) await appendEvents(tx, reader, [event], now)
+      return { readers, text: intent.text }
+    })
+    await session.notify([readyTopic, ...readers.map(userTopic)])
+    session.printLine(`${decision === 'approved' ? 'Confirmed' : 'Declined'}: ${text}`)
+  }
+
+export const approvalCommands: readonly AdminCommand[] = [
+  {
+    name: 'approvals list',
+    positionals: ['[<user>]'],
+    options: {},
+    changes: false,
+    summary: 'list the requests that wait for a person, of all or of one user',
+    run: listApprovals,
+  },
+  {
+    name: 'approvals confirm',
+    positionals: ['<approval>'],
+    options: {},
+    changes: true,
+    summary: 'confirm an act that allows more than before, where no person can on a page',
+    run: decide('approved'),
+  },
+  {
+    name: 'approvals decline',
+    positionals: ['<approval>'],
+    options: {},
+    changes: true,
+    summary: 'decline a request that waits',
+    run: decide('declined'),
+  },
+]

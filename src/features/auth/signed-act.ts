@@ -1,0 +1,24 @@
+import type { Caller, RequestFacts } from '#kernel/caller.ts'
+import type { Clock } from '#kernel/clock.ts'
+import type { Queryable } from '#store/query.ts'
+import { actMessage } from './challenge.ts'
+import { type KeyCheck, replayed } from './keypair.ts'
+import * as store from './store.ts'
+
+/** Acts that take a signature of the agent's key beside the token: the thief of a token does none of them. */
+
+type Signed = { timestamp: number; signature: string }
+/** Throws where the key of the caller has not just signed this act; the signature is good once, and for its repetition. */
+export type AssertSigned = (
+  facts: Pick<RequestFacts, 'address' | 'isReplay'> & { tx: Queryable },
+  operation: string,
+  given: { caller: Pick<Caller, 'agentId'>; signed: Signed },
+) => Promise<void>
+
+export const assertSigned =
+  ({ clock, keyCheck }: { clock: Clock; keyCheck: KeyCheck }): AssertSigned =>
+  async ({ tx, address, isReplay }, operation, { caller: { agentId }, signed: { timestamp, signature } }) => {
+    const messages = [actMessage(operation, agentId, timestamp)]
+    const { spent } = await keyCheck.verify({ agentId, timestamp, signature }, messages, { address, db: tx })
+    if (!isReplay && !(await store.spendSignature(tx, spent))) throw replayed(timestamp, clock.now())
+  }

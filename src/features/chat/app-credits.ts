@@ -1,0 +1,54 @@
+import { appOf, type Caller } from '#kernel/caller.ts'
+import { Fault } from '#kernel/fault.ts'
+import { type Queryable, query } from '#store/query.ts'
+import type { ChatTurnRow } from '#store/tables/chat.ts'
+import { storedCallerOf } from './caller.ts'
+
+/** An app spends no more credits of its person in a day than the person has allowed it. */
+
+const dayOf = (at: Date): string => at.toISOString().slice(0, 10)
+
+type Wanted = { min: bigint; max: bigint; now: Date }
+/** What the app may spend on an answer, which counts whole until it has ended; undefined: nobody bounds this caller. */
+export async function reserveAppCredits(
+  db: Queryable,
+  caller: Caller,
+  { min, max, now }: Wanted,
+): Promise<bigint | undefined> {
+  const clientId = appOf(caller)
+  if (clientId === null) return undefined
+  const names = [caller.userId, clientId]
+  await query(
+    db,
+    'insert into app_credits (user_id, client_id) values ($1, $2) on conflict do nothing',
+    names,
+  )
+  const [row] = await query<{ reserved: number }>(
+    db,
+    `with found as (
+       select case when day = $3 then used else 0 end as used, per_day
+       from app_credits where user_id = $1 and client_id = $2 for update
+     )
+     update app_credits a set day = $3, used = f.used + least($5, f.per_day - f.used) from found f
+     where a.user_id = $1 and a.client_id = $2 and f.per_day - f.used >= $4
+     returning least($5, f.per_day - f.used)::integer as reserved`,
+    [...names, dayOf(now), Number(min), Number(max)],
+  )
+  if (row) return BigInt(row.reserved)
+  throw new Fault(
+    'insufficient_credits',
+    'This app has spent the credits that its person allows it in a day: the person allows more by connecting it again, and the day ends at midnight UTC',
+    { extras: { required: Number(min), reason: 'credits of the app in a day' } },
+  )
+}
+
+/** In the transaction that ends the answer. */
+export async function returnAppCredits(tx: Queryable, turn: ChatTurnRow, used: number): Promise<void> {
+  const { clientId, appCredits } = storedCallerOf(turn)
+  if (clientId === undefined || appCredits === undefined || appCredits <= used) return
+  await query(
+    tx,
+    `update app_credits set used = greatest(0, used - $4) where user_id = $1 and client_id = $2 and day = $3`,
+    [turn.user_id, clientId, dayOf(turn.created_at), appCredits - used],
+  )
+}

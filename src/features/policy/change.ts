@@ -1,0 +1,83 @@
+import type { EventLog } from '#durable/event-log.ts'
+import { linkCoolsUntil, type Subject, subjectOf, youngLink } from '#engines/agent-links/owners.ts'
+import type { MailQueue } from '#engines/person-mails/mail-queue.ts'
+import type { MailKind } from '#engines/person-mails/mail-text.ts'
+import type { ActRequests } from '#kernel/act-request.ts'
+import type { ActScope, Caller } from '#kernel/caller.ts'
+import type { Clock } from '#kernel/clock.ts'
+import type { Random } from '#kernel/id.ts'
+import type { Tx } from '#kernel/task.ts'
+import type { Queryable } from '#store/query.ts'
+import { fieldNames, type View } from './policy-view.ts'
+import type * as rules from './rules.ts'
+
+/** One change of limits or switches, and what is told of it. */
+
+export type OperationsDeps = {
+  db: Queryable
+  clock: Clock
+  random: Random
+  events: Pick<EventLog, 'add' | 'notify'>
+  acts: ActRequests
+  view: (db: Queryable, userId: string) => Promise<View>
+  platformLimits: rules.Limits
+  coolingMs: number
+  mailQueue: MailQueue
+  chainName: (chainId: string) => string
+}
+
+export type Changed =
+  | { cause: 'tightened' | 'raised' | 'cancelled'; fields: (keyof rules.Limits)[]; effectiveAt?: Date }
+  | { cause: 'paused' | 'resumed' }
+
+type ChangeResult<T> = {
+  answer: T
+  changed: readonly Changed[]
+  /** The message to the person. */
+  mail?: { kind: MailKind; text: string; effectiveAt?: Date } | undefined
+}
+
+const changedEvent = (userId: string, agentId: string, changed: Changed) => ({
+  type: 'policy.changed',
+  subject: { kind: 'policy', id: userId },
+  data: {
+    cause: changed.cause,
+    fields: 'fields' in changed ? changed.fields.map((field) => fieldNames[field]) : [],
+    effective_at: ('effectiveAt' in changed && changed.effectiveAt?.toISOString()) || null,
+    by: agentId,
+  },
+})
+
+export type ActOf<T> = (tx: Tx, now: Date, subject: Subject) => Promise<ChangeResult<T>>
+
+/** Runs an act for one user, the caller or a linked agent, and publishes what it changed. */
+export async function change<T>(
+  { clock, events, mailQueue }: OperationsDeps,
+  { caller, forAgent }: { caller: Caller; forAgent: string | undefined },
+  { tx, afterCommit }: ActScope,
+  run: ActOf<T>,
+): Promise<T> {
+  const subject = await subjectOf(tx, caller, forAgent, { lock: true })
+  const { answer, changed, mail } = await run(tx, clock.now(), subject)
+  const { userId } = subject
+  await events.add(
+    tx,
+    userId,
+    changed.map((each) => changedEvent(userId, caller.agentId, each)),
+  )
+  // A person reads what was loosened for them; where nobody signs in, nobody is there to read it.
+  if (mail && caller.person) await mailQueue.add(tx, caller.userId, mail.kind, mail)
+  if (changed.length > 0) afterCommit(() => events.notify(userId))
+  if (mail) afterCommit(mailQueue.wake)
+  return answer
+}
+
+/** What the owner of an agent has stopped stays stopped while a link is young. */
+export function assertEstablished({ linkedAt }: Subject, at: { now: Date; coolingMs: number }): void {
+  const until = linkCoolsUntil(linkedAt, at)
+  if (until === undefined) return
+  throw youngLink(
+    linkedAt!,
+    `until ${until.toISOString()} only the switch that you have set yourself can be lifted`,
+  )
+}

@@ -1,0 +1,80 @@
+import { assertUncontested, type Subject, subjectOf } from '#engines/agent-links/owners.ts'
+import type { RequestedAct } from '#kernel/act-request.ts'
+import { approvalDetail } from '#kernel/approval.ts'
+import { type ActScope, actOf, type Caller, type RequestFacts } from '#kernel/caller.ts'
+import type { JsonObject } from '#kernel/json.ts'
+import { confirmedAct, type InputOf } from '#kernel/operation.ts'
+import { assertScope } from '#kernel/scope.ts'
+import type { Tx } from '#kernel/task.ts'
+import { assertEstablished, change, type OperationsDeps } from './change.ts'
+import type { contract } from './contract.ts'
+import { resumedText, whose } from './person-mail-texts.ts'
+import * as store from './store.ts'
+
+type KillInput = InputOf<(typeof contract)['entries']['kill']>
+const switchView = (on: boolean, since: Date | null) => ({
+  on,
+  scope: 'user' as const,
+  since: since?.toISOString() ?? null,
+})
+
+/** The switch is set at once by everybody, and lifted once a person has confirmed it. */
+export function createKill(deps: OperationsDeps) {
+  const { clock, coolingMs, acts } = deps
+  const idOf = ({ userId }: Subject) => ({ scope: 'user' as const, userId })
+  /** False where none is set; throws where the person does not decide about it yet. */
+  const isLiftable = async (tx: Tx, by: string, subject: Subject): Promise<boolean> => {
+    const before = await store.switchOf(tx, idOf(subject))
+    if (before && before.set_by !== by) assertEstablished(subject, { now: clock.now(), coolingMs })
+    return before !== undefined
+  }
+
+  const stop = async (tx: Tx, setBy: string, { now, subject }: { now: Date; subject: Subject }) => {
+    const before = await store.switchOf(tx, idOf(subject))
+    if (before) return { answer: switchView(true, before.since), changed: [] }
+    await store.setSwitch(tx, idOf(subject), { since: now, setBy })
+    return { answer: switchView(true, now), changed: [{ cause: 'paused' as const }] }
+  }
+
+  const run = async (
+    { on, for_agent: forAgent }: KillInput,
+    caller: Caller,
+    facts: RequestFacts,
+  ): Promise<ReturnType<typeof switchView> | RequestedAct['task']> => {
+    const scope = actOf(facts)
+    const { tx, afterCommit } = scope
+    const by = { caller, forAgent }
+    if (on) return change(deps, by, scope, (_tx, now, subject) => stop(tx, caller.agentId, { now, subject }))
+    const subject = await subjectOf(tx, caller, forAgent, { lock: true })
+    if (!(await isLiftable(tx, caller.agentId, subject))) return switchView(false, null)
+    assertScope(caller, 'propose')
+    const act = {
+      operation: 'policy_kill',
+      input: { for_agent: subject.agentId, on: false },
+      text: `Allow trading again for ${whose(subject)}`,
+      details: [approvalDetail('Kill switch', 'is lifted: trading goes on within the limits')],
+    }
+    const requested = await acts.requestAct(tx, act, caller)
+    afterCommit(() => acts.actRequested(requested))
+    return requested.task
+  }
+
+  const apply = async (input: JsonObject, person: Caller) => (scope: ActScope) =>
+    change(
+      deps,
+      { caller: person, forAgent: (input as KillInput).for_agent },
+      scope,
+      async (tx, _now, subject) => {
+        const answer = switchView(false, null)
+        assertUncontested(subject.contestedAt)
+        if (!(await isLiftable(tx, person.agentId, subject))) return { answer, changed: [] }
+        await store.clearSwitch(tx, idOf(subject))
+        return {
+          answer,
+          changed: [{ cause: 'resumed' }],
+          mail: { kind: 'trading_resumed', text: resumedText(subject) },
+        }
+      },
+    )
+  return confirmedAct(run, apply)
+}

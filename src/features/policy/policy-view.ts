@@ -1,0 +1,107 @@
+import { invalid } from '#kernel/fault.ts'
+import { toUnits, usdDecimals } from '#kernel/money.ts'
+import type { InputOf } from '#kernel/operation.ts'
+import type { contract } from './contract.ts'
+import * as rules from './rules.ts'
+import type { StoredPolicy } from './store.ts'
+
+/** Limits as callers write and read them. */
+
+export type View = StoredPolicy & { limits: rules.Limits; pending: readonly rules.Change[] }
+export type TightenInput = InputOf<(typeof contract)['entries']['tighten']>
+type PolicyInput = Omit<TightenInput, 'for_agent'>
+
+const chainAddressView = (text: string) => {
+  const colon = text.indexOf(':')
+  return { chain_id: text.slice(0, colon), address: text.slice(colon + 1) }
+}
+
+export const fieldNames: Record<keyof rules.Limits, keyof PolicyInput> = {
+  perTransactionMicros: 'per_transaction_usd',
+  perDayMicros: 'per_day_usd',
+  chatPerDayMicros: 'chat_per_day_usd',
+  chains: 'chains',
+  tokens: 'tokens',
+  recipients: 'recipients',
+  approvalAboveMicros: 'approval_above_usd',
+}
+
+const valueView = (value: rules.Change['value']) => {
+  if (typeof value === 'bigint') return rules.usd(value)
+  return value?.map((each) => (each.includes(':') ? chainAddressView(each) : each)) ?? null
+}
+
+const changeView = ({ id, field, value, requestedAt, effectiveAt }: rules.Change) => ({
+  change_id: id,
+  field: fieldNames[field],
+  [fieldNames[field]]: valueView(value),
+  requested_at: requestedAt.toISOString(),
+  effective_at: effectiveAt.toISOString(),
+})
+
+export const policyView = (
+  { version, limits, spentMicros, chatSpentMicros, paused, updatedAt, pending }: View,
+  coolingMs: number,
+) => ({
+  version,
+  per_transaction_usd: rules.usd(limits.perTransactionMicros),
+  per_day_usd: rules.usd(limits.perDayMicros),
+  spent_24h_usd: rules.usd(spentMicros),
+  remaining_24h_usd: rules.usd(rules.remainingMicros({ limits, spentMicros })),
+  chat_per_day_usd: rules.usd(limits.chatPerDayMicros),
+  chat_remaining_24h_usd: rules.usd(rules.chatRemainingMicros({ limits, chatSpentMicros })),
+  chains: [...limits.chains],
+  tokens: limits.tokens?.map(chainAddressView) ?? null,
+  recipients: limits.recipients.map(chainAddressView),
+  approval_above_usd: limits.approvalAboveMicros === null ? null : rules.usd(limits.approvalAboveMicros),
+  paused:
+    paused && paused.scope !== 'venue' ? { scope: paused.scope, since: paused.since.toISOString() } : null,
+  updated_at: updatedAt?.toISOString() ?? null,
+  pending_changes: pending.map(changeView),
+  cooling_seconds: coolingMs / 1_000,
+})
+
+type ChainAddressView = { chain_id: string; address: string }
+
+/** Deduplicated, and limited to chains that are served. */
+function chainAddressesOf(field: string, list: readonly ChainAddressView[], served: readonly string[]) {
+  const unservedIndex = list.findIndex(({ chain_id }) => !served.includes(chain_id))
+  if (unservedIndex >= 0) {
+    const sentence = `Input should be one of the chains that are served: ${served.join(', ')}`
+    throw invalid(`${field}.${unservedIndex}.chain_id`, 'chain_not_served', sentence)
+  }
+  return [...new Set(list.map((each) => rules.chainAddressOf(each.chain_id, each.address)))]
+}
+
+export function wantedOf(input: PolicyInput, { chains: served }: rules.Limits): rules.Wanted {
+  const { per_transaction_usd: perTransaction, per_day_usd: perDay, chains, tokens, recipients } = input
+  const { approval_above_usd: approvalAbove, chat_per_day_usd: chatPerDay } = input
+  return {
+    ...(perTransaction !== undefined && { perTransactionMicros: toUnits(perTransaction, usdDecimals) }),
+    ...(perDay !== undefined && { perDayMicros: toUnits(perDay, usdDecimals) }),
+    ...(chatPerDay !== undefined && { chatPerDayMicros: toUnits(chatPerDay, usdDecimals) }),
+    ...(chains && { chains: [...new Set(chains)] }),
+    ...(tokens !== undefined && { tokens: tokens && chainAddressesOf('tokens', tokens, served) }),
+    ...(recipients && { recipients: chainAddressesOf('recipients', recipients, served) }),
+    ...(approvalAbove !== undefined && {
+      approvalAboveMicros: approvalAbove === null ? null : toUnits(approvalAbove, usdDecimals),
+    }),
+  }
+}
+
+/** A person raises limits up to those of the platform. */
+export function assertWithinPlatform(platformLimits: rules.Limits, wanted: rules.Wanted): void {
+  const [field] = rules.widenedFields(platformLimits, wanted)
+  if (field === undefined) return
+  const limit = platformLimits[field]
+  const name = fieldNames[field]
+  if (typeof limit === 'bigint')
+    throw invalid(name, 'less_than_equal', `Input should be less than or equal to ${rules.usd(limit)}`, {
+      le: rules.usd(limit),
+    })
+  throw invalid(
+    name,
+    'not_allowed',
+    'Input should have only entries that the operator of this gateway allows',
+  )
+}

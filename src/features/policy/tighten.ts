@@ -1,0 +1,129 @@
+import { assertUncontested, linkCoolsUntil, type Subject } from '#engines/agent-links/owners.ts'
+import type { ActRequest, RequestedAct } from '#kernel/act-request.ts'
+import { approvalDetail } from '#kernel/approval.ts'
+import { type ActScope, actOf, type Caller, type RequestFacts } from '#kernel/caller.ts'
+import { later } from '#kernel/clock.ts'
+import { uuidv7 } from '#kernel/id.ts'
+import type { JsonObject } from '#kernel/json.ts'
+import { confirmedAct } from '#kernel/operation.ts'
+import { assertScope } from '#kernel/scope.ts'
+import type { Tx } from '#kernel/task.ts'
+import { type Changed, change, type OperationsDeps } from './change.ts'
+import { raiseDetails, raisedText, whose } from './person-mail-texts.ts'
+import {
+  assertWithinPlatform,
+  fieldNames,
+  policyView,
+  type TightenInput,
+  type View,
+  wantedOf,
+} from './policy-view.ts'
+import * as rules from './rules.ts'
+import * as store from './store.ts'
+
+const mailOfRaised = (effectiveAt: Date, raised: readonly unknown[], text: () => string) =>
+  raised.length > 0 ? { kind: 'limits_raised' as const, text: text(), effectiveAt } : undefined
+
+const confirmationOf = ({ task: { task_id, approval, message } }: RequestedAct) => ({
+  task_id,
+  ...approval,
+  message,
+})
+
+/** What a change of limits comes to: lower limits count at once, and higher ones once a person has confirmed them. */
+export function createTighten(deps: OperationsDeps) {
+  const { clock, random, view, platformLimits, coolingMs, chainName, acts } = deps
+
+  const save = async (
+    tx: Tx,
+    subject: Subject,
+    { before, wanted, now }: { before: View; wanted: rules.Wanted; now: Date },
+  ) => {
+    const { userId } = subject
+    const { own, tightened, raised, remaining } = rules.decide(before, wanted)
+    if (tightened.length + raised.length === 0) return []
+    const effectiveAt = later(now, coolingMs)
+    const added = raised.map((field) => ({
+      id: uuidv7(now, random),
+      field,
+      value: wanted[field]!,
+      requestedAt: now,
+      effectiveAt,
+    }))
+    if (linkCoolsUntil(subject.linkedAt, { now, coolingMs }))
+      await store.keepLimits(tx, userId, before.own, tightened)
+    await store.savePolicy(tx, userId, { own, version: before.version + 1, now })
+    await store.saveChanges(tx, userId, [...remaining, ...added])
+    const changed: Changed[] = [
+      ...(tightened.length > 0 ? [{ cause: 'tightened' as const, fields: tightened }] : []),
+      ...(raised.length > 0 ? [{ cause: 'raised' as const, fields: raised, effectiveAt }] : []),
+    ]
+    return changed
+  }
+
+  const requestOf = (
+    { for_agent: _forAgent, ...input }: TightenInput,
+    subject: Subject,
+    { before, wanted, raised }: { before: View; wanted: rules.Wanted; raised: (keyof rules.Limits)[] },
+  ): ActRequest => {
+    const given = new Map(Object.entries(input))
+    const fields = raised.map((field) => [fieldNames[field], given.get(fieldNames[field])])
+    const details = raiseDetails(raised, { before: before.limits, wanted, chainName })
+    return {
+      operation: 'policy_tighten',
+      input: { for_agent: subject.agentId, ...Object.fromEntries(fields) } as JsonObject,
+      text: `Raise the limits of ${whose(subject)}`,
+      details: details.map(({ name, value }) => approvalDetail(name, value)),
+    }
+  }
+
+  const apply = async (input: JsonObject, person: Caller) => {
+    const { for_agent: forAgent, ...fields } = input as TightenInput
+    const wanted = wantedOf(fields, platformLimits)
+    return (scope: ActScope) =>
+      change(deps, { caller: person, forAgent }, scope, async (tx, now, subject) => {
+        assertUncontested(subject.contestedAt)
+        await store.lockPolicy(tx, subject.userId, now)
+        const before = await view(tx, subject.userId)
+        assertWithinPlatform(platformLimits, wanted)
+        const changed = await save(tx, subject, { before, wanted, now })
+        const raised = changed.flatMap((each) => (each.cause === 'raised' ? each.fields : []))
+        const mail = mailOfRaised(later(now, coolingMs), raised, () =>
+          raisedText(subject, raised, { before: before.limits, wanted, chainName }),
+        )
+        return { answer: policyView(await view(tx, subject.userId), coolingMs), changed, mail }
+      })
+  }
+
+  const run = async (request: TightenInput, caller: Caller, facts: RequestFacts) => {
+    const { for_agent: forAgent, ...input } = request
+    const wanted = wantedOf(input, platformLimits)
+    const scope = actOf(facts)
+    return change(deps, { caller, forAgent }, scope, async (tx, now, subject) => {
+      const { userId } = subject
+      await store.lockPolicy(tx, userId, now)
+      const before = await view(tx, userId)
+      const { raised } = rules.decide(before, wanted)
+      if (raised.length > 0) {
+        assertScope(caller, 'propose')
+        assertWithinPlatform(platformLimits, wanted)
+      }
+      const requested =
+        raised.length > 0
+          ? await acts.requestAct(tx, requestOf(request, subject, { before, wanted, raised }), caller)
+          : undefined
+      if (requested) scope.afterCommit(() => acts.actRequested(requested))
+      const wider = rules.widenedFields(before.limits, wanted)
+      const lowered = Object.fromEntries(
+        Object.entries(wanted).filter(([field]) => !wider.includes(field as keyof rules.Limits)),
+      )
+      const changed = await save(tx, subject, { before, wanted: lowered, now })
+      const answer = {
+        ...policyView(await view(tx, userId), coolingMs),
+        ...(requested && { confirmation: confirmationOf(requested) }),
+      }
+      return { answer, changed }
+    })
+  }
+  return confirmedAct(run, apply)
+}

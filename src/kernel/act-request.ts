@@ -1,0 +1,28 @@
+import type { Caller } from './caller.ts'
+import type { JsonObject } from './json.ts'
+import type { Tx } from './task.ts'
+import type { TaskBrief } from './task-response.ts'
+
+/** Acts that allow more than before: a person confirms each on a page of the gateway. */
+
+/** One line of what a person confirms: what it is, and its value. */
+export type ApprovalDetail = { name: string; value: string }
+export type ActRequest = {
+  operation: string
+  /** What runs, whole: the person confirms exactly this. */
+  input: JsonObject
+  /** One sentence in the imperative. */
+  text: string
+  details: ApprovalDetail[]
+}
+/** The task that waits, and the users whose event logs have grown. */
+export type RequestedAct = {
+  task: TaskBrief & { approval: NonNullable<TaskBrief['approval']> }
+  readers: readonly string[]
+}
+export type ActRequests = {
+  /** Stores the act as a task that waits. The same act of the same caller that waits already is not stored again. */
+  requestAct(tx: Tx, act: ActRequest, caller: Caller): Promise<RequestedAct>
+  /** Runs after the commit. */
+  actRequested(requested: Pick<RequestedAct, 'readers'>): void
+}
