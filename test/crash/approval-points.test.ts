@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { eventually, type Gateway } from '../harness/gateway.ts'
 import { ledgerDrift } from '../harness/ledger.ts'
-import { personWithApp } from '../journeys/signed-in.ts'
+import { personWithApp, type SignedIn } from '../journeys/signed-in.ts'
 import type { Person, TaskBody } from '../journeys/users.ts'
 import { base, type World, worldOf } from '../journeys/world.ts'
 import { type CrashApp, createCrashApp } from './crash-app.ts'
@@ -18,7 +18,9 @@ const amount = 1_000_000n
 let app: CrashApp
 /** The address is the issuer of the tokens: each gateway listens where the one before it did. */
 let port: string
-let person: Person
+let person: SignedIn
+/** Of the page of approvals, which alone approves. */
+let pageToken: string
 let agent: Person
 let world: World
 let made = 0n
@@ -37,10 +39,14 @@ const ask = async (at: string, key: string): Promise<{ taskId: string; approvalI
   ).body
   const found = approvals.find(({ task_id }) => task_id === body.task_id)
   assert.ok(found, 'the request waits')
+  pageToken = await person.pageToken()
   return { taskId: body.task_id, approvalId: found.approval_id }
 }
 const approve = (at: string, approvalId: string) =>
-  person.call<{ decision?: string }>(`POST /v1/approvals/${approvalId}/approve`, { at })
+  person.send<{ decision?: string }>(`POST /v1/approvals/${approvalId}/approve`, {
+    at,
+    headers: { authorization: `Bearer ${pageToken}` },
+  })
 const endedAt = (at: string, taskId: string) =>
   eventually(
     async () => {
@@ -66,7 +72,7 @@ before(async () => {
   const first = await app.gateway()
   port = new URL(first.url).port
   const databaseUrl = String(app.admin.options.connectionString)
-  const both = await personWithApp({ url: first.url, lines: first.lines, databaseUrl })
+  const both = await personWithApp(first)
   person = both.person
   agent = both.app
   world = await worldOf(app.control)

@@ -1,7 +1,7 @@
 /** A linked agent sends where its person allows it, and stops with its person. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { eventually, freshGateway } from '../harness/gateway.ts'
+import { eventually, freshGateway, signedAct } from '../harness/gateway.ts'
 import { signedInPerson } from './signed-in.ts'
 import { createFundedPerson, type Person, type TaskBody } from './users.ts'
 import { base, type World, worldOf } from './world.ts'
@@ -24,7 +24,11 @@ const send = (agent: Person) =>
 test('the person allows a recipient of the agent, sees its money, stops it, and frees it', async () => {
   const [person, agent] = await Promise.all([signedInPerson(gateway), createFundedPerson(gateway.url)])
   await world.fund(base, agent.evm, 'USDC', '20')
-  const { code } = (await agent.call<{ code: string }>('POST /v1/agents/link-codes')).body
+  const { code } = (
+    await agent.call<{ code: string }>('POST /v1/agents/link-codes', {
+      body: signedAct(agent, 'agents_link_code'),
+    })
+  ).body
   const linked = await person.call('POST /v1/agents', { body: { code, name: 'Sender' } })
   assert.equal(linked.status, 200)
 

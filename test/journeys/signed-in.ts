@@ -1,10 +1,9 @@
 /** A person who signs in at a gateway process with a browser, and acts through an app that may act for them. */
 
 import type { Scope } from '#kernel/caller.ts'
-import { openDatabase } from '#store/database.ts'
-import { query } from '#store/query.ts'
 import type { Gateway } from '../harness/gateway.ts'
-import { connectingPerson, signUpUser, type Tokens, tokenRequest } from '../oauth/session.ts'
+import { confirming } from '../oauth/confirming.ts'
+import { connectingPerson, signUpUser } from '../oauth/session.ts'
 import { type Person, personOf } from './users.ts'
 
 /** The sign-up code of an address, as the gateway prints it. */
@@ -14,7 +13,7 @@ export const codeIn = (lines: readonly string[], email: string): string | undefi
     .flatMap((each) => /: (\d{8}) is your Portico code/.exec(each)?.[1] ?? [])
     .at(-1)
 
-const allows: readonly Scope[] = ['trade', 'earn', 'manage']
+const allows: readonly Scope[] = ['trade', 'earn', 'chat', 'manage', 'propose']
 type SignInGateway = Pick<Gateway, 'url' | 'lines'>
 
 const appOf = (gateway: SignInGateway) => ({
@@ -26,45 +25,43 @@ const appOf = (gateway: SignInGateway) => ({
   },
 })
 
-const personWith = (url: string, agentId: string, { access_token }: Tokens): Promise<Person> =>
-  personOf(url, { agentId, token: access_token } as Parameters<typeof personOf>[1])
-
-export async function signedInPerson(gateway: SignInGateway): Promise<Person> {
-  const { tokens, authorization } = await connectingPerson(appOf(gateway)).connect({ allows })
-  const { body } = await signUpUser(appOf(gateway), authorization)
-  return personWith(gateway.url, (body as { agent_id: string }).agent_id, tokens)
+/** What allows more is confirmed on the page, so that each call answers with what it has changed. */
+export type SignedIn = Person & {
+  email: string
+  /** A call whose answer nobody confirms. */
+  send: Person['call']
+  pageToken(): Promise<string>
+  /** The notice of the page after the press; undefined where the request does not wait for this person. */
+  decide(approvalId: string, decision?: 'approve' | 'decline'): Promise<string | undefined>
 }
 
-/** A person who has just signed in, and an app of theirs whose sign-in is an hour old. */
+/** A person, and an app of theirs that confirms nothing. */
 export async function personWithApp(
-  gateway: SignInGateway & { databaseUrl: string },
-): Promise<{ person: Person; app: Person; email: string }> {
-  const app = appOf(gateway)
-  const connecting = connectingPerson(app)
+  gateway: SignInGateway,
+): Promise<{ person: SignedIn; app: Person; email: string }> {
+  const connecting = connectingPerson(appOf(gateway))
   const { email } = connecting
-  const { tokens, authorization, clientId } = await connecting.connect({ allows })
-  const { body } = await signUpUser(app, authorization)
+  const { tokens, authorization } = await connecting.connect({ allows })
+  const { body } = await signUpUser(appOf(gateway), authorization)
   const { agent_id: agentId } = body as { agent_id: string }
-  await using database = await openForTest(gateway.databaseUrl)
-  await query(
-    database.pool,
-    `update oauth_record set payload = jsonb_set(payload, '{authTime}', to_jsonb($2::integer))
-     where model = 'RefreshToken' and payload ->> 'clientId' = $1`,
-    [clientId, Math.floor(Date.now() / 1_000) - 3_600],
-  )
-  const aged = await tokenRequest(app, {
-    grant_type: 'refresh_token',
-    client_id: clientId,
-    refresh_token: tokens.refresh_token,
-  })
-  return {
+  const token = tokens.access_token
+  const app = await personOf(gateway.url, { agentId, token } as Parameters<typeof personOf>[1])
+  const confirmed = confirming(connecting, gateway.url, authorization)
+  const person: SignedIn = {
+    ...app,
     email,
-    person: await personWith(gateway.url, agentId, tokens),
-    app: await personWith(gateway.url, agentId, aged),
+    send: app.call,
+    pageToken: connecting.pageToken,
+    call: async (route, options) => confirmed(await app.call(route, options)),
+    async decide(approvalId, decision) {
+      const page = await connecting
+        .confirm(`${gateway.url}/oauth/approvals/${approvalId}`, decision)
+        .catch(() => undefined)
+      return page && /role="status">.*?<span>([^<]*)/s.exec(page.html)?.[1]
+    },
   }
+  return { person, app, email }
 }
 
-async function openForTest(url: string) {
-  const database = openDatabase({ url, poolMax: 1, applicationName: 'test' })
-  return { pool: database.pool, [Symbol.asyncDispose]: () => database.close() }
-}
+export const signedInPerson = async (gateway: SignInGateway): Promise<SignedIn> =>
+  (await personWithApp(gateway)).person

@@ -27,7 +27,7 @@ describe('transfers to others', () => {
 
   const allow = async (person: Person, body: object): Promise<string> => {
     const { status, body: added } = await person.call<Recipient>('POST /v1/recipients', {
-      body: { label: 'Friend', ...body },
+      body: { label: 'Friend', agents: 'allowed', ...body },
     })
     assert.equal(status, 200, JSON.stringify(added))
     return added.recipient_id
@@ -62,10 +62,17 @@ describe('transfers to others', () => {
     const early = await send(person, usdc)
     assert.deepEqual([early.status, early.body.code, early.body.rule], [403, 'policy_denied', 'recipient'])
     await allow(person, { chain_id: base, address: friend })
+    const reserved = '0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC'
+    await allow(person, { chain_id: base, address: reserved, agents: 'denied' })
     const pending = await send(person, usdc)
     assert.deepEqual([pending.status, pending.body.rule], [403, 'recipient'])
     await allow(person, { chain_id: solana, address: solanaFriend })
     await effective(person)
+
+    const waiting = await person.send<{ state: string; task_id: string }>('POST /v1/wallets/transfer', {
+      body: { ...usdc, recipient: reserved },
+    })
+    assert.equal(waiting.body.state, 'awaiting_approval', 'an app never sends there by itself')
 
     const before = await world.usdcOf(friend)
     const sent = await send(person, usdc, 'once')

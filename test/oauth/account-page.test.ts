@@ -1,7 +1,8 @@
 /** The page of the account by its requests: who is shown what, and which acts take a sign-in. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { bearer, http, newAgent } from '../harness/gateway.ts'
+import { bearer, eventually, http, newAgent, signedAct } from '../harness/gateway.ts'
+import { confirming } from './confirming.ts'
 import {
   type Browser,
   createBrowser,
@@ -30,9 +31,13 @@ const noticeOf = ({ html }: Page) => /role="status">([^<]*)/.exec(html)?.[1]
 
 async function newVisitor() {
   const person = connectingPerson(app)
-  const { authorization, clientId } = await person.connect({ allows: ['trade', 'manage'] })
+  const { authorization, clientId } = await person.connect({ allows: ['trade', 'manage', 'propose'] })
   await signUpUser(app, authorization)
   const browser = createBrowser()
+  let csrf: string | undefined
+  const confirmed = confirming(person, app.base, authorization)
+  const call = (method: string, path: string, body?: object) =>
+    http<Body>(app.base + path, { method, headers: { authorization }, ...(body && { body }) })
   const signIn = (page: Page) => browser.submit(page, 'sign-in', { email: person.email, password })
   return {
     email: person.email,
@@ -40,16 +45,25 @@ async function newVisitor() {
     browser,
     signIn,
     open: async (path = '') => signIn(await browser.open(account() + path)),
-    call: (method: string, path: string, body?: object) =>
-      http<Body>(app.base + path, { method, headers: { authorization }, ...(body && { body }) }),
-    post: (step: string, fields: Record<string, string>) =>
-      browser.open(`${account()}/${step}`, {
+    call,
+    confirmed: async (...given: Parameters<typeof call>) => confirmed(await call(...given)),
+    /** With the proof of a page that was shown before. */
+    async post(step: string, fields: Record<string, string>) {
+      csrf ??= proofOf(await browser.open(`${account()}/link`))
+      return browser.open(`${account()}/${step}`, {
         method: 'POST',
-        body: new URLSearchParams(fields),
+        body: new URLSearchParams({ ...fields, ...(csrf && { csrf }) }),
         headers: { origin: app.base },
-      }),
+      })
+    },
+    /** What the person confirms on the page that an act has led to. */
+    confirm: async (page: Page) => {
+      const shown = isSignIn(page) ? await signIn(page) : page
+      return browser.submit(shown, 'approve')
+    },
   }
 }
+const proofOf = ({ html }: Page) => /name="csrf" value="([0-9a-f]{64})"/.exec(html)?.[1]
 const tokenOfPage = ({ cookies }: Browser): string =>
   cookies.get('/oauth/account portico_account')?.value.split('=')[1] ?? ''
 const isSignIn = ({ html }: Page) => /<h1>Sign in<\/h1>/.test(html)
@@ -57,61 +71,65 @@ async function newKeyPair() {
   const agent = await newAgent(app.base)
   const ask = (method: string, path: string, body?: object) =>
     http<Body>(app.base + path, { method, headers: bearer(agent), ...(body && { body }) })
-  return { ...agent, ask, code: async () => (await ask('POST', '/v1/agents/link-codes')).body.code }
+  return {
+    ...agent,
+    ask,
+    code: async () =>
+      (await ask('POST', '/v1/agents/link-codes', signedAct(agent, 'agents_link_code'))).body.code,
+  }
 }
 
-test('an older sign-in sees everything and tightens; what loosens asks for a sign-in first', async () => {
+test('the page tightens at once; what loosens is named on the page of approvals and confirmed there', async () => {
   const visitor = await newVisitor()
-  const { browser, call, post } = visitor
+  const { browser, call, post, confirm } = visitor
   const agent = await newKeyPair()
-  const stays = await newKeyPair()
-  await call('POST', '/v1/agents', { code: await stays.code() })
-  // The sign-in for an app is not one for this page.
-  const consent = await visitor.signIn(
-    await browser.open(authorizeUrl(app, visitor.clientId, { prompt: 'login consent' })),
-  )
-  assert.match(consent.html, /Connect Attack\?/)
-  assert.match(consent.html, /href="\/oauth\/account".*href="\/oauth\/approvals"/s)
-  const shown = await browser.open(account())
-  assert.match(shown.html, /<h1>Your account<\/h1>.*Sign in again/s)
-  assert.doesNotMatch(shown.html, /agent-unlink|Allow trading/)
-  const form = await browser.open(`${account()}/link`)
-  assert.doesNotMatch(form.html, /agent-link/)
+  await visitor.open()
+  const isPaused = async () => (await call('GET', '/v1/policy')).body.paused !== null
+  const agents = async () => (await call('GET', '/v1/agents')).body.agents.length
+  assert.equal(noticeOf(await post('stop', {})), 'Trading is stopped.')
+  assert.ok(await isPaused())
+  const lifting = await post('resume', {})
+  assert.match(lifting.html, /Allow trading again for your account/)
+  assert.doesNotMatch(lifting.html, /<script/)
+  assert.match(lifting.headers.get('content-security-policy') ?? '', /default-src 'none'; style-src/)
+  assert.equal(lifting.headers.get('cross-origin-opener-policy'), 'noopener-allow-popups')
+  assert.ok(await isPaused(), 'nobody has confirmed it')
+  await browser.submit(lifting, 'decline')
+  assert.ok(await isPaused())
+  assert.match((await confirm(await post('resume', {}))).html, /Approved/)
+  await eventually(async () => !(await isPaused()), 'the switch is lifted')
 
-  const stopped = await post('stop', {})
-  assert.equal(noticeOf(stopped), 'Trading is stopped.')
-  assert.notEqual((await call('GET', '/v1/policy')).body.paused, null)
-  assert.ok(isSignIn(await post('resume', {})))
-  assert.ok(isSignIn(await post('agent-unlink', { agent_id: stays.agentId })))
-  const code = await agent.code()
-  const asked = await post('agent-link', { code })
-  assert.ok(isSignIn(asked))
-  assert.notEqual((await call('GET', '/v1/policy')).body.paused, null)
-  assert.equal((await call('GET', '/v1/agents')).body.agents.length, 1)
-
-  const back = await visitor.signIn(asked)
-  assert.equal(back.url, `${account()}/link?notice=again`, 'the sign-in leads back to the form')
-  const linked = await browser.submit(back, 'agent-link', {
-    code: ` ${code.toLowerCase()} `,
+  const linking = await post('agent-link', {
+    code: ` ${(await agent.code()).toLowerCase()} `,
     name: '<i>Bot</i>',
   })
-  assert.equal(linked.url, `${account()}/agents/${agent.agentId}?notice=linked`)
-  assert.match(linked.html, /<h1>&lt;i&gt;Bot&lt;\/i&gt;<\/h1>/)
-  assert.equal(
-    noticeOf(await post('resume', {})),
-    'Trading is allowed again. We send you a message about it.',
-  )
-  assert.equal((await call('GET', '/v1/policy')).body.paused, null)
-  assert.equal(noticeOf(await post('agent-unlink', { agent_id: agent.agentId })), 'The agent is unlinked.')
-  assert.equal((await call('GET', '/v1/agents')).body.agents.length, 1)
+  assert.match(linking.url, /\/oauth\/approvals\/[0-9a-f-]{36}$/)
+  assert.match(linking.html, new RegExp(`Link the agent ${agent.agentId}.*&lt;i&gt;Bot&lt;/i&gt;`, 's'))
+  assert.equal(await agents(), 0)
+  await confirm(linking)
+  await eventually(async () => (await agents()) === 1, 'the agent is linked')
+  await confirm(await post('agent-unlink', { agent_id: agent.agentId }))
+  await eventually(async () => (await agents()) === 0, 'the agent is unlinked')
+})
+
+test('a form without the proof of the page changes nothing, whatever it says of its origin', async () => {
+  const visitor = await newVisitor()
+  await visitor.open()
+  for (const headers of [{}, { origin: app.base }] as Record<string, string>[])
+    for (const csrf of ['', '0'.repeat(64)]) {
+      const body = new URLSearchParams({ csrf })
+      const refused = await visitor.browser.open(`${account()}/stop`, { method: 'POST', body, headers })
+      assert.equal(refused.status, 403)
+    }
+  assert.equal((await visitor.call('GET', '/v1/policy')).body.paused, null)
 })
 
 test('a person acts for own agents alone, and another site for nobody', async () => {
   const [one, two] = [await newVisitor(), await newVisitor()]
   const agent = await newKeyPair()
-  await one.call('POST', '/v1/agents', { code: await agent.code(), name: 'Bot' })
+  await one.confirmed('POST', '/v1/agents', { code: await agent.code(), name: 'Bot' })
   await one.call('PUT', '/v1/policy', { per_day_usd: '100', for_agent: agent.agentId })
-  const raised = await one.call('PUT', '/v1/policy', { per_day_usd: '500', for_agent: agent.agentId })
+  const raised = await one.confirmed('PUT', '/v1/policy', { per_day_usd: '500', for_agent: agent.agentId })
   const [change] = raised.body.pending_changes
   const mine = await one.open(`/agents/${agent.agentId}`)
   assert.match(mine.html, /24 hours: up to 500 USD.*Takes effect in 59 minutes/s)
@@ -241,7 +259,7 @@ test('where nobody signs in there are no pages, and no agent is sent to one', as
   const agent = await newAgent(off.base)
   const made = await http<{ confirm_url: string | null; instructions: string; code: string }>(
     `${off.base}/v1/agents/link-codes`,
-    { method: 'POST', headers: bearer(agent) },
+    { method: 'POST', headers: bearer(agent), body: signedAct(agent, 'agents_link_code') },
   )
   assert.equal(made.body.confirm_url, null)
   assert.ok(made.body.instructions.startsWith(`Enter the code ${made.body.code}`))

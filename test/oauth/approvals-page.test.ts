@@ -133,7 +133,7 @@ test('a person without a sign-in, another person and a page of another site deci
   const foreign = await browser.submit(shown, 'approve', fields, { origin: 'https://evil.example' })
   assert.equal(foreign.status, 403)
   assert.equal((await browser.submit(shown, 'approve', { ...fields, csrf: '0'.repeat(64) })).status, 403)
-  assert.equal((await browser.submit(shown, 'approve', { csrf: fields.csrf! })).status, 422)
+  assert.equal((await browser.submit(shown, 'approve', { intent_sha256: '' })).status, 422)
 
   const other = await visitor()
   await other.ask()

@@ -1,7 +1,8 @@
-/** A person raises limits and lifts the kill switch over the front door; an app without a fresh sign-in does neither. */
+/** An app asks for higher limits and for the end of a stop; nothing changes before the person has confirmed it on the page. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { eventually, http } from '../harness/gateway.ts'
+import { http } from '../harness/gateway.ts'
+import { confirming } from './confirming.ts'
 import { createOAuthApp, type OAuthApp } from './oauth-app.ts'
 import { connectingPerson, signUpUser, tokenRequest } from './session.ts'
 
@@ -19,10 +20,22 @@ type Change = {
   effective_at: string
 }
 type Answer = {
+  state?: string
+  status?: string
+  approval?: { confirm_url: string }
+  confirmation?: { task_id: string; confirm_url: string }
+  confirm_url?: string
+  paused: { scope: string } | null
+  approvals: {
+    approval_id: string
+    intent_sha256: string
+    intent: { details: { name: string; value: string }[] }
+  }[]
   code: string
   requires: string
   fields: string[]
   per_day_usd: string
+  per_transaction_usd: string
   chat_per_day_usd: string
   chat_remaining_24h_usd: string
   pending_changes: Change[]
@@ -33,11 +46,13 @@ type Method = 'GET' | 'PUT' | 'POST' | 'DELETE'
 
 async function manager() {
   const person = connectingPerson(app)
-  const { authorization } = await person.connect({ allows: ['manage'] })
+  const { authorization, clientId, tokens } = await person.connect({ allows: ['manage', 'propose'] })
   await signUpUser(app, authorization)
-  const ask = (method: Method, path: string, body?: object) =>
+  const confirmed = confirming(person, app.base, authorization)
+  const send = (method: Method, path: string, body?: object) =>
     http<Answer>(app.base + path, { method, headers: { authorization }, ...(body && { body }) })
-  return { ask, person }
+  const ask = async (...given: Parameters<typeof send>) => confirmed(await send(...given))
+  return { ask, send, person, clientId, tokens }
 }
 
 test('a raised limit waits, is listed, and is cancelled or takes effect; each step is an event', async () => {
@@ -87,76 +102,67 @@ test('what chats may start by themselves is raised by a person, waits, and is lo
   app.time.offsetMs += 61_000
   assert.deepEqual([(await chat()).chat_per_day_usd, (await chat()).chat_remaining_24h_usd], ['50', '50'])
   assert.equal((await ask('PUT', '/v1/policy', { chat_per_day_usd: '20' })).body.chat_per_day_usd, '20')
-  app.time.offsetMs = 301_000
-  const refused = await ask('PUT', '/v1/policy', { chat_per_day_usd: '21' })
-  assert.deepEqual([refused.status, refused.body.fields], [403, ['chat_per_day_usd']])
   app.time.offsetMs = 0
 })
 
-test('after the sign-in has aged, the same token lowers limits and stops trading, and loosens nothing', async () => {
-  const { ask } = await manager()
-  await ask('PUT', '/v1/policy', { per_day_usd: '100' })
-  app.time.offsetMs = 301_000
-  const refused = await ask('PUT', '/v1/policy', { per_day_usd: '101' })
-  assert.deepEqual(
-    [refused.status, refused.body.code, refused.body.requires, refused.body.fields],
-    [403, 'step_up_required', 'fresh_sign_in', ['per_day_usd']],
-  )
-  assert.equal((await ask('PUT', '/v1/policy', { per_day_usd: '99' })).status, 200)
-  assert.equal((await ask('POST', '/v1/kill', { on: true })).body.on, true)
-  const resumed = await ask('POST', '/v1/kill', { on: false })
-  assert.deepEqual([resumed.status, resumed.body.code], [403, 'step_up_required'])
-  app.time.offsetMs = 0
-  assert.deepEqual((await ask('POST', '/v1/kill', { on: false })).body.on, false)
+const waits = { state: 'awaiting_approval', status: 'pending' }
+const shownBy = ({ state, status }: Answer) => ({ state, status })
+
+test('an app lowers and stops at once; what allows more waits for the page, right after a sign-in too', async () => {
+  const { send, person } = await manager()
+  const lowered = await send('PUT', '/v1/policy', { per_day_usd: '100' })
+  assert.deepEqual([lowered.body.per_day_usd, lowered.body.confirmation], ['100', undefined])
+  const raised = await send('PUT', '/v1/policy', { per_day_usd: '101', per_transaction_usd: '5' })
+  const { per_day_usd, per_transaction_usd, pending_changes, confirmation } = raised.body
+  assert.deepEqual([per_day_usd, per_transaction_usd, pending_changes], ['100', '5', []])
+  const again = await send('PUT', '/v1/policy', { per_day_usd: '101' })
+  assert.equal(again.body.confirmation?.task_id, confirmation?.task_id, 'the same request waits once')
+
+  assert.equal((await send('POST', '/v1/kill', { on: true })).body.on, true)
+  const lift = (await send('POST', '/v1/kill', { on: false })).body
+  assert.deepEqual(shownBy(lift), waits)
+  assert.equal((await send('GET', '/v1/policy')).body.paused?.scope, 'user')
+  const page = await person.confirm(lift.approval!.confirm_url, 'decline')
+  assert.match(page.html, /Declined/)
+  assert.equal((await send('GET', '/v1/policy')).body.paused?.scope, 'user')
+
+  const approval = (await send('GET', '/v1/approvals')).body.approvals[0]!
+  assert.deepEqual(approval.intent.details, [
+    { name: '24 hours', value: '24 hours may cost up to 101 USD instead of 100 USD' },
+  ])
+  const body = { intent_sha256: approval.intent_sha256 }
+  const byApp = await send('POST', `/v1/approvals/${approval.approval_id}/approve`, body)
+  assert.deepEqual([byApp.status, byApp.body.requires], [403, 'person'])
+  assert.equal(byApp.body.confirm_url, confirmation?.confirm_url)
 })
 
-const signedInAt = (token: string): number =>
-  (JSON.parse(Buffer.from(token.split('.')[1]!, 'base64url').toString()) as { auth_time: number }).auth_time
-
-test('a refreshed token keeps the time of its sign-in, and no chain of refreshes makes it fresh', async () => {
-  const { clientId, tokens, authorization } = await connectingPerson(app).connect({ allows: ['manage'] })
-  await signUpUser(app, authorization)
-  const at = signedInAt(tokens.access_token)
-  const isLater = async () => (Date.now() >= (at + 3) * 1_000 ? true : undefined)
-  await eventually(isLater, 'the third second after the sign-in', 10_000)
-  const refresh = (refresh_token: string) =>
-    tokenRequest(app, { grant_type: 'refresh_token', client_id: clientId, refresh_token })
-  const once = await refresh(tokens.refresh_token)
-  const twice = await refresh(once.refresh_token)
-  assert.deepEqual([signedInAt(once.access_token), signedInAt(twice.access_token)], [at, at])
-  const resume = (token: string) =>
-    http<Answer>(`${app.base}/v1/kill`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${token}` },
-      body: { on: false },
-    })
-  await http(`${app.base}/v1/kill`, { method: 'POST', headers: { authorization }, body: { on: true } })
-  // Within the 300 seconds, where they were counted from the refresh.
-  app.time.offsetMs = (at + 301.5) * 1_000 - Date.now()
-  for (const { access_token } of [tokens, once, twice]) {
-    const { status, body } = await resume(access_token)
-    assert.deepEqual([status, body.code, body.requires], [403, 'step_up_required', 'fresh_sign_in'])
-  }
-  app.time.offsetMs = 0
-  assert.equal((await resume(twice.access_token)).status, 200)
-})
-
-test('a sign-in for one app is not fresh for another app of the same browser', async () => {
+test('an app that may lower and stop asks for nothing more', async () => {
   const person = connectingPerson(app)
-  const first = await person.connect({ allows: ['manage'] })
-  await signUpUser(app, first.authorization)
-  assert.ok(signedInAt(first.tokens.access_token) > 0)
-  const second = await person.connect({ allows: ['manage'] })
-  assert.equal(signedInAt(second.tokens.access_token), undefined)
-  const switchTo = async (authorization: string, on: boolean) => {
-    const { status, body } = await http<Answer>(`${app.base}/v1/kill`, {
-      method: 'POST',
-      headers: { authorization },
-      body: { on },
-    })
-    return [status, body.requires]
+  const { authorization } = await person.connect({ allows: ['manage'] })
+  await signUpUser(app, authorization)
+  const send = (method: Method, path: string, body: object) =>
+    http<Answer>(app.base + path, { method, headers: { authorization }, body })
+  assert.equal((await send('PUT', '/v1/policy', { per_day_usd: '100' })).status, 200)
+  for (const [method, path, body] of [
+    ['PUT', '/v1/policy', { per_day_usd: '101' }],
+    ['POST', '/v1/recipients', { chain_id: '8453', address: `0x${'1'.repeat(40)}`, label: 'x' }],
+    ['POST', '/v1/agents', { code: '7K3M-Q0WD-2XNB' }],
+  ] as const) {
+    const refused = await send(method, path, body)
+    assert.deepEqual([refused.status, refused.body.code], [403, 'insufficient_scope'], path)
   }
-  assert.deepEqual(await switchTo(second.authorization, true), [200, undefined])
-  assert.deepEqual(await switchTo(second.authorization, false), [403, 'fresh_sign_in'])
-  assert.deepEqual(await switchTo(first.authorization, false), [200, undefined])
+})
+
+const claimsOf = (token: string) =>
+  JSON.parse(Buffer.from(token.split('.')[1]!, 'base64url').toString()) as { auth_time?: number }
+
+test('no token of an app says when its person signed in, refreshed or not', async () => {
+  const { clientId, tokens } = await manager()
+  const refreshed = await tokenRequest(app, {
+    grant_type: 'refresh_token',
+    client_id: clientId,
+    refresh_token: tokens.refresh_token,
+  })
+  for (const { access_token } of [tokens, refreshed])
+    assert.equal(claimsOf(access_token).auth_time, undefined)
 })

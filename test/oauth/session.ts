@@ -99,6 +99,8 @@ export type ConnectingPerson = {
   connect(wanted?: Connect & { clientId?: string }): Promise<Connection>
   /** Opens the page that an answer names, and presses the button; the answer is the page after it. */
   confirm(confirmUrl: string, decision?: 'approve' | 'decline'): Promise<Page>
+  /** What the browser keeps of a sign-in for the page of approvals, and no script of a page can read. */
+  pageToken(): Promise<string>
 }
 
 /** A person with a browser that stays signed in, who connects one client after the other. */
@@ -106,14 +108,24 @@ export function connectingPerson(app: SignInApp, email = `person${++people}@exam
   // Its pages are those of the issuer, whichever instance serves them.
   const browser = createBrowser({ origin: app.base })
   let isSignedIn = false
+  const openPage = async (url: string): Promise<Page> => {
+    const opened = await browser.open(url)
+    const asksForSignIn = /name="password"/.test(opened.html)
+    return asksForSignIn ? browser.submit(opened, 'sign-in', { email, password }) : opened
+  }
   return {
     email,
     browser,
     async confirm(confirmUrl, decision = 'approve') {
-      const opened = await browser.open(confirmUrl)
-      const asksForSignIn = /name="password"/.test(opened.html)
-      const shown = asksForSignIn ? await browser.submit(opened, 'sign-in', { email, password }) : opened
-      return browser.submit(shown, decision)
+      return browser.submit(await openPage(confirmUrl), decision)
+    },
+    async pageToken() {
+      const name = '/oauth/approvals portico_approvals'
+      browser.cookies.delete(name)
+      const { html } = await openPage(`${app.base}/oauth/approvals`)
+      const value = browser.cookies.get(name)?.value.split('=')[1]
+      if (!value) throw new Error(`no sign-in for the page: ${html.slice(-500)}`)
+      return value
     },
     async connect({ asks = '', allows = [], changes = {}, clientId = '', signsIn = false } = {}) {
       const client_id = clientId || (await register(app)).client_id

@@ -1,6 +1,6 @@
 import * as T from '#kernel/schema.ts'
 import { TaskStatusResponse } from '#kernel/task-response.ts'
-import { Address, ChainId, Dec, Nullable, OneOf, Text, TextOrNull, Time, Units } from '#kernel/wire-types.ts'
+import { Address, ChainId, Dec, DecOrNull, Nullable, OneOf, Text, TextOrNull, Time, Units } from '#kernel/wire-types.ts'
 
 /** The event types of a user and the data of each. Compatibility: fields may be added, never removed. */
 
@@ -152,7 +152,10 @@ const ApprovalChanged = T.Object(
     intent: T.Object(
       {
         text: T.String({ description: 'The request in one sentence' }),
-        usd: T.Unsafe<string>({ ...Dec, description: 'Value at the time of the request, in USD' }),
+        usd: T.Unsafe<string | null>({
+          ...DecOrNull,
+          description: 'Value at the time of the request, in USD; null where nothing moves',
+        }),
         agent_id: T.String({ description: 'The agent that asked' }),
       },
       { description: 'With all fields of ApprovalIntent', ...open },
@@ -257,6 +260,8 @@ export const eventData = {
   'policy.changed': PolicyChanged,
   'agent.linked': AgentLink,
   'agent.unlinked': AgentLink,
+  'agent.link_contested': AgentLink,
+  'agent.link_accepted': AgentLink,
   'security.flagged': SecurityFlagged,
   'webhook.created': WebhookCreated,
   'webhook.updated': WebhookUpdated,
