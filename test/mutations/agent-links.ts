@@ -3,6 +3,12 @@ import { mutationsOf } from './mutation.ts'
 /** Who decides for an agent, and what stops it. */
 const links = ['test/oauth/agent-links.test.ts']
 export const agentLinkMutations = [
+  ...mutationsOf('src/features/policy/tighten.ts', links, [
+    ['        assertUncontested(subject.contestedAt)\n', '', 'a contested link raises limits'],
+  ]),
+  ...mutationsOf('src/features/auth/signed-act.ts', links, [
+    ['!isReplay && !(await store', 'isReplay && !(await store', 'one signature gets two link codes'],
+  ]),
   ...mutationsOf('src/engines/agent-links/owners.ts', links, [
     [
       'where u.agent_id = $1 and l.person_id = $2',
@@ -12,7 +18,16 @@ export const agentLinkMutations = [
     ["' for share of l'", "''", 'an act for an agent runs beside its unlinking'],
   ]),
   ...mutationsOf('src/features/agents/agents.ts', links, [
-    ['      assertFreshPerson(caller, now)\n      return', '      return', 'an old sign-in unlinks an agent'],
+    [
+      "await assertSigned({ ...facts, tx }, 'agents_link_code', { caller, signed })",
+      '',
+      'a token alone gets a link code',
+    ],
+    [
+      "await assertSigned({ ...facts, tx }, 'agents_contest', { caller, signed })",
+      '',
+      'a token alone contests a link',
+    ],
     ['await limits.giveBack(budgets)', '', 'right codes count as wrong ones'],
     [
       '(await limits.take(budgets)).length > 0',
@@ -20,13 +35,17 @@ export const agentLinkMutations = [
       'codes can be guessed without end',
     ],
     [
-      'later(linkedAt, coolingMs) <= now',
-      'later(linkedAt, coolingMs) > now',
+      'later(linkedAt, coolingMs) <= clock.now()',
+      'later(linkedAt, coolingMs) > clock.now()',
       'an agent ends a link that has aged',
     ],
     ['known.length >= agentsMax', 'known.length > agentsMax', 'a person has one agent too many'],
-    ['await policy.endLink(tx, { userId, person })', '', 'what waits outlasts the link'],
-    ['await store.lockLinksOf(tx, caller.userId)', '', 'links at the same time exceed the limit'],
+    [
+      'await policy.endLink(tx, { userId, person, linkedAt, isYoung, ...ended })',
+      '',
+      'what waits outlasts the link',
+    ],
+    ['await store.lockLinksOf(tx, personId)', '', 'links at the same time exceed the limit'],
   ]),
   ...mutationsOf('src/features/agents/store.ts', links, [
     [
@@ -42,10 +61,15 @@ export const agentLinkMutations = [
       'an unlinking starts an agent that its person has stopped',
     ],
     ['await store.saveChanges(tx, userId, [])', '', 'a raised limit outlasts the link'],
-  ]),
-  ...mutationsOf('src/features/policy/operations.ts', links, [
     [
-      'if (before!.set_by !== caller.agentId) assertEstablished',
+      'isYoung ? { ...own, ...store.readKeptLimits(limitsBefore) } : own',
+      'own',
+      'lowered limits outlast a link that ended within its time',
+    ],
+  ]),
+  ...mutationsOf('src/features/policy/kill-switch.ts', links, [
+    [
+      'if (before && before.set_by !== by) assertEstablished',
       'if (before === null) assertEstablished',
       'the person of a new link lifts every switch',
     ],

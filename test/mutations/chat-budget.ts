@@ -32,8 +32,8 @@ export const chatBudgetMutations = [
   ]),
   ...mutationsOf('src/features/policy/approval-rules.ts', rules, [
     [
-      "if (principal !== 'agent' && principal !== 'chat') return null",
-      "if (principal !== 'agent') return null",
+      "if (principal === 'person' || principal === 'gateway') return null",
+      "if (principal !== 'agent' && principal !== 'app') return null",
       'a chat needs no approval where an agent needs one',
     ],
   ]),
@@ -81,7 +81,7 @@ export const chatBudgetMutations = [
       ],
     ],
   ),
-  ...mutationsOf('src/features/policy/operations.ts', budget, [
+  ...mutationsOf('src/features/policy/policy-view.ts', budget, [
     [
       'chatPerDayMicros: toUnits(chatPerDay, usdDecimals)',
       'perDayMicros: toUnits(chatPerDay, usdDecimals)',

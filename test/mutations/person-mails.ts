@@ -63,12 +63,14 @@ export const personMailMutations = [
       ['It takes effect on ${timeText(effectiveAt)}.', 'It takes effect.', 'a message does not say when'],
     ],
   ),
-  ...mutationsOf('src/features/policy/operations.ts', mails, [
+  ...mutationsOf('src/features/policy/change.ts', mails, [
     [
-      'if (mail) await mailQueue.add(tx, caller.userId, mail.kind, mail)',
+      'if (mail && caller.person) await mailQueue.add(tx, caller.userId, mail.kind, mail)',
       'if (mail && changed.length > 1) await mailQueue.add(tx, caller.userId, mail.kind, mail)',
       'nobody is notified of a raised limit',
     ],
+  ]),
+  ...mutationsOf('src/features/policy/kill-switch.ts', mails, [
     [
       "mail: { kind: 'trading_resumed', text: resumedText(subject) },",
       '',
@@ -80,7 +82,7 @@ export const personMailMutations = [
     ['test/oauth/account-browser.test.ts'],
     [
       [
-        "await deps.mailQueue.add(tx, caller.userId, 'recipient_added', { text, effectiveAt: row.effective_at })",
+        "await deps.mailQueue.add(tx, person.userId, 'recipient_added', { text, effectiveAt: row.effective_at })",
         '',
         'nobody is notified of a new recipient',
       ],
@@ -88,7 +90,7 @@ export const personMailMutations = [
   ),
   ...mutationsOf('src/features/agents/agents.ts', mails, [
     [
-      "await mailQueue.add(tx, caller.userId, 'agent_linked', { text: linkedText(added) })",
+      "await mailQueue.add(tx, person.userId, 'agent_linked', { text: linkedText(added) })",
       '',
       'nobody is notified of a linked agent',
     ],
@@ -156,9 +158,9 @@ export const personMailMutations = [
       'who signs in to a browser sees the account of the person before',
     ],
     [
-      'isFresh: caller !== undefined && isFreshPerson(caller, now),',
-      'isFresh: true,',
-      'the page offers what an older sign-in may not do',
+      "if (!step.endsWith('-options')) pages.assertOwnForm(request, form)",
+      '',
+      'a form without the proof of the page stops trading',
     ],
     [
       'for (const clientId of ownClientIds) await connections.end(person.id, clientId)',
@@ -211,13 +213,13 @@ export const personMailMutations = [
     ['test/journeys/admin-agents.test.ts'],
     [
       [
-        'await endLink(tx, { userId, person: owner }, now)',
+        'await endLink(tx, { userId, person: owner, linkedAt, isYoung, ...ended }, now)',
         '',
         'what waits outlasts a link that an operator ends',
       ],
       [
-        'for (const reader of [userId, owner.userId].sort())',
-        'for (const reader of [userId])',
+        'for (const reader of [userId, owner.userId].sort()) await appendEvents(tx, reader, [event], now)',
+        'for (const reader of [userId]) await appendEvents(tx, reader, [event], now)',
         'the person never reads that an operator has unlinked the agent',
       ],
     ],

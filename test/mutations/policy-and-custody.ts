@@ -58,8 +58,8 @@ export const policyMutations = [
         'a lowered limit is raised again by an earlier request',
       ],
       [
-        "principal !== 'person' && found.agents === 'denied'",
-        "principal === 'agent' && found.agents === undefined",
+        "principal !== 'app' && found.agents === 'denied'",
+        "principal !== 'app' && found.agents === undefined",
         'an agent sends where only people may',
       ],
       [
@@ -84,24 +84,43 @@ export const policyMutations = [
     ['test/identity/policy.test.ts'],
     [
       [
-        'assertFreshPerson(caller, now, {\n            fields',
-        'void ({\n            fields',
-        'an agent raises limits',
-      ],
-      [
-        'assertFreshPerson(caller, now, { intent_sha256: intentHash(userId, intent) })',
-        'intentHash(userId, intent)',
-        'an agent lifts the kill switch',
-      ],
-      [
         'await store.savePolicy(tx, userId, { own, version: version + 1, now })',
         'await store.savePolicy(tx, userId, { own, version, now })',
         'a task admitted by a cancelled raise is accepted',
       ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/features/policy/tighten.ts',
+    ['test/oauth/policy-changes.test.ts'],
+    [
       [
-        'assertWithinPlatform(platformLimits, wanted)\n        }',
-        '}',
-        'a person raises limits beyond those of the platform without a word',
+        '([field]) => !wider.includes(field as keyof rules.Limits)',
+        '() => true',
+        'an app raises limits without its person',
+      ],
+      ["        assertScope(caller, 'propose')\n", '', 'an app that may lower asks for more'],
+    ],
+  ),
+  ...mutationsOf(
+    'src/features/policy/kill-switch.ts',
+    ['test/oauth/policy-changes.test.ts'],
+    [
+      [
+        '    return requested.task\n',
+        '    await store.clearSwitch(tx, idOf(subject))\n    return requested.task\n',
+        'an app lifts the kill switch',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/kernel/fresh-person.ts',
+    ['src/kernel/fresh-person.test.ts'],
+    [
+      [
+        'if (person?.clientId !== approvalsClientId) return false',
+        'if (!person) return false',
+        'a token of an app approves',
       ],
     ],
   ),
@@ -110,7 +129,7 @@ export const policyMutations = [
     ['src/features/policy/approval-rules.test.ts'],
     [
       [
-        "if (principal !== 'agent' && principal !== 'chat') return null",
+        "if (principal === 'person' || principal === 'gateway') return null",
         'if (principal !== undefined) return null',
         'an agent acts above the limit without an approval',
       ],
@@ -120,8 +139,8 @@ export const policyMutations = [
         'an exit waits for an approval',
       ],
       [
-        "?.agents === 'approval'",
-        "?.agents === 'denied'",
+        "return agents === 'approval' ||",
+        "return agents === 'denied' ||",
         'an agent sends without the approval that the recipient needs',
       ],
       [
@@ -145,8 +164,8 @@ export const policyMutations = [
         '/^(pending|running)$/.test(task.status)',
         'a cancelled request is approved',
       ],
-      ['if (waiting >= waitingMax)', 'if (waiting > waitingMax)', 'one request more waits than may'],
-      ['    await lockRequests(tx, userId)\n', '', 'requests at the same moment exceed their number'],
+      ['if (waiting >= waitingMax &&', 'if (waiting > waitingMax &&', 'one request more waits than may'],
+      ['  await lockRequests(tx, userId)\n', '', 'requests at the same moment exceed their number'],
     ],
   ),
   ...mutationsOf(
@@ -154,8 +173,8 @@ export const policyMutations = [
     ['test/durable/approvals.test.ts'],
     [
       [
-        "if (approval.decision === 'approved') return accept(deps, task, approval)",
-        "if (approval.decision !== 'declined') return accept(deps, task, approval)",
+        "if (approval.decision === 'approved')\n    return approval.intent",
+        "if (approval.decision !== 'declined')\n    return approval.intent",
         'a request runs when its time is over',
       ],
       [
@@ -213,13 +232,13 @@ export const policyMutations = [
     ['test/oauth/approvals-page.test.ts'],
     [
       [
-        "isRefusedOrigin(request.raw, baseUrl()) || !isSame(form.csrf ?? '', this.csrfOf(request))",
-        "!isSame(form.csrf ?? '', this.csrfOf(request))",
+        'if (isRefusedOrigin(request.raw, baseUrl()) || !isOwn)',
+        'if (!isOwn)',
         'a form of another site approves',
       ],
       [
-        "isRefusedOrigin(request.raw, baseUrl()) || !isSame(form.csrf ?? '', this.csrfOf(request))",
-        'isRefusedOrigin(request.raw, baseUrl())',
+        'if (isRefusedOrigin(request.raw, baseUrl()) || !isOwn)',
+        'if (isRefusedOrigin(request.raw, baseUrl()))',
         'a form without the token of the page approves',
       ],
     ],
@@ -254,10 +273,7 @@ export const policyMutations = [
   ...mutationsOf(
     'src/features/policy/recipients.ts',
     ['test/journeys/recipients.test.ts'],
-    [
-      ['  assertFreshPerson(caller, deps.clock.now())\n', '', 'an agent allows a recipient'],
-      ['effective_at: later(now, coolingMs)', 'effective_at: now', 'a new recipient does not wait'],
-    ],
+    [['effective_at: later(now, coolingMs)', 'effective_at: now', 'a new recipient does not wait']],
   ),
   ...mutationsOf(
     'src/features/policy/receipt.ts',

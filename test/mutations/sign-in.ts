@@ -132,8 +132,8 @@ export const signInMutations = [
         'a person without an account has to connect the app again',
       ],
       [
-        'if (!caller.scopes.has(access)) {',
-        'if (!caller.person && !caller.scopes.has(access)) {',
+        '  assertScope(caller, access)\n',
+        '  if (!caller.person) assertScope(caller, access)\n',
         'the app of a person may do everything',
       ],
     ],
@@ -141,18 +141,18 @@ export const signInMutations = [
   ...mutationsOf(
     'src/features/agents/agents.ts',
     ['test/proof/authorization-matrix.test.ts'],
-    [
-      [
-        '  assertFreshPerson(caller, now)\n  const budgets',
-        '  const budgets',
-        'an agent links another one to itself',
-      ],
-    ],
+    [['  if (!caller.person) throw forPeople()\n', '', 'an agent links another one to itself']],
   ),
   ...mutationsOf(
     'src/edges/oauth/provider.ts',
     ['test/oauth/policy-changes.test.ts'],
-    [['isSignInOf(session, source.clientId)', 'true', 'a sign-in for one app is fresh for another one']],
+    [
+      [
+        'if (clientId === undefined || !isOwnClient(clientId)) return jwt',
+        'if (clientId === undefined) return jwt',
+        'the token of an app says when its person signed in',
+      ],
+    ],
   ),
   ...mutationsOf(
     'src/edges/oauth/exchange.ts',
