@@ -6,7 +6,9 @@ import type { Caller } from '#kernel/caller.ts'
 import type { Clock } from '#kernel/clock.ts'
 import { Fault } from '#kernel/fault.ts'
 import { systemRandom } from '#kernel/id.ts'
-import type { Operation } from '#kernel/operation.ts'
+import type { JsonObject } from '#kernel/json.ts'
+import type { ApplyAct, Operation } from '#kernel/operation.ts'
+import type { Tx } from '#kernel/task.ts'
 import { openInstance } from '../harness/instance.ts'
 import { ownDatabase } from '../harness/own-database.ts'
 
@@ -58,7 +60,7 @@ async function createInstance(databaseUrl: string, overrides: Options) {
   })
   const { db, transactions, random, custody, features } = opened
   const { operations, auth, credits } = features
-  const ask = createAsk(operations)
+  const ask = createAsk(operations, transactions.run)
   return {
     db,
     transactions,
@@ -67,6 +69,7 @@ async function createInstance(databaseUrl: string, overrides: Options) {
     random,
     time,
     ask,
+    confirm: createConfirm(operations, transactions.run),
     operations,
     auth,
     credits,
@@ -109,13 +112,31 @@ export type Answer = {
 }
 type Ask = (name: string, input?: object, caller?: Caller | null, address?: string) => Promise<Answer>
 
+type Transact = <T>(run: (tx: Tx) => Promise<T>) => Promise<T>
+const afterCommit = () => {}
+
+/** An act runs in a transaction, as behind a door. */
 const createAsk =
-  (operations: Operation[]): Ask =>
+  (operations: Operation[], transact: Transact): Ask =>
   async (name, input = {}, caller = null, address = '127.0.0.1') => {
     const operation = operations.find((each) => each.name === name)
     if (operation?.entry.kind !== 'act' && operation?.entry.kind !== 'read') throw new Error(`no ${name}`)
     const run = operation.run as (input: object, caller: Caller | null, facts: object) => Promise<Answer>
-    return run(input, caller, { id: 'request', address, signal: new AbortController().signal })
+    const facts = { id: 'request', address, signal: new AbortController().signal }
+    const isAct = operation.group === 'policy' && operation.entry.kind === 'act'
+    return isAct
+      ? transact((tx) => run(input, caller, { ...facts, tx, afterCommit }))
+      : run(input, caller, facts)
+  }
+
+/** What the engine runs once the person has confirmed an act. */
+const createConfirm =
+  (operations: Operation[], transact: Transact) =>
+  async (name: string, input: object, person: Caller): Promise<Answer> => {
+    const operation = operations.find((each) => each.name === name)
+    if (!operation || !('apply' in operation.run)) throw new Error(`nobody confirms ${name}`)
+    const run = await (operation.run.apply as ApplyAct)(input as JsonObject, person)
+    return transact((tx) => run({ tx, afterCommit })) as Promise<Answer>
   }
 
 export function newKey() {

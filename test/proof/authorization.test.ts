@@ -10,7 +10,15 @@ import { type Scope, scopes } from '#kernel/caller.ts'
 import { group, isScope, read, task } from '#kernel/operation.ts'
 import { OpenObject } from '#kernel/wire-types.ts'
 import { testFunding } from '../harness/conservation.ts'
-import { type Agent, bearer, eventually, freshGateway, http, newAgent } from '../harness/gateway.ts'
+import {
+  type Agent,
+  bearer,
+  eventually,
+  freshGateway,
+  http,
+  newAgent,
+  signedAct,
+} from '../harness/gateway.ts'
 import { signedInPerson } from '../journeys/signed-in.ts'
 import { declared, type KnownOperation, operations, operationsOf, served } from './support/contracts.ts'
 import { assertErrorForm, codeOf, jsonOf } from './support/error-forms.ts'
@@ -481,6 +489,7 @@ async function linkAgent(): Promise<string> {
   const { body } = await http<{ code: string }>(`${gateway.url}/v1/agents/link-codes`, {
     method: 'POST',
     headers: bearer(agent),
+    body: signedAct(agent, 'agents_link_code'),
   })
   const linked = await decider.call('POST /v1/agents', { body: { code: body.code } })
   assert.equal(linked.status, 200, JSON.stringify(linked.body))

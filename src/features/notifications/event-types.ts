@@ -1,6 +1,17 @@
 import * as T from '#kernel/schema.ts'
 import { TaskStatusResponse } from '#kernel/task-response.ts'
-import { Address, ChainId, Dec, DecOrNull, Nullable, OneOf, Text, TextOrNull, Time, Units } from '#kernel/wire-types.ts'
+import {
+  Address,
+  ChainId,
+  Dec,
+  DecOrNull,
+  Nullable,
+  OneOf,
+  Text,
+  TextOrNull,
+  Time,
+  Units,
+} from '#kernel/wire-types.ts'
 
 /** The event types of a user and the data of each. Compatibility: fields may be added, never removed. */
 

@@ -18,8 +18,8 @@ export type SchemeUser = {
   token(): Promise<string>
   /** Another one, for a call that ends it. */
   spareToken(): Promise<string>
-  /** One of a sign-in that is fresh no longer, where people sign in. */
-  agedToken(): Promise<string>
+  /** Of the page of approvals, where people sign in. */
+  pageToken(): Promise<string>
   /** Tokens that an operation with this access refuses, by the code of its answer. */
   refusals(access: Access): Promise<Refusals>
 }
@@ -60,7 +60,7 @@ const keyPairs: Scheme = {
         agentId,
         token,
         spareToken: () => rows.token(userId),
-        agedToken: token,
+        pageToken: token,
         async refusals(access) {
           return {
             unauthorized: undefined,
@@ -74,8 +74,7 @@ const keyPairs: Scheme = {
 }
 
 /** What a person can allow an app; the rest is in every token. */
-const allowable: readonly Scope[] = ['trade', 'earn', 'manage']
-const signedInLongAgoSeconds = 7_200
+const allowable: readonly Scope[] = ['trade', 'earn', 'chat', 'manage', 'propose']
 
 const people: Scheme = {
   isPerson: true,
@@ -130,19 +129,10 @@ const people: Scheme = {
         without.set(scope, known)
         return known()
       }
-      const agedToken = renewed(async () => {
-        const { clientId, tokens: fresh } = await connect(person, 'aged')
-        await rows.db.query(
-          `update oauth_record set payload = jsonb_set(payload, '{authTime}', to_jsonb($2::integer))
-           where model = 'RefreshToken' and payload ->> 'clientId' = $1`,
-          [clientId, Math.floor(Date.now() / 1_000) - signedInLongAgoSeconds],
-        )
-        return (await refresh(clientId, fresh)).access_token
-      })
       return {
         agentId: (body as { agent_id: string }).agent_id,
         token,
-        agedToken,
+        pageToken: renewed(person.pageToken),
         spareToken: async () => (await connect(person, 'spare')).tokens.access_token,
         async refusals(access) {
           const [head, claims] = (await token()).split('.')

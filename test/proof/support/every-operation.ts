@@ -208,7 +208,16 @@ export const journey: Step[] = [
   { name: 'policy_kill', input: { on: false } },
   ...deciding,
   { name: 'agents_list' },
-  { name: 'agents_link_code', fault: { 'a person': 'conflict' } },
+  {
+    name: 'agents_link_code',
+    input: { timestamp: 1, signature: base64(new Uint8Array(64)) },
+    fault: { 'a key pair': 'stale_timestamp', 'a person': 'conflict' },
+  },
+  {
+    name: 'agents_contest',
+    input: { on: true, timestamp: 1, signature: base64(new Uint8Array(64)) },
+    fault: { 'a key pair': 'stale_timestamp', 'a person': 'conflict' },
+  },
   {
     name: 'agents_link',
     input: { code: '7K3M-Q0WD-2XNB' },

@@ -1,15 +1,16 @@
 /** Every kind of credential of both schemes, as the product issues them or as an attacker makes them. */
 import { type Scope, scopes } from '#kernel/caller.ts'
 import { query } from '#store/query.ts'
-import { bearer, http, newAgent } from '../../harness/gateway.ts'
+import { bearer, http, newAgent, signedAct } from '../../harness/gateway.ts'
+import { confirming } from '../../oauth/confirming.ts'
 import type { OAuthApp } from '../../oauth/oauth-app.ts'
 import { type ConnectingPerson, connectingPerson, register, signUpUser } from '../../oauth/session.ts'
 import type { Credential, CredentialKind } from './access-verdicts.ts'
 import { hashOf, type IdentityRecords } from './identity-records.ts'
 
 /** What an app may do for a person beside what the person allows; and what a person can allow. */
-const appScopes: readonly Scope[] = ['read', 'chat']
-const allowable = ['trade', 'earn', 'manage'] as const
+const appScopes: readonly Scope[] = ['read']
+const allowable = ['trade', 'earn', 'chat', 'manage', 'propose'] as const
 
 export type MatrixUsers = {
   /** Of the key pair and of nobody. */
@@ -55,6 +56,7 @@ export async function createMatrixUsers(app: OAuthApp, rows: IdentityRecords): P
     const { body } = await http(`${app.base}/v1/agents/link-codes`, {
       method: 'POST',
       headers: bearer(agent),
+      body: signedAct(agent, 'agents_link_code'),
     })
     const linked = await http(`${app.base}/v1/agents`, {
       method: 'POST',
@@ -62,6 +64,7 @@ export async function createMatrixUsers(app: OAuthApp, rows: IdentityRecords): P
       body: { code: body.code },
     })
     if (linked.status !== 200) throw new Error(JSON.stringify(linked.body))
+    await confirming(main.person, app.base, main.authorization)(linked)
     return { what: 'a linked agent', kind: 'key pair', authorization: bearer(agent).authorization, scopes }
   }
 

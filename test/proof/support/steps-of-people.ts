@@ -1,5 +1,6 @@
-/** The steps of people: they link an agent, decide for it, and do what needs a sign-in that is fresh. */
+/** The steps of people: they link an agent, decide for it, and confirm what allows more. */
 import assert from 'node:assert/strict'
+import { signedAct } from '../../harness/gateway.ts'
 import type { Step } from './door-step.ts'
 import type { Authorization } from './twins.ts'
 
@@ -7,20 +8,73 @@ type Json = Record<string, unknown>
 
 const ofPeople = (steps: readonly Step[]): Step[] => steps.map((step) => ({ ...step, only: 'a person' }))
 export const recipient = { chain_id: '8453', address: '0x70997970C51812dc3A010C7d01b50e0d17dc79C8' }
-const adding: Step = { name: 'recipients_add', input: { ...recipient, label: 'Cold wallet' } }
+const adding: Step = {
+  name: 'recipients_add',
+  input: { ...recipient, label: 'Cold wallet', agents: 'allowed' },
+}
+
+/** What the page of approvals does for the person, and the end of the task. */
+const confirming = (act: Step, keep: Step['keep'] = () => {}): Step[] => [
+  {
+    ...act,
+    keep(result, known) {
+      const { approval, confirmation, task_id } = result as {
+        approval?: Json
+        confirmation?: Json
+        task_id?: string
+      }
+      const waiting = confirmation ?? approval
+      assert.ok(waiting, JSON.stringify(result))
+      Object.assign(known, { approval_id: waiting.approval_id, act_id: confirmation?.task_id ?? task_id })
+    },
+  },
+  {
+    name: 'approvals_approve',
+    authorization: async ({ user }) => `Bearer ${await user.pageToken()}`,
+    input: ({ approval_id }) => ({ approval_id }),
+  },
+  {
+    name: 'tasks_get',
+    input: ({ act_id }) => ({ task_id: act_id }),
+    until: ({ status }) => status === 'completed' || status === 'failed',
+    keep({ status, error, result }, known) {
+      assert.deepEqual([status, error], ['completed', null])
+      keep(result as Json, known)
+    },
+  },
+]
 
 /** By the key pair that the journey has registered. */
 const asAgent: Authorization = ({ known }) => `Bearer ${known.token}`
+/** Later than the signature before, which is good once. */
+const signedBy =
+  (operation: Parameters<typeof signedAct>[1]) =>
+  ({ key, agent_id }: Json): Json => {
+    const { privateKey } = key as Pick<Parameters<typeof signedAct>[0], 'privateKey'>
+    return signedAct({ agentId: String(agent_id), privateKey }, operation, nextMs++)
+  }
+let nextMs = 0
 const forAgent = ({ agent_id }: Json): Json => ({ for_agent: agent_id })
 
 export const linking: Step[] = ofPeople([
   {
     name: 'agents_link_code',
     authorization: asAgent,
+    input: signedBy('agents_link_code'),
     keep: ({ code }, known) => Object.assign(known, { code }),
   },
-  { name: 'agents_link', input: ({ code }) => ({ code, name: 'Twin' }) },
-  adding,
+  ...confirming({ name: 'agents_link', input: ({ code }) => ({ code, name: 'Twin' }) }),
+  {
+    name: 'agents_contest',
+    authorization: asAgent,
+    input: (known) => ({ on: true, ...signedBy('agents_contest')(known) }),
+  },
+  {
+    name: 'agents_contest',
+    authorization: asAgent,
+    input: (known) => ({ on: false, ...signedBy('agents_contest')(known) }),
+  },
+  ...confirming(adding),
 ])
 
 /** The agent asks, the person sees it and decides. */
@@ -39,7 +93,11 @@ const decided = (amount_usdc: string, decision: string): Step[] => [
       known.approval_id = first?.approval_id
     },
   },
-  { name: decision, input: ({ approval_id }) => ({ approval_id }) },
+  {
+    name: decision,
+    authorization: async ({ user }) => `Bearer ${await user.pageToken()}`,
+    input: ({ approval_id }) => ({ approval_id }),
+  },
 ]
 
 export const deciding: Step[] = ofPeople([
@@ -65,15 +123,11 @@ export const deciding: Step[] = ofPeople([
   { name: 'policy_kill', input: (known) => ({ ...forAgent(known), on: false }) },
   ...decided('2', 'approvals_approve'),
   ...decided('3', 'approvals_decline'),
-  {
-    name: 'policy_tighten',
-    input: { per_day_usd: '60000' },
-    keep: ({ pending_changes }, known) => {
-      known.change_id = (pending_changes as Json[])[0]?.change_id
-    },
-  },
+  ...confirming({ name: 'policy_tighten', input: { per_day_usd: '60000' } }, ({ pending_changes }, known) => {
+    known.change_id = (pending_changes as Json[])[0]?.change_id
+  }),
   { name: 'policy_cancel_change', input: ({ change_id }) => ({ change_id }) },
-  { name: 'agents_unlink', input: ({ agent_id }) => ({ agent_id }) },
+  ...confirming({ name: 'agents_unlink', input: ({ agent_id }) => ({ agent_id }) }),
 ])
 
 export const transferring: Step[] = [
@@ -100,17 +154,16 @@ export const transferring: Step[] = [
   ...ofPeople([{ name: 'recipients_remove', input: ({ recipient_id }) => ({ recipient_id }) }]),
 ]
 
-const refusedAged = {
-  authorization: async ({ user }) => `Bearer ${await user.agedToken()}`,
-  fault: 'step_up_required',
-} satisfies Partial<Step>
-
-/** What takes a person who has just signed in, each act after the one that makes it so. */
+/** What nobody does without the page, each after the act that makes it so. */
 export const actsOfPeople: Step[] = [
   { name: 'policy_tighten', input: { per_day_usd: '10' } },
-  { name: 'policy_tighten', input: { per_day_usd: '20' }, ...refusedAged },
+  { name: 'policy_tighten', input: { per_day_usd: '20' }, fault: { 'a key pair': 'step_up_required' } },
   { name: 'policy_kill', input: { on: true } },
-  { name: 'policy_kill', input: { on: false }, ...refusedAged },
-  { ...adding, ...refusedAged },
-  { name: 'agents_link', input: { code: '7K3M-Q0WD-2XNB' }, ...refusedAged },
+  { name: 'policy_kill', input: { on: false }, fault: { 'a key pair': 'step_up_required' } },
+  { ...adding, fault: { 'a key pair': 'step_up_required' } },
+  {
+    name: 'agents_link',
+    input: { code: '7K3M-Q0WD-2XNB' },
+    fault: { 'a key pair': 'step_up_required', 'a person': 'not_found' },
+  },
 ]
