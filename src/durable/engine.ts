@@ -71,7 +71,10 @@ const toTaskKind = ({ name, entry, run }: OperationOf<'task'>): TaskKind => ({
 })
 
 /** An act is a task while it waits for a person; the engine runs its only step. */
-const toActKind = (kind: string): TaskKind => ({ kind, version: 1, priority: 1, steps: {} })
+function registerActs(acts: Map<string, ApplyAct>, operations: readonly Operation[]): TaskKind[] {
+  for (const { name, run } of operations) if ('apply' in run) acts.set(name, run.apply as ApplyAct)
+  return [...acts.keys()].map((kind) => ({ kind, version: 1, priority: 1, steps: {} }))
+}
 
 /** The durable part of the process; features are built on it, and `createRuntime` runs what they declare. */
 export function createEngine(deps: EngineDeps) {
@@ -166,8 +169,7 @@ export function createEngine(deps: EngineDeps) {
     createRuntime(operations: readonly Operation[], internal: readonly TaskKind[]) {
       const tasks = selectTasks(operations)
       for (const task of tasks) taskOperations.set(task.name, task)
-      for (const { name, run } of operations) if ('apply' in run) acts.set(name, run.apply as ApplyAct)
-      const actKinds = [...acts.keys()].map(toActKind)
+      const actKinds = registerActs(acts, operations)
       registerKinds(kinds, [...tasks.map(toTaskKind), ...actKinds, ...internal], log)
       const invoke = createInvoker({
         transactions,

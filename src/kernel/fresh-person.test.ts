@@ -42,7 +42,7 @@ test('the fault says whether the page, or the person, is missing', () => {
   })
 })
 
-test('whoever asks is an app, an agent or a chat, also right after a sign-in', () => {
+test('a caller is an app, an agent or a chat, also right after a sign-in', () => {
   assert.equal(askerOf(callerOf('app', secondsAgo(0))).principal, 'app')
   assert.equal(askerOf(callerOf(approvalsClientId, secondsAgo(0))).principal, 'app')
   assert.equal(askerOf(keyPair).principal, 'agent')

@@ -13,7 +13,7 @@ const principalOf = ({ via, person }: Caller): Asker['principal'] => {
   return person ? 'app' : 'agent'
 }
 
-/** Whoever asks is held by "ask me above", apps of a person too: an approval alone makes a request that of the person. */
+/** Every caller is held by "ask me above", apps of a person too: an approval alone makes a request that of the person. */
 export const askerOf = (caller: Caller): Asker => ({
   userId: caller.userId,
   agentId: caller.agentId,

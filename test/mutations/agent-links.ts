@@ -62,7 +62,7 @@ export const agentLinkMutations = [
     ],
     ['await store.saveChanges(tx, userId, [])', '', 'a raised limit outlasts the link'],
     [
-      'isYoung ? { ...own, ...store.readKeptLimits(limitsBefore) } : own',
+      'isYoung ? { ...own, ...store.readStoredLimits(limitsBefore) } : own',
       'own',
       'lowered limits outlast a link that ended within its time',
     ],

@@ -88,6 +88,8 @@ type Connect = {
   /** What the person ticks on the consent page. */
   allows?: readonly string[]
   changes?: Record<string, string | undefined>
+  /** Further fields of the consent page. */
+  fields?: Record<string, string>
   /** Signs in again for this client: the sign-in for another client is not fresh for it. */
   signsIn?: boolean
 }
@@ -127,7 +129,14 @@ export function connectingPerson(app: SignInApp, email = `person${++people}@exam
       if (!value) throw new Error(`no sign-in for the page: ${html.slice(-500)}`)
       return value
     },
-    async connect({ asks = '', allows = [], changes = {}, clientId = '', signsIn = false } = {}) {
+    async connect({
+      asks = '',
+      allows = [],
+      changes = {},
+      clientId = '',
+      fields = {},
+      signsIn = false,
+    } = {}) {
       const client_id = clientId || (await register(app)).client_id
       const scope = `openid email offline_access ${asks}`.trim()
       const prompt = isSignedIn && signsIn ? 'login consent' : 'consent'
@@ -135,11 +144,8 @@ export function connectingPerson(app: SignInApp, email = `person${++people}@exam
       const consent = async () => (signsIn ? browser.submit(opened, 'sign-in', { email, password }) : opened)
       const page = isSignedIn ? await consent() : await signUp(app, browser, opened, email)
       isSignedIn = true
-      const done = await browser.submit(
-        page,
-        'allow',
-        Object.fromEntries(allows.map((each) => [each, 'yes'])),
-      )
+      const ticked = Object.fromEntries(allows.map((each) => [each, 'yes']))
+      const done = await browser.submit(page, 'allow', { ...ticked, ...fields })
       const code = new URL(done.url).searchParams.get('code') ?? ''
       const tokens = await tokenRequest(app, {
         grant_type: 'authorization_code',

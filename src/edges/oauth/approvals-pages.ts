@@ -46,7 +46,7 @@ export type ApprovalsView = {
 }
 
 const notices = {
-  approved: 'Approved. It is checked once more and runs now; whoever asked sees the result.',
+  approved: 'Approved. It is checked once more and runs now; the agent or app that asked sees the result.',
   declined: 'Declined. Nothing was moved.',
   late: 'It was decided, cancelled or over before. Nothing was changed.',
   contested:

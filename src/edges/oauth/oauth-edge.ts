@@ -96,15 +96,26 @@ const takeOver = (request: FastifyRequest, reply: FastifyReply): void => {
 const nameOfClient = async ({ Client }: Provider, clientId: string): Promise<string | undefined> =>
   (await Client.find(clientId).catch(() => undefined))?.clientName
 
+function createOwnRequests() {
+  const ownRequestKey = newOwnRequestKey()
+  const isOwnRequest = ({ headers }: IncomingMessage): boolean =>
+    isSame(String(headers[ownRequestHeader] ?? ''), ownRequestKey)
+  return { ownRequestKey, isOwnRequest }
+}
+
+/** The script of passkeys asks for what the browser needs; everything else is opened in a window. */
+const assertNavigation = (request: FastifyRequest): void => {
+  if (!isNavigation(request.raw) && !stepOf(request)?.endsWith('-options'))
+    throw new Fault('origin_not_allowed', 'This page is opened in a window, and not by a script.')
+}
+
 /** The authorization server behind its routes. It is loaded and built by the first request. */
 export function oauthEdge(deps: OAuthEdgeDeps): (fastify: FastifyInstance) => void {
   const { oauth, baseUrl, limits, clock, authenticate, log, corsOrigins } = deps
   const interactions = createInteractions({ ...oauth, baseUrl, clock })
   const registrations = createWindowCounter({ keysMax: addressesMax, nowMs: () => clock.now().getTime() })
   const fetch = fetchDocuments(deps.fetch, () => clock.now().getTime())
-  const ownRequestKey = newOwnRequestKey()
-  const isOwnRequest = ({ headers }: IncomingMessage): boolean =>
-    isSame(String(headers[ownRequestHeader] ?? ''), ownRequestKey)
+  const { ownRequestKey, isOwnRequest } = createOwnRequests()
   const providerOf = providerCache({ ...deps, fetch, isOwnRequest })
 
   const isLimited = async (request: FastifyRequest, reply: FastifyReply): Promise<boolean> => {
@@ -138,11 +149,9 @@ export function oauthEdge(deps: OAuthEdgeDeps): (fastify: FastifyInstance) => vo
     takeOver(request, reply)
     await guarded(request, reply, run)
   }
-  /** The script of passkeys asks for what the browser needs; everything else is opened in a window. */
   const answerPage: AnswerPage = (request, reply, run) =>
     answerOpen(request, reply, async () => {
-      if (!isNavigation(request.raw) && !stepOf(request)?.endsWith('-options'))
-        throw new Fault('origin_not_allowed', 'This page is opened in a window, and not by a script.')
+      assertNavigation(request)
       await run()
     })
   const passTo =
@@ -163,21 +172,10 @@ export function oauthEdge(deps: OAuthEdgeDeps): (fastify: FastifyInstance) => vo
     startedAt: deps.clock.now(),
     sessions: deps.oauth.sessions,
   })
-  const mountApprovals = approvalsEdge(
-    {
-      ...deps,
-      ownRequestKey,
-      exchangeOf,
-      clientName: async (clientId) => nameOfClient(await providerOf(), clientId),
-    },
-    answerPage,
-    ({ raw }) => readForm(raw),
-  )
-
-  const mountAccount = accountEdge({ ...deps, ownRequestKey, exchangeOf }, answerPage, ({ raw }) =>
-    readForm(raw),
-  )
-
+  const clientName = async (clientId: string) => nameOfClient(await providerOf(), clientId)
+  const pageDeps = { ...deps, ownRequestKey, exchangeOf, clientName }
+  const mountApprovals = approvalsEdge(pageDeps, answerPage, ({ raw }) => readForm(raw))
+  const mountAccount = accountEdge(pageDeps, answerPage, ({ raw }) => readForm(raw))
   /** A page of the sign-in, within the limit of its address. */
   const pageOf = (run: Handler) => (request: FastifyRequest, reply: FastifyReply) =>
     answerPage(request, reply, async () => run(await exchangeOf(request, reply), request))

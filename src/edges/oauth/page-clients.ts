@@ -96,6 +96,6 @@ export const tokenForm = (
     code_verifier: verifier,
   }).toString()
 
-/** What tells a request of this process from one of the network: a key that never leaves the process. */
+/** Marks a request of this process: its key never leaves the process. */
 export const ownRequestHeader = 'x-portico-own-request'
 export const newOwnRequestKey = (): string => base64Url(randomBytes(32))

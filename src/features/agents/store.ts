@@ -1,4 +1,4 @@
-import type { KeptLimits } from '#features/policy/store.ts'
+import type { StoredLimits } from '#features/policy/store.ts'
 import { type Queryable, query } from '#store/query.ts'
 
 export type LinkedAgent = { user_id: string; agent_id: string; name: string | null; linked_at: Date }
@@ -73,13 +73,13 @@ export async function addLink(
 }
 
 type Ended = { userId: string; personId: string; linkedAt: Date }
-/** What the link had kept; undefined where exactly this link is no more. */
+/** What the link had stored; undefined where exactly this link is no more. */
 export async function removeLink(
   db: Queryable,
   { userId, personId, linkedAt }: Ended,
-): Promise<{ limitsBefore: KeptLimits } | undefined> {
+): Promise<{ limitsBefore: StoredLimits } | undefined> {
   const text =
     'delete from agent_link where user_id = $1 and person_id = $2 and linked_at = $3 returning limits_before'
-  const [row] = await query<{ limits_before: KeptLimits }>(db, text, [userId, personId, linkedAt])
+  const [row] = await query<{ limits_before: StoredLimits }>(db, text, [userId, personId, linkedAt])
   return row && { limitsBefore: row.limits_before }
 }

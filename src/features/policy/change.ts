@@ -11,7 +11,7 @@ import type { Queryable } from '#store/query.ts'
 import { fieldNames, type View } from './policy-view.ts'
 import type * as rules from './rules.ts'
 
-/** One change of limits or switches, and what is told of it. */
+/** One change of limits or switches, with its event and its message. */
 
 export type OperationsDeps = {
   db: Queryable

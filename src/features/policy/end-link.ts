@@ -12,7 +12,7 @@ export type EndedLink = {
   /** It ends within its time. */
   isYoung: boolean
   /** The limits that the person has lowered meanwhile, as they were. */
-  limitsBefore: store.KeptLimits
+  limitsBefore: store.StoredLimits
 }
 
 /**
@@ -24,8 +24,8 @@ export async function endLink(tx: Tx, link: EndedLink, now: Date): Promise<void>
   await store.lockPolicy(tx, userId, now)
   const stored = await store.policyStateOf(tx, userId, { since: later(now, -dayMs) })
   const { own } = withChanges(stored.own, stored.changes, now)
-  const kept = isYoung ? { ...own, ...store.readKeptLimits(limitsBefore) } : own
-  await store.savePolicy(tx, userId, { own: kept, version: stored.version + 1, now })
+  const remaining = isYoung ? { ...own, ...store.readStoredLimits(limitsBefore) } : own
+  await store.savePolicy(tx, userId, { own: remaining, version: stored.version + 1, now })
   await store.saveChanges(tx, userId, [])
   await deletePendingRecipients(tx, userId, now)
   await endSwitch(tx, link, now)

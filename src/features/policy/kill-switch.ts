@@ -12,8 +12,9 @@ import { resumedText, whose } from './person-mail-texts.ts'
 import * as store from './store.ts'
 
 type KillInput = InputOf<(typeof contract)['entries']['kill']>
-const switchView = (on: boolean, since: Date | null) => ({
-  on,
+/** `since`: null of a switch that is off. */
+const switchView = (since: Date | null) => ({
+  on: since !== null,
   scope: 'user' as const,
   since: since?.toISOString() ?? null,
 })
@@ -31,9 +32,9 @@ export function createKill(deps: OperationsDeps) {
 
   const stop = async (tx: Tx, setBy: string, { now, subject }: { now: Date; subject: Subject }) => {
     const before = await store.switchOf(tx, idOf(subject))
-    if (before) return { answer: switchView(true, before.since), changed: [] }
+    if (before) return { answer: switchView(before.since), changed: [] }
     await store.setSwitch(tx, idOf(subject), { since: now, setBy })
-    return { answer: switchView(true, now), changed: [{ cause: 'paused' as const }] }
+    return { answer: switchView(now), changed: [{ cause: 'paused' as const }] }
   }
 
   const run = async (
@@ -46,7 +47,7 @@ export function createKill(deps: OperationsDeps) {
     const by = { caller, forAgent }
     if (on) return change(deps, by, scope, (_tx, now, subject) => stop(tx, caller.agentId, { now, subject }))
     const subject = await subjectOf(tx, caller, forAgent, { lock: true })
-    if (!(await isLiftable(tx, caller.agentId, subject))) return switchView(false, null)
+    if (!(await isLiftable(tx, caller.agentId, subject))) return switchView(null)
     assertScope(caller, 'propose')
     const act = {
       operation: 'policy_kill',
@@ -65,7 +66,7 @@ export function createKill(deps: OperationsDeps) {
       { caller: person, forAgent: (input as KillInput).for_agent },
       scope,
       async (tx, _now, subject) => {
-        const answer = switchView(false, null)
+        const answer = switchView(null)
         assertUncontested(subject.contestedAt)
         if (!(await isLiftable(tx, person.agentId, subject))) return { answer, changed: [] }
         await store.clearSwitch(tx, idOf(subject))

@@ -226,25 +226,28 @@ export const switchOf = (db: Queryable, id: SwitchId) =>
       .where('subject', '=', subjectOf(id)),
   )
 
-export type KeptLimits = Partial<Record<keyof Overrides, string | string[] | null>>
+export type StoredLimits = Partial<Record<keyof Overrides, string | string[] | null>>
 
-/** The limits of a linked agent before its person has lowered them; what was kept first stays. */
-export const keepLimits = (
+/** The limits of a linked agent before its person has lowered them; what was stored first stays. */
+export const storeLimits = (
   tx: Queryable,
   userId: string,
   own: Overrides,
   fields: readonly (keyof Overrides)[],
 ) => {
-  const kept = Object.fromEntries(
+  const stored = Object.fromEntries(
     fields.map((field) => [field, typeof own[field] === 'bigint' ? String(own[field]) : own[field]]),
   )
   return query(tx, `update agent_link set limits_before = $2::jsonb || limits_before where user_id = $1`, [
     userId,
-    JSON.stringify(kept),
+    JSON.stringify(stored),
   ])
 }
-export function readKeptLimits(kept: KeptLimits): Partial<Overrides> {
+export function readStoredLimits(stored: StoredLimits): Partial<Overrides> {
   return Object.fromEntries(
-    Object.entries(kept).map(([field, value]) => [field, typeof value === 'string' ? BigInt(value) : value]),
+    Object.entries(stored).map(([field, value]) => [
+      field,
+      typeof value === 'string' ? BigInt(value) : value,
+    ]),
   )
 }

@@ -51,7 +51,7 @@ export function createTighten(deps: OperationsDeps) {
       effectiveAt,
     }))
     if (linkCoolsUntil(subject.linkedAt, { now, coolingMs }))
-      await store.keepLimits(tx, userId, before.own, tightened)
+      await store.storeLimits(tx, userId, before.own, tightened)
     await store.savePolicy(tx, userId, { own, version: before.version + 1, now })
     await store.saveChanges(tx, userId, [...remaining, ...added])
     const changed: Changed[] = [
