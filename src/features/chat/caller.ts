@@ -84,7 +84,7 @@ export async function currentCaller(
         clientId: stored.clientId ?? '',
         oauthScopes: stored.oauthScopes ?? [],
         hasSignedUp: true,
-        // A turn never acts as somebody who has just signed in.
+        // A turn never confirms what allows more.
         signIn: { at: null, ageMaxSeconds: 0 },
       },
     }),

@@ -18,7 +18,7 @@ const openAccess = ['public', 'read', 'manage', 'trade', 'earn', 'withdraw']
 export type ToolEffect = ToolDescription['effect']
 export type Tool = { operation: Operation; hasDryRun: boolean; effectOf(input: JsonObject): ToolEffect }
 
-/** A turn is never a person who has just signed in, so it raises no limit and switches nothing on again. */
+/** A turn confirms nothing, so it raises no limit and switches nothing on again. */
 const tightens = (name: string): boolean => ['policy_kill', 'policy_tighten', 'tasks_cancel'].includes(name)
 
 const isOpen = ({ name, group, entry: { kind, access } }: Operation): boolean =>

@@ -159,7 +159,7 @@ export const contract = group('wallets', {
   transfer: task('POST /v1/wallets/transfer', {
     summary: 'Send a coin or token to an address that a person has allowed',
     description:
-      'Use it to send to an effective recipient; gas is paid for. A person who has just signed in sends to each of them, an agent where the recipient has `agents: allowed`, and after an approval where it has `agents: approval`. The limits of the policy hold. Next: `tasks_get` until it has ended, or `recipients_list` where the recipient is refused.',
+      'Use it to send to an effective recipient; gas is paid for. It is sent at once where the recipient has `agents: allowed`; with `agents: approval`, and for an app of the person with `denied`, it waits until the person approves it. The limits of the policy hold. Next: `tasks_get` until it has ended, or `recipients_list` where the recipient is refused.',
     access: 'trade',
     waitSeconds: 60,
     body: TransferRequest,

@@ -119,7 +119,7 @@ export const refusalFrames: readonly Frame[] = [
     not: 'LEVERAGE @asset',
     examples: ['raise my daily limit to 10k'],
     refusal:
-      'This chat can lower limits and never raises them. A person who has just signed in raises them on the account page, and they take effect after a cooling-off time.',
+      'This chat can lower limits and never raises them. An app that may propose asks for a higher one, the person confirms it on a page of the gateway, and it takes effect after a cooling-off time.',
   }),
   refusal({
     intent: 'unfreeze',
@@ -128,7 +128,7 @@ export const refusalFrames: readonly Frame[] = [
     cues: { RESUME: 8 },
     examples: ['turn trading back on'],
     refusal:
-      'This chat switches the kill switch on and never off. A person who has just signed in lifts it on the account page.',
+      'This chat switches the kill switch on and never off. The person lifts it on the account page.',
   }),
   refusal({
     intent: 'approve',
