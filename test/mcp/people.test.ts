@@ -49,9 +49,9 @@ const toolsFor = (scopes: readonly Scope[], { isPerson = true } = {}): string[] 
 const namesOf = (tools: readonly { name: string }[]): string[] =>
   tools.map(({ name }) => name).filter((name) => name !== 'tasks_wait')
 
-test('an app reads and asks by default, and sees the tools of what its person has allowed', async () => {
+test('an app reads by default, and sees the tools of what its person has allowed', async () => {
   for (const allows of [[], ['trade'], ['earn', 'manage']] as const) {
-    const expected = toolsFor(['read', 'chat', ...allows])
+    const expected = toolsFor(['read', ...allows])
     await eachClient(await connected(allows), async (client) => {
       assert.deepEqual(namesOf(await client.listTools()), expected, `${client.name} ${allows.join()}`)
     })

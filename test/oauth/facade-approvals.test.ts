@@ -4,9 +4,10 @@ import { existsSync } from 'node:fs'
 import { after, before, test } from 'node:test'
 import { chromium } from 'playwright-core'
 import { type IdentityProvider, startIdentityProvider } from '#world/identity/identity.ts'
-import { eventually, freshGateway, http } from '../harness/gateway.ts'
+import { eventually, freshGateway, http, signedAct } from '../harness/gateway.ts'
 import { createFundedPerson, type Person, type TaskBody } from '../journeys/users.ts'
 import { base, type World, worldOf } from '../journeys/world.ts'
+import { confirming } from './confirming.ts'
 import { federatedPerson, client as gatewayClient } from './facade-app.ts'
 import type { Page } from './oauth-app.ts'
 import { authorizeUrl, redirectUri, register, tokenRequest, verifier } from './session.ts'
@@ -43,7 +44,11 @@ async function connectFresh(person: ReturnType<typeof federatedPerson>) {
   const { client_id } = await register(app())
   const asked = await person.gateway.open(authorizeUrl(app(), client_id, { prompt: 'login consent' }))
   const consent = await person.signIn(asked)
-  const allowed = await person.gateway.submit(consent, 'allow', { trade: 'yes', manage: 'yes' })
+  const allowed = await person.gateway.submit(consent, 'allow', {
+    trade: 'yes',
+    manage: 'yes',
+    propose: 'yes',
+  })
   const tokens = await tokenRequest(app(), {
     grant_type: 'authorization_code',
     client_id,
@@ -53,9 +58,16 @@ async function connectFresh(person: ReturnType<typeof federatedPerson>) {
   })
   assert.equal(tokens.status, 200, JSON.stringify(tokens))
   const headers = { authorization: `Bearer ${tokens.access_token}` }
+  const confirm = async (url: string) => {
+    const opened = await person.gateway.open(url)
+    const shown = /Continue with/.test(opened.html) ? await person.signIn(opened) : opened
+    return person.gateway.submit(shown, 'approve')
+  }
+  const confirmed = confirming({ confirm }, gateway.url, headers.authorization)
   return async (route: string, body?: object) => {
     const [method = 'GET', path = ''] = route.split(' ')
-    const answer = await http(gateway.url + path, { method, headers, ...(body && { body }) })
+    const sent = await http(gateway.url + path, { method, headers, ...(body && { body }) })
+    const answer = await confirmed(sent)
     assert.equal(answer.status, 200, `${route}: ${JSON.stringify(answer.body)}`)
     return answer.body
   }
@@ -66,7 +78,11 @@ async function personWithAgent(subject: string) {
   const person = federatedPerson({ identity }, subject)
   const [call, agent] = await Promise.all([connectFresh(person), createFundedPerson(gateway.url)])
   await call('POST /signup', {})
-  const { code } = (await agent.call<{ code: string }>('POST /v1/agents/link-codes')).body
+  const { code } = (
+    await agent.call<{ code: string }>('POST /v1/agents/link-codes', {
+      body: signedAct(agent, 'agents_link_code'),
+    })
+  ).body
   await call('POST /v1/agents', { code, name: 'Sender' })
   await call('POST /v1/recipients', {
     chain_id: base,

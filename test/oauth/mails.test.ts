@@ -4,9 +4,10 @@ import { randomUUID } from 'node:crypto'
 import { after, before, test } from 'node:test'
 import { claimMails } from '#engines/person-mails/mail-queue.ts'
 import { query } from '#store/query.ts'
-import { bearer, dataFolder, eventually, http, launch, newAgent } from '../harness/gateway.ts'
+import { bearer, dataFolder, eventually, http, launch, newAgent, signedAct } from '../harness/gateway.ts'
 import { ownDatabase } from '../harness/own-database.ts'
 import { offlineSettings } from '../journeys/offline-gateway.ts'
+import { confirming } from './confirming.ts'
 import { openEmailService } from './email-service.ts'
 import { createBrowser, createOAuthApp, type OAuthApp, openOAuthInstance, password } from './oauth-app.ts'
 import { authorizeUrl, connectingPerson, register, type SignInApp, signUpUser } from './session.ts'
@@ -31,10 +32,12 @@ after(async () => {
 type Body = { code: string; agent_id: string; pending_changes: { effective_at: string }[] }
 async function newPerson() {
   const person = connectingPerson(signInApp)
-  const { authorization } = await person.connect({ allows: ['trade', 'manage'] })
+  const { authorization } = await person.connect({ allows: ['trade', 'manage', 'propose'] })
   await signUpUser(signInApp, authorization)
-  const call = (method: string, path: string, body?: object) =>
+  const confirmed = confirming(person, app.base, authorization)
+  const send = (method: string, path: string, body?: object) =>
     http<Body>(app.base + path, { method, headers: { authorization }, ...(body && { body }) })
+  const call = async (...given: Parameters<typeof send>) => confirmed(await send(...given))
   const limit = (per_day_usd: string) => call('PUT', '/v1/policy', { per_day_usd })
   return { ...person, call, limit }
 }
@@ -70,6 +73,7 @@ test('a person is notified of a raised limit, the switch, an agent and an app: w
   const codes = await http<Body>(`${app.base}/v1/agents/link-codes`, {
     method: 'POST',
     headers: bearer(agent),
+    body: signedAct(agent, 'agents_link_code'),
   })
   const name = 'Bot https://evil.example/now'
   assert.equal((await call('POST', '/v1/agents', { code: codes.body.code, name })).status, 200)

@@ -70,7 +70,8 @@ export async function currentCaller(
   const isRevoked = isPerson ? !row.has_grant : row.scopes === null && expiresAt > now
   if (isRevoked) throw new Fault('invalid_token', 'The access of this chat was revoked')
   const scopes = stored.scopes.filter(
-    (scope) => isPerson || row.scopes === null || row.scopes.includes(scope),
+    // A chat asks its person for nothing more.
+    (scope) => scope !== 'propose' && (isPerson || row.scopes === null || row.scopes.includes(scope)),
   )
   return {
     userId,

@@ -136,5 +136,8 @@ function keyOf(
   { key, answer }: { key: string | undefined; answer: unknown },
 ): string | undefined {
   const { idempotency_key: made, chat_id, task_id = chat_id } = (answer ?? {}) as Fields
-  return (key ?? input.idempotency_key ?? (task_id === undefined ? undefined : made)) as string | undefined
+  // An act that waits is a task without a key of its own.
+  return (key ?? input.idempotency_key ?? (task_id === undefined ? undefined : made) ?? undefined) as
+    | string
+    | undefined
 }

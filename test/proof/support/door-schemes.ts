@@ -78,7 +78,7 @@ const allowable: readonly Scope[] = ['trade', 'earn', 'chat', 'manage', 'propose
 
 const people: Scheme = {
   isPerson: true,
-  open({ url, rows, lines }) {
+  open({ url, lines }) {
     const app = {
       base: url,
       codeFor(email: string) {

@@ -127,8 +127,7 @@ export const refusalFrames: readonly Frame[] = [
     when: ['RESUME'],
     cues: { RESUME: 8 },
     examples: ['turn trading back on'],
-    refusal:
-      'This chat switches the kill switch on and never off. The person lifts it on the account page.',
+    refusal: 'This chat switches the kill switch on and never off. The person lifts it on the account page.',
   }),
   refusal({
     intent: 'approve',
