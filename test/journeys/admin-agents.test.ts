@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { type Operator, operatorOf } from '../harness/admin.ts'
-import { dataFolder, eventually, freshGateway, newAgent } from '../harness/gateway.ts'
+import { dataFolder, eventually, freshGateway, newAgent, signedAct } from '../harness/gateway.ts'
 import { signedInPerson } from './signed-in.ts'
 import { createFundedPerson, type Person } from './users.ts'
 
@@ -33,7 +33,11 @@ test('an operator sees what waits for a person, and unlinks an agent as the pers
     createFundedPerson(gateway.url),
     newAgent(gateway.url),
   ])
-  const { code } = (await agent.call<{ code: string }>('POST /v1/agents/link-codes')).body
+  const { code } = (
+    await agent.call<{ code: string }>('POST /v1/agents/link-codes', {
+      body: signedAct(agent, 'agents_link_code'),
+    })
+  ).body
   assert.equal((await person.call('POST /v1/agents', { body: { code, name: 'Bot' } })).status, 200)
   await agent.call('PUT /v1/policy', { body: { approval_above_usd: '0', per_day_usd: '100' } })
   const raise = { per_day_usd: '500', for_agent: agent.agentId }
@@ -64,9 +68,9 @@ test('an operator sees what waits for a person, and unlinks an agent as the pers
   for (const user of [person, agent])
     await eventually(async () => (await unlinkedBy(user)).length > 0 || undefined, 'the event is there')
   for (const user of [person, agent]) assert.deepEqual(await unlinkedBy(user), ['operator'])
-  const policy = await agent.call<{ pending_changes: unknown[]; paused: { scope: string } }>('GET /v1/policy')
+  const policy = await agent.call<{ pending_changes: unknown[]; paused: object | null }>('GET /v1/policy')
   assert.deepEqual(policy.body.pending_changes, [], 'what waited is dropped')
-  assert.equal(policy.body.paused.scope, 'user', 'an agent that its person has stopped stays stopped')
+  assert.equal(policy.body.paused, null, 'what a young link has set ends with it')
   assert.deepEqual((await person.call<{ agents: unknown[] }>('GET /v1/agents')).body.agents, [])
   assert.match(
     await operator.refusal('agents', 'unlink', agent.agentId, '--why', 'again'),

@@ -6,7 +6,7 @@ import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
 import { after, before, test } from 'node:test'
 import { type Browser, chromium, type Page } from 'playwright-core'
-import { eventually, freshGateway, newAgent } from '../harness/gateway.ts'
+import { eventually, freshGateway, newAgent, signedAct } from '../harness/gateway.ts'
 import { personWithApp } from '../journeys/signed-in.ts'
 import { type Person, personOf } from '../journeys/users.ts'
 import { base } from '../journeys/world.ts'
@@ -46,18 +46,35 @@ async function assertPage(page: Page, name: string) {
 
 const textOf = async (page: Page, name: string) =>
   (await page.getByRole('region', { name, exact: true }).textContent()) ?? ''
-/** Opens the second step of a row and confirms it. */
-const confirm = async (page: Page, act: RegExp, button: string) => {
+/** Opens the second step of a row. */
+const press = async (page: Page, act: RegExp, button: string) => {
   await page.locator('summary').filter({ hasText: act }).first().click()
   await page.getByRole('button', { name: button, exact: true }).first().click()
+}
+const confirm = async (page: Page, act: RegExp, button: string) => {
+  await press(page, act, button)
   await page.getByRole('status').waitFor()
 }
+/** On the page of approvals: the act is done when the gateway has run it. */
+const confirmRequest = async (page: Page) => {
+  await page.getByRole('button', { name: 'Confirm' }).click()
+  await page.getByRole('status').filter({ hasText: 'Approved' }).waitFor()
+}
+const openAgent = (page: Page, agentId: string) =>
+  eventually(async () => {
+    await page.goto(`${gateway.url}/oauth/account/agents/${agentId}`)
+    return (await page.getByRole('region', { name: 'Link', exact: true }).count()) === 1 || undefined
+  }, 'the page of the agent')
 const subjectsTo = (email: string) =>
   gateway.lines.flatMap((line) => (line.startsWith(`email  ${email}: `) ? [line.split(': ')[1]] : []))
 
 async function prepare(person: Person) {
   const agent = await personOf(gateway.url, await newAgent(gateway.url))
-  const { code } = (await agent.call<{ code: string }>('POST /v1/agents/link-codes')).body
+  const { code } = (
+    await agent.call<{ code: string }>('POST /v1/agents/link-codes', {
+      body: signedAct(agent, 'agents_link_code'),
+    })
+  ).body
   await person.call('PUT /v1/policy', { body: { per_transaction_usd: '100', approval_above_usd: '50' } })
   await person.call('PUT /v1/policy', { body: { per_transaction_usd: '500' } })
   const recipient = { chain_id: base, address: friend, label: 'Friend <b>of</b> mine', agents: 'approval' }
@@ -91,14 +108,21 @@ for (const [size, options] of Object.entries(sizes))
     assert.equal(await page.getByLabel('Your name for it').inputValue(), 'Momentum bot')
     await page.getByLabel('Code of the agent').fill(code)
     await page.getByRole('button', { name: 'Link this agent' }).click()
+    const naming = page.getByRole('region', { name: `Link the agent ${agent.agentId} to your account` })
+    assert.match((await naming.textContent()) ?? '', /Momentum bot/)
+    await assertPage(page, `${size} confirmation`)
+    await confirmRequest(page)
+    await openAgent(page, agent.agentId)
     await page.getByRole('heading', { level: 1, name: 'Momentum bot' }).waitFor()
-    await page.getByRole('status').filter({ hasText: 'The agent is linked' }).waitFor()
     await assertPage(page, `${size} agent`)
     await confirm(page, /^Stop/, 'Stop this agent')
     assert.match(await textOf(page, 'Trading'), /Trading is stopped/)
     const refused = await agent.call('POST /v1/kill', { body: { on: false } })
     assert.equal(refused.status, 403, 'the agent does not start itself')
-    await confirm(page, /^Allow/, 'Allow trading again')
+    await press(page, /^Allow/, 'Allow trading again')
+    await confirmRequest(page)
+    await openAgent(page, agent.agentId)
+    await page.getByText('Trading is allowed').waitFor()
 
     await page.getByRole('link', { name: 'Your account' }).click()
     await page.getByRole('heading', { level: 1, name: 'Your account' }).waitFor()
@@ -116,7 +140,9 @@ for (const [size, options] of Object.entries(sizes))
     await confirm(page, /^Cancel/, 'Cancel this change')
     await confirm(page, /^Remove.*Friend/, 'Remove this recipient')
     await confirm(page, /^Remove.*127/, 'Remove this webhook')
-    await confirm(page, /^Unlink/, 'Unlink this agent')
+    await press(page, /^Unlink/, 'Unlink this agent')
+    await confirmRequest(page)
+    await page.getByRole('link', { name: 'Your account' }).click()
     await confirm(page, /^Stop/, 'Stop all trading')
     await assertPage(page, `${size} account undone`)
     const policy = await person.call<{ pending_changes: unknown[]; paused: { scope: string } | null }>(
@@ -130,7 +156,7 @@ for (const [size, options] of Object.entries(sizes))
     ] as const)
       assert.deepEqual((await person.call<Record<string, unknown[]>>(`GET ${path}`)).body[list], [], path)
 
-    await page.getByRole('link', { name: 'Requests of agents' }).click()
+    await page.getByRole('link', { name: 'Requests that wait for you' }).click()
     await page.getByRole('heading', { level: 1, name: 'Nothing waits for you' }).waitFor()
     await assertPage(page, `${size} approvals`)
     await page.getByRole('link', { name: 'Your account' }).click()
