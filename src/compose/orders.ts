@@ -106,7 +106,7 @@ export function openOrders(
   }
   return {
     operations: [
-      ...hooks(deps),
+      ...hooks({ ...deps, acts: taskEngine.approvals }),
       ...limitOrders(deps),
       ...outstandingOrders({ db, clock, publish, tasks: taskEngine.tasks, kinds: orderViews }),
     ],

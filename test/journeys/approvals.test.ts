@@ -80,8 +80,7 @@ describe('approvals', () => {
     const [approval] = await waitingOf(person)
     assert.equal(approval?.intent.rule, 'loss_bound')
     assert.match(String(approval?.intent.text), /^Accept a loss of up to 25.01 % and swap 20 USDC/)
-    const { intent_sha256, approval_id } = approval!
-    assert.equal((await approve(person, approval_id, { intent_sha256 })).status, 200)
+    await assertApproved(person, approval!.approval_id)
     const ended = await app.ended(asked.body.task_id, 60_000)
     assert.deepEqual([ended.status, ended.outcome], ['completed', 'executed'], JSON.stringify(ended))
   })

@@ -37,7 +37,8 @@ const Intent = T.Object(
       description: 'The app that asked for its person; null for a key pair',
     }),
     rule: T.String({
-      description: 'approval_above_usd, recipient_approval, loss_bound, or confirmation of an act that allows more',
+      description:
+        'approval_above_usd, recipient_approval, loss_bound, or confirmation of an act that allows more',
     }),
     reason: T.String({ description: 'Why a person has to approve it' }),
   },

@@ -1,6 +1,7 @@
 import { Leg, legsMax, legTypes } from '#engines/trigger-orders/legs.ts'
 import { act, group, type InputOf } from '#kernel/operation.ts'
 import * as T from '#kernel/schema.ts'
+import { orRequested } from '#kernel/task-response.ts'
 import {
   Address,
   ChainId,
@@ -50,7 +51,7 @@ const HooksRequest = T.Object(
         maximum: 10_000,
         default: 2_500,
         description:
-          'How much of the value at trusted prices a sale may lose, in hundredths of a percent; above the default only a person who has just signed in leaves it. A sale that would lose more waits; a tenth of the value is always left, and fees may take 5 USD, up to half of it. Above 2500 the sale is stopped by caps and kill switches, as a swap is',
+          'How much of the value at trusted prices a sale may lose, in hundredths of a percent; above the default it waits until the person has confirmed it. A sale that would lose more waits; a tenth of the value is always left, and fees may take 5 USD, up to half of it. Above 2500 the sale is stopped by caps and kill switches, as a swap is',
       }),
     ),
     expires_at: T.Optional(Nullable(Time)),
@@ -117,9 +118,11 @@ export const contract = group('hooks', {
     access: 'trade',
     rate: 'money',
     body: HooksRequest,
-    output: T.Object(
-      { status: OneOf(['active'] as const), message: Text, hooks: T.Array(Hook) },
-      { $id: 'HooksResponse' },
+    output: orRequested(
+      T.Object(
+        { status: OneOf(['active'] as const), message: Text, hooks: T.Array(Hook) },
+        { $id: 'HooksResponse' },
+      ),
     ),
     faults: [
       'policy_denied',

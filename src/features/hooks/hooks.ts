@@ -12,7 +12,9 @@ import {
   ordersById,
 } from '#engines/trigger-orders/store.ts'
 import type { SwapExecution } from '#engines/trigger-orders/swap-execution.ts'
-import type { Caller, RequestFacts } from '#kernel/caller.ts'
+import type { ActRequests, RequestedAct } from '#kernel/act-request.ts'
+import { ApprovalRequired, approvalDetail } from '#kernel/approval.ts'
+import { type ActScope, type Asker, actOf, type Caller, type RequestFacts } from '#kernel/caller.ts'
 import { assetOf, type Chain, sameAddress, sellsTokens, type Token } from '#kernel/chains.ts'
 import type { Clock } from '#kernel/clock.ts'
 import { armedExecutionId } from '#kernel/execution-id.ts'
@@ -21,7 +23,7 @@ import { askerOf } from '#kernel/fresh-person.ts'
 import { type Random, uuidv7 } from '#kernel/id.ts'
 import { insufficientBalance } from '#kernel/insufficient-balance.ts'
 import type { JsonObject } from '#kernel/json.ts'
-import { implement, type Operation, preparedAct } from '#kernel/operation.ts'
+import { confirmedAct, implement, type Operation, preparedAct } from '#kernel/operation.ts'
 import type { PlannedAction, Policy } from '#kernel/signer.ts'
 import type { Tx } from '#kernel/task.ts'
 import { chainByRef, namedToken, type TokenFacts } from '#kernel/token-ref.ts'
@@ -40,24 +42,74 @@ export type HooksDeps = {
   pricer: Pricer
   swaps: Pick<SwapExecution, 'available' | 'isExitLoss'>
   policy: Pick<Policy, 'check'>
+  acts: ActRequests
   events: Pick<EventLog, 'add' | 'notify'>
   clock: Clock
   random: Random
 }
 
-type Prepared = { rows: NewTriggerOrder[]; ids: string[] }
+/** `reserved`: a person confirms the loss that it accepts. */
+type Prepared = {
+  rows: NewTriggerOrder[]
+  ids: string[]
+  reserved?: ApprovalRequired | undefined
+  symbol: string
+}
+
+type Registered = Awaited<ReturnType<typeof register>> | RequestedAct['task']
 
 export const hooks = (deps: HooksDeps): Operation[] =>
   implement(contract, {
-    register: preparedAct(
-      (input: HooksInput, caller: Caller) => prepareHooks(deps, input, caller),
-      (prepared: Prepared, caller: Caller, request: RequestFacts) =>
-        register(deps, prepared, caller, request),
+    register: confirmedAct(
+      preparedAct(
+        async (input: HooksInput, caller: Caller) => ({
+          input,
+          prepared: await prepareHooks(deps, input, askerOf(caller)),
+        }),
+        ({ input, prepared }, caller: Caller, request: RequestFacts): Promise<Registered> =>
+          prepared.reserved
+            ? requestHooks(deps, { input, prepared }, caller, request)
+            : register(deps, prepared, caller, { ...request, ...actOf(request) }),
+      ),
+      async (input, person) => {
+        const asker = { ...askerOf(person), principal: 'person' as const }
+        const prepared = await prepareHooks(deps, input as HooksInput, asker)
+        return (scope) => register(deps, prepared, person, scope)
+      },
     ),
   })
 
-async function prepareHooks(deps: HooksDeps, input: HooksInput, caller: Caller): Promise<Prepared> {
-  const { userId } = caller
+/** The sale may lose more than usual, so the person confirms it. */
+async function requestHooks(
+  { acts }: HooksDeps,
+  { input, prepared: { symbol, reserved } }: { input: HooksInput; prepared: Prepared },
+  caller: Caller,
+  facts: RequestFacts,
+) {
+  const { tx, afterCommit } = actOf(facts)
+  const percent = (input.max_price_impact_bps ?? 0) / 100
+  const act = {
+    operation: 'hooks_register',
+    input: { ...input } as JsonObject,
+    text: `Leave an order that sells ${symbol} with a loss of up to ${percent} % of its value`,
+    details: [
+      approvalDetail('Token', input.token_address),
+      approvalDetail('Accepts a loss of', `up to ${percent} % of the value`),
+    ],
+  }
+  const requested = await acts.requestAct(tx, act, caller).catch((error: unknown) => {
+    // Nobody is there to confirm it.
+    throw error instanceof Fault && error.code === 'step_up_required' ? reserved : error
+  })
+  afterCommit(() => acts.actRequested(requested))
+  return requested.task
+}
+
+async function prepareHooks(
+  deps: HooksDeps,
+  input: HooksInput,
+  { userId, principal }: Pick<Asker, 'userId' | 'principal'>,
+): Promise<Prepared> {
   const { db, pricer, swaps, policy, clock, random } = deps
   const legs = checkedLegs(input)
   const { chain, token } = await heldToken(deps, input)
@@ -80,15 +132,21 @@ async function prepareHooks(deps: HooksDeps, input: HooksInput, caller: Caller):
     usdMicros: 0n,
     // Its sale is checked again: one that is refused now would not sell.
     exit: isExit,
-    principal: askerOf(caller, clock.now()).principal === 'person' ? 'person' : 'agent',
+    principal,
     ...(!isExit && { acceptedLossBps: input.max_price_impact_bps! }),
   }
-  const [displayed, mark] = await Promise.all([
+  const [displayed, mark, reserved] = await Promise.all([
     pricer.displayPrices([market]),
     pricer.sellPrice(asset, available, userId).catch((error: unknown) => {
       throw renameFields(error, saleFields(input))
     }),
-    policy.check(action),
+    policy.check(action).then(
+      () => undefined,
+      (error: unknown) => {
+        if (error instanceof ApprovalRequired) return error
+        throw error
+      },
+    ),
     assertOrderLimit(db, userId, { added: legs.length }),
   ])
   if (!displayed.has(market))
@@ -118,7 +176,7 @@ async function prepareHooks(deps: HooksDeps, input: HooksInput, caller: Caller):
       at: clock.now(),
     })
   })
-  return { rows, ids: rows.map(({ id }) => id) }
+  return { rows, ids: rows.map(({ id }) => id), reserved, symbol: token.symbol }
 }
 
 /** The fields of a hook by the names that the sale of its token has for them. */
@@ -174,20 +232,24 @@ async function register(
   { events, clock }: HooksDeps,
   { rows, ids }: Prepared,
   { userId }: Caller,
-  { tx, afterCommit, executionId }: RequestFacts,
+  { tx, afterCommit, executionId }: ActScope & Pick<RequestFacts, 'executionId'>,
 ) {
   const named = rows.map((row, at) =>
     executionId === undefined ? row : { ...row, execution_id: armedExecutionId(executionId, String(at)) },
   )
-  const created = await insertHooks(tx!, userId, { rows: named, ids })
-  await assertOrdersFit(tx!, userId, clock.now())
-  await events.add(tx!, userId, created.map(hookEvent))
-  afterCommit!(() => events.notify(userId))
+  const created = await insertHooks(tx, userId, { rows: named, ids })
+  await assertOrdersFit(tx, userId, clock.now())
+  await events.add(tx, userId, created.map(hookEvent))
+  afterCommit(() => events.notify(userId))
   const views = created.map((row) => hookView(row, clock.now()))
   return { status: 'active' as const, message: `${views.length} hooks wait for their price`, hooks: views }
 }
 
-async function insertHooks(tx: Tx, userId: string, { rows, ids }: Prepared): Promise<HookRow[]> {
+async function insertHooks(
+  tx: Tx,
+  userId: string,
+  { rows, ids }: Pick<Prepared, 'rows' | 'ids'>,
+): Promise<HookRow[]> {
   await insertTriggerOrders(tx, rows)
   const found = await ordersById<HookInput & JsonObject>(tx, userId, ids)
   return ids.flatMap((id) => found.find((row) => row.id === id) ?? [])

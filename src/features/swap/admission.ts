@@ -3,7 +3,6 @@ import { createAdmission } from '#kernel/admission.ts'
 import type { Caller } from '#kernel/caller.ts'
 import { later } from '#kernel/clock.ts'
 import { Fault } from '#kernel/fault.ts'
-import { askerOf } from '#kernel/fresh-person.ts'
 import { uuidv7 } from '#kernel/id.ts'
 import type { JsonObject } from '#kernel/json.ts'
 import { valueMicros } from '#kernel/money.ts'
@@ -210,9 +209,9 @@ export async function dryRun(
   caller: Caller,
 ): Promise<SwapView | undefined> {
   if (!input.dryrun) return undefined
-  const { userId, principal } = askerOf(caller, deps.clock.now())
+  const { userId } = caller
   const prepared = await prepareWithHooks(deps, input, userId)
-  const isAsked = prepared.action.acceptedLossBps !== undefined && principal !== 'person'
+  const isAsked = prepared.action.acceptedLossBps !== undefined
   await deps.policy.check({ ...prepared.action, principal: isAsked ? 'agent' : 'gateway' })
   const { gas, quote, policy, security } = await fundSwap(deps, prepared)
   // What the acceptance would compare with the budget: a charge above the whole budget can never be accepted.
