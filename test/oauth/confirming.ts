@@ -9,7 +9,16 @@ type Waiting = {
   approval?: { confirm_url: string }
   confirmation?: { task_id: string; confirm_url: string }
 }
+const acts = new Set([
+  'policy_tighten',
+  'policy_kill',
+  'recipients_add',
+  'agents_link',
+  'agents_unlink',
+  'hooks_register',
+])
 type Task = {
+  kind: string
   status: string
   result: Json | null
   error: { code: keyof typeof faults; message: string } | null
@@ -31,7 +40,7 @@ export function confirming(person: Pick<ConnectingPerson, 'confirm'>, base: stri
     const taskId = confirmation?.task_id ?? task_id
     const task = await eventually(() => readTask(taskId), `the act ${taskId} has ended`, 20_000)
     if (task.error) return refused(answer, task.error.code, task.error.message)
-    return { ...answer, body: { ...(task.result as B) } }
+    return { ...answer, body: acts.has(task.kind) ? { ...(task.result as B) } : (task as B) }
   }
   return <B>(answer: Answer<B>, readTask = taskOf): Promise<Answer<B>> => {
     const next = last.then(() => confirm(answer, readTask))
