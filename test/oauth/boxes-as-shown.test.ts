@@ -112,6 +112,7 @@ test('the code of a page of the gateway is redeemed by this process alone, and n
   const { tokens } = await person.connect({ allows: everything })
   await signUpUser(app, `Bearer ${tokens.access_token}`)
   await person.pageToken()
+  await person.browser.open(`${app.base}/oauth/account`)
   const challenge = createHash('sha256').update(verifier).digest('base64url')
   for (const [clientId, path] of [
     ['portico-approvals', '/oauth/approvals/return'],
