@@ -169,8 +169,7 @@ export function createEngine(deps: EngineDeps) {
     createRuntime(operations: readonly Operation[], internal: readonly TaskKind[]) {
       const tasks = selectTasks(operations)
       for (const task of tasks) taskOperations.set(task.name, task)
-      const actKinds = registerActs(acts, operations)
-      registerKinds(kinds, [...tasks.map(toTaskKind), ...actKinds, ...internal], log)
+      registerKinds(kinds, [...tasks.map(toTaskKind), ...registerActs(acts, operations), ...internal], log)
       const invoke = createInvoker({
         transactions,
         acceptance,
