@@ -35,8 +35,12 @@ export function confirming(person: Pick<ConnectingPerson, 'confirm'>, base: stri
     const { approval, confirmation, task_id } = answer.body as Waiting
     const url = (confirmation ?? approval)?.confirm_url
     if (answer.status !== 200 || !url) return answer
-    const page = await person.confirm(url)
-    if (/Nothing was changed/.test(page.html)) return refused(answer, 'not_found', 'it waits no more')
+    const page = await person.confirm(url).catch((error: Error) => {
+      if (/no form for approve/.test(error.message)) return undefined
+      throw error
+    })
+    if (!page || /Nothing was changed/.test(page.html))
+      return refused(answer, 'not_found', 'it waits no more')
     const taskId = confirmation?.task_id ?? task_id
     const task = await eventually(() => readTask(taskId), `the act ${taskId} has ended`, 20_000)
     if (task.error) return refused(answer, task.error.code, task.error.message)
