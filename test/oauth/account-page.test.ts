@@ -213,9 +213,9 @@ const forgetToken = ({ cookies }: ReturnType<typeof createBrowser>) => {
 test('a press after the sign-in of the page is over is not lost in silence, and an app can still be disconnected', async () => {
   const visitor = await newVisitor()
   const { browser, call, post } = visitor
-  await visitor.open()
+  const shown = await visitor.open()
   forgetToken(browser)
-  const again = await post('stop', {})
+  const again = await browser.submit(shown, 'stop')
   assert.match(noticeOf(again) ?? '', /nothing was changed\. Press it once more/)
   assert.equal((await call('GET', '/v1/policy')).body.paused, null)
   assert.equal(noticeOf(await post('stop', {})), 'Trading is stopped.')

@@ -264,17 +264,18 @@ test('a gateway that is killed while it sends leaves the message to the next one
   await using first = await start()
   const person = connectingPerson({ base: first.url, codeFor: service.codeFor }, 'killed@example.com')
   const { email } = person
-  const { authorization } = await person.connect({ allows: ['manage'] })
+  const { authorization } = await person.connect({ allows: ['manage', 'propose'] })
+  const confirmed = confirming(person, first.url, authorization)
   await signUpUser({ base: first.url, codeFor: service.codeFor }, authorization)
   await service.until(email, /An app was connected/)
   service.answer(({ subject }) => (subject.startsWith('Limits') ? 'hold' : 202))
   for (const per_day_usd of ['100', '500']) {
-    const { status } = await http(`${first.url}/v1/policy`, {
+    const asked = await http(`${first.url}/v1/policy`, {
       method: 'PUT',
       headers: { authorization },
       body: { per_day_usd },
     })
-    assert.equal(status, 200)
+    assert.equal((await confirmed(asked)).status, 200)
   }
   const [cut] = await service.until(email, /^Limits/)
   await first.kill()

@@ -92,6 +92,8 @@ export function createPageSession(client: PageClient, deps: PageSessionDeps) {
   const flowCookie = `${client.cookie}_flow`
   const store = ({ raw }: FastifyReply, name: string, value: string, seconds: number): void =>
     setCookie(raw, { name, value, path: client.path, seconds, baseUrl: baseUrl() })
+  const storeFormSecret = ({ raw }: FastifyReply, value: string, seconds: number): void =>
+    setCookie(raw, { name: formCookie, value, path: formPath, seconds, baseUrl: baseUrl() })
   const tokenOf = (request: FastifyRequest) => readCookie(request.raw, client.cookie)
   const authorizationOf = (request: FastifyRequest): string | undefined => {
     const token = tokenOf(request)
@@ -163,18 +165,16 @@ export function createPageSession(client: PageClient, deps: PageSessionDeps) {
       return view
     },
     isReturn: ({ url }: FastifyRequest): boolean => url.startsWith(returnPathOf(client)),
-    forget: (reply: FastifyReply): void => store(reply, client.cookie, '', 0),
+    /** No form that was shown before acts for a person who signs in to this browser later. */
+    forget(reply: FastifyReply): void {
+      store(reply, client.cookie, '', 0)
+      storeFormSecret(reply, '', 0)
+    },
 
     /** A page whose forms carry the proof that this page has shown them. */
     answerForms(request: FastifyRequest, reply: FastifyReply, status: number, html: string): void {
       const value = readCookie(request.raw, formCookie) ?? newFlow('').state
-      setCookie(reply.raw, {
-        name: formCookie,
-        value,
-        path: formPath,
-        seconds: formSeconds,
-        baseUrl: baseUrl(),
-      })
+      storeFormSecret(reply, value, formSeconds)
       const field = `<input type="hidden" name="csrf" value="${formProof(value)}">`
       answer(
         reply,
