@@ -117,8 +117,12 @@ for (const [size, options] of Object.entries(sizes))
     await assertPage(page, `${size} agent`)
     await confirm(page, /^Stop/, 'Stop this agent')
     assert.match(await textOf(page, 'Trading'), /Trading is stopped/)
-    const refused = await agent.call('POST /v1/kill', { body: { on: false } })
-    assert.equal(refused.status, 403, 'the agent does not start itself')
+    const { approval } = (
+      await agent.call<{ approval: { approval_id: string } }>('POST /v1/kill', { body: { on: false } })
+    ).body
+    assert.match((await person.decide(approval.approval_id, 'decline')) ?? '', /Declined/)
+    const { paused } = (await agent.call<{ paused: object | null }>('GET /v1/policy')).body
+    assert.notEqual(paused, null, 'the agent does not start itself')
     await press(page, /^Allow/, 'Allow trading again')
     await confirmRequest(page)
     await openAgent(page, agent.agentId)

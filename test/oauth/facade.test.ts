@@ -5,7 +5,7 @@ import * as oauth from 'oauth4webapi'
 import * as client from 'openid-client'
 import { query } from '#store/query.ts'
 import { startIdentityProvider } from '#world/identity/identity.ts'
-import { http } from '../harness/gateway.ts'
+import { eventually, http } from '../harness/gateway.ts'
 import { createFacadeApp, type FacadeApp, federatedPerson, client as gatewayClient } from './facade-app.ts'
 import { createBrowser, type Page } from './oauth-app.ts'
 import { authorizeUrl, redirectUri, register, tokenRequest, verifier } from './session.ts'
@@ -309,27 +309,51 @@ test('a fresh sign-in is asked of the provider, whose session is not enough', as
   assert.match((await person.signIn(page)).html, /Connect Attack\?/)
 })
 
-test('a session at the provider is a sign-in, and no fresh one', async () => {
+test('a session at the provider is a sign-in, and none with which a person confirms', async () => {
   const person = federatedPerson(app, 'silent')
   const allow = async (browser: ReturnType<typeof createBrowser>, consent: Page) => {
-    const done = await browser.submit(consent, 'allow', { manage: 'yes' })
+    const done = await browser.submit(consent, 'allow', { manage: 'yes', propose: 'yes' })
     const code = new URL(done.url).searchParams.get('code')!
     const fields = { grant_type: 'authorization_code', client_id: clientId, code, redirect_uri: redirectUri }
     const tokens = await tokenRequest(app, { ...fields, code_verifier: verifier })
     assert.equal(tokens.status, 200, `${JSON.stringify(tokens)} ${done.url} ${done.html.slice(0, 900)}`)
-    return { ...tokens, headers: { authorization: `Bearer ${tokens.access_token}` } }
+    return tokens
   }
-  const setSwitch = (on: boolean, headers: Record<string, string>) =>
-    http(`${app.base}/v1/kill`, { method: 'POST', body: { on }, headers })
-  const resume = async (headers: Record<string, string>) => {
-    assert.equal((await setSwitch(true, headers)).status, 200)
-    return setSwitch(false, headers)
+  type Body = {
+    code: string
+    requires: string
+    paused: object | null
+    approval: { approval_id: string; intent_sha256: string; confirm_url: string }
+  }
+  const callerOf = (token: string) => (method: string, path: string, body?: object) =>
+    http<Body>(app.base + path, {
+      method,
+      headers: { authorization: `Bearer ${token}` },
+      ...(body && { body }),
+    })
+  type Call = ReturnType<typeof callerOf>
+  const isPaused = async (call: Call) => (await call('GET', '/v1/policy')).body.paused !== null
+  const askToResume = async (call: Call) => {
+    assert.equal((await call('POST', '/v1/kill', { on: true })).status, 200)
+    const asked = await call('POST', '/v1/kill', { on: false })
+    assert.equal(asked.status, 200, JSON.stringify(asked.body))
+    assert.ok(await isPaused(call), 'nobody has confirmed it')
+    return asked.body.approval
+  }
+  const assertNoApproval = async (call: Call, { approval_id, intent_sha256 }: Body['approval']) => {
+    const { status, body } = await call('POST', `/v1/approvals/${approval_id}/approve`, { intent_sha256 })
+    assert.deepEqual([status, body.code, body.requires], [403, 'step_up_required', 'person'])
+    assert.ok(await isPaused(call))
   }
 
   const asked = await signInPage(person, { prompt: 'login consent' })
-  const fresh = await allow(person.gateway, await person.signIn(asked))
-  assert.equal((await http(`${app.base}/signup`, { method: 'POST', headers: fresh.headers })).status, 200)
-  assert.equal((await resume(fresh.headers)).status, 200)
+  const fresh = callerOf((await allow(person.gateway, await person.signIn(asked))).access_token)
+  assert.equal((await fresh('POST', '/signup')).status, 200)
+  const first = await askToResume(fresh)
+  await assertNoApproval(fresh, first)
+  const confirmation = await person.signIn(await person.gateway.open(first.confirm_url))
+  assert.match((await person.gateway.submit(confirmation, 'approve')).html, /Approved/)
+  await eventually(async () => !(await isPaused(fresh)), 'the switch is lifted')
 
   // Another browser at the gateway; the provider asks for nothing, and does not say when it did.
   const silent = createBrowser()
@@ -337,15 +361,21 @@ test('a session at the provider is a sign-in, and no fresh one', async () => {
   const back = await person.provider.open(person.addressIn(departure))
   assert.ok(back.url.startsWith(app.base), back.url)
   const stale = await allow(silent, await silent.open(back.url))
-  assert.equal((await http(`${app.base}/v1/user`, { headers: stale.headers })).status, 200)
-  const refused = await resume(stale.headers)
-  assert.deepEqual(
-    [refused.status, refused.body.code, refused.body.requires, refused.body.signed_in_at],
-    [403, 'step_up_required', 'fresh_sign_in', null],
-  )
+  const second = await askToResume(callerOf(stale.access_token))
+  // As if the provider took no notice of what the gateway asks for.
+  const signIn = await silent.submit(await silent.open(second.confirm_url), 'continue')
+  const address = new URL(person.addressIn(signIn))
+  for (const name of ['prompt', 'max_age']) {
+    assert.ok(address.searchParams.has(name), name)
+    address.searchParams.delete(name)
+  }
+  const answer = await person.provider.open(address.href)
+  assert.ok(answer.url.startsWith(app.base), answer.url)
+  assert.doesNotMatch((await silent.open(answer.url)).html, /\/approve"/)
+  assert.doesNotMatch((await silent.open(second.confirm_url)).html, /\/approve"/)
+  await assertNoApproval(callerOf(stale.access_token), second)
   const fields = { grant_type: 'refresh_token', client_id: clientId, refresh_token: stale.refresh_token }
-  const refreshed = await tokenRequest(app, fields)
-  assert.equal((await resume({ authorization: `Bearer ${refreshed.access_token}` })).status, 403)
+  await assertNoApproval(callerOf((await tokenRequest(app, fields)).access_token), second)
 })
 
 test('passwords, codes and sign-ups of the gateway itself are not served', async () => {

@@ -66,42 +66,48 @@ test('a person signs up with a passkey alone, and signs in with it in another br
   assert.deepEqual(decodeJwt(second.id_token).amr, ['pop', 'user', 'mfa'])
 })
 
-test('a sign-in with a passkey is a fresh one: it does what only people do, and answers prompt=login and max_age', async () => {
+test('a sign-in with a passkey is a fresh one: it confirms what only people do, and answers prompt=login and max_age', async () => {
   const person = await signUpWithPasskey(app, 'fresh@example.com')
-  const connected = await person.browser.submit(person.consent, 'allow', { manage: 'yes' })
+  const { browser } = person
+  const connected = await browser.submit(person.consent, 'allow', { manage: 'yes', propose: 'yes' })
   const { access_token } = await tokensOf(connected, person.clientId)
   await signUpUser(app, `Bearer ${access_token}`)
-  await ageSessions(1_000)
-  const stale = { prompt: undefined, scope: 'openid manage' }
-  const asked = (changes: Record<string, string | undefined>) =>
-    person.browser.open(authorizeUrl(app, person.clientId, { ...stale, ...changes }))
-  const kill = async (token: string) => {
-    const set = (on: boolean) =>
-      http<{ code?: string }>(`${app.base}/v1/kill`, {
-        method: 'POST',
-        headers: { authorization: `Bearer ${token}` },
-        body: { on },
-      })
-    assert.equal((await set(true)).status, 200)
-    const lifted = await set(false)
-    return [lifted.status, lifted.body.code]
+  type Switch = { approval: { confirm_url: string }; paused: object | null }
+  const call = (method: string, path: string, body?: object) =>
+    http<Switch>(app.base + path, {
+      method,
+      headers: { authorization: `Bearer ${access_token}` },
+      ...(body && { body }),
+    })
+  const isPaused = async () => (await call('GET', '/v1/policy')).body.paused !== null
+  const signIn = async (page: Page) => {
+    assert.match(page.html, /Sign in with a passkey/)
+    const options = await optionsFor(browser, page, 'passkey-options')
+    return browser.submit(page, 'passkey', { credential: device.sign(person.passkey, options) })
   }
-  // The session of the browser goes on without a question, and its token is an old one.
-  const silent = await tokensOf(await asked({}), person.clientId)
-  assert.deepEqual(await kill(silent.access_token), [403, 'step_up_required'])
+  await call('POST', '/v1/kill', { on: true })
+  const { approval } = (await call('POST', '/v1/kill', { on: false })).body
+  await ageSessions(1_000)
+  // The session of the browser goes on, and confirms nothing before the passkey has.
+  const asked = await browser.open(approval.confirm_url)
+  assert.doesNotMatch(asked.html, /\/approve"/)
+  assert.ok(await isPaused())
+  assert.match((await browser.submit(await signIn(asked), 'approve')).html, /Approved/)
+  await eventually(async () => !(await isPaused()), 'the switch is lifted')
+
+  const again = (changes: Record<string, string | undefined>) =>
+    browser.open(
+      authorizeUrl(app, person.clientId, { prompt: undefined, scope: 'openid manage', ...changes }),
+    )
+  const authTimeOf = async (page: Page) => {
+    const { auth_time, amr } = decodeJwt((await tokensOf(page, person.clientId)).id_token)
+    assert.deepEqual(amr, ['pop', 'user', 'mfa'])
+    return Date.now() / 1_000 - Number(auth_time)
+  }
   for (const changes of [{ prompt: 'login' }, { max_age: '300' }]) {
     await ageSessions(1_000)
-    const page = await asked(changes)
-    assert.match(page.html, /Sign in with a passkey/)
-    const options = await optionsFor(person.browser, page, 'passkey-options')
-    const done = await person.browser.submit(page, 'passkey', {
-      credential: device.sign(person.passkey, options),
-    })
-    const fresh = await tokensOf(done, person.clientId)
-    assert.deepEqual(await kill(fresh.access_token), [200, undefined])
-    const { auth_time, amr } = decodeJwt(fresh.id_token)
-    assert.ok(Math.abs(Date.now() / 1_000 - Number(auth_time)) < 60)
-    assert.deepEqual(amr, ['pop', 'user', 'mfa'])
+    assert.ok((await authTimeOf(await again({}))) > 900, 'a session that goes on is an old sign-in')
+    assert.ok(Math.abs(await authTimeOf(await signIn(await again(changes)))) < 60)
   }
 })
 
