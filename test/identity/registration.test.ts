@@ -45,7 +45,7 @@ describe('enrolment', () => {
     )
     assert.match(user.wallets[0]?.address ?? '', /^0x[0-9a-fA-F]{40}$/)
     assert.equal(user.credits_available, 200)
-    assert.deepEqual(user.scopes, ['read', 'chat', 'trade', 'earn', 'manage'])
+    assert.deepEqual(user.scopes, ['read', 'chat', 'trade', 'earn', 'manage', 'propose'])
     const credits = await app.ask('credits_available', {}, caller)
     const life = new Date(credits.buckets[0]?.expires_at ?? 0).getTime() - app.clock.now().getTime()
     assert.ok(Math.abs(life - 14 * 86_400_000) < 60_000)

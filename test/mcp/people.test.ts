@@ -1,12 +1,12 @@
 /** Apps of a person at the MCP door: what they see and may do follows from what the person has allowed. */
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, test } from 'node:test'
-import type { Scope } from '#kernel/caller.ts'
+import { type Scope, scopes } from '#kernel/caller.ts'
 import { isScope } from '#kernel/operation.ts'
 import { newAgent } from '../harness/gateway.ts'
 import { createOAuthApp, type OAuthApp } from '../oauth/oauth-app.ts'
 import { connectingPerson, signUpUser } from '../oauth/session.ts'
-import { clientsOf, errorOf, everyClientOf } from './clients.ts'
+import { errorOf, everyClientOf } from './clients.ts'
 
 let app: OAuthApp
 before(async () => {
@@ -66,25 +66,30 @@ test('a tool that the person has not allowed is refused, listed or not', async (
   })
 })
 
-test('what needs a fresh sign-in answers step_up_required once the sign-in has aged', async () => {
-  const person = await connected(['manage'])
-  const raise = { per_day_usd: '300' }
-  const [client] = await clientsOf(app.base, person)
-  for (const limit of ['100', '200'])
-    assert.equal(errorOf(await client!.call('policy_tighten', { per_day_usd: limit })), undefined)
-  app.time.offsetMs = 301_000
-  await eachClient(person, async ({ call }) => {
-    const { code, status, retryable, details } = errorOf(await call('policy_tighten', raise))!
+test('what allows more waits for the page of the person, and no app confirms it', async () => {
+  const lower = { per_day_usd: '100' }
+  const raise = { per_day_usd: '200' }
+  await eachClient(await connected(['manage']), async ({ call }) => {
+    assert.equal(errorOf(await call('policy_tighten', lower)), undefined)
+    const { code, status, details } = errorOf(await call('policy_tighten', raise))!
+    assert.deepEqual([code, status, details], ['insufficient_scope', 403, { scope: 'propose' }])
+  })
+  await eachClient(await connected(['manage', 'propose']), async ({ call }) => {
+    assert.equal(errorOf(await call('policy_tighten', lower)), undefined)
+    const asked = (await call('policy_tighten', raise)).structuredContent!
+    const { approval_id } = asked.confirmation as { approval_id: string }
+    assert.equal(asked.per_day_usd, '100')
+    const { code, status, retryable, details } = errorOf(await call('approvals_approve', { approval_id }))!
     assert.deepEqual([code, status, retryable], ['step_up_required', 403, false])
-    assert.equal((details as { requires: string }).requires, 'fresh_sign_in')
+    assert.equal((details as { requires: string }).requires, 'person')
+    assert.equal((await call('policy_show')).structuredContent?.per_day_usd, '100')
   })
 })
 
-test('a key pair sees no tool of people, and cannot do what they alone may', async () => {
+test('a key pair sees the tools of its scopes, and alone cannot do what takes a person', async () => {
   const { token } = await newAgent(app.base)
-  const all: Scope[] = ['read', 'chat', 'trade', 'earn', 'withdraw', 'manage']
   await eachClient({ authorization: `Bearer ${token}` }, async (client) => {
-    assert.deepEqual(namesOf(await client.listTools()), toolsFor(all, { isPerson: false }))
+    assert.deepEqual(namesOf(await client.listTools()), toolsFor(scopes, { isPerson: false }))
     await client.call('policy_tighten', { per_day_usd: '100' })
     const { code, details } = errorOf(await client.call('policy_tighten', { per_day_usd: '300' }))!
     assert.deepEqual([code, (details as { requires: string }).requires], ['step_up_required', 'person'])
