@@ -4,6 +4,7 @@
  */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
+import { scopes } from '#kernel/caller.ts'
 import { hasTask, type Operation } from '#kernel/operation.ts'
 import { http } from '../harness/gateway.ts'
 import { noUpstreams } from '../harness/instance.ts'
@@ -124,8 +125,6 @@ function assertVerdict(known: KnownOperation, credential: Credential, verdict: V
   if (status === 401 && challenge !== undefined) assert.equal(challenge, expected, label)
   if (verdict === 'insufficient_scope') assert.equal(body.scope, known.entry.access, label)
   if (verdict === 'signup_required') assert.equal(body.signup_path, '/signup', label)
-  if (verdict === 'step_up_required')
-    assert.equal(body.requires, credential.kind === 'key pair' ? 'person' : 'fresh_sign_in', label)
 }
 
 /** `auth_revoke` ends the credential, and `auth_signup` makes an account: they come last. */
@@ -258,6 +257,8 @@ type Act = {
   /** Brings the account into the state in which only a person goes on. */
   prepare?: (authorization: string) => Promise<void>
   input: Json
+  /** Key pairs may not even ask for it. */
+  keyPairsNever?: true
 }
 const call = (authorization: string, method: string, path: string, body?: object) =>
   http(`${app.base}${path}`, { method, headers: { authorization }, ...(body && { body }) })
@@ -275,7 +276,7 @@ const actsOfPeople: Readonly<Record<string, Act>> = {
   recipients_add: {
     input: { chain_id: '8453', address: '0x70997970C51812dc3A010C7d01b50e0d17dc79C8', label: 'Cold wallet' },
   },
-  agents_link: { input: { code: '7K3M-Q0WD-2XNB' } },
+  agents_link: { input: { code: '7K3M-Q0WD-2XNB' }, keyPairsNever: true },
 }
 /** Their tests: they need an object of the caller, and a person is asked for after the object was found. */
 const testedElsewhere: Readonly<Record<string, string>> = {
@@ -283,37 +284,63 @@ const testedElsewhere: Readonly<Record<string, string>> = {
   approvals_approve: 'test/journeys/approvals.test.ts',
 }
 
-test('what only people do is refused to every key pair and to an old sign-in, over each door', async () => {
+test('what only people do waits for their page, whoever asks, over each door', async () => {
   const declared = all.filter(isActOfPeople).map(({ name }) => name)
   assert.deepEqual(declared.sort(), [...Object.keys(actsOfPeople), ...Object.keys(testedElsewhere)].sort())
   const person = await users.person()
-  const agent = (await users.ofKeyPairs()).filter(
-    ({ what }) => what === 'a linked agent' || what === 'a key pair with manage',
-  )
-  assert.equal(agent.length, 2)
-  for (const [name, { prepare, input }] of Object.entries(actsOfPeople)) {
+  const keyPairs = await users.ofKeyPairs()
+  const keyPair = (wanted: string) => keyPairs.find(({ what }) => what === wanted)!.authorization!
+  const alone = keyPair(`a key pair with ${scopes.join(' ')}`)
+  const linked = keyPair('a linked agent')
+  const page = `Bearer ${await person.pageToken()}`
+  const approve = all.find(({ name }) => name === 'approvals_approve')!
+  const approveOverHttp = (authorization: string, id: string) =>
+    call(authorization, 'POST', `/v1/approvals/${id}/approve`)
+  const doors = {
+    HTTP: { ask: overHttp, approve: approveOverHttp },
+    MCP: {
+      ask: asTool,
+      approve: (authorization: string, approval_id: string) =>
+        asTool(approve, authorization, { approval_id }),
+    },
+  }
+  for (const [name, { prepare, input, keyPairsNever }] of Object.entries(actsOfPeople)) {
     const known = all.find((each) => each.name === name)!
-    for (const [door, ask] of [
-      ['HTTP', overHttp],
-      ['MCP', asTool],
-    ] as const) {
-      for (const { authorization, what } of agent) {
-        await prepare?.(authorization!)
-        const { status, body } = await ask(known, authorization, input)
-        const label = `${name} with ${what} over ${door}`
-        assert.deepEqual([status, body.code, body.requires], [403, 'step_up_required', 'person'], label)
+    let asked = ''
+    for (const [label, door] of Object.entries(doors)) {
+      for (const authorization of keyPairsNever ? [alone, linked] : [alone]) {
+        await prepare?.(authorization)
+        const { status, body } = await door.ask(known, authorization, input)
+        assert.deepEqual(
+          [status, body.code, body.requires],
+          [403, 'step_up_required', 'person'],
+          `${name} ${label}`,
+        )
         cells++
       }
-      await prepare?.(person.authorization)
-      app.time.offsetMs = 301_000
-      const { status, body } = await ask(known, person.authorization, input)
-      app.time.offsetMs = 0
-      const label = `${name} with an old sign-in over ${door}: ${JSON.stringify(body)}`
-      assert.deepEqual([status, body.code, body.requires], [403, 'step_up_required', 'fresh_sign_in'], label)
-      cells++
+      for (const authorization of keyPairsNever ? [] : [linked, person.authorization]) {
+        await prepare?.(authorization)
+        const reply = await door.ask(known, authorization, input)
+        assert.equal(reply.status, 200, `${name} over ${label}: ${JSON.stringify(reply.body)}`)
+        const { body: waiting } = await call(authorization, 'GET', '/v1/approvals')
+        const [approval] = waiting.approvals as { approval_id: string; intent: Json }[]
+        assert.equal(approval?.intent.kind, name, JSON.stringify(waiting))
+        asked = approval!.approval_id
+        const { status, body } = await door.approve(authorization, asked)
+        assert.deepEqual([status, body.code, body.requires], [403, 'step_up_required', 'person'], name)
+        cells++
+      }
     }
-    // The control: a person who has just signed in is not asked again.
-    const { body } = await overHttp(known, person.authorization, input)
-    assert.ok(!refusals.has(body.code), `${name}: ${JSON.stringify(body)}`)
+    if (!asked) continue
+    app.time.offsetMs = 301_000
+    const old = await approveOverHttp(page, asked)
+    app.time.offsetMs = 0
+    assert.deepEqual(
+      [old.status, old.body.code, old.body.requires],
+      [403, 'step_up_required', 'fresh_sign_in'],
+    )
+    // The control: the page of a person who has just signed in.
+    assert.equal((await approveOverHttp(page, asked)).status, 200, name)
+    cells += 2
   }
 })

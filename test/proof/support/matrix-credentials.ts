@@ -18,7 +18,7 @@ export type MatrixUsers = {
   /** `kind`: how they count at the time of the matrix. */
   ofPeople(kind: CredentialKind): Promise<Credential[]>
   /** A person with an account, and an app that may do all that an app may. */
-  person(): Promise<{ authorization: string; userId: string }>
+  person(): Promise<{ authorization: string; userId: string; pageToken(): Promise<string> }>
 }
 
 export async function createMatrixUsers(app: OAuthApp, rows: IdentityRecords): Promise<MatrixUsers> {
@@ -34,7 +34,13 @@ export async function createMatrixUsers(app: OAuthApp, rows: IdentityRecords): P
     const person = connectingPerson(app)
     const { authorization, tokens } = await connect(person, allowable, 'main')
     const { body } = await signUpUser(app, authorization)
-    return { person, authorization, tokens, userId: (body as { user_id: string }).user_id }
+    return {
+      person,
+      authorization,
+      tokens,
+      userId: (body as { user_id: string }).user_id,
+      pageToken: person.pageToken,
+    }
   }
   const newKeyPair = async () => {
     const agent = await newAgent(app.base)
