@@ -27,9 +27,13 @@ const Intent = T.Object(
       }),
     ),
     details: T.Optional(
-      T.Array(T.Object({ name: T.String(), value: T.String() }), {
-        description: 'Of an act that allows more than before: what it changes, as the page shows it',
-      }),
+      T.Array(
+        T.Object({
+          name: T.String({ description: 'What the line is about' }),
+          value: T.String({ description: 'The figure, address or name, as text' }),
+        }),
+        { description: 'Of an act that allows more than before: what it changes, as the page shows it' },
+      ),
     ),
     agent_id: T.String({ description: 'The agent that asked' }),
     client_id: T.Unsafe<string | null>({
@@ -88,7 +92,7 @@ export const contract = group('approvals', {
   approve: act('POST /v1/approvals/{approval_id}/approve', {
     summary: 'Approve a request that waits; only the page of the gateway can',
     description:
-      'The page of the gateway calls it for a person who has just signed in there; every other caller gets `step_up_required` with the `confirm_url` to open. The request is admitted again with the prices, balances and limits of now, and runs once under its task id; what no longer fits ends the task as failed. Next: poll `tasks_get` with `task_id`.',
+      'Use it to learn where a person decides: only the page of the gateway approves, for a person who has just signed in there, and every other caller gets `step_up_required` with the `confirm_url` to open. The request is admitted again with the prices, balances and limits of now, and runs once under its task id; what no longer fits ends the task as failed. Next: poll `tasks_get` with `task_id`.',
     access: 'manage',
     repeatable: true,
     rate: 'exit',
