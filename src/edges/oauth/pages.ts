@@ -241,7 +241,7 @@ const scopeTexts: Record<string, string> = {
 const choiceTexts: Record<ActingScope, string> = {
   trade: 'Swap and trade for you, within your limits',
   earn: 'Deposit into the vault and withdraw, for you',
-  chat: 'Chat for you, decide what a chat recommends, and spend your credits, up to',
+  chat: 'Chat for you, decide what a chat recommends, and spend your credits up to this amount',
   manage: 'Lower your limits, stop all trading and send your events to its own server',
   propose:
     'Ask in your name for more: raised limits, recipients, linked agents, trading after a stop. You confirm each on a page of this gateway',
@@ -250,10 +250,10 @@ const choiceTexts: Record<ActingScope, string> = {
 /** Never ticked beforehand, whatever the app asks for. */
 const choiceOf = (scope: ActingScope, view: Consent): string =>
   `<label class="choice"><input type="checkbox" name="${scope}" value="yes"><span>${choiceTexts[scope]}${
-    scope === 'chat' ? creditsField(view) : ''
-  }${view.scopes.includes(scope) ? ' <span class="badge">The app asks for it</span>' : ''}</span></label>`
+    view.scopes.includes(scope) ? ' <span class="badge">The app asks for it</span>' : ''
+  }</span></label>${scope === 'chat' ? creditsField(view) : ''}`
 const creditsField = ({ creditsPerDay, creditsPerDayMax }: Consent): string =>
-  ` <input class="number" type="number" name="chat_credits" min="1" max="${creditsPerDayMax}" value="${creditsPerDay}" aria-label="Credits a day"> credits a day`
+  `<label class="choice amount"><input type="number" name="chat_credits" min="1" max="${creditsPerDayMax}" value="${creditsPerDay}"> credits a day</label>`
 
 export function consentPage(view: Consent): string {
   const { uid, client, redirect, publisher, email, scopes } = view

@@ -28,7 +28,7 @@ h2{font-size:.95rem;margin:20px 0 8px}
 ul{list-style:none;margin:0;padding:0;display:grid;gap:10px}
 li{display:flex;gap:10px;align-items:flex-start;font-size:.95rem}li svg{width:20px;height:20px;flex:none;margin-top:2px;color:var(--accent)}li.never svg{color:var(--soft)}li.never{color:var(--soft)}
 fieldset{border:1px solid var(--line);border-radius:12px;margin:20px 0 0;padding:6px 16px 12px}legend{font-weight:600;font-size:.95rem;padding:0 6px}
-.choice{display:flex;gap:10px;align-items:flex-start;font-weight:400;font-size:.95rem;margin:10px 0 0;cursor:pointer}.choice input{width:20px;height:20px;min-height:0;flex:none;margin:1px 0 0;accent-color:var(--accent)}.choice input.number{width:6.5em;height:34px;padding:4px 8px}
+.choice{display:flex;gap:10px;align-items:flex-start;font-weight:400;font-size:.95rem;margin:10px 0 0;cursor:pointer}.choice input{width:20px;height:20px;min-height:0;flex:none;margin:1px 0 0;accent-color:var(--accent)}.amount{align-items:center;margin-left:30px}.amount input{width:6.5em;height:34px;padding:4px 8px;margin:0}
 [hidden]{display:none!important}
 .or{display:flex;align-items:center;gap:12px;color:var(--soft);font-size:.85rem;margin:18px 0 8px}.or::before,.or::after{content:"";flex:1;border-top:1px solid var(--line)}
 button svg{width:20px;height:20px;flex:none}button:has(svg){display:flex;align-items:center;justify-content:center;gap:10px}button:disabled{opacity:.6;cursor:progress}
