@@ -75,9 +75,9 @@ function fieldsOf(part: Schema): Fields | undefined {
  */
 export function outputSchemaOf(name: string, entry: Entry, known?: ObjectSchema): ObjectSchema | undefined {
   if (entry.kind === 'stream' && !hasTask(entry)) return undefined
-  const output = plainSchema(entry.output)
-  if (output.type !== 'object') return undefined
-  const { properties, required } = shown(output) as ObjectSchema
+  const output = answerOf(plainSchema(entry.output))
+  if (!output) return undefined
+  const { properties, required } = output
   const result = entry.kind === 'task' ? entry.result : undefined
   const fields = {
     ...properties,
@@ -86,6 +86,29 @@ export function outputSchemaOf(name: string, entry: Entry, known?: ObjectSchema)
   const whole = described(name, { type: 'object', ...(required && { required }), properties: fields })
   return { ...whole, properties: briefFields(whole.properties, known?.properties ?? {}) }
 }
+
+/** An answer of several forms has the fields of all of them; required are those that every form requires. */
+function answerOf(output: Schema): ObjectSchema | undefined {
+  const forms = output.type === 'object' ? [output] : Array.isArray(output.anyOf) ? output.anyOf : []
+  const isObject = (form: unknown): form is Schema => isRecord(form) && form.type === 'object'
+  if (!forms.every(isObject)) return undefined
+  const [first, ...others] = forms.map((form) => shown(form) as ObjectSchema)
+  return first && others.reduce(joined, first)
+}
+
+const joined = (one: ObjectSchema, other: ObjectSchema): ObjectSchema => ({
+  type: 'object',
+  properties: {
+    ...one.properties,
+    ...Object.fromEntries(
+      Object.entries(other.properties).map(([name, field]) => {
+        const known = one.properties[name]
+        return [name, known ? { anyOf: [known, field] } : field]
+      }),
+    ),
+  },
+  required: (one.required ?? []).filter((name) => other.required?.includes(name)),
+})
 
 /** How many records an output schema shows within each other. What is within them is in the answer. */
 const recordsMax = 2

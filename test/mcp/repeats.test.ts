@@ -54,7 +54,8 @@ const balance = () => world.usdcOf(person.evm)
 
 test('a transfer is sent once', async () => {
   const friend = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8'
-  await person.call('POST /v1/recipients', { body: { label: 'Friend', chain_id: base, address: friend } })
+  const recipient = { label: 'Friend', chain_id: base, address: friend, agents: 'allowed' }
+  await person.call('POST /v1/recipients', { body: recipient })
   await eventually(async () => {
     const { recipients } = (await person.call<{ recipients: { status: string }[] }>('GET /v1/recipients'))
       .body

@@ -250,7 +250,7 @@ const failingRequests: Partial<Record<FaultCode, SendFailing>> = {
       method: 'PUT',
       path: '/v1/policy',
       headers: { ...json, ...own(headers) },
-      body: '{"per_day_usd":"100001"}',
+      body: '{"chat_per_day_usd":"5"}',
     }),
   trading_paused: (headers) =>
     post('/v1/earn/deposit', { amount_usdc: '1' }, { ...headers, ...bearer(paused) }),

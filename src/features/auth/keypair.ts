@@ -52,11 +52,11 @@ type SignedBy = { agentId: string; timestamp: number; signature: string }
 /** A signature that the key of an agent has just made, and what stores that it was used. */
 export type KeyProof = { userId: string; spent: { digest: Buffer; expiresAt: Date; publicKey: Buffer } }
 export type KeyCheck = {
-  /** Throws where no key of the agent has signed one of the texts within the window. */
+  /** Throws where no key of the agent has signed one of the texts within the window; `signs` says which text that is. */
   verify(
     signed: SignedBy,
     messages: readonly Uint8Array[],
-    at: { address: string; db?: Queryable },
+    at: { address: string; db?: Queryable; signs: string },
   ): Promise<KeyProof>
 }
 type KeyCheckDeps = { db: Queryable; clock: Clock; attempts: Attempts }
@@ -84,7 +84,7 @@ export function createKeyCheck({ db, clock, attempts }: KeyCheckDeps): KeyCheck 
   }
 
   return {
-    async verify({ agentId, timestamp, signature: text }, messages, { address, db: handle = db }) {
+    async verify({ agentId, timestamp, signature: text }, messages, { address, db: handle = db, signs }) {
       const signature = readSignature(text)
       const budgets = failureBudgets(isAgentId(agentId) ? agentId : '', address)
       const nowSeconds = Math.floor(clock.now().getTime() / 1000)
@@ -103,7 +103,7 @@ export function createKeyCheck({ db, clock, attempts }: KeyCheckDeps): KeyCheck 
         attempts.fail(budgets)
         throw new Fault(
           'invalid_signature',
-          'The agent is unknown, or the signature does not match its key and the text that was to be signed',
+          `The agent is unknown, or the signature does not match its key: sign the UTF-8 bytes of ${signs}`,
         )
       }
       if (agent.suspended_at)
@@ -124,7 +124,10 @@ export const tokenHandler =
   ({ db, clock, tokens, keyCheck, ttlMs }: TokenHandlerDeps) =>
   async ({ agent_id: agentId, timestamp, signature }: AuthInput<'token'>, address: string) => {
     const messages = tokenMessages(agentId, timestamp)
-    const { userId, spent } = await keyCheck.verify({ agentId, timestamp, signature }, messages, { address })
+    const { userId, spent } = await keyCheck.verify({ agentId, timestamp, signature }, messages, {
+      address,
+      signs: 'agent_id followed at once by the timestamp',
+    })
     const { token, row } = tokens.make(userId, keypairScopes, ttlMs)
     if (!(await store.exchangeSignature(db, spent, row))) throw replayed(timestamp, clock.now())
     return { token, expires_in: Math.floor(ttlMs / 1000) }

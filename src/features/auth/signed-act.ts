@@ -19,6 +19,10 @@ export const assertSigned =
   ({ clock, keyCheck }: { clock: Clock; keyCheck: KeyCheck }): AssertSigned =>
   async ({ tx, address, isReplay }, operation, { caller: { agentId }, signed: { timestamp, signature } }) => {
     const messages = [actMessage(operation, agentId, timestamp)]
-    const { spent } = await keyCheck.verify({ agentId, timestamp, signature }, messages, { address, db: tx })
+    const { spent } = await keyCheck.verify({ agentId, timestamp, signature }, messages, {
+      address,
+      db: tx,
+      signs: `\`portico-${operation}:v1:<agent_id>:<timestamp>\``,
+    })
     if (!isReplay && !(await store.spendSignature(tx, spent))) throw replayed(timestamp, clock.now())
   }

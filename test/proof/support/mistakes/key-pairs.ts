@@ -151,7 +151,7 @@ export const keyPairs: MistakeSection = {
       answer: {
         status: 401,
         code: 'signature_replayed',
-        says: 'This signature was already exchanged for a token. Sign a new timestamp; workers that share an agent should sign milliseconds',
+        says: 'This signature was already used. Count the timestamp up by one and sign again; workers that share an agent should sign milliseconds',
       },
     },
   ],

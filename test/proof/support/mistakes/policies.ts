@@ -4,13 +4,24 @@ export const policies: MistakeSection = {
   title: 'Policy and kill switch',
   mistakes: [
     {
-      mistake: 'Raising a limit',
+      mistake: 'Raising a limit beyond that of the operator',
       send: 'PUT /v1/policy',
       body: { per_day_usd: '1000000' },
       answer: {
+        status: 422,
+        code: 'validation',
+        at: 'body.per_day_usd',
+        says: 'Input should be less than or equal to 100000',
+      },
+    },
+    {
+      mistake: 'Raising a limit, by an agent',
+      send: 'PUT /v1/policy',
+      body: { chat_per_day_usd: '5' },
+      answer: {
         status: 403,
         code: 'step_up_required',
-        says: 'Only a person can do this, with an access token of a sign-in at `/oauth/authorize`; a key pair never can. Ask the person that this agent belongs to',
+        says: 'Only a person can confirm this, and no person belongs to this agent: link it to one by `agents_link_code`',
       },
     },
     {
@@ -84,7 +95,7 @@ export const policies: MistakeSection = {
       answer: {
         status: 403,
         code: 'step_up_required',
-        says: 'Only a person can do this, with an access token of a sign-in at `/oauth/authorize`; a key pair never can. Ask the person that this agent belongs to',
+        says: 'Only a person can confirm this, and no person belongs to this agent: link it to one by `agents_link_code`',
       },
     },
     {
@@ -153,7 +164,7 @@ export const policies: MistakeSection = {
       answer: {
         status: 403,
         code: 'trading_paused',
-        says: 'Trading is paused by a kill switch since <time>: closes, cancels and withdrawals go on, and a person who has just signed in, or the operator, resumes the rest',
+        says: 'Trading is paused by a kill switch since <time>: closes, cancels and withdrawals go on, and the person, on a page of this gateway, or the operator, resumes the rest',
       },
     },
     {
@@ -164,7 +175,7 @@ export const policies: MistakeSection = {
       answer: {
         status: 403,
         code: 'step_up_required',
-        says: 'Only a person can do this, with an access token of a sign-in at `/oauth/authorize`; a key pair never can. Ask the person that this agent belongs to',
+        says: 'Only a person can confirm this, and no person belongs to this agent: link it to one by `agents_link_code`',
       },
     },
   ],
