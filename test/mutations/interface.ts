@@ -14,6 +14,17 @@ export const interfaceMutations = [
     ],
   ),
   ...mutationsOf(
+    'src/invoke/tool-schema.ts',
+    ['test/mcp/repeats.test.ts'],
+    [
+      [
+        'return first && others.reduce(joined, first)',
+        'return others.length > 0 ? undefined : first',
+        'a model reads what may wait for a person as text alone',
+      ],
+    ],
+  ),
+  ...mutationsOf(
     'src/edges/mcp/read-points.ts',
     ['src/edges/mcp/read-points.test.ts'],
     [
