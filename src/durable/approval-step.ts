@@ -55,7 +55,7 @@ export async function decideWaiting(
     )
   if (approval.decision === 'approved')
     return approval.intent.rule === 'confirmation'
-      ? apply(deps, approvers, task)
+      ? apply(deps, approvers, task, approval)
       : accept(deps, task, approval)
   if (approval.decision !== null) return committer.step(task, notApproved(approval.decision))
   if (now < approval.expires_at) {
@@ -113,15 +113,22 @@ const notApproved = (decision: Exclude<Decision, 'approved'>): StepResult =>
     ? failed('approval_declined', 'A person declined it')
     : failed('approval_expired', 'No person approved it in time')
 
-/** Runs the act as the person, in the transaction that ends its task. */
+/** An operator is stored with a reason, `<name>: <reason>`; no id of a user has a space. */
+const isOperator = (decidedBy: string | null): boolean => decidedBy?.includes(': ') ?? false
+
+/** Runs the act as the person who confirmed it, in the transaction that ends its task. */
 async function apply(
   { acts, committer, transactions }: ApprovalsDeps,
   approvers: Approvers,
   task: Task,
+  { decided_by: decidedBy }: Approval,
 ): Promise<Committed | undefined> {
   const act = acts.get(task.kind)
   if (!act) return committer.step(task, deferToNewerVersion(task))
-  const run = await act(task.input, await approvers.callerFor(transactions.pool, task.user_id))
+  const person = await approvers.callerFor(transactions.pool, task.user_id)
+  if (decidedBy !== person.agentId && !isOperator(decidedBy))
+    return committer.step(task, failed('conflict', 'Who confirmed it decides for this user no more'))
+  const run = await act(task.input, person, task.user_id)
   let callbacks: (() => void)[] = []
   const committed = await committer.step(task, {
     end: 'completed',

@@ -52,9 +52,16 @@ export async function waitingApprovals(
   return { approvals: rows, total: rows[0]?.total ?? 0 }
 }
 
-export async function countWaiting(db: Queryable, userId: string, now: Date): Promise<number> {
-  const [row] = await query<{ n: number }>(db, `select count(*)::integer as n ${waiting}`, [[userId], now])
-  return row?.n ?? 0
+/** `ofClient`: those that this app asked for; none of a key pair. */
+export async function countWaiting(
+  db: Queryable,
+  userId: string,
+  { clientId, now }: { clientId: string | null; now: Date },
+): Promise<{ all: number; ofClient: number }> {
+  const text = `select count(*)::integer as "all",
+    count(*) filter (where a.intent ->> 'client_id' = $3)::integer as "ofClient" ${waiting}`
+  const [row] = await query<{ all: number; ofClient: number }>(db, text, [[userId], now, clientId])
+  return row!
 }
 
 /** Until the end of the transaction, so that of several requests of the user each counts the ones before it. */

@@ -56,6 +56,8 @@ export type Approvals = ActRequests & {
 
 const waitMs = 30 * 60_000
 export const waitingMax = 20
+/** One app leaves room for the requests of others. */
+const waitingOfClientMax = 10
 const listedMax = 200
 
 export function createApprovals(deps: ApprovalsDeps, approvers: Approvers): Approvals {
@@ -145,13 +147,19 @@ async function storeRequest(
     confirm_url: approvers.page(approval.approval_id) ?? null,
   }
   await lockRequests(tx, userId)
-  const waiting = await countWaiting(tx, userId, now)
+  const { all: waiting, ofClient } = await countWaiting(tx, userId, { clientId: intent.client_id, now })
   // The person is not kept from the own pages by requests of others.
   if (waiting >= waitingMax && intent.client_id !== pagesClientId)
     throw new Fault(
       'conflict',
       `${waiting} requests of this user wait for a person already: cancel some, or wait for the decisions`,
       { extras: { reason: `at most ${waitingMax} wait at a time` } },
+    )
+  if (ofClient >= waitingOfClientMax && intent.client_id !== pagesClientId)
+    throw new Fault(
+      'conflict',
+      `${ofClient} requests of this app wait for the person already: cancel some, or wait for the decisions`,
+      { extras: { reason: `at most ${waitingOfClientMax} of one app wait at a time` } },
     )
   const requested = approvalEvent('approval.requested', approval)
   const accept = () =>

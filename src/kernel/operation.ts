@@ -212,9 +212,13 @@ export const preparedAct = <Input, Prepared, Output>(
 
 /**
  * Runs an act that a person has confirmed, as that person: it reads and refuses first, and writes in the transaction that
- * ends its task.
+ * ends its task. `userId`: the user who has asked, who may be an agent of this person.
  */
-export type ApplyAct = (input: JsonObject, person: Caller) => Promise<(scope: ActScope) => Promise<object>>
+export type ApplyAct = (
+  input: JsonObject,
+  person: Caller,
+  userId: string,
+) => Promise<(scope: ActScope) => Promise<object>>
 /** An act that waits for a person, whole or in part; `apply` runs what was confirmed. */
 export const confirmedAct = <F extends (...given: never[]) => Promise<unknown>>(
   run: F,

@@ -135,7 +135,7 @@ const createConfirm =
   async (name: string, input: object, person: Caller): Promise<Answer> => {
     const operation = operations.find((each) => each.name === name)
     if (!operation || !('apply' in operation.run)) throw new Error(`nobody confirms ${name}`)
-    const run = await (operation.run.apply as ApplyAct)(input as JsonObject, person)
+    const run = await (operation.run.apply as ApplyAct)(input as JsonObject, person, person.userId)
     return transact((tx) => run({ tx, afterCommit })) as Promise<Answer>
   }
 

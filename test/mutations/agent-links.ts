@@ -28,6 +28,12 @@ export const agentLinkMutations = [
       '',
       'a token alone contests a link',
     ],
+    ['by === agentId\n', 'by === null\n', 'a token alone lifts what the person of its agent has set'],
+    [
+      'if (on) await policy.dropPending(tx, caller.userId)',
+      '',
+      'what waits becomes effective through a contested link',
+    ],
     ['await limits.giveBack(budgets)', '', 'right codes count as wrong ones'],
     [
       '(await limits.take(budgets)).length > 0',
@@ -41,12 +47,44 @@ export const agentLinkMutations = [
     ],
     ['known.length >= agentsMax', 'known.length > agentsMax', 'a person has one agent too many'],
     [
-      'await policy.endLink(tx, { userId, person, linkedAt, isYoung, ...ended })',
+      'await policy.endLink(tx, { userId, person, linkedAt, isYoung: lifts, ...ended })',
       '',
       'what waits outlasts the link',
     ],
     ['await store.lockLinksOf(tx, personId)', '', 'links at the same time exceed the limit'],
   ]),
+  ...mutationsOf('src/durable/approval-step.ts', links, [
+    [
+      'if (decidedBy !== person.agentId && !isOperator(decidedBy))',
+      'if (decidedBy === null)',
+      'an act runs as a person who has confirmed nothing',
+    ],
+  ]),
+  ...mutationsOf('src/durable/approvals.ts', links, [
+    ['ofClient >= waitingOfClientMax', 'ofClient > waitingMax', 'one app fills the places of all'],
+  ]),
+  ...mutationsOf(
+    'src/features/hooks/hooks.ts',
+    ['test/journeys/approvals.test.ts'],
+    [
+      [
+        'register(deps, prepared, { userId }, scope)',
+        'register(deps, prepared, _person, scope)',
+        'a confirmed hook of an agent is one of its person',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/features/approvals/approvals.ts',
+    ['test/journeys/approvals.test.ts'],
+    [
+      [
+        " || found.intent.kind === 'hooks_register')",
+        ')',
+        'the person of a new link confirms what hooks of the agent sell',
+      ],
+    ],
+  ),
   ...mutationsOf('src/features/agents/store.ts', links, [
     [
       'on conflict do nothing returning user_id, name',
@@ -62,8 +100,8 @@ export const agentLinkMutations = [
     ],
     ['await store.saveChanges(tx, userId, [])', '', 'a raised limit outlasts the link'],
     [
-      'isYoung ? { ...own, ...store.readStoredLimits(limitsBefore) } : own',
-      'own',
+      'isYoung ? store.readStoredLimits(limitsBefore) : {}',
+      '{}',
       'lowered limits outlast a link that ended within its time',
     ],
   ]),

@@ -48,7 +48,7 @@ type Body = {
   events: { type: string; data: Record<string, string> }[]
   state: string
   task_id: string
-  confirmation?: { task_id: string }
+  confirmation?: { task_id: string; message: string }
   contested_at: string | null
   retry_after: number
   message: string
@@ -110,6 +110,8 @@ async function linkedPair(): Promise<{ person: User; agent: User }> {
   assert.equal((await link(person, agent)).status, 200)
   return { person, agent }
 }
+const contest = ({ ask, sign }: User, on: boolean) =>
+  ask('POST', '/v1/agents/contest', { on, ...sign('agents_contest') })
 const refusal = ({ status, body }: Reply<Body>) => [status, body.code]
 const at = async (offsetMs: number, run: () => Promise<void>) => {
   app.time.offsetMs = offsetMs
@@ -282,7 +284,7 @@ describe('deciding for an agent', () => {
     assert.equal((await agent.ask('PUT', '/v1/policy', { per_day_usd: '100' })).status, 200)
     const own = await agent.ask('PUT', '/v1/policy', { per_day_usd: '300' })
     assert.deepEqual([own.body.per_day_usd, own.body.pending_changes], ['100', []], 'it waits for the person')
-    assert.ok(own.body.confirmation)
+    assert.match(own.body.confirmation!.message, new RegExp(`limits of the agent ${agent.agentId}`))
     const raised = await person.ask('PUT', '/v1/policy', { per_day_usd: '300', for_agent: agent.agentId })
     assert.deepEqual([raised.status, raised.body.per_day_usd], [200, '100'])
     assert.equal(raised.body.pending_changes[0]?.field, 'per_day_usd')
@@ -423,6 +425,7 @@ describe('unlinking', () => {
     await person.send('POST', '/v1/kill', { on: true, for_agent })
     await person.send('PUT', '/v1/policy', { per_day_usd: '0', per_transaction_usd: '1', for_agent })
     await person.send('PUT', '/v1/policy', { per_day_usd: '0', chains: [], for_agent })
+    assert.ok((await contest(agent, true)).body.contested_at)
     assert.equal((await agent.ask('DELETE', `/v1/agents/${for_agent}`)).status, 200)
     const { per_day_usd, paused, per_transaction_usd } = (await agent.ask('GET', '/v1/policy')).body
     assert.deepEqual([per_day_usd, paused], ['500', null])
@@ -436,22 +439,61 @@ describe('unlinking', () => {
     assert.deepEqual(refusal(await agent.ask('POST', '/v1/kill', { on: false })), [403, 'step_up_required'])
   })
 
+  test('a token of the agent ends a new link, and lifts nothing that its person has set', async () => {
+    const { person, agent } = await linkedPair()
+    const for_agent = agent.agentId
+    await person.send('POST', '/v1/kill', { on: true, for_agent })
+    await person.send('PUT', '/v1/policy', { per_day_usd: '7', for_agent })
+    assert.equal((await agent.ask('DELETE', `/v1/agents/${for_agent}`)).status, 200)
+    const { per_day_usd, paused } = (await agent.ask('GET', '/v1/policy')).body
+    assert.deepEqual([per_day_usd, paused?.scope], ['7', 'user'])
+  })
+
+  test('what somebody confirmed who decides for the agent no more does not run', async () => {
+    const { person, agent } = await linkedPair()
+    await agent.ask('PUT', '/v1/policy', { per_day_usd: '100' })
+    const { confirmation } = (await agent.ask('PUT', '/v1/policy', { per_day_usd: '300' })).body
+    const other = await newPerson()
+    await app.database.pool.query(
+      `with decided as (update approval set decision = 'approved', decided_by = $2, decided_at = now()
+         where task_id = $1 returning task_id)
+       update task_queue set run_at = now() from decided where task_queue.task_id = decided.task_id`,
+      [confirmation!.task_id, other.agentId],
+    )
+    const ended = await eventually(async () => {
+      const { body } = await agent.ask('GET', `/v1/tasks/${confirmation!.task_id}`)
+      return body.state === 'awaiting_approval' ? undefined : body.state
+    }, 'the request has ended')
+    assert.equal(ended, 'conflict')
+    const shown = (await person.ask('GET', `/v1/policy?for_agent=${agent.agentId}`)).body
+    assert.deepEqual([shown.per_day_usd, shown.pending_changes], ['100', []])
+  })
+
+  test('one app leaves room for the requests of others', async () => {
+    const person = await newPerson()
+    await person.send('PUT', '/v1/policy', { per_day_usd: '1' })
+    const statuses = []
+    for (let usd = 2; usd < 13; usd += 1)
+      statuses.push((await person.send('PUT', '/v1/policy', { per_day_usd: String(usd) })).status)
+    assert.deepEqual(statuses, [...Array(10).fill(200), 409])
+  })
+
   test('the holder of the key contests a link of any age: nothing is loosened through it until it ends', async () => {
     const { person, agent } = await linkedPair()
     const for_agent = agent.agentId
     await agent.ask('PUT', '/v1/policy', { per_day_usd: '100' })
     await at(coolingMs + 1_000, async () => {
-      const contest = (on: boolean) =>
-        agent.ask('POST', '/v1/agents/contest', { on, ...agent.sign('agents_contest') })
       assert.equal((await agent.ask('POST', '/v1/agents/contest', { on: true })).status, 422, 'a token alone')
-      assert.ok((await contest(true)).body.contested_at)
       const raise = () => person.ask('PUT', '/v1/policy', { per_day_usd: '300', for_agent })
+      assert.equal((await raise()).body.pending_changes.length, 1)
+      assert.ok((await contest(agent, true)).body.contested_at)
+      assert.deepEqual((await agent.ask('GET', '/v1/policy')).body.pending_changes, [], 'it was dropped')
       assert.deepEqual(refusal(await raise()), [409, 'conflict'])
       assert.equal((await person.send('PUT', '/v1/policy', { per_day_usd: '50', for_agent })).status, 200)
       assert.deepEqual((await agent.ask('GET', '/v1/policy')).body.pending_changes, [])
-      assert.equal((await contest(false)).body.contested_at, null)
+      assert.equal((await contest(agent, false)).body.contested_at, null)
       assert.equal((await raise()).body.pending_changes.length, 1)
-      await contest(true)
+      await contest(agent, true)
       assert.equal((await person.ask('DELETE', `/v1/agents/${for_agent}`)).status, 200, 'both agree')
     })
     assert.deepEqual(

@@ -32,7 +32,7 @@ export type AgentsDeps = {
   coolingMs: number
   /** Wrong codes, counted for all instances together. */
   limits: SignInLimits
-  policy: Pick<PolicyFeature, 'endLink'>
+  policy: Pick<PolicyFeature, 'endLink' | 'dropPending'>
   acts: ActRequests
   /** The key of the calling agent has just signed the act. */
   assertSigned: AssertSigned
@@ -59,7 +59,7 @@ const view = ({ agent_id, name, linked_at }: store.LinkedAgent) => ({
 })
 
 type Person = Pick<Owner, 'userId' | 'agentId'>
-type Link = { userId: string; agentId: string; person: Person; linkedAt: Date }
+type Link = { userId: string; agentId: string; person: Person; linkedAt: Date; contestedAt: Date | null }
 
 const linkedText = ({ agent_id, name }: store.LinkedAgent): string => {
   const shown = mailName(name ?? '')
@@ -171,20 +171,28 @@ function createLink(deps: AgentsDeps) {
 /** The agent ends a young link by itself; the person any, once it is confirmed. */
 function createUnlink(deps: AgentsDeps) {
   const { clock, coolingMs, policy, acts } = deps
-  const end = async (scope: ActScope, { userId, agentId, person, linkedAt }: Link, by: string) => {
+  const end = async (
+    scope: ActScope,
+    { userId, agentId, person, linkedAt, contestedAt }: Link,
+    by: string,
+  ) => {
     const { tx } = scope
     // Of two that unlink at once the second finds none.
     const ended = await store.removeLink(tx, { userId, personId: person.userId, linkedAt })
     if (!ended) throw notFound('agent', 'agents_list')
-    const isYoung = linkCoolsUntil(linkedAt, { now: clock.now(), coolingMs }) !== undefined
-    await policy.endLink(tx, { userId, person, linkedAt, isYoung, ...ended })
+    // A token of the agent may be stolen, so it lifts nothing that its person has set, unless the key contests the link.
+    const lifts =
+      by === agentId
+        ? contestedAt !== null
+        : linkCoolsUntil(linkedAt, { now: clock.now(), coolingMs }) !== undefined
+    await policy.endLink(tx, { userId, person, linkedAt, isYoung: lifts, ...ended })
     await publish(deps, scope, [userId, person.userId], linkEvent('agent.unlinked', { agentId, person }, by))
     return { agent_id: agentId, unlinked: true }
   }
   const linkOf = async (tx: Tx, person: Caller, agentId: string): Promise<Link> => {
-    const { userId, linkedAt } = await subjectOf(tx, person, agentId)
+    const { userId, linkedAt, contestedAt } = await subjectOf(tx, person, agentId)
     if (!linkedAt) throw notFound('agent', 'agents_list')
-    return { userId, agentId, person, linkedAt }
+    return { userId, agentId, person, linkedAt, contestedAt }
   }
 
   const run = async ({ agent_id: agentId }: AgentsInput<'unlink'>, caller: Caller, facts: RequestFacts) => {
@@ -193,14 +201,14 @@ function createUnlink(deps: AgentsDeps) {
     if (agentId === caller.agentId) {
       const person = await personOf(tx, caller.userId)
       if (!person?.linkedAt) throw notFound('agent', 'agents_list')
-      const { linkedAt } = person
+      const { linkedAt, contestedAt } = person
       if (later(linkedAt, coolingMs) <= clock.now())
         throw new Fault(
           'step_up_required',
           'Only the person of this agent ends a link of this age; the holder of the key contests it by `agents_contest`',
           { extras: { requires: 'person' } },
         )
-      return end(scope, { userId: caller.userId, agentId, person, linkedAt }, caller.agentId)
+      return end(scope, { userId: caller.userId, agentId, person, linkedAt, contestedAt }, caller.agentId)
     }
     await linkOf(tx, caller, agentId)
     const act = {
@@ -219,7 +227,7 @@ function createUnlink(deps: AgentsDeps) {
 }
 
 export function agents(deps: AgentsDeps): Operation[] {
-  const { db, clock, random, coolingMs, mailQueue, linkPage, assertSigned } = deps
+  const { db, clock, random, coolingMs, mailQueue, linkPage, assertSigned, policy } = deps
 
   return implement(contract, {
     async list(_input, { userId, scheme }) {
@@ -278,6 +286,7 @@ export function agents(deps: AgentsDeps): Operation[] {
       const answer = { agent_id: caller.agentId, contested_at: at?.toISOString() ?? null }
       if (on === (person.contestedAt !== null)) return answer
       await store.setContested(tx, caller.userId, at)
+      if (on) await policy.dropPending(tx, caller.userId)
       const type = on ? 'agent.link_contested' : 'agent.link_accepted'
       const event = linkEvent(type, { agentId: caller.agentId, person }, caller.agentId)
       await publish(deps, scope, [caller.userId, person.userId], event)

@@ -115,7 +115,7 @@ export const contract = group('agents', {
   unlink: act('DELETE /v1/agents/{agent_id}', {
     summary: 'End the link of an agent; only the person can, after its first hours',
     description:
-      'Use it when you should not decide for the agent any more: it answers with a task that waits until the person has confirmed it at its `confirm_url`. Raised limits and recipients that wait are dropped; the agent keeps everything else, and stays stopped where you have stopped it. The agent itself may end a new link until `unlink_until`, and an end within that time lifts what the link has set. Next: `agents_list`.',
+      'Use it when you should not decide for the agent any more: it answers with a task that waits until the person has confirmed it at its `confirm_url`. Raised limits and recipients that wait are dropped; the agent keeps everything else, and stays stopped where you have stopped it. The agent itself may end a new link until `unlink_until`, and an end within that time lifts what the link has set; where the agent ends it, only after it has contested the link. Next: `agents_list`.',
     access: 'propose',
     repeatable: true,
     rate: 'exit',
@@ -136,7 +136,7 @@ export const contract = group('agents', {
   contest: act('POST /v1/agents/contest', {
     summary: 'Contest the link of this agent, as the holder of its key',
     description:
-      'Use it as an agent with a key pair that was linked against your will, at any time. While it is contested nothing is loosened through the link: no approval, no raise, no recipient, and no switch is lifted; the person may unlink the agent. `on: false` withdraws. The key signs the UTF-8 bytes of `portico-agents_contest:v1:<agent_id>:<timestamp>`. Next: the operator can end the link as well; `agents_list` shows it.',
+      'Use it as an agent with a key pair that was linked against your will, at any time. While it is contested nothing is loosened through the link: no approval, no raise, no recipient, and no switch is lifted; raises and recipients that wait are dropped. The person may unlink the agent. `on: false` withdraws. The key signs the UTF-8 bytes of `portico-agents_contest:v1:<agent_id>:<timestamp>`. Next: the operator can end the link as well; `agents_list` shows it.',
     access: 'manage',
     repeatable: true,
     rate: 'exit',

@@ -81,8 +81,8 @@ export function approvals(deps: ApprovalsDeps): Operation[] {
         ...(confirmUrl && { confirm_url: confirmUrl }),
       })
       assertUncontested(owner?.contestedAt ?? null)
-      // What an act sets through a young link ends with it.
-      if (found.intent.rule !== 'confirmation')
+      // What an act sets through a young link ends with it; what hooks sell does not come back.
+      if (found.intent.rule !== 'confirmation' || found.intent.kind === 'hooks_register')
         assertEstablished(owner?.linkedAt ?? null, { now: clock.now(), coolingMs })
       if (intent_sha256 !== undefined && intent_sha256 !== found.intent_sha256)
         throw invalid(

@@ -1,7 +1,7 @@
 import type { EventLog } from '#durable/event-log.ts'
 import { entryPriceOf } from '#engines/cost-basis/store.ts'
 import { expiryOf } from '#engines/trigger-orders/expiry.ts'
-import { assertSide } from '#engines/trigger-orders/legs.ts'
+import { assertSide, type CheckedLeg } from '#engines/trigger-orders/legs.ts'
 import type { Pricer } from '#engines/trigger-orders/pricer.ts'
 import { marketOf } from '#engines/trigger-orders/quote-key.ts'
 import {
@@ -23,6 +23,7 @@ import { askerOf } from '#kernel/fresh-person.ts'
 import { type Random, uuidv7 } from '#kernel/id.ts'
 import { insufficientBalance } from '#kernel/insufficient-balance.ts'
 import type { JsonObject } from '#kernel/json.ts'
+import { fromFixedPoint, toFixedPoint } from '#kernel/money.ts'
 import { confirmedAct, implement, type Operation, preparedAct } from '#kernel/operation.ts'
 import type { PlannedAction, Policy } from '#kernel/signer.ts'
 import type { Tx } from '#kernel/task.ts'
@@ -53,7 +54,9 @@ type Prepared = {
   rows: NewTriggerOrder[]
   ids: string[]
   reserved?: ApprovalRequired | undefined
-  symbol: string
+  chain: Chain
+  token: Token
+  expiresAt: Date | null
 }
 
 type Registered = Awaited<ReturnType<typeof register>> | RequestedAct['task']
@@ -71,10 +74,9 @@ export const hooks = (deps: HooksDeps): Operation[] =>
             ? requestHooks(deps, { input, prepared }, caller, request)
             : register(deps, prepared, caller, { ...request, ...actOf(request) }),
       ),
-      async (input, person) => {
-        const asker = { ...askerOf(person), principal: 'person' as const }
-        const prepared = await prepareHooks(deps, input as HooksInput, asker)
-        return (scope) => register(deps, prepared, person, scope)
+      async (input, _person, userId) => {
+        const prepared = await prepareHooks(deps, input as HooksInput, { userId, principal: 'person' })
+        return (scope) => register(deps, prepared, { userId }, scope)
       },
     ),
   })
@@ -82,18 +84,29 @@ export const hooks = (deps: HooksDeps): Operation[] =>
 /** The sale may lose more than usual, so the person confirms it. */
 async function requestHooks(
   { acts }: HooksDeps,
-  { input, prepared: { symbol, reserved } }: { input: HooksInput; prepared: Prepared },
+  { input, prepared }: { input: HooksInput; prepared: Prepared },
   caller: Caller,
   facts: RequestFacts,
 ) {
   const { tx, afterCommit } = actOf(facts)
+  const { chain, token, expiresAt, reserved } = prepared
   const percent = (input.max_price_impact_bps ?? 0) / 100
+  const account = caller.person ? 'your account' : `the agent ${caller.agentId}`
   const act = {
     operation: 'hooks_register',
-    input: { ...input } as JsonObject,
-    text: `Leave an order that sells ${symbol} with a loss of up to ${percent} % of its value`,
+    input: { ...input, token_address: token.address } as JsonObject,
+    text: `Leave an order that sells ${token.symbol} of ${account} with a loss of up to ${percent} % of its value`,
     details: [
-      approvalDetail('Token', input.token_address),
+      approvalDetail('Account', sentenceOf(account)),
+      approvalDetail('Chain', chain.displayName),
+      approvalDetail('Token', token.symbol),
+      approvalDetail('Address of the token', token.address),
+      ...checkedLegs(input).map((leg) => approvalDetail(legNames[leg.type], legText(leg, input))),
+      ...(input.oco === false
+        ? [approvalDetail('Together', 'Each sells, also after another one has sold')]
+        : []),
+      approvalDetail('Slippage', `up to ${(input.slippage_bps ?? 100) / 100} %`),
+      approvalDetail('Ends', expiresAt?.toISOString() ?? 'only when it has sold, or is cancelled'),
       approvalDetail('Accepts a loss of', `up to ${percent} % of the value`),
     ],
   }
@@ -104,6 +117,19 @@ async function requestHooks(
   afterCommit(() => acts.actRequested(requested))
   return requested.task
 }
+
+const sentenceOf = (text: string): string => `${text.charAt(0).toUpperCase()}${text.slice(1)}`
+const legNames = { stop_loss: 'Stop loss', take_profit: 'Take profit', trailing: 'Trailing stop' } as const
+
+/** When it sells, and what part. */
+function legText({ type, fraction, price, sell }: CheckedLeg, { reference }: HooksInput): string {
+  const side = type === 'take_profit' ? 'above' : 'below'
+  const from = reference === 'mark' ? 'what a sale would bring when you confirm it' : 'the average cost'
+  const base = type === 'trailing' ? 'the highest price from then on' : from
+  const trigger = price === null ? `at ${percentOf(fraction!)} % ${side} ${base}` : `at ${price} USD`
+  return `Sells ${percentOf(sell)} % of the balance ${trigger}`
+}
+const percentOf = (fraction: string): string => fromFixedPoint(toFixedPoint(fraction) * 100n)
 
 async function prepareHooks(
   deps: HooksDeps,
@@ -176,7 +202,7 @@ async function prepareHooks(
       at: clock.now(),
     })
   })
-  return { rows, ids: rows.map(({ id }) => id), reserved, symbol: token.symbol }
+  return { rows, ids: rows.map(({ id }) => id), reserved, chain, token, expiresAt }
 }
 
 /** The fields of a hook by the names that the sale of its token has for them. */
@@ -231,7 +257,7 @@ async function referenceOf({ db }: HooksDeps, { input, userId, chain, token, mar
 async function register(
   { events, clock }: HooksDeps,
   { rows, ids }: Prepared,
-  { userId }: Caller,
+  { userId }: Pick<Caller, 'userId'>,
   { tx, afterCommit, executionId }: ActScope & Pick<RequestFacts, 'executionId'>,
 ) {
   const named = rows.map((row, at) =>

@@ -21,14 +21,25 @@ export type EndedLink = {
  */
 export async function endLink(tx: Tx, link: EndedLink, now: Date): Promise<void> {
   const { userId, isYoung, limitsBefore } = link
+  await dropPending(tx, { userId, now, restored: isYoung ? store.readStoredLimits(limitsBefore) : {} })
+  await endSwitch(tx, link, now)
+}
+
+/** Raises and recipients that wait for their time are dropped; what is in effect stays. */
+export async function dropPending(
+  tx: Tx,
+  {
+    userId,
+    now,
+    restored = {},
+  }: { userId: string; now: Date; restored?: ReturnType<typeof store.readStoredLimits> },
+): Promise<void> {
   await store.lockPolicy(tx, userId, now)
   const stored = await store.policyStateOf(tx, userId, { since: later(now, -dayMs) })
   const { own } = withChanges(stored.own, stored.changes, now)
-  const remaining = isYoung ? { ...own, ...store.readStoredLimits(limitsBefore) } : own
-  await store.savePolicy(tx, userId, { own: remaining, version: stored.version + 1, now })
+  await store.savePolicy(tx, userId, { own: { ...own, ...restored }, version: stored.version + 1, now })
   await store.saveChanges(tx, userId, [])
   await deletePendingRecipients(tx, userId, now)
-  await endSwitch(tx, link, now)
 }
 
 async function endSwitch(tx: Tx, { userId, person, linkedAt, isYoung }: EndedLink, now: Date): Promise<void> {

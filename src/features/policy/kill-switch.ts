@@ -52,7 +52,7 @@ export function createKill(deps: OperationsDeps) {
     const act = {
       operation: 'policy_kill',
       input: { for_agent: subject.agentId, on: false },
-      text: `Allow trading again for ${whose(subject)}`,
+      text: `Allow trading again for ${whose(subject, caller)}`,
       details: [approvalDetail('Kill switch', 'is lifted: trading goes on within the limits')],
     }
     const requested = await acts.requestAct(tx, act, caller)

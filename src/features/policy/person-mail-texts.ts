@@ -1,14 +1,16 @@
 import type { Subject } from '#engines/agent-links/owners.ts'
 import { mailName } from '#engines/person-mails/mail-text.ts'
 import type { ApprovalDetail } from '#kernel/act-request.ts'
+import type { Caller } from '#kernel/caller.ts'
 import type { AgentsRule, Limits, Wanted } from './rules.ts'
 import { usd } from './rules.ts'
 
 /** What a person reads in a message about limits, the kill switch and recipients. */
 
 type Named = Pick<Subject, 'agentId' | 'name' | 'linkedAt'>
-export const whose = ({ agentId, name, linkedAt }: Named): string => {
-  if (linkedAt === null) return 'your account'
+/** `caller`: who asks; an agent that asks for itself is named to its person. */
+export const whose = ({ agentId, name, linkedAt }: Named, caller?: Pick<Caller, 'person'>): string => {
+  if (linkedAt === null && (!caller || caller.person)) return 'your account'
   const shown = mailName(name ?? '')
   return shown === '' ? `the agent ${agentId}` : `the agent “${shown}” (${agentId})`
 }

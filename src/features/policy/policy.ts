@@ -19,7 +19,7 @@ import {
 import type { Tx } from '#kernel/task.ts'
 import { type Queryable, settleAll } from '#store/query.ts'
 import { approvalNeeded, evaluateSignature } from './approval-rules.ts'
-import { type EndedLink, endLink } from './end-link.ts'
+import { dropPending, type EndedLink, endLink } from './end-link.ts'
 import { operations } from './operations.ts'
 import { type Receipts, receipts } from './receipt.ts'
 import { effectiveRecipientsOf } from './recipient-store.ts'
@@ -77,6 +77,8 @@ export type PolicyFeature = {
   unfreeze(tx: Tx, where: VenueAccountRef): Promise<void>
   /** In the transaction that unlinks an agent from its person. */
   endLink(tx: Tx, link: EndedLink): Promise<void>
+  /** In the transaction that contests the link of an agent. */
+  dropPending(tx: Tx, userId: string): Promise<void>
 }
 
 function faultOf(refusal: rules.Refusal): Fault {
@@ -177,6 +179,7 @@ export function policy(deps: PolicyDeps): PolicyFeature {
       await store.clearSwitch(tx, { scope: 'venue', ...where })
     },
     endLink: (tx, link) => endLink(tx, link, clock.now()),
+    dropPending: (tx, userId) => dropPending(tx, { userId, now: clock.now() }),
   }
 }
 

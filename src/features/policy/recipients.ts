@@ -142,7 +142,7 @@ async function request(
   const act = {
     operation: 'recipients_add',
     input: { for_agent: agentId, chain_id: chain.id, address, label, agents },
-    text: `Add a recipient to ${whose(subject)}: ${address}`,
+    text: `Add a recipient to ${whose(subject, caller)}: ${address}`,
     details: [
       approvalDetail('Address', address),
       approvalDetail('Chain', chain.displayName),

@@ -64,7 +64,12 @@ export function createTighten(deps: OperationsDeps) {
   const requestOf = (
     { for_agent: _forAgent, ...input }: TightenInput,
     subject: Subject,
-    { before, wanted, raised }: { before: View; wanted: rules.Wanted; raised: (keyof rules.Limits)[] },
+    {
+      caller,
+      before,
+      wanted,
+      raised,
+    }: { caller: Caller; before: View; wanted: rules.Wanted; raised: (keyof rules.Limits)[] },
   ): ActRequest => {
     const given = new Map(Object.entries(input))
     const fields = raised.map((field) => [fieldNames[field], given.get(fieldNames[field])])
@@ -72,7 +77,7 @@ export function createTighten(deps: OperationsDeps) {
     return {
       operation: 'policy_tighten',
       input: { for_agent: subject.agentId, ...Object.fromEntries(fields) } as JsonObject,
-      text: `Raise the limits of ${whose(subject)}`,
+      text: `Raise the limits of ${whose(subject, caller)}`,
       details: details.map(({ name, value }) => approvalDetail(name, value)),
     }
   }
@@ -110,7 +115,7 @@ export function createTighten(deps: OperationsDeps) {
       }
       const requested =
         raised.length > 0
-          ? await acts.requestAct(tx, requestOf(request, subject, { before, wanted, raised }), caller)
+          ? await acts.requestAct(tx, requestOf(request, subject, { caller, before, wanted, raised }), caller)
           : undefined
       if (requested) scope.afterCommit(() => acts.actRequested(requested))
       const wider = rules.widenedFields(before.limits, wanted)
