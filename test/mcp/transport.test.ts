@@ -126,6 +126,11 @@ test('a list has one page, and a batch has its own list', async () => {
     body: { ...listed, params: { cursor: '2' } },
   })
   assert.match(next.text, /-32602/)
+  const first = await sendRequest(app.url, 'POST /mcp', {
+    headers,
+    body: { ...listed, params: { cursor: '' } },
+  })
+  assert.match(first.text, /"name":"probe_list"/)
   const batch = await sendRequest(app.url, 'POST /mcp', { headers, body: [listed] })
   assert.match(batch.text, /"name":"probe_list"/)
 })

@@ -158,7 +158,7 @@ export const personMailMutations = [
       'who signs in to a browser sees the account of the person before',
     ],
     [
-      "if (!step.endsWith('-options')) pages.assertOwnForm(request, form)",
+      "if (!step.endsWith('-options')) pages.assertOwnForm(request, form, asked.session)",
       '',
       'a form without the proof of the page stops trading',
     ],

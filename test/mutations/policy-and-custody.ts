@@ -232,12 +232,12 @@ export const policyMutations = [
     ['test/oauth/approvals-page.test.ts'],
     [
       [
-        'if (isRefusedOrigin(request.raw, baseUrl()) || !isOwn)',
-        'if (!isOwn)',
+        'if (isRefusedOrigin(request.raw, baseUrl()) || !isProven(form, session))',
+        'if (!isProven(form, session))',
         'a form of another site approves',
       ],
       [
-        'if (isRefusedOrigin(request.raw, baseUrl()) || !isOwn)',
+        'if (isRefusedOrigin(request.raw, baseUrl()) || !isProven(form, session))',
         'if (isRefusedOrigin(request.raw, baseUrl()))',
         'a form without the token of the page approves',
       ],

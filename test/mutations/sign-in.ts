@@ -166,9 +166,22 @@ export const signInMutations = [
     ],
   ),
   ...mutationsOf(
+    'src/edges/oauth/exchange.ts',
+    ['src/edges/oauth/exchange.test.ts'],
+    [
+      ['|| !saysWhoPressed ||', '||', 'nobody with Safari approves anything'],
+      ["headers['sec-fetch-user'] === '?1'", 'true', 'a script presses the button of an approval'],
+    ],
+  ),
+  ...mutationsOf(
     'src/edges/oauth/interaction.ts',
     ['test/oauth/consent.test.ts'],
     [
+      [
+        'if (!isProven(form, interaction.session))',
+        'if (!interaction.session)',
+        'a script that learns the address of a consent connects an app',
+      ],
       [
         "actingScopes.filter((scope) => form[scope] === 'yes')",
         'actingScopes.filter((scope) => words(interaction.params.scope).includes(scope))',
@@ -313,6 +326,7 @@ export const signInMutations = [
         'email_verified === null',
         'a token with an unverified address of somebody else is accepted',
       ],
+      ['if (isOwnClient(clientId))', 'if (!clientId)', 'another server names the client of a page'],
       ['endedMs > 0 && iat <= endedMs / 1_000', 'endedMs < 0', 'a revoked token works again'],
     ],
   ),

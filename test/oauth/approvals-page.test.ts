@@ -1,5 +1,6 @@
 /** The page for approvals by its requests: it asks for a fresh sign-in, and calls the operations as every client does. */
 import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
 import { after, before, test } from 'node:test'
 import { ApprovalRequired, actionTerms } from '#kernel/approval.ts'
 import { group, implement, task, taskOf } from '#kernel/operation.ts'
@@ -102,6 +103,25 @@ test('a person signs in on the page, without a consent, and every text of others
   assert.match(again.html, /Approved/, 'a second click is the same decision')
   const late = await browser.submit(shown, 'decline', fieldsOf(shown))
   assert.match(late.html, /Nothing was changed/)
+})
+
+test('a cookie that a script has set proves no form, and hides no other one', async () => {
+  const { browser, signIn, ask, decision } = await visitor()
+  const taskId = await ask()
+  const shown = await signIn(await browser.open(page()))
+  const { csrf, ...fields } = fieldsOf(shown)
+  const path = '/oauth/approvals'
+  browser.cookies.set('planted', { value: 'portico_form=planted', path })
+  const planted = createHash('sha256').update('form planted').digest('hex')
+  assert.notEqual(csrf, planted)
+  assert.equal((await browser.submit(shown, 'approve', { ...fields, csrf: planted })).status, 403)
+  assert.equal(fieldsOf(await browser.open(page())).csrf, csrf)
+  browser.cookies.set('planted', { value: 'portico_approvals=planted', path })
+  assert.match((await browser.submit(shown, 'approve', fieldsOf(shown))).html, /<h1>|type="password"/)
+  assert.equal(await decision(taskId), null, 'a page whose token comes twice has none')
+  browser.cookies.delete('planted')
+  await browser.submit(await browser.open(page()), 'approve')
+  assert.equal(await decision(taskId), 'approved')
 })
 
 test('an old sign-in decides nothing: the page asks for the password again', async () => {

@@ -4,7 +4,14 @@ import { after, before, test } from 'node:test'
 import { actingScopes } from '#edges/oauth/paths.ts'
 import { http } from '../harness/gateway.ts'
 import { createBrowser, createOAuthApp, type OAuthApp, password } from './oauth-app.ts'
-import { authorizeUrl, connectingPerson, redirectUri, signUpUser, tokenRequest } from './session.ts'
+import {
+  authorizeUrl,
+  connectingPerson,
+  consentFor,
+  redirectUri,
+  signUpUser,
+  tokenRequest,
+} from './session.ts'
 
 let app: OAuthApp
 before(async () => {
@@ -38,6 +45,26 @@ async function refusals(authorization: string): Promise<string[]> {
   }
   return refused
 }
+
+test('who knows the address of a consent connects no app: its form has a proof, and its page no opener', async () => {
+  const { browser, consent } = await consentFor(app, { scope: 'openid trade' })
+  assert.equal(consent.headers.get('cross-origin-opener-policy'), 'noopener-allow-popups')
+  const proof = /name="csrf" value="([0-9a-f]{64})"/.exec(consent.html)?.[1]
+  const other = await consentFor(app)
+  const foreign = /name="csrf" value="([0-9a-f]{64})"/.exec(other.consent.html)?.[1]
+  assert.ok(proof && foreign && proof !== foreign)
+  for (const csrf of ['', foreign]) {
+    const body = new URLSearchParams({
+      csrf,
+      ...Object.fromEntries(actingScopes.map((each) => [each, 'yes'])),
+    })
+    const url = `${consent.url}/allow`
+    const refused = await browser.open(url, { method: 'POST', body, headers: { origin: app.base } })
+    assert.equal(refused.status, 403)
+  }
+  const done = await browser.submit(consent, 'allow', { trade: 'yes' })
+  assert.match(done.url, /^https:\/\/app\.example\.com\/callback\?code=/)
+})
 
 test('an app reads, and acts only as the person allowed on the consent page', async () => {
   const person = connectingPerson(app)

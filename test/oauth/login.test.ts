@@ -9,6 +9,7 @@ import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
+import { actingScopes } from '#edges/oauth/paths.ts'
 import {
   AuthenticationError,
   beginSignIn,
@@ -77,6 +78,8 @@ async function loginAs(email: string): Promise<string> {
   const browser = createBrowser()
   const consent = await signUp(app, browser, await browser.open(url), email)
   assert.match(consent.html, /Connect Portico command line\?/)
+  const asked = consent.html.match(/The app asks for it/g)
+  assert.equal(asked?.length, actingScopes.length, 'every command works where its box is ticked')
   const { url: back } = await browser.submit(consent, 'allow')
   // A page that guesses the port does not end the sign-in.
   const forged = new URL(back)

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import * as oauth from 'oauth4webapi'
+import { ownClientIds } from '#kernel/caller.ts'
 import { type IdentityProvider, startIdentityProvider } from '#world/identity/identity.ts'
 import { operatorOf } from '../harness/admin.ts'
 import { dataFolder, eventually, http } from '../harness/gateway.ts'
@@ -27,7 +28,7 @@ const metadataHere = () =>
   http<oauth.AuthorizationServer>(`${app.base}/.well-known/oauth-authorization-server`)
 
 /** The flow of a strict client, which trusts the issuer that the resource names, over the endpoints of the gateway. */
-async function tokensOf(subject: string, { resource = app.base, acts = '' } = {}) {
+async function tokensOf(subject: string, { resource = app.base, acts = '', clientId = '' } = {}) {
   identity.accounts.set(subject, {
     email: `${subject}@example.com`,
     email_verified: true,
@@ -37,9 +38,11 @@ async function tokensOf(subject: string, { resource = app.base, acts = '' } = {}
   const document = await oauth.discoveryRequest(new URL(app.base), { algorithm: 'oauth2', ...insecure })
   const as = await oauth.processDiscoveryResponse(issuer, document)
   const metadata = { redirect_uris: [redirect_uri], grant_types: ['authorization_code', 'refresh_token'] }
-  const client = await oauth.processDynamicClientRegistrationResponse(
-    await oauth.dynamicClientRegistrationRequest(as, metadata, insecure),
-  )
+  const client: oauth.Client = clientId
+    ? { client_id: clientId }
+    : await oauth.processDynamicClientRegistrationResponse(
+        await oauth.dynamicClientRegistrationRequest(as, metadata, insecure),
+      )
   const verifier = oauth.generateRandomCodeVerifier()
   const url = new URL(as.authorization_endpoint!)
   const fields = {
@@ -129,6 +132,14 @@ const statusAndCode = async (headers: Record<string, string>) => {
   const { status, body } = await userWith(headers)
   return [status, body.code]
 }
+
+test('a token of the other server is of none of the pages of this gateway, whatever it says', async () => {
+  for (const clientId of ownClientIds) {
+    identity.addClient({ client_id: clientId, redirect_uris: [redirect_uri] })
+    const { headers } = await tokensOf('forger', { clientId, acts: 'manage' })
+    assert.deepEqual(await statusAndCode(headers), [401, 'invalid_token'])
+  }
+})
 
 test('a revocation ends the tokens of its client here, and those of the person with all', async () => {
   const [first, second] = [await tokensOf('eve'), await tokensOf('eve', { acts: 'manage' })]

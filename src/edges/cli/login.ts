@@ -52,7 +52,7 @@ async function beginAsClient(terminal: Terminal, baseUrl: string, redirectUri: s
       clientId,
       clientName: 'Portico command line',
       // Every command; the person can take acts away on the consent page.
-      scope: 'openid email offline_access trade earn manage',
+      scope: 'openid email offline_access trade earn chat manage propose',
     })
   const known = readClientId(terminal, baseUrl)
   if (known !== undefined) {

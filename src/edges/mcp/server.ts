@@ -142,10 +142,9 @@ function handlersOf({ toolbox, prompts, resources, taskRequests, onError }: Serv
       await requests.cancel(taskId, facts)
       return {}
     }),
-    /** There is one page: clients of former revisions read no other one. */
+    /** There is one page, which an empty cursor asks for as well: clients of former revisions read no other one. */
     listTools({ params }: { params?: { cursor?: string | undefined } | undefined }, context: ServerContext) {
-      if (params?.cursor !== undefined)
-        throw new ProtocolError(ProtocolErrorCode.InvalidParams, 'There is no such page')
+      if (params?.cursor) throw new ProtocolError(ProtocolErrorCode.InvalidParams, 'There is no such page')
       const { caller, body } = callOf(context)
       return { tools: isToolList(body) ? [allTools] : ([...toolbox.listFor(caller).views] as Tool[]) }
     },

@@ -9,7 +9,7 @@ import { createAccountReader } from './account-reader.ts'
 import type { AccountRequest, AccountStep } from './account-request.ts'
 import { type AccountViewsDeps, createAccountViews, viewPattern } from './account-views.ts'
 import { findSession, type PageExchange } from './browser-session.ts'
-import { isPressed, isRefusedOrigin } from './exchange.ts'
+import { isRefusedOrigin } from './exchange.ts'
 import { accountClient, approvalsClient, returnPathOf } from './page-clients.ts'
 import {
   type AnswerPage,
@@ -118,17 +118,16 @@ export function accountEdge(deps: AccountEdgeDeps, answerPage: AnswerPage, readF
   const submit = async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
     const { step } = request.params as { step: string }
     const form = await readForm(request)
-    // What the script of passkeys reads is no act, and a script that reads it has no passkey.
     if (isRefusedOrigin(request.raw, baseUrl()))
       throw new Fault('origin_not_allowed', 'The form was sent by another site.')
-    if (!step.endsWith('-options')) pages.assertOwnForm(request, form)
     const act = acts.find(step)
     const run = Object.hasOwn(ownSteps, step) ? ownSteps[step] : undefined
     if (!act && !run) throw new Fault('not_found', 'There is no such page.')
-    if (act && !isPressed(request.raw)) throw new Fault('origin_not_allowed', 'A person presses this button.')
     const view = act ? act.viewOf(form) : ''
     const asked = await open(request, reply, { view: repeatedView(view), needs: act ? 'token' : 'session' })
     if (!asked) return
+    // What the script of passkeys reads is no act, and a script that reads it has no passkey.
+    if (!step.endsWith('-options')) pages.assertOwnForm(request, form, asked.session)
     if (run) return run(asked, form)
     const done = await act!.run(request, form)
     if ('approvalId' in done) return redirect(reply, `${oauthPaths.approvals}/${done.approvalId}`)

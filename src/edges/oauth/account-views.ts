@@ -39,7 +39,7 @@ export function createAccountViews(
     }
   }
   const showAccount = async (asked: AccountRequest, message: Message = {}): Promise<void> => {
-    const { request, reply, person, caller, mayChangePasskeys } = asked
+    const { request, reply, session, person, caller, mayChangePasskeys } = asked
     const connected = await connections.list(person.id)
     const html = accountPage({
       email: person.email,
@@ -56,19 +56,19 @@ export function createAccountViews(
       chainName,
       ...message,
     })
-    answerForms(request, reply, message.status ?? 200, html)
+    answerForms(reply, session, message.status ?? 200, html)
   }
   const showAgent = async (asked: AccountRequest, agentId: string, message: Message): Promise<void> => {
     const found = await reader.agent(asked.request, agentId)
     if (!found) return showAccount(asked, { status: 404, error: 'This agent is not linked to you.' })
     const { notice, error } = message
     const view = { ...found, agentId, now: clock.now(), chainName, notice, error }
-    answerForms(asked.request, asked.reply, message.status ?? 200, agentPage(view))
+    answerForms(asked.reply, asked.session, message.status ?? 200, agentPage(view))
   }
-  const showLink = ({ request, reply, person }: AccountRequest, { form = {}, ...message }: Message): void =>
+  const showLink = ({ reply, session, person }: AccountRequest, { form = {}, ...message }: Message): void =>
     answerForms(
-      request,
       reply,
+      session,
       message.status ?? 200,
       linkPage({
         email: person.email,

@@ -9,7 +9,7 @@ import {
   type Notice,
   type ShownApproval,
 } from './approvals-pages.ts'
-import { findSession, type PageExchange } from './browser-session.ts'
+import { findSession, type PageExchange, type SignedInSession } from './browser-session.ts'
 import { isPressed } from './exchange.ts'
 import { approvalsClient, returnPathOf } from './page-clients.ts'
 import {
@@ -60,9 +60,11 @@ export function approvalsEdge(deps: ApprovalsEdgeDeps, answerPage: AnswerPage, r
     )
 
   /** Whose token the page has; undefined where somebody else, or nobody, is signed in to the browser now. */
-  const personOf = async (request: FastifyRequest, reply: FastifyReply): Promise<Caller | undefined> => {
+  const personOf = async (
+    request: FastifyRequest,
+    signedIn: SignedInSession | undefined,
+  ): Promise<Caller | undefined> => {
     if (!session.hasToken(request)) return undefined
-    const signedIn = await findSession(await deps.exchangeOf(request, reply))
     const caller = await deps.authenticate(session.authorizationOf(request))
     return caller.userId === signedIn?.personId ? caller : undefined
   }
@@ -70,8 +72,9 @@ export function approvalsEdge(deps: ApprovalsEdgeDeps, answerPage: AnswerPage, r
   /** All that wait, or the one that an address names. */
   const show = async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
     const view = approvalOf(request)
-    const caller = await personOf(request, reply)
-    if (!caller) return signIn(reply, { view })
+    const signedIn = await findSession(await deps.exchangeOf(request, reply))
+    const caller = await personOf(request, signedIn)
+    if (!signedIn || !caller) return signIn(reply, { view })
     const { body } = await session.call(list, request, {})
     const { approvals, total } = body as Listed
     const named = view === '' ? approvals : approvals.filter(({ approval_id }) => approval_id === view)
@@ -84,16 +87,18 @@ export function approvalsEdge(deps: ApprovalsEdgeDeps, answerPage: AnswerPage, r
       now: clock.now(),
       notice: isNotice(notice) ? notice : undefined,
     })
-    session.answerForms(request, reply, 200, html)
+    session.answerForms(reply, signedIn, 200, html)
   }
 
   const decide = async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
     const { approval_id, decision } = request.params as { approval_id: string; decision: string }
     const form = await readForm(request)
-    session.assertOwnForm(request, form)
-    if (!isPressed(request.raw)) throw new Fault('origin_not_allowed', 'A person presses this button.')
-    if (!(await personOf(request, reply))) return signIn(reply, { view: approval_id })
+    const signedIn = await findSession(await deps.exchangeOf(request, reply))
+    session.assertOwnForm(request, form, signedIn)
     const isApproval = decision === 'approve'
+    if (isApproval && !isPressed(request.raw))
+      throw new Fault('origin_not_allowed', 'A person presses this button.')
+    if (!(await personOf(request, signedIn))) return signIn(reply, { view: approval_id })
     const fields = { approval_id, ...(isApproval && { intent_sha256: form.intent_sha256 ?? '' }) }
     const notice: Notice = await session.call(isApproval ? approve : decline, request, fields).then(
       () => (isApproval ? 'approved' : 'declined'),

@@ -2,8 +2,12 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 
 /** Cookies of the pages of this gateway: out of reach of scripts, and not sent by forms of other sites. */
 
-export const readCookie = ({ headers }: IncomingMessage, name: string): string | undefined =>
-  new RegExp(`(?:^|; )${name}=([\\w.-]{1,4096})(?:;|$)`).exec(headers.cookie ?? '')?.[1]
+/** Undefined as well where the name comes twice: a script can add one for a longer path, which comes first. */
+export function readCookie({ headers }: IncomingMessage, name: string): string | undefined {
+  const named = (headers.cookie ?? '').split(/; ?/).filter((each) => each.startsWith(`${name}=`))
+  const value = named[0]?.slice(name.length + 1) ?? ''
+  return named.length === 1 && /^[\w.-]{1,4096}$/.test(value) ? value : undefined
+}
 
 type Cookie = { name: string; value: string; path: string; seconds: number; baseUrl: string }
 

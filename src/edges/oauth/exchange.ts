@@ -61,9 +61,14 @@ export const isNavigation = ({ headers }: IncomingMessage): boolean => {
   const { 'sec-fetch-dest': dest, 'sec-fetch-mode': mode } = headers
   return dest === undefined || (dest === 'document' && mode === 'navigate')
 }
-/** Whether a person has pressed the button, where the browser says so. */
-export const isPressed = ({ headers }: IncomingMessage): boolean =>
-  headers['sec-fetch-dest'] === undefined || headers['sec-fetch-user'] === '?1'
+/**
+ * Whether a person has pressed the button, of browsers that say so: Chromium and Firefox do, and Safari never does. A
+ * script of a page changes none of these headers in what its window opens.
+ */
+export const isPressed = ({ headers }: IncomingMessage): boolean => {
+  const saysWhoPressed = headers['sec-ch-ua'] !== undefined || /Firefox\//.test(headers['user-agent'] ?? '')
+  return headers['sec-fetch-dest'] === undefined || !saysWhoPressed || headers['sec-fetch-user'] === '?1'
+}
 
 /** The source expression of Content-Security-Policy for the redirect of a client. */
 export function formSource(redirectUri: unknown): string | undefined {

@@ -15,6 +15,7 @@ import {
   send,
 } from './exchange.ts'
 import { externalSignIn } from './external-sign-in.ts'
+import { isProven, withProof } from './form-proof.ts'
 import { ownSignIn } from './own-sign-in.ts'
 import { consentPage, errorPage } from './pages.ts'
 import { type ActingScope, actingScopes, oauthPaths } from './paths.ts'
@@ -104,7 +105,8 @@ export function createInteractions(deps: InteractionDeps) {
   const method = federation ? externalSignIn(federation) : ownSignIn(deps)
   const showConsent = async (exchange: Exchange, interaction: Interaction): Promise<void> => {
     const { client, name } = await clientOf(exchange, interaction)
-    const person = await people.find(interaction.session?.accountId ?? '')
+    const { session } = interaction
+    const person = session && (await people.find(session.accountId))
     if (!client || !person) return method.show(exchange, interaction)
     // A page of this gateway itself: who opens it acts there.
     if (isOwnClient(client.clientId))
@@ -119,7 +121,7 @@ export function createInteractions(deps: InteractionDeps) {
       creditsPerDay: creditsPerDay.default,
       creditsPerDayMax: creditsPerDay.max,
     })
-    send(exchange, 200, html, formSource(interaction.params.redirect_uri))
+    send(exchange, 200, withProof(html, session), formSource(interaction.params.redirect_uri))
   }
 
   const creditsOf = ({ chat_credits: text = '' }: Form): number =>
@@ -129,6 +131,8 @@ export function createInteractions(deps: InteractionDeps) {
     const accountId = interaction.session?.accountId
     if (interaction.prompt.name !== 'consent' || accountId === undefined)
       return method.show(exchange, interaction)
+    if (!isProven(form, interaction.session))
+      return send(exchange, 403, errorPage('The form was sent by another page.', 'origin_not_allowed'))
     const chosen = actingScopes.filter((scope) => form[scope] === 'yes')
     if (chosen.includes('chat'))
       await connections.allowCredits(accountId, String(interaction.params.client_id), creditsOf(form))

@@ -6,7 +6,7 @@ declare module 'oidc-provider' {
     uid: string
     prompt: { name: string; reasons: string[]; details: Record<string, unknown> }
     params: Record<string, unknown>
-    session?: { accountId: string }
+    session?: { uid: string; accountId: string }
     grantId?: string
     returnTo: string
     persist(): Promise<string>

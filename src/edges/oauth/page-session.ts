@@ -1,11 +1,12 @@
-import { createHash, timingSafeEqual } from 'node:crypto'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { InvocableOperation, Invocation } from '#invoke/invocation.ts'
 import type { Caller } from '#kernel/caller.ts'
 import { Fault } from '#kernel/fault.ts'
 import type { Operation } from '#kernel/operation.ts'
+import type { SignedInSession } from './browser-session.ts'
 import { readCookie, setCookie } from './cookies.ts'
 import { isRefusedOrigin } from './exchange.ts'
+import { isProven, isSame, withProof } from './form-proof.ts'
 import {
   authorizationPath,
   flowText,
@@ -43,26 +44,12 @@ export type ReadForm = (request: FastifyRequest) => Promise<Form>
 
 const tokenSeconds = 600
 const flowSeconds = 900
-/** A page may stay open for as long as the session of its browser. */
-const formSeconds = 14 * 86_400
 
-/** No page of the same origin keeps a handle on a page that acts. */
-const actHeaders = { 'cross-origin-opener-policy': 'noopener-allow-popups' }
 export const answer = ({ raw }: FastifyReply, status: number, html: string): void => {
-  raw.writeHead(status, { ...pageHeaders({ hasScript: hasPasskeyScript(html) }), ...actHeaders }).end(html)
+  raw.writeHead(status, pageHeaders({ hasScript: hasPasskeyScript(html) })).end(html)
 }
 export const redirect = ({ raw }: FastifyReply, location: string): void => {
   raw.writeHead(303, { location, 'cache-control': 'no-store', 'content-length': '0' }).end()
-}
-
-/** Of the browser; a form of one page may lead to another one. */
-const formCookie = 'portico_form'
-const formPath = '/oauth'
-const formProof = (secret: string): string => createHash('sha256').update(`form ${secret}`).digest('hex')
-
-export const isSame = (one: string, other: string): boolean => {
-  const [a, b] = [one, other].map((text) => createHash('sha256').update(text).digest()) as [Buffer, Buffer]
-  return timingSafeEqual(a, b)
 }
 
 type SignInAnswer = {
@@ -92,8 +79,6 @@ export function createPageSession(client: PageClient, deps: PageSessionDeps) {
   const flowCookie = `${client.cookie}_flow`
   const store = ({ raw }: FastifyReply, name: string, value: string, seconds: number): void =>
     setCookie(raw, { name, value, path: client.path, seconds, baseUrl: baseUrl() })
-  const storeFormSecret = ({ raw }: FastifyReply, value: string, seconds: number): void =>
-    setCookie(raw, { name: formCookie, value, path: formPath, seconds, baseUrl: baseUrl() })
   const tokenOf = (request: FastifyRequest) => readCookie(request.raw, client.cookie)
   const authorizationOf = (request: FastifyRequest): string | undefined => {
     const token = tokenOf(request)
@@ -165,27 +150,16 @@ export function createPageSession(client: PageClient, deps: PageSessionDeps) {
       return view
     },
     isReturn: ({ url }: FastifyRequest): boolean => url.startsWith(returnPathOf(client)),
-    /** No form that was shown before acts for a person who signs in to this browser later. */
     forget(reply: FastifyReply): void {
       store(reply, client.cookie, '', 0)
-      storeFormSecret(reply, '', 0)
     },
 
-    /** A page whose forms carry the proof that this page has shown them. */
-    answerForms(request: FastifyRequest, reply: FastifyReply, status: number, html: string): void {
-      const value = readCookie(request.raw, formCookie) ?? newFlow('').state
-      storeFormSecret(reply, value, formSeconds)
-      const field = `<input type="hidden" name="csrf" value="${formProof(value)}">`
-      answer(
-        reply,
-        status,
-        html.replace(/<form method="post"[^>]*>/g, (form) => `${form}${field}`),
-      )
+    /** A page whose forms carry the proof that this session was shown them. */
+    answerForms(reply: FastifyReply, session: SignedInSession, status: number, html: string): void {
+      answer(reply, status, withProof(html, session))
     },
-    assertOwnForm(request: FastifyRequest, form: Form): void {
-      const secret = readCookie(request.raw, formCookie)
-      const isOwn = secret !== undefined && isSame(form.csrf ?? '', formProof(secret))
-      if (isRefusedOrigin(request.raw, baseUrl()) || !isOwn)
+    assertOwnForm(request: FastifyRequest, form: Form, session: SignedInSession | undefined): void {
+      if (isRefusedOrigin(request.raw, baseUrl()) || !isProven(form, session))
         throw new Fault('origin_not_allowed', 'The form was sent by another page. Open the page again.')
     },
   }

@@ -27,6 +27,8 @@ export const pageHeaders = ({ form, hasScript = false }: PageSources = {}): Reco
   'x-content-type-options': 'nosniff',
   // With no-referrer a browser sends no origin with a form, and the origin of forms is checked.
   'referrer-policy': 'same-origin',
+  // No page of this origin keeps a handle on a page that a person acts on.
+  'cross-origin-opener-policy': 'noopener-allow-popups',
   'cache-control': 'no-store',
 })
 

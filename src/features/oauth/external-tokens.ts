@@ -1,4 +1,4 @@
-import type { ActScope } from '#kernel/caller.ts'
+import { type ActScope, isOwnClient } from '#kernel/caller.ts'
 import { type Clock, later } from '#kernel/clock.ts'
 import { Fault } from '#kernel/fault.ts'
 import { sha256 } from '#kernel/id.ts'
@@ -50,6 +50,8 @@ export function externalTokens({ server, identities, records, clock, baseUrl, on
     const clientId = client_id ?? azp
     if (sub === undefined || exp === undefined || iat === undefined || typeof clientId !== 'string')
       throw refused('lacks a claim')
+    // The pages of this gateway get their tokens here alone.
+    if (isOwnClient(clientId)) throw refused('names a client of this gateway')
     if (exp - iat > lifeMaxSeconds) throw refused('lives longer than a day')
     if (typeof email !== 'string' || email_verified !== true)
       throw refused('has no verified email address (email, email_verified)')
