@@ -31,7 +31,7 @@ describe('approvals', () => {
   let gateway: Awaited<ReturnType<typeof freshGateway>>
   let world: World
   before(async () => {
-    gateway = await freshGateway({ COOLING_SECONDS: '2' })
+    gateway = await freshGateway({ COOLING_SECONDS: '4' })
     world = await worldOf(gateway.world)
   })
   after(() => gateway?.[Symbol.asyncDispose]())
@@ -208,12 +208,37 @@ describe('approvals', () => {
     await agent.call('PUT /v1/policy', { body: { approval_above_usd: '5' } })
     const unlinked = await agent.deposit('10', { query: '' })
     assert.deepEqual([unlinked.status, unlinked.body.code], [403, 'approval_required'])
+    const bought = await agent.call<TaskBody>('POST /v1/swap?wait=true', {
+      body: { chain_id_in: base, token_in: 'USDC', token_out: 'WETH', amount: '4000000' },
+    })
+    assert.equal(bought.body.status, 'completed', JSON.stringify(bought.body))
     const { code } = (
       await agent.call<{ code: string }>('POST /v1/agents/link-codes', {
         body: signedAct(agent, 'agents_link_code'),
       })
     ).body
     assert.equal((await person.call('POST /v1/agents', { body: { code, name: 'Trader' } })).status, 200)
+
+    const hook = await agent.call<Waiting>('POST /v1/hooks', {
+      body: {
+        chain_id: base,
+        token_address: 'WETH',
+        stop_losses: [{ price_percentage: '0.1', sell_percentage: '0.5' }],
+        reference: 'mark',
+        max_price_impact_bps: 5_000,
+      },
+    })
+    const asked = hook.body.approval!.approval_id
+    assert.match((await person.decide(asked)) ?? '', /linked a short time ago/)
+    const { details, text } = (await waitingOf(person))[0]!.intent as unknown as {
+      details: { name: string; value: string }[]
+      text: string
+    }
+    assert.match(text, new RegExp(`WETH of the agent ${agent.agentId} with a loss of up to 50 %`))
+    assert.deepEqual(
+      details.flatMap(({ name, value }) => (name === 'Stop loss' || name === 'Chain' ? value : [])),
+      ['Base', 'Sells 50 % of the balance at 10 % below what a sale would bring when you confirm it'],
+    )
 
     const deposit = await agent.deposit('10', { query: '' })
     assertWaits((await agent.task(deposit.body.task_id)) as Waiting)
@@ -222,11 +247,10 @@ describe('approvals', () => {
     assert.match((await person.decide(approval!.approval_id)) ?? '', /linked a short time ago/)
     const byAgent = await approve(agent, approval!.approval_id)
     assert.deepEqual([byAgent.status, byAgent.body.requires], [403, 'person'])
-    await eventually(
-      async () => /^Approved/.test((await person.decide(approval!.approval_id)) ?? '') || undefined,
-      'the link is established',
-      20_000,
-    )
+    const { linked_to } = (await agent.call<{ linked_to: { unlink_until: string } }>('GET /v1/agents')).body
+    const isEstablished = async () => Date.now() > Date.parse(linked_to.unlink_until) || undefined
+    await eventually(isEstablished, 'the link is established')
+    await assertApproved(person, approval!.approval_id)
     assert.equal((await agent.ended(deposit.body.task_id, 60_000)).status, 'completed')
     for (const reader of [person, agent]) {
       const { events } = (
@@ -239,6 +263,13 @@ describe('approvals', () => {
         [deposit.body.task_id, deposit.body.task_id],
       )
     }
+    assert.match((await person.decide(asked)) ?? '', /^(Approved|Confirmed)/)
+    assert.equal((await agent.ended(hook.body.task_id, 20_000)).status, 'completed')
+    const hooksOf = async (who: Person) =>
+      (
+        await who.call<{ outstanding_orders: { symbol: string }[] }>('GET /wallet/outstanding-orders')
+      ).body.outstanding_orders.map(({ symbol }) => symbol)
+    assert.deepEqual([await hooksOf(agent), await hooksOf(person)], [['WETH'], []])
   })
 
   test('a declined and a cancelled request move nothing, and a shortage is refused before a person is asked', async () => {
