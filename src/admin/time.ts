@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { everything, type HoldReason, holdSentence } from '#durable/money-hold.ts'
+import { everything, type HoldReason, holdSentence, raiseGeneration } from '#durable/money-hold.ts'
 import { userTopic } from '#durable/notifier.ts'
 import { nonceKind } from '#engines/evm-batch/sponsor-load.ts'
 import type { JsonObject } from '#kernel/json.ts'
@@ -100,14 +100,9 @@ const resume: AdminCommand['run'] = async (session, args) => {
         scope === everything ? 'Money is not on hold as a whole.' : `Money of chain ${scope} is not on hold.`,
       )
     if (scope === everything && !args.flag('unseen')) await assertAdopted(tx, hold)
+    if (scope === everything) await raiseGeneration(tx)
     await raiseCounters(tx, hold.detail)
     await query(tx, 'delete from money_hold where scope = $1', [scope])
-    // What any gateway remembers of before counts no more: the database is accepted as it is.
-    if (scope === everything)
-      await query(
-        tx,
-        `update database_binding set value = (value::integer + 1)::text where key = 'time_generation'`,
-      )
     const { reason, detail } = hold
     await session.record(tx, { command: 'time resume', subject: scope, details: { reason, detail } })
   })
@@ -133,13 +128,14 @@ async function assertAdopted(tx: Tx, { compared_at }: HoldRow): Promise<void> {
     )
 }
 
-/** The nonces that the chains have used: nobody signs one of them again. */
+/** The nonces that the chains have used: nobody signs one of them again, also with a sponsor that is new to the database. */
 async function raiseCounters(tx: Tx, detail: JsonObject): Promise<void> {
   for (const known of Object.values(detail)) {
     if (!isRecord(known) || typeof known.signer !== 'string' || typeof known.to !== 'string') continue
     await query(
       tx,
-      `update nonce_sequence set next = greatest(next, $4::bigint) where kind = $1 and chain = $2 and signer = $3`,
+      `insert into nonce_sequence as s (kind, chain, signer, next) values ($1, $2, $3, $4::bigint)
+         on conflict (kind, signer, chain) do update set next = greatest(s.next, excluded.next)`,
       [nonceKind, known.chain, known.signer, known.to],
     )
   }

@@ -7,20 +7,9 @@ import { query } from '#store/query.ts'
 import type { TimeMemory } from '#store/time-file.ts'
 import { createAcknowledged } from './acknowledged-commits.ts'
 import { everything, type HoldReason, type MoneyHold, type MoneyHolds, storeHold } from './money-hold.ts'
-import {
-  createReplication,
-  type Durability,
-  type Replication,
-  type ReplicationRow,
-  replicationColumns,
-} from './replication.ts'
-import {
-  type FoundPosition,
-  type Judgement,
-  judgePosition,
-  type Position,
-  rememberPosition,
-} from './time-judgement.ts'
+import { createReplication, type Durability, type Replication } from './replication.ts'
+import { type Probed, probes, type ServerFacts, type TimeRow, timeColumns } from './time-columns.ts'
+import { type FoundPosition, judgePosition, type Position, rememberPosition } from './time-judgement.ts'
 
 /**
  * Notices that the database went back: a backup that was restored, a failover that lost commits, a node that came back
@@ -46,29 +35,6 @@ type DatabaseTimeDeps = {
   leaseMs: number
 }
 
-/** What the server shows of itself: each of them may be refused to this role, or missing in a managed service. */
-export type ServerFacts = { system: boolean; timeline: boolean; lsn: boolean; durability: Durability }
-export type TimeRow = ReplicationRow & {
-  beat: string | number | null
-  system: string | null
-  timeline: number | null
-  lsn: string | null
-  storedLsn: string | null
-  generation: number
-  /** The last heartbeat of any instance that the database knows. */
-  point: Date | null
-  holds: StoredHold[]
-}
-/** As JSON has it. */
-type StoredHold = {
-  scope: string
-  reason: HoldReason
-  since: string
-  detail: JsonObject
-  point: string | null
-  compared_at: string | null
-}
-
 export type DatabaseTime = {
   /** The parts of the heartbeat's statement: $4 is the witness, $5 the timeline seen last. */
   heartbeat(): Promise<{ facts: ServerFacts; values: [string, number | null] }>
@@ -85,33 +51,6 @@ export type DatabaseTime = {
 
 const checkRetryMs = 1_000
 
-type Probed = Exclude<keyof ServerFacts, 'durability'>
-const probes: Record<Probed, string> = {
-  system: 'select system_identifier from pg_control_system()',
-  timeline: 'select pg_walfile_name(pg_current_wal_lsn())',
-  lsn: 'select pg_current_wal_flush_lsn()',
-}
-
-/** Of the running server. The position is one that has reached the disk: it never goes back. */
-export const factColumns = ({ system, timeline, lsn }: Pick<ServerFacts, Probed>) => ({
-  system: system ? '(select system_identifier::text from pg_control_system())' : 'null::text',
-  timeline: timeline
-    ? `('x' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8))::bit(32)::integer`
-    : 'null::integer',
-  lsn: lsn ? 'pg_current_wal_flush_lsn()' : 'null::pg_lsn',
-})
-
-/** The columns of a `TimeRow` beside the beat; `timelineSeen`: a parameter. */
-export const timeColumns = (facts: ServerFacts, timelineSeen: string): string => {
-  const { system, timeline, lsn } = factColumns(facts)
-  return `${system} as system, ${timeline} as timeline, (${lsn} - '0/0'::pg_lsn)::text as lsn,
-    (select (max(w.lsn) - '0/0'::pg_lsn)::text from database_witness w where w.timeline = ${timelineSeen}::integer) as "storedLsn",
-    (select value::integer from database_binding where key = 'time_generation') as generation,
-    (select max(seen_at) from database_witness) as point,
-    (select coalesce(jsonb_agg(to_jsonb(h)), '[]') from money_hold h) as holds,
-    ${replicationColumns(facts.durability)}`
-}
-
 /** Reads without a beat, and whether anything was ever signed. */
 const openSql = (facts: ServerFacts) =>
   `select (select beat from database_witness where id = $1) as beat, ${timeColumns(facts, '$2')},
@@ -126,7 +65,11 @@ type TimeState = {
   seen: Position | undefined
   /** The last reply; what is remembered once a check has passed. */
   found: FoundPosition | undefined
+  /** The last moment that the judged database knows. */
   point: Date | null
+  /** The last moment that the last reply knows, and the one that was remembered. */
+  foundPoint: Date | null
+  seenPoint: Date | null
   compareChains: CompareChains | undefined
   checking: Promise<void> | undefined
   beatAtMs: number | undefined
@@ -141,6 +84,8 @@ export function createDatabaseTime(deps: DatabaseTimeDeps): DatabaseTime {
     seen: undefined,
     found: undefined,
     point: null,
+    foundPoint: null,
+    seenPoint: null,
     compareChains: undefined,
     checking: undefined,
     beatAtMs: undefined,
@@ -177,9 +122,10 @@ async function open(state: TimeState, compareChains: CompareChains): Promise<voi
   state.database = binding!.value
   const record = memory?.read(state.database)
   if (record) {
-    const { witness, lsn, ...position } = record
+    const { witness, lsn, point, ...position } = record
     state.witness = witness
     state.seen = { ...position, lsn: lsn === null ? null : BigInt(lsn) }
+    state.seenPoint = point ? new Date(point) : null
   }
   const facts = await factsOf(state)
   const [row] = await query<TimeRow & { isEmpty: boolean }>(pool, openSql(facts), [
@@ -188,11 +134,13 @@ async function open(state: TimeState, compareChains: CompareChains): Promise<voi
   ])
   if (!row) throw new Error('the database returned no row about itself')
   applyRow(state, row)
-  state.found = { ...positionOf(row), isEmpty: row.isEmpty }
+  const found = { ...positionOf(row), isEmpty: row.isEmpty }
+  // The position of now is not stored: after a failover that lost nothing it would be missing.
+  state.found = { ...found, lsn: found.storedLsn }
   if (memory?.isRestored()) {
-    await hold(state, 'restored', {})
+    await hold(state, 'restored', { detail: {}, generation: found.generation })
     memory.forgetRestored()
-  } else await judge(state, state.found)
+  } else await judge(state, found)
   await state.checking
   rememberIfKnown(state)
 }
@@ -233,8 +181,6 @@ function applyRow(state: TimeState, row: TimeRow): void {
   const { replication, deps } = state
   const { holds } = deps
   replication.observe(row)
-  // While money is held its point stays: later heartbeats are of the database that went back.
-  if (!holds.find()) state.point = row.point
   const dateOf = (text: string | null) => (text === null ? null : new Date(text))
   holds.setStored(
     row.holds.map(({ compared_at, ...each }) => ({
@@ -244,12 +190,21 @@ function applyRow(state: TimeState, row: TimeRow): void {
       comparedAt: dateOf(compared_at),
     })),
   )
+  state.foundPoint = row.point
+  // While money is held its point stays: later heartbeats are of the database that went back.
+  if (!holds.find()) state.point = pointOf(state, row)
+}
+
+/** Another instance may have had its heartbeat of a database that went back: then the last one there is of now. */
+function pointOf({ seen, seenPoint }: TimeState, { generation, point }: TimeRow): Date | null {
+  if (seen?.generation !== generation || seenPoint === null || point === null) return point
+  return seenPoint < point ? seenPoint : point
 }
 
 async function judge(state: TimeState, found: FoundPosition): Promise<void> {
   const { log } = state.deps
   const judgement = judgePosition(state.seen, found)
-  if (judgement.verdict === 'check') return check(state, judgement.reason)
+  if (judgement.verdict === 'check') return check(state, judgement.reason, found)
   if (judgement.verdict === 'go') {
     // An operator has accepted the database as it is.
     if (state.seen && found.generation > state.seen.generation) state.seen = undefined
@@ -260,7 +215,8 @@ async function judge(state: TimeState, found: FoundPosition): Promise<void> {
       { reason: judgement.reason, ...factsText(state.seen, found) },
       'the database went back: money is on hold',
     )
-  await hold(state, judgement.reason, factsText(state.seen, found))
+  const detail = factsText(state.seen, found)
+  await hold(state, judgement.reason, { detail, generation: found.generation })
 }
 
 /** For an operator: what was seen before, and what the database shows now. */
@@ -274,13 +230,15 @@ const factsText = (seen: Position | undefined, found: FoundPosition): JsonObject
   return { ...(seen && { seen: text(seen) }), found: text(found) }
 }
 
+type Judged = { detail: JsonObject; generation: number }
+
 /** At once on this instance, and on the others with their next heartbeat. An earlier hold stays as it is. */
-async function hold({ deps, point }: TimeState, reason: HoldReason, detail: JsonObject): Promise<void> {
+async function hold({ deps, point }: TimeState, reason: HoldReason, judged: Judged): Promise<void> {
   const held: MoneyHold = {
     scope: everything,
     reason,
     since: deps.clock.now(),
-    detail,
+    detail: judged.detail,
     point,
     comparedAt: null,
   }
@@ -288,15 +246,15 @@ async function hold({ deps, point }: TimeState, reason: HoldReason, detail: Json
   const isHeld = others.some(({ scope }) => scope === everything)
   if (!isHeld) deps.holds.setStored([...others, held])
   deps.holds.clearLocal(everything)
-  await storeHold(deps.pool, held)
+  await storeHold(deps.pool, held, judged.generation)
 }
 
 /** Money waits for as long as the comparison takes: seconds, or until the nodes answer. */
-function check(state: TimeState, reason: Extract<Judgement, { reason: unknown }>['reason']): void {
+function check(state: TimeState, reason: HoldReason, { generation }: FoundPosition): void {
   if (state.checking) return
   const { holds, clock, log } = state.deps
   holds.setLocal({ scope: everything, reason, since: clock.now(), detail: {} })
-  state.checking = compare(state)
+  state.checking = compare(state, generation)
     .catch((error: unknown) => {
       log.warn({ error }, 'the database was not compared with the chains: the next heartbeat tries again')
     })
@@ -305,19 +263,19 @@ function check(state: TimeState, reason: Extract<Judgement, { reason: unknown }>
     })
 }
 
-async function compare(state: TimeState): Promise<void> {
+async function compare(state: TimeState, generation: number): Promise<void> {
   const { holds, clock, log } = state.deps
   const lost = await state.acknowledged.findLost()
   if (lost) {
     log.error(lost, 'the database lost acknowledged commits: money is on hold')
-    return hold(state, 'lost_commits', { acknowledged: lost })
+    return hold(state, 'lost_commits', { detail: { acknowledged: lost }, generation })
   }
   const compared = (await state.compareChains?.(state.point)) ?? []
   const onChains = compared.filter((each): each is LostOnChain => each.found === 'lost')
   if (onChains.length > 0) {
     const detail = Object.assign({}, ...onChains.map((each) => each.detail))
     log.error(detail, 'the chains have batches that the database does not know: money is on hold')
-    return hold(state, 'lost_commits', detail)
+    return hold(state, 'lost_commits', { detail, generation })
   }
   for (const { chainId, found } of compared)
     if (found === 'unknown')
@@ -334,6 +292,7 @@ function rememberIfKnown(state: TimeState): void {
 function remember(state: TimeState, found: FoundPosition): void {
   const { memory, log } = state.deps
   state.seen = rememberPosition(state.seen, found)
+  state.seenPoint = state.foundPoint
   state.acknowledged.turn()
   if (!memory || state.database === undefined) return
   const { lsn, ...position } = state.seen
@@ -342,6 +301,7 @@ function remember(state: TimeState, found: FoundPosition): void {
       ...position,
       witness: state.witness,
       lsn: lsn === null ? null : String(lsn),
+      point: state.seenPoint?.toISOString() ?? null,
     })
   } catch (error) {
     log.warn({ error }, 'what was seen of the database could not be stored in the data folder')

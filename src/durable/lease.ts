@@ -1,13 +1,7 @@
 import type pg from 'pg'
 import { type PacedJob, startPacedJob } from '#kernel/paced-job.ts'
 import { query } from '#store/query.ts'
-import {
-  type DatabaseTime,
-  factColumns,
-  type ServerFacts,
-  type TimeRow,
-  timeColumns,
-} from './database-time.ts'
+import type { DatabaseTime } from './database-time.ts'
 import {
   type ClaimDeps,
   type ClaimState,
@@ -17,6 +11,7 @@ import {
   startClaims,
   stopClaims,
 } from './task-claims.ts'
+import { factColumns, type ServerFacts, type TimeRow, timeColumns } from './time-columns.ts'
 
 /** The lease of this instance: heartbeat, release of the tasks of instances that died, end. */
 
@@ -85,12 +80,12 @@ const heartbeatSql = (facts: ServerFacts): string => {
   witnessed as (insert into database_witness as w (id, beat, timeline, lsn, seen_at)
     select $4::uuid, 1, ${timeline}, ${lsn}, statement_timestamp()
     on conflict (id) do update set beat = w.beat + 1, timeline = excluded.timeline, lsn = excluded.lsn,
-      seen_at = excluded.seen_at returning beat)
+      seen_at = excluded.seen_at returning beat, lsn)
   select (select count(*)::integer from others) as others, (select count(*)::integer from freed) as freed,
     (select extract(epoch from min(lease_until) - statement_timestamp())::float8 * 1000 from others) as "nextEndMs",
     array(select task_id from task_queue where owner = $1 and exists (select from renewed)) as owned,
     not exists (select from others where id < $1) as "isOnDuty", clock_timestamp() as now,
-    (select beat from witnessed) as beat, ${timeColumns(facts, '$5')}`
+    (select beat from witnessed) as beat, ${timeColumns(facts, '$5', '(select lsn from witnessed)')}`
 }
 
 type Heartbeat = TimeRow & {

@@ -92,6 +92,8 @@ export function createMoneyHolds(): MoneyHolds {
     setStored: (holds) =>
       change(() => {
         stored = new Map(holds.map((hold) => [hold.scope, hold]))
+        // What this instance found and stored ends with its row from then on.
+        for (const { scope, reason } of holds) if (local.get(scope)?.reason === reason) local.delete(scope)
       }),
     setLocal: (hold) => void local.set(hold.scope, hold),
     clearLocal: (scope) => change(() => void local.delete(scope)),
@@ -99,15 +101,36 @@ export function createMoneyHolds(): MoneyHolds {
   }
 }
 
-/** Holds all instances, from their next heartbeat on. An earlier hold of the same scope stays, and gets what is new. */
+/**
+ * Holds all instances, from their next heartbeat on. An earlier hold of the same scope stays, and gets what is new; one
+ * with an earlier point is compared again. `generation`: the one that was judged; nothing is stored once an operator has
+ * accepted the database. The lock makes an acceptance that has begun decide.
+ */
 export async function storeHold(
   db: Queryable,
   { scope, reason, since, detail, point = null }: MoneyHold,
+  generation?: number,
 ): Promise<void> {
   await query(
     db,
-    `insert into money_hold (scope, reason, since, detail, point) values ($1, $2, $3, $4::jsonb, $5)
-     on conflict (scope) do update set detail = excluded.detail || money_hold.detail`,
-    [scope, reason, since, jsonText(detail), point],
+    `with judged as (select from database_binding
+       where key = 'time_generation' and ($6::text is null or value = $6) for share)
+     insert into money_hold as h (scope, reason, since, detail, point)
+       select $1::text, $2::text, $3::timestamptz, $4::jsonb, $5::timestamptz from judged
+     on conflict (scope) do update set detail = excluded.detail || h.detail, point = least(h.point, excluded.point),
+       compared_at = case when excluded.point < h.point then null else h.compared_at end`,
+    [scope, reason, since, jsonText(detail), point, generation === undefined ? null : String(generation)],
+  )
+}
+
+/**
+ * Accepts the database as it is: what any gateway saw before counts no more. A generation never repeats, also not after
+ * one backup was restored twice. It is raised before the hold is deleted, so that nobody stores that hold again.
+ */
+export async function raiseGeneration(tx: Queryable): Promise<void> {
+  await query(
+    tx,
+    `update database_binding set value = greatest(value::bigint + 1, extract(epoch from clock_timestamp())::bigint)::text
+       where key = 'time_generation'`,
   )
 }

@@ -21,6 +21,8 @@ export type TimeRecord = {
   system: string | null
   timeline: number | null
   lsn: string | null
+  /** The last moment that the database knew. */
+  point?: string | null
 }
 
 export function timeFile(dataDir: string): TimeMemory {

@@ -327,15 +327,18 @@ describe('lanes', () => {
     const refused = await deposit(user).catch((fault: unknown) => fault)
     assert.ok(refused instanceof Fault)
     assert.deepEqual([refused.code, refused.extras.hold], ['unavailable', 'foreign_batches'])
-    await query(app.database.pool, 'delete from money_hold')
     for (const { signer, next } of before)
       await query(
         app.database.pool,
         `update nonce_sequence set next = $2 where chain = '8453' and signer = $1`,
         [signer, next],
       )
-    app.main.taskEngine.holds.clearLocal('8453')
-    app.main.taskEngine.holds.setStored([])
+    const { holds } = app.main.taskEngine
+    const isStored = () =>
+      holds.list().some(({ scope, comparedAt }) => scope === '8453' && comparedAt === null)
+    await eventually(async () => isStored() || undefined, 'a heartbeat shows the hold')
+    await query(app.database.pool, 'delete from money_hold')
+    await eventually(async () => !holds.find('8453') || undefined, 'the hold ends with its row')
     assert.equal((await deposit(user)).outcome, 'executed')
     assert.equal(await app.flows(user), 2)
   })

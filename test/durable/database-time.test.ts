@@ -1,12 +1,12 @@
 /** A database that lost commits which an instance saw: money waits on every instance until an operator goes on. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { eventually } from '../harness/gateway.ts'
+import { everything, raiseGeneration, storeHold } from '#durable/money-hold.ts'
+import { timeFile } from '#store/time-file.ts'
+import { dataFolder, eventually } from '../harness/gateway.ts'
 import { executed, newUser, openFixture } from './engine-fixture.ts'
 
 const leaseMs = 600
-const resume = `with resumed as (delete from money_hold)
-  update database_binding set value = (value::integer + 1)::text where key = 'time_generation' returning value`
 
 test('every instance holds money within a heartbeat, forgets no task, and goes on together', async () => {
   await using fixture = await openFixture()
@@ -75,9 +75,84 @@ test('every instance holds money within a heartbeat, forgets no task, and goes o
   assert.equal((await fixture.readTask(taskId)).status, 'pending')
   assert.equal(runs, 1)
 
-  await fixture.rows(resume)
+  await raiseGeneration(fixture.admin.pool)
+  await fixture.rows('delete from money_hold')
   assert.equal((await fixture.waitForEnd(taskId)).outcome, 'executed')
   for (const instance of instances)
     await eventually(async () => !instance.taskEngine.holds.find() || undefined, 'money goes on')
   assert.equal((await instances[1].run(userId, { key: 'after' })).outcome, 'executed')
+})
+
+test('a resume ends what was judged before it, and the comparison after it begins at the database of now', async () => {
+  await using fixture = await openFixture()
+  using folder = dataFolder()
+  const memory = timeFile(folder.path)
+  const instance = await fixture.instance(
+    { steps: { only: async () => executed } },
+    { leaseMs, timeMemory: memory },
+  )
+  const { holds, time } = instance.taskEngine
+  const beats = async (n: number) => {
+    const [first] = await fixture.rows<{ beat: bigint }>(
+      'select beat from database_witness order by seen_at desc limit 1',
+    )
+    const isLater = async () => {
+      const rows = await fixture.rows(
+        'select from database_witness where beat >= $1',
+        (first?.beat ?? 0n) + BigInt(n),
+      )
+      return rows.length > 0 || undefined
+    }
+    await eventually(isLater, `${n} heartbeats`)
+  }
+  await beats(2)
+  await time.open(async () => [])
+  const [{ id, lsn }] = (await fixture.rows(
+    `select value as id, (select (max(lsn) - '0/0')::text from database_witness) as lsn
+       from database_binding where key = 'database'`,
+  )) as [{ id: string; lsn: string }]
+  const remembered = memory.read(id)
+  assert.ok(remembered && BigInt(remembered.lsn ?? 0) <= BigInt(lsn), 'a remembered position is a stored one')
+
+  // Held with an earlier point and compared; an instance that knows of a still earlier one has it compared again.
+  const early = new Date('2020-01-01T00:00:00Z')
+  const held = { scope: everything, reason: 'restored' as const, since: early, detail: {} }
+  const { pool } = fixture.admin
+  await storeHold(pool, { ...held, point: new Date('2020-01-02T00:00:00Z') }, 0)
+  await fixture.rows('update money_hold set compared_at = now()')
+  await storeHold(pool, { ...held, point: early }, 0)
+  await storeHold(pool, { ...held, point: new Date() }, 0)
+  const stored = () => fixture.rows<{ point: Date; compared_at: Date | null }>('select * from money_hold')
+  const [hold] = await stored()
+  assert.deepEqual([hold?.point, hold?.compared_at], [early, null])
+  await eventually(async () => holds.find(), 'a heartbeat shows the hold')
+
+  // On a new machine, which remembers nothing and finds that the chains are ahead.
+  const fresh = (await fixture.instance({ steps: { only: async () => executed } }, { leaseMs })).taskEngine
+  await eventually(async () => fresh.holds.find(), 'the new instance holds')
+  const points: (Date | null)[] = []
+  let isLost = true
+  await fresh.time.open(async (point) => {
+    points.push(point)
+    return isLost ? [{ chainId: '8453', found: 'lost' as const, detail: { lost: true } }] : []
+  })
+  await eventually(async () => points.length > 0 || undefined, 'the new instance compares')
+
+  const [{ now }] = (await fixture.rows('select clock_timestamp() as now')) as [{ now: Date }]
+  await beats(2)
+  isLost = false
+  await raiseGeneration(pool)
+  await fixture.rows('delete from money_hold')
+  await storeHold(pool, held, 0)
+  assert.deepEqual(await stored(), [], 'nobody stores again what was judged before')
+  const [{ generation }] = (await fixture.rows(
+    `select value::float8 as generation from database_binding where key = 'time_generation'`,
+  )) as [{ generation: number }]
+  assert.ok(
+    generation > 1_700_000_000,
+    'a restore of the same backup begins again at 0, and never meets it again',
+  )
+  for (const each of [holds, fresh.holds])
+    await eventually(async () => !each.find() || undefined, 'money goes on')
+  assert.ok((points.at(-1) ?? early) > now, 'the comparison begins at the last heartbeat')
 })

@@ -15,6 +15,7 @@ import type { Admission, JsonObject, Step, StepResult, TaskKind, TaskView } from
 import { TaskResponse } from '#kernel/task-response.ts'
 import type { Database } from '#store/database.ts'
 import { query } from '#store/query.ts'
+import type { TimeMemory } from '#store/time-file.ts'
 import { openTestCore } from '../harness/core.ts'
 import { deadlineMs, eventually } from '../harness/gateway.ts'
 import { ownDatabase } from '../harness/own-database.ts'
@@ -55,6 +56,7 @@ type InstanceOptions = {
   admit?: Admit
   createBus?: (database: Database) => MessageBus
   log?: Log
+  timeMemory?: TimeMemory
 }
 
 /** The first step signs; its effect is live until a step reports the outcome. */
@@ -153,12 +155,13 @@ export async function openFixture() {
     },
     async instance(kind: TestKind, instanceOptions: InstanceOptions = {}): Promise<Instance> {
       const { poolMax = 10, internal = [], slots = 64, leaseMs = 1_000, log, createBus } = instanceOptions
-      const { claimPollMs = claimPollMsDefault } = instanceOptions
+      const { claimPollMs = claimPollMsDefault, timeMemory } = instanceOptions
       const core = await openTestCore({
         databaseUrl: db.url,
         config: { DATABASE_POOL: poolMax, RUNNER_SLOTS: slots, LEASE_MS: leaseMs },
         overrides: { claimPollMs, ...(createBus && { createBus }) },
         ...(log && { log }),
+        ...(timeMemory && { timeMemory }),
       })
       const { taskEngine, stores } = core
       await taskEngine.nonces.ensure(nonceSequence, 1n)

@@ -3,6 +3,7 @@ import { type CoreOverrides, openCore } from '#compose/core.ts'
 import { type Config, readConfig } from '#config.ts'
 import { noFailpoints } from '#kernel/failpoint.ts'
 import { type Log, silentLog } from '#kernel/log.ts'
+import type { TimeMemory } from '#store/time-file.ts'
 
 export type CoreSettings = {
   databaseUrl: string
@@ -11,12 +12,14 @@ export type CoreSettings = {
   /** Settings that the environment may not give. */
   config?: Partial<Config>
   log?: Log
+  timeMemory?: TimeMemory
 }
 
 const testEnvironment = { LEASE_MS: '2000', DATABASE_POOL: '24', LOG_LEVEL: 'silent' }
 export const testOverrides: CoreOverrides = { claimPollMs: 100 }
 
-export const coreDeps = ({ databaseUrl, env, config, log = silentLog }: CoreSettings) => ({
+export const coreDeps = ({ databaseUrl, env, config, log = silentLog, timeMemory }: CoreSettings) => ({
+  ...(timeMemory && { timeMemory }),
   config: { ...readConfig({ ...testEnvironment, ...env }), ...config },
   databaseUrl,
   log,

@@ -56,6 +56,14 @@ test('a restore in place goes back to the moment of the backup, and keeps a copy
     [await isKnown(gateway.url, early.token), await isKnown(gateway.url, late.token)],
     [true, false],
   )
+  // A sponsor that was first used after the backup has no counter in it.
+  const at = (await operator.run('psql', '--url')).out.trim()
+  const used = JSON.stringify({ '8453:new': { chain: '8453', signer: 'new', from: '0', to: '7' } })
+  await query(at, `update money_hold set detail = detail || '${used}'::jsonb where scope = 'all'`)
+  await operator.act('accepted', 'time', 'resume', '--unseen')
+  assert.deepEqual(await query(at, `select next::text from nonce_sequence where signer = 'new'`), [
+    { next: '7' },
+  ])
 })
 
 test('a damaged backup is rejected and leaves the database unchanged', async () => {

@@ -39,6 +39,18 @@ export const timeMutations = [
     ],
   ),
   ...mutationsOf(
+    'src/durable/money-hold.ts',
+    ['test/durable/database-time.test.ts'],
+    [
+      ['($6::text is null or value = $6)', 'true', 'a hold comes back after its resume'],
+      [
+        'greatest(value::bigint + 1, extract(epoch from clock_timestamp())::bigint)',
+        '(value::bigint + 1)',
+        'a backup that is restored twice goes on only after several resumes',
+      ],
+    ],
+  ),
+  ...mutationsOf(
     'src/durable/runner.ts',
     ['test/durable/database-time.test.ts'],
     [
