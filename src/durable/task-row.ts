@@ -37,6 +37,7 @@ export const stepView = (task: Task, effects: Effect[]): TaskView => ({
   effects,
   createdAt: task.created_at,
   deadline: task.deadline,
+  outcome: task.outcome,
 })
 
 export async function readEffects(db: Queryable, taskId: string): Promise<Effect[]> {

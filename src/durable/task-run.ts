@@ -3,8 +3,9 @@ import type { Clock } from '#kernel/clock.ts'
 import { Fault } from '#kernel/fault.ts'
 import type { Random } from '#kernel/id.ts'
 import type { Log } from '#kernel/log.ts'
+import { isSought } from '#kernel/one-effect.ts'
 import type { Effect, EndResult, RetryRule, StepResult, TaskKind } from '#kernel/task.ts'
-import { isLive } from '#kernel/task-state.ts'
+import { isExposed, isLive } from '#kernel/task-state.ts'
 import type { Committed, Committer } from './commit.ts'
 import type { CommittedEvents } from './local-events.ts'
 import { MoneyHeld } from './money-hold.ts'
@@ -94,7 +95,8 @@ async function runStep(
   kind: TaskKind,
   { lost, stopping }: RunEnds,
 ): Promise<StepResult> {
-  const exposed = effects.some((effect) => effect.status !== 'dropped' && effect.status !== 'rejected')
+  // What the database forgot has no effect here: while it is looked up, its outcome is unknown.
+  const exposed = task.outcome === 'unknown' || effects.some(isExposed)
   const end = (result: EndResult) => kind.completeEnd?.(stepView(task, effects), result) ?? result
   if (task.cancel_requested && !exposed) return end(cancelled('Cancelled on request'))
   if (clock.now() > task.deadline && !exposed)
@@ -128,12 +130,12 @@ async function handleFailure(
     return committer.step(task, { park: { afterMs: heldRetryMs, next: task.step } })
   const fault = error instanceof Fault ? error : undefined
   if (!fault) log.error({ error, task: task.id, step: task.step }, 'step threw an unexpected error')
-  const live = (await readEffects(transactions.pool, task.id)).some(
-    (effect) => isLive(effect) || effect.status === 'confirmed',
-  )
+  const effects = await readEffects(transactions.pool, task.id)
+  const sought = isSought({ effects, outcome: task.outcome })
+  const live = sought || effects.some((effect) => isLive(effect) || effect.status === 'confirmed')
   const attempts = task.attempts + 1
   if (live) {
-    const unknown = attempts >= 3
+    const unknown = sought || attempts >= 3
     return committer.retry(task, withJitter(backoffMs(reconcileRetry, task.attempts), random), {
       state: unknown ? (clock.now() > task.deadline ? 'review' : 'reconciling') : task.state,
       outcome: unknown ? 'unknown' : null,

@@ -1,4 +1,5 @@
 import type { EffectUpdate, StepContext, StepResultOf, TaskView, Tx } from './task.ts'
+import { isExposed } from './task-state.ts'
 
 /**
  * A signed effect as two steps of a task: one signs and stores the bytes, the next one sends them and determines the
@@ -76,6 +77,18 @@ export const createEffect = <Data, Plan extends object, Proof, Names extends str
 /** The steps of a task that is one effect. */
 export const oneEffect = <Data, Plan extends object, Proof>(rules: EffectRules<Data, Plan, Proof>) =>
   createEffect({ ...rules, steps: { sign: 'sign', confirm: 'confirm' } })
+
+type SoughtTask = Pick<TaskView, 'effects' | 'outcome'>
+/** Whether a task of no effect of its own looks up what was executed before it: it is refused and ended by nothing. */
+export const isSought = ({ effects, outcome }: SoughtTask): boolean =>
+  outcome === 'unknown' && !effects.some(isExposed)
+/** Whether a task, as it is stored, would end at its deadline or by a cancel. */
+export const isUnmarked = ({ effects, outcome }: SoughtTask): boolean =>
+  outcome !== 'unknown' && !effects.some(isExposed)
+
+/** The look-up has answered: the mark ends before anything is signed, so that a cancel or the deadline comes first. */
+export const nothingFound = <Data, Names extends string>(next: Names) =>
+  ({ next, state: 'held', data: { polls: 0, note: null } }) as unknown as Result<Data, Names>
 
 type Addition<Patch> = {
   effects?: EffectUpdate[]

@@ -21,5 +21,8 @@ export const liveStates = [
 export type LiveState = (typeof liveStates)[number]
 
 const liveEffects: readonly string[] = ['prepared', 'sent', 'unknown']
+/** Whether an effect was executed or may be: a task that has one does not end for a cancel or its deadline. */
+export const isExposed = ({ status }: { status: string }): boolean =>
+  status !== 'dropped' && status !== 'rejected'
 /** Whether an effect may still be executed, as far as is known. */
 export const isLive = ({ status }: { status: string }): boolean => liveEffects.includes(status)

@@ -3,7 +3,7 @@ import type { Token } from './chains.ts'
 import type { Draw } from './draw.ts'
 import type { Fault } from './fault.ts'
 import type { Json, JsonObject } from './json.ts'
-import type { LiveState } from './task-state.ts'
+import type { LiveState, Outcome } from './task-state.ts'
 import type { OrderRoom, TriggerOrder } from './trigger-order.ts'
 
 /** The types in which a feature describes a task to the runner. Types only: the runner does all writes. */
@@ -259,6 +259,8 @@ export type TaskView<Data = JsonObject, Input = JsonObject> = {
   effects: Effect[]
   createdAt: Date
   deadline: Date
+  /** `unknown` without an effect: what was executed before this task, under its execution id, is looked up. */
+  outcome?: Outcome | null
 }
 export type StepContext = {
   now: Date

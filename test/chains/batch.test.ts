@@ -84,6 +84,39 @@ describe('batches on a failing chain', () => {
     assert.equal(await app.flows(user), 1)
   })
 
+  test('a batch that the database forgot is looked up beyond the deadline, and is not called not executed', async () => {
+    const user = await app.fundedUser()
+    const send = () =>
+      app.call('earn_deposit', { amount_usdc: '100' }, user, { key: 'forgotten', timeoutMs: 30_000 })
+    const first = await send()
+    const { pool } = app.database
+    await query(pool, 'delete from idempotency where user_id = $1', [user.id])
+    await query(pool, 'update task set execution_id = null, idempotency_key = null where id = $1', [
+      first.task_id,
+    ])
+    await fault({ status: 503, methods: ['eth_getLogs'] })
+    const again = send()
+    await stateOf(user, 'reconciling')
+    const polls = async () => {
+      const [row] = await query<{ polls: number }>(
+        pool,
+        `update task set deadline = now() - interval '1 hour' where user_id = $1 and status = 'running'
+           returning (data ->> 'polls')::int as polls`,
+        [user.id],
+      )
+      assert.ok(row, 'the task has ended')
+      return row.polls
+    }
+    const before = await polls()
+    await eventually(async () => (await polls()) > before || undefined, 'a look-up after the deadline')
+    await app.control('DELETE', '/faults', {})
+    const found = await again
+    assert.equal(found.outcome, 'executed', JSON.stringify(found))
+    assert.notEqual(found.task_id, first.task_id)
+    assert.equal(found.result.tx_hash, first.result.tx_hash)
+    assert.equal(await app.flows(user), 1)
+  })
+
   test('an authorization that the chain skips ends as not executed, although the receipt succeeded', async () => {
     const user = await app.fundedUser()
     await app.rpc('evm_setAutomine', [false])

@@ -70,6 +70,37 @@ describe('failing steps', () => {
     assert.deepEqual([status, outcome], ['completed', 'executed'])
   })
 
+  test('what looks up a forgotten execution is ended by no deadline, no cancel and no fault', async () => {
+    let look: 'waits' | 'throws' | 'finds' = 'waits'
+    const sign = async () => {
+      if (look === 'finds') return executed
+      if (look === 'throws') throw new Fault('market_closed', 'a rejection that no retry can help')
+      return { park: { afterMs: 20, next: 'sign' }, state: 'reconciling', outcome: 'unknown' } as const
+    }
+    await using a = await fixture.instance({ steps: { sign } })
+    const userId = newUser()
+    const { task_id } = await a.run(userId, { timeoutMs: 0 })
+    const moved = async (from: number) =>
+      eventually(async () => {
+        const task = await fixture.readTask(task_id)
+        return task.version > from + 2 ? task : undefined
+      }, 'further look-ups')
+    const { version } = await moved(0)
+    await assert.rejects(a.taskEngine.tasks.cancel(userId, task_id), { code: 'not_cancellable' })
+    // One that was requested before the first look-up.
+    await fixture.rows(
+      `update task set deadline = now() - interval '1 hour', cancel_requested = true where id = $1 returning id`,
+      task_id,
+    )
+    const later = await moved(version)
+    look = 'throws'
+    const failed = await moved(later.version)
+    assert.deepEqual([failed.status, failed.outcome], ['running', 'unknown'])
+    look = 'finds'
+    const ended = await fixture.waitForEnd(task_id)
+    assert.deepEqual([ended.status, ended.outcome], ['completed', 'executed'])
+  })
+
   test('a step that this version lacks is left to one that has it, also while an effect is live', async () => {
     await using old = await fixture.instance({ steps: { sign: signingStep('renamed') } })
     const { task_id } = await old.run(newUser(), { timeoutMs: 0 })

@@ -87,6 +87,11 @@ export const durableMutations = [
         'a cancel ends a task whose bytes may still land',
       ],
       [
+        "task.outcome === 'unknown' || effects.some(isExposed)",
+        'effects.some(isExposed)',
+        'the deadline ends a task that looks up what the database forgot, as not executed',
+      ],
+      [
         "'this version has no such step')\n    return deferToNewerVersion(task)",
         "'this version has no such step')\n    return failed('internal', 'The task has no such step')",
         'a step that this version lacks fails its task, also while an effect is live',

@@ -1,7 +1,7 @@
 import type { Principal } from '#kernel/action.ts'
 import type { GasLimits, Token } from '#kernel/chains.ts'
 import type { EvmCall, TokenSpend } from '#kernel/signer.ts'
-import type { JsonObject, StepResultOf, TaskView } from '#kernel/task.ts'
+import type { EndResult, JsonObject, StepResultOf, TaskView } from '#kernel/task.ts'
 import type { Receipt } from '#upstreams/evm/evm.ts'
 
 /** What a section supplies for its sponsored batches: the plan of the calls, and the events that prove them. */
@@ -38,6 +38,8 @@ export type BatchPlan = {
   gasMin?: bigint
   /** The signature is void from then on, where that of the chain would last longer. */
   validUntil?: Date
+  /** Asked before the signature, and after the look-up of what was executed before. */
+  refusal?(): Promise<EndResult<never> | undefined>
 }
 
 /** Task data of a batch, beside that of the section. */

@@ -4,7 +4,7 @@ import type { Chain } from '#kernel/chains.ts'
 import { type Clock, later } from '#kernel/clock.ts'
 import { Fault } from '#kernel/fault.ts'
 import { canonicalJson } from '#kernel/json.ts'
-import type { EffectDriver, SignContext } from '#kernel/one-effect.ts'
+import { type EffectDriver, isSought, nothingFound, type SignContext } from '#kernel/one-effect.ts'
 import type { EvmBatch, EvmCall, EvmIntent, Policy, PolicyReceipt, Signer } from '#kernel/signer.ts'
 import type {
   GasCharge,
@@ -23,7 +23,7 @@ import { type BatchOptions, type BatchPlan, type BatchTaskData, batchGas, effect
 import { type ConfirmDeps, confirmBatch } from './confirm.ts'
 import { deadlineOf } from './deadline.ts'
 import type { EvmPort } from './evm-port.ts'
-import { executedBefore, settleFound } from './found-batch.ts'
+import { executedBefore, settleFound, waiting } from './found-batch.ts'
 import { exceedsCharge, type GasBudget } from './gas-budget.ts'
 import { createSponsorLoad, nonceKind, type SponsorLoad } from './sponsor-load.ts'
 
@@ -118,14 +118,26 @@ export function evmBatches(deps: EvmBatchesDeps): EvmBatches {
   ): Promise<StepResultOf<Partial<Data>, Names>> => {
     const { now, steps } = context
     const port = portOf(plan.chainId)
-    const [account, simulation, fees, chargedWei] = await Promise.all([
+    const [looked, read] = await Promise.allSettled([
       port.chain.account(plan.account, outsideId(task)),
-      port.chain.simulate(plan.account, plan.calls),
-      port.sponsor.fees(),
-      gasBudget.chargedWei(task.id, plan.chainId),
+      Promise.all([
+        port.chain.simulate(plan.account, plan.calls),
+        port.sponsor.fees(),
+        gasBudget.chargedWei(task.id, plan.chainId),
+      ]),
     ])
+    if (looked.status === 'rejected') {
+      if (!(looked.reason instanceof Fault) || outsideId(task) === undefined) throw looked.reason
+      return waiting({ task, context }, { state: 'reconciling', note: looked.reason.message })
+    }
+    const account = looked.value
     if (account.executedTimes > executedBefore(task, plan.chainId))
       return settleFound({ ...options, port, gasBudget, task, plan, context })
+    if (isSought(task)) return nothingFound<Data, Names>(steps.sign)
+    const refused = await plan.refusal?.()
+    if (refused) return refused
+    if (read.status === 'rejected') throw read.reason
+    const [simulation, fees, chargedWei] = read.value
     if (account.hasOtherCode)
       return notExecuted(port.chain.row, 'the account has the code of another contract')
     if (!simulation.ok) {
@@ -305,6 +317,7 @@ function intentOf(task: SignedTask, plan: BatchPlan, { chain, payer, account, no
     gasMin: _gasMin,
     validUntil,
     fullExit: _fullExit,
+    refusal: _refusal,
     ...action
   } = plan
   const delegate = chain.row.delegate!

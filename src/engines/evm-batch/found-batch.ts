@@ -1,6 +1,6 @@
 import { sumChanges } from '#kernel/balance-changes.ts'
 import { Fault } from '#kernel/fault.ts'
-import { addToResult, type SignContext } from '#kernel/one-effect.ts'
+import { addToResult, isUnmarked, type SignContext } from '#kernel/one-effect.ts'
 import { pollAgain, reviewPollMs } from '#kernel/poll-again.ts'
 import type { JsonObject, StepResultOf, TaskView } from '#kernel/task.ts'
 import { recordFoundEffect } from '#store/found-effect.ts'
@@ -42,14 +42,17 @@ export const executedBefore = (
 
 const pollBackoff = { firstMs: 1_000, maxMs: 15_000 }
 
-/** A node that is away proves nothing: the look-up is repeated. */
-export const settleFound = <Data extends BatchTaskData, Proof, Names extends string>(
+/** A node that is away proves nothing: the look-up is repeated. The task is marked before, so that nothing ends it. */
+export const settleFound = async <Data extends BatchTaskData, Proof, Names extends string>(
   found: Found<Data, Proof, Names>,
-): Promise<StepResultOf<Partial<Data>, Names>> =>
-  settleOnce(found).catch((fault: unknown) => {
+): Promise<StepResultOf<Partial<Data>, Names>> => {
+  if (isUnmarked(found.task))
+    return waiting(found, { state: 'reconciling', note: 'this request was executed before' })
+  return settleOnce(found).catch((fault: unknown) => {
     if (fault instanceof Fault) return waiting(found, { state: 'reconciling', note: fault.message })
     throw fault
   })
+}
 
 async function settleOnce<Data extends BatchTaskData, Proof, Names extends string>(
   found: Found<Data, Proof, Names>,
@@ -128,12 +131,13 @@ const viewOf = ({ chain: { row } }: EvmPort, { txHash, block }: FoundBatch): Jso
 const review = <Data extends BatchTaskData, Proof, Names extends string>(
   found: Found<Data, Proof, Names>,
   what: string,
-) => waiting(found, { state: 'review', note: `this request was executed before, and ${what}` })
+): StepResultOf<Partial<Data>, Names> =>
+  waiting(found, { state: 'review', note: `this request was executed before, and ${what}` })
 
 type Waiting = { state: 'confirming' | 'reconciling' | 'review'; note: string }
 
-function waiting<Data extends BatchTaskData, Proof, Names extends string>(
-  { task, context: { now, steps } }: Found<Data, Proof, Names>,
+export function waiting<Data extends BatchTaskData, Proof, Names extends string>(
+  { task, context: { now, steps } }: Pick<Found<Data, Proof, Names>, 'task' | 'context'>,
   { state, note }: Waiting,
 ): StepResultOf<Partial<Data>, Names> {
   const { park, data } = pollAgain(task, steps.sign, pollBackoff)

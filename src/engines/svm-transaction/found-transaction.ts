@@ -1,4 +1,4 @@
-import { addToResult, type SignContext } from '#kernel/one-effect.ts'
+import { addToResult, isUnmarked, type SignContext } from '#kernel/one-effect.ts'
 import { pollAgain, reviewPollMs } from '#kernel/poll-again.ts'
 import type { StepResultOf, TaskView } from '#kernel/task.ts'
 import { recordFoundEffect } from '#store/found-effect.ts'
@@ -37,6 +37,8 @@ export async function settleFound<Data extends SvmTaskData, Proof, Names extends
 ): Promise<StepResultOf<Partial<Data>, Names>> {
   const { port, budget, task, plan, transaction, context, tokens = [] } = found
   const { signature, landed } = transaction
+  // Marked, the task is ended by nothing else while this is looked into.
+  if (isUnmarked(task)) return waiting(found, 'reconciling', 'this request was executed before')
   const landing = { ...port.readLanding(landed, { raw: landed.raw, account: plan.account }), signature }
   found.onFinal?.(task)
   const proven = await proofOf(found, landing)

@@ -1,7 +1,7 @@
 import type { Principal } from '#kernel/action.ts'
 import type { Token } from '#kernel/chains.ts'
 import type { SvmInstruction, SvmSpend } from '#kernel/signer.ts'
-import type { JsonObject, StepResultOf, TaskView } from '#kernel/task.ts'
+import type { EndResult, JsonObject, StepResultOf, TaskView } from '#kernel/task.ts'
 import type { Landing } from '#upstreams/solana/landing.ts'
 
 /** What a section supplies for its sponsored transactions on Solana: the instructions, and the balances that prove them. */
@@ -28,6 +28,8 @@ export type SvmPlan = {
   fullExit?: boolean
   /** A node that has not reached this slot is not asked. */
   minSlot?: bigint
+  /** Asked before the signature, and after the look-up of what was executed before. */
+  refusal?(): Promise<EndResult<never> | undefined>
 }
 
 /** A node said at this slot, above the last valid block, that it does not know the signature. */

@@ -5,7 +5,7 @@ import { type Clock, later } from '#kernel/clock.ts'
 import { Fault } from '#kernel/fault.ts'
 import type { Random } from '#kernel/id.ts'
 import { canonicalJson } from '#kernel/json.ts'
-import type { EffectDriver, SignContext } from '#kernel/one-effect.ts'
+import { type EffectDriver, isSought, nothingFound, type SignContext } from '#kernel/one-effect.ts'
 import type { Policy, PolicyReceipt, SvmIntent, SvmSigner } from '#kernel/signer.ts'
 import type {
   GasCharge,
@@ -123,6 +123,9 @@ export function svmTransactions(deps: SvmTransactionsDeps): SvmTransactions {
     const transaction = found.value
     if (transaction)
       return settleFound({ ...options, port: portOf(plan.chainId), budget, task, plan, transaction, context })
+    if (isSought(task)) return nothingFound<Data, Names>(steps.sign)
+    const refused = await plan.refusal?.()
+    if (refused) return refused
     if (composed.status === 'rejected') throw composed.reason
     const { port, feePayer, result, held } = composed.value
     if (!result.ok) return notExecuted(port, result.reason)

@@ -88,7 +88,7 @@ const svmEffect = <Names extends string>(deps: SwapDeps, { sign, confirm, track 
       found: (task, landing) => foundDeposit(deps, task, landing),
       onFinal: ({ userId, data }) => deps.changed(userId, data.origin.chain_id),
     }),
-    plan: async (task, { now }) => (await refusalOf(deps, task, now)) ?? svmPlan(task.data),
+    plan: (task, { now }) => ({ ...svmPlan(task.data), refusal: () => refusalOf(deps, task, now) }),
     settle: ({ data }, { signature }) => deposited(deps, { data, txHash: signature, next: track }),
   })
 
@@ -116,7 +116,7 @@ const batchEffect = <Names extends string>(deps: SwapDeps, { sign, confirm, trac
       balanceChanges: (task, receipt) => balanceChanges(deps, task.data, receipt),
       onFinal: ({ userId, data }) => deps.changed(userId, data.origin.chain_id),
     }),
-    plan: async (task, { now }) => (await refusalOf(deps, task, now)) ?? batchPlan(task.data),
+    plan: (task, { now }) => ({ ...batchPlan(task.data), refusal: () => refusalOf(deps, task, now) }),
     settle: (task, proof) => settle(deps, task, { ...proof, next: track }),
   })
 
