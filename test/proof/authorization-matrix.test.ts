@@ -284,7 +284,7 @@ const testedElsewhere: Readonly<Record<string, string>> = {
   approvals_approve: 'test/journeys/approvals.test.ts',
 }
 
-test('what only people do waits for their page, whoever asks, over each door', async () => {
+test('what only people do waits for their page, for every asker, over each door', async () => {
   const declared = all.filter(isActOfPeople).map(({ name }) => name)
   assert.deepEqual(declared.sort(), [...Object.keys(actsOfPeople), ...Object.keys(testedElsewhere)].sort())
   const person = await users.person()
