@@ -1,12 +1,21 @@
 /** The page for approvals by its requests: it asks for a fresh sign-in, and calls the operations as every client does. */
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
+import { once } from 'node:events'
+import { type IncomingMessage, request } from 'node:http'
 import { after, before, test } from 'node:test'
 import { ApprovalRequired, actionTerms } from '#kernel/approval.ts'
 import { group, implement, task, taskOf } from '#kernel/operation.ts'
 import { TaskResponse } from '#kernel/task-response.ts'
 import { http } from '../harness/gateway.ts'
-import { createBrowser, createOAuthApp, type OAuthApp, type Page, password } from './oauth-app.ts'
+import {
+  type Browser,
+  createBrowser,
+  createOAuthApp,
+  type OAuthApp,
+  type Page,
+  password,
+} from './oauth-app.ts'
 import { authorizeUrl, connectingPerson, signUpUser } from './session.ts'
 
 const symbol = '<b>USDC</b>\u202e'
@@ -103,6 +112,38 @@ test('a person signs in on the page, without a consent, and every text of others
   assert.match(again.html, /Approved/, 'a second click is the same decision')
   const late = await browser.submit(shown, 'decline', fieldsOf(shown))
   assert.match(late.html, /Nothing was changed/)
+})
+
+/** Presses with the headers of a window, which `fetch` replaces by its own; the answer is the status. */
+async function press({ cookies }: Browser, shown: Page, headers: Record<string, string>) {
+  const action = /action="([^"]*\/approve)"/.exec(shown.html)![1]!
+  const cookie = [...cookies.values()].filter(({ path }) => action.startsWith(path)).map(({ value }) => value)
+  const sent = request(app.base + action, {
+    method: 'POST',
+    headers: {
+      cookie: cookie.join('; '),
+      origin: app.base,
+      'content-type': 'application/x-www-form-urlencoded',
+      'sec-fetch-dest': 'document',
+      'sec-fetch-mode': 'navigate',
+      'sec-fetch-site': 'same-origin',
+      ...headers,
+    },
+  })
+  sent.end(new URLSearchParams(fieldsOf(shown)).toString())
+  const [reply] = (await once(sent, 'response')) as [IncomingMessage]
+  reply.resume()
+  return reply.statusCode
+}
+
+test('a person approves with Safari, which never says who has pressed, and a script of a page in Chromium does not', async () => {
+  const { browser, signIn, ask, decision } = await visitor()
+  const taskId = await ask()
+  const shown = await signIn(await browser.open(page()))
+  assert.equal(await press(browser, shown, { 'sec-ch-ua': '"Chromium";v="140"' }), 403)
+  assert.equal(await decision(taskId), null)
+  assert.equal(await press(browser, shown, { 'user-agent': 'Version/18.5 Mobile/15E148 Safari/604.1' }), 303)
+  assert.equal(await decision(taskId), 'approved')
 })
 
 test('a cookie that a script has set proves no form, and hides no other one', async () => {
