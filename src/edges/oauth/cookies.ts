@@ -1,12 +1,18 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { Fault } from '#kernel/fault.ts'
 
 /** Cookies of the pages of this gateway: out of reach of scripts, and not sent by forms of other sites. */
 
-/** Undefined as well where the name comes twice: a script can add one for a longer path, which comes first. */
+/** Refuses a name that comes twice: a script can add one for a longer path, which comes first. */
 export function readCookie({ headers }: IncomingMessage, name: string): string | undefined {
   const named = (headers.cookie ?? '').split(/; ?/).filter((each) => each.startsWith(`${name}=`))
+  if (named.length > 1)
+    throw new Fault(
+      'bad_request',
+      'A cookie of this page came twice. Delete the cookies of this address, and open the page again.',
+    )
   const value = named[0]?.slice(name.length + 1) ?? ''
-  return named.length === 1 && /^[\w.-]{1,4096}$/.test(value) ? value : undefined
+  return /^[\w.-]{1,4096}$/.test(value) ? value : undefined
 }
 
 type Cookie = { name: string; value: string; path: string; seconds: number; baseUrl: string }
