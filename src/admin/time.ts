@@ -128,7 +128,7 @@ async function assertAdopted(tx: Tx, { compared_at }: HoldRow): Promise<void> {
     )
 }
 
-/** The nonces that the chains have used: nobody signs one of them again, also with a sponsor that is new to the database. */
+/** Nobody signs a nonce again that the chains have used, also with a sponsor that is new to the database. */
 async function raiseCounters(tx: Tx, detail: JsonObject): Promise<void> {
   for (const known of Object.values(detail)) {
     if (!isRecord(known) || typeof known.signer !== 'string' || typeof known.to !== 'string') continue
