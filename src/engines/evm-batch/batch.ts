@@ -1,6 +1,5 @@
 import type { NonceSequences } from '#durable/nonces.ts'
 import type { Asker } from '#kernel/caller.ts'
-import type { Chain } from '#kernel/chains.ts'
 import { type Clock, later } from '#kernel/clock.ts'
 import { Fault } from '#kernel/fault.ts'
 import { canonicalJson } from '#kernel/json.ts'
@@ -25,6 +24,7 @@ import { deadlineOf } from './deadline.ts'
 import type { EvmPort } from './evm-port.ts'
 import { executedBefore, settleFound, waiting } from './found-batch.ts'
 import { exceedsCharge, type GasBudget } from './gas-budget.ts'
+import { costRose, failureOf } from './refusals.ts'
 import { createSponsorLoad, nonceKind, type SponsorLoad } from './sponsor-load.ts'
 
 /** A batch of calls from the user's account in one sponsored transaction, as the driver of an effect. */
@@ -138,17 +138,8 @@ export function evmBatches(deps: EvmBatchesDeps): EvmBatches {
     if (refused) return refused
     if (read.status === 'rejected') throw read.reason
     const [simulation, fees, chargedWei] = read.value
-    if (account.hasOtherCode)
-      return notExecuted(port.chain.row, 'the account has the code of another contract')
-    if (!simulation.ok) {
-      const isOld = simulation.block !== undefined && simulation.block < (plan.minBlock ?? 0n)
-      if (isOld)
-        throw new Fault(
-          'unavailable',
-          `The ${port.chain.row.displayName} node is behind the chain; try again later`,
-        )
-      return notExecuted(port.chain.row, simulation.reason)
-    }
+    const unable = failureOf(port.chain.row, plan, { account, simulation })
+    if (unable || !simulation.ok) return unable!
     const gas = gasOf(port.chain, plan, simulation.gas)
     // Everything can be withdrawn at any fee: its calls are those of the vault alone.
     if (!plan.fullExit && exceedsCharge(fees.maxFeeWei * gas, chargedWei)) return costRose(port.chain.row)
@@ -271,30 +262,6 @@ async function prepareBatch(
 
 const gasOf = ({ row }: Pick<Evm, 'row'>, { gasMin }: Pick<BatchPlan, 'gasMin'>, simulatedGas: bigint) =>
   batchGas({ simulatedGas, gasMin }, row.gas)
-
-const costRose = ({ displayName }: Pick<Chain, 'displayName'>) =>
-  ({
-    end: 'failed',
-    outcome: 'not_executed',
-    error: {
-      code: 'expired',
-      message: `The fee on ${displayName} rose to more than twice what was reserved for it; nothing was sent`,
-      retryable: true,
-      upstream: displayName,
-    },
-  }) as const
-
-const notExecuted = (chain: Pick<Chain, 'displayName'>, reason: string) =>
-  ({
-    end: 'failed',
-    outcome: 'not_executed',
-    error: {
-      code: 'tx_failed',
-      message: `The transaction would fail: ${reason}`,
-      retryable: false,
-      upstream: chain.displayName,
-    },
-  }) as const
 
 /** Nothing outside of this database can have executed what has the id of its task. */
 const outsideId = ({ id, executionId }: Pick<TaskView, 'id' | 'executionId'>): string | undefined =>
