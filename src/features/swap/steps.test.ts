@@ -39,6 +39,8 @@ function signing(chains: readonly string[]) {
   const plans: BatchPlan[] = []
   const driver = {
     async sign(_task: SwapTask, plan: BatchPlan) {
+      const refused = await plan.refusal?.()
+      if (refused) return refused
       signed.push('batch')
       plans.push(plan)
       return { next: 'confirm' as const }
