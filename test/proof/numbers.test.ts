@@ -230,6 +230,13 @@ function refusedAt(got: HttpReply, part: string, name: string): boolean {
   )
 }
 
+/** The limits that the operator sets are a rule about the meaning of a number. */
+const isAboveLimit = (got: HttpReply, { known, name }: Field): boolean =>
+  known.name === 'policy_tighten' &&
+  got.status === 422 &&
+  got.text.includes('"ctx":{"le":') &&
+  got.text.includes(name)
+
 function requestWith({ known, name, part }: Field, literal: string): HttpRequest {
   const { entry } = known
   const minimal = minimalRequest(entry)
@@ -275,6 +282,7 @@ test('every number is accepted exactly as it is written, or rejected at its loca
         continue
       }
       taken++
+      if (isAboveLimit(got, field)) continue
       assert.ok(!refusedAt(got, field.part, field.name), `refused: ${message}`)
       const echo = echoOf(got, field)
       if (echo === undefined || value === null) continue
