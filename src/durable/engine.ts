@@ -72,7 +72,9 @@ const toTaskKind = ({ name, entry, run }: OperationOf<'task'>): TaskKind => ({
 
 /** An act is a task while it waits for a person; the engine runs its only step. */
 function registerActs(acts: Map<string, ApplyAct>, operations: readonly Operation[]): TaskKind[] {
-  for (const { name, run } of operations) if ('apply' in run) acts.set(name, run.apply as ApplyAct)
+  // Every function inherits an `apply`: only an own one is that of a confirmed act.
+  for (const { name, run } of operations)
+    if (Object.hasOwn(run, 'apply')) acts.set(name, (run as { apply: ApplyAct }).apply)
   return [...acts.keys()].map((kind) => ({ kind, version: 1, priority: 1, steps: {} }))
 }
 
