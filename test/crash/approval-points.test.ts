@@ -22,12 +22,14 @@ let person: SignedIn
 /** Of the page of approvals, which alone approves. */
 let pageToken: string
 let agent: Person
+let renew: () => Promise<void>
 let world: World
 let made = 0n
 let initial: bigint
 
 const gatewayWith = (env: Record<string, string> = {}) => app.gateway({ PORT: port, ...env })
 const ask = async (at: string, key: string): Promise<{ taskId: string; approvalId: string }> => {
+  await renew()
   const { status, body } = await agent.call<TaskBody>('POST /v1/wallets/transfer', {
     body: { chain_id: base, token: 'USDC', amount: String(amount), recipient: friend },
     key,
@@ -75,6 +77,7 @@ before(async () => {
   const both = await personWithApp(first)
   person = both.person
   agent = both.app
+  renew = both.renew
   world = await worldOf(app.control)
   await world.fund(base, person.evm, 'USDC', '100')
   await world.fund(base, person.evm, 'native', '1')

@@ -3,7 +3,7 @@
 import type { Scope } from '#kernel/caller.ts'
 import type { Gateway } from '../harness/gateway.ts'
 import { confirming } from '../oauth/confirming.ts'
-import { connectingPerson, signUpUser } from '../oauth/session.ts'
+import { connectingPerson, signUpUser, tokenRequest } from '../oauth/session.ts'
 import { type Person, personOf } from './users.ts'
 
 /** The sign-up code of an address, as the gateway prints it. */
@@ -35,17 +35,18 @@ export type SignedIn = Person & {
   decide(approvalId: string, decision?: 'approve' | 'decline'): Promise<string | undefined>
 }
 
-/** A person, and an app of theirs that confirms nothing. */
+/** A person, and an app of theirs that confirms nothing; `renew` gives it a token for ten more minutes. */
 export async function personWithApp(
   gateway: SignInGateway,
-): Promise<{ person: SignedIn; app: Person; email: string }> {
+): Promise<{ person: SignedIn; app: Person; email: string; renew: () => Promise<void> }> {
   const connecting = connectingPerson(appOf(gateway))
   const { email } = connecting
-  const { tokens, authorization } = await connecting.connect({ allows })
+  const { clientId, tokens, authorization } = await connecting.connect({ allows })
   const { body } = await signUpUser(appOf(gateway), authorization)
   const { agent_id: agentId } = body as { agent_id: string }
-  const token = tokens.access_token
-  const app = await personOf(gateway.url, { agentId, token } as Parameters<typeof personOf>[1])
+  const access = { agentId, token: tokens.access_token } as Parameters<typeof personOf>[1]
+  const app = await personOf(gateway.url, access)
+  let refreshToken = tokens.refresh_token
   const confirmed = confirming(connecting, gateway.url, authorization)
   const person: SignedIn = {
     ...app,
@@ -60,7 +61,13 @@ export async function personWithApp(
       return page && /role="status">.*?<span>([^<]*)/s.exec(page.html)?.[1]
     },
   }
-  return { person, app, email }
+  const renew = async () => {
+    const fields = { grant_type: 'refresh_token', client_id: clientId, refresh_token: refreshToken }
+    const renewed = await tokenRequest(appOf(gateway), fields)
+    access.token = renewed.access_token
+    refreshToken = renewed.refresh_token
+  }
+  return { person, app, email, renew }
 }
 
 export const signedInPerson = async (gateway: SignInGateway): Promise<SignedIn> =>
