@@ -15,7 +15,7 @@ const sentences = {
   went_back: 'the database lacks commits that a gateway has seen',
   other_server: 'the database is on another server than before',
   lost_commits: 'the database lost commits',
-  foreign_batches: 'a chain has batches that the database does not know',
+  foreign_batches: 'a chain has batches of users that the database does not know',
   no_memory: 'this gateway does not know the database yet and compares it with the chains',
   new_timeline: 'the database server was replaced and is compared with the chains',
   not_compared: 'the chain was not compared with the database yet',

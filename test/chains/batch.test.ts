@@ -330,10 +330,8 @@ describe('lanes', () => {
     assert.equal(await app.flows(user), 1)
   })
 
-  test('a batch that the database lost holds its chain, names its user, and goes on by an operator', async () => {
-    const user = await app.fundedUser()
-    assert.equal((await deposit(user)).outcome, 'executed')
-    const before = await sequences()
+  /** The counter falls behind the batch of a deposit. */
+  const forgetNonceOf = async (user: User): Promise<string> => {
     const [used] = await query<{ signer: string; nonce: string }>(
       app.database.pool,
       `select a.signer, a.nonce from tx_attempt a join effect e on e.id = a.effect_id join task t on t.id = e.task_id
@@ -345,6 +343,29 @@ describe('lanes', () => {
       `update nonce_sequence set next = $2 where chain = '8453' and signer = $1`,
       [used!.signer, used!.nonce],
     )
+    return used!.signer
+  }
+
+  test('batches of accounts that the database does not know are skipped, as those of another installation', async () => {
+    const stranger = await app.fundedUser()
+    assert.equal((await deposit(stranger)).outcome, 'executed')
+    await forgetNonceOf(stranger)
+    await query(app.database.pool, 'delete from wallet where user_id = $1', [stranger.id])
+    const reports = await app.main.chains.nonceRepair.reconcile('8453')
+    assert.deepEqual(
+      reports.flatMap(({ unknown }) => unknown ?? []),
+      [],
+    )
+    assert.ok(zero(await drift()))
+    assert.equal(app.main.taskEngine.holds.find('8453'), undefined)
+    assert.equal((await deposit(await app.fundedUser())).outcome, 'executed')
+  })
+
+  test('a batch that the database lost holds its chain, names its user, and goes on by an operator', async () => {
+    const user = await app.fundedUser()
+    assert.equal((await deposit(user)).outcome, 'executed')
+    const before = await sequences()
+    const signer = await forgetNonceOf(user)
     const reports = await app.main.chains.nonceRepair.reconcile('8453')
     assert.deepEqual(
       reports.flatMap(({ unknown }) => unknown ?? []),
@@ -356,7 +377,7 @@ describe('lanes', () => {
       detail: Record<string, { users: string[] }>
     }>(app.database.pool, 'select scope, reason, detail from money_hold')
     assert.deepEqual([hold?.scope, hold?.reason], ['8453', 'foreign_batches'])
-    assert.deepEqual(hold?.detail[`8453:${used!.signer}`]?.users, [user.id])
+    assert.deepEqual(hold?.detail[`8453:${signer}`]?.users, [user.id])
     const refused = await deposit(user).catch((fault: unknown) => fault)
     assert.ok(refused instanceof Fault)
     assert.deepEqual([refused.code, refused.extras.hold], ['unavailable', 'foreign_batches'])

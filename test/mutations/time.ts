@@ -70,10 +70,11 @@ export const timeMutations = [
     'src/engines/evm-batch/unknown-nonces.ts',
     ['test/chains/batch.test.ts'],
     [
+      ['if (ours.length > 0)', 'if (ours.length > 50)', 'a lost batch counts as a foreign transaction'],
       [
-        'if (batches.length === 0) {',
-        'if (batches.length >= 0) {',
-        'a lost batch counts as a foreign transaction',
+        "batches.filter(({ to: account }) => users.has(account?.toLowerCase() ?? ''))",
+        'batches',
+        'the batches of another installation hold the money of this one',
       ],
     ],
   ),

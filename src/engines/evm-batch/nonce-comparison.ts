@@ -6,6 +6,7 @@ import { counterKey, readCounters } from './nonce-counters.ts'
 import {
   comparisonOf,
   holdChain,
+  type Progress,
   readUnknownNonces,
   type UnknownNonces,
   type UnknownNoncesDeps,
@@ -13,12 +14,20 @@ import {
 
 /** Compares chains with the counters of their sponsors, before anything is accepted or signed. */
 
-/** Beyond it the chain alone waits for its node. */
-const compareMsMax = 3_000
+/** Beyond it the chain alone waits for its node, which may show many transactions by then. */
+export const compareMsMax = 3_000
+const compareLateMsMax = 20_000
+
+export type CompareChain = (
+  port: EvmPort,
+  point: Date | null,
+  limit: { msMax: number },
+) => Promise<ChainComparison>
 
 /** Compares a chain with the counters of its sponsors, and changes nothing. */
-export function createChainComparison(deps: UnknownNoncesDeps) {
+export function createChainComparison(deps: UnknownNoncesDeps): CompareChain {
   const { db, log } = deps
+  const progress: Progress = new Map()
   /** The chain is read before the counter: a nonce is stored before its transaction is sent. */
   const compareSigner = async (
     port: EvmPort,
@@ -29,12 +38,12 @@ export function createChainComparison(deps: UnknownNoncesDeps) {
     const stored = (await readCounters(db, [port])).get(counterKey(port.chain.row.id, signer))
     const counter = stored ?? (await startAt(deps, port, signer, point))
     if (mined <= counter) return 'clean'
-    return readUnknownNonces(deps, { port, signer, from: counter, to: mined })
+    return readUnknownNonces(deps, { port, signer, from: counter, to: mined }, progress)
   }
-  const compareChain = async (port: EvmPort, point: Date | null): Promise<ChainComparison> => {
+  const compareChain: CompareChain = async (port, point, { msMax }) => {
     const { id } = port.chain.row
     const compared = port.sponsor.signers.map((signer) =>
-      withTimeLimit(compareSigner(port, signer, point), compareMsMax).catch((error: unknown) => {
+      withTimeLimit(compareSigner(port, signer, point), msMax).catch((error: unknown) => {
         log.warn({ error, chain: id, signer }, 'nonces not compared with the chain: will retry')
         return undefined
       }),
@@ -51,12 +60,12 @@ export const isUncompared = ({ holds }: UnknownNoncesDeps, { chain }: EvmPort): 
 export async function compareLate(
   deps: UnknownNoncesDeps,
   only: readonly EvmPort[],
-  compareChain: (port: EvmPort) => Promise<ChainComparison>,
+  compareChain: CompareChain,
 ): Promise<void> {
   for (const port of only) {
     const { id } = port.chain.row
     if (!isUncompared(deps, port)) continue
-    const compared = await compareChain(port)
+    const compared = await compareChain(port, null, { msMax: compareLateMsMax })
     if (compared.found === 'lost') await holdChain(deps, port, compared.detail)
     else if (compared.found === 'clean') deps.holds.clearLocal(id)
   }

@@ -7,7 +7,7 @@ import { builder, fetchAll, fetchOne, type Queryable, query } from '#store/query
 import type { AbandonedAttempt, NonceRepairPlan, StoredAttempt } from '#upstreams/evm/nonce-repair-plan.ts'
 import type { Broadcasts } from './broadcasts.ts'
 import type { EvmPort } from './evm-port.ts'
-import { compareLate, createChainComparison, isUncompared } from './nonce-comparison.ts'
+import { compareLate, compareMsMax, createChainComparison, isUncompared } from './nonce-comparison.ts'
 import { counterKey, readCounters } from './nonce-counters.ts'
 import { nonceKind } from './sponsor-load.ts'
 import { holdChain, readUnknownNonces, type UnknownNonces, type UnknownNoncesDeps } from './unknown-nonces.ts'
@@ -166,7 +166,7 @@ export function createNonceRepair(deps: NonceRepairDeps): NonceRepair {
 
   /** Undefined for a counter that was not reconciled. */
   async function reconcile(only: readonly EvmPort[], round: Round): Promise<(NonceReport | undefined)[]> {
-    await compareLate(deps, only, (port) => compareChain(port, null))
+    await compareLate(deps, only, compareChain)
     return Promise.all(
       (await countersOf(only)).map((each) =>
         repair(each, round).catch((error: unknown) => {
@@ -187,7 +187,8 @@ export function createNonceRepair(deps: NonceRepairDeps): NonceRepair {
       const reports = await reconcile(only, { isQuick: false })
       return reports.filter((report) => report !== undefined)
     },
-    compare: (point) => Promise.all([...ports.values()].map((port) => compareChain(port, point))),
+    compare: (point) =>
+      Promise.all([...ports.values()].map((port) => compareChain(port, point, { msMax: compareMsMax }))),
     start(everyMs = everyMsDefault) {
       const parts = new AsyncDisposableStack()
       for (const port of ports.values())

@@ -6,11 +6,13 @@ import type { Log } from '#kernel/log.ts'
 import type { Queryable } from '#store/query.ts'
 import type { NonceRange, SentTransaction } from '#upstreams/evm/sent-transactions.ts'
 import type { EvmPort } from './evm-port.ts'
+import { counterKey } from './nonce-counters.ts'
 
 /**
  * Nonces of a sponsor that were mined above our counter: the database lost the commit that took them, or somebody else
- * has the key. A batch of an account of ours shows a lost commit, since only custody signs one. What runs no batch moved
- * nothing of a user: its nonces are skipped, with a warning.
+ * has the key. A batch of an account that this database knows shows a lost commit, since only custody signs one. A batch
+ * of any other account does not: another installation sends it, or the account was lost with its user, whose requests
+ * nobody repeats here. Its nonces are skipped, with an error; what runs no batch is skipped with a warning.
  */
 
 export type UnknownNoncesDeps = {
@@ -27,38 +29,65 @@ export type UnknownNoncesDeps = {
 }
 export type Unknown = NonceRange & { port: EvmPort; signer: string }
 
-/** `foreign`: none of them runs a batch. */
+/** `foreign`: none of them runs a batch of an account of ours. */
 export type UnknownNonces = { found: 'foreign' } | { found: 'lost'; detail: JsonObject }
 
 const namedMax = 100
 
-/** Throws where the node does not show them. */
+/** By chain and signer, the nonces below which none is of a lost commit: a search that ran out of time goes on there. */
+export type Progress = Map<string, bigint>
+
+/** Up to the first page with a lost commit. Throws where the node does not show them. */
 export async function readUnknownNonces(
-  { findSent, isBatch, usersOf, log }: UnknownNoncesDeps,
-  { port, signer, from, to }: Unknown,
+  deps: UnknownNoncesDeps,
+  unknown: Unknown,
+  progress: Progress = new Map(),
 ): Promise<UnknownNonces> {
-  const sent = await findSent(port.chain, signer, { from, to })
-  const batches = sent.filter(({ input }) => isBatch(input))
+  const { port, signer, from, to } = unknown
+  const key = counterKey(port.chain.row.id, signer)
+  const known = progress.get(key) ?? from
+  for (let next = known > from ? known : from; next < to; ) {
+    const sent = await deps.findSent(port.chain, signer, { from: next, to })
+    const last = sent.at(-1)
+    if (!last) throw new Error(`no transaction of ${signer} from nonce ${next} on`)
+    const lost = await lostAmong(deps, unknown, sent)
+    if (lost) return lost
+    next = last.nonce + 1n
+    progress.set(key, next)
+  }
+  return { found: 'foreign' }
+}
+
+async function lostAmong(
+  { isBatch, usersOf, log }: UnknownNoncesDeps,
+  { port, signer, from, to }: Unknown,
+  sent: readonly SentTransaction[],
+): Promise<UnknownNonces | undefined> {
   const chain = port.chain.row.id
   const known = { chain, signer, from: String(from), to: String(to) }
-  if (batches.length === 0) {
-    const transactions = sent.map(({ hash }) => hash)
-    log.warn({ ...known, transactions }, 'somebody else sent transactions with the key of a sponsor')
-    return { found: 'foreign' }
-  }
-  const accounts = batches.flatMap(({ to: account }) => (account === null ? [] : [account.toLowerCase()]))
-  const users = await usersOf(accounts)
-  return {
-    found: 'lost',
-    detail: {
-      [`${chain}:${signer}`]: {
-        ...known,
-        transactions: batches.slice(0, namedMax).map(({ hash }) => hash),
-        accounts: [...new Set(accounts)].slice(0, namedMax),
-        users: [...new Set(users.values())].slice(0, namedMax),
+  const batches = sent.filter(({ input }) => isBatch(input))
+  const users = await usersOf(batches.flatMap(({ to: account }) => account ?? []))
+  const ours = batches.filter(({ to: account }) => users.has(account?.toLowerCase() ?? ''))
+  if (ours.length > 0)
+    return {
+      found: 'lost',
+      detail: {
+        [`${chain}:${signer}`]: {
+          ...known,
+          transactions: ours.slice(0, namedMax).map(({ hash }) => hash),
+          accounts: [...new Set(ours.flatMap(({ to: account }) => account?.toLowerCase() ?? []))].slice(
+            0,
+            namedMax,
+          ),
+          users: [...new Set(users.values())].slice(0, namedMax),
+        },
       },
-    },
-  }
+    }
+  const transactions = sent.map(({ hash }) => hash)
+  if (batches.length > 0)
+    log.error({ ...known, transactions }, 'another installation uses the key of a sponsor')
+  else log.warn({ ...known, transactions }, 'somebody else sent transactions with the key of a sponsor')
+  return undefined
 }
 
 /** Holds the chain on all instances. */

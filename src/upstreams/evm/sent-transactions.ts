@@ -11,7 +11,7 @@ const blocksMax = 1n << 20n
 /** Read one by one where the node has no state of their time. */
 const readBlocksMax = 50_000n
 const readAtOnce = 16n
-/** Further ones are of the same kind: the first of them decide. */
+/** Of one page. */
 export const sentMax = 50
 
 type Chain = Pick<Evm, 'head' | 'headAt' | 'transactionCount' | 'blockTransactions'>
