@@ -1,6 +1,6 @@
-import { wasSigned } from '#engines/venue/records/record-store.ts'
+import { unfrozenMs, wasSigned } from '#engines/venue/records/record-store.ts'
 import { toUnits, usdDecimals } from '#kernel/money.ts'
-import type { Queryable } from '#store/query.ts'
+import { type Queryable, query } from '#store/query.ts'
 import type { Hyperliquid, LedgerUpdate } from '#upstreams/hyperliquid/hyperliquid.ts'
 
 type SearchDeps = { db: Queryable; venue: Pick<Hyperliquid, 'ledgerSince'> }
@@ -13,7 +13,10 @@ const withdrawnBeforeMs = 7 * 24 * 3_600_000
  * A withdrawal has no id of ours. One of the same amount whose signature this database does not know was made by a task that it
  * has forgotten, under this execution id or under another one.
  */
-export async function withdrawnBefore({ db, venue }: SearchDeps, { data }: { data: Asked }) {
+export async function withdrawnBefore(
+  { db, venue }: SearchDeps,
+  { userId, data }: { userId: string; data: Asked },
+) {
   const { account, amount_usd: amount, since_ms } = data
   const asked = toUnits(amount, usdDecimals)
   const isEqual = ({ type, amountUsd, feeUsd }: LedgerUpdate) =>
@@ -21,8 +24,23 @@ export async function withdrawnBefore({ db, venue }: SearchDeps, { data }: { dat
     amountUsd !== null &&
     [0n, toUnits(feeUsd ?? '0', usdDecimals)].some((fee) => toUnits(amountUsd, usdDecimals) + fee === asked)
   const equal = (await venue.ledgerSince(account, since_ms - withdrawnBeforeMs)).filter(isEqual)
-  for (const { nonce, hash } of equal)
-    if (!(await wasSigned(db, account.toLowerCase(), nonce)))
+  if (equal.length === 0) return undefined
+  const seenMs = await seenByOperator(db, userId)
+  for (const { nonce, hash, atMs } of equal)
+    if (atMs > seenMs && !(await wasSigned(db, account.toLowerCase(), nonce)))
       return { note: `the venue has paid out a withdrawal of ${amount} USD that no task made: ${hash}` }
   return undefined
+}
+
+/**
+ * Until when an operator has looked at the withdrawals of the user: by unfreezing the account, which adopts what left it,
+ * or by ending a task that such a withdrawal had stopped.
+ */
+async function seenByOperator(db: Queryable, userId: string): Promise<number> {
+  const ended = await query<{ at: Date | null }>(
+    db,
+    `select max(completed_at) as at from task where user_id = $1 and kind = 'perp_withdraw' and data ? 'unclear_before'`,
+    [userId],
+  )
+  return Math.max(await unfrozenMs(db, userId), ended[0]?.at?.getTime() ?? 0)
 }

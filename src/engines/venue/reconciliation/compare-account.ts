@@ -104,6 +104,7 @@ export function createAccountComparer({ db, transact, venue, ingest, onUnfrozen 
       const reason = `unfrozen by ${current.unfrozen_by ?? 'nobody'}: ${current.reason ?? ''}`
       const found = compareBalances(expected, seen.observed, entries)
       await record.addAdjustments(tx, account, found, { kind: 'unfreeze', reason, atMs: seen.atMs })
+      await record.addUnfrozen(tx, account, { reason, atMs: seen.atMs })
       await record.setBaseline(tx, account, seen.observed, { atMs: seen.atMs, checksBalances })
       await onUnfrozen(tx, current)
       return true

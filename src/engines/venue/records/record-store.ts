@@ -152,6 +152,34 @@ export const addAdjustments = (
     })),
   )
 
+const unfrozenKind = 'unfrozen'
+/** An operator has looked at everything until then, also where no balance differed. */
+export const addUnfrozen = (
+  tx: Tx,
+  accountKey: AccountKey,
+  { reason, atMs }: { reason: string; atMs: number },
+) =>
+  addLedgerEntries(tx, accountKey, [
+    {
+      key: `${unfrozenKind}:${atMs}`,
+      kind: unfrozenKind,
+      balance_key: null,
+      amount: null,
+      reason,
+      at_ms: atMs,
+    },
+  ])
+
+/** The venue's time of the last unfreeze; 0 of an account that was never unfrozen. */
+export async function unfrozenMs(db: Queryable, userId: string): Promise<number> {
+  const [row] = await query<{ at_ms: bigint | null }>(
+    db,
+    'select max(at_ms) as at_ms from venue_ledger_entry where user_id = $1 and venue = $2 and kind = $3',
+    [userId, venueName, unfrozenKind],
+  )
+  return Number(row?.at_ms ?? 0)
+}
+
 export async function replaceBaseline(
   tx: Tx,
   { user_id }: AccountKey,
