@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { Fault } from '#kernel/fault.ts'
 import { uuidv7 } from '#kernel/id.ts'
 import type { JsonObject } from '#kernel/json.ts'
 import type { NonceSequence, Tx } from '#kernel/task.ts'
@@ -26,6 +27,7 @@ const noBytes = '0x'
 
 export async function recordFoundEffect(tx: Tx, found: FoundEffect): Promise<void> {
   const { taskId, step, kind, externalId, intent, nonceSequence, nonce, proof, at } = found
+  await assertForgotten(tx, taskId, externalId)
   const digest = createHash('sha256').update(`${taskId} ${externalId}`).digest()
   const id = uuidv7(at, { bytes: (count) => digest.subarray(0, count), fraction: () => 0 })
   const { kind: nonceKind, chain, signer } = nonceSequence
@@ -54,6 +56,27 @@ export async function recordFoundEffect(tx: Tx, found: FoundEffect): Promise<voi
     ],
   )
   await replaceAdopted(tx, taskId)
+}
+
+/**
+ * Effects outlive tasks and their keys. What a deleted task has executed is booked: a repeat under its key books nothing
+ * more, and waits for an operator.
+ */
+async function assertForgotten(tx: Tx, taskId: string, externalId: string): Promise<void> {
+  const [known] = await query<{ task_id: string }>(
+    tx,
+    `select e.task_id from tx_attempt a join effect e on e.id = a.effect_id
+       where a.external_id = $1 and e.status = 'confirmed' and e.task_id <> $2`,
+    [externalId, taskId],
+  )
+  if (known)
+    throw new Fault(
+      'conflict',
+      `The task ${known.task_id} has executed and booked this under the same key before`,
+      {
+        extras: { reason: 'a key is used for one request, also after its task was deleted' },
+      },
+    )
 }
 
 /** The task that `time adopt` made of the same execution moved nothing itself: this one shows and books it. */
