@@ -239,11 +239,12 @@ export async function newAgent(url: string): Promise<Agent> {
 /** What the key of an agent signs beside the token. `offsetMs`: of the clock of the gateway. */
 export function signedAct(
   { agentId, privateKey }: Pick<Agent, 'agentId' | 'privateKey'>,
-  operation: 'agents_link_code' | 'agents_contest',
+  act: 'agents_link_code' | 'agents_contest:true' | 'agents_contest:false',
   offsetMs = 0,
 ): { timestamp: number; signature: string } {
   const timestamp = Date.now() + offsetMs
-  const text = `portico-${operation}:v1:${agentId}:${timestamp}`
+  const [operation, ...says] = act.split(':')
+  const text = [`portico-${operation}:v1:${agentId}:${timestamp}`, ...says].join(':')
   return { timestamp, signature: base64(sign(null, Buffer.from(text), privateKey)) }
 }
 

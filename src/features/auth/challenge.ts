@@ -13,9 +13,12 @@ export function tokenMessages(agentId: string, timestamp: number): Uint8Array[] 
   return [Buffer.from(`${agentId}${timestamp}`), Buffer.concat([Buffer.from(agentId), binary])]
 }
 
+type SignedText = { operation: string; agentId: string; timestamp: number; says: string | undefined }
 /** Of an act that takes a signature of the key beside the token, by the name of its operation. */
-export const actMessage = (operation: string, agentId: string, timestamp: number): Uint8Array =>
-  Buffer.from(`portico-${operation}:v1:${agentId}:${timestamp}`)
+export const actMessage = ({ operation, agentId, timestamp, says }: SignedText): Uint8Array =>
+  Buffer.from(
+    [`portico-${operation}:v1:${agentId}:${timestamp}`, ...(says === undefined ? [] : [says])].join(':'),
+  )
 
 const agentIdPattern = /^agt_[0-9A-HJKMNP-TV-Z]{26}$/
 export const isAgentId = (text: string): boolean => agentIdPattern.test(text)

@@ -8,21 +8,27 @@ import * as store from './store.ts'
 /** Acts that take a signature of the agent's key beside the token: the thief of a token does none of them. */
 
 type Signed = { timestamp: number; signature: string }
+/** `says`: what the act is asked to do, where its operation alone does not say it; the key signs it too. */
+type SignedAct = { caller: Pick<Caller, 'agentId'>; signed: Signed; says?: string }
 /** Throws where the key of the caller has not just signed this act; the signature is good once, and for its repetition. */
 export type AssertSigned = (
   facts: Pick<RequestFacts, 'address' | 'isReplay'> & { tx: Queryable },
   operation: string,
-  given: { caller: Pick<Caller, 'agentId'>; signed: Signed },
+  given: SignedAct,
 ) => Promise<void>
 
 export const assertSigned =
   ({ clock, keyCheck }: { clock: Clock; keyCheck: KeyCheck }): AssertSigned =>
-  async ({ tx, address, isReplay }, operation, { caller: { agentId }, signed: { timestamp, signature } }) => {
-    const messages = [actMessage(operation, agentId, timestamp)]
+  async (
+    { tx, address, isReplay },
+    operation,
+    { caller: { agentId }, signed: { timestamp, signature }, says },
+  ) => {
+    const messages = [actMessage({ operation, agentId, timestamp, says })]
     const { spent } = await keyCheck.verify({ agentId, timestamp, signature }, messages, {
       address,
       db: tx,
-      signs: `\`portico-${operation}:v1:<agent_id>:<timestamp>\``,
+      signs: `\`portico-${operation}:v1:<agent_id>:<timestamp>${says === undefined ? '' : `:${says}`}\``,
     })
     if (!isReplay && !(await store.spendSignature(tx, spent))) throw replayed(timestamp, clock.now())
   }

@@ -48,10 +48,10 @@ const confirming = (act: Step, keep: Step['keep'] = () => {}): Step[] => [
 const asAgent: Authorization = ({ known }) => `Bearer ${known.token}`
 /** Later than the signature before, which is good once. */
 const signedBy =
-  (operation: Parameters<typeof signedAct>[1]) =>
+  (act: Parameters<typeof signedAct>[1]) =>
   ({ key, agent_id }: Json): Json => {
     const { privateKey } = key as Pick<Parameters<typeof signedAct>[0], 'privateKey'>
-    return signedAct({ agentId: String(agent_id), privateKey }, operation, nextMs++)
+    return signedAct({ agentId: String(agent_id), privateKey }, act, nextMs++)
   }
 let nextMs = 0
 const forAgent = ({ agent_id }: Json): Json => ({ for_agent: agent_id })
@@ -67,12 +67,12 @@ export const linking: Step[] = ofPeople([
   {
     name: 'agents_contest',
     authorization: asAgent,
-    input: (known) => ({ on: true, ...signedBy('agents_contest')(known) }),
+    input: (known) => ({ on: true, ...signedBy('agents_contest:true')(known) }),
   },
   {
     name: 'agents_contest',
     authorization: asAgent,
-    input: (known) => ({ on: false, ...signedBy('agents_contest')(known) }),
+    input: (known) => ({ on: false, ...signedBy('agents_contest:false')(known) }),
   },
   ...confirming(adding),
 ])
