@@ -60,12 +60,13 @@ type Ask = (
   body?: object,
   options?: { at?: string; key?: string },
 ) => Promise<Reply<Body>>
-/** `send`: what the person has not confirmed. `sign`: of a key pair. */
+/** `send`: what the person has not confirmed; `later` confirms it. `sign`: of a key pair. */
 type User = {
   agentId: string
   ask: Ask
   send: Ask
-  sign: (operation: Parameters<typeof signedAct>[1]) => object
+  later: (answer: Reply<Body>) => () => Promise<Reply<Body>>
+  sign: (act: Parameters<typeof signedAct>[1]) => object
 }
 
 const asking =
@@ -87,6 +88,7 @@ async function newPerson(email?: string): Promise<User> {
     agentId: (body as { agent_id: string }).agent_id,
     send,
     ask: async (...given) => confirmed(await send(...given)),
+    later: (answer) => () => confirmed(answer),
     sign: () => ({}),
   }
 }
@@ -97,7 +99,8 @@ async function newKeyPair(): Promise<User> {
     agentId: agent.agentId,
     ask,
     send: ask,
-    sign: (operation) => signedAct(agent, operation, app.time.offsetMs),
+    later: (answer) => async () => answer,
+    sign: (act) => signedAct(agent, act, app.time.offsetMs),
   }
 }
 const askCode = ({ ask, sign }: User, key?: string) =>
@@ -111,7 +114,7 @@ async function linkedPair(): Promise<{ person: User; agent: User }> {
   return { person, agent }
 }
 const contest = ({ ask, sign }: User, on: boolean) =>
-  ask('POST', '/v1/agents/contest', { on, ...sign('agents_contest') })
+  ask('POST', '/v1/agents/contest', { on, ...sign(`agents_contest:${on}`) })
 const refusal = ({ status, body }: Reply<Body>) => [status, body.code]
 const at = async (offsetMs: number, run: () => Promise<void>) => {
   app.time.offsetMs = offsetMs
@@ -195,7 +198,7 @@ describe('linking', () => {
 
   test('a token alone gets no code: each takes its own signature of the key, which a person has not', async () => {
     const [person, agent, thief] = await Promise.all([newPerson(), newKeyPair(), newKeyPair()])
-    for (const body of [{}, thief.sign('agents_link_code'), agent.sign('agents_contest')]) {
+    for (const body of [{}, thief.sign('agents_link_code'), agent.sign('agents_contest:true')]) {
       const refused = await agent.ask('POST', '/v1/agents/link-codes', body)
       assert.ok([401, 422].includes(refused.status), JSON.stringify(refused.body))
     }
@@ -243,6 +246,14 @@ describe('linking', () => {
     const refused = await other.ask('POST', '/v1/agents', { code: '7K3M-Q0WD-2XNB' })
     assert.deepEqual(refusal(refused), [409, 'conflict'])
     assert.equal((await agent.ask('GET', '/v1/agents')).body.linked_to?.agent_id, person.agentId)
+  })
+
+  test('a newer code of the agent ends the link that waits by an earlier one', async () => {
+    const [thief, person, agent] = await Promise.all([newPerson(), newPerson(), newKeyPair()])
+    const confirmLater = thief.later(await thief.send('POST', '/v1/agents', { code: await codeOf(agent) }))
+    const code = await codeOf(agent)
+    assert.deepEqual(refusal(await confirmLater()), [409, 'conflict'])
+    assert.equal((await person.ask('POST', '/v1/agents', { code })).status, 200)
   })
 
   test('a person has at most twenty agents, also by links at the same time', async () => {
@@ -500,6 +511,19 @@ describe('unlinking', () => {
       (await eventsOf(person, 'agent.link_contested,agent.link_accepted')).map(({ type }) => type),
       ['agent.link_contested', 'agent.link_accepted', 'agent.link_contested'],
     )
+  })
+
+  test('a signature that contests the link does not withdraw it, nor the other way round', async () => {
+    const { agent } = await linkedPair()
+    for (const on of [true, false]) {
+      const flipped = { on, ...agent.sign(`agents_contest:${!on}`) }
+      assert.deepEqual(refusal(await agent.ask('POST', '/v1/agents/contest', flipped)), [
+        401,
+        'invalid_signature',
+      ])
+    }
+    assert.ok((await contest(agent, true)).body.contested_at)
+    assert.equal((await contest(agent, false)).body.contested_at, null)
   })
 
   test('the agent ends a new link, and never one that has aged', async () => {

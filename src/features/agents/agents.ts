@@ -110,6 +110,8 @@ async function publish(
   })
 }
 
+type LinkInput = { agent_id: string; name?: string; address: string; code_at?: string }
+
 /** The code is spent by the request; the person confirms the agent that has shown it. */
 function createLink(deps: AgentsDeps) {
   const { clock, acts, signups, mailQueue } = deps
@@ -132,7 +134,12 @@ function createLink(deps: AgentsDeps) {
     const act = {
       operation: 'agents_link',
       // The first credits of the agent count against this address.
-      input: { agent_id: agent.agent_id, ...(name !== undefined && { name }), address },
+      input: {
+        agent_id: agent.agent_id,
+        ...(name !== undefined && { name }),
+        address,
+        code_at: agent.code_at.toISOString(),
+      },
       text: `Link the agent ${agent.agent_id} to your account`,
       details: [
         approvalDetail('Agent', agent.agent_id),
@@ -146,11 +153,15 @@ function createLink(deps: AgentsDeps) {
 
   const apply = async (input: JsonObject, person: Caller) => async (scope: ActScope) => {
     const { tx, afterCommit } = scope
-    const { agent_id: agentId, name, address } = input as { agent_id: string; name?: string; address: string }
+    const { agent_id: agentId, name, address, code_at: codeAt } = input as LinkInput
     const now = clock.now()
     await assertRoom(tx, person.userId)
     const userId = await store.keyPairUserOf(tx, agentId)
     if (userId === undefined) throw notFound('agent', 'agents_list')
+    if (codeAt !== undefined && (await store.hasNewerCode(tx, userId, codeAt)))
+      throw new Fault('conflict', 'The agent has asked for another code since: link it by that one', {
+        extras: { reason: 'a newer code replaces the one that was entered' },
+      })
     const added = await store.addLink(tx, { userId, personId: person.userId, name, now })
     if (!added) throw linkedAlready()
     const owner = { userId, email: person.person!.email, address }
@@ -279,7 +290,7 @@ export function agents(deps: AgentsDeps): Operation[] {
       assertKeyPair(caller)
       const scope = actOf(facts)
       const { tx, afterCommit } = scope
-      await assertSigned({ ...facts, tx }, 'agents_contest', { caller, signed })
+      await assertSigned({ ...facts, tx }, 'agents_contest', { caller, signed, says: String(on) })
       const person = await personOf(tx, caller.userId, { lock: true })
       if (!person?.linkedAt) throw notFound('agent', 'agents_list')
       const at = on ? (person.contestedAt ?? clock.now()) : null

@@ -57,7 +57,7 @@ export const contract = group('agents', {
   linkCode: act('POST /v1/agents/link-codes', {
     summary: 'Get a code by which a person links this agent to an account',
     description:
-      'Use it as an agent with a key pair, when a person should decide for it: raise limits, name recipients, lift the kill switch. The key signs the UTF-8 bytes of `portico-agents_link_code:v1:<agent_id>:<timestamp>`: a token alone links nothing. Show `code` to the person; it is good once, until `expires_at`, and replaces an earlier one. Next: the person calls `agents_link` with it; `agents_list` shows the link.',
+      'Use it as an agent with a key pair, when a person should decide for it: raise limits, name recipients, lift the kill switch. The key signs the UTF-8 bytes of `portico-agents_link_code:v1:<agent_id>:<timestamp>`: a token alone links nothing. Show `code` to the person; it is entered once, until `expires_at`, and replaces an earlier one, also one that was entered and whose link waits for its person. Next: the person calls `agents_link` with it; `agents_list` shows the link.',
     access: 'manage',
     repeatable: true,
     rate: 'money',
@@ -136,7 +136,7 @@ export const contract = group('agents', {
   contest: act('POST /v1/agents/contest', {
     summary: 'Contest the link of this agent, as the holder of its key',
     description:
-      'Use it as an agent with a key pair that was linked against your will, at any time. While it is contested nothing is loosened through the link: no approval, no raise, no recipient, and no switch is lifted; raises and recipients that wait are dropped. The person may unlink the agent. `on: false` withdraws. The key signs the UTF-8 bytes of `portico-agents_contest:v1:<agent_id>:<timestamp>`. Next: the operator can end the link as well; `agents_list` shows it.',
+      'Use it as an agent with a key pair that was linked against your will, at any time. While it is contested nothing is loosened through the link: no approval, no raise, no recipient, and no switch is lifted; raises and recipients that wait are dropped. The person may unlink the agent. `on: false` withdraws. The key signs the UTF-8 bytes of `portico-agents_contest:v1:<agent_id>:<timestamp>:<on>`, `<on>` as in the request, `true` or `false`. Next: the operator can end the link as well; `agents_list` shows it.',
     access: 'manage',
     repeatable: true,
     rate: 'exit',

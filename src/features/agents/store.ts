@@ -28,16 +28,22 @@ export const isCode = async (db: Queryable, hash: Uint8Array, now: Date): Promis
   return (await query(db, text, [hash, now])).length > 0
 }
 
-type CodeOwner = { user_id: string; agent_id: string; name: string | null }
-/** The agent, for exactly one of several concurrent callers. */
+type CodeOwner = { user_id: string; agent_id: string; name: string | null; code_at: Date }
+/** The agent, for exactly one of several concurrent callers. The row stays as the newest code that was made. */
 export async function claimCode(db: Queryable, hash: Uint8Array, now: Date): Promise<CodeOwner | undefined> {
   const [row] = await query<CodeOwner>(
     db,
-    `with claimed as (delete from agent_link_code where code_hash = $1 and expires_at > $2 returning user_id)
-     select u.id as user_id, u.agent_id, u.name from claimed c join app_user u on u.id = c.user_id`,
+    `with claimed as (
+       update agent_link_code set expires_at = $2 where code_hash = $1 and expires_at > $2 returning user_id, created_at)
+     select u.id as user_id, u.agent_id, u.name, c.created_at as code_at from claimed c join app_user u on u.id = c.user_id`,
     [hash, now],
   )
   return row
+}
+
+export async function hasNewerCode(db: Queryable, userId: string, codeAt: string): Promise<boolean> {
+  const text = 'select 1 as newer from agent_link_code where user_id = $1 and created_at > $2'
+  return (await query(db, text, [userId, codeAt])).length > 0
 }
 
 /** Undefined where it is the public id of a person, or of nobody. */
