@@ -34,6 +34,7 @@ type Answer = {
   code: string
   requires: string
   fields: string[]
+  chains: string[]
   per_day_usd: string
   per_transaction_usd: string
   chat_per_day_usd: string
@@ -52,7 +53,7 @@ async function manager() {
   const send = (method: Method, path: string, body?: object) =>
     http<Answer>(app.base + path, { method, headers: { authorization }, ...(body && { body }) })
   const ask = async (...given: Parameters<typeof send>) => confirmed(await send(...given))
-  return { ask, send, person, clientId, tokens }
+  return { ask, send, confirmed, person, clientId, tokens }
 }
 
 test('a raised limit waits, is listed, and is cancelled or takes effect; each step is an event', async () => {
@@ -134,6 +135,38 @@ test('an app lowers and stops at once; what allows more waits for the page, righ
   const byApp = await send('POST', `/v1/approvals/${approval.approval_id}/approve`, body)
   assert.deepEqual([byApp.status, byApp.body.requires], [403, 'person'])
   assert.equal(byApp.body.confirm_url, confirmation?.confirm_url)
+})
+
+test('a raise that was asked for before the limits changed is not confirmed over the change', async () => {
+  const { ask, send, confirmed } = await manager()
+  const { chains } = (await ask('GET', '/v1/policy')).body
+  const [first, second, third] = chains as [string, string, string]
+  await ask('PUT', '/v1/policy', { chains: [first, second] })
+  const raise = await send('PUT', '/v1/policy', { chains: [first, second, third] })
+  await ask('PUT', '/v1/policy', { chains: [first] })
+  const refused = await confirmed(raise)
+  assert.deepEqual([refused.status, refused.body.code], [409, 'conflict'])
+  const { chains: left, pending_changes } = (await ask('GET', '/v1/policy')).body
+  assert.deepEqual([left, pending_changes], [[first], []])
+  const two = await send('PUT', '/v1/policy', { chains: [first, second] })
+  const other = await send('PUT', '/v1/policy', { chains: [first, third] })
+  assert.equal((await confirmed(two)).status, 200)
+  assert.equal((await confirmed(other)).status, 409, 'it would drop what waits')
+})
+
+test('the end of a stop that was asked for ends no later stop', async () => {
+  const { ask, confirmed, person } = await manager()
+  const { authorization } = await person.connect({ allows: ['manage', 'propose'] })
+  await ask('POST', '/v1/kill', { on: true })
+  const headers = { authorization }
+  const lift = await http<Answer>(`${app.base}/v1/kill`, { method: 'POST', headers, body: { on: false } })
+  await ask('POST', '/v1/kill', { on: false })
+  app.time.offsetMs += 1_000
+  await ask('POST', '/v1/kill', { on: true })
+  const refused = await confirmed(lift)
+  assert.deepEqual([refused.status, refused.body.code], [409, 'conflict'])
+  assert.equal((await ask('GET', '/v1/policy')).body.paused?.scope, 'user')
+  app.time.offsetMs = 0
 })
 
 test('an app that may lower and stop asks for nothing more', async () => {

@@ -2,6 +2,7 @@ import { assertUncontested, type Subject, subjectOf } from '#engines/agent-links
 import type { RequestedAct } from '#kernel/act-request.ts'
 import { approvalDetail } from '#kernel/approval.ts'
 import { type ActScope, actOf, type Caller, type RequestFacts } from '#kernel/caller.ts'
+import { Fault } from '#kernel/fault.ts'
 import type { JsonObject } from '#kernel/json.ts'
 import { confirmedAct, type InputOf } from '#kernel/operation.ts'
 import { assertScope } from '#kernel/scope.ts'
@@ -23,11 +24,11 @@ const switchView = (since: Date | null) => ({
 export function createKill(deps: OperationsDeps) {
   const { clock, coolingMs, acts } = deps
   const idOf = ({ userId }: Subject) => ({ scope: 'user' as const, userId })
-  /** False where none is set; throws where the person does not decide about it yet. */
-  const isLiftable = async (tx: Tx, by: string, subject: Subject): Promise<boolean> => {
+  /** Undefined where none is set; throws where the person does not decide about it yet. */
+  const findLiftable = async (tx: Tx, by: string, subject: Subject): Promise<{ since: Date } | undefined> => {
     const before = await store.switchOf(tx, idOf(subject))
     if (before && before.set_by !== by) assertEstablished(subject, { now: clock.now(), coolingMs })
-    return before !== undefined
+    return before
   }
 
   const stop = async (tx: Tx, setBy: string, { now, subject }: { now: Date; subject: Subject }) => {
@@ -47,11 +48,12 @@ export function createKill(deps: OperationsDeps) {
     const by = { caller, forAgent }
     if (on) return change(deps, by, scope, (_tx, now, subject) => stop(tx, caller.agentId, { now, subject }))
     const subject = await subjectOf(tx, caller, forAgent, { lock: true })
-    if (!(await isLiftable(tx, caller.agentId, subject))) return switchView(null)
+    const found = await findLiftable(tx, caller.agentId, subject)
+    if (!found) return switchView(null)
     assertScope(caller, 'propose')
     const act = {
       operation: 'policy_kill',
-      input: { for_agent: subject.agentId, on: false },
+      input: { for_agent: subject.agentId, on: false, since: found.since.toISOString() },
       text: `Allow trading again for ${whose(subject, caller)}`,
       details: [approvalDetail('Kill switch', 'is lifted: trading goes on within the limits')],
     }
@@ -60,22 +62,28 @@ export function createKill(deps: OperationsDeps) {
     return requested.task
   }
 
-  const apply = async (input: JsonObject, person: Caller) => (scope: ActScope) =>
-    change(
-      deps,
-      { caller: person, forAgent: (input as KillInput).for_agent },
-      scope,
-      async (tx, _now, subject) => {
-        const answer = switchView(null)
-        assertUncontested(subject.contestedAt)
-        if (!(await isLiftable(tx, person.agentId, subject))) return { answer, changed: [] }
-        await store.clearSwitch(tx, idOf(subject))
-        return {
-          answer,
-          changed: [{ cause: 'resumed' }],
-          mail: { kind: 'trading_resumed', text: resumedText(subject) },
-        }
-      },
-    )
+  const apply = async (input: JsonObject, person: Caller) => (scope: ActScope) => {
+    const { for_agent: forAgent, since } = input as KillInput & { since?: string }
+    return change(deps, { caller: person, forAgent }, scope, async (tx, _now, subject) => {
+      const answer = switchView(null)
+      assertUncontested(subject.contestedAt)
+      const found = await findLiftable(tx, person.agentId, subject)
+      if (!found) return { answer, changed: [] }
+      if (since !== undefined && found.since.toISOString() !== since)
+        throw new Fault(
+          'conflict',
+          'Trading was stopped again since its end was asked for: ask for it again',
+          {
+            extras: { reason: 'the switch was set again' },
+          },
+        )
+      await store.clearSwitch(tx, idOf(subject))
+      return {
+        answer,
+        changed: [{ cause: 'resumed' }],
+        mail: { kind: 'trading_resumed', text: resumedText(subject) },
+      }
+    })
+  }
   return confirmedAct(run, apply)
 }

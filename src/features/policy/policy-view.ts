@@ -1,4 +1,5 @@
 import { invalid } from '#kernel/fault.ts'
+import type { JsonObject } from '#kernel/json.ts'
 import { toUnits, usdDecimals } from '#kernel/money.ts'
 import type { InputOf } from '#kernel/operation.ts'
 import type { contract } from './contract.ts'
@@ -30,6 +31,15 @@ const valueView = (value: rules.Change['value']) => {
   if (typeof value === 'bigint') return rules.usd(value)
   return value?.map((each) => (each.includes(':') ? chainAddressView(each) : each)) ?? null
 }
+
+/** What a raise starts from: the values of its fields, and those that wait. */
+export const basisOf = ({ limits, pending }: View, fields: readonly (keyof rules.Limits)[]): JsonObject =>
+  Object.fromEntries(
+    fields.map((field) => {
+      const waits = pending.filter((change) => change.field === field).map(({ value }) => valueView(value))
+      return [fieldNames[field], { now: valueView(limits[field]), waits }]
+    }),
+  )
 
 const changeView = ({ id, field, value, requestedAt, effectiveAt }: rules.Change) => ({
   change_id: id,

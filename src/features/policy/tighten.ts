@@ -3,8 +3,9 @@ import type { ActRequest, RequestedAct } from '#kernel/act-request.ts'
 import { approvalDetail } from '#kernel/approval.ts'
 import { type ActScope, actOf, type Caller, type RequestFacts } from '#kernel/caller.ts'
 import { later } from '#kernel/clock.ts'
+import { Fault } from '#kernel/fault.ts'
 import { uuidv7 } from '#kernel/id.ts'
-import type { JsonObject } from '#kernel/json.ts'
+import { canonicalJson, type JsonObject } from '#kernel/json.ts'
 import { confirmedAct } from '#kernel/operation.ts'
 import { assertScope } from '#kernel/scope.ts'
 import type { Tx } from '#kernel/task.ts'
@@ -12,6 +13,7 @@ import { type Changed, change, type OperationsDeps } from './change.ts'
 import { raiseDetails, raisedText, whose } from './person-mail-texts.ts'
 import {
   assertWithinPlatform,
+  basisOf,
   fieldNames,
   policyView,
   type TightenInput,
@@ -29,6 +31,14 @@ const confirmationOf = ({ task: { task_id, approval, message } }: RequestedAct) 
   ...approval,
   message,
 })
+
+/** A person confirms what the page says of the limits before and after: a list that changed since would come back whole. */
+function assertSameBasis(asked: JsonObject | undefined, now: JsonObject): void {
+  if (asked === undefined || canonicalJson(asked) === canonicalJson(now)) return
+  throw new Fault('conflict', 'These limits have changed since the raise was asked for: ask for it again', {
+    extras: { reason: 'the limits were changed meanwhile' },
+  })
+}
 
 /** What a change of limits comes to: lower limits count at once, and higher ones once a person has confirmed them. */
 export function createTighten(deps: OperationsDeps) {
@@ -76,14 +86,18 @@ export function createTighten(deps: OperationsDeps) {
     const details = raiseDetails(raised, { before: before.limits, wanted, chainName })
     return {
       operation: 'policy_tighten',
-      input: { for_agent: subject.agentId, ...Object.fromEntries(fields) } as JsonObject,
+      input: {
+        for_agent: subject.agentId,
+        basis: basisOf(before, raised),
+        ...Object.fromEntries(fields),
+      } as JsonObject,
       text: `Raise the limits of ${whose(subject, caller)}`,
       details: details.map(({ name, value }) => approvalDetail(name, value)),
     }
   }
 
   const apply = async (input: JsonObject, person: Caller) => {
-    const { for_agent: forAgent, ...fields } = input as TightenInput
+    const { for_agent: forAgent, basis, ...fields } = input as TightenInput & { basis?: JsonObject }
     const wanted = wantedOf(fields, platformLimits)
     return (scope: ActScope) =>
       change(deps, { caller: person, forAgent }, scope, async (tx, now, subject) => {
@@ -91,6 +105,7 @@ export function createTighten(deps: OperationsDeps) {
         await store.lockPolicy(tx, subject.userId, now)
         const before = await view(tx, subject.userId)
         assertWithinPlatform(platformLimits, wanted)
+        assertSameBasis(basis, basisOf(before, Object.keys(wanted) as (keyof rules.Limits)[]))
         const changed = await save(tx, subject, { before, wanted, now })
         const raised = changed.flatMap((each) => (each.cause === 'raised' ? each.fields : []))
         const mail = mailOfRaised(later(now, coolingMs), raised, () =>
