@@ -57,7 +57,7 @@ async function formOf(request: IncomingMessage): Promise<URLSearchParams> {
 }
 
 /** An operator defines the scopes of a resource beside those of OpenID. */
-const resourceScope = 'openid profile email offline_access trade earn manage'
+const resourceScope = 'openid profile email offline_access trade earn chat manage propose'
 
 function createProvider(
   issuer: string,
