@@ -67,6 +67,7 @@ const toTaskKind = ({ name, entry, run }: OperationOf<'task'>): TaskKind => ({
   ...(run.retry && { retry: run.retry }),
   ...(run.stepTimeoutMs && { stepTimeoutMs: run.stepTimeoutMs }),
   ...(run.isResumable && { isResumable: true }),
+  ...(run.looksUp && { looksUp: true }),
   ...(run.completeEnd && { completeEnd: run.completeEnd }),
 })
 

@@ -5,7 +5,7 @@ import type { Random } from '#kernel/id.ts'
 import type { Log } from '#kernel/log.ts'
 import { isSought } from '#kernel/one-effect.ts'
 import type { Effect, EndResult, RetryRule, StepResult, TaskKind } from '#kernel/task.ts'
-import { isExposed, isLive } from '#kernel/task-state.ts'
+import { isExposed, isLive, type LiveState } from '#kernel/task-state.ts'
 import type { Committed, Committer } from './commit.ts'
 import type { CommittedEvents } from './local-events.ts'
 import { MoneyHeld } from './money-hold.ts'
@@ -97,10 +97,9 @@ async function runStep(
 ): Promise<StepResult> {
   // What the database forgot has no effect here: while it is looked up, its outcome is unknown.
   const exposed = task.outcome === 'unknown' || effects.some(isExposed)
-  const end = (result: EndResult) => kind.completeEnd?.(stepView(task, effects), result) ?? result
-  if (task.cancel_requested && !exposed) return end(cancelled('Cancelled on request'))
-  if (clock.now() > task.deadline && !exposed)
-    return end(failed('expired', 'The deadline passed before anything was sent'))
+  const ended = exposed ? undefined : endBeforeStep(task, clock.now())
+  if (ended && mayBeForgotten(task, kind, effects)) return lookUpFirst(task)
+  if (ended) return kind.completeEnd?.(stepView(task, effects), ended) ?? ended
   const step = kind.steps[task.step]
   if (!step) {
     log.warn({ task: task.id, kind: task.kind, step: task.step }, 'this version has no such step')
@@ -118,6 +117,22 @@ async function runStep(
   )
 }
 
+function endBeforeStep(task: Task, now: Date): EndResult | undefined {
+  if (task.cancel_requested) return cancelled('Cancelled on request')
+  if (now > task.deadline) return failed('expired', 'The deadline passed before anything was sent')
+  return undefined
+}
+
+/** No step has run yet: an earlier task of the same execution id may have been executed, and forgotten. */
+const mayBeForgotten = (task: Task, kind: TaskKind, effects: readonly Effect[]): boolean =>
+  kind.looksUp === true && task.execution_id !== null && task.state === 'accepted' && effects.length === 0
+
+const lookUpFirst = (task: Task): StepResult => ({
+  park: { afterMs: 0, next: task.step },
+  state: 'reconciling',
+  outcome: 'unknown',
+})
+
 /** Retries or ends the task of a step that threw. A task never ends as failed while its bytes may still land. */
 async function handleFailure(
   deps: TaskRunDeps,
@@ -127,7 +142,11 @@ async function handleFailure(
 ): Promise<LoadedTask | undefined> {
   const { transactions, committer, clock, random, log } = deps
   if (error instanceof MoneyHeld)
-    return committer.step(task, { park: { afterMs: heldRetryMs, next: task.step } })
+    return committer.step(task, {
+      park: { afterMs: heldRetryMs, next: task.step },
+      state: task.state as LiveState,
+      ...(task.outcome === 'unknown' && { outcome: 'unknown' }),
+    })
   const fault = error instanceof Fault ? error : undefined
   if (!fault) log.error({ error, task: task.id, step: task.step }, 'step threw an unexpected error')
   const effects = await readEffects(transactions.pool, task.id)

@@ -329,6 +329,11 @@ export type TaskRules = {
   stepTimeoutMs?: number
   /** A step continues where another run of it has ended, so an instance that stops aborts it and leaves it to others. */
   isResumable?: boolean
+  /**
+   * The first step looks up what was executed before under the execution id of the task, and signs nothing in a task whose
+   * outcome is `unknown`: what was not looked up yet ends for neither a cancel nor its deadline.
+   */
+  looksUp?: boolean
   /** Completes an end that no step has made: the task was cancelled, expired, or failed too often. */
   completeEnd?(task: TaskView, end: EndResult): EndResult
 }

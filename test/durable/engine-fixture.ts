@@ -36,7 +36,12 @@ const contract = group('test', {
 })
 const request = { id: 'r', address: '127.0.0.1', signal: new AbortController().signal }
 
-export type TestKind = { steps: Record<string, Step>; stepTimeoutMs?: number; version?: number }
+export type TestKind = {
+  steps: Record<string, Step>
+  stepTimeoutMs?: number
+  version?: number
+  looksUp?: boolean
+}
 export type Admit = (input: unknown, asker: Asker) => Promise<Admission>
 export type Answer = {
   task_id: string

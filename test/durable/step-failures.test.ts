@@ -3,10 +3,12 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { postgresBus } from '#durable/postgres-notify.ts'
 import { Fault } from '#kernel/fault.ts'
-import { externalAccount, type TaskKind } from '#kernel/task.ts'
+import { isSought, nothingFound } from '#kernel/one-effect.ts'
+import { externalAccount, type Step, type StepResult, type TaskKind, type TaskView } from '#kernel/task.ts'
 import { eventually } from '../harness/gateway.ts'
 import { testSpend } from '../harness/spend.ts'
 import {
+  type Admit,
   confirmed,
   type EngineFixture,
   executed,
@@ -99,6 +101,48 @@ describe('failing steps', () => {
     look = 'finds'
     const ended = await fixture.waitForEnd(task_id)
     assert.deepEqual([ended.status, ended.outcome], ['completed', 'executed'])
+  })
+
+  describe('what is past its deadline, or cancelled, before its first step', () => {
+    /** Looks up in its first run, as the drivers of effects do, and signs where it need not. */
+    const lookingUp = (found: boolean) => {
+      const outcomes: unknown[] = []
+      const sign: Step = async (task, context) => {
+        outcomes.push(task.outcome)
+        if (found) return executed
+        return isSought(task) ? (nothingFound('sign') as StepResult) : signingStep('confirm')(task, context)
+      }
+      return { outcomes, steps: { sign, confirm: async (task: TaskView) => confirmed(task) } }
+    }
+    const late: Admit = async () => ({ data: {}, first: 'sign', deadlineMs: -1_000 })
+    const runLate = async (found: boolean, request: { key?: string }, looksUp = true) => {
+      const { outcomes, steps } = lookingUp(found)
+      await using a = await fixture.instance({ steps, looksUp }, { admit: late })
+      const ended = await a.run(newUser(), request)
+      return [ended.state, ended.outcome, ...outcomes]
+    }
+
+    test('looks up what was forgotten, where it has a key', async () => {
+      assert.deepEqual(await runLate(true, { key: 'k' }), ['done', 'executed', 'unknown'])
+    })
+    test('expires once nothing was found, and signs nothing', async () => {
+      assert.deepEqual(await runLate(false, { key: 'k' }), ['expired', 'not_executed', 'unknown'])
+    })
+    test('expires at once, where nothing outside knows it', async () => {
+      assert.deepEqual(await runLate(true, {}), ['expired', 'not_executed'])
+      assert.deepEqual(await runLate(true, { key: 'k' }, false), ['expired', 'not_executed'])
+    })
+    test('looks up also after a cancel', async () => {
+      const { outcomes, steps } = lookingUp(true)
+      // An instance without slots accepts the task, and the cancel comes before its first step.
+      await using a = await fixture.instance({ steps, looksUp: true }, { slots: 0 })
+      const userId = newUser()
+      const { task_id } = await a.run(userId, { key: 'k', timeoutMs: 0 })
+      await a.taskEngine.tasks.cancel(userId, task_id)
+      await using _b = await fixture.instance({ steps, looksUp: true })
+      const ended = await fixture.waitForEnd(task_id)
+      assert.deepEqual([ended.status, ended.outcome, outcomes], ['completed', 'executed', ['unknown']])
+    })
   })
 
   test('a step that this version lacks is left to one that has it, also while an effect is live', async () => {

@@ -82,7 +82,12 @@ export function recharge(deps: RechargeDeps): Operation[] {
       })
       return { chains }
     },
-    recharge: taskOf({ admit: admitRecharge(deps), steps: rechargeSteps(deps), everyAnswer: answerFields }),
+    recharge: taskOf({
+      admit: admitRecharge(deps),
+      steps: rechargeSteps(deps),
+      looksUp: true,
+      everyAnswer: answerFields,
+    }),
   })
 }
 
@@ -233,7 +238,8 @@ function rechargeSteps(deps: RechargeDeps): Steps<RechargeTaskData, 'sign' | 'co
   const tillOn = (chainId: string) => deps.tills.find(({ chain }) => chain.row.id === chainId)
   const priceOf = ({ data }: RechargeTask) =>
     toMicros(packs.find(({ packId }) => packId === data.pack_id)?.priceUsd ?? '0')
-  const isOutdated = ({ data }: RechargeTask, now: Date) => now > new Date(data.locked_until)
+  const refusalAt = (data: RechargeTaskData, now: Date) => async () =>
+    now > new Date(data.locked_until) ? outdated : undefined
   const evmTillOn = (chainId: string) => {
     const till = tillOn(chainId)
     return till?.family === 'evm' ? till : undefined
@@ -243,7 +249,7 @@ function rechargeSteps(deps: RechargeDeps): Steps<RechargeTaskData, 'sign' | 'co
     plan(task: RechargeTask, { now }) {
       const till = evmTillOn(task.data.chain_id)
       if (!till) throw notSold()
-      return isOutdated(task, now) ? outdated : evmPlan(deps, till, task, priceOf(task))
+      return { ...evmPlan(deps, till, task, priceOf(task)), refusal: refusalAt(task.data, now) }
     },
     settle: (task, proof, { now }) => credited(deps, task, { proof, now }),
   })
@@ -252,7 +258,7 @@ function rechargeSteps(deps: RechargeDeps): Steps<RechargeTaskData, 'sign' | 'co
     plan(task: RechargeTask, { now }) {
       const till = tillOn(task.data.chain_id)
       if (till?.family !== 'solana') throw notSold()
-      return isOutdated(task, now) ? outdated : svmPlan(deps, till, task, priceOf(task))
+      return { ...svmPlan(deps, till, task, priceOf(task)), refusal: refusalAt(task.data, now) }
     },
     settle: (task, proof, { now }) => credited(deps, task, { proof, now }),
   })

@@ -32,7 +32,7 @@ const settleMsMax = 3_000
 const settlePollMs = 100
 
 export const deposit = (deps: VaultTaskDeps) =>
-  taskOf({ admit: admitDeposit(deps), steps: depositSteps(deps) })
+  taskOf({ admit: admitDeposit(deps), steps: depositSteps(deps), looksUp: true })
 
 const actionOf = ({ vault, usdc }: VaultTaskDeps, amountUnits: bigint): Omit<PlannedAction, 'userId'> => ({
   operation: 'earn_deposit',
@@ -183,11 +183,14 @@ async function awaitFreeCash(
     if (free >= amountUnits) return { totalUnits: cashUnits, version, block }
     const isHopeless = cashUnits < amountUnits || heldUnits === 0n
     if (isHopeless || performance.now() > until)
-      throw insufficientBalance(usdcToken(usdc), {
-        what: 'The deposit',
-        requiredUnits: amountUnits,
-        availableUnits: free,
-      })
+      throw insufficientBalance(
+        { ...usdcToken(usdc), chainId: vault.chainId },
+        {
+          what: 'The deposit',
+          requiredUnits: amountUnits,
+          availableUnits: free,
+        },
+      )
     await pause(settlePollMs)
   }
 }

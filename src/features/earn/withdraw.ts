@@ -23,7 +23,7 @@ type WithdrawTaskData = VaultTaskData & { shares_units: string; held_shares: str
 type WithdrawTask = TaskView<WithdrawTaskData>
 
 export const withdraw = (deps: VaultTaskDeps) =>
-  taskOf({ admit: admitWithdraw(deps), steps: withdrawSteps(deps) })
+  taskOf({ admit: admitWithdraw(deps), steps: withdrawSteps(deps), looksUp: true })
 
 const admitWithdraw = (deps: VaultTaskDeps) =>
   createAdmission({

@@ -97,7 +97,7 @@ export function perp(deps: PerpDeps): Perp {
       steps: cancelSteps(exit),
     }),
     ...positionOperations(exit),
-    fund: taskOf({ admit: admitFund(trade), steps: fundSteps(work) }),
+    fund: taskOf({ admit: admitFund(trade), steps: fundSteps(work), looksUp: true }),
     withdraw: taskOf({
       admit: admitWithdraw(exit),
       steps: withdrawSteps(exit),

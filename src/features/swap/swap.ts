@@ -10,6 +10,7 @@ export const swap = (deps: SwapDeps): Operation[] =>
     execute: taskOf({
       admit: admitSwap(deps),
       steps: costedSteps(deps, ownNames),
+      looksUp: true,
       answer: (input: SwapInput, caller) => dryRun(deps, input, caller),
       answerFields,
     }),

@@ -84,6 +84,7 @@ export const transfer = (deps: TransferDeps) =>
   taskOf<TransferInput, TransferTaskData, 'sign' | 'confirm'>({
     admit: admitTransfer(deps),
     steps: transferSteps(deps),
+    looksUp: true,
   })
 
 async function checkTransfer(deps: TransferDeps, input: TransferInput, userId: string): Promise<Terms> {
