@@ -124,7 +124,7 @@ export async function compose(deps: ComposeDeps, overrides: Overrides = {}) {
     },
     overrides,
   )
-  const runtime = taskEngine.createRuntime(features.operations, features.kinds)
+  const runtime = taskEngine.createRuntime(features.operations, features.kinds, features.holdings.shownUnits)
   const innerCalls = createInnerCalls(runtime.invoke)
   const reconciler = venue && openReconciler({ core, venue, custody }, overrides)
   const owned = parts.move()

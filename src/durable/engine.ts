@@ -10,6 +10,7 @@ import { createApprovals } from './approvals.ts'
 import { createChangePoller } from './change-poller.ts'
 import { createEventLog } from './event-log.ts'
 import { createHeldCommits } from './held-commits.ts'
+import type { ShownUnits } from './lagging-balances.ts'
 import { ledger } from './ledger.ts'
 import { createLocalEvents } from './local-events.ts'
 import { createMailboxes } from './mailboxes.ts'
@@ -169,7 +170,11 @@ export function createEngine(deps: EngineDeps) {
     }),
 
     /** Registers all kinds and builds the invoker; `internal` kinds have no route. Tasks run after `start`. */
-    createRuntime(operations: readonly Operation[], internal: readonly TaskKind[]) {
+    createRuntime(
+      operations: readonly Operation[],
+      internal: readonly TaskKind[],
+      shownUnits: ShownUnits = () => undefined,
+    ) {
       const tasks = selectTasks(operations)
       for (const task of tasks) taskOperations.set(task.name, task)
       registerKinds(kinds, [...tasks.map(toTaskKind), ...registerActs(acts, operations), ...internal], log)
@@ -185,6 +190,7 @@ export function createEngine(deps: EngineDeps) {
         random,
         holds,
         requestApproval: approvals.request,
+        shownUnits,
       })
       const start = () => {
         taskRunner.start()

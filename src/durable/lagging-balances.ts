@@ -6,14 +6,20 @@ import { toUnits } from '#kernel/money.ts'
 import { type Queryable, query } from '#store/query.ts'
 import { isInsufficientBalance } from './operation-faults.ts'
 
-/** A shortage that a node shows which does not show yet what tasks of the user have brought is no final answer. */
+/**
+ * A shortage is no final answer where the node does not show yet what tasks of the user have brought, or what this
+ * instance has just shown to the user. What arrived from outside and no read has shown is not known here.
+ */
 
 /** Nodes lag behind each other by less. */
 const lagMs = 60_000
 const retryAfterSeconds = 1
 const tasksMax = 100
 
-type LaggingDeps = { pool: Queryable; clock: Clock }
+type Place = { chainId: string; token: string }
+/** What this instance has shown of a token to the user within the time. */
+export type ShownUnits = (userId: string, place: Place, maxAgeMs: number) => bigint | undefined
+type LaggingDeps = { pool: Queryable; clock: Clock; shownUnits: ShownUnits }
 
 export async function throwWhereLagging(
   deps: LaggingDeps,
@@ -23,19 +29,22 @@ export async function throwWhereLagging(
   if (userId === undefined || !isInsufficientBalance(error) || !(error instanceof Fault)) throw error
   const { chain_id: chainId, token, required, available, decimals } = error.extras
   if (typeof chainId !== 'string' || typeof decimals !== 'number') throw error
-  const [requiredUnits, shownUnits] = [required, available].map((each) => toUnits(String(each), decimals))
+  const [requiredUnits, readUnits] = [required, available].map((each) => toUnits(String(each), decimals))
   const place = { chainId, token: String(token) }
   const broughtUnits = await recentlyBrought(deps, userId, place)
-  const heldUnits = broughtUnits > 0n ? await held(deps, userId, place) : 0n
+  const seenUnits = deps.shownUnits(userId, place, lagMs) ?? 0n
+  // What was spent since may be in what was shown already.
+  const knownUnits = max(broughtUnits, broughtUnits < 0n ? seenUnits + broughtUnits : seenUnits)
+  const heldUnits = knownUnits > 0n ? await held(deps, userId, place) : 0n
   // What open tasks hold is not available, and may be spent already.
-  if (shownUnits! + 2n * heldUnits >= broughtUnits || requiredUnits! > broughtUnits) throw error
-  throw new Fault('unavailable', `${error.message}, and what your last tasks brought is not shown yet`, {
+  if (readUnits! + 2n * heldUnits >= knownUnits || requiredUnits! > knownUnits) throw error
+  throw new Fault('unavailable', `${error.message}, and what arrived in the last minute is not shown yet`, {
     cause: error,
     extras: { ...error.extras, retry_after: retryAfterSeconds },
   })
 }
 
-type Place = { chainId: string; token: string }
+const max = (a: bigint, b: bigint): bigint => (a > b ? a : b)
 
 /** What tasks that have just ended brought of a token, without what they spent. */
 async function recentlyBrought({ pool, clock }: LaggingDeps, userId: string, place: Place): Promise<bigint> {

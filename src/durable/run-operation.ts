@@ -2,7 +2,7 @@ import type { Caller } from '#kernel/caller.ts'
 import { Fault } from '#kernel/fault.ts'
 import { createKeyedMutex } from '#kernel/keyed-mutex.ts'
 import { runAnswered } from './answered-task.ts'
-import { throwWhereLagging } from './lagging-balances.ts'
+import { type ShownUnits, throwWhereLagging } from './lagging-balances.ts'
 import { createLockWaiters } from './lock-wait.ts'
 import type { Invoke, InvokeRequest, OperationCall, OperationOf, Reply, UserCall } from './operation-call.ts'
 import { throwAsFault } from './operation-faults.ts'
@@ -12,10 +12,11 @@ import { isStreamTask, runStreamTask } from './stream-task.ts'
 
 type InvokerDeps = TaskInvokerDeps & ActRunnerDeps
 
-export function createInvoker(given: TaskInvokerDeps): Invoke {
+export function createInvoker(given: TaskInvokerDeps & { shownUnits: ShownUnits }): Invoke {
   const deps: InvokerDeps = { ...given, actTurns: createKeyedMutex(), lockWaiters: createLockWaiters() }
   const tasks = createTaskInvoker(deps)
-  const lagging = { pool: given.transactions.pool, clock: given.clock }
+  const { transactions, clock, shownUnits } = given
+  const lagging = { pool: transactions.pool, clock, shownUnits }
   return (call) =>
     dispatch(deps, tasks, call)
       .catch((error: unknown) => throwWhereLagging(lagging, call.caller?.userId, error))

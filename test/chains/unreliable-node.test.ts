@@ -124,6 +124,26 @@ describe('a node that lags, loses transactions and answers with HTML pages', () 
     assert.equal(await app.flows(user), 1)
   })
 
+  test('what a lagging sibling hides is no final shortage, where holdings have just shown it', async () => {
+    const user = await app.fundedUser('10')
+    await app.fund(baseId, user.evm, 'USDC', '30')
+    const shortage = () =>
+      app.call('earn_deposit', { amount_usdc: '35' }, user).then(
+        () => assert.fail('the node shows it'),
+        (fault: unknown) => (fault as { code: string }).code,
+      )
+    // Of ten seconds.
+    const lag = { chance: 1, blocks: 40 }
+    node.set({ lag })
+    assert.equal(await shortage(), 'insufficient_balance', 'nobody has shown it')
+    node.set({})
+    await app.call('wallets_holdings', {}, user)
+    node.set({ lag })
+    assert.equal(await shortage(), 'unavailable')
+    const more = app.call('earn_deposit', { amount_usdc: '41' }, user)
+    await assert.rejects(more, { code: 'insufficient_balance' }, 'no node has that much')
+  })
+
   test('a receipt of a block that is not on the chain is no proof, and its transaction is not given up', async () => {
     const user = await app.fundedUser()
     node.set({ withholdsSends: true, fakesReceipts: true })

@@ -20,6 +20,8 @@ export function holdingsCache({ freshMs, entriesMax, now, nowMs }: Options) {
         return { ...readings.last(key), error: message }
       }
     },
+    /** Where it is younger, and nothing has changed the wallet since. */
+    recent: (key: string, maxAgeMs: number) => readings.peek(key, maxAgeMs)?.reading,
     invalidate: readings.invalidate,
   }
 }

@@ -44,6 +44,8 @@ export type Holdings = {
   forUser(userId: string, request: HoldingsRequest): Promise<HoldingsAnswer>
   /** A receipt changed balances: the next request reads the chain. */
   invalidate(userId: string, chainId: string): void
+  /** What this instance has shown of a token in the last `maxAgeMs`; undefined where it has shown nothing. */
+  shownUnits(userId: string, place: { chainId: string; token: string }, maxAgeMs: number): bigint | undefined
 }
 
 /** Below two seconds, so that a deposit is visible within two seconds on every instance. */
@@ -91,6 +93,12 @@ export function holdings({
 
   return {
     invalidate: (userId, chainId) => cache.invalidate(keyOf(userId, chainId)),
+
+    shownUnits(userId, { chainId, token }, maxAgeMs) {
+      const row = chains.find(({ chain }) => chain.row.id === chainId)?.chain.row
+      const reading = cache.recent(keyOf(userId, chainId), maxAgeMs)
+      return row && reading?.held.find((held) => sameAddress(row, held.token.address, token))?.amountUnits
+    },
 
     async forUser(userId, { family, force }) {
       const [wallets, tokensByChain, bases, orders] = await Promise.all([
