@@ -100,6 +100,7 @@ export const policyMutations = [
         'an app raises limits without its person',
       ],
       ["        assertScope(caller, 'propose')\n", '', 'an app that may lower asks for more'],
+      ['asked === undefined || ', 'asked !== undefined || ', 'a raise brings back what was lowered since'],
     ],
   ),
   ...mutationsOf(
@@ -111,6 +112,7 @@ export const policyMutations = [
         '    await store.clearSwitch(tx, idOf(subject))\n    return requested.task\n',
         'an app lifts the kill switch',
       ],
+      ['if (since !== undefined && ', 'if (since === undefined && ', 'the end of a stop ends a later one'],
     ],
   ),
   ...mutationsOf(

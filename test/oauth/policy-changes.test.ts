@@ -35,6 +35,7 @@ type Answer = {
   requires: string
   fields: string[]
   chains: string[]
+  tokens: object[]
   per_day_usd: string
   per_transaction_usd: string
   chat_per_day_usd: string
@@ -140,16 +141,17 @@ test('an app lowers and stops at once; what allows more waits for the page, righ
 test('a raise that was asked for before the limits changed is not confirmed over the change', async () => {
   const { ask, send, confirmed } = await manager()
   const { chains } = (await ask('GET', '/v1/policy')).body
-  const [first, second, third] = chains as [string, string, string]
-  await ask('PUT', '/v1/policy', { chains: [first, second] })
-  const raise = await send('PUT', '/v1/policy', { chains: [first, second, third] })
-  await ask('PUT', '/v1/policy', { chains: [first] })
+  const token = (digit: string) => ({ chain_id: chains[0], address: `0x${digit.repeat(40)}` })
+  const [first, second, third] = [token('1'), token('2'), token('3')]
+  await ask('PUT', '/v1/policy', { tokens: [first, second] })
+  const raise = await send('PUT', '/v1/policy', { tokens: [first, second, third] })
+  await ask('PUT', '/v1/policy', { tokens: [first] })
   const refused = await confirmed(raise)
   assert.deepEqual([refused.status, refused.body.code], [409, 'conflict'])
-  const { chains: left, pending_changes } = (await ask('GET', '/v1/policy')).body
+  const { tokens: left, pending_changes } = (await ask('GET', '/v1/policy')).body
   assert.deepEqual([left, pending_changes], [[first], []])
-  const two = await send('PUT', '/v1/policy', { chains: [first, second] })
-  const other = await send('PUT', '/v1/policy', { chains: [first, third] })
+  const two = await send('PUT', '/v1/policy', { tokens: [first, second] })
+  const other = await send('PUT', '/v1/policy', { tokens: [first, third] })
   assert.equal((await confirmed(two)).status, 200)
   assert.equal((await confirmed(other)).status, 409, 'it would drop what waits')
 })
