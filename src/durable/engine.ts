@@ -170,15 +170,11 @@ export function createEngine(deps: EngineDeps) {
     }),
 
     /** Registers all kinds and builds the invoker; `internal` kinds have no route. Tasks run after `start`. */
-    createRuntime(
-      operations: readonly Operation[],
-      internal: readonly TaskKind[],
-      shownUnits: ShownUnits = () => undefined,
-    ) {
+    createRuntime(operations: readonly Operation[], internal: readonly TaskKind[], shownUnits?: ShownUnits) {
       const tasks = selectTasks(operations)
       for (const task of tasks) taskOperations.set(task.name, task)
       registerKinds(kinds, [...tasks.map(toTaskKind), ...registerActs(acts, operations), ...internal], log)
-      const invoke = createInvoker({
+      const invoke = createInvoker(shownUnits, {
         transactions,
         acceptance,
         runner: taskRunner,
@@ -190,7 +186,6 @@ export function createEngine(deps: EngineDeps) {
         random,
         holds,
         requestApproval: approvals.request,
-        shownUnits,
       })
       const start = () => {
         taskRunner.start()

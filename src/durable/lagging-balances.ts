@@ -19,7 +19,7 @@ const tasksMax = 100
 type Place = { chainId: string; token: string }
 /** What this instance has shown of a token to the user within the time. */
 export type ShownUnits = (userId: string, place: Place, maxAgeMs: number) => bigint | undefined
-type LaggingDeps = { pool: Queryable; clock: Clock; shownUnits: ShownUnits }
+type LaggingDeps = { pool: Queryable; clock: Clock; shownUnits: ShownUnits | undefined }
 
 export async function throwWhereLagging(
   deps: LaggingDeps,
@@ -32,7 +32,7 @@ export async function throwWhereLagging(
   const [requiredUnits, readUnits] = [required, available].map((each) => toUnits(String(each), decimals))
   const place = { chainId, token: String(token) }
   const broughtUnits = await recentlyBrought(deps, userId, place)
-  const seenUnits = deps.shownUnits(userId, place, lagMs) ?? 0n
+  const seenUnits = deps.shownUnits?.(userId, place, lagMs) ?? 0n
   // What was spent since may be in what was shown already.
   const knownUnits = max(broughtUnits, broughtUnits < 0n ? seenUnits + broughtUnits : seenUnits)
   const heldUnits = knownUnits > 0n ? await held(deps, userId, place) : 0n

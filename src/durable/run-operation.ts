@@ -12,10 +12,10 @@ import { isStreamTask, runStreamTask } from './stream-task.ts'
 
 type InvokerDeps = TaskInvokerDeps & ActRunnerDeps
 
-export function createInvoker(given: TaskInvokerDeps & { shownUnits: ShownUnits }): Invoke {
+export function createInvoker(shownUnits: ShownUnits | undefined, given: TaskInvokerDeps): Invoke {
   const deps: InvokerDeps = { ...given, actTurns: createKeyedMutex(), lockWaiters: createLockWaiters() }
   const tasks = createTaskInvoker(deps)
-  const { transactions, clock, shownUnits } = given
+  const { transactions, clock } = given
   const lagging = { pool: transactions.pool, clock, shownUnits }
   return (call) =>
     dispatch(deps, tasks, call)

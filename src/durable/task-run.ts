@@ -127,6 +127,7 @@ function endBeforeStep(task: Task, now: Date): EndResult | undefined {
 const mayBeForgotten = (task: Task, kind: TaskKind, effects: readonly Effect[]): boolean =>
   kind.looksUp === true && task.execution_id !== null && task.state === 'accepted' && effects.length === 0
 
+/** The step looks up, and signs nothing in a task of this outcome. */
 const lookUpFirst = (task: Task): StepResult => ({
   park: { afterMs: 0, next: task.step },
   state: 'reconciling',

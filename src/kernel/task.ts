@@ -329,19 +329,13 @@ export type TaskRules = {
   stepTimeoutMs?: number
   /** A step continues where another run of it has ended, so an instance that stops aborts it and leaves it to others. */
   isResumable?: boolean
-  /**
-   * The first step looks up what was executed before under the execution id of the task, and signs nothing in a task whose
-   * outcome is `unknown`: what was not looked up yet ends for neither a cancel nor its deadline.
-   */
+  /** The first step looks up what a forgotten task executed: before it neither a cancel nor the deadline ends the task. */
   looksUp?: boolean
   /** Completes an end that no step has made: the task was cancelled, expired, or failed too often. */
   completeEnd?(task: TaskView, end: EndResult): EndResult
 }
 
-/**
- * The steps as the runner calls them, with the data of a row. The only cast of task data: a row of a kind holds what its
- * admission and its steps wrote, and both are typed by the kind.
- */
+/** The only cast of task data: a row of a kind holds what its admission and its steps wrote, both typed by the kind. */
 export const untypedSteps = <Data, Names extends string, Input>(
   steps: Steps<Data, Names, Names, Input>,
 ): Record<string, Step> => steps as unknown as Record<string, Step>

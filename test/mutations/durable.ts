@@ -82,9 +82,14 @@ export const durableMutations = [
         'a step that throws ends its task as failed unless its effect is confirmed',
       ],
       [
-        "if (task.cancel_requested && !exposed) return end(cancelled('Cancelled on request'))",
-        "if (task.cancel_requested) return end(cancelled('Cancelled on request'))",
+        'const ended = exposed ? undefined : endBeforeStep(',
+        'const ended = endBeforeStep(',
         'a cancel ends a task whose bytes may still land',
+      ],
+      [
+        'if (ended && mayBeForgotten(',
+        'if (!ended && mayBeForgotten(',
+        'a task that is late before its first step looks up nothing',
       ],
       [
         "task.outcome === 'unknown' || effects.some(isExposed)",
