@@ -316,6 +316,7 @@ export const defaultFiles: readonly string[] = [
   'test/venue/refused-signatures.test.ts',
   'test/venue/spot-http.test.ts',
   'test/venue/stream.test.ts',
+  'test/venue/withdrawn-before.test.ts',
 ]
 
 /** Proofs of durations, which no other test may disturb: they run one by one, after all others. */

@@ -94,6 +94,12 @@ describe('batches on a failing chain', () => {
     await query(pool, 'update task set execution_id = null, idempotency_key = null where id = $1', [
       first.task_id,
     ])
+    await query(
+      pool,
+      'delete from tx_attempt using effect where effect_id = effect.id and effect.task_id = $1',
+      [first.task_id],
+    )
+    await query(pool, 'delete from effect where task_id = $1', [first.task_id])
     await fault({ status: 503, methods: ['eth_getLogs'] })
     const again = send()
     await stateOf(user, 'reconciling')
