@@ -240,7 +240,8 @@ describe('linking', () => {
     // As a request that was answered before the link existed has left it.
     await app.database.pool.query(
       `insert into agent_link_code select u.id, sha256('link-code:7K3M-Q0WD-2XNB'), now(), now() + interval '5 minutes'
-        from app_user u where agent_id = $1`,
+        from app_user u where agent_id = $1
+        on conflict (user_id) do update set code_hash = excluded.code_hash, expires_at = excluded.expires_at`,
       [agent.agentId],
     )
     const refused = await other.ask('POST', '/v1/agents', { code: '7K3M-Q0WD-2XNB' })
