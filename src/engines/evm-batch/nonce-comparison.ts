@@ -5,7 +5,6 @@ import { startAt } from './found-executions.ts'
 import { counterKey, readCounters } from './nonce-counters.ts'
 import {
   comparisonOf,
-  holdChain,
   readUnknownNonces,
   type UnknownNonces,
   type UnknownNoncesDeps,
@@ -27,7 +26,7 @@ export function createChainComparison(deps: UnknownNoncesDeps) {
   ): Promise<UnknownNonces | 'clean'> => {
     const mined = await port.chain.transactionCount(signer, 'latest')
     const stored = (await readCounters(db, [port])).get(counterKey(port.chain.row.id, signer))
-    const counter = stored ?? (await startAt(deps, port, signer, point))
+    const counter = stored ?? (await startAt(deps, port, signer, { point }))
     if (mined <= counter) return 'clean'
     return readUnknownNonces(deps, { port, signer, from: counter, to: mined })
   }
@@ -42,22 +41,4 @@ export function createChainComparison(deps: UnknownNoncesDeps) {
     return comparisonOf(id, await Promise.all(compared))
   }
   return compareChain
-}
-
-export const isUncompared = ({ holds }: UnknownNoncesDeps, { chain }: EvmPort): boolean =>
-  holds.find(chain.row.id)?.reason === 'not_compared'
-
-/** A chain whose node was silent when all were compared. */
-export async function compareLate(
-  deps: UnknownNoncesDeps,
-  only: readonly EvmPort[],
-  compareChain: (port: EvmPort) => Promise<ChainComparison>,
-): Promise<void> {
-  for (const port of only) {
-    const { id } = port.chain.row
-    if (!isUncompared(deps, port)) continue
-    const compared = await compareChain(port)
-    if (compared.found === 'lost') await holdChain(deps, port, compared.detail)
-    else if (compared.found === 'clean') deps.holds.clearLocal(id)
-  }
 }

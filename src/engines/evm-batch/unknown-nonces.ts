@@ -15,7 +15,7 @@ import type { EvmPort } from './evm-port.ts'
 
 export type UnknownNoncesDeps = {
   db: Queryable
-  holds: Pick<MoneyHolds, 'find' | 'setLocal' | 'clearLocal'>
+  holds: Pick<MoneyHolds, 'find' | 'setLocal'>
   storeHold: typeof StoreHold
   findSent: (chain: EvmPort['chain'], signer: string, nonces: NonceRange) => Promise<SentTransaction[]>
   nonceAt: (chain: EvmPort['chain'], signer: string, at: Date) => Promise<bigint>

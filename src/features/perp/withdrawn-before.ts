@@ -1,4 +1,4 @@
-import { wasSigned } from '#engines/venue/records/record-store.ts'
+import { signatureOf } from '#engines/venue/records/record-store.ts'
 import { toUnits, usdDecimals } from '#kernel/money.ts'
 import type { Queryable } from '#store/query.ts'
 import type { Hyperliquid, LedgerUpdate } from '#upstreams/hyperliquid/hyperliquid.ts'
@@ -22,7 +22,7 @@ export async function withdrawnBefore({ db, venue }: SearchDeps, { data }: { dat
     [0n, toUnits(feeUsd ?? '0', usdDecimals)].some((fee) => toUnits(amountUsd, usdDecimals) + fee === asked)
   const equal = (await venue.ledgerSince(account, since_ms - withdrawnBeforeMs)).filter(isEqual)
   for (const { nonce, hash } of equal)
-    if (!(await wasSigned(db, account.toLowerCase(), nonce)))
+    if ((await signatureOf(db, account.toLowerCase(), nonce)) !== 'own')
       return { note: `the venue has paid out a withdrawal of ${amount} USD that no task made: ${hash}` }
   return undefined
 }
