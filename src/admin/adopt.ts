@@ -13,7 +13,7 @@ import { shardOf, systemRandom, uuidv7 } from '#kernel/id.ts'
 import type { JsonObject } from '#kernel/json.ts'
 import type { Tx } from '#kernel/task.ts'
 import type { TriggerOrder } from '#kernel/trigger-order.ts'
-import { recordFoundEffect } from '#store/found-effect.ts'
+import { adoptedKind, recordFoundEffect } from '#store/found-effect.ts'
 import { jsonText, type Queryable, query } from '#store/query.ts'
 import { raiseCounter } from './raise-counter.ts'
 import type { Session } from './session.ts'
@@ -24,8 +24,6 @@ import type { Session } from './session.ts'
  * takes the place of that task, with all that its operation books. What is adopted of the venue is not foreign to the
  * comparison of its account.
  */
-
-export const adoptedKind = 'adopted'
 
 type Execution = {
   chain: string

@@ -21,6 +21,9 @@ export type FoundEffect = {
   at: Date
 }
 
+/** Of the tasks that `time adopt` makes. */
+export const adoptedKind = 'adopted'
+
 /** Instead of the receipt of a policy, which is forgotten; and instead of bytes, which are never sent again. */
 export const foundReceipt = 'found'
 const noBytes = '0x'
@@ -66,11 +69,11 @@ export async function replaceAdopted(tx: Tx, taskId: string, cloids: readonly st
     tx,
     `with this as (select id, user_id, coalesce(execution_id, id) as execution_id from task where id = $1),
        adopted as (select a.id, a.execution_id, a.user_id from task a, this where a.user_id = this.user_id
-         and a.execution_id = any($2::uuid[] || this.execution_id) and a.kind = 'adopted' and a.id <> this.id),
+         and a.execution_id = any($2::uuid[] || this.execution_id) and a.kind = $4 and a.id <> this.id),
        replaced as (delete from task t using adopted a where t.id = a.id),
        orders as (update venue_order o set task_id = $1 from adopted a where o.cloid = any($3::text[]) and o.task_id = a.id)
      update found_execution f set task_id = $1 from adopted a
        where f.user_id = a.user_id and f.execution_id = a.execution_id`,
-    [taskId, cloids.map(cloidExecutionId), cloids],
+    [taskId, cloids.map(cloidExecutionId), cloids, adoptedKind],
   )
 }
