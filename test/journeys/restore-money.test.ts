@@ -7,7 +7,7 @@ import { createRestorable, worldUrl } from './restored.ts'
 import { personWithApp } from './signed-in.ts'
 import { balancesOf, personOf } from './swap-users.ts'
 import type { Person, TaskBody } from './users.ts'
-import { arbitrum, base, solana, worldOf } from './world.ts'
+import { arbitrum, base, polygon, solana, worldOf } from './world.ts'
 
 type Done = TaskBody & { result: { credits?: number } }
 type Order = { limit_order_id: string; status: string; task_id: string | null }
@@ -38,6 +38,8 @@ const lost: Record<string, { path: string; body: object }> = {
     body: { chain_id: base, token: 'USDC', amount: '5000000', recipient: friend },
   },
 }
+/** Its payment is returned by hand before it is repeated. */
+const returned = { path: '/credits/onchain-recharge', body: { pack_id: '20', chain_id: base } }
 const order = {
   chain_id_in: base,
   chain_id_out: solana,
@@ -51,7 +53,7 @@ const bonk = { chain_id: 'solana', token_address: 'BONK' }
 
 test('orders that fired, and requests, all after the backup, move nothing again after its restore', async () => {
   await using restorable = await createRestorable({ COOLING_SECONDS: '2', ORDER_QUOTES_PER_MINUTE: '6000' })
-  const world = await worldOf(worldUrl(restorable.gateway()))
+  let world = await worldOf(worldUrl(restorable.gateway()))
   const { person, app } = await personWithApp(restorable.gateway())
   for (const [chainId, address, token, amount] of [
     [base, app.evm, 'USDC', '500'],
@@ -116,6 +118,7 @@ test('orders that fired, and requests, all after the backup, move nothing again 
   }
   for (const [key, { path, body }] of Object.entries(lost))
     first.set(key, await executed(app, path, body, key))
+  const settled = await executed(app, returned.path, returned.body, 'returned-after')
   await world.price({ symbol: 'SOL', price_usd: '160' })
   await world.price({ symbol: 'BONK', price_usd: '0.0000165' })
   await eventually(
@@ -130,16 +133,24 @@ test('orders that fired, and requests, all after the backup, move nothing again 
     credits: await purchased(who),
   })
   const held = await moneyOf(app)
-  assert.equal(held.credits, 950)
+  assert.equal(held.credits, 2_350)
 
   await restorable.restore()
+  world = await worldOf(worldUrl(restorable.gateway()))
   const restored = await personOf(restorable.gateway().url, app)
   assert.equal(await purchased(restored), 0)
   assert.equal((await openOrders(restored)).length, 3, 'the order, the stop and the profit are armed again')
   const refused = await send(restored, '/v1/swap', lost['swap-after']!.body, 'swap-after')
   assert.deepEqual([refused.status, refused.body.code], [503, 'unavailable'])
-  const found = await restorable.goOn()
-  assert.equal(found.length, first.size + 2, JSON.stringify(found))
+  // Two chains whose nodes are silent: an operator goes on without one, and the other is compared once it answers.
+  await world.fault(`evm:${polygon}`, { status: 503 })
+  await world.fault('evm:1', { status: 503 })
+  const found = await restorable.goOn({ silent: ['1', polygon] })
+  await restorable.operator.act('its node is gone', 'time', 'resume', '--chain', polygon)
+  await restorable.heldChains(['1'])
+  await world.heal()
+  await restorable.heldChains([])
+  assert.equal(found.length, first.size + 3, JSON.stringify(found))
 
   assert.equal((await orderOf(restored)).status, 'executed')
   assert.deepEqual(await openOrders(restored), [], 'what fired has ended, and the other of its pair with it')
@@ -156,7 +167,26 @@ test('orders that fired, and requests, all after the backup, move nothing again 
     assert.deepEqual(shown(again), shown(first.get(key)!), key)
     assert.equal((await send(restored, path, body, key)).body.task_id, again.task_id, key)
   }
-  assert.deepEqual(await moneyOf(restored), held, 'nothing moved twice, and every credit is booked once')
+  const kept = { ...held, credits: 950 }
+  assert.deepEqual(await moneyOf(restored), kept, 'nothing moved twice, and every credit is booked once')
+  // What is not repeated is a stray payment; once it was returned, its repeat gives no credits.
+  const { operator } = restorable
+  type Stray = { chain_id: string; tx_hash: string; log_index: number; reason: string }
+  const [stray] = await eventually(
+    async () => {
+      const strays = await operator.rows<Stray>('credit-payments', 'list')
+      return strays.length > 0 ? strays : undefined
+    },
+    'the payment is listed',
+    90_000,
+  )
+  assert.deepEqual([stray!.tx_hash, stray!.reason], [settled.result.tx_hash, 'unknown_task'])
+  const name = [stray!.chain_id, stray!.tx_hash, String(stray!.log_index)]
+  await operator.act('sent back', 'credit-payments', 'resolve', ...name)
+  const refunded = (await send(restored, returned.path, returned.body, 'returned-after')).body
+  assert.deepEqual([refunded.status, refunded.outcome], ['failed', 'partial'], JSON.stringify(refunded))
+  assert.match(refunded.error!.message, /an operator has settled it: sent back/)
+  assert.deepEqual(await moneyOf(restored), kept)
   // The repeats have taken the places of what was adopted of them; the two orders keep theirs.
   const { items } = (await restored.call<{ items: TaskBody[] }>('GET /v1/tasks?kind=adopted')).body
   assert.equal(items.length, 2, JSON.stringify(items))

@@ -31,7 +31,7 @@ const rest = { asset: 'HYPE', size: '1', order_type: 'limit', limit_price: 20 }
 
 test('what the venue did after the backup is adopted, and nothing of it happens twice', async () => {
   await using restorable = await createRestorable({ HYPERLIQUID_WEIGHT_PER_MINUTE: '0' })
-  const world = await worldOf(worldUrl(restorable.gateway()))
+  let world = await worldOf(worldUrl(restorable.gateway()))
   let venue = venueControl(worldUrl(restorable.gateway()))
   const display = async (prices: Record<string, number>) => {
     await venue('POST', '/settings', { walking: false })
@@ -78,6 +78,7 @@ test('what the venue did after the backup is adopted, and nothing of it happens 
 
   await restorable.restore()
   const { url } = restorable.gateway()
+  world = await worldOf(worldUrl(restorable.gateway()))
   venue = venueControl(worldUrl(restorable.gateway()))
   await display({ '@1': 34, BTC: 94_900, ETH: 3_500 })
   const person = await personOf(url, before)
