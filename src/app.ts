@@ -125,7 +125,7 @@ async function startWork(composed: Composed, parts: AsyncDisposableStack): Promi
   const { earn, recharge, venueFeatures, orders } = features
   parts.use(chains.nonceRepair.start())
   composed.runtime.start()
-  parts.use(openTimeComparison({ core: composed, chains }).start())
+  parts.use(openTimeComparison({ core: composed, chains, venue: composed.venue }).start())
   if (venueFeatures) parts.use(venueFeatures.priceLoop).start()
   if (orders) parts.use(orders.priceWatch.start())
   if (composed.mails.mailer) parts.use(composed.mails.mailer.start())

@@ -1,32 +1,39 @@
 import { orderViews } from '#compose/orders.ts'
+import { venueChainId } from '#compose/settings.ts'
 import { appendEvents } from '#durable/append-events.ts'
 import type { Task } from '#durable/task-row.ts'
 import { taskEvent } from '#durable/task-view.ts'
 import { ordersById } from '#engines/trigger-orders/store.ts'
+import { effectKind } from '#engines/venue/orders/action-outcome.ts'
+import type { FoundOrder, FoundWithdrawal } from '#engines/venue/orders/found-executions.ts'
+import { nonceKind } from '#engines/venue/orders/signed-action.ts'
+import { noteFoundOrder } from '#engines/venue/records/store.ts'
 import { firedExecutionId } from '#kernel/execution-id.ts'
 import { shardOf, systemRandom, uuidv7 } from '#kernel/id.ts'
 import type { JsonObject } from '#kernel/json.ts'
 import type { Tx } from '#kernel/task.ts'
 import type { TriggerOrder } from '#kernel/trigger-order.ts'
+import { adoptedKind, recordFoundEffect } from '#store/found-effect.ts'
 import { jsonText, type Queryable, query } from '#store/query.ts'
+import { raiseCounter } from './raise-counter.ts'
 import type { Session } from './session.ts'
 
 /**
- * Makes tasks of what the chains executed and the database forgot. An order that fired ends with such a task, and so do
+ * Makes tasks of what the chains and the venue executed and the database forgot. An order that fired ends with such a task, and so do
  * the others of its group. A request under a key gets a task that shows it: its repeat finds the execution by itself and
- * takes the place of that task, with all that its operation books.
+ * takes the place of that task, with all that its operation books. What is adopted of the venue is not foreign to the
+ * comparison of its account.
  */
-
-export const adoptedKind = 'adopted'
 
 type Execution = {
   chain: string
   execution_id: string
   sequence: number
   user_id: string
-  tx_hash: string
+  tx_hash: string | null
   balance_changes: JsonObject[]
   executed_at: Date
+  venue: FoundOrder | FoundWithdrawal | null
 }
 export type Adoption = {
   user_id: string
@@ -38,7 +45,7 @@ export type Adoption = {
 export const readUnadopted = (db: Queryable): Promise<Execution[]> =>
   query<Execution>(
     db,
-    `select chain, execution_id, sequence, user_id, tx_hash, balance_changes, executed_at from found_execution
+    `select chain, execution_id, sequence, user_id, tx_hash, balance_changes, executed_at, venue from found_execution
        where adopted_at is null order by executed_at, sequence`,
   )
 
@@ -49,12 +56,16 @@ export const byExecution = (all: readonly Execution[]): Execution[][] => [
 
 export const adoptExecution = (session: Session, executions: readonly Execution[]): Promise<Adoption> =>
   session.database.transaction(async (tx) => {
-    const { user_id: userId, execution_id: executionId } = executions[0]!
-    const known = await knownTask(tx, userId, executionId)
-    if (known) return finish(tx, executions, { became: 'known', taskId: known })
-    const order = await firedOrder(tx, userId, executionId)
+    const { user_id: userId, venue } = executions[0]!
+    const known = await knownTask(tx, executions[0]!)
+    if (known) {
+      if (venue) await noteAtVenue(tx, userId, { taskId: known, venue, at: executions[0]!.executed_at })
+      return finish(tx, executions, { became: 'known', taskId: known })
+    }
+    const order = await firedOrder(tx, executions[0]!)
     const task = adoptedTask(executions, session.clock.now())
     await insertTask(tx, task)
+    if (venue) await noteAtVenue(tx, userId, { taskId: task.id, venue, at: task.created_at })
     const changed = order ? await endOrder(tx, order, task) : []
     const rows = await ordersById<never>(
       tx,
@@ -67,7 +78,11 @@ export const adoptExecution = (session: Session, executions: readonly Execution[
   })
 
 /** Where it has not ended, it looks its execution up by itself, and has the time for it: its own may have passed. */
-async function knownTask(tx: Tx, userId: string, executionId: string): Promise<string | undefined> {
+async function knownTask(
+  tx: Tx,
+  { user_id: userId, execution_id: own, venue }: Execution,
+): Promise<string | undefined> {
+  const executionId = venue?.type === 'order' ? (venue.task_execution_id ?? own) : own
   const [row] = await query<{ id: string }>(
     tx,
     `update task set deadline = greatest(deadline, clock_timestamp() + interval '15 minutes')
@@ -77,25 +92,56 @@ async function knownTask(tx: Tx, userId: string, executionId: string): Promise<s
   return row?.id
 }
 
-async function firedOrder(tx: Tx, userId: string, executionId: string): Promise<TriggerOrder | undefined> {
+async function firedOrder(
+  tx: Tx,
+  { user_id: userId, execution_id: executionId, venue }: Execution,
+): Promise<TriggerOrder | undefined> {
   const armed = await query<TriggerOrder>(
     tx,
     `select * from trigger_order where user_id = $1 and status in ('waiting', 'armed') for update`,
     [userId],
   )
+  if (venue) return armed.find(({ id }) => venue.type === 'order' && id === venue.trigger_order_id)
   return armed.find((order) => firedExecutionId(order, { perAttempt: false }) === executionId)
 }
 
+type Noted = { taskId: string; venue: FoundOrder | FoundWithdrawal; at: Date }
+
+/** The comparison of the account finds the owner of an order by its id, and the signature of a withdrawal by its nonce. */
+async function noteAtVenue(tx: Tx, userId: string, { taskId, venue, at }: Noted): Promise<void> {
+  if (venue.type === 'order') return noteFoundOrder(tx, userId, { taskId, order: venue, at })
+  const { account, nonce, amount_usd, fee_usd } = venue
+  const nonceSequence = { kind: nonceKind, chain: venueChainId, signer: account }
+  await raiseCounter(tx, { ...nonceSequence, next: BigInt(nonce) + 1n })
+  await recordFoundEffect(tx, {
+    taskId,
+    step: adoptedKind,
+    kind: effectKind,
+    externalId: `${account}:${nonce}`,
+    intent: { amount_usd, fee_usd },
+    nonceSequence,
+    nonce: BigInt(nonce),
+    proof: {},
+    at,
+  })
+}
+
 function adoptedTask(executions: readonly Execution[], now: Date): Task {
-  const { user_id: userId, execution_id: executionId, executed_at: at } = executions[0]!
-  const transactions = executions.map(({ chain, tx_hash }) => ({
-    chain_id: chain,
-    tx_hash,
-    explorer_url: null,
-    status: 'finalized',
-    block: null,
-    nonce: null,
-  }))
+  const { user_id: userId, execution_id: executionId, executed_at: at, venue } = executions[0]!
+  const transactions = executions.flatMap(({ chain, tx_hash }) =>
+    venue
+      ? []
+      : [
+          {
+            chain_id: chain,
+            tx_hash,
+            explorer_url: null,
+            status: 'finalized',
+            block: null,
+            nonce: null,
+          },
+        ],
+  )
   return {
     id: uuidv7(at, systemRandom),
     shard: shardOf(userId),
@@ -107,12 +153,12 @@ function adoptedTask(executions: readonly Execution[], now: Date): Task {
     outcome: 'executed',
     step: adoptedKind,
     data: {
-      note: 'found on the chain, after the database had lost it',
+      note: `found ${venue ? 'at the venue' : 'on the chain'}, after the database had lost it`,
       transactions,
       balance_changes: executions.flatMap(({ balance_changes: changes }) => changes),
     },
     input: {},
-    result: { tx_hash: executions[0]!.tx_hash, chain_id: executions[0]!.chain },
+    result: venue ? resultOf(venue) : { tx_hash: executions[0]!.tx_hash, chain_id: executions[0]!.chain },
     error: null,
     attempts: 0,
     version: 1,
@@ -125,6 +171,13 @@ function adoptedTask(executions: readonly Execution[], now: Date): Task {
     updated_at: now,
     completed_at: now,
   }
+}
+
+const resultOf = (venue: FoundOrder | FoundWithdrawal): JsonObject => {
+  if (venue.type === 'withdrawal') return { amount_usd: venue.amount_usd, fee_usd: venue.fee_usd }
+  const { cloid, order_id, market, symbol, is_buy, size, filled_size, average_price, status } = venue
+  const order = { order_id, cloid, market, asset: symbol, side: is_buy ? 'buy' : 'sell', size }
+  return { ...order, filled_size, avg_price: average_price, venue_status: status }
 }
 
 async function insertTask(tx: Tx, task: Task): Promise<void> {

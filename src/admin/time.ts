@@ -10,6 +10,7 @@ import { type Adoption, adoptExecution, byExecution, readUnadopted } from './ado
 import { UsageError } from './arguments.ts'
 import type { AdminCommand } from './command.ts'
 import type { Row } from './output.ts'
+import { raiseCounter } from './raise-counter.ts'
 
 /** What the gateways know of the time of the database, and the way back to money after it went back. */
 
@@ -25,7 +26,7 @@ type HoldRow = {
 const readHolds = (db: Queryable): Promise<HoldRow[]> =>
   query<HoldRow>(db, 'select scope, reason, since, point, compared_at, detail from money_hold order by scope')
 
-const foundSql = `select chain, tx_hash, u.agent_id as "user", execution_id, balance_changes, executed_at,
+const foundSql = `select chain, tx_hash, u.agent_id as "user", execution_id, balance_changes, venue, executed_at,
     adopted_at, task_id
   from found_execution f left join app_user u on u.id = f.user_id order by executed_at limit 10000`
 
@@ -58,16 +59,19 @@ const compare: AdminCommand['run'] = async (session) => {
   )
   if (!hold) throw new UsageError('Money is not on hold as a whole: there is nothing to compare.')
   await session.record(pool, { command: 'time compare' })
-  await waitForComparison(pool)
-  const found = await query<Row>(pool, foundSql)
-  session.print(found)
+  const silent = (await waitForComparison(pool)).filter(({ reason }) => reason === 'not_compared')
+  session.print(await query<Row>(pool, foundSql))
+  if (silent.length > 0)
+    session.print(
+      silent.map(({ scope, reason }) => ({ chain: scope, reason, because: holdSentence(reason) })),
+    )
 }
 
-async function waitForComparison(pool: Queryable): Promise<void> {
+async function waitForComparison(pool: Queryable): Promise<HoldRow[]> {
   const untilMs = performance.now() + compareMsMax
   for (;;) {
     const holds = await readHolds(pool)
-    if (holds.some(({ scope, compared_at }) => scope === everything && compared_at !== null)) return
+    if (holds.some(({ scope, compared_at }) => scope === everything && compared_at !== null)) return holds
     if (performance.now() > untilMs)
       throw new UsageError(
         'No gateway has compared everything yet. Start one, and see its log for nodes that do not answer.',
@@ -79,7 +83,7 @@ async function waitForComparison(pool: Queryable): Promise<void> {
 const adopt: AdminCommand['run'] = async (session) => {
   const { pool } = session.database
   const holds = await readHolds(pool)
-  if (!holds.some(({ scope, compared_at }) => scope === everything && compared_at !== null))
+  if (!holds.some(({ compared_at }) => compared_at !== null))
     throw new UsageError(
       'The chains were not compared yet: a running gateway does it while money is on hold.',
     )
@@ -93,51 +97,51 @@ const adopt: AdminCommand['run'] = async (session) => {
 
 const resume: AdminCommand['run'] = async (session, args) => {
   const scope = args.text('chain') ?? everything
-  await session.database.transaction(async (tx) => {
-    const hold = (await readHolds(tx)).find((each) => each.scope === scope)
+  const left = await session.database.transaction(async (tx) => {
+    const holds = await readHolds(tx)
+    const hold = holds.find((each) => each.scope === scope)
     if (!hold)
       throw new UsageError(
         scope === everything ? 'Money is not on hold as a whole.' : `Money of chain ${scope} is not on hold.`,
       )
-    if (scope === everything && !args.flag('unseen')) await assertAdopted(tx, hold)
+    if (!args.flag('unseen')) await assertAdopted(tx, hold)
     if (scope === everything) await raiseGeneration(tx)
     await raiseCounters(tx, hold.detail)
     await query(tx, 'delete from money_hold where scope = $1', [scope])
     const { reason, detail } = hold
     await session.record(tx, { command: 'time resume', subject: scope, details: { reason, detail } })
+    return holds.filter((each) => each !== hold)
   })
   session.printLine(
     scope === everything
       ? 'Money goes on with the next heartbeat of each gateway'
       : `Money of chain ${scope} goes on with the next heartbeat of each gateway`,
   )
+  for (const { scope: chain, reason } of left)
+    session.printLine(`Still on hold: ${chain}, because ${holdSentence(reason)}`)
 }
 
-async function assertAdopted(tx: Tx, { compared_at }: HoldRow): Promise<void> {
-  if (compared_at === null)
+async function assertAdopted(tx: Tx, { scope, compared_at }: HoldRow): Promise<void> {
+  if (scope === everything && compared_at === null)
     throw new UsageError(
       'The chains were not compared yet: a running gateway does it. Run `time compare`, or add --unseen to go on without.',
     )
   const [open] = await query<{ count: number }>(
     tx,
-    'select count(*)::integer as count from found_execution where adopted_at is null',
+    `select count(*)::integer as count from found_execution where adopted_at is null and ($1 = $2 or chain = $1)`,
+    [scope, everything],
   )
   if (open!.count > 0)
     throw new UsageError(
-      `${open!.count} executions of the chains are not adopted. Run \`time adopt\` first, or add --unseen to go on without.`,
+      `${open!.count} executions are not adopted. Run \`time adopt\` first, or add --unseen to go on without.`,
     )
 }
 
-/** Nobody signs a nonce again that the chains have used, also with a sponsor that is new to the database. */
 async function raiseCounters(tx: Tx, detail: JsonObject): Promise<void> {
   for (const known of Object.values(detail)) {
     if (!isRecord(known) || typeof known.signer !== 'string' || typeof known.to !== 'string') continue
-    await query(
-      tx,
-      `insert into nonce_sequence as s (kind, chain, signer, next) values ($1, $2, $3, $4::bigint)
-         on conflict (kind, signer, chain) do update set next = greatest(s.next, excluded.next)`,
-      [nonceKind, known.chain, known.signer, known.to],
-    )
+    const { signer, to: next } = known
+    await raiseCounter(tx, { kind: nonceKind, chain: String(known.chain), signer, next })
   }
 }
 
@@ -148,7 +152,7 @@ export const timeCommands: readonly AdminCommand[] = [
     options: {},
     changes: false,
     summary:
-      'show whether money is on hold and why, what each gateway saw of the database, and what the chains did since',
+      'show whether money is on hold and why, what each gateway saw of the database, and what chains and venue did since',
     run: show,
   },
   {
@@ -157,7 +161,7 @@ export const timeCommands: readonly AdminCommand[] = [
     options: {},
     changes: false,
     summary:
-      'let a running gateway compare the chains with the database again, and list what the database does not know',
+      'let a running gateway compare chains and venue with the database again, and list what the database does not know',
     run: compare,
   },
   {
@@ -166,7 +170,7 @@ export const timeCommands: readonly AdminCommand[] = [
     options: {},
     changes: true,
     summary:
-      'make tasks of what the chains executed and the database does not know, and end the orders that fired',
+      'make tasks of what chains and venue executed and the database does not know, and end the orders that fired',
     run: adopt,
   },
   {

@@ -28,6 +28,7 @@ export function openReconciler(
     events: taskEngine.events,
     instanceId: taskEngine.instanceId,
     isOnDuty: taskEngine.isOnDuty,
+    isOnHold: () => taskEngine.holds.find(venueChainId) !== undefined,
     venue: venue.client.withUrgency('background'),
     streams: venue.streams,
     clock,

@@ -2,7 +2,13 @@ import type { Config } from '#config.ts'
 import { mailboxDeletion } from '#durable/mailboxes.ts'
 import type { MaintenanceJob } from '#durable/maintenance.ts'
 import { recentRequestDeletion } from '#durable/recent-request.ts'
-import { dayMs, deletionJobs, logDeletions, marketLeaseDeletion } from '#durable/retention.ts'
+import {
+  dayMs,
+  deletionJobs,
+  logDeletions,
+  marketLeaseDeletion,
+  witnessDeletion,
+} from '#durable/retention.ts'
 import { taskRetentionJobs } from '#durable/task-retention.ts'
 import { gasDeletions } from '#engines/evm-batch/retention.ts'
 import { fileDeletions } from '#engines/files/retention.ts'
@@ -50,6 +56,7 @@ export function retentionJobs({
       recentRequestDeletion,
       mailboxDeletion,
       marketLeaseDeletion,
+      witnessDeletion,
       orderDeletion(ordersMs),
       ...policyDeletions,
       ...gasDeletions,

@@ -1,5 +1,5 @@
 import type pg from 'pg'
-import { type Clock, monotonicMs } from '#kernel/clock.ts'
+import { type Clock, later, monotonicMs } from '#kernel/clock.ts'
 import { type Random, uuidv7 } from '#kernel/id.ts'
 import type { JsonObject } from '#kernel/json.ts'
 import type { Log } from '#kernel/log.ts'
@@ -8,6 +8,7 @@ import type { TimeMemory } from '#store/time-file.ts'
 import { createAcknowledged } from './acknowledged-commits.ts'
 import { everything, type HoldReason, type MoneyHold, type MoneyHolds, storeHold } from './money-hold.ts'
 import { createReplication, type Durability, type Replication } from './replication.ts'
+import { witnessAgeMs } from './retention.ts'
 import { type Probed, probes, type ServerFacts, type TimeRow, timeColumns } from './time-columns.ts'
 import { type FoundPosition, judgePosition, type Position, rememberPosition } from './time-judgement.ts'
 
@@ -133,6 +134,8 @@ async function open(state: TimeState, compareChains: CompareChains): Promise<voi
     state.seen?.timeline ?? null,
   ])
   if (!row) throw new Error('the database returned no row about itself')
+  // Its row was deleted by age.
+  if (row.beat === null && isDeleted(state)) state.seen = undefined
   applyRow(state, row)
   const found = { ...positionOf(row), isEmpty: row.isEmpty }
   // The position of now is not stored: after a failover that lost nothing it would be missing.
@@ -144,6 +147,9 @@ async function open(state: TimeState, compareChains: CompareChains): Promise<voi
   await state.checking
   rememberIfKnown(state)
 }
+
+const isDeleted = ({ seenPoint, deps }: TimeState): boolean =>
+  seenPoint !== null && later(seenPoint, witnessAgeMs) < deps.clock.now()
 
 /** A fact that the role may not read, or that the service does not have, stays unknown. */
 const factsOf = (state: TimeState): Promise<ServerFacts> => {
@@ -230,12 +236,16 @@ const factsText = (seen: Position | undefined, found: FoundPosition): JsonObject
   return { ...(seen && { seen: text(seen) }), found: text(found) }
 }
 
-type Judged = { detail: JsonObject; generation: number }
+type Judged = { scope?: string; detail: JsonObject; generation: number }
 
 /** At once on this instance, and on the others with their next heartbeat. An earlier hold stays as it is. */
-async function hold({ deps, point }: TimeState, reason: HoldReason, judged: Judged): Promise<void> {
+async function hold(
+  { deps, point }: TimeState,
+  reason: HoldReason,
+  { scope = everything, ...judged }: Judged,
+): Promise<void> {
   const held: MoneyHold = {
-    scope: everything,
+    scope,
     reason,
     since: deps.clock.now(),
     detail: judged.detail,
@@ -243,9 +253,9 @@ async function hold({ deps, point }: TimeState, reason: HoldReason, judged: Judg
     comparedAt: null,
   }
   const others = deps.holds.list().filter(({ comparedAt }) => comparedAt !== undefined)
-  const isHeld = others.some(({ scope }) => scope === everything)
+  const isHeld = others.some((each) => each.scope === scope)
   if (!isHeld) deps.holds.setStored([...others, held])
-  deps.holds.clearLocal(everything)
+  deps.holds.clearLocal(scope)
   await storeHold(deps.pool, held, judged.generation)
 }
 
@@ -264,7 +274,7 @@ function check(state: TimeState, reason: HoldReason, { generation }: FoundPositi
 }
 
 async function compare(state: TimeState, generation: number): Promise<void> {
-  const { holds, clock, log } = state.deps
+  const { holds, log } = state.deps
   const lost = await state.acknowledged.findLost()
   if (lost) {
     log.error(lost, 'the database lost acknowledged commits: money is on hold')
@@ -278,8 +288,7 @@ async function compare(state: TimeState, generation: number): Promise<void> {
     return hold(state, 'lost_commits', { detail, generation })
   }
   for (const { chainId, found } of compared)
-    if (found === 'unknown')
-      holds.setLocal({ scope: chainId, reason: 'not_compared', since: clock.now(), detail: {} })
+    if (found === 'unknown') await hold(state, 'not_compared', { scope: chainId, detail: {}, generation })
   if (state.found) remember(state, state.found)
   holds.clearLocal(everything)
 }

@@ -123,6 +123,15 @@ export async function storeHold(
   )
 }
 
+/** What was judged by an earlier one counts no more. */
+export async function readGeneration(db: Queryable): Promise<number> {
+  const [row] = await query<{ value: number }>(
+    db,
+    `select value::float8 as value from database_binding where key = 'time_generation'`,
+  )
+  return row!.value
+}
+
 /**
  * Accepts the database as it is: what any gateway saw before counts no more. A generation never repeats, also not after
  * one backup was restored twice. It is raised before the hold is deleted, so that nobody stores that hold again.

@@ -47,6 +47,15 @@ export const marketLeaseDeletion: Deletion = {
     (select market from market_lease where lease_until < $1 limit $2 for update skip locked) returning market`,
 }
 
+/** A gateway that comes back later compares the chains, as one without memory does. */
+export const witnessAgeMs = 30 * dayMs
+export const witnessDeletion: Deletion = {
+  name: 'retention of heartbeats',
+  ageMs: witnessAgeMs,
+  text: `delete from database_witness where id in
+    (select id from database_witness where seen_at < $1 order by seen_at limit $2) returning id`,
+}
+
 /** Deletes what is older than its retention, each run until nothing is left. */
 export const deletionJobs = (
   { pool, clock }: { pool: pg.Pool; clock: Clock },

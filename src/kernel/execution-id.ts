@@ -8,11 +8,20 @@ import { sha256 } from './id.ts'
  * Its form is that of an id of a task, which is the execution id of every task without one of its own.
  */
 
-function executionId(parts: readonly [sort: string, ...rest: string[]]): string {
-  const hex = sha256(`portico execution\n${JSON.stringify(parts)}`)
+const executionId = (parts: readonly [sort: string, ...rest: string[]]): string =>
+  dashed(sha256(`portico execution\n${JSON.stringify(parts)}`))
+
+function dashed(hex: string): string {
   const ends = [8, 12, 16, 20, 32]
   return ends.map((end, at) => hex.slice(ends[at - 1] ?? 0, end)).join('-')
 }
+
+/** Of an order at a venue whose task nobody knows: its client order id, which has the same length. */
+export const cloidExecutionId = (cloid: string): string => dashed(cloid.slice(2))
+
+/** Of a withdrawal from a venue, which has no id of ours. */
+export const withdrawalExecutionId = (account: string, nonce: number): string =>
+  executionId(['withdrawal', account, String(nonce)])
 
 export type KeyedExecution = { userId: string; operation: string; key: string }
 

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { cloidExecutionId } from '#kernel/execution-id.ts'
 import { Fault } from '#kernel/fault.ts'
 import { uuidv7 } from '#kernel/id.ts'
 import type { JsonObject } from '#kernel/json.ts'
@@ -21,8 +22,11 @@ export type FoundEffect = {
   at: Date
 }
 
+/** Of the tasks that `time adopt` makes. */
+export const adoptedKind = 'adopted'
+
 /** Instead of the receipt of a policy, which is forgotten; and instead of bytes, which are never sent again. */
-const foundReceipt = 'found'
+export const foundReceipt = 'found'
 const noBytes = '0x'
 
 export async function recordFoundEffect(tx: Tx, found: FoundEffect): Promise<void> {
@@ -79,15 +83,20 @@ async function assertForgotten(tx: Tx, taskId: string, externalId: string): Prom
     )
 }
 
-/** The task that `time adopt` made of the same execution moved nothing itself: this one shows and books it. */
-async function replaceAdopted(tx: Tx, taskId: string): Promise<void> {
+/**
+ * The tasks that `time adopt` made of the same execution moved nothing themselves: this one shows and books it. `cloids`:
+ * of its orders at a venue, each of which is an execution of its own.
+ */
+export async function replaceAdopted(tx: Tx, taskId: string, cloids: readonly string[] = []): Promise<void> {
   await query(
     tx,
     `with this as (select id, user_id, coalesce(execution_id, id) as execution_id from task where id = $1),
-       replaced as (delete from task a using this where a.user_id = this.user_id and a.execution_id = this.execution_id
-         and a.kind = 'adopted' and a.id <> this.id)
-     update found_execution f set task_id = this.id from this
-       where f.user_id = this.user_id and f.execution_id = this.execution_id`,
-    [taskId],
+       adopted as (select a.id, a.execution_id, a.user_id from task a, this where a.user_id = this.user_id
+         and a.execution_id = any($2::uuid[] || this.execution_id) and a.kind = $4 and a.id <> this.id),
+       replaced as (delete from task t using adopted a where t.id = a.id),
+       orders as (update venue_order o set task_id = $1 from adopted a where o.cloid = any($3::text[]) and o.task_id = a.id)
+     update found_execution f set task_id = $1 from adopted a
+       where f.user_id = a.user_id and f.execution_id = a.execution_id`,
+    [taskId, cloids.map(cloidExecutionId), cloids, adoptedKind],
   )
 }

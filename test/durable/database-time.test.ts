@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { everything, raiseGeneration, storeHold } from '#durable/money-hold.ts'
-import { timeFile } from '#store/time-file.ts'
+import { type TimeRecord, timeFile } from '#store/time-file.ts'
 import { dataFolder, eventually } from '../harness/gateway.ts'
-import { executed, newUser, openFixture } from './engine-fixture.ts'
+import { type EngineFixture, executed, newUser, openFixture } from './engine-fixture.ts'
 
 const leaseMs = 600
 
@@ -155,4 +155,55 @@ test('a resume ends what was judged before it, and the comparison after it begin
   for (const each of [holds, fresh.holds])
     await eventually(async () => !each.find() || undefined, 'money goes on')
   assert.ok((points.at(-1) ?? early) > now, 'the comparison begins at the last heartbeat')
+})
+
+/** An instance with what it saw of the database before, which has signed something. */
+async function openWith(fixture: EngineFixture, seen?: Partial<TimeRecord>) {
+  using folder = dataFolder()
+  const memory = timeFile(folder.path)
+  const [{ id }] = (await fixture.rows(
+    `select value as id from database_binding where key = 'database'`,
+  )) as [{ id: string }]
+  await fixture.rows(
+    `insert into effect (id, task_id, step, kind, intent, signed, external_id, status, policy_receipt, at)
+       values ($1, $1, 'only', 'test', '{}', '{}', $1::text, 'confirmed', 'test', now()) returning id`,
+    newUser(),
+  )
+  if (seen) {
+    const hidden = { system: null, timeline: null, lsn: null }
+    memory.write(id, { witness: newUser(), generation: 0, beat: 50, ...hidden, ...seen })
+  }
+  return (await fixture.instance({ steps: { only: async () => executed } }, { leaseMs, timeMemory: memory }))
+    .taskEngine
+}
+const daysAgo = (days: number) => new Date(Date.now() - days * 86_400_000).toISOString()
+
+test('a gateway that comes back after its heartbeats were deleted compares, and one whose are lost holds', async () => {
+  await using fixture = await openFixture()
+  const { holds, time } = await openWith(fixture, { point: daysAgo(31) })
+  let compared = 0
+  await time.open(async () => {
+    compared += 1
+    return []
+  })
+  assert.deepEqual([compared, holds.find()], [1, undefined])
+  const lost = await openWith(fixture, { point: daysAgo(29) })
+  await lost.time.open(async () => [])
+  assert.equal(lost.holds.find()?.reason, 'went_back')
+})
+
+test('a chain that does not answer is on hold alone and everywhere, until its row is gone', async () => {
+  await using fixture = await openFixture()
+  const other = (await fixture.instance({ steps: { only: async () => executed } }, { leaseMs })).taskEngine
+  const { holds, time } = await openWith(fixture)
+  await time.open(async () => [
+    { chainId: '8453', found: 'unknown' },
+    { chainId: '137', found: 'clean' },
+  ])
+  const reasons = () => ['8453', '137'].map((chain) => holds.find(chain)?.reason)
+  assert.deepEqual([holds.find(), ...reasons()], [undefined, 'not_compared', undefined])
+  await eventually(async () => other.holds.find('8453'), 'the other instance holds it, too')
+  assert.deepEqual(await fixture.rows('delete from money_hold returning scope'), [{ scope: '8453' }])
+  for (const each of [holds, other.holds])
+    await eventually(async () => !each.find('8453') || undefined, 'its money goes on')
 })

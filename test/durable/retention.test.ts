@@ -272,4 +272,23 @@ describe('retention', () => {
     await retain(settings)
     assert.deepEqual(await fills(), [2, 3, 4])
   })
+
+  test('heartbeats of gateways that were not seen for a month are deleted, and no others', async () => {
+    const ids = [newUser(), newUser()]
+    await fixture.rows(
+      `insert into database_witness (id, beat, seen_at) select id, 7, at
+         from unnest($1::uuid[], $2::timestamptz[]) w (id, at) returning id`,
+      ids,
+      [daysAgo(31), daysAgo(29)],
+    )
+    await retain()
+    const left = await fixture.rows<{ id: string }>(
+      'select id from database_witness where id = any($1::uuid[])',
+      ids,
+    )
+    assert.deepEqual(
+      left.map(({ id }) => id),
+      [ids[1]],
+    )
+  })
 })

@@ -1,123 +1,205 @@
 /** What happened after a backup is on the chains alone: after a restore nothing moves twice, and an operator adopts it. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { operatorOf } from '../harness/admin.ts'
-import { dataFolder, eventually, type Gateway, http, launch } from '../harness/gateway.ts'
-import { swapOf } from './swap-users.ts'
-import { createFundedPerson, personOf } from './users.ts'
-import { arbitrum, base, solana, worldOf } from './world.ts'
+import { eventually } from '../harness/gateway.ts'
+import { purchased } from './recharge-calls.ts'
+import { createRestorable, worldUrl } from './restored.ts'
+import { personWithApp } from './signed-in.ts'
+import { balancesOf, personOf } from './swap-users.ts'
+import type { Person, TaskBody } from './users.ts'
+import { arbitrum, base, polygon, solana, worldOf } from './world.ts'
 
+type Done = TaskBody & { result: { credits?: number } }
 type Order = { limit_order_id: string; status: string; task_id: string | null }
-type Health = { status: string; checks: { money: { on_hold: { scope: string; reason: string }[] } } }
-type Found = { user: string; execution_id: string; task_id: string | null }
+type Hook = { id: string; status: string }
 
-const worldUrl = ({ lines }: Gateway) => lines.find((line) => line.startsWith('world '))!.split(/\s+/)[1]!
-const swap = {
+const friend = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8'
+const usdc = { token_in: 'USDC', token_out: 'USDC' }
+/** Signed when the backup is made, and sent after it. */
+const underWay = {
+  'swap-under-way': { chain_id_in: base, token_in: 'USDC', token_out: 'ETH', amount: '21000000' },
+  'sale-under-way': { ...usdc, chain_id_in: solana, chain_id_out: base, amount: '11000000' },
+}
+/** By their keys: requests of the time that is lost. */
+const lost: Record<string, { path: string; body: object }> = {
+  'swap-after': {
+    path: '/v1/swap',
+    body: { ...usdc, chain_id_in: base, chain_id_out: arbitrum, amount: '20000000' },
+  },
+  'sale-after': {
+    path: '/v1/swap',
+    body: { ...usdc, chain_id_in: solana, chain_id_out: base, amount: '10000000' },
+  },
+  'deposit-after': { path: '/v1/earn/deposit', body: { amount_usdc: '12' } },
+  'recharge-after': { path: '/credits/onchain-recharge', body: { pack_id: '5', chain_id: base } },
+  'recharge-in-sol': { path: '/credits/onchain-recharge', body: { pack_id: '10', chain_id: solana } },
+  'transfer-after': {
+    path: '/v1/wallets/transfer',
+    body: { chain_id: base, token: 'USDC', amount: '5000000', recipient: friend },
+  },
+}
+/** Its payment is returned by hand before it is repeated. */
+const returned = { path: '/credits/onchain-recharge', body: { pack_id: '20', chain_id: base } }
+const order = {
   chain_id_in: base,
-  chain_id_out: arbitrum,
+  chain_id_out: solana,
   token_in: 'USDC',
-  token_out: 'USDC',
-  amount: '20000000',
+  token_out: 'SOL',
+  amount_usd: '25',
+  price_usd_trigger: '170',
+  condition: 'lte',
 }
+const bonk = { chain_id: 'solana', token_address: 'BONK' }
 
-const sale = {
-  chain_id_in: solana,
-  chain_id_out: base,
-  token_in: 'USDC',
-  token_out: 'USDC',
-  amount: '10000000',
-}
-
-test('an order that fired and a request, both after the backup, move nothing again after its restore', async () => {
-  using folder = dataFolder()
-  const env = { DATA_DIR: folder.path }
-  const operator = operatorOf(env)
-  const backup = `${folder.path}.backup`
-  let gateway = await launch({ env })
-  try {
-    const world = await worldOf(worldUrl(gateway))
-    const person = await createFundedPerson(gateway.url)
-    const armed = await person.call<{ result: { order: Order } }>('POST /v1/limit-orders?wait=true', {
-      key: 'armed-before',
-      body: {
-        chain_id_in: base,
-        chain_id_out: solana,
-        token_in: 'USDC',
-        token_out: 'SOL',
-        amount_usd: '25',
-        price_usd_trigger: '170',
-        condition: 'lte',
-      },
-    })
-    assert.equal(armed.status, 200, JSON.stringify(armed.body))
-    const { limit_order_id: orderId } = armed.body.result.order
-    const orderAt = async (url: string) => {
-      const { body } = await person.call<Order & { order?: Order }>(`GET /v1/limit-orders/${orderId}`, {
-        at: url,
-      })
-      return body.order ?? body
-    }
-    await operator.run('backup', backup)
-
-    const first = (await swapOf(person, swap, { key: 'after-backup' })).body
-    assert.equal(first.outcome, 'executed', JSON.stringify(first))
-    const second = (await swapOf(person, sale, { key: 'sold-after' })).body
-    assert.equal(second.outcome, 'executed', JSON.stringify(second))
-    await world.price({ symbol: 'SOL', price_usd: '160' })
-    await eventually(
-      async () => (await orderAt(gateway.url)).status === 'executed' || undefined,
-      'the order was executed',
-    )
-    const paid = await world.usdcOf(person.evm)
-    await gateway.stop()
-
-    const { out } = await operator.act('disk lost', 'restore', backup)
-    assert.match(out, /Money is on hold/)
-    gateway = await launch({ env })
-    const { url } = gateway
-    const after = await worldOf(worldUrl(gateway))
-    const health = async () => (await http<Health>(`${url}/health`)).body
-    const { status, checks } = await health()
-    assert.equal(status, 'degraded')
-    assert.deepEqual(
-      checks.money.on_hold.map(({ scope, reason }) => [scope, reason]),
-      [['all', 'restored']],
-    )
-    const restored = await personOf(url, person)
-    const held = await swapOf(restored, swap, { key: 'after-backup' })
-    assert.deepEqual([held.status, held.body.code], [503, 'unavailable'])
-
-    assert.match(await operator.refusal('time', 'resume', '--why', 'x'), /not adopted|not compared/)
-    const found = await operator.rows<Found>('time', 'compare')
-    const executions = found.filter((each) => each.execution_id)
-    assert.equal(executions.length, 3, JSON.stringify(found))
-    assert.ok(executions.every(({ user }) => user === person.agentId))
-    await operator.act('as the chains show', 'time', 'adopt')
-    const order = await orderAt(url)
-    assert.equal(order.status, 'executed')
-    assert.equal((await restored.task(order.task_id!)).kind, 'adopted')
-
-    await operator.act('compared and adopted', 'time', 'resume')
-    await eventually(
-      async () => (await health()).checks.money.on_hold.length === 0 || undefined,
-      'money goes on',
-    )
-    const again = (await swapOf(restored, swap, { key: 'after-backup' })).body
-    assert.deepEqual([again.status, again.outcome], ['completed', 'executed'], JSON.stringify(again))
-    const sold = (await swapOf(restored, sale, { key: 'sold-after' })).body
-    assert.deepEqual([sold.status, sold.outcome], ['completed', 'executed'], JSON.stringify(sold))
-    assert.equal(await after.usdcOf(person.evm), paid, 'nothing was paid twice, and nothing sold twice')
-    // The repeat has taken the place of what was adopted of it.
-    const { items } = (await restored.call<{ items: { kind: string; task_id: string }[] }>('GET /v1/tasks'))
-      .body
-    assert.deepEqual(
-      items.filter(({ kind }) => kind === 'adopted').map(({ task_id }) => task_id),
-      [order.task_id],
-    )
-    const next = (await swapOf(restored, swap, { key: 'new' })).body
-    assert.equal(next.outcome, 'executed', JSON.stringify(next))
-    assert.equal(await after.usdcOf(person.evm), paid - 20_000_000n)
-  } finally {
-    await gateway.stop()
+test('orders that fired, and requests, all after the backup, move nothing again after its restore', async () => {
+  await using restorable = await createRestorable({ COOLING_SECONDS: '2', ORDER_QUOTES_PER_MINUTE: '6000' })
+  let world = await worldOf(worldUrl(restorable.gateway()))
+  const { person, app } = await personWithApp(restorable.gateway())
+  for (const [chainId, address, token, amount] of [
+    [base, app.evm, 'USDC', '500'],
+    [base, app.evm, 'native', '0.1'],
+    [solana, app.solana, 'USDC', '200'],
+    [solana, app.solana, 'native', '1'],
+  ] as const)
+    await world.fund(chainId, address, token, amount)
+  const send = (who: Person, path: string, body: object, key: string) =>
+    who.call<Done>(`POST ${path}?wait=true&timeout=60`, { body, key })
+  const executed = async (...given: Parameters<typeof send>) => {
+    const { body: done } = await send(...given)
+    assert.deepEqual([done.status, done.outcome], ['completed', 'executed'], JSON.stringify(done))
+    return done
   }
+  await person.call('POST /v1/recipients', {
+    body: { label: 'Friend', agents: 'allowed', chain_id: base, address: friend },
+  })
+  const armed = await executed(app, '/v1/limit-orders', order, 'armed-before')
+  const { limit_order_id: orderId } = (armed.result as unknown as { order: Order }).order
+  await executed(
+    app,
+    '/v1/swap',
+    { chain_id_in: solana, token_in: 'USDC', token_out: 'BONK', amount: '40000000' },
+    'bought-before',
+  )
+  const left = await app.call<{ hooks: Hook[] }>('POST /v1/hooks', {
+    body: {
+      ...bonk,
+      stop_losses: [{ price_percentage: '0.1' }],
+      take_profits: [{ price_percentage: '0.5' }],
+    },
+  })
+  assert.equal(left.status, 200, JSON.stringify(left.body))
+  const orderOf = async (who: Person) => {
+    const { body } = await who.call<Order & { order?: Order }>(`GET /v1/limit-orders/${orderId}`)
+    return body.order ?? body
+  }
+  const openOrders = async (who: Person) =>
+    (await who.call<{ outstanding_orders: Hook[] }>('GET /wallet/outstanding-orders')).body.outstanding_orders
+  const effective = async () => {
+    const { recipients } = (await app.call<{ recipients: { status: string }[] }>('GET /v1/recipients')).body
+    return recipients.every(({ status }) => status === 'effective') || undefined
+  }
+  await eventually(effective, 'the recipient is effective', 20_000)
+
+  await world.fault(`evm:${base}`, { status: 503, methods: ['eth_sendRawTransaction'] })
+  await world.fault('solana', { status: 503, methods: ['sendTransaction'] })
+  const begun = new Map<string, string>()
+  for (const [key, body] of Object.entries(underWay)) {
+    const { body: task } = await app.call<TaskBody>('POST /v1/swap', { body, key })
+    begun.set(key, task.task_id)
+  }
+  await restorable.backUp()
+  await world.heal()
+
+  const first = new Map<string, Done>()
+  for (const [key, id] of begun) {
+    const done = await app.ended(id, 60_000)
+    assert.equal(done.outcome, 'executed', `${key} ${JSON.stringify(done)}`)
+    first.set(key, done)
+  }
+  for (const [key, { path, body }] of Object.entries(lost))
+    first.set(key, await executed(app, path, body, key))
+  const settled = await executed(app, returned.path, returned.body, 'returned-after')
+  await world.price({ symbol: 'SOL', price_usd: '160' })
+  await world.price({ symbol: 'BONK', price_usd: '0.0000165' })
+  await eventually(
+    async () =>
+      ((await orderOf(app)).status === 'executed' && (await openOrders(app)).length === 0) || undefined,
+    'the order and the stop were executed',
+    60_000,
+  )
+  const moneyOf = async (who: Person) => ({
+    wallets: await balancesOf(world, who),
+    friend: await world.usdcOf(friend),
+    credits: await purchased(who),
+  })
+  const held = await moneyOf(app)
+  assert.equal(held.credits, 2_350)
+
+  await restorable.restore()
+  world = await worldOf(worldUrl(restorable.gateway()))
+  const restored = await personOf(restorable.gateway().url, app)
+  assert.equal(await purchased(restored), 0)
+  assert.equal((await openOrders(restored)).length, 3, 'the order, the stop and the profit are armed again')
+  const refused = await send(restored, '/v1/swap', lost['swap-after']!.body, 'swap-after')
+  assert.deepEqual([refused.status, refused.body.code], [503, 'unavailable'])
+  // Two chains whose nodes are silent: an operator goes on without one, and the other is compared once it answers.
+  await world.fault(`evm:${polygon}`, { status: 503 })
+  await world.fault('evm:1', { status: 503 })
+  const found = await restorable.goOn({ silent: ['1', polygon] })
+  await restorable.operator.act('its node is gone', 'time', 'resume', '--chain', polygon)
+  await restorable.heldChains(['1'])
+  await world.heal()
+  await restorable.heldChains([])
+  assert.equal(found.length, first.size + 3, JSON.stringify(found))
+
+  assert.equal((await orderOf(restored)).status, 'executed')
+  assert.deepEqual(await openOrders(restored), [], 'what fired has ended, and the other of its pair with it')
+  for (const [key, id] of begun) {
+    const done = await restored.ended(id, 60_000)
+    assert.equal(
+      (await send(restored, '/v1/swap', underWay[key as keyof typeof underWay], key)).body.task_id,
+      id,
+    )
+    assert.deepEqual(shown(done), shown(first.get(key)!), key)
+  }
+  for (const [key, { path, body }] of Object.entries(lost)) {
+    const again = await executed(restored, path, body, key)
+    assert.deepEqual(shown(again), shown(first.get(key)!), key)
+    assert.equal((await send(restored, path, body, key)).body.task_id, again.task_id, key)
+  }
+  const kept = { ...held, credits: 950 }
+  assert.deepEqual(await moneyOf(restored), kept, 'nothing moved twice, and every credit is booked once')
+  // What is not repeated is a stray payment; once it was returned, its repeat gives no credits.
+  const { operator } = restorable
+  type Stray = { chain_id: string; tx_hash: string; log_index: number; reason: string }
+  const [stray] = await eventually(
+    async () => {
+      const strays = await operator.rows<Stray>('credit-payments', 'list')
+      return strays.length > 0 ? strays : undefined
+    },
+    'the payment is listed',
+    90_000,
+  )
+  assert.deepEqual([stray!.tx_hash, stray!.reason], [settled.result.tx_hash, 'unknown_task'])
+  const name = [stray!.chain_id, stray!.tx_hash, String(stray!.log_index)]
+  await operator.act('sent back', 'credit-payments', 'resolve', ...name)
+  const refunded = (await send(restored, returned.path, returned.body, 'returned-after')).body
+  assert.deepEqual([refunded.status, refunded.outcome], ['failed', 'partial'], JSON.stringify(refunded))
+  assert.match(refunded.error!.message, /an operator has settled it: sent back/)
+  assert.deepEqual(await moneyOf(restored), kept)
+  // The repeats have taken the places of what was adopted of them; the two orders keep theirs.
+  const { items } = (await restored.call<{ items: TaskBody[] }>('GET /v1/tasks?kind=adopted')).body
+  assert.equal(items.length, 2, JSON.stringify(items))
+  const next = await executed(restored, '/v1/swap', underWay['swap-under-way'], 'new')
+  assert.notEqual(next.result.tx_hash, first.get('swap-under-way')!.result.tx_hash)
+})
+
+/** What was executed, beside ids and figures of the quote that the repeat asked for. */
+const shown = ({ outcome, balance_changes, result, transactions }: Done) => ({
+  outcome,
+  balance_changes,
+  hash: result.tx_hash,
+  shares: result.shares_delta,
+  credits: result.credits,
+  transactions: transactions.map(({ tx_hash, status }) => ({ tx_hash, status })),
 })

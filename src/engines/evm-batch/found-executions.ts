@@ -22,17 +22,25 @@ export type ChainFindings = { executions: FoundExecution[]; used: Record<string,
 
 type FindDeps = {
   db: Queryable
-  findSent: (chain: EvmPort['chain'], signer: string, nonces: NonceRange) => Promise<SentTransaction[]>
+  findSent: (
+    chain: EvmPort['chain'],
+    signer: string,
+    nonces: NonceRange,
+    signal: AbortSignal,
+  ) => Promise<SentTransaction[]>
   batchIn: (input: string) => ExecutedBatch | undefined
   executionOf: (nonce: bigint) => NamedExecution | undefined
-  nonceAt: (chain: EvmPort['chain'], signer: string, at: Date) => Promise<bigint>
+  nonceAt: (chain: EvmPort['chain'], signer: string, at: Date, signal?: AbortSignal) => Promise<bigint>
 }
+
+/** `point`: the last moment that the database knows. */
+export type SearchRange = { point: Date | null; signal: AbortSignal }
 
 /** Throws where the node does not answer, or has not the state of that time. */
 export async function findExecutions(
   deps: FindDeps,
   port: EvmPort,
-  point: Date | null,
+  { point, signal }: SearchRange,
 ): Promise<ChainFindings> {
   const { chain, sponsor } = port
   const executions: FoundExecution[] = []
@@ -40,11 +48,12 @@ export async function findExecutions(
   for (const signer of sponsor.signers) {
     const mined = await chain.transactionCount(signer, 'latest')
     const counter =
-      (await readCounter(deps.db, chain.row.id, signer)) ?? (await startAt(deps, port, signer, point))
+      (await readCounter(deps.db, chain.row.id, signer)) ??
+      (await startAt(deps, port, signer, { point, signal }))
     if (mined <= counter) continue
     used[signer] = { from: counter, to: mined }
     for (let from = counter; from < mined; ) {
-      const sent = await deps.findSent(chain, signer, { from, to: mined })
+      const sent = await deps.findSent(chain, signer, { from, to: mined }, signal)
       const last = sent.at(-1)
       if (!last) throw new Error(`no transaction of ${signer} from nonce ${from} on`)
       executions.push(...(await executionsIn(deps, port, sent)))
@@ -59,9 +68,9 @@ export const startAt = (
   { nonceAt }: Pick<FindDeps, 'nonceAt'>,
   { chain }: EvmPort,
   signer: string,
-  point: Date | null,
+  { point, signal }: Omit<SearchRange, 'signal'> & { signal?: AbortSignal },
 ): Promise<bigint> =>
-  point === null ? chain.transactionCount(signer, 'latest') : nonceAt(chain, signer, point)
+  point === null ? chain.transactionCount(signer, 'latest') : nonceAt(chain, signer, point, signal)
 
 async function readCounter(db: Queryable, chain: string, signer: string): Promise<bigint | undefined> {
   const [row] = await query<{ next: string | bigint }>(

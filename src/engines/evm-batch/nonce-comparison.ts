@@ -5,8 +5,6 @@ import { startAt } from './found-executions.ts'
 import { counterKey, readCounters } from './nonce-counters.ts'
 import {
   comparisonOf,
-  holdChain,
-  type Progress,
   readUnknownNonces,
   type UnknownNonces,
   type UnknownNoncesDeps,
@@ -14,20 +12,12 @@ import {
 
 /** Compares chains with the counters of their sponsors, before anything is accepted or signed. */
 
-/** Beyond it the chain alone waits for its node, which may show many transactions by then. */
-export const compareMsMax = 3_000
-const compareLateMsMax = 20_000
-
-export type CompareChain = (
-  port: EvmPort,
-  point: Date | null,
-  limit: { msMax: number },
-) => Promise<ChainComparison>
+/** Beyond it the chain alone waits for its node. */
+const compareMsMax = 3_000
 
 /** Compares a chain with the counters of its sponsors, and changes nothing. */
-export function createChainComparison(deps: UnknownNoncesDeps): CompareChain {
+export function createChainComparison(deps: UnknownNoncesDeps) {
   const { db, log } = deps
-  const progress: Progress = new Map()
   /** The chain is read before the counter: a nonce is stored before its transaction is sent. */
   const compareSigner = async (
     port: EvmPort,
@@ -36,14 +26,14 @@ export function createChainComparison(deps: UnknownNoncesDeps): CompareChain {
   ): Promise<UnknownNonces | 'clean'> => {
     const mined = await port.chain.transactionCount(signer, 'latest')
     const stored = (await readCounters(db, [port])).get(counterKey(port.chain.row.id, signer))
-    const counter = stored ?? (await startAt(deps, port, signer, point))
+    const counter = stored ?? (await startAt(deps, port, signer, { point }))
     if (mined <= counter) return 'clean'
-    return readUnknownNonces(deps, { port, signer, from: counter, to: mined }, progress)
+    return readUnknownNonces(deps, { port, signer, from: counter, to: mined })
   }
-  const compareChain: CompareChain = async (port, point, { msMax }) => {
+  const compareChain = async (port: EvmPort, point: Date | null): Promise<ChainComparison> => {
     const { id } = port.chain.row
     const compared = port.sponsor.signers.map((signer) =>
-      withTimeLimit(compareSigner(port, signer, point), msMax).catch((error: unknown) => {
+      withTimeLimit(compareSigner(port, signer, point), compareMsMax).catch((error: unknown) => {
         log.warn({ error, chain: id, signer }, 'nonces not compared with the chain: will retry')
         return undefined
       }),
@@ -51,22 +41,4 @@ export function createChainComparison(deps: UnknownNoncesDeps): CompareChain {
     return comparisonOf(id, await Promise.all(compared))
   }
   return compareChain
-}
-
-export const isUncompared = ({ holds }: UnknownNoncesDeps, { chain }: EvmPort): boolean =>
-  holds.find(chain.row.id)?.reason === 'not_compared'
-
-/** A chain whose node was silent when all were compared. */
-export async function compareLate(
-  deps: UnknownNoncesDeps,
-  only: readonly EvmPort[],
-  compareChain: CompareChain,
-): Promise<void> {
-  for (const port of only) {
-    const { id } = port.chain.row
-    if (!isUncompared(deps, port)) continue
-    const compared = await compareChain(port, null, { msMax: compareLateMsMax })
-    if (compared.found === 'lost') await holdChain(deps, port, compared.detail)
-    else if (compared.found === 'clean') deps.holds.clearLocal(id)
-  }
 }

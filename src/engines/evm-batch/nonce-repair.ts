@@ -7,7 +7,7 @@ import { builder, fetchAll, fetchOne, type Queryable, query } from '#store/query
 import type { AbandonedAttempt, NonceRepairPlan, StoredAttempt } from '#upstreams/evm/nonce-repair-plan.ts'
 import type { Broadcasts } from './broadcasts.ts'
 import type { EvmPort } from './evm-port.ts'
-import { compareLate, compareMsMax, createChainComparison, isUncompared } from './nonce-comparison.ts'
+import { createChainComparison } from './nonce-comparison.ts'
 import { counterKey, readCounters } from './nonce-counters.ts'
 import { nonceKind } from './sponsor-load.ts'
 import { holdChain, readUnknownNonces, type UnknownNonces, type UnknownNoncesDeps } from './unknown-nonces.ts'
@@ -166,7 +166,6 @@ export function createNonceRepair(deps: NonceRepairDeps): NonceRepair {
 
   /** Undefined for a counter that was not reconciled. */
   async function reconcile(only: readonly EvmPort[], round: Round): Promise<(NonceReport | undefined)[]> {
-    await compareLate(deps, only, compareChain)
     return Promise.all(
       (await countersOf(only)).map((each) =>
         repair(each, round).catch((error: unknown) => {
@@ -187,8 +186,7 @@ export function createNonceRepair(deps: NonceRepairDeps): NonceRepair {
       const reports = await reconcile(only, { isQuick: false })
       return reports.filter((report) => report !== undefined)
     },
-    compare: (point) =>
-      Promise.all([...ports.values()].map((port) => compareChain(port, point, { msMax: compareMsMax }))),
+    compare: (point) => Promise.all([...ports.values()].map((port) => compareChain(port, point))),
     start(everyMs = everyMsDefault) {
       const parts = new AsyncDisposableStack()
       for (const port of ports.values())
@@ -196,7 +194,6 @@ export function createNonceRepair(deps: NonceRepairDeps): NonceRepair {
           startRounds(port.broadcasts, {
             everyMs,
             log,
-            isUncompared: () => isUncompared(deps, port),
             run: (round) => reconcile([port], round),
           }),
         )
@@ -220,16 +217,11 @@ async function sendAll(
 type RoundsOptions = {
   everyMs: number
   log: Log
-  /** Its money waits for a round. */
-  isUncompared: () => boolean
   run: (round: Round) => Promise<(NonceReport | undefined)[]>
 }
 
 /** The rounds of one chain. Quick ones are at least a second apart, however often broadcasts fail and recover. */
-function startRounds(
-  broadcasts: Broadcasts,
-  { everyMs, log, isUncompared, run }: RoundsOptions,
-): AsyncDisposable {
+function startRounds(broadcasts: Broadcasts, { everyMs, log, run }: RoundsOptions): AsyncDisposable {
   const parts = new AsyncDisposableStack()
   let startedMs = monotonicMs()
   let fullAtMs = startedMs
@@ -240,9 +232,7 @@ function startRounds(
         const isQuick = startedMs < fullAtMs
         if (!isQuick) fullAtMs = startedMs + everyMs
         const isOpen = (await run({ isQuick })).some((report) => !report || report.mined !== report.counter)
-        return (isOpen && broadcasts.isFailing()) || isUncompared()
-          ? quickEveryMs
-          : Math.max(0, fullAtMs - monotonicMs())
+        return isOpen && broadcasts.isFailing() ? quickEveryMs : Math.max(0, fullAtMs - monotonicMs())
       },
       {
         retryMs: quickEveryMs,

@@ -6,7 +6,6 @@ import type { Log } from '#kernel/log.ts'
 import type { Queryable } from '#store/query.ts'
 import type { NonceRange, SentTransaction } from '#upstreams/evm/sent-transactions.ts'
 import type { EvmPort } from './evm-port.ts'
-import { counterKey } from './nonce-counters.ts'
 
 /**
  * Nonces of a sponsor that were mined above our counter: the database lost the commit that took them, or somebody else
@@ -17,7 +16,7 @@ import { counterKey } from './nonce-counters.ts'
 
 export type UnknownNoncesDeps = {
   db: Queryable
-  holds: Pick<MoneyHolds, 'find' | 'setLocal' | 'clearLocal'>
+  holds: Pick<MoneyHolds, 'find' | 'setLocal'>
   storeHold: typeof StoreHold
   findSent: (chain: EvmPort['chain'], signer: string, nonces: NonceRange) => Promise<SentTransaction[]>
   nonceAt: (chain: EvmPort['chain'], signer: string, at: Date) => Promise<bigint>
@@ -34,26 +33,19 @@ export type UnknownNonces = { found: 'foreign' } | { found: 'lost'; detail: Json
 
 const namedMax = 100
 
-/** By chain and signer, the nonces below which none is of a lost commit: a search that ran out of time goes on there. */
-export type Progress = Map<string, bigint>
-
 /** Up to the first page with a lost commit. Throws where the node does not show them. */
 export async function readUnknownNonces(
   deps: UnknownNoncesDeps,
   unknown: Unknown,
-  progress: Progress = new Map(),
 ): Promise<UnknownNonces> {
   const { port, signer, from, to } = unknown
-  const key = counterKey(port.chain.row.id, signer)
-  const known = progress.get(key) ?? from
-  for (let next = known > from ? known : from; next < to; ) {
+  for (let next = from; next < to; ) {
     const sent = await deps.findSent(port.chain, signer, { from: next, to })
     const last = sent.at(-1)
     if (!last) throw new Error(`no transaction of ${signer} from nonce ${next} on`)
     const lost = await lostAmong(deps, unknown, sent)
     if (lost) return lost
     next = last.nonce + 1n
-    progress.set(key, next)
   }
   return { found: 'foreign' }
 }

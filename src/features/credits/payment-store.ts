@@ -1,3 +1,4 @@
+import { Fault } from '#kernel/fault.ts'
 import type { Tx } from '#kernel/task.ts'
 import { builder, fetchAll, fetchOne, type Queryable, query } from '#store/query.ts'
 import type { CreditPaymentRow } from '#store/tables/credits.ts'
@@ -59,9 +60,9 @@ export async function addFound(db: Queryable, payments: readonly NewPayment[], n
   )
 }
 
-/** In the transaction that credits it. */
+/** In the transaction that credits it. Throws where an operator has settled the payment meanwhile. */
 export async function addCredited(tx: Tx, payment: NewPayment, now: Date): Promise<void> {
-  await fetchAll(
+  const rows = await fetchAll(
     tx,
     builder
       .insertInto('credit_payment')
@@ -69,9 +70,26 @@ export async function addCredited(tx: Tx, payment: NewPayment, now: Date): Promi
       .onConflict((oc) =>
         oc
           .columns(['chain_id', 'tx_hash', 'log_index'])
-          .doUpdateSet({ state: 'credited', reason: null, task_id: payment.taskId }),
-      ),
+          .doUpdateSet({ state: 'credited', reason: null, task_id: payment.taskId })
+          .where('credit_payment.state', '<>', 'resolved'),
+      )
+      .returning('state'),
   )
+  if (rows.length === 0) throw new Fault('unavailable', 'The payment was settled by an operator')
+}
+
+/** What an operator has done with a payment that had no task: returned it, or granted its credits. */
+export async function resolutionOf(
+  db: Queryable,
+  { chainId, txHash, logIndex }: PaymentId,
+): Promise<string | undefined> {
+  const [row] = await query<{ resolution: string }>(
+    db,
+    `select resolution from credit_payment
+       where chain_id = $1 and tx_hash = $2 and log_index = $3 and state = 'resolved'`,
+    [chainId, canonicalHex(txHash), logIndex],
+  )
+  return row?.resolution
 }
 
 /** In the commit of an operator who found the payment of a task; a payment that no search has found yet is judged later. */

@@ -25,7 +25,7 @@ import {
   type RechargeTaskData,
   rechargeResult,
 } from './payment.ts'
-import { addCredited, canonicalHex } from './payment-store.ts'
+import { addCredited, canonicalHex, resolutionOf } from './payment-store.ts'
 import { type SvmPaymentDeps, svmDriver, svmPlan, svmTrial } from './svm-payment.ts'
 import { rechargeKind, type Till } from './till.ts'
 
@@ -283,14 +283,28 @@ const outdated = {
   },
 } as const
 
-function credited(
-  { chains }: RechargeDeps,
+/** A payment that was found again, after its task had been lost, may have been settled by an operator. */
+async function credited(
+  { db, chains }: RechargeDeps,
   { id, userId, data }: RechargeTask,
   { proof, now }: { proof: PaymentProof; now: Date },
 ) {
   const { chain_id } = data
   const { txHash, logIndex, amountUnits } = proof
   const { native } = chains.find(({ id }) => id === chain_id)!
+  const resolution = await resolutionOf(db, { ...proof, chainId: chain_id })
+  if (resolution !== undefined)
+    return {
+      end: 'failed' as const,
+      outcome: 'partial' as const,
+      error: {
+        code: 'conflict',
+        message: `The payment was made, and an operator has settled it: ${resolution}`,
+        retryable: false,
+      },
+      result: { ...rechargeResult(data, { txHash, amountUnits }), credits: 0 },
+      spent: amountUnits,
+    }
   return {
     end: 'completed' as const,
     outcome: 'executed' as const,

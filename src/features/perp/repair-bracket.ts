@@ -1,3 +1,4 @@
+import { orderKeys, repairSuffix } from '#engines/venue/orders/action-outcome.ts'
 import { upstreamName } from '#engines/venue/orders/order-failures.ts'
 import { positionOf } from '#engines/venue/orders/order-lookup.ts'
 import { fillViews, type OrderOutcome, orderResult } from '#engines/venue/orders/order-result.ts'
@@ -12,7 +13,6 @@ import { createEffect } from '#kernel/one-effect.ts'
 import type { StepContext, StepResult } from '#kernel/task.ts'
 import type { Fill, Hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
 import {
-  closeKeys,
   coversSize,
   type Finish,
   onlyEntryFills,
@@ -30,7 +30,6 @@ import {
 type BracketRepairDeps = UnwindDeps & { venue: Pick<Hyperliquid, 'timeMs' | 'passedMs'> }
 
 const actionKey = 'repair'
-const suffix = '2'
 
 export type RepairStep = 'repair' | 'repaired' | UnwindStep
 type RepairResult = StepResult<PerpOrderTaskData, RepairStep>
@@ -71,7 +70,7 @@ export function createBracketRepair(deps: BracketRepairDeps) {
       search: (task) =>
         exitsSearch(venue, task, {
           legs: missingLegs(storedOutcome(task).exits),
-          suffix,
+          suffix: repairSuffix,
           placed: task.data.repairs,
         }),
       onRejected(task, { message: error }) {
@@ -96,14 +95,14 @@ export function createBracketRepair(deps: BracketRepairDeps) {
       const grouping = coversPosition && missing.length === exits.length ? 'position' : 'none'
       const only = (leg: ExitLeg) => missing.includes(leg)
       return {
-        ...exitsPlan(task, pricing, { size, grouping, suffix, only }),
+        ...exitsPlan(task, pricing, { size, grouping, suffix: repairSuffix, only }),
         data: { order_outcome },
         onRefused: () => unwind(order_outcome),
       }
     },
     async settle(task, found, { signal }) {
       const placed = task.data.repairs
-      const completion = { actionKey, found, placed, signal, suffix }
+      const completion = { actionKey, found, placed, signal, suffix: repairSuffix }
       const { exits, waiting } = await completePlacement(venue, task, completion)
       return waiting
         ? deps.signedActions.waitForRecords(task, 'repaired', { repairs: waiting })
@@ -132,8 +131,7 @@ async function ownFills(
   venue: Pick<Hyperliquid, 'order' | 'fillsSince'>,
   { executionId, data }: PerpOrderTask,
 ): Promise<Fill[]> {
-  const names = ['entry', 'tp', 'sl', `tp${suffix}`, `sl${suffix}`, ...closeKeys()]
-  const cloids = new Set(names.map((name) => cloidOf(executionId, name)))
+  const cloids = new Set(orderKeys.map((name) => cloidOf(executionId, name)))
   const found = await Promise.all([...cloids].map((cloid) => venue.order(data.account, cloid)))
   const own = new Set(found.flatMap((each) => (each ? [each.order.orderId] : [])))
   return (await venue.fillsSince(data.account, data.since_ms)).filter(

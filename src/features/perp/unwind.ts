@@ -1,4 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
+import { closesMax } from '#engines/venue/orders/action-outcome.ts'
 import { type CancelOutcome, cancelOf, cancelReplied, lookUpEnd } from '#engines/venue/orders/cancel.ts'
 import { isShownByNow, readLagMs } from '#engines/venue/orders/confirm-action.ts'
 import { consistentRecord, createOrderLookup, sizeOf } from '#engines/venue/orders/order-lookup.ts'
@@ -26,7 +27,6 @@ import type { Fill, Hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
 
 /** Emergency close, still with bounded slippage. */
 const unwindSlippagePercent = '8'
-const closesMax = 3
 
 export type UnwindStep = 'unwind' | 'entry_cancelled' | 'closed'
 /** Task data of a perp order, with the state of an incomplete bracket. */
@@ -67,8 +67,6 @@ export async function readAllFills(
   }
   throw fillsUnavailable()
 }
-
-export const closeKeys = () => Array.from({ length: closesMax }, (_, at) => `close${at + 1}`)
 
 export type Finish = (
   task: PerpOrderTask,

@@ -1,4 +1,4 @@
-import { unfrozenMs, wasSigned } from '#engines/venue/records/record-store.ts'
+import { signatureOf, unfrozenMs } from '#engines/venue/records/record-store.ts'
 import { toUnits, usdDecimals } from '#kernel/money.ts'
 import { type Queryable, query } from '#store/query.ts'
 import type { Hyperliquid, LedgerUpdate } from '#upstreams/hyperliquid/hyperliquid.ts'
@@ -27,7 +27,7 @@ export async function withdrawnBefore(
   if (equal.length === 0) return undefined
   const seenMs = await seenByOperator(db, userId)
   for (const { nonce, hash, atMs } of equal)
-    if (atMs > seenMs && !(await wasSigned(db, account.toLowerCase(), nonce)))
+    if (atMs > seenMs && (await signatureOf(db, account.toLowerCase(), nonce)) !== 'own')
       return { note: `the venue has paid out a withdrawal of ${amount} USD that no task made: ${hash}` }
   return undefined
 }

@@ -16,13 +16,18 @@ export const sentMax = 50
 
 type Chain = Pick<Evm, 'head' | 'headAt' | 'transactionCount' | 'blockTransactions'>
 
-/** Up to `sentMax` of them, the oldest first. */
-export const findSent = (chain: Chain, signer: string, range: NonceRange): Promise<SentTransaction[]> =>
-  findByState(chain, signer, range).catch(async (error: unknown) => {
+/** Up to `sentMax` of them, the oldest first; a search whose signal is aborted throws. */
+export const findSent = (
+  chain: Chain,
+  signer: string,
+  range: NonceRange,
+  signal?: AbortSignal,
+): Promise<SentTransaction[]> =>
+  findByState(chain, signer, range, signal).catch(async (error: unknown) => {
     if (!(error instanceof Fault)) throw error
-    const sent = await readBack(chain, signer, async (found) =>
-      found.some(({ nonce }) => nonce <= range.from),
-    )
+    const isEnough = async (found: readonly SentTransaction[]) =>
+      found.some(({ nonce }) => nonce <= range.from)
+    const sent = await readBack(chain, signer, { isEnough, signal })
     return sent.filter(({ nonce }) => nonce >= range.from && nonce < range.to).slice(0, sentMax)
   })
 
@@ -30,11 +35,13 @@ async function findByState(
   chain: Chain,
   signer: string,
   { from, to }: NonceRange,
+  signal: AbortSignal | undefined,
 ): Promise<SentTransaction[]> {
   const { number: head } = await chain.head()
   const start = await lastBlockBelow(chain, signer, { nonce: from, head })
   const found: SentTransaction[] = []
   for (let nonce = from, after = start; nonce < to && found.length < sentMax; ) {
+    signal?.throwIfAborted()
     const block = await firstBlockAbove(chain, signer, { nonce, after, head })
     const sent = (await chain.blockTransactions(block)).filter(
       (each) => each.from.toLowerCase() === signer.toLowerCase(),
@@ -76,15 +83,21 @@ async function firstBlockAbove(
   return above
 }
 
+type Reading = {
+  isEnough: (found: readonly SentTransaction[], oldest: bigint) => Promise<boolean>
+  signal: AbortSignal | undefined
+}
+
 /** Blocks from the newest one on, until it is enough; what they have of the account, the oldest first. */
 async function readBack(
   chain: Chain,
   signer: string,
-  isEnough: (found: readonly SentTransaction[], oldest: bigint) => Promise<boolean>,
+  { isEnough, signal }: Reading,
 ): Promise<SentTransaction[]> {
   const { number: head } = await chain.head()
   let found: SentTransaction[] = []
   for (let last = head; last >= 0n; last -= readAtOnce) {
+    signal?.throwIfAborted()
     if (head - last > readBlocksMax) throw new Error(`the last ${readBlocksMax} blocks are not enough`)
     const first = last >= readAtOnce ? last - readAtOnce + 1n : 0n
     const blocks = Array.from({ length: Number(last - first) + 1 }, (_, index) => first + BigInt(index))
@@ -99,15 +112,12 @@ async function readBack(
 }
 
 /** The nonce that followed at a time: for a sequence of which nothing is stored. */
-export const nonceAt = (chain: Chain, signer: string, at: Date): Promise<bigint> =>
+export const nonceAt = (chain: Chain, signer: string, at: Date, signal?: AbortSignal): Promise<bigint> =>
   nonceByState(chain, signer, at).catch(async (error: unknown) => {
     if (!(error instanceof Fault)) throw error
     const timeOf = async (block: bigint) => (await chain.headAt(block)).timestampSeconds * 1_000
-    const sent = await readBack(
-      chain,
-      signer,
-      async (_found, oldest) => (await timeOf(oldest)) <= at.getTime(),
-    )
+    const isEnough = async (_found: unknown, oldest: bigint) => (await timeOf(oldest)) <= at.getTime()
+    const sent = await readBack(chain, signer, { isEnough, signal })
     for (const { block, nonce } of sent) if ((await timeOf(block)) > at.getTime()) return nonce
     return chain.transactionCount(signer, 'latest')
   })

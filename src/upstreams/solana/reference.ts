@@ -71,13 +71,14 @@ const pagesMax = 20
 export async function sentExecutions(
   chain: SearchedChain,
   feePayer: string,
-  since: Date,
+  { since, signal }: { since: Date; signal: AbortSignal },
 ): Promise<SentExecution[]> {
   const found: SentExecution[] = []
   const { finality } = chain.row
   for (let pages = 0, before: string | undefined; pages < pagesMax; pages += 1) {
     const page = await chain.history(feePayer, { commitment: finality, before, limit: pageMax })
     for (const { signature, failed } of page) {
+      signal.throwIfAborted()
       const landed = await chain.transaction(signature, finality)
       if (!landed) throw new Fault('unavailable', `The transaction ${signature} is not final yet`)
       const at = new Date((landed.blockSeconds ?? 0) * 1_000)

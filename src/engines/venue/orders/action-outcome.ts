@@ -53,6 +53,17 @@ export type ThrottledResult<Name extends string> = StepResultOf<
 export const cloidOf = (executionId: string, actionKey: string): string =>
   `0x${sha256(`${executionId}:${actionKey}`).slice(0, 32)}`
 
+/** Suffix of the exits that replace missing ones. */
+export const repairSuffix = '2'
+/** Orders that close what the exits did not. */
+export const closesMax = 3
+/** The action keys of the orders that one task may place. */
+export const orderKeys: readonly string[] = [
+  'entry',
+  ...['', repairSuffix].flatMap((suffix) => [`tp${suffix}`, `sl${suffix}`]),
+  ...Array.from({ length: closesMax }, (_, at) => `close${at + 1}`),
+]
+
 /** An address above its request limit may still send one request per this time. */
 const throttledRetryMs = 10_000
 const isThrottled = (message: string): boolean => message.startsWith('Too many cumulative requests')

@@ -90,7 +90,7 @@ type SignedActionDeps = {
   graceMs?: number
 }
 
-const nonceKind = 'hyperliquid'
+export const nonceKind = 'hyperliquid'
 const openedSignersMax = 50_000
 const defaultGraceMs = 120_000
 const pollBackoff = { firstMs: 500, maxMs: 30_000 }

@@ -3,6 +3,7 @@ import { match } from '#kernel/match.ts'
 import { addToResult, type EffectDriver, type Settled } from '#kernel/one-effect.ts'
 import { pollsOf } from '#kernel/poll-again.ts'
 import type { EffectUpdate, StepContext, StepResultOf, TaskView } from '#kernel/task.ts'
+import { replaceAdopted } from '#store/found-effect.ts'
 import { effectOf, type NotExecutedOutcome, retryThrottled } from './action-outcome.ts'
 import type { ConfirmRequest } from './confirm-action.ts'
 import { failedBy, type RejectionDeps, rejectedResult } from './order-failures.ts'
@@ -139,7 +140,9 @@ async function stateBefore<Data extends ActionTaskData, Names extends string>(
     state: 'reconciling',
     data: { looked_before: key },
   })
-  return addToResult(found, { data: sent.data })
+  const { action } = effectOf(task, key).intent as { action?: { orders?: { cloid: string }[] } }
+  const cloids = (action?.orders ?? []).map(({ cloid }) => cloid)
+  return addToResult(found, { data: sent.data, writes: (tx) => replaceAdopted(tx, task.id, cloids) })
 }
 
 const failedLookUpMs = 1_000

@@ -46,6 +46,8 @@ export type ReconcilerDeps = Omit<ApplyDeps, 'settleMs' | 'nextAfter' | 'onFroze
   instanceId: string
   /** This instance polls for due accounts more often than the others. */
   isOnDuty: () => boolean
+  /** The database may have lost orders of its own: until an operator has adopted them, no fill is foreign. */
+  isOnHold: () => boolean
   random: Random
   intervals?: Intervals
 }
@@ -106,10 +108,14 @@ function createAccountChecks(deps: ReconcilerDeps, intervals: Intervals) {
     },
   }
 
-  const checkAccount = (userId: string, { thorough = false }: { thorough?: boolean } = {}) =>
+  /** Users whose facts were dropped during a hold: no difference of balances may show them. */
+  const missed = new Set<string>()
+  const checkAccount = (userId: string, { thorough: isAsked = false }: { thorough?: boolean } = {}) =>
     queue.run(userId, async () => {
+      if (deps.isOnHold()) return void missed.add(userId)
       const account = await store.findAccount(db, userId)
       if (!account) return
+      const thorough = missed.delete(userId) || isAsked
       counts.comparisons += 1
       try {
         if (account.state === 'frozen') {
@@ -127,6 +133,7 @@ function createAccountChecks(deps: ReconcilerDeps, intervals: Intervals) {
     // The next comparison finds dropped facts.
     if (queue.pending(userId) >= waitingMax) return
     void queue.run(userId, async () => {
+      if (deps.isOnHold()) return void missed.add(userId)
       const account = await store.findAccount(db, userId)
       if (!account) return
       const foreign = await ingest(account, factsFrom(facts))
@@ -201,7 +208,7 @@ export function reconciler(deps: ReconcilerDeps) {
     const idle = deps.isOnDuty() ? idleTicks.onDuty : idleTicks.others
     const isResting = !foundWork && ++ticks % idle !== 0
     await accountStreams.renew()
-    if (isResting) return
+    if (isResting || deps.isOnHold()) return
     const waiting = await claimAccounts()
     const work = async () => {
       for (let account = waiting.shift(); account && !stopped; account = waiting.shift()) {

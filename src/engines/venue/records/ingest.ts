@@ -96,7 +96,7 @@ export function createIngest({ db, transact, venue, events, skipped }: IngestDep
         isCertain: owners.get(fill.tradeId) === 'none',
       }
     for (const update of updates.filter(isOutgoingTransfer))
-      if (!(await record.wasSigned(db, account.account, update.nonce)))
+      if (!(await record.signatureOf(db, account.account, update.nonce)))
         return {
           code: 'foreign_transfer',
           reason: `money left the account by a ${update.type} that this gateway did not sign`,

@@ -1,4 +1,5 @@
 import type { Tx } from '#kernel/task.ts'
+import { foundReceipt } from '#store/found-effect.ts'
 import { type Queryable, query } from '#store/query.ts'
 import type { VenueAccount } from './account-store.ts'
 import {
@@ -249,14 +250,21 @@ export async function outcomeMismatches(
   )
 }
 
-export async function wasSigned(db: Queryable, account: string, nonce: number | null): Promise<boolean> {
-  if (nonce === null) return false
-  const rows = await query(
+/** `found`: an operator has adopted it, and no signature of this database is known. */
+export async function signatureOf(
+  db: Queryable,
+  account: string,
+  nonce: number | null,
+): Promise<'own' | 'found' | undefined> {
+  if (nonce === null) return undefined
+  const [row] = await query<{ is_found: boolean }>(
     db,
     // Joins the nonce sequence, because the index of the nonces begins with kind and chain.
-    `select 1 as one from nonce_sequence s join tx_attempt t on t.nonce_kind = s.kind and t.chain = s.chain and t.signer = s.signer
+    `select e.policy_receipt = $3 as is_found from nonce_sequence s
+     join tx_attempt t on t.nonce_kind = s.kind and t.chain = s.chain and t.signer = s.signer
+     join effect e on e.id = t.effect_id
      where s.kind = 'hyperliquid' and s.signer = $1 and t.nonce = $2 limit 1`,
-    [account, nonce],
+    [account, nonce, foundReceipt],
   )
-  return rows.length > 0
+  return row && (row.is_found ? 'found' : 'own')
 }

@@ -44,6 +44,42 @@ export async function noteOrders(tx: Tx, notes: readonly OrderNote[], sent: Orde
   )
 }
 
+/** An order that was found at the venue, for the task that shows it. */
+export async function noteFoundOrder(
+  tx: Tx,
+  userId: string,
+  { taskId, order, at }: { taskId: string; order: FoundOrderRow; at: Date },
+): Promise<void> {
+  await query(
+    tx,
+    `insert into venue_order (cloid, venue, user_id, task_id, leg, symbol, at, market, is_buy, size, price, trigger_price, reduce_only)
+       values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13) on conflict do nothing`,
+    [
+      order.cloid,
+      venueName,
+      userId,
+      taskId,
+      order.leg,
+      order.symbol,
+      at,
+      order.market,
+      order.is_buy,
+      order.size,
+      order.price,
+      order.trigger_price,
+      order.reduce_only,
+    ],
+  )
+}
+type FoundOrderRow = OrderNote & {
+  market: 'perp' | 'spot'
+  is_buy: boolean
+  size: string
+  price: string
+  trigger_price: string | null
+  reduce_only: boolean
+}
+
 export type OrderOwner = { taskId: string; leg: string }
 
 /** Task and leg by cloid; orders of other clients of the account have no entry. */
