@@ -7,8 +7,7 @@ import { query } from '#store/query.ts'
 import type { TimeMemory } from '#store/time-file.ts'
 import { createAcknowledged } from './acknowledged-commits.ts'
 import { everything, type HoldReason, type MoneyHold, type MoneyHolds, storeHold } from './money-hold.ts'
-import { createReplication, type Durability, type Replication } from './replication.ts'
-import { type Probed, probes, type ServerFacts, type TimeRow, timeColumns } from './time-columns.ts'
+import { probes, type ServerFacts, type TimeRow, timeColumns } from './time-columns.ts'
 import { type FoundPosition, judgePosition, type Position, rememberPosition } from './time-judgement.ts'
 
 /**
@@ -31,7 +30,6 @@ type DatabaseTimeDeps = {
   log: Log
   /** Absent: this process alone remembers. */
   memory: TimeMemory | undefined
-  durability: Durability
   leaseMs: number
 }
 
@@ -46,7 +44,6 @@ export type DatabaseTime = {
   acknowledge(task: { id: string; version: number; user_id: string }): void
   /** No heartbeat was committed for two leases: the database takes no writes. */
   isSilent(): boolean
-  replication: Replication
 }
 
 const checkRetryMs = 1_000
@@ -73,7 +70,6 @@ type TimeState = {
   compareChains: CompareChains | undefined
   checking: Promise<void> | undefined
   beatAtMs: number | undefined
-  replication: Replication
 }
 
 export function createDatabaseTime(deps: DatabaseTimeDeps): DatabaseTime {
@@ -89,7 +85,6 @@ export function createDatabaseTime(deps: DatabaseTimeDeps): DatabaseTime {
     compareChains: undefined,
     checking: undefined,
     beatAtMs: undefined,
-    replication: createReplication({ log: deps.log, nowMs: monotonicMs }),
   }
   return {
     async heartbeat() {
@@ -108,7 +103,6 @@ export function createDatabaseTime(deps: DatabaseTimeDeps): DatabaseTime {
     open: (compareChains) => open(state, compareChains),
     acknowledge: state.acknowledged.add,
     isSilent: () => state.beatAtMs !== undefined && monotonicMs() - state.beatAtMs > 2 * deps.leaseMs,
-    replication: state.replication,
   }
 }
 
@@ -147,7 +141,7 @@ async function open(state: TimeState, compareChains: CompareChains): Promise<voi
 
 /** A fact that the role may not read, or that the service does not have, stays unknown. */
 const factsOf = (state: TimeState): Promise<ServerFacts> => {
-  const readable = async (fact: Probed) =>
+  const readable = async (fact: keyof ServerFacts) =>
     query(state.deps.pool, probes[fact]).then(
       () => true,
       (error: { code?: unknown }) => {
@@ -160,7 +154,6 @@ const factsOf = (state: TimeState): Promise<ServerFacts> => {
     system: await readable('system'),
     timeline: await readable('timeline'),
     lsn: await readable('lsn'),
-    durability: state.deps.durability,
   }))()
   state.facts.catch(() => delete state.facts)
   return state.facts
@@ -178,9 +171,7 @@ const positionOf = (row: TimeRow) => ({
 })
 
 function applyRow(state: TimeState, row: TimeRow): void {
-  const { replication, deps } = state
-  const { holds } = deps
-  replication.observe(row)
+  const { holds } = state.deps
   const dateOf = (text: string | null) => (text === null ? null : new Date(text))
   holds.setStored(
     row.holds.map(({ compared_at, ...each }) => ({

@@ -36,7 +36,7 @@ type EngineDeps = {
   clock: Clock
   random: Random
   log: Log
-  options: RunnerOptions
+  options: RunnerOptions & { replicationGraceMs?: number | undefined }
   approvers: Approvers
   /** What this instance saw of the database before its start. */
   memory?: TimeMemory | undefined
@@ -186,6 +186,7 @@ export function createEngine(deps: EngineDeps) {
         requestApproval: approvals.request,
       })
       const start = () => {
+        time.replication.start()
         taskRunner.start()
         scheduler.start()
       }
@@ -193,9 +194,8 @@ export function createEngine(deps: EngineDeps) {
     },
 
     async [Symbol.asyncDispose]() {
-      await scheduler[Symbol.asyncDispose]()
-      await taskRunner[Symbol.asyncDispose]()
-      await notifier[Symbol.asyncDispose]()
+      for (const part of [scheduler, taskRunner, notifier, time.replication])
+        await part[Symbol.asyncDispose]()
     },
   }
 }

@@ -1,45 +1,27 @@
-/** A standby that takes over: one that has everything goes on by itself, one that lacks commits holds money. */
+/** A standby that takes over, and one that goes away: what is lost holds money, and what could be lost says so. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { TaskKind } from '#kernel/task.ts'
-import { query } from '#store/query.ts'
+import type { Asker } from '#kernel/caller.ts'
 import { openTestCore } from '../harness/core.ts'
 import { eventually } from '../harness/gateway.ts'
-import { skip, standbyCluster } from '../harness/standby-cluster.ts'
-import { executed, newUser } from './engine-fixture.ts'
+import { unlimited } from '../harness/spend.ts'
+import { type StandbyCluster, skip, standbyCluster } from '../harness/standby-cluster.ts'
+import { executed, newUser, openFixture } from './engine-fixture.ts'
 
 const takeoverMsMax = 30_000
+const kind = { steps: { only: async () => executed } }
 
-const kind: TaskKind = { kind: 'test', version: 1, priority: 1, steps: { only: async () => executed } }
-
-async function instanceOn(url: string) {
-  const core = await openTestCore({ databaseUrl: url, config: { LEASE_MS: 900 } })
-  const { taskEngine, db } = core
-  const runtime = taskEngine.createRuntime([], [kind])
-  await taskEngine.time.open(async () => [])
-  runtime.start()
+async function instanceOn(servers: StandbyCluster) {
+  const fixture = await openFixture(servers)
+  const instance = await fixture.instance(kind, { leaseMs: 900 })
+  await instance.taskEngine.time.open(async () => [])
   return {
-    holds: taskEngine.holds,
-    rows: <Row extends object>(text: string) => query<Row>(db, text),
+    holds: instance.taskEngine.holds,
+    rows: fixture.rows,
     async runTask() {
-      const id = await taskEngine.transact((tx) =>
-        taskEngine.enqueue(tx, {
-          userId: newUser(),
-          kind,
-          input: {},
-          admission: { data: {}, first: 'only' },
-        }),
-      )
-      taskEngine.announceQueued()
-      await eventually(
-        async () =>
-          (await query(db, `select 1 from task where id = $1 and status = 'completed'`, [id])).length === 1 ||
-          undefined,
-        'the end of a task',
-        takeoverMsMax,
-      )
+      assert.equal((await instance.run(newUser())).outcome, 'executed')
     },
-    [Symbol.asyncDispose]: () => core[Symbol.asyncDispose](),
+    [Symbol.asyncDispose]: () => fixture[Symbol.asyncDispose](),
   }
 }
 
@@ -48,8 +30,8 @@ const settled = <T>(look: () => Promise<T | undefined>, what: string) =>
   eventually(() => look().catch(() => undefined), what, takeoverMsMax)
 
 test('a standby that has everything takes over, and money goes on by itself', { skip }, async () => {
-  await using servers = await standbyCluster()
-  await using instance = await instanceOn(servers.url)
+  const servers = await standbyCluster()
+  await using instance = await instanceOn(servers)
   await instance.runTask()
   await servers.stopPrimary('fast')
   await servers.takeOver()
@@ -62,8 +44,8 @@ test('a standby that has everything takes over, and money goes on by itself', { 
 })
 
 test('a standby that lacks acknowledged commits takes over, and money is on hold', { skip }, async () => {
-  await using servers = await standbyCluster()
-  await using instance = await instanceOn(servers.url)
+  const servers = await standbyCluster()
+  await using instance = await instanceOn(servers)
   await instance.runTask()
   await servers.stopStandby()
   await instance.runTask()
@@ -75,4 +57,46 @@ test('a standby that lacks acknowledged commits takes over, and money is on hold
     return row && instance.holds.find() ? row : undefined
   }, 'money is on hold')
   assert.ok(['went_back', 'lost_commits'].includes(stored.reason), stored.reason)
+})
+
+test('without its standby exits go on and say so, and new money is refused', { skip }, async () => {
+  const servers = await standbyCluster({ isSynchronous: true })
+  await using fixture = await openFixture(servers)
+  const config = { DATABASE_DURABILITY: 'standby' } as const
+  await servers.stopStandby()
+  await assert.rejects(openTestCore({ databaseUrl: servers.url, config }), /no live synchronous standby/)
+  await servers.startStandby()
+
+  let exit = false
+  const admit = async (_: unknown, { userId }: Asker) => {
+    const action = { userId, operation: 'spend', chainId: 'test', tokens: [], recipients: [] }
+    const spend = { action: { ...action, usdMicros: 0n, exit }, check: async () => unlimited() }
+    return { data: {}, first: 'only', spend }
+  }
+  // A step may replace the note of its task.
+  const steps = { only: async () => ({ ...executed, data: { note: null } }) }
+  const instance = await settled(
+    () => fixture.instance({ steps }, { config, admit, replicationGraceMs: 4_000 }),
+    'the standby streams again',
+  )
+  const { replication } = instance.taskEngine.time
+  const run = async () => {
+    const { outcome, message } = await instance.run(newUser())
+    return [outcome, message]
+  }
+  const note = 'not replicated: the database had no standby when this was accepted'
+  assert.deepEqual(await run(), ['executed', 'Completed'])
+
+  await servers.stopStandby()
+  await eventually(async () => replication.isReplicated() === false || undefined, 'it is noticed')
+  // Within the grace the server lets every commit wait for its standby.
+  assert.deepEqual(await run(), ['executed', `Completed (${note})`])
+  await assert.rejects(run(), { code: 'unavailable', extras: { reason: 'not_replicated', retry_after: 10 } })
+  exit = true
+  assert.deepEqual(await run(), ['executed', `Completed (${note})`])
+
+  exit = false
+  await servers.startStandby()
+  await eventually(async () => replication.isReplicated() || undefined, 'the standby is back')
+  assert.deepEqual(await run(), ['executed', 'Completed'])
 })

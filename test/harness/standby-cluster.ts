@@ -99,6 +99,7 @@ export async function standbyCluster({ isSynchronous = false } = {}) {
       await run('pg_ctl', '-D', standby, '-w', 'promote')
       address.switchTo(urlOf(standbyPort))
     },
+    drop: () => owned.disposeAsync(),
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   }
 }
