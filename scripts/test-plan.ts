@@ -24,6 +24,7 @@ export const laterFiles: readonly Later[] = [
       'test/crash/chat-files.test.ts',
       'test/crash/conservation.test.ts',
       'test/crash/earn-kills.test.ts',
+      'test/crash/failover-deposits.test.ts',
       'test/crash/order-storm.test.ts',
       'test/crash/solver-kills.test.ts',
       'test/crash/spot-stops.test.ts',

@@ -6,7 +6,6 @@ import { release } from '#compose/release.ts'
 import { retentionJobs } from '#compose/retention.ts'
 import { connectionLimits, rateLimits, taskTtlMs } from '#compose/settings.ts'
 import { openTimeComparison } from '#compose/time-comparison.ts'
-import { ConfigRefused } from '#config.ts'
 import { warningsOf } from '#config-safety.ts'
 import type { StoredEvent } from '#durable/event-log.ts'
 import { ledgerAudit } from '#durable/ledger-audit.ts'
@@ -191,13 +190,6 @@ export function openAgentService({
   }
 }
 
-function assertReplicated({ taskEngine }: Composed): void {
-  if (taskEngine.time.replication.isReplicated() !== false) return
-  throw new ConfigRefused([
-    'DATABASE_DURABILITY: standby, but the database has no live synchronous standby with synchronous_commit on, or its role may not see one (grant pg_read_all_stats)',
-  ])
-}
-
 export type App = {
   url: string
   /** Loads the code that only signatures need; one that comes first awaits the same code. */
@@ -217,7 +209,6 @@ export async function app(deps: AppDeps, overrides: Overrides = {}): Promise<App
   const composed: Composed = parts.use(await compose({ ...deps, agentAddress, baseUrl }, overrides))
   await composed.assertConsistent()
   await composed.taskEngine.time.open(composed.chains.nonceRepair.compare)
-  assertReplicated(composed)
   composed.probe.start()
   composed.venue?.health.start()
   const { http } = parts.use(await openDoors(doorDepsOf(composed)))

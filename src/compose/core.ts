@@ -31,6 +31,8 @@ export type CoreOverrides = {
   createBus?: (database: Database) => MessageBus
   /** Interval in which the instance on duty polls for due tasks whose hint was lost. */
   claimPollMs?: number
+  /** How long a standby may be away before new money is refused. */
+  replicationGraceMs?: number
 }
 
 const claimPollMsDefault = 1_000
@@ -43,6 +45,7 @@ export async function openCore(deps: CoreDeps, overrides: CoreOverrides = {}) {
     random = systemRandom,
     createBus = postgresBus,
     claimPollMs = claimPollMsDefault,
+    replicationGraceMs,
   } = overrides
   await using parts = new AsyncDisposableStack()
   const stores = await openStore(deps, parts)
@@ -60,7 +63,12 @@ export async function openCore(deps: CoreDeps, overrides: CoreOverrides = {}) {
       random,
       log,
       heartbeats: stores.heartbeats.pool,
-      options: { slots: config.RUNNER_SLOTS, leaseMs: config.LEASE_MS, pollMs: claimPollMs },
+      options: {
+        slots: config.RUNNER_SLOTS,
+        leaseMs: config.LEASE_MS,
+        pollMs: claimPollMs,
+        replicationGraceMs,
+      },
       approvers: approversOf(config, baseUrl),
       memory: deps.timeMemory,
       durability: config.DATABASE_DURABILITY ?? 'single',

@@ -1,7 +1,8 @@
-import type { Config } from '#config.ts'
+import { type Config, ConfigRefused } from '#config.ts'
+import { isLive, readReplication } from '#durable/replication.ts'
 import type { Failpoints } from '#kernel/failpoint.ts'
 import type { Log } from '#kernel/log.ts'
-import { openDatabase } from '#store/database.ts'
+import { type Database, openDatabase } from '#store/database.ts'
 import { migrate } from '#store/migrate.ts'
 import { query } from '#store/query.ts'
 import { release } from './release.ts'
@@ -19,19 +20,29 @@ export async function openStore(
   parts: AsyncDisposableStack,
 ) {
   const directUrl = config.DATABASE_DIRECT_URL ?? databaseUrl
-  await migrate({ url: directUrl, release, progress: printLine })
   const onIdleError = (error: Error) => log.warn({ error }, 'idle database connection lost')
   const settings = { url: databaseUrl, directUrl, failpoints, onIdleError }
+  // A connection of its own renews leases while all others are busy; another one looks at the standbys meanwhile.
+  const heartbeats = openDatabase({ ...settings, poolMax: 2, applicationName: 'portico heartbeat' })
+  parts.defer(() => heartbeats.close())
+  // Nothing is written before: without the standby its commit would wait for ever.
+  if (config.DATABASE_DURABILITY === 'standby') await assertReplicated(heartbeats)
+  await migrate({ url: directUrl, release, progress: printLine })
   const database = openDatabase({ ...settings, poolMax: config.DATABASE_POOL, applicationName: 'portico' })
   parts.defer(() => database.close())
   // Signatures are made inside transactions: with a pool of their own they cannot deadlock with the waiters.
   const custody = openDatabase({ ...settings, poolMax: 4, applicationName: 'portico custody' })
   parts.defer(() => custody.close())
-  // A connection of its own renews leases while all others are busy.
-  const heartbeats = openDatabase({ ...settings, poolMax: 1, applicationName: 'portico heartbeat' })
-  parts.defer(() => heartbeats.close())
   return { database, custody, heartbeats }
 }
+
+async function assertReplicated({ pool }: Database): Promise<void> {
+  if (isLive(await readReplication(pool))) return
+  throw new ConfigRefused([
+    'DATABASE_DURABILITY: standby, but the database has no live synchronous standby with synchronous_commit on, or its role may not see one (grant pg_read_all_stats)',
+  ])
+}
+
 /**
  * The tasks and nonces of a database belong to one local world and are wrong for any other, so the start is refused.
  * Returns the message for the operator.

@@ -2,6 +2,7 @@ import { type Clock, later } from '#kernel/clock.ts'
 import { type Random, shardOf, uuidv7 } from '#kernel/id.ts'
 import { type NewEvent, systemOwner } from '#kernel/task.ts'
 import type { NewTask, TaskPromise } from './promise.ts'
+import { movesMoney } from './task-kinds.ts'
 import type { Task } from './task-row.ts'
 import { taskEvent } from './task-view.ts'
 import type { Transactions } from './transactions.ts'
@@ -11,23 +12,24 @@ export type TaskAcceptanceDeps = {
   clock: Clock
   random: Random
   instanceId: string
+  /** False while the standby is away that the installation demands: the task says so from then on. */
+  isReplicated?: () => boolean | null
 }
+type BuildDeps = Pick<TaskAcceptanceDeps, 'clock' | 'random' | 'isReplicated'>
 
 const deadlineMsDefault = 15 * 60_000
 
-export function buildPromise(
-  deps: Pick<TaskAcceptanceDeps, 'clock' | 'random'>,
-  wanted: NewTask,
-): TaskPromise {
+export function buildPromise(deps: BuildDeps, wanted: NewTask): TaskPromise {
   const task = buildTask(deps, wanted)
   const { spend } = wanted.admission
   const events = [...creationEvents(task), ...(wanted.events ?? [])]
   return { task, wanted, events, grant: spend?.grant, check: spend?.check }
 }
 
-function buildTask({ clock, random }: Pick<TaskAcceptanceDeps, 'clock' | 'random'>, wanted: NewTask): Task {
+function buildTask({ clock, random, isReplicated }: BuildDeps, wanted: NewTask): Task {
   const { userId, kind, input, admission, key, parentId, executionId, leased } = wanted
   const at = clock.now()
+  const isMarked = movesMoney(kind) && isReplicated?.() === false
   return {
     id: wanted.id ?? admission.taskId ?? uuidv7(at, random),
     shard: shardOf(userId),
@@ -38,7 +40,7 @@ function buildTask({ clock, random }: Pick<TaskAcceptanceDeps, 'clock' | 'random
     state: wanted.state ?? 'accepted',
     outcome: null,
     step: admission.first,
-    data: admission.data,
+    data: isMarked ? { ...admission.data, not_replicated: true } : admission.data,
     input,
     result: null,
     error: null,

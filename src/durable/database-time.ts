@@ -7,9 +7,8 @@ import { query } from '#store/query.ts'
 import type { TimeMemory } from '#store/time-file.ts'
 import { createAcknowledged } from './acknowledged-commits.ts'
 import { everything, type HoldReason, type MoneyHold, type MoneyHolds, storeHold } from './money-hold.ts'
-import { createReplication, type Durability, type Replication } from './replication.ts'
 import { witnessAgeMs } from './retention.ts'
-import { type Probed, probes, type ServerFacts, type TimeRow, timeColumns } from './time-columns.ts'
+import { probes, type ServerFacts, type TimeRow, timeColumns } from './time-columns.ts'
 import { type FoundPosition, judgePosition, type Position, rememberPosition } from './time-judgement.ts'
 
 /**
@@ -32,7 +31,6 @@ type DatabaseTimeDeps = {
   log: Log
   /** Absent: this process alone remembers. */
   memory: TimeMemory | undefined
-  durability: Durability
   leaseMs: number
 }
 
@@ -47,7 +45,6 @@ export type DatabaseTime = {
   acknowledge(task: { id: string; version: number; user_id: string }): void
   /** No heartbeat was committed for two leases: the database takes no writes. */
   isSilent(): boolean
-  replication: Replication
 }
 
 const checkRetryMs = 1_000
@@ -74,7 +71,6 @@ type TimeState = {
   compareChains: CompareChains | undefined
   checking: Promise<void> | undefined
   beatAtMs: number | undefined
-  replication: Replication
 }
 
 export function createDatabaseTime(deps: DatabaseTimeDeps): DatabaseTime {
@@ -90,7 +86,6 @@ export function createDatabaseTime(deps: DatabaseTimeDeps): DatabaseTime {
     compareChains: undefined,
     checking: undefined,
     beatAtMs: undefined,
-    replication: createReplication({ log: deps.log, nowMs: monotonicMs }),
   }
   return {
     async heartbeat() {
@@ -109,7 +104,6 @@ export function createDatabaseTime(deps: DatabaseTimeDeps): DatabaseTime {
     open: (compareChains) => open(state, compareChains),
     acknowledge: state.acknowledged.add,
     isSilent: () => state.beatAtMs !== undefined && monotonicMs() - state.beatAtMs > 2 * deps.leaseMs,
-    replication: state.replication,
   }
 }
 
@@ -153,7 +147,7 @@ const isDeleted = ({ seenPoint, deps }: TimeState): boolean =>
 
 /** A fact that the role may not read, or that the service does not have, stays unknown. */
 const factsOf = (state: TimeState): Promise<ServerFacts> => {
-  const readable = async (fact: Probed) =>
+  const readable = async (fact: keyof ServerFacts) =>
     query(state.deps.pool, probes[fact]).then(
       () => true,
       (error: { code?: unknown }) => {
@@ -166,7 +160,6 @@ const factsOf = (state: TimeState): Promise<ServerFacts> => {
     system: await readable('system'),
     timeline: await readable('timeline'),
     lsn: await readable('lsn'),
-    durability: state.deps.durability,
   }))()
   state.facts.catch(() => delete state.facts)
   return state.facts
@@ -184,9 +177,7 @@ const positionOf = (row: TimeRow) => ({
 })
 
 function applyRow(state: TimeState, row: TimeRow): void {
-  const { replication, deps } = state
-  const { holds } = deps
-  replication.observe(row)
+  const { holds } = state.deps
   const dateOf = (text: string | null) => (text === null ? null : new Date(text))
   holds.setStored(
     row.holds.map(({ compared_at, ...each }) => ({

@@ -37,7 +37,7 @@ type EngineDeps = {
   clock: Clock
   random: Random
   log: Log
-  options: RunnerOptions
+  options: RunnerOptions & { replicationGraceMs?: number | undefined }
   approvers: Approvers
   /** What this instance saw of the database before its start. */
   memory?: TimeMemory | undefined
@@ -188,6 +188,7 @@ export function createEngine(deps: EngineDeps) {
         requestApproval: approvals.request,
       })
       const start = () => {
+        time.replication.start()
         taskRunner.start()
         scheduler.start()
       }
@@ -195,9 +196,8 @@ export function createEngine(deps: EngineDeps) {
     },
 
     async [Symbol.asyncDispose]() {
-      await scheduler[Symbol.asyncDispose]()
-      await taskRunner[Symbol.asyncDispose]()
-      await notifier[Symbol.asyncDispose]()
+      for (const part of [scheduler, taskRunner, notifier, time.replication])
+        await part[Symbol.asyncDispose]()
     },
   }
 }

@@ -1,3 +1,4 @@
+import type pg from 'pg'
 import type { Clock } from '#kernel/clock.ts'
 import type { Random } from '#kernel/id.ts'
 import type { Log } from '#kernel/log.ts'
@@ -6,7 +7,7 @@ import { createTaskAcceptance, type TaskAcceptance } from './accept-task.ts'
 import { type Committer, createCommitter } from './commit.ts'
 import { createDatabaseTime, type DatabaseTime } from './database-time.ts'
 import { createMoneyHolds, type MoneyHolds } from './money-hold.ts'
-import type { Durability } from './replication.ts'
+import { createReplication, type Durability, type Replication } from './replication.ts'
 import type { createTaskCounters } from './task-counters.ts'
 import { movesMoney } from './task-kinds.ts'
 import type { Transactions } from './transactions.ts'
@@ -15,17 +16,15 @@ import type { Transactions } from './transactions.ts'
 
 type HeldCommitsDeps = {
   transactions: Transactions
+  heartbeats: pg.Pool
   clock: Clock
   random: Random
   log: Log
-  options: { leaseMs: number }
+  options: { leaseMs: number; replicationGraceMs?: number | undefined }
   memory?: TimeMemory | undefined
   durability: Durability
 }
 type Parts = { instanceId: string; counters: ReturnType<typeof createTaskCounters> }
-
-/** Shown to the user of a task that goes on without a standby. */
-const notReplicatedNote = 'accepted while the database had no standby'
 
 /**
  * Accepts nothing that moves money while it is on hold, and nothing new without the standby that is demanded; remembers
@@ -33,19 +32,19 @@ const notReplicatedNote = 'accepted while the database had no standby'
  */
 const heldAcceptance = (
   acceptance: TaskAcceptance,
-  holds: MoneyHolds,
-  time: DatabaseTime,
+  { holds, time, replication }: { holds: MoneyHolds; time: DatabaseTime; replication: Replication },
 ): TaskAcceptance => ({
   ...acceptance,
   async accept(wanted) {
-    const { kind, admission } = wanted
-    if (movesMoney(kind)) holds.assertFree()
-    if (admission.spend?.action.exit === false) time.replication.assertForNewMoney()
-    const isNoted = movesMoney(kind) && time.replication.isReplicated() === false
-    const data = isNoted ? { note: notReplicatedNote, ...admission.data } : admission.data
-    const committed = await acceptance.accept({ ...wanted, admission: { ...admission, data } })
+    if (movesMoney(wanted.kind)) holds.assertFree()
+    replication.assertFor(wanted.admission)
+    const committed = await acceptance.accept(wanted)
     time.acknowledge(committed.task)
     return committed
+  },
+  async resume(waiting, approved) {
+    replication.assertFor(approved.admission)
+    return acceptance.resume(waiting, approved)
   },
 })
 const acknowledgedCommits = (committer: Committer, time: DatabaseTime): Committer => ({
@@ -60,6 +59,12 @@ const acknowledgedCommits = (committer: Committer, time: DatabaseTime): Committe
 export function createHeldCommits(deps: HeldCommitsDeps, { instanceId, counters }: Parts) {
   const { transactions, clock, random, log, options } = deps
   const holds = createMoneyHolds()
+  const replication = createReplication({
+    db: deps.heartbeats,
+    durability: deps.durability,
+    log,
+    graceMs: options.replicationGraceMs,
+  })
   const time = createDatabaseTime({
     pool: transactions.pool,
     holds,
@@ -67,7 +72,6 @@ export function createHeldCommits(deps: HeldCommitsDeps, { instanceId, counters 
     random,
     log,
     memory: deps.memory,
-    durability: deps.durability,
     leaseMs: options.leaseMs,
   })
   const stepCommitter = acknowledgedCommits(
@@ -75,9 +79,16 @@ export function createHeldCommits(deps: HeldCommitsDeps, { instanceId, counters 
     time,
   )
   const acceptance = heldAcceptance(
-    counters.ofAcceptance(createTaskAcceptance({ transactions, clock, random, instanceId })),
-    holds,
-    time,
+    counters.ofAcceptance(
+      createTaskAcceptance({
+        transactions,
+        clock,
+        random,
+        instanceId,
+        isReplicated: replication.isReplicated,
+      }),
+    ),
+    { holds, time, replication },
   )
-  return { holds, time, stepCommitter, acceptance }
+  return { holds, time: { ...time, replication }, stepCommitter, acceptance }
 }

@@ -1,19 +1,35 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { exitGrant } from '#kernel/action.ts'
 import { silentLog } from '#kernel/log.ts'
-import { createReplication } from './replication.ts'
+import type { Admission } from '#kernel/task.ts'
+import { createReplicationState } from './replication.ts'
 
 const standby = { standbys: 1, synchronousCommit: 'on' }
 const none = { standbys: 0, synchronousCommit: 'on' }
 
+const admissionOf = ({ exit }: { exit: boolean }): Pick<Admission, 'spend'> => {
+  const action = {
+    userId: 'u',
+    operation: 'o',
+    chainId: '1',
+    tokens: [],
+    recipients: [],
+    usdMicros: 0n,
+    exit,
+  }
+  return { spend: { action, check: async () => exitGrant('1') } }
+}
+
 function replication() {
   let ms = 0
-  const state = createReplication({ log: silentLog, nowMs: () => ms })
+  const state = createReplicationState({ log: silentLog, nowMs: () => ms })
   return { ...state, after: (seconds: number) => (ms += seconds * 1_000) }
 }
 
 test('a missing standby shows at once, and refuses new money after half a minute', () => {
-  const { observe, isReplicated, assertForNewMoney, after } = replication()
+  const { observe, isReplicated, assertFor, after } = replication()
+  const assertForNewMoney = () => assertFor(admissionOf({ exit: false }))
   assert.equal(isReplicated(), null)
   observe(standby)
   assert.equal(isReplicated(), true)
@@ -27,6 +43,8 @@ test('a missing standby shows at once, and refuses new money after half a minute
     code: 'unavailable',
     extras: { reason: 'not_replicated', retry_after: 10 },
   })
+  assertFor(admissionOf({ exit: true }))
+  assertFor({})
   observe(standby)
   assertForNewMoney()
   assert.equal(isReplicated(), true)
@@ -38,12 +56,4 @@ test('a standby that commits do not wait for is none', () => {
     observe({ standbys: 2, synchronousCommit })
     assert.equal(isReplicated(), false, synchronousCommit)
   }
-})
-
-test('an installation that demands none is not judged', () => {
-  const { observe, isReplicated, assertForNewMoney, after } = replication()
-  observe({ standbys: null, synchronousCommit: null })
-  after(60)
-  assertForNewMoney()
-  assert.equal(isReplicated(), null)
 })

@@ -1,50 +1,107 @@
+import type pg from 'pg'
+import { monotonicMs } from '#kernel/clock.ts'
 import { Fault } from '#kernel/fault.ts'
 import type { Log } from '#kernel/log.ts'
+import { type PacedJob, startPacedJob } from '#kernel/paced-job.ts'
+import type { Admission } from '#kernel/task.ts'
+import { type Queryable, query } from '#store/query.ts'
 
 /** Whether each commit is on a second server before it is acknowledged, where the installation demands it. */
 
 export type ReplicationRow = {
-  /** Live synchronous standbys; null where none is demanded. */
-  standbys: number | null
-  synchronousCommit: string | null
+  /** Live synchronous standbys. */
+  standbys: number
+  synchronousCommit: string
 }
 export type Replication = {
   /** Null where no standby is demanded, or before the first reading. */
   isReplicated(): boolean | null
-  observe(row: ReplicationRow): void
   /** Throws for new money once no standby was there for half a minute; what returns money goes on. */
-  assertForNewMoney(): void
-}
+  assertFor(admission: Pick<Admission, 'spend'>): void
+  /** Disposed of as the last part of an engine: until then commits may wait for a standby that is away. */
+  start(): void
+} & AsyncDisposable
 
 export type Durability = 'standby' | 'storage' | 'single'
+type ReplicationDeps = {
+  /** Connections that no waiting commit occupies. */
+  db: pg.Pool
+  durability: Durability
+  log: Log
+  graceMs?: number | undefined
+}
 
-const graceMs = 30_000
+/** Longer than a client awaits a commit: what was accepted while the standby was there is not acknowledged without it. */
+const graceMsDefault = 30_000
+const lookMs = 1_000
+/** The longest that a commit waits once it waits for no standby. */
+const releaseMs = 100
 
-/** Columns of a `ReplicationRow`. A role without pg_read_all_stats sees no state: it counts as no standby. */
-export const replicationColumns = (durability: Durability): string =>
-  durability === 'standby'
-    ? `(select count(*)::integer from pg_stat_replication where sync_state in ('sync', 'quorum') and state = 'streaming')
-        as standbys, current_setting('synchronous_commit') as "synchronousCommit"`
-    : `null::integer as standbys, null::text as "synchronousCommit"`
+/** A role without pg_read_all_stats sees no state: it counts as no standby. */
+export async function readReplication(db: Queryable): Promise<ReplicationRow> {
+  const [row] = await query<ReplicationRow>(
+    db,
+    `select (select count(*)::integer from pg_stat_replication
+        where sync_state in ('sync', 'quorum') and state = 'streaming') as standbys,
+       current_setting('synchronous_commit') as "synchronousCommit"`,
+  )
+  return row!
+}
 
-export function createReplication({ log, nowMs }: { log: Log; nowMs: () => number }): Replication {
+export const isLive = ({ standbys, synchronousCommit }: ReplicationRow): boolean =>
+  standbys > 0 && ['on', 'remote_apply'].includes(synchronousCommit)
+
+/**
+ * The server holds every commit while its synchronous standby is away, with all its locks, and no timeout ends that wait.
+ * A cancel does: the commit is kept and acknowledged, on this server alone.
+ */
+const releaseSql = `select pg_cancel_backend(pid) from pg_stat_activity
+  where usename = current_user and datname = current_database() and wait_event = 'SyncRep'`
+
+export function createReplication({ db, durability, log, graceMs }: ReplicationDeps): Replication {
+  const state = createReplicationState({ log, nowMs: monotonicMs, graceMs })
+  let job: PacedJob | undefined
+  const look = async () => {
+    const row = await readReplication(db)
+    state.observe(row)
+    if (!state.isOverdue() || row.standbys > 0) return lookMs
+    await query(db, releaseSql)
+    return releaseMs
+  }
+  return {
+    ...state,
+    start() {
+      if (durability !== 'standby') return
+      const onError = (error: unknown) =>
+        log.warn({ error }, 'the standbys of the database were not read; the next look tries again')
+      job ??= startPacedJob(look, { retryMs: lookMs, onError })
+    },
+    async [Symbol.asyncDispose]() {
+      await job?.[Symbol.asyncDispose]()
+    },
+  }
+}
+
+type StateDeps = { log: Log; nowMs: () => number; graceMs?: number | undefined }
+
+export function createReplicationState({ log, nowMs, graceMs = graceMsDefault }: StateDeps) {
   let isReplicated: boolean | null = null
   let lostAtMs: number | undefined
+  const isOverdue = () => lostAtMs !== undefined && nowMs() - lostAtMs >= graceMs
   return {
     isReplicated: () => isReplicated,
-    observe({ standbys, synchronousCommit }) {
-      if (standbys === null) return
+    isOverdue,
+    observe(row: ReplicationRow) {
       const was = isReplicated
-      isReplicated = standbys > 0 && ['on', 'remote_apply'].includes(synchronousCommit ?? '')
+      isReplicated = isLive(row)
       if (isReplicated) lostAtMs = undefined
       else lostAtMs ??= nowMs()
-      if (was !== false && !isReplicated)
-        log.error({ standbys, synchronousCommit }, 'the database has no live synchronous standby')
+      if (was !== false && !isReplicated) log.error(row, 'the database has no live synchronous standby')
       if (was === false && isReplicated)
-        log.warn({ standbys }, 'the database has a synchronous standby again')
+        log.warn({ standbys: row.standbys }, 'the database has a synchronous standby again')
     },
-    assertForNewMoney() {
-      if (lostAtMs === undefined || nowMs() - lostAtMs < graceMs) return
+    assertFor({ spend }: Pick<Admission, 'spend'>) {
+      if (spend?.action.exit !== false || !isOverdue()) return
       throw new Fault(
         'unavailable',
         'The database has no standby at present: only what returns money is accepted, and nothing was sent',

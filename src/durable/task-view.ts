@@ -19,6 +19,13 @@ const stateMessages: Record<string, string> = {
 }
 
 function messageOf(task: Task): string {
+  const message = sentenceOf(task)
+  return task.data.not_replicated === true
+    ? `${message} (not replicated: the database had no standby when this was accepted)`
+    : message
+}
+
+function sentenceOf(task: Task): string {
   if (task.status === 'completed') {
     const done = task.outcome === 'partial' ? 'Completed in part' : 'Completed'
     return typeof task.data.note === 'string' ? `${done}: ${task.data.note}` : done

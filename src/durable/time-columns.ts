@@ -1,12 +1,11 @@
 import type { JsonObject } from '#kernel/json.ts'
 import type { HoldReason } from './money-hold.ts'
-import { type Durability, type ReplicationRow, replicationColumns } from './replication.ts'
 
 /** What a heartbeat reads of the time of the database. */
 
 /** What the server shows of itself: each of them may be refused to this role, or missing in a managed service. */
-export type ServerFacts = { system: boolean; timeline: boolean; lsn: boolean; durability: Durability }
-export type TimeRow = ReplicationRow & {
+export type ServerFacts = { system: boolean; timeline: boolean; lsn: boolean }
+export type TimeRow = {
   beat: string | number | null
   system: string | null
   timeline: number | null
@@ -27,15 +26,14 @@ type StoredHold = {
   compared_at: string | null
 }
 
-export type Probed = Exclude<keyof ServerFacts, 'durability'>
-export const probes: Record<Probed, string> = {
+export const probes: Record<keyof ServerFacts, string> = {
   system: 'select system_identifier from pg_control_system()',
   timeline: 'select pg_walfile_name(pg_current_wal_lsn())',
   lsn: 'select pg_current_wal_flush_lsn()',
 }
 
 /** Of the running server. The position is one that has reached the disk: it never goes back. */
-export const factColumns = ({ system, timeline, lsn }: Pick<ServerFacts, Probed>) => ({
+export const factColumns = ({ system, timeline, lsn }: ServerFacts) => ({
   system: system ? '(select system_identifier::text from pg_control_system())' : 'null::text',
   timeline: timeline
     ? `('x' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8))::bit(32)::integer`
@@ -54,6 +52,5 @@ export const timeColumns = (
     (select (max(w.lsn) - '0/0'::pg_lsn)::text from database_witness w where w.timeline = ${timelineSeen}::integer) as "storedLsn",
     (select value::float8 from database_binding where key = 'time_generation') as generation,
     (select max(seen_at) from database_witness) as point,
-    (select coalesce(jsonb_agg(to_jsonb(h)), '[]') from money_hold h) as holds,
-    ${replicationColumns(facts.durability)}`
+    (select coalesce(jsonb_agg(to_jsonb(h)), '[]') from money_hold h) as holds`
 }

@@ -1,7 +1,7 @@
 /** One world and one database, with as many gateways as a test kills. */
 import { once } from 'node:events'
 import pg from 'pg'
-import { testDatabase } from '../harness/cluster.ts'
+import { type TestDatabase, testDatabase } from '../harness/cluster.ts'
 import {
   type Agent,
   assertEveryUserConserved,
@@ -18,9 +18,10 @@ import { ownWorld } from '../harness/own-world.ts'
 
 export type CrashApp = Awaited<ReturnType<typeof createCrashApp>>
 
-export async function createCrashApp() {
+/** It drops the database with itself. */
+export async function createCrashApp(given?: Pick<TestDatabase, 'url' | 'drop'>) {
   const folder = dataFolder()
-  const database = await testDatabase()
+  const database = given ?? (await testDatabase())
   const world = await ownWorld()
   const { control } = world.urls
   const upstreams = { ...upstreamsOf(world.urls), DATABASE_URL: database.url }
@@ -148,10 +149,10 @@ export type TaskBody = {
   error: { code: string } | null
 }
 
-export const deposit = (url: string, customer: Customer, key: string, wait: boolean) =>
+export const deposit = (url: string, customer: Customer, key: string, wait: boolean, amount_usdc = '1') =>
   http<TaskBody>(`${url}/v1/earn/deposit?wait=${wait}&timeout=20`, {
     method: 'POST',
     headers: { ...bearer(customer), 'idempotency-key': key },
-    body: { amount_usdc: 1 },
+    body: { amount_usdc },
     timeoutMs: 25_000,
   })

@@ -1,6 +1,7 @@
 /** Engines on one database, with the steps of a test. */
 import assert from 'node:assert/strict'
 import { setTimeout as delay } from 'node:timers/promises'
+import type { Config } from '#config.ts'
 import { createTaskAcceptance } from '#durable/accept-task.ts'
 import { createCommitter } from '#durable/commit.ts'
 import type { Engine } from '#durable/engine.ts'
@@ -16,6 +17,7 @@ import { TaskResponse } from '#kernel/task-response.ts'
 import type { Database } from '#store/database.ts'
 import { query } from '#store/query.ts'
 import type { TimeMemory } from '#store/time-file.ts'
+import type { TestDatabase } from '../harness/cluster.ts'
 import { openTestCore } from '../harness/core.ts'
 import { deadlineMs, eventually } from '../harness/gateway.ts'
 import { ownDatabase } from '../harness/own-database.ts'
@@ -62,6 +64,8 @@ type InstanceOptions = {
   createBus?: (database: Database) => MessageBus
   log?: Log
   timeMemory?: TimeMemory
+  config?: Partial<Config>
+  replicationGraceMs?: number
 }
 
 /** The first step signs; its effect is live until a step reports the outcome. */
@@ -118,8 +122,9 @@ export type TaskSummary = {
   attempts: number
 }
 
-export async function openFixture() {
-  const db = await ownDatabase(8)
+/** Of a database that is dropped with it. */
+export async function openFixture(given?: Pick<TestDatabase, 'url' | 'drop'>) {
+  const db = await ownDatabase(8, given)
   const admin = db.database
   const open = new Set<AsyncDisposable>()
   const rows = <Row extends object>(sql: string, ...values: unknown[]) => query<Row>(admin.pool, sql, values)
@@ -160,11 +165,15 @@ export async function openFixture() {
     },
     async instance(kind: TestKind, instanceOptions: InstanceOptions = {}): Promise<Instance> {
       const { poolMax = 10, internal = [], slots = 64, leaseMs = 1_000, log, createBus } = instanceOptions
-      const { claimPollMs = claimPollMsDefault, timeMemory } = instanceOptions
+      const { claimPollMs = claimPollMsDefault, timeMemory, config, replicationGraceMs } = instanceOptions
       const core = await openTestCore({
         databaseUrl: db.url,
-        config: { DATABASE_POOL: poolMax, RUNNER_SLOTS: slots, LEASE_MS: leaseMs },
-        overrides: { claimPollMs, ...(createBus && { createBus }) },
+        config: { DATABASE_POOL: poolMax, RUNNER_SLOTS: slots, LEASE_MS: leaseMs, ...config },
+        overrides: {
+          claimPollMs,
+          ...(createBus && { createBus }),
+          ...(replicationGraceMs !== undefined && { replicationGraceMs }),
+        },
         ...(log && { log }),
         ...(timeMemory && { timeMemory }),
       })

@@ -1,141 +1,27 @@
-/**
- * A standby that takes over: one that has everything goes on by itself, one that lacks commits holds money. With the
- * tools of a PostgreSQL server, which the embedded one does not have: without them the tests are skipped, and say so.
- */
+/** A standby that takes over, and one that goes away: what is lost holds money, and what could be lost says so. */
 import assert from 'node:assert/strict'
-import { execFileSync } from 'node:child_process'
-import { appendFileSync, chownSync, existsSync, mkdtempSync, rmSync } from 'node:fs'
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { test } from 'node:test'
-import type { TaskKind } from '#kernel/task.ts'
-import { query } from '#store/query.ts'
+import type { Asker } from '#kernel/caller.ts'
 import { openTestCore } from '../harness/core.ts'
 import { eventually } from '../harness/gateway.ts'
-import { executed, newUser } from './engine-fixture.ts'
+import { unlimited } from '../harness/spend.ts'
+import { type StandbyCluster, skip, standbyCluster } from '../harness/standby-cluster.ts'
+import { executed, newUser, openFixture } from './engine-fixture.ts'
 
-const bin = [15, 16, 17, 18]
-  .map((major) => `/usr/lib/postgresql/${major}/bin`)
-  .find((folder) => existsSync(join(folder, 'pg_basebackup')))
-const skip = bin === undefined && 'pg_basebackup of a PostgreSQL server is not installed here'
 const takeoverMsMax = 30_000
+const kind = { steps: { only: async () => executed } }
 
-/** A server refuses to run as root. */
-const account = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await new Promise((resolve) => server.once('listening', resolve))
-  const { port } = server.address() as AddressInfo
-  await new Promise((resolve) => server.close(resolve))
-  return port
-}
-
-/** One address for the clients, which another server takes over. */
-async function takeoverAddress(first: number) {
-  let target = first
-  const open = new Set<Socket>()
-  const server = createServer((client) => {
-    const backend = connect({ host: '127.0.0.1', port: target })
-    for (const [one, other] of [
-      [client, backend],
-      [backend, client],
-    ] as const) {
-      open.add(one)
-      one.on('error', () => {})
-      one.once('close', () => {
-        open.delete(one)
-        other.destroy()
-      })
-      one.pipe(other)
-    }
-  }).listen(0, '127.0.0.1')
-  await new Promise((resolve) => server.once('listening', resolve))
+async function instanceOn(servers: StandbyCluster) {
+  const fixture = await openFixture(servers)
+  const instance = await fixture.instance(kind, { leaseMs: 900 })
+  await instance.taskEngine.time.open(async () => [])
   return {
-    url: `postgresql://postgres@127.0.0.1:${(server.address() as AddressInfo).port}/postgres`,
-    switchTo(port: number) {
-      target = port
-      for (const socket of open) socket.destroy()
-    },
-    [Symbol.dispose]() {
-      server.close()
-      for (const socket of open) socket.destroy()
-    },
-  }
-}
-
-/** A primary with a standby that streams from it. */
-async function cluster() {
-  const folder = mkdtempSync(join(tmpdir(), 'portico-failover-'))
-  if (account.uid !== undefined) chownSync(folder, account.uid, account.gid)
-  const [primaryPort, standbyPort] = [await freePort(), await freePort()]
-  const [primary, standby] = [join(folder, 'primary'), join(folder, 'standby')]
-  const run = (tool: string, ...words: string[]) =>
-    execFileSync(join(bin!, tool), words, { ...account, cwd: folder, stdio: 'pipe' })
-  const start = (data: string) => run('pg_ctl', '-D', data, '-l', `${data}.log`, '-w', 'start')
-  const stop = (data: string, mode: 'fast' | 'immediate') =>
-    run('pg_ctl', '-D', data, '-m', mode, '-w', 'stop')
-  const settings = (port: number) =>
-    `\nport = ${port}\nlisten_addresses = '127.0.0.1'\nunix_socket_directories = ''\nfsync = off\nmax_connections = 60\n`
-  run('initdb', '-D', primary, '-U', 'postgres', '-A', 'trust', '--no-sync')
-  appendFileSync(join(primary, 'postgresql.conf'), settings(primaryPort))
-  start(primary)
-  const address = ['-h', '127.0.0.1', '-p', String(primaryPort), '-U', 'postgres']
-  run('pg_basebackup', '-D', standby, '-R', '--no-sync', '-c', 'fast', ...address)
-  appendFileSync(join(standby, 'postgresql.conf'), settings(standbyPort))
-  start(standby)
-  const running = new Set([primary, standby])
-  const stopOnce = (data: string, mode: 'fast' | 'immediate') => {
-    if (running.delete(data)) stop(data, mode)
-  }
-  return {
-    primaryPort,
-    standbyPort,
-    stopPrimary: (mode: 'fast' | 'immediate') => stopOnce(primary, mode),
-    stopStandby: () => stopOnce(standby, 'fast'),
-    startStandby() {
-      start(standby)
-      running.add(standby)
-    },
-    promote: () => run('pg_ctl', '-D', standby, '-w', 'promote'),
-    [Symbol.dispose]() {
-      for (const data of running) stop(data, 'immediate')
-      rmSync(folder, { recursive: true })
-    },
-  }
-}
-
-const kind: TaskKind = { kind: 'test', version: 1, priority: 1, steps: { only: async () => executed } }
-
-async function instanceOn(url: string) {
-  const core = await openTestCore({ databaseUrl: url, config: { LEASE_MS: 900 } })
-  const { taskEngine, db } = core
-  const runtime = taskEngine.createRuntime([], [kind])
-  await taskEngine.time.open(async () => [])
-  runtime.start()
-  return {
-    holds: taskEngine.holds,
-    rows: <Row extends object>(text: string) => query<Row>(db, text),
+    holds: instance.taskEngine.holds,
+    rows: fixture.rows,
     async runTask() {
-      const id = await taskEngine.transact((tx) =>
-        taskEngine.enqueue(tx, {
-          userId: newUser(),
-          kind,
-          input: {},
-          admission: { data: {}, first: 'only' },
-        }),
-      )
-      taskEngine.announceQueued()
-      await eventually(
-        async () =>
-          (await query(db, `select 1 from task where id = $1 and status = 'completed'`, [id])).length === 1 ||
-          undefined,
-        'the end of a task',
-        takeoverMsMax,
-      )
+      assert.equal((await instance.run(newUser())).outcome, 'executed')
     },
-    [Symbol.asyncDispose]: () => core[Symbol.asyncDispose](),
+    [Symbol.asyncDispose]: () => fixture[Symbol.asyncDispose](),
   }
 }
 
@@ -144,13 +30,11 @@ const settled = <T>(look: () => Promise<T | undefined>, what: string) =>
   eventually(() => look().catch(() => undefined), what, takeoverMsMax)
 
 test('a standby that has everything takes over, and money goes on by itself', { skip }, async () => {
-  using servers = await cluster()
-  using address = await takeoverAddress(servers.primaryPort)
-  await using instance = await instanceOn(address.url)
+  const servers = await standbyCluster()
+  await using instance = await instanceOn(servers)
   await instance.runTask()
-  servers.stopPrimary('fast')
-  servers.promote()
-  address.switchTo(servers.standbyPort)
+  await servers.stopPrimary('fast')
+  await servers.takeOver()
   await settled(async () => {
     const rows = await instance.rows('select 1 from database_witness where timeline = 2')
     return rows.length === 1 && !instance.holds.find() ? true : undefined
@@ -160,19 +44,59 @@ test('a standby that has everything takes over, and money goes on by itself', { 
 })
 
 test('a standby that lacks acknowledged commits takes over, and money is on hold', { skip }, async () => {
-  using servers = await cluster()
-  using address = await takeoverAddress(servers.primaryPort)
-  await using instance = await instanceOn(address.url)
+  const servers = await standbyCluster()
+  await using instance = await instanceOn(servers)
   await instance.runTask()
-  servers.stopStandby()
+  await servers.stopStandby()
   await instance.runTask()
-  servers.stopPrimary('immediate')
-  servers.startStandby()
-  servers.promote()
-  address.switchTo(servers.standbyPort)
+  await servers.stopPrimary('immediate')
+  await servers.startStandby()
+  await servers.takeOver()
   const stored = await settled(async () => {
     const [row] = await instance.rows<{ reason: string }>(`select reason from money_hold where scope = 'all'`)
     return row && instance.holds.find() ? row : undefined
   }, 'money is on hold')
   assert.ok(['went_back', 'lost_commits'].includes(stored.reason), stored.reason)
+})
+
+test('without its standby exits go on and say so, and new money is refused', { skip }, async () => {
+  const servers = await standbyCluster({ isSynchronous: true })
+  await using fixture = await openFixture(servers)
+  const config = { DATABASE_DURABILITY: 'standby' } as const
+  await servers.stopStandby()
+  await assert.rejects(openTestCore({ databaseUrl: servers.url, config }), /no live synchronous standby/)
+  await servers.startStandby()
+
+  let exit = false
+  const admit = async (_: unknown, { userId }: Asker) => {
+    const action = { userId, operation: 'spend', chainId: 'test', tokens: [], recipients: [] }
+    const spend = { action: { ...action, usdMicros: 0n, exit }, check: async () => unlimited() }
+    return { data: {}, first: 'only', spend }
+  }
+  // A step may replace the note of its task.
+  const steps = { only: async () => ({ ...executed, data: { note: null } }) }
+  const instance = await settled(
+    () => fixture.instance({ steps }, { config, admit, replicationGraceMs: 4_000 }),
+    'the standby streams again',
+  )
+  const { replication } = instance.taskEngine.time
+  const run = async () => {
+    const { outcome, message } = await instance.run(newUser())
+    return [outcome, message]
+  }
+  const note = 'not replicated: the database had no standby when this was accepted'
+  assert.deepEqual(await run(), ['executed', 'Completed'])
+
+  await servers.stopStandby()
+  await eventually(async () => replication.isReplicated() === false || undefined, 'it is noticed')
+  // Within the grace the server lets every commit wait for its standby.
+  assert.deepEqual(await run(), ['executed', `Completed (${note})`])
+  await assert.rejects(run(), { code: 'unavailable', extras: { reason: 'not_replicated', retry_after: 10 } })
+  exit = true
+  assert.deepEqual(await run(), ['executed', `Completed (${note})`])
+
+  exit = false
+  await servers.startStandby()
+  await eventually(async () => replication.isReplicated() || undefined, 'the standby is back')
+  assert.deepEqual(await run(), ['executed', 'Completed'])
 })

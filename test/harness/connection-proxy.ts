@@ -1,15 +1,16 @@
-/** A proxy in front of a gateway that can cut the connections of its clients, like a network failure. */
+/** A proxy in front of a server that can cut the connections of its clients, like a network failure. */
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 
 export async function connectionProxy(target: string) {
-  const { hostname, port } = new URL(target)
+  const url = new URL(target)
+  let { hostname, port } = url
   const open = new Set<Socket>()
   const server = createServer((client) => {
-    const gateway = connect({ host: hostname, port: Number(port) })
+    const backend = connect({ host: hostname, port: Number(port) })
     for (const [one, other] of [
-      [client, gateway],
-      [gateway, client],
+      [client, backend],
+      [backend, client],
     ] as const) {
       open.add(one)
       one.on('error', () => {})
@@ -25,10 +26,17 @@ export async function connectionProxy(target: string) {
   }
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
+  url.hostname = '127.0.0.1'
+  url.port = String((server.address() as AddressInfo).port)
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url: url.href.replace(/\/$/, ''),
     /** Every connection that is open; later ones are accepted. */
     cut,
+    /** Another server takes over the address: later connections lead there. */
+    switchTo(next: string) {
+      ;({ hostname, port } = new URL(next))
+      cut()
+    },
     async [Symbol.asyncDispose]() {
       server.close()
       cut()

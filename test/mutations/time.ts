@@ -20,7 +20,7 @@ export const timeMutations = [
     ['src/durable/replication.test.ts'],
     [
       [
-        "['on', 'remote_apply'].includes(synchronousCommit ?? '')",
+        "['on', 'remote_apply'].includes(synchronousCommit)",
         'true',
         'a standby that nobody waits for counts',
       ],
