@@ -1,6 +1,6 @@
 import type { ActRequest, ActRequests, RequestedAct } from '#kernel/act-request.ts'
 import { type ApprovalRequired, actionTerms } from '#kernel/approval.ts'
-import { type Asker, type Caller, pagesClientId } from '#kernel/caller.ts'
+import { type ActScope, type Asker, type Caller, pagesClientId } from '#kernel/caller.ts'
 import { later } from '#kernel/clock.ts'
 import { Fault } from '#kernel/fault.ts'
 import { personRequired } from '#kernel/fresh-person.ts'
@@ -66,10 +66,7 @@ export function createApprovals(deps: ApprovalsDeps, approvers: Approvers): Appr
   const turns = createKeyedMutex()
   return {
     request: (given, required) => requestApproval({ ...deps, turns }, approvers, given, required),
-    requestAct: (tx, act, caller) => requestAct(deps, approvers, tx, { act, caller }),
-    actRequested({ readers }) {
-      for (const userId of readers) deps.events.notify(userId)
-    },
+    requestAct: (scope, act, caller) => requestAct(deps, approvers, scope, { act, caller }),
     decideWaiting: (task) => decideWaiting(deps, approvers, task),
     find: approvalById,
     list: (userIds) => waitingApprovals(transactions.pool, userIds, { now: clock.now(), limit: listedMax }),
@@ -191,10 +188,10 @@ async function storeRequest(
 async function requestAct(
   deps: ApprovalsDeps,
   approvers: Approvers,
-  tx: Tx,
+  { tx, afterCommit }: ActScope,
   { act: { operation, input, text, details }, caller }: { act: ActRequest; caller: Caller },
 ): Promise<RequestedAct> {
-  const { kinds, clock } = deps
+  const { kinds, clock, events } = deps
   const { userId } = caller
   if (!approvers.isOperator && (await approvers.personOf(tx as Queryable, userId)) === undefined)
     throw personRequired()
@@ -211,14 +208,17 @@ async function requestAct(
   }
   const digest = digestOf({ userId, operation, input, intent })
   const known = await waitingRequest(tx as Queryable, { userId, digest, now: clock.now() })
-  if (known) return { task: await requestedTask(tx, known.task_id), readers: [] }
+  if (known) return requestedTask(tx, known.task_id)
   const kind = newestKind(kinds, operation)
   if (!kind) throw new Error(`no kind for ${operation}`)
   const { id, readers } = await storeRequest(deps, approvers, tx, { operation, userId, kind, input, intent })
-  return { task: await requestedTask(tx, id), readers }
+  afterCommit(() => {
+    for (const reader of readers) events.notify(reader)
+  })
+  return requestedTask(tx, id)
 }
 
-async function requestedTask(tx: Tx, taskId: string): Promise<RequestedAct['task']> {
+async function requestedTask(tx: Tx, taskId: string): Promise<RequestedAct> {
   const task = toTaskBrief(await readTask(tx as Queryable, taskId))
   return { ...task, approval: task.approval! }
 }

@@ -107,8 +107,8 @@ export const policyMutations = [
     ['test/oauth/policy-changes.test.ts'],
     [
       [
-        '    return requested.task\n',
-        '    await store.clearSwitch(tx, idOf(subject))\n    return requested.task\n',
+        '    return acts.requestAct(scope, act, caller)\n',
+        '    await store.clearSwitch(tx, idOf(subject))\n    return acts.requestAct(scope, act, caller)\n',
         'an app lifts the kill switch',
       ],
     ],

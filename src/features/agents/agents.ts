@@ -124,7 +124,8 @@ function createLink(deps: AgentsDeps) {
 
   const request = async ({ hash, name }: PreparedLink, caller: Caller, facts: RequestFacts) => {
     const { address } = facts
-    const { tx, afterCommit } = actOf(facts)
+    const scope = actOf(facts)
+    const { tx } = scope
     const agent = await store.claimCode(tx, hash, clock.now())
     if (!agent) throw unknownCode()
     await assertRoom(tx, caller.userId)
@@ -139,9 +140,7 @@ function createLink(deps: AgentsDeps) {
         approvalDetail('Called', name ?? agent.name ?? 'without a name'),
       ],
     }
-    const requested = await acts.requestAct(tx, act, caller)
-    afterCommit(() => acts.actRequested(requested))
-    return requested.task
+    return acts.requestAct(scope, act, caller)
   }
 
   const apply = async (input: JsonObject, person: Caller) => async (scope: ActScope) => {
@@ -197,7 +196,7 @@ function createUnlink(deps: AgentsDeps) {
 
   const run = async ({ agent_id: agentId }: AgentsInput<'unlink'>, caller: Caller, facts: RequestFacts) => {
     const scope = actOf(facts)
-    const { tx, afterCommit } = scope
+    const { tx } = scope
     if (agentId === caller.agentId) {
       const person = await personOf(tx, caller.userId)
       if (!person?.linkedAt) throw notFound('agent', 'agents_list')
@@ -217,9 +216,7 @@ function createUnlink(deps: AgentsDeps) {
       text: `Unlink the agent ${agentId} from your account`,
       details: [approvalDetail('Agent', agentId)],
     }
-    const requested = await acts.requestAct(tx, act, caller)
-    afterCommit(() => acts.actRequested(requested))
-    return requested.task
+    return acts.requestAct(scope, act, caller)
   }
   const apply = async (input: JsonObject, person: Caller) => async (scope: ActScope) =>
     end(scope, await linkOf(scope.tx, person, String(input.agent_id)), person.agentId)

@@ -24,7 +24,7 @@ import * as store from './store.ts'
 const mailOfRaised = (effectiveAt: Date, raised: readonly unknown[], text: () => string) =>
   raised.length > 0 ? { kind: 'limits_raised' as const, text: text(), effectiveAt } : undefined
 
-const confirmationOf = ({ task: { task_id, approval, message } }: RequestedAct) => ({
+const confirmationOf = ({ task_id, approval, message }: RequestedAct) => ({
   task_id,
   ...approval,
   message,
@@ -109,15 +109,13 @@ export function createTighten(deps: OperationsDeps) {
       await store.lockPolicy(tx, userId, now)
       const before = await view(tx, userId)
       const { raised } = rules.decide(before, wanted)
+      let requested: RequestedAct | undefined
       if (raised.length > 0) {
         assertScope(caller, 'propose')
         assertWithinPlatform(platformLimits, wanted)
+        const act = requestOf(request, subject, { caller, before, wanted, raised })
+        requested = await acts.requestAct(scope, act, caller)
       }
-      const requested =
-        raised.length > 0
-          ? await acts.requestAct(tx, requestOf(request, subject, { caller, before, wanted, raised }), caller)
-          : undefined
-      if (requested) scope.afterCommit(() => acts.actRequested(requested))
       const wider = rules.widenedFields(before.limits, wanted)
       const lowered = Object.fromEntries(
         Object.entries(wanted).filter(([field]) => !wider.includes(field as keyof rules.Limits)),
