@@ -151,11 +151,11 @@ export const policyMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/durable/approvals.ts',
+    'src/durable/approval-store.ts',
     ['test/durable/approvals.test.ts'],
     [
       [
-        'now < known.expires_at && (await writeDecision',
+        'at < expiresAt && (await writeDecision',
         '(await writeDecision',
         'a request is approved after its time',
       ],
@@ -164,6 +164,12 @@ export const policyMutations = [
         '/^(pending|running)$/.test(task.status)',
         'a cancelled request is approved',
       ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/durable/approvals.ts',
+    ['test/durable/approvals.test.ts'],
+    [
       ['if (waiting >= waitingMax &&', 'if (waiting > waitingMax &&', 'one request more waits than may'],
       ['  await lockRequests(tx, userId)\n', '', 'requests at the same moment exceed their number'],
     ],
