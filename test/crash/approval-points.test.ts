@@ -19,7 +19,7 @@ let app: CrashApp
 /** The address is the issuer of the tokens: each gateway listens where the one before it did. */
 let port: string
 let person: SignedIn
-/** Of the page of approvals, which alone approves. */
+/** A token of the page of approvals, which alone approves. */
 let pageToken: string
 let agent: Person
 let renew: () => Promise<void>

@@ -96,7 +96,7 @@ const forPeople = (): Fault =>
 const linkedAlready = (): Fault =>
   new Fault('conflict', 'The agent is linked already', { extras: { reason: 'linked' } })
 
-/** In one order, since each locks the event log of its user. */
+/** All callers add to the logs in one order, since each addition locks the event log of its user. */
 async function publish(
   { events }: Pick<AgentsDeps, 'events'>,
   { tx, afterCommit }: ActScope,

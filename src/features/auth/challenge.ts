@@ -13,7 +13,7 @@ export function tokenMessages(agentId: string, timestamp: number): Uint8Array[] 
   return [Buffer.from(`${agentId}${timestamp}`), Buffer.concat([Buffer.from(agentId), binary])]
 }
 
-/** Of an act that takes a signature of the key beside the token, by the name of its operation. */
+/** What the key signs for an act that takes a signature beside the token; `operation` names the act. */
 export const actMessage = (operation: string, agentId: string, timestamp: number): Uint8Array =>
   Buffer.from(`portico-${operation}:v1:${agentId}:${timestamp}`)
 

@@ -74,7 +74,7 @@ export async function addCredited(tx: Tx, payment: NewPayment, now: Date): Promi
   )
 }
 
-/** In the commit of an operator who found the payment of a task; a payment that no search has found yet is judged later. */
+/** Runs in the commit of an operator who found the payment of a task; what no search has found yet is judged later. */
 export const creditPaymentsOf = (tx: Tx, { taskId, txHash }: { taskId: string; txHash: string }) =>
   query(
     tx,

@@ -1,6 +1,5 @@
 import { assertUncontested, linkCoolsUntil, type Subject } from '#engines/agent-links/owners.ts'
 import type { ActRequest, RequestedAct } from '#kernel/act-request.ts'
-import { approvalDetail } from '#kernel/approval.ts'
 import { type ActScope, actOf, type Caller, type RequestFacts } from '#kernel/caller.ts'
 import { later } from '#kernel/clock.ts'
 import { uuidv7 } from '#kernel/id.ts'
@@ -73,12 +72,11 @@ export function createTighten(deps: OperationsDeps) {
   ): ActRequest => {
     const given = new Map(Object.entries(input))
     const fields = raised.map((field) => [fieldNames[field], given.get(fieldNames[field])])
-    const details = raiseDetails(raised, { before: before.limits, wanted, chainName })
     return {
       operation: 'policy_tighten',
       input: { for_agent: subject.agentId, ...Object.fromEntries(fields) } as JsonObject,
       text: `Raise the limits of ${whose(subject, caller)}`,
-      details: details.map(({ name, value }) => approvalDetail(name, value)),
+      details: raiseDetails(raised, { before: before.limits, wanted, chainName }),
     }
   }
 
