@@ -77,6 +77,19 @@ export const createEffect = <Data, Plan extends object, Proof, Names extends str
 export const oneEffect = <Data, Plan extends object, Proof>(rules: EffectRules<Data, Plan, Proof>) =>
   createEffect({ ...rules, steps: { sign: 'sign', confirm: 'confirm' } })
 
+/** The end of a task whose transaction is not signed, because it would fail. */
+export const wouldFail = ({ displayName }: { displayName: string }, reason: string) =>
+  ({
+    end: 'failed',
+    outcome: 'not_executed',
+    error: {
+      code: 'tx_failed',
+      message: `The transaction would fail: ${reason}`,
+      retryable: false,
+      upstream: displayName,
+    },
+  }) as const
+
 type Writes = ((tx: Tx) => Promise<void>) | undefined
 /** The writes of one commit, in this order. */
 export const combineWrites =

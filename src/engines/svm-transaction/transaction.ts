@@ -12,7 +12,7 @@ import {
 } from '#kernel/forgotten-execution.ts'
 import type { Random } from '#kernel/id.ts'
 import { canonicalJson } from '#kernel/json.ts'
-import type { EffectDriver, SignContext } from '#kernel/one-effect.ts'
+import { type EffectDriver, type SignContext, wouldFail } from '#kernel/one-effect.ts'
 import type { Policy, PolicyReceipt, SvmIntent, SvmSigner } from '#kernel/signer.ts'
 import type {
   GasCharge,
@@ -133,7 +133,7 @@ export function svmTransactions(deps: SvmTransactionsDeps): SvmTransactions {
     if (refused) return refused
     if (composed.status === 'rejected') throw composed.reason
     const { port, feePayer, result, held } = composed.value
-    if (!result.ok) return notExecuted(port, result.reason)
+    if (!result.ok) return wouldFail(port.chain.row, result.reason)
     const nonceSequence = await openSequence(plan)
     const intent = intentOf(task, plan, { feePayer, draft: result.draft })
     const build: Intent['build'] = async (tx) => {
@@ -247,18 +247,6 @@ function openedSequences({ nonces }: SvmTransactionsDeps) {
     return nonceSequence
   }
 }
-
-const notExecuted = ({ chain }: SvmPort, reason: string) =>
-  ({
-    end: 'failed',
-    outcome: 'not_executed',
-    error: {
-      code: 'tx_failed',
-      message: `The transaction would fail: ${reason}`,
-      retryable: false,
-      upstream: chain.row.displayName,
-    },
-  }) as const
 
 function intentOf(
   { id: taskId, userId }: Pick<TaskView, 'id' | 'userId'>,
