@@ -43,9 +43,7 @@ export const liveEffectOf = (
   { effects }: Pick<TaskView, 'effects'>,
   txHash: string | null,
 ): Effect | undefined =>
-  txHash === null
-    ? undefined
-    : effects.find((effect) => isLive(effect) && attemptOf(effect, txHash))
+  txHash === null ? undefined : effects.find((effect) => isLive(effect) && attemptOf(effect, txHash))
 
 /** The venue takes no nonce that is older, and it is the last to forget what was signed without an expiry. */
 const unboundedMs = 2 * 24 * 3_600_000

@@ -73,7 +73,6 @@ before(async () => {
   app = await createCrashApp()
   const first = await app.gateway()
   port = new URL(first.url).port
-  const databaseUrl = String(app.admin.options.connectionString)
   const both = await personWithApp(first)
   person = both.person
   agent = both.app

@@ -197,9 +197,6 @@ const update = ({ effect }: ConfirmContext<string>, status: EffectUpdate['status
   { effectId: effect.id, status },
 ]
 
-const nextPoll = <Names extends string>({ task, steps }: ConfirmContext<Names>) =>
-  pollAgain(task, steps.confirm, pollBackoff)
-
 /** The watcher wakes the task at a receipt, at its finality, and where the receipt vanishes. */
 function parkWatched<Names extends string>(
   { task, effect, port: { chain, watcher }, steps, now }: ConfirmContext<Names>,

@@ -49,7 +49,10 @@ async function settleOnce<Data extends BatchTaskData, Proof, Names extends strin
 ): Promise<StepResultOf<Partial<Data>, Names>> {
   const { port, gasBudget, task, plan, context } = found
   const { chain } = port
-  const nonce = chain.batchNonce(task.executionId, executedBefore(task, { kind: effectKind, chainId: plan.chainId }))
+  const nonce = chain.batchNonce(
+    task.executionId,
+    executedBefore(task, { kind: effectKind, chainId: plan.chainId }),
+  )
   const batch = await chain.findBatch(plan.account, nonce)
   if (!batch) return review(found, 'its transaction was not found')
   const { head, receipts } = await chain.receipts([batch.txHash])

@@ -37,7 +37,11 @@ export async function settleFound<Data extends SvmTaskData, Proof, Names extends
   found.onFinal?.(task)
   const proven = await proofOf(found, landing)
   if (!proven)
-    return lookUpAgain(found, 'review', `this request was executed before, and ${signature} does not prove it`)
+    return lookUpAgain(
+      found,
+      'review',
+      `this request was executed before, and ${signature} does not prove it`,
+    )
   const result = await settleForgotten(found, proven)
   const { id, explorerUrl } = port.chain.row
   const shown: SvmTaskData = {

@@ -147,7 +147,8 @@ async function claimPayout(
   const hash = txHash.toLowerCase()
   const key = `arrival:${hash}:${logIndex}`
   const taken = await claimedTransferKeys(tx, [key], id)
-  if (taken.size > 0 || !(await claimTransfer(tx, { key, userId, taskId: id, at }))) throw countedAlready(txHash)
+  if (taken.size > 0 || !(await claimTransfer(tx, { key, userId, taskId: id, at })))
+    throw countedAlready(txHash)
   const paid = { chain: payoutChain, account: data.account, txHash: hash, part: String(logIndex) }
   await claimFound(tx, paid, { claimant: venuePayouts, at })
 }

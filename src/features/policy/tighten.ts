@@ -31,7 +31,7 @@ const confirmationOf = ({ task_id, approval, message }: RequestedAct) => ({
 
 /** What a change of limits comes to: lower limits count at once, and higher ones once a person has confirmed them. */
 export function createTighten(deps: OperationsDeps) {
-  const { clock, random, view, platformLimits, coolingMs, chainName, acts } = deps
+  const { random, view, platformLimits, coolingMs, chainName, acts } = deps
 
   const save = async (
     tx: Tx,
