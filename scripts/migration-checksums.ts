@@ -18,7 +18,7 @@ export const parseList = (text: string): Named[] =>
     .filter((line) => line !== '')
     .map((line) => ({ checksum: line.slice(0, 64), name: line.slice(66) }))
 
-/** By name, so that lines which several branches add do not meet. */
+/** The lines are sorted by name, so that lines which several branches add do not meet. */
 const byName = (one: Named, other: Named) => (one.name < other.name ? -1 : 1)
 const lineOf = ({ checksum, name }: Named) => `${checksum}  ${name}\n`
 

@@ -54,7 +54,7 @@ const unlinkAgent: AdminCommand['run'] = async (session, args) => {
   )
 }
 
-/** For a link that is honest: its person decides again. */
+/** Ends the contest of an honest link, so that its person decides for the agent again. */
 const keepAgent: AdminCommand['run'] = async (session, args) => {
   const { database, clock } = session
   const { id: userId, agent_id: agentId } = await userOf(database.pool, args.positional('agent'))

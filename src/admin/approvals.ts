@@ -1,8 +1,9 @@
 import { appendEvents } from '#durable/append-events.ts'
 import { approvalEvent } from '#durable/approval-events.ts'
-import { approvalById, type Decision, writeDecision } from '#durable/approval-store.ts'
+import { approvalById, type Decision, takeDecision } from '#durable/approval-store.ts'
 import { readyTopic, userTopic } from '#durable/notifier.ts'
 import { personOf } from '#engines/agent-links/owners.ts'
+import { isUuid } from '#kernel/id.ts'
 import { query } from '#store/query.ts'
 import { UsageError } from './arguments.ts'
 import type { AdminCommand } from './command.ts'
@@ -36,25 +37,14 @@ const decide =
     const { database, clock } = session
     const id = args.positional('approval')
     const { readers, text } = await database.transaction(async (tx) => {
-      const known = /^[0-9a-f-]{36}$/.test(id) ? await approvalById(tx, id) : undefined
+      const known = isUuid(id) ? await approvalById(tx, id) : undefined
       if (!known) throw new UsageError(`There is no request ${id}.`)
-      const { task_id: taskId, user_id: userId, intent } = known
+      const { user_id: userId, intent } = known
       if (decision === 'approved' && intent.rule !== 'confirmation')
         throw new UsageError('What moves money is approved by its person alone.')
       const now = clock.now()
-      const [task] = await query<{ open: boolean }>(
-        tx,
-        `select status in ('pending', 'running') and not cancel_requested as open from task where id = $1 for no key update`,
-        [taskId],
-      )
-      const by = operatorText(session)
-      if (
-        !task?.open ||
-        now >= known.expires_at ||
-        !(await writeDecision(tx, taskId, { decision, by, at: now }))
-      )
-        throw new UsageError(`The request ${id} waits no more.`)
-      await query(tx, 'update task_queue set run_at = $2 where task_id = $1 and run_at > $2', [taskId, now])
+      const { isFirst } = await takeDecision(tx, known, { decision, by: operatorText(session), at: now })
+      if (!isFirst) throw new UsageError(`The request ${id} waits no more.`)
       await session.record(tx, {
         command: `approvals ${decision}`,
         subject: userId,

@@ -1,4 +1,5 @@
 import {
+  attemptOf,
   executedEffects,
   expiryOf,
   type FoundPayment,
@@ -107,7 +108,7 @@ export function endingOf({ task, pending, actor }: Base, resolution: Resolution)
             effectId: effect.id,
             status: 'confirmed',
             proof,
-            ...(effect.id === sent?.id && { attemptExternalId: attemptOf(effect, txHash!) }),
+            ...(effect.id === sent?.id && { attemptExternalId: attemptOf(effect, txHash!)!.externalId }),
           }
         : { effectId: effect.id, status: 'dropped', proof },
   )
@@ -131,11 +132,7 @@ export function endingOf({ task, pending, actor }: Base, resolution: Resolution)
   return { ...shared, end: 'failed', outcome, error, data }
 }
 
-/** As it is spelled in the table. */
-const attemptOf = ({ txAttempts }: Effect, txHash: string): string =>
-  txAttempts.find(({ externalId }) => externalId.toLowerCase() === txHash.toLowerCase())!.externalId
-
-/** What became of the transactions that the task shows. */
+/** The transactions that the task shows, each with its status after the updates of the effects. */
 function shownTransactions({ data, effects }: TaskView, updates: readonly EffectUpdate[]): JsonObject {
   if (!Array.isArray(data.transactions)) return {}
   const statusOf = new Map(

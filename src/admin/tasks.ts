@@ -111,7 +111,7 @@ async function claimTask({ database, instanceId }: Session, { id }: Task): Promi
   }
 }
 
-/** As the own end of its kind would have left it. */
+/** Completes the ending with what the own end of the kind would have booked. */
 async function endOfKind(
   { config, transactions, clock, instanceId }: Session,
   task: TaskView,

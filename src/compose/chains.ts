@@ -117,7 +117,7 @@ export function openChains({ core, urls, net }: ChainDeps, overrides: ChainOverr
   }
 }
 
-/** By account in lower case. Addresses are stored with their checksum; this reads all wallets, and rarely. */
+/** Maps accounts in lower case. Addresses are stored with their checksum, so it reads all wallets, and rarely. */
 export async function usersOfAccounts(
   db: Queryable,
   accounts: readonly string[],

@@ -18,7 +18,7 @@ export type CoreDeps = {
   /** Writes a line about the progress of the start. */
   printLine: (line: string) => void
   failpoints: Failpoints
-  /** What this instance saw of its databases before its start; absent: it remembers until it ends. */
+  /** Keeps what this instance saw of its databases over its restarts; without it that is forgotten at the end. */
   timeMemory?: TimeMemory
   /** A function, because the port is known only once the server listens. */
   baseUrl: () => string

@@ -44,7 +44,7 @@ type KindsOf<Section> = Section extends { group: infer Group extends string; ent
           : never
     }[keyof Entries & string]
   : never
-/** Of the interface, and those that the gateway starts by itself. */
+/** The kinds of tasks that callers start by the interface, and those that the gateway starts by itself. */
 type TaskKindName =
   | KindsOf<(typeof contracts)[number] | typeof image>
   | typeof hookKind
@@ -61,10 +61,10 @@ type TaskKindName =
 
 const approveKey: ApproveKey = (tx, userId, fact) => approveAgent(tx, { userId, venue: venueName }, fact)
 
-/** Has no effect outside of the database, so that its outcome is always known. */
+/** A kind without an effect outside of the database has an outcome that is always known. */
 const hasNoEffect = undefined
 
-/** By their facts alone: their nodes are not asked. */
+/** The chains with their facts alone, without nodes that could be asked. */
 export const namedChains = ({ FINALITY: finality }: Pick<Config, 'FINALITY'>) =>
   chainList({ urls: Object.fromEntries(chainIds.map((id) => [id, 'unused'])), finality })
 

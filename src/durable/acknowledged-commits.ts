@@ -17,7 +17,7 @@ export function createAcknowledged(pool: pg.Pool) {
     add({ id, version, user_id: userId }: { id: string; version: number; user_id: string }): void {
       if (recent.size < commitsMax) recent.set(id, { version: Number(version), userId })
     },
-    /** After each heartbeat that found the database to be the known one. */
+    /** Runs after each heartbeat that found the database to be the known one. */
     turn(): void {
       earlier = recent
       recent = new Map()

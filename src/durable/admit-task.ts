@@ -48,7 +48,7 @@ const admissionAttemptsMax = 3
 /** Admits and accepts. What a person has to approve becomes a task that waits. */
 export async function admitAndAccept(deps: TaskAdmitterDeps, given: NewTaskRequest): Promise<AcceptedTask> {
   const request = { ...given, kind: kindOf(deps.kinds, given.operation) }
-  // Before anything is read for it; what is on hold meanwhile is refused by the acceptance.
+  // Nothing is read for what is on hold already; the acceptance refuses what is put on hold meanwhile.
   if (movesMoney(request.kind)) deps.holds.assertFree()
   return admitUntilAccepted(given, (admission) => accept(deps, request, admission)).catch(
     (error: unknown) => {

@@ -2,6 +2,7 @@ import type { ApprovalDetail } from '#kernel/act-request.ts'
 import type { ActionTerms } from '#kernel/action.ts'
 import { type Queryable, query } from '#store/query.ts'
 import type { ApprovalRow } from '#store/tables/durable.ts'
+import { approvalStep, type Task } from './task-row.ts'
 
 /** Requests that wait for a person. Of several decisions the first one counts. */
 
@@ -100,4 +101,26 @@ export async function writeDecision(
     [taskId, decision, by, at],
   )
   return rows.length === 1
+}
+
+export type DecidedTask = Pick<Task, 'status' | 'cancel_requested' | 'step'>
+
+/** Stores the first decision of a request that waits still, and makes its task due. */
+export async function takeDecision(
+  tx: Queryable,
+  { task_id: taskId, expires_at: expiresAt }: Approval,
+  { decision, by, at }: { decision: Decision; by: string; at: Date },
+): Promise<{ isFirst: boolean; task: DecidedTask | undefined }> {
+  // A cancel locks this row too: of a cancel and a decision one comes first.
+  const [task] = await query<DecidedTask>(
+    tx,
+    'select status, cancel_requested, step from task where id = $1 for no key update',
+    [taskId],
+  )
+  const isOpen =
+    task?.step === approvalStep && /^(pending|running)$/.test(task.status) && !task.cancel_requested
+  const isFirst = isOpen && at < expiresAt && (await writeDecision(tx, taskId, { decision, by, at }))
+  if (isFirst)
+    await query(tx, 'update task_queue set run_at = $2 where task_id = $1 and run_at > $2', [taskId, at])
+  return { isFirst, task }
 }

@@ -1,6 +1,6 @@
 import type { ActRequest, ActRequests, RequestedAct } from '#kernel/act-request.ts'
 import { type ApprovalRequired, actionTerms } from '#kernel/approval.ts'
-import { type Asker, type Caller, pagesClientId } from '#kernel/caller.ts'
+import { type ActScope, type Asker, type Caller, pagesClientId } from '#kernel/caller.ts'
 import { later } from '#kernel/clock.ts'
 import { Fault } from '#kernel/fault.ts'
 import { personRequired } from '#kernel/fresh-person.ts'
@@ -9,7 +9,7 @@ import { canonicalJson, type JsonObject } from '#kernel/json.ts'
 import { createKeyedMutex, type KeyedMutex } from '#kernel/keyed-mutex.ts'
 import { fromUnits, usdDecimals } from '#kernel/money.ts'
 import type { Tx } from '#kernel/task.ts'
-import { type Queryable, query } from '#store/query.ts'
+import type { Queryable } from '#store/query.ts'
 import type { AcceptedTask, KnownRequest } from './admit-task.ts'
 import { type Approvers, addEvent, approvalEvent, readersOf } from './approval-events.ts'
 import { type ApprovalsDeps, admissionMs, decideWaiting } from './approval-step.ts'
@@ -18,11 +18,12 @@ import {
   type ApprovalIntent,
   approvalById,
   countWaiting,
+  type DecidedTask,
   lockRequests,
+  takeDecision,
   type Waiting,
   waitingApprovals,
   waitingRequest,
-  writeDecision,
 } from './approval-store.ts'
 import type { Committed } from './commit.ts'
 import { readyTopic } from './notifier.ts'
@@ -66,10 +67,7 @@ export function createApprovals(deps: ApprovalsDeps, approvers: Approvers): Appr
   const turns = createKeyedMutex()
   return {
     request: (given, required) => requestApproval({ ...deps, turns }, approvers, given, required),
-    requestAct: (tx, act, caller) => requestAct(deps, approvers, tx, { act, caller }),
-    actRequested({ readers }) {
-      for (const userId of readers) deps.events.notify(userId)
-    },
+    requestAct: (scope, act, caller) => requestAct(deps, approvers, scope, { act, caller }),
     decideWaiting: (task) => decideWaiting(deps, approvers, task),
     find: approvalById,
     list: (userIds) => waitingApprovals(transactions.pool, userIds, { now: clock.now(), limit: listedMax }),
@@ -191,10 +189,10 @@ async function storeRequest(
 async function requestAct(
   deps: ApprovalsDeps,
   approvers: Approvers,
-  tx: Tx,
+  { tx, afterCommit }: ActScope,
   { act: { operation, input, text, details }, caller }: { act: ActRequest; caller: Caller },
 ): Promise<RequestedAct> {
-  const { kinds, clock } = deps
+  const { kinds, clock, events } = deps
   const { userId } = caller
   if (!approvers.isOperator && (await approvers.personOf(tx as Queryable, userId)) === undefined)
     throw personRequired()
@@ -211,14 +209,17 @@ async function requestAct(
   }
   const digest = digestOf({ userId, operation, input, intent })
   const known = await waitingRequest(tx as Queryable, { userId, digest, now: clock.now() })
-  if (known) return { task: await requestedTask(tx, known.task_id), readers: [] }
+  if (known) return requestedTask(tx, known.task_id)
   const kind = newestKind(kinds, operation)
   if (!kind) throw new Error(`no kind for ${operation}`)
   const { id, readers } = await storeRequest(deps, approvers, tx, { operation, userId, kind, input, intent })
-  return { task: await requestedTask(tx, id), readers }
+  afterCommit(() => {
+    for (const reader of readers) events.notify(reader)
+  })
+  return requestedTask(tx, id)
 }
 
-async function requestedTask(tx: Tx, taskId: string): Promise<RequestedAct['task']> {
+async function requestedTask(tx: Tx, taskId: string): Promise<RequestedAct> {
   const task = toTaskBrief(await readTask(tx as Queryable, taskId))
   return { ...task, approval: task.approval! }
 }
@@ -236,16 +237,7 @@ const rowOf = ({ requested_at, expires_at, decided_at: _undecided, ...row }: App
 function intentOf(kind: string, asker: Asker, { action, rule, extras }: ApprovalRequired): ApprovalIntent {
   const { terms, chainId, usdMicros, recipients } = action
   return {
-    ...(terms ?? {
-      text: `Run ${kind}`,
-      chain: null,
-      token: null,
-      amount: null,
-      recipient: recipients[0] ?? null,
-      venue: null,
-      asset: null,
-      cost: null,
-    }),
+    ...(terms ?? actionTerms(`Run ${kind}`, { recipient: recipients[0] ?? null })),
     kind,
     chain_id: chainId,
     usd: fromUnits(usdMicros, usdDecimals),
@@ -262,26 +254,14 @@ async function decide(
   tx: Tx,
   { approvalId, decision, by }: Deciding,
 ): Promise<Decided> {
-  const now = deps.clock.now()
   const known = await approvalById(tx, approvalId)
   if (!known) throw new Error(`approval ${approvalId} does not exist`)
-  const { task_id: taskId } = known
-  // A cancel locks this row too: of a cancel and a decision one comes first.
-  const [task] = await query<Pick<Task, 'status' | 'cancel_requested' | 'step'>>(
-    tx,
-    'select status, cancel_requested, step from task where id = $1 for no key update',
-    [taskId],
-  )
-  const isOpen =
-    task?.step === approvalStep && /^(pending|running)$/.test(task.status) && !task.cancel_requested
-  const isFirst =
-    isOpen && now < known.expires_at && (await writeDecision(tx, taskId, { decision, by, at: now }))
+  const { isFirst, task } = await takeDecision(tx, known, { decision, by, at: deps.clock.now() })
   const approval = (await approvalById(tx, approvalId))!
   if (!isFirst) {
     if (approval.decision === decision) return { approval, readers: [] }
     throw tooLate(approval, task)
   }
-  await query(tx, 'update task_queue set run_at = $2 where task_id = $1 and run_at > $2', [taskId, now])
   const readers = await addEvent(deps, approvers, tx, {
     userId: approval.user_id,
     event: approvalEvent('approval.decided', approval),
@@ -289,7 +269,7 @@ async function decide(
   return { approval, readers }
 }
 
-function tooLate({ decision }: Approval, task: Pick<Task, 'cancel_requested' | 'status'> | undefined): Fault {
+function tooLate({ decision }: Approval, task: DecidedTask | undefined): Fault {
   const isCancelled = task?.cancel_requested || task?.status === 'cancelled'
   const status = decision ?? (isCancelled ? 'cancelled' : 'expired')
   return new Fault('conflict', `The request was ${status} before: nothing was changed`, {

@@ -23,7 +23,7 @@ export type Mailboxes = {
 
 const mailboxesPerUser = 10
 const messagesMax = 100
-/** Of the messages that wait: one more is taken below it. */
+/** A mailbox takes a further message while those that wait in it have fewer bytes. */
 const bytesMax = 4 * 1024 * 1024
 /** A mailbox whose instance died is closed after this time. */
 const seenMsMax = 60_000

@@ -16,7 +16,7 @@ export type TimeRow = {
   point: Date | null
   holds: StoredHold[]
 }
-/** As JSON has it. */
+/** A row of `money_hold` in the JSON of the reply. */
 type StoredHold = {
   scope: string
   reason: HoldReason
@@ -32,7 +32,7 @@ export const probes: Record<keyof ServerFacts, string> = {
   lsn: 'select pg_current_wal_flush_lsn()',
 }
 
-/** Of the running server. The position is one that has reached the disk: it never goes back. */
+/** SQL of what the running server shows. Its position is one that has reached the disk: it never goes back. */
 export const factColumns = ({ system, timeline, lsn }: ServerFacts) => ({
   system: system ? '(select system_identifier::text from pg_control_system())' : 'null::text',
   timeline: timeline

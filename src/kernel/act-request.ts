@@ -1,6 +1,5 @@
-import type { Caller } from './caller.ts'
+import type { ActScope, Caller } from './caller.ts'
 import type { JsonObject } from './json.ts'
-import type { Tx } from './task.ts'
 import type { TaskBrief } from './task-response.ts'
 
 /** Acts that allow more than before: a person confirms each on a page of the gateway. */
@@ -15,14 +14,9 @@ export type ActRequest = {
   text: string
   details: ApprovalDetail[]
 }
-/** The task that waits, and the users whose event logs have grown. */
-export type RequestedAct = {
-  task: TaskBrief & { approval: NonNullable<TaskBrief['approval']> }
-  readers: readonly string[]
-}
+/** The task that waits. */
+export type RequestedAct = TaskBrief & { approval: NonNullable<TaskBrief['approval']> }
 export type ActRequests = {
   /** Stores the act as a task that waits. The same act of the same caller that waits already is not stored again. */
-  requestAct(tx: Tx, act: ActRequest, caller: Caller): Promise<RequestedAct>
-  /** Runs after the commit. */
-  actRequested(requested: Pick<RequestedAct, 'readers'>): void
+  requestAct(scope: ActScope, act: ActRequest, caller: Caller): Promise<RequestedAct>
 }

@@ -39,7 +39,7 @@ export const transferOperation = 'wallets_transfer'
 /** An action whose task does not exist yet. `terms`: of an action that a person may have to approve. */
 export type PlannedAction = Omit<Action, 'taskId'> & {
   terms?: ActionTerms
-  /** So much of its value may be lost, in hundredths of a percent; absent: no more than the default. */
+  /** The part of its value that may be lost, in hundredths of a percent; absent: no more than the default. */
   acceptedLossBps?: number
 }
 

@@ -27,7 +27,7 @@ const costMax = 200
 /** Of an action whose network fee the gateway pays. */
 export const noFurtherCost = 'Nothing on top: the gateway pays the network fee'
 
-/** In one line and bounded, since names are anybody's. */
+/** The value is put in one line and bounded, since names are anybody's. */
 export const approvalDetail = (name: string, value: string): ApprovalDetail => ({
   name,
   value: plain(value, costMax),

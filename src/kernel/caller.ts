@@ -47,9 +47,12 @@ export type Asker = Pick<Caller, 'userId' | 'agentId'> & {
   principal: Principal
   /** The app of a person; absent for a key pair. */
   clientId?: string
-  /** Of the task that is asked for; absent where its own id is that. */
+  /** The execution id of the task that is asked for; absent where it is the id of the task. */
   executionId?: string
 }
+
+/** Who asks for a trial, before a task exists. */
+export type TrialAsker = Pick<Asker, 'userId'> & { executionId?: string | undefined }
 
 /** The transaction of an act, and what runs once it has committed. */
 export type ActScope = Required<Pick<RequestFacts, 'tx' | 'afterCommit'>>
@@ -69,7 +72,7 @@ export type RequestFacts = {
   tx?: Tx
   /** For an `act` with derived replies: the change was committed earlier, so only the reply is computed. */
   isReplay?: true
-  /** Of what an `act` under a key of its caller arms. */
+  /** The execution id of what an `act` under a key of its caller arms. */
   executionId?: string
   /** What a prepared `act` has read before its transaction. */
   prepared?: unknown

@@ -1,4 +1,4 @@
-import { sha256 } from './id.ts'
+import { sha256, uuidOf } from './id.ts'
 
 /**
  * What identifies an execution to chains and venues: the nonce of a batch, the id of an order, the reference of a
@@ -9,15 +9,13 @@ import { sha256 } from './id.ts'
  */
 
 const executionId = (parts: readonly [sort: string, ...rest: string[]]): string =>
-  dashed(sha256(`portico execution\n${JSON.stringify(parts)}`))
+  uuidOf(sha256(`portico execution\n${JSON.stringify(parts)}`).slice(0, 32))
 
-function dashed(hex: string): string {
-  const ends = [8, 12, 16, 20, 32]
-  return ends.map((end, at) => hex.slice(ends[at - 1] ?? 0, end)).join('-')
-}
+/** `sequence`: so many effects of the execution were executed before on the same chain. */
+export type NamedExecution = { executionId: string; sequence: number }
 
 /** Of an order at a venue whose task nobody knows: its client order id, which has the same length. */
-export const cloidExecutionId = (cloid: string): string => dashed(cloid.slice(2))
+export const cloidExecutionId = (cloid: string): string => uuidOf(cloid.slice(2))
 
 /** Of a withdrawal from a venue, which has no id of ours. */
 export const withdrawalExecutionId = (account: string, nonce: number): string =>
@@ -25,11 +23,11 @@ export const withdrawalExecutionId = (account: string, nonce: number): string =>
 
 export type KeyedExecution = { userId: string; operation: string; key: string }
 
-/** Of a request under a key of its caller; a request without a key has the id of its task. */
+/** The id of a request under a key of its caller; a request without a key has the id of its task. */
 export const requestExecutionId = ({ userId, operation, key }: KeyedExecution): string =>
   executionId(['request', userId, operation, key])
 
-/** Of an order that a task arms: `name` distinguishes the orders of one task. */
+/** The id of an order that a task arms; `name` distinguishes the orders of one task. */
 export const armedExecutionId = (taskExecutionId: string, name: string): string =>
   executionId(['armed', taskExecutionId, name])
 
@@ -37,12 +35,12 @@ export type FiringOrder = { id: string; execution_id: string | null; attempts: n
 
 const armedAs = (order: Pick<FiringOrder, 'id' | 'execution_id'>): string => order.execution_id ?? order.id
 
-/** Of an order that is armed again after an attempt that a chain has executed, and whose payment came back. */
+/** The id of an order that is armed again after an attempt that a chain has executed, and whose payment came back. */
 export const rearmedExecutionId = (order: Pick<FiringOrder, 'id' | 'execution_id'>): string =>
   executionId(['rearmed', armedAs(order)])
 
 /**
- * Of the task of an order that fires. The attempts that no chain has executed share it: a restored database may have
+ * The id of the task of an order that fires. The attempts that no chain has executed share it: a restored database may have
  * forgotten how many there were, and a chain executes at most one of them. At a venue an id names one order, which may
  * have been refused, so each attempt has its own.
  */

@@ -44,7 +44,7 @@ export function assertFreshPerson(
   )
 }
 
-/** Of an account without a person. */
+/** Refuses what a person confirms for an account that no person owns. */
 export const personRequired = (): Fault =>
   new Fault(
     'step_up_required',

@@ -8,6 +8,10 @@ export const systemRandom: Random = {
   fraction: () => Math.random(),
 }
 
+/** 32 hexadecimal digits in the form of a UUID. */
+export const uuidOf = (hex: string): string =>
+  [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join('-')
+
 /** UUIDv7 starts with the time, so primary keys are inserted in order. */
 export function uuidv7(at: Date, random: Random): string {
   const bytes = random.bytes(16)
@@ -18,8 +22,7 @@ export function uuidv7(at: Date, random: Random): string {
   }
   bytes[6] = 0x70 | (bytes[6]! & 0x0f)
   bytes[8] = 0x80 | (bytes[8]! & 0x3f)
-  const hex = Buffer.from(bytes).toString('hex')
-  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`
+  return uuidOf(Buffer.from(bytes).toString('hex'))
 }
 
 /** The smallest id of that time: ids are compared with it to find those made before or after. */

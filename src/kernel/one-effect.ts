@@ -1,5 +1,4 @@
 import type { EffectUpdate, StepContext, StepResultOf, TaskView, Tx } from './task.ts'
-import { isExposed } from './task-state.ts'
 
 /**
  * A signed effect as two steps of a task: one signs and stores the bytes, the next one sends them and determines the
@@ -78,22 +77,31 @@ export const createEffect = <Data, Plan extends object, Proof, Names extends str
 export const oneEffect = <Data, Plan extends object, Proof>(rules: EffectRules<Data, Plan, Proof>) =>
   createEffect({ ...rules, steps: { sign: 'sign', confirm: 'confirm' } })
 
-type SoughtTask = Pick<TaskView, 'effects' | 'outcome'>
-/** Whether a task of no effect of its own looks up what was executed before it: it is refused and ended by nothing. */
-export const isSought = ({ effects, outcome }: SoughtTask): boolean =>
-  outcome === 'unknown' && !effects.some(isExposed)
-/** Whether a task, as it is stored, would end at its deadline or by a cancel. */
-export const isUnmarked = ({ effects, outcome }: SoughtTask): boolean =>
-  outcome !== 'unknown' && !effects.some(isExposed)
+/** The end of a task whose transaction is not signed, because it would fail. */
+export const wouldFail = ({ displayName }: { displayName: string }, reason: string) =>
+  ({
+    end: 'failed',
+    outcome: 'not_executed',
+    error: {
+      code: 'tx_failed',
+      message: `The transaction would fail: ${reason}`,
+      retryable: false,
+      upstream: displayName,
+    },
+  }) as const
 
-/** The look-up has answered: the mark ends before anything is signed, so that a cancel or the deadline comes first. */
-export const nothingFound = <Data, Names extends string>(next: Names) =>
-  ({ next, state: 'held', data: { polls: 0, note: null } }) as unknown as Result<Data, Names>
+type Writes = ((tx: Tx) => Promise<void>) | undefined
+/** The writes of one commit, in this order. */
+export const combineWrites =
+  (...all: readonly Writes[]) =>
+  async (tx: Tx): Promise<void> => {
+    for (const writes of all) await writes?.(tx)
+  }
 
 type Addition<Patch> = {
   effects?: EffectUpdate[]
   data?: Patch | undefined
-  writes?: ((tx: Tx) => Promise<void>) | undefined
+  writes?: Writes
 }
 
 /** Adds to what a step commits, also where its signature is refused. */
@@ -106,12 +114,7 @@ export function addToResult<Patch, Names extends string>(
     ...result,
     effects: [...effects, ...(result.effects ?? [])],
     ...(data && { data: Object.assign({}, result.data, data) }),
-    ...(writes && {
-      async writes(tx: Tx) {
-        await writes(tx)
-        await result.writes?.(tx)
-      },
-    }),
+    ...(writes && { writes: combineWrites(writes, result.writes) }),
   }
   if (!('sign' in more) || !more.sign.onRefused) return more
   const { onRefused } = more.sign

@@ -1,3 +1,4 @@
+import { isRecord } from './json.ts'
 import type { Effect, EndResult, TaskView } from './task.ts'
 import { isLive } from './task-state.ts'
 
@@ -33,16 +34,16 @@ export type OperatorEnd = (
 const isSame = (one: string, other: string) =>
   one === other || (one.startsWith('0x') && one.toLowerCase() === other.toLowerCase())
 
+/** The attempt of an effect that is this transaction, in whatever case its hash is given. */
+export const attemptOf = ({ txAttempts }: Pick<Effect, 'txAttempts'>, txHash: string) =>
+  txAttempts.find(({ externalId }) => isSame(externalId, txHash))
+
 /** The effect of unknown outcome that this transaction would have executed. */
 export const liveEffectOf = (
   { effects }: Pick<TaskView, 'effects'>,
   txHash: string | null,
 ): Effect | undefined =>
-  txHash === null
-    ? undefined
-    : effects.find(
-        (effect) => isLive(effect) && effect.txAttempts.some(({ externalId }) => isSame(externalId, txHash)),
-      )
+  txHash === null ? undefined : effects.find((effect) => isLive(effect) && attemptOf(effect, txHash))
 
 /** The venue takes no nonce that is older, and it is the last to forget what was signed without an expiry. */
 const unboundedMs = 2 * 24 * 3_600_000
@@ -51,17 +52,14 @@ const unboundedMs = 2 * 24 * 3_600_000
 export const expiryOf = ({ validUntil, at }: Pick<Effect, 'validUntil' | 'at'>): Date =>
   validUntil ?? new Date(at.getTime() + unboundedMs)
 
+/** The type of an action at the venue; undefined for an effect on a chain. */
+export const actionTypeOf = ({ intent: { action } }: Pick<Effect, 'intent'>): unknown =>
+  isRecord(action) ? action.type : undefined
+
 /** Changes between the user's own balances, or of a setting: nothing of the task was executed by them. */
-const preparations = ['move_cash', 'set_leverage']
-export const isPreparation = ({ intent }: Pick<Effect, 'intent'>): boolean => {
-  const { action } = intent
-  return (
-    typeof action === 'object' &&
-    action !== null &&
-    'type' in action &&
-    preparations.includes(String(action.type))
-  )
-}
+const preparations: readonly unknown[] = ['move_cash', 'set_leverage']
+export const isPreparation = (effect: Pick<Effect, 'intent'>): boolean =>
+  preparations.includes(actionTypeOf(effect))
 
 /** What was executed of the task for good. */
 export const executedEffects = ({ effects }: Pick<TaskView, 'effects'>): Effect[] =>
@@ -92,7 +90,7 @@ export const reportedEnd: OperatorEnd = (task, ending, finding) => {
   return ending
 }
 
-/** Of a kind that is one effect. */
+/** Refuses a partial end of a kind that is one effect. */
 export const wholeOrNothing = (finding: OperatorFinding): Refusal | undefined =>
   finding.outcome === 'partial'
     ? { refusal: 'A task of this kind is executed as a whole, or not at all.' }

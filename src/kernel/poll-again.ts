@@ -23,6 +23,16 @@ const reviewPollShare = 60
 export const reviewPollMs = (ageMs: number, leastMs: number): number =>
   Math.min(reviewPollMaxMs, Math.max(leastMs, Math.floor(ageMs / reviewPollShare)))
 
+/** Parks a task whose outcome waits for an operator; `ageMs`: since when. */
+export function pollReview<Name extends string>(
+  task: PolledTask,
+  next: Name,
+  { ageMs, backoff }: { ageMs: number; backoff: Backoff },
+) {
+  const { park, data } = pollAgain(task, next, backoff)
+  return { park: { ...park, afterMs: reviewPollMs(ageMs, park.afterMs) }, data, state: 'review' as const }
+}
+
 /** A node that is silent for longer may be silent for good. */
 const silentMaxMs = 3_600_000
 
@@ -30,9 +40,8 @@ const silentMaxMs = 3_600_000
 export function pollSilent<Name extends string>(
   task: PolledTask,
   next: Name,
-  { ageMs, backoff }: { ageMs: number; backoff: Backoff },
+  age: { ageMs: number; backoff: Backoff },
 ) {
-  const { park, data } = pollAgain(task, next, backoff)
-  if (ageMs <= silentMaxMs) return { park, data, state: 'reconciling' as const }
-  return { park: { ...park, afterMs: reviewPollMs(ageMs, park.afterMs) }, data, state: 'review' as const }
+  if (age.ageMs > silentMaxMs) return pollReview(task, next, age)
+  return { ...pollAgain(task, next, age.backoff), state: 'reconciling' as const }
 }

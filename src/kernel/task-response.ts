@@ -121,5 +121,5 @@ export const TaskResponse = T.Unsafe<TaskBrief | TaskFullView>(
   T.Object({ ...linkedTaskFields, ...T.Partial(T.Object(taskDetails)).properties }, { $id: 'TaskResponse' }),
 )
 
-/** Of an act that may have to wait for a person: its own answer, or that of the task that waits. */
+/** The answer of an act that may have to wait for a person: its own one, or that of the task that waits. */
 export const orRequested = <S extends T.TSchema>(answer: S) => T.Union([answer, TaskResponse])

@@ -1,6 +1,6 @@
 type Handlers = {
   stop: (signal: NodeJS.Signals) => void
-  /** For a person who does not want to wait. */
+  /** Ends the process at once, for a person who does not want to wait. */
   stopNow: () => void
 }
 type Surroundings = {

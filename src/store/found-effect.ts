@@ -12,9 +12,9 @@ export type FoundEffect = {
   taskId: string
   step: string
   kind: string
-  /** Of the effect and of its only transaction. */
+  /** The id of the effect and of its only transaction. */
   externalId: string
-  /** As far as it is known. */
+  /** The intent, as far as it is known. */
   intent: JsonObject
   nonceSequence: NonceSequence
   nonce: bigint

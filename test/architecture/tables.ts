@@ -182,7 +182,10 @@ export const floatPlaces: readonly { path: string; why: string }[] = [
  */
 export const castBorders: Record<string, { casts: number; why: string }> = {
   'src/kernel/task.ts': { casts: 1, why: 'the data of a row, which the steps of its kind wrote' },
-  'src/kernel/one-effect.ts': { casts: 1, why: 'the count of polls and the note in the data of any task' },
+  'src/kernel/forgotten-execution.ts': {
+    casts: 1,
+    why: 'the count of polls and the note in the data of any task',
+  },
   'src/kernel/schema.ts': { casts: 1, why: 'constructors of schemas, with the types of typebox' },
   'src/kernel/operation.ts': {
     casts: 2,

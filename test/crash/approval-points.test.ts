@@ -19,7 +19,7 @@ let app: CrashApp
 /** The address is the issuer of the tokens: each gateway listens where the one before it did. */
 let port: string
 let person: SignedIn
-/** Of the page of approvals, which alone approves. */
+/** A token of the page of approvals, which alone approves. */
 let pageToken: string
 let agent: Person
 let renew: () => Promise<void>
@@ -73,7 +73,6 @@ before(async () => {
   app = await createCrashApp()
   const first = await app.gateway()
   port = new URL(first.url).port
-  const databaseUrl = String(app.admin.options.connectionString)
   const both = await personWithApp(first)
   person = both.person
   agent = both.app

@@ -64,7 +64,7 @@ describe('approvals', () => {
     })
   const waitingOf = async (who: Person) =>
     (await who.call<{ approvals: Approval[]; max: number }>('GET /v1/approvals')).body.approvals
-  /** By the interface, as an app or an agent would. */
+  /** Calls the interface, as an app or an agent would. */
   const approve = (who: Person, id: string, body?: object) =>
     who.call<Answer>(`POST /v1/approvals/${id}/approve`, body ? { body } : {})
   const assertApproved = async (who: SignedIn, id: string) =>

@@ -333,8 +333,8 @@ export const orderMutations = [
     ['src/kernel/poll-again.test.ts', 'src/engines/evm-batch/confirm.test.ts'],
     [
       [
-        'if (ageMs <= silentMaxMs)',
-        'if (ageMs >= 0)',
+        'if (age.ageMs > silentMaxMs)',
+        'if (age.ageMs < 0)',
         'a chain that is silent for good keeps its tasks from every operator',
       ],
     ],

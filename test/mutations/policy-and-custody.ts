@@ -108,8 +108,8 @@ export const policyMutations = [
     ['test/oauth/policy-changes.test.ts'],
     [
       [
-        '    return requested.task\n',
-        '    await store.clearSwitch(tx, idOf(subject))\n    return requested.task\n',
+        '    return acts.requestAct(scope, act, caller)\n',
+        '    await store.clearSwitch(tx, idOf(subject))\n    return acts.requestAct(scope, act, caller)\n',
         'an app lifts the kill switch',
       ],
       ['if (since !== undefined && ', 'if (since === undefined && ', 'the end of a stop ends a later one'],
@@ -153,11 +153,11 @@ export const policyMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/durable/approvals.ts',
+    'src/durable/approval-store.ts',
     ['test/durable/approvals.test.ts'],
     [
       [
-        'now < known.expires_at && (await writeDecision',
+        'at < expiresAt && (await writeDecision',
         '(await writeDecision',
         'a request is approved after its time',
       ],
@@ -166,6 +166,12 @@ export const policyMutations = [
         '/^(pending|running)$/.test(task.status)',
         'a cancelled request is approved',
       ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/durable/approvals.ts',
+    ['test/durable/approvals.test.ts'],
+    [
       ['if (waiting >= waitingMax &&', 'if (waiting > waitingMax &&', 'one request more waits than may'],
       ['  await lockRequests(tx, userId)\n', '', 'requests at the same moment exceed their number'],
     ],

@@ -55,7 +55,7 @@ const confirm = async (page: Page, act: RegExp, button: string) => {
   await press(page, act, button)
   await page.getByRole('status').waitFor()
 }
-/** On the page of approvals: the act is done when the gateway has run it. */
+/** Decides on the page of approvals; the act is done when the gateway has run it. */
 const confirmRequest = async (page: Page) => {
   await page.getByRole('button', { name: 'Confirm' }).click()
   await page.getByRole('status').filter({ hasText: 'Approved' }).waitFor()

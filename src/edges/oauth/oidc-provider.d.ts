@@ -40,13 +40,13 @@ declare module 'oidc-provider' {
     status: number
     type: string
     body: unknown
-    /** Of the client, as the headers of the gateway name it. */
+    /** The address of the client, as the headers of the gateway name it. */
     ip: string
     /** Absent beside the routes of the provider. */
     oidc?: { route: string; client?: Client; params?: Record<string, unknown> }
   }
   export class Provider {
-    /** Of the request that is answered. */
+    /** The context of the request that is answered. */
     static readonly ctx: Context | undefined
     constructor(issuer: string, configuration: Record<string, unknown>)
     proxy: boolean

@@ -30,7 +30,7 @@ export type PageSessionDeps = {
   invocation: Pick<Invocation, 'prepare'>
   operations: readonly Operation[]
   baseUrl: () => string
-  /** Of requests that this process makes to itself. */
+  /** Marks requests that this process makes to itself. */
   ownRequestKey: string
 }
 /** Runs inside the limits and the error page of the sign-in. */
@@ -85,7 +85,7 @@ export function createPageSession(client: PageClient, deps: PageSessionDeps) {
     return token === undefined ? undefined : `Bearer ${token}`
   }
 
-  /** At the token endpoint, which takes the codes of the pages from this process alone. */
+  /** Exchanges the code at the token endpoint, which takes the codes of the pages from this process alone. */
   const redeem = async (request: FastifyRequest, server: FastifyInstance) => {
     const { code, state } = request.query as { code?: unknown; state?: unknown }
     const flow = readFlow(readCookie(request.raw, flowCookie))

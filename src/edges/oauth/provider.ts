@@ -45,7 +45,7 @@ const redirectsMax = 10
 const redirectLengthMax = 1_024
 
 const stateLengthMax = 2_048
-/** Of all fields of a request to sign in, which is stored until the sign-in has ended. */
+/** Characters of all fields of a request to sign in, which is stored until the sign-in has ended. */
 const requestLengthMax = 8_192
 function checkRequestSize({ oidc: { params } }: { oidc: { params: object } }, state?: string): void {
   const isTooLong = (state?.length ?? 0) > stateLengthMax || JSON.stringify(params).length > requestLengthMax

@@ -73,3 +73,17 @@ export async function claimArrival(
   if (!claimed) throw new Fault('unavailable', 'Something else has counted this payment')
   return claimed.is_new
 }
+
+export const countedAlready = (txHash: string): Fault =>
+  new Fault('conflict', `Something else has counted the payment ${txHash}, or it is our own`)
+
+/** Counts a payment that an operator has found; throws where it is counted already, or where the gateway has signed it. */
+export async function claimFound(
+  tx: Tx,
+  arrival: ArrivalId,
+  { claimant, at }: { claimant: string; at: Date },
+): Promise<void> {
+  const [free] = await unclaimed(tx, { ...arrival, claimant }, [arrival])
+  if (!free) throw countedAlready(arrival.txHash)
+  await claimArrival(tx, arrival, { claimant, at })
+}

@@ -1,5 +1,6 @@
 import type { Principal } from '#kernel/action.ts'
 import type { GasLimits, Token } from '#kernel/chains.ts'
+import type { FoundProof } from '#kernel/forgotten-execution.ts'
 import type { EvmCall, TokenSpend } from '#kernel/signer.ts'
 import type { EndResult, JsonObject, StepResultOf, TaskView } from '#kernel/task.ts'
 import type { Receipt } from '#upstreams/evm/evm.ts'
@@ -48,12 +49,11 @@ export type BatchTaskData = {
   /** Shown to the user. */
   transactions?: JsonObject[]
   balance_changes?: JsonObject[]
-  /** Beside the message of the task: what is known where the outcome is not. */
+  /** Says beside the message of the task what is known where the outcome is not. */
   note?: string | null
 }
 
 export type ExecutedBatch = { receipt: Receipt; calls: readonly EvmCall[] }
-export type FoundProof<Data, Proof> = { proof: Proof; data?: Partial<Data> } | undefined
 
 export type BatchOptions<Data extends BatchTaskData, Proof> = {
   /** The events that prove the execution; undefined where they are missing. A successful status proves nothing. */

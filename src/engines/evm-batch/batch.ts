@@ -1,9 +1,16 @@
 import type { NonceSequences } from '#durable/nonces.ts'
-import type { Asker } from '#kernel/caller.ts'
+import type { TrialAsker } from '#kernel/caller.ts'
 import { type Clock, later } from '#kernel/clock.ts'
 import { Fault } from '#kernel/fault.ts'
+import {
+  executedBefore,
+  isSought,
+  lookUpAgain,
+  nothingFound,
+  outsideId,
+} from '#kernel/forgotten-execution.ts'
 import { canonicalJson } from '#kernel/json.ts'
-import { type EffectDriver, isSought, nothingFound, type SignContext } from '#kernel/one-effect.ts'
+import type { EffectDriver, SignContext } from '#kernel/one-effect.ts'
 import type { EvmBatch, EvmCall, EvmIntent, Policy, PolicyReceipt, Signer } from '#kernel/signer.ts'
 import type {
   GasCharge,
@@ -22,7 +29,7 @@ import { type BatchOptions, type BatchPlan, type BatchTaskData, batchGas, effect
 import { type ConfirmDeps, confirmBatch } from './confirm.ts'
 import { deadlineOf } from './deadline.ts'
 import type { EvmPort } from './evm-port.ts'
-import { executedBefore, settleFound, waiting } from './found-batch.ts'
+import { settleFound } from './found-batch.ts'
 import { exceedsCharge, type GasBudget } from './gas-budget.ts'
 import { costRose, failureOf } from './refusals.ts'
 import { createSponsorLoad, nonceKind, type SponsorLoad } from './sponsor-load.ts'
@@ -45,8 +52,6 @@ export type EvmBatches = {
   ): EffectDriver<Data, BatchPlan, Proof, Names>
 }
 
-/** `executionId`: of the task that is asked for, where it is not its own id. */
-export type TrialAsker = Pick<Asker, 'userId'> & { executionId?: string | undefined }
 export type BatchTrial = {
   simulation: Simulation
   /** Signs with what the trial has read, so that nothing is simulated twice; undefined where that is outdated. */
@@ -128,10 +133,10 @@ export function evmBatches(deps: EvmBatchesDeps): EvmBatches {
     ])
     if (looked.status === 'rejected') {
       if (!(looked.reason instanceof Fault) || outsideId(task) === undefined) throw looked.reason
-      return waiting({ task, context }, { state: 'reconciling', note: looked.reason.message })
+      return lookUpAgain({ task, context }, 'reconciling', looked.reason.message)
     }
     const account = looked.value
-    if (account.executedTimes > executedBefore(task, plan.chainId))
+    if (account.executedTimes > executedBefore(task, { kind: effectKind, chainId: plan.chainId }))
       return settleFound({ ...options, port, gasBudget, task, plan, context })
     if (isSought(task)) return nothingFound<Data, Names>(steps.sign)
     const refused = await plan.refusal?.()
@@ -263,10 +268,6 @@ async function prepareBatch(
 const gasOf = ({ row }: Pick<Evm, 'row'>, { gasMin }: Pick<BatchPlan, 'gasMin'>, simulatedGas: bigint) =>
   batchGas({ simulatedGas, gasMin }, row.gas)
 
-/** Nothing outside of this database can have executed what has the id of its task. */
-const outsideId = ({ id, executionId }: Pick<TaskView, 'id' | 'executionId'>): string | undefined =>
-  executionId === id ? undefined : executionId
-
 type BatchContext = {
   chain: Evm
   payer: string
@@ -300,7 +301,7 @@ function intentOf(task: SignedTask, plan: BatchPlan, { chain, payer, account, no
     delegate,
     calls,
     deadlineSeconds,
-    nonce: chain.batchNonce(task.executionId, executedBefore(task, chainId)),
+    nonce: chain.batchNonce(task.executionId, executedBefore(task, { kind: effectKind, chainId })),
     executor: payer,
   }
   const delegated = account.delegate?.toLowerCase() === delegate.toLowerCase()

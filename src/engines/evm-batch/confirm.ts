@@ -3,7 +3,7 @@ import { sumChanges } from '#kernel/balance-changes.ts'
 import { monotonicMs } from '#kernel/clock.ts'
 import { Fault } from '#kernel/fault.ts'
 import { addToResult, type EffectContext, type Settled } from '#kernel/one-effect.ts'
-import { pollAgain, pollSilent, reviewPollMs } from '#kernel/poll-again.ts'
+import { pollAgain, pollReview, pollSilent } from '#kernel/poll-again.ts'
 import type { EffectUpdate, EndResult, JsonObject, StepResultOf, TaskView } from '#kernel/task.ts'
 import type { Receipt } from '#upstreams/evm/evm.ts'
 import { type BatchOptions, type BatchStepResult, type BatchTaskData, effectKind } from './batch-rules.ts'
@@ -197,9 +197,6 @@ const update = ({ effect }: ConfirmContext<string>, status: EffectUpdate['status
   { effectId: effect.id, status },
 ]
 
-const nextPoll = <Names extends string>({ task, steps }: ConfirmContext<Names>) =>
-  pollAgain(task, steps.confirm, pollBackoff)
-
 /** The watcher wakes the task at a receipt, at its finality, and where the receipt vanishes. */
 function parkWatched<Names extends string>(
   { task, effect, port: { chain, watcher }, steps, now }: ConfirmContext<Names>,
@@ -251,11 +248,11 @@ function reviewResult<Names extends string>(
   context: ConfirmContext<Names>,
   chainState: ReceiptState,
 ): BatchStepResult<Names> {
-  const { data, park } = nextPoll(context)
-  const { task, now } = context
+  const { task, steps, now } = context
+  const ageMs = now.getTime() - task.createdAt.getTime()
+  const { data, ...parked } = pollReview(task, steps.confirm, { ageMs, backoff: pollBackoff })
   return {
-    park: { ...park, afterMs: reviewPollMs(now.getTime() - task.createdAt.getTime(), park.afterMs) },
-    state: 'review',
+    ...parked,
     outcome: 'unknown',
     effects: update(context, 'unknown'),
     data: { ...data, transactions: transactionsOf(context, chainState, 'pending') },

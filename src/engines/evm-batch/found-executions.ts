@@ -1,5 +1,6 @@
+import type { NamedExecution } from '#kernel/execution-id.ts'
 import { type Queryable, query } from '#store/query.ts'
-import type { ExecutedBatch, NamedExecution } from '#upstreams/evm/batch.ts'
+import type { ExecutedBatch } from '#upstreams/evm/batch.ts'
 import type { NonceRange, SentTransaction } from '#upstreams/evm/sent-transactions.ts'
 import type { EvmPort } from './evm-port.ts'
 import { nonceKind } from './sponsor-load.ts'

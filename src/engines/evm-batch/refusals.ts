@@ -1,5 +1,6 @@
 import type { Chain } from '#kernel/chains.ts'
 import { Fault } from '#kernel/fault.ts'
+import { wouldFail } from '#kernel/one-effect.ts'
 import type { AccountState, Simulation } from '#upstreams/evm/evm.ts'
 import type { BatchPlan } from './batch-rules.ts'
 
@@ -13,11 +14,11 @@ export function failureOf(
   { minBlock = 0n }: Pick<BatchPlan, 'minBlock'>,
   { account, simulation }: Readings,
 ) {
-  if (account.hasOtherCode) return notExecuted(chain, 'the account has the code of another contract')
+  if (account.hasOtherCode) return wouldFail(chain, 'the account has the code of another contract')
   if (simulation.ok) return undefined
   if (simulation.block !== undefined && simulation.block < minBlock)
     throw new Fault('unavailable', `The ${chain.displayName} node is behind the chain; try again later`)
-  return notExecuted(chain, simulation.reason)
+  return wouldFail(chain, simulation.reason)
 }
 
 export const costRose = ({ displayName }: Pick<Chain, 'displayName'>) =>
@@ -29,17 +30,5 @@ export const costRose = ({ displayName }: Pick<Chain, 'displayName'>) =>
       message: `The fee on ${displayName} rose to more than twice what was reserved for it; nothing was sent`,
       retryable: true,
       upstream: displayName,
-    },
-  }) as const
-
-const notExecuted = (chain: Pick<Chain, 'displayName'>, reason: string) =>
-  ({
-    end: 'failed',
-    outcome: 'not_executed',
-    error: {
-      code: 'tx_failed',
-      message: `The transaction would fail: ${reason}`,
-      retryable: false,
-      upstream: chain.displayName,
     },
   }) as const

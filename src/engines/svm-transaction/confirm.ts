@@ -1,6 +1,6 @@
 import { Fault } from '#kernel/fault.ts'
 import { addToResult, type EffectNames, type Settled } from '#kernel/one-effect.ts'
-import { pollAgain, pollSilent, reviewPollMs } from '#kernel/poll-again.ts'
+import { pollAgain, pollReview, pollSilent } from '#kernel/poll-again.ts'
 import type { Policy } from '#kernel/signer.ts'
 import type {
   Effect,
@@ -202,10 +202,9 @@ function silentResult<Names extends string>(context: ConfirmContext<Names>): Svm
 
 function reviewResult<Names extends string>(context: ConfirmContext<Names>): SvmStepResult<Names> {
   const { task, steps, now } = context
-  const { data, park } = pollAgain(task, steps.confirm, pollBackoff)
-  const afterMs = reviewPollMs(now.getTime() - task.createdAt.getTime(), park.afterMs)
-  const parked = { park: { ...park, afterMs }, data, state: 'review' as const }
-  return { ...parked, outcome: 'unknown', effects: update(context, 'unknown') }
+  const ageMs = now.getTime() - task.createdAt.getTime()
+  const polled = pollReview(task, steps.confirm, { ageMs, backoff: pollBackoff })
+  return { ...polled, outcome: 'unknown', effects: update(context, 'unknown') }
 }
 
 type DropReason = { code: string; message: string; status: ShownStatus; slot?: bigint; proof: JsonObject }

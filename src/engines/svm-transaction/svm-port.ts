@@ -1,3 +1,4 @@
+import type { NamedExecution } from '#kernel/execution-id.ts'
 import type { DraftOrder, DraftResult } from '#upstreams/solana/draft.ts'
 import type { Landing } from '#upstreams/solana/landing.ts'
 import type { WalletChange } from '#upstreams/solana/payments.ts'
@@ -12,8 +13,8 @@ export type SvmPort = {
   sponsor: SvmSponsor
   watcher: SignatureWatcher
   draft(order: DraftOrder): Promise<DraftResult>
-  /** The address by which the transactions of an execution are found; `sequence` of them were executed before. */
-  referenceOf(execution: { executionId: string; sequence: number }): string
+  /** The address by which the transaction of an execution is found. */
+  referenceOf(execution: NamedExecution): string
   /** The transaction of the account that names the reference and did not fail; throws while it is not final. */
   findReferenced(search: { reference: string; account: string }): Promise<FoundTransaction | undefined>
   /** The final transactions since the slot that moved the wallet; undefined where they are too many. */

@@ -1,5 +1,6 @@
 import type { Principal } from '#kernel/action.ts'
 import type { Token } from '#kernel/chains.ts'
+import type { FoundProof } from '#kernel/forgotten-execution.ts'
 import type { SvmInstruction, SvmSpend } from '#kernel/signer.ts'
 import type { EndResult, JsonObject, StepResultOf, TaskView } from '#kernel/task.ts'
 import type { Landing } from '#upstreams/solana/landing.ts'
@@ -42,13 +43,11 @@ export type SvmTaskData = {
   /** Shown to the user. */
   transactions?: JsonObject[]
   balance_changes?: JsonObject[]
-  /** Beside the message of the task: what is known where the outcome is not. */
+  /** Says beside the message of the task what is known where the outcome is not. */
   note?: string | null
 }
 
 export type ProvenLanding = Landing & { signature: string }
-
-export type FoundLanding<Data, Proof> = { proof: Proof; data?: Partial<Data> } | undefined
 
 export type SvmOptions<Data extends SvmTaskData, Proof> = {
   /** The balance changes that prove the execution; undefined where they are missing. Success alone proves nothing. */
@@ -60,7 +59,7 @@ export type SvmOptions<Data extends SvmTaskData, Proof> = {
   found?(
     task: TaskView<Data>,
     landing: ProvenLanding,
-  ): FoundLanding<Data, Proof> | Promise<FoundLanding<Data, Proof>>
+  ): FoundProof<Data, Proof> | Promise<FoundProof<Data, Proof>>
   /** Tokens that the transaction may move in addition to the verified list. */
   tokens?: readonly Token[]
   /** Called when the outcome is final, successful or not: earlier reads of the account are stale. */

@@ -1,11 +1,18 @@
 import { LRUCache } from 'lru-cache'
 import type { NonceSequences } from '#durable/nonces.ts'
-import type { Asker } from '#kernel/caller.ts'
+import type { TrialAsker } from '#kernel/caller.ts'
 import { type Clock, later } from '#kernel/clock.ts'
 import { Fault } from '#kernel/fault.ts'
+import {
+  executedBefore,
+  isSought,
+  lookUpAgain,
+  nothingFound,
+  outsideId,
+} from '#kernel/forgotten-execution.ts'
 import type { Random } from '#kernel/id.ts'
 import { canonicalJson } from '#kernel/json.ts'
-import { type EffectDriver, isSought, nothingFound, type SignContext } from '#kernel/one-effect.ts'
+import { type EffectDriver, type SignContext, wouldFail } from '#kernel/one-effect.ts'
 import type { Policy, PolicyReceipt, SvmIntent, SvmSigner } from '#kernel/signer.ts'
 import type {
   GasCharge,
@@ -19,7 +26,7 @@ import type {
 } from '#kernel/task.ts'
 import type { Draft } from '#upstreams/solana/draft.ts'
 import { type ConfirmDeps, confirmTransaction } from './confirm.ts'
-import { settleFound, waiting } from './found-transaction.ts'
+import { settleFound } from './found-transaction.ts'
 import { type HeldUnits, heldUnits } from './held-units.ts'
 import type { LamportBudget } from './lamport-budget.ts'
 import type { SvmPort } from './svm-port.ts'
@@ -43,8 +50,6 @@ export type SvmTransactions = {
     options: SvmOptions<Data, Proof>,
   ): EffectDriver<Data, SvmPlan, Proof, Names>
 }
-/** `executionId`: of the task that is asked for, where it is not its own id. */
-export type TrialAsker = Pick<Asker, 'userId'> & { executionId?: string | undefined }
 export type SvmTrial =
   | {
       ok: true
@@ -118,7 +123,7 @@ export function svmTransactions(deps: SvmTransactionsDeps): SvmTransactions {
     ])
     if (found.status === 'rejected') {
       if (!(found.reason instanceof Fault)) throw found.reason
-      return waiting({ task, context }, 'reconciling', found.reason.message)
+      return lookUpAgain({ task, context }, 'reconciling', found.reason.message)
     }
     const transaction = found.value
     if (transaction)
@@ -128,7 +133,7 @@ export function svmTransactions(deps: SvmTransactionsDeps): SvmTransactions {
     if (refused) return refused
     if (composed.status === 'rejected') throw composed.reason
     const { port, feePayer, result, held } = composed.value
-    if (!result.ok) return notExecuted(port, result.reason)
+    if (!result.ok) return wouldFail(port.chain.row, result.reason)
     const nonceSequence = await openSequence(plan)
     const intent = intentOf(task, plan, { feePayer, draft: result.draft })
     const build: Intent['build'] = async (tx) => {
@@ -195,16 +200,10 @@ export function svmTransactions(deps: SvmTransactionsDeps): SvmTransactions {
   }
 }
 
-/** Nothing outside of this database can have executed what has the id of its task. */
-const outsideId = ({ id, executionId }: Pick<TaskView, 'id' | 'executionId'>): string | undefined =>
-  executionId === id ? undefined : executionId
-
 /** A task counts its transactions that were executed: each of them has a reference of its own. */
 function referenceOf(port: SvmPort, task: TaskView<SvmTaskData>, { chainId }: SvmPlan): string | undefined {
   const executionId = outsideId(task)
-  const isExecuted = ({ kind, status, intent }: TaskView['effects'][number]) =>
-    kind === effectKind && status === 'confirmed' && intent.chainId === chainId
-  const sequence = task.effects.filter(isExecuted).length
+  const sequence = executedBefore(task, { kind: effectKind, chainId })
   return executionId === undefined ? undefined : port.referenceOf({ executionId, sequence })
 }
 
@@ -248,18 +247,6 @@ function openedSequences({ nonces }: SvmTransactionsDeps) {
     return nonceSequence
   }
 }
-
-const notExecuted = ({ chain }: SvmPort, reason: string) =>
-  ({
-    end: 'failed',
-    outcome: 'not_executed',
-    error: {
-      code: 'tx_failed',
-      message: `The transaction would fail: ${reason}`,
-      retryable: false,
-      upstream: chain.row.displayName,
-    },
-  }) as const
 
 function intentOf(
   { id: taskId, userId }: Pick<TaskView, 'id' | 'userId'>,

@@ -96,7 +96,7 @@ const forPeople = (): Fault =>
 const linkedAlready = (): Fault =>
   new Fault('conflict', 'The agent is linked already', { extras: { reason: 'linked' } })
 
-/** In one order, since each locks the event log of its user. */
+/** All callers add to the logs in one order, since each addition locks the event log of its user. */
 async function publish(
   { events }: Pick<AgentsDeps, 'events'>,
   { tx, afterCommit }: ActScope,
@@ -126,7 +126,8 @@ function createLink(deps: AgentsDeps) {
 
   const request = async ({ hash, name }: PreparedLink, caller: Caller, facts: RequestFacts) => {
     const { address } = facts
-    const { tx, afterCommit } = actOf(facts)
+    const scope = actOf(facts)
+    const { tx } = scope
     const agent = await store.claimCode(tx, hash, clock.now())
     if (!agent) throw unknownCode()
     await assertRoom(tx, caller.userId)
@@ -146,9 +147,7 @@ function createLink(deps: AgentsDeps) {
         approvalDetail('Called', name ?? agent.name ?? 'without a name'),
       ],
     }
-    const requested = await acts.requestAct(tx, act, caller)
-    afterCommit(() => acts.actRequested(requested))
-    return requested.task
+    return acts.requestAct(scope, act, caller)
   }
 
   const apply = async (input: JsonObject, person: Caller) => async (scope: ActScope) => {
@@ -208,7 +207,7 @@ function createUnlink(deps: AgentsDeps) {
 
   const run = async ({ agent_id: agentId }: AgentsInput<'unlink'>, caller: Caller, facts: RequestFacts) => {
     const scope = actOf(facts)
-    const { tx, afterCommit } = scope
+    const { tx } = scope
     if (agentId === caller.agentId) {
       const person = await personOf(tx, caller.userId)
       if (!person?.linkedAt) throw notFound('agent', 'agents_list')
@@ -228,9 +227,7 @@ function createUnlink(deps: AgentsDeps) {
       text: `Unlink the agent ${agentId} from your account`,
       details: [approvalDetail('Agent', agentId)],
     }
-    const requested = await acts.requestAct(tx, act, caller)
-    afterCommit(() => acts.actRequested(requested))
-    return requested.task
+    return acts.requestAct(scope, act, caller)
   }
   const apply = async (input: JsonObject, person: Caller) => async (scope: ActScope) =>
     end(scope, await linkOf(scope.tx, person, String(input.agent_id)), person.agentId)

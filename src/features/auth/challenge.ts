@@ -14,7 +14,7 @@ export function tokenMessages(agentId: string, timestamp: number): Uint8Array[] 
 }
 
 type SignedText = { operation: string; agentId: string; timestamp: number; says: string | undefined }
-/** Of an act that takes a signature of the key beside the token, by the name of its operation. */
+/** What the key signs for an act that takes a signature beside the token; `operation` names the act. */
 export const actMessage = ({ operation, agentId, timestamp, says }: SignedText): Uint8Array =>
   Buffer.from(
     [`portico-${operation}:v1:${agentId}:${timestamp}`, ...(says === undefined ? [] : [says])].join(':'),

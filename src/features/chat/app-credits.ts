@@ -42,7 +42,7 @@ export async function reserveAppCredits(
   )
 }
 
-/** In the transaction that ends the answer. */
+/** Runs in the transaction that ends the answer. */
 export async function returnAppCredits(tx: Queryable, turn: ChatTurnRow, used: number): Promise<void> {
   const { clientId, appCredits } = storedCallerOf(turn)
   if (clientId === undefined || appCredits === undefined || appCredits <= used) return

@@ -14,7 +14,7 @@ export type StoredCaller = {
   grantId?: string
   clientId?: string
   oauthScopes?: string[]
-  /** Of an app: the credits that the answer takes of its day at most. */
+  /** The credits that the answer takes at most of what an app may spend in the day. */
   appCredits?: number
 }
 export const storedCallerOf = ({ caller }: Pick<ChatTurnRow, 'caller'>): StoredCaller =>

@@ -92,7 +92,7 @@ export async function resolutionOf(
   return row?.resolution
 }
 
-/** In the commit of an operator who found the payment of a task; a payment that no search has found yet is judged later. */
+/** Runs in the commit of an operator who found the payment of a task; what no search has found yet is judged later. */
 export const creditPaymentsOf = (tx: Tx, { taskId, txHash }: { taskId: string; txHash: string }) =>
   query(
     tx,

@@ -59,7 +59,7 @@ type Prepared = {
   expiresAt: Date | null
 }
 
-type Registered = Awaited<ReturnType<typeof register>> | RequestedAct['task']
+type Registered = Awaited<ReturnType<typeof register>> | RequestedAct
 
 export const hooks = (deps: HooksDeps): Operation[] =>
   implement(contract, {
@@ -88,7 +88,6 @@ async function requestHooks(
   caller: Caller,
   facts: RequestFacts,
 ) {
-  const { tx, afterCommit } = actOf(facts)
   const { chain, token, expiresAt, reserved } = prepared
   const percent = (input.max_price_impact_bps ?? 0) / 100
   const account = caller.person ? 'your account' : `the agent ${caller.agentId}`
@@ -110,12 +109,10 @@ async function requestHooks(
       approvalDetail('Accepts a loss of', `up to ${percent} % of the value`),
     ],
   }
-  const requested = await acts.requestAct(tx, act, caller).catch((error: unknown) => {
+  return acts.requestAct(actOf(facts), act, caller).catch((error: unknown) => {
     // Nobody is there to confirm it.
     throw error instanceof Fault && error.code === 'step_up_required' ? reserved : error
   })
-  afterCommit(() => acts.actRequested(requested))
-  return requested.task
 }
 
 const sentenceOf = (text: string): string => `${text.charAt(0).toUpperCase()}${text.slice(1)}`

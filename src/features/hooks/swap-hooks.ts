@@ -35,7 +35,7 @@ export type LegRequest = TokenOn & {
 }
 export type NewSwapHooks = TokenOn & {
   userId: string
-  /** Of the swap. */
+  /** The execution id of the swap. */
   executionId: string
   legs: readonly (Omit<CheckedLeg, 'field'> & { id: string })[]
   group: string | null

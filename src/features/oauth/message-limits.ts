@@ -7,20 +7,20 @@ import type { Budget, SignInLimits } from './sign-in-limits.ts'
 const maxima = { pair: 5, account: 10, address: 20, browser: 5 } as const
 const minuteMs = 60_000
 const dayMs = 24 * 60 * minuteMs
-/** In a day to one mailbox: the first message of each further address. */
+/** First messages of further addresses that one mailbox gets in a day. */
 const firstMax = 50
-/** In a day to one mailbox without a pause. */
+/** Messages that one mailbox gets in a day without a pause. */
 const unpausedMax = 10
 const pauseMsMax = 60 * minuteMs
 
-/** After the message of this number in a day: a minute, and twice as long after each further one. */
+/** The pause after the message of this number in a day is a minute, and twice as long after each further one. */
 const pauseMs = (sent: number): number => Math.min(minuteMs * 2 ** (sent - unpausedMax), pauseMsMax)
 
 export type MessageLimits = {
   /** Counts a message, and returns what it was taken from; undefined: it is over a limit. */
   take(email: string, address: string): Promise<Budget[] | undefined>
   takeOfBrowser(browser: string): Promise<Budget[] | undefined>
-  /** Likewise for the message that a mailbox has no account, which it gets once a day. */
+  /** Counts the message that a mailbox has no account, which it gets once a day. */
   takeUnknown(email: string): Promise<Budget[] | undefined>
 }
 
@@ -28,7 +28,7 @@ export function createMessageLimits(limits: SignInLimits): MessageLimits {
   const takeAll = async (budgets: Budget[]): Promise<Budget[] | undefined> =>
     (await limits.take(budgets)).length === 0 ? budgets : undefined
 
-  /** Of those that all addresses share. */
+  /** Counts against the budgets that all addresses share. */
   const takeShared = async (email: string): Promise<Budget[] | undefined> => {
     const day = { name: `message|day|${email}`, max: Number.POSITIVE_INFINITY, windowMs: dayMs }
     const sent = await limits.count(day)

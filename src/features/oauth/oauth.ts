@@ -51,7 +51,7 @@ type OAuthDeps = {
   /** Where the identity provider sends browsers back to. */
   callbackUrl: () => string
   freshSignInSeconds: number
-  /** Left out: scrypt. */
+  /** scrypt where it is left out. */
   deriveKey?: DeriveKey | undefined
 }
 

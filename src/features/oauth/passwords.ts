@@ -21,7 +21,7 @@ export type Requester = { address: string; knownPerson?: string | undefined }
 export type Passwords = {
   /** Throws `overloaded` where too many wait; then nothing was derived. */
   hash(password: string, requester: Requester): Promise<string>
-  /** Likewise. An unknown person costs the same time as a wrong password. */
+  /** Throws `overloaded` as `hash` does. An unknown person costs the same time as a wrong password. */
   isRight(password: string, stored: string | undefined, requester: Requester): Promise<boolean>
 }
 

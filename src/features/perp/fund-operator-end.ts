@@ -1,5 +1,6 @@
 import { balanceChange, sumChanges } from '#kernel/balance-changes.ts'
 import { usdcDecimals } from '#kernel/money.ts'
+import { combineWrites } from '#kernel/one-effect.ts'
 import {
   liveEffectOf,
   type OperatorEnd,
@@ -7,7 +8,7 @@ import {
   type Refusal,
   unusedOption,
 } from '#kernel/operator-end.ts'
-import type { EndResult, FailedResult, Tx } from '#kernel/task.ts'
+import type { EndResult, FailedResult } from '#kernel/task.ts'
 import { creditedEnd } from './fund.ts'
 import type { FundTaskData } from './fund-admission.ts'
 import {
@@ -35,13 +36,6 @@ export const operatorEndOfFund =
     return isSwapOpen
       ? endInSwap(deps, task, { ending, finding })
       : endInDeposit(deps, task, { ending, finding })
-  }
-
-export const both =
-  (one: EndResult['writes'], other: EndResult['writes']) =>
-  async (tx: Tx): Promise<void> => {
-    await one?.(tx)
-    await other?.(tx)
   }
 
 /** The deposit has not begun. What the swap brought is in the wallet. */
@@ -77,7 +71,7 @@ function endInSwap(deps: FundOperatorDeps, task: FundTask, { ending, finding }: 
     ...ending,
     ...failed,
     data: { ...leg.data, ...proof, swapped },
-    writes: both(ended.writes, failed.writes),
+    writes: combineWrites(ended.writes, failed.writes),
   } as EndResult
 }
 

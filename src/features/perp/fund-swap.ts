@@ -1,5 +1,6 @@
 import { Fault } from '#kernel/fault.ts'
 import { fromUnits, usdcDecimals } from '#kernel/money.ts'
+import { combineWrites } from '#kernel/one-effect.ts'
 import { pollAgain } from '#kernel/poll-again.ts'
 import type { FailedResult, JsonObject, StepContext, StepResultOf, TaskView } from '#kernel/task.ts'
 import { depositOf, type FundDeps, type FundTaskData, fundDeposit, minFundUnits } from './fund-admission.ts'
@@ -217,12 +218,5 @@ export const afterSwapStep =
       return { ...result, sign: { ...result.sign, onRefused: (fault) => depositFailed(deps, task, fault) } }
     if (!('end' in result) || result.end === 'completed' || result.outcome === 'partial') return result
     const failed = depositFailed(deps, task, result.error)
-    return {
-      ...result,
-      ...failed,
-      async writes(tx) {
-        await result.writes?.(tx)
-        await failed.writes?.(tx)
-      },
-    }
+    return { ...result, ...failed, writes: combineWrites(result.writes, failed.writes) }
   }

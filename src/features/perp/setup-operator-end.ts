@@ -1,4 +1,4 @@
-import { type OperatorEnd, reportedEnd } from '#kernel/operator-end.ts'
+import { actionTypeOf, type OperatorEnd, reportedEnd } from '#kernel/operator-end.ts'
 import type { TaskView, Tx } from '#kernel/task.ts'
 import { isLive } from '#kernel/task-state.ts'
 import type { ApprovalTaskData } from './setup.ts'
@@ -12,9 +12,6 @@ export type ApproveKey = (
 ) => Promise<void>
 export type SetupOperatorDeps = { approveKey: ApproveKey }
 
-const isApproval = ({ intent: { action } }: TaskView['effects'][number]): boolean =>
-  typeof action === 'object' && action !== null && 'type' in action && action.type === 'approve_agent'
-
 /** The key counts as approved from then on; undefined where no approval is open. */
 export function approvalWrites(
   { approveKey }: SetupOperatorDeps,
@@ -23,7 +20,8 @@ export function approvalWrites(
 ): ((tx: Tx) => Promise<void>) | undefined {
   const { agent: address, valid_until_ms: untilMs } = data
   if (address === undefined || untilMs === undefined) return undefined
-  if (!effects.some((effect) => isLive(effect) && isApproval(effect))) return undefined
+  const isOpen = effects.some((effect) => isLive(effect) && actionTypeOf(effect) === 'approve_agent')
+  if (!isOpen) return undefined
   return (tx) => approveKey(tx, userId, { address, expiresAt: new Date(untilMs), now })
 }
 

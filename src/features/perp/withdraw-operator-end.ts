@@ -1,8 +1,8 @@
-import { claimArrival, unclaimed, venuePayouts } from '#engines/chain-arrivals/claims.ts'
+import { claimFound, countedAlready, venuePayouts } from '#engines/chain-arrivals/claims.ts'
 import { claimedTransferKeys, claimTransfer } from '#engines/venue/records/store.ts'
 import type { Chain } from '#kernel/chains.ts'
-import { Fault } from '#kernel/fault.ts'
 import { fromUnits, toUnits, usdcDecimals } from '#kernel/money.ts'
+import { combineWrites } from '#kernel/one-effect.ts'
 import {
   executedEffects,
   liveEffectOf,
@@ -13,7 +13,6 @@ import {
 } from '#kernel/operator-end.ts'
 import type { EndResult, JsonObject, TaskView, Tx } from '#kernel/task.ts'
 import { isLive } from '#kernel/task-state.ts'
-import { both } from './fund-operator-end.ts'
 import { arrivedView } from './payout.ts'
 import { type Delivered, legEnd, swapTaskOf } from './swap-leg.ts'
 import { afterSwap, type SwapAfterData, swapFailed, type WithdrawEndDeps } from './withdraw-swap.ts'
@@ -112,7 +111,7 @@ function inWallet(deps: WithdrawOperatorDeps, task: WithdrawTask, ending: EndRes
   const message = 'An operator ended the task before the swap'
   const failed = swapFailed(deps, task, { error: { code: 'ended_by_operator', message } })
   const data = { ...ending.data, received: task.data.received! }
-  return { ...ending, ...failed, data, writes: both(ending.writes, failed.writes) } as EndResult
+  return { ...ending, ...failed, data, writes: combineWrites(ending.writes, failed.writes) } as EndResult
 }
 
 function endInSwap(
@@ -147,12 +146,9 @@ async function claimPayout(
 ): Promise<void> {
   const hash = txHash.toLowerCase()
   const key = `arrival:${hash}:${logIndex}`
-  const receiver = { chain: payoutChain, account: data.account }
-  const paid = { txHash: hash, part: String(logIndex) }
   const taken = await claimedTransferKeys(tx, [key], id)
-  const free = await unclaimed(tx, { ...receiver, claimant: venuePayouts }, [paid])
-  const isMine = taken.size === 0 && free.length > 0
-  if (!isMine || !(await claimTransfer(tx, { key, userId, taskId: id, at })))
-    throw new Fault('conflict', `Something else has counted the payment ${txHash}, or it is our own`)
-  await claimArrival(tx, { ...receiver, ...paid }, { claimant: venuePayouts, at })
+  if (taken.size > 0 || !(await claimTransfer(tx, { key, userId, taskId: id, at })))
+    throw countedAlready(txHash)
+  const paid = { chain: payoutChain, account: data.account, txHash: hash, part: String(logIndex) }
+  await claimFound(tx, paid, { claimant: venuePayouts, at })
 }

@@ -4,6 +4,7 @@ import type { SwapLegs } from '#features/swap/execution.ts'
 import type { PreparedSwap } from '#features/swap/prepare.ts'
 import { Fault } from '#kernel/fault.ts'
 import { fromUnits, mulDiv, toMicros, toUnits, usdcDecimals, usdDecimals } from '#kernel/money.ts'
+import { combineWrites } from '#kernel/one-effect.ts'
 import { pollAgain } from '#kernel/poll-again.ts'
 import type {
   EndResult,
@@ -260,9 +261,6 @@ export function swapFailed(
       ],
       remaining,
     },
-    async writes(tx) {
-      await failure.writes?.(tx)
-      await batches.releaseGas(tx, taskId)
-    },
+    writes: combineWrites(failure.writes, (tx) => batches.releaseGas(tx, taskId)),
   }
 }

@@ -42,9 +42,9 @@ export function createKill(deps: OperationsDeps) {
     { on, for_agent: forAgent }: KillInput,
     caller: Caller,
     facts: RequestFacts,
-  ): Promise<ReturnType<typeof switchView> | RequestedAct['task']> => {
+  ): Promise<ReturnType<typeof switchView> | RequestedAct> => {
     const scope = actOf(facts)
-    const { tx, afterCommit } = scope
+    const { tx } = scope
     const by = { caller, forAgent }
     if (on) return change(deps, by, scope, (_tx, now, subject) => stop(tx, caller.agentId, { now, subject }))
     const subject = await subjectOf(tx, caller, forAgent, { lock: true })
@@ -57,9 +57,7 @@ export function createKill(deps: OperationsDeps) {
       text: `Allow trading again for ${whose(subject, caller)}`,
       details: [approvalDetail('Kill switch', 'is lifted: trading goes on within the limits')],
     }
-    const requested = await acts.requestAct(tx, act, caller)
-    afterCommit(() => acts.actRequested(requested))
-    return requested.task
+    return acts.requestAct(scope, act, caller)
   }
 
   const apply = async (input: JsonObject, person: Caller) => (scope: ActScope) => {

@@ -1,6 +1,7 @@
 import type { Subject } from '#engines/agent-links/owners.ts'
 import { mailName } from '#engines/person-mails/mail-text.ts'
 import type { ApprovalDetail } from '#kernel/act-request.ts'
+import { approvalDetail } from '#kernel/approval.ts'
 import type { Caller } from '#kernel/caller.ts'
 import type { AgentsRule, Limits, Wanted } from './rules.ts'
 import { usd } from './rules.ts'
@@ -66,8 +67,8 @@ export const raiseDetails = (fields: readonly (keyof Limits)[], change: Change):
     const entries =
       Array.isArray(wanted) && field !== 'chains' ? wanted.filter((each) => !known.includes(each)) : []
     return [
-      { name: detailNames[field], value: sentenceOf(textOf(field, change)) },
-      ...entries.map((value: string) => ({ name: 'Added', value })),
+      approvalDetail(detailNames[field], sentenceOf(textOf(field, change))),
+      ...entries.map((value: string) => approvalDetail('Added', value)),
     ]
   })
 

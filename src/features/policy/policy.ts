@@ -77,7 +77,7 @@ export type PolicyFeature = {
   unfreeze(tx: Tx, where: VenueAccountRef): Promise<void>
   /** In the transaction that unlinks an agent from its person. */
   endLink(tx: Tx, link: EndedLink): Promise<void>
-  /** In the transaction that contests the link of an agent. */
+  /** Runs in the transaction that contests the link of an agent. */
   dropPending(tx: Tx, userId: string): Promise<void>
 }
 

@@ -127,15 +127,10 @@ async function add(deps: RecipientsDeps, prepared: Prepared, person: Caller, { t
 }
 
 /** Asks the person for the address, which the page names whole. */
-async function request(
-  deps: RecipientsDeps,
-  prepared: Prepared,
-  caller: Caller,
-  { tx, afterCommit }: ActScope,
-) {
+async function request(deps: RecipientsDeps, prepared: Prepared, caller: Caller, scope: ActScope) {
   const { clock, acts, coolingMs } = deps
   const { chain, address, input } = prepared
-  const { subject, known, agents } = await findWanted(deps, tx, prepared, caller)
+  const { subject, known, agents } = await findWanted(deps, scope.tx, prepared, caller)
   if (known) return view(known, clock.now())
   const { agentId } = subject
   const { label } = input
@@ -151,9 +146,7 @@ async function request(
       approvalDetail('Counts', `${timeText(coolingMs)} after you confirm it`),
     ],
   }
-  const requested = await acts.requestAct(tx, act, caller)
-  afterCommit(() => acts.actRequested(requested))
-  return requested.task
+  return acts.requestAct(scope, act, caller)
 }
 
 const timeText = (ms: number): string => {

@@ -1,6 +1,5 @@
 import { assertUncontested, linkCoolsUntil, type Subject } from '#engines/agent-links/owners.ts'
 import type { ActRequest, RequestedAct } from '#kernel/act-request.ts'
-import { approvalDetail } from '#kernel/approval.ts'
 import { type ActScope, actOf, type Caller, type RequestFacts } from '#kernel/caller.ts'
 import { later } from '#kernel/clock.ts'
 import { Fault } from '#kernel/fault.ts'
@@ -26,7 +25,7 @@ import * as store from './store.ts'
 const mailOfRaised = (effectiveAt: Date, raised: readonly unknown[], text: () => string) =>
   raised.length > 0 ? { kind: 'limits_raised' as const, text: text(), effectiveAt } : undefined
 
-const confirmationOf = ({ task: { task_id, approval, message } }: RequestedAct) => ({
+const confirmationOf = ({ task_id, approval, message }: RequestedAct) => ({
   task_id,
   ...approval,
   message,
@@ -42,7 +41,7 @@ function assertSameBasis(asked: JsonObject | undefined, now: JsonObject): void {
 
 /** What a change of limits comes to: lower limits count at once, and higher ones once a person has confirmed them. */
 export function createTighten(deps: OperationsDeps) {
-  const { clock, random, view, platformLimits, coolingMs, chainName, acts } = deps
+  const { random, view, platformLimits, coolingMs, chainName, acts } = deps
 
   const save = async (
     tx: Tx,
@@ -83,7 +82,6 @@ export function createTighten(deps: OperationsDeps) {
   ): ActRequest => {
     const given = new Map(Object.entries(input))
     const fields = raised.map((field) => [fieldNames[field], given.get(fieldNames[field])])
-    const details = raiseDetails(raised, { before: before.limits, wanted, chainName })
     return {
       operation: 'policy_tighten',
       input: {
@@ -92,7 +90,7 @@ export function createTighten(deps: OperationsDeps) {
         ...Object.fromEntries(fields),
       } as JsonObject,
       text: `Raise the limits of ${whose(subject, caller)}`,
-      details: details.map(({ name, value }) => approvalDetail(name, value)),
+      details: raiseDetails(raised, { before: before.limits, wanted, chainName }),
     }
   }
 
@@ -124,15 +122,13 @@ export function createTighten(deps: OperationsDeps) {
       await store.lockPolicy(tx, userId, now)
       const before = await view(tx, userId)
       const { raised } = rules.decide(before, wanted)
+      let requested: RequestedAct | undefined
       if (raised.length > 0) {
         assertScope(caller, 'propose')
         assertWithinPlatform(platformLimits, wanted)
+        const act = requestOf(request, subject, { caller, before, wanted, raised })
+        requested = await acts.requestAct(scope, act, caller)
       }
-      const requested =
-        raised.length > 0
-          ? await acts.requestAct(tx, requestOf(request, subject, { caller, before, wanted, raised }), caller)
-          : undefined
-      if (requested) scope.afterCommit(() => acts.actRequested(requested))
       const wider = rules.widenedFields(before.limits, wanted)
       const lowered = Object.fromEntries(
         Object.entries(wanted).filter(([field]) => !wider.includes(field as keyof rules.Limits)),

@@ -146,7 +146,7 @@ export const refundView = ({ place: { chain, token }, units, found }: Payment): 
 const mainReturn = (data: SwapTaskData, { returns }: Paid): Payment | undefined =>
   returns.find((each) => isDeposited(data, each)) ?? returns[0]
 
-export function paidUnits(data: SwapTaskData, { fill, returns }: Pick<Paid, 'fill' | 'returns'>): PaidUnits {
+function paidUnits(data: SwapTaskData, { fill, returns }: Pick<Paid, 'fill' | 'returns'>): PaidUnits {
   const back = returns.find((each) => isDeposited(data, each))
   return { fill: String(fill?.units ?? 0n), back: String(back?.units ?? 0n) }
 }

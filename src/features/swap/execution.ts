@@ -8,6 +8,7 @@ import type {
 } from '#engines/trigger-orders/swap-execution.ts'
 import { assetOf, sameAddress } from '#kernel/chains.ts'
 import { Fault } from '#kernel/fault.ts'
+import { combineWrites } from '#kernel/one-effect.ts'
 import { type EndResult, type Tx, untypedSteps } from '#kernel/task.ts'
 import { fundSwap } from './admission.ts'
 import { completeAttached, type FillDeps } from './attached-hooks.ts'
@@ -181,10 +182,7 @@ export function withFill<End extends Ended>(deps: FillDeps, task: SwapTask, endi
   const isAlone = ending.end !== 'completed' || (!task.data.attached && !task.data.cancels_hooks)
   return {
     ...ending,
-    async writes(tx) {
-      await recordFill(tx, fill)
-      await ending.writes?.(tx)
-    },
+    writes: combineWrites((tx) => recordFill(tx, fill), ending.writes),
     ...(!isAlone && { complete: (tx: Tx) => completeAttached(deps, tx, { task, ...fill }) }),
   }
 }

@@ -8,9 +8,9 @@ export const swapLimits = {
   deadlineSeconds: { default: 300, minimum: 30, maximum: 3_600 },
 } as const
 
-/** So much of the value may be lost to fees, up to half of it. */
+/** Fees may take so much of the value, up to half of it. */
 export const exemptLossMicros = 5_000_000n
-/** So much of the value is left, whatever loss was accepted. */
+/** The part of the value that is left, whatever loss was accepted. */
 export const remainingBpsMin = 1_000n
 
 /** How long a bound quote may be executed. */

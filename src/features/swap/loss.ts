@@ -27,8 +27,8 @@ function lossOf({ valueInMicros }: Valued, { outMicros, poolMicros }: Received):
 const smaller = (one: bigint, other: bigint): bigint => (one < other ? one : other)
 const larger = (one: bigint, other: bigint): bigint => (one > other ? one : other)
 
-/** Of small amounts fees take a large part, and never more than half; whatever is accepted, a tenth is left. */
-export function acceptedLossMicros(valueMicros: bigint, maxImpactBps: number): bigint {
+/** Fees may take a large part of small amounts, and never more than half; whatever is accepted, a tenth is left. */
+function acceptedLossMicros(valueMicros: bigint, maxImpactBps: number): bigint {
   const accepted = mulDiv(valueMicros, BigInt(maxImpactBps), fullBps)
   const exempt = smaller(exemptLossMicros, valueMicros / 2n)
   return smaller(larger(accepted, exempt), mulDiv(valueMicros, fullBps - remainingBpsMin, fullBps))

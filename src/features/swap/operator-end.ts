@@ -1,7 +1,7 @@
-import { claimArrival, unclaimed } from '#engines/chain-arrivals/claims.ts'
+import { claimFound } from '#engines/chain-arrivals/claims.ts'
 import type { SwapHooks } from '#features/hooks/swap-hooks.ts'
 import { balanceChange, sumChanges } from '#kernel/balance-changes.ts'
-import { Fault } from '#kernel/fault.ts'
+import { combineWrites } from '#kernel/one-effect.ts'
 import {
   type FoundPayment,
   liveEffectOf,
@@ -48,7 +48,7 @@ export const operatorEndOfSwap =
     return partialEnd(deps, task, { ending: ofTask, finding })
   }
 
-/** With the deposit that the operator saw, where the task never did. */
+/** The task with the deposit that the operator saw, where the task itself never did. */
 function withDeposit(task: SwapTask, { txHash, at }: OperatorFinding): SwapTask {
   const { data } = task
   const { origin, amount_in, balance_changes = [] } = data
@@ -115,10 +115,7 @@ function partialEnd(
     error: { ...words, message: 'An operator determined that less than the minimum arrived' },
     result: executedResult(deps, data, { outUnits, txHash: paid.txHash }),
     data: { ...ending.data, ...changes, paid: units },
-    async writes(tx) {
-      await paid.writes(tx)
-      await watch(tx, units)
-    },
+    writes: combineWrites(paid.writes, (tx) => watch(tx, units)),
   }
   return withFill(deps, task, end, at)
 }
@@ -146,16 +143,8 @@ function paidBy(
   if (part === undefined)
     return { refusal: '--payment needs the number of the event that shows the payment: <hash>:<log>.' }
   const { txHash } = payment
-  const receiver = { chain, account: destination.account }
-  return {
-    txHash,
-    async writes(tx) {
-      const free = await unclaimed(tx, { ...receiver, claimant: id }, [{ txHash, part }])
-      if (free.length === 0)
-        throw new Fault('conflict', `Something else has counted the payment ${txHash}, or it is our own`)
-      await claimArrival(tx, { ...receiver, txHash, part }, { claimant: id, at })
-    },
-  }
+  const paid = { chain, account: destination.account, txHash, part }
+  return { txHash, writes: (tx) => claimFound(tx, paid, { claimant: id, at }) }
 }
 
 /** Which payment of its transaction it is, as the chain numbers them; undefined where its event is not named. */

@@ -1,9 +1,10 @@
-import type { ExecutedBatch, FoundProof } from '#engines/evm-batch/batch-rules.ts'
-import type { FoundLanding, ProvenLanding } from '#engines/svm-transaction/transaction-rules.ts'
+import type { ExecutedBatch } from '#engines/evm-batch/batch-rules.ts'
+import type { ProvenLanding } from '#engines/svm-transaction/transaction-rules.ts'
 import { balanceChange } from '#kernel/balance-changes.ts'
 import { type EvmChainRow, sameAddress, type Token } from '#kernel/chains.ts'
 import { later } from '#kernel/clock.ts'
 import { Fault } from '#kernel/fault.ts'
+import type { FoundProof } from '#kernel/forgotten-execution.ts'
 import type { JsonObject } from '#kernel/json.ts'
 import { createEffect } from '#kernel/one-effect.ts'
 import type { EndResult, StepContext, StepResultOf } from '#kernel/task.ts'
@@ -97,7 +98,7 @@ async function foundDeposit(
   { providers }: SwapDeps,
   { data }: SwapTask,
   { deltas, signature, slot }: ProvenLanding,
-): Promise<FoundLanding<SwapTaskData, { signature: string }>> {
+): Promise<FoundProof<SwapTaskData, { signature: string }>> {
   const { origin, destination } = data
   const left = -(deltas.find(({ token }) => token === origin.token.address)?.amountUnits ?? 0n)
   const provider = providers.find(({ name }) => name === data.provider)

@@ -94,7 +94,7 @@ type Said = Required<Pick<SwapTaskData, 'failed_since' | 'paid_since' | 'short' 
 const isPaid = ({ state }: ProviderStatus): boolean => state === 'success' || state === 'refunded'
 const ageOf = (since: string | Date, now: Date): number => now.getTime() - new Date(since).getTime()
 
-/** Since when the provider has said the same without a break: failed, paid, or paid too little. */
+/** Keeps since when the provider has said the same without a break: failed, paid, or paid too little. */
 function saidSince(
   { failed_since: failedSince, paid_since: paidSince, short }: SwapTaskData,
   { status, announced, paid, verdict, now }: Announcement & Judged & { now: Date },

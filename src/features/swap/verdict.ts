@@ -42,7 +42,7 @@ export async function verdictOf(deps: SwapDeps, { data, paid }: Judged): Promise
   })
 }
 
-/** By what the swap was accepted with; another token by its trusted price, and as nothing without one. */
+/** Values a payment by the terms of the swap, and another token by its trusted price, or as nothing without one. */
 export async function worthMicros(
   deps: SwapDeps,
   data: SwapTaskData,
@@ -55,11 +55,11 @@ export async function worthMicros(
   return (await valueAtPrice(deps, { chain, token, isNative }, units)) ?? 0n
 }
 
-/** Of the token that was asked for, or of the deposit. */
+/** The value of units of the token that was asked for, or of the deposit. */
 export const worthOfUnits = (data: SwapTaskData, of: 'fill' | 'back', units: bigint): bigint =>
   mulDiv(BigInt(data.usd_micros), units, of === 'fill' ? quotedOut(data) : BigInt(data.amount_in))
 
-/** In the token of the deposit, on its chain. */
+/** Whether a payment is in the token of the deposit, on its chain. */
 export const isDeposited = (
   { origin }: SwapTaskData,
   { place: { chain, token } }: Pick<Payment, 'place'>,

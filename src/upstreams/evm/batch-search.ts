@@ -3,6 +3,7 @@ import { Fault } from '#kernel/fault.ts'
 import type { RpcCall } from '#kernel/json-rpc.ts'
 import type { EvmCall } from '#kernel/signer.ts'
 import { executedBatchIn, sequenceData } from './batch.ts'
+import { findUnreached, firstReached } from './block-search.ts'
 import type { createLogSearch } from './log-search.ts'
 import { readBlockTransactions } from './native-transfers.ts'
 import { type BlockTag, callOne, type EvmNode, tagOf } from './rpc.ts'
@@ -70,19 +71,8 @@ async function byState(node: EvmNode, wanted: Wanted, head: bigint): Promise<Fou
     return sequenceIn(await callOne(node, method, params as unknown[])) > sequence
   }
   if (!(await hasRun(head))) return undefined
-  // The first block with it is in (before, upTo]: nodes have the state of recent blocks at least.
-  let [before, upTo, step] = [head, head, 16n]
-  while (before > 0n && (await hasRun(before))) {
-    upTo = before
-    before = before > step ? before - step : 0n
-    step *= 2n
-  }
-  while (upTo - before > 1n) {
-    const middle = (before + upTo) / 2n
-    if (await hasRun(middle)) upTo = middle
-    else before = middle
-  }
-  return inBlock(node, wanted, upTo)
+  const below = (await findUnreached(hasRun, head)) ?? 0n
+  return inBlock(node, wanted, await firstReached(hasRun, { below, upTo: head }))
 }
 
 async function inBlock(

@@ -9,7 +9,9 @@ import {
   parseAbiParameters,
   toFunctionSelector,
 } from 'viem/utils'
+import type { NamedExecution } from '#kernel/execution-id.ts'
 import { Fault } from '#kernel/fault.ts'
+import { uuidOf } from '#kernel/id.ts'
 import type { EvmBatch, EvmCall } from '#kernel/signer.ts'
 import type { Hex } from './wire.ts'
 
@@ -96,13 +98,11 @@ export const nonceOf = (executionId: string, sequence = 0): bigint =>
   (nonceKeyOf(executionId) << 64n) + BigInt(sequence)
 export const nonceKeyOf = (executionId: string): bigint => BigInt(`0x${executionId.replaceAll('-', '')}`)
 
-export type NamedExecution = { executionId: string; sequence: number }
 /** Undefined for a nonce that the gateway has not made. */
 export function executionOf(nonce: bigint): NamedExecution | undefined {
   const hex = (nonce >> 64n).toString(16).padStart(32, '0')
   if (hex.length > 32) return undefined
-  const parts = [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)]
-  return { executionId: parts.join('-'), sequence: Number(BigInt.asUintN(64, nonce)) }
+  return { executionId: uuidOf(hex), sequence: Number(BigInt.asUintN(64, nonce)) }
 }
 
 /** The batch that a transaction to an account runs; undefined for other calls of it. `data` of a call is in lower case. */

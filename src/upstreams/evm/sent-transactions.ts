@@ -1,4 +1,5 @@
 import { Fault } from '#kernel/fault.ts'
+import { findUnreached, firstReached } from './block-search.ts'
 import type { Evm } from './evm.ts'
 
 /** The mined transactions of an account by their nonces, which no method of a node lists. */
@@ -38,11 +39,15 @@ async function findByState(
   signal: AbortSignal | undefined,
 ): Promise<SentTransaction[]> {
   const { number: head } = await chain.head()
-  const start = await lastBlockBelow(chain, signer, { nonce: from, head })
+  const isUsed = (nonce: bigint) => async (block: bigint) =>
+    (await chain.transactionCount(signer, block)) > nonce
+  const start = await findUnreached(isUsed(from), head, blocksMax)
+  if (start === undefined)
+    throw new Error(`nonce ${from} of ${signer} was used more than ${blocksMax} blocks ago`)
   const found: SentTransaction[] = []
   for (let nonce = from, after = start; nonce < to && found.length < sentMax; ) {
     signal?.throwIfAborted()
-    const block = await firstBlockAbove(chain, signer, { nonce, after, head })
+    const block = await firstReached(isUsed(nonce), { below: after, upTo: head })
     const sent = (await chain.blockTransactions(block)).filter(
       (each) => each.from.toLowerCase() === signer.toLowerCase(),
     )
@@ -54,33 +59,6 @@ async function findByState(
     after = block
   }
   return found.slice(0, sentMax)
-}
-
-/** A block at which the nonce was not used yet, in steps that double. */
-async function lastBlockBelow(
-  chain: Chain,
-  signer: string,
-  { nonce, head }: { nonce: bigint; head: bigint },
-): Promise<bigint> {
-  for (let step = 1n; step <= blocksMax; step *= 2n) {
-    const block = head > step ? head - step : 0n
-    if (block === 0n || (await chain.transactionCount(signer, block)) <= nonce) return block
-  }
-  throw new Error(`nonce ${nonce} of ${signer} was used more than ${blocksMax} blocks ago`)
-}
-
-async function firstBlockAbove(
-  chain: Chain,
-  signer: string,
-  { nonce, after, head }: { nonce: bigint; after: bigint; head: bigint },
-): Promise<bigint> {
-  let [below, above] = [after, head]
-  while (above - below > 1n) {
-    const middle = (below + above) / 2n
-    if ((await chain.transactionCount(signer, middle)) > nonce) above = middle
-    else below = middle
-  }
-  return above
 }
 
 type Reading = {
@@ -126,17 +104,7 @@ async function nonceByState(chain: Chain, signer: string, at: Date): Promise<big
   const { number: head } = await chain.head()
   const isLater = async (block: bigint) => (await chain.headAt(block)).timestampSeconds * 1_000 > at.getTime()
   if (!(await isLater(head))) return chain.transactionCount(signer, 'latest')
-  let [below, above] = [0n, head]
-  for (let step = 1n; step < head; step *= 2n)
-    if (await isLater(head - step)) above = head - step
-    else {
-      below = head - step
-      break
-    }
-  while (above - below > 1n) {
-    const middle = (below + above) / 2n
-    if (await isLater(middle)) above = middle
-    else below = middle
-  }
-  return chain.transactionCount(signer, below)
+  const below = (await findUnreached(isLater, head)) ?? 0n
+  const first = await firstReached(isLater, { below, upTo: head })
+  return chain.transactionCount(signer, first > 0n ? first - 1n : 0n)
 }

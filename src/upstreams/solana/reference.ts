@@ -1,4 +1,6 @@
+import type { NamedExecution } from '#kernel/execution-id.ts'
 import { Fault } from '#kernel/fault.ts'
+import { uuidOf } from '#kernel/id.ts'
 import { addressBytes, base58, fromBase58 } from './base58.ts'
 import { accountKeysOf, decodeMessage, InvalidMessageError, splitTransaction } from './message.ts'
 import type { LandedTransaction, Solana } from './solana.ts'
@@ -8,24 +10,21 @@ import type { LandedTransaction, Solana } from './solana.ts'
  * names and nothing reads. A chain without nonces of accounts keeps no other trace of what a transaction was for.
  */
 
-export type ReferencedExecution = { executionId: string; sequence: number }
-
 /** The rest of the address is free: it is the address of no key and of no program. */
 const tag = Buffer.from('portico exec')
 
-export function referenceOf({ executionId, sequence }: ReferencedExecution): string {
+export function referenceOf({ executionId, sequence }: NamedExecution): string {
   const counted = Buffer.alloc(addressBytes - tag.length - 16)
   counted.writeUInt32BE(sequence)
   return base58(Buffer.concat([tag, counted, Buffer.from(executionId.replaceAll('-', ''), 'hex')]))
 }
 
 /** Undefined for an address that is no reference of the gateway. */
-export function executionOfReference(address: string): ReferencedExecution | undefined {
+export function executionOfReference(address: string): NamedExecution | undefined {
   const bytes = fromBase58(address, addressBytes)
   if (!bytes || !tag.equals(bytes.subarray(0, tag.length))) return undefined
-  const hex = Buffer.from(bytes.subarray(addressBytes - 16)).toString('hex')
-  const parts = [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)]
-  return { executionId: parts.join('-'), sequence: Buffer.from(bytes).readUInt32BE(tag.length) }
+  const executionId = uuidOf(Buffer.from(bytes.subarray(addressBytes - 16)).toString('hex'))
+  return { executionId, sequence: Buffer.from(bytes).readUInt32BE(tag.length) }
 }
 
 export type FoundTransaction = { signature: string; landed: LandedTransaction }
@@ -62,7 +61,7 @@ function signersOf({ raw }: LandedTransaction): string[] {
   }
 }
 
-export type SentExecution = ReferencedExecution & { signature: string; account: string; at: Date }
+export type SentExecution = NamedExecution & { signature: string; account: string; at: Date }
 
 const pageMax = 1_000
 const pagesMax = 20

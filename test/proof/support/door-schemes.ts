@@ -18,7 +18,7 @@ export type SchemeUser = {
   token(): Promise<string>
   /** Another one, for a call that ends it. */
   spareToken(): Promise<string>
-  /** Of the page of approvals, where people sign in. */
+  /** A token of the page of approvals, where people sign in. */
   pageToken(): Promise<string>
   /** Tokens that an operation with this access refuses, by the code of its answer. */
   refusals(access: Access): Promise<Refusals>

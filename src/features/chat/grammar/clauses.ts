@@ -105,7 +105,7 @@ type Ahead = {
   isQuestion: boolean
 }
 
-/** For each position, from right to left, so that each token is looked at once. */
+/** What stands ahead of each position. It is read from right to left, so that each token is looked at once. */
 function lookAhead(tokens: readonly Token[]): Ahead[] {
   const found: Ahead[] = []
   let behind: Ahead = {

@@ -109,7 +109,7 @@ export function lex(source: string): Reading {
   return { lexemes, isCut: end < text.length || source.length > textLengthMax }
 }
 
-/** Of normalised text, and where the reading ends. Each character is looked at a bounded number of times. */
+/** The lexemes of normalised text, and where the reading ends. Each character is looked at a bounded number of times. */
 export function lexemesOf(text: string): { lexemes: Lexeme[]; end: number } {
   const isShouted = text.length > 3 && text === text.toUpperCase()
   const lexemes: Lexeme[] = []

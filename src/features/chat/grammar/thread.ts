@@ -239,7 +239,7 @@ const simple = (text: string): string =>
     .toLowerCase()
     .replace(/^(the|a|an|my) /, '')
     .trim()
-/** Without the marks at its end. A pattern for them would read each run of marks from each of its characters. */
+/** The text without the marks at its end. A pattern for them would read a run of marks from each of its characters. */
 function withoutEnd(text: string): string {
   let end = text.length
   while (text[end - 1] === '.' || text[end - 1] === '!') end--

@@ -13,7 +13,7 @@ const usersMax = 50_000
 
 export function createDeliveryTime(nowMs: () => number): DeliveryTime {
   const times = createWindowCounter({ keysMax: usersMax, nowMs })
-  // As few as there are places for deliveries of this length.
+  // The map stays small: there are few places for deliveries of this length.
   const spentUntilMs = new Map<string, number>()
   return {
     add(userId, ms) {

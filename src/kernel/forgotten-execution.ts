@@ -1,0 +1,75 @@
+import type { Settled, SignContext } from './one-effect.ts'
+import { pollAgain, pollReview } from './poll-again.ts'
+import type { Effect, StepResultOf, TaskView } from './task.ts'
+import { isExposed } from './task-state.ts'
+
+/**
+ * An effect that was executed before its task exists, under the same execution id: this database has forgotten it. It is
+ * looked up before anything is signed, never sent again, and settled by its own record.
+ */
+
+type Result<Data, Names extends string> = StepResultOf<Partial<Data>, Names>
+type Search<Data, Proof, Names extends string> = {
+  task: TaskView<Data>
+  context: Pick<SignContext<Data, Proof, Names>, 'now' | 'steps' | 'settle'>
+}
+
+/** The proof of what was found, and what of its own terms the data of the task take over; undefined: it proves nothing. */
+export type FoundProof<Data, Proof> = { proof: Proof; data?: Partial<Data> } | undefined
+
+/** The id to look up by. Nothing outside of this database can have executed what has the id of its task. */
+export const outsideId = ({ id, executionId }: Pick<TaskView, 'id' | 'executionId'>): string | undefined =>
+  executionId === id ? undefined : executionId
+
+/** Executions count the effects of one kind on a chain: the next one follows those that were executed. */
+export const executedBefore = (
+  { effects = [] }: { effects?: readonly Effect[] },
+  wanted: { kind: string; chainId: string },
+): number =>
+  effects.filter(
+    ({ kind, status, intent }) =>
+      kind === wanted.kind && status === 'confirmed' && intent.chainId === wanted.chainId,
+  ).length
+
+type SoughtTask = Pick<TaskView, 'effects' | 'outcome'>
+/** Whether a task of no effect of its own looks up what was executed before it: it is refused and ended by nothing. */
+export const isSought = ({ effects, outcome }: SoughtTask): boolean =>
+  outcome === 'unknown' && !effects.some(isExposed)
+/** Whether a task, as it is stored, would end at its deadline or by a cancel. */
+export const isUnmarked = ({ effects, outcome }: SoughtTask): boolean =>
+  outcome !== 'unknown' && !effects.some(isExposed)
+
+/** The data of the task count polls and have a note, which the compiler cannot see in a part of unknown data. */
+const ofTask = <Data, Names extends string>(
+  result: StepResultOf<{ polls?: number; note: string | null }, Names>,
+) => result as unknown as Result<Data, Names>
+
+/** The look-up has answered: the mark ends before anything is signed, so that a cancel or the deadline comes first. */
+export const nothingFound = <Data, Names extends string>(next: Names): Result<Data, Names> =>
+  ofTask({ next, state: 'held', data: { polls: 0, note: null } })
+
+const backoff = { firstMs: 1_000, maxMs: 15_000 }
+
+/** Repeats a look-up that failed, or that found what it cannot read. The mark `unknown` lets nothing else end the task. */
+export function lookUpAgain<Data, Proof, Names extends string>(
+  { task, context: { now, steps } }: Search<Data, Proof, Names>,
+  state: 'confirming' | 'reconciling' | 'review',
+  note: string,
+): Result<Data, Names> {
+  const polled = { data: task.data as { polls?: number } }
+  const ageMs = now.getTime() - task.createdAt.getTime()
+  const parked =
+    state === 'review'
+      ? pollReview(polled, steps.sign, { ageMs, backoff })
+      : { ...pollAgain(polled, steps.sign, backoff), state }
+  return ofTask({ ...parked, outcome: 'unknown', data: { ...parked.data, note } })
+}
+
+/** `spendsLedger`: what the task holds is known to the ledger alone. Otherwise it was read where it had left already. */
+export async function settleForgotten<Data, Proof, Names extends string>(
+  { task, context, spendsLedger = false }: Search<Data, Proof, Names> & { spendsLedger?: boolean },
+  { proof, data }: NonNullable<FoundProof<Data, Proof>>,
+): Promise<Settled<Data, Names>> {
+  const settled = await context.settle({ ...task, data: { ...task.data, ...data } }, proof)
+  return settled.spent === undefined || spendsLedger ? settled : { ...settled, spent: 0n }
+}
