@@ -161,10 +161,16 @@ test('an outage of the other server is an outage, and no refused token', async (
   assert.equal((await http(`${own.base}/.well-known/oauth-authorization-server`)).status, 503)
 })
 
-test('people have no pages here, and the answer says where they sign in', async () => {
+test('without a client id people have no pages here, and the answers say so', async () => {
   for (const path of ['/oauth/account', '/oauth/approvals', '/oauth/account/link']) {
     const reply = await http<{ detail: string }>(app.base + path)
     assert.equal(reply.status, 404)
     assert.ok(reply.body.detail.includes(`people sign in at ${identity.issuer}`), reply.body.detail)
   }
+  const { headers } = await tokensOf('pat', { acts: 'manage propose' })
+  const post = (path: string, body: object) =>
+    http<{ approval: { confirm_url: string | null } }>(app.base + path, { method: 'POST', headers, body })
+  await post('/signup', {})
+  assert.equal((await post('/v1/kill', { on: true })).status, 200)
+  assert.equal((await post('/v1/kill', { on: false })).body.approval.confirm_url, null)
 })
