@@ -76,18 +76,20 @@ export function doorDepsOf(composed: Composed): DoorDeps {
 /** The authorization server of this gateway, or the way to that of somebody else. */
 function openAuthorizationServer(deps: OAuthEdgeDeps) {
   const { baseUrl } = deps
-  const { external: server } = deps.oauth
-  if (server)
+  const { external: server, federation } = deps.oauth
+  if (server) {
+    const own = federation && oauthEdge(deps)
     return {
       issuer: () => server.issuer,
       metadata: () => proxiedMetadata(server, baseUrl()),
-      mount: proxyEdge({ ...deps, server }),
-      hasPages: false,
+      mount: proxyEdge({ ...deps, server, own }),
+      hasPages: own !== undefined,
     }
+  }
   return {
     issuer: baseUrl,
     metadata: async () => serverMetadata(baseUrl()),
-    mount: oauthEdge(deps),
+    mount: oauthEdge(deps).mount,
     hasPages: true,
   }
 }

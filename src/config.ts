@@ -316,7 +316,7 @@ export const variables = {
   IDENTITY_CLIENT_ID: variable(
     optional,
     '',
-    'Client id of this gateway there, with facade; its redirect is BASE_URL with /oauth/callback',
+    'Client id of this gateway there; its redirect is BASE_URL with /oauth/callback. Required with facade; with proxy it serves the pages on which people confirm, and without it the operator confirms',
   ),
   IDENTITY_CLIENT_SECRET: variable(
     optional,

@@ -26,7 +26,8 @@ export function openOAuth(
   { deriveKey }: OAuthOverrides,
 ): OAuth | undefined {
   const { config, db, taskEngine, clock, random, log, baseUrl } = core
-  if (config.AUTH_MODE === 'off') return undefined
+  const { AUTH_MODE: mode, IDENTITY_CLIENT_ID: clientId } = config
+  if (mode === 'off') return undefined
   return makeOAuth({
     db,
     transact: taskEngine.transact,
@@ -37,17 +38,18 @@ export function openOAuth(
     baseUrl,
     sendEmail: mails.sendEmail,
     mailQueue: mails.mailQueue,
-    ...(config.AUTH_MODE === 'facade' && {
-      identityProvider: openIdProvider({
-        issuer: config.IDENTITY_ISSUER!,
-        clientId: config.IDENTITY_CLIENT_ID!,
-        clientSecret: config.IDENTITY_CLIENT_SECRET,
-        net,
-        clock,
-        log,
+    ...(mode !== 'embedded' &&
+      clientId !== undefined && {
+        identityProvider: openIdProvider({
+          issuer: config.IDENTITY_ISSUER!,
+          clientId,
+          clientSecret: config.IDENTITY_CLIENT_SECRET,
+          net,
+          clock,
+          log,
+        }),
       }),
-    }),
-    ...(config.AUTH_MODE === 'proxy' && {
+    ...(mode === 'proxy' && {
       authorizationServer: authorizationServer({ issuer: config.IDENTITY_ISSUER!, net, clock }),
     }),
     callbackUrl: () => `${baseUrl()}/oauth/callback`,

@@ -3,9 +3,15 @@ import type { Config } from '#config.ts'
 /** The addresses of this gateway's own pages for people. */
 export type OwnPages = { account: string; approvals: string; link: string }
 
-/** Undefined where nobody signs in, or where another server signs people in and issues the tokens. */
-export const ownPages = ({ AUTH_MODE: mode }: Config, baseUrl: () => string): OwnPages | undefined =>
-  mode === 'embedded' || mode === 'facade'
+/**
+ * Undefined where nobody signs in, or where another server issues the tokens and this gateway is no client of it: then its
+ * pages can ask for no sign-in.
+ */
+export const ownPages = (
+  { AUTH_MODE: mode, IDENTITY_CLIENT_ID: clientId }: Config,
+  baseUrl: () => string,
+): OwnPages | undefined =>
+  mode === 'embedded' || mode === 'facade' || (mode === 'proxy' && clientId !== undefined)
     ? {
         account: `${baseUrl()}/oauth/account`,
         approvals: `${baseUrl()}/oauth/approvals`,

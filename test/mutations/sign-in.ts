@@ -231,12 +231,45 @@ export const signInMutations = [
         'execute: [',
         'the signature of an id token is not checked',
       ],
+      ['          expectedNonce: pending.nonce,\n', '', 'an id token of another sign-in is accepted'],
+    ],
+  ),
+  ...mutationsOf(
+    'src/upstreams/openid/openid.ts',
+    ['test/oauth/proxy-pages.test.ts'],
+    [
       [
-        'new Date(Math.min(seconds * 1_000, now.getTime())) : null',
-        'new Date(Math.min(seconds * 1_000, now.getTime())) : now',
+        "typeof seconds === 'number' && seconds * 1_000 + clockToleranceMs >= leftAtMs",
+        "typeof seconds === 'number'",
+        'a sign-in from before the request confirms an act',
+      ],
+      [
+        "typeof seconds === 'number' && seconds * 1_000 + clockToleranceMs >= leftAtMs",
+        'seconds === undefined || seconds * 1_000 + clockToleranceMs >= leftAtMs',
+        'a provider that ignores what it is asked for confirms acts',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/edges/oauth/external-sign-in.ts',
+    ['test/oauth/proxy-pages.test.ts'],
+    [
+      [
+        'mayConfirm(interaction) ? person.value.signedInAt : null',
+        'person.value.signedInAt',
         'a session at the identity provider is a fresh sign-in',
       ],
-      ['          expectedNonce: pending.nonce,\n', '', 'an id token of another sign-in is accepted'],
+    ],
+  ),
+  ...mutationsOf(
+    'src/edges/oauth/proxy-edge.ts',
+    ['test/oauth/proxy-pages.test.ts'],
+    [
+      [
+        'own?.isOwnRequest(request.raw) ?',
+        'own ?',
+        'the token endpoint of this gateway is open where another server issues the tokens',
+      ],
     ],
   ),
   ...mutationsOf(
@@ -316,6 +349,11 @@ export const signInMutations = [
         'a forged mark of a browser evades the limits',
       ],
     ],
+  ),
+  ...mutationsOf(
+    'src/features/oauth/external-tokens.ts',
+    ['test/oauth/proxy-pages.test.ts'],
+    [['for (const { id } of given) await end(id)\n', '', 'an app that a person has disconnected goes on']],
   ),
   ...mutationsOf(
     'src/features/oauth/external-tokens.ts',

@@ -82,8 +82,8 @@ function appMutations() {
       ['test/oauth/proxy.test.ts'],
       [
         [
-          '{ accountId: personId, clientId, external: true }',
-          '{ accountId: personId, external: true }',
+          '{ accountId: personId, clientId, external: true, resources }',
+          '{ accountId: personId, external: true, resources }',
           'an app of another authorization server goes on getting the events',
         ],
       ],

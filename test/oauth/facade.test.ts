@@ -305,7 +305,7 @@ test('a fresh sign-in is asked of the provider, whose session is not enough', as
   assert.match(page.html, /Continue with/)
   const asked = await person.gateway.submit(page, 'continue')
   const fields = new URL(person.addressIn(asked)).searchParams
-  assert.deepEqual([fields.get('prompt'), fields.get('max_age')], ['login', '120'])
+  assert.deepEqual([fields.get('prompt'), fields.get('max_age')], ['login', '0'])
   assert.match((await person.signIn(page)).html, /Connect Attack\?/)
 })
 

@@ -3,81 +3,30 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import * as oauth from 'oauth4webapi'
 import { ownClientIds } from '#kernel/caller.ts'
-import { type IdentityProvider, startIdentityProvider } from '#world/identity/identity.ts'
+import type { IdentityProvider } from '#world/identity/identity.ts'
 import { operatorOf } from '../harness/admin.ts'
 import { dataFolder, eventually, http } from '../harness/gateway.ts'
-import { createBrowser, createOAuthApp, type OAuthApp } from './oauth-app.ts'
+import { createOAuthApp, type OAuthApp } from './oauth-app.ts'
+import { createProxyApp, externalTokens, insecure, type ProxyApp, redirect_uri } from './proxy-app.ts'
 
-const insecure = { [oauth.allowInsecureRequests]: true }
-const redirect_uri = 'https://app.example.com/callback'
-
+let proxied: ProxyApp
 let app: OAuthApp
 let identity: IdentityProvider
-const resources: string[] = []
 before(async () => {
-  identity = await startIdentityProvider({ registration: true, resources })
-  app = await createOAuthApp({ env: { AUTH_MODE: 'proxy', IDENTITY_ISSUER: identity.issuer } })
-  resources.push(app.base, `${app.base}/mcp`, 'https://another.example')
+  proxied = await createProxyApp()
+  ;({ app, identity } = proxied)
 })
-after(async () => {
-  await app?.[Symbol.asyncDispose]()
-  await identity?.[Symbol.asyncDispose]()
-})
+after(() => proxied?.[Symbol.asyncDispose]())
 
 const metadataHere = () =>
   http<oauth.AuthorizationServer>(`${app.base}/.well-known/oauth-authorization-server`)
 
-/** The flow of a strict client, which trusts the issuer that the resource names, over the endpoints of the gateway. */
-async function tokensOf(subject: string, { resource = app.base, acts = '', clientId = '' } = {}) {
-  identity.accounts.set(subject, {
-    email: `${subject}@example.com`,
-    email_verified: true,
-    ...accounts[subject],
-  })
-  const issuer = new URL(identity.issuer)
-  const document = await oauth.discoveryRequest(new URL(app.base), { algorithm: 'oauth2', ...insecure })
-  const as = await oauth.processDiscoveryResponse(issuer, document)
-  const metadata = { redirect_uris: [redirect_uri], grant_types: ['authorization_code', 'refresh_token'] }
-  const client: oauth.Client = clientId
-    ? { client_id: clientId }
-    : await oauth.processDynamicClientRegistrationResponse(
-        await oauth.dynamicClientRegistrationRequest(as, metadata, insecure),
-      )
-  const verifier = oauth.generateRandomCodeVerifier()
-  const url = new URL(as.authorization_endpoint!)
-  const fields = {
-    client_id: client.client_id,
-    redirect_uri,
-    response_type: 'code',
-    scope: `openid email ${acts}`.trim(),
-    state: 's1',
-    resource,
-    code_challenge: await oauth.calculatePKCECodeChallenge(verifier),
-    code_challenge_method: 'S256',
-  }
-  for (const [name, value] of Object.entries(fields)) url.searchParams.set(name, value)
-  const there = await createBrowser().open(url.href)
-  assert.ok(there.url.startsWith(identity.issuer), there.url)
-  const browser = createBrowser()
-  const login = await browser.open(there.url)
-  const action = new URL(/action="([^"]*)"/.exec(login.html)![1]!, login.url)
-  const done = await browser.open(action.href, { method: 'POST', body: new URLSearchParams({ subject }) })
-  const answer = oauth.validateAuthResponse(as, client, new URL(done.url), 's1')
-  const redeem = () =>
-    oauth.authorizationCodeGrantRequest(as, client, oauth.None(), answer, redirect_uri, verifier, insecure)
-  const tokens = await oauth.processAuthorizationCodeResponse(as, client, await redeem())
-  const refresh = async (token: string) =>
-    oauth.processRefreshTokenResponse(
-      as,
-      client,
-      await oauth.refreshTokenGrantRequest(as, client, oauth.None(), token, insecure),
-    )
-  return { tokens, refresh, headers: { authorization: `Bearer ${tokens.access_token}` } }
-}
 const accounts: Record<string, object> = {
   unverified: { email_verified: false },
   nameless: { email: undefined },
 }
+const tokensOf = (subject: string, options: Parameters<typeof externalTokens>[2] = {}) =>
+  externalTokens(proxied, subject, { account: accounts[subject] ?? {}, ...options })
 const userWith = (headers: Record<string, string>) => http(`${app.base}/v1/user`, { headers })
 
 test('the metadata is that of the other server with three endpoints replaced', async () => {
@@ -212,10 +161,16 @@ test('an outage of the other server is an outage, and no refused token', async (
   assert.equal((await http(`${own.base}/.well-known/oauth-authorization-server`)).status, 503)
 })
 
-test('people have no pages here, and the answer says where they sign in', async () => {
+test('without a client id people have no pages here, and the answers say so', async () => {
   for (const path of ['/oauth/account', '/oauth/approvals', '/oauth/account/link']) {
     const reply = await http<{ detail: string }>(app.base + path)
     assert.equal(reply.status, 404)
     assert.ok(reply.body.detail.includes(`people sign in at ${identity.issuer}`), reply.body.detail)
   }
+  const { headers } = await tokensOf('pat', { acts: 'manage propose' })
+  const post = (path: string, body: object) =>
+    http<{ approval: { confirm_url: string | null } }>(app.base + path, { method: 'POST', headers, body })
+  await post('/signup', {})
+  assert.equal((await post('/v1/kill', { on: true })).status, 200)
+  assert.equal((await post('/v1/kill', { on: false })).body.approval.confirm_url, null)
 })

@@ -21,7 +21,8 @@ export const shownApp = ({
   connectedAt,
 }: Connection): ShownApp => ({
   clientId,
-  name: shownName(clientName ?? '') || URL.parse(clientId)?.host || 'an app without a name',
+  // Another server does not say how it calls the app.
+  name: shownName(clientName ?? '') || URL.parse(clientId)?.host || shownName(clientId),
   publisher: clientName === null ? URL.parse(clientId)?.host : undefined,
   may: [
     'Reads',

@@ -1,5 +1,6 @@
 import type { Interaction } from 'oidc-provider'
 import type { OAuth } from '#features/oauth/oauth.ts'
+import { isOwnClient } from '#kernel/caller.ts'
 import { Fault } from '#kernel/fault.ts'
 import { clientOf, type Exchange, refusals, type SignInMethod, send, signedIn } from './exchange.ts'
 import { departurePage, externalSignInPage } from './pages.ts'
@@ -10,6 +11,10 @@ const freshReasons = new Set(['login_prompt', 'max_age'])
 /** The client or the person wants the credentials to be asked for again. */
 const wantsFreshSignIn = ({ prompt }: Interaction): boolean =>
   prompt.name === 'consent' || prompt.reasons.some((reason) => freshReasons.has(reason))
+
+/** On a page of the gateway nobody confirms by a sign-in that the provider was not asked for. */
+const mayConfirm = (interaction: Interaction): boolean =>
+  wantsFreshSignIn(interaction) || !isOwnClient(String(interaction.params.client_id))
 
 const outageSentence = (provider: string): string =>
   `${provider} does not answer at the moment. Nothing was changed; try again in a moment.`
@@ -49,7 +54,7 @@ export function externalSignIn(federation: NonNullable<OAuth['federation']>): Si
       unlessDown(exchange, interaction, async () => {
         const person = await federation.finish(exchange.uid, query)
         if (person.ok) {
-          const { signedInAt: at } = person.value
+          const at = mayConfirm(interaction) ? person.value.signedInAt : null
           return signedIn(exchange, person.value, { amr: [], interaction, at })
         }
         await showPage(exchange, interaction, { status: 422, error: refusals[person.why] })

@@ -20,6 +20,7 @@ import type { AnswerPage } from './page-session.ts'
 import { errorPage, pageHeaders } from './pages.ts'
 import { oauthPaths, oauthScopes } from './paths.ts'
 import type { ProviderDeps } from './provider.ts'
+import { readForm, withoutParsers } from './request-bodies.ts'
 
 export type OAuthEdgeDeps = Omit<ProviderDeps, 'isOwnRequest'> & {
   limits: RateLimits
@@ -35,7 +36,6 @@ export type OAuthEdgeDeps = Omit<ProviderDeps, 'isOwnRequest'> & {
 const registrationsPerHour = 30
 const hourMs = 3_600_000
 const addressesMax = 50_000
-const formBytesMax = 8 * 1_024
 /** The provider compares each field with all others of its name. */
 const queryFieldsMax = 100
 
@@ -110,8 +110,18 @@ const assertNavigation = (request: FastifyRequest): void => {
     throw new Fault('origin_not_allowed', 'This page is opened in a window, and not by a script.')
 }
 
+export type OAuthEdge = {
+  /** The authorization server and the pages. */
+  mount(fastify: FastifyInstance): void
+  /** The pages for people alone, with what they are signed in by. */
+  mountPages(scope: FastifyInstance): void
+  isOwnRequest(request: IncomingMessage): boolean
+  authorize(request: FastifyRequest, reply: FastifyReply): Promise<void>
+  token(request: FastifyRequest, reply: FastifyReply): Promise<void>
+}
+
 /** The authorization server behind its routes. It is loaded and built by the first request. */
-export function oauthEdge(deps: OAuthEdgeDeps): (fastify: FastifyInstance) => void {
+export function oauthEdge(deps: OAuthEdgeDeps): OAuthEdge {
   const { oauth, baseUrl, limits, clock, authenticate, log, corsOrigins } = deps
   const interactions = createInteractions({ ...oauth, baseUrl, clock })
   const registrations = createWindowCounter({ keysMax: addressesMax, nowMs: () => clock.now().getTime() })
@@ -180,13 +190,25 @@ export function oauthEdge(deps: OAuthEdgeDeps): (fastify: FastifyInstance) => vo
   /** A page of the sign-in, within the limit of its address. */
   const pageOf = (run: Handler) => (request: FastifyRequest, reply: FastifyReply) =>
     answerPage(request, reply, async () => run(await exchangeOf(request, reply), request))
-  return (fastify) => {
-    fastify.register(async (scope) => {
-      scope.removeAllContentTypeParsers()
-      // The provider reads its bodies itself.
-      scope.addContentTypeParser('*', (_request, _payload, done) => done(null))
-      mountApprovals(scope)
-      mountAccount(scope)
+  const mountPages = (scope: FastifyInstance): void => {
+    mountApprovals(scope)
+    mountAccount(scope)
+    scope.get(`${oauthPaths.authorize}/:uid`, { exposeHeadRoute: false }, passPage)
+    mountInteractions({ scope, pageOf, interactions })
+    // The cookie of an interaction is sent to the addresses of this interaction alone.
+    scope.get(oauthPaths.callback, { exposeHeadRoute: false }, async (request, reply) => {
+      if (await isLimited(request, reply)) return
+      takeOver(request, reply)
+      handOver(request, reply, oauth)
+    })
+  }
+  return {
+    mountPages,
+    isOwnRequest,
+    authorize: passPage,
+    token: passOn,
+    mount: withoutParsers((scope) => {
+      mountPages(scope)
       scope.get(oauthPaths.jwks, passOn)
       scope.route({
         method: ['GET', 'POST'],
@@ -197,7 +219,6 @@ export function oauthEdge(deps: OAuthEdgeDeps): (fastify: FastifyInstance) => vo
         },
         exposeHeadRoute: false,
       })
-      scope.get(`${oauthPaths.authorize}/:uid`, { exposeHeadRoute: false }, passPage)
       for (const path of [oauthPaths.token, oauthPaths.revoke, oauthPaths.introspect])
         scope.route({ method: ['POST', 'OPTIONS'], url: path, handler: passOn })
       scope.post(oauthPaths.register, async (request, reply) => {
@@ -217,21 +238,11 @@ export function oauthEdge(deps: OAuthEdgeDeps): (fastify: FastifyInstance) => vo
         handler: async (request) =>
           userinfoOf(await authenticate(request.headers.authorization), oauth.people),
       })
-      mountPages({ scope, pageOf, interactions })
-      // The cookie of an interaction is sent to the addresses of this interaction alone.
-      scope.get(oauthPaths.callback, { exposeHeadRoute: false }, async (request, reply) => {
-        if (await isLimited(request, reply)) return
-        takeOver(request, reply)
-        const uid = oauth.interactionOfState((request.query as { state?: unknown }).state)
-        const to = `${oauthPaths.interaction}/${uid}/return?${queryOf(request)}`
-        if (uid === undefined) reply.raw.writeHead(400, pageHeaders()).end(strayCallback)
-        else reply.raw.writeHead(303, { location: to, 'cache-control': 'no-store' }).end()
-      })
-    })
+    }),
   }
 }
 
-type PageRoutes = {
+type InteractionRoutes = {
   scope: FastifyInstance
   /** A handler with the limits of an address. */
   pageOf(run: Handler): (request: FastifyRequest, reply: FastifyReply) => Promise<void>
@@ -242,7 +253,7 @@ type Handler = (exchange: Exchange, request: FastifyRequest) => void | Promise<v
 
 const stepOf = ({ params }: FastifyRequest): string | undefined => (params as Params | undefined)?.step
 
-function mountPages({ scope, pageOf, interactions }: PageRoutes): void {
+function mountInteractions({ scope, pageOf, interactions }: InteractionRoutes): void {
   const options = { exposeHeadRoute: false }
   scope.get(
     interactionRoutes.show,
@@ -263,6 +274,18 @@ function mountPages({ scope, pageOf, interactions }: PageRoutes): void {
       interactions.submit(exchange, stepOf(request) ?? '', await readForm(request.raw)),
     ),
   )
+}
+
+/** To the interaction that the browser left for the identity provider. */
+function handOver(
+  request: FastifyRequest,
+  { raw }: FastifyReply,
+  { interactionOfState }: Pick<ProviderDeps['oauth'], 'interactionOfState'>,
+): void {
+  const uid = interactionOfState((request.query as { state?: unknown }).state)
+  const to = `${oauthPaths.interaction}/${uid}/return?${queryOf(request)}`
+  if (uid === undefined) raw.writeHead(400, pageHeaders()).end(strayCallback)
+  else raw.writeHead(303, { location: to, 'cache-control': 'no-store' }).end()
 }
 
 const strayCallback = errorPage('It was not started here.', 'invalid_request')
@@ -293,19 +316,6 @@ function providerCache(deps: ProviderDeps): () => Promise<Provider> {
     }
     return known.provider
   }
-}
-
-async function readForm(request: IncomingMessage): Promise<Record<string, string>> {
-  if (!/^application\/x-www-form-urlencoded(?:;|$)/i.test(request.headers['content-type'] ?? ''))
-    throw new Fault('unsupported_media_type', 'A form is sent as application/x-www-form-urlencoded.')
-  const chunks: Buffer[] = []
-  let bytes = 0
-  for await (const chunk of request as AsyncIterable<Buffer>) {
-    bytes += chunk.length
-    if (bytes > formBytesMax) throw new Fault('body_too_large', 'The form is too large.')
-    chunks.push(chunk)
-  }
-  return Object.fromEntries(new URLSearchParams(Buffer.concat(chunks).toString('utf8')))
 }
 
 async function userinfoOf(

@@ -2,17 +2,25 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { OAuth } from '#features/oauth/oauth.ts'
 import type { RateLimits } from '#invoke/limits.ts'
 import { addressKey } from '#kernel/address-key.ts'
+import { isOwnClient } from '#kernel/caller.ts'
 import type { Clock } from '#kernel/clock.ts'
 import { Fault } from '#kernel/fault.ts'
 import { createWindowCounter } from '#kernel/window-counter.ts'
+import type { OAuthEdge } from './oauth-edge.ts'
 import { oauthPaths } from './paths.ts'
+import { readText, withoutParsers } from './request-bodies.ts'
 
-/** The endpoints of an external authorization server under our addresses: browsers are redirected, clients forwarded. */
+/**
+ * The endpoints of an external authorization server under our addresses: browsers are redirected, clients forwarded. The
+ * pages of this gateway are served beside them where it is a client of that server; their sign-in and their tokens are its
+ * own.
+ */
 
 type ExternalServer = NonNullable<OAuth['external']>
 type ProxyEdgeDeps = {
   server: ExternalServer
-  baseUrl: () => string
+  /** Absent where this gateway has no pages. */
+  own: OAuthEdge | undefined
   limits: RateLimits
   clock: Clock
 }
@@ -40,7 +48,10 @@ const searchOf = ({ raw }: FastifyRequest): string => {
   return at < 0 ? '' : raw.url!.slice(at + 1)
 }
 
-export function proxyEdge({ server, limits, clock }: ProxyEdgeDeps): (fastify: FastifyInstance) => void {
+const clientsOf = (request: FastifyRequest): string[] =>
+  new URLSearchParams(searchOf(request)).getAll('client_id')
+
+export function proxyEdge({ server, own, limits, clock }: ProxyEdgeDeps): (fastify: FastifyInstance) => void {
   const registrations = createWindowCounter({ keysMax: addressesMax, nowMs: () => clock.now().getTime() })
 
   const refuse = (reply: FastifyReply, status: number, sentence: string, retryAfter = 60) =>
@@ -70,7 +81,7 @@ export function proxyEdge({ server, limits, clock }: ProxyEdgeDeps): (fastify: F
         const { status, body } = await server.send(name, {
           contentType: request.headers['content-type'] ?? '',
           authorization: request.headers.authorization,
-          body: String(request.body ?? ''),
+          body: await readText(request.raw, bodyBytesMax),
         })
         reply
           .code(status)
@@ -79,31 +90,31 @@ export function proxyEdge({ server, limits, clock }: ProxyEdgeDeps): (fastify: F
       })
     }
 
-  return (fastify) => {
-    fastify.register(async (scope) => {
-      scope.removeAllContentTypeParsers()
-      scope.addContentTypeParser(
-        '*',
-        { parseAs: 'string', bodyLimit: bodyBytesMax },
-        (_request, body, done) => done(null, body),
-      )
-      scope.get(oauthPaths.authorize, { exposeHeadRoute: false }, async (request, reply) => {
-        if (await isLimited(request, reply)) return reply
-        return guarded(reply, async () => {
-          const { authorization_endpoint } = await server.metadata()
-          const target = new URL(String(authorization_endpoint))
-          for (const [name, value] of new URLSearchParams(searchOf(request)))
-            target.searchParams.append(name, value)
-          reply.code(302).headers({ location: target.href, 'cache-control': 'no-store' }).send()
-        })
-      })
-      scope.post(oauthPaths.token, forward('token_endpoint'))
-      const register = forward('registration_endpoint')
-      scope.post(oauthPaths.register, async (request, reply) => {
-        const { count } = registrations.add(addressKey(request.ip), hourMs)
-        if (count > registrationsPerHour) return refuse(reply, 429, 'Too many registrations', 3_600)
-        return register(request, reply)
-      })
+  const authorize = async (request: FastifyRequest, reply: FastifyReply) => {
+    if (await isLimited(request, reply)) return reply
+    return guarded(reply, async () => {
+      const { authorization_endpoint } = await server.metadata()
+      const target = new URL(String(authorization_endpoint))
+      for (const [name, value] of new URLSearchParams(searchOf(request)))
+        target.searchParams.append(name, value)
+      reply.code(302).headers({ location: target.href, 'cache-control': 'no-store' }).send()
     })
   }
+  const redeem = forward('token_endpoint')
+  const register = forward('registration_endpoint')
+
+  return withoutParsers((scope) => {
+    own?.mountPages(scope)
+    scope.get(oauthPaths.authorize, { exposeHeadRoute: false }, async (request, reply) =>
+      own && clientsOf(request).some(isOwnClient) ? own.authorize(request, reply) : authorize(request, reply),
+    )
+    scope.post(oauthPaths.token, async (request, reply) =>
+      own?.isOwnRequest(request.raw) ? own.token(request, reply) : redeem(request, reply),
+    )
+    scope.post(oauthPaths.register, async (request, reply) => {
+      const { count } = registrations.add(addressKey(request.ip), hourMs)
+      if (count > registrationsPerHour) return refuse(reply, 429, 'Too many registrations', 3_600)
+      return register(request, reply)
+    })
+  })
 }

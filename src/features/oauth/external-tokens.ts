@@ -2,8 +2,10 @@ import { type ActScope, isOwnClient } from '#kernel/caller.ts'
 import { type Clock, later } from '#kernel/clock.ts'
 import { Fault } from '#kernel/fault.ts'
 import { sha256 } from '#kernel/id.ts'
+import { type Queryable, query } from '#store/query.ts'
 import type { AuthorizationServer } from '#upstreams/openid/authorization-server.ts'
 import { type AccessClaims, createTokenCheck } from './access-tokens.ts'
+import type { Grants } from './grants.ts'
 import type { Identities } from './identities.ts'
 import type { RecordStore, Records } from './records.ts'
 
@@ -25,7 +27,11 @@ export const refuseExternal = (ended: Pick<RecordStore, 'upsert'>, id: string, n
   ended.upsert(id, { at: now.getTime() }, revokedSeconds)
 
 type Deps = {
+  db: Queryable
   server: AuthorizationServer
+  /** Verifies tokens of this gateway; absent where it has no pages, which alone get some. */
+  verifyOwn: ((token: string) => Promise<AccessClaims>) | undefined
+  grants: Grants
   identities: Identities
   records: Records
   clock: Clock
@@ -35,8 +41,19 @@ type Deps = {
 
 const refused = (why: string) => new Fault('invalid_token', `The access token ${why}: sign in again`)
 
+/** Without a check: it says whose keys the token is checked with. */
+async function issuerOf(token: string): Promise<string | undefined> {
+  const { decodeJwt } = await import('jose')
+  try {
+    return decodeJwt(token).iss
+  } catch {
+    return undefined
+  }
+}
+
 /** The grants are at the other server, so this gateway records what it has ended itself. */
-export function externalTokens({ server, identities, records, clock, baseUrl, onRevoked }: Deps) {
+export function externalTokens(deps: Deps) {
+  const { db, server, verifyOwn, grants, identities, records, clock, baseUrl, onRevoked } = deps
   const check = createTokenCheck({ keys: server, clock, baseUrl, issuer: () => server.issuer, algorithms })
   const ended = records.of('EndedGrant')
   const end = async (id: string): Promise<void> => {
@@ -45,7 +62,14 @@ export function externalTokens({ server, identities, records, clock, baseUrl, on
   }
   const endedAt = async (id: string): Promise<number> => Number((await ended.find(id))?.at ?? 0)
 
+  /** Apps have the tokens of the other server, also where this gateway gave them some before. */
+  const verifyOfPage = async (token: string, check: NonNullable<typeof verifyOwn>): Promise<AccessClaims> => {
+    const claims = await check(token)
+    if (!isOwnClient(claims.clientId)) throw refused('is not one of the authorization server')
+    return claims
+  }
   const verify = async (token: string): Promise<AccessClaims> => {
+    if (verifyOwn && (await issuerOf(token)) === baseUrl()) return verifyOfPage(token, verifyOwn)
     const { sub, exp, iat, email, email_verified, client_id, azp, scope } = await check(token)
     const clientId = client_id ?? azp
     if (sub === undefined || exp === undefined || iat === undefined || typeof clientId !== 'string')
@@ -63,12 +87,16 @@ export function externalTokens({ server, identities, records, clock, baseUrl, on
     // The second of the revocation counts as before it.
     if (endedMs > 0 && iat <= endedMs / 1_000) throw refused('was revoked')
     const expiresAt = new Date(exp * 1_000)
-    await records.of('Grant').upsert(grantId, { accountId: personId, clientId, external: true }, idleSeconds)
+    const scopes = typeof scope === 'string' ? scope : ''
+    // For the list of apps.
+    const resources = { [baseUrl()]: scopes }
+    const grant = { accountId: personId, clientId, external: true, resources }
+    await records.of('Grant').upsert(grantId, grant, idleSeconds)
     return {
       personId,
       grantId,
       clientId,
-      scopes: typeof scope === 'string' ? scope.split(' ') : [],
+      scopes: scopes.split(' ').filter(Boolean),
       // Whether the other server asked for the password again is not known here.
       signedInAt: null,
       expiresAt: new Date(
@@ -78,6 +106,19 @@ export function externalTokens({ server, identities, records, clock, baseUrl, on
   }
   return {
     verify,
+    grants: {
+      ...grants,
+      async endApp(personId: string, clientId: string) {
+        const given = await query<{ id: string }>(
+          db,
+          `select id from oauth_record where model = 'Grant' and account_id = $1
+             and payload->>'clientId' = $2 and payload ? 'external'`,
+          [personId, clientId],
+        )
+        for (const { id } of given) await end(id)
+        await grants.endApp(personId, clientId)
+      },
+    },
     records: {
       ...records,
       async revokeGrant(grantId: string, act?: ActScope) {

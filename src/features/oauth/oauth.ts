@@ -68,7 +68,7 @@ export type OAuth = {
   /** Absent where people sign in elsewhere. */
   passkeys: Passkeys | undefined
   knownBrowsers: KnownBrowsers
-  /** Absent where people sign in at this gateway. */
+  /** Absent where people sign in at this gateway, or on none of its pages. */
   federation: Federation | undefined
   /** Absent where this gateway issues the tokens. */
   external: AuthorizationServer | undefined
@@ -101,13 +101,13 @@ export function oauth(deps: OAuthDeps): OAuth {
   const federation =
     provider &&
     createFederation({ provider, identities, records, random: deps.random, redirectUri: callbackUrl })
-  const own = { verify: createTokenVerifier({ ...deps, keys }), records }
-  const tokens = server ? externalTokens({ ...deps, server, identities, records }) : own
+  const own = { verify: createTokenVerifier({ ...deps, keys }), records, grants }
+  const verifyOwn = federation && own.verify
+  const tokens = server ? externalTokens({ ...deps, server, verifyOwn, identities, records, grants }) : own
   return {
     ...tokens,
-    grants,
     sessions: createSessions({ ...deps, records }),
-    connections: createConnections({ ...deps, records, grants }),
+    connections: createConnections({ ...deps, ...tokens }),
     creditsPerDay: { default: creditsPerDayDefault, max: creditsPerDayMax },
     keys,
     people,

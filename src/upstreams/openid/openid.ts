@@ -14,8 +14,9 @@ export type PendingSignIn = {
   state: string
   nonce: string
   verifier: string
-  /** The provider had to ask for the credentials again, and has to say when it did. */
+  /** The provider had to ask for the credentials again, and has to say that it did so after this time. */
   isFresh: boolean
+  leftAtMs: number
 }
 export type ExternalIdentity = {
   issuer: string
@@ -55,8 +56,8 @@ const scope = 'openid email profile'
 const metadataMs = 10 * 60_000
 const timeoutMs = 8_000
 const maxBytes = 256 * 1024
-/** From the moment the person gave the credentials until the browser is back. */
-const freshSeconds = 120
+/** By which the clock of the provider may be behind. */
+const clockToleranceMs = 5_000
 
 /** A failure of the connection inside the errors that the library wraps around it. */
 function outageIn(error: unknown): Fault | undefined {
@@ -127,9 +128,10 @@ export function openIdProvider({ issuer, clientId, clientSecret, net, clock, log
         nonce,
         code_challenge: await client.calculatePKCECodeChallenge(verifier),
         code_challenge_method: 'S256',
-        ...(isFresh && { prompt: 'login', max_age: String(freshSeconds) }),
+        ...(isFresh && { prompt: 'login', max_age: '0' }),
       })
-      return { url: url.href, pending: { issuer, redirectUri, state, nonce, verifier, isFresh } }
+      const leftAtMs = clock.now().getTime()
+      return { url: url.href, pending: { issuer, redirectUri, state, nonce, verifier, isFresh, leftAtMs } }
     },
 
     async finish(pending, query) {
@@ -145,11 +147,14 @@ export function openIdProvider({ issuer, clientId, clientSecret, net, clock, log
             expectedNonce: pending.nonce,
             pkceCodeVerifier: pending.verifier,
             idTokenExpected: true,
-            ...(pending.isFresh && { maxAge: freshSeconds }),
           },
         )
         const claims = tokens.claims()
         if (!claims) return { ok: false, why: 'rejected' }
+        if (pending.isFresh && !isSignInSince(claims, pending)) {
+          log.warn({ issuer, auth_time: claims.auth_time }, 'the identity provider did not ask for a sign-in')
+          return { ok: false, why: 'rejected' }
+        }
         // Many providers send the address at the userinfo endpoint alone.
         const source: Partial<IDToken> =
           claims.email === undefined && known.serverMetadata().userinfo_endpoint !== undefined
@@ -169,6 +174,10 @@ export function openIdProvider({ issuer, clientId, clientSecret, net, clock, log
     },
   }
 }
+
+/** False also where the provider does not say when it asked for the credentials. */
+const isSignInSince = ({ auth_time: seconds }: IDToken, { leftAtMs }: PendingSignIn): boolean =>
+  typeof seconds === 'number' && seconds * 1_000 + clockToleranceMs >= leftAtMs
 
 /** A clock that is ahead of ours makes no sign-in of later. */
 const signedInAt = ({ auth_time: seconds }: IDToken, now: Date): Date | null =>

@@ -8,8 +8,18 @@ import { type Grant, type Interaction, Provider } from 'oidc-provider'
 
 export type Account = { email?: string; email_verified?: boolean }
 export type IdentityClient = { client_id: string; client_secret?: string; redirect_uris: string[] }
+/** What a broken, hostile or talkative provider does with each sign-in. */
+export type Lie =
+  | 'ignores prompt and max_age'
+  | 'old auth_time'
+  | 'auth_time that nobody asked for'
+  | 'another subject'
+  | 'used code'
+  | 'wrong nonce'
+  | 'wrong issuer'
 export type IdentityProvider = {
   issuer: string
+  lie?: Lie | undefined
   /** By subject. Each may sign in without a password. */
   accounts: Map<string, Account>
   /** Clients registered after the start. */
@@ -74,7 +84,7 @@ function createProvider(
   const provider: Provider = new Provider(issuer, {
     clients: (clients ?? []).map((client) => ({
       ...client,
-      ...(client.client_secret === undefined && { token_endpoint_auth_method: 'none' }),
+      token_endpoint_auth_method: client.client_secret === undefined ? 'none' : 'client_secret_basic',
     })),
     clientAuthMethods: ['none', 'client_secret_basic', 'client_secret_post'],
     ...(registration && { clientDefaults: { token_endpoint_auth_method: 'none' } }),
@@ -105,7 +115,6 @@ function createProvider(
       ...(resources && {
         resourceIndicators: {
           enabled: true,
-          defaultResource: () => resources[0],
           useGrantedResource: () => true,
           getResourceServerInfo: (_context: unknown, resource: string) => resourceServer(resource),
         },
@@ -125,6 +134,46 @@ type GrantContext = {
   oidc: {
     client: { clientId: string }
     session: { accountId: string; grantIdFor(clientId: string): string | undefined }
+  }
+}
+
+/** Longer ago than any clock differs, and recent enough for a careless client. */
+const oldSignInSeconds = 60
+
+/** Changes requests and redirects as the lie of the moment says. */
+function createLiar(issuer: string, lieOf: () => Lie | undefined) {
+  let usedCode: string | undefined
+  const redirect = (location: string): string => {
+    const url = new URL(location, issuer)
+    const code = url.searchParams.get('code')
+    if (url.origin === issuer || code === null) return location
+    if (lieOf() === 'used code' && usedCode !== undefined) url.searchParams.set('code', usedCode)
+    if (lieOf() === 'wrong issuer') url.searchParams.set('iss', 'https://another.example')
+    usedCode ??= code
+    return url.href
+  }
+  return {
+    request(request: IncomingMessage): void {
+      const url = new URL(request.url ?? '', issuer)
+      if (url.pathname !== routes.authorization) return
+      if (lieOf() === 'wrong nonce') url.searchParams.set('nonce', 'another')
+      if (lieOf() === 'ignores prompt and max_age')
+        for (const name of ['prompt', 'max_age']) url.searchParams.delete(name)
+      if (lieOf() === 'auth_time that nobody asked for' && !url.searchParams.has('max_age'))
+        url.searchParams.set('max_age', '86400')
+      request.url = `${url.pathname}${url.search}`
+    },
+    response(response: ServerResponse): void {
+      const setHeader = response.setHeader.bind(response)
+      response.setHeader = (name, value) =>
+        setHeader(name, /^location$/i.test(name) ? redirect(String(value)) : value)
+    },
+    login(accountId: string, accounts: ReadonlyMap<string, Account>): { accountId: string; ts?: number } {
+      if (lieOf() === 'old auth_time')
+        return { accountId, ts: Math.floor(Date.now() / 1_000) - oldSignInSeconds }
+      const other = [...accounts.keys()].find((each) => each !== accountId)
+      return lieOf() === 'another subject' && other !== undefined ? { accountId: other } : { accountId }
+    },
   }
 }
 
@@ -151,7 +200,7 @@ export async function startIdentityProvider(options: Options = {}): Promise<Iden
     const form = await formOf(request)
     const accountId = form.get('subject') ?? ''
     const result = accounts.has(accountId)
-      ? { login: { accountId } }
+      ? { login: liar.login(accountId, accounts) }
       : { error: 'access_denied', error_description: 'cancelled' }
     const location = await provider.interactionResult(request, response, result, {
       mergeWithLastSubmission: false,
@@ -159,10 +208,12 @@ export async function startIdentityProvider(options: Options = {}): Promise<Iden
     response.writeHead(303, { location }).end()
   }
   const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    liar.request(request)
+    liar.response(response)
     if (request.url?.startsWith('/login/')) await login(request, response)
     else await provider.callback()(request, response)
   }
-  return {
+  const identity: IdentityProvider = {
     issuer,
     accounts,
     addClient(client) {
@@ -174,4 +225,6 @@ export async function startIdentityProvider(options: Options = {}): Promise<Iden
       await new Promise<void>((resolve) => server.close(() => resolve()))
     },
   }
+  const liar = createLiar(issuer, () => identity.lie)
+  return identity
 }
