@@ -2,229 +2,266 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { eventually, freshGateway } from '../harness/gateway.ts'
-import { bySize, proofSeed } from '../proof/support/seed.ts'
+import { bySize, isNightly, proofSeed } from '../proof/support/seed.ts'
+import { type Case, cases, randomOf, slowCases } from './payout-cases.ts'
 import {
   assertMeasured,
   balancesOf,
   createFundedPerson,
+  executed,
+  type Held,
   type SwapBody,
   swapOf,
   usdcToPolygon,
 } from './swap-users.ts'
 import type { Person } from './users.ts'
-import { polygon, solana, type World, worldOf } from './world.ts'
+import { base, polygon, solana, type World, worldOf } from './world.ts'
 
-const swaps = bySize({ short: 12, full: 36, nightly: 120 })
+const stopRounds = bySize({ short: 1, full: 2, nightly: 20 })
+const stops = stopRounds * cases.length
+const swaps = bySize({
+  short: cases.length,
+  full: 3 * cases.length,
+  nightly: 1_000 - stops - slowCases.length * 4,
+})
+/** Of JUP; each round takes a fifth of it away. */
+const startPrice = 0.8
+const lanes = bySize({ short: 4, full: 4, nightly: 8 })
 const endMsMax = 120_000
+const slowEndMsMax = 900_000
+/** Of each slow case, at the side of the others. */
+const slowEach = 4
 
-type Step = {
-  type: 'fill' | 'refund'
-  shareBps: number
-  afterMs: number
-  status: 'pending' | 'success' | 'refund' | 'failure'
-  names: 'all' | 'last' | 'none'
-  currency?: string
-  foreignTx?: string
-  failReason?: string
-  refundFailReason?: string
-}
-type Random = (below: number) => number
-type Case = {
-  name: string
-  steps: (random: Random) => Step[]
-  /** How it ends; `later`: what a payment after the end makes of it. */
-  ends: string
-  later?: { fill: boolean; refund: boolean }
+type Told = Pick<SwapBody, 'status' | 'outcome' | 'error' | 'result' | 'balance_changes'>
+type Place = { chain_id: string; token_address: string }
+type Trade = { sold: Place; bought: Place }
+type Event = {
+  id: string
+  type: string
+  task_id: string | null
+  subject: { id: string } | null
+  data: Told & Record<string, string>
 }
 
-const randomOf = (seed: number): Random => {
-  let state = seed
-  return (below) => {
-    state = (state * 1_103_515_245 + 12_345) % 2_147_483_648
-    return Math.floor((state / 2_147_483_648) * below)
-  }
-}
+const factsOf = ({ status, outcome, error, result, balance_changes }: Told) => ({
+  status,
+  outcome,
+  error,
+  result,
+  balance_changes,
+})
+const endOf = ({ status, outcome, error }: Told) => [status, outcome, error?.code].filter(Boolean).join(' ')
 
-const pay = (
-  type: Step['type'],
-  shareBps: number,
-  status: Step['status'],
-  rest: Partial<Step> = {},
-): Step => ({ type, shareBps, status, afterMs: 100, names: 'all', ...rest })
-/** What a provider says without a payment. It goes on naming what it has paid: a word that nobody asked for is lost. */
-const say = (status: Step['status'], rest: Partial<Step> = {}) => pay('fill', 0, status, rest)
-
-/** The refund would cost more than the deposit, says the provider: the swap ends within seconds. */
-const hopeless = { failReason: 'SLIPPAGE', refundFailReason: 'AMOUNT_TOO_LOW_TO_REFUND' }
-
-/** Without a failure that lasts, what is short ends after ten minutes: here the rest follows before. */
-const cases: Case[] = [
-  { name: 'as quoted', steps: () => [pay('fill', 10_000, 'success')], ends: 'completed executed' },
-  {
-    name: 'in parts',
-    steps(random) {
-      const first = 1_000 + random(5_000)
-      const pause = { afterMs: 500 + random(2_000) }
-      return [pay('fill', first, 'success'), pay('fill', 10_000 - first, 'success', pause)]
-    },
-    ends: 'completed executed',
-  },
-  {
-    name: 'twice',
-    steps: () => [pay('fill', 10_000, 'pending', { names: 'none' }), pay('fill', 10_000, 'success')],
-    ends: 'completed executed',
-  },
-  {
-    name: 'a little, and the rest back',
-    steps(random) {
-      const share = 500 + random(4_000)
-      return [pay('fill', share, 'success'), pay('refund', 9_980 - share, 'refund', { afterMs: 800 })]
-    },
-    ends: 'failed partial refunded',
-  },
-  {
-    name: 'dust back, and then the rest',
-    steps: () => [pay('refund', 0.01, 'refund'), pay('refund', 9_990, 'refund', { afterMs: 900 })],
-    ends: 'failed partial refunded',
-  },
-  {
-    name: 'a payment of somebody else, and everything back',
-    steps: () => [say('success'), pay('refund', 10_000, 'refund', { afterMs: 1_500 })],
-    ends: 'failed partial refunded',
-  },
-  {
-    name: 'late, after a failure',
-    steps: () => [say('failure', hopeless), pay('fill', 10_000, 'success', { afterMs: 6_000 })],
-    ends: 'failed partial tx_failed',
-    later: { fill: true, refund: false },
-  },
-  {
-    name: 'in parts of both, after a failure',
-    steps: () => [
-      say('failure', hopeless),
-      pay('fill', 4_000, 'success', { afterMs: 6_000 }),
-      pay('refund', 3_000, 'refund', { afterMs: 4_000 }),
-    ],
-    ends: 'failed partial tx_failed',
-    later: { fill: true, refund: true },
-  },
-]
-
-describe('a provider pays otherwise than it quoted', () => {
+describe('a provider pays otherwise than it quoted', { concurrency: true }, () => {
   let gateway: Awaited<ReturnType<typeof freshGateway>>
   let world: World
+  const random = randomOf(proofSeed('partial payments'))
   before(async () => {
     // With a key the solver says that a refund would cost too much: a failure then lasts for seconds.
     gateway = await freshGateway(
-      { LIFI_URL: 'off', RELAY_API_KEY: 'lies' },
+      {
+        LIFI_URL: 'off',
+        RELAY_API_KEY: 'lies',
+        RELAY_QUOTES_PER_MINUTE: '0',
+        ORDER_QUOTES_PER_MINUTE: '6000',
+      },
       { ownWorld: 'its solver pays otherwise than it quoted' },
     )
     world = await worldOf(gateway.world)
   })
   after(() => gateway?.[Symbol.asyncDispose]())
 
-  type Late = { type: string; task_id: string; data: Record<string, string> }
-  const lateEvents = async (person: Person, id: string): Promise<Late[]> => {
-    const { body } = await person.call<{ events: Late[] }>(
-      'GET /v1/notifications?types=swap.late_payment&limit=100',
+  const eventsOf = async (person: Person, query: string): Promise<Event[]> =>
+    (await person.call<{ events: Event[] }>(`GET /v1/notifications?after=0&limit=100&${query}`)).body.events
+
+  /**
+   * The event of the end says how it ends, each later payment is an event, and the task says the sum of both. Answers with the
+   * task.
+   */
+  const assertTold = async (
+    person: Person,
+    taskId: string,
+    { name, ends, later = [] }: Pick<Case, 'name' | 'ends' | 'later'>,
+    endMs = endMsMax,
+  ): Promise<SwapBody> => {
+    const events = await eventually(
+      async () => {
+        const found = await eventsOf(person, `task_id=${taskId}`)
+        const isTold = (type: string) =>
+          found.some(({ type: of, data }) => of === 'swap.late_payment' && data.type === type)
+        const hasEnded = found.some(({ type }) => type === 'task.completed' || type === 'task.failed')
+        return hasEnded && later.every(isTold) ? found : undefined
+      },
+      `${name} ends and is reported`,
+      endMs,
     )
-    return body.events.filter(({ task_id }) => task_id === id)
+    const all = events.filter(({ type }) => type === 'task.completed' || type === 'task.failed')
+    assert.equal(all.length, 1, `${name}: one end`)
+    const told = factsOf(all[0]!.data)
+    assert.equal(endOf(told), ends, `${name}: ${JSON.stringify(told)}`)
+    assert.equal(
+      told.status === 'completed',
+      BigInt(told.result.amount_out) >= BigInt(told.result.amount_out_min),
+      name,
+    )
+    const last = (await person.task(taskId)) as unknown as SwapBody
+    const late = events.filter(({ type }) => type === 'swap.late_payment').map(({ data }) => data)
+    if (late.length === 0) assert.deepEqual(factsOf(last), told, name)
+    assert.deepEqual([...new Set(late.map(({ type }) => type))].sort(), later.toSorted(), name)
+    assert.deepEqual([last.status, last.outcome], [told.status, told.outcome], name)
+    const sumOf = (type: string) =>
+      late.reduce((sum, each) => sum + (each.type === type ? BigInt(each.amount!) : 0n), 0n)
+    assert.equal(BigInt(last.result.amount_out), BigInt(told.result.amount_out) + sumOf('fill'), name)
+    const backOf = ({ result }: Told) => BigInt(result.refunded?.amount ?? 0)
+    assert.equal(backOf(last), backOf(told) + sumOf('refund'), name)
+    return last
   }
 
-  /** One unit that a stranger sends, as the solver may name it. */
-  const giftTo = async (person: Person) => {
-    const usdc = world.manifest.tokens[polygon]!.find(({ symbol }) => symbol === 'USDC')!
-    // It is counted as what the swap has brought.
-    await fetch(`${gateway.world}/faucet/fund`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify({ chain_id: polygon, address: person.evm, token: 'USDC', amount: '0.000001' }),
-    })
-    const topics = [
-      '0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef',
-      null,
-      `0x${person.evm.slice(2).toLowerCase().padStart(64, '0')}`,
-    ]
-    const filter = { fromBlock: '0x0', toBlock: 'latest', address: usdc.address, topics }
-    const logs = await world.rpc('eth_getLogs', [filter], world.manifest.urls.evm[polygon])
-    return (logs as { transactionHash: string }[]).at(-1)!.transactionHash
+  const isAt = (one: Place, other: Place) =>
+    one.chain_id === other.chain_id && one.token_address.toLowerCase() === other.token_address.toLowerCase()
+  /** The amounts of the result are those that the balance changes have, which are measured. */
+  const assertNamed = ({ result, balance_changes }: SwapBody, { sold, bought }: Trade) => {
+    const changeOf = (place: Place) =>
+      balance_changes.reduce((sum, each) => sum + (isAt(each, place) ? BigInt(each.amount) : 0n), 0n)
+    assert.equal(changeOf(bought), BigInt(result.amount_out))
+    const { refunded } = result
+    const spent = refunded && !isAt(refunded, sold) ? 0n : BigInt(result.amount_in)
+    assert.equal(changeOf(refunded ?? sold), BigInt(refunded?.amount ?? 0) - spent)
+  }
+
+  const tallied = () => {
+    const shown: Record<string, number> = {}
+    return {
+      shown,
+      add: (...names: string[]) => {
+        for (const name of names) shown[name] = (shown[name] ?? 0) + 1
+      },
+    }
+  }
+
+  /** What has paid the first swap of each lane. */
+  const paid: string[] = []
+  const firstSwap = async (person: Person) => {
+    paid.push((await executed(person, usdcToPolygon)).result.tx_hash)
+  }
+  const swapOnce = async (person: Person, each: Case, endMs?: number): Promise<void> => {
+    const held = await balancesOf(world, person)
+    const foreignTx = paid[random(paid.length)]!
+    const steps = each.steps({ random, otherToken: world.tokenOn(polygon, 'USDC.e'), foreignTx })
+    await world.solver('/payouts', { steps, count: 1, user: person.evm })
+    const { status, body } = await swapOf(
+      person,
+      { ...usdcToPolygon, amount: String(20_000_000 + random(30_000_000)) },
+      { query: '' },
+    )
+    assert.equal(status, 200, JSON.stringify(body))
+    const last = await assertTold(person, body.task_id, each, endMs)
+    await assertMeasured(world, person, held, [last])
+    const tokenAt = (chain: string) => ({ chain_id: chain, token_address: world.tokenOn(chain, 'USDC') })
+    assertNamed(last, { sold: tokenAt(base), bought: tokenAt(polygon) })
   }
 
   test(`${swaps} swaps say what the chains show, and report what changes later`, async (t) => {
-    const random = randomOf(proofSeed('partial payments'))
-    const person = await createFundedPerson(gateway.url)
-    const shown: Record<string, number> = {}
-    for (let n = 0; n < swaps; n += 1) {
-      const each = cases[n % cases.length]!
-      const isOfOther = each.name.includes('somebody else')
-      const held = await balancesOf(world, person)
-      const foreignTx = isOfOther ? await giftTo(person) : undefined
-      const steps = each
-        .steps(random)
-        .map((step) => (step.shareBps === 0 && foreignTx ? { ...step, foreignTx } : step))
-      await world.solver('/payouts', { steps, count: 1 })
-      const { body } = await swapOf(person, {
-        ...usdcToPolygon,
-        amount: String(20_000_000 + random(30_000_000)),
-      })
-      const done = (await person.ended(body.task_id, endMsMax)) as unknown as SwapBody
-      const { status, outcome, error } = done
-      assert.equal([status, outcome, error?.code].filter(Boolean).join(' '), each.ends, JSON.stringify(done))
-      const reported = BigInt(done.result.amount_out)
-      assert.equal(status === 'completed', reported >= BigInt(done.result.amount_out_min), each.name)
-      const { later } = each
-      const types = later ? Object.entries(later).flatMap(([type, is]) => (is ? [type] : [])) : []
-      const events = await eventually(
-        async () => {
-          const found = await lateEvents(person, done.task_id)
-          return types.every((type) => found.some(({ data }) => data.type === type)) ? found : undefined
-        },
-        `${each.name} is reported`,
-        endMsMax,
-      )
-      const last = (await person.task(done.task_id)) as unknown as SwapBody
-      assert.deepEqual([last.status, last.outcome], [status, outcome])
-      const sumOf = (type: string) =>
-        events.reduce((sum, { data }) => sum + (data.type === type ? BigInt(data.amount!) : 0n), 0n)
-      assert.equal(BigInt(last.result.amount_out), reported + sumOf('fill'), each.name)
-      await assertMeasured(world, person, held, [last])
-      shown[each.name] = (shown[each.name] ?? 0) + 1
+    const { shown, add } = tallied()
+    const left = Array.from({ length: swaps }, (_, n) => cases[n % cases.length]!)
+    const lane = async () => {
+      const person = await createFundedPerson(gateway.url)
+      await firstSwap(person)
+      for (let each = left.shift(); each; each = left.shift()) {
+        await swapOnce(person, each)
+        add(each.name, each.ends)
+      }
     }
+    const slow = async (each: Case) => {
+      const person = await createFundedPerson(gateway.url)
+      await firstSwap(person)
+      await swapOnce(person, each, slowEndMsMax)
+      add(each.name, each.ends)
+    }
+    await Promise.all([
+      ...Array.from({ length: lanes }, lane),
+      ...(isNightly ? slowCases : []).flatMap((each) => Array.from({ length: slowEach }, () => slow(each))),
+    ])
     t.diagnostic(JSON.stringify(shown))
   })
 
-  test('a stop whose sale is paid with one unit of somebody else is not filled, and sells again', async () => {
-    const person = await createFundedPerson(gateway.url)
-    const bought = { chain_id_in: solana, token_in: 'USDC', token_out: 'JUP', amount_usd: '40' }
-    const { body } = await swapOf(person, bought)
-    assert.equal(body.outcome, 'executed', JSON.stringify(body))
-    await world.solver('/payouts', {
-      steps: [pay('fill', 0.01, 'success'), pay('refund', 10_000, 'refund', { afterMs: 4_000 })],
-      count: 1,
+  const purchase = { chain_id_in: solana, token_in: 'USDC', token_out: 'JUP', amount_usd: '40' }
+  const mintOf = (symbol: string) =>
+    world.manifest.tokens[solana]!.find((each) => each.symbol === symbol)!.mint!
+  const salesOf = async (person: Person) => {
+    const { body } = await person.call<{ items: SwapBody[] }>('GET /v1/tasks?kind=hook_execute&limit=100')
+    return body.items
+  }
+  /** Leaves the stop; what it answers with waits for the end of it. */
+  const leaveStop = async (person: Person, each: Case): Promise<() => Promise<string>> => {
+    const held = await balancesOf(world, person)
+    const salesBefore = new Set((await salesOf(person)).map(({ task_id }) => task_id))
+    const { status, body: bought } = await swapOf(person, {
+      ...purchase,
+      stop_loss: { price_percentage: '0.1' },
     })
-    const left = await person.call('POST /v1/hooks', {
-      body: {
-        chain_id: solana,
-        token_address: 'JUP',
-        stop_losses: [{ price_percentage: '0.1' }],
-        reference: 'mark',
-      },
-    })
-    assert.equal(left.status, 200, JSON.stringify(left.body))
-    await world.price({ symbol: 'JUP', price_usd: '0.7' })
-    type Events = { events: { type: string; task_id: string | null }[] }
-    const types = await eventually(
+    assert.deepEqual([status, bought.outcome], [200, 'executed'], JSON.stringify(bought))
+    const [hookId] = (bought.result as SwapBody['result'] & { hook_ids: string[] }).hook_ids
+    const foreignTx = bought.result.tx_hash
+    const steps = each.steps({ random, otherToken: mintOf('PYUSD'), foreignTx })
+    await world.solver('/payouts', { steps, count: 1, user: person.solana })
+    return () => assertStop(person, each, { held, salesBefore, bought, hookId: hookId! })
+  }
+  type Left = { held: Held; salesBefore: Set<string>; bought: SwapBody; hookId: string }
+  const assertStop = async (person: Person, each: Case, { held, salesBefore, bought, hookId }: Left) => {
+    const ends = ['hook.filled', 'hook.failed']
+    const events = await eventually(
       async () => {
-        const { body: page } = await person.call<Events>(
-          'GET /v1/notifications?types=hook.attempt_failed,hook.filled&limit=100&after=0',
-        )
-        const found = page.events.map(({ type }) => type)
-        return found.includes('hook.filled') ? found : undefined
+        const all = await eventsOf(person, `types=hook.attempt_failed,${ends.join()}`)
+        const own = all.filter(({ subject }) => subject?.id === hookId)
+        return own.some(({ type }) => ends.includes(type)) ? own : undefined
       },
-      'the stop is filled',
+      `the stop, ${each.name}, has ended`,
       endMsMax,
     )
-    assert.ok(types.indexOf('hook.attempt_failed') < types.indexOf('hook.filled'), types.join())
-    assert.ok(types.includes('hook.attempt_failed'), types.join())
+    const sales = (await salesOf(person)).filter(({ task_id }) => !salesBefore.has(task_id)).toReversed()
+    // A sale that deposits nothing has met none of the payouts.
+    const deposited = sales.filter(({ transactions }) => transactions.length > 0)
+    const [first, second, ...more] = deposited
+    assert.deepEqual(more, [])
+    const told = [await assertTold(person, first!.task_id, each)]
+    if (second)
+      told.push(await assertTold(person, second.task_id, { name: each.name, ends: 'completed executed' }))
+    const end = events.at(-1)!
+    const { status: saleStatus, error } = told.at(-1)!
+    const isFilled = saleStatus === 'completed'
+    assert.equal(second !== undefined, each.stop === 'sells again', each.name)
+    assert.deepEqual(
+      [end.type, end.data.status, end.data.failure_reason],
+      isFilled ? ['hook.filled', 'filled', null] : ['hook.failed', 'failed', error!.code],
+      each.name,
+    )
+    assert.equal(events.length, sales.length, `${each.name}: each attempt is an event`)
+    await assertMeasured(world, person, held, [bought, ...told])
+    const tokenAt = (symbol: string) => ({ chain_id: solana, token_address: mintOf(symbol) })
+    for (const sale of told) assertNamed(sale, { sold: tokenAt('JUP'), bought: tokenAt('USDC') })
+    return end.type
+  }
+
+  test(`${stops} stops sell what the chains show, and sell again where everything came back`, async (t) => {
+    const { shown, add } = tallied()
+    const people = await Promise.all(cases.map(() => createFundedPerson(gateway.url)))
+    let price = startPrice
+    for (let round = 0; round < stopRounds; round += 1) {
+      // The gateway may remember the last price for some seconds.
+      await eventually(
+        async () =>
+          (await swapOf(people[0]!, { ...purchase, dryrun: true })).status === 200 ? true : undefined,
+        'the price is the one that is displayed',
+      )
+      const stopEnds = await Promise.all(
+        people.map((person, n) => leaveStop(person, cases[(n + round) % cases.length]!)),
+      )
+      price *= 0.8
+      await world.price({ symbol: 'JUP', price_usd: price.toFixed(6) })
+      for (const [n, end] of (await Promise.all(stopEnds.map((each) => each()))).entries())
+        add(cases[(n + round) % cases.length]!.name, end)
+    }
+    t.diagnostic(JSON.stringify(shown))
   })
 })

@@ -60,7 +60,7 @@ export async function executed(person: Person, body: object): Promise<SwapBody> 
   return done
 }
 
-type Held = Map<string, bigint>
+export type Held = Map<string, bigint>
 type TokenAccounts = {
   value: { account: { data: { parsed: { info: { mint: string; tokenAmount: { amount: string } } } } } }[]
 }

@@ -214,16 +214,42 @@ describe('requests right after an order', () => {
       assert.equal((await executedSale(user)).filled_size, '1.5')
     })
 
-    test('the end of a resting sale sells what that has held', async () => {
+    test('a sale is not refused for the size that the balance had before', async () => {
       const user = await holder()
-      await spot(user, 'tp_sl', { asset: 'HYPE', sl_price: '35' })
-      const limit = { asset: 'HYPE', size: '2', order_type: 'limit', limit_price: '50' }
-      const { result } = await spot(user, 'sell', limit)
-      await app.catchUp()
-      await lags(2_500)
-      await spot(user, 'cancel', { order_id: result.order_id })
+      await spot(user, 'tp_sl', { asset: 'HYPE', size: '2', sl_price: '35' })
+      await lags(lagMs)
+      await spot(user, 'sell', { asset: 'HYPE', size: '0.5' })
       await app.price('@1', 34)
-      assert.equal((await executedSale(user)).filled_size, '2')
+      assert.equal((await executedSale(user)).filled_size, '1.5')
+      const { orders } = await app.venueState(user)
+      assert.deepEqual(
+        orders.map(({ status }) => status),
+        ['filled', 'filled'],
+      )
+    })
+
+    for (const size of [undefined, '2'])
+      for (const resting of ['1', '2'])
+        test(`the end of a resting sale of ${resting} sells what that has held, of ${size ?? 'all'}`, async () => {
+          const user = await holder()
+          await spot(user, 'tp_sl', { asset: 'HYPE', ...(size && { size }), sl_price: '35' })
+          const limit = { asset: 'HYPE', size: resting, order_type: 'limit', limit_price: '50' }
+          const { result } = await spot(user, 'sell', limit)
+          await app.catchUp()
+          await lags(2_500)
+          await spot(user, 'cancel', { order_id: result.order_id })
+          await app.price('@1', 34)
+          assert.equal((await executedSale(user)).filled_size, '2')
+        })
+
+    test('a purchase sells that too, where all is to be sold', async () => {
+      const user = await holder()
+      await app.credit(user, '200', 'USDC')
+      await spot(user, 'tp_sl', { asset: 'HYPE', sl_price: '35' })
+      await lags(2_500)
+      await spot(user, 'buy', { asset: 'HYPE', size: '1' })
+      await app.price('@1', 34)
+      assert.equal((await executedSale(user)).filled_size, '2.99')
     })
   })
 

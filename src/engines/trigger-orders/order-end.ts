@@ -96,7 +96,8 @@ const rearm = <Input extends JsonObject & Attempts>(
     taskId,
     input: attempts,
     quoteKey: quoteKeyAfter(order, ending),
-    executionId: ending.outcome === 'not_executed' ? null : rearmedExecutionId(order),
+    // Also a refund of all of it was an execution of the chain, which would be found as that of the next attempt.
+    executionId: isRecord(ending.result?.refunded) ? rearmedExecutionId(order) : null,
     at,
   })
 

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { rearmedExecutionId } from '#kernel/execution-id.ts'
 import { Fault, invalid } from '#kernel/fault.ts'
 import type { StepContext, TaskView } from '#kernel/task.ts'
 import type { OrderRules } from './order-rules.ts'
@@ -76,8 +77,8 @@ test('a signature before which a node refuses a call is tried again', async () =
   })
 })
 
-/** Whether an order is armed again by the end that its kind makes of this one. */
-const isArmedAfter = async (
+/** The execution as which an order is armed again by the end that its kind makes of this one; undefined where it is not. */
+const armedAfter = async (
   ended: (kind: ReturnType<typeof orderKind>) => Promise<{ complete?: unknown }>,
   swapSteps: object = {},
 ) => {
@@ -85,18 +86,21 @@ const isArmedAfter = async (
   const deps = { clock: { now: () => now }, swaps: { steps: swapSteps } } as unknown as RunOrderDeps
   const event = ({ status }: { status: string }) => ({ type: 'order', data: { status } })
   const { complete } = await ended(orderKind(deps, { ...rules, event } as unknown as typeof rules))
+  let execution: unknown
   const tx = {
-    query: async ({ text }: { text: string }) => ({
-      rows: [text.includes('update') ? { ...order, status: 'armed' } : order],
-    }),
+    async query({ text, values }: { text: string; values: unknown[] }) {
+      if (!text.includes('update')) return { rows: [order] }
+      execution = values[5] ?? 'as before'
+      return { rows: [{ ...order, status: 'armed' }] }
+    },
   }
   const added = await (complete as (tx: object) => Promise<{ events: { data: { status: string } }[] }>)(tx)
-  return added.events[0]?.data.status === 'armed'
+  return added.events[0]?.data.status === 'armed' ? execution : undefined
 }
 
 test('an order whose task the engine ends is armed again, unless it may never be sold', async () => {
   const armed = (code: string) =>
-    isArmedAfter(async (kind) => {
+    armedAfter(async (kind) => {
       const error = { code, message: 'The task failed' }
       return kind.completeEnd!(task, { end: 'failed', outcome: 'not_executed', error })
     })
@@ -106,15 +110,15 @@ test('an order whose task the engine ends is armed again, unless it may never be
     assert.ok(!(await armed(code)), code)
 })
 
-const afterRefund = (refunded: object | null) => {
+const afterRefund = (refunded: object | null, outcome = 'partial') => {
   const ending = {
     end: 'failed',
-    outcome: 'partial',
+    outcome,
     error: { code: 'refunded', message: 'The deposit was refunded', retryable: false },
     result: { amount_in: '1000', amount_out: '0', refunded },
   }
   const track = async () => ending
-  return isArmedAfter(async (kind) => kind.steps.track!(task, { now } as StepContext), { track })
+  return armedAfter(async (kind) => kind.steps.track!(task, { now } as StepContext), { track })
 }
 
 test('an order whose deposit came back is armed again, also where the refund had a cost', async () => {
@@ -123,4 +127,12 @@ test('an order whose deposit came back is armed again, also where the refund had
   assert.ok(!(await afterRefund({ chain_id: '2', token_address: '0x', amount: '990', tx_hash: 'h' })))
   assert.ok(!(await afterRefund({ chain_id: '1', token_address: '0x', amount: '979', tx_hash: 'h' })))
   assert.ok(!(await afterRefund(null)))
+})
+
+test('the next attempt of an order is another execution where the chain has executed the last one', async () => {
+  const refunded = { chain_id: '1', token_address: '0x', amount: '1000', tx_hash: 'h' }
+  const own = rearmedExecutionId({ id: 'o', execution_id: null })
+  assert.equal(await afterRefund(refunded), own)
+  assert.equal(await afterRefund(refunded, 'not_executed'), own)
+  assert.equal(await afterRefund(null, 'not_executed'), 'as before')
 })

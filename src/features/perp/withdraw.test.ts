@@ -9,7 +9,7 @@ import { type WithdrawDeps, withdrawSteps } from './withdraw.ts'
 
 const { signal } = new AbortController()
 const now = new Date(1_700_000_000_000)
-const arrival: IncomingTransfer = {
+const payout: IncomingTransfer = {
   txHash: '0xaa',
   index: 0,
   block: 60n,
@@ -19,8 +19,14 @@ const arrival: IncomingTransfer = {
   to: '0xacc',
 }
 
-/** A provider whose nodes answer the calls of one batch: the head of one, no logs of another that lacks the blocks. */
-function createArrival() {
+type Late = {
+  /** Searches that a node answers with the head of another one, and with no logs of the blocks that it lacks. */
+  blindSearches?: number
+  /** Reads of the list before it contains the payout. */
+  emptyReads?: number
+}
+
+function createArrival({ blindSearches = 0, emptyReads = 0 }: Late) {
   const counts = { searches: 0, ledgerReads: 0 }
   const deps = {
     db: { query: async () => ({ rows: [] }) },
@@ -29,14 +35,16 @@ function createArrival() {
       head: async () => ({ number: 100n }),
       async incomingTransfers(_token: string, _owner: string, { from, to }: { from: bigint; to: bigint }) {
         counts.searches += 1
-        const isBlind = counts.searches === 1
-        return { transfers: isBlind || from > arrival.block ? [] : [arrival], searchedTo: to }
+        const isBlind = counts.searches <= blindSearches
+        return { transfers: isBlind || from > payout.block ? [] : [payout], searchedTo: to }
       },
     },
     venue: {
       async ledgerSince() {
         counts.ledgerReads += 1
-        return [{ type: 'withdraw', nonce: 7, amountUsd: '9' } as LedgerUpdate]
+        return counts.ledgerReads <= emptyReads
+          ? []
+          : [{ type: 'withdraw', nonce: 7, amountUsd: '9' } as LedgerUpdate]
       },
     },
     route: { chainId: '42161', token: '0xusdc', symbol: 'USDC' },
@@ -47,8 +55,8 @@ function createArrival() {
   return { arrive: arrive as Step<object, string>, counts }
 }
 
-test('a payout that one node hid is found by a search from the first block, with few reads of the list', async () => {
-  const { arrive, counts } = createArrival()
+/** Polls until the withdrawal has ended. */
+async function pollsToEnd({ arrive }: ReturnType<typeof createArrival>): Promise<number> {
   const first = { account: '0xacc', amount_usd: '10', since_ms: 0, first_block: '50', from_block: '50' }
   let data: object = first
   const effect = { kind: effectKind, externalId: cloidOf('t', 'withdraw'), txAttempts: [{ nonce: 7n }] }
@@ -64,10 +72,20 @@ test('a payout that one node hid is found by a search from the first block, with
     const result = await arrive(task, { now, signal, stopping: signal })
     if ('end' in result) {
       assert.equal(result.outcome, 'executed')
-      assert.equal(counts.ledgerReads, 1)
-      return
+      return round
     }
     data = { ...data, ...result.data }
   }
   assert.fail(`the payout was never found: ${JSON.stringify(data)}`)
+}
+
+test('a payout that one node hid is found by a search from the first block, with few reads of the list', async () => {
+  const arrival = createArrival({ blindSearches: 1 })
+  await pollsToEnd(arrival)
+  assert.equal(arrival.counts.ledgerReads, 1)
+})
+
+test('a list that follows the chain by a moment is read again with the next poll, and then rarely', async () => {
+  assert.equal(await pollsToEnd(createArrival({ emptyReads: 1 })), 1)
+  assert.equal(await pollsToEnd(createArrival({ emptyReads: 2 })), 7)
 })

@@ -248,7 +248,7 @@ export function withdrawSteps(deps: WithdrawDeps): Steps<WithdrawTaskData, Withd
       const { number: to } = await chain.head()
       if (to < from) return waitForTransfer(task, now, 'arrive')
       // The venue's list contains the withdrawal only after the payout, minutes later, and costs request budget: read
-      // it once the chain shows a possible payout.
+      // it once the chain shows a possible payout, and with the next poll where it follows the chain by a moment.
       const known = task.data.payout
       const near = await arrivalOf(task, { from, to }, known ? isPaid(known) : isUpTo(asked))
       const polls = pollsOf(task)
@@ -258,7 +258,7 @@ export function withdrawSteps(deps: WithdrawDeps): Steps<WithdrawTaskData, Withd
       if (!known && near.found && !isReadDue) return waitForTransfer(task, now, 'arrive')
       if (!known && isReadDue) {
         payout = await payoutOf(task)
-        payout_read_poll = polls
+        payout_read_poll = payout_read_poll === undefined ? polls + 1 - repollAfter : polls
         if (!payout && near.found) return waitForTransfer(task, now, 'arrive', { payout_read_poll })
       }
       const { found, searchedTo } =

@@ -1,7 +1,8 @@
 import { rearmTriggerOrder } from '#engines/trigger-orders/store.ts'
 import { failed } from '#engines/venue/orders/order-failures.ts'
-import { boughtRecently } from '#engines/venue/orders/read-after-write.ts'
+import { boughtRecently, recentlyCancelled, usualLagMs } from '#engines/venue/orders/read-after-write.ts'
 import { readLagMs } from '#engines/venue/orders/signed-action.ts'
+import { recentSpendings } from '#engines/venue/orders/spending.ts'
 import { requireAgent } from '#engines/venue/orders/trade-admission.ts'
 import { exitSlippagePercent } from '#engines/venue/orders/venue-orders.ts'
 import { exitGrant } from '#kernel/action.ts'
@@ -20,6 +21,7 @@ import type {
   Steps,
   TaskView,
 } from '#kernel/task.ts'
+import type { SpotBalance, SpotMarket } from '#upstreams/hyperliquid/hyperliquid.ts'
 import type { SpotDeps } from './deps.ts'
 import type { SpotOrderStep, SpotOrderTaskData } from './gateway-triggers.ts'
 import { freeOf, lesser, midOf, quoteToken, requireKnownSpotMarket } from './market.ts'
@@ -33,11 +35,9 @@ export const triggerRetry: RetryRule = { attemptsMax: 1_000, firstMs: 200, maxMs
 /** Time before the deadline at which the task fails with its own error. */
 const failureReserveMs = 60_000
 
-/** True where the free balance is below the wanted size, apart from the fee that the purchase paid in the token. */
+/** True where a newer read could show more to sell, apart from the fee that the purchase paid in the token. */
 const isShort = (free: string, wanted: string | null): boolean =>
-  wanted === null
-    ? compareDecimals(free, '0') === 0
-    : toFixedPoint(free) * feeReserve.denominator < toFixedPoint(wanted) * feeReserve.numerator
+  wanted === null || toFixedPoint(free) * feeReserve.denominator < toFixedPoint(wanted) * feeReserve.numerator
 
 /** The price triggers write the id and the price; `prepare` writes the order. */
 export type TriggerTaskData = SpotOrderTaskData & { trigger_order_id?: string; trigger_price?: string }
@@ -117,6 +117,17 @@ export function triggerSteps(
     return compareDecimals(minPrice, bound) > 0 ? minPrice : bound
   }
 
+  /** True where a task has bought or freed some of the token, so that a read may not show it. */
+  const mayGrow = async (
+    { userId, input: { symbol } }: TriggerTask,
+    { base }: SpotMarket,
+    balances: readonly SpotBalance[],
+  ): Promise<boolean> => {
+    if (await boughtRecently(deps, userId, symbol)) return true
+    const isHeld = balances.some(({ coin, hold }) => coin === base && compareDecimals(hold, '0') > 0)
+    return isHeld && (await recentlyCancelled(deps, userId)).size > 0
+  }
+
   const saleTaskData = async (
     task: TriggerTask,
   ): Promise<SpotOrderTaskData | FailedResult<Record<never, never>>> => {
@@ -126,17 +137,23 @@ export function triggerSteps(
       deps.evmAddressOf(task.userId),
       requireAgent(deps, task.userId),
     ])
-    const [balances, state, mids] = await Promise.all([
+    const [balances, state, mids, spendings] = await Promise.all([
       venue.spotBalances(account, [market.base]),
       venue.account(account),
       venue.mids(),
+      recentSpendings(deps, task.userId),
     ])
     const free = freeOf(balances, market.base)
     const size = pricing.roundSize(wanted === null ? free : lesser(wanted, free), market)
     const isNothing = compareDecimals(size, '0') === 0
+    const isWithin = (ms: number) => clock.now() < later(task.createdAt, ms)
+    const left = toFixedPoint(free) - spendings.onSpot(balances, market.base).amount
+    // The venue refuses a size that is gone; where a spend stays unclear it decides after the usual lag.
+    const mayBeSpent = toFixedPoint(size) > left && isWithin(usualLagMs)
     // A read after the lag shows all that happened before the price was reached.
-    const mayLag = isNothing && clock.now() < later(task.createdAt, readLagMs)
-    if (mayLag || (isShort(free, wanted) && (await boughtRecently(deps, task.userId, symbol))))
+    const mayLag = async () =>
+      isWithin(readLagMs) && (isNothing || (isShort(free, wanted) && (await mayGrow(task, market, balances))))
+    if (mayBeSpent || (await mayLag()))
       throw new Fault('unavailable', `The balance of ${symbol} may be out of date; the sale is retried`)
     if (isNothing)
       return failed(

@@ -9,7 +9,8 @@ import type { SwapTask } from './task-data.ts'
 
 const account = `0x${'aa'.repeat(20)}`
 const token = { symbol: 'ETH', name: 'Ether', decimals: 18, address: nativeSentinel }
-const chainOf = (id: string) => ({ id, family: 'evm', native: token, tokens: [] }) as unknown as Chain
+const listed = { symbol: 'USDC.e', name: 'USD Coin', decimals: 6, address: `0x${'bb'.repeat(20)}` }
+const chainOf = (id: string) => ({ id, family: 'evm', native: token, tokens: [listed] }) as unknown as Chain
 const endOn = (chain_id: string) => ({ chain_id, token, is_native: true, account })
 
 /** A swap of a million units for as many, with a minimum of a hundredth of a percent less. */
@@ -47,7 +48,7 @@ const gain = (units: number, part = 'native'): Gain => ({
 /** Only balances show what arrived. */
 const byBalance = (units: number) =>
   depsOf(({ unitsMax }) => (BigInt(units) <= unitsMax ? [gain(units)] : []))
-const search = async (deps: SwapDeps, of: SwapTask, chainId: string, state: 'success' | 'refunded') =>
+const search = async (deps: SwapDeps, of: SwapTask, chainId: string, state: ProviderStatus['state']) =>
   findPayments(deps, of, {
     status: { state, refund: null, paidToken: null } as ProviderStatus,
     announced: [{ chainId, txHash: '0xfill' }],
@@ -76,4 +77,13 @@ test('balances prove no refund of more than the deposit', async () => {
 test('of two payments of one transaction the quoted one is the fill, also where the other is little more', async () => {
   const deps = depsOf(() => [gain(1_010_000, 'native:0'), gain(1_000_000, 'native:1')])
   assert.equal(await fillOf(deps), 1_000_000n)
+})
+
+test('a payment in another listed token of the other chain counts once its provider has refunded or failed', async () => {
+  const deps = depsOf(() => [{ token: listed.address, amountUnits: 990_000n, part: '3' }])
+  const found = async (state: ProviderStatus['state']) =>
+    (await search(deps, task, '137', state)).returns.map(({ units, place }) => [units, place.token.symbol])
+  assert.deepEqual(await found('success'), [])
+  for (const state of ['refunded', 'failed'] as const)
+    assert.deepEqual(await found(state), [[990_000n, 'USDC.e']], state)
 })

@@ -142,7 +142,7 @@ function returnTokens(
 
 /**
  * Anybody can send tokens that are on no list, and of those on a list only what the provider names, or every one where it
- * has refunded.
+ * has refunded or failed.
  */
 function otherTokens(deps: SwapDeps, data: SwapTaskData, status: ProviderStatus): Wanted[] {
   const { refund, paidToken, state } = status
@@ -151,7 +151,7 @@ function otherTokens(deps: SwapDeps, data: SwapTaskData, status: ProviderStatus)
   const known = knownOn(chain, token)
   const named = refund?.chainId === chainId ? [tokenAt(chain, token, refund.token)] : []
   const paid = known.filter(({ address }) => paidToken !== null && sameAddress(chain, address, paidToken))
-  const tokens = distinct(chain, [...named, ...paid, ...(state === 'refunded' ? known : [])])
+  const tokens = distinct(chain, [...named, ...paid, ...(state === 'success' ? [] : known)])
   return tokens.map((each) => ({ token: each, isFill: false, range: onlyAlone }))
 }
 

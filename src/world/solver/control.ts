@@ -141,8 +141,9 @@ export const controlRoutes = (deps: ControlDeps): Route[] => {
       return {}
     }),
     post(/^\/payouts$/, (fields) => {
-      rejectUnknownFields(fields, ['steps', 'count'])
-      settlement.plan(listField(fields, 'steps', isStep), countField(fields))
+      rejectUnknownFields(fields, ['steps', 'count', 'user'])
+      const user = fields.user === undefined ? undefined : textField(fields, 'user')
+      settlement.plan({ steps: listField(fields, 'steps', isStep), count: countField(fields), user })
       return {}
     }),
     post(/^\/quote-error$/, (fields) => {

@@ -8,6 +8,10 @@ import type { Store } from './store.ts'
 /** A step as a test asks for it: its share is that of the quote, or of the deposit. */
 export type WantedStep = Omit<PlannedStep, 'units' | 'currency'> & { shareBps: number; currency?: string }
 
+type Wanted = { steps: readonly WantedStep[]; count: number }
+/** For the next deposits of everybody where no user is named. */
+export type WantedPayouts = Wanted & { user?: string | undefined }
+
 const fullBps = 10_000n
 
 function planOf(request: WithDeposit, steps: readonly WantedStep[], nowMs: number): PayoutPlan {
@@ -50,16 +54,21 @@ export type WithPlan = WithDeposit & { plan: PayoutPlan }
 export const hasPlan = (request: WithDeposit): request is WithPlan => request.plan !== undefined
 
 export const createPayoutPlans = ({ store, payments, nowMs }: PlanDeps) => {
-  let wanted: { steps: readonly WantedStep[]; count: number } | undefined
+  /** By the user of the deposit in lower case; of every user under an empty name. */
+  const wanted = new Map<string, Wanted>()
   return {
-    set: (steps: readonly WantedStep[], count: number): void => {
-      wanted = { steps, count }
+    set: ({ steps, count, user = '' }: WantedPayouts): void => {
+      wanted.set(user.toLowerCase(), { steps, count })
     },
     /** Whether the deposit is paid by a plan from now on. */
     begin: (request: WithDeposit): boolean => {
-      if (!wanted) return false
-      const { steps, count } = wanted
-      wanted = count > 1 ? { steps, count: count - 1 } : undefined
+      const own = request.user.toLowerCase()
+      const name = wanted.has(own) ? own : ''
+      const found = wanted.get(name)
+      if (!found) return false
+      const { steps, count } = found
+      if (count > 1) wanted.set(name, { steps, count: count - 1 })
+      else wanted.delete(name)
       store.save({ ...request, plan: planOf(request, steps, nowMs()) })
       return true
     },

@@ -4,7 +4,7 @@ import type { ChainAccount } from './chain-account.ts'
 import { requireChain } from './chains.ts'
 import { type FillAmountDeps, fillAmount } from './fill-amount.ts'
 import type { Payments, WithDeposit, WithPayout } from './payments.ts'
-import { createPayoutPlans, hasPlan, type WantedStep } from './payout-plan.ts'
+import { createPayoutPlans, hasPlan, type WantedPayouts } from './payout-plan.ts'
 import type { FailureReasons, Refunds } from './refunds.ts'
 import { type SolverRequest, withStatus } from './request.ts'
 import type { Store } from './store.ts'
@@ -30,7 +30,7 @@ export type Settlement = {
   /** Announces this transaction as the fill of the next deposits, which are then refunded. */
   announce: (txHash: string, count: number) => void
   /** Pays the next deposits by these steps. */
-  plan: (steps: readonly WantedStep[], count: number) => void
+  plan: (payouts: WantedPayouts) => void
 }
 
 const hasDeposit = (request: SolverRequest): request is WithDeposit => request.deposit !== undefined

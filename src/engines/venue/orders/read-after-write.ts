@@ -15,8 +15,10 @@ import { SpendingNotShown } from './spending.ts'
 
 /** Read-your-writes for admissions: a read of the venue may be older than the user's last task. */
 
-/** The lag is rarely longer than their sum; each read may reach another node. */
+/** Each read may reach another node. */
 const rereadWaitsMs = [150, 300, 600] as const
+/** The lag of a read is rarely longer. */
+export const usualLagMs = rereadWaitsMs.reduce((sum: number, ms) => sum + ms, 0)
 
 /** Task data with the position after a perp trade. */
 export function positionNote(
