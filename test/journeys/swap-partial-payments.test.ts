@@ -26,13 +26,13 @@ const swaps = bySize({
 })
 /** Of JUP; each round takes a fifth of it away. */
 const startPrice = 0.8
-const lanes = bySize({ short: 4, full: 4, nightly: 8 })
+const swappers = bySize({ short: 4, full: 4, nightly: 8 })
 const endMsMax = 120_000
 const slowEndMsMax = 900_000
 /** Of each slow case, at the side of the others. */
 const slowEach = 4
 
-type Told = Pick<SwapBody, 'status' | 'outcome' | 'error' | 'result' | 'balance_changes'>
+type Reported = Pick<SwapBody, 'status' | 'outcome' | 'error' | 'result' | 'balance_changes'>
 type Place = { chain_id: string; token_address: string }
 type Trade = { sold: Place; bought: Place }
 type Event = {
@@ -40,17 +40,18 @@ type Event = {
   type: string
   task_id: string | null
   subject: { id: string } | null
-  data: Told & Record<string, string>
+  data: Reported & Record<string, string>
 }
 
-const factsOf = ({ status, outcome, error, result, balance_changes }: Told) => ({
+const factsOf = ({ status, outcome, error, result, balance_changes }: Reported) => ({
   status,
   outcome,
   error,
   result,
   balance_changes,
 })
-const endOf = ({ status, outcome, error }: Told) => [status, outcome, error?.code].filter(Boolean).join(' ')
+const endOf = ({ status, outcome, error }: Reported) =>
+  [status, outcome, error?.code].filter(Boolean).join(' ')
 
 describe('a provider pays otherwise than it quoted', { concurrency: true }, () => {
   let gateway: Awaited<ReturnType<typeof freshGateway>>
@@ -78,7 +79,7 @@ describe('a provider pays otherwise than it quoted', { concurrency: true }, () =
    * The event of the end says how it ends, each later payment is an event, and the task says the sum of both. Answers with the
    * task.
    */
-  const assertTold = async (
+  const assertReported = async (
     person: Person,
     taskId: string,
     { name, ends, later = [] }: Pick<Case, 'name' | 'ends' | 'later'>,
@@ -87,33 +88,33 @@ describe('a provider pays otherwise than it quoted', { concurrency: true }, () =
     const events = await eventually(
       async () => {
         const found = await eventsOf(person, `task_id=${taskId}`)
-        const isTold = (type: string) =>
+        const isReported = (type: string) =>
           found.some(({ type: of, data }) => of === 'swap.late_payment' && data.type === type)
         const hasEnded = found.some(({ type }) => type === 'task.completed' || type === 'task.failed')
-        return hasEnded && later.every(isTold) ? found : undefined
+        return hasEnded && later.every(isReported) ? found : undefined
       },
       `${name} ends and is reported`,
       endMs,
     )
     const all = events.filter(({ type }) => type === 'task.completed' || type === 'task.failed')
     assert.equal(all.length, 1, `${name}: one end`)
-    const told = factsOf(all[0]!.data)
-    assert.equal(endOf(told), ends, `${name}: ${JSON.stringify(told)}`)
+    const reported = factsOf(all[0]!.data)
+    assert.equal(endOf(reported), ends, `${name}: ${JSON.stringify(reported)}`)
     assert.equal(
-      told.status === 'completed',
-      BigInt(told.result.amount_out) >= BigInt(told.result.amount_out_min),
+      reported.status === 'completed',
+      BigInt(reported.result.amount_out) >= BigInt(reported.result.amount_out_min),
       name,
     )
     const last = (await person.task(taskId)) as unknown as SwapBody
     const late = events.filter(({ type }) => type === 'swap.late_payment').map(({ data }) => data)
-    if (late.length === 0) assert.deepEqual(factsOf(last), told, name)
+    if (late.length === 0) assert.deepEqual(factsOf(last), reported, name)
     assert.deepEqual([...new Set(late.map(({ type }) => type))].sort(), later.toSorted(), name)
-    assert.deepEqual([last.status, last.outcome], [told.status, told.outcome], name)
+    assert.deepEqual([last.status, last.outcome], [reported.status, reported.outcome], name)
     const sumOf = (type: string) =>
       late.reduce((sum, each) => sum + (each.type === type ? BigInt(each.amount!) : 0n), 0n)
-    assert.equal(BigInt(last.result.amount_out), BigInt(told.result.amount_out) + sumOf('fill'), name)
-    const backOf = ({ result }: Told) => BigInt(result.refunded?.amount ?? 0)
-    assert.equal(backOf(last), backOf(told) + sumOf('refund'), name)
+    assert.equal(BigInt(last.result.amount_out), BigInt(reported.result.amount_out) + sumOf('fill'), name)
+    const backOf = ({ result }: Reported) => BigInt(result.refunded?.amount ?? 0)
+    assert.equal(backOf(last), backOf(reported) + sumOf('refund'), name)
     return last
   }
 
@@ -121,12 +122,12 @@ describe('a provider pays otherwise than it quoted', { concurrency: true }, () =
     one.chain_id === other.chain_id && one.token_address.toLowerCase() === other.token_address.toLowerCase()
   /** The amounts of the result are those that the balance changes have, which are measured. */
   const assertNamed = ({ result, balance_changes }: SwapBody, { sold, bought }: Trade) => {
-    const changeOf = (place: Place) =>
+    const gainOf = (place: Place) =>
       balance_changes.reduce((sum, each) => sum + (isAt(each, place) ? BigInt(each.amount) : 0n), 0n)
-    assert.equal(changeOf(bought), BigInt(result.amount_out))
+    assert.equal(gainOf(bought), BigInt(result.amount_out))
     const { refunded } = result
     const spent = refunded && !isAt(refunded, sold) ? 0n : BigInt(result.amount_in)
-    assert.equal(changeOf(refunded ?? sold), BigInt(refunded?.amount ?? 0) - spent)
+    assert.equal(gainOf(refunded ?? sold), BigInt(refunded?.amount ?? 0) - spent)
   }
 
   const tallied = () => {
@@ -139,7 +140,7 @@ describe('a provider pays otherwise than it quoted', { concurrency: true }, () =
     }
   }
 
-  /** What has paid the first swap of each lane. */
+  /** What has paid the first swap of each user. */
   const paid: string[] = []
   const firstSwap = async (person: Person) => {
     paid.push((await executed(person, usdcToPolygon)).result.tx_hash)
@@ -155,7 +156,7 @@ describe('a provider pays otherwise than it quoted', { concurrency: true }, () =
       { query: '' },
     )
     assert.equal(status, 200, JSON.stringify(body))
-    const last = await assertTold(person, body.task_id, each, endMs)
+    const last = await assertReported(person, body.task_id, each, endMs)
     await assertMeasured(world, person, held, [last])
     const tokenAt = (chain: string) => ({ chain_id: chain, token_address: world.tokenOn(chain, 'USDC') })
     assertNamed(last, { sold: tokenAt(base), bought: tokenAt(polygon) })
@@ -164,7 +165,7 @@ describe('a provider pays otherwise than it quoted', { concurrency: true }, () =
   test(`${swaps} swaps say what the chains show, and report what changes later`, async (t) => {
     const { shown, add } = tallied()
     const left = Array.from({ length: swaps }, (_, n) => cases[n % cases.length]!)
-    const lane = async () => {
+    const swapAll = async () => {
       const person = await createFundedPerson(gateway.url)
       await firstSwap(person)
       for (let each = left.shift(); each; each = left.shift()) {
@@ -179,7 +180,7 @@ describe('a provider pays otherwise than it quoted', { concurrency: true }, () =
       add(each.name, each.ends)
     }
     await Promise.all([
-      ...Array.from({ length: lanes }, lane),
+      ...Array.from({ length: swappers }, swapAll),
       ...(isNightly ? slowCases : []).flatMap((each) => Array.from({ length: slowEach }, () => slow(each))),
     ])
     t.diagnostic(JSON.stringify(shown))
@@ -224,11 +225,13 @@ describe('a provider pays otherwise than it quoted', { concurrency: true }, () =
     const deposited = sales.filter(({ transactions }) => transactions.length > 0)
     const [first, second, ...more] = deposited
     assert.deepEqual(more, [])
-    const told = [await assertTold(person, first!.task_id, each)]
+    const reported = [await assertReported(person, first!.task_id, each)]
     if (second)
-      told.push(await assertTold(person, second.task_id, { name: each.name, ends: 'completed executed' }))
+      reported.push(
+        await assertReported(person, second.task_id, { name: each.name, ends: 'completed executed' }),
+      )
     const end = events.at(-1)!
-    const { status: saleStatus, error } = told.at(-1)!
+    const { status: saleStatus, error } = reported.at(-1)!
     const isFilled = saleStatus === 'completed'
     assert.equal(second !== undefined, each.stop === 'sells again', each.name)
     assert.deepEqual(
@@ -237,9 +240,9 @@ describe('a provider pays otherwise than it quoted', { concurrency: true }, () =
       each.name,
     )
     assert.equal(events.length, sales.length, `${each.name}: each attempt is an event`)
-    await assertMeasured(world, person, held, [bought, ...told])
+    await assertMeasured(world, person, held, [bought, ...reported])
     const tokenAt = (symbol: string) => ({ chain_id: solana, token_address: mintOf(symbol) })
-    for (const sale of told) assertNamed(sale, { sold: tokenAt('JUP'), bought: tokenAt('USDC') })
+    for (const sale of reported) assertNamed(sale, { sold: tokenAt('JUP'), bought: tokenAt('USDC') })
     return end.type
   }
 

@@ -48,6 +48,11 @@ export const chainMutations = [
         'maxUnits: betterFillMax(data)',
         'a swap takes the payment of another one that is a little larger',
       ],
+      [
+        "state === 'success' ? [] : known",
+        "state !== 'refunded' ? [] : known",
+        'a payment in another token is left out where the provider reports a failure',
+      ],
     ],
   ),
   ...mutationsOf(

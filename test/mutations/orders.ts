@@ -267,6 +267,11 @@ export const orderMutations = [
         '',
         'a stop ends for good where its node was away until the deadline',
       ],
+      [
+        'isRecord(ending.result?.refunded) ?',
+        "ending.outcome !== 'not_executed' ?",
+        'a stop whose deposit came back as a whole never sells',
+      ],
     ],
   ),
   ...mutationsOf(

@@ -98,6 +98,11 @@ export const venueMutations = [
         'from_block: String(next)',
         'a payout that one node of the provider hid is never found again',
       ],
+      [
+        'payout_read_poll === undefined ? polls + 1 - repollAfter : polls',
+        'polls',
+        'a payout that is listed a moment late ends half a minute later',
+      ],
     ],
   ),
   ...mutationsOf(
@@ -456,10 +461,16 @@ export const venueMutations = [
         'a stop is lost whose size comes from a balance before a sale',
       ],
       [
-        'isNothing && clock.now() < later(task.createdAt, readLagMs)',
+        '(isNothing || (isShort(free, wanted) && (await mayGrow(task, market, balances))))',
         'false',
         'a stop is lost whose balance is shown late',
       ],
+      [
+        'isHeld && (await recentlyCancelled(deps, userId)).size > 0',
+        'false',
+        'a stop leaves what a cancelled order has just held',
+      ],
+      ['wanted === null || ', 'wanted !== null && ', 'a stop of everything leaves what was just bought'],
     ],
   ),
   ...mutationsOf(
