@@ -337,12 +337,7 @@ const factsOf = (config: Config, { table, hasModel }: { table: readonly Chain[];
     trigger_host: config.HYPERLIQUID_SPOT_TRIGGERS,
   },
   wallets: { kinds: ['evm', 'solana'], transfer_out: true },
-  notifications: {
-    stream: true,
-    rest: true,
-    webhooks: true,
-    retention_days: config.EVENT_RETENTION_DAYS,
-  },
+  notifications: { stream: true, rest: true, webhooks: true, retention_days: config.EVENT_RETENTION_DAYS },
   auth: {
     schemes: config.AUTH_MODE === 'off' ? ['keypair'] : ['keypair', 'oauth2.1'],
     scopes: ['read', 'chat', 'trade', 'earn', 'manage', 'propose'],
