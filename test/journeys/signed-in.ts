@@ -3,7 +3,13 @@
 import type { Scope } from '#kernel/caller.ts'
 import type { Gateway } from '../harness/gateway.ts'
 import { confirming } from '../oauth/confirming.ts'
-import { connectingPerson, signUpUser } from '../oauth/session.ts'
+import {
+  type ConnectingPerson,
+  type Connection,
+  connectingPerson,
+  type SignInApp,
+  signUpUser,
+} from '../oauth/session.ts'
 import { type Person, personOf } from './users.ts'
 
 /** The sign-up code of an address, as the gateway prints it. */
@@ -13,10 +19,10 @@ export const codeIn = (lines: readonly string[], email: string): string | undefi
     .flatMap((each) => /: (\d{8}) is your Portico code/.exec(each)?.[1] ?? [])
     .at(-1)
 
-const allows: readonly Scope[] = ['trade', 'earn', 'chat', 'manage', 'propose']
+export const everyBox: readonly Scope[] = ['trade', 'earn', 'chat', 'manage', 'propose']
 type SignInGateway = Pick<Gateway, 'url' | 'lines'>
 
-const appOf = (gateway: SignInGateway) => ({
+export const signInApp = (gateway: SignInGateway): SignInApp => ({
   base: gateway.url,
   codeFor: (email: string) => {
     const code = codeIn(gateway.lines, email)
@@ -35,14 +41,20 @@ export type SignedIn = Person & {
   decide(approvalId: string, decision?: 'approve' | 'decline'): Promise<string | undefined>
 }
 
+type PersonWithApp = {
+  person: SignedIn
+  app: Person
+  email: string
+  connecting: ConnectingPerson
+  connection: Connection
+}
 /** A person, and an app of theirs that confirms nothing. */
-export async function personWithApp(
-  gateway: SignInGateway,
-): Promise<{ person: SignedIn; app: Person; email: string }> {
-  const connecting = connectingPerson(appOf(gateway))
+export async function personWithApp(gateway: SignInGateway): Promise<PersonWithApp> {
+  const connecting = connectingPerson(signInApp(gateway))
   const { email } = connecting
-  const { tokens, authorization } = await connecting.connect({ allows })
-  const { body } = await signUpUser(appOf(gateway), authorization)
+  const connection = await connecting.connect({ allows: everyBox })
+  const { tokens, authorization } = connection
+  const { body } = await signUpUser(signInApp(gateway), authorization)
   const { agent_id: agentId } = body as { agent_id: string }
   const token = tokens.access_token
   const app = await personOf(gateway.url, { agentId, token } as Parameters<typeof personOf>[1])
@@ -60,7 +72,7 @@ export async function personWithApp(
       return page && /role="status">.*?<span>([^<]*)/s.exec(page.html)?.[1]
     },
   }
-  return { person, app, email }
+  return { person, app, email, connecting, connection }
 }
 
 export const signedInPerson = async (gateway: SignInGateway): Promise<SignedIn> =>
