@@ -6,6 +6,7 @@ import {
   userOfWebhooksTopic,
   webhooksTopic,
 } from '#durable/notifier.ts'
+import { endFileLinks } from '#engines/files/files.ts'
 import type { Auth } from '#features/auth/auth.ts'
 import { notifications } from '#features/notifications/notifications.ts'
 import { deliverClaimed } from '#features/notifications/webhooks/delivery-run.ts'
@@ -38,10 +39,11 @@ type WebhookParts = {
   http: GuardedFetch
 }
 
-/** What apps have added ends with them. Without an app: the password of the person is new, or every access was ended. */
-export function openWebhooksOfApps({ db, taskEngine: { events, notifier } }: Core) {
+/** What apps have added ends with them, and so do the addresses of files. Without an app: the password of the person is new, or every access was ended. */
+export function openWebhooksOfApps({ db, clock, taskEngine: { events, notifier } }: Core) {
   const endApps: EndApps = async (tx, { personId: userId, clientId }) => {
     const reason = clientId === undefined ? 'revoked' : 'disconnected'
+    await endFileLinks(tx, userId, clock.now())
     const hasEnded = await endWebhooks(events, tx, { userId, clientId, reason })
     return () => {
       if (!hasEnded) return

@@ -3,7 +3,14 @@
 import type { Scope } from '#kernel/caller.ts'
 import type { Gateway } from '../harness/gateway.ts'
 import { confirming } from '../oauth/confirming.ts'
-import { connectingPerson, signUpUser, tokenRequest } from '../oauth/session.ts'
+import {
+  type ConnectingPerson,
+  type Connection,
+  connectingPerson,
+  type SignInApp,
+  signUpUser,
+  tokenRequest,
+} from '../oauth/session.ts'
 import { type Person, personOf } from './users.ts'
 
 /** The sign-up code of an address, as the gateway prints it. */
@@ -13,10 +20,10 @@ export const codeIn = (lines: readonly string[], email: string): string | undefi
     .flatMap((each) => /: (\d{8}) is your Portico code/.exec(each)?.[1] ?? [])
     .at(-1)
 
-const allows: readonly Scope[] = ['trade', 'earn', 'chat', 'manage', 'propose']
+export const everyBox: readonly Scope[] = ['trade', 'earn', 'chat', 'manage', 'propose']
 type SignInGateway = Pick<Gateway, 'url' | 'lines'>
 
-const appOf = (gateway: SignInGateway) => ({
+export const signInApp = (gateway: SignInGateway): SignInApp => ({
   base: gateway.url,
   codeFor: (email: string) => {
     const code = codeIn(gateway.lines, email)
@@ -35,14 +42,21 @@ export type SignedIn = Person & {
   decide(approvalId: string, decision?: 'approve' | 'decline'): Promise<string | undefined>
 }
 
+type PersonWithApp = {
+  person: SignedIn
+  app: Person
+  email: string
+  connecting: ConnectingPerson
+  connection: Connection
+  renew: () => Promise<void>
+}
 /** A person, and an app of theirs that confirms nothing; `renew` gives it a token for ten more minutes. */
-export async function personWithApp(
-  gateway: SignInGateway,
-): Promise<{ person: SignedIn; app: Person; email: string; renew: () => Promise<void> }> {
-  const connecting = connectingPerson(appOf(gateway))
+export async function personWithApp(gateway: SignInGateway): Promise<PersonWithApp> {
+  const connecting = connectingPerson(signInApp(gateway))
   const { email } = connecting
-  const { clientId, tokens, authorization } = await connecting.connect({ allows })
-  const { body } = await signUpUser(appOf(gateway), authorization)
+  const connection = await connecting.connect({ allows: everyBox })
+  const { clientId, tokens, authorization } = connection
+  const { body } = await signUpUser(signInApp(gateway), authorization)
   const { agent_id: agentId } = body as { agent_id: string }
   const access = { agentId, token: tokens.access_token } as Parameters<typeof personOf>[1]
   const app = await personOf(gateway.url, access)
@@ -63,11 +77,11 @@ export async function personWithApp(
   }
   const renew = async () => {
     const fields = { grant_type: 'refresh_token', client_id: clientId, refresh_token: refreshToken }
-    const renewed = await tokenRequest(appOf(gateway), fields)
+    const renewed = await tokenRequest(signInApp(gateway), fields)
     access.token = renewed.access_token
     refreshToken = renewed.refresh_token
   }
-  return { person, app, email, renew }
+  return { person, app, email, connecting, connection, renew }
 }
 
 export const signedInPerson = async (gateway: SignInGateway): Promise<SignedIn> =>

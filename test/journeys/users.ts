@@ -75,8 +75,11 @@ export async function personOf(url: string, agent: Agent): Promise<Person> {
 }
 
 /** A new user whose faucet grant has arrived. */
-export async function createFundedPerson(url: string): Promise<Person> {
-  const person = await personOf(url, await newAgent(url))
+export const createFundedPerson = async (url: string): Promise<Person> =>
+  whenFunded(await personOf(url, await newAgent(url)))
+
+/** The same user, once the faucet grant has arrived. */
+export async function whenFunded<P extends Person>(person: P): Promise<P> {
   const isFunded = async () => {
     const { items } = (await person.call<{ items: TaskBody[] }>('GET /v1/tasks?kind=faucet_grant')).body
     return items[0]?.status === 'completed' ? true : undefined

@@ -20,7 +20,7 @@ export type FileAddress = { sha256: string; file: string; exp: string; sig: stri
 export type Files = {
   /** Throws where the file is empty or too large. */
   put(owner: string, name: string, contentType: string, bytes: Uint8Array): Promise<StoredFile>
-  /** Every holder of the address can read the file for 15 minutes. */
+  /** Every holder of the address can read the file for 15 minutes, unless an access to the account ends before. */
   urlOf(file: Pick<StoredFile, 'id' | 'sha256'>): Promise<string>
   linkOf(file: Pick<StoredFile, 'id' | 'sha256'>): Promise<{ url: string; expiresAt: Date }>
   /** The file of an address that is valid now; anything else is not found. */
@@ -74,7 +74,7 @@ export function createFiles({ db, keyEncryptionKeys, clock, random, baseUrl }: F
         isUuid(address.file) &&
         seconds * 1_000 > clock.now().getTime() &&
         (await keys.verify(signedText(address), address.sig))
-      const found = isSigned ? await readFile(db, address) : undefined
+      const found = isSigned ? await readFile(db, address, new Date(seconds * 1_000 - addressMs)) : undefined
       if (!found) throw noFile()
       return found
     },
@@ -97,18 +97,33 @@ async function storeContent(db: Queryable, { sha256: digest, bytes, now }: Conte
   await query(db, insertion, [digest, Buffer.from(bytes), now])
 }
 
+/** Voids the addresses of the files of a user, in the transaction that ends an access to the account. */
+export const endFileLinks = (tx: Queryable, userId: string, now: Date) =>
+  query(
+    tx,
+    `insert into file_link_end (user_id, ended_at) values ($1, $2)
+     on conflict (user_id) do update set ended_at = greatest(file_link_end.ended_at, excluded.ended_at)
+     returning user_id`,
+    [userId, now],
+  )
+
 async function readFile(
   db: Queryable,
   { sha256: digest, file }: FileAddress,
+  madeAt: Date,
 ): Promise<FileContent | undefined> {
   const row = await fetchOne(
     db,
     builder
       .selectFrom('file')
       .innerJoin('file_content', 'file_content.sha256', 'file.sha256')
+      .leftJoin('file_link_end', 'file_link_end.user_id', 'file.user_id')
       .select(['file.id', 'file.name', 'file.content_type', 'file_content.bytes'])
       .where('file.id', '=', file)
-      .where('file.sha256', '=', Buffer.from(digest, 'hex')),
+      .where('file.sha256', '=', Buffer.from(digest, 'hex'))
+      .where((each) =>
+        each.or([each('file_link_end.ended_at', 'is', null), each('file_link_end.ended_at', '<', madeAt)]),
+      ),
   )
   if (!row) return undefined
   const { id, name, content_type: contentType, bytes } = row

@@ -20,6 +20,12 @@ export const fileDeletions = (filesMs: number): readonly Deletion[] => [
         order by k.stored_at limit $2) returning c.sha256`,
   },
   {
+    name: 'retention of ends of file addresses',
+    ageMs: dayMs,
+    text: `delete from file_link_end where user_id in
+      (select user_id from file_link_end where ended_at < $1 order by ended_at limit $2) returning user_id`,
+  },
+  {
     name: 'retention of file keys',
     ageMs: 3 * dayMs,
     text: `delete from file_key where id in

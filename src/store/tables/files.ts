@@ -16,4 +16,10 @@ export type FileKeyRow = {
   kek_id: string
   created_at: Date
 }
-export type FileTables = { file_content: FileContentRow; file: FileRow; file_key: FileKeyRow }
+export type FileLinkEndRow = { user_id: string; ended_at: Date }
+export type FileTables = {
+  file_content: FileContentRow
+  file: FileRow
+  file_key: FileKeyRow
+  file_link_end: FileLinkEndRow
+}
