@@ -451,16 +451,15 @@ async function listed(ask: Ask, agentId: string) {
     const { per_day_usd, per_transaction_usd, approval_above_usd, chat_per_day_usd } = body
     const { chains, tokens, recipients, paused, pending_changes } = body
     return {
-      ...{
-        per_day_usd,
-        per_transaction_usd,
-        approval_above_usd,
-        chat_per_day_usd,
-        chains,
-        tokens,
-        recipients,
-      },
-      ...{ isPaused: paused !== null, pending_changes },
+      per_day_usd,
+      per_transaction_usd,
+      approval_above_usd,
+      chat_per_day_usd,
+      chains,
+      tokens,
+      recipients,
+      isPaused: paused !== null,
+      pending_changes,
     }
   }
   const recipients = await read('recipients', '/v1/recipients')
