@@ -34,8 +34,6 @@ type Answer = {
   code: string
   requires: string
   fields: string[]
-  chains: string[]
-  tokens: object[]
   per_day_usd: string
   per_transaction_usd: string
   chat_per_day_usd: string
@@ -140,19 +138,16 @@ test('an app lowers and stops at once; what allows more waits for the page, righ
 
 test('a raise that was asked for before the limits changed is not confirmed over the change', async () => {
   const { ask, send, confirmed } = await manager()
-  const { chains } = (await ask('GET', '/v1/policy')).body
-  const token = (digit: string) => ({ chain_id: chains[0], address: `0x${digit.repeat(40)}` })
-  const [first, second, third] = [token('1'), token('2'), token('3')]
-  await ask('PUT', '/v1/policy', { tokens: [first, second] })
-  const raise = await send('PUT', '/v1/policy', { tokens: [first, second, third] })
-  await ask('PUT', '/v1/policy', { tokens: [first] })
+  await ask('PUT', '/v1/policy', { per_day_usd: '200' })
+  const raise = await send('PUT', '/v1/policy', { per_day_usd: '300' })
+  await ask('PUT', '/v1/policy', { per_day_usd: '50' })
   const refused = await confirmed(raise)
   assert.deepEqual([refused.status, refused.body.code], [409, 'conflict'])
-  const { tokens: left, pending_changes } = (await ask('GET', '/v1/policy')).body
-  assert.deepEqual([left, pending_changes], [[first], []])
-  const two = await send('PUT', '/v1/policy', { tokens: [first, second] })
-  const other = await send('PUT', '/v1/policy', { tokens: [first, third] })
-  assert.equal((await confirmed(two)).status, 200)
+  const { per_day_usd, pending_changes } = (await ask('GET', '/v1/policy')).body
+  assert.deepEqual([per_day_usd, pending_changes], ['50', []])
+  const one = await send('PUT', '/v1/policy', { per_day_usd: '60' })
+  const other = await send('PUT', '/v1/policy', { per_day_usd: '70' })
+  assert.equal((await confirmed(one)).status, 200)
   assert.equal((await confirmed(other)).status, 409, 'it would drop what waits')
 })
 

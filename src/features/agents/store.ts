@@ -29,12 +29,16 @@ export const isCode = async (db: Queryable, hash: Uint8Array, now: Date): Promis
 }
 
 type CodeOwner = { user_id: string; agent_id: string; name: string | null; code_at: Date }
-/** The agent, for exactly one of several concurrent callers. The row stays as the newest code that was made. */
+/**
+ * The agent, for exactly one of several concurrent callers. The row stays, under no hash of a code, as the newest that was
+ * made.
+ */
 export async function claimCode(db: Queryable, hash: Uint8Array, now: Date): Promise<CodeOwner | undefined> {
   const [row] = await query<CodeOwner>(
     db,
     `with claimed as (
-       update agent_link_code set expires_at = $2 where code_hash = $1 and expires_at > $2 returning user_id, created_at)
+       update agent_link_code set code_hash = sha256(code_hash) where code_hash = $1 and expires_at > $2
+         returning user_id, created_at)
      select u.id as user_id, u.agent_id, u.name, c.created_at as code_at from claimed c join app_user u on u.id = c.user_id`,
     [hash, now],
   )
