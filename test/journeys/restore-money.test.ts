@@ -150,7 +150,8 @@ test('orders that fired, and requests, all after the backup, move nothing again 
   await restorable.heldChains(['1'])
   await world.heal()
   await restorable.heldChains([])
-  assert.equal(found.length, first.size + 3, JSON.stringify(found))
+  // Beside the requests: the order, the stop, the payment and the sale; the nonce of the swap under way was known.
+  assert.equal(found.length, Object.keys(lost).length + 4, JSON.stringify(found))
 
   assert.equal((await orderOf(restored)).status, 'executed')
   assert.deepEqual(await openOrders(restored), [], 'what fired has ended, and the other of its pair with it')
