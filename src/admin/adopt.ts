@@ -7,6 +7,7 @@ import { ordersById } from '#engines/trigger-orders/store.ts'
 import { effectKind } from '#engines/venue/orders/action-outcome.ts'
 import type { FoundOrder, FoundWithdrawal } from '#engines/venue/orders/found-executions.ts'
 import { nonceKind } from '#engines/venue/orders/signed-action.ts'
+import { scheduleNow } from '#engines/venue/records/account-store.ts'
 import { noteFoundOrder } from '#engines/venue/records/store.ts'
 import { firedExecutionId } from '#kernel/execution-id.ts'
 import { shardOf, systemRandom, uuidv7 } from '#kernel/id.ts'
@@ -59,13 +60,13 @@ export const adoptExecution = (session: Session, executions: readonly Execution[
     const { user_id: userId, venue } = executions[0]!
     const known = await knownTask(tx, executions[0]!)
     if (known) {
-      if (venue) await noteAtVenue(tx, userId, { taskId: known, venue, at: executions[0]!.executed_at })
+      if (venue) await noteAtVenue(session, tx, { ...executions[0]!, taskId: known, venue })
       return finish(tx, executions, { became: 'known', taskId: known })
     }
     const order = await firedOrder(tx, executions[0]!)
     const task = adoptedTask(executions, session.clock.now())
     await insertTask(tx, task)
-    if (venue) await noteAtVenue(tx, userId, { taskId: task.id, venue, at: task.created_at })
+    if (venue) await noteAtVenue(session, tx, { ...executions[0]!, taskId: task.id, venue })
     const changed = order ? await endOrder(tx, order, task) : []
     const rows = await ordersById<never>(
       tx,
@@ -105,10 +106,15 @@ async function firedOrder(
   return armed.find((order) => firedExecutionId(order, { perAttempt: false }) === executionId)
 }
 
-type Noted = { taskId: string; venue: FoundOrder | FoundWithdrawal; at: Date }
+type Noted = Execution & { taskId: string; venue: FoundOrder | FoundWithdrawal }
 
 /** The comparison of the account finds the owner of an order by its id, and the signature of a withdrawal by its nonce. */
-async function noteAtVenue(tx: Tx, userId: string, { taskId, venue, at }: Noted): Promise<void> {
+async function noteAtVenue(
+  { clock }: Session,
+  tx: Tx,
+  { user_id: userId, taskId, venue, executed_at: at }: Noted,
+): Promise<void> {
+  await scheduleNow(tx, userId, clock.now())
   if (venue.type === 'order') return noteFoundOrder(tx, userId, { taskId, order: venue, at })
   const { account, nonce, amount_usd, fee_usd } = venue
   const nonceSequence = { kind: nonceKind, chain: venueChainId, signer: account }
@@ -128,20 +134,14 @@ async function noteAtVenue(tx: Tx, userId: string, { taskId, venue, at }: Noted)
 
 function adoptedTask(executions: readonly Execution[], now: Date): Task {
   const { user_id: userId, execution_id: executionId, executed_at: at, venue } = executions[0]!
-  const transactions = executions.flatMap(({ chain, tx_hash }) =>
-    venue
-      ? []
-      : [
-          {
-            chain_id: chain,
-            tx_hash,
-            explorer_url: null,
-            status: 'finalized',
-            block: null,
-            nonce: null,
-          },
-        ],
-  )
+  const transactions = executions.map(({ chain, tx_hash }) => ({
+    chain_id: chain,
+    tx_hash,
+    explorer_url: null,
+    status: 'finalized',
+    block: null,
+    nonce: null,
+  }))
   return {
     id: uuidv7(at, systemRandom),
     shard: shardOf(userId),
@@ -154,7 +154,7 @@ function adoptedTask(executions: readonly Execution[], now: Date): Task {
     step: adoptedKind,
     data: {
       note: `found ${venue ? 'at the venue' : 'on the chain'}, after the database had lost it`,
-      transactions,
+      transactions: venue ? [] : transactions,
       balance_changes: executions.flatMap(({ balance_changes: changes }) => changes),
     },
     input: {},

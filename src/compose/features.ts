@@ -28,7 +28,6 @@ import type { Net } from '#kernel/net.ts'
 import { hasTask, type Operation } from '#kernel/operation.ts'
 import type { TaskKind } from '#kernel/task.ts'
 import type { TokenReports } from '#kernel/token-reports.ts'
-import { adoptedKind } from '#store/found-effect.ts'
 import { coinbase } from '#upstreams/coinbase/coinbase.ts'
 import { faucet } from '#upstreams/faucet/faucet.ts'
 import type { GuardedFetch } from '#upstreams/guarded-fetch/guarded-fetch.ts'
@@ -300,7 +299,6 @@ const kindNamesOf = (operations: readonly Operation[], kinds: readonly TaskKind[
       entry.kind === 'task' || hasTask(entry) ? [entry.taskKind ?? name] : [],
     ),
     ...kinds.map(({ kind }) => kind),
-    adoptedKind,
   ]),
 ]
 

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { everything, raiseGeneration, storeHold } from '#durable/money-hold.ts'
-import { type TimeRecord, timeFile } from '#store/time-file.ts'
+import { type TimeMemory, type TimeRecord, timeFile } from '#store/time-file.ts'
 import { dataFolder, eventually } from '../harness/gateway.ts'
 import { type EngineFixture, executed, newUser, openFixture } from './engine-fixture.ts'
 
@@ -158,15 +158,13 @@ test('a resume ends what was judged before it, and the comparison after it begin
 })
 
 /** An instance with what it saw of the database before, which has signed something. */
-async function openWith(fixture: EngineFixture, seen?: Partial<TimeRecord>) {
-  using folder = dataFolder()
-  const memory = timeFile(folder.path)
+async function openWith(fixture: EngineFixture, memory: TimeMemory, seen?: Partial<TimeRecord>) {
   const [{ id }] = (await fixture.rows(
     `select value as id from database_binding where key = 'database'`,
   )) as [{ id: string }]
   await fixture.rows(
     `insert into effect (id, task_id, step, kind, intent, signed, external_id, status, policy_receipt, at)
-       values ($1, $1, 'only', 'test', '{}', '{}', $1::text, 'confirmed', 'test', now()) returning id`,
+       values ($1::uuid, $1::uuid, 'only', 'test', '{}', '{}', $1::uuid::text, 'confirmed', 'test', now()) returning id`,
     newUser(),
   )
   if (seen) {
@@ -180,14 +178,16 @@ const daysAgo = (days: number) => new Date(Date.now() - days * 86_400_000).toISO
 
 test('a gateway that comes back after its heartbeats were deleted compares, and one whose are lost holds', async () => {
   await using fixture = await openFixture()
-  const { holds, time } = await openWith(fixture, { point: daysAgo(31) })
+  using folder = dataFolder()
+  const memory = timeFile(folder.path)
+  const { holds, time } = await openWith(fixture, memory, { point: daysAgo(31) })
   let compared = 0
   await time.open(async () => {
     compared += 1
     return []
   })
   assert.deepEqual([compared, holds.find()], [1, undefined])
-  const lost = await openWith(fixture, { point: daysAgo(29) })
+  const lost = await openWith(fixture, memory, { point: daysAgo(29) })
   await lost.time.open(async () => [])
   assert.equal(lost.holds.find()?.reason, 'went_back')
 })
@@ -195,7 +195,8 @@ test('a gateway that comes back after its heartbeats were deleted compares, and 
 test('a chain that does not answer is on hold alone and everywhere, until its row is gone', async () => {
   await using fixture = await openFixture()
   const other = (await fixture.instance({ steps: { only: async () => executed } }, { leaseMs })).taskEngine
-  const { holds, time } = await openWith(fixture)
+  using folder = dataFolder()
+  const { holds, time } = await openWith(fixture, timeFile(folder.path))
   await time.open(async () => [
     { chainId: '8453', found: 'unknown' },
     { chainId: '137', found: 'clean' },

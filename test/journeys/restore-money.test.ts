@@ -150,7 +150,8 @@ test('orders that fired, and requests, all after the backup, move nothing again 
   await restorable.heldChains(['1'])
   await world.heal()
   await restorable.heldChains([])
-  assert.equal(found.length, first.size + 3, JSON.stringify(found))
+  // Beside the requests: the order, the stop, the payment and the sale; the nonce of the swap under way was known.
+  assert.equal(found.length, Object.keys(lost).length + 4, JSON.stringify(found))
 
   assert.equal((await orderOf(restored)).status, 'executed')
   assert.deepEqual(await openOrders(restored), [], 'what fired has ended, and the other of its pair with it')
@@ -167,8 +168,8 @@ test('orders that fired, and requests, all after the backup, move nothing again 
     assert.deepEqual(shown(again), shown(first.get(key)!), key)
     assert.equal((await send(restored, path, body, key)).body.task_id, again.task_id, key)
   }
-  const expected = { ...held, credits: 950 }
-  assert.deepEqual(await moneyOf(restored), expected, 'nothing moved twice, and every credit is booked once')
+  const remaining = { ...held, credits: 950 }
+  assert.deepEqual(await moneyOf(restored), remaining, 'nothing moved twice, and every credit is booked once')
   // What is not repeated is a stray payment; once it was returned, its repeat gives no credits.
   const { operator } = restorable
   type Stray = { chain_id: string; tx_hash: string; log_index: number; reason: string }
@@ -186,7 +187,7 @@ test('orders that fired, and requests, all after the backup, move nothing again 
   const refunded = (await send(restored, returned.path, returned.body, 'returned-after')).body
   assert.deepEqual([refunded.status, refunded.outcome], ['failed', 'partial'], JSON.stringify(refunded))
   assert.match(refunded.error!.message, /an operator has settled it: sent back/)
-  assert.deepEqual(await moneyOf(restored), expected)
+  assert.deepEqual(await moneyOf(restored), remaining)
   // The repeats have taken the places of what was adopted of them; the two orders keep theirs.
   const { items } = (await restored.call<{ items: TaskBody[] }>('GET /v1/tasks?kind=adopted')).body
   assert.equal(items.length, 2, JSON.stringify(items))

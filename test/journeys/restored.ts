@@ -29,10 +29,12 @@ export async function createRestorable(env: Record<string, string> = {}) {
     backUp: () => operator.run('backup', backup),
     /** The gateway runs again, with its money on hold. */
     async restore(): Promise<void> {
+      const { port } = new URL(gateway.url)
       await gateway.stop()
       const { out } = await operator.act('disk lost', 'restore', backup)
       assert.match(out, /Money is on hold/)
-      gateway = await launch({ env: settings })
+      // Tokens of people name the address.
+      gateway = await launch({ env: { ...settings, PORT: port } })
       assert.equal((await http<Health>(`${gateway.url}/health`)).body.status, 'degraded')
       assert.deepEqual(
         (await onHold(gateway.url)).map(({ scope, reason }) => [scope, reason]),

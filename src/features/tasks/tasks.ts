@@ -7,6 +7,7 @@ import { invalid } from '#kernel/fault.ts'
 import { alternatives, nearest } from '#kernel/nearest.ts'
 import { implement } from '#kernel/operation.ts'
 import type { TaskFullView } from '#kernel/task-response.ts'
+import { adoptedKind } from '#store/found-effect.ts'
 import type { Queryable } from '#store/query.ts'
 import { contract } from './contract.ts'
 
@@ -38,7 +39,7 @@ export const tasks = ({ db, tasks, clock, publishOrders, view, kinds }: TasksDep
 
     list: async ({ skip = 0, limit = 20, status, kind, for_agent }, caller) => {
       const { userId } = await subjectOf(db, caller, for_agent)
-      if (kind !== undefined) assertKind(kind, kinds())
+      if (kind !== undefined) assertKind(kind, [...kinds(), adoptedKind])
       const page = await tasks.list(userId, {
         skip,
         limit,

@@ -82,6 +82,14 @@ export const scheduleActive = (
     [venueName, since, now, pauseSeconds],
   )
 
+/** It traded in a time that the database has lost: it is compared at once. */
+export const scheduleNow = (tx: Tx, userId: string, now: Date) =>
+  query(tx, 'update venue_account set active_at = $3, next_at = $3 where user_id = $1 and venue = $2', [
+    userId,
+    venueName,
+    now,
+  ])
+
 type Claim = { owner: string; leaseSeconds: number; now: Date; limit: number }
 
 /** One instance reconciles each account; a lease that is not renewed expires. */
