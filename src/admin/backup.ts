@@ -1,12 +1,13 @@
 import { resolve } from 'node:path'
 import { everything, storeHold } from '#durable/money-hold.ts'
+import { readPoint } from '#durable/time-columns.ts'
 import { systemClock } from '#kernel/clock.ts'
 import { lockDataDir } from '#start/lock.ts'
 import { openDatabase } from '#store/database.ts'
 import { backupCluster } from '#store/embedded/backup.ts'
 import { restoreCluster } from '#store/embedded/restore.ts'
 import { embeddedPostgres } from '#store/embedded.ts'
-import { type Queryable, query } from '#store/query.ts'
+import type { Queryable } from '#store/query.ts'
 import { StoreRefusal } from '#store/refusal.ts'
 import { timeFile } from '#store/time-file.ts'
 import type { AdminCommand } from './command.ts'
@@ -43,7 +44,14 @@ async function restore(options: SessionOptions, args: Parameters<AdminCommand['r
   const { config, printLine } = options
   const source = resolve(args.positional('folder'))
   using _lock = lockDataDir(config.DATA_DIR)
-  const { previousData } = await restoreCluster({ dataDir: config.DATA_DIR, source, progress: printLine })
+  // Until the restored database itself holds its money, this folder does: also where the process ends in between.
+  const memory = timeFile(config.DATA_DIR)
+  const { previousData } = await restoreCluster({
+    dataDir: config.DATA_DIR,
+    source,
+    beforeReplacement: memory.markRestored,
+    progress: printLine,
+  })
   await using parts = new AsyncDisposableStack()
   const server = await embeddedPostgres({ dataDir: config.DATA_DIR, progress: printLine })
   parts.defer(() => server.close())
@@ -53,12 +61,10 @@ async function restore(options: SessionOptions, args: Parameters<AdminCommand['r
   const recorded = assertSchema(database.pool).then(
     async () => {
       await holdRestored(database.pool)
+      memory.forgetRestored()
       await recordAction(database.pool, options, { command: 'restore', details })
     },
-    (error: Error) => {
-      timeFile(config.DATA_DIR).markRestored()
-      printLine(`Not recorded: ${error.message}`)
-    },
+    (error: Error) => printLine(`Not recorded: ${error.message}`),
   )
   await recorded
   printLine(`The database of ${config.DATA_DIR} was restored from ${source}`)
@@ -72,14 +78,12 @@ async function restore(options: SessionOptions, args: Parameters<AdminCommand['r
 
 /** The restored database itself starts no order and signs nothing, wherever it is started. */
 async function holdRestored(db: Queryable): Promise<void> {
-  const [last] = await query<{ point: Date | null }>(db, 'select max(seen_at) as point from database_witness')
-  const detail = { by: 'restore' }
   await storeHold(db, {
     scope: everything,
     reason: 'restored',
     since: systemClock.now(),
-    detail,
-    point: last?.point ?? null,
+    detail: { by: 'restore' },
+    point: await readPoint(db),
   })
 }
 

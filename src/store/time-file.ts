@@ -9,7 +9,7 @@ import { isRecord } from '#kernel/json.ts'
 export type TimeMemory = {
   read(database: string): TimeRecord | undefined
   write(database: string, record: TimeRecord): void
-  /** A backup was restored whose tables have no place for that fact. */
+  /** A backup is restored here, and its tables do not say so yet, or have no place for it. */
   markRestored(): void
   isRestored(): boolean
   forgetRestored(): void
@@ -32,7 +32,7 @@ export function timeFile(dataDir: string): TimeMemory {
   return {
     markRestored() {
       mkdirSync(folder, { recursive: true, mode: 0o700 })
-      writeFileSync(mark, '', { mode: 0o600 })
+      writeFileSync(mark, '', { mode: 0o600, flush: true })
     },
     isRestored: () => existsSync(mark),
     forgetRestored: () => rmSync(mark, { force: true }),

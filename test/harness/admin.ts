@@ -8,15 +8,18 @@ const main = fileURLToPath(new URL('../../src/admin/admin.ts', import.meta.url))
 export type CommandResult = { code: number | null; out: string; err: string; lines: string[] }
 
 /** Without the environment of the machine. */
+export const spawnAdmin = (env: Record<string, string>, words: readonly string[]) =>
+  spawn(process.execPath, [main, ...words], {
+    env: { ...childEnvironment(), ...env },
+    stdio: ['pipe', 'pipe', 'pipe'],
+  })
+
 export async function admin(
   env: Record<string, string>,
   words: readonly string[],
   input = '',
 ): Promise<CommandResult> {
-  const child = spawn(process.execPath, [main, ...words], {
-    env: { ...childEnvironment(), ...env },
-    stdio: ['pipe', 'pipe', 'pipe'],
-  })
+  const child = spawnAdmin(env, words)
   const chunks = { out: [] as Buffer[], err: [] as Buffer[] }
   child.stdout.on('data', (chunk: Buffer) => chunks.out.push(chunk))
   child.stderr.on('data', (chunk: Buffer) => chunks.err.push(chunk))

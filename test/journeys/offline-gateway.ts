@@ -15,6 +15,7 @@ export function offlineInstallations() {
   const envOf = (name: string) => ({ ...offlineSettings, DATA_DIR: path(name) })
   return {
     path,
+    envOf,
     launch: (name: string): Promise<Gateway> => launch({ env: envOf(name) }),
     operator: (name: string): Operator => operatorOf(envOf(name)),
     [Symbol.dispose]: () => folder[Symbol.dispose](),

@@ -17,6 +17,8 @@ import {
 export type RestoreOptions = {
   dataDir: string
   source: string
+  /** Called once everything is checked and before anything is changed. */
+  beforeReplacement?: () => void
   progress?: (line: string) => void
 }
 
@@ -27,6 +29,7 @@ export type RestoreOptions = {
 export async function restoreCluster({
   dataDir,
   source,
+  beforeReplacement = () => {},
   progress = () => {},
 }: RestoreOptions): Promise<{ previousData: string | undefined }> {
   const manifest = readManifest(source)
@@ -46,6 +49,7 @@ export async function restoreCluster({
   try {
     restoreFiles(join(source, copyName), draft, manifest, paths.account)
     const previousData = majorOf(paths) === undefined ? undefined : previousDataPath(paths)
+    beforeReplacement()
     if (previousData) renameSync(paths.data, previousData)
     renameSync(draft, paths.data)
     syncFolder(paths.home)
