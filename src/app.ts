@@ -4,7 +4,7 @@ import { createKeyRotation } from '#compose/custody.ts'
 import { openMetrics } from '#compose/metrics.ts'
 import { release } from '#compose/release.ts'
 import { retentionJobs } from '#compose/retention.ts'
-import { connectionLimits, rateLimits, taskTtlMs } from '#compose/settings.ts'
+import { connectionLimits, rateLimits, taskTtlMs, venueChainId } from '#compose/settings.ts'
 import { openTimeComparison } from '#compose/time-comparison.ts'
 import { warningsOf } from '#config-safety.ts'
 import type { StoredEvent } from '#durable/event-log.ts'
@@ -210,7 +210,11 @@ export async function app(deps: AppDeps, overrides: Overrides = {}): Promise<App
   )
   const composed: Composed = parts.use(await compose({ ...deps, agentAddress, baseUrl }, overrides))
   await composed.assertConsistent()
-  await composed.taskEngine.time.open(composed.chains.nonceRepair.compare)
+  const { chains, venue } = composed
+  await composed.taskEngine.time.open(chains.nonceRepair.compare, [
+    ...chains.svmPorts.keys(),
+    ...(venue ? [venueChainId] : []),
+  ])
   composed.probe.start()
   composed.venue?.health.start()
   const { http } = parts.use(await openDoors(doorDepsOf(composed)))

@@ -61,7 +61,7 @@ export const adoptExecution = (session: Session, executions: readonly Execution[
     const known = await knownTask(tx, executions[0]!)
     if (known) {
       if (venue) await noteAtVenue(session, tx, { ...executions[0]!, taskId: known, venue })
-      return finish(tx, executions, { became: 'known', taskId: known })
+      return finish(session, tx, executions, { became: 'known', taskId: known })
     }
     const order = await firedOrder(tx, executions[0]!)
     const task = adoptedTask(executions, session.clock.now())
@@ -75,7 +75,7 @@ export const adoptExecution = (session: Session, executions: readonly Execution[
     )
     const orderEvents = rows.flatMap((row) => orderViews.get(row.kind)?.event(row) ?? [])
     await appendEvents(tx, userId, [taskEvent('task.completed', task), ...orderEvents], task.updated_at)
-    return finish(tx, executions, { became: order ? 'order' : 'task', taskId: task.id })
+    return finish(session, tx, executions, { became: order ? 'order' : 'task', taskId: task.id })
   })
 
 /** Where it has not ended, it looks its execution up by itself, and has the time for it: its own may have passed. */
@@ -197,6 +197,7 @@ async function endOrder(tx: Tx, { id }: TriggerOrder, task: Task): Promise<Trigg
 }
 
 async function finish(
+  session: Session,
   tx: Tx,
   executions: readonly Execution[],
   { became, taskId }: Pick<Adoption, 'became'> & { taskId: string },
@@ -207,5 +208,7 @@ async function finish(
     `update found_execution set adopted_at = clock_timestamp(), task_id = $3 where user_id = $1 and execution_id = $2`,
     [userId, executionId, taskId],
   )
-  return { user_id: userId, execution_id: executionId, became, task_id: taskId }
+  const adoption = { execution_id: executionId, became, task_id: taskId }
+  await session.record(tx, { command: 'time adopt', subject: userId, details: adoption })
+  return { user_id: userId, ...adoption }
 }

@@ -1,7 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { everything, type HoldReason, holdSentence, raiseGeneration } from '#durable/money-hold.ts'
+import { freshMs } from '#durable/database-time.ts'
+import { everything, type HoldReason, holdSentence, raiseGeneration, storeHold } from '#durable/money-hold.ts'
 import { userTopic } from '#durable/notifier.ts'
+import { readPoint } from '#durable/time-columns.ts'
 import { nonceKind } from '#engines/evm-batch/sponsor-load.ts'
+import { later } from '#kernel/clock.ts'
 import type { JsonObject } from '#kernel/json.ts'
 import { isRecord } from '#kernel/json.ts'
 import type { Tx } from '#kernel/task.ts'
@@ -47,19 +50,48 @@ const show: AdminCommand['run'] = async (session) => {
   if (found.length > 0) session.print(found)
 }
 
+/** For a database that other tools restored: the gateways do not always see that it went back. */
+const hold: AdminCommand['run'] = async (session, args) => {
+  const now = session.clock.now()
+  const since = args.text('since')
+  const point = await session.database.transaction(async (tx) => {
+    const point = since === undefined ? await readPoint(tx) : momentOf(since, now)
+    if (since === undefined && point && later(point, freshMs) > now)
+      throw new UsageError(
+        'A gateway has run on this database within the last minute: name the moment that it was restored to with --since.',
+      )
+    const held = { scope: everything, reason: 'restored' as const, since: now, detail: { by: 'time hold' } }
+    await storeHold(tx, { ...held, point })
+    await session.record(tx, { command: 'time hold', subject: everything, details: { point } })
+    return point
+  })
+  session.printLine(
+    `Money is on hold, of each gateway with its next heartbeat: what chains and venue did since ${point?.toISOString() ?? 'the beginning'} is compared by a running gateway.`,
+  )
+  session.printLine('Then run `time show`, `time adopt` and `time resume`.')
+}
+
+function momentOf(text: string, now: Date): Date {
+  const moment = new Date(text)
+  if (!(moment <= now))
+    throw new UsageError('--since is a moment that has passed, such as 2026-01-31T12:00:00Z.')
+  return moment
+}
+
 const compareMsMax = 60_000
 
 /** The gateways compare: they know the nodes. */
-const compare: AdminCommand['run'] = async (session) => {
+const compare: AdminCommand['run'] = async (session, args) => {
   const { pool } = session.database
-  const [hold] = await query(
+  const scope = args.text('chain') ?? everything
+  const [held] = await query(
     pool,
     `update money_hold set compared_at = null where scope = $1 returning scope`,
-    [everything],
+    [scope],
   )
-  if (!hold) throw new UsageError('Money is not on hold as a whole: there is nothing to compare.')
-  await session.record(pool, { command: 'time compare' })
-  const silent = (await waitForComparison(pool)).filter(({ reason }) => reason === 'not_compared')
+  if (!held) throw new UsageError(`${notOnHold(scope)} There is nothing to compare.`)
+  await session.record(pool, { command: 'time compare', subject: scope })
+  const silent = (await waitForComparison(pool, scope)).filter(({ reason }) => reason === 'not_compared')
   session.print(await query<Row>(pool, foundSql))
   if (silent.length > 0)
     session.print(
@@ -67,14 +99,21 @@ const compare: AdminCommand['run'] = async (session) => {
     )
 }
 
-async function waitForComparison(pool: Queryable): Promise<HoldRow[]> {
+const notOnHold = (scope: string): string =>
+  scope === everything
+    ? 'Money is not on hold as a whole; --chain names one whose money is.'
+    : `Money of chain ${scope} is not on hold.`
+
+/** The hold of a chain on which nothing was found ends with its comparison. */
+async function waitForComparison(pool: Queryable, scope: string): Promise<HoldRow[]> {
   const untilMs = performance.now() + compareMsMax
   for (;;) {
     const holds = await readHolds(pool)
-    if (holds.some(({ scope, compared_at }) => scope === everything && compared_at !== null)) return holds
+    const hold = holds.find((each) => each.scope === scope)
+    if (hold?.compared_at || (!hold && scope !== everything)) return holds
     if (performance.now() > untilMs)
       throw new UsageError(
-        'No gateway has compared everything yet. Start one, and see its log for nodes that do not answer.',
+        `No gateway has compared ${scope === everything ? 'everything' : `chain ${scope}`} yet. Start one, and see its log for nodes that do not answer.`,
       )
     await delay(500)
   }
@@ -90,7 +129,7 @@ const adopt: AdminCommand['run'] = async (session) => {
   const adoptions: Adoption[] = []
   for (const executions of byExecution(await readUnadopted(pool)))
     adoptions.push(await adoptExecution(session, executions))
-  await session.record(pool, { command: 'time adopt', details: { count: adoptions.length } })
+  if (adoptions.length === 0) await session.record(pool, { command: 'time adopt' })
   session.print(adoptions)
   await session.notify([...new Set(adoptions.map(({ user_id: userId }) => userTopic(userId)))])
 }
@@ -100,10 +139,7 @@ const resume: AdminCommand['run'] = async (session, args) => {
   const left = await session.database.transaction(async (tx) => {
     const holds = await readHolds(tx)
     const hold = holds.find((each) => each.scope === scope)
-    if (!hold)
-      throw new UsageError(
-        scope === everything ? 'Money is not on hold as a whole.' : `Money of chain ${scope} is not on hold.`,
-      )
+    if (!hold) throw new UsageError(notOnHold(scope))
     if (!args.flag('unseen')) await assertAdopted(tx, hold)
     if (scope === everything) await raiseGeneration(tx)
     await raiseCounters(tx, hold.detail)
@@ -122,9 +158,9 @@ const resume: AdminCommand['run'] = async (session, args) => {
 }
 
 async function assertAdopted(tx: Tx, { scope, compared_at }: HoldRow): Promise<void> {
-  if (scope === everything && compared_at === null)
+  if (compared_at === null)
     throw new UsageError(
-      'The chains were not compared yet: a running gateway does it. Run `time compare`, or add --unseen to go on without.',
+      `${scope === everything ? 'The chains were' : `Chain ${scope} was`} not compared yet: a running gateway does it. Run \`time compare\`, or add --unseen to go on without.`,
     )
   const [open] = await query<{ count: number }>(
     tx,
@@ -156,9 +192,18 @@ export const timeCommands: readonly AdminCommand[] = [
     run: show,
   },
   {
+    name: 'time hold',
+    positionals: [],
+    options: { since: 'string' },
+    changes: true,
+    summary:
+      'hold all money, because the database was restored by other tools than `restore`, to a moment that --since names',
+    run: hold,
+  },
+  {
     name: 'time compare',
     positionals: [],
-    options: {},
+    options: { chain: 'string' },
     changes: false,
     summary:
       'let a running gateway compare chains and venue with the database again, and list what the database does not know',

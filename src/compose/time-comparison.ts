@@ -177,8 +177,9 @@ async function compareOne(
   const { db, clock } = state.core
   const findings = await findingsOf(state, scope, point)
   if (!findings) return
-  await storeExecutions(state.core, findings.executions)
-  if (all || findings.executions.length === 0) {
+  const executions = all ? findings.executions : await withoutOwn(db, findings.executions)
+  await storeExecutions(state.core, executions)
+  if (all || executions.length === 0) {
     await query(db, 'update money_hold set detail = detail || $2::jsonb where scope = $1', [
       everything,
       jsonText(findings.used),
@@ -191,6 +192,18 @@ async function compareOne(
        reason = case reason when 'not_compared' then 'foreign_batches' else reason end where scope = $1`,
     [scope, clock.now(), jsonText(findings.used)],
   )
+}
+
+/** A task whose transaction the database has looks it up by itself. */
+async function withoutOwn(db: Core['db'], executions: readonly FoundRow[]): Promise<FoundRow[]> {
+  const hashes = executions.flatMap(({ txHash }) => txHash ?? [])
+  const rows = await query<{ external_id: string }>(
+    db,
+    'select external_id from tx_attempt where external_id = any($1)',
+    [hashes],
+  )
+  const own = new Set(rows.map(({ external_id: id }) => id))
+  return executions.filter(({ txHash }) => txHash === null || !own.has(txHash))
 }
 
 const endUncompared = ({ db }: Core, scope: string) =>

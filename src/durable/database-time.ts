@@ -39,8 +39,11 @@ export type DatabaseTime = {
   heartbeat(): Promise<{ facts: ServerFacts; values: [string, number | null] }>
   /** Compares the reply to a heartbeat. */
   observe(row: TimeRow): Promise<void>
-  /** Judges before anything is accepted: to the end where nothing has to be compared with chains that do not answer. */
-  open(compareChains: CompareChains): Promise<void>
+  /**
+   * Judges before anything is accepted: to the end where nothing has to be compared with chains that do not answer.
+   * `searchedChains`: those that no counter of the database compares, so that what they did since has to be searched.
+   */
+  open(compareChains: CompareChains, searchedChains?: readonly string[]): Promise<void>
   /** A commit that a client or a chain knows of. */
   acknowledge(task: { id: string; version: number; user_id: string }): void
   /** No heartbeat was committed for two leases: the database takes no writes. */
@@ -48,6 +51,8 @@ export type DatabaseTime = {
 }
 
 const checkRetryMs = 1_000
+/** No restore is as quick: a database with a later heartbeat has lost nothing that a new gateway could find. */
+export const freshMs = 60_000
 
 /** Reads without a beat, and whether anything was ever signed. */
 const openSql = (facts: ServerFacts) =>
@@ -69,6 +74,7 @@ type TimeState = {
   foundPoint: Date | null
   seenPoint: Date | null
   compareChains: CompareChains | undefined
+  searchedChains: readonly string[]
   checking: Promise<void> | undefined
   beatAtMs: number | undefined
 }
@@ -84,6 +90,7 @@ export function createDatabaseTime(deps: DatabaseTimeDeps): DatabaseTime {
     foundPoint: null,
     seenPoint: null,
     compareChains: undefined,
+    searchedChains: [],
     checking: undefined,
     beatAtMs: undefined,
   }
@@ -101,7 +108,10 @@ export function createDatabaseTime(deps: DatabaseTimeDeps): DatabaseTime {
       if (state.seen || state.compareChains) await judge(state, found)
       rememberIfKnown(state)
     },
-    open: (compareChains) => open(state, compareChains),
+    open(compareChains, searchedChains = []) {
+      state.searchedChains = searchedChains
+      return open(state, compareChains)
+    },
     acknowledge: state.acknowledged.add,
     isSilent: () => state.beatAtMs !== undefined && monotonicMs() - state.beatAtMs > 2 * deps.leaseMs,
   }
@@ -255,7 +265,7 @@ function check(state: TimeState, reason: HoldReason, { generation }: FoundPositi
   if (state.checking) return
   const { holds, clock, log } = state.deps
   holds.setLocal({ scope: everything, reason, since: clock.now(), detail: {} })
-  state.checking = compare(state, generation)
+  state.checking = compare(state, reason, generation)
     .catch((error: unknown) => {
       log.warn({ error }, 'the database was not compared with the chains: the next heartbeat tries again')
     })
@@ -264,7 +274,7 @@ function check(state: TimeState, reason: HoldReason, { generation }: FoundPositi
     })
 }
 
-async function compare(state: TimeState, generation: number): Promise<void> {
+async function compare(state: TimeState, reason: HoldReason, generation: number): Promise<void> {
   const { holds, log } = state.deps
   const lost = await state.acknowledged.findLost()
   if (lost) {
@@ -278,11 +288,16 @@ async function compare(state: TimeState, generation: number): Promise<void> {
     log.error(detail, 'the chains have batches that the database does not know: money is on hold')
     return hold(state, 'lost_commits', { detail, generation })
   }
-  for (const { chainId, found } of compared)
-    if (found === 'unknown') await hold(state, 'not_compared', { scope: chainId, detail: {}, generation })
+  const silent = compared.filter(({ found }) => found === 'unknown').map(({ chainId }) => chainId)
+  const searched = reason === 'no_memory' && !isFresh(state) ? state.searchedChains : []
+  for (const scope of [...silent, ...searched])
+    await hold(state, 'not_compared', { scope, detail: {}, generation })
   if (state.found) remember(state, state.found)
   holds.clearLocal(everything)
 }
+
+const isFresh = ({ point, deps }: TimeState): boolean =>
+  point !== null && later(point, freshMs) > deps.clock.now()
 
 /** What is held or compared is not known yet: the earlier memory stays. */
 function rememberIfKnown(state: TimeState): void {

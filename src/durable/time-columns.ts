@@ -1,4 +1,5 @@
 import type { JsonObject } from '#kernel/json.ts'
+import { type Queryable, query } from '#store/query.ts'
 import type { HoldReason } from './money-hold.ts'
 
 /** What a heartbeat reads of the time of the database. */
@@ -12,7 +13,7 @@ export type TimeRow = {
   lsn: string | null
   storedLsn: string | null
   generation: number
-  /** The last heartbeat of any instance that the database knows. */
+  /** The last moment that the database knows; null where nothing was ever done with it. */
   point: Date | null
   holds: StoredHold[]
 }
@@ -41,6 +42,16 @@ export const factColumns = ({ system, timeline, lsn }: ServerFacts) => ({
   lsn: lsn ? 'pg_current_wal_flush_lsn()' : 'null::pg_lsn',
 })
 
+/** A database of a release before the heartbeats shows the last change of its newest task: never a later moment. */
+const pointSql = `coalesce((select max(seen_at) from database_witness),
+    (select updated_at from task order by id desc limit 1), (select max(created_at) from app_user))`
+
+/** The last moment that the database knows. */
+export async function readPoint(db: Queryable): Promise<Date | null> {
+  const [row] = await query<{ point: Date | null }>(db, `select ${pointSql} as point`)
+  return row!.point
+}
+
 /** The columns of a `TimeRow` beside the beat; `timelineSeen`: a parameter; `lsn`: the position that is stored. */
 export const timeColumns = (
   facts: ServerFacts,
@@ -51,6 +62,6 @@ export const timeColumns = (
   return `${system} as system, ${timeline} as timeline, (${lsn} - '0/0'::pg_lsn)::text as lsn,
     (select (max(w.lsn) - '0/0'::pg_lsn)::text from database_witness w where w.timeline = ${timelineSeen}::integer) as "storedLsn",
     (select value::float8 from database_binding where key = 'time_generation') as generation,
-    (select max(seen_at) from database_witness) as point,
+    ${pointSql} as point,
     (select coalesce(jsonb_agg(to_jsonb(h)), '[]') from money_hold h) as holds`
 }

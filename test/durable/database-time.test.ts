@@ -1,7 +1,11 @@
 /** A database that lost commits which an instance saw: money waits on every instance until an operator goes on. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { everything, raiseGeneration, storeHold } from '#durable/money-hold.ts'
+import { createDatabaseTime } from '#durable/database-time.ts'
+import { createMoneyHolds, everything, raiseGeneration, storeHold } from '#durable/money-hold.ts'
+import { systemClock } from '#kernel/clock.ts'
+import { systemRandom } from '#kernel/id.ts'
+import { silentLog } from '#kernel/log.ts'
 import { type TimeMemory, type TimeRecord, timeFile } from '#store/time-file.ts'
 import { dataFolder, eventually } from '../harness/gateway.ts'
 import { type EngineFixture, executed, newUser, openFixture } from './engine-fixture.ts'
@@ -207,4 +211,54 @@ test('a chain that does not answer is on hold alone and everywhere, until its ro
   assert.deepEqual(await fixture.rows('delete from money_hold returning scope'), [{ scope: '8453' }])
   for (const each of [holds, other.holds])
     await eventually(async () => !each.find('8453') || undefined, 'its money goes on')
+})
+
+test('without a memory, chains that no counter compares are searched since the last moment that the database knows', async () => {
+  await using fixture = await openFixture()
+  const { pool } = fixture.admin
+  const start = async () => {
+    const holds = createMoneyHolds()
+    const deps = {
+      pool,
+      holds,
+      clock: systemClock,
+      random: systemRandom,
+      log: silentLog,
+      memory: undefined,
+      leaseMs,
+    }
+    await createDatabaseTime(deps).open(async () => [], ['7565164', '999'])
+    const stored = await fixture.rows<{ scope: string; reason: string; point: Date }>(
+      'delete from money_hold returning scope, reason, point',
+    )
+    assert.equal(holds.find(), undefined)
+    return stored.map(({ scope, reason, point }) => [scope, reason, point.getTime()]).toSorted()
+  }
+  const heldSince = (at: Date) => ['7565164', '999'].map((scope) => [scope, 'not_compared', at.getTime()])
+  assert.deepEqual(await start(), [], 'nothing was ever signed')
+
+  // As an earlier release left it, which counted no heartbeats.
+  const instance = await fixture.instance({ steps: { only: async () => executed } }, { leaseMs })
+  await instance.run(newUser())
+  await instance[Symbol.asyncDispose]()
+  await fixture.rows(
+    `insert into effect (id, task_id, step, kind, intent, signed, external_id, status, policy_receipt, at)
+       values ($1::uuid, $1::uuid, 'only', 'test', '{}', '{}', $1::uuid::text, 'confirmed', 'test', now()) returning id`,
+    newUser(),
+  )
+  await fixture.rows('delete from database_witness returning id')
+  const [past, recent] = [3_600_000, 1_000].map((ms) => new Date(Date.now() - ms)) as [Date, Date]
+  await fixture.rows('update task set updated_at = $1 returning id', past)
+  assert.deepEqual(await start(), heldSince(past))
+  const beat = (at: Date) =>
+    fixture.rows(
+      'insert into database_witness (id, beat, seen_at) values (gen_random_uuid(), 1, $1) returning id',
+      at,
+    )
+  const heartbeat = new Date(past.getTime() + 60_000)
+  await beat(heartbeat)
+  assert.deepEqual(await start(), heldSince(heartbeat))
+  // Others run: a new instance beside them holds nothing.
+  await beat(recent)
+  assert.deepEqual(await start(), [])
 })

@@ -1,11 +1,12 @@
 /** A backup restored over the embedded database that it was made of. */
 import assert from 'node:assert/strict'
-import { appendFileSync, existsSync, readdirSync } from 'node:fs'
+import { once } from 'node:events'
+import { appendFileSync, existsSync, readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { embeddedPostgres } from '#store/embedded.ts'
-import type { Operator } from '../harness/admin.ts'
-import { type Gateway, newAgent } from '../harness/gateway.ts'
+import { type Operator, spawnAdmin } from '../harness/admin.ts'
+import { eventually, type Gateway, http, newAgent } from '../harness/gateway.ts'
 import { query } from '../store/embedded-fixture.ts'
 import { isKnown, offlineInstallations } from './offline-gateway.ts'
 
@@ -66,6 +67,60 @@ test('a restore in place goes back to the moment of the backup, and keeps a copy
   ])
 })
 
+const reasonsOnHold = async (): Promise<string[]> => {
+  type Health = { checks: { money: { on_hold: { reason: string }[] } } }
+  const { body } = await http<Health>(`${gateway.url}/health`)
+  return body.checks.money.on_hold.map(({ reason }) => reason)
+}
+const isHeld = (held: boolean) =>
+  eventually(async () => (await reasonsOnHold()).length > 0 === held || undefined, `money on hold: ${held}`)
+
+test('a restore that is killed in its middle leaves money on hold, also where nothing is remembered', async () => {
+  await operator.run('backup', path('interrupted'))
+  await gateway.stop()
+  const memory = join(path('first'), 'database-time')
+  rmSync(memory, { recursive: true })
+  const child = spawnAdmin(installations.envOf('first'), ['restore', path('interrupted'), '--why', 'x'])
+  await eventually(async () => existsSync(join(memory, 'restored')) || undefined, 'the restore has begun')
+  child.kill('SIGKILL')
+  await once(child, 'close')
+  gateway = await installations.launch('first')
+  assert.deepEqual(await reasonsOnHold(), ['restored'])
+  await operator.act('accepted', 'time', 'resume', '--unseen')
+  await isHeld(false)
+})
+
+test('an operator holds the money of a database that other tools restored, from the moment it was restored to', async () => {
+  assert.match(await operator.refusal('time', 'hold', '--why', 'x'), /name the moment .* with --since/)
+  assert.match(
+    await operator.refusal('time', 'hold', '--since', 'noon', '--why', 'x'),
+    /a moment that has passed/,
+  )
+  const since = new Date(Date.now() - 600_000).toISOString()
+  await operator.act('restored by the provider', 'time', 'hold', '--since', since)
+  await isHeld(true)
+  const [shown] = await operator.rows<{ reason: string; point: string }>('time', 'show')
+  assert.deepEqual([shown?.reason, shown?.point], ['restored', since])
+  await operator.rows('time', 'compare')
+  await operator.act('compared', 'time', 'resume')
+  await isHeld(false)
+
+  // After a stop the last heartbeat is the moment; a chain that nobody has compared goes on unseen alone.
+  await gateway.stop()
+  const backdate = `update database_witness set seen_at = seen_at - interval '1 hour'`
+  await operator.act('x', 'psql', '--write', backdate)
+  await operator.act('restored by the provider', 'time', 'hold')
+  const chain = `insert into money_hold (scope, reason, since) values ('8453', 'not_compared', now())`
+  await operator.act('x', 'psql', '--write', chain)
+  const uncompared = await operator.refusal('time', 'resume', '--chain', '8453', '--why', 'x')
+  assert.match(uncompared, /Chain 8453 was not compared yet/)
+  await operator.act('its node is gone', 'time', 'resume', '--chain', '8453', '--unseen')
+  gateway = await installations.launch('first')
+  assert.deepEqual(await reasonsOnHold(), ['restored'])
+  await operator.act('accepted', 'time', 'resume', '--unseen')
+  await isHeld(false)
+})
+
 test('a damaged backup is rejected and leaves the database unchanged', async () => {
   const agent = await newAgent(gateway.url)
   await operator.run('backup', path('damaged'))
@@ -78,5 +133,6 @@ test('a damaged backup is rejected and leaves the database unchanged', async () 
   assert.match(damaged, /missing or damaged/)
   assert.match(await operator.refusal('restore', path('nothing'), '--why', 'x'), /is not a backup/)
   gateway = await installations.launch('first')
+  assert.deepEqual(await reasonsOnHold(), [], 'what was not replaced is not on hold')
   assert.ok(await isKnown(gateway.url, agent.token))
 })

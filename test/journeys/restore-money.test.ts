@@ -146,7 +146,7 @@ test('orders that fired, and requests, all after the backup, move nothing again 
   await world.fault(`evm:${polygon}`, { status: 503 })
   await world.fault('evm:1', { status: 503 })
   const found = await restorable.goOn({ silent: ['1', polygon] })
-  await restorable.operator.act('its node is gone', 'time', 'resume', '--chain', polygon)
+  await restorable.operator.act('its node is gone', 'time', 'resume', '--chain', polygon, '--unseen')
   await restorable.heldChains(['1'])
   await world.heal()
   await restorable.heldChains([])
