@@ -32,7 +32,7 @@ const listApprovals: AdminCommand['run'] = async (session, args) => {
 
 /** A running gateway does what is decided here, as it does what a person decides. */
 const decide =
-  (decision: Extract<Decision, 'approved' | 'declined'>): AdminCommand['run'] =>
+  (command: string, decision: Extract<Decision, 'approved' | 'declined'>): AdminCommand['run'] =>
   async (session, args) => {
     const { database, clock } = session
     const id = args.positional('approval')
@@ -46,7 +46,7 @@ const decide =
       const { isFirst } = await takeDecision(tx, known, { decision, by: operatorText(session), at: now })
       if (!isFirst) throw new UsageError(`The request ${id} waits no more.`)
       await session.record(tx, {
-        command: `approvals ${decision}`,
+        command,
         subject: userId,
         details: { approval_id: id },
       })
@@ -75,7 +75,7 @@ export const approvalCommands: readonly AdminCommand[] = [
     options: {},
     changes: true,
     summary: 'confirm an act that allows more than before, where no person can on a page',
-    run: decide('approved'),
+    run: decide('approvals confirm', 'approved'),
   },
   {
     name: 'approvals decline',
@@ -83,6 +83,6 @@ export const approvalCommands: readonly AdminCommand[] = [
     options: {},
     changes: true,
     summary: 'decline a request that waits',
-    run: decide('declined'),
+    run: decide('approvals decline', 'declined'),
   },
 ]

@@ -10,10 +10,10 @@ import type { Transactions } from './transactions.ts'
  * The queue has the tasks that have not ended, so that no ended task is read: the lateral join leaves the planner no
  * scan of all tasks, which it would take for cheaper.
  */
-const uncertainSql = `
-  select state, count(*)::integer as count
-  from task_queue cross join lateral (select state from task where id = task_id limit 1) open
-  where state in ('review', 'reconciling') group by state`
+const waitingSql = `
+  select state, count(*)::integer as count, min(created_at) as oldest
+  from task_queue cross join lateral (select state, created_at from task where id = task_id limit 1) open
+  where state in ('review', 'reconciling', 'awaiting_approval') group by state`
 
 type Reading = Pick<Transactions, 'pool'>
 
@@ -23,11 +23,13 @@ export async function readTaskGauges(
   clock: Clock,
   { running, slots }: RunnerCounts,
 ): Promise<Metric[]> {
-  const [{ queueDepth, oldestPendingSeconds }, uncertain] = await Promise.all([
+  const [{ queueDepth, oldestPendingSeconds }, waiting] = await Promise.all([
     readQueueStats({ pool }, clock),
-    query<{ state: string; count: number }>(pool, uncertainSql, []),
+    query<{ state: string; count: number; oldest: Date }>(pool, waitingSql, []),
   ])
-  const inState = (name: string) => uncertain.find(({ state }) => state === name)?.count ?? 0
+  const stateOf = (name: string) => waiting.find(({ state }) => state === name)
+  const inState = (name: string) => stateOf(name)?.count ?? 0
+  const asked = stateOf('awaiting_approval')?.oldest
   return [
     gauge('portico_tasks_due', 'Tasks that are due and that no instance has claimed', queueDepth),
     gauge(
@@ -37,6 +39,16 @@ export async function readTaskGauges(
     ),
     gauge('portico_tasks_in_review', 'Tasks that an operator has to look at', inState('review')),
     gauge('portico_tasks_reconciling', 'Tasks whose outcome is being looked up', inState('reconciling')),
+    gauge(
+      'portico_approvals_waiting',
+      'Requests that wait for a person, or the operator',
+      inState('awaiting_approval'),
+    ),
+    gauge(
+      'portico_approvals_oldest_age_seconds',
+      'Time since the oldest of the waiting requests was made',
+      asked ? Math.max(0, (clock.now().getTime() - asked.getTime()) / 1_000) : 0,
+    ),
     gauge('portico_tasks_running', 'Tasks that this instance runs now', running),
     gauge('portico_task_slots', 'Tasks that this instance runs at most at a time', slots),
   ]

@@ -73,6 +73,7 @@ describe('the metrics of a running gateway', () => {
     assert.equal(scrape.value('portico_http_stream_duration_seconds_count'), 1)
     assert.equal(scrape.value('portico_event_streams_open'), 0)
     assert.equal(scrape.value('portico_tasks_in_review'), 0)
+    assert.equal(scrape.value('portico_approvals_waiting'), 0)
     assert.equal(scrape.value('portico_ledger_disagreements'), 0)
     assert.equal(scrape.value('portico_key_encryption_keys_unusable'), 0)
     assert.ok((scrape.value('portico_upstream_requests_total', { upstream: 'base', result: 'ok' }) ?? 0) > 0)
