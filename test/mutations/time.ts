@@ -51,6 +51,17 @@ export const timeMutations = [
     ],
   ),
   ...mutationsOf(
+    'src/durable/database-time.ts',
+    ['test/durable/database-time.test.ts'],
+    [
+      [
+        "reason === 'no_memory' && !isFresh(state)",
+        "reason === 'no_memory'",
+        'an instance that is added to others holds the money of Solana and the venue',
+      ],
+    ],
+  ),
+  ...mutationsOf(
     'src/durable/runner.ts',
     ['test/durable/database-time.test.ts'],
     [
