@@ -1,5 +1,5 @@
 import { type Config, ConfigRefused } from '#config.ts'
-import { isLive, readReplication } from '#durable/replication.ts'
+import { readIsReplicated } from '#durable/replication.ts'
 import type { Failpoints } from '#kernel/failpoint.ts'
 import type { Log } from '#kernel/log.ts'
 import { type Database, openDatabase } from '#store/database.ts'
@@ -22,8 +22,9 @@ export async function openStore(
   const directUrl = config.DATABASE_DIRECT_URL ?? databaseUrl
   const onIdleError = (error: Error) => log.warn({ error }, 'idle database connection lost')
   const settings = { url: databaseUrl, directUrl, failpoints, onIdleError }
-  // A connection of its own renews leases while all others are busy; another one looks at the standbys meanwhile.
-  const heartbeats = openDatabase({ ...settings, poolMax: 2, applicationName: 'portico heartbeat' })
+  // A connection of its own renews leases while all others are busy; others look at the standbys, and wait for them.
+  const poolMax = config.DATABASE_DURABILITY === 'standby' ? 3 : 2
+  const heartbeats = openDatabase({ ...settings, poolMax, applicationName: 'portico heartbeat' })
   parts.defer(() => heartbeats.close())
   // Nothing is written before: without the standby its commit would wait for ever.
   if (config.DATABASE_DURABILITY === 'standby') await assertReplicated(heartbeats)
@@ -37,7 +38,7 @@ export async function openStore(
 }
 
 async function assertReplicated({ pool }: Database): Promise<void> {
-  if (isLive(await readReplication(pool))) return
+  if (await readIsReplicated(pool)) return
   throw new ConfigRefused([
     'DATABASE_DURABILITY: standby, but the database has no live synchronous standby with synchronous_commit on, or its role may not see one (grant pg_read_all_stats)',
   ])

@@ -1,6 +1,6 @@
 import { everything, type MoneyHold, readGeneration, storeHold } from '#durable/money-hold.ts'
 import type { EvmPort } from '#engines/evm-batch/evm-port.ts'
-import { type FoundExecution, findExecutions, type SearchRange } from '#engines/evm-batch/found-executions.ts'
+import { type EvmProgress, type FoundExecution, findExecutions } from '#engines/evm-batch/found-executions.ts'
 import type { SvmPort } from '#engines/svm-transaction/svm-port.ts'
 import { type FoundAtVenue, findAtVenue } from '#engines/venue/orders/found-executions.ts'
 import { triggerKind } from '#features/spot-venue/triggers.ts'
@@ -21,25 +21,41 @@ import type { Venue } from './venue.ts'
  */
 
 const everyMs = 1_000
-/** A search that takes longer begins again. */
+/** One that takes longer holds its own chain alone, and goes on from where it was. */
 const searchMsMax = 600_000
 
 type ComparisonDeps = { core: Core; chains: Chains; venue: Pick<Venue, 'client'> | undefined }
-/** `used`: by signer, what `time resume` raises the counters to. */
-type Findings = { executions: FoundRow[]; used: JsonObject }
 type FoundRow = Omit<FoundAtVenue, 'venue'> & {
   chainId: string
   sequence: number
   balanceChanges: object[]
   venue: FoundAtVenue['venue'] | null
 }
+/**
+ * Keeps what it has searched: called again after it was aborted, it goes on. Returns by signer what `time resume` raises
+ * the counters to.
+ */
+type Search = (signal: AbortSignal) => Promise<JsonObject>
+type Store = (executions: readonly FoundRow[]) => Promise<void>
+type BeginSearch = (point: Date | null, store: Store) => Search
+type Begun = { point: Date | null; search: Search; count: number }
+type Findings = { used: JsonObject; count: number }
 /** By chain, and the venue as one of them. */
-type Searches = ReadonlyMap<string, (range: SearchRange) => Promise<Findings>>
-type State = { core: Core; searches: Searches; closing: AbortSignal }
+type State = {
+  core: Core
+  searches: ReadonlyMap<string, BeginSearch>
+  begun: Map<string, Begun>
+  closing: AbortSignal
+}
 
 export function openTimeComparison({ core, chains, venue }: ComparisonDeps) {
   const closing = new AbortController()
-  const state: State = { core, searches: searchesOf({ core, chains, venue }), closing: closing.signal }
+  const state: State = {
+    core,
+    searches: searchesOf({ core, chains, venue }),
+    begun: new Map(),
+    closing: closing.signal,
+  }
   const compareIfWanted = async () => {
     if (!core.taskEngine.isOnDuty()) return
     const holds = core.taskEngine.holds.list()
@@ -66,50 +82,80 @@ export function openTimeComparison({ core, chains, venue }: ComparisonDeps) {
   }
 }
 
-function searchesOf({ core, chains, venue }: ComparisonDeps): Searches {
-  const searches = new Map<string, (range: SearchRange) => Promise<Findings>>()
-  for (const [id, port] of chains.ports) searches.set(id, (range) => searchEvm(core, port, range))
-  for (const [id, port] of chains.svmPorts) searches.set(id, (range) => searchSolana(core, port, range))
-  if (venue) searches.set(venueChainId, (range) => searchVenue(core, venue, range))
+function searchesOf({ core, chains, venue }: ComparisonDeps): State['searches'] {
+  const searches = new Map<string, BeginSearch>()
+  for (const [id, port] of chains.ports) searches.set(id, searchEvm(core, port))
+  for (const [id, port] of chains.svmPorts) searches.set(id, searchSolana(core, port))
+  if (venue) searches.set(venueChainId, searchVenue(core, venue))
   return searches
 }
 
-async function searchEvm({ db }: Core, port: EvmPort, range: SearchRange): Promise<Findings> {
-  const deps = { db, findSent, nonceAt, batchIn: executedBatchIn, executionOf }
-  const { executions, used } = await findExecutions(deps, port, range)
-  const chain = port.chain.row.id
-  const raised = Object.entries(used).map(([signer, { from, to }]) => [
-    `${chain}:${signer}`,
-    { chain, signer, from: String(from), to: String(to) },
-  ])
-  return { executions: await ofUsers(db, executions), used: Object.fromEntries(raised) }
-}
+const searchEvm =
+  ({ db }: Core, port: EvmPort): BeginSearch =>
+  (point, store) => {
+    const progress: EvmProgress = new Map()
+    const chain = port.chain.row.id
+    const storeOfUsers = async (found: readonly FoundExecution[]) => store(await ofUsers(db, found))
+    const deps = { db, findSent, nonceAt, batchIn: executedBatchIn, executionOf, store: storeOfUsers }
+    return async (signal) => {
+      const used = await findExecutions(deps, port, { point, signal, progress })
+      const raised = Object.entries(used).map(([signer, { from, to }]) => [
+        `${chain}:${signer}`,
+        { chain, signer, from: String(from), to: String(to) },
+      ])
+      return Object.fromEntries(raised)
+    }
+  }
 
 /** No nonce shows what is missing there: everything that the sponsors sent since that moment is looked at. */
-async function searchSolana(
-  { db }: Core,
-  { chain, sponsor }: SvmPort,
-  { point, signal }: SearchRange,
-): Promise<Findings> {
-  if (point === null) return { executions: [], used: {} }
-  const sent = await Promise.all(
-    sponsor.signers.map((signer) => sentExecutions(chain, signer, { since: point, signal })),
-  )
-  const executions = sent.flat().map(({ signature, at, ...execution }) => ({
-    ...execution,
-    chainId: chain.row.id,
-    txHash: signature,
-    balanceChanges: [],
-    executedAt: at,
-  }))
-  return { executions: await ofUsers(db, executions), used: {} }
-}
+const searchSolana =
+  ({ db }: Core, { chain, sponsor }: SvmPort): BeginSearch =>
+  (point, store) => {
+    const landed = new Map<string, ReturnType<typeof chain.transaction>>()
+    const read: Pick<typeof chain, 'row' | 'history' | 'transaction'> = {
+      row: chain.row,
+      history: (address, page) => chain.history(address, page),
+      async transaction(signature, finality) {
+        const known = landed.get(signature)
+        if (known) return known
+        const found = chain.transaction(signature, finality)
+        if (await found) landed.set(signature, found)
+        return found
+      },
+    }
+    return async (signal) => {
+      if (point === null) return {}
+      for (const signer of sponsor.signers) {
+        const sent = await sentExecutions(read, signer, { since: point, signal })
+        const executions = sent.map(({ signature, at, ...execution }) => ({
+          ...execution,
+          chainId: chain.row.id,
+          txHash: signature,
+          balanceChanges: [],
+          executedAt: at,
+        }))
+        await store(await ofUsers(db, executions))
+      }
+      return {}
+    }
+  }
 
-async function searchVenue({ db }: Core, { client }: Pick<Venue, 'client'>, range: SearchRange) {
-  const found = await findAtVenue({ db, venue: client.withUrgency('work'), triggerKind }, range)
-  const ofVenue = { chainId: venueChainId, sequence: 0, balanceChanges: [] }
-  return { executions: found.map((each) => ({ ...ofVenue, ...each })), used: {} }
-}
+const searchVenue =
+  ({ db }: Core, { client }: Pick<Venue, 'client'>): BeginSearch =>
+  (point, store) => {
+    const done = new Set<string>()
+    const ofVenue = { chainId: venueChainId, sequence: 0, balanceChanges: [] }
+    const deps = {
+      db,
+      venue: client.withUrgency('work'),
+      triggerKind,
+      store: (found: readonly FoundAtVenue[]) => store(found.map((each) => ({ ...ofVenue, ...each }))),
+    }
+    return async (signal) => {
+      await findAtVenue(deps, { point, signal, done })
+      return {}
+    }
+  }
 
 /** An account that was made after that moment has no user here. */
 async function ofUsers(db: Core['db'], executions: readonly FoundExecution[]): Promise<FoundRow[]> {
@@ -123,19 +169,42 @@ async function ofUsers(db: Core['db'], executions: readonly FoundExecution[]): P
   })
 }
 
-/** Undefined where it does not answer, or takes too long. */
+/** Undefined where it does not answer, or is not done yet. */
 async function findingsOf(
-  { core, searches, closing }: State,
+  { core, searches, begun, closing }: State,
   id: string,
-  point: Date | null,
+  { point, isAlone }: SearchOf,
 ): Promise<Findings | undefined> {
-  const signal = AbortSignal.any([closing, AbortSignal.timeout(searchMsMax)])
+  const begin = searches.get(id)
+  if (!begin) return undefined
+  let search = begun.get(id)
+  if (search?.point?.getTime() !== point?.getTime()) search = undefined
+  search ??= beginSearch(core, begin, { point, isAlone })
+  begun.set(id, search)
   try {
-    return await searches.get(id)?.({ point, signal })
+    const used = await search.search(AbortSignal.any([closing, AbortSignal.timeout(searchMsMax)]))
+    begun.delete(id)
+    return { used, count: search.count }
   } catch (error) {
-    core.log.warn({ error, chain: id }, 'a chain was not compared with the database: will retry')
+    core.log.warn({ error, chain: id }, 'a chain was not compared with the database: will go on')
     return undefined
   }
+}
+
+/** `isAlone`: the rest is not on hold, so tasks go on whose transactions the database has. */
+type SearchOf = { point: Date | null; isAlone: boolean }
+
+function beginSearch(core: Core, begin: BeginSearch, { point, isAlone }: SearchOf): Begun {
+  const begun: Begun = {
+    point,
+    count: 0,
+    search: begin(point, async (found) => {
+      const executions = isAlone ? await withoutOwn(core.db, found) : found
+      await storeExecutions(core, executions)
+      begun.count += executions.length
+    }),
+  }
+  return begun
 }
 
 async function compareAll(state: State, { point = null }: MoneyHold): Promise<void> {
@@ -143,7 +212,7 @@ async function compareAll(state: State, { point = null }: MoneyHold): Promise<vo
   const { db, clock, log } = core
   const generation = await readGeneration(db)
   const ids = [...searches.keys()]
-  const found = await Promise.all(ids.map((id) => findingsOf(state, id, point)))
+  const found = await Promise.all(ids.map((id) => findingsOf(state, id, { point, isAlone: false })))
   if (closing.aborted) return
   const used: JsonObject = {}
   for (const [at, id] of ids.entries()) {
@@ -153,7 +222,6 @@ async function compareAll(state: State, { point = null }: MoneyHold): Promise<vo
       await storeHold(db, hold, generation)
       continue
     }
-    await storeExecutions(core, findings.executions)
     await endUncompared(core, id)
     Object.assign(used, findings.used)
   }
@@ -163,7 +231,7 @@ async function compareAll(state: State, { point = null }: MoneyHold): Promise<vo
     [everything, clock.now(), jsonText(used)],
   )
   log.warn(
-    { executions: found.flatMap((each) => each?.executions ?? []).length },
+    { executions: found.reduce((sum, each) => sum + (each?.count ?? 0), 0) },
     'the chains were compared with the database',
   )
 }
@@ -175,11 +243,9 @@ async function compareOne(
   all: MoneyHold | undefined,
 ): Promise<void> {
   const { db, clock } = state.core
-  const findings = await findingsOf(state, scope, point)
+  const findings = await findingsOf(state, scope, { point, isAlone: all === undefined })
   if (!findings) return
-  const executions = all ? findings.executions : await withoutOwn(db, findings.executions)
-  await storeExecutions(state.core, executions)
-  if (all || executions.length === 0) {
+  if (all || findings.count === 0) {
     await query(db, 'update money_hold set detail = detail || $2::jsonb where scope = $1', [
       everything,
       jsonText(findings.used),

@@ -5,37 +5,51 @@ import { query } from '#store/query.ts'
 /** The commits of this instance since the heartbeat before the last one: a failover may have lost them. */
 
 type Acknowledged = { version: number; userId: string }
+/** An act leaves its key, which for one without a key nobody else has. */
+export type AcknowledgedAct = { userId: string; key: string }
+type Commits = { tasks: Map<string, Acknowledged>; acts: AcknowledgedAct[] }
 
 /** Further ones are not compared: the chains show what was sent of them. */
 const commitsMax = 50_000
 const namedMax = 100
 
 export function createAcknowledged(pool: pg.Pool) {
-  let recent = new Map<string, Acknowledged>()
-  let earlier = new Map<string, Acknowledged>()
+  const nothing = (): Commits => ({ tasks: new Map(), acts: [] })
+  let recent = nothing()
+  let earlier = nothing()
   return {
     add({ id, version, user_id: userId }: { id: string; version: number; user_id: string }): void {
-      if (recent.size < commitsMax) recent.set(id, { version: Number(version), userId })
+      if (recent.tasks.size < commitsMax) recent.tasks.set(id, { version: Number(version), userId })
+    },
+    addAct(act: AcknowledgedAct): void {
+      if (recent.acts.length < commitsMax) recent.acts.push(act)
     },
     /** Runs after each heartbeat that found the database to be the known one. */
     turn(): void {
       earlier = recent
-      recent = new Map()
+      recent = nothing()
     },
-    /** Tasks that are gone, or that went back to an earlier step. */
+    /** Tasks that are gone or went back to an earlier step, and acts without their key. */
     async findLost(): Promise<JsonObject | undefined> {
-      const all = new Map([...earlier, ...recent])
-      if (all.size === 0) return undefined
+      const all = new Map([...earlier.tasks, ...recent.tasks])
+      const acts = [...earlier.acts, ...recent.acts]
+      if (all.size + acts.length === 0) return undefined
       const rows = await query<{ id: string }>(
         pool,
         `select a.id from unnest($1::uuid[], $2::integer[]) as a (id, version)
            where not exists (select from task t where t.id = a.id and t.version >= a.version)`,
         [[...all.keys()], [...all.values()].map(({ version }) => version)],
       )
-      if (rows.length === 0) return undefined
-      const users = new Set(rows.map(({ id }) => all.get(id)!.userId))
+      const lostActs = await query<{ userId: string }>(
+        pool,
+        `select a.user_id as "userId" from unnest($1::uuid[], $2::text[]) as a (user_id, key)
+           where not exists (select from idempotency i where i.user_id = a.user_id and i.key = a.key)`,
+        [acts.map(({ userId }) => userId), acts.map(({ key }) => key)],
+      )
+      if (rows.length + lostActs.length === 0) return undefined
+      const users = new Set([...rows.map(({ id }) => all.get(id)!), ...lostActs].map(({ userId }) => userId))
       return {
-        count: rows.length,
+        count: rows.length + lostActs.length,
         tasks: rows.slice(0, namedMax).map(({ id }) => id),
         users: [...users].slice(0, namedMax),
       }

@@ -5,7 +5,7 @@ import type { JsonObject } from '#kernel/json.ts'
 import type { Log } from '#kernel/log.ts'
 import { query } from '#store/query.ts'
 import type { TimeMemory } from '#store/time-file.ts'
-import { createAcknowledged } from './acknowledged-commits.ts'
+import { type AcknowledgedAct, createAcknowledged } from './acknowledged-commits.ts'
 import { everything, type HoldReason, type MoneyHold, type MoneyHolds, storeHold } from './money-hold.ts'
 import { witnessAgeMs } from './retention.ts'
 import { probes, type ServerFacts, type TimeRow, timeColumns } from './time-columns.ts'
@@ -46,6 +46,7 @@ export type DatabaseTime = {
   open(compareChains: CompareChains, searchedChains?: readonly string[]): Promise<void>
   /** A commit that a client or a chain knows of. */
   acknowledge(task: { id: string; version: number; user_id: string }): void
+  acknowledgeAct(act: AcknowledgedAct): void
   /** No heartbeat was committed for two leases: the database takes no writes. */
   isSilent(): boolean
 }
@@ -113,6 +114,7 @@ export function createDatabaseTime(deps: DatabaseTimeDeps): DatabaseTime {
       return open(state, compareChains)
     },
     acknowledge: state.acknowledged.add,
+    acknowledgeAct: state.acknowledged.addAct,
     isSilent: () => state.beatAtMs !== undefined && monotonicMs() - state.beatAtMs > 2 * deps.leaseMs,
   }
 }

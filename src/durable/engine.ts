@@ -186,6 +186,7 @@ export function createEngine(deps: EngineDeps) {
         random,
         holds,
         requestApproval: approvals.request,
+        acknowledgeAct: time.acknowledgeAct,
       })
       const start = () => {
         time.replication.start()

@@ -44,7 +44,9 @@ const heldAcceptance = (
   },
   async resume(waiting, approved) {
     replication.assertFor(approved.admission)
-    return acceptance.resume(waiting, approved)
+    const committed = await acceptance.resume(waiting, approved)
+    if (committed) time.acknowledge(committed.task)
+    return committed
   },
 })
 const acknowledgedCommits = (committer: Committer, time: DatabaseTime): Committer => ({

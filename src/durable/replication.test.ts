@@ -5,8 +5,8 @@ import { silentLog } from '#kernel/log.ts'
 import type { Admission } from '#kernel/task.ts'
 import { createReplicationState } from './replication.ts'
 
-const standby = { standbys: 1, synchronousCommit: 'on' }
-const none = { standbys: 0, synchronousCommit: 'on' }
+const standby = { standbys: 1, synchronousCommit: 'on', isHeld: false }
+const none = { standbys: 0, synchronousCommit: 'on', isHeld: false }
 
 const admissionOf = ({ exit }: { exit: boolean }): Pick<Admission, 'spend'> => {
   const action = {
@@ -53,7 +53,16 @@ test('a missing standby shows at once, and refuses new money after half a minute
 test('a standby that commits do not wait for is none', () => {
   for (const synchronousCommit of ['off', 'local', 'remote_write']) {
     const { observe, isReplicated } = replication()
-    observe({ standbys: 2, synchronousCommit })
+    observe({ standbys: 2, synchronousCommit, isHeld: false })
     assert.equal(isReplicated(), false, synchronousCommit)
   }
+})
+
+test('a standby that streams while commits wait is none', () => {
+  const { observe, isReplicated, isOverdue, after } = replication()
+  observe(standby)
+  observe({ ...standby, isHeld: true })
+  assert.equal(isReplicated(), false)
+  after(31)
+  assert.equal(isOverdue(), true)
 })

@@ -12,6 +12,8 @@ export type ReplicationRow = {
   /** Live synchronous standbys. */
   standbys: number
   synchronousCommit: string
+  /** Commits wait though one streams: the server demands more of them, or this one does not answer. */
+  isHeld: boolean
 }
 export type Replication = {
   /** Null where no standby is demanded, or before the first reading. */
@@ -36,10 +38,19 @@ const graceMsDefault = 30_000
 const lookMs = 1_000
 /** The longest that a commit waits once it waits for no standby. */
 const releaseMs = 100
+/** A commit that takes longer is held. */
+const heldMsMin = 3_000
+const probeSecondsMax = 5
+
+/**
+ * A commit that changes nothing and waits for the standbys as any other one: how many of them the server demands, and
+ * whether they answer, is seen by nothing else.
+ */
+const probeSql = `select pg_logical_emit_message(true, 'portico', 'replication')`
 
 /** A role without pg_read_all_stats sees no state: it counts as no standby. */
-export async function readReplication(db: Queryable): Promise<ReplicationRow> {
-  const [row] = await query<ReplicationRow>(
+async function readStandbys(db: Queryable): Promise<Omit<ReplicationRow, 'isHeld'>> {
+  const [row] = await query<Omit<ReplicationRow, 'isHeld'>>(
     db,
     `select (select count(*)::integer from pg_stat_replication
         where sync_state in ('sync', 'quorum') and state = 'streaming') as standbys,
@@ -48,24 +59,83 @@ export async function readReplication(db: Queryable): Promise<ReplicationRow> {
   return row!
 }
 
-export const isLive = ({ standbys, synchronousCommit }: ReplicationRow): boolean =>
-  standbys > 0 && ['on', 'remote_apply'].includes(synchronousCommit)
+const isLive = ({ standbys, synchronousCommit, isHeld }: ReplicationRow): boolean =>
+  standbys > 0 && ['on', 'remote_apply'].includes(synchronousCommit) && !isHeld
+
+/** Before anything else is written. */
+export async function readIsReplicated(db: Queryable): Promise<boolean> {
+  const row = await readStandbys(db)
+  if (!isLive({ ...row, isHeld: false })) return false
+  const commit = query(db, probeSql, [], heldMsMin)
+  return commit.then(
+    () => true,
+    (error: Error) => {
+      if (/^Query read timeout/.test(error.message)) return false
+      throw error
+    },
+  )
+}
+
+/** One commit at a time. */
+function createProbe(db: pg.Pool) {
+  let client: pg.PoolClient | undefined
+  let startedAtMs: number | undefined
+  let isHeld = false
+  const isSlow = () => startedAtMs !== undefined && monotonicMs() - startedAtMs > heldMsMin
+  const run = async () => {
+    client = await db.connect()
+    startedAtMs = monotonicMs()
+    let failure: Error | undefined
+    try {
+      await query(client, probeSql)
+      isHeld = isSlow()
+    } catch (error) {
+      // One that failed at once says nothing of the standbys.
+      failure = error as Error
+    }
+    client?.release(failure)
+    startedAtMs = undefined
+  }
+  let running: Promise<void> | undefined
+  return {
+    isHeld(): boolean {
+      isHeld ||= isSlow()
+      running ??= run()
+        .catch(() => {})
+        .finally(() => {
+          client = undefined
+          running = undefined
+        })
+      return isHeld
+    },
+    /** Its wait may last for as long as the standbys are away. */
+    async [Symbol.asyncDispose]() {
+      const waiting = client
+      client = undefined
+      waiting?.release(true)
+      await running
+    },
+  }
+}
 
 /**
  * The server holds every commit while its synchronous standby is away, with all its locks, and no timeout ends that wait.
- * A cancel does: the commit is kept and acknowledged, on this server alone.
+ * A cancel does: the commit is kept and acknowledged, on this server alone. The probes of all instances wait longer than
+ * what counts as held, because one that is cancelled looks like one that is done.
  */
 const releaseSql = `select pg_cancel_backend(pid) from pg_stat_activity
-  where usename = current_user and datname = current_database() and wait_event = 'SyncRep'`
+  where usename = current_user and datname = current_database() and wait_event = 'SyncRep'
+    and (query <> $1 or query_start < clock_timestamp() - make_interval(secs => ${probeSecondsMax}))`
 
 export function createReplication({ db, durability, log, graceMs }: ReplicationDeps): Replication {
   const state = createReplicationState({ log, nowMs: monotonicMs, graceMs })
+  const probe = createProbe(db)
   let job: PacedJob | undefined
   const look = async () => {
-    const row = await readReplication(db)
-    state.observe(row)
-    if (!state.isOverdue() || row.standbys > 0) return lookMs
-    await query(db, releaseSql)
+    const row = await readStandbys(db)
+    state.observe({ ...row, isHeld: probe.isHeld() })
+    if (!state.isOverdue()) return lookMs
+    await query(db, releaseSql, [probeSql])
     return releaseMs
   }
   return {
@@ -78,6 +148,7 @@ export function createReplication({ db, durability, log, graceMs }: ReplicationD
     },
     async [Symbol.asyncDispose]() {
       await job?.[Symbol.asyncDispose]()
+      await probe[Symbol.asyncDispose]()
     },
   }
 }

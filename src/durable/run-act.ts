@@ -5,7 +5,8 @@ import { type Random, uuidv7 } from '#kernel/id.ts'
 import type { KeyedMutex } from '#kernel/keyed-mutex.ts'
 import type { Tx } from '#kernel/task.ts'
 import { query } from '#store/query.ts'
-import { bodyHash, findKey, isKeyTaken, type KeyedRequest } from './idempotency.ts'
+import type { AcknowledgedAct } from './acknowledged-commits.ts'
+import { bodyHash, findKey, internalKey, isKeyTaken, type KeyedRequest } from './idempotency.ts'
 import { batchLockWaitMs, isLockTimeout, type LockWaiters } from './lock-wait.ts'
 import type { Answer, UserCall } from './operation-call.ts'
 import { assertNoRepeatedAct, lockRequest } from './recent-request.ts'
@@ -18,6 +19,7 @@ export type ActRunnerDeps = {
   /** By user: the acts of one user change the same rows, so that each of them would keep a connection. */
   actTurns: KeyedMutex
   lockWaiters: LockWaiters
+  acknowledgeAct: (act: AcknowledgedAct) => void
 }
 type ActCall = UserCall<'act'>
 type AfterCommit = (run: () => void) => void
@@ -25,17 +27,23 @@ type AfterCommit = (run: () => void) => void
 /** Runs an act in one transaction; with a key, the key and the reply are part of that transaction. */
 export async function runAct(deps: ActRunnerDeps, call: ActCall): Promise<Answer> {
   const { operation, input, caller, options } = call
+  const { userId } = caller
   // A guarded act is recorded under a key of its own, so that its repetition finds it.
   const key = options.key ?? (options.duplicates && uuidv7(deps.clock.now(), deps.random))
   if (key === undefined) {
     const { request } = await prepareAct(call)
-    const body = await runInTransaction(deps, caller.userId, (tx, afterCommit) =>
-      operation.run(input, caller, { ...request, tx, afterCommit }),
-    )
+    // Shows that the database still has the act; nothing repeats it.
+    const own = internalKey('act', uuidv7(deps.clock.now(), deps.random))
+    const keyed = { userId, key: own, operation: operation.name, hash: '' }
+    const body = await runInTransaction(deps, userId, async (tx, afterCommit) => {
+      await insertKey(tx, keyed, deps.clock)
+      return operation.run(input, caller, { ...request, tx, afterCommit })
+    })
+    deps.acknowledgeAct(keyed)
     return { kind: 'answer', body, replayed: false }
   }
   const keyed = {
-    userId: caller.userId,
+    userId,
     key,
     operation: operation.name,
     hash: bodyHash(operation.name, input),
@@ -45,9 +53,10 @@ export async function runAct(deps: ActRunnerDeps, call: ActCall): Promise<Answer
     if (earlier) return earlier
     if (options.duplicates === 'refuse') await assertNoRepeatedAct(deps.transactions.pool, keyed, deps.clock)
     const prepared = await prepareAct(call)
-    const body = await runInTransaction(deps, caller.userId, (tx, afterCommit) =>
+    const body = await runInTransaction(deps, userId, (tx, afterCommit) =>
       runUnderKey(deps, prepared, keyed, { tx, afterCommit }),
     )
+    deps.acknowledgeAct({ userId, key })
     return { kind: 'answer', body, replayed: false, key }
   } catch (error) {
     const twin = isKeyTaken(error) ? await replayAct(deps, call, keyed) : undefined
@@ -104,18 +113,23 @@ async function replayAct(
   return { kind: 'answer', body, replayed: true, key: keyed.key }
 }
 
+const insertKey = (tx: Tx, { userId, key, operation, hash }: KeyedRequest, { now }: Clock) =>
+  query(tx, 'insert into idempotency (user_id, key, operation, body_hash, at) values ($1, $2, $3, $4, $5)', [
+    userId,
+    key,
+    operation,
+    hash,
+    now(),
+  ])
+
 async function runUnderKey(
   { clock }: ActRunnerDeps,
   { operation, input, caller, options, request }: ActCall,
   keyed: KeyedRequest,
   { tx, afterCommit }: { tx: Tx; afterCommit: AfterCommit },
 ): Promise<unknown> {
-  const { userId, key, hash } = keyed
-  await query(
-    tx,
-    'insert into idempotency (user_id, key, operation, body_hash, at) values ($1, $2, $3, $4, $5)',
-    [userId, key, operation.name, hash, clock.now()],
-  )
+  const { userId, key } = keyed
+  await insertKey(tx, keyed, clock)
   if (options.duplicates === 'refuse') {
     await lockRequest(tx, keyed)
     await assertNoRepeatedAct(tx, keyed, clock)

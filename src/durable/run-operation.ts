@@ -12,7 +12,10 @@ import { isStreamTask, runStreamTask } from './stream-task.ts'
 
 type InvokerDeps = TaskInvokerDeps & ActRunnerDeps
 
-export function createInvoker(shownUnits: ShownUnits | undefined, given: TaskInvokerDeps): Invoke {
+export function createInvoker(
+  shownUnits: ShownUnits | undefined,
+  given: TaskInvokerDeps & Pick<ActRunnerDeps, 'acknowledgeAct'>,
+): Invoke {
   const deps: InvokerDeps = { ...given, actTurns: createKeyedMutex(), lockWaiters: createLockWaiters() }
   const tasks = createTaskInvoker(deps)
   const { transactions, clock } = given

@@ -108,6 +108,7 @@ describe('a locked row of one user', () => {
       clock,
       random,
       actTurns: createKeyedMutex(),
+      acknowledgeAct: () => {},
       lockWaiters: createLockWaiters(),
     }
     const runTouch = (userId: string) => runAct(actDeps, touchOf(userId))

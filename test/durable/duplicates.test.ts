@@ -127,6 +127,7 @@ describe('requests that are repeated without their key', () => {
       clock,
       random,
       actTurns: createKeyedMutex(),
+      acknowledgeAct: () => {},
       lockWaiters: createLockWaiters(),
     }
     return (userId: string, options: { duplicates?: Duplicates; key?: string } = {}, text = 'once') =>

@@ -59,44 +59,65 @@ test('a standby that lacks acknowledged commits takes over, and money is on hold
   assert.ok(['went_back', 'lost_commits'].includes(stored.reason), stored.reason)
 })
 
-test('without its standby exits go on and say so, and new money is refused', { skip }, async () => {
-  const servers = await standbyCluster({ isSynchronous: true })
-  await using fixture = await openFixture(servers)
-  const config = { DATABASE_DURABILITY: 'standby' } as const
-  await servers.stopStandby()
-  await assert.rejects(openTestCore({ databaseUrl: servers.url, config }), /no live synchronous standby/)
-  await servers.startStandby()
+type Away = {
+  what: string
+  stop(servers: StandbyCluster): Promise<void>
+  start(servers: StandbyCluster): Promise<void>
+}
+const ways: Away[] = [
+  {
+    what: 'without its standby',
+    stop: ({ stopStandby }) => stopStandby(),
+    start: ({ startStandby }) => startStandby(),
+  },
+  {
+    what: 'with one of two demanded standbys',
+    stop: ({ demandStandbys }) => demandStandbys(2),
+    start: ({ demandStandbys }) => demandStandbys(1),
+  },
+]
+for (const { what, stop, start } of ways)
+  test(`${what} exits go on and say so, and new money is refused`, { skip }, async () => {
+    const servers = await standbyCluster({ isSynchronous: true })
+    await using fixture = await openFixture(servers)
+    const config = { DATABASE_DURABILITY: 'standby' } as const
+    await stop(servers)
+    await assert.rejects(openTestCore({ databaseUrl: servers.url, config }), /no live synchronous standby/)
+    await start(servers)
 
-  let exit = false
-  const admit = async (_: unknown, { userId }: Asker) => {
-    const action = { userId, operation: 'spend', chainId: 'test', tokens: [], recipients: [] }
-    const spend = { action: { ...action, usdMicros: 0n, exit }, check: async () => unlimited() }
-    return { data: {}, first: 'only', spend }
-  }
-  // A step may replace the note of its task.
-  const steps = { only: async () => ({ ...executed, data: { note: null } }) }
-  const instance = await settled(
-    () => fixture.instance({ steps }, { config, admit, replicationGraceMs: 4_000 }),
-    'the standby streams again',
-  )
-  const { replication } = instance.taskEngine.time
-  const run = async () => {
-    const { outcome, message } = await instance.run(newUser())
-    return [outcome, message]
-  }
-  const note = 'not replicated: the database had no standby when this was accepted'
-  assert.deepEqual(await run(), ['executed', 'Completed'])
+    let exit = false
+    const admit = async (_: unknown, { userId }: Asker) => {
+      const action = { userId, operation: 'spend', chainId: 'test', tokens: [], recipients: [] }
+      const spend = { action: { ...action, usdMicros: 0n, exit }, check: async () => unlimited() }
+      return { data: {}, first: 'only', spend }
+    }
+    // A step may replace the note of its task.
+    const steps = { only: async () => ({ ...executed, data: { note: null } }) }
+    const instance = await settled(
+      () => fixture.instance({ steps }, { config, admit, replicationGraceMs: 4_000 }),
+      'the standby streams again',
+    )
+    const { replication } = instance.taskEngine.time
+    const run = async () => {
+      const { outcome, message } = await instance.run(newUser())
+      return [outcome, message]
+    }
+    const note = 'not replicated: the database had no standby when this was accepted'
+    assert.deepEqual(await run(), ['executed', 'Completed'])
 
-  await servers.stopStandby()
-  await eventually(async () => replication.isReplicated() === false || undefined, 'it is noticed')
-  // Within the grace the server lets every commit wait for its standby.
-  assert.deepEqual(await run(), ['executed', `Completed (${note})`])
-  await assert.rejects(run(), { code: 'unavailable', extras: { reason: 'not_replicated', retry_after: 10 } })
-  exit = true
-  assert.deepEqual(await run(), ['executed', `Completed (${note})`])
+    await stop(servers)
+    await eventually(async () => replication.isReplicated() === false || undefined, 'it is noticed')
+    // Within the grace the server lets every commit wait for its standby.
+    assert.deepEqual(await run(), ['executed', `Completed (${note})`])
+    await assert.rejects(run(), {
+      code: 'unavailable',
+      extras: { reason: 'not_replicated', retry_after: 10 },
+    })
+    exit = true
+    assert.deepEqual(await run(), ['executed', `Completed (${note})`])
 
-  exit = false
-  await servers.startStandby()
-  await eventually(async () => replication.isReplicated() || undefined, 'the standby is back')
-  assert.deepEqual(await run(), ['executed', 'Completed'])
-})
+    exit = false
+    await start(servers)
+    await eventually(async () => replication.isReplicated() || undefined, 'the standby is back')
+    assert.deepEqual(await run(), ['executed', 'Completed'])
+  })

@@ -1,7 +1,12 @@
 import type { NamedExecution } from '#kernel/execution-id.ts'
 import { type Queryable, query } from '#store/query.ts'
 import type { ExecutedBatch } from '#upstreams/evm/batch.ts'
-import type { NonceRange, SentTransaction } from '#upstreams/evm/sent-transactions.ts'
+import type {
+  BlocksRead,
+  NonceRange,
+  SearchOptions,
+  SentTransaction,
+} from '#upstreams/evm/sent-transactions.ts'
 import type { EvmPort } from './evm-port.ts'
 import { nonceKind } from './sponsor-load.ts'
 import { balanceChangesOf } from './tx-views.ts'
@@ -18,8 +23,10 @@ export type FoundExecution = NamedExecution & {
   balanceChanges: object[]
   executedAt: Date
 }
-/** `used`: by signer, the nonces that the chain has used and our counter does not know. */
-export type ChainFindings = { executions: FoundExecution[]; used: Record<string, NonceRange> }
+/** Of one signer: the nonces that the chain has used and our counter does not know, and the next one to look at. */
+type SignerProgress = { blocks: BlocksRead; range?: NonceRange; next?: bigint }
+/** By signer: a search that was aborted goes on from there. */
+export type EvmProgress = Map<string, SignerProgress>
 
 type FindDeps = {
   db: Queryable
@@ -27,41 +34,64 @@ type FindDeps = {
     chain: EvmPort['chain'],
     signer: string,
     nonces: NonceRange,
-    signal: AbortSignal,
+    options: SearchOptions,
   ) => Promise<SentTransaction[]>
   batchIn: (input: string) => ExecutedBatch | undefined
   executionOf: (nonce: bigint) => NamedExecution | undefined
-  nonceAt: (chain: EvmPort['chain'], signer: string, at: Date, signal?: AbortSignal) => Promise<bigint>
+  nonceAt: (chain: EvmPort['chain'], signer: string, at: Date, options?: SearchOptions) => Promise<bigint>
+  /** Called page by page. */
+  store: (executions: readonly FoundExecution[]) => Promise<void>
 }
 
 /** `point`: the last moment that the database knows. */
 export type SearchRange = { point: Date | null; signal: AbortSignal }
 
-/** Throws where the node does not answer, or has not the state of that time. */
+/** Receipts that are asked for at once. */
+const pageMax = 50
+
+/**
+ * Returns by signer the nonces that the chain has used and our counter does not know. Throws where the node does not
+ * answer.
+ */
 export async function findExecutions(
   deps: FindDeps,
   port: EvmPort,
-  { point, signal }: SearchRange,
-): Promise<ChainFindings> {
-  const { chain, sponsor } = port
-  const executions: FoundExecution[] = []
+  { point, signal, progress }: SearchRange & { progress: EvmProgress },
+): Promise<Record<string, NonceRange>> {
   const used: Record<string, NonceRange> = {}
-  for (const signer of sponsor.signers) {
-    const mined = await chain.transactionCount(signer, 'latest')
-    const counter =
-      (await readCounter(deps.db, chain.row.id, signer)) ??
-      (await startAt(deps, port, signer, { point, signal }))
-    if (mined <= counter) continue
-    used[signer] = { from: counter, to: mined }
-    for (let from = counter; from < mined; ) {
-      const sent = await deps.findSent(chain, signer, { from, to: mined }, signal)
-      const last = sent.at(-1)
-      if (!last) throw new Error(`no transaction of ${signer} from nonce ${from} on`)
-      executions.push(...(await executionsIn(deps, port, sent)))
-      from = last.nonce + 1n
+  for (const signer of port.sponsor.signers) {
+    const done = progress.get(signer) ?? { blocks: { found: [] } }
+    progress.set(signer, done)
+    const options = { signal, blocks: done.blocks }
+    done.range ??= await unknownRange(deps, port, signer, { point, ...options })
+    const { from, to } = done.range
+    if (from >= to) continue
+    used[signer] = done.range
+    for (let next = done.next ?? from; next < to; ) {
+      const sent = await deps.findSent(port.chain, signer, { from: next, to }, options)
+      if (sent.length === 0) throw new Error(`no transaction of ${signer} from nonce ${next} on`)
+      for (let at = 0; at < sent.length; at += pageMax) {
+        signal.throwIfAborted()
+        const page = sent.slice(at, at + pageMax)
+        await deps.store(await executionsIn(deps, port, page))
+        next = page.at(-1)!.nonce + 1n
+        done.next = next
+      }
     }
   }
-  return { executions, used }
+  return used
+}
+
+async function unknownRange(
+  deps: FindDeps,
+  port: EvmPort,
+  signer: string,
+  search: { point: Date | null } & SearchOptions,
+): Promise<NonceRange> {
+  const to = await port.chain.transactionCount(signer, 'latest')
+  const from =
+    (await readCounter(deps.db, port.chain.row.id, signer)) ?? (await startAt(deps, port, signer, search))
+  return { from, to }
 }
 
 /** A sponsor that had sent nothing at that moment has no counter. */
@@ -69,9 +99,9 @@ export const startAt = (
   { nonceAt }: Pick<FindDeps, 'nonceAt'>,
   { chain }: EvmPort,
   signer: string,
-  { point, signal }: Omit<SearchRange, 'signal'> & { signal?: AbortSignal },
+  { point, ...options }: { point: Date | null } & SearchOptions,
 ): Promise<bigint> =>
-  point === null ? chain.transactionCount(signer, 'latest') : nonceAt(chain, signer, point, signal)
+  point === null ? chain.transactionCount(signer, 'latest') : nonceAt(chain, signer, point, options)
 
 async function readCounter(db: Queryable, chain: string, signer: string): Promise<bigint | undefined> {
   const [row] = await query<{ next: string | bigint }>(

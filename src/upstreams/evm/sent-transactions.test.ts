@@ -44,7 +44,7 @@ test('the transactions of a range of nonces are found, wherever they were mined'
         const from = BigInt(skipped) % (total + 1n)
         const found = await findSent(chainOf(blocks, { hasHistory }), signer, { from, to: total })
         const wanted = Array.from({ length: Number(total - from) }, (_, n) => from + BigInt(n))
-        const first = wanted.slice(0, sentMax)
+        const first = hasHistory ? wanted.slice(0, sentMax) : wanted
         assert.deepEqual(
           found.map(({ nonce, hash }) => [nonce, hash]),
           first.map((nonce) => [nonce, `0x${nonce}`]),
@@ -68,4 +68,26 @@ test('the nonce at a time is that of the last block until then', async () => {
       },
     ),
   )
+})
+
+test('without history each block is read once, also by a search that was aborted', async () => {
+  const count = 2 * sentMax + 1
+  const chain = chainOf([0, ...Array.from({ length: count }, () => 1)], { hasHistory: false })
+  const aborted = new AbortController()
+  const reads: bigint[] = []
+  const counted = {
+    ...chain,
+    async blockTransactions(block: bigint) {
+      reads.push(block)
+      if (reads.length === sentMax) aborted.abort()
+      return chain.blockTransactions(block)
+    },
+  }
+  const blocks = { found: [] }
+  const range = { from: 0n, to: BigInt(count) }
+  await assert.rejects(findSent(counted, signer, range, { signal: aborted.signal, blocks }), /aborted/)
+  const found = await findSent(counted, signer, range, { blocks })
+  assert.equal(found.length, count)
+  assert.equal(await nonceAt(counted, signer, new Date(3_000), { blocks }), 3n)
+  assert.equal(new Set(reads).size, reads.length)
 })

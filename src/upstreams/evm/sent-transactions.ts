@@ -7,29 +7,35 @@ import type { Evm } from './evm.ts'
 export type SentTransaction = { nonce: bigint; hash: string; to: string | null; input: string; block: bigint }
 export type NonceRange = { from: bigint; to: bigint }
 
-/** Earlier blocks are not searched. */
-const blocksMax = 1n << 20n
-/** Read one by one where the node has no state of their time. */
+/** Read one by one where the node has no state of their time; a search that keeps what it has read is not bounded. */
 const readBlocksMax = 50_000n
 const readAtOnce = 16n
 /** Of one page. */
 export const sentMax = 50
 
+/** Blocks that were read one by one, from the head backwards, and what they have of the account, the oldest first. */
+export type BlocksRead = { head?: bigint; oldest?: bigint; found: SentTransaction[] }
+/** `blocks`: a search that was aborted goes on below them. */
+export type SearchOptions = { signal?: AbortSignal; blocks?: BlocksRead }
+
 type Chain = Pick<Evm, 'head' | 'headAt' | 'transactionCount' | 'blockTransactions'>
 
-/** Up to `sentMax` of them, the oldest first; a search whose signal is aborted throws. */
+/**
+ * The first `sentMax` of them or, where all blocks had to be read, all of them, the oldest first. A search whose signal is
+ * aborted throws.
+ */
 export const findSent = (
   chain: Chain,
   signer: string,
   range: NonceRange,
-  signal?: AbortSignal,
+  options: SearchOptions = {},
 ): Promise<SentTransaction[]> =>
-  findByState(chain, signer, range, signal).catch(async (error: unknown) => {
+  findByState(chain, signer, range, options.signal).catch(async (error: unknown) => {
     if (!(error instanceof Fault)) throw error
     const isEnough = async (found: readonly SentTransaction[]) =>
       found.some(({ nonce }) => nonce <= range.from)
-    const sent = await readBack(chain, signer, { isEnough, signal })
-    return sent.filter(({ nonce }) => nonce >= range.from && nonce < range.to).slice(0, sentMax)
+    const sent = await readBack(chain, signer, { isEnough, ...options })
+    return sent.filter(({ nonce }) => nonce >= range.from && nonce < range.to)
   })
 
 async function findByState(
@@ -41,9 +47,7 @@ async function findByState(
   const { number: head } = await chain.head()
   const isUsed = (nonce: bigint) => async (block: bigint) =>
     (await chain.transactionCount(signer, block)) > nonce
-  const start = await findUnreached(isUsed(from), head, blocksMax)
-  if (start === undefined)
-    throw new Error(`nonce ${from} of ${signer} was used more than ${blocksMax} blocks ago`)
+  const start = (await findUnreached(isUsed(from), head)) ?? 0n
   const found: SentTransaction[] = []
   for (let nonce = from, after = start; nonce < to && found.length < sentMax; ) {
     signal?.throwIfAborted()
@@ -61,41 +65,50 @@ async function findByState(
   return found.slice(0, sentMax)
 }
 
-type Reading = {
+type Reading = SearchOptions & {
   isEnough: (found: readonly SentTransaction[], oldest: bigint) => Promise<boolean>
-  signal: AbortSignal | undefined
 }
 
 /** Blocks from the newest one on, until it is enough; what they have of the account, the oldest first. */
 async function readBack(
   chain: Chain,
   signer: string,
-  { isEnough, signal }: Reading,
+  { isEnough, signal, blocks }: Reading,
 ): Promise<SentTransaction[]> {
-  const { number: head } = await chain.head()
-  let found: SentTransaction[] = []
-  for (let last = head; last >= 0n; last -= readAtOnce) {
+  const read = blocks ?? { found: [] }
+  const head = read.head ?? (await chain.head()).number
+  read.head = head
+  while (read.oldest !== 0n && !(read.oldest !== undefined && (await isEnough(read.found, read.oldest)))) {
     signal?.throwIfAborted()
-    if (head - last > readBlocksMax) throw new Error(`the last ${readBlocksMax} blocks are not enough`)
+    const last = (read.oldest ?? head + 1n) - 1n
+    if (!blocks && head - last > readBlocksMax)
+      throw new Error(`the last ${readBlocksMax} blocks are not enough`)
     const first = last >= readAtOnce ? last - readAtOnce + 1n : 0n
-    const blocks = Array.from({ length: Number(last - first) + 1 }, (_, index) => first + BigInt(index))
-    const read = await Promise.all(
-      blocks.map(async (block) => (await chain.blockTransactions(block)).map((each) => ({ ...each, block }))),
+    const numbers = Array.from({ length: Number(last - first) + 1 }, (_, index) => first + BigInt(index))
+    const all = await Promise.all(
+      numbers.map(async (block) =>
+        (await chain.blockTransactions(block)).map((each) => ({ ...each, block })),
+      ),
     )
-    const own = read.flat().filter((each) => each.from.toLowerCase() === signer.toLowerCase())
-    found = [...own.map(({ nonce, hash, to, input, block }) => ({ nonce, hash, to, input, block })), ...found]
-    if (await isEnough(found, first)) break
+    const own = all.flat().filter((each) => each.from.toLowerCase() === signer.toLowerCase())
+    read.found.unshift(...own.map(({ nonce, hash, to, input, block }) => ({ nonce, hash, to, input, block })))
+    read.oldest = first
   }
-  return found
+  return read.found
 }
 
 /** The nonce that followed at a time: for a sequence of which nothing is stored. */
-export const nonceAt = (chain: Chain, signer: string, at: Date, signal?: AbortSignal): Promise<bigint> =>
+export const nonceAt = (
+  chain: Chain,
+  signer: string,
+  at: Date,
+  options: SearchOptions = {},
+): Promise<bigint> =>
   nonceByState(chain, signer, at).catch(async (error: unknown) => {
     if (!(error instanceof Fault)) throw error
     const timeOf = async (block: bigint) => (await chain.headAt(block)).timestampSeconds * 1_000
     const isEnough = async (_found: unknown, oldest: bigint) => (await timeOf(oldest)) <= at.getTime()
-    const sent = await readBack(chain, signer, { isEnough, signal })
+    const sent = await readBack(chain, signer, { isEnough, ...options })
     for (const { block, nonce } of sent) if ((await timeOf(block)) > at.getTime()) return nonce
     return chain.transactionCount(signer, 'latest')
   })

@@ -61,21 +61,25 @@ type FindDeps = {
   >
   /** The kind of the orders that the gateway holds and places at the venue when they fire. */
   triggerKind: string
+  /** Called account by account. */
+  store: (found: readonly FoundAtVenue[]) => Promise<void>
 }
-type SearchRange = { point: Date | null; signal: AbortSignal }
+/** `done`: the accounts that were read; a search that was aborted goes on with the others. */
+type SearchRange = { point: Date | null; signal: AbortSignal; done: Set<string> }
 
 /** Account by account, at the pace of the request budget. Throws where the venue does not answer. */
-export async function findAtVenue(deps: FindDeps, { point, signal }: SearchRange): Promise<FoundAtVenue[]> {
+export async function findAtVenue(deps: FindDeps, { point, signal, done }: SearchRange): Promise<void> {
   const accounts = await query<VenueAccount>(
     deps.db,
     // An account without a baseline has never traded; what a new one has becomes its opening balance.
     `select * from venue_account where venue = $1 and state <> 'new' order by active_at desc`,
     [venueName],
   )
-  const found: FoundAtVenue[] = []
-  for (const account of accounts)
-    found.push(...(await whenBudgetAllows(() => findOfAccount(deps, account, point), signal)))
-  return found
+  for (const account of accounts) {
+    if (done.has(account.account)) continue
+    await deps.store(await whenBudgetAllows(() => findOfAccount(deps, account, point), signal))
+    done.add(account.account)
+  }
 }
 
 async function whenBudgetAllows<T>(read: () => Promise<T>, signal: AbortSignal): Promise<T> {
