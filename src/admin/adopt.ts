@@ -1,8 +1,13 @@
 import { orderViews } from '#compose/orders.ts'
 import { venueChainId } from '#compose/settings.ts'
+import { createTaskAcceptance } from '#durable/accept-task.ts'
 import { appendEvents } from '#durable/append-events.ts'
+import { createOrderTasks } from '#durable/order-tasks.ts'
 import type { Task } from '#durable/task-row.ts'
 import { taskEvent } from '#durable/task-view.ts'
+import { toRow } from '#engines/trigger-orders/order-end.ts'
+import { orderKindVersion } from '#engines/trigger-orders/order-rules.ts'
+import { spendOf } from '#engines/trigger-orders/run-order.ts'
 import { ordersById } from '#engines/trigger-orders/store.ts'
 import { effectKind } from '#engines/venue/orders/action-outcome.ts'
 import type { FoundOrder, FoundWithdrawal } from '#engines/venue/orders/found-executions.ts'
@@ -12,7 +17,7 @@ import { noteFoundOrder } from '#engines/venue/records/store.ts'
 import { firedExecutionId } from '#kernel/execution-id.ts'
 import { shardOf, systemRandom, uuidv7 } from '#kernel/id.ts'
 import type { JsonObject } from '#kernel/json.ts'
-import type { Tx } from '#kernel/task.ts'
+import type { TaskKind, Tx } from '#kernel/task.ts'
 import type { TriggerOrder } from '#kernel/trigger-order.ts'
 import { adoptedKind, recordFoundEffect } from '#store/found-effect.ts'
 import { jsonText, type Queryable, query } from '#store/query.ts'
@@ -20,8 +25,9 @@ import { raiseCounter } from './raise-counter.ts'
 import type { Session } from './session.ts'
 
 /**
- * Makes tasks of what the chains and the venue executed and the database forgot. An order that fired ends with such a task, and so do
- * the others of its group. A request under a key gets a task that shows it: its repeat finds the execution by itself and
+ * Makes tasks of what the chains and the venue executed and the database forgot. An order that a chain executed fires: its
+ * own task looks the execution up, since it may have been refunded. A trigger whose order the venue has ends with an
+ * adopted task. The others of its group are cancelled by either. A request under a key gets a task that shows it: its repeat finds the execution by itself and
  * takes the place of that task, with all that its operation books. What is adopted of the venue is not foreign to the
  * comparison of its account.
  */
@@ -58,27 +64,26 @@ export const byExecution = (all: readonly Execution[]): Execution[][] => [
 export const adoptExecution = (session: Session, executions: readonly Execution[]): Promise<Adoption> =>
   session.database.transaction(async (tx) => {
     const { user_id: userId, venue } = executions[0]!
-    const known = await knownTask(tx, executions[0]!)
+    const order = await firedOrder(session, tx, executions[0]!)
+    if (order && !venue)
+      return finish(session, tx, executions, { became: 'order', taskId: await fireOrder(session, tx, order) })
+    const known = order ? undefined : await knownTask(tx, executions[0]!)
     if (known) {
       if (venue) await noteAtVenue(session, tx, { ...executions[0]!, taskId: known, venue })
       return finish(session, tx, executions, { became: 'known', taskId: known })
     }
-    const order = await firedOrder(tx, executions[0]!)
     const task = adoptedTask(executions, session.clock.now())
     await insertTask(tx, task)
     if (venue) await noteAtVenue(session, tx, { ...executions[0]!, taskId: task.id, venue })
-    const changed = order ? await endOrder(tx, order, task) : []
-    const rows = await ordersById<never>(
-      tx,
-      userId,
-      changed.map(({ id }) => id),
-    )
-    const orderEvents = rows.flatMap((row) => orderViews.get(row.kind)?.event(row) ?? [])
-    await appendEvents(tx, userId, [taskEvent('task.completed', task), ...orderEvents], task.updated_at)
+    if (order) await endOrder(tx, order, task)
+    await appendEvents(tx, userId, [taskEvent('task.completed', task)], task.updated_at)
     return finish(session, tx, executions, { became: order ? 'order' : 'task', taskId: task.id })
   })
 
-/** Where it has not ended, it looks its execution up by itself, and has the time for it: its own may have passed. */
+/**
+ * Where it has not ended, it looks its execution up by itself, and has the time for it: its own may have passed. On a chain
+ * no cancel ends it before. One that executed nothing is an earlier attempt of an order.
+ */
 async function knownTask(
   tx: Tx,
   { user_id: userId, execution_id: own, venue }: Execution,
@@ -86,23 +91,52 @@ async function knownTask(
   const executionId = venue?.type === 'order' ? (venue.task_execution_id ?? own) : own
   const [row] = await query<{ id: string }>(
     tx,
-    `update task set deadline = greatest(deadline, clock_timestamp() + interval '15 minutes')
-       where user_id = $1 and coalesce(execution_id, id) = $2 returning id`,
+    `update task t set deadline = greatest(deadline, clock_timestamp() + interval '15 minutes')
+       where user_id = $1 and coalesce(execution_id, id) = $2 and outcome is distinct from 'not_executed' returning id`,
     [userId, executionId],
   )
+  if (row && !venue) await markSought(tx, row.id)
   return row?.id
 }
 
+/** The steps of tasks on a chain that look up before they sign. */
+const lookUpSteps = ['prepare', 'sign']
+
+/** As the look-up itself does it: no cancel ends the task before it has an answer. */
+const markSought = (tx: Tx, taskId: string) =>
+  query(
+    tx,
+    `update task set outcome = 'unknown', state = 'reconciling'
+       where id = $1 and status in ('pending', 'running') and state <> 'awaiting_approval' and step = any($2) and not exists
+         (select from effect where task_id = $1 and effect.status not in ('dropped', 'rejected'))`,
+    [taskId, lookUpSteps],
+  )
+
+/** One that has not fired; or a trigger at the venue whose attempt the database knows, and not the later one that sold. */
 async function firedOrder(
+  { clock }: Session,
   tx: Tx,
   { user_id: userId, execution_id: executionId, venue }: Execution,
 ): Promise<TriggerOrder | undefined> {
+  if (venue) {
+    const [order] = await query<TriggerOrder>(
+      tx,
+      `select * from trigger_order where user_id = $1 and id = $2 and task_end is null for update`,
+      [userId, venue.type === 'order' ? venue.trigger_order_id : null],
+    )
+    if (order?.status !== 'fired') return order
+    const cancelled = await query(tx, 'select id from task_cancel($1, $2, $3)', [
+      order.task_id,
+      userId,
+      clock.now(),
+    ])
+    return cancelled.length > 0 ? order : undefined
+  }
   const armed = await query<TriggerOrder>(
     tx,
     `select * from trigger_order where user_id = $1 and status in ('waiting', 'armed') for update`,
     [userId],
   )
-  if (venue) return armed.find(({ id }) => venue.type === 'order' && id === venue.trigger_order_id)
   return armed.find((order) => firedExecutionId(order, { perAttempt: false }) === executionId)
 }
 
@@ -186,14 +220,47 @@ async function insertTask(tx: Tx, task: Task): Promise<void> {
   ])
 }
 
-async function endOrder(tx: Tx, { id }: TriggerOrder, task: Task): Promise<TriggerOrder[]> {
+async function fire(tx: Tx, { id }: TriggerOrder, at: Date): Promise<TriggerOrder[]> {
   await query(tx, `update trigger_order set status = 'armed' where id = $1 and status = 'waiting'`, [id])
-  const changed = await query<TriggerOrder>(tx, 'select * from trigger_fire($1, $2)', [[id], task.updated_at])
+  return query<TriggerOrder>(tx, 'select * from trigger_fire($1, $2)', [[id], at])
+}
+
+/** Creates the task of the order, which a gateway runs. */
+async function fireOrder(session: Session, tx: Tx, order: TriggerOrder): Promise<string> {
+  const deps = { ...session, random: systemRandom }
+  const tasks = createOrderTasks({ ...deps, acceptance: createTaskAcceptance(deps), kinds: firedKinds })
+  const { trigger_price: price } = order
+  await tasks.create(tx, await fire(tx, order, session.clock.now()), { low: price, high: price })
+  const [fired] = await ordersById(tx, order.user_id, [order.id])
+  await markSought(tx, fired!.task_id!)
+  return fired!.task_id!
+}
+
+const runElsewhere = async (): Promise<never> => {
+  throw new Error('a gateway runs the tasks of orders')
+}
+
+/** The kinds of orders that swap, as far as the creation of their tasks needs them. */
+const firedKinds: ReadonlyMap<string, TaskKind> = new Map(
+  [...orderViews].map(([kind, { event }]): [string, TaskKind] => [
+    kind,
+    {
+      kind,
+      version: orderKindVersion,
+      priority: 0,
+      steps: { prepare: runElsewhere },
+      spendOf: spendOf({ policy: { check: runElsewhere } }, kind),
+      orderEvent: (order) => event(toRow(order as TriggerOrder<never>)),
+    },
+  ]),
+)
+
+async function endOrder(tx: Tx, order: TriggerOrder, task: Task): Promise<void> {
+  await fire(tx, order, task.updated_at)
   await query(tx, `update trigger_order set task_id = $2, task_end = 'completed' where id = $1`, [
-    id,
+    order.id,
     task.id,
   ])
-  return changed
 }
 
 async function finish(

@@ -215,7 +215,7 @@ export const timeCommands: readonly AdminCommand[] = [
     options: {},
     changes: true,
     summary:
-      'make tasks of what chains and venue executed and the database does not know, and end the orders that fired',
+      'make tasks of what chains and venue executed and the database does not know, and fire or end the orders that it was for',
     run: adopt,
   },
   {

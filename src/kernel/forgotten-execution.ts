@@ -11,7 +11,7 @@ import { isExposed } from './task-state.ts'
 type Result<Data, Names extends string> = StepResultOf<Partial<Data>, Names>
 type Search<Data, Proof, Names extends string> = {
   task: TaskView<Data>
-  context: Pick<SignContext<Data, Proof, Names>, 'now' | 'steps' | 'settle'>
+  context: Pick<SignContext<Data, Proof, Names>, 'settle'>
 }
 
 /** The proof of what was found, and what of its own terms the data of the task take over; undefined: it proves nothing. */
@@ -50,9 +50,14 @@ export const nothingFound = <Data, Names extends string>(next: Names): Result<Da
 
 const backoff = { firstMs: 1_000, maxMs: 15_000 }
 
+type LookUp<Data, Names extends string> = {
+  task: TaskView<Data>
+  context: { now: Date; steps: { sign: Names } }
+}
+
 /** Repeats a look-up that failed, or that found what it cannot read. The mark `unknown` lets nothing else end the task. */
-export function lookUpAgain<Data, Proof, Names extends string>(
-  { task, context: { now, steps } }: Search<Data, Proof, Names>,
+export function lookUpAgain<Data, Names extends string>(
+  { task, context: { now, steps } }: LookUp<Data, Names>,
   state: 'confirming' | 'reconciling' | 'review',
   note: string,
 ): Result<Data, Names> {

@@ -2,11 +2,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { eventually } from '../harness/gateway.ts'
+import { venueControl } from '../harness/venue-gateway.ts'
 import { purchased } from './recharge-calls.ts'
 import { createRestorable, worldUrl } from './restored.ts'
 import { personWithApp } from './signed-in.ts'
 import { balancesOf, personOf } from './swap-users.ts'
-import type { Person, TaskBody } from './users.ts'
+import { createFundedPerson, type Person, type TaskBody } from './users.ts'
 import { arbitrum, base, polygon, solana, worldOf } from './world.ts'
 
 type Done = TaskBody & { result: { credits?: number } }
@@ -52,7 +53,11 @@ const order = {
 const bonk = { chain_id: 'solana', token_address: 'BONK' }
 
 test('orders that fired, and requests, all after the backup, move nothing again after its restore', async () => {
-  await using restorable = await createRestorable({ COOLING_SECONDS: '2', ORDER_QUOTES_PER_MINUTE: '6000' })
+  await using restorable = await createRestorable({
+    COOLING_SECONDS: '2',
+    ORDER_QUOTES_PER_MINUTE: '6000',
+    RELAY_API_KEY: 'any',
+  })
   let world = await worldOf(worldUrl(restorable.gateway()))
   const { person, app } = await personWithApp(restorable.gateway())
   for (const [chainId, address, token, amount] of [
@@ -153,8 +158,16 @@ test('orders that fired, and requests, all after the backup, move nothing again 
   // Beside the requests: the order, the stop, the payment and the sale; the nonce of the swap under way was known.
   assert.equal(found.length, Object.keys(lost).length + 4, JSON.stringify(found))
 
-  assert.equal((await orderOf(restored)).status, 'executed')
-  assert.deepEqual(await openOrders(restored), [], 'what fired has ended, and the other of its pair with it')
+  await eventually(
+    async () => (await orderOf(restored)).status === 'executed' || undefined,
+    'the task of the order has found what it executed',
+    60_000,
+  )
+  await eventually(
+    async () => (await openOrders(restored)).length === 0 || undefined,
+    'what fired has ended, and the other of its pair with it',
+    60_000,
+  )
   for (const [key, id] of begun) {
     const done = await restored.ended(id, 60_000)
     assert.equal(
@@ -188,11 +201,134 @@ test('orders that fired, and requests, all after the backup, move nothing again 
   assert.deepEqual([refunded.status, refunded.outcome], ['failed', 'partial'], JSON.stringify(refunded))
   assert.match(refunded.error!.message, /an operator has settled it: sent back/)
   assert.deepEqual(await moneyOf(restored), remaining)
-  // The repeats have taken the places of what was adopted of them; the two orders keep theirs.
   const { items } = (await restored.call<{ items: TaskBody[] }>('GET /v1/tasks?kind=adopted')).body
-  assert.equal(items.length, 2, JSON.stringify(items))
+  assert.deepEqual(items, [], 'the repeats have taken the places of what was adopted of them')
   const next = await executed(restored, '/v1/swap', underWay['swap-under-way'], 'new')
   assert.notEqual(next.result.tx_hash, first.get('swap-under-way')!.result.tx_hash)
+})
+
+test('an order that was refunded, and tasks that had not signed, end after a restore as they had ended', async () => {
+  await using restorable = await createRestorable({
+    HYPERLIQUID_WEIGHT_PER_MINUTE: '0',
+    LIFI_URL: 'off',
+    ORDER_QUOTES_PER_MINUTE: '6000',
+    RELAY_API_KEY: 'any',
+  })
+  let world = await worldOf(worldUrl(restorable.gateway()))
+  let venue = venueControl(worldUrl(restorable.gateway()))
+  const person = await createFundedPerson(restorable.gateway().url)
+  await world.fund(base, person.evm, 'USDC', '500')
+  await world.fund(solana, person.solana, 'USDC', '200')
+  await world.fund(solana, person.solana, 'native', '1')
+  await world.price({ symbol: 'POL', price_usd: '2' })
+  await venue('POST', '/settings', { walking: false })
+  const setPrices = async (hype: number) => {
+    for (const [coin, price] of Object.entries({ '@1': hype, BTC: 100_000, ETH: 3_500 }))
+      await venue('POST', '/price', { coin, price })
+  }
+  await setPrices(40)
+  const executed = async (path: string, body: object) => {
+    const done = (await person.call<Done>(`POST /v1/${path}?wait=true&timeout=60`, { body })).body
+    assert.equal(done.outcome, 'executed', JSON.stringify(done))
+    return done
+  }
+  const tasksOf = async (kind: string) =>
+    (await person.call<{ items: TaskBody[] }>(`GET /v1/tasks?kind=${kind}`)).body.items
+  const firedOf = (kind: string) =>
+    eventually(async () => (await tasksOf(kind))[0], `${kind} has fired`, 60_000)
+
+  const armed = await executed('limit-orders', {
+    ...order,
+    chain_id_out: polygon,
+    token_out: 'POL',
+    amount_usd: '400',
+    price_usd_trigger: '1',
+  })
+  const { limit_order_id: orderId } = (armed.result as unknown as { order: Order }).order
+  const orderOf = async (who: Person) => {
+    const { body } = await who.call<Order & { order?: Order }>(`GET /v1/limit-orders/${orderId}`)
+    const { status, attempts, failure_reason, tx_hash } = (body.order ?? body) as Order & {
+      attempts: number
+      failure_reason: string | null
+      tx_hash: string | null
+    }
+    return { status, attempts, failure_reason, tx_hash }
+  }
+  await person.call('POST /v1/perp/setup?wait=true', { body: {} })
+  await executed('perp/fund', { amount_usd: '100' })
+  await executed('spot_venue/buy', { asset: 'HYPE', size: '1', sl_price: '35' })
+  await executed('swap', {
+    chain_id_in: solana,
+    token_in: 'USDC',
+    token_out: 'BONK',
+    amount: '40000000',
+  })
+  await person.call('POST /v1/hooks', { body: { ...bonk, stop_losses: [{ price_percentage: '0.1' }] } })
+
+  // The first attempt of the order executes nothing, because its price moves back while it reads the wallet.
+  await world.fault(`evm:${base}`, { status: 503, methods: ['eth_call'] })
+  await world.price({ symbol: 'POL', price_usd: '0.5' })
+  const { task_id: firstId } = await firedOf('limit_order_execute')
+  await world.price({ symbol: 'POL', price_usd: '2' })
+  await world.heal()
+  assert.equal((await person.ended(firstId, 60_000)).outcome, 'not_executed')
+  // Two exits have fired, and wait for what they sell with.
+  await venue('POST', '/faults', {
+    endpoint: 'info',
+    type: 'spotClearinghouseState',
+    effect: 'status',
+    status: 503,
+  })
+  await venue('POST', '/price', { coin: '@1', price: 34 })
+  const exit = await firedOf('spot_trigger')
+  await world.fault('solana', { status: 503 })
+  await world.price({ symbol: 'BONK', price_usd: '0.0000165' })
+  const hook = await firedOf('hook_execute')
+  await restorable.backUp()
+  await world.heal()
+  await venue('DELETE', '/faults', {})
+
+  const ids = [exit.task_id, hook.task_id]
+  const first = await Promise.all(ids.map((id) => person.ended(id, 60_000)))
+  for (const done of first) assert.equal(done.outcome, 'executed', JSON.stringify(done))
+  await world.solver('/force', { failReason: 'SLIPPAGE', count: 1 })
+  await world.price({ symbol: 'POL', price_usd: '0.5' })
+  await eventually(
+    async () =>
+      (await tasksOf('limit_order_execute')).some(({ transactions }) => transactions.length > 0) || undefined,
+    'the order fires again',
+    60_000,
+  )
+  await world.price({ symbol: 'POL', price_usd: '2' })
+  const refunded = await eventually(
+    async () => {
+      const shownOrder = await orderOf(person)
+      return shownOrder.failure_reason === 'refunded' ? shownOrder : undefined
+    },
+    'the order is refunded',
+    60_000,
+  )
+  assert.equal(refunded.status, 'active')
+  const held = await balancesOf(world, person)
+
+  await restorable.restore()
+  world = await worldOf(worldUrl(restorable.gateway()))
+  venue = venueControl(worldUrl(restorable.gateway()))
+  await venue('POST', '/settings', { walking: false })
+  await setPrices(34)
+  const restored = await personOf(restorable.gateway().url, person)
+  await restorable.goOn()
+  for (const [at, id] of ids.entries()) {
+    const done = await restored.ended(id, 90_000)
+    assert.deepEqual(shown(done as Done), shown(first[at] as Done), JSON.stringify(done))
+  }
+  await eventually(
+    async () => (await orderOf(restored)).failure_reason === 'refunded' || undefined,
+    'the task of the order has found its refund',
+    90_000,
+  )
+  assert.deepEqual(await orderOf(restored), refunded)
+  assert.deepEqual(await balancesOf(world, restored), held)
 })
 
 /** What was executed, beside ids and figures of the quote that the repeat asked for. */

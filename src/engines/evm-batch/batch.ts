@@ -25,7 +25,14 @@ import type {
 } from '#kernel/task.ts'
 import type { AccountState, Evm, Simulation } from '#upstreams/evm/evm.ts'
 import type { Fees } from '#upstreams/evm/fees.ts'
-import { type BatchOptions, type BatchPlan, type BatchTaskData, batchGas, effectKind } from './batch-rules.ts'
+import {
+  type BatchOptions,
+  type BatchPlan,
+  type BatchTaskData,
+  batchGas,
+  type ExecutedBatch,
+  effectKind,
+} from './batch-rules.ts'
 import { type ConfirmDeps, confirmBatch } from './confirm.ts'
 import { deadlineOf } from './deadline.ts'
 import type { EvmPort } from './evm-port.ts'
@@ -44,6 +51,8 @@ export type EvmBatches = {
   simulate(chainId: string, account: string, calls: readonly EvmCall[]): Promise<Simulation>
   /** Simulates the batch of an admission, and reads what its signature needs beside that. */
   trial(asker: TrialAsker, plan: BatchPlan): Promise<BatchTrial>
+  /** The first batch that the account has run under this id; undefined where it has run none. */
+  executed(order: ExecutedOrder): Promise<ExecutedBatch | undefined>
   /** Ends the charge of a batch that was never mined, where its task ends with something else executed. */
   releaseGas(tx: Tx, taskId: string): Promise<void>
   /** The driver of an effect; its steps may have any names. */
@@ -57,6 +66,7 @@ export type BatchTrial = {
   /** Signs with what the trial has read, so that nothing is simulated twice; undefined where that is outdated. */
   signOnAccept: SignFirst<'confirm'>
 }
+export type ExecutedOrder = { chainId: string; account: string; executionId: string }
 /** `gas`: what the simulation needs; `gasMin`: that of the plan. */
 export type ChargeOrder = {
   userId: string
@@ -200,6 +210,15 @@ export function evmBatches(deps: EvmBatchesDeps): EvmBatches {
     releaseGas: (tx, taskId) => gasBudget.settle(tx, taskId, 0n),
     simulate: (chainId, account, calls) => portOf(chainId).chain.simulate(account, calls),
     trial,
+    async executed({ chainId, account, executionId }) {
+      const { chain } = portOf(chainId)
+      const { executedTimes } = await chain.account(account, executionId)
+      if (executedTimes === 0n) return undefined
+      const batch = await chain.findBatch(account, chain.batchNonce(executionId, 0))
+      const [receipt] = batch ? (await chain.receipts([batch.txHash])).receipts : []
+      if (!batch || !receipt) throw new Fault('unavailable', 'The transaction of the batch was not found')
+      return { receipt, calls: batch.calls }
+    },
     driver: (options) => ({
       sign: (task, plan, context) => sign(options, task, plan, context),
       confirm: (task, settle, context) => confirmBatch(confirmDeps, { ...options, task, settle }, context),

@@ -25,6 +25,7 @@ import type {
   TaskView,
 } from '#kernel/task.ts'
 import type { Draft } from '#upstreams/solana/draft.ts'
+import type { Landing } from '#upstreams/solana/landing.ts'
 import { type ConfirmDeps, confirmTransaction } from './confirm.ts'
 import { settleFound } from './found-transaction.ts'
 import { type HeldUnits, heldUnits } from './held-units.ts'
@@ -45,6 +46,8 @@ export type SvmTransactions = {
   ready(chainId: string, options?: { fullExit: boolean }): Promise<void>
   /** Composes and simulates the transaction of an admission, and says what it charges the user's budget. */
   trial(asker: TrialAsker, plan: SvmPlan): Promise<SvmTrial>
+  /** What the first transaction under this id changed; undefined where the account has signed none. */
+  executed(order: { chainId: string; account: string; executionId: string }): Promise<Landing | undefined>
   /** The driver of an effect; its steps may have any names. */
   driver<Data extends SvmTaskData, Proof, Names extends string = 'sign' | 'confirm'>(
     options: SvmOptions<Data, Proof>,
@@ -192,6 +195,12 @@ export function svmTransactions(deps: SvmTransactionsDeps): SvmTransactions {
   return {
     ready: async (chainId, options = { fullExit: false }) => portOf(chainId).sponsor.ready(options),
     trial,
+    async executed({ chainId, account, executionId }) {
+      const port = portOf(chainId)
+      const reference = port.referenceOf({ executionId, sequence: 0 })
+      const found = await port.findReferenced({ reference, account })
+      return found && port.readLanding(found.landed, { raw: found.landed.raw, account })
+    },
     driver: (options) => ({
       sign: (task, plan, context) => sign(options, task, plan, context),
       confirm: (task, settle, context) =>

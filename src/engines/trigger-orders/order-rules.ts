@@ -8,6 +8,8 @@ import type { AvailableUnits, OrderSwap, SwapStep } from './swap-execution.ts'
 
 export type PricedTrade = Pick<QuotedTrade, 'tokenIn' | 'tokenOut' | 'priced'>
 
+export const orderKindVersion = 1
+
 /** Sales that were refused, and prices that had moved back before the sale: each attempt is a task. */
 export type Attempts = { failures?: number; moved?: number }
 export type OrderRules<Input extends JsonObject> = {
@@ -35,6 +37,8 @@ export type OrderTaskData = JsonObject & {
   priced_units?: string
   /** The last read of the wallet showed nothing of the token. */
   is_empty?: boolean
+  /** What it sold before this task, as its data say, is looked up to be settled, and not sold again. */
+  is_sold?: boolean
 }
 
 export type OrderStep = 'prepare' | SwapStep

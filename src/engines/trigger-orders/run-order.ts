@@ -4,6 +4,7 @@ import { backoffMs } from '#kernel/backoff.ts'
 import { type Clock, later } from '#kernel/clock.ts'
 import { compareDecimals } from '#kernel/decimal-fields.ts'
 import { Fault } from '#kernel/fault.ts'
+import { isSought, isUnmarked, lookUpAgain, nothingFound, outsideId } from '#kernel/forgotten-execution.ts'
 import type { Policy } from '#kernel/signer.ts'
 import {
   type AdmittedSpend,
@@ -17,15 +18,16 @@ import {
 import type { TriggerOrder } from '#kernel/trigger-order.ts'
 import type { Queryable } from '#store/query.ts'
 import { endOrder, movedBack, type OrderEnd, toRow } from './order-end.ts'
-import type {
-  Attempts,
-  OrderEnding,
-  OrderRules,
-  OrderStep,
-  OrderStepResult,
-  OrderTask,
-  OrderTaskData,
-  PricedTrade,
+import {
+  type Attempts,
+  type OrderEnding,
+  type OrderRules,
+  type OrderStep,
+  type OrderStepResult,
+  type OrderTask,
+  type OrderTaskData,
+  orderKindVersion,
+  type PricedTrade,
 } from './order-rules.ts'
 import { ordersById } from './store.ts'
 import type { Amounts, SwapExecution } from './swap-execution.ts'
@@ -51,8 +53,8 @@ const emptyRepeatMs = 5_000
 const backoff = { firstMs: 5_000, maxMs: 300_000 }
 
 /** The order fires without a read; the signature asks the policy, and counts the value. */
-const spendOf =
-  (deps: RunOrderDeps, kind: string) =>
+export const spendOf =
+  (deps: Pick<RunOrderDeps, 'policy'>, kind: string) =>
   (userId: string, input: JsonObject): AdmittedSpend => {
     const chainId = String(input.chain_id ?? input.chain_id_in)
     const action = { userId, operation: kind, chainId, tokens: [], recipients: [], usdMicros: 0n, exit: true }
@@ -71,13 +73,18 @@ export function orderKind<Input extends JsonObject & Attempts>(
   return {
     ...defineTaskKind<OrderTaskData, OrderStep, Input>({
       kind: rules.kind,
-      version: 1,
+      version: orderKindVersion,
       priority: 0,
       retry,
       spendOf: spendOf(deps, rules.kind),
       steps: {
         prepare: finishing((task, context) => prepare(deps, rules, task, context)),
-        sign: finishing((task, context) => steps.sign(task as TaskView, context)),
+        sign: finishing(async (task, context) => {
+          const result = await steps.sign(task as TaskView, context)
+          if (!task.data.is_sold || !('next' in result) || result.next !== 'sign') return result
+          // Another node knows nothing of what was sold: the order is prepared as any other one.
+          return { ...result, next: 'prepare', data: { ...result.data, is_sold: false } }
+        }),
         confirm: finishing((task, context) => steps.confirm(task as TaskView, context)),
         track: finishing((task, context) => steps.track(task as TaskView, context)),
       },
@@ -112,7 +119,9 @@ async function prepare<Input extends JsonObject & Attempts>(
   const { failures = 0 } = task.input
   const startsAt = failures === 0 ? task.createdAt : later(task.createdAt, backoffMs(backoff, failures - 1))
   const waitMs = startsAt.getTime() - now.getTime()
-  if (waitMs > 0) return { park: { afterMs: waitMs, next: 'prepare' }, state: 'waiting' }
+  if (waitMs > 0 && !isSought(task)) return { park: { afterMs: waitMs, next: 'prepare' }, state: 'waiting' }
+  const looked = await lookUp(deps, rules, task, now)
+  if (looked) return looked
   try {
     return await prepareOnce(deps, rules, task, now)
   } catch (fault) {
@@ -121,6 +130,45 @@ async function prepare<Input extends JsonObject & Attempts>(
     if (task.deadline.getTime() - now.getTime() < failureReserveMs)
       return failed('expired', `The order could not be executed before the deadline: ${fault.message}`)
     throw fault.retryable ? fault : new Fault('unavailable', fault.message, { cause: fault })
+  }
+}
+
+/**
+ * What the order sold before this task, which the database forgot, comes first: the wallet, the price and the limits of
+ * today end no order that was executed. Undefined where nothing was.
+ */
+async function lookUp<Input extends JsonObject & Attempts>(
+  { swaps }: Pick<RunOrderDeps, 'swaps'>,
+  rules: Pick<OrderRules<Input>, 'soldToken' | 'swapOf'>,
+  task: OrderTask<Input>,
+  now: Date,
+): Promise<OrderStepResult | undefined> {
+  const { userId, input } = task
+  const executionId = outsideId(task)
+  if (executionId === undefined) return undefined
+  const context = { now, steps: { sign: 'prepare' as const } }
+  const again = (state: 'reconciling' | 'review', note: string) =>
+    lookUpAgain<OrderTaskData, OrderStep>({ task, context }, state, note) as OrderStepResult
+  try {
+    const units = await swaps.soldBefore(userId, { ...rules.soldToken(input), executionId })
+    if (units === undefined)
+      return isSought(task)
+        ? (nothingFound<OrderTaskData, OrderStep>('prepare') as OrderStepResult)
+        : undefined
+    const executed = 'this order was executed before'
+    if (isUnmarked(task)) return again('reconciling', executed)
+    const swap = rules.swapOf(input, units)
+    if (!swap) return again('review', `${executed}, and sold nothing`)
+    const data = await swaps.quoteSold({ ...swap, amount: { units } }, userId)
+    return {
+      park: { afterMs: 0, next: 'sign' },
+      state: 'reconciling',
+      outcome: 'unknown',
+      data: { ...data, is_sold: true },
+    }
+  } catch (fault) {
+    if (!(fault instanceof Fault)) throw fault
+    return again(fault.retryable ? 'reconciling' : 'review', fault.message)
   }
 }
 

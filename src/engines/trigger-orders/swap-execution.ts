@@ -38,5 +38,12 @@ export type SwapExecution = {
   /** Whether a sale that may lose so much is an exit for the policy: who may sell at any price may empty a wallet. */
   isExitLoss(maxImpactBps: number | undefined): boolean
   prepare(swap: OrderSwap, userId: string): Promise<PreparedOrder>
+  /** Units of the token that left the wallet under this execution id; undefined where nothing was executed under it. */
+  soldBefore(
+    userId: string,
+    sale: { chainId: string; address: string; executionId: string },
+  ): Promise<bigint | undefined>
+  /** The data by which the swap is settled where it was executed before: nothing is reserved, and nothing signed. */
+  quoteSold(swap: OrderSwap, userId: string): Promise<JsonObject>
   steps: Steps<JsonObject, SwapStep>
 }

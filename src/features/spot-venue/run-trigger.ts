@@ -1,7 +1,7 @@
 import { rearmTriggerOrder } from '#engines/trigger-orders/store.ts'
 import { failed } from '#engines/venue/orders/order-failures.ts'
 import { boughtRecently, recentlyCancelled, usualLagMs } from '#engines/venue/orders/read-after-write.ts'
-import { readLagMs } from '#engines/venue/orders/signed-action.ts'
+import { cloidOf, readLagMs } from '#engines/venue/orders/signed-action.ts'
 import { recentSpendings } from '#engines/venue/orders/spending.ts'
 import { requireAgent } from '#engines/venue/orders/trade-admission.ts'
 import { exitSlippagePercent } from '#engines/venue/orders/venue-orders.ts'
@@ -9,6 +9,7 @@ import { exitGrant } from '#kernel/action.ts'
 import { later } from '#kernel/clock.ts'
 import { compareDecimals } from '#kernel/decimal-fields.ts'
 import { Fault } from '#kernel/fault.ts'
+import { outsideId } from '#kernel/forgotten-execution.ts'
 import { toFixedPoint } from '#kernel/money.ts'
 import { addToResult } from '#kernel/one-effect.ts'
 import type {
@@ -137,12 +138,36 @@ export function triggerSteps(
       deps.evmAddressOf(task.userId),
       requireAgent(deps, task.userId),
     ])
-    const [balances, state, mids, spendings] = await Promise.all([
+    const cloid = cloidOf(task.executionId, 'entry')
+    const [placed, balances, state, mids, spendings] = await Promise.all([
+      outsideId(task) && venue.order(account, cloid),
       venue.spotBalances(account, [market.base]),
       venue.account(account),
       venue.mids(),
       recentSpendings(deps, task.userId),
     ])
+    const sale = (size: string, price: string): SpotOrderTaskData => ({
+      ...baseTaskData(
+        {
+          operation: 'spot_trigger',
+          market,
+          account,
+          agent: agent.address,
+          sinceMs: state.timeMs,
+        },
+        clock,
+      ),
+      is_buy: false,
+      size,
+      price,
+      tif: 'ioc',
+      exit: true,
+      usd_micros: '0',
+      held_before: heldOf(balances, market),
+      role: leg,
+    })
+    // A task that the database forgot has placed it: the balance of today, which it has changed, ends no trigger.
+    if (placed) return sale(placed.order.origSize, placed.order.price)
     const free = freeOf(balances, market.base)
     const size = pricing.roundSize(wanted === null ? free : lesser(wanted, free), market)
     const isNothing = compareDecimals(size, '0') === 0
@@ -167,24 +192,7 @@ export function triggerSteps(
         'venue_rejected',
         `The venue requires an order value of at least ${limits.minOrderUsd} ${quoteToken}; ${size} ${symbol} is worth less`,
       )
-    const orderBasis = {
-      operation: 'spot_trigger',
-      market,
-      account,
-      agent: agent.address,
-      sinceMs: state.timeMs,
-    }
-    return {
-      ...baseTaskData(orderBasis, clock),
-      is_buy: false,
-      size,
-      price,
-      tif: 'ioc',
-      exit: true,
-      usd_micros: '0',
-      held_before: heldOf(balances, market),
-      role: leg,
-    }
+    return sale(size, price)
   }
 
   const prepare = async (task: TriggerTask, { now }: StepContext): Promise<TriggerResult> => {

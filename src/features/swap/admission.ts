@@ -82,12 +82,7 @@ export async function fundSwap(deps: SwapDeps, prepared: PreparedSwap, execution
   )
   const fees = [...prepared.fees, await sponsorFee(deps, terms, gas)]
   const policy = { decision: 'allow', rule: null, remaining_usd: await deps.remainingUsd(terms.userId) }
-  const quote = quoteView(prepared.route, {
-    quoteId: data.quote_id,
-    expiresAt: prepared.quoteExpiresAt ?? later(deps.clock.now(), quoteMs),
-    fees,
-    values: { inMicros: terms.valueInMicros, outMicros: prepared.outMicros },
-  })
+  const quote = quoteOf(deps, prepared, { quoteId: data.quote_id, fees })
   const { chainId, address, status, verdict } = prepared.security
   const security = [{ chain_id: chainId, token_address: address, status, verdict }]
   return {
@@ -106,6 +101,23 @@ export async function fundSwap(deps: SwapDeps, prepared: PreparedSwap, execution
     policy,
   }
 }
+
+const quoteOf = (
+  { clock }: SwapDeps,
+  { route, terms, outMicros, quoteExpiresAt }: PreparedSwap,
+  quoted: { quoteId: string | null; fees: QuotedFee[] },
+) =>
+  quoteView(route, {
+    ...quoted,
+    expiresAt: quoteExpiresAt ?? later(clock.now(), quoteMs),
+    values: { inMicros: terms.valueInMicros, outMicros },
+  })
+
+/** The data of a swap that is not funded, because it was executed before. */
+export const soldData = (deps: SwapDeps, prepared: PreparedSwap): SwapTaskData => ({
+  ...taskData(deps, prepared),
+  quote: quoteOf(deps, prepared, { quoteId: null, fees: prepared.fees }),
+})
 
 /** Where a payment to the swap begins: positions in a chain do not depend on its clock. */
 async function headsOf(

@@ -10,8 +10,9 @@ import { assetOf, sameAddress } from '#kernel/chains.ts'
 import { Fault } from '#kernel/fault.ts'
 import { combineWrites } from '#kernel/one-effect.ts'
 import { type EndResult, type Tx, untypedSteps } from '#kernel/task.ts'
-import { fundSwap } from './admission.ts'
+import { fundSwap, soldData } from './admission.ts'
 import { completeAttached, type FillDeps } from './attached-hooks.ts'
+import { changesOf } from './changes.ts'
 import type { SwapInput } from './contract.ts'
 import type { SwapDeps } from './deps.ts'
 import { filledOf } from './filled.ts'
@@ -46,8 +47,37 @@ export function swapExecution(deps: SwapDeps): SwapExecution {
     quoteOut: (trade, userId) => orderQuoteOut(deps, trade, userId),
     isExitLoss,
     prepare: (swap, userId) => prepareOrderSwap(deps, swap, userId),
+    soldBefore: (userId, sale) => soldBefore(deps, userId, sale),
+    async quoteSold(swap, userId) {
+      const prepared = await prepareSwap(deps, inputOf(swap), { userId, isAhead: true })
+      return { ...soldData(deps, prepared), is_order: true }
+    },
     steps: untypedSteps(costedSteps(deps, ownNames)) as SwapExecution['steps'],
   }
+}
+
+type Sale = Parameters<SwapExecution['soldBefore']>[1]
+
+async function soldBefore(
+  deps: SwapDeps,
+  userId: string,
+  { chainId, address, executionId }: Sale,
+): Promise<bigint | undefined> {
+  const { row, transfers } = deps.evmOf(chainId) ?? {}
+  const chain = row ?? deps.solana?.row
+  if (chain?.id !== chainId) throw new Fault('unavailable', `Chain ${chainId} is not served`)
+  const account = accountOn(chain, await deps.walletsOf(userId))
+  const order = { chainId, account, executionId }
+  if (!row) {
+    const landing = await deps.svm.executed(order)
+    return landing && -(landing.deltas.find(({ token }) => token === address)?.amountUnits ?? 0n)
+  }
+  const batch = await deps.batches.executed(order)
+  if (!batch) return undefined
+  const { receipt, calls } = batch
+  const wraps = row.swaps ? deps.calls.wrapsOf(receipt.logs, row.swaps) : []
+  const changes = changesOf(row, { account, calls, transfers: transfers!(receipt), wraps })
+  return -(changes.get(address.toLowerCase()) ?? 0n)
 }
 
 /** A stolen token for trading could leave a sale at any price. */
@@ -85,24 +115,13 @@ async function orderQuoteOut(
   return route.amountOutUnits
 }
 
-async function prepareOrderSwap(
-  deps: SwapDeps,
-  { chainIn, chainOut, tokenIn, tokenOut, amount, slippageBps, maxImpactBps, isExit }: OrderSwap,
-  userId: string,
-): Promise<PreparedOrder> {
+async function prepareOrderSwap(deps: SwapDeps, swap: OrderSwap, userId: string): Promise<PreparedOrder> {
+  const { chainIn, tokenIn, amount, isExit } = swap
   const sold =
     isExit && 'units' in amount
       ? { units: await aboveRent(deps, { chainIn, tokenIn, ...amount }, userId) }
       : amount
-  const input = {
-    chain_id_in: chainIn,
-    chain_id_out: chainOut,
-    token_in: tokenIn,
-    token_out: tokenOut,
-    ...('units' in sold ? { amount: String(sold.units) } : { amount_usd: sold.usd }),
-    slippage_bps: slippageBps,
-    ...(maxImpactBps !== undefined && { max_price_impact_bps: maxImpactBps }),
-  }
+  const input = inputOf({ ...swap, amount: sold })
   const prepared = await prepareSwap(deps, input, { userId, ...(isExit && { urgency: 'exit' as const }) })
   const { data, spend } = await fundLeg(deps, prepared)
   const { route, terms, action } = prepared
@@ -116,10 +135,32 @@ async function prepareOrderSwap(
   }
 }
 
-type Sale = Pick<OrderSwap, 'chainIn' | 'tokenIn'> & { units: bigint }
+const inputOf = ({
+  chainIn,
+  chainOut,
+  tokenIn,
+  tokenOut,
+  amount,
+  slippageBps,
+  maxImpactBps,
+}: Omit<OrderSwap, 'isExit'>) => ({
+  chain_id_in: chainIn,
+  chain_id_out: chainOut,
+  token_in: tokenIn,
+  token_out: tokenOut,
+  ...('units' in amount ? { amount: String(amount.units) } : { amount_usd: amount.usd }),
+  slippage_bps: slippageBps,
+  ...(maxImpactBps !== undefined && { max_price_impact_bps: maxImpactBps }),
+})
+
+type SaleOfAll = Pick<OrderSwap, 'chainIn' | 'tokenIn'> & { units: bigint }
 
 /** An account on Solana has at least its rent, or nothing: an exit that would leave less leaves the rent. */
-async function aboveRent(deps: SwapDeps, { chainIn, tokenIn, units }: Sale, userId: string): Promise<bigint> {
+async function aboveRent(
+  deps: SwapDeps,
+  { chainIn, tokenIn, units }: SaleOfAll,
+  userId: string,
+): Promise<bigint> {
   const { solana } = deps
   if (!solana || chainIn !== solana.row.id || tokenIn !== solana.row.native.address) return units
   const account = accountOn(solana.row, await deps.walletsOf(userId))

@@ -199,7 +199,7 @@ const noOwner: OwnerFields = { trigger_order_id: null, task_execution_id: null }
 /** More than the attempts of an exit that the venue refused, or that did not reach it. */
 const attemptsMax = 200
 
-/** The orders that the tasks and the armed orders of the database place next, by client order id. */
+/** The orders that the tasks of the database place next, and orders whose next attempts it may have forgotten, by client order id. */
 async function expectedOwners(
   { db, triggerKind }: FindDeps,
   userId: string,
@@ -214,7 +214,7 @@ async function expectedOwners(
     query<{ id: string; execution_id: string | null; attempts: number }>(
       db,
       `select id, execution_id, attempts from trigger_order
-         where user_id = $1 and kind = $2 and status in ('waiting', 'armed')`,
+         where user_id = $1 and kind = $2 and (status in ('waiting', 'armed') or (status = 'fired' and task_end is null))`,
       [userId, triggerKind],
     ),
   ])
