@@ -4,12 +4,15 @@ import {
   expiryOf,
   type FoundPayment,
   isPreparation,
+  isSameTransaction,
   liveEffectOf,
   type OperatorFinding,
   operatorOutcomes,
+  soughtOf,
 } from '#kernel/operator-end.ts'
 import type { Effect, EffectUpdate, EndResult, JsonObject, Move, TaskView } from '#kernel/task.ts'
 import { isLive } from '#kernel/task-state.ts'
+import type { FoundEffect } from '#store/found-effect.ts'
 import { type Arguments, oneOf, UsageError } from './arguments.ts'
 
 /** The part of an operator's end that is the same for every kind of task. */
@@ -82,10 +85,54 @@ function assertOwnTransaction({ effects }: Pick<TaskView, 'effects'>, { txHash }
   )
 }
 
+/**
+ * A task that looks up what was executed before it has no effect that the finding could contradict: the sequence of the
+ * account does, or the transaction that was found, which is the task's own.
+ */
+export function withSought(task: Pick<TaskView, 'data'>, resolution: Resolution): Resolution {
+  const sought = soughtOf(task)
+  if (!sought) return resolution
+  const { outcome } = resolution
+  const { tx_hash: foundHash, is_found: isFound } = sought
+  const given = resolution.txHash
+  if (foundHash !== null && given !== null && !isSameTransaction(given, foundHash))
+    throw new UsageError(`--tx-hash must be the transaction that was found: ${foundHash}.`)
+  const txHash = foundHash ?? (given?.startsWith('0x') ? given.toLowerCase() : given)
+  if (outcome === 'not_executed' && (isFound || txHash !== null)) {
+    const where = txHash === null ? '' : `: ${txHash}`
+    throw new UsageError(`The account has executed this before the task${where}. Use another --outcome.`)
+  }
+  if (txHash === null && (outcome === 'executed' || isFound))
+    throw new UsageError('--tx-hash is required: the transaction of the account that was executed.')
+  return { ...resolution, txHash }
+}
+
+/** The effect that an operator has found for a task without one. `resolution` is complete. */
+export function soughtEffect(
+  { id: taskId, data, step }: Pick<TaskView, 'id' | 'data'> & { step: string },
+  { txHash, evidence, at }: Resolution,
+): FoundEffect | undefined {
+  const sought = soughtOf({ data })
+  if (!sought || txHash === null) return undefined
+  const { kind, chain_id: chainId } = sought
+  return {
+    taskId,
+    step,
+    kind,
+    externalId: txHash,
+    intent: { chainId, usdMicros: '0' },
+    // Its number is of no sequence that is known here.
+    nonceSequence: { kind: 'found', chain: chainId, signer: txHash },
+    nonce: 0n,
+    proof: { tx_hash: txHash, evidence },
+    at,
+  }
+}
+
 export type PendingHold = { key: string }
 type Base = { task: TaskView; pending: readonly PendingHold[]; actor: string }
 
-/** Throws where the finding contradicts what the task has signed. */
+/** Throws where the finding contradicts what the task has signed. `resolution` is complete. */
 export function endingOf({ task, pending, actor }: Base, resolution: Resolution): EndResult {
   const { outcome, evidence, txHash, at } = resolution
   const sent = liveEffectOf(task, txHash)
@@ -115,7 +162,8 @@ export function endingOf({ task, pending, actor }: Base, resolution: Resolution)
   const moved = outcome === 'executed' || (sent !== undefined && !isPreparation(sent))
   const shared = {
     effects,
-    moves: moved ? pending.map(({ key }): Move => ({ move: 'post', key })) : [],
+    // What was executed before the task had left the balance already on which it holds.
+    moves: moved && !soughtOf(task) ? pending.map(({ key }): Move => ({ move: 'post', key })) : [],
   }
   const data = { operator: proof, ...shownTransactions(task, effects) }
   if (outcome === 'executed') {

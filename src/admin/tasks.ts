@@ -6,12 +6,13 @@ import { asTask, readEffects, stepView, type Task } from '#durable/task-row.ts'
 import { Fault } from '#kernel/fault.ts'
 import { isUuid, systemRandom } from '#kernel/id.ts'
 import type { EndResult, TaskView, Tx } from '#kernel/task.ts'
+import { recordFoundEffect } from '#store/found-effect.ts'
 import { query } from '#store/query.ts'
 import { UsageError } from './arguments.ts'
 import type { AdminCommand } from './command.ts'
 import { jsonText } from './output.ts'
 import type { Session } from './session.ts'
-import { endingOf, type Resolution, readResolution } from './task-ending.ts'
+import { endingOf, type Resolution, readResolution, soughtEffect, withSought } from './task-ending.ts'
 
 /** Tasks that end only by an operator, or by the return of what is silent: what they signed can be executed no more. */
 const needsOperator = `(t.state = 'review' or (t.state = 'reconciling'
@@ -137,7 +138,7 @@ const resolutionDetails = ({ inUnits, outUnits, at: _at, ...reported }: Resoluti
 /** Ends a task through the same fenced commit as its steps, so that holds, effects and events stay consistent. */
 const endTask: AdminCommand['run'] = async (session, args) => {
   const { database, instanceId, transactions, clock, actor } = session
-  const resolution = readResolution(args, clock.now())
+  const finding = readResolution(args, clock.now())
   const known = await readTask(session, args.positional('task'))
   const task = await claimTask(session, known)
   try {
@@ -145,6 +146,8 @@ const endTask: AdminCommand['run'] = async (session, args) => {
     const transfers = await readTransfers(session, task.id)
     const pending = transfers.filter(({ state }) => state === 'pending')
     const view = stepView(task, effects)
+    const resolution = withSought(view, finding)
+    const found = soughtEffect({ ...view, step: task.step }, resolution)
     const ending = await endOfKind(session, view, {
       resolution,
       ending: endingOf({ task: view, pending, actor }, resolution),
@@ -152,6 +155,7 @@ const endTask: AdminCommand['run'] = async (session, args) => {
     const details = { kind: task.kind, ...resolutionDetails(resolution), holds: pending }
     const writes = async (tx: Tx) => {
       await session.record(tx, { command: 'tasks end', subject: task.id, details })
+      if (found) await recordFoundEffect(tx, found)
       await ending.writes?.(tx)
     }
     const commits = createCommitter({ transactions, clock, random: systemRandom })
@@ -163,7 +167,7 @@ const endTask: AdminCommand['run'] = async (session, args) => {
     await releaseLease({ pool: database.pool, instanceId })
   }
   await session.notify([taskTopic(task.id, task.user_id), userTopic(task.user_id)])
-  session.printLine(`Task ${task.id} has ended: ${resolution.outcome}`)
+  session.printLine(`Task ${task.id} has ended: ${finding.outcome}`)
 }
 
 export const taskCommands: readonly AdminCommand[] = [

@@ -20,7 +20,7 @@ import { sponsor } from '#upstreams/evm/sponsor.ts'
 import { draftTransaction } from '#upstreams/solana/draft.ts'
 import { readLanding } from '#upstreams/solana/landing.ts'
 import { walletChanges } from '#upstreams/solana/payments.ts'
-import { findReferenced, referenceOf } from '#upstreams/solana/reference.ts'
+import { referenceOf, referenceSearch } from '#upstreams/solana/reference.ts'
 import { createSignatureWatcher } from '#upstreams/solana/signature-watcher.ts'
 import { type Solana, solana } from '#upstreams/solana/solana.ts'
 import { svmSponsor } from '#upstreams/solana/sponsor.ts'
@@ -151,7 +151,7 @@ function openSvmPort(
     watcher: createSignatureWatcher({ chain, wake: taskEngine.wakeTasks, log }),
     draft: (order) => draftTransaction(chain, order),
     referenceOf,
-    findReferenced: (search) => findReferenced(chain, search),
+    findReferenced: referenceSearch(chain),
     changesSince: (wallet) => walletChanges(chain, wallet),
     readLanding: (landed, of) => readLanding(landed, { ...of, native, nativeDecimals: lamportDecimals }),
   }

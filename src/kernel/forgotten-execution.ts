@@ -8,6 +8,16 @@ import { isExposed } from './task-state.ts'
  * looked up before anything is signed, never sent again, and settled by its own record.
  */
 
+/** What a task looks up on a chain before its first signature, for an operator who has to end it. */
+export type SoughtExecution = {
+  chain_id: string
+  /** The kind of the effect that it was. */
+  kind: string
+  /** The account has executed it, as the chain shows, although its transaction may not be known. */
+  is_found: boolean
+  tx_hash: string | null
+}
+
 type Result<Data, Names extends string> = StepResultOf<Partial<Data>, Names>
 type Search<Data, Proof, Names extends string> = {
   task: TaskView<Data>
@@ -41,12 +51,12 @@ export const isUnmarked = ({ effects, outcome }: SoughtTask): boolean =>
 
 /** The data of the task count polls and have a note, which the compiler cannot see in a part of unknown data. */
 const ofTask = <Data, Names extends string>(
-  result: StepResultOf<{ polls?: number; note: string | null }, Names>,
+  result: StepResultOf<{ polls?: number; note: string | null; sought: SoughtExecution | null }, Names>,
 ) => result as unknown as Result<Data, Names>
 
 /** The look-up has answered: the mark ends before anything is signed, so that a cancel or the deadline comes first. */
 export const nothingFound = <Data, Names extends string>(next: Names): Result<Data, Names> =>
-  ofTask({ next, state: 'held', data: { polls: 0, note: null } })
+  ofTask({ next, state: 'held', data: { polls: 0, note: null, sought: null } })
 
 const backoff = { firstMs: 1_000, maxMs: 15_000 }
 
@@ -54,20 +64,28 @@ type LookUp<Data, Names extends string> = {
   task: TaskView<Data>
   context: { now: Date; steps: { sign: Names } }
 }
+type Repeated = {
+  state: 'confirming' | 'reconciling' | 'review'
+  note: string
+  /** Undefined where the step that signs says it, as it looks up again. */
+  sought?: Pick<SoughtExecution, 'chain_id' | 'kind'> & Partial<SoughtExecution>
+}
 
 /** Repeats a look-up that failed, or that found what it cannot read. The mark `unknown` lets nothing else end the task. */
 export function lookUpAgain<Data, Names extends string>(
   { task, context: { now, steps } }: LookUp<Data, Names>,
-  state: 'confirming' | 'reconciling' | 'review',
-  note: string,
+  { state, note, sought }: Repeated,
 ): Result<Data, Names> {
-  const polled = { data: task.data as { polls?: number } }
+  const polled = { data: task.data as { polls?: number; sought?: SoughtExecution | null } }
+  // A later look-up that fails takes nothing back.
+  const before = polled.data.sought ?? null
+  const known = sought ? { is_found: false, tx_hash: null, ...before, ...sought } : before
   const ageMs = now.getTime() - task.createdAt.getTime()
   const parked =
     state === 'review'
       ? pollReview(polled, steps.sign, { ageMs, backoff })
       : { ...pollAgain(polled, steps.sign, backoff), state }
-  return ofTask({ ...parked, outcome: 'unknown', data: { ...parked.data, note } })
+  return ofTask({ ...parked, outcome: 'unknown', data: { ...parked.data, note, sought: known } })
 }
 
 /** `spendsLedger`: what the task holds is known to the ledger alone. Otherwise it was read where it had left already. */

@@ -1,3 +1,4 @@
+import type { SoughtExecution } from './forgotten-execution.ts'
 import { isRecord } from './json.ts'
 import type { Effect, EndResult, TaskView } from './task.ts'
 import { isLive } from './task-state.ts'
@@ -31,12 +32,12 @@ export type OperatorEnd = (
   finding: OperatorFinding,
 ) => EndResult | Refusal
 
-const isSame = (one: string, other: string) =>
+export const isSameTransaction = (one: string, other: string) =>
   one === other || (one.startsWith('0x') && one.toLowerCase() === other.toLowerCase())
 
 /** The attempt of an effect that is this transaction, in whatever case its hash is given. */
 export const attemptOf = ({ txAttempts }: Pick<Effect, 'txAttempts'>, txHash: string) =>
-  txAttempts.find(({ externalId }) => isSame(externalId, txHash))
+  txAttempts.find(({ externalId }) => isSameTransaction(externalId, txHash))
 
 /** The effect of unknown outcome that this transaction would have executed. */
 export const liveEffectOf = (
@@ -44,6 +45,17 @@ export const liveEffectOf = (
   txHash: string | null,
 ): Effect | undefined =>
   txHash === null ? undefined : effects.find((effect) => isLive(effect) && attemptOf(effect, txHash))
+
+type LookUp = { sought?: SoughtExecution | null }
+/** What a task without an effect looks up, itself or as its swap. */
+export function soughtOf({ data }: Pick<TaskView<object>, 'data'>): SoughtExecution | undefined {
+  const { sought, swap } = data as LookUp & { swap?: LookUp }
+  return sought ?? swap?.sought ?? undefined
+}
+
+/** Whether this transaction is of the task: one that it has signed, or that was executed before it and is looked up. */
+export const isOwnTransaction = (task: Pick<TaskView<object>, 'data' | 'effects'>, txHash: string | null) =>
+  txHash !== null && (liveEffectOf(task, txHash) !== undefined || soughtOf(task) !== undefined)
 
 /** The venue takes no nonce that is older, and it is the last to forget what was signed without an expiry. */
 const unboundedMs = 2 * 24 * 3_600_000

@@ -56,8 +56,8 @@ export const executionMutations = [
     ['src/upstreams/solana/reference.test.ts'],
     [
       [
-        'if (signersOf(landed).includes(account)) return',
-        'if (signersOf(landed).length > 0) return',
+        'if (seen && !signersOf(seen).includes(account))',
+        'if (seen && signersOf(seen).length === 0)',
         'a transaction of a stranger counts as that of the wallet',
       ],
     ],

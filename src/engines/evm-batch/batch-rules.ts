@@ -1,6 +1,6 @@
 import type { Principal } from '#kernel/action.ts'
 import type { GasLimits, Token } from '#kernel/chains.ts'
-import type { FoundProof } from '#kernel/forgotten-execution.ts'
+import type { FoundProof, SoughtExecution } from '#kernel/forgotten-execution.ts'
 import type { EvmCall, TokenSpend } from '#kernel/signer.ts'
 import type { EndResult, JsonObject, StepResultOf, TaskView } from '#kernel/task.ts'
 import type { Receipt } from '#upstreams/evm/evm.ts'
@@ -51,6 +51,7 @@ export type BatchTaskData = {
   balance_changes?: JsonObject[]
   /** Says beside the message of the task what is known where the outcome is not. */
   note?: string | null
+  sought?: SoughtExecution | null
 }
 
 export type ExecutedBatch = { receipt: Receipt; calls: readonly EvmCall[] }

@@ -143,7 +143,14 @@ export function evmBatches(deps: EvmBatchesDeps): EvmBatches {
     ])
     if (looked.status === 'rejected') {
       if (!(looked.reason instanceof Fault) || outsideId(task) === undefined) throw looked.reason
-      return lookUpAgain({ task, context }, 'reconciling', looked.reason.message)
+      return lookUpAgain(
+        { task, context },
+        {
+          state: 'reconciling',
+          note: looked.reason.message,
+          sought: { chain_id: plan.chainId, kind: effectKind },
+        },
+      )
     }
     const account = looked.value
     if (account.executedTimes > executedBefore(task, { kind: effectKind, chainId: plan.chainId }))

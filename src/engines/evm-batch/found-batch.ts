@@ -33,13 +33,19 @@ type Found<Data extends BatchTaskData, Proof, Names extends string> = BatchOptio
   context: SignContext<Data, Proof, Names>
 }
 
+/** The sequence of the account has counted it. */
+const soughtOf = ({ chainId }: BatchPlan) => ({ chain_id: chainId, kind: effectKind, is_found: true })
+
 /** A node that is away proves nothing: the look-up is repeated. The task is marked before, so that nothing ends it. */
 export async function settleFound<Data extends BatchTaskData, Proof, Names extends string>(
   found: Found<Data, Proof, Names>,
 ): Promise<StepResultOf<Partial<Data>, Names>> {
-  if (isUnmarked(found.task)) return lookUpAgain(found, 'reconciling', 'this request was executed before')
+  const sought = soughtOf(found.plan)
+  const note = 'this request was executed before'
+  if (isUnmarked(found.task)) return lookUpAgain(found, { state: 'reconciling', note, sought })
   return settleOnce(found).catch((fault: unknown) => {
-    if (fault instanceof Fault) return lookUpAgain(found, 'reconciling', fault.message)
+    if (fault instanceof Fault)
+      return lookUpAgain(found, { state: 'reconciling', note: fault.message, sought })
     throw fault
   })
 }
@@ -54,14 +60,21 @@ async function settleOnce<Data extends BatchTaskData, Proof, Names extends strin
     executedBefore(task, { kind: effectKind, chainId: plan.chainId }),
   )
   const batch = await chain.findBatch(plan.account, nonce)
-  if (!batch) return review(found, 'its transaction was not found')
+  const sought = soughtOf(plan)
+  const again = (state: 'confirming' | 'review', note: string) =>
+    lookUpAgain(found, { state, note, sought: batch ? { ...sought, tx_hash: batch.txHash } : sought })
+  if (!batch) return again('review', 'this request was executed before, and its transaction was not found')
   const { head, receipts } = await chain.receipts([batch.txHash])
   const receipt = receipts[0]
   const isFinal = receipt && head.number - receipt.block + 1n >= BigInt(chain.row.confirmations)
-  if (!isFinal) return lookUpAgain(found, 'confirming', `${batch.txHash} is not final yet`)
+  if (!isFinal) return again('confirming', `${batch.txHash} is not final yet`)
   found.onFinal?.(task)
   const proven = await proofOf(found, { receipt, calls: batch.calls })
-  if (!proven) return review(found, `${batch.txHash} is it, and does not prove what the task would do`)
+  if (!proven)
+    return again(
+      'review',
+      `this request was executed before, and ${batch.txHash} is it, and does not prove what the task would do`,
+    )
   const result = await settleForgotten(found, proven)
   const changed =
     found.balanceChanges?.({ ...task, data: { ...task.data, ...proven.data } }, receipt) ??
@@ -70,6 +83,7 @@ async function settleOnce<Data extends BatchTaskData, Proof, Names extends strin
     transactions: [...(task.data.transactions ?? []), viewOf(port, batch)],
     balance_changes: sumChanges([...(task.data.balance_changes ?? []), ...changed]),
     note: null,
+    sought: null,
   }
   return addToResult(result, {
     data: { ...proven.data, ...shown, ...result.data } as Partial<Data>,
@@ -112,8 +126,3 @@ const viewOf = ({ chain: { row } }: EvmPort, { txHash, block }: FoundBatch): Jso
   block: Number(block),
   nonce: null,
 })
-
-const review = <Data extends BatchTaskData, Proof, Names extends string>(
-  found: Found<Data, Proof, Names>,
-  what: string,
-) => lookUpAgain(found, 'review', `this request was executed before, and ${what}`)

@@ -31,17 +31,19 @@ export async function settleFound<Data extends SvmTaskData, Proof, Names extends
 ): Promise<StepResultOf<Partial<Data>, Names>> {
   const { port, budget, task, plan, transaction, context, tokens = [] } = found
   const { signature, landed } = transaction
+  const sought = { chain_id: plan.chainId, kind: effectKind, is_found: true, tx_hash: signature }
   // Marked, the task is ended by nothing else while this is looked into.
-  if (isUnmarked(task)) return lookUpAgain(found, 'reconciling', 'this request was executed before')
+  if (isUnmarked(task))
+    return lookUpAgain(found, { state: 'reconciling', note: 'this request was executed before', sought })
   const landing = { ...port.readLanding(landed, { raw: landed.raw, account: plan.account }), signature }
   found.onFinal?.(task)
   const proven = await proofOf(found, landing)
   if (!proven)
-    return lookUpAgain(
-      found,
-      'review',
-      `this request was executed before, and ${signature} does not prove it`,
-    )
+    return lookUpAgain(found, {
+      state: 'review',
+      note: `this request was executed before, and ${signature} does not prove it`,
+      sought,
+    })
   const result = await settleForgotten(found, proven)
   const { id, explorerUrl } = port.chain.row
   const shown: SvmTaskData = {
@@ -58,6 +60,7 @@ export async function settleFound<Data extends SvmTaskData, Proof, Names extends
     ],
     balance_changes: balanceChangesOf(port.chain.row, landing, tokens),
     note: null,
+    sought: null,
   }
   return addToResult(result, {
     data: { ...proven.data, ...shown, ...result.data } as Partial<Data>,

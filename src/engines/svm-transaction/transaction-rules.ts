@@ -1,6 +1,6 @@
 import type { Principal } from '#kernel/action.ts'
 import type { Token } from '#kernel/chains.ts'
-import type { FoundProof } from '#kernel/forgotten-execution.ts'
+import type { FoundProof, SoughtExecution } from '#kernel/forgotten-execution.ts'
 import type { SvmInstruction, SvmSpend } from '#kernel/signer.ts'
 import type { EndResult, JsonObject, StepResultOf, TaskView } from '#kernel/task.ts'
 import type { Landing } from '#upstreams/solana/landing.ts'
@@ -45,6 +45,7 @@ export type SvmTaskData = {
   balance_changes?: JsonObject[]
   /** Says beside the message of the task what is known where the outcome is not. */
   note?: string | null
+  sought?: SoughtExecution | null
 }
 
 export type ProvenLanding = Landing & { signature: string }

@@ -126,7 +126,14 @@ export function svmTransactions(deps: SvmTransactionsDeps): SvmTransactions {
     ])
     if (found.status === 'rejected') {
       if (!(found.reason instanceof Fault)) throw found.reason
-      return lookUpAgain({ task, context }, 'reconciling', found.reason.message)
+      return lookUpAgain(
+        { task, context },
+        {
+          state: 'reconciling',
+          note: found.reason.message,
+          sought: { chain_id: plan.chainId, kind: effectKind },
+        },
+      )
     }
     const transaction = found.value
     if (transaction)

@@ -148,7 +148,7 @@ async function lookUp<Input extends JsonObject & Attempts>(
   if (executionId === undefined) return undefined
   const context = { now, steps: { sign: 'prepare' as const } }
   const again = (state: 'reconciling' | 'review', note: string) =>
-    lookUpAgain<OrderTaskData, OrderStep>({ task, context }, state, note) as OrderStepResult
+    lookUpAgain<OrderTaskData, OrderStep>({ task, context }, { state, note }) as OrderStepResult
   try {
     const units = await swaps.soldBefore(userId, { ...rules.soldToken(input), executionId })
     if (units === undefined)

@@ -1,8 +1,9 @@
+import { isWholeFill } from '#features/swap/operator-end.ts'
 import { balanceChange, sumChanges } from '#kernel/balance-changes.ts'
 import { usdcDecimals } from '#kernel/money.ts'
 import { combineWrites } from '#kernel/one-effect.ts'
 import {
-  liveEffectOf,
+  isOwnTransaction,
   type OperatorEnd,
   type OperatorFinding,
   type Refusal,
@@ -40,14 +41,13 @@ export const operatorEndOfFund =
 
 /** The deposit has not begun. What the swap brought is in the wallet. */
 function endInSwap(deps: FundOperatorDeps, task: FundTask, { ending, finding }: Ended): EndResult | Refusal {
-  const { outUnits, outcome, at } = finding
+  const { outcome, at } = finding
   if (outcome === 'executed')
     return {
       refusal:
         'The deposit has not begun: use --outcome partial, with --amount-out and --payment where the swap was filled.',
     }
-  const { swap } = task.data
-  const isWhole = outUnits !== null && outUnits >= BigInt(swap!.amount_out_min)
+  const isWhole = isWholeFill(swapTaskOf(task), finding)
   const ended = deps.swapEnd(
     swapTaskOf(task),
     isWhole ? { ...ending, end: 'completed', outcome: 'executed', result: null } : ending,
@@ -86,7 +86,7 @@ function endInDeposit(
   const unused = unusedOption(finding)
   if (unused) return unused
   if (outcome === 'not_executed') return ending
-  const isSeen = data.tx_hash === undefined && liveEffectOf(task, finding.txHash) !== undefined
+  const isSeen = data.tx_hash === undefined && isOwnTransaction(task, finding.txHash)
   const txHash = isSeen ? finding.txHash! : data.tx_hash
   if (txHash === undefined) {
     if (outcome === 'partial' && data.swapped) {

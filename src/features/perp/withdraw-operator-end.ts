@@ -5,7 +5,7 @@ import { fromUnits, toUnits, usdcDecimals } from '#kernel/money.ts'
 import { combineWrites } from '#kernel/one-effect.ts'
 import {
   executedEffects,
-  liveEffectOf,
+  isOwnTransaction,
   type OperatorEnd,
   type OperatorFinding,
   type Refusal,
@@ -125,7 +125,7 @@ function endInSwap(
       return { refusal: 'The swap of the payout has not begun: use --outcome partial.' }
     return unusedOption(finding) ?? inWallet(deps, task, ending)
   }
-  const isDeposited = swap.deposit_tx !== undefined || liveEffectOf(task, finding.txHash) !== undefined
+  const isDeposited = swap.deposit_tx !== undefined || isOwnTransaction(task, finding.txHash)
   const outcome = finding.outcome === 'partial' && !isDeposited ? 'not_executed' : finding.outcome
   const ended = deps.swapEnd(swapTaskOf(task), { ...ending, outcome } as EndResult, { ...finding, outcome })
   if ('refusal' in ended) return ended

@@ -4,7 +4,7 @@ import { balanceChange, sumChanges } from '#kernel/balance-changes.ts'
 import { combineWrites } from '#kernel/one-effect.ts'
 import {
   type FoundPayment,
-  liveEffectOf,
+  isOwnTransaction,
   type OperatorEnd,
   type OperatorFinding,
   type Refusal,
@@ -13,6 +13,7 @@ import {
 import type { EndResult, JsonObject, Tx } from '#kernel/task.ts'
 import type { SwapDeps } from './deps.ts'
 import { withFill } from './execution.ts'
+import { foundTerms } from './found-terms.ts'
 import { resultOf } from './result.ts'
 import type { SwapTask, SwapTaskData } from './task-data.ts'
 
@@ -26,16 +27,22 @@ type SwapEnding = EndResult & { data?: JsonObject }
 export const operatorEndOfSwap =
   (deps: OperatorEndDeps): OperatorEnd =>
   (view, ending, finding) => {
-    const task = withDeposit(view as SwapTask, finding)
+    const terms = termsOf(view as SwapTask, finding)
+    const task = withDeposit(withTerms(view as SwapTask, terms), finding)
     const { deposit_tx: deposit, balance_changes } = task.data
     const ofTask: SwapEnding = {
       ...ending,
       data: {
         ...ending.data,
+        ...terms,
         ...(deposit !== undefined && { deposit_tx: deposit, balance_changes: balance_changes ?? [] }),
       },
     }
-    const unused = unusedOption(finding, ['payment', 'amount-out'])
+    const unused = unusedOption(finding, [
+      'payment',
+      'amount-out',
+      ...(task.data.sought ? (['amount-in'] as const) : []),
+    ])
     if (unused) return unused
     if (finding.outcome === 'executed') return executedEnd(deps, task, { ending: ofTask, finding })
     if (finding.outcome === 'partial' && deposit === undefined)
@@ -48,14 +55,33 @@ export const operatorEndOfSwap =
     return partialEnd(deps, task, { ending: ofTask, finding })
   }
 
+/** The terms of what was executed before the task, where the operator ends it by that. */
+const termsOf = ({ data }: SwapTask, { inUnits, txHash }: OperatorFinding) =>
+  data.sought && txHash !== null ? foundTerms(data, inUnits ?? BigInt(data.amount_in)) : undefined
+const withTerms = (task: SwapTask, terms: ReturnType<typeof termsOf>): SwapTask => ({
+  ...task,
+  data: { ...task.data, ...terms },
+})
+
+/** Whether what the operator saw arrive is the whole of it. */
+export function isWholeFill(task: SwapTask, finding: OperatorFinding): boolean {
+  const { data } = withTerms(task, termsOf(task, finding))
+  return finding.outUnits !== null && finding.outUnits >= BigInt(data.amount_out_min)
+}
+
 /** The task with the deposit that the operator saw, where the task itself never did. */
 function withDeposit(task: SwapTask, { txHash, at }: OperatorFinding): SwapTask {
   const { data } = task
   const { origin, amount_in, balance_changes = [] } = data
   if (txHash === null || data.deposit_tx !== undefined || data.settled_by !== 'status') return task
-  if (!liveEffectOf(task, txHash)) return task
+  if (!isOwnTransaction(task, txHash)) return task
   const spent = balanceChange(origin.chain_id, origin.token, -BigInt(amount_in))
-  const made = { deposit_tx: txHash, deposited_at: at.toISOString() }
+  const made = {
+    deposit_tx: txHash,
+    deposited_at: at.toISOString(),
+    // What was executed before the task may have been paid before it.
+    ...(data.sought && { heads: { [data.destination.chain_id]: 0, [origin.chain_id]: 0 } }),
+  }
   return { ...task, data: { ...data, ...made, balance_changes: sumChanges([...balance_changes, spent]) } }
 }
 
@@ -72,7 +98,9 @@ function executedEnd(
     return {
       refusal: `--amount-out is required: the ${symbol} that arrived, in its smallest units (${decimals} decimals).`,
     }
-  if (outUnits < BigInt(data.amount_out_min))
+  // The contract has enforced the minimum of its own time on what was executed before the task.
+  const isEnforced = data.settled_by === 'receipt' && data.sought
+  if (!isEnforced && outUnits < BigInt(data.amount_out_min))
     return { refusal: `Less than the minimum of ${data.amount_out_min} arrived: use --outcome partial.` }
   if (data.settled_by !== 'status') {
     const spent = balanceChange(data.origin.chain_id, data.origin.token, -BigInt(data.amount_in))

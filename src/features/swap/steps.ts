@@ -12,6 +12,7 @@ import type { Receipt } from '#upstreams/evm/evm.ts'
 import { changesOf } from './changes.ts'
 import type { SwapDeps } from './deps.ts'
 import { errorOf } from './failure.ts'
+import { foundTerms } from './found-terms.ts'
 import { signatureMsMin } from './limits.ts'
 import { isFirstClaim, quoteUsed } from './quotes.ts'
 import { resultOf } from './result.ts'
@@ -105,7 +106,7 @@ async function foundDeposit(
   const requestId = left > 0n ? await provider?.requestOf(signature) : undefined
   if (requestId === undefined) return undefined
   const heads = { [destination.chain_id]: 0, [origin.chain_id]: Number(slot) }
-  return { proof: { signature }, data: { amount_in: String(left), provider_request_id: requestId, heads } }
+  return { proof: { signature }, data: { ...foundTerms(data, left), provider_request_id: requestId, heads } }
 }
 
 const batchEffect = <Names extends string>(deps: SwapDeps, { sign, confirm, track }: SwapStepNames<Names>) =>
@@ -158,8 +159,8 @@ async function foundProof(
   if (data.steps.family !== 'evm') return undefined
   const signed: SwapTaskData = { ...data, steps: { ...data.steps, calls: storedCalls(calls) } }
   const inUnits = soldUnits(deps, signed, receipt)
-  const found = { amount_in: String(inUnits), steps: signed.steps }
   if (inUnits <= 0n) return undefined
+  const found = { ...foundTerms(data, inUnits), steps: signed.steps }
   if (data.settled_by === 'receipt') {
     const proof = proofOf(deps, { data: { ...signed, ...found } }, receipt)
     return proof && { proof, data: found }

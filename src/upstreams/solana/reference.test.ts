@@ -4,7 +4,7 @@ import { base58 } from './base58.ts'
 import { computeLimit, transferLamports } from './instruction-builder.ts'
 import { svmDecoder } from './instructions.ts'
 import { compileMessage, decodeMessage, joinTransaction } from './message.ts'
-import { executionOfReference, findReferenced, referenceOf } from './reference.ts'
+import { executionOfReference, referenceOf, referenceSearch } from './reference.ts'
 import type { HistoryEntry, LandedTransaction } from './solana.ts'
 
 const addressOf = (byte: number) => base58(new Uint8Array(32).fill(byte))
@@ -37,29 +37,54 @@ test('custody decodes the limit of a message with its reference, which signs and
   assert.equal(svmDecoder.decodeInstruction(two), undefined)
 })
 
-test('a look-up finds the transaction of the wallet, and no failed or foreign one that names its reference', async () => {
-  const raws = new Map(
-    [wallet, stranger].map((from) => {
-      const signatures = [new Uint8Array(64), new Uint8Array(64)]
-      return [from, Buffer.from(joinTransaction(signatures, messageOf(from!))).toString('base64')]
-    }),
-  )
-  const landed = (signature: string): LandedTransaction | undefined => {
-    if (signature === 'pending') return undefined
-    return { raw: raws.get(signature === 'foreign' ? stranger : wallet) } as LandedTransaction
-  }
-  const chainOf = (...signatures: string[]) => ({
+const raws = new Map(
+  [wallet, stranger].map((from) => {
+    const signatures = [new Uint8Array(64), new Uint8Array(64)]
+    return [from, Buffer.from(joinTransaction(signatures, messageOf(from!))).toString('base64')]
+  }),
+)
+/** Signatures, newest first, by the first word of which the transaction is known. */
+function chainOf(...signatures: string[]) {
+  const reads: string[] = []
+  return {
+    reads,
     row: { finality: 'finalized' } as never,
-    history: async (): Promise<HistoryEntry[]> =>
-      signatures.map((signature) => ({ signature, slot: 1n, failed: signature === 'failed' })),
-    transaction: async (signature: string) => landed(signature),
-  })
-  const search = { reference, account: wallet! }
-  assert.equal((await findReferenced(chainOf('failed', 'foreign', 'own'), search))?.signature, 'own')
-  assert.equal(await findReferenced(chainOf('failed', 'foreign'), search), undefined)
-  await assert.rejects(findReferenced(chainOf('pending'), search), /not final yet/)
-  await assert.rejects(
-    findReferenced(chainOf(...Array(100).fill('foreign')), search),
-    /too many transactions/,
-  )
+    async history(_address: string, { before, limit }: { before?: string | undefined; limit: number }) {
+      const from = before === undefined ? 0 : signatures.indexOf(before) + 1
+      const entryOf = (signature: string): HistoryEntry => ({
+        signature,
+        slot: 1n,
+        failed: signature === 'failed',
+      })
+      return signatures.slice(from, from + limit).map(entryOf)
+    },
+    async transaction(signature: string, commitment: string): Promise<LandedTransaction | undefined> {
+      reads.push(signature)
+      if (signature.startsWith('pending') && commitment === 'finalized') return undefined
+      return { raw: raws.get(signature.includes('foreign') ? stranger : wallet) } as LandedTransaction
+    },
+  }
+}
+const search = { reference, account: wallet! }
+
+test('a search finds the transaction of the wallet, and no failed or foreign one that names its reference', async () => {
+  assert.equal((await referenceSearch(chainOf('failed', 'foreign', 'own'))(search))?.signature, 'own')
+  assert.equal(await referenceSearch(chainOf('failed', 'foreign'))(search), undefined)
+  await assert.rejects(referenceSearch(chainOf('pending'))(search), /not final yet/)
+})
+
+test('strangers who name a reference without end cannot stop its search', async () => {
+  assert.equal(await referenceSearch(chainOf('pending foreign'))(search), undefined)
+  const foreign = Array.from({ length: 1_150 }, (_, index) => `foreign ${index}`)
+  for (const [signatures, found] of [
+    [foreign, undefined],
+    [[...foreign, 'own'], 'own'],
+  ] as const) {
+    const chain = chainOf(...signatures)
+    const find = referenceSearch(chain)
+    for (let round = 0; round < 11; round++) await assert.rejects(find(search), /still read/)
+    assert.equal((await find(search))?.signature, found)
+    const read = chain.reads.filter((signature) => signature !== 'own')
+    assert.equal(read.length, new Set(read).size, 'each is read once')
+  }
 })

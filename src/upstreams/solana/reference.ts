@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache'
 import type { NamedExecution } from '#kernel/execution-id.ts'
 import { Fault } from '#kernel/fault.ts'
 import { uuidOf } from '#kernel/id.ts'
@@ -31,24 +32,49 @@ export type FoundTransaction = { signature: string; landed: LandedTransaction }
 type Search = { reference: string; account: string }
 type SearchedChain = Pick<Solana, 'row' | 'history' | 'transaction'>
 
-/** Anybody can name the reference of others in transactions, once it is known: more of them are not looked at. */
-const namedMax = 100
+export type ReferenceSearch = (search: Search) => Promise<FoundTransaction | undefined>
 
-/** The transaction that names the reference, is signed by the account, and did not fail. */
-export async function findReferenced(
-  chain: SearchedChain,
-  { reference, account }: Search,
-): Promise<FoundTransaction | undefined> {
-  const named = await chain.history(reference, { commitment: 'confirmed', limit: namedMax })
-  for (const { signature, failed } of named) {
-    if (failed) continue
-    const landed = await chain.transaction(signature, chain.row.finality)
+const pageMax = 1_000
+/** Anybody can name a reference once it is known, for the fee of a transaction. So many that name it are listed. */
+const namedPagesMax = 50
+/** So many of them are read in one search; the next search goes on from there. */
+const readMax = 100
+
+/** Searches for the transaction that names the reference, is signed by the account, and did not fail. */
+export function referenceSearch(chain: SearchedChain): ReferenceSearch {
+  /** What the account did not sign never becomes its transaction. */
+  const foreign = new LRUCache<string, true>({ max: namedPagesMax * pageMax })
+
+  /** The message is the same at every commitment, so what is foreign does not have to become final. */
+  const readOwn = async (signature: string, account: string): Promise<LandedTransaction | undefined> => {
+    const seen = await chain.transaction(signature, 'confirmed')
+    if (seen && !signersOf(seen).includes(account)) {
+      foreign.set(`${account} ${signature}`, true)
+      return undefined
+    }
+    const landed = seen && (await chain.transaction(signature, chain.row.finality))
     // It is not final yet, or the node that listed it is ahead of this one.
     if (!landed) throw new Fault('unavailable', `The transaction ${signature} is not final yet`)
-    if (signersOf(landed).includes(account)) return { signature, landed }
+    return landed
   }
-  if (named.length === namedMax) throw new Fault('unavailable', `${reference} has too many transactions`)
-  return undefined
+
+  return async ({ reference, account }) => {
+    let before: string | undefined
+    let reads = 0
+    for (let page = 0; page < namedPagesMax; page++) {
+      const named = await chain.history(reference, { commitment: 'confirmed', before, limit: pageMax })
+      for (const { signature, failed } of named) {
+        if (failed || foreign.has(`${account} ${signature}`)) continue
+        if (reads++ === readMax)
+          throw new Fault('unavailable', `${reference} is named by many transactions, which are still read`)
+        const landed = await readOwn(signature, account)
+        if (landed) return { signature, landed }
+      }
+      if (named.length < pageMax) return undefined
+      before = named.at(-1)?.signature
+    }
+    throw new Fault('unavailable', `${reference} is named by too many transactions`)
+  }
 }
 
 function signersOf({ raw }: LandedTransaction): string[] {
@@ -63,7 +89,6 @@ function signersOf({ raw }: LandedTransaction): string[] {
 
 export type SentExecution = NamedExecution & { signature: string; account: string; at: Date }
 
-const pageMax = 1_000
 const pagesMax = 20
 
 /** What a payer of fees sent for executions since a time, in the final part of its history. */
