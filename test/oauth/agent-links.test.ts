@@ -354,6 +354,29 @@ describe('deciding for an agent', () => {
     })
   })
 
+  test('a stop that is pressed while trading is stopped outlives what ends the earlier one', async () => {
+    const { person, agent } = await linkedPair()
+    const for_agent = agent.agentId
+    const stop = (by: User) => by.send('POST', '/v1/kill', { on: true, ...(by === person && { for_agent }) })
+    const pausedOf = async () => (await agent.ask('GET', '/v1/policy')).body.paused?.scope
+    await stop(person)
+    await stop(agent)
+    assert.equal((await person.ask('DELETE', `/v1/agents/${for_agent}`)).status, 200)
+    assert.equal(await pausedOf(), 'user', 'the stop of the agent stays')
+    assert.equal((await link(person, agent)).status, 200)
+    await at(coolingMs + 1_000, async () => {
+      for (const again of [person, agent]) {
+        await stop(person)
+        const lift = person.later(await person.send('POST', '/v1/kill', { on: false, for_agent }))
+        await stop(again)
+        assert.equal((await lift()).body.state, 'conflict')
+        assert.equal(await pausedOf(), 'user')
+        assert.equal((await person.ask('POST', '/v1/kill', { on: false, for_agent })).body.on, false)
+        assert.equal(await pausedOf(), undefined)
+      }
+    })
+  })
+
   test('an agent of somebody else is answered like one that does not exist, by every operation', async () => {
     const { person, agent } = await linkedPair()
     const stranger = await newPerson()

@@ -118,6 +118,7 @@ export type IdentityTables = {
     scope: 'global' | 'user' | 'venue'
     subject: string
     since: Date
+    pressed_at: Generated<Date>
     set_by: string
     reason: Generated<string | null>
   }
