@@ -474,6 +474,18 @@ describe('unlinking', () => {
     assert.deepEqual(refusal(await agent.ask('POST', '/v1/kill', { on: false })), [403, 'step_up_required'])
   })
 
+  test('what the agent has lowered itself stays when a new link ends', async () => {
+    const { person, agent } = await linkedPair()
+    const for_agent = agent.agentId
+    await agent.ask('PUT', '/v1/policy', { per_day_usd: '900', per_transaction_usd: '800' })
+    await person.send('PUT', '/v1/policy', { per_day_usd: '500', per_transaction_usd: '400', for_agent })
+    assert.equal((await agent.ask('PUT', '/v1/policy', { per_day_usd: '10' })).body.per_day_usd, '10')
+    await person.send('PUT', '/v1/policy', { per_transaction_usd: '4', for_agent })
+    assert.equal((await person.ask('DELETE', `/v1/agents/${for_agent}`)).status, 200)
+    const { per_day_usd, per_transaction_usd } = (await agent.ask('GET', '/v1/policy')).body
+    assert.deepEqual([per_day_usd, per_transaction_usd], ['10', '800'])
+  })
+
   test('a token of the agent ends a new link, and lifts nothing that its person has set', async () => {
     const { person, agent } = await linkedPair()
     const for_agent = agent.agentId

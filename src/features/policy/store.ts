@@ -249,6 +249,12 @@ export const storeLimits = (
     JSON.stringify(stored),
   ])
 }
+export const forgetLimits = (tx: Queryable, userId: string, fields: readonly (keyof Overrides)[]) =>
+  query(
+    tx,
+    'update agent_link set limits_before = limits_before - $2::text[] where user_id = $1 and limits_before ?| $2::text[]',
+    [userId, fields],
+  )
 export function readStoredLimits(stored: StoredLimits): Partial<Overrides> {
   return Object.fromEntries(
     Object.entries(stored).map(([field, value]) => [
