@@ -525,6 +525,30 @@ describe('unlinking', () => {
     assert.deepEqual(statuses, [...Array(10).fill(200), 409])
   })
 
+  test('requests that were declined count for an hour', async () => {
+    const person = await newPerson()
+    await person.send('PUT', '/v1/policy', { per_day_usd: '1' })
+    const ask = async (usd: number) => {
+      const { status, body } = await person.send('PUT', '/v1/policy', { per_day_usd: String(usd) })
+      if (status === 200)
+        await app.database.pool.query(
+          `update approval set decision = 'declined', decided_by = 'test', decided_at = now() where task_id = $1`,
+          [body.confirmation!.task_id],
+        )
+      return { status, body }
+    }
+    for (let usd = 2; usd < 62; usd += 1) assert.equal((await ask(usd)).status, 200)
+    const { status, body } = await ask(100)
+    assert.deepEqual([status, body.code], [429, 'rate_limited'])
+    assert.ok(body.retry_after > 3_000 && body.retry_after <= 3_600)
+    await app.database.pool.query(
+      `update approval set requested_at = requested_at - interval '1 hour', expires_at = expires_at - interval '1 hour'
+         where user_id = (select id from app_user where agent_id = $1)`,
+      [person.agentId],
+    )
+    assert.equal((await ask(100)).status, 200)
+  })
+
   test('the holder of the key contests a link of any age: nothing is loosened through it until it ends', async () => {
     const { person, agent } = await linkedPair()
     const for_agent = agent.agentId
