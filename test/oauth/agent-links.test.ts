@@ -486,6 +486,15 @@ describe('unlinking', () => {
     assert.deepEqual([per_day_usd, per_transaction_usd], ['10', '800'])
   })
 
+  test('an unlinking that waits ends no later link', async () => {
+    const { person, agent } = await linkedPair()
+    const unlink = person.later(await person.send('DELETE', `/v1/agents/${agent.agentId}`))
+    assert.equal((await agent.ask('DELETE', `/v1/agents/${agent.agentId}`)).status, 200)
+    assert.equal((await link(person, agent)).status, 200)
+    assert.equal((await unlink()).body.state, 'conflict')
+    assert.equal((await agent.ask('GET', '/v1/agents')).body.linked_to?.agent_id, person.agentId)
+  })
+
   test('a token of the agent ends a new link, and lifts nothing that its person has set', async () => {
     const { person, agent } = await linkedPair()
     const for_agent = agent.agentId
