@@ -582,6 +582,37 @@ describe('unlinking', () => {
     )
   })
 
+  test('of contests of a link, one in a day is a message to its person', async () => {
+    const [person, agent] = await Promise.all([newPerson(), newKeyPair()])
+    // Its messages wait, so that they can be counted.
+    await app.database.pool.query(
+      `insert into person_mail (person_id, kind, items, due_at)
+         select id, 'agent_linked', '[]', now() + interval '1 year' from app_user where agent_id = $1`,
+      [person.agentId],
+    )
+    assert.equal((await link(person, agent)).status, 200)
+    const mailsOf = async () => {
+      const { rows } = await app.database.pool.query(
+        `select from person_mail, jsonb_array_elements(items) item, app_user u
+           where u.agent_id = $1 and person_id = u.id and item ->> 'text' like '%contests%'`,
+        [person.agentId],
+      )
+      return rows.length
+    }
+    const contestAndWithdraw = async () => {
+      await contest(agent, true)
+      await contest(agent, false)
+    }
+    await contestAndWithdraw()
+    await at(coolingMs, contestAndWithdraw)
+    assert.equal(await mailsOf(), 1)
+    await app.database.pool.query(
+      `update agent_link set contest_mailed_at = contest_mailed_at - interval '1 day'`,
+    )
+    await contestAndWithdraw()
+    assert.equal(await mailsOf(), 2)
+  })
+
   test('a signature that contests the link does not withdraw it, nor the other way round', async () => {
     const { agent } = await linkedPair()
     for (const on of [true, false]) {

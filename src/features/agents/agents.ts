@@ -309,7 +309,8 @@ export function agents(deps: AgentsDeps): Operation[] {
       const type = on ? 'agent.link_contested' : 'agent.link_accepted'
       const event = linkEvent(type, { agentId: caller.agentId, person }, caller.agentId)
       await publish(deps, scope, [caller.userId, person.userId], event)
-      if (on) {
+      // An agent that contests again and again fills no mailbox.
+      if (on && (await store.beginContestMail(tx, caller.userId, clock.now()))) {
         const text = `The holder of the key of the agent ${caller.agentId} contests its link to your account. You loosen nothing for it until the holder withdraws, and you can unlink it.`
         await mailQueue.add(tx, person.userId, 'agent_linked', { text })
         afterCommit(mailQueue.wake)

@@ -83,6 +83,7 @@ export type AgentLinkRow = {
   linked_at: Date
   contested_at: Date | null
   limits_before: Generated<object>
+  contest_mailed_at: Generated<Date | null>
 }
 
 export type IdentityTables = {
