@@ -57,11 +57,11 @@ const setKey: AdminCommand['run'] = async (session, args) => {
 const showPolicy: AdminCommand['run'] = async (session, args) => {
   const { id } = await userOf(session.database.pool, args.positional('user'))
   const text = `select p.version, p.per_transaction_micros, p.per_day_micros, p.chat_per_day_micros, p.chains, p.tokens, p.recipients,
-    k.since as kill_switch_since, k.set_by as kill_switch_set_by,
+    (select min(since) from kill_switch where scope = 'user' and subject = $1::text) as kill_switch_since,
+    (select string_agg(set_by, ', ' order by since) from kill_switch where scope = 'user' and subject = $1::text) as kill_switch_set_by,
     (select json_agg(json_build_object('field', field, 'micros', micros::text, 'entries', entries,
       'effective_at', effective_at) order by field) from policy_change where user_id = $1) as raised
-    from (select 1) always left join policy p on p.user_id = $1
-    left join kill_switch k on k.scope = 'user' and k.subject = $1::text`
+    from (select 1) always left join policy p on p.user_id = $1`
   await session.record(session.database.pool, { command: 'policy show', subject: id })
   session.print(await query(session.database.pool, text, [id]))
 }

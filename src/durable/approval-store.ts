@@ -65,6 +65,21 @@ export async function countWaiting(
   return row!
 }
 
+type Made = { count: number; count_of_client: number; first: Date | null; first_of_client: Date | null }
+/** Also those that were decided and cancelled, by the time at which they expire or would have. */
+export async function countMade(
+  db: Queryable,
+  userId: string,
+  { clientId, expireAfter }: { clientId: string | null; expireAfter: Date },
+): Promise<Made> {
+  const text = `select count(*)::integer as count, min(expires_at) as first,
+    count(*) filter (where intent ->> 'client_id' = $3)::integer as count_of_client,
+    min(expires_at) filter (where intent ->> 'client_id' = $3) as first_of_client
+    from approval where user_id = $1 and expires_at > $2`
+  const [row] = await query<Made>(db, text, [userId, expireAfter, clientId])
+  return row!
+}
+
 /** Until the end of the transaction, so that of several requests of the user each counts the ones before it. */
 export const lockRequests = (tx: Queryable, userId: string) =>
   query(tx, 'select pg_advisory_xact_lock(hashtextextended($1, 0))', [`approvals ${userId}`])

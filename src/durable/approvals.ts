@@ -2,7 +2,7 @@ import type { ActRequest, ActRequests, RequestedAct } from '#kernel/act-request.
 import { type ApprovalRequired, actionTerms } from '#kernel/approval.ts'
 import { type ActScope, type Asker, type Caller, pagesClientId } from '#kernel/caller.ts'
 import { later } from '#kernel/clock.ts'
-import { Fault } from '#kernel/fault.ts'
+import { budgetSpent, Fault } from '#kernel/fault.ts'
 import { personRequired } from '#kernel/fresh-person.ts'
 import { sha256, uuidv7 } from '#kernel/id.ts'
 import { canonicalJson, type JsonObject } from '#kernel/json.ts'
@@ -17,6 +17,7 @@ import {
   type Approval,
   type ApprovalIntent,
   approvalById,
+  countMade,
   countWaiting,
   type DecidedTask,
   lockRequests,
@@ -60,6 +61,10 @@ export const waitingMax = 20
 /** One app leaves room for the requests of others. */
 const waitingOfClientMax = 10
 const listedMax = 200
+/** Each leaves rows and events, also where it is declined at once. */
+const madeMaxPerHour = 120
+const madeOfClientMaxPerHour = 60
+const hourMs = 3_600_000
 
 export function createApprovals(deps: ApprovalsDeps, approvers: Approvers): Approvals {
   const { transactions, clock } = deps
@@ -145,20 +150,8 @@ async function storeRequest(
     confirm_url: approvers.page(approval.approval_id) ?? null,
   }
   await lockRequests(tx, userId)
-  const { all: waiting, ofClient } = await countWaiting(tx, userId, { clientId: intent.client_id, now })
   // The person is not kept from the own pages by requests of others.
-  if (waiting >= waitingMax && intent.client_id !== pagesClientId)
-    throw new Fault(
-      'conflict',
-      `${waiting} requests of this user wait for a person already: cancel some, or wait for the decisions`,
-      { extras: { reason: `at most ${waitingMax} wait at a time` } },
-    )
-  if (ofClient >= waitingOfClientMax && intent.client_id !== pagesClientId)
-    throw new Fault(
-      'conflict',
-      `${ofClient} requests of this app wait for the person already: cancel some, or wait for the decisions`,
-      { extras: { reason: `at most ${waitingOfClientMax} of one app wait at a time` } },
-    )
+  if (intent.client_id !== pagesClientId) await assertRoom(tx, userId, { clientId: intent.client_id, now })
   const requested = approvalEvent('approval.requested', approval)
   const accept = () =>
     acceptance.enqueue(tx, {
@@ -184,6 +177,34 @@ async function storeRequest(
   for (const reader of readers)
     await (reader === userId ? accept() : deps.events.add(tx, reader, [requested]))
   return { id, readers }
+}
+
+type OfClient = { clientId: string | null; now: Date }
+async function assertRoom(tx: Tx, userId: string, { clientId, now }: OfClient): Promise<void> {
+  const { all: waiting, ofClient } = await countWaiting(tx, userId, { clientId, now })
+  if (waiting >= waitingMax)
+    throw new Fault(
+      'conflict',
+      `${waiting} requests of this user wait for a person already: cancel some, or wait for the decisions`,
+      { extras: { reason: `at most ${waitingMax} wait at a time` } },
+    )
+  if (ofClient >= waitingOfClientMax)
+    throw new Fault(
+      'conflict',
+      `${ofClient} requests of this app wait for the person already: cancel some, or wait for the decisions`,
+      { extras: { reason: `at most ${waitingOfClientMax} of one app wait at a time` } },
+    )
+  const expireAfter = later(now, waitMs - hourMs)
+  const made = await countMade(tx, userId, { clientId, expireAfter })
+  const spent = (whose: string, max: number, first: Date | null) =>
+    budgetSpent('rate_limited', `${whose} has made ${max} requests for a person in the last hour`, {
+      budget: 'approvals',
+      owner: 'user',
+      retryAfterSeconds: Math.ceil((Number(first) - Number(expireAfter)) / 1_000),
+    })
+  if (made.count_of_client >= madeOfClientMaxPerHour)
+    throw spent('This app', madeOfClientMaxPerHour, made.first_of_client)
+  if (made.count >= madeMaxPerHour) throw spent('This user', madeMaxPerHour, made.first)
 }
 
 async function requestAct(

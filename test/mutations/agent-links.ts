@@ -94,8 +94,8 @@ export const agentLinkMutations = [
   ]),
   ...mutationsOf('src/features/policy/end-link.ts', links, [
     [
-      'if (stopped) await',
-      'if (stopped === null) await',
+      'if (stopped.length > 0) await',
+      'if (stopped.length < 0) await',
       'an unlinking starts an agent that its person has stopped',
     ],
     ['await store.saveChanges(tx, userId, [])', '', 'a raised limit outlasts the link'],
@@ -107,8 +107,8 @@ export const agentLinkMutations = [
   ]),
   ...mutationsOf('src/features/policy/kill-switch.ts', links, [
     [
-      'if (before && before.set_by !== by) assertEstablished',
-      'if (before === null) assertEstablished',
+      'if (set.some(({ set_by: setBy }) => setBy !== by))',
+      'if (set.length < 0)',
       'the person of a new link lifts every switch',
     ],
   ]),

@@ -354,6 +354,29 @@ describe('deciding for an agent', () => {
     })
   })
 
+  test('a stop that is pressed while trading is stopped outlives what ends the earlier one', async () => {
+    const { person, agent } = await linkedPair()
+    const for_agent = agent.agentId
+    const stop = (by: User) => by.send('POST', '/v1/kill', { on: true, ...(by === person && { for_agent }) })
+    const pausedOf = async () => (await agent.ask('GET', '/v1/policy')).body.paused?.scope
+    await stop(person)
+    await stop(agent)
+    assert.equal((await person.ask('DELETE', `/v1/agents/${for_agent}`)).status, 200)
+    assert.equal(await pausedOf(), 'user', 'the stop of the agent stays')
+    assert.equal((await link(person, agent)).status, 200)
+    await at(coolingMs + 1_000, async () => {
+      for (const again of [person, agent]) {
+        await stop(person)
+        const lift = person.later(await person.send('POST', '/v1/kill', { on: false, for_agent }))
+        await stop(again)
+        assert.equal((await lift()).body.state, 'conflict')
+        assert.equal(await pausedOf(), 'user')
+        assert.equal((await person.ask('POST', '/v1/kill', { on: false, for_agent })).body.on, false)
+        assert.equal(await pausedOf(), undefined)
+      }
+    })
+  })
+
   test('an agent of somebody else is answered like one that does not exist, by every operation', async () => {
     const { person, agent } = await linkedPair()
     const stranger = await newPerson()
@@ -451,6 +474,27 @@ describe('unlinking', () => {
     assert.deepEqual(refusal(await agent.ask('POST', '/v1/kill', { on: false })), [403, 'step_up_required'])
   })
 
+  test('what the agent has lowered itself stays when a new link ends', async () => {
+    const { person, agent } = await linkedPair()
+    const for_agent = agent.agentId
+    await agent.ask('PUT', '/v1/policy', { per_day_usd: '900', per_transaction_usd: '800' })
+    await person.send('PUT', '/v1/policy', { per_day_usd: '500', per_transaction_usd: '400', for_agent })
+    assert.equal((await agent.ask('PUT', '/v1/policy', { per_day_usd: '10' })).body.per_day_usd, '10')
+    await person.send('PUT', '/v1/policy', { per_transaction_usd: '4', for_agent })
+    assert.equal((await person.ask('DELETE', `/v1/agents/${for_agent}`)).status, 200)
+    const { per_day_usd, per_transaction_usd } = (await agent.ask('GET', '/v1/policy')).body
+    assert.deepEqual([per_day_usd, per_transaction_usd], ['10', '800'])
+  })
+
+  test('an unlinking that waits ends no later link', async () => {
+    const { person, agent } = await linkedPair()
+    const unlink = person.later(await person.send('DELETE', `/v1/agents/${agent.agentId}`))
+    assert.equal((await agent.ask('DELETE', `/v1/agents/${agent.agentId}`)).status, 200)
+    assert.equal((await link(person, agent)).status, 200)
+    assert.equal((await unlink()).body.state, 'conflict')
+    assert.equal((await agent.ask('GET', '/v1/agents')).body.linked_to?.agent_id, person.agentId)
+  })
+
   test('a token of the agent ends a new link, and lifts nothing that its person has set', async () => {
     const { person, agent } = await linkedPair()
     const for_agent = agent.agentId
@@ -490,6 +534,30 @@ describe('unlinking', () => {
     assert.deepEqual(statuses, [...Array(10).fill(200), 409])
   })
 
+  test('requests that were declined count for an hour', async () => {
+    const person = await newPerson()
+    await person.send('PUT', '/v1/policy', { per_day_usd: '1' })
+    const ask = async (usd: number) => {
+      const { status, body } = await person.send('PUT', '/v1/policy', { per_day_usd: String(usd) })
+      if (status === 200)
+        await app.database.pool.query(
+          `update approval set decision = 'declined', decided_by = 'test', decided_at = now() where task_id = $1`,
+          [body.confirmation!.task_id],
+        )
+      return { status, body }
+    }
+    for (let usd = 2; usd < 62; usd += 1) assert.equal((await ask(usd)).status, 200)
+    const { status, body } = await ask(100)
+    assert.deepEqual([status, body.code], [429, 'rate_limited'])
+    assert.ok(body.retry_after > 3_000 && body.retry_after <= 3_600)
+    await app.database.pool.query(
+      `update approval set requested_at = requested_at - interval '1 hour', expires_at = expires_at - interval '1 hour'
+         where user_id = (select id from app_user where agent_id = $1)`,
+      [person.agentId],
+    )
+    assert.equal((await ask(100)).status, 200)
+  })
+
   test('the holder of the key contests a link of any age: nothing is loosened through it until it ends', async () => {
     const { person, agent } = await linkedPair()
     const for_agent = agent.agentId
@@ -512,6 +580,37 @@ describe('unlinking', () => {
       (await eventsOf(person, 'agent.link_contested,agent.link_accepted')).map(({ type }) => type),
       ['agent.link_contested', 'agent.link_accepted', 'agent.link_contested'],
     )
+  })
+
+  test('of contests of a link, one in a day is a message to its person', async () => {
+    const [person, agent] = await Promise.all([newPerson(), newKeyPair()])
+    // Its messages wait, so that they can be counted.
+    await app.database.pool.query(
+      `insert into person_mail (person_id, kind, items, due_at)
+         select id, 'agent_linked', '[]', now() + interval '1 year' from app_user where agent_id = $1`,
+      [person.agentId],
+    )
+    assert.equal((await link(person, agent)).status, 200)
+    const mailsOf = async () => {
+      const { rows } = await app.database.pool.query(
+        `select from person_mail, jsonb_array_elements(items) item, app_user u
+           where u.agent_id = $1 and person_id = u.id and item ->> 'text' like '%contests%'`,
+        [person.agentId],
+      )
+      return rows.length
+    }
+    const contestAndWithdraw = async () => {
+      await contest(agent, true)
+      await contest(agent, false)
+    }
+    await contestAndWithdraw()
+    await at(coolingMs, contestAndWithdraw)
+    assert.equal(await mailsOf(), 1)
+    await app.database.pool.query(
+      `update agent_link set contest_mailed_at = contest_mailed_at - interval '1 day'`,
+    )
+    await contestAndWithdraw()
+    assert.equal(await mailsOf(), 2)
   })
 
   test('a signature that contests the link does not withdraw it, nor the other way round', async () => {

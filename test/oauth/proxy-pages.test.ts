@@ -236,7 +236,15 @@ test('the page of the account shows apps with what they may do, and disconnects 
   const account = await person.signIn(await person.gateway.open(`${base}/oauth/account`))
   assert.match(account.html, /asks you to raise limits/)
   // The newest one is the first.
-  await person.gateway.submit(account, 'disconnect')
+  const done = await person.gateway.submit(account, 'disconnect')
   assert.equal((await call('GET /v1/policy')).body.code, 'invalid_token')
   assert.equal((await other.call('GET /v1/policy')).status, 200)
+  const left = await person.gateway.submit(done, 'sign-out-everywhere')
+  for (const { html } of [account, done, left]) {
+    assert.match(
+      html,
+      /refused here.* An app may get new tokens at http:[^ ]+, until you disconnect it there/,
+    )
+    assert.doesNotMatch(html, /access ends|app is disconnected/)
+  }
 })

@@ -3,7 +3,7 @@ import type { OAuth } from '#features/oauth/oauth.ts'
 import { type Caller, ownClientIds } from '#kernel/caller.ts'
 import { Fault } from '#kernel/fault.ts'
 import { createAccountActs, isNotice, notices } from './account-acts.ts'
-import { accountErrorPage, signedOutPage } from './account-pages.ts'
+import { accountErrorPage, disconnectedText, signedOutPage } from './account-pages.ts'
 import { accountPasskeys } from './account-passkeys.ts'
 import { createAccountReader } from './account-reader.ts'
 import type { AccountRequest, AccountStep } from './account-request.ts'
@@ -45,7 +45,7 @@ const pathOf = (marked: string): string => {
 
 export function accountEdge(deps: AccountEdgeDeps, answerPage: AnswerPage, readForm: ReadForm) {
   const { oauth, clock, authenticate, exchangeOf, baseUrl } = deps
-  const { people, passkeys, records, connections, freshSignInSeconds } = oauth
+  const { people, passkeys, records, connections, external, freshSignInSeconds } = oauth
   const pages = createPageSession(accountClient, deps)
   const approvals = createPageSession(approvalsClient, deps)
   const reader = createAccountReader(pages)
@@ -94,13 +94,13 @@ export function accountEdge(deps: AccountEdgeDeps, answerPage: AnswerPage, readF
   const leave = (reply: FastifyReply, from: 'browser' | 'everywhere'): void => {
     pages.forget(reply)
     approvals.forget(reply)
-    answer(reply, 200, signedOutPage(from))
+    answer(reply, 200, signedOutPage(from, external?.issuer))
   }
   const ownSteps: Record<string, AccountStep> = {
     ...(passkeys && accountPasskeys(passkeys, showAccount)),
     async disconnect(asked, { client_id: clientId = '' }) {
       await connections.end(asked.person.id, clientId)
-      await showAccount(asked, { notice: 'The app is disconnected.' })
+      await showAccount(asked, { notice: disconnectedText(external?.issuer) })
     },
     'sign-in': ({ reply }, { view = '' }) => pages.signIn(reply, { isRepeated: true }, view),
     async 'sign-out'({ reply, session, person }) {

@@ -47,6 +47,8 @@ export type AccountView = {
       }
     | undefined
   apps: readonly ShownApp[]
+  /** The server that gives apps their tokens; absent where it is this gateway. */
+  appServer: string | undefined
   now: Date
   chainName: (chainId: string) => string
   notice?: string | undefined
@@ -107,7 +109,22 @@ function passkeySection({ passkeys }: AccountView): string {
   })
 }
 
-const appItem = ({ clientId, name, publisher, may, postsTo, connectedAt }: ShownApp): string =>
+/** What this gateway ends, the other server gives again. */
+const untilEndedAt = (appServer: string): string =>
+  `An app may get new tokens at ${appServer}, until you disconnect it there.`
+export const disconnectedText = (appServer: string | undefined): string =>
+  appServer === undefined
+    ? 'The app is disconnected.'
+    : `The tokens of the app are refused here. ${untilEndedAt(appServer)}`
+const disconnectWarning = (appServer: string | undefined): string =>
+  appServer === undefined
+    ? 'Its access ends at once, and webhooks that it has added are deleted. Its orders go on.'
+    : `Tokens that it has are refused here at once, and webhooks that it has added are deleted. Its orders go on. ${untilEndedAt(appServer)}`
+
+const appItem = (
+  { clientId, name, publisher, may, postsTo, connectedAt }: ShownApp,
+  appServer: string | undefined,
+): string =>
   rowOf({
     title: escapeHtml(name),
     lines: [
@@ -121,16 +138,16 @@ const appItem = ({ clientId, name, publisher, may, postsTo, connectedAt }: Shown
     ],
     action: confirmed(
       { act: 'Disconnect', what: name },
-      'Its access ends at once, and webhooks that it has added are deleted. Its orders go on.',
+      escapeHtml(disconnectWarning(appServer)),
       buttonForm('disconnect', 'Disconnect this app', { fields: { client_id: clientId } }),
     ),
   })
 
-const appSection = ({ apps }: AccountView): string =>
+const appSection = ({ apps, appServer }: AccountView): string =>
   sectionOf({
     id: 'apps',
     title: 'Connected apps',
-    rows: apps.map(appItem),
+    rows: apps.map((each) => appItem(each, appServer)),
     empty: 'No app has access to your account.',
   })
 
@@ -181,29 +198,34 @@ export function accountPage(view: AccountView): string {
   return page(
     'Your account',
     `<h1>Your account</h1><p class="soft">${escapeHtml(email)}</p>${noticeOf(notice)}${alert(error)}${ownSections(view)}${passkeySection(view)}${appSection(view)}${account ? webhookSection(account) : ''}
-<ul class="rows first">${everywhere}</ul>${signOutForm}${view.passkeys ? passkeyScriptElement : ''}`,
+<ul class="rows first">${everywhereRow(view)}</ul>${signOutForm}${view.passkeys ? passkeyScriptElement : ''}`,
     { isWide: true },
   )
 }
 
-const everywhere = rowOf({
-  title: 'Every browser and app',
-  lines: [softLine('For when somebody else may have signed in.')],
-  action: confirmed(
-    { act: 'Sign out', what: 'everywhere' },
-    'Every browser is signed out, every app is disconnected, and all webhooks are deleted. Linked agents stay.',
-    buttonForm('sign-out-everywhere', 'Sign out everywhere'),
-  ),
-})
+const everywhereRow = ({ appServer }: AccountView): string =>
+  rowOf({
+    title: 'Every browser and app',
+    lines: [softLine('For when somebody else may have signed in.')],
+    action: confirmed(
+      { act: 'Sign out', what: 'everywhere' },
+      appServer === undefined
+        ? 'Every browser is signed out, every app is disconnected, and all webhooks are deleted. Linked agents stay.'
+        : `Every browser is signed out here, tokens that apps have are refused here, and all webhooks are deleted. Linked agents stay. ${escapeHtml(untilEndedAt(appServer))}`,
+      buttonForm('sign-out-everywhere', 'Sign out everywhere'),
+    ),
+  })
 
-const leftText = {
-  browser: 'Connected apps keep their access until you disconnect them.',
-  everywhere: 'Every browser is signed out, and every app is disconnected.',
+function leftText(from: 'browser' | 'everywhere', appServer: string | undefined): string {
+  if (from === 'browser') return 'Connected apps keep their access until you disconnect them.'
+  return appServer === undefined
+    ? 'Every browser is signed out, and every app is disconnected.'
+    : `Every browser is signed out here, and tokens that apps have are refused here. ${untilEndedAt(appServer)}`
 }
-export const signedOutPage = (from: keyof typeof leftText): string =>
+export const signedOutPage = (from: 'browser' | 'everywhere', appServer: string | undefined): string =>
   page(
     'Signed out',
-    `<h1>You are signed out</h1><p class="soft">${leftText[from]}</p>
+    `<h1>You are signed out</h1><p class="soft">${escapeHtml(leftText(from, appServer))}</p>
 <p class="links"><a href="${oauthPaths.account}">Sign in again</a></p>`,
   )
 

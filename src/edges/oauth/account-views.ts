@@ -16,14 +16,14 @@ import { passkeyName } from './passkey-name.ts'
 export const viewPattern = /^(?:link|agents\/agt_[0-9A-HJKMNP-TV-Z]{26})$/
 
 export type AccountViewsDeps = {
-  oauth: Pick<OAuth, 'passkeys' | 'connections'>
+  oauth: Pick<OAuth, 'passkeys' | 'connections' | 'external'>
   clock: Clock
   chainName: (chainId: string) => string
 }
 
 /** Answers a request with the account, an agent, or the page that links one. */
 export function createAccountViews(
-  { oauth: { passkeys, connections }, clock, chainName }: AccountViewsDeps,
+  { oauth: { passkeys, connections, external }, clock, chainName }: AccountViewsDeps,
   reader: ReturnType<typeof createAccountReader>,
   { answerForms }: Pick<PageSession, 'answerForms'>,
 ) {
@@ -52,6 +52,7 @@ export function createAccountViews(
         isFresh: mayChangePasskeys,
       },
       apps: connected.filter(({ clientId }) => !isOwnClient(clientId)).map(shownApp),
+      appServer: external?.issuer,
       now: clock.now(),
       chainName,
       ...message,

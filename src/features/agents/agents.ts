@@ -220,17 +220,28 @@ function createUnlink(deps: AgentsDeps) {
         )
       return end(scope, { userId: caller.userId, agentId, person, linkedAt, contestedAt }, caller.agentId)
     }
-    await linkOf(tx, caller, agentId)
+    const { linkedAt } = await linkOf(tx, caller, agentId)
     const act = {
       operation: 'agents_unlink',
-      input: { agent_id: agentId },
+      input: { agent_id: agentId, linked_at: linkedAt.toISOString() },
       text: `Unlink the agent ${agentId} from your account`,
       details: [approvalDetail('Agent', agentId)],
     }
     return acts.requestAct(scope, act, caller)
   }
-  const apply = async (input: JsonObject, person: Caller) => async (scope: ActScope) =>
-    end(scope, await linkOf(scope.tx, person, String(input.agent_id)), person.agentId)
+  const apply = async (input: JsonObject, person: Caller) => async (scope: ActScope) => {
+    const { agent_id: agentId, linked_at: linkedAt } = input as { agent_id: string; linked_at?: string }
+    const link = await linkOf(scope.tx, person, agentId)
+    if (linkedAt !== undefined && link.linkedAt.toISOString() !== linkedAt)
+      throw new Fault(
+        'conflict',
+        'The agent was linked again since its end was asked for: ask for it again',
+        {
+          extras: { reason: 'it is another link' },
+        },
+      )
+    return end(scope, link, person.agentId)
+  }
   return confirmedAct(run, apply)
 }
 
@@ -298,7 +309,8 @@ export function agents(deps: AgentsDeps): Operation[] {
       const type = on ? 'agent.link_contested' : 'agent.link_accepted'
       const event = linkEvent(type, { agentId: caller.agentId, person }, caller.agentId)
       await publish(deps, scope, [caller.userId, person.userId], event)
-      if (on) {
+      // An agent that contests again and again fills no mailbox.
+      if (on && (await store.beginContestMail(tx, caller.userId, clock.now()))) {
         const text = `The holder of the key of the agent ${caller.agentId} contests its link to your account. You loosen nothing for it until the holder withdraws, and you can unlink it.`
         await mailQueue.add(tx, person.userId, 'agent_linked', { text })
         afterCommit(mailQueue.wake)

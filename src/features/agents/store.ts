@@ -59,6 +59,15 @@ export async function keyPairUserOf(db: Queryable, agentId: string): Promise<str
 export const setContested = (db: Queryable, userId: string, at: Date | null) =>
   query(db, 'update agent_link set contested_at = $2 where user_id = $1', [userId, at])
 
+const contestMailHours = 24
+/** False where the person was told of a contest of this link a short time ago. */
+export async function beginContestMail(db: Queryable, userId: string, now: Date): Promise<boolean> {
+  const text = `update agent_link set contest_mailed_at = $2 where user_id = $1
+    and (contest_mailed_at is null or contest_mailed_at <= $2::timestamptz - make_interval(hours => ${contestMailHours}))
+    returning user_id`
+  return (await query(db, text, [userId, now])).length > 0
+}
+
 /** Serialises the links of one person, so that their number stays within its limit. */
 export const lockLinksOf = (db: Queryable, personId: string) =>
   query(db, 'select 1 as locked from app_user where id = $1 for no key update', [personId])

@@ -1,4 +1,5 @@
 import type { EventLog } from '#durable/event-log.ts'
+import { assertUncontested, personOf } from '#engines/agent-links/owners.ts'
 import { entryPriceOf } from '#engines/cost-basis/store.ts'
 import { expiryOf } from '#engines/trigger-orders/expiry.ts'
 import { assertSide, type CheckedLeg } from '#engines/trigger-orders/legs.ts'
@@ -76,7 +77,11 @@ export const hooks = (deps: HooksDeps): Operation[] =>
       ),
       async (input, _person, userId) => {
         const prepared = await prepareHooks(deps, input as HooksInput, { userId, principal: 'person' })
-        return (scope) => register(deps, prepared, { userId }, scope)
+        return async (scope) => {
+          const owner = await personOf(scope.tx, userId, { lock: true })
+          assertUncontested(owner?.contestedAt ?? null)
+          return register(deps, prepared, { userId }, scope)
+        }
       },
     ),
   })

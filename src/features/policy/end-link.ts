@@ -45,10 +45,11 @@ export async function dropPending(
 async function endSwitch(tx: Tx, { userId, person, linkedAt, isYoung }: EndedLink, now: Date): Promise<void> {
   const id = { scope: 'user' as const, userId }
   if (isYoung) {
-    const own = await store.switchOf(tx, id)
-    if (own && own.set_by === person.agentId && own.since >= linkedAt) await store.clearSwitch(tx, id)
+    const set = await store.switchesOf(tx, id)
+    if (set.some(({ set_by: setBy, since }) => setBy === person.agentId && since >= linkedAt))
+      await store.clearSwitch(tx, id, { setBy: person.agentId })
     return
   }
-  const stopped = await store.switchOf(tx, { scope: 'user', userId: person.userId })
-  if (stopped) await store.setSwitch(tx, id, { since: now, setBy: person.agentId })
+  const stopped = await store.switchesOf(tx, { scope: 'user', userId: person.userId })
+  if (stopped.length > 0) await store.setSwitch(tx, id, { since: now, setBy: person.agentId })
 }

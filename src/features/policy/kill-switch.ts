@@ -24,18 +24,22 @@ const switchView = (since: Date | null) => ({
 export function createKill(deps: OperationsDeps) {
   const { clock, coolingMs, acts } = deps
   const idOf = ({ userId }: Subject) => ({ scope: 'user' as const, userId })
-  /** Undefined where none is set; throws where the person does not decide about it yet. */
-  const findLiftable = async (tx: Tx, by: string, subject: Subject): Promise<{ since: Date } | undefined> => {
-    const before = await store.switchOf(tx, idOf(subject))
-    if (before && before.set_by !== by) assertEstablished(subject, { now: clock.now(), coolingMs })
-    return before
+  /** When it was last set; undefined where it is off; throws where the person does not decide about it yet. */
+  const findLiftable = async (tx: Tx, by: string, subject: Subject): Promise<Date | undefined> => {
+    const set = await store.switchesOf(tx, idOf(subject))
+    if (set.some(({ set_by: setBy }) => setBy !== by))
+      assertEstablished(subject, { now: clock.now(), coolingMs })
+    return set.map(({ pressed_at: pressedAt }) => pressedAt).sort((a, b) => Number(b) - Number(a))[0]
   }
 
   const stop = async (tx: Tx, setBy: string, { now, subject }: { now: Date; subject: Subject }) => {
-    const before = await store.switchOf(tx, idOf(subject))
-    if (before) return { answer: switchView(before.since), changed: [] }
+    const before = await store.switchesOf(tx, idOf(subject))
     await store.setSwitch(tx, idOf(subject), { since: now, setBy })
-    return { answer: switchView(now), changed: [{ cause: 'paused' as const }] }
+    const isNew = before.every(({ set_by: known }) => known !== setBy)
+    return {
+      answer: switchView(before[0]?.since ?? now),
+      changed: isNew ? [{ cause: 'paused' as const }] : [],
+    }
   }
 
   const run = async (
@@ -53,7 +57,7 @@ export function createKill(deps: OperationsDeps) {
     assertScope(caller, 'propose')
     const act = {
       operation: 'policy_kill',
-      input: { for_agent: subject.agentId, on: false, since: found.since.toISOString() },
+      input: { for_agent: subject.agentId, on: false, since: found.toISOString() },
       text: `Allow trading again for ${whose(subject, caller)}`,
       details: [approvalDetail('Kill switch', 'is lifted: trading goes on within the limits')],
     }
@@ -67,7 +71,7 @@ export function createKill(deps: OperationsDeps) {
       assertUncontested(subject.contestedAt)
       const found = await findLiftable(tx, person.agentId, subject)
       if (!found) return { answer, changed: [] }
-      if (since !== undefined && found.since.toISOString() !== since)
+      if (since !== undefined && found.toISOString() !== since)
         throw new Fault(
           'conflict',
           'Trading was stopped again since its end was asked for: ask for it again',

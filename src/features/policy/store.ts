@@ -66,7 +66,7 @@ const policyStateSql = `
     where (s.scope = 'global' and s.subject = '') or (s.scope = 'user' and s.subject = $1::text)
       or (s.scope = 'user' and s.subject = (select person_id::text from agent_link where user_id = $1))
       or (s.scope = 'venue' and s.subject = $1::text || ':' || $4::text)
-    order by 1 limit 1
+    order by 1, s.since limit 1
   ) k on true`
 
 /** `except`: a task whose own amount is left out of the sum. `chainId`: the venue whose switch counts too. */
@@ -196,7 +196,7 @@ const subjectOf = (id: SwitchId): string => {
   return id.scope === 'user' ? id.userId : ''
 }
 
-/** Setting an active switch again does not change its `since`. */
+/** Each who sets a switch has a row. Setting it again changes `pressed_at` alone. */
 export const setSwitch = (
   db: Queryable,
   id: SwitchId,
@@ -206,24 +206,30 @@ export const setSwitch = (
     db,
     builder
       .insertInto('kill_switch')
-      .values({ scope: id.scope, subject: subjectOf(id), since, set_by: setBy, reason })
-      .onConflict((conflict) => conflict.doNothing()),
+      .values({ scope: id.scope, subject: subjectOf(id), since, pressed_at: since, set_by: setBy, reason })
+      .onConflict((conflict) =>
+        conflict.columns(['scope', 'subject', 'set_by']).doUpdateSet({ pressed_at: since }),
+      ),
   )
 
-export const clearSwitch = (db: Queryable, id: SwitchId) =>
+export async function clearSwitch(db: Queryable, id: SwitchId, { setBy }: { setBy?: string } = {}) {
+  const rows = builder
+    .deleteFrom('kill_switch')
+    .where('scope', '=', id.scope)
+    .where('subject', '=', subjectOf(id))
+  await fetchAll(db, setBy === undefined ? rows : rows.where('set_by', '=', setBy))
+}
+
+/** A row of each who has set it; the oldest first. */
+export const switchesOf = (db: Queryable, id: SwitchId) =>
   fetchAll(
-    db,
-    builder.deleteFrom('kill_switch').where('scope', '=', id.scope).where('subject', '=', subjectOf(id)),
-  )
-
-export const switchOf = (db: Queryable, id: SwitchId) =>
-  fetchOne(
     db,
     builder
       .selectFrom('kill_switch')
-      .select(['since', 'set_by'])
+      .select(['since', 'pressed_at', 'set_by'])
       .where('scope', '=', id.scope)
-      .where('subject', '=', subjectOf(id)),
+      .where('subject', '=', subjectOf(id))
+      .orderBy('since'),
   )
 
 export type StoredLimits = Partial<Record<keyof Overrides, string | string[] | null>>
@@ -243,6 +249,12 @@ export const storeLimits = (
     JSON.stringify(stored),
   ])
 }
+export const forgetLimits = (tx: Queryable, userId: string, fields: readonly (keyof Overrides)[]) =>
+  query(
+    tx,
+    'update agent_link set limits_before = limits_before - $2::text[] where user_id = $1 and limits_before ?| $2::text[]',
+    [userId, fields],
+  )
 export function readStoredLimits(stored: StoredLimits): Partial<Overrides> {
   return Object.fromEntries(
     Object.entries(stored).map(([field, value]) => [

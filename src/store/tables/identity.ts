@@ -83,6 +83,7 @@ export type AgentLinkRow = {
   linked_at: Date
   contested_at: Date | null
   limits_before: Generated<object>
+  contest_mailed_at: Generated<Date | null>
 }
 
 export type IdentityTables = {
@@ -118,6 +119,7 @@ export type IdentityTables = {
     scope: 'global' | 'user' | 'venue'
     subject: string
     since: Date
+    pressed_at: Generated<Date>
     set_by: string
     reason: Generated<string | null>
   }
