@@ -69,6 +69,37 @@ test('an order ends for want of a balance only after two reads of an empty walle
   assert.equal(errorOf(await prepared({ fault, units: 0n, data: { ...first.data } })), 'insufficient_balance')
 })
 
+test('what an order sold before its task is settled before its wallet is read, and never signed', async () => {
+  const wallet = () => Promise.reject(new Error('the wallet is read'))
+  const stepsOf = (soldBefore: () => Promise<bigint | undefined>, sign?: object) => {
+    const quoteSold = async ({ amount }: { amount: object }) => ({ quoted: String(Object.values(amount)) })
+    const swaps = { steps: { sign: async () => sign }, available: wallet, soldBefore, quoteSold }
+    return orderKind({ swaps } as unknown as RunOrderDeps, rules).steps
+  }
+  const sought = { ...task, executionId: 'e', effects: [], outcome: 'unknown' } as TaskView
+  const context = { now } as StepContext
+  const prepare = (view: TaskView, sold: () => Promise<bigint | undefined>) =>
+    stepsOf(sold).prepare!(view, context)
+
+  const unmarked = await prepare({ ...sought, outcome: null }, async () => 7n)
+  assert.ok('park' in unmarked && unmarked.outcome === 'unknown' && unmarked.park.next === 'prepare')
+  const found = await prepare(sought, async () => 7n)
+  assert.ok('park' in found && found.outcome === 'unknown' && found.park.next === 'sign')
+  assert.deepEqual(found.data, { quoted: '7', is_sold: true })
+  const silent = async () => {
+    throw new Fault('unavailable', 'The node is away')
+  }
+  const again = await prepare(sought, silent)
+  assert.ok('park' in again && again.outcome === 'unknown' && again.park.next === 'prepare')
+  await assert.rejects(prepare({ ...sought, outcome: null }, silent), { code: 'unavailable' })
+  const cleared = await prepare(sought, async () => undefined)
+  assert.ok('next' in cleared && cleared.next === 'prepare')
+
+  const lagging = stepsOf(async () => 7n, { next: 'sign', state: 'held' })
+  const result = await lagging.sign!({ ...sought, data: { ...sought.data, ...found.data } }, context)
+  assert.ok('next' in result && result.next === 'prepare' && result.data?.is_sold === false)
+})
+
 test('a signature before which a node refuses a call is tried again', async () => {
   const sign = () => Promise.reject(new Fault('upstream_rejected', 'The node refused'))
   const deps = { swaps: { steps: { sign } } } as unknown as RunOrderDeps

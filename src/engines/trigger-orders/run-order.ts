@@ -167,7 +167,8 @@ async function lookUp<Input extends JsonObject & Attempts>(
       data: { ...data, is_sold: true },
     }
   } catch (fault) {
-    if (!(fault instanceof Fault)) throw fault
+    // An order of which nothing is known to be executed is retried, and may be cancelled.
+    if (!(fault instanceof Fault) || isUnmarked(task)) throw fault
     return again(fault.retryable ? 'reconciling' : 'review', fault.message)
   }
 }
