@@ -23,6 +23,7 @@ import type {
   TaskView,
   Tx,
 } from '#kernel/task.ts'
+import type { ComparedHash } from '#store/found-effect.ts'
 import type { AccountState, Evm, Simulation } from '#upstreams/evm/evm.ts'
 import type { Fees } from '#upstreams/evm/fees.ts'
 import { type BatchOptions, type BatchPlan, type BatchTaskData, batchGas, effectKind } from './batch-rules.ts'
@@ -75,6 +76,7 @@ type EvmBatchesDeps = {
   startNonce: (chain: Evm, signer: string) => Promise<bigint>
   /** Compares the counters of a chain with it, and holds its money where they show a lost commit. */
   reconcileNonces: (chainId: string) => Promise<unknown>
+  comparedHash: ComparedHash
   /** Throws while the money of the chain is on hold. */
   assertFree: (chainId: string) => void
   clock: Clock
@@ -88,7 +90,7 @@ type SignedTask = Pick<TaskView, 'id' | 'executionId' | 'userId'> & Partial<Pick
 const trialMsMax = 3_000
 
 export function evmBatches(deps: EvmBatchesDeps): EvmBatches {
-  const { gasBudget, ports, policy, signer, nonces, startNonce, assertFree, clock } = deps
+  const { gasBudget, comparedHash, ports, policy, signer, nonces, startNonce, assertFree, clock } = deps
   const openedSequences = new Set<string>()
 
   const portOf = (chainId: string): EvmPort => {
@@ -137,7 +139,7 @@ export function evmBatches(deps: EvmBatchesDeps): EvmBatches {
     }
     const account = looked.value
     if (account.executedTimes > executedBefore(task, { kind: effectKind, chainId: plan.chainId }))
-      return settleFound({ ...options, port, gasBudget, task, plan, context })
+      return settleFound({ ...options, port, gasBudget, comparedHash, task, plan, context })
     if (isSought(task)) return nothingFound<Data, Names>(steps.sign)
     const refused = await plan.refusal?.()
     if (refused) return refused

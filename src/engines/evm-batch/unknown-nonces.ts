@@ -34,10 +34,7 @@ export type UnknownNonces = { found: 'foreign' } | { found: 'lost'; detail: Json
 const namedMax = 100
 
 /** Up to the first page with a lost commit. Throws where the node does not show them. */
-export async function readUnknownNonces(
-  deps: UnknownNoncesDeps,
-  unknown: Unknown,
-): Promise<UnknownNonces> {
+export async function readUnknownNonces(deps: UnknownNoncesDeps, unknown: Unknown): Promise<UnknownNonces> {
   const { port, signer, from, to } = unknown
   for (let next = from; next < to; ) {
     const sent = await deps.findSent(port.chain, signer, { from: next, to })
