@@ -17,6 +17,7 @@ import { gauge, type Metric } from '#kernel/metrics.ts'
 import { lamportDecimals, nativeDecimals, toUnits } from '#kernel/money.ts'
 import type { Net } from '#kernel/net.ts'
 import type { KeyEncryptionKeys } from '#kernel/sealed-secret.ts'
+import { comparedHashes } from '#store/found-effect.ts'
 import type { Queryable } from '#store/query.ts'
 import { startNonce } from '#upstreams/evm/nonce-repair-plan.ts'
 import { evmCrypto } from '#upstreams/evm/sign.ts'
@@ -107,6 +108,7 @@ export function openCustody(
     assertFree: taskEngine.holds.assertFree,
     clock,
     gasBudget: gasBudget({ db, budgetWei, clock }),
+    comparedHash: comparedHashes(db),
   })
   const svm = svmTransactions({
     ports: svmPorts,

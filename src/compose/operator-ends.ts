@@ -20,7 +20,7 @@ import { type ApproveKey, operatorEndOfSetup } from '#features/perp/setup-operat
 import { operatorEndOfWithdraw } from '#features/perp/withdraw-operator-end.ts'
 import type { triggerKind } from '#features/spot-venue/triggers.ts'
 import { createLatePaymentWatch } from '#features/swap/late-payment.ts'
-import { operatorEndOfSwap } from '#features/swap/operator-end.ts'
+import { isWholeFill, operatorEndOfSwap } from '#features/swap/operator-end.ts'
 import { approveAgent } from '#features/wallets/agents.ts'
 import type { faucetGrantKind } from '#features/wallets/faucet-grant.ts'
 import { operatorEndOfTransfer } from '#features/wallets/transfer-operator-end.ts'
@@ -116,7 +116,7 @@ export function operatorEnds({ config, ...deps }: Deps): ReadonlyMap<string, Ope
     credits_recharge: operatorEndOfRecharge({ chains }),
     earn_deposit: operatorEndOfDeposit(earn),
     earn_withdraw: operatorEndOfWithdrawal(earn),
-    perp_fund: operatorEndOfFund(perp),
+    perp_fund: operatorEndOfFund({ ...perp, isWholeFill }),
     perp_withdraw: operatorEndOfWithdraw(perp),
     perp_setup: operatorEndOfSetup(perp),
     venue_key_renewal: operatorEndOfSetup(perp),

@@ -168,7 +168,6 @@ export function createEngine(deps: EngineDeps) {
       leaseMs: options.leaseMs,
       holds,
     }),
-
     /** Registers all kinds and builds the invoker; `internal` kinds have no route. Tasks run after `start`. */
     createRuntime(operations: readonly Operation[], internal: readonly TaskKind[], shownUnits?: ShownUnits) {
       const tasks = selectTasks(operations)

@@ -4,7 +4,7 @@ import { Fault } from '#kernel/fault.ts'
 import { uuidv7 } from '#kernel/id.ts'
 import type { JsonObject } from '#kernel/json.ts'
 import type { NonceSequence, Tx } from '#kernel/task.ts'
-import { query } from './query.ts'
+import { type Queryable, query } from './query.ts'
 
 /** An effect that was found outside, and that this database did not know: it is recorded as what it is, confirmed. */
 
@@ -82,6 +82,21 @@ async function assertForgotten(tx: Tx, taskId: string, externalId: string): Prom
       },
     )
 }
+
+type ComparedExecution = { chainId: string; executionId: string; sequence: number }
+/** The transaction that the comparison of the chains has found: it needs no node with the state of its block. */
+export type ComparedHash = (execution: ComparedExecution) => Promise<string | undefined>
+
+export const comparedHashes =
+  (db: Queryable): ComparedHash =>
+  async ({ chainId, executionId, sequence }) => {
+    const [row] = await query<{ tx_hash: string }>(
+      db,
+      'select tx_hash from found_execution where chain = $1 and execution_id = $2 and sequence = $3',
+      [chainId, executionId, sequence],
+    )
+    return row?.tx_hash
+  }
 
 /**
  * The tasks that `time adopt` made of the same execution moved nothing themselves: this one shows and books it. `cloids`:

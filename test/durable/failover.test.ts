@@ -71,9 +71,9 @@ const ways: Away[] = [
     start: ({ startStandby }) => startStandby(),
   },
   {
-    what: 'with one of two demanded standbys',
-    stop: ({ demandStandbys }) => demandStandbys(2),
-    start: ({ demandStandbys }) => demandStandbys(1),
+    what: 'with one of two required standbys',
+    stop: ({ requireStandbys }) => requireStandbys(2),
+    start: ({ requireStandbys }) => requireStandbys(1),
   },
 ]
 for (const { what, stop, start } of ways)

@@ -81,11 +81,11 @@ export async function standbyCluster({ isSynchronous = false } = {}) {
   await run('pg_basebackup', '-D', standby, '-R', '--no-sync', '-c', 'fast', '-d', primaryUrl)
   appendFileSync(join(standby, 'postgresql.conf'), settingsOf(standbyPort))
   await start(standby)
-  const demand = async (names: string) => {
+  const requireNames = async (names: string) => {
     appendFileSync(join(primary, 'postgresql.conf'), `synchronous_standby_names = '${names}'\n`)
     await run('pg_ctl', '-D', primary, 'reload')
   }
-  if (isSynchronous) await demand(standbyName)
+  if (isSynchronous) await requireNames(standbyName)
   const address = parts.use(await connectionProxy(primaryUrl))
   const owned = parts.move()
   return {
@@ -96,7 +96,7 @@ export async function standbyCluster({ isSynchronous = false } = {}) {
     stopStandby: () => stop(standby, 'fast'),
     startStandby: () => start(standby),
     /** Commits wait for so many standbys, of which there is one. */
-    demandStandbys: (count: number) => demand(`ANY ${count} (${standbyName}, other)`),
+    requireStandbys: (count: number) => requireNames(`ANY ${count} (${standbyName}, other)`),
     /** The standby becomes the server at the address. */
     async takeOver() {
       await run('pg_ctl', '-D', standby, '-w', 'promote')

@@ -232,10 +232,10 @@ test('an order that was refunded, and tasks that had not signed, end after a res
     assert.equal(done.outcome, 'executed', JSON.stringify(done))
     return done
   }
-  const tasksOf = async (kind: string) =>
+  const listedAs = async (kind: string) =>
     (await person.call<{ items: TaskBody[] }>(`GET /v1/tasks?kind=${kind}`)).body.items
   const firedOf = (kind: string) =>
-    eventually(async () => (await tasksOf(kind))[0], `${kind} has fired`, 60_000)
+    eventually(async () => (await listedAs(kind))[0], `${kind} has fired`, 60_000)
 
   const armed = await executed('limit-orders', {
     ...order,
@@ -295,7 +295,8 @@ test('an order that was refunded, and tasks that had not signed, end after a res
   await world.price({ symbol: 'POL', price_usd: '0.5' })
   await eventually(
     async () =>
-      (await tasksOf('limit_order_execute')).some(({ transactions }) => transactions.length > 0) || undefined,
+      (await listedAs('limit_order_execute')).some(({ transactions }) => transactions.length > 0) ||
+      undefined,
     'the order fires again',
     60_000,
   )

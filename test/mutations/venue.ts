@@ -461,7 +461,7 @@ export const venueMutations = [
         'a stop is lost whose size comes from a balance before a sale',
       ],
       [
-        '(isNothing || (isShort(free, wanted) && (await mayGrow(task, market, balances))))',
+        '(isNothing || (isShort(free, wanted) && (await mayGrow(deps, task, market, balances))))',
         'false',
         'a stop is lost whose balance is shown late',
       ],

@@ -23,6 +23,7 @@ import type {
   TaskView,
   Tx,
 } from '#kernel/task.ts'
+import type { ComparedHash } from '#store/found-effect.ts'
 import type { AccountState, Evm, Simulation } from '#upstreams/evm/evm.ts'
 import type { Fees } from '#upstreams/evm/fees.ts'
 import {
@@ -85,6 +86,7 @@ type EvmBatchesDeps = {
   startNonce: (chain: Evm, signer: string) => Promise<bigint>
   /** Compares the counters of a chain with it, and holds its money where they show a lost commit. */
   reconcileNonces: (chainId: string) => Promise<unknown>
+  comparedHash: ComparedHash
   /** Throws while the money of the chain is on hold. */
   assertFree: (chainId: string) => void
   clock: Clock
@@ -98,8 +100,7 @@ type SignedTask = Pick<TaskView, 'id' | 'executionId' | 'userId'> & Partial<Pick
 const trialMsMax = 3_000
 
 export function evmBatches(deps: EvmBatchesDeps): EvmBatches {
-  const { gasBudget, ports, policy, signer, nonces, startNonce, assertFree, clock } = deps
-  const openedSequences = new Set<string>()
+  const { gasBudget, comparedHash, ports, policy, signer, nonces, assertFree, clock } = deps
 
   const portOf = (chainId: string): EvmPort => {
     const port = ports.get(chainId)
@@ -107,12 +108,7 @@ export function evmBatches(deps: EvmBatchesDeps): EvmBatches {
     throw new Fault('unavailable', `Sponsored transactions are not available on chain ${chainId}`)
   }
 
-  const openSequence = async ({ chain }: EvmPort, nonceSequence: NonceSequence): Promise<void> => {
-    const key = `${nonceSequence.chain}:${nonceSequence.signer}`
-    if (openedSequences.has(key)) return
-    await nonces.ensure(nonceSequence, await startNonce(chain, nonceSequence.signer))
-    openedSequences.add(key)
-  }
+  const openSequence = openedSequences(deps)
 
   const loads = loadsOf(deps)
 
@@ -143,18 +139,12 @@ export function evmBatches(deps: EvmBatchesDeps): EvmBatches {
     ])
     if (looked.status === 'rejected') {
       if (!(looked.reason instanceof Fault) || outsideId(task) === undefined) throw looked.reason
-      return lookUpAgain(
-        { task, context },
-        {
-          state: 'reconciling',
-          note: looked.reason.message,
-          sought: { chain_id: plan.chainId, kind: effectKind },
-        },
-      )
+      const sought = { chain_id: plan.chainId, kind: effectKind }
+      return lookUpAgain({ task, context }, { state: 'reconciling', note: looked.reason.message, sought })
     }
     const account = looked.value
     if (account.executedTimes > executedBefore(task, { kind: effectKind, chainId: plan.chainId }))
-      return settleFound({ ...options, port, gasBudget, task, plan, context })
+      return settleFound({ ...options, port, gasBudget, comparedHash, task, plan, context })
     if (isSought(task)) return nothingFound<Data, Names>(steps.sign)
     const refused = await plan.refusal?.()
     if (refused) return refused
@@ -217,19 +207,33 @@ export function evmBatches(deps: EvmBatchesDeps): EvmBatches {
     releaseGas: (tx, taskId) => gasBudget.settle(tx, taskId, 0n),
     simulate: (chainId, account, calls) => portOf(chainId).chain.simulate(account, calls),
     trial,
-    async executed({ chainId, account, executionId }) {
-      const { chain } = portOf(chainId)
-      const { executedTimes } = await chain.account(account, executionId)
-      if (executedTimes === 0n) return undefined
-      const batch = await chain.findBatch(account, chain.batchNonce(executionId, 0))
-      const [receipt] = batch ? (await chain.receipts([batch.txHash])).receipts : []
-      if (!batch || !receipt) throw new Fault('unavailable', 'The transaction of the batch was not found')
-      return { receipt, calls: batch.calls }
-    },
+    executed: (batch) => executedBatch(portOf(batch.chainId), batch),
     driver: (options) => ({
       sign: (task, plan, context) => sign(options, task, plan, context),
       confirm: (task, settle, context) => confirmBatch(confirmDeps, { ...options, task, settle }, context),
     }),
+  }
+}
+
+async function executedBatch(
+  { chain }: EvmPort,
+  { account, executionId }: Parameters<EvmBatches['executed']>[0],
+): ReturnType<EvmBatches['executed']> {
+  const { executedTimes } = await chain.account(account, executionId)
+  if (executedTimes === 0n) return undefined
+  const batch = await chain.findBatch(account, chain.batchNonce(executionId, 0))
+  const [receipt] = batch ? (await chain.receipts([batch.txHash])).receipts : []
+  if (!batch || !receipt) throw new Fault('unavailable', 'The transaction of the batch was not found')
+  return { receipt, calls: batch.calls }
+}
+
+function openedSequences({ nonces, startNonce }: Pick<EvmBatchesDeps, 'nonces' | 'startNonce'>) {
+  const opened = new Set<string>()
+  return async ({ chain }: EvmPort, nonceSequence: NonceSequence): Promise<void> => {
+    const key = `${nonceSequence.chain}:${nonceSequence.signer}`
+    if (opened.has(key)) return
+    await nonces.ensure(nonceSequence, await startNonce(chain, nonceSequence.signer))
+    opened.add(key)
   }
 }
 

@@ -9,7 +9,7 @@ import {
 } from '#kernel/forgotten-execution.ts'
 import { addToResult, type SignContext } from '#kernel/one-effect.ts'
 import type { JsonObject, StepResultOf, TaskView } from '#kernel/task.ts'
-import { recordFoundEffect } from '#store/found-effect.ts'
+import { type ComparedHash, recordFoundEffect } from '#store/found-effect.ts'
 import type { FoundBatch } from '#upstreams/evm/evm.ts'
 import {
   type BatchOptions,
@@ -28,6 +28,7 @@ import { balanceChangesOf } from './tx-views.ts'
 type Found<Data extends BatchTaskData, Proof, Names extends string> = BatchOptions<Data, Proof> & {
   port: EvmPort
   gasBudget: Pick<GasBudget, 'settle'>
+  comparedHash: ComparedHash
   task: TaskView<Data>
   plan: BatchPlan
   context: SignContext<Data, Proof, Names>
@@ -55,11 +56,15 @@ async function settleOnce<Data extends BatchTaskData, Proof, Names extends strin
 ): Promise<StepResultOf<Partial<Data>, Names>> {
   const { port, gasBudget, task, plan, context } = found
   const { chain } = port
-  const nonce = chain.batchNonce(
-    task.executionId,
-    executedBefore(task, { kind: effectKind, chainId: plan.chainId }),
+  const { executionId } = task
+  const { chainId, account } = plan
+  const sequence = executedBefore(task, { kind: effectKind, chainId })
+  const nonce = chain.batchNonce(executionId, sequence)
+  const batch = await chain.findBatch(
+    account,
+    nonce,
+    await found.comparedHash({ chainId, executionId, sequence }),
   )
-  const batch = await chain.findBatch(plan.account, nonce)
   const sought = soughtOf(plan)
   const again = (state: 'confirming' | 'review', note: string) =>
     lookUpAgain(found, { state, note, sought: batch ? { ...sought, tx_hash: batch.txHash } : sought })

@@ -84,12 +84,8 @@ const validForMs = 10 * 60_000
 const trialMsMax = 3_000
 
 export function svmTransactions(deps: SvmTransactionsDeps): SvmTransactions {
-  const { budget, ports, policy } = deps
-  const portOf = (chainId: string): SvmPort => {
-    const port = ports.get(chainId)
-    if (port) return port
-    throw new Fault('unavailable', `Sponsored transactions are not available on chain ${chainId}`)
-  }
+  const { budget, policy } = deps
+  const portOf = portsOf(deps)
   const openSequence = openedSequences(deps)
   const confirmDeps: ConfirmDeps = { portOf, budget, policy }
 
@@ -126,14 +122,8 @@ export function svmTransactions(deps: SvmTransactionsDeps): SvmTransactions {
     ])
     if (found.status === 'rejected') {
       if (!(found.reason instanceof Fault)) throw found.reason
-      return lookUpAgain(
-        { task, context },
-        {
-          state: 'reconciling',
-          note: found.reason.message,
-          sought: { chain_id: plan.chainId, kind: effectKind },
-        },
-      )
+      const sought = { chain_id: plan.chainId, kind: effectKind }
+      return lookUpAgain({ task, context }, { state: 'reconciling', note: found.reason.message, sought })
     }
     const transaction = found.value
     if (transaction)
@@ -202,18 +192,30 @@ export function svmTransactions(deps: SvmTransactionsDeps): SvmTransactions {
   return {
     ready: async (chainId, options = { fullExit: false }) => portOf(chainId).sponsor.ready(options),
     trial,
-    async executed({ chainId, account, executionId }) {
-      const port = portOf(chainId)
-      const reference = port.referenceOf({ executionId, sequence: 0 })
-      const found = await port.findReferenced({ reference, account })
-      return found && port.readLanding(found.landed, { raw: found.landed.raw, account })
-    },
+    executed: (transaction) => executedTransaction(portOf(transaction.chainId), transaction),
     driver: (options) => ({
       sign: (task, plan, context) => sign(options, task, plan, context),
       confirm: (task, settle, context) =>
         confirmTransaction(confirmDeps, { ...options, task, settle }, context),
     }),
   }
+}
+
+const portsOf =
+  ({ ports }: Pick<SvmTransactionsDeps, 'ports'>) =>
+  (chainId: string): SvmPort => {
+    const port = ports.get(chainId)
+    if (port) return port
+    throw new Fault('unavailable', `Sponsored transactions are not available on chain ${chainId}`)
+  }
+
+async function executedTransaction(
+  port: SvmPort,
+  { account, executionId }: Parameters<SvmTransactions['executed']>[0],
+): ReturnType<SvmTransactions['executed']> {
+  const reference = port.referenceOf({ executionId, sequence: 0 })
+  const found = await port.findReferenced({ reference, account })
+  return found && port.readLanding(found.landed, { raw: found.landed.raw, account })
 }
 
 /** A task counts its transactions that were executed: each of them has a reference of its own. */

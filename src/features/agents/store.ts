@@ -60,7 +60,7 @@ export const setContested = (db: Queryable, userId: string, at: Date | null) =>
   query(db, 'update agent_link set contested_at = $2 where user_id = $1', [userId, at])
 
 const contestMailHours = 24
-/** False where the person was told of a contest of this link a short time ago. */
+/** False where the person was sent a message of a contest of this link a short time ago. */
 export async function beginContestMail(db: Queryable, userId: string, now: Date): Promise<boolean> {
   const text = `update agent_link set contest_mailed_at = $2 where user_id = $1
     and (contest_mailed_at is null or contest_mailed_at <= $2::timestamptz - make_interval(hours => ${contestMailHours}))

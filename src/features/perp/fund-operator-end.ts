@@ -1,4 +1,4 @@
-import { isWholeFill } from '#features/swap/operator-end.ts'
+import type { isWholeFill } from '#features/swap/operator-end.ts'
 import { balanceChange, sumChanges } from '#kernel/balance-changes.ts'
 import { usdcDecimals } from '#kernel/money.ts'
 import { combineWrites } from '#kernel/one-effect.ts'
@@ -26,7 +26,11 @@ import { legEnd, swappedOf, swapTaskOf } from './swap-leg.ts'
 
 /** An operator's end of a funding: where the money is, by the leg that was under way. */
 
-export type FundOperatorDeps = FundEndDeps & SetupOperatorDeps & { swapEnd: OperatorEnd }
+export type FundOperatorDeps = FundEndDeps &
+  SetupOperatorDeps & {
+    swapEnd: OperatorEnd
+    isWholeFill: typeof isWholeFill
+  }
 type Ended = { ending: EndResult; finding: OperatorFinding }
 
 export const operatorEndOfFund =
@@ -47,7 +51,7 @@ function endInSwap(deps: FundOperatorDeps, task: FundTask, { ending, finding }: 
       refusal:
         'The deposit has not begun: use --outcome partial, with --amount-out and --payment where the swap was filled.',
     }
-  const isWhole = isWholeFill(swapTaskOf(task), finding)
+  const isWhole = deps.isWholeFill(swapTaskOf(task), finding)
   const ended = deps.swapEnd(
     swapTaskOf(task),
     isWhole ? { ...ending, end: 'completed', outcome: 'executed', result: null } : ending,

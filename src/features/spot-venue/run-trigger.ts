@@ -104,6 +104,18 @@ export const triggerSpend =
     return { action, grant: exitGrant(chainId), check: () => policy.check(action) }
   }
 
+/** True where a task has bought or freed some of the token, so that a read may not show it. */
+async function mayGrow(
+  deps: SpotDeps,
+  { userId, input: { symbol } }: TriggerTask,
+  { base }: SpotMarket,
+  balances: readonly SpotBalance[],
+): Promise<boolean> {
+  if (await boughtRecently(deps, userId, symbol)) return true
+  const isHeld = balances.some(({ coin, hold }) => coin === base && compareDecimals(hold, '0') > 0)
+  return isHeld && (await recentlyCancelled(deps, userId)).size > 0
+}
+
 /** The steps of a manual sale, after a `prepare` step that determines the size. */
 export function triggerSteps(
   deps: SpotDeps,
@@ -116,17 +128,6 @@ export function triggerSteps(
     const bound = pricing.boundPrice(mid, { percent: exitSlippagePercent, isBuy: false, grid: market })
     const minPrice = pricing.minPrice(limits.minOrderUsd, size, market)
     return compareDecimals(minPrice, bound) > 0 ? minPrice : bound
-  }
-
-  /** True where a task has bought or freed some of the token, so that a read may not show it. */
-  const mayGrow = async (
-    { userId, input: { symbol } }: TriggerTask,
-    { base }: SpotMarket,
-    balances: readonly SpotBalance[],
-  ): Promise<boolean> => {
-    if (await boughtRecently(deps, userId, symbol)) return true
-    const isHeld = balances.some(({ coin, hold }) => coin === base && compareDecimals(hold, '0') > 0)
-    return isHeld && (await recentlyCancelled(deps, userId)).size > 0
   }
 
   const saleTaskData = async (
@@ -177,7 +178,8 @@ export function triggerSteps(
     const mayBeSpent = toFixedPoint(size) > left && isWithin(usualLagMs)
     // A read after the lag shows all that happened before the price was reached.
     const mayLag = async () =>
-      isWithin(readLagMs) && (isNothing || (isShort(free, wanted) && (await mayGrow(task, market, balances))))
+      isWithin(readLagMs) &&
+      (isNothing || (isShort(free, wanted) && (await mayGrow(deps, task, market, balances))))
     if (mayBeSpent || (await mayLag()))
       throw new Fault('unavailable', `The balance of ${symbol} may be out of date; the sale is retried`)
     if (isNothing)

@@ -113,3 +113,12 @@ test('nothing is found where the account has run no such batch', async () => {
   const { find } = nodeOf({ head: 5_000, logged: [7], blocks: { 7: [{ hash: '0x7', input: runs(1) }] } })
   assert.equal(await find(account, wanted), undefined)
 })
+
+test('a transaction that is said to have run the batch is read alone, and searched where it has not', async () => {
+  const blocks = { 1: [{ hash: '0x1', input: runs(0) }], 2: [{ hash: '0x2', input: runs(1) }] }
+  const { find, reads } = nodeOf({ head: 2, blocks })
+  assert.equal((await find(account, wanted, '0x1'))?.txHash, '0x1')
+  assert.ok(!reads.includes('eth_call'))
+  assert.equal(await find(account, nonceOf(executionId, 1), '0x1'), undefined)
+  assert.ok(reads.includes('eth_call'))
+})

@@ -31,8 +31,10 @@ export const sequenceIn = (returned: unknown): bigint =>
   typeof returned === 'string' && returned.length > 2 ? BigInt(returned) : 0n
 
 export function createBatchSearch({ node, searchLogs }: SearchDeps) {
-  return async (account: string, nonce: bigint): Promise<FoundBatch | undefined> => {
+  return async (account: string, nonce: bigint, known?: string): Promise<FoundBatch | undefined> => {
     const wanted = { account, nonce }
+    const found = known === undefined ? undefined : await byHash(node, wanted, known)
+    if (found) return found
     const { number: head } = headOf(await callOne(node, 'eth_getBlockByNumber', ['latest', false]))
     return (
       (await byTransfers({ node, searchLogs }, wanted, head)) ??
@@ -40,6 +42,11 @@ export function createBatchSearch({ node, searchLogs }: SearchDeps) {
       (await byState(node, wanted, head).catch(ignoreFault))
     )
   }
+}
+
+async function byHash(node: EvmNode, wanted: Wanted, hash: string): Promise<FoundBatch | undefined> {
+  const receipt = receiptOf(await callOne(node, 'eth_getTransactionReceipt', [hash]))
+  return receipt && inBlock(node, wanted, receipt.block)
 }
 
 function ignoreFault(error: unknown): undefined {

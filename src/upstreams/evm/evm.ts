@@ -86,7 +86,8 @@ export type Evm = {
   /** The account nonce of a batch of an execution; `sequence` batches of it were run before. */
   batchNonce(executionId: string, sequence?: number): bigint
   /** The transaction that ran the batch with this nonce of an account; undefined where the node shows none. */
-  findBatch(account: string, nonce: bigint): Promise<FoundBatch | undefined>
+  /** `known`: the hash of the transaction that is said to have run it. */
+  findBatch(account: string, nonce: bigint, known?: string): Promise<FoundBatch | undefined>
   /** The token transfers in the logs of a receipt. */
   transfers(receipt: Receipt): TransferLog[]
   /**
