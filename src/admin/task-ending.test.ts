@@ -11,7 +11,8 @@ import { endingOf, type Resolution, soughtEffect, withSought } from './task-endi
 const hash = `0x${'ab'.repeat(32)}`
 const chains = namedChains({ FINALITY: {} } as never)
 const sideOn = (chainId: string) => {
-  const token = chains.find(({ id }) => id === chainId)!.usdc
+  const address = chains.find(({ id }) => id === chainId)!.usdc
+  const token = { address, symbol: 'USDC', decimals: 6 }
   return { chain_id: chainId, token, account: `0x${'a'.repeat(40)}`, is_native: false }
 }
 const found: SoughtExecution = { chain_id: '8453', kind: 'evm_batch', is_found: true, tx_hash: hash }
