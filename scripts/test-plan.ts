@@ -330,7 +330,6 @@ export const durationProofs: readonly string[] = [
   'test/journeys/concurrent-acts-duration.test.ts',
   'test/journeys/holdings-duration.test.ts',
   'test/journeys/stream-duration.test.ts',
-  'test/proof/doors-fairness-duration.test.ts',
   'test/proof/errors-duration.test.ts',
   'test/proof/fairness.test.ts',
   'test/proof/fuzz.test.ts',
