@@ -106,7 +106,7 @@ const lookUpSteps = ['prepare', 'sign']
 const markSought = (tx: Tx, taskId: string) =>
   query(
     tx,
-    `update task set outcome = 'unknown', state = 'reconciling'
+    `update task set status = 'running', outcome = 'unknown', state = 'reconciling'
        where id = $1 and status in ('pending', 'running') and state <> 'awaiting_approval' and step = any($2) and not exists
          (select from effect where task_id = $1 and effect.status not in ('dropped', 'rejected'))`,
     [taskId, lookUpSteps],
