@@ -27,9 +27,9 @@ import type { Session } from './session.ts'
 /**
  * Makes tasks of what the chains and the venue executed and the database forgot. An order that a chain executed fires: its
  * own task looks the execution up, since it may have been refunded. A trigger whose order the venue has ends with an
- * adopted task. The others of its group are cancelled by either. A request under a key gets a task that shows it: its repeat finds the execution by itself and
- * takes the place of that task, with all that its operation books. What is adopted of the venue is not foreign to the
- * comparison of its account.
+ * adopted task. Both cancel the others of their group. A request under a key gets a task that shows it: its repeat finds
+ * the execution by itself and takes the place of that task, with all that its operation books. What is adopted of the
+ * venue is not foreign to the comparison of its account.
  */
 
 type Execution = {
@@ -102,7 +102,7 @@ async function knownTask(
 /** The steps of tasks on a chain that look up before they sign. */
 const lookUpSteps = ['prepare', 'sign']
 
-/** As the look-up itself does it: no cancel ends the task before it has an answer. */
+/** Marks the task as the look-up itself does: no cancel ends it before the look-up has an answer. */
 const markSought = (tx: Tx, taskId: string) =>
   query(
     tx,

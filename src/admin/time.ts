@@ -50,7 +50,7 @@ const show: AdminCommand['run'] = async (session) => {
   if (found.length > 0) session.print(found)
 }
 
-/** For a database that other tools restored: the gateways do not always see that it went back. */
+/** Declares that other tools restored the database: the gateways do not always see that it went back. */
 const hold: AdminCommand['run'] = async (session, args) => {
   const now = session.clock.now()
   const since = args.text('since')

@@ -19,7 +19,7 @@ export const ownPages = (
       }
     : undefined
 
-/** Where a person decides about one request. */
+/** The address of the page on which a person decides about one request. */
 export const approvalPage = (
   config: Config,
   baseUrl: () => string,

@@ -40,7 +40,7 @@ type Store = (executions: readonly FoundRow[]) => Promise<void>
 type BeginSearch = (point: Date | null, store: Store) => Search
 type Begun = { point: Date | null; search: Search; count: number }
 type Findings = { used: JsonObject; count: number }
-/** By chain, and the venue as one of them. */
+/** `searches` and `begun` have the searches by chain; the venue counts as one. */
 type State = {
   core: Core
   searches: ReadonlyMap<string, BeginSearch>
@@ -169,7 +169,7 @@ async function ofUsers(db: Core['db'], executions: readonly FoundExecution[]): P
   })
 }
 
-/** Undefined where it does not answer, or is not done yet. */
+/** The result is undefined where the chain does not answer, or its search is not done yet. */
 async function findingsOf(
   { core, searches, begun, closing }: State,
   id: string,
@@ -236,7 +236,7 @@ async function compareAll(state: State, { point = null }: MoneyHold): Promise<vo
   )
 }
 
-/** What is found is for an operator to adopt: with everything, where that is on hold, and of this chain otherwise. */
+/** An operator adopts what is found: with everything, where that is on hold, and of this chain otherwise. */
 async function compareOne(
   state: State,
   { scope, point = null }: MoneyHold,

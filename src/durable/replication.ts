@@ -43,8 +43,8 @@ const heldMsMin = 3_000
 const probeSecondsMax = 5
 
 /**
- * A commit that changes nothing and waits for the standbys as any other one: how many of them the server demands, and
- * whether they answer, is seen by nothing else.
+ * A commit that changes nothing and waits for the standbys as every commit does. Nothing else shows how many of them the server
+ * demands, and whether they answer.
  */
 const probeSql = `select pg_logical_emit_message(true, 'portico', 'replication')`
 
