@@ -167,8 +167,8 @@ describe('earn on the local chain', () => {
     assert.deepEqual(small.issues[0]?.ctx, { minimum: '1', unit: 'USDC' })
     const poor = await faultOf(deposit(user, '51'))
     assert.equal(poor.code, 'insufficient_balance')
-    const figures = { required: '51', available: '50' }
-    assert.deepEqual(poor.extras, { symbol: 'USDC', token: app.main.usdc, decimals: 6, ...figures })
+    const token = { chain_id: '8453', symbol: 'USDC', token: app.main.usdc, decimals: 6 }
+    assert.deepEqual(poor.extras, { ...token, required: '51', available: '50' })
     assert.equal(poor.message, 'The deposit needs 51 USDC, but only 50 USDC is available')
     assert.equal((await faultOf(deposit(user, '10', { position_id: result.position_id }))).code, 'not_found')
     const foreign = app.call('earn_withdraw', { position_id: result.position_id }, user)
