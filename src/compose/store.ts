@@ -22,8 +22,8 @@ export async function openStore(
   const directUrl = config.DATABASE_DIRECT_URL ?? databaseUrl
   const onIdleError = (error: Error) => log.warn({ error }, 'idle database connection lost')
   const settings = { url: databaseUrl, directUrl, failpoints, onIdleError }
-  // A connection of its own renews leases while all others are busy; others look at the standbys, and wait for them.
-  const poolMax = config.DATABASE_DURABILITY === 'standby' ? 3 : 2
+  // One connection renews leases while all others are busy; two look at the standbys, and wait for them.
+  const poolMax = config.DATABASE_DURABILITY === 'standby' ? 3 : 1
   const heartbeats = openDatabase({ ...settings, poolMax, applicationName: 'portico heartbeat' })
   parts.defer(() => heartbeats.close())
   // Nothing is written before: without the standby its commit would wait for ever.

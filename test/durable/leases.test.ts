@@ -5,6 +5,7 @@ import { eventually } from '../harness/gateway.ts'
 import {
   type EngineFixture,
   executed,
+  type Instance,
   newUser,
   openFixture,
   type TestKind,
@@ -29,6 +30,13 @@ function longSteps(leases: number) {
   return { kind, runs, total }
 }
 
+/** Takes the only connection of its heartbeats. */
+async function withholdHeartbeats({ heartbeats }: Instance) {
+  const withheld = new DisposableStack()
+  withheld.adopt(await heartbeats.pool.connect(), (client) => client.release())
+  return withheld
+}
+
 describe('leases', () => {
   let fixture: EngineFixture
   before(async () => {
@@ -51,9 +59,9 @@ describe('leases', () => {
     await using _b = await fixture.instance(long.kind, { leaseMs })
     const running = a.run(newUser())
     await eventually(async () => long.total() > 0 || undefined, 'the step has begun')
-    const withheld = await a.heartbeats.pool.connect()
+    using withheld = await withholdHeartbeats(a)
     await workFor(0.5 * leaseMs)
-    withheld.release()
+    withheld.dispose()
     assert.equal((await running).outcome, 'executed')
     assert.equal(long.total(), 1)
   })
@@ -63,9 +71,9 @@ describe('leases', () => {
     await using a = await fixture.instance(long.kind, { leaseMs })
     const running = a.run(newUser())
     await eventually(async () => long.total() > 0 || undefined, 'the step has begun')
-    const withheld = await a.heartbeats.pool.connect()
+    using withheld = await withholdHeartbeats(a)
     await workFor(2 * leaseMs)
-    withheld.release()
+    withheld.dispose()
     assert.equal((await running).outcome, 'executed')
     assert.equal(long.total(), 1)
   })
@@ -76,7 +84,7 @@ describe('leases', () => {
     const { task_id } = await a.run(newUser(), { timeoutMs: 0 })
     await eventually(async () => long.total() > 0 || undefined, 'the step has begun')
     await using b = await fixture.instance(long.kind, { leaseMs })
-    const withheld = await a.heartbeats.pool.connect()
+    using withheld = await withholdHeartbeats(a)
     const lost = await fixture.readTask(task_id)
     const taken = await eventually(async () => {
       const now = await fixture.readTask(task_id)
@@ -91,7 +99,7 @@ describe('leases', () => {
       'pending',
       'it takes no task without a lease',
     )
-    withheld.release()
+    withheld.dispose()
     assert.equal((await fixture.waitForEnd(task_id)).outcome, 'executed')
     assert.equal(long.runs.get(task_id)?.length, 2)
     await eventually(
@@ -124,10 +132,10 @@ describe('leases', () => {
     await eventually(async () => long.total() > 0 || undefined, 'the step has begun')
     const taskId = [...long.runs.keys()][0]!
     // A heartbeat before the claim would abort the run as well.
-    const withheld = await a.heartbeats.pool.connect()
+    using withheld = await withholdHeartbeats(a)
     await fixture.rows('update task_queue set owner = null where task_id = $1 returning 1', taskId)
     await workFor(leaseMs)
-    withheld.release()
+    withheld.dispose()
     assert.equal((await running).outcome, 'executed')
     assert.deepEqual(
       long.runs.get(taskId)?.map(({ aborted }) => aborted),
