@@ -4,6 +4,7 @@ import { builder, fetchAll, fetchOne } from '#store/query.ts'
 import { appendEvents } from './append-events.ts'
 import type { ChangePoller } from './change-poller.ts'
 import {
+  createSharedReads,
   type EventPage,
   readPageAfter,
   type SubscriptionOptions,
@@ -75,6 +76,7 @@ export const createEventLog = ({
     return BigInt(row?.seq ?? 0)
   }
 
+  const readPage = createSharedReads(pool)
   const bounds = async (userId: string) => {
     const last = await lastSeq(userId)
     const oldest = await fetchOne(
@@ -121,6 +123,6 @@ export const createEventLog = ({
     add: (tx, userId, events) => appendEvents(tx, userId, events, clock.now()),
     notify: (userId) => notifier.notify([userTopic(userId)]),
     subscribe: (userId, seq, options) =>
-      subscribe({ pool, notifier, localEvents, changePoller }, userId, seq, options),
+      subscribe({ readPage, notifier, localEvents, changePoller }, userId, seq, options),
   }
 }

@@ -39,7 +39,7 @@ const pageSql = `
   where s.user_id = $1 order by e.seq`
 
 type SubscriptionDeps = {
-  pool: pg.Pool
+  readPage: ReadPage
   notifier: Notifier
   localEvents: LocalEvents
   changePoller: ChangePoller
@@ -69,6 +69,26 @@ export async function readPageAfter(
   return { events: found.map(storedEvent), upTo: upTo > seq ? upTo : seq, oldest, isFull }
 }
 
+type ReadPage = (userId: string, seq: bigint, types: string[] | undefined) => Promise<EventPage>
+
+/** The streams of one user that are woken together and are equally far read the same page once. */
+export function createSharedReads(pool: pg.Pool): ReadPage {
+  const scheduled = new Map<string, Promise<EventPage>>()
+  const nextTick = () => new Promise<void>((resolve) => process.nextTick(resolve))
+  return (userId, seq, types) => {
+    const key = [userId, seq, ...(types ?? [])].join(' ')
+    const known = scheduled.get(key)
+    if (known) return known
+    // A read that has begun may not see the commit that woke another stream: none joins it any more.
+    const read = nextTick().then(() => {
+      scheduled.delete(key)
+      return readPageAfter(pool, userId, seq, { types })
+    })
+    scheduled.set(key, read)
+    return read
+  }
+}
+
 /** The buffered pages that follow `seq` without a gap. */
 function contiguousAfter(buffered: StoredEvent[][], seq: bigint): { next: StoredEvent[]; gap: boolean } {
   const next: StoredEvent[] = []
@@ -84,7 +104,7 @@ function contiguousAfter(buffered: StoredEvent[][], seq: bigint): { next: Stored
 
 /** Yields the events after `from`: local commits where they are contiguous, else rows of the database. */
 export async function* subscribe(
-  { pool, notifier, localEvents, changePoller: poller }: SubscriptionDeps,
+  { readPage, notifier, localEvents, changePoller: poller }: SubscriptionDeps,
   userId: string,
   from: bigint,
   { types, signal }: SubscriptionOptions,
@@ -120,7 +140,7 @@ export async function* subscribe(
     if (wanted.length > 0) yield wanted
     if (mustRead || gap) {
       mustRead = false
-      const { events, upTo, isFull } = await readPageAfter(pool, userId, seq, { types })
+      const { events, upTo, isFull } = await readPage(userId, seq, types)
       seq = upTo
       mustRead ||= isFull
       if (events.length > 0) yield events

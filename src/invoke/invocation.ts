@@ -20,6 +20,7 @@ import {
   rateLimits,
 } from './limits.ts'
 import { type LoadSettings, overload } from './overload.ts'
+import { type Pacing, startPacing } from './pacing.ts'
 import { defaultQuotas, type Quotas, userQuotas } from './quotas.ts'
 import { filterBySchema } from './schema-filter.ts'
 
@@ -116,6 +117,7 @@ export function createInvocation({
   const sources: NumberSources = new WeakMap()
   const limits = rateLimits(points, store)
   const load = overload(loadSettings)
+  const pacing = startPacing()
   const readers = inputReaders(sources)
   const quotas = userQuotas(authenticate, { ...defaultQuotas, ...quotaSettings })
 
@@ -124,13 +126,16 @@ export function createInvocation({
     limits,
     async close() {
       load.close()
+      pacing.close()
       await quotas.close()
     },
     async identify({ authorization, address }) {
       const caller = await countingRefusals({ authorization, address: addressKey(address) }, limits, () =>
         authenticate(authorization),
       )
-      return { caller, principal: principalOf(caller) }
+      const principal = principalOf(caller)
+      await pacing.pause(principal, 'read')
+      return { caller, principal }
     },
     prepare(operation) {
       const { entry } = operation
@@ -173,7 +178,14 @@ export function createInvocation({
       }
       return {
         operation,
-        admit: admission(entry, { authenticate, authenticateBackend, limits, load, now: () => clock.now() }),
+        admit: admission(entry, {
+          authenticate,
+          authenticateBackend,
+          limits,
+          load,
+          pacing,
+          now: () => clock.now(),
+        }),
         ...readers(operation),
         shared: () => (known && known.version === version?.() ? known.outcome : undefined),
         call,
@@ -222,10 +234,14 @@ type AdmissionDeps = {
   authenticateBackend: AuthenticateBackend
   limits: RateLimits
   load: ReturnType<typeof overload>
+  pacing: Pacing
   now: () => Date
 }
 
-function admission(entry: Entry, { authenticate, authenticateBackend, limits, load, now }: AdmissionDeps) {
+function admission(
+  entry: Entry,
+  { authenticate, authenticateBackend, limits, load, pacing, now }: AdmissionDeps,
+) {
   const rate = rateClassOf(entry)
   const authorized = ({ authorization, backendKey, address }: Credentials): Promise<Caller | null> =>
     entry.access === 'backend'
@@ -253,6 +269,7 @@ function admission(entry: Entry, { authenticate, authenticateBackend, limits, lo
     const { authorization, address } = credentials
     const caller = await authorized(credentials)
     const principal = caller && rate !== 'auth' ? principalOf(caller) : address
+    await pacing.pause(principal, rate)
     return toAdmitted(caller, principal, authorization, await limits.consume(rate, principal))
   }
   return ({ authorization, backendKey, address: given }: Credentials): Admitted | Promise<Admitted> => {

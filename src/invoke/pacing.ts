@@ -1,0 +1,79 @@
+import { performance } from 'node:perf_hooks'
+import { setTimeout as delay } from 'node:timers/promises'
+import type { RateClass } from '#kernel/operation.ts'
+
+/** The part of its time for which the event loop may work before it makes everybody wait. */
+const busyMax = 0.75
+const sampleMs = 100
+const windowMs = 10_000
+/** Requests of one principal within one window that are never paused. */
+const freeMax = 30
+const pauseMsMin = 5
+const pauseMsMax = 500
+
+/** The requests of each principal. */
+type Window = { counts: Map<string, number>; total: number }
+const emptyWindow = (): Window => ({ counts: new Map(), total: 0 })
+const meanOf = ({ counts, total }: Window): number => total / (counts.size || 1)
+
+/**
+ * While the event loop is busy, the principals that ask most are paused before each request, longer and longer until it is
+ * no longer busy: who asks rarely is answered as by a quiet instance. One that is alone is never paused.
+ */
+export function createPacer(random: () => number = Math.random) {
+  let current = emptyWindow()
+  let earlier = emptyWindow()
+  let pauseMs = 0
+
+  const isHeavy = (principal: string): boolean => {
+    if (current.counts.size < 2 && earlier.counts.size < 2) return false
+    const count = Math.max(current.counts.get(principal) ?? 0, earlier.counts.get(principal) ?? 0)
+    return count > Math.max(freeMax, meanOf(current) / 2, meanOf(earlier) / 2)
+  }
+
+  return {
+    /** `utilization`: from 0 to 1, since the last call. */
+    record(utilization: number): void {
+      const excess = utilization - busyMax
+      const next = Math.max(pauseMs, excess > 0 ? pauseMsMin : 0) * (1 + excess / 2)
+      pauseMs = next < 1 ? 0 : Math.min(pauseMsMax, next)
+    },
+    nextWindow(): void {
+      earlier = current
+      current = emptyWindow()
+    },
+    /** Counts a request, and returns the milliseconds by which it begins later: at random, so that few begin together. */
+    pauseOf(principal: string): number {
+      current.counts.set(principal, (current.counts.get(principal) ?? 0) + 1)
+      current.total += 1
+      return pauseMs > 0 && isHeavy(principal) ? pauseMs * (0.5 + random()) : 0
+    },
+  }
+}
+
+export type Pacing = {
+  /** Exits are counted, and never paused. */
+  pause(principal: string, rate: RateClass): Promise<void> | undefined
+  close(): void
+}
+
+export function startPacing(): Pacing {
+  const pacer = createPacer()
+  let last = performance.eventLoopUtilization()
+  const sample = setInterval(() => {
+    const now = performance.eventLoopUtilization()
+    pacer.record(performance.eventLoopUtilization(now, last).utilization)
+    last = now
+  }, sampleMs).unref()
+  const turn = setInterval(pacer.nextWindow, windowMs).unref()
+  return {
+    pause(principal, rate) {
+      const pauseMs = pacer.pauseOf(principal)
+      return pauseMs > 0 && rate !== 'exit' ? delay(pauseMs) : undefined
+    },
+    close() {
+      clearInterval(sample)
+      clearInterval(turn)
+    },
+  }
+}
