@@ -4,11 +4,12 @@ import { userTopic } from '#durable/notifier.ts'
 import { findAccount, markFrozen } from '#engines/venue/records/account-store.ts'
 import * as policy from '#features/policy/store.ts'
 import type { JsonObject } from '#kernel/json.ts'
+import { operatorText } from '#kernel/operator-text.ts'
 import type { Tx } from '#kernel/task.ts'
 import { query } from '#store/query.ts'
 import { UsageError } from './arguments.ts'
 import type { AdminCommand } from './command.ts'
-import { operatorText, type Session } from './session.ts'
+import type { Session } from './session.ts'
 import { userOf } from './users.ts'
 
 /** Venue accounts that are frozen, by the reconciler or by an operator. */

@@ -4,10 +4,10 @@ import { approvalById, type Decision, takeDecision } from '#durable/approval-sto
 import { readyTopic, userTopic } from '#durable/notifier.ts'
 import { personOf } from '#engines/agent-links/owners.ts'
 import { isUuid } from '#kernel/id.ts'
+import { operatorText } from '#kernel/operator-text.ts'
 import { query } from '#store/query.ts'
 import { UsageError } from './arguments.ts'
 import type { AdminCommand } from './command.ts'
-import { operatorText } from './session.ts'
 import { userOf } from './users.ts'
 
 /** Requests that wait for a person, and the decisions of the operator where no page is served. */

@@ -1,8 +1,9 @@
+import { operatorText } from '#kernel/operator-text.ts'
 import type { Tx } from '#kernel/task.ts'
 import { query } from '#store/query.ts'
 import { UsageError } from './arguments.ts'
 import type { AdminCommand } from './command.ts'
-import { operatorText, type Session } from './session.ts'
+import type { Session } from './session.ts'
 
 /** Payments to the contracts for credits that pay no task: an operator returns them and records it here. */
 

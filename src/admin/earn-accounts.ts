@@ -1,10 +1,10 @@
 import { appendEvents } from '#durable/append-events.ts'
 import { userTopic } from '#durable/notifier.ts'
 import { freezeEarnAccount, unfreezeEarnAccount } from '#features/earn/earn-account.ts'
+import { operatorText } from '#kernel/operator-text.ts'
 import { query } from '#store/query.ts'
 import { UsageError } from './arguments.ts'
 import type { AdminCommand } from './command.ts'
-import { operatorText } from './session.ts'
 import { userOf } from './users.ts'
 
 /** Users whose deposits into the vault are frozen, by the audit or by an operator. Withdrawals are never frozen. */

@@ -6,6 +6,7 @@ import { postgresBus } from '#durable/postgres-notify.ts'
 import type { Transactions } from '#durable/transactions.ts'
 import { type Clock, systemClock } from '#kernel/clock.ts'
 import { systemRandom, uuidv7 } from '#kernel/id.ts'
+import type { Operator } from '#kernel/operator-text.ts'
 import { openDatabaseEndpoint } from '#start/endpoints.ts'
 import { type Database, openDatabase } from '#store/database.ts'
 import { appliedMigrations, readMigrations } from '#store/migrate.ts'
@@ -14,7 +15,6 @@ import { StoreRefusal } from '#store/refusal.ts'
 import { type Row, rowLines } from './output.ts'
 
 export type AdminAction = { command: string; subject?: string | undefined; details?: object }
-export type Operator = { actor: string; reason: string | null }
 
 /** The context of a command: the database of the installation, the operator and the reason. */
 export type Session = Operator & {
@@ -36,9 +36,6 @@ export type Session = Operator & {
 }
 
 export type SessionOptions = Operator & { config: Config; json: boolean; printLine: (line: string) => void }
-
-/** Operator and reason as one text, for tables with one column for both. */
-export const operatorText = ({ actor, reason }: Operator): string => `${actor}: ${reason}`
 
 export async function recordAction(
   db: Queryable,

@@ -113,7 +113,7 @@ async function waitForComparison(pool: Queryable, scope: string): Promise<HoldRo
     if (hold?.compared_at || (!hold && scope !== everything)) return holds
     if (performance.now() > untilMs)
       throw new UsageError(
-        `No gateway has compared ${scope === everything ? 'everything' : `chain ${scope}`} yet. Start one, and see its log for nodes that do not answer.`,
+        `The comparison of ${scope === everything ? 'everything' : `chain ${scope}`} is not done after a minute. Where a gateway runs it goes on, for up to ten minutes for each chain, and \`time show\` says when it is done. Where none runs, start one, and see its log for nodes that do not answer.`,
       )
     await delay(500)
   }
@@ -122,6 +122,7 @@ async function waitForComparison(pool: Queryable, scope: string): Promise<HoldRo
 const adopt: AdminCommand['run'] = async (session) => {
   const { pool } = session.database
   const holds = await readHolds(pool)
+  if (holds.length === 0) throw new UsageError('Money is not on hold: there is nothing to adopt.')
   if (!holds.some(({ compared_at }) => compared_at !== null))
     throw new UsageError(
       'The chains were not compared yet: a running gateway does it while money is on hold.',

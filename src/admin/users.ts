@@ -2,11 +2,11 @@ import { decodeBase64, isUsableKey, publicKeyBytes } from '#features/auth/ed2551
 import * as auth from '#features/auth/store.ts'
 import * as policy from '#features/policy/store.ts'
 import { isUuid, sha256 } from '#kernel/id.ts'
+import { operatorText } from '#kernel/operator-text.ts'
 import { type Queryable, query } from '#store/query.ts'
 import { oneOf, UsageError } from './arguments.ts'
 import type { AdminCommand } from './command.ts'
 import { accessTopics, endWebhooksOfApps, webhookTopics } from './ended-access.ts'
-import { operatorText } from './session.ts'
 
 type User = { id: string; agent_id: string; suspended_at: Date | null; created_at: Date }
 

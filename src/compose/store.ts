@@ -40,7 +40,7 @@ export async function openStore(
 async function assertReplicated({ pool }: Database): Promise<void> {
   if (await readIsReplicated(pool)) return
   throw new ConfigRefused([
-    'DATABASE_DURABILITY: standby, but the database has no live synchronous standby with synchronous_commit on, or its role may not see one (grant pg_read_all_stats)',
+    'DATABASE_DURABILITY: standby, but no synchronous standby acknowledges commits: none streams; or commits wait for more than 3 seconds, for a further standby or one that is frozen or paused; or synchronous_commit is neither on nor remote_apply; or the role lacks pg_read_all_stats',
   ])
 }
 

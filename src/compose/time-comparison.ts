@@ -38,7 +38,8 @@ type FoundRow = Omit<FoundAtVenue, 'venue'> & {
 type Search = (signal: AbortSignal) => Promise<JsonObject>
 type Store = (executions: readonly FoundRow[]) => Promise<void>
 type BeginSearch = (point: Date | null, store: Store) => Search
-type Begun = { point: Date | null; search: Search; count: number }
+/** `isAlone`: the rest is not on hold now, so tasks go on whose transactions the database has. */
+type Begun = SearchOf & { search: Search; count: number }
 type Findings = { used: JsonObject; count: number }
 /** `searches` and `begun` have the searches by chain; the venue counts as one. */
 type State = {
@@ -62,6 +63,9 @@ export function openTimeComparison({ core, chains, venue }: ComparisonDeps) {
     // Undefined: of this instance alone, which compares the nonces by itself.
     const uncompared = holds.filter(({ comparedAt }) => comparedAt === null)
     const all = holds.find(({ scope }) => scope === everything)
+    // A later hold of a chain is about later transactions.
+    for (const id of state.begun.keys())
+      if (!all && !holds.some(({ scope }) => scope === id)) state.begun.delete(id)
     if (all && uncompared.includes(all)) await compareAll(state, all)
     else await Promise.all(uncompared.map((hold) => compareOne(state, hold, all)))
   }
@@ -180,6 +184,7 @@ async function findingsOf(
   let search = begun.get(id)
   if (search?.point?.getTime() !== point?.getTime()) search = undefined
   search ??= beginSearch(core, begin, { point, isAlone })
+  search.isAlone = isAlone
   begun.set(id, search)
   try {
     const used = await search.search(AbortSignal.any([closing, AbortSignal.timeout(searchMsMax)]))
@@ -191,15 +196,15 @@ async function findingsOf(
   }
 }
 
-/** `isAlone`: the rest is not on hold, so tasks go on whose transactions the database has. */
 type SearchOf = { point: Date | null; isAlone: boolean }
 
 function beginSearch(core: Core, begin: BeginSearch, { point, isAlone }: SearchOf): Begun {
   const begun: Begun = {
     point,
+    isAlone,
     count: 0,
     search: begin(point, async (found) => {
-      const executions = isAlone ? await withoutOwn(core.db, found) : found
+      const executions = begun.isAlone ? await withoutOwn(core.db, found) : found
       await storeExecutions(core, executions)
       begun.count += executions.length
     }),

@@ -3,6 +3,7 @@ import { Fault } from '#kernel/fault.ts'
 import type { Random } from '#kernel/id.ts'
 import type { JsonObject } from '#kernel/json.ts'
 import type { ApplyAct } from '#kernel/operation.ts'
+import { isOperatorText } from '#kernel/operator-text.ts'
 import type { StepResult, TaskKind, Tx } from '#kernel/task.ts'
 import type { TaskAcceptance } from './accept-task.ts'
 import { admitUntilAccepted, kindOf } from './admit-task.ts'
@@ -113,9 +114,6 @@ const notApproved = (decision: Exclude<Decision, 'approved'>): StepResult =>
     ? failed('approval_declined', 'A person declined it')
     : failed('approval_expired', 'No person approved it in time')
 
-/** An operator is stored with a reason, `<name>: <reason>`; no id of a user has a space. */
-const isOperator = (decidedBy: string | null): boolean => decidedBy?.includes(': ') ?? false
-
 /** Runs the act as the person who confirmed it, in the transaction that ends its task. */
 async function apply(
   { acts, committer, transactions }: ApprovalsDeps,
@@ -126,7 +124,7 @@ async function apply(
   const act = acts.get(task.kind)
   if (!act) return committer.step(task, deferToNewerVersion(task))
   const person = await approvers.callerFor(transactions.pool, task.user_id)
-  if (decidedBy !== person.agentId && !isOperator(decidedBy))
+  if (decidedBy !== person.agentId && !isOperatorText(decidedBy))
     return committer.step(task, failed('conflict', 'Who confirmed it decides for this user no more'))
   const run = await act(task.input, person, task.user_id)
   let callbacks: (() => void)[] = []

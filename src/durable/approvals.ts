@@ -226,7 +226,7 @@ async function requestAct(
     agent_id: caller.agentId,
     client_id: caller.person?.clientId ?? null,
     rule: 'confirmation',
-    reason: 'it allows more than before, so only you confirm it',
+    reason: 'no app and no agent decides this, so only you confirm it',
   }
   const digest = digestOf({ userId, operation, input, intent })
   const known = await waitingRequest(tx as Queryable, { userId, digest, now: clock.now() })

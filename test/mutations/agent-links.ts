@@ -107,7 +107,7 @@ export const agentLinkMutations = [
   ]),
   ...mutationsOf('src/features/policy/kill-switch.ts', links, [
     [
-      'if (set.some(({ set_by: setBy }) => setBy !== by))',
+      'if (ofUsers.some(({ set_by: setBy }) => setBy !== by))',
       'if (set.length < 0)',
       'the person of a new link lifts every switch',
     ],

@@ -166,6 +166,20 @@ test('the end of a stop that was asked for ends no later stop', async () => {
   app.time.offsetMs = 0
 })
 
+test('the end that a person confirms ends no stop of the operator', async () => {
+  const { ask, send } = await manager()
+  await ask('POST', '/v1/kill', { on: true })
+  await app.database.pool.query(
+    `insert into kill_switch (scope, subject, since, pressed_at, set_by)
+       select scope, subject, since, since, 'operator: a thief has the key' from kill_switch
+       where scope = 'user' order by since desc limit 1`,
+  )
+  assert.equal((await ask('POST', '/v1/kill', { on: false })).body.on, true)
+  const { status, body } = await send('POST', '/v1/kill', { on: false })
+  assert.deepEqual([status, body.code], [409, 'conflict'])
+  assert.equal((await ask('GET', '/v1/policy')).body.paused?.scope, 'user')
+})
+
 test('an app that may lower and stop asks for nothing more', async () => {
   const person = connectingPerson(app)
   const { authorization } = await person.connect({ allows: ['manage'] })

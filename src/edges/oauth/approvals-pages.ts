@@ -47,7 +47,7 @@ export type ApprovalsView = {
 
 const notices = {
   approved: 'Approved. It is checked once more and runs now; the agent or app that asked sees the result.',
-  declined: 'Declined. Nothing was moved.',
+  declined: 'Declined. Nothing was moved or changed.',
   late: 'It was decided, cancelled or over before. Nothing was changed.',
   contested:
     'The holder of the key of this agent contests its link to you. You can decline, and unlink the agent. Nothing was changed.',

@@ -207,7 +207,7 @@ export function evmBatches(deps: EvmBatchesDeps): EvmBatches {
     releaseGas: (tx, taskId) => gasBudget.settle(tx, taskId, 0n),
     simulate: (chainId, account, calls) => portOf(chainId).chain.simulate(account, calls),
     trial,
-    executed: (batch) => executedBatch(portOf(batch.chainId), batch),
+    executed: (batch) => executedBatch({ ...portOf(batch.chainId), comparedHash }, batch),
     driver: (options) => ({
       sign: (task, plan, context) => sign(options, task, plan, context),
       confirm: (task, settle, context) => confirmBatch(confirmDeps, { ...options, task, settle }, context),
@@ -216,12 +216,13 @@ export function evmBatches(deps: EvmBatchesDeps): EvmBatches {
 }
 
 async function executedBatch(
-  { chain }: EvmPort,
-  { account, executionId }: Parameters<EvmBatches['executed']>[0],
+  { chain, comparedHash }: EvmPort & Pick<EvmBatchesDeps, 'comparedHash'>,
+  { chainId, account, executionId }: Parameters<EvmBatches['executed']>[0],
 ): ReturnType<EvmBatches['executed']> {
   const { executedTimes } = await chain.account(account, executionId)
   if (executedTimes === 0n) return undefined
-  const batch = await chain.findBatch(account, chain.batchNonce(executionId, 0))
+  const listed = await comparedHash({ chainId, executionId, sequence: 0 })
+  const batch = await chain.findBatch(account, chain.batchNonce(executionId, 0), listed)
   const [receipt] = batch ? (await chain.receipts([batch.txHash])).receipts : []
   if (!batch || !receipt) throw new Fault('unavailable', 'The transaction of the batch was not found')
   return { receipt, calls: batch.calls }

@@ -7,6 +7,7 @@ export const mailKinds = [
   'trading_resumed',
   'recipient_added',
   'agent_linked',
+  'link_contested',
   'app_connected',
   'password_changed',
   'passkey_added',
@@ -39,6 +40,10 @@ const texts: Record<MailKind, KindText> = {
   agent_linked: {
     subject: 'An agent was linked to your Portico account',
     undo: 'sign in and unlink the agent',
+  },
+  link_contested: {
+    subject: 'The link of an agent to your Portico account is contested',
+    undo: 'sign in and unlink the agent, where you did not expect it',
   },
   app_connected: {
     subject: 'An app was connected to your Portico account',

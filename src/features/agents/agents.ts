@@ -312,7 +312,7 @@ export function agents(deps: AgentsDeps): Operation[] {
       // An agent that contests again and again fills no mailbox.
       if (on && (await store.beginContestMail(tx, caller.userId, clock.now()))) {
         const text = `The holder of the key of the agent ${caller.agentId} contests its link to your account. You loosen nothing for it until the holder withdraws, and you can unlink it.`
-        await mailQueue.add(tx, person.userId, 'agent_linked', { text })
+        await mailQueue.add(tx, person.userId, 'link_contested', { text })
         afterCommit(mailQueue.wake)
       }
       return answer

@@ -5,6 +5,7 @@ import { type ActScope, actOf, type Caller, type RequestFacts } from '#kernel/ca
 import { Fault } from '#kernel/fault.ts'
 import type { JsonObject } from '#kernel/json.ts'
 import { confirmedAct, type InputOf } from '#kernel/operation.ts'
+import { isOperatorText } from '#kernel/operator-text.ts'
 import { assertScope } from '#kernel/scope.ts'
 import type { Tx } from '#kernel/task.ts'
 import { assertEstablished, change, type OperationsDeps } from './change.ts'
@@ -20,16 +21,31 @@ const switchView = (since: Date | null) => ({
   since: since?.toISOString() ?? null,
 })
 
-/** The switch is set at once by everybody, and lifted once a person has confirmed it. */
+const stoppedByOperator = (): Fault =>
+  new Fault('conflict', 'The operator has stopped trading for this user: only the operator ends it', {
+    extras: { reason: 'stopped by the operator' },
+  })
+
+/** The switch is set at once by everybody, and lifted once a person has confirmed it: the operator's by the operator alone. */
 export function createKill(deps: OperationsDeps) {
   const { clock, coolingMs, acts } = deps
   const idOf = ({ userId }: Subject) => ({ scope: 'user' as const, userId })
-  /** When it was last set; undefined where it is off; throws where the person does not decide about it yet. */
-  const findLiftable = async (tx: Tx, by: string, subject: Subject): Promise<Date | undefined> => {
+  /** Undefined where it is off; throws where the person does not decide about it, or not yet. */
+  const findLiftable = async (tx: Tx, by: string, subject: Subject) => {
     const set = await store.switchesOf(tx, idOf(subject))
-    if (set.some(({ set_by: setBy }) => setBy !== by))
+    const ofOperator = set.filter((each) => isOperatorText(each.set_by))
+    const ofUsers = set.filter((each) => !isOperatorText(each.set_by))
+    if (set.length === 0) return undefined
+    if (ofUsers.length === 0) throw stoppedByOperator()
+    if (ofUsers.some(({ set_by: setBy }) => setBy !== by))
       assertEstablished(subject, { now: clock.now(), coolingMs })
-    return set.map(({ pressed_at: pressedAt }) => pressedAt).sort((a, b) => Number(b) - Number(a))[0]
+    const times = ofUsers.map(({ pressed_at: pressedAt }) => pressedAt)
+    return {
+      setBy: ofUsers.map((each) => each.set_by),
+      lastSetAt: times.reduce((last, at) => (at > last ? at : last)),
+      /** What lasts afterwards. */
+      operatorSince: ofOperator[0]?.since ?? null,
+    }
   }
 
   const stop = async (tx: Tx, setBy: string, { now, subject }: { now: Date; subject: Subject }) => {
@@ -57,7 +73,7 @@ export function createKill(deps: OperationsDeps) {
     assertScope(caller, 'propose')
     const act = {
       operation: 'policy_kill',
-      input: { for_agent: subject.agentId, on: false, since: found.toISOString() },
+      input: { for_agent: subject.agentId, on: false, since: found.lastSetAt.toISOString() },
       text: `Allow trading again for ${whose(subject, caller)}`,
       details: [approvalDetail('Kill switch', 'is lifted: trading goes on within the limits')],
     }
@@ -67,11 +83,10 @@ export function createKill(deps: OperationsDeps) {
   const apply = async (input: JsonObject, person: Caller) => (scope: ActScope) => {
     const { for_agent: forAgent, since } = input as KillInput & { since?: string }
     return change(deps, { caller: person, forAgent }, scope, async (tx, _now, subject) => {
-      const answer = switchView(null)
       assertUncontested(subject.contestedAt)
       const found = await findLiftable(tx, person.agentId, subject)
-      if (!found) return { answer, changed: [] }
-      if (since !== undefined && found.toISOString() !== since)
+      if (!found) return { answer: switchView(null), changed: [] }
+      if (since !== undefined && found.lastSetAt.toISOString() !== since)
         throw new Fault(
           'conflict',
           'Trading was stopped again since its end was asked for: ask for it again',
@@ -79,7 +94,9 @@ export function createKill(deps: OperationsDeps) {
             extras: { reason: 'the switch was set again' },
           },
         )
-      await store.clearSwitch(tx, idOf(subject))
+      for (const setBy of found.setBy) await store.clearSwitch(tx, idOf(subject), { setBy })
+      const answer = switchView(found.operatorSince)
+      if (answer.on) return { answer, changed: [] }
       return {
         answer,
         changed: [{ cause: 'resumed' }],

@@ -143,16 +143,23 @@ async function request(deps: RecipientsDeps, prepared: Prepared, caller: Caller,
       approvalDetail('Chain', chain.displayName),
       approvalDetail('Called', label),
       approvalDetail('Who sends', agentTexts[agents]),
-      approvalDetail('Counts', `${timeText(coolingMs)} after you confirm it`),
+      approvalDetail('Counts', `${durationText(coolingMs)} after you confirm it`),
     ],
   }
   return acts.requestAct(scope, act, caller)
 }
 
-const timeText = (ms: number): string => {
-  const hours = Math.floor(ms / 3_600_000)
-  return hours > 0 ? `${hours} hours` : `${Math.ceil(ms / 1_000)} seconds`
+/** Exact, in the largest unit that it is a whole number of. */
+const durationText = (ms: number): string => {
+  const [unit, unitMs] = units.find(([, each]) => ms % each === 0) ?? units.at(-1)!
+  const count = ms / unitMs
+  return `${count} ${unit}${count === 1 ? '' : 's'}`
 }
+const units = [
+  ['hour', 3_600_000],
+  ['minute', 60_000],
+  ['second', 1_000],
+] as const
 
 const view = (row: store.RecipientRow, now: Date) => ({
   recipient_id: row.recipient_id,

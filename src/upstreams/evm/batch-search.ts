@@ -78,7 +78,7 @@ async function byState(node: EvmNode, wanted: Wanted, head: bigint): Promise<Fou
     return sequenceIn(await callOne(node, method, params as unknown[])) > sequence
   }
   if (!(await hasRun(head))) return undefined
-  const below = (await findUnreached(hasRun, head)) ?? 0n
+  const below = await findUnreached(hasRun, head)
   return inBlock(node, wanted, await firstReached(hasRun, { below, upTo: head }))
 }
 

@@ -4,18 +4,13 @@ export type IsReached = (block: bigint) => Promise<boolean>
 
 /**
  * A block at which it is not reached yet, from the head backwards in steps that double, because nodes have the state of
- * recent blocks at least. Block 0 is not asked. Undefined where it was reached more than `stepMax` blocks ago.
+ * recent blocks at least. Block 0 is not asked.
  */
-export async function findUnreached(
-  isReached: IsReached,
-  head: bigint,
-  stepMax?: bigint,
-): Promise<bigint | undefined> {
-  for (let step = 1n; stepMax === undefined || step <= stepMax; step *= 2n) {
+export async function findUnreached(isReached: IsReached, head: bigint): Promise<bigint> {
+  for (let step = 1n; ; step *= 2n) {
     const block = head > step ? head - step : 0n
     if (block === 0n || !(await isReached(block))) return block
   }
-  return undefined
 }
 
 /** The first block at which it is reached. At `below` it is not, and at `upTo` it is. */

@@ -47,7 +47,7 @@ async function findByState(
   const { number: head } = await chain.head()
   const isUsed = (nonce: bigint) => async (block: bigint) =>
     (await chain.transactionCount(signer, block)) > nonce
-  const start = (await findUnreached(isUsed(from), head)) ?? 0n
+  const start = await findUnreached(isUsed(from), head)
   const found: SentTransaction[] = []
   for (let nonce = from, after = start; nonce < to && found.length < sentMax; ) {
     signal?.throwIfAborted()
@@ -117,7 +117,7 @@ async function nonceByState(chain: Chain, signer: string, at: Date): Promise<big
   const { number: head } = await chain.head()
   const isLater = async (block: bigint) => (await chain.headAt(block)).timestampSeconds * 1_000 > at.getTime()
   if (!(await isLater(head))) return chain.transactionCount(signer, 'latest')
-  const below = (await findUnreached(isLater, head)) ?? 0n
+  const below = await findUnreached(isLater, head)
   const first = await firstReached(isLater, { below, upTo: head })
   return chain.transactionCount(signer, first > 0n ? first - 1n : 0n)
 }
