@@ -95,7 +95,7 @@ async function knownTask(
        where user_id = $1 and coalesce(execution_id, id) = $2 and outcome is distinct from 'not_executed' returning id`,
     [userId, executionId],
   )
-  if (row && !venue) await markSought(tx, row.id)
+  if (row && !venue) await markLookingUp(tx, row.id)
   return row?.id
 }
 
@@ -103,7 +103,7 @@ async function knownTask(
 const lookUpSteps = ['prepare', 'sign']
 
 /** Marks the task as the look-up itself does: no cancel ends it before the look-up has an answer. */
-const markSought = (tx: Tx, taskId: string) =>
+const markLookingUp = (tx: Tx, taskId: string) =>
   query(
     tx,
     `update task set status = 'running', outcome = 'unknown', state = 'reconciling'
@@ -232,7 +232,7 @@ async function fireOrder(session: Session, tx: Tx, order: TriggerOrder): Promise
   const { trigger_price: price } = order
   await tasks.create(tx, await fire(tx, order, session.clock.now()), { low: price, high: price })
   const [fired] = await ordersById(tx, order.user_id, [order.id])
-  await markSought(tx, fired!.task_id!)
+  await markLookingUp(tx, fired!.task_id!)
   return fired!.task_id!
 }
 

@@ -35,9 +35,9 @@ const unlinkAgent: AdminCommand['run'] = async (session, args) => {
     if (!ended) throw new UsageError(`Agent ${agentId} is linked to nobody.`)
     const now = clock.now()
     const coolingMs = session.config.COOLING_SECONDS * 1_000
-    // The operator decides a contest: what a contested link has set ends with it.
-    const isYoung = owner.contestedAt !== null || linkCoolsUntil(linkedAt, { now, coolingMs }) !== undefined
-    await endLink(tx, { userId, person: owner, linkedAt, isYoung, ...ended }, now)
+    // The operator decides a contest: the person's stop, and limits that were lowered while the link was young, are undone.
+    const isUndone = owner.contestedAt !== null || linkCoolsUntil(linkedAt, { now, coolingMs }) !== undefined
+    await endLink(tx, { userId, person: owner, linkedAt, isUndone, ...ended }, now)
     await session.record(tx, {
       command: 'agents unlink',
       subject: userId,

@@ -7,12 +7,12 @@ import { approvalPage } from './own-pages.ts'
 
 /** Who approves what policy reserves for a person, and the page for it. */
 export function approversOf(config: Config, baseUrl: () => string): Approvers {
-  const isOperator = config.AUTH_MODE === 'off'
+  const hasNoPeople = config.AUTH_MODE === 'off'
   return {
-    isOperator,
-    personOf: async (db, userId) => (isOperator ? undefined : (await personOf(db, userId))?.userId),
+    hasNoPeople,
+    personOf: async (db, userId) => (hasNoPeople ? undefined : (await personOf(db, userId))?.userId),
     async callerFor(db, userId) {
-      const person = isOperator ? undefined : await personOf(db, userId)
+      const person = hasNoPeople ? undefined : await personOf(db, userId)
       return callerOf(db, person?.userId ?? userId)
     },
     page: (approvalId) => approvalPage(config, baseUrl, approvalId),

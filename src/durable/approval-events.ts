@@ -12,8 +12,8 @@ export type Approvers = {
   personOf(db: Queryable, userId: string): Promise<string | undefined>
   /** As whom an act is run that was confirmed for a user: the person, or the user where nobody signs in. */
   callerFor(db: Queryable, userId: string): Promise<Caller>
-  /** Where nobody signs in, the operator confirms by a command. */
-  isOperator: boolean
+  /** Nobody signs in here: a request needs no person to belong to it. */
+  hasNoPeople: boolean
   /** The address of the page of a request; undefined where none is served. */
   page(approvalId: string): string | undefined
 }

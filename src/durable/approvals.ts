@@ -215,7 +215,7 @@ async function requestAct(
 ): Promise<RequestedAct> {
   const { kinds, clock, events } = deps
   const { userId } = caller
-  if (!approvers.isOperator && (await approvers.personOf(tx as Queryable, userId)) === undefined)
+  if (!approvers.hasNoPeople && (await approvers.personOf(tx as Queryable, userId)) === undefined)
     throw personRequired()
   const intent: ApprovalIntent = {
     ...actionTerms(text),

@@ -8,7 +8,7 @@ import type { TimeMemory } from '#store/time-file.ts'
 import { type AcknowledgedAct, createAcknowledged } from './acknowledged-commits.ts'
 import { everything, type HoldReason, type MoneyHold, type MoneyHolds, storeHold } from './money-hold.ts'
 import { witnessAgeMs } from './retention.ts'
-import { probes, type ServerFacts, type TimeRow, timeColumns } from './time-columns.ts'
+import { factQueries, type ServerFacts, type TimeRow, timeColumns } from './time-columns.ts'
 import { type FoundPosition, judgePosition, type Position, rememberPosition } from './time-judgement.ts'
 
 /**
@@ -160,7 +160,7 @@ const isDeleted = ({ seenPoint, deps }: TimeState): boolean =>
 /** A fact that the role may not read, or that the service does not have, stays unknown. */
 const factsOf = (state: TimeState): Promise<ServerFacts> => {
   const readable = async (fact: keyof ServerFacts) =>
-    query(state.deps.pool, probes[fact]).then(
+    query(state.deps.pool, factQueries[fact]).then(
       () => true,
       (error: { code?: unknown }) => {
         // Insufficient privilege, undefined function, unsupported feature.

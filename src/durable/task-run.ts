@@ -1,7 +1,7 @@
 import { backoffMs, withJitter } from '#kernel/backoff.ts'
 import type { Clock } from '#kernel/clock.ts'
 import { Fault } from '#kernel/fault.ts'
-import { isSought } from '#kernel/forgotten-execution.ts'
+import { isLookingUp } from '#kernel/forgotten-execution.ts'
 import type { Random } from '#kernel/id.ts'
 import type { Log } from '#kernel/log.ts'
 import type { Effect, EndResult, RetryRule, StepResult, TaskKind } from '#kernel/task.ts'
@@ -151,7 +151,7 @@ async function handleFailure(
   const fault = error instanceof Fault ? error : undefined
   if (!fault) log.error({ error, task: task.id, step: task.step }, 'step threw an unexpected error')
   const effects = await readEffects(transactions.pool, task.id)
-  const sought = isSought({ effects, outcome: task.outcome })
+  const sought = isLookingUp({ effects, outcome: task.outcome })
   const live = sought || effects.some((effect) => isLive(effect) || effect.status === 'confirmed')
   const attempts = task.attempts + 1
   if (live) {

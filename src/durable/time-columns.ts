@@ -27,7 +27,7 @@ type StoredHold = {
   compared_at: string | null
 }
 
-export const probes: Record<keyof ServerFacts, string> = {
+export const factQueries: Record<keyof ServerFacts, string> = {
   system: 'select system_identifier from pg_control_system()',
   timeline: 'select pg_walfile_name(pg_current_wal_lsn())',
   lsn: 'select pg_current_wal_flush_lsn()',

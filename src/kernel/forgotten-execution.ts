@@ -27,6 +27,26 @@ type Search<Data, Proof, Names extends string> = {
 /** The proof of what was found, and what of its own terms the data of the task take over; undefined: it proves nothing. */
 export type FoundProof<Data, Proof> = { proof: Proof; data?: Partial<Data> } | undefined
 
+type Finding<Data, Proof, Executed> = {
+  task: TaskView<Data>
+  /** Where the task proves what was found otherwise than what it has sent. */
+  found?:
+    | ((
+        task: TaskView<Data>,
+        executed: Executed,
+      ) => Promise<FoundProof<Data, Proof>> | FoundProof<Data, Proof>)
+    | undefined
+}
+export async function proofOf<Data, Proof, Executed>(
+  { task, found }: Finding<Data, Proof, Executed>,
+  executed: Executed,
+  prove: (executed: Executed) => Promise<Proof | undefined> | Proof | undefined,
+): Promise<FoundProof<Data, Proof>> {
+  if (found) return found(task, executed)
+  const proof = await prove(executed)
+  return proof === undefined ? undefined : { proof }
+}
+
 /** The id to look up by. Nothing outside of this database can have executed what has the id of its task. */
 export const outsideId = ({ id, executionId }: Pick<TaskView, 'id' | 'executionId'>): string | undefined =>
   executionId === id ? undefined : executionId
@@ -43,10 +63,10 @@ export const executedBefore = (
 
 type SoughtTask = Pick<TaskView, 'effects' | 'outcome'>
 /** Whether a task of no effect of its own looks up what was executed before it: it is refused and ended by nothing. */
-export const isSought = ({ effects, outcome }: SoughtTask): boolean =>
+export const isLookingUp = ({ effects, outcome }: SoughtTask): boolean =>
   outcome === 'unknown' && !effects.some(isExposed)
-/** Whether a task, as it is stored, would end at its deadline or by a cancel. */
-export const isUnmarked = ({ effects, outcome }: SoughtTask): boolean =>
+/** Whether a cancel or the deadline would still end the task: it is marked before a look-up goes on. */
+export const wouldEndUnseen = ({ effects, outcome }: SoughtTask): boolean =>
   outcome !== 'unknown' && !effects.some(isExposed)
 
 /** The data of the task count polls and have a note, which the compiler cannot see in a part of unknown data. */

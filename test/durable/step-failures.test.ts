@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { postgresBus } from '#durable/postgres-notify.ts'
 import { Fault } from '#kernel/fault.ts'
-import { isSought, nothingFound } from '#kernel/forgotten-execution.ts'
+import { isLookingUp, nothingFound } from '#kernel/forgotten-execution.ts'
 import { externalAccount, type Step, type StepResult, type TaskKind, type TaskView } from '#kernel/task.ts'
 import { eventually } from '../harness/gateway.ts'
 import { testSpend } from '../harness/spend.ts'
@@ -110,7 +110,9 @@ describe('failing steps', () => {
       const sign: Step = async (task, context) => {
         outcomes.push(task.outcome)
         if (found) return executed
-        return isSought(task) ? (nothingFound('sign') as StepResult) : signingStep('confirm')(task, context)
+        return isLookingUp(task)
+          ? (nothingFound('sign') as StepResult)
+          : signingStep('confirm')(task, context)
       }
       return { outcomes, steps: { sign, confirm: async (task: TaskView) => confirmed(task) } }
     }

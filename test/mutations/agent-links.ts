@@ -47,7 +47,7 @@ export const agentLinkMutations = [
     ],
     ['known.length >= agentsMax', 'known.length > agentsMax', 'a person has one agent too many'],
     [
-      'await policy.endLink(tx, { userId, person, linkedAt, isYoung: lifts, ...ended })',
+      'await policy.endLink(tx, { userId, person, linkedAt, isUndone: lifts, ...ended })',
       '',
       'what waits outlasts the link',
     ],
@@ -55,7 +55,7 @@ export const agentLinkMutations = [
   ]),
   ...mutationsOf('src/durable/approval-step.ts', links, [
     [
-      'if (decidedBy !== person.agentId && !isOperator(decidedBy))',
+      'if (decidedBy !== person.agentId && !isOperatorText(decidedBy))',
       'if (decidedBy === null)',
       'an act runs as a person who has confirmed nothing',
     ],
@@ -100,7 +100,7 @@ export const agentLinkMutations = [
     ],
     ['await store.saveChanges(tx, userId, [])', '', 'a raised limit outlasts the link'],
     [
-      'isYoung ? store.readStoredLimits(limitsBefore) : {}',
+      'isUndone ? store.readStoredLimits(limitsBefore) : {}',
       '{}',
       'lowered limits outlast a link that ended within its time',
     ],

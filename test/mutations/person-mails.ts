@@ -213,7 +213,7 @@ export const personMailMutations = [
     ['test/journeys/admin-agents.test.ts'],
     [
       [
-        'await endLink(tx, { userId, person: owner, linkedAt, isYoung, ...ended }, now)',
+        'await endLink(tx, { userId, person: owner, linkedAt, isUndone, ...ended }, now)',
         '',
         'what waits outlasts a link that an operator ends',
       ],

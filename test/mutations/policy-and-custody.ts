@@ -228,11 +228,7 @@ export const policyMutations = [
         'if (!found)',
         'a stranger approves what an agent asked for',
       ],
-      [
-        'if (until === undefined) return',
-        'return',
-        'who has just linked an agent approves its requests at once',
-      ],
+      ['owner?.linkedAt ?? null,', 'null,', 'who has just linked an agent approves its requests at once'],
     ],
   ),
   ...mutationsOf(

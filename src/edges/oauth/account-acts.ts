@@ -1,6 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import { Fault, type FaultCode } from '#kernel/fault.ts'
-import type { Form, PageSession } from './page-session.ts'
+import type { PageSession } from './page-session.ts'
+import type { Form } from './request-bodies.ts'
 
 /** What a person does on the page of the account by the operations of the interface. */
 

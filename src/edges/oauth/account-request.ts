@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Person } from '#features/oauth/people.ts'
 import type { Caller } from '#kernel/caller.ts'
 import type { PageExchange, SignedInSession } from './browser-session.ts'
-import type { Form } from './page-session.ts'
+import type { Form } from './request-bodies.ts'
 
 /** A request of a person who is signed in, in the session of the browser and for the page of the account. */
 export type AccountRequest = {

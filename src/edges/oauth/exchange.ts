@@ -3,6 +3,7 @@ import type { Interaction, Provider } from 'oidc-provider'
 import type { Person, Refusal } from '#features/oauth/people.ts'
 import type { Sessions } from '#features/oauth/sessions.ts'
 import { hasPasskeyScript, pageHeaders, shownName } from './pages.ts'
+import type { Form } from './request-bodies.ts'
 
 /** One request of a browser inside an interaction, and what can be answered to it. */
 
@@ -15,7 +16,6 @@ export type Exchange = {
   startedAt: Date
   sessions: Pick<Sessions, 'end'>
 }
-export type Form = Record<string, string>
 export type SignInStep = (exchange: Exchange, interaction: Interaction, form: Form) => Promise<void>
 /** How people sign in: its page, and the forms on it. */
 export type SignInMethod = {

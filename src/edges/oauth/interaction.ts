@@ -5,7 +5,6 @@ import type { Clock } from '#kernel/clock.ts'
 import {
   clientOf,
   type Exchange,
-  type Form,
   findInteraction,
   finish,
   formSource,
@@ -19,6 +18,7 @@ import { isProven, withProof } from './form-proof.ts'
 import { ownSignIn } from './own-sign-in.ts'
 import { consentPage, errorPage } from './pages.ts'
 import { type ActingScope, actingScopes, oauthPaths } from './paths.ts'
+import type { Form } from './request-bodies.ts'
 
 /** The pages between the request of a client and its code: sign-in, sign-up and consent. */
 

@@ -7,7 +7,6 @@ import {
   clientOf,
   type Entry,
   type Exchange,
-  type Form,
   formSource,
   refusals,
   type SignInMethod,
@@ -27,6 +26,7 @@ import {
 } from './pages.ts'
 import { passkeySteps } from './passkey-sign-in.ts'
 import { oauthPaths } from './paths.ts'
+import type { Form } from './request-bodies.ts'
 
 /** Sign-in with an account of this gateway: password, passkey, and codes by email for new accounts and new passwords. */
 

@@ -20,6 +20,7 @@ import {
 } from './page-clients.ts'
 import { hasPasskeyScript, pageHeaders } from './pages.ts'
 import { oauthPaths } from './paths.ts'
+import type { Form } from './request-bodies.ts'
 
 /**
  * A page that acts for a person in the browser: it calls the same operations as every other client, with an access token
@@ -39,7 +40,6 @@ export type AnswerPage = (
   reply: FastifyReply,
   run: () => Promise<void>,
 ) => Promise<void>
-export type Form = Record<string, string>
 export type ReadForm = (request: FastifyRequest) => Promise<Form>
 
 const tokenSeconds = 600

@@ -17,7 +17,9 @@ export const withoutParsers =
     })
   }
 
-export async function readForm(request: IncomingMessage): Promise<Record<string, string>> {
+export type Form = Record<string, string>
+
+export async function readForm(request: IncomingMessage): Promise<Form> {
   if (!/^application\/x-www-form-urlencoded(?:;|$)/i.test(request.headers['content-type'] ?? ''))
     throw new Fault('unsupported_media_type', 'A form is sent as application/x-www-form-urlencoded.')
   return Object.fromEntries(new URLSearchParams(await readText(request, formBytesMax)))

@@ -26,10 +26,17 @@ export function linkCoolsUntil(
 }
 
 /** `sentence`: what the link allows, and from when on. */
-export const youngLink = (linkedAt: Date, sentence: string): Fault =>
-  new Fault('conflict', `The agent was linked a short time ago: ${sentence}`, {
-    extras: { status: 'young_link', reason: `linked at ${linkedAt.toISOString()}` },
+export function assertEstablished(
+  linkedAt: Date | null,
+  at: { now: Date; coolingMs: number },
+  sentence: (until: string) => string,
+): void {
+  const until = linkCoolsUntil(linkedAt, at)
+  if (until === undefined) return
+  throw new Fault('conflict', `The agent was linked a short time ago: ${sentence(until.toISOString())}`, {
+    extras: { status: 'young_link', reason: `linked at ${linkedAt?.toISOString()}` },
   })
+}
 
 /** Nothing is loosened through a contested link, until the link ends or the holder of the key withdraws. */
 export function assertUncontested(contestedAt: Date | null): void {

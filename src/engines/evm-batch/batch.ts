@@ -4,7 +4,7 @@ import { type Clock, later } from '#kernel/clock.ts'
 import { Fault } from '#kernel/fault.ts'
 import {
   executedBefore,
-  isSought,
+  isLookingUp,
   lookUpAgain,
   nothingFound,
   outsideId,
@@ -37,7 +37,7 @@ import {
 import { type ConfirmDeps, confirmBatch } from './confirm.ts'
 import { deadlineOf } from './deadline.ts'
 import type { EvmPort } from './evm-port.ts'
-import { settleFound } from './found-batch.ts'
+import { type ExecutedOrder, executedBatch, settleFound } from './found-batch.ts'
 import { exceedsCharge, type GasBudget } from './gas-budget.ts'
 import { costRose, failureOf } from './refusals.ts'
 import { createSponsorLoad, nonceKind, type SponsorLoad } from './sponsor-load.ts'
@@ -67,7 +67,6 @@ export type BatchTrial = {
   /** Signs with what the trial has read, so that nothing is simulated twice; undefined where that is outdated. */
   signOnAccept: SignFirst<'confirm'>
 }
-export type ExecutedOrder = { chainId: string; account: string; executionId: string }
 /** `gas`: what the simulation needs; `gasMin`: that of the plan. */
 export type ChargeOrder = {
   userId: string
@@ -145,7 +144,7 @@ export function evmBatches(deps: EvmBatchesDeps): EvmBatches {
     const account = looked.value
     if (account.executedTimes > executedBefore(task, { kind: effectKind, chainId: plan.chainId }))
       return settleFound({ ...options, port, gasBudget, comparedHash, task, plan, context })
-    if (isSought(task)) return nothingFound<Data, Names>(steps.sign)
+    if (isLookingUp(task)) return nothingFound<Data, Names>(steps.sign)
     const refused = await plan.refusal?.()
     if (refused) return refused
     if (read.status === 'rejected') throw read.reason
@@ -213,19 +212,6 @@ export function evmBatches(deps: EvmBatchesDeps): EvmBatches {
       confirm: (task, settle, context) => confirmBatch(confirmDeps, { ...options, task, settle }, context),
     }),
   }
-}
-
-async function executedBatch(
-  { chain, comparedHash }: EvmPort & Pick<EvmBatchesDeps, 'comparedHash'>,
-  { chainId, account, executionId }: Parameters<EvmBatches['executed']>[0],
-): ReturnType<EvmBatches['executed']> {
-  const { executedTimes } = await chain.account(account, executionId)
-  if (executedTimes === 0n) return undefined
-  const listed = await comparedHash({ chainId, executionId, sequence: 0 })
-  const batch = await chain.findBatch(account, chain.batchNonce(executionId, 0), listed)
-  const [receipt] = batch ? (await chain.receipts([batch.txHash])).receipts : []
-  if (!batch || !receipt) throw new Fault('unavailable', 'The transaction of the batch was not found')
-  return { receipt, calls: batch.calls }
 }
 
 function openedSequences({ nonces, startNonce }: Pick<EvmBatchesDeps, 'nonces' | 'startNonce'>) {

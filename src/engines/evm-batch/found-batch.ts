@@ -2,10 +2,10 @@ import { sumChanges } from '#kernel/balance-changes.ts'
 import { Fault } from '#kernel/fault.ts'
 import {
   executedBefore,
-  type FoundProof,
-  isUnmarked,
   lookUpAgain,
+  proofOf,
   settleForgotten,
+  wouldEndUnseen,
 } from '#kernel/forgotten-execution.ts'
 import { addToResult, type SignContext } from '#kernel/one-effect.ts'
 import type { JsonObject, StepResultOf, TaskView } from '#kernel/task.ts'
@@ -35,15 +35,15 @@ type Found<Data extends BatchTaskData, Proof, Names extends string> = BatchOptio
 }
 
 /** The sequence of the account has counted it. */
-const soughtOf = ({ chainId }: BatchPlan) => ({ chain_id: chainId, kind: effectKind, is_found: true })
+const foundOnChain = ({ chainId }: BatchPlan) => ({ chain_id: chainId, kind: effectKind, is_found: true })
 
 /** A node that is away proves nothing: the look-up is repeated. The task is marked before, so that nothing ends it. */
 export async function settleFound<Data extends BatchTaskData, Proof, Names extends string>(
   found: Found<Data, Proof, Names>,
 ): Promise<StepResultOf<Partial<Data>, Names>> {
-  const sought = soughtOf(found.plan)
+  const sought = foundOnChain(found.plan)
   const note = 'this request was executed before'
-  if (isUnmarked(found.task)) return lookUpAgain(found, { state: 'reconciling', note, sought })
+  if (wouldEndUnseen(found.task)) return lookUpAgain(found, { state: 'reconciling', note, sought })
   return settleOnce(found).catch((fault: unknown) => {
     if (fault instanceof Fault)
       return lookUpAgain(found, { state: 'reconciling', note: fault.message, sought })
@@ -65,7 +65,7 @@ async function settleOnce<Data extends BatchTaskData, Proof, Names extends strin
     nonce,
     await found.comparedHash({ chainId, executionId, sequence }),
   )
-  const sought = soughtOf(plan)
+  const sought = foundOnChain(plan)
   const again = (state: 'confirming' | 'review', note: string) =>
     lookUpAgain(found, { state, note, sought: batch ? { ...sought, tx_hash: batch.txHash } : sought })
   if (!batch) return again('review', 'this request was executed before, and its transaction was not found')
@@ -74,7 +74,9 @@ async function settleOnce<Data extends BatchTaskData, Proof, Names extends strin
   const isFinal = receipt && head.number - receipt.block + 1n >= BigInt(chain.row.confirmations)
   if (!isFinal) return again('confirming', `${batch.txHash} is not final yet`)
   found.onFinal?.(task)
-  const proven = await proofOf(found, { receipt, calls: batch.calls })
+  const proven = await proofOf(found, { receipt, calls: batch.calls }, ({ receipt }) =>
+    found.prove(task, receipt),
+  )
   if (!proven)
     return again(
       'review',
@@ -114,15 +116,6 @@ async function settleOnce<Data extends BatchTaskData, Proof, Names extends strin
   })
 }
 
-async function proofOf<Data extends BatchTaskData, Proof, Names extends string>(
-  { task, prove, found }: Found<Data, Proof, Names>,
-  batch: ExecutedBatch,
-): Promise<FoundProof<Data, Proof>> {
-  if (found) return found(task, batch)
-  const proof = await prove(task, batch.receipt)
-  return proof === undefined ? undefined : { proof }
-}
-
 const viewOf = ({ chain: { row } }: EvmPort, { txHash, block }: FoundBatch): JsonObject => ({
   chain_id: row.id,
   tx_hash: txHash,
@@ -131,3 +124,19 @@ const viewOf = ({ chain: { row } }: EvmPort, { txHash, block }: FoundBatch): Jso
   block: Number(block),
   nonce: null,
 })
+
+export type ExecutedOrder = { chainId: string; account: string; executionId: string }
+
+/** The execution of an order that fired before its task exists. */
+export async function executedBatch(
+  { chain, comparedHash }: EvmPort & { comparedHash: ComparedHash },
+  { chainId, account, executionId }: ExecutedOrder,
+): Promise<ExecutedBatch | undefined> {
+  const { executedTimes } = await chain.account(account, executionId)
+  if (executedTimes === 0n) return undefined
+  const listed = await comparedHash({ chainId, executionId, sequence: 0 })
+  const batch = await chain.findBatch(account, chain.batchNonce(executionId, 0), listed)
+  const [receipt] = batch ? (await chain.receipts([batch.txHash])).receipts : []
+  if (!batch || !receipt) throw new Fault('unavailable', 'The transaction of the batch was not found')
+  return { receipt, calls: batch.calls }
+}

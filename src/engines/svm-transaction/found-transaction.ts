@@ -1,4 +1,4 @@
-import { type FoundProof, isUnmarked, lookUpAgain, settleForgotten } from '#kernel/forgotten-execution.ts'
+import { lookUpAgain, proofOf, settleForgotten, wouldEndUnseen } from '#kernel/forgotten-execution.ts'
 import { addToResult, type SignContext } from '#kernel/one-effect.ts'
 import type { StepResultOf, TaskView } from '#kernel/task.ts'
 import { recordFoundEffect } from '#store/found-effect.ts'
@@ -8,7 +8,6 @@ import type { SvmPort } from './svm-port.ts'
 import {
   effectKind,
   nonceKind,
-  type ProvenLanding,
   type SvmOptions,
   type SvmPlan,
   type SvmTaskData,
@@ -33,11 +32,11 @@ export async function settleFound<Data extends SvmTaskData, Proof, Names extends
   const { signature, landed } = transaction
   const sought = { chain_id: plan.chainId, kind: effectKind, is_found: true, tx_hash: signature }
   // Marked, the task is ended by nothing else while this is looked into.
-  if (isUnmarked(task))
+  if (wouldEndUnseen(task))
     return lookUpAgain(found, { state: 'reconciling', note: 'this request was executed before', sought })
   const landing = { ...port.readLanding(landed, { raw: landed.raw, account: plan.account }), signature }
   found.onFinal?.(task)
-  const proven = await proofOf(found, landing)
+  const proven = await proofOf(found, landing, () => found.prove(found.task, landing))
   if (!proven)
     return lookUpAgain(found, {
       state: 'review',
@@ -81,13 +80,4 @@ export async function settleFound<Data extends SvmTaskData, Proof, Names extends
       })
     },
   })
-}
-
-async function proofOf<Data extends SvmTaskData, Proof, Names extends string>(
-  { task, prove, found }: Found<Data, Proof, Names>,
-  landing: ProvenLanding,
-): Promise<FoundProof<Data, Proof>> {
-  if (found) return found(task, landing)
-  const proof = prove(task, landing)
-  return proof === undefined ? undefined : { proof }
 }

@@ -5,7 +5,7 @@ import { type Clock, later } from '#kernel/clock.ts'
 import { Fault } from '#kernel/fault.ts'
 import {
   executedBefore,
-  isSought,
+  isLookingUp,
   lookUpAgain,
   nothingFound,
   outsideId,
@@ -128,7 +128,7 @@ export function svmTransactions(deps: SvmTransactionsDeps): SvmTransactions {
     const transaction = found.value
     if (transaction)
       return settleFound({ ...options, port: portOf(plan.chainId), budget, task, plan, transaction, context })
-    if (isSought(task)) return nothingFound<Data, Names>(steps.sign)
+    if (isLookingUp(task)) return nothingFound<Data, Names>(steps.sign)
     const refused = await plan.refusal?.()
     if (refused) return refused
     if (composed.status === 'rejected') throw composed.reason

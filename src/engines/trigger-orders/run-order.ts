@@ -4,7 +4,13 @@ import { backoffMs } from '#kernel/backoff.ts'
 import { type Clock, later } from '#kernel/clock.ts'
 import { compareDecimals } from '#kernel/decimal-fields.ts'
 import { Fault } from '#kernel/fault.ts'
-import { isSought, isUnmarked, lookUpAgain, nothingFound, outsideId } from '#kernel/forgotten-execution.ts'
+import {
+  isLookingUp,
+  lookUpAgain,
+  nothingFound,
+  outsideId,
+  wouldEndUnseen,
+} from '#kernel/forgotten-execution.ts'
 import type { Policy } from '#kernel/signer.ts'
 import {
   type AdmittedSpend,
@@ -119,7 +125,8 @@ async function prepare<Input extends JsonObject & Attempts>(
   const { failures = 0 } = task.input
   const startsAt = failures === 0 ? task.createdAt : later(task.createdAt, backoffMs(backoff, failures - 1))
   const waitMs = startsAt.getTime() - now.getTime()
-  if (waitMs > 0 && !isSought(task)) return { park: { afterMs: waitMs, next: 'prepare' }, state: 'waiting' }
+  if (waitMs > 0 && !isLookingUp(task))
+    return { park: { afterMs: waitMs, next: 'prepare' }, state: 'waiting' }
   const looked = await lookUp(deps, rules, task, now)
   if (looked) return looked
   try {
@@ -152,11 +159,11 @@ async function lookUp<Input extends JsonObject & Attempts>(
   try {
     const units = await swaps.soldBefore(userId, { ...rules.soldToken(input), executionId })
     if (units === undefined)
-      return isSought(task)
+      return isLookingUp(task)
         ? (nothingFound<OrderTaskData, OrderStep>('prepare') as OrderStepResult)
         : undefined
     const executed = 'this order was executed before'
-    if (isUnmarked(task)) return again('reconciling', executed)
+    if (wouldEndUnseen(task)) return again('reconciling', executed)
     const swap = rules.swapOf(input, units)
     if (!swap) return again('review', `${executed}, and sold nothing`)
     const data = await swaps.quoteSold({ ...swap, amount: { units } }, userId)
@@ -168,7 +175,7 @@ async function lookUp<Input extends JsonObject & Attempts>(
     }
   } catch (fault) {
     // An order of which nothing is known to be executed is retried, and may be cancelled.
-    if (!(fault instanceof Fault) || isUnmarked(task)) throw fault
+    if (!(fault instanceof Fault) || wouldEndUnseen(task)) throw fault
     return again(fault.retryable ? 'reconciling' : 'review', fault.message)
   }
 }

@@ -195,7 +195,7 @@ function createUnlink(deps: AgentsDeps) {
       by === agentId
         ? contestedAt !== null
         : linkCoolsUntil(linkedAt, { now: clock.now(), coolingMs }) !== undefined
-    await policy.endLink(tx, { userId, person, linkedAt, isYoung: lifts, ...ended })
+    await policy.endLink(tx, { userId, person, linkedAt, isUndone: lifts, ...ended })
     await publish(deps, scope, [userId, person.userId], linkEvent('agent.unlinked', { agentId, person }, by))
     return { agent_id: agentId, unlinked: true }
   }

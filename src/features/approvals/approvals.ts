@@ -1,12 +1,6 @@
 import type { Approval } from '#durable/approval-store.ts'
 import type { Approvals } from '#durable/approvals.ts'
-import {
-  assertUncontested,
-  linkCoolsUntil,
-  personOf,
-  usersOf,
-  youngLink,
-} from '#engines/agent-links/owners.ts'
+import { assertEstablished, assertUncontested, personOf, usersOf } from '#engines/agent-links/owners.ts'
 import type { Caller, RequestFacts } from '#kernel/caller.ts'
 import type { Clock } from '#kernel/clock.ts'
 import { invalid, notFound } from '#kernel/fault.ts'
@@ -83,7 +77,11 @@ export function approvals(deps: ApprovalsDeps): Operation[] {
       assertUncontested(owner?.contestedAt ?? null)
       // What an act sets through a young link ends with it; what hooks sell does not come back.
       if (found.intent.rule !== 'confirmation' || found.intent.kind === 'hooks_register')
-        assertEstablished(owner?.linkedAt ?? null, { now: clock.now(), coolingMs })
+        assertEstablished(
+          owner?.linkedAt ?? null,
+          { now: clock.now(), coolingMs },
+          (until) => `you approve its requests from ${until} on`,
+        )
       if (intent_sha256 !== undefined && intent_sha256 !== found.intent_sha256)
         throw invalid(
           'intent_sha256',
@@ -97,10 +95,4 @@ export function approvals(deps: ApprovalsDeps): Operation[] {
       return decide('declined', found, { caller, request })
     },
   })
-}
-
-function assertEstablished(linkedAt: Date | null, at: { now: Date; coolingMs: number }): void {
-  const until = linkCoolsUntil(linkedAt, at)
-  if (until === undefined) return
-  throw youngLink(linkedAt!, `you approve its requests from ${until.toISOString()} on`)
 }

@@ -1,5 +1,5 @@
 import type { EventLog } from '#durable/event-log.ts'
-import { linkCoolsUntil, type Subject, subjectOf, youngLink } from '#engines/agent-links/owners.ts'
+import { type Subject, subjectOf } from '#engines/agent-links/owners.ts'
 import type { MailQueue } from '#engines/person-mails/mail-queue.ts'
 import type { MailKind } from '#engines/person-mails/mail-text.ts'
 import type { ActRequests } from '#kernel/act-request.ts'
@@ -70,14 +70,4 @@ export async function change<T>(
   if (changed.length > 0) afterCommit(() => events.notify(userId))
   if (mail) afterCommit(mailQueue.wake)
   return answer
-}
-
-/** What the owner of an agent has stopped stays stopped while a link is young. */
-export function assertEstablished({ linkedAt }: Subject, at: { now: Date; coolingMs: number }): void {
-  const until = linkCoolsUntil(linkedAt, at)
-  if (until === undefined) return
-  throw youngLink(
-    linkedAt!,
-    `until ${until.toISOString()} only the switch that you have set yourself can be lifted`,
-  )
 }

@@ -9,8 +9,8 @@ export type EndedLink = {
   userId: string
   person: Pick<Owner, 'userId' | 'agentId'>
   linkedAt: Date
-  /** It ends within its time. */
-  isYoung: boolean
+  /** What the person has set through the link is undone with it. */
+  isUndone: boolean
   /** The limits that the person has lowered meanwhile, as they were. */
   limitsBefore: store.StoredLimits
 }
@@ -20,8 +20,8 @@ export type EndedLink = {
  * decided it. What a young link has set ends with it; an older one leaves a stopped agent stopped.
  */
 export async function endLink(tx: Tx, link: EndedLink, now: Date): Promise<void> {
-  const { userId, isYoung, limitsBefore } = link
-  await dropPending(tx, { userId, now, restored: isYoung ? store.readStoredLimits(limitsBefore) : {} })
+  const { userId, isUndone, limitsBefore } = link
+  await dropPending(tx, { userId, now, restored: isUndone ? store.readStoredLimits(limitsBefore) : {} })
   await endSwitch(tx, link, now)
 }
 
@@ -42,9 +42,13 @@ export async function dropPending(
   await deletePendingRecipients(tx, userId, now)
 }
 
-async function endSwitch(tx: Tx, { userId, person, linkedAt, isYoung }: EndedLink, now: Date): Promise<void> {
+async function endSwitch(
+  tx: Tx,
+  { userId, person, linkedAt, isUndone }: EndedLink,
+  now: Date,
+): Promise<void> {
   const id = { scope: 'user' as const, userId }
-  if (isYoung) {
+  if (isUndone) {
     const set = await store.switchesOf(tx, id)
     if (set.some(({ set_by: setBy, since }) => setBy === person.agentId && since >= linkedAt))
       await store.clearSwitch(tx, id, { setBy: person.agentId })

@@ -1,4 +1,4 @@
-import { assertUncontested, type Subject, subjectOf } from '#engines/agent-links/owners.ts'
+import { assertEstablished, assertUncontested, type Subject, subjectOf } from '#engines/agent-links/owners.ts'
 import type { RequestedAct } from '#kernel/act-request.ts'
 import { approvalDetail } from '#kernel/approval.ts'
 import { type ActScope, actOf, type Caller, type RequestFacts } from '#kernel/caller.ts'
@@ -8,7 +8,7 @@ import { confirmedAct, type InputOf } from '#kernel/operation.ts'
 import { isOperatorText } from '#kernel/operator-text.ts'
 import { assertScope } from '#kernel/scope.ts'
 import type { Tx } from '#kernel/task.ts'
-import { assertEstablished, change, type OperationsDeps } from './change.ts'
+import { change, type OperationsDeps } from './change.ts'
 import type { contract } from './contract.ts'
 import { resumedText, whose } from './person-mail-texts.ts'
 import * as store from './store.ts'
@@ -38,7 +38,11 @@ export function createKill(deps: OperationsDeps) {
     if (set.length === 0) return undefined
     if (ofUsers.length === 0) throw stoppedByOperator()
     if (ofUsers.some(({ set_by: setBy }) => setBy !== by))
-      assertEstablished(subject, { now: clock.now(), coolingMs })
+      assertEstablished(
+        subject.linkedAt,
+        { now: clock.now(), coolingMs },
+        (until) => `until ${until} its trading can be allowed again only where nobody but you has stopped it`,
+      )
     const times = ofUsers.map(({ pressed_at: pressedAt }) => pressedAt)
     return {
       setBy: ofUsers.map((each) => each.set_by),
