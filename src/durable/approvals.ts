@@ -150,8 +150,7 @@ async function storeRequest(
     confirm_url: approvers.page(approval.approval_id) ?? null,
   }
   await lockRequests(tx, userId)
-  // The person is not kept from the own pages by requests of others.
-  if (intent.client_id !== pagesClientId) await assertRoom(tx, userId, { clientId: intent.client_id, now })
+  await assertRoom(tx, userId, { clientId: intent.client_id, now })
   const requested = approvalEvent('approval.requested', approval)
   const accept = () =>
     acceptance.enqueue(tx, {
@@ -182,7 +181,9 @@ async function storeRequest(
 type OfClient = { clientId: string | null; now: Date }
 async function assertRoom(tx: Tx, userId: string, { clientId, now }: OfClient): Promise<void> {
   const { all: waiting, ofClient } = await countWaiting(tx, userId, { clientId, now })
-  if (waiting >= waitingMax)
+  // The person is not kept from the own pages by requests of others.
+  const isPage = clientId === pagesClientId
+  if (!isPage && waiting >= waitingMax)
     throw new Fault(
       'conflict',
       `${waiting} requests of this user wait for a person already: cancel some, or wait for the decisions`,
@@ -204,7 +205,7 @@ async function assertRoom(tx: Tx, userId: string, { clientId, now }: OfClient): 
     })
   if (made.count_of_client >= madeOfClientMaxPerHour)
     throw spent('This app', madeOfClientMaxPerHour, made.first_of_client)
-  if (made.count >= madeMaxPerHour) throw spent('This user', madeMaxPerHour, made.first)
+  if (!isPage && made.count >= madeMaxPerHour) throw spent('This user', madeMaxPerHour, made.first)
 }
 
 async function requestAct(

@@ -162,9 +162,11 @@ const factsOf = (state: TimeState): Promise<ServerFacts> => {
   const readable = async (fact: keyof ServerFacts) =>
     query(state.deps.pool, factQueries[fact]).then(
       () => true,
-      (error: { code?: unknown }) => {
+      (error: { code?: unknown; message?: string }) => {
         // Insufficient privilege, undefined function, unsupported feature.
         if (['42501', '42883', '0A000'].includes(String(error.code))) return false
+        // Aurora shows no position without logical replication.
+        if (error.code === '55000' && /wal_level/.test(error.message ?? '')) return false
         throw error
       },
     )

@@ -278,7 +278,8 @@ function admission(
     const address = addressKey(given)
     if (entry.access !== 'public' || authorization !== undefined)
       return admitCaller({ authorization, backendKey, address })
-    const counted = limits.consume(rate, address)
+    const paused = pacing.pause(address, rate)
+    const counted = paused ? paused.then(() => limits.consume(rate, address)) : limits.consume(rate, address)
     return counted instanceof Promise
       ? counted.then((result) => toAdmitted(null, address, undefined, result))
       : toAdmitted(null, address, undefined, counted)

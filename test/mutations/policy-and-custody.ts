@@ -172,7 +172,11 @@ export const policyMutations = [
     'src/durable/approvals.ts',
     ['test/durable/approvals.test.ts'],
     [
-      ['if (waiting >= waitingMax)', 'if (waiting > waitingMax)', 'one request more waits than may'],
+      [
+        'if (!isPage && waiting >= waitingMax)',
+        'if (!isPage && waiting > waitingMax)',
+        'one request more waits than may',
+      ],
       ['  await lockRequests(tx, userId)\n', '', 'requests at the same moment exceed their number'],
     ],
   ),

@@ -79,6 +79,19 @@ async function newKeyPair() {
   }
 }
 
+test('the token of the own pages makes no more requests that wait than an app does', async () => {
+  const visitor = await newVisitor()
+  await visitor.open()
+  await visitor.call('PUT', '/v1/policy', { per_day_usd: '100' })
+  const headers = { authorization: `Bearer ${tokenOfPage(visitor.browser)}` }
+  const statuses: number[] = []
+  for (let limit = 101; limit <= 111; limit++) {
+    const body = { per_day_usd: String(limit) }
+    statuses.push((await http(`${app.base}/v1/policy`, { method: 'PUT', headers, body })).status)
+  }
+  assert.deepEqual([new Set(statuses.slice(0, 10)), statuses.at(-1)], [new Set([200]), 409])
+})
+
 test('the page tightens at once; what loosens is named on the page of approvals and confirmed there', async () => {
   const visitor = await newVisitor()
   const { browser, call, post, confirm } = visitor

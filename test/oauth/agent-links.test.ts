@@ -486,6 +486,20 @@ describe('unlinking', () => {
     assert.deepEqual([per_day_usd, per_transaction_usd], ['10', '800'])
   })
 
+  test('what its person has lowered through an established link outlasts the link', async () => {
+    const { person, agent } = await linkedPair()
+    const for_agent = agent.agentId
+    await person.send('PUT', '/v1/policy', { per_day_usd: '500', per_transaction_usd: '400', for_agent })
+    await at(coolingMs + 1_000, async () => {
+      await person.send('PUT', '/v1/policy', { per_day_usd: '10', for_agent })
+    })
+    const { rows } = await app.database.pool.query(
+      `select limits_before from agent_link l join app_user u on u.id = l.user_id where u.agent_id = $1`,
+      [for_agent],
+    )
+    assert.deepEqual(Object.keys(rows[0].limits_before), ['perTransactionMicros'])
+  })
+
   test('an unlinking that waits ends no later link', async () => {
     const { person, agent } = await linkedPair()
     const unlink = person.later(await person.send('DELETE', `/v1/agents/${agent.agentId}`))
@@ -587,7 +601,7 @@ describe('unlinking', () => {
     // Its messages wait, so that they can be counted.
     await app.database.pool.query(
       `insert into person_mail (person_id, kind, items, due_at)
-         select id, 'agent_linked', '[]', now() + interval '1 year' from app_user where agent_id = $1`,
+         select id, 'link_contested', '[]', now() + interval '1 year' from app_user where agent_id = $1`,
       [person.agentId],
     )
     assert.equal((await link(person, agent)).status, 200)

@@ -26,6 +26,7 @@ type Answer = {
   confirmation?: { task_id: string; confirm_url: string }
   confirm_url?: string
   paused: { scope: string } | null
+  since?: string
   approvals: {
     approval_id: string
     intent_sha256: string
@@ -168,11 +169,11 @@ test('the end of a stop that was asked for ends no later stop', async () => {
 
 test('the end that a person confirms ends no stop of the operator', async () => {
   const { ask, send } = await manager()
-  await ask('POST', '/v1/kill', { on: true })
+  const { since } = (await ask('POST', '/v1/kill', { on: true })).body
   await app.database.pool.query(
     `insert into kill_switch (scope, subject, since, pressed_at, set_by)
-       select scope, subject, since, since, 'operator: a thief has the key' from kill_switch
-       where scope = 'user' order by since desc limit 1`,
+       select scope, subject, since, since, 'operator: a thief has the key' from kill_switch where since = $1`,
+    [since],
   )
   assert.equal((await ask('POST', '/v1/kill', { on: false })).body.on, true)
   const { status, body } = await send('POST', '/v1/kill', { on: false })

@@ -13,6 +13,8 @@ import type { RecordStore, Records } from './records.ts'
 
 const algorithms = ['RS256', 'PS256', 'ES256', 'EdDSA']
 const lifeMaxSeconds = 86_400
+/** By which the clock of the other server may be ahead: its tokens say when they were issued. */
+const aheadSeconds = 5
 /** Revocations outlive each token that they end. */
 const revokedSeconds = lifeMaxSeconds + 3_600
 /** An app that shows no token for so long counts as disconnected: the other server does not say that it was. */
@@ -84,8 +86,8 @@ export function externalTokens(deps: Deps) {
     const personId = person.value.id
     const grantId = externalGrantId({ issuer: server.issuer, subject: sub, clientId })
     const endedMs = Math.max(await endedAt(grantId), await endedAt(personId))
-    // The second of the revocation counts as before it.
-    if (endedMs > 0 && iat <= endedMs / 1_000) throw refused('was revoked')
+    if (iat > clock.now().getTime() / 1_000 + aheadSeconds) throw refused('was issued in the future')
+    if (endedMs > 0 && iat <= endedMs / 1_000 + aheadSeconds) throw refused('was revoked')
     const expiresAt = new Date(exp * 1_000)
     const scopes = typeof scope === 'string' ? scope : ''
     // For the list of apps.

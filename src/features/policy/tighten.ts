@@ -61,8 +61,8 @@ export function createTighten(deps: OperationsDeps) {
     }))
     if (linkCoolsUntil(subject.linkedAt, { now, coolingMs }))
       await store.storeLimits(tx, userId, before.own, tightened)
-    // What the agent decides itself outlasts a young link.
-    if (subject.linkedAt === null) await store.forgetLimits(tx, userId, tightened)
+    // What the agent decides itself, or its person through an established link, outlasts the link.
+    else await store.forgetLimits(tx, userId, tightened)
     await store.savePolicy(tx, userId, { own, version: before.version + 1, now })
     await store.saveChanges(tx, userId, [...remaining, ...added])
     const changed: Changed[] = [

@@ -25,7 +25,7 @@ const runs = (sequence: number) =>
   )
 type Block = { hash: string; input: string; to?: string; failed?: boolean }[]
 
-function nodeOf({ head, blocks, logged = [], since = head + 1 }: NodeOptions) {
+function nodeOf({ head, blocks, logged = [], since = head + 1, isLimited = false }: NodeOptions) {
   const reads: string[] = []
   const all = Object.values(blocks).flat()
   const answer = (method: string, params: unknown[]): unknown => {
@@ -61,7 +61,7 @@ function nodeOf({ head, blocks, logged = [], since = head + 1 }: NodeOptions) {
     logs: logged
       .filter((block) => BigInt(block) >= from && BigInt(block) <= to)
       .map((block) => ({ block: BigInt(block) })),
-    searchedTo: to,
+    searchedTo: isLimited ? from : to,
   })
   const node = { row: { displayName: 'Test' }, rpc } as unknown as EvmNode
   return {
@@ -72,7 +72,13 @@ function nodeOf({ head, blocks, logged = [], since = head + 1 }: NodeOptions) {
     }),
   }
 }
-type NodeOptions = { head: number; blocks: Record<number, Block>; logged?: number[]; since?: number }
+type NodeOptions = {
+  head: number
+  blocks: Record<number, Block>
+  logged?: number[]
+  since?: number
+  isLimited?: boolean
+}
 
 const wanted = nonceOf(executionId, 0)
 
@@ -112,6 +118,11 @@ test('a batch without a transfer is found by the state of its account', async ()
 test('nothing is found where the account has run no such batch', async () => {
   const { find } = nodeOf({ head: 5_000, logged: [7], blocks: { 7: [{ hash: '0x7', input: runs(1) }] } })
   assert.equal(await find(account, wanted), undefined)
+})
+
+test('a node that limits searches of logs does not prove that there is no batch', async () => {
+  const { find } = nodeOf({ head: 5_000, blocks: {}, isLimited: true })
+  await assert.rejects(find(account, wanted), /limits the search of logs/)
 })
 
 test('a transaction that is said to have run the batch is read alone, and searched where it has not', async () => {

@@ -37,9 +37,9 @@ export function createBatchSearch({ node, searchLogs }: SearchDeps) {
     if (found) return found
     const { number: head } = headOf(await callOne(node, 'eth_getBlockByNumber', ['latest', false]))
     return (
-      (await byTransfers({ node, searchLogs }, wanted, head)) ??
-      // A batch that moved native coins alone is found by the state of the account, where the node still has it.
-      (await byState(node, wanted, head).catch(ignoreFault))
+      // The state of the account needs no logs, which nodes limit, but a node may not have it any more.
+      (await byState(node, wanted, head).catch(ignoreFault)) ??
+      (await byTransfers({ node, searchLogs }, wanted, head))
     )
   }
 }
@@ -62,11 +62,13 @@ async function byTransfers(
   const topics = [transferTopic, pad(wanted.account.toLowerCase() as Hex, { size: 32 })]
   for (let windows = 0, to = head; windows < windowsMax && to >= 0n; windows += 1, to -= windowBlocks) {
     const from = to >= windowBlocks ? to - windowBlocks + 1n : 0n
-    const { logs } = await searchLogs({ topics }, { from, to })
+    const { logs, searchedTo } = await searchLogs({ topics }, { from, to })
     for (const block of new Set(logs.map((log) => log.block).reverse())) {
       const found = await inBlock(node, wanted, block)
       if (found) return found
     }
+    if (searchedTo < to)
+      throw new Fault('unavailable', 'The node limits the search of logs: the batch may be in others')
   }
   return undefined
 }

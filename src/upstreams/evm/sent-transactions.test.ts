@@ -7,7 +7,8 @@ import { findSent, nonceAt, sentMax } from './sent-transactions.ts'
 const signer = '0xAa00000000000000000000000000000000000001'
 
 /** How many transactions the account has in each block; others send one in each. */
-function chainOf(blocks: readonly number[], { hasHistory = true } = {}) {
+function chainOf(blocks: readonly number[], { hasHistory = true, blocksMax = 16 } = {}) {
+  let asked = 0
   const before = (block: bigint) =>
     blocks.slice(0, Number(block) + 1).reduce((sum, count) => sum + BigInt(count), 0n)
   return {
@@ -18,7 +19,18 @@ function chainOf(blocks: readonly number[], { hasHistory = true } = {}) {
       if (at !== 'latest' && !hasHistory) throw new Fault('upstream_rejected', 'no state of this block')
       return before(at === 'latest' ? BigInt(blocks.length - 1) : (at as bigint))
     },
-    blockTransactions: async (block: bigint) => [
+    blockTransactions: async (block: bigint) => {
+      asked += 1
+      await Promise.resolve()
+      const together = asked
+      await Promise.resolve()
+      asked = 0
+      if (together > blocksMax) throw new Fault('upstream_rejected', 'the answer is too long')
+      return transactionsOf(block)
+    },
+  }
+  function transactionsOf(block: bigint) {
+    return [
       { hash: '0xother', from: '0xbb', nonce: 0n, to: null, valueUnits: 0n, input: '0x' },
       ...Array.from({ length: blocks[Number(block)]! }, (_, index) => ({
         hash: `0x${before(block - 1n) + BigInt(index)}`,
@@ -28,7 +40,7 @@ function chainOf(blocks: readonly number[], { hasHistory = true } = {}) {
         valueUnits: 0n,
         input: '0x',
       })),
-    ],
+    ]
   }
 }
 
@@ -38,11 +50,12 @@ test('the transactions of a range of nonces are found, wherever they were mined'
       fc.array(fc.integer({ min: 0, max: 3 }), { minLength: 1, maxLength: 40 }),
       fc.nat(40),
       fc.boolean(),
-      async (later, skipped, hasHistory) => {
+      fc.constantFrom(1, 5, 16),
+      async (later, skipped, hasHistory, blocksMax) => {
         const blocks = [0, ...later]
         const total = BigInt(blocks.reduce((sum, count) => sum + count, 0))
         const from = BigInt(skipped) % (total + 1n)
-        const found = await findSent(chainOf(blocks, { hasHistory }), signer, { from, to: total })
+        const found = await findSent(chainOf(blocks, { hasHistory, blocksMax }), signer, { from, to: total })
         const wanted = Array.from({ length: Number(total - from) }, (_, n) => from + BigInt(n))
         const first = hasHistory ? wanted.slice(0, sentMax) : wanted
         assert.deepEqual(

@@ -78,18 +78,25 @@ async function readBack(
   const read = blocks ?? { found: [] }
   const head = read.head ?? (await chain.head()).number
   read.head = head
+  let atOnce = readAtOnce
   while (read.oldest !== 0n && !(read.oldest !== undefined && (await isEnough(read.found, read.oldest)))) {
     signal?.throwIfAborted()
     const last = (read.oldest ?? head + 1n) - 1n
     if (!blocks && head - last > readBlocksMax)
       throw new Error(`the last ${readBlocksMax} blocks are not enough`)
-    const first = last >= readAtOnce ? last - readAtOnce + 1n : 0n
+    const first = last >= atOnce ? last - atOnce + 1n : 0n
     const numbers = Array.from({ length: Number(last - first) + 1 }, (_, index) => first + BigInt(index))
     const all = await Promise.all(
       numbers.map(async (block) =>
         (await chain.blockTransactions(block)).map((each) => ({ ...each, block })),
       ),
-    )
+    ).catch((error: unknown) => {
+      // Full blocks together may exceed what one answer may be.
+      if (!(error instanceof Fault) || atOnce === 1n) throw error
+      atOnce /= 2n
+      return undefined
+    })
+    if (!all) continue
     const own = all.flat().filter((each) => each.from.toLowerCase() === signer.toLowerCase())
     read.found.unshift(...own.map(({ nonce, hash, to, input, block }) => ({ nonce, hash, to, input, block })))
     read.oldest = first
