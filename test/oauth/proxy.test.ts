@@ -103,6 +103,22 @@ test('a revocation ends the tokens of its client here, and those of the person w
   assert.deepEqual(await statusAndCode(second.headers), [401, 'invalid_token'])
 })
 
+test('a revocation ends tokens that the other server issues by a clock that is ahead, and later ones are refused', async (t) => {
+  t.after(() => {
+    app.time.offsetMs = 0
+  })
+  const { headers } = await tokensOf('hasty')
+  app.time.offsetMs = -3_000
+  await http(`${app.base}/signup`, { method: 'POST', headers, body: {} })
+  const revoked = await http(`${app.base}/v1/auth/token`, { method: 'DELETE', headers })
+  assert.equal(revoked.status, 200)
+  assert.deepEqual(await statusAndCode(headers), [401, 'invalid_token'])
+  const later = await tokensOf('hastier')
+  assert.equal((await userWith(later.headers)).status, 403)
+  app.time.offsetMs = -30_000
+  assert.deepEqual(await statusAndCode(later.headers), [401, 'invalid_token'])
+})
+
 test('a revocation ends the webhooks of its client here', async () => {
   const [first, second] = [
     await tokensOf('hook', { acts: 'manage' }),
