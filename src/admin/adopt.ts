@@ -3,7 +3,7 @@ import { venueChainId } from '#compose/settings.ts'
 import { createTaskAcceptance } from '#durable/accept-task.ts'
 import { appendEvents } from '#durable/append-events.ts'
 import { createOrderTasks } from '#durable/order-tasks.ts'
-import type { Task } from '#durable/task-row.ts'
+import { approvalStep, type Task } from '#durable/task-row.ts'
 import { taskEvent } from '#durable/task-view.ts'
 import { toRow } from '#engines/trigger-orders/order-end.ts'
 import { orderKindVersion } from '#engines/trigger-orders/order-rules.ts'
@@ -82,7 +82,8 @@ export const adoptExecution = (session: Session, executions: readonly Execution[
 
 /**
  * Where it has not ended, it looks its execution up by itself, and has the time for it: its own may have passed. On a chain
- * no cancel ends it before. One that executed nothing is an earlier attempt of an order.
+ * no cancel ends it before. One that executed nothing is an earlier attempt of an order. One that waits for a person again
+ * may end without one: what it executed has a task of its own, which it replaces once it is approved.
  */
 async function knownTask(
   tx: Tx,
@@ -92,22 +93,23 @@ async function knownTask(
   const [row] = await query<{ id: string }>(
     tx,
     `update task t set deadline = greatest(deadline, clock_timestamp() + interval '15 minutes')
-       where user_id = $1 and coalesce(execution_id, id) = $2 and outcome is distinct from 'not_executed' returning id`,
-    [userId, executionId],
+       where user_id = $1 and coalesce(execution_id, id) = $2 and outcome is distinct from 'not_executed' and step <> $3
+       returning id`,
+    [userId, executionId, approvalStep],
   )
   if (row && !venue) await markLookingUp(tx, row.id)
   return row?.id
 }
 
 /** The steps of tasks on a chain that look up before they sign. */
-const lookUpSteps = ['prepare', 'sign']
+const lookUpSteps = ['prepare', 'sign', 'swap']
 
 /** Marks the task as the look-up itself does: no cancel ends it before the look-up has an answer. */
 const markLookingUp = (tx: Tx, taskId: string) =>
   query(
     tx,
     `update task set status = 'running', outcome = 'unknown', state = 'reconciling'
-       where id = $1 and status in ('pending', 'running') and state <> 'awaiting_approval' and step = any($2) and not exists
+       where id = $1 and status in ('pending', 'running') and step = any($2) and not exists
          (select from effect where task_id = $1 and effect.status not in ('dropped', 'rejected'))`,
     [taskId, lookUpSteps],
   )

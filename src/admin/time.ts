@@ -1,6 +1,13 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { freshMs } from '#durable/database-time.ts'
-import { everything, type HoldReason, holdSentence, raiseGeneration, storeHold } from '#durable/money-hold.ts'
+import {
+  everything,
+  type HoldReason,
+  holdSentence,
+  letTasksLookUp,
+  raiseGeneration,
+  storeHold,
+} from '#durable/money-hold.ts'
 import { userTopic } from '#durable/notifier.ts'
 import { readPoint } from '#durable/time-columns.ts'
 import { nonceKind } from '#engines/evm-batch/sponsor-load.ts'
@@ -143,6 +150,7 @@ const resume: AdminCommand['run'] = async (session, args) => {
     if (!hold) throw new UsageError(notOnHold(scope))
     if (!args.flag('unseen')) await assertAdopted(tx, hold)
     if (scope === everything) await raiseGeneration(tx)
+    await letTasksLookUp(tx)
     await raiseCounters(tx, hold.detail)
     await query(tx, 'delete from money_hold where scope = $1', [scope])
     const { reason, detail } = hold

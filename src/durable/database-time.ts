@@ -6,7 +6,14 @@ import type { Log } from '#kernel/log.ts'
 import { query } from '#store/query.ts'
 import type { TimeMemory } from '#store/time-file.ts'
 import { type AcknowledgedAct, createAcknowledged } from './acknowledged-commits.ts'
-import { everything, type HoldReason, type MoneyHold, type MoneyHolds, storeHold } from './money-hold.ts'
+import {
+  everything,
+  type HoldReason,
+  letTasksLookUp,
+  type MoneyHold,
+  type MoneyHolds,
+  storeHold,
+} from './money-hold.ts'
 import { witnessAgeMs } from './retention.ts'
 import { factQueries, type ServerFacts, type TimeRow, timeColumns } from './time-columns.ts'
 import { type FoundPosition, judgePosition, type Position, rememberPosition } from './time-judgement.ts'
@@ -296,6 +303,8 @@ async function compare(state: TimeState, reason: HoldReason, generation: number)
   const searched = reason === 'no_memory' && !isFresh(state) ? state.searchedChains : []
   for (const scope of [...silent, ...searched])
     await hold(state, 'not_compared', { scope, detail: {}, generation })
+  // The chains were compared by nonces alone, and the venue was not.
+  if (reason === 'new_timeline' || !isFresh(state)) await letTasksLookUp(state.deps.pool)
   if (state.found) remember(state, state.found)
   holds.clearLocal(everything)
 }

@@ -123,6 +123,19 @@ export async function storeHold(
   )
 }
 
+/**
+ * What a task of no key has executed is known to this database alone, and forgotten where that went back: from now on those
+ * that have not ended look up by their own ids, as others do by theirs. A step that runs meanwhile is refused its commit.
+ */
+export async function letTasksLookUp(db: Queryable): Promise<void> {
+  await query(
+    db,
+    `with own as (select t.id from task t join task_queue q on q.task_id = t.id where t.execution_id is null
+       order by t.id for no key update of t)
+     update task t set execution_id = t.id, version = t.version + 1 from own where t.id = own.id`,
+  )
+}
+
 /** What was judged by an earlier one counts no more. */
 export async function readGeneration(db: Queryable): Promise<number> {
   const [row] = await query<{ value: number }>(

@@ -28,6 +28,7 @@ export const isAdmitted = ({ step }: Pick<Task, 'step'>): boolean => step !== ap
 export const stepView = (task: Task, effects: Effect[]): TaskView => ({
   id: task.id,
   executionId: task.execution_id ?? task.id,
+  mayBeForgotten: task.execution_id !== null,
   userId: task.user_id,
   kind: task.kind,
   data: task.data,

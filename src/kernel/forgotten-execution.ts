@@ -47,9 +47,16 @@ export async function proofOf<Data, Proof, Executed>(
   return proof === undefined ? undefined : { proof }
 }
 
-/** The id to look up by. Nothing outside of this database can have executed what has the id of its task. */
-export const outsideId = ({ id, executionId }: Pick<TaskView, 'id' | 'executionId'>): string | undefined =>
-  executionId === id ? undefined : executionId
+/**
+ * The id to look up by. What has the id of its task is executed by that task alone: it looks up only where its database
+ * went back.
+ */
+export const outsideId = ({
+  id,
+  executionId,
+  mayBeForgotten,
+}: Pick<TaskView, 'id' | 'executionId' | 'mayBeForgotten'>): string | undefined =>
+  executionId === id && !mayBeForgotten ? undefined : executionId
 
 /** Executions count the effects of one kind on a chain: the next one follows those that were executed. */
 export const executedBefore = (

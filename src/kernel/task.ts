@@ -249,6 +249,7 @@ export type TaskView<Data = JsonObject, Input = JsonObject> = {
   id: string
   /** What chains and venues know it by; its own id where nothing outside of this database determines it. */
   executionId: string
+  mayBeForgotten?: boolean
   userId: string
   kind: string
   data: Data

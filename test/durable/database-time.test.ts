@@ -241,6 +241,18 @@ test('without a memory, chains that no counter compares are searched since the l
   const instance = await fixture.instance({ steps: { only: async () => executed } }, { leaseMs })
   await instance.run(newUser())
   await instance[Symbol.asyncDispose]()
+  await using accepting = await fixture.instance(
+    { steps: { only: async () => executed } },
+    { leaseMs: 600_000, slots: 0 },
+  )
+  const { task_id: waiting } = await accepting.run(newUser(), { timeoutMs: 0 })
+  const lookedUp = async () =>
+    (
+      await fixture.rows<{ id: string | null }>(
+        'update task t set execution_id = null from task old where t.id = $1 and old.id = t.id returning old.execution_id as id',
+        waiting,
+      )
+    )[0]?.id
   await fixture.rows(
     `insert into effect (id, task_id, step, kind, intent, signed, external_id, status, policy_receipt, at)
        values ($1::uuid, $1::uuid, 'only', 'test', '{}', '{}', $1::uuid::text, 'confirmed', 'test', now()) returning id`,
@@ -258,7 +270,9 @@ test('without a memory, chains that no counter compares are searched since the l
   const heartbeat = new Date(past.getTime() + 60_000)
   await beat(heartbeat)
   assert.deepEqual(await start(), heldSince(heartbeat))
+  assert.equal(await lookedUp(), waiting, 'what waits may have been executed, and forgotten')
   // Others run: a new instance beside them holds nothing.
   await beat(recent)
   assert.deepEqual(await start(), [])
+  assert.equal(await lookedUp(), null)
 })

@@ -1,14 +1,19 @@
-/** An act that the database has forgotten, with a key or without one. */
+/** What the database has forgotten, with a key or without one. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createAcknowledged } from '#durable/acknowledged-commits.ts'
 import { createLockWaiters } from '#durable/lock-wait.ts'
 import type { UserCall } from '#durable/operation-call.ts'
 import { runAct } from '#durable/run-act.ts'
+import { ApprovalRequired, actionTerms } from '#kernel/approval.ts'
 import { systemClock } from '#kernel/clock.ts'
+import { outsideId } from '#kernel/forgotten-execution.ts'
 import { systemRandom } from '#kernel/id.ts'
 import { createKeyedMutex } from '#kernel/keyed-mutex.ts'
-import { newUser, openFixture } from './engine-fixture.ts'
+import type { Step } from '#kernel/task.ts'
+import { operatorOf } from '../harness/admin.ts'
+import { dataFolder } from '../harness/gateway.ts'
+import { type Admit, type EngineFixture, executed, newUser, openFixture } from './engine-fixture.ts'
 
 test('acknowledged acts that are gone are found', async () => {
   await using fixture = await openFixture()
@@ -38,4 +43,71 @@ test('acknowledged acts that are gone are found', async () => {
   const lost = await acknowledged.findLost()
   assert.deepEqual([lost?.count, lost?.tasks], [2, []])
   assert.deepEqual(new Set(lost?.users as string[]), new Set(users))
+})
+
+/** With a hold of a database that went back, which was compared. */
+async function heldOperator(fixture: EngineFixture, folder: { path: string }) {
+  const operator = operatorOf({ DATABASE_URL: fixture.url, DATA_DIR: folder.path })
+  const since = new Date(Date.now() - 3_600_000).toISOString()
+  await operator.act('restored', 'time', 'hold', '--since', since)
+  await fixture.rows('update money_hold set compared_at = now() returning scope')
+  return operator
+}
+
+test('a task without a key looks up by its own id, once an operator goes on with a database that went back', async () => {
+  await using fixture = await openFixture()
+  using folder = dataFolder()
+  const lookedUp: unknown[] = []
+  const only: Step = async (task) => {
+    lookedUp.push(outsideId(task))
+    return executed
+  }
+  const kind = { steps: { only } }
+  await using accepting = await fixture.instance(kind, { slots: 0 })
+  const { task_id: id } = await accepting.run(newUser(), { timeoutMs: 0 })
+  const operator = await heldOperator(fixture, folder)
+  await operator.act('accepted', 'time', 'resume')
+  await using _running = await fixture.instance(kind)
+  assert.equal((await fixture.waitForEnd(id)).outcome, 'executed')
+  const { task_id: later } = await accepting.run(newUser(), { timeoutMs: 0 })
+  assert.equal((await fixture.waitForEnd(later)).outcome, 'executed')
+  assert.deepEqual(lookedUp, [id, undefined])
+})
+
+test('what was executed of a request that waits for a person again is a task of its own', async () => {
+  await using fixture = await openFixture()
+  using folder = dataFolder()
+  const admit: Admit = async (_input, { userId }) => {
+    const action = { userId, operation: 'test_run', chainId: '1', tokens: [], recipients: ['0xfriend'] }
+    const terms = actionTerms('Send 5 USDC', { token: 'USDC', amount: '5', recipient: '0xfriend' })
+    throw new ApprovalRequired(
+      { ...action, usdMicros: 5_000_000n, exit: false, terms },
+      'approval_above_usd',
+      'it is above 1 USD',
+    )
+  }
+  await using instance = await fixture.instance({ steps: { only: async () => executed } }, { admit })
+  const userId = newUser()
+  await fixture.rows(
+    `insert into app_user (id, agent_id, auth_scheme, created_at) values ($1, 'agt_00000000000000000000000001', 'oauth', now())
+       returning id`,
+    userId,
+  )
+  const { task_id: id } = await instance.run(userId, { timeoutMs: 0 })
+  const operator = await heldOperator(fixture, folder)
+  await fixture.rows(
+    `insert into found_execution (chain, execution_id, sequence, user_id, tx_hash, balance_changes, executed_at)
+       values ('8453', $1, 0, $2, '0xhash', '[]', now()) returning chain`,
+    id,
+    userId,
+  )
+  await operator.act('as the chain shows', 'time', 'adopt')
+  const tasks = await fixture.rows<{ kind: string; outcome: string | null }>(
+    'select kind, outcome from task where coalesce(execution_id, id) = $1 order by kind',
+    id,
+  )
+  assert.deepEqual(
+    tasks.map(({ kind, outcome }) => `${kind} ${outcome}`),
+    ['adopted executed', 'test_run null'],
+  )
 })

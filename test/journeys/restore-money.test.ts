@@ -105,6 +105,21 @@ test('orders that fired, and requests, all after the backup, move nothing again 
   }
   await eventually(effective, 'the recipient is effective', 20_000)
 
+  // A request without a key that waits for its person when the backup is made.
+  const { body: asked } = await app.call<TaskBody>('POST /v1/swap', {
+    body: {
+      ...usdc,
+      chain_id_in: solana,
+      chain_id_out: base,
+      amount: '12000000',
+      max_price_impact_bps: 2_501,
+    },
+  })
+  const approve = async () => {
+    const [waiting] = (await person.call<{ approvals: { approval_id: string }[] }>('GET /v1/approvals')).body
+      .approvals
+    assert.match((await person.decide(waiting!.approval_id)) ?? 'it does not wait', /^Approved/)
+  }
   await world.fault(`evm:${base}`, { status: 503, methods: ['eth_sendRawTransaction'] })
   await world.fault('solana', { status: 503, methods: ['sendTransaction'] })
   const begun = new Map<string, string>()
@@ -123,6 +138,9 @@ test('orders that fired, and requests, all after the backup, move nothing again 
   }
   for (const [key, { path, body }] of Object.entries(lost))
     first.set(key, await executed(app, path, body, key))
+  await approve()
+  const approved = await app.ended(asked.task_id, 60_000)
+  assert.equal(approved.outcome, 'executed', JSON.stringify(approved))
   const settled = await executed(app, returned.path, returned.body, 'returned-after')
   await world.price({ symbol: 'SOL', price_usd: '160' })
   await world.price({ symbol: 'BONK', price_usd: '0.0000165' })
@@ -155,8 +173,9 @@ test('orders that fired, and requests, all after the backup, move nothing again 
   await restorable.heldChains(['1'])
   await world.heal()
   await restorable.heldChains([])
-  // Beside the requests: the order, the stop, the payment and the sale; the nonce of the swap under way was known.
-  assert.equal(found.length, Object.keys(lost).length + 4, JSON.stringify(found))
+  // Beside the requests under keys: the one that waited, the order, the stop, the payment and the sale; the nonce of the
+  // swap under way was known.
+  assert.equal(found.length, Object.keys(lost).length + 5, JSON.stringify(found))
 
   await eventually(
     async () => (await orderOf(restored)).status === 'executed' || undefined,
@@ -176,6 +195,9 @@ test('orders that fired, and requests, all after the backup, move nothing again 
     )
     assert.deepEqual(shown(done), shown(first.get(key)!), key)
   }
+  await approve()
+  const approvedAgain = await restored.ended(asked.task_id, 60_000)
+  assert.deepEqual(shown(approvedAgain as Done), shown(approved as Done), JSON.stringify(approvedAgain))
   for (const [key, { path, body }] of Object.entries(lost)) {
     const again = await executed(restored, path, body, key)
     assert.deepEqual(shown(again), shown(first.get(key)!), key)

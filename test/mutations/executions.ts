@@ -34,8 +34,8 @@ export const executionMutations = [
     ['test/journeys/forgotten-executions.test.ts'],
     [
       [
-        'own.length === 0 ? find(plan, reference) : undefined,',
-        'own.length !== 0 ? find(plan, reference) : undefined,',
+        'own.length === 0 ? find(plan, outsideId(task) && reference) : undefined,',
+        'own.length !== 0 ? find(plan, outsideId(task) && reference) : undefined,',
         'a deposit on Solana that the database has forgotten is made again',
       ],
     ],
@@ -45,8 +45,8 @@ export const executionMutations = [
     ['test/venue/unknown-outcome.test.ts'],
     [
       [
-        'task.executionId === task.id || data.looked_before === key',
-        'task.executionId !== task.id || data.looked_before === key',
+        'outsideId(task) === undefined || data.looked_before === key',
+        'outsideId(task) !== undefined || data.looked_before === key',
         'an order that the database has forgotten is placed again',
       ],
     ],

@@ -117,7 +117,7 @@ export function svmTransactions(deps: SvmTransactionsDeps): SvmTransactions {
     if (live) throw new Error(`task ${task.id} signs again while effect ${live.id} may land`)
     const reference = referenceOf(portOf(plan.chainId), task, plan)
     const [found, composed] = await Promise.allSettled([
-      own.length === 0 ? find(plan, reference) : undefined,
+      own.length === 0 ? find(plan, outsideId(task) && reference) : undefined,
       compose(plan, { id: `${task.id} ${steps.sign} ${own.length}`, reference }),
     ])
     if (found.status === 'rejected') {
@@ -219,10 +219,9 @@ async function executedTransaction(
 }
 
 /** A task counts its transactions that were executed: each of them has a reference of its own. */
-function referenceOf(port: SvmPort, task: TaskView<SvmTaskData>, { chainId }: SvmPlan): string | undefined {
-  const executionId = outsideId(task)
+function referenceOf(port: SvmPort, task: TaskView<SvmTaskData>, { chainId }: SvmPlan): string {
   const sequence = executedBefore(task, { kind: effectKind, chainId })
-  return executionId === undefined ? undefined : port.referenceOf({ executionId, sequence })
+  return port.referenceOf({ executionId: task.executionId, sequence })
 }
 
 type SignOrder = {

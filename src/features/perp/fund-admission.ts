@@ -34,7 +34,7 @@ export type FundDeps = VenueDriverDeps & {
   venue: SetupDeps['venue'] & Pick<Hyperliquid, 'ledgerSince' | 'spotBalances' | 'accountMode'>
   agents: Agents
   batches: EvmBatches
-  chain: Pick<Evm, 'balances' | 'headAt' | 'transfers' | 'row'>
+  chain: Pick<Evm, 'account' | 'balances' | 'headAt' | 'transfers' | 'row'>
   transferCall: (token: string, to: string, amountUnits: bigint) => EvmCall
   ledger: Pick<Ledger, 'balance'>
   policy: Pick<Policy, 'check' | 'release'>
@@ -62,6 +62,8 @@ export type FundTaskData = CreditTaskData &
     is_first?: boolean
     /** What the swap has delivered. */
     swapped?: Delivered
+    /** The deposit was made before the database went back: nothing is reserved for it. */
+    is_deposited?: boolean
     progress?: TaskProgress
   }
 

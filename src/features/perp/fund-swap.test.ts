@@ -36,9 +36,9 @@ const taskOf = (data: Partial<FundTaskData>): FundTask =>
     data: { account: '0xacc', amount_units: '19000000', since_ms: 0, ahead_ms: 0, swap, ...data },
   }) as unknown as FundTask
 
-type Facts = { walletUnits?: bigint; step?: StepResult; fault?: Fault }
+type Facts = { walletUnits?: bigint; step?: StepResult; fault?: Fault; executedTimes?: bigint }
 
-function createDeposit({ walletUnits = 100_000_000n, step, fault }: Facts = {}) {
+function createDeposit({ walletUnits = 100_000_000n, step, fault, executedTimes = 0n }: Facts = {}) {
   const done: string[] = []
   const deps = {
     route: { chainId: '42161', symbol: 'USDC', token: '0xusdc', bridge: '0xbridge' },
@@ -47,6 +47,7 @@ function createDeposit({ walletUnits = 100_000_000n, step, fault }: Facts = {}) 
     db: {},
     chain: {
       row: { id: '42161', displayName: 'Arbitrum One', family: 'evm' },
+      account: async () => ({ executedTimes }),
       async balances() {
         if (fault) throw fault
         return { tokens: [walletUnits] }
@@ -206,4 +207,26 @@ test('once the swap was executed, no failure of the deposit is a task that execu
     context,
   )
   assert.ok('end' in direct && direct.outcome === 'not_executed')
+})
+
+test('a deposit that the database has forgotten is settled by what the account executed, and never called in the wallet', async () => {
+  const { deps, steps } = createDeposit({ executedTimes: 1n, walletUnits: 0n })
+  const late = swapped('20000001', secondLegMs + 1)
+  const forgotten = { ...taskOf({ swapped: late }), executionId: 'e' }
+  const found = await steps.deposit(forgotten, context)
+  assert.ok('park' in found && found.park.next === 'sign', JSON.stringify(found))
+  const data = { amount_units: '20000001', since_ms: Date.parse(late.at), is_deposited: true, polls: 0 }
+  assert.deepEqual([found.outcome, found.data], ['unknown', data])
+  const unknown = [
+    { end: 'failed', outcome: 'not_executed', error: { code: 'tx_failed', message: 'it would fail' } },
+    { next: 'confirm', sign: {} },
+  ] as StepResult[]
+  for (const each of unknown) {
+    const step = afterSwapStep(deps, async () => each as never)
+    const again = await step({ ...forgotten, data: { ...forgotten.data, ...data } }, context)
+    assert.deepEqual(again, { next: 'deposit', state: 'settling' }, 'a node that lags')
+  }
+  const own = { ...swapEffect, kind: 'evm_batch', intent: { chainId: '42161' } } as unknown as Effect
+  const counted = await steps.deposit({ ...forgotten, effects: [own] }, context)
+  assert.deepEqual(failedPart(counted), inWallet('expired', '20000001'), 'the swap is on the same chain')
 })

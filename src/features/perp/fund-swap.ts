@@ -7,6 +7,7 @@ import { depositOf, type FundDeps, type FundTaskData, fundDeposit, minFundUnits 
 import {
   ageOf,
   failedSwapLeg,
+  isExecutedBefore,
   legView,
   mayPass,
   type RemainingView,
@@ -14,6 +15,7 @@ import {
   type SwapEnd,
   type SwapLegStep,
   secondLegMs,
+  settleInStep,
   swapLegSteps,
   swappedOf,
   swapStepNames,
@@ -138,6 +140,13 @@ export const creditedLegs = (deps: Route, data: FundTaskData): JsonObject[] => [
 async function prepareDeposit(deps: FundDeps, task: FundTask, { now }: StepContext): Promise<Result> {
   const { id: taskId, userId, data } = task
   const amountUnits = BigInt(data.swapped!.units)
+  if (await isExecutedBefore({ chain: deps.chain, chainId: deps.route.chainId }, task))
+    return settleInStep('sign', {
+      amount_units: String(amountUnits),
+      since_ms: Date.parse(data.swapped!.at),
+      is_deposited: true,
+      polls: 0,
+    })
   const ageMs = ageOf(data.swapped!, now)
   if (amountUnits < minFundUnits(deps.limits))
     return depositFailed(deps, task, {
@@ -158,7 +167,7 @@ async function prepareDeposit(deps: FundDeps, task: FundTask, { now }: StepConte
     return {
       next: 'sign',
       state: 'held',
-      data: funds.data,
+      data: { ...funds.data, is_deposited: false },
       async writes(tx) {
         // The deposit moves on what the swap has counted against the limits.
         if (swapEffect) await deps.policy.release(tx, { userId, taskId, intent: swapEffect.intent })
@@ -207,13 +216,15 @@ export function depositFailed(
 export const afterSwapStep =
   (deps: FundDeps, step: Step): Step =>
   async (task, context) => {
-    const { swapped } = task.data
+    const { swapped, is_deposited: isDeposited } = task.data
     if (!swapped) return step(task, context)
     const result = await step(task, context).catch((fault: unknown) => {
-      if (fault instanceof Fault && ageOf(swapped, context.now) > secondLegMs)
+      if (fault instanceof Fault && !isDeposited && ageOf(swapped, context.now) > secondLegMs)
         return depositFailed(deps, task, fault)
       throw fault
     })
+    // Another node knows nothing of the deposit: it is prepared as any other one.
+    if (isDeposited && ('sign' in result || 'end' in result)) return { next: 'deposit', state: 'settling' }
     if ('sign' in result)
       return { ...result, sign: { ...result.sign, onRefused: (fault) => depositFailed(deps, task, fault) } }
     if (!('end' in result) || result.end === 'completed' || result.outcome === 'partial') return result

@@ -94,12 +94,14 @@ const transferEffect = (deps: FundDeps) => {
         spends: [{ token: route.token, amountUnits, spender: route.bridge }],
       }
     },
-    settle: ({ id, data: { amount_units, swapped } }, { txHash }) => ({
+    settle: ({ id, data: { amount_units, swapped, is_deposited: isDeposited } }, { txHash }) => ({
       next: 'credit',
       state: 'waiting',
       // After a swap, whose units were the spend of the task, the deposit has a hold of its own.
       ...(swapped
-        ? { moves: [{ move: 'post', key: depositHold(id), amountUnits: BigInt(amount_units) }] }
+        ? !isDeposited && {
+            moves: [{ move: 'post', key: depositHold(id), amountUnits: BigInt(amount_units) }],
+          }
         : { spent: BigInt(amount_units) }),
       data: { tx_hash: txHash, polls: 0 },
     }),

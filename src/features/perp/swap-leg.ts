@@ -1,7 +1,9 @@
+import { effectKind } from '#engines/evm-batch/batch-rules.ts'
 import type { SwapLegs } from '#features/swap/execution.ts'
 import type { SwapFields } from '#features/swap/request.ts'
 import type { SwapTaskData } from '#features/swap/task-data.ts'
 import { Fault } from '#kernel/fault.ts'
+import { executedBefore, outsideId } from '#kernel/forgotten-execution.ts'
 import { soldPart } from '#kernel/sold-part.ts'
 import type {
   EndResult,
@@ -11,6 +13,7 @@ import type {
   StepResultOf,
   TaskView,
 } from '#kernel/task.ts'
+import type { Evm } from '#upstreams/evm/evm.ts'
 
 /** A swap as one leg of a funding or withdrawal: its steps, and how the result of the task shows it. */
 
@@ -29,6 +32,24 @@ export const mayPass = ({ retryable, code }: Fault, ageMs: number): boolean =>
 /** What the first leg delivered, in units, and when. */
 export type Delivered = { units: string; txHash: string | null; at: string }
 export const ageOf = ({ at }: Delivered, now: Date): number => now.getTime() - Date.parse(at)
+
+type SecondLeg = { chain: Pick<Evm, 'account'>; chainId: string }
+/**
+ * Whether the account has executed the second leg, which the database has forgotten. Its money has left the wallet: what
+ * the wallet lacks today, and how late it is, end nothing.
+ */
+export async function isExecutedBefore(
+  { chain, chainId }: SecondLeg,
+  task: TaskView<{ account: string }>,
+): Promise<boolean> {
+  const executionId = outsideId(task)
+  if (executionId === undefined) return false
+  const { executedTimes } = await chain.account(task.data.account, executionId)
+  return executedTimes > executedBefore(task, { kind: effectKind, chainId })
+}
+/** The step that signs looks it up, and settles it by its own transaction. */
+export const settleInStep = <Names extends string, Data>(next: Names, data: Data) =>
+  ({ park: { afterMs: 0, next }, state: 'reconciling', outcome: 'unknown', data }) as const
 
 export type SwapLegTask = TaskView<SwapTaskData>
 

@@ -9,6 +9,7 @@ import {
   type OperatorEnd,
   type OperatorFinding,
   type Refusal,
+  soughtOf,
   unusedOption,
 } from '#kernel/operator-end.ts'
 import type { EndResult, JsonObject, TaskView, Tx } from '#kernel/task.ts'
@@ -107,7 +108,11 @@ function notPaid(deps: WithdrawOperatorDeps, data: SwapAfterData, ending: EndRes
 }
 
 /** The withdrawal was executed, and its swap was not. */
-function inWallet(deps: WithdrawOperatorDeps, task: WithdrawTask, ending: EndResult): EndResult {
+function inWallet(deps: WithdrawOperatorDeps, task: WithdrawTask, ending: EndResult): EndResult | Refusal {
+  if (soughtOf(task)?.is_found)
+    return {
+      refusal: 'The account has swapped the payout: the task ends by itself once a provider quotes the swap.',
+    }
   const message = 'An operator ended the task before the swap'
   const failed = swapFailed(deps, task, { error: { code: 'ended_by_operator', message } })
   const data = { ...ending.data, received: task.data.received! }

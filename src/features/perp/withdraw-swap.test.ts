@@ -35,11 +35,12 @@ const taskOf = (data: Partial<SwapAfterData> = {}, ageMs = 0) =>
     },
   }) as unknown as TaskView<SwapAfterData>
 
-function createSwap({ step, fault }: { step?: StepResult; fault?: Fault } = {}) {
+type Facts = { step?: StepResult; fault?: Fault; executedTimes?: bigint }
+function createSwap({ step, fault, executedTimes = 0n }: Facts = {}) {
   const done: string[] = []
   const deps = {
     route: { chainId: '42161', symbol: 'USDC', token: '0xusdc', bridge: '0xbridge' },
-    chain: { row: { displayName: 'Arbitrum One' } },
+    chain: { row: { displayName: 'Arbitrum One' }, account: async () => ({ executedTimes }) },
     batches: { releaseGas: async (_tx: Tx, id: string) => void done.push(`gas of ${id} released`) },
     reserve: async (_tx: Tx, { id }: { id: string }, { amountUnits }: { amountUnits: bigint }) =>
       void done.push(`reserved ${amountUnits} for ${id}`),
@@ -50,6 +51,7 @@ function createSwap({ step, fault }: { step?: StepResult; fault?: Fault } = {}) 
         return {}
       },
       fund: async () => ({ data: swap, spend: { amountUnits: 49_000_000n } }),
+      quoteSold: () => swap,
       steps: () => ({ sign: async () => step, confirm: async () => step, track: async () => step }),
     },
   } as unknown as SwapAfterDeps
@@ -147,4 +149,29 @@ test('a swap that was executed shows what arrived, its value and every fee', asy
     [amount, amount_usd, fee_usd, withdrawn_usd, chain_id, tx_hash],
     ['47000000', '47', '1.25', '50', '137', '0xa'],
   )
+})
+
+test('a swap of the payout that the database has forgotten is settled by what the account executed', async () => {
+  const forgotten = { ...taskOf({}, secondLegMs + 1), executionId: 'e' }
+  const { steps } = createSwap({ executedTimes: 1n })
+  const found = await steps.quote(forgotten, context)
+  assert.ok('park' in found && found.park.next === 'swap', JSON.stringify(found))
+  assert.deepEqual([found.outcome, found.data?.swap], ['unknown', swap])
+  const data = { ...forgotten.data, ...found.data } as SwapAfterData
+  const error = { code: 'tx_failed', message: 'The transaction would fail' }
+  for (const step of [
+    { end: 'failed', outcome: 'not_executed', error },
+    { next: 'swapped', sign: {} },
+  ] as StepResult[]) {
+    const again = await createSwap({ step }).steps.swap({ ...forgotten, data }, context)
+    assert.deepEqual(again, { next: 'quote', state: 'settling' }, 'a node that lags')
+  }
+  const none = createSwap({
+    executedTimes: 1n,
+    fault: new Fault('policy_denied', 'chain 137 is not allowed'),
+  }).steps
+  const waiting = await none.quote(forgotten, context)
+  assert.ok('park' in waiting && waiting.state === 'review', JSON.stringify(waiting))
+  const { sought } = waiting.data as { sought?: object }
+  assert.deepEqual(sought, { chain_id: '42161', kind: 'evm_batch', is_found: true, tx_hash: null })
 })

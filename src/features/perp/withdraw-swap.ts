@@ -1,8 +1,10 @@
 import type { ReserveSpend } from '#durable/reserve-spend.ts'
 import type { EvmBatches } from '#engines/evm-batch/batch.ts'
+import { effectKind } from '#engines/evm-batch/batch-rules.ts'
 import type { SwapLegs } from '#features/swap/execution.ts'
 import type { PreparedSwap } from '#features/swap/prepare.ts'
 import { Fault } from '#kernel/fault.ts'
+import { lookUpAgain } from '#kernel/forgotten-execution.ts'
 import { fromUnits, mulDiv, toMicros, toUnits, usdcDecimals, usdDecimals } from '#kernel/money.ts'
 import { combineWrites } from '#kernel/one-effect.ts'
 import { pollAgain } from '#kernel/poll-again.ts'
@@ -21,6 +23,7 @@ import {
   ageOf,
   type Delivered,
   failedSwapLeg,
+  isExecutedBefore,
   legView,
   mayPass,
   remainingAfter,
@@ -28,6 +31,7 @@ import {
   type SwapLegData,
   type SwapLegStep,
   secondLegMs,
+  settleInStep,
   swapFeesUsd,
   swapFieldNames,
   swapLegSteps,
@@ -39,14 +43,16 @@ import {
 
 export type SwapAfterDeps = {
   route: FundingRoute
-  chain: { row: Pick<Evm['row'], 'displayName'> }
+  chain: Pick<Evm, 'account'> & { row: Pick<Evm['row'], 'displayName'> }
   /** Undefined where no provider of swaps is configured. */
   swaps: SwapLegs | undefined
   reserve: ReserveSpend
   batches: Pick<EvmBatches, 'releaseGas'>
 }
 /** What the end of a withdrawal needs. */
-export type WithdrawEndDeps = Pick<SwapAfterDeps, 'route' | 'chain' | 'batches'>
+export type WithdrawEndDeps = Pick<SwapAfterDeps, 'route' | 'batches'> & {
+  chain: Pick<SwapAfterDeps['chain'], 'row'>
+}
 /** As the request names it. */
 export type Destination = { chain: string | number; token: string; slippage_bps?: number }
 export type SwapAfterData = SwapLegData & {
@@ -57,6 +63,8 @@ export type SwapAfterData = SwapLegData & {
   destination?: Destination
   /** The payout that arrived in the wallet. */
   received?: Delivered
+  /** The swap was executed before the database went back: nothing is reserved for it. */
+  is_sold?: boolean
   progress?: TaskProgress
 }
 export type SwapAfterStep = SwapLegStep | 'quote'
@@ -102,18 +110,31 @@ export const swapNext = (received: Delivered) =>
 
 export const swapAfterWithdrawal = (
   deps: SwapAfterDeps,
-): Record<SwapAfterStep, (task: SwapAfterTask, context: StepContext) => Promise<Result>> => ({
-  quote: (task, context) => quoteSwap(deps, task, context),
-  ...swapLegSteps<SwapAfterData, SwapAfterStep>(deps.swaps, {
-    onEnd: (task, end, now) => afterSwap(deps, task, { end, now }),
+): Record<SwapAfterStep, (task: SwapAfterTask, context: StepContext) => Promise<Result>> => {
+  const leg = swapLegSteps<SwapAfterData, SwapAfterStep>(deps.swaps, {
+    onEnd: (task, end, now) =>
+      task.data.is_sold && end.outcome === 'not_executed' ? quoteAgain : afterSwap(deps, task, { end, now }),
     onRefused: (task, { code, message }) => swapFailed(deps, task, { error: { code, message } }),
-  }),
-})
+  })
+  return {
+    quote: (task, context) => quoteSwap(deps, task, context),
+    ...leg,
+    async swap(task, context) {
+      const result = await leg.swap(task, context)
+      return task.data.is_sold && 'sign' in result ? quoteAgain : result
+    },
+  }
+}
+
+/** Another node knows nothing of a swap that was executed before: it is prepared as any other one. */
+const quoteAgain = { next: 'quote', state: 'settling' } as const
 
 /** The quote of the admission is old by now, and was for an amount that nobody knew exactly. */
 async function quoteSwap(deps: SwapAfterDeps, task: SwapAfterTask, { now }: StepContext): Promise<Result> {
   const { userId, data } = task
   const received = data.received!
+  if (await isExecutedBefore({ chain: deps.chain, chainId: deps.route.chainId }, task))
+    return quoteSold(deps, task, now)
   const ageMs = ageOf(received, now)
   if (ageMs > secondLegMs)
     return swapFailed(deps, task, {
@@ -131,7 +152,7 @@ async function quoteSwap(deps: SwapAfterDeps, task: SwapAfterTask, { now }: Step
     return {
       next: swapStepNames.sign,
       state: 'held',
-      data: { swap, polls: 0 },
+      data: { swap, is_sold: false, polls: 0 },
       writes: (tx) => reserve(tx, task, spend, now),
     }
   } catch (fault) {
@@ -139,6 +160,32 @@ async function quoteSwap(deps: SwapAfterDeps, task: SwapAfterTask, { now }: Step
     const { code, message } = fault
     if (!mayPass(fault, ageMs)) return swapFailed(deps, task, { error: { code, message } })
     return { ...pollAgain(task, 'quote', pollBackoff), state: 'settling' }
+  }
+}
+
+/** What the swap sold is known; where nobody quotes it any more an operator ends it by its transaction. */
+async function quoteSold(deps: SwapAfterDeps, task: SwapAfterTask, now: Date): Promise<Result> {
+  const { userId, data } = task
+  try {
+    const { swaps } = deps
+    if (!swaps) throw new Fault('unavailable', 'No provider of swaps is configured')
+    const amountUnits = BigInt(data.received!.units)
+    const prepared = await prepareLeg(deps, swaps, {
+      userId,
+      destination: data.destination!,
+      amountUnits,
+      isAhead: true,
+    })
+    const swap = swaps.quoteSold(prepared)
+    return settleInStep(swapStepNames.sign, { swap, is_sold: true, polls: 0, note: null, sought: null })
+  } catch (fault) {
+    if (!(fault instanceof Fault)) throw fault
+    const state = fault.retryable ? 'reconciling' : 'review'
+    const sought = { chain_id: deps.route.chainId, kind: effectKind, is_found: true }
+    return lookUpAgain(
+      { task, context: { now, steps: { sign: 'quote' as const } } },
+      { state, note: fault.message, sought },
+    )
   }
 }
 

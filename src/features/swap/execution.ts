@@ -176,6 +176,8 @@ export type SwapLegs = {
   prepare(input: SwapInput, request: PrepareOptions): Promise<PreparedSwap>
   /** The balance, the simulation and the gas. */
   fund(prepared: PreparedSwap): Promise<FundedLeg>
+  /** Of a swap that was executed before, so that nothing is read or reserved for it. */
+  quoteSold(prepared: PreparedSwap): SwapTaskData
   steps<Names extends string>(names: SwapStepNames<Names>): NamedSwapSteps<Names>
 }
 export type FundedLeg = { data: SwapTaskData; spend: ReservedSpend }
@@ -186,6 +188,7 @@ export const swapLegs = (deps: SwapDeps): SwapLegs => ({
   prepare: (input, request) =>
     prepareSwap(deps, input, { ...request, urgency: 'trade', asksPolicy: 'on_shortage' }),
   fund: (prepared) => fundLeg(deps, prepared),
+  quoteSold: (prepared) => soldData(deps, prepared),
   steps: (names) => costedSteps(deps, names),
 })
 

@@ -1,4 +1,5 @@
 import { Fault } from '#kernel/fault.ts'
+import { outsideId } from '#kernel/forgotten-execution.ts'
 import { match } from '#kernel/match.ts'
 import { addToResult, type EffectDriver, type Settled } from '#kernel/one-effect.ts'
 import { pollsOf } from '#kernel/poll-again.ts'
@@ -121,7 +122,7 @@ async function stateBefore<Data extends ActionTaskData, Names extends string>(
 ): Promise<Result<Data, Names> | undefined> {
   const { data } = task
   const { id } = effectOf(task, key)
-  if (task.executionId === task.id || data.looked_before === key || pollsOf(task) > 0) return undefined
+  if (outsideId(task) === undefined || data.looked_before === key || pollsOf(task) > 0) return undefined
   const sent = data.unclear_before ? { note: data.unclear_before } : await before(task).catch(ignoreFault)
   if (!sent) return undefined
   const waiting = { outcome: 'unknown' as const, effects: [{ effectId: id, status: 'unknown' as const }] }
