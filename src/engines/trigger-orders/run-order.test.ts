@@ -73,7 +73,14 @@ test('what an order sold before its task is settled before its wallet is read, a
   const wallet = () => Promise.reject(new Error('the wallet is read'))
   const stepsOf = (soldBefore: () => Promise<bigint | undefined>, sign?: object) => {
     const quoteSold = async ({ amount }: { amount: object }) => ({ quoted: String(Object.values(amount)) })
-    const swaps = { steps: { sign: async () => sign }, available: wallet, soldBefore, quoteSold }
+    const effectKindOn = () => 'evm_batch'
+    const swaps = {
+      steps: { sign: async () => sign },
+      available: wallet,
+      effectKindOn,
+      soldBefore,
+      quoteSold,
+    }
     return orderKind({ swaps } as unknown as RunOrderDeps, rules).steps
   }
   const sought = { ...task, executionId: 'e', effects: [], outcome: 'unknown' } as TaskView
@@ -92,6 +99,16 @@ test('what an order sold before its task is settled before its wallet is read, a
   const again = await prepare(sought, silent)
   assert.ok('park' in again && again.outcome === 'unknown' && again.park.next === 'prepare')
   await assert.rejects(prepare({ ...sought, outcome: null }, silent), { code: 'unavailable' })
+  assert.deepEqual(again.data?.sought, { chain_id: '1', kind: 'evm_batch', is_found: false, tx_hash: null })
+  const unseen = async () => {
+    throw new Fault('unavailable', 'The transaction was not found', { extras: { executed: true } })
+  }
+  for (const outcome of [null, 'unknown'] as const) {
+    const kept = await prepare({ ...sought, outcome }, unseen)
+    assert.ok('park' in kept && kept.outcome === 'unknown' && kept.park.next === 'prepare')
+    const missed = await prepare({ ...sought, data: { ...sought.data, ...kept.data } }, silent)
+    assert.deepEqual(missed.data?.sought, { chain_id: '1', kind: 'evm_batch', is_found: true, tx_hash: null })
+  }
   const cleared = await prepare(sought, async () => undefined)
   assert.ok('next' in cleared && cleared.next === 'prepare')
 

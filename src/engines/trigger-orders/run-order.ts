@@ -153,15 +153,25 @@ async function lookUp<Input extends JsonObject & Attempts>(
   const { userId, input } = task
   const executionId = outsideId(task)
   if (executionId === undefined) return undefined
-  const context = { now, steps: { sign: 'prepare' as const } }
-  const again = (state: 'reconciling' | 'review', note: string) =>
-    lookUpAgain<OrderTaskData, OrderStep>({ task, context }, { state, note }) as OrderStepResult
+  const soldToken = rules.soldToken(input)
+  let isExecuted = false
+  const again = (state: 'reconciling' | 'review', note: string) => {
+    const { chainId } = soldToken
+    const kind = swaps.effectKindOn(chainId)
+    const sought = { chain_id: chainId, kind, ...(isExecuted && { is_found: true }) }
+    const context = { now, steps: { sign: 'prepare' as const } }
+    return lookUpAgain<OrderTaskData, OrderStep>(
+      { task, context },
+      { state, note, sought },
+    ) as OrderStepResult
+  }
   try {
-    const units = await swaps.soldBefore(userId, { ...rules.soldToken(input), executionId })
+    const units = await swaps.soldBefore(userId, { ...soldToken, executionId })
     if (units === undefined)
       return isLookingUp(task)
         ? (nothingFound<OrderTaskData, OrderStep>('prepare') as OrderStepResult)
         : undefined
+    isExecuted = true
     const executed = 'this order was executed before'
     if (wouldEndUnseen(task)) return again('reconciling', executed)
     const swap = rules.swapOf(input, units)
@@ -174,8 +184,10 @@ async function lookUp<Input extends JsonObject & Attempts>(
       data: { ...data, is_sold: true },
     }
   } catch (fault) {
+    if (!(fault instanceof Fault)) throw fault
+    isExecuted ||= fault.extras.executed === true
     // An order of which nothing is known to be executed is retried, and may be cancelled.
-    if (!(fault instanceof Fault) || wouldEndUnseen(task)) throw fault
+    if (wouldEndUnseen(task) && !isExecuted) throw fault
     return again(fault.retryable ? 'reconciling' : 'review', fault.message)
   }
 }
