@@ -22,12 +22,15 @@ const rules = {
   resultOf: () => ({}),
 } as unknown as OrderRules<Record<string, never>>
 
+const assertFree = () => undefined
+
 type Prepared = { fault: Fault; heldUnits?: bigint; units?: bigint; data?: object }
 
 /** The step of an order whose swap fails with this fault, where so much is available. */
 const prepared = async ({ fault, units = 1n, heldUnits = 0n, data = {} }: Prepared) => {
   const deps = {
     db: { query: async () => ({ rows: [] }) },
+    assertFree,
     swaps: {
       steps: {},
       available: async () => ({ units, heldUnits }),
@@ -81,7 +84,7 @@ test('what an order sold before its task is settled before its wallet is read, a
       soldBefore,
       quoteSold,
     }
-    return orderKind({ swaps } as unknown as RunOrderDeps, rules).steps
+    return orderKind({ swaps, assertFree } as unknown as RunOrderDeps, rules).steps
   }
   const sought = { ...task, executionId: 'e', effects: [], outcome: 'unknown' } as TaskView
   const context = { now } as StepContext
@@ -125,19 +128,51 @@ test('a signature before which a node refuses a call is tried again', async () =
   })
 })
 
+const throwHeld = () => {
+  throw new Fault('unavailable', 'Money is on hold', { extras: { reason: 'money_on_hold' } })
+}
+
+test('an order of a chain on hold waits, and is armed again without a failure', async () => {
+  const attempted = { ...task, input: { failures: 10, moved: 3 }, createdAt: new Date(0) } as TaskView
+  const atEnd = { now: new Date(task.deadline.getTime() - 1_000) } as StepContext
+  let input: unknown
+  const armed = await armedAfter(
+    async (kind) => {
+      const waits = kind.steps.prepare!(task, { now } as StepContext)
+      await assert.rejects(Promise.resolve(waits), {
+        code: 'unavailable',
+        extras: { reason: 'money_on_hold' },
+      })
+      return (await kind.steps.prepare!(attempted, atEnd)) as { complete?: unknown }
+    },
+    {},
+    (values) => {
+      input = values[2]
+    },
+  )
+  assert.equal(armed, 'as before')
+  assert.deepEqual(JSON.parse(String(input)), { failures: 10, moved: 3 })
+})
+
 /** The execution as which an order is armed again by the end that its kind makes of this one; undefined where it is not. */
 const armedAfter = async (
   ended: (kind: ReturnType<typeof orderKind>) => Promise<{ complete?: unknown }>,
   swapSteps: object = {},
+  written: (values: unknown[]) => void = () => undefined,
 ) => {
   const order = { id: 'o', status: 'fired', input: {}, quote_key: null }
-  const deps = { clock: { now: () => now }, swaps: { steps: swapSteps } } as unknown as RunOrderDeps
+  const deps = {
+    clock: { now: () => now },
+    assertFree: throwHeld,
+    swaps: { steps: swapSteps },
+  } as unknown as RunOrderDeps
   const event = ({ status }: { status: string }) => ({ type: 'order', data: { status } })
   const { complete } = await ended(orderKind(deps, { ...rules, event } as unknown as typeof rules))
   let execution: unknown
   const tx = {
     async query({ text, values }: { text: string; values: unknown[] }) {
       if (!text.includes('update')) return { rows: [order] }
+      written(values)
       execution = values[5] ?? 'as before'
       return { rows: [{ ...order, status: 'armed' }] }
     },
