@@ -107,9 +107,9 @@ test('what an order sold before its task is settled before its wallet is read, a
     throw new Fault('unavailable', 'The transaction was not found', { extras: { executed: true } })
   }
   for (const outcome of [null, 'unknown'] as const) {
-    const kept = await prepare({ ...sought, outcome }, unseen)
-    assert.ok('park' in kept && kept.outcome === 'unknown' && kept.park.next === 'prepare')
-    const missed = await prepare({ ...sought, data: { ...sought.data, ...kept.data } }, silent)
+    const stored = await prepare({ ...sought, outcome }, unseen)
+    assert.ok('park' in stored && stored.outcome === 'unknown' && stored.park.next === 'prepare')
+    const missed = await prepare({ ...sought, data: { ...sought.data, ...stored.data } }, silent)
     assert.deepEqual(missed.data?.sought, { chain_id: '1', kind: 'evm_batch', is_found: true, tx_hash: null })
   }
   const cleared = await prepare(sought, async () => undefined)
