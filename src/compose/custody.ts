@@ -115,6 +115,7 @@ export function openCustody(
     policy: policy.policy,
     signer,
     nonces: taskEngine.nonces,
+    assertFree: taskEngine.holds.assertFree,
     clock,
     random,
     budget: lamportBudget({

@@ -4,6 +4,7 @@ import { createTaskAcceptance } from '#durable/accept-task.ts'
 import type { TaskAcceptanceDeps } from '#durable/build-promise.ts'
 import { gasBudget } from '#engines/evm-batch/gas-budget.ts'
 import { endOrder } from '#engines/trigger-orders/order-end.ts'
+import { unquotedEnd } from '#engines/trigger-orders/unquoted-end.ts'
 import { venueName } from '#engines/venue/records/store.ts'
 import { chainIds, chainList } from '#features/chains/chain-list.ts'
 import type { grantKind } from '#features/credits/grant.ts'
@@ -87,7 +88,7 @@ export function operatorEnds({ config, ...deps }: Deps): ReadonlyMap<string, Ope
   const orderOf =
     (rules: typeof hookRules | typeof limitOrderRules): OperatorEnd =>
     (task, ending, finding) => {
-      const ended = swap(task, ending, finding)
+      const ended = ('origin' in task.data ? swap : unquotedEnd)(task, ending, finding)
       if ('refusal' in ended) return ended
       return endOrder(rules as typeof hookRules, { task: task as never, now: finding.at }, ended as never)
     }

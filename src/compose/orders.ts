@@ -89,7 +89,8 @@ export function openOrders(
     tokenFacts,
   })
   const { policy } = custody.policy
-  const kindDeps = { db, clock, policy, swaps, priceOf: pricer.priceOf, reserve: reserveSpend }
+  const { assertFree } = taskEngine.holds
+  const kindDeps = { db, clock, policy, swaps, assertFree, priceOf: pricer.priceOf, reserve: reserveSpend }
   const publish = orderPublisher(taskEngine.events, orderViews)
   const deps = {
     db,

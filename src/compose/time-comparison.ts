@@ -145,9 +145,10 @@ const searchSolana =
   }
 
 const searchVenue =
-  ({ db }: Core, { client }: Pick<Venue, 'client'>): BeginSearch =>
+  ({ db, log }: Core, { client }: Pick<Venue, 'client'>): BeginSearch =>
   (point, store) => {
     const done = new Set<string>()
+    const unlisted = new Set<string>()
     const ofVenue = { chainId: venueChainId, sequence: 0, balanceChanges: [] }
     const deps = {
       db,
@@ -156,8 +157,14 @@ const searchVenue =
       store: (found: readonly FoundAtVenue[]) => store(found.map((each) => ({ ...ofVenue, ...each }))),
     }
     return async (signal) => {
-      await findAtVenue(deps, { point, signal, done })
-      return {}
+      await findAtVenue(deps, { point, signal, done, unlisted })
+      if (unlisted.size === 0) return {}
+      const accounts = [...unlisted]
+      log.error(
+        { accounts },
+        'the venue no longer lists all fills of accounts since the moment of the database',
+      )
+      return { unlisted_accounts: accounts }
     }
   }
 

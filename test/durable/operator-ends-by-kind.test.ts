@@ -74,6 +74,7 @@ const kinds = [
   'credits_recharge',
   'earn_deposit',
   'earn_withdraw',
+  'hook_execute',
   'perp_fund',
   'perp_open',
   'perp_withdraw',
@@ -413,6 +414,21 @@ describe("an operator's end of each kind", () => {
       `position:${vault.position_id}`,
     )
     assert.equal(position?.shares, '2900000000000000000')
+  })
+
+  test('an order that fired and was found executed, and never quoted, ends by the amounts of the operator', async () => {
+    const sought = { chain_id: '8453', kind: 'evm_batch', is_found: true, tx_hash: null }
+    const id = await addTask('hook_execute', { trigger_order_id: newUser(), sought })
+    assert.match(await refusal(id, 'not_executed'), /has executed this before the task/)
+    const found = ['executed', '--tx-hash', hash('f')]
+    assert.match(await refusal(id, ...found), /--amount-in is required/)
+    assert.match(await refusal(id, ...found, '--amount-in', '7'), /--amount-out is required/)
+    const ended = await end(id, ...found, '--amount-in', '7', '--amount-out', '9')
+    const { amount_in, amount_out, tx_hash } = ended.result ?? {}
+    assert.deepEqual(
+      [ended.status, ended.outcome, amount_in, amount_out, tx_hash],
+      ['completed', 'executed', '7', '9', hash('f')],
+    )
   })
 
   test('an order at the venue whose collateral alone was moved can be called not executed, a placed one not', async () => {

@@ -84,8 +84,10 @@ describe('ends of orders', () => {
     const deps = {
       db: fixture.admin.pool,
       clock,
+      assertFree: () => undefined,
       swaps: {
         steps: {},
+        soldBefore: async () => undefined,
         available: async () => {
           await gate.promise
           return available()

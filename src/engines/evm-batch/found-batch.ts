@@ -127,7 +127,7 @@ const viewOf = ({ chain: { row } }: EvmPort, { txHash, block }: FoundBatch): Jso
 
 export type ExecutedOrder = { chainId: string; account: string; executionId: string }
 
-/** The execution of an order that fired before its task exists. */
+/** The execution of an order that fired before its task exists. The fault says so where no node shows the transaction. */
 export async function executedBatch(
   { chain, comparedHash }: EvmPort & { comparedHash: ComparedHash },
   { chainId, account, executionId }: ExecutedOrder,
@@ -137,6 +137,9 @@ export async function executedBatch(
   const listed = await comparedHash({ chainId, executionId, sequence: 0 })
   const batch = await chain.findBatch(account, chain.batchNonce(executionId, 0), listed)
   const [receipt] = batch ? (await chain.receipts([batch.txHash])).receipts : []
-  if (!batch || !receipt) throw new Fault('unavailable', 'The transaction of the batch was not found')
+  if (!batch || !receipt)
+    throw new Fault('unavailable', 'The transaction of the batch was not found', {
+      extras: { executed: true },
+    })
   return { receipt, calls: batch.calls }
 }

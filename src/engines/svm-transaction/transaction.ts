@@ -70,6 +70,8 @@ type SvmTransactionsDeps = {
   policy: Pick<Policy, 'authorize' | 'authorizeOnAccept' | 'release'>
   signer: SvmSigner
   nonces: Pick<NonceSequences, 'ensure'>
+  /** Throws while the money of the chain is on hold. */
+  assertFree: (chainId: string) => void
   clock: Clock
   random: Random
 }
@@ -190,7 +192,10 @@ export function svmTransactions(deps: SvmTransactionsDeps): SvmTransactions {
   }
 
   return {
-    ready: async (chainId, options = { fullExit: false }) => portOf(chainId).sponsor.ready(options),
+    async ready(chainId, options = { fullExit: false }) {
+      deps.assertFree(chainId)
+      await portOf(chainId).sponsor.ready(options)
+    },
     trial,
     executed: (transaction) => executedTransaction(portOf(transaction.chainId), transaction),
     driver: (options) => ({

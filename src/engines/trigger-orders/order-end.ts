@@ -23,6 +23,8 @@ const retriedCodes = [
   'upstream_rejected',
 ]
 export const movedBack = 'price_moved_back'
+/** A hold of its chain is no failure of an order: it is armed again for as long as the hold lasts. */
+export const moneyHeld = 'money_on_hold'
 /** An order whose refund cost more is left to its owner: ten attempts would cost ten times as much. */
 const refundMinBps = 9_800n
 
@@ -40,6 +42,7 @@ const isRetried = (code: string): boolean =>
 
 /** The counts of the next attempt; undefined where there is none. */
 function attemptsAfter({ failures = 0, moved = 0 }: Attempts, code: string): Required<Attempts> | undefined {
+  if (code === moneyHeld) return { failures, moved }
   if (code === movedBack) return moved < movedMax ? { failures, moved: moved + 1 } : undefined
   if (!isRetried(code) || failures >= failuresMax) return undefined
   return { failures: failures + 1, moved }

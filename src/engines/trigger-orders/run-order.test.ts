@@ -22,12 +22,15 @@ const rules = {
   resultOf: () => ({}),
 } as unknown as OrderRules<Record<string, never>>
 
+const assertFree = () => undefined
+
 type Prepared = { fault: Fault; heldUnits?: bigint; units?: bigint; data?: object }
 
 /** The step of an order whose swap fails with this fault, where so much is available. */
 const prepared = async ({ fault, units = 1n, heldUnits = 0n, data = {} }: Prepared) => {
   const deps = {
     db: { query: async () => ({ rows: [] }) },
+    assertFree,
     swaps: {
       steps: {},
       available: async () => ({ units, heldUnits }),
@@ -73,8 +76,15 @@ test('what an order sold before its task is settled before its wallet is read, a
   const wallet = () => Promise.reject(new Error('the wallet is read'))
   const stepsOf = (soldBefore: () => Promise<bigint | undefined>, sign?: object) => {
     const quoteSold = async ({ amount }: { amount: object }) => ({ quoted: String(Object.values(amount)) })
-    const swaps = { steps: { sign: async () => sign }, available: wallet, soldBefore, quoteSold }
-    return orderKind({ swaps } as unknown as RunOrderDeps, rules).steps
+    const effectKindOn = () => 'evm_batch'
+    const swaps = {
+      steps: { sign: async () => sign },
+      available: wallet,
+      effectKindOn,
+      soldBefore,
+      quoteSold,
+    }
+    return orderKind({ swaps, assertFree } as unknown as RunOrderDeps, rules).steps
   }
   const sought = { ...task, executionId: 'e', effects: [], outcome: 'unknown' } as TaskView
   const context = { now } as StepContext
@@ -92,6 +102,16 @@ test('what an order sold before its task is settled before its wallet is read, a
   const again = await prepare(sought, silent)
   assert.ok('park' in again && again.outcome === 'unknown' && again.park.next === 'prepare')
   await assert.rejects(prepare({ ...sought, outcome: null }, silent), { code: 'unavailable' })
+  assert.deepEqual(again.data?.sought, { chain_id: '1', kind: 'evm_batch', is_found: false, tx_hash: null })
+  const unseen = async () => {
+    throw new Fault('unavailable', 'The transaction was not found', { extras: { executed: true } })
+  }
+  for (const outcome of [null, 'unknown'] as const) {
+    const stored = await prepare({ ...sought, outcome }, unseen)
+    assert.ok('park' in stored && stored.outcome === 'unknown' && stored.park.next === 'prepare')
+    const missed = await prepare({ ...sought, data: { ...sought.data, ...stored.data } }, silent)
+    assert.deepEqual(missed.data?.sought, { chain_id: '1', kind: 'evm_batch', is_found: true, tx_hash: null })
+  }
   const cleared = await prepare(sought, async () => undefined)
   assert.ok('next' in cleared && cleared.next === 'prepare')
 
@@ -108,19 +128,51 @@ test('a signature before which a node refuses a call is tried again', async () =
   })
 })
 
+const throwHeld = () => {
+  throw new Fault('unavailable', 'Money is on hold', { extras: { reason: 'money_on_hold' } })
+}
+
+test('an order of a chain on hold waits, and is armed again without a failure', async () => {
+  const attempted = { ...task, input: { failures: 10, moved: 3 }, createdAt: new Date(0) } as TaskView
+  const atEnd = { now: new Date(task.deadline.getTime() - 1_000) } as StepContext
+  let input: unknown
+  const armed = await armedAfter(
+    async (kind) => {
+      const waits = kind.steps.prepare!(task, { now } as StepContext)
+      await assert.rejects(Promise.resolve(waits), {
+        code: 'unavailable',
+        extras: { reason: 'money_on_hold' },
+      })
+      return (await kind.steps.prepare!(attempted, atEnd)) as { complete?: unknown }
+    },
+    {},
+    (values) => {
+      input = values[2]
+    },
+  )
+  assert.equal(armed, 'as before')
+  assert.deepEqual(JSON.parse(String(input)), { failures: 10, moved: 3 })
+})
+
 /** The execution as which an order is armed again by the end that its kind makes of this one; undefined where it is not. */
 const armedAfter = async (
   ended: (kind: ReturnType<typeof orderKind>) => Promise<{ complete?: unknown }>,
   swapSteps: object = {},
+  written: (values: unknown[]) => void = () => undefined,
 ) => {
   const order = { id: 'o', status: 'fired', input: {}, quote_key: null }
-  const deps = { clock: { now: () => now }, swaps: { steps: swapSteps } } as unknown as RunOrderDeps
+  const deps = {
+    clock: { now: () => now },
+    assertFree: throwHeld,
+    swaps: { steps: swapSteps },
+  } as unknown as RunOrderDeps
   const event = ({ status }: { status: string }) => ({ type: 'order', data: { status } })
   const { complete } = await ended(orderKind(deps, { ...rules, event } as unknown as typeof rules))
   let execution: unknown
   const tx = {
     async query({ text, values }: { text: string; values: unknown[] }) {
       if (!text.includes('update')) return { rows: [order] }
+      written(values)
       execution = values[5] ?? 'as before'
       return { rows: [{ ...order, status: 'armed' }] }
     },

@@ -23,7 +23,7 @@ import {
 } from '#kernel/task.ts'
 import type { TriggerOrder } from '#kernel/trigger-order.ts'
 import type { Queryable } from '#store/query.ts'
-import { endOrder, movedBack, type OrderEnd, toRow } from './order-end.ts'
+import { endOrder, moneyHeld, movedBack, type OrderEnd, toRow } from './order-end.ts'
 import {
   type Attempts,
   type OrderEnding,
@@ -46,6 +46,8 @@ export type RunOrderDeps = {
   clock: Clock
   policy: Pick<Policy, 'check'>
   swaps: SwapExecution
+  /** Throws while the money of the chain is on hold. */
+  assertFree(chainId: string): void
   priceOf(trade: PricedTrade, amounts: Amounts): Promise<string>
   reserve: ReserveSpend
 }
@@ -127,15 +129,17 @@ async function prepare<Input extends JsonObject & Attempts>(
   const waitMs = startsAt.getTime() - now.getTime()
   if (waitMs > 0 && !isLookingUp(task))
     return { park: { afterMs: waitMs, next: 'prepare' }, state: 'waiting' }
-  const looked = await lookUp(deps, rules, task, now)
-  if (looked) return looked
   try {
-    return await prepareOnce(deps, rules, task, now)
+    // The node of a chain on hold may be away too, so the hold comes first. A look-up signs nothing.
+    if (!isLookingUp(task)) deps.assertFree(rules.soldToken(task.input).chainId)
+    return (await lookUp(deps, rules, task, now)) ?? (await prepareOnce(deps, rules, task, now))
   } catch (fault) {
     if (!(fault instanceof Fault)) throw fault
     if (!fault.retryable && !isPassing(fault)) return failed(fault.code, fault.message)
-    if (task.deadline.getTime() - now.getTime() < failureReserveMs)
-      return failed('expired', `The order could not be executed before the deadline: ${fault.message}`)
+    if (task.deadline.getTime() - now.getTime() < failureReserveMs) {
+      const code = fault.extras.reason === moneyHeld ? moneyHeld : 'expired'
+      return failed(code, `The order could not be executed before the deadline: ${fault.message}`)
+    }
     throw fault.retryable ? fault : new Fault('unavailable', fault.message, { cause: fault })
   }
 }
@@ -153,15 +157,25 @@ async function lookUp<Input extends JsonObject & Attempts>(
   const { userId, input } = task
   const executionId = outsideId(task)
   if (executionId === undefined) return undefined
-  const context = { now, steps: { sign: 'prepare' as const } }
-  const again = (state: 'reconciling' | 'review', note: string) =>
-    lookUpAgain<OrderTaskData, OrderStep>({ task, context }, { state, note }) as OrderStepResult
+  const soldToken = rules.soldToken(input)
+  let isExecuted = false
+  const again = (state: 'reconciling' | 'review', note: string) => {
+    const { chainId } = soldToken
+    const kind = swaps.effectKindOn(chainId)
+    const sought = { chain_id: chainId, kind, ...(isExecuted && { is_found: true }) }
+    const context = { now, steps: { sign: 'prepare' as const } }
+    return lookUpAgain<OrderTaskData, OrderStep>(
+      { task, context },
+      { state, note, sought },
+    ) as OrderStepResult
+  }
   try {
-    const units = await swaps.soldBefore(userId, { ...rules.soldToken(input), executionId })
+    const units = await swaps.soldBefore(userId, { ...soldToken, executionId })
     if (units === undefined)
       return isLookingUp(task)
         ? (nothingFound<OrderTaskData, OrderStep>('prepare') as OrderStepResult)
         : undefined
+    isExecuted = true
     const executed = 'this order was executed before'
     if (wouldEndUnseen(task)) return again('reconciling', executed)
     const swap = rules.swapOf(input, units)
@@ -174,8 +188,10 @@ async function lookUp<Input extends JsonObject & Attempts>(
       data: { ...data, is_sold: true },
     }
   } catch (fault) {
+    if (!(fault instanceof Fault)) throw fault
+    isExecuted ||= fault.extras.executed === true
     // An order of which nothing is known to be executed is retried, and may be cancelled.
-    if (!(fault instanceof Fault) || wouldEndUnseen(task)) throw fault
+    if (wouldEndUnseen(task) && !isExecuted) throw fault
     return again(fault.retryable ? 'reconciling' : 'review', fault.message)
   }
 }

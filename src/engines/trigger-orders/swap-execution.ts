@@ -38,7 +38,12 @@ export type SwapExecution = {
   /** Whether a sale that may lose so much is an exit for the policy: who may sell at any price may empty a wallet. */
   isExitLoss(maxImpactBps: number | undefined): boolean
   prepare(swap: OrderSwap, userId: string): Promise<PreparedOrder>
-  /** Units of the token that left the wallet under this execution id; undefined where nothing was executed under it. */
+  /** The kind of the effect of a sale on this chain. */
+  effectKindOn(chainId: string): string
+  /**
+   * Units of the token that left the wallet under this execution id; undefined where nothing was executed under it. A fault
+   * with the extra `executed` says that it was, and that no node shows by what.
+   */
   soldBefore(
     userId: string,
     sale: { chainId: string; address: string; executionId: string },

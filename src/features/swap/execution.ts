@@ -1,5 +1,7 @@
 import type { ReservedSpend } from '#durable/reserve-spend.ts'
 import { recordFill } from '#engines/cost-basis/store.ts'
+import { effectKind as batchKind } from '#engines/evm-batch/batch-rules.ts'
+import { effectKind as transactionKind } from '#engines/svm-transaction/transaction-rules.ts'
 import type {
   OrderSwap,
   OrderTrade,
@@ -47,6 +49,7 @@ export function swapExecution(deps: SwapDeps): SwapExecution {
     quoteOut: (trade, userId) => orderQuoteOut(deps, trade, userId),
     isExitLoss,
     prepare: (swap, userId) => prepareOrderSwap(deps, swap, userId),
+    effectKindOn: (chainId) => (deps.evmOf(chainId) ? batchKind : transactionKind),
     soldBefore: (userId, sale) => soldBefore(deps, userId, sale),
     async quoteSold(swap, userId) {
       const prepared = await prepareSwap(deps, inputOf(swap), { userId, isAhead: true })

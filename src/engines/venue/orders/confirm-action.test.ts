@@ -85,3 +85,35 @@ test('the absence of an earlier action of the task proves nothing about the pres
   const data: ActionTaskData = { polls: 6, absence: { effect_id: 'other', at_ms: atMs - 60_000 } }
   assert.equal((await lookUpAt(atMs, data)).type, 'unknown')
 })
+
+test('an order that was found before is neither sent again nor absent where later reads miss it', async () => {
+  const asked: boolean[] = []
+  const missed = (nowMs: number, polls: number) =>
+    confirmAction(
+      {
+        task: taskWith({ polls, looked_before: 'entry' }),
+        actionKey: 'entry',
+        signal: new AbortController().signal,
+        parseReply: () => undefined,
+        lookUp: async ({ allRecords }) => void asked.push(allRecords),
+      },
+      {
+        venue: {
+          send: () => Promise.reject(new Error('it is sent again')),
+          timeMs: async () => nowMs,
+          passedMs: async () => nowMs,
+        },
+        graceMs: 0,
+      },
+    )
+  for (const [nowMs, polls] of [
+    [sentMs, 0],
+    [sentMs, 1],
+    [endsMs + readLagMs + 1, 7],
+    [endsMs + readLagMs + 60_000, 8],
+  ] as const) {
+    const outcome = await missed(nowMs, polls)
+    assert.ok(outcome.type === 'unknown' && outcome.absence === undefined, JSON.stringify(outcome))
+    assert.equal(asked.at(-1), true)
+  }
+})

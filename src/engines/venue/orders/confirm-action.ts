@@ -99,6 +99,8 @@ export async function confirmAction<T>(
         effects: [{ effectId: effect.id, status: 'rejected' }],
       }
   }
+  // It is at the venue, so it is never sent again and never absent, whatever a later read misses.
+  const isFoundBefore = task.data.looked_before === actionKey
   const polls = pollsOf(task)
   const isFirst = polls === 0
   const waits = isFirst ? inlineWaitsMs : parkedWaitsMs
@@ -113,10 +115,13 @@ export async function confirmAction<T>(
       // After the expiry and before the read lag has passed, a look-up decides nothing.
       if (!isFirst && !timing.isLast && (timing.isExpired || at > 0)) break
       const isFinal = at === waits.length - 1
-      const allRecords = timing.isLast || (isFirst ? isFinal && known.isSpent : allRecordsPolls.has(polls))
+      const isWide = isFoundBefore || (isFirst ? known.isSpent : allRecordsPolls.has(polls))
+      const allRecords = timing.isLast || (isWide && (isFinal || !isFirst))
       const found = await lookUp({ allRecords, isLast: timing.isLast })
       cause = undefined
       if (found !== undefined) return executed(found)
+      if (isFoundBefore && isFirst) continue
+      if (isFoundBefore) break
       if (timing.isLast) {
         absence = absenceOf(task, effect) ?? { effect_id: effect.id, at_ms: timing.atMs }
         if (timing.atMs - absence.at_ms < secondLookUpMs) break

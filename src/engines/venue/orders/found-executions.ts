@@ -64,11 +64,17 @@ type FindDeps = {
   /** Called account by account. */
   store: (found: readonly FoundAtVenue[]) => Promise<void>
 }
-/** `done`: the accounts that were read; a search that was aborted goes on with the others. */
-type SearchRange = { point: Date | null; signal: AbortSignal; done: Set<string> }
+/**
+ * `done`: the accounts that were read; a search that was aborted goes on with the others. `unlisted`: those of which the
+ * venue no longer lists everything since then.
+ */
+type SearchRange = { point: Date | null; signal: AbortSignal; done: Set<string>; unlisted: Set<string> }
 
 /** Account by account, at the pace of the request budget. Throws where the venue does not answer. */
-export async function findAtVenue(deps: FindDeps, { point, signal, done }: SearchRange): Promise<void> {
+export async function findAtVenue(
+  deps: FindDeps,
+  { point, signal, done, unlisted }: SearchRange,
+): Promise<void> {
   const accounts = await query<VenueAccount>(
     deps.db,
     // An account without a baseline has never traded; what a new one has becomes its opening balance.
@@ -77,7 +83,9 @@ export async function findAtVenue(deps: FindDeps, { point, signal, done }: Searc
   )
   for (const account of accounts) {
     if (done.has(account.account)) continue
-    await deps.store(await whenBudgetAllows(() => findOfAccount(deps, account, point), signal))
+    const found = await whenBudgetAllows(() => findOfAccount(deps, account, point), signal)
+    await deps.store(found.executions)
+    if (!found.isWhole) unlisted.add(account.account)
     done.add(account.account)
   }
 }
@@ -95,15 +103,19 @@ async function whenBudgetAllows<T>(read: () => Promise<T>, signal: AbortSignal):
   }
 }
 
+/** The venue lists no more fills of an account than its newest ones. */
+const listedFillsMax = 10_000
+type FoundOfAccount = { executions: FoundAtVenue[]; isWhole: boolean }
+
 async function findOfAccount(
   deps: FindDeps,
   account: VenueAccount,
   point: Date | null,
-): Promise<FoundAtVenue[]> {
+): Promise<FoundOfAccount> {
   const { venue } = deps
   const { account: address } = account
   const balances = await compareRecord(deps, account)
-  if (balances === 'empty') return []
+  if (balances === 'empty') return { executions: [], isWhole: true }
   const knownMs = point === null ? Number(account.reconciled_through_ms) : point.getTime()
   const sinceMs = Math.max(knownMs - clockToleranceMs, Number(account.baseline_at_ms), 0)
   // What fills or is withdrawn changes a balance, if only by its fee; the lists cost ten times as much.
@@ -113,10 +125,13 @@ async function findOfAccount(
     ? []
     : await readAllPages((from) => venue.ledgerSince(address, from), sinceMs, 'updates')
   const open = (await venue.openOrders(address)).filter(({ atMs }) => atMs > sinceMs)
-  return [
-    ...(await findOrders(deps, account, { fills, open })),
-    ...(await findWithdrawals(deps, account, updates)),
-  ]
+  return {
+    executions: [
+      ...(await findOrders(deps, account, { fills, open })),
+      ...(await findWithdrawals(deps, account, updates)),
+    ],
+    isWhole: fills.length < listedFillsMax,
+  }
 }
 
 /** `empty`: it holds nothing, and its record knows of nothing, so it can have done nothing. */
