@@ -34,9 +34,31 @@ export const executionMutations = [
     ['test/journeys/forgotten-executions.test.ts'],
     [
       [
-        'own.length === 0 ? find(plan, reference) : undefined,',
+        'find(plan, reference),',
         'own.length !== 0 ? find(plan, reference) : undefined,',
         'a deposit on Solana that the database has forgotten is made again',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/engines/svm-transaction/transaction.ts',
+    ['src/engines/svm-transaction/transaction.test.ts'],
+    [
+      [
+        'find(plan, reference),',
+        'own.length === 0 ? find(plan, reference) : undefined,',
+        'a second signature that the database has forgotten is followed by a third one',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/engines/svm-transaction/confirm.ts',
+    ['src/engines/svm-transaction/confirm.test.ts'],
+    [
+      [
+        'if (signsAgain && outsideId(task) !== undefined)',
+        'if (signsAgain && outsideId(task) === undefined)',
+        'a task ends as expired although a later signature, which the database has forgotten, has paid',
       ],
     ],
   ),
