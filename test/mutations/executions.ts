@@ -19,6 +19,17 @@ export const executionMutations = [
     ],
   ),
   ...mutationsOf(
+    'src/kernel/forgotten-execution.ts',
+    ['src/kernel/forgotten-execution.test.ts'],
+    [
+      [
+        ': pollSilent(polled, steps.sign, age)',
+        ": { ...pollAgain(polled, steps.sign, backoff), state: 'reconciling' as const }",
+        'a look-up that strangers keep from an answer is repeated every 15 seconds for ever',
+      ],
+    ],
+  ),
+  ...mutationsOf(
     'src/durable/run-task.ts',
     ['test/journeys/forgotten-executions.test.ts'],
     [
