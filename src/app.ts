@@ -212,8 +212,8 @@ export async function app(deps: AppDeps, overrides: Overrides = {}): Promise<App
   await composed.assertConsistent()
   const { chains, venue } = composed
   await composed.taskEngine.time.open(chains.nonceRepair.compare, [
-    ...chains.svmPorts.keys(),
-    ...(venue ? [venueChainId] : []),
+    ...chains.svmPorts.keys().map((chainId) => ({ chainId, afterFailover: true })),
+    ...(venue ? [{ chainId: venueChainId, afterFailover: false }] : []),
   ])
   composed.probe.start()
   composed.venue?.health.start()

@@ -1,6 +1,7 @@
 import { everything, type MoneyHold, readGeneration, storeHold } from '#durable/money-hold.ts'
 import type { EvmPort } from '#engines/evm-batch/evm-port.ts'
 import { type EvmProgress, type FoundExecution, findExecutions } from '#engines/evm-batch/found-executions.ts'
+import { findSvmExecutions, type SvmProgress } from '#engines/svm-transaction/found-executions.ts'
 import type { SvmPort } from '#engines/svm-transaction/svm-port.ts'
 import { type FoundAtVenue, findAtVenue } from '#engines/venue/orders/found-executions.ts'
 import { triggerKind } from '#features/spot-venue/triggers.ts'
@@ -9,7 +10,6 @@ import { repeat } from '#kernel/repeat.ts'
 import { jsonText, query } from '#store/query.ts'
 import { executedBatchIn, executionOf } from '#upstreams/evm/batch.ts'
 import { findSent, nonceAt } from '#upstreams/evm/sent-transactions.ts'
-import { sentExecutions } from '#upstreams/solana/reference.ts'
 import { type Chains, usersOfAccounts } from './chains.ts'
 import type { Core } from './core.ts'
 import { venueChainId } from './settings.ts'
@@ -111,35 +111,13 @@ const searchEvm =
     }
   }
 
-/** No nonce shows what is missing there: everything that the sponsors sent since that moment is looked at. */
 const searchSolana =
-  ({ db }: Core, { chain, sponsor }: SvmPort): BeginSearch =>
+  ({ db }: Core, port: SvmPort): BeginSearch =>
   (point, store) => {
-    const landed = new Map<string, ReturnType<typeof chain.transaction>>()
-    const read: Pick<typeof chain, 'row' | 'history' | 'transaction'> = {
-      row: chain.row,
-      history: (address, page) => chain.history(address, page),
-      async transaction(signature, finality) {
-        const known = landed.get(signature)
-        if (known) return known
-        const found = chain.transaction(signature, finality)
-        if (await found) landed.set(signature, found)
-        return found
-      },
-    }
+    const progress: SvmProgress = { landed: new Map() }
+    const storeOfUsers = async (found: readonly FoundExecution[]) => store(await ofUsers(db, found))
     return async (signal) => {
-      if (point === null) return {}
-      for (const signer of sponsor.signers) {
-        const sent = await sentExecutions(read, signer, { since: point, signal })
-        const executions = sent.map(({ signature, at, ...execution }) => ({
-          ...execution,
-          chainId: chain.row.id,
-          txHash: signature,
-          balanceChanges: [],
-          executedAt: at,
-        }))
-        await store(await ofUsers(db, executions))
-      }
+      if (point !== null) await findSvmExecutions(port, storeOfUsers, { since: point, signal, progress })
       return {}
     }
   }

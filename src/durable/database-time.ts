@@ -30,6 +30,12 @@ export type LostOnChain = { chainId: string; found: 'lost'; detail: JsonObject }
 /** `point`: the last moment that the database knows. */
 export type CompareChains = (point: Date | null) => Promise<ChainComparison[]>
 
+/**
+ * One that no counter of the database compares, so that what it did since has to be searched. `afterFailover`: also where
+ * the server was replaced, since what an instance sent before can still be executed.
+ */
+export type SearchedChain = { chainId: string; afterFailover: boolean }
+
 type DatabaseTimeDeps = {
   pool: pg.Pool
   holds: MoneyHolds
@@ -46,11 +52,8 @@ export type DatabaseTime = {
   heartbeat(): Promise<{ facts: ServerFacts; values: [string, number | null] }>
   /** Compares the reply to a heartbeat. */
   observe(row: TimeRow): Promise<void>
-  /**
-   * Judges before anything is accepted: to the end where nothing has to be compared with chains that do not answer.
-   * `searchedChains`: those that no counter of the database compares, so that what they did since has to be searched.
-   */
-  open(compareChains: CompareChains, searchedChains?: readonly string[]): Promise<void>
+  /** Judges before anything is accepted: to the end where nothing has to be compared with chains that do not answer. */
+  open(compareChains: CompareChains, searchedChains?: readonly SearchedChain[]): Promise<void>
   /** A commit that a client or a chain knows of. */
   acknowledge(task: { id: string; version: number; user_id: string }): void
   acknowledgeAct(act: AcknowledgedAct): void
@@ -82,7 +85,7 @@ type TimeState = {
   foundPoint: Date | null
   seenPoint: Date | null
   compareChains: CompareChains | undefined
-  searchedChains: readonly string[]
+  searchedChains: readonly SearchedChain[]
   checking: Promise<void> | undefined
   beatAtMs: number | undefined
 }
@@ -300,13 +303,20 @@ async function compare(state: TimeState, reason: HoldReason, generation: number)
     return hold(state, 'lost_commits', { detail, generation })
   }
   const silent = compared.filter(({ found }) => found === 'unknown').map(({ chainId }) => chainId)
-  const searched = reason === 'no_memory' && !isFresh(state) ? state.searchedChains : []
-  for (const scope of [...silent, ...searched])
+  for (const scope of [...silent, ...searchedFor(state, reason)])
     await hold(state, 'not_compared', { scope, detail: {}, generation })
   // The chains were compared by nonces alone, and the venue was not.
   if (reason === 'new_timeline' || !isFresh(state)) await letTasksLookUp(state.deps.pool)
   if (state.found) remember(state, state.found)
   holds.clearLocal(everything)
+}
+
+/** A heartbeat of another instance says nothing of what one that died with the server has sent. */
+function searchedFor(state: TimeState, reason: HoldReason): string[] {
+  const isUnwatched = reason === 'no_memory' && !isFresh(state)
+  return state.searchedChains
+    .filter(({ afterFailover }) => isUnwatched || (reason === 'new_timeline' && afterFailover))
+    .map(({ chainId }) => chainId)
 }
 
 const isFresh = ({ point, deps }: TimeState): boolean =>

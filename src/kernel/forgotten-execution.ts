@@ -1,5 +1,5 @@
 import type { Settled, SignContext } from './one-effect.ts'
-import { pollAgain, pollReview } from './poll-again.ts'
+import { pollAgain, pollReview, pollSilent } from './poll-again.ts'
 import type { Effect, StepResultOf, TaskView } from './task.ts'
 import { isExposed } from './task-state.ts'
 
@@ -98,7 +98,10 @@ type Repeated = {
   sought?: Pick<SoughtExecution, 'chain_id' | 'kind'> & Partial<SoughtExecution>
 }
 
-/** Repeats a look-up that failed, or that found what it cannot read. The mark `unknown` lets nothing else end the task. */
+/**
+ * Repeats a look-up that failed, or that found what it cannot read. The mark `unknown` lets nothing else end the task. A
+ * marked one that gets no answer is looked up the more rarely the older it is, whoever keeps it from an answer.
+ */
 export function lookUpAgain<Data, Names extends string>(
   { task, context: { now, steps } }: LookUp<Data, Names>,
   { state, note, sought }: Repeated,
@@ -107,11 +110,13 @@ export function lookUpAgain<Data, Names extends string>(
   // A later look-up that fails takes nothing back.
   const before = polled.data.sought ?? null
   const known = sought ? { is_found: false, tx_hash: null, ...before, ...sought } : before
-  const ageMs = now.getTime() - task.createdAt.getTime()
+  const age = { ageMs: now.getTime() - task.createdAt.getTime(), backoff }
   const parked =
     state === 'review'
-      ? pollReview(polled, steps.sign, { ageMs, backoff })
-      : { ...pollAgain(polled, steps.sign, backoff), state }
+      ? pollReview(polled, steps.sign, age)
+      : state === 'confirming' || wouldEndUnseen(task)
+        ? { ...pollAgain(polled, steps.sign, backoff), state }
+        : pollSilent(polled, steps.sign, age)
   return ofTask({ ...parked, outcome: 'unknown', data: { ...parked.data, note, sought: known } })
 }
 

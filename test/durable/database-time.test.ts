@@ -1,7 +1,7 @@
 /** A database that lost commits which an instance saw: money waits on every instance until an operator goes on. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createDatabaseTime } from '#durable/database-time.ts'
+import { createDatabaseTime, type SearchedChain } from '#durable/database-time.ts'
 import { createMoneyHolds, everything, raiseGeneration, storeHold } from '#durable/money-hold.ts'
 import { systemClock } from '#kernel/clock.ts'
 import { systemRandom } from '#kernel/id.ts'
@@ -213,6 +213,24 @@ test('a chain that does not answer is on hold alone and everywhere, until its ro
     await eventually(async () => !each.find('8453') || undefined, 'its money goes on')
 })
 
+const searchedChains: SearchedChain[] = [
+  { chainId: '7565164', afterFailover: true },
+  { chainId: '999', afterFailover: false },
+]
+
+test('after a failover a chain where a transaction of before can still land is searched, also beside others', async () => {
+  await using fixture = await openFixture()
+  using folder = dataFolder()
+  const point = new Date().toISOString()
+  const { holds, time } = await openWith(fixture, timeFile(folder.path), { beat: 0, timeline: 0, point })
+  await time.open(async () => [], searchedChains)
+  assert.deepEqual(
+    ['7565164', '999'].map((chain) => holds.find(chain)?.reason),
+    ['not_compared', undefined],
+  )
+  assert.equal(holds.find(), undefined)
+})
+
 test('without a memory, chains that no counter compares are searched since the last moment that the database knows', async () => {
   await using fixture = await openFixture()
   const { pool } = fixture.admin
@@ -227,7 +245,7 @@ test('without a memory, chains that no counter compares are searched since the l
       memory: undefined,
       leaseMs,
     }
-    await createDatabaseTime(deps).open(async () => [], ['7565164', '999'])
+    await createDatabaseTime(deps).open(async () => [], searchedChains)
     const stored = await fixture.rows<{ scope: string; reason: string; point: Date }>(
       'delete from money_hold returning scope, reason, point',
     )

@@ -82,7 +82,10 @@ for (const { what, stop, start } of ways)
     await using fixture = await openFixture(servers)
     const config = { DATABASE_DURABILITY: 'standby' } as const
     await stop(servers)
-    await assert.rejects(openTestCore({ databaseUrl: servers.url, config }), /no synchronous standby acknowledges/)
+    await assert.rejects(
+      openTestCore({ databaseUrl: servers.url, config }),
+      /no synchronous standby acknowledges/,
+    )
     await start(servers)
 
     let exit = false

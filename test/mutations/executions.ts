@@ -19,6 +19,17 @@ export const executionMutations = [
     ],
   ),
   ...mutationsOf(
+    'src/kernel/forgotten-execution.ts',
+    ['src/kernel/forgotten-execution.test.ts'],
+    [
+      [
+        ': pollSilent(polled, steps.sign, age)',
+        ": { ...pollAgain(polled, steps.sign, backoff), state: 'reconciling' as const }",
+        'a look-up that strangers keep from an answer is repeated every 15 seconds for ever',
+      ],
+    ],
+  ),
+  ...mutationsOf(
     'src/durable/run-task.ts',
     ['test/journeys/forgotten-executions.test.ts'],
     [
@@ -34,9 +45,31 @@ export const executionMutations = [
     ['test/journeys/forgotten-executions.test.ts'],
     [
       [
-        'own.length === 0 ? find(plan, outsideId(task) && reference) : undefined,',
+        'find(plan, outsideId(task) && reference),',
         'own.length !== 0 ? find(plan, outsideId(task) && reference) : undefined,',
         'a deposit on Solana that the database has forgotten is made again',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/engines/svm-transaction/transaction.ts',
+    ['src/engines/svm-transaction/transaction.test.ts'],
+    [
+      [
+        'find(plan, outsideId(task) && reference),',
+        'own.length === 0 ? find(plan, outsideId(task) && reference) : undefined,',
+        'a second signature that the database has forgotten is followed by a third one',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/engines/svm-transaction/confirm.ts',
+    ['src/engines/svm-transaction/confirm.test.ts'],
+    [
+      [
+        'if (signsAgain && outsideId(task) !== undefined)',
+        'if (signsAgain && outsideId(task) === undefined)',
+        'a task ends as expired although a later signature, which the database has forgotten, has paid',
       ],
     ],
   ),

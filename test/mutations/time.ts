@@ -59,6 +59,22 @@ export const timeMutations = [
         "reason === 'no_memory'",
         'an instance that is added to others holds the money of Solana and the venue',
       ],
+      [
+        " || (reason === 'new_timeline' && afterFailover)",
+        '',
+        'after a failover a repeat pays beside what an instance that died has sent on Solana',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/engines/svm-transaction/found-executions.ts',
+    ['src/engines/svm-transaction/found-executions.test.ts'],
+    [
+      [
+        '  await untilVoid(chain, range)\n',
+        '',
+        'a transaction on Solana that lands after the comparison is paid again by its repeat',
+      ],
     ],
   ),
   ...mutationsOf(

@@ -1,4 +1,5 @@
 import { Fault } from '#kernel/fault.ts'
+import { outsideId } from '#kernel/forgotten-execution.ts'
 import { addToResult, type EffectNames, type Settled } from '#kernel/one-effect.ts'
 import { pollAgain, pollReview, pollSilent } from '#kernel/poll-again.ts'
 import type { Policy } from '#kernel/signer.ts'
@@ -10,6 +11,7 @@ import type {
   StepContext,
   StepResultOf,
   TaskView,
+  Tx,
 } from '#kernel/task.ts'
 import type { Landing } from '#upstreams/solana/landing.ts'
 import { type ExpiryFinding, findExpiry } from './expiry.ts'
@@ -137,24 +139,42 @@ function expire<Names extends string>(
       data: { absence: finding.absence },
     }
   }
-  const signed = task.effects.filter(({ kind, step }) => kind === effectKind && step === steps.sign).length
   const release = { userId: task.userId, taskId: task.id, intent: effect.intent }
-  if (signsAgain && signed < signaturesMax && now < task.deadline)
-    return {
-      next: steps.sign,
-      state: 'held',
-      effects: [{ effectId: effect.id, status: 'dropped', proof: finding.proof }],
-      data: { absence: null, polls: 0, transactions: transactionsOf(context, { status: 'dropped' }) },
-      // What the dead signature counted against the caps is there for the next one.
-      writes: (tx) => policy.release(tx, release),
-    }
-  return droppedResult(context, {
-    code: 'expired',
-    message: 'The transaction was not included before its blockhash expired',
-    status: 'dropped',
-    proof: finding.proof,
-  })
+  const dropped = {
+    effects: [{ effectId: effect.id, status: 'dropped' as const, proof: finding.proof }],
+    data: { absence: null, polls: 0, transactions: transactionsOf(context, { status: 'dropped' }) },
+    // What the dead signature counted against the caps is there for the next one.
+    writes: (tx: Tx) => policy.release(tx, release),
+  }
+  // A database that went back does not know the signatures after this one: they are looked up before anything else.
+  if (signsAgain && outsideId(task) !== undefined)
+    return { ...dropped, park: { afterMs: 0, next: steps.sign }, state: 'reconciling', outcome: 'unknown' }
+  if (signsAgain && maySignAgain(task, { now, step: steps.sign }))
+    return { ...dropped, next: steps.sign, state: 'held' }
+  return droppedResult(context, { ...expired, status: 'dropped', proof: finding.proof })
 }
+
+const expired = { code: 'expired', message: 'The transaction was not included before its blockhash expired' }
+
+const maySignAgain = (task: TaskView<object>, { now, step }: { now: Date; step: string }): boolean =>
+  now < task.deadline &&
+  task.effects.filter((each) => each.kind === effectKind && each.step === step).length < signaturesMax
+
+/** Of a task whose signatures can never land, and which may sign no more; undefined while it has signed none or may. */
+export function endOfDropped(
+  task: TaskView<object>,
+  { port, ...at }: { port: SvmPort; now: Date; step: string },
+): EndResult<never> | undefined {
+  const isSigned = task.effects.some(({ kind, step }) => kind === effectKind && step === at.step)
+  return isSigned && !maySignAgain(task, at) ? failedBecause(port, expired) : undefined
+}
+
+const failedBecause = (port: SvmPort, { code, message }: { code: string; message: string }) =>
+  ({
+    end: 'failed',
+    outcome: 'not_executed',
+    error: { code, message, retryable: false, upstream: port.chain.row.displayName },
+  }) as const
 
 const update = <Names extends string>(
   { effect }: ConfirmContext<Names>,
@@ -215,9 +235,7 @@ function droppedResult<Names extends string>(
 ): EndResult<SvmTaskData> {
   const { effect, port } = context
   return {
-    end: 'failed',
-    outcome: 'not_executed',
-    error: { code, message, retryable: false, upstream: port.chain.row.displayName },
+    ...failedBecause(port, { code, message }),
     effects: [{ effectId: effect.id, status: 'dropped', proof }],
     data: { transactions: transactionsOf(context, slot === undefined ? { status } : { status, slot }) },
   }

@@ -17,7 +17,7 @@ import type { Absence, SvmTaskData } from './transaction-rules.ts'
  */
 
 /** Blocks beyond the last valid one: more than forks at the tip are deep. */
-const marginBlocks = 32n
+export const marginBlocks = 32n
 const apartMs = 2_000
 /** The balance was read within so many slots of the signature. */
 const readingSlots = 64n

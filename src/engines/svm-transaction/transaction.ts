@@ -26,7 +26,7 @@ import type {
 } from '#kernel/task.ts'
 import type { Draft } from '#upstreams/solana/draft.ts'
 import type { Landing } from '#upstreams/solana/landing.ts'
-import { type ConfirmDeps, confirmTransaction } from './confirm.ts'
+import { type ConfirmDeps, confirmTransaction, endOfDropped } from './confirm.ts'
 import { settleFound } from './found-transaction.ts'
 import { type HeldUnits, heldUnits } from './held-units.ts'
 import type { LamportBudget } from './lamport-budget.ts'
@@ -103,7 +103,7 @@ export function svmTransactions(deps: SvmTransactionsDeps): SvmTransactions {
     return { port, feePayer, result, held }
   }
 
-  /** What names the reference of a transaction that was never signed, as far as this database knows. */
+  /** What names the reference and is not in this database, or was taken for dead. */
   const find = async ({ chainId, account }: SvmPlan, reference: string | undefined) =>
     reference === undefined ? undefined : portOf(chainId).findReferenced({ reference, account })
 
@@ -119,7 +119,7 @@ export function svmTransactions(deps: SvmTransactionsDeps): SvmTransactions {
     if (live) throw new Error(`task ${task.id} signs again while effect ${live.id} may land`)
     const reference = referenceOf(portOf(plan.chainId), task, plan)
     const [found, composed] = await Promise.allSettled([
-      own.length === 0 ? find(plan, outsideId(task) && reference) : undefined,
+      find(plan, outsideId(task) && reference),
       compose(plan, { id: `${task.id} ${steps.sign} ${own.length}`, reference }),
     ])
     if (found.status === 'rejected') {
@@ -130,7 +130,11 @@ export function svmTransactions(deps: SvmTransactionsDeps): SvmTransactions {
     const transaction = found.value
     if (transaction)
       return settleFound({ ...options, port: portOf(plan.chainId), budget, task, plan, transaction, context })
-    if (isLookingUp(task)) return nothingFound<Data, Names>(steps.sign)
+    if (isLookingUp(task))
+      return (
+        endOfDropped(task, { port: portOf(plan.chainId), now: context.now, step: steps.sign }) ??
+        nothingFound<Data, Names>(steps.sign)
+      )
     const refused = await plan.refusal?.()
     if (refused) return refused
     if (composed.status === 'rejected') throw composed.reason

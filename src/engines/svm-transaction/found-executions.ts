@@ -1,0 +1,79 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import type { NamedExecution } from '#kernel/execution-id.ts'
+import { sentExecutions } from '#upstreams/solana/reference.ts'
+import { type LandedTransaction, validBlocks } from '#upstreams/solana/solana.ts'
+import { marginBlocks } from './expiry.ts'
+import type { SvmPort } from './svm-port.ts'
+
+/**
+ * What the wallets of users executed on Solana without the database knowing it. No counter shows what is missing there:
+ * everything that the sponsors sent since a moment is looked at, once nothing of before can land any more.
+ */
+
+type FoundExecution = NamedExecution & {
+  chainId: string
+  account: string
+  txHash: string
+  balanceChanges: object[]
+  executedAt: Date
+}
+/** A search that was aborted goes on from there. */
+export type SvmProgress = {
+  landed: Map<string, LandedTransaction>
+  /** Where the chain was when the search began, and money was on hold. */
+  beganAt?: bigint
+  isPast?: boolean
+}
+type SearchedPort = {
+  chain: Pick<SvmPort['chain'], 'row' | 'height' | 'history' | 'transaction'>
+  sponsor: Pick<SvmPort['sponsor'], 'signers'>
+}
+type Range = { since: Date; signal: AbortSignal; progress: SvmProgress; everyMs?: number }
+
+const everyMsDefault = 1_000
+
+export async function findSvmExecutions(
+  { chain, sponsor }: SearchedPort,
+  store: (executions: readonly FoundExecution[]) => Promise<void>,
+  range: Range,
+): Promise<void> {
+  await untilVoid(chain, range)
+  const { since, signal } = range
+  for (const signer of sponsor.signers) {
+    const sent = await sentExecutions(keeping(chain, range.progress), signer, { since, signal })
+    const executions = sent.map(({ signature, at, ...execution }) => ({
+      ...execution,
+      chainId: chain.row.id,
+      txHash: signature,
+      balanceChanges: [],
+      executedAt: at,
+    }))
+    await store(executions)
+  }
+}
+
+/** An instance that has died may have sent a transaction that lands while its blockhash serves, and is listed only then. */
+async function untilVoid(
+  chain: SearchedPort['chain'],
+  { signal, progress, everyMs = everyMsDefault }: Range,
+): Promise<void> {
+  // A local chain executes what it is sent at once.
+  if (chain.row.finality !== 'finalized') return
+  progress.beganAt ??= (await chain.height('confirmed')).height
+  const last = progress.beganAt + validBlocks + marginBlocks
+  while (!progress.isPast) {
+    progress.isPast = (await chain.height('finalized')).height > last
+    if (!progress.isPast) await pause(everyMs, undefined, { signal })
+  }
+}
+
+const keeping = (chain: SearchedPort['chain'], { landed }: SvmProgress): SearchedPort['chain'] => ({
+  ...chain,
+  async transaction(signature, commitment) {
+    const known = landed.get(signature)
+    if (known) return known
+    const found = await chain.transaction(signature, commitment)
+    if (found) landed.set(signature, found)
+    return found
+  },
+})
