@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { sentExecutions } from '#upstreams/solana/reference.ts'
 import type { LandedTransaction } from '#upstreams/solana/solana.ts'
 import { findSvmExecutions, type SvmProgress } from './found-executions.ts'
 
@@ -32,7 +33,12 @@ function chainOf(finality: 'finalized' | 'confirmed', heights: (bigint | undefin
 }
 const begin = (): SvmProgress => ({ landed: new Map() })
 const find = ({ port }: ReturnType<typeof chainOf>, progress = begin()) =>
-  findSvmExecutions(port, async () => {}, { since: new Date(0), signal: never, progress, everyMs: 1 })
+  findSvmExecutions({ sent: sentExecutions, store: async () => {} }, port, {
+    since: new Date(0),
+    signal: never,
+    progress,
+    everyMs: 1,
+  })
 
 test('what a sponsor sent is listed once nothing of before the search can land', async () => {
   const chain = chainOf('finalized', [1_100n, 1_182n, 1_183n])
