@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { sentExecutions } from '#upstreams/solana/reference.ts'
 import type { LandedTransaction } from '#upstreams/solana/solana.ts'
 import { findSvmExecutions, type SvmProgress } from './found-executions.ts'
 
@@ -32,8 +31,12 @@ function chainOf(finality: 'finalized' | 'confirmed', heights: (bigint | undefin
   }
 }
 const begin = (): SvmProgress => ({ landed: new Map() })
+const sent: Parameters<typeof findSvmExecutions>[0]['sent'] = async (chain, payer) => {
+  await chain.history(payer, { commitment: 'finalized', limit: 1 })
+  return []
+}
 const find = ({ port }: ReturnType<typeof chainOf>, progress = begin()) =>
-  findSvmExecutions({ sent: sentExecutions, store: async () => {} }, port, {
+  findSvmExecutions({ sent, store: async () => {} }, port, {
     since: new Date(0),
     signal: never,
     progress,
