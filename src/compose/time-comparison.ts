@@ -10,6 +10,7 @@ import { repeat } from '#kernel/repeat.ts'
 import { jsonText, query } from '#store/query.ts'
 import { executedBatchIn, executionOf } from '#upstreams/evm/batch.ts'
 import { findSent, nonceAt } from '#upstreams/evm/sent-transactions.ts'
+import { sentExecutions } from '#upstreams/solana/reference.ts'
 import { type Chains, usersOfAccounts } from './chains.ts'
 import type { Core } from './core.ts'
 import { venueChainId } from './settings.ts'
@@ -116,8 +117,9 @@ const searchSolana =
   (point, store) => {
     const progress: SvmProgress = { landed: new Map() }
     const storeOfUsers = async (found: readonly FoundExecution[]) => store(await ofUsers(db, found))
+    const deps = { sent: sentExecutions, store: storeOfUsers }
     return async (signal) => {
-      if (point !== null) await findSvmExecutions(port, storeOfUsers, { since: point, signal, progress })
+      if (point !== null) await findSvmExecutions(deps, port, { since: point, signal, progress })
       return {}
     }
   }

@@ -100,7 +100,7 @@ type Repeated = {
 
 /**
  * Repeats a look-up that failed, or that found what it cannot read. The mark `unknown` lets nothing else end the task. A
- * marked one that gets no answer is looked up the more rarely the older it is, whoever keeps it from an answer.
+ * marked one that gets no answer is looked up the more rarely the older it is.
  */
 export function lookUpAgain<Data, Names extends string>(
   { task, context: { now, steps } }: LookUp<Data, Names>,

@@ -96,6 +96,17 @@ export const executionMutations = [
     ],
   ),
   ...mutationsOf(
+    'src/upstreams/solana/history-pages.ts',
+    ['src/upstreams/solana/reference.test.ts'],
+    [
+      [
+        'if (page[0]?.signature !== last)',
+        'if (page.length > 0 && page[0]?.signature !== last)',
+        'a node that does not know where to go on ends a search that has not found yet',
+      ],
+    ],
+  ),
+  ...mutationsOf(
     'src/upstreams/evm/batch-search.ts',
     ['src/upstreams/evm/batch-search.test.ts'],
     [['if (receipt?.success) return', 'if (receipt) return', 'an attempt that failed counts as the batch']],

@@ -31,8 +31,17 @@ function chainOf(finality: 'finalized' | 'confirmed', heights: (bigint | undefin
   }
 }
 const begin = (): SvmProgress => ({ landed: new Map() })
+const sent: Parameters<typeof findSvmExecutions>[0]['sent'] = async (chain, payer) => {
+  await chain.history(payer, { commitment: 'finalized', limit: 1 })
+  return []
+}
 const find = ({ port }: ReturnType<typeof chainOf>, progress = begin()) =>
-  findSvmExecutions(port, async () => {}, { since: new Date(0), signal: never, progress, everyMs: 1 })
+  findSvmExecutions({ sent, store: async () => {} }, port, {
+    since: new Date(0),
+    signal: never,
+    progress,
+    everyMs: 1,
+  })
 
 test('what a sponsor sent is listed once nothing of before the search can land', async () => {
   const chain = chainOf('finalized', [1_100n, 1_182n, 1_183n])

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { NamedExecution } from '#kernel/execution-id.ts'
-import { sentExecutions } from '#upstreams/solana/reference.ts'
-import { type LandedTransaction, validBlocks } from '#upstreams/solana/solana.ts'
+import type { sentExecutions } from '#upstreams/solana/reference.ts'
+import type { LandedTransaction } from '#upstreams/solana/solana.ts'
 import { marginBlocks } from './expiry.ts'
 import type { SvmPort } from './svm-port.ts'
 
@@ -31,17 +31,24 @@ type SearchedPort = {
 type Range = { since: Date; signal: AbortSignal; progress: SvmProgress; everyMs?: number }
 
 const everyMsDefault = 1_000
+/** A blockhash serves for 150 blocks. */
+const voidAfterBlocks = 150n + marginBlocks
+
+type FindDeps = {
+  sent: typeof sentExecutions
+  store: (executions: readonly FoundExecution[]) => Promise<void>
+}
 
 export async function findSvmExecutions(
+  { sent, store }: FindDeps,
   { chain, sponsor }: SearchedPort,
-  store: (executions: readonly FoundExecution[]) => Promise<void>,
   range: Range,
 ): Promise<void> {
   await untilVoid(chain, range)
   const { since, signal } = range
   for (const signer of sponsor.signers) {
-    const sent = await sentExecutions(keeping(chain, range.progress), signer, { since, signal })
-    const executions = sent.map(({ signature, at, ...execution }) => ({
+    const found = await sent(keeping(chain, range.progress), signer, { since, signal })
+    const executions = found.map(({ signature, at, ...execution }) => ({
       ...execution,
       chainId: chain.row.id,
       txHash: signature,
@@ -60,7 +67,7 @@ async function untilVoid(
   // A local chain executes what it is sent at once.
   if (chain.row.finality !== 'finalized') return
   progress.beganAt ??= (await chain.height('confirmed')).height
-  const last = progress.beganAt + validBlocks + marginBlocks
+  const last = progress.beganAt + voidAfterBlocks
   while (!progress.isPast) {
     progress.isPast = (await chain.height('finalized')).height > last
     if (!progress.isPast) await pause(everyMs, undefined, { signal })

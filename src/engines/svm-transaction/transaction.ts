@@ -130,11 +130,10 @@ export function svmTransactions(deps: SvmTransactionsDeps): SvmTransactions {
     const transaction = found.value
     if (transaction)
       return settleFound({ ...options, port: portOf(plan.chainId), budget, task, plan, transaction, context })
-    if (isLookingUp(task))
-      return (
-        endOfDropped(task, { port: portOf(plan.chainId), now: context.now, step: steps.sign }) ??
-        nothingFound<Data, Names>(steps.sign)
-      )
+    if (isLookingUp(task)) {
+      const ended = endOfDropped(task, { port: portOf(plan.chainId), now: context.now, step: steps.sign })
+      return ended ?? nothingFound<Data, Names>(steps.sign)
+    }
     const refused = await plan.refusal?.()
     if (refused) return refused
     if (composed.status === 'rejected') throw composed.reason

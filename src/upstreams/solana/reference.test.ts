@@ -4,7 +4,7 @@ import { base58 } from './base58.ts'
 import { computeLimit, transferLamports } from './instruction-builder.ts'
 import { svmDecoder } from './instructions.ts'
 import { compileMessage, decodeMessage, joinTransaction } from './message.ts'
-import { executionOfReference, referenceOf, referenceSearch } from './reference.ts'
+import { executionOfReference, referenceOf, referenceSearch, sentExecutions } from './reference.ts'
 import type { HistoryEntry, LandedTransaction } from './solana.ts'
 
 const addressOf = (byte: number) => base58(new Uint8Array(32).fill(byte))
@@ -87,4 +87,29 @@ test('strangers who name a reference without end cannot stop its search', async 
     const read = chain.reads.filter((signature) => signature !== 'own')
     assert.equal(read.length, new Set(read).size, 'each is read once')
   }
+})
+
+test('a node that does not know the page before proves no end of a history', async () => {
+  const signatures = Array.from({ length: 1_500 }, (_, index) => `foreign ${index}`)
+  const chain = chainOf(...signatures)
+  const forgetful = {
+    ...chain,
+    history: async (address: string, page: { before?: string | undefined; limit: number }) =>
+      page.before === undefined ? chain.history(address, page) : [],
+  }
+  const find = referenceSearch(forgetful)
+  for (let round = 0; round < 9; round++) await assert.rejects(find(search), /still read/)
+  await assert.rejects(find(search), /does not know the page before/)
+  const since = { since: new Date(0), signal: new AbortController().signal }
+  await assert.rejects(sentExecutions(withTimes(forgetful), sponsor!, since), /does not know the page before/)
+  await sentExecutions(withTimes(chain), sponsor!, since)
+  assert.equal(new Set(chain.reads).size, 1_500)
+})
+
+const withTimes = <Chain extends ReturnType<typeof chainOf>>(chain: Chain) => ({
+  ...chain,
+  transaction: async (...given: Parameters<Chain['transaction']>) => ({
+    ...(await chain.transaction(given[0] as string, given[1] as string))!,
+    blockSeconds: 1,
+  }),
 })

@@ -3,6 +3,7 @@ import type { NamedExecution } from '#kernel/execution-id.ts'
 import { Fault } from '#kernel/fault.ts'
 import { uuidOf } from '#kernel/id.ts'
 import { addressBytes, base58, fromBase58 } from './base58.ts'
+import { historyPages, pageMax } from './history-pages.ts'
 import { accountKeysOf, decodeMessage, InvalidMessageError, splitTransaction } from './message.ts'
 import type { LandedTransaction, Solana } from './solana.ts'
 
@@ -34,7 +35,6 @@ type SearchedChain = Pick<Solana, 'row' | 'history' | 'transaction'>
 
 export type ReferenceSearch = (search: Search) => Promise<FoundTransaction | undefined>
 
-const pageMax = 1_000
 /** Anybody can name a reference once it is known, for the fee of a transaction. So many that name it are listed. */
 const namedPagesMax = 50
 /** So many of them are read in one search; the next search goes on from there. */
@@ -59,10 +59,11 @@ export function referenceSearch(chain: SearchedChain): ReferenceSearch {
   }
 
   return async ({ reference, account }) => {
-    let before: string | undefined
     let reads = 0
-    for (let page = 0; page < namedPagesMax; page++) {
-      const named = await chain.history(reference, { commitment: 'confirmed', before, limit: pageMax })
+    let pages = 0
+    for await (const named of historyPages(chain, reference, { commitment: 'confirmed' })) {
+      if (pages++ === namedPagesMax)
+        throw new Fault('unavailable', `${reference} is named by too many transactions`)
       for (const { signature, failed } of named) {
         if (failed || foreign.has(`${account} ${signature}`)) continue
         if (reads++ === readMax)
@@ -70,10 +71,8 @@ export function referenceSearch(chain: SearchedChain): ReferenceSearch {
         const landed = await readOwn(signature, account)
         if (landed) return { signature, landed }
       }
-      if (named.length < pageMax) return undefined
-      before = named.at(-1)?.signature
     }
-    throw new Fault('unavailable', `${reference} is named by too many transactions`)
+    return undefined
   }
 }
 
@@ -99,8 +98,12 @@ export async function sentExecutions(
 ): Promise<SentExecution[]> {
   const found: SentExecution[] = []
   const { finality } = chain.row
-  for (let pages = 0, before: string | undefined; pages < pagesMax; pages += 1) {
-    const page = await chain.history(feePayer, { commitment: finality, before, limit: pageMax })
+  let pages = 0
+  for await (const page of historyPages(chain, feePayer, { commitment: finality })) {
+    if (pages++ === pagesMax)
+      throw new Error(
+        `${feePayer} has sent more than ${pagesMax * pageMax} transactions since ${since.toISOString()}`,
+      )
     for (const { signature, failed } of page) {
       signal.throwIfAborted()
       const landed = await chain.transaction(signature, finality)
@@ -114,10 +117,6 @@ export async function sentExecutions(
         if (execution) found.push({ ...execution, signature, account, at })
       }
     }
-    before = page.at(-1)?.signature
-    if (page.length < pageMax) return found
   }
-  throw new Error(
-    `${feePayer} has sent more than ${pagesMax * pageMax} transactions since ${since.toISOString()}`,
-  )
+  return found
 }

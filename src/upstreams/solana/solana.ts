@@ -205,7 +205,7 @@ function sumByMint(balances: readonly TokenBalance[]): TokenBalance[] {
 }
 
 /** A blockhash is valid for so many blocks. */
-export const validBlocks = 150n
+const validBlocks = 150n
 /** The nodes behind one URL do not see the same height. */
 const lagBlocksMax = 150n
 

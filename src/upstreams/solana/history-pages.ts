@@ -1,0 +1,27 @@
+import { Fault } from '#kernel/fault.ts'
+import type { HistoryEntry, HistoryOptions, Solana } from './solana.ts'
+
+/** The history of an address, page by page, newest first. */
+
+export const pageMax = 1_000
+
+type HistoryRange = Pick<HistoryOptions, 'commitment' | 'before'>
+
+/**
+ * A node that does not know the signature from which it should go on answers as if nothing came before it. So each page
+ * begins with the last entry of the page before, which is left out.
+ */
+export async function* historyPages(
+  { history }: Pick<Solana, 'history'>,
+  address: string,
+  range: HistoryRange,
+): AsyncGenerator<HistoryEntry[]> {
+  let page = await history(address, { ...range, limit: pageMax })
+  yield page
+  while (page.length === pageMax) {
+    const last = page.at(-1)?.signature
+    page = await history(address, { ...range, before: page.at(-2)?.signature, limit: pageMax })
+    if (page[0]?.signature !== last) throw new Fault('unavailable', 'The node does not know the page before')
+    yield page.slice(1)
+  }
+}
