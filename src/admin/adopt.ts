@@ -14,7 +14,7 @@ import type { FoundOrder, FoundWithdrawal } from '#engines/venue/orders/found-ex
 import { nonceKind } from '#engines/venue/orders/signed-action.ts'
 import { scheduleNow } from '#engines/venue/records/account-store.ts'
 import { noteFoundOrder } from '#engines/venue/records/store.ts'
-import { firedExecutionId } from '#kernel/execution-id.ts'
+import { firedExecutionId, rearmedExecutionId } from '#kernel/execution-id.ts'
 import { shardOf, systemRandom, uuidv7 } from '#kernel/id.ts'
 import type { JsonObject } from '#kernel/json.ts'
 import type { TaskKind, Tx } from '#kernel/task.ts'
@@ -26,7 +26,7 @@ import type { Session } from './session.ts'
 
 /**
  * Makes tasks of what the chains and the venue executed and the database forgot. An order that a chain executed fires: its
- * own task looks the execution up, since it may have been refunded. A trigger whose order the venue has ends with an
+ * own task looks the execution up, since it may have been refunded; of several the last one fires. A trigger whose order the venue has ends with an
  * adopted task. Both cancel the others of their group. A request under a key gets a task that shows it: its repeat finds
  * the execution by itself and takes the place of that task, with all that its operation books. What is adopted of the
  * venue is not foreign to the comparison of its account.
@@ -118,7 +118,7 @@ const markLookingUp = (tx: Tx, taskId: string) =>
 async function firedOrder(
   { clock }: Session,
   tx: Tx,
-  { user_id: userId, execution_id: executionId, venue }: Execution,
+  { user_id: userId, execution_id: executionId, venue, executed_at: at }: Execution,
 ): Promise<TriggerOrder | undefined> {
   if (venue) {
     const [order] = await query<TriggerOrder>(
@@ -139,7 +139,42 @@ async function firedOrder(
     `select * from trigger_order where user_id = $1 and status in ('waiting', 'armed') for update`,
     [userId],
   )
-  return armed.find((order) => firedExecutionId(order, { perAttempt: false }) === executionId)
+  const attempts = attemptsOf(armed)
+  const order = attempts.get(executionId)
+  return order && (await wasArmedAgain(tx, { order, executionId, attempts, at })) ? undefined : order
+}
+
+/** An order that was refunded is armed again under another id, at most so often. */
+const refundsMax = 10
+
+/** By its execution id each attempt that the orders may have had since: the order as it fired. */
+function attemptsOf(armed: readonly TriggerOrder[]): Map<string, TriggerOrder> {
+  const attempts = new Map<string, TriggerOrder>()
+  for (let orders = armed, refunds = 0; refunds <= refundsMax; refunds++) {
+    for (const order of orders) attempts.set(firedExecutionId(order, { perAttempt: false }), order)
+    orders = orders.map((order) => ({ ...order, execution_id: rearmedExecutionId(order) }))
+  }
+  return attempts
+}
+
+type Attempted = {
+  order: TriggerOrder
+  executionId: string
+  attempts: ReadonlyMap<string, TriggerOrder>
+  at: Date
+}
+
+/** A later execution of the order, or of one that its own has ended, shows that this one was refunded. */
+async function wasArmedAgain(tx: Tx, { order, executionId, attempts, at }: Attempted): Promise<boolean> {
+  const isOfGroup = (other: TriggerOrder) =>
+    other.id === order.id || (order.ends_group && !!order.oco_group && other.oco_group === order.oco_group)
+  const ids = [...attempts].flatMap(([id, other]) => (id !== executionId && isOfGroup(other) ? [id] : []))
+  const later = await query(
+    tx,
+    `select from found_execution where user_id = $1 and execution_id = any($2::uuid[]) and executed_at > $3 limit 1`,
+    [order.user_id, ids, at],
+  )
+  return later.length > 0
 }
 
 type Noted = Execution & { taskId: string; venue: FoundOrder | FoundWithdrawal }
@@ -222,8 +257,13 @@ async function insertTask(tx: Tx, task: Task): Promise<void> {
   ])
 }
 
-async function fire(tx: Tx, { id }: TriggerOrder, at: Date): Promise<TriggerOrder[]> {
-  await query(tx, `update trigger_order set status = 'armed' where id = $1 and status = 'waiting'`, [id])
+async function fire(tx: Tx, { id, execution_id: own }: TriggerOrder, at: Date): Promise<TriggerOrder[]> {
+  await query(
+    tx,
+    `update trigger_order set status = 'armed', execution_id = $2
+       where id = $1 and (status = 'waiting' or execution_id is distinct from $2::uuid)`,
+    [id, own],
+  )
   return query<TriggerOrder>(tx, 'select * from trigger_fire($1, $2)', [[id], at])
 }
 

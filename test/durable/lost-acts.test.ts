@@ -5,14 +5,18 @@ import { createAcknowledged } from '#durable/acknowledged-commits.ts'
 import { createLockWaiters } from '#durable/lock-wait.ts'
 import type { UserCall } from '#durable/operation-call.ts'
 import { runAct } from '#durable/run-act.ts'
+import { insertTriggerOrders } from '#engines/trigger-orders/store.ts'
+import { hookRow } from '#features/hooks/hook-row.ts'
 import { ApprovalRequired, actionTerms } from '#kernel/approval.ts'
+import type { Chain } from '#kernel/chains.ts'
 import { systemClock } from '#kernel/clock.ts'
+import { firedExecutionId, rearmedExecutionId } from '#kernel/execution-id.ts'
 import { outsideId } from '#kernel/forgotten-execution.ts'
 import { systemRandom } from '#kernel/id.ts'
 import { createKeyedMutex } from '#kernel/keyed-mutex.ts'
 import type { Step } from '#kernel/task.ts'
 import { operatorOf } from '../harness/admin.ts'
-import { dataFolder } from '../harness/gateway.ts'
+import { dataFolder, eventually } from '../harness/gateway.ts'
 import { type Admit, type EngineFixture, executed, newUser, openFixture } from './engine-fixture.ts'
 
 test('acknowledged acts that are gone are found', async () => {
@@ -69,6 +73,8 @@ test('a task without a key looks up by its own id, once an operator goes on with
   await operator.act('accepted', 'time', 'resume')
   await using _running = await fixture.instance(kind)
   assert.equal((await fixture.waitForEnd(id)).outcome, 'executed')
+  const isFree = async () => !accepting.taskEngine.holds.find() || undefined
+  await eventually(isFree, 'money goes on')
   const { task_id: later } = await accepting.run(newUser(), { timeoutMs: 0 })
   assert.equal((await fixture.waitForEnd(later)).outcome, 'executed')
   assert.deepEqual(lookedUp, [id, undefined])
@@ -109,5 +115,69 @@ test('what was executed of a request that waits for a person again is a task of 
   assert.deepEqual(
     tasks.map(({ kind, outcome }) => `${kind} ${outcome}`),
     ['adopted executed', 'test_run null'],
+  )
+})
+
+test('of an order that was refunded, and then executed by the other of its pair, that one fires', async () => {
+  await using fixture = await openFixture()
+  using folder = dataFolder()
+  const userId = newUser()
+  const group = newUser()
+  const hookOf = (type: 'stop_loss' | 'take_profit') =>
+    hookRow({
+      id: newUser(),
+      userId,
+      chain: { id: '8453', usdc: '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913' } as Chain,
+      token: { symbol: 'WETH', address: '0xweth' },
+      leg: { type, fraction: '0.1', price: null, sell: '1' },
+      reference: '2000',
+      referenceName: 'entry',
+      mark: '2000',
+      slippageBps: 100,
+      group,
+      expiresAt: null,
+      units: 5_000_000n,
+      isLot: true,
+      at: new Date(),
+    })
+  const [stop, target] = [hookOf('stop_loss'), hookOf('take_profit')]
+  await fixture.admin.transaction((tx) => insertTriggerOrders(tx, [stop, target]))
+  const firedAs = (id: string, refunds: number) => {
+    let order = { id, execution_id: null as string | null, attempts: 0 }
+    for (let n = 0; n < refunds; n++) order = { ...order, execution_id: rearmedExecutionId(order) }
+    return firedExecutionId(order, { perAttempt: false })
+  }
+  const executions = [firedAs(stop.id, 0), firedAs(target.id, 0), firedAs(target.id, 1)]
+  const operator = await heldOperator(fixture, folder)
+  for (const [at, executionId] of executions.entries())
+    await fixture.rows(
+      `insert into found_execution (chain, execution_id, sequence, user_id, tx_hash, balance_changes, executed_at)
+         values ('8453', $1, 0, $2, $3, '[]', now() - interval '1 minute' + $4 * interval '10 seconds') returning chain`,
+      executionId,
+      userId,
+      `0x${at}`,
+      at,
+    )
+  await operator.act('as the chain shows', 'time', 'adopt')
+  const orders = await fixture.rows<{ id: string; status: string; execution_id: string }>(
+    `select o.id, o.status, t.execution_id from trigger_order o left join task t on t.id = o.task_id where o.user_id = $1`,
+    userId,
+  )
+  const shown = orders.map(({ id, status, execution_id: fired }) => [
+    id === stop.id ? 'stop' : 'target',
+    status,
+    fired,
+  ])
+  assert.deepEqual(shown.toSorted(), [
+    ['stop', 'cancelled', null],
+    ['target', 'fired', executions[2]],
+  ])
+  const adopted = await fixture.rows<{ execution_id: string }>(
+    `select execution_id from task where user_id = $1 and kind = 'adopted' order by created_at`,
+    userId,
+  )
+  assert.deepEqual(
+    adopted.map(({ execution_id: id }) => id),
+    executions.slice(0, 2),
   )
 })
