@@ -42,7 +42,7 @@ const placementEffect = (deps: TpSlDeps, replace: Step<TpSlData, TpSlStep>) =>
           legs: wantedExits(task.data).map(({ leg }) => leg),
           placed: task.data.placed,
         }),
-      before: (task) => exitsBefore(deps.venue, task),
+      before: (task) => exitsBefore(deps, task),
     }),
     plan: (task) =>
       exitsPlan(task, deps.pricing, {

@@ -172,7 +172,7 @@ function gatewayTriggersResult(
   }
 }
 
-type TpSlStepDeps = VenueDriverDeps & Pick<SpotDeps, 'venue' | 'pricing'>
+type TpSlStepDeps = VenueDriverDeps & Pick<SpotDeps, 'db' | 'venue' | 'pricing'>
 
 export const tpSlSteps = (deps: TpSlStepDeps) =>
   oneEffect({
@@ -183,7 +183,7 @@ export const tpSlSteps = (deps: TpSlStepDeps) =>
           legs: wantedExits(task.data).map(({ leg }) => leg),
           placed: task.data.placed,
         }),
-      before: (task) => exitsBefore(deps.venue, task),
+      before: (task) => exitsBefore(deps, task),
       // The venue may reject triggers in this market: the gateway holds those exits.
       onRejected: (task, { type }, { now }) =>
         type === 'rejected' ? gatewayTriggersResult(task, wantedPrices(task), now) : undefined,

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Fault } from '#kernel/fault.ts'
 import type { Account, Fill, Position } from '#upstreams/hyperliquid/hyperliquid.ts'
-import { findPosition } from './order-lookup.ts'
+import { findPosition, placedBefore } from './order-lookup.ts'
 
 const long = { symbol: 'BTC', signedSize: '0.5' } as Position
 const stateWith = (...positions: Position[]) => ({ positions, unread: [] as Account['unread'] }) as Account
@@ -32,4 +32,16 @@ test('a position is not missing while the fills show one', async () => {
 test('a position is missing where the fills closed it, or where there is none', async () => {
   for (const fills of [[], [bought, sold]])
     assert.equal(await findPosition(venueWith(fills, stateWith()), query, stateWith()), undefined)
+})
+
+test('an order that was adopted is awaited where the venue denies it, and one that nobody found is not', async () => {
+  const before = (adopted: object[]) => {
+    const deps = {
+      venue: { order: async () => undefined },
+      db: { query: async () => ({ rows: adopted }) },
+    } as unknown as Parameters<typeof placedBefore>[0]
+    return placedBefore(deps, { userId: 'u', data: { account: '0xacc', since_ms: 0 } }, ['0xc'])
+  }
+  await assert.rejects(before([{ task_id: 'a' }]), { code: 'unavailable' })
+  assert.equal(await before([]), undefined)
 })

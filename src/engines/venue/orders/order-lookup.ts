@@ -1,7 +1,9 @@
 import { type Phase, requirePhase, sumFills } from '#engines/venue/records/bracket.ts'
+import { isAnyAdopted } from '#engines/venue/records/store.ts'
 import { compareDecimals } from '#kernel/decimal-fields.ts'
 import { Fault } from '#kernel/fault.ts'
 import { subtractDecimals, toFixedPoint } from '#kernel/money.ts'
+import type { Queryable } from '#store/query.ts'
 import type {
   Account,
   Fill,
@@ -88,16 +90,20 @@ export function createOrderLookup(
 
 /**
  * The time of an order that an earlier task of the same execution id has placed, from which on its records are read;
- * undefined where the venue has no order under any of the ids.
+ * undefined where the venue has no order under any of the ids. Throws where it does not show one that it had before.
  */
 export async function placedBefore<Data extends { account: string; since_ms: number }>(
-  venue: Pick<OrderLookupSource, 'order'>,
-  { account, since_ms: sinceMs }: Data,
+  { venue, db }: { venue: Pick<OrderLookupSource, 'order'>; db: Queryable },
+  { userId, data: { account, since_ms: sinceMs } }: { userId: string; data: Data },
   cloids: readonly string[],
 ): Promise<{ data: Partial<Data> } | undefined> {
   const orders = await Promise.all(cloids.map((cloid) => venue.order(account, cloid)))
   const times = orders.flatMap((known) => (known ? [known.order.atMs - clockToleranceMs] : []))
-  if (times.length === 0) return undefined
+  if (times.length === 0) {
+    // The venue denies some orders that exist.
+    if (await isAnyAdopted(db, userId, cloids)) throw recordsDisagree()
+    return undefined
+  }
   const known = { since_ms: Math.min(sinceMs, ...times) }
   return { data: known as Partial<Data> }
 }

@@ -49,14 +49,11 @@ export const exitsSearch = (
   lookUp: ({ allRecords }) => lookUpExits(venue, task, { legs, suffix, allRecords }),
 })
 
-export const exitsBefore = (
-  venue: Pick<OrderLookupSource, 'order'>,
-  { executionId, data }: TaskView<OrderTaskData>,
-) =>
+export const exitsBefore = (deps: Parameters<typeof placedBefore>[0], task: TaskView<OrderTaskData>) =>
   placedBefore(
-    venue,
-    data,
-    wantedExits(data).map(({ leg }) => cloidOf(executionId, leg)),
+    deps,
+    task,
+    wantedExits(task.data).map(({ leg }) => cloidOf(task.executionId, leg)),
   )
 
 type Completion = {

@@ -84,7 +84,7 @@ const orderEffect = <Data extends OrderTaskData, Repair extends string>(
         parseReply: (legs) => entryOfReply(legs, task.data, deps.rejections),
         lookUp: (how) => lookUpEntry(deps, task, how),
       }),
-      before: ({ executionId, data }) => placedBefore(deps.venue, data, [cloidOf(executionId, 'entry')]),
+      before: (task) => placedBefore(deps, task, [cloidOf(task.executionId, 'entry')]),
     }),
     plan({ executionId, data, deadline }, { now }) {
       if (now > deadline) return failed('expired', 'The deadline passed before the order was sent')

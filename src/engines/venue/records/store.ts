@@ -1,5 +1,6 @@
 import type { JsonObject, Tx } from '#kernel/task.ts'
 import { isSpotAsset, type VenueOrder } from '#kernel/venue.ts'
+import { adoptedKind } from '#store/found-effect.ts'
 import { builder, fetchAll, fetchOne, jsonText, type Queryable, query } from '#store/query.ts'
 import { recentTasks } from './recent-tasks.ts'
 
@@ -98,6 +99,21 @@ export async function ownersOfOrders(
       .where('cloid', '=', (eb) => eb.fn.any(eb.val([...cloids]))),
   )
   return new Map(rows.map(({ cloid, task_id, leg }) => [cloid, { taskId: task_id, leg }]))
+}
+
+/** Whether the comparison has found one of these orders at the venue, and no request of this database has taken it over. */
+export async function isAnyAdopted(
+  db: Queryable,
+  userId: string,
+  cloids: readonly string[],
+): Promise<boolean> {
+  const [row] = await query<{ task_id: string }>(
+    db,
+    `select o.task_id from venue_order o join task t on t.id = o.task_id
+       where o.user_id = $1 and o.cloid = any($2) and t.kind = $3 limit 1`,
+    [userId, cloids, adoptedKind],
+  )
+  return row !== undefined
 }
 
 export async function tasksOfOrders(
