@@ -151,14 +151,11 @@ export function svmTransactions(deps: SvmTransactionsDeps): SvmTransactions {
   const trial: SvmTransactions['trial'] = async ({ userId, executionId }, plan) => {
     const readAtMs = deps.clock.now().getTime()
     const id = Buffer.from(deps.random.bytes(16)).toString('hex')
-    const reference =
-      executionId === undefined ? undefined : portOf(plan.chainId).referenceOf({ executionId, sequence: 0 })
-    // Its step repeats a look-up that failed.
-    const found = find(plan, reference).catch(() => 'unknown')
-    const [{ port, feePayer, result, held }, authorize, transaction] = await Promise.all([
+    const reference = executionId && portOf(plan.chainId).referenceOf({ executionId, sequence: 0 })
+    const [{ port, feePayer, result, held }, authorize, mayBeFound] = await Promise.all([
       compose(plan, { id, reference }),
       policy.authorizeOnAccept(userId, plan.chainId),
-      found,
+      isNamed(portOf(plan.chainId), reference),
     ])
     if (!result.ok) return { ok: false, reason: result.reason }
     const { draft } = result
@@ -171,7 +168,7 @@ export function svmTransactions(deps: SvmTransactionsDeps): SvmTransactions {
     })
     const signFirst: SignFirst<'confirm'> = async (task, { now }) => {
       const ageMs = now.getTime() - readAtMs
-      if (ageMs < 0 || ageMs > trialMsMax || transaction || outsideId(task) !== executionId) return undefined
+      if (ageMs < 0 || ageMs > trialMsMax || mayBeFound || outsideId(task) !== executionId) return undefined
       const nonceSequence = await openSequence(plan)
       const intent = intentOf(task, plan, { feePayer, draft })
       const { receipt, ...granted } = authorize(intent)
@@ -224,6 +221,16 @@ async function executedTransaction(
   const reference = port.referenceOf({ executionId, sequence: 0 })
   const found = await port.findReferenced({ reference, account })
   return found && port.readLanding(found.landed, { raw: found.landed.raw, account })
+}
+
+/** Whether anything names it, where that is known: its step finds out what, and the trial of a request stays cheap. */
+const isNamed = async ({ chain }: SvmPort, reference: string | undefined): Promise<boolean> => {
+  if (reference === undefined) return false
+  const newest = chain.history(reference, { commitment: 'confirmed', limit: 1 })
+  return newest.then(
+    ({ length }) => length > 0,
+    () => true,
+  )
 }
 
 /** A task counts its transactions that were executed: each of them has a reference of its own. */
