@@ -100,7 +100,7 @@ describe('batches on a failing chain', () => {
       [first.task_id],
     )
     await query(pool, 'delete from effect where task_id = $1', [first.task_id])
-    await fault({ status: 503, methods: ['eth_getLogs'] })
+    await fault({ status: 503, methods: ['eth_getTransactionReceipt'] })
     const again = send()
     await stateOf(user, 'reconciling')
     const polls = async () => {
