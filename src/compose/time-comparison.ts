@@ -191,7 +191,10 @@ function beginSearch(core: Core, begin: BeginSearch, { point, isAlone }: SearchO
     isAlone,
     count: 0,
     search: begin(point, async (found) => {
-      const executions = begun.isAlone ? await withoutOwn(core.db, found) : found
+      const isEarlier = ({ executedAt }: FoundRow) => point !== null && executedAt <= point
+      const earlier = found.filter((each) => begun.isAlone || isEarlier(each))
+      const later = found.filter((each) => !begun.isAlone && !isEarlier(each))
+      const executions = [...(await withoutOwn(core.db, earlier)), ...later]
       await storeExecutions(core, executions)
       begun.count += executions.length
     }),

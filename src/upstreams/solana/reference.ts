@@ -90,7 +90,10 @@ export type SentExecution = NamedExecution & { signature: string; account: strin
 
 const pagesMax = 20
 
-/** What a payer of fees sent for executions since a time, in the final part of its history. */
+/** The time of a block is in whole seconds, of clocks that are not ours. */
+const blockTimeErrorMs = 60_000
+
+/** What a payer of fees sent for executions since a time and a while before, in the final part of its history. */
 export async function sentExecutions(
   chain: SearchedChain,
   feePayer: string,
@@ -109,7 +112,7 @@ export async function sentExecutions(
       const landed = await chain.transaction(signature, finality)
       if (!landed) throw new Fault('unavailable', `The transaction ${signature} is not final yet`)
       const at = new Date((landed.blockSeconds ?? 0) * 1_000)
-      if (landed.blockSeconds !== undefined && at <= since) return found
+      if (landed.blockSeconds !== undefined && Number(at) <= Number(since) - blockTimeErrorMs) return found
       const account = signersOf(landed).find((signer) => signer !== feePayer)
       if (failed || account === undefined) continue
       for (const key of accountKeysOf(Buffer.from(landed.raw, 'base64'))) {
