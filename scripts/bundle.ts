@@ -24,7 +24,7 @@ import { root } from './environment.ts'
 /** The modules that a process begins with. */
 const entries = [
   'main.ts',
-  'agent-main.ts',
+  'agent/main.ts',
   'world/process.ts',
   'world/solver/process.ts',
   'world/lifi/process.ts',

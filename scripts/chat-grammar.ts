@@ -3,9 +3,9 @@
  * test/proof/agent; with --check it only reports whether the page is current.
  */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
-import { type Frame, isMutating } from '../src/features/chat/grammar/frame.ts'
-import { frames } from '../src/features/chat/grammar/frames.ts'
-import { explainedTopics } from '../src/features/chat/grammar/help-texts.ts'
+import { type Frame, isMutating } from '../src/grammar/frame.ts'
+import { frames } from '../src/grammar/frames.ts'
+import { explainedTopics } from '../src/grammar/help-texts.ts'
 import { heldOut, questions, type Row, readText } from '../test/proof/agent/corpus.ts'
 import { type Grade, grade, mutationsOf, share } from '../test/proof/agent/grade.ts'
 import { harmlessOf, paraphrasesOf } from '../test/proof/agent/paraphrases.ts'
@@ -99,7 +99,7 @@ const text = [
   '# What the chat understands',
   'No route serves the chat yet: this page is the grammar that it will use.',
   '',
-  `The chat reads English by a grammar of data: ${frames.length} intents with their slots, and a plan of operations for each (\`src/features/chat/grammar\`). It needs no model, and it judges what a model proposes. This page is written by \`scripts/chat-grammar.ts\`; \`test/proof/agent\` has the utterances.`,
+  `The chat reads English by a grammar of data: ${frames.length} intents with their slots, and a plan of operations for each (\`src/grammar\`). It needs no model, and it judges what a model proposes. This page is written by \`scripts/chat-grammar.ts\`; \`test/proof/agent\` has the utterances.`,
   '',
   '## Rules',
   `- An order (${orders.join(', ')}) is done only where it is an imperative of the user: its verb at the head of the clause, behind words of politeness, place or amount. What is quoted, reported, negated, supposed, asked, stated, or bound to a condition or a later time changes nothing. A limit order waits for a price, and for nothing else.`,

@@ -1,8 +1,6 @@
-import type { AgentServiceDeps, OwnAgentService } from '#agent.ts'
 import { type ComposeDeps, type Composed, compose, type Overrides } from '#compose/compose.ts'
 import { createKeyRotation } from '#compose/custody.ts'
 import { openMetrics } from '#compose/metrics.ts'
-import { release } from '#compose/release.ts'
 import { retentionJobs } from '#compose/retention.ts'
 import { connectionLimits, rateLimits, taskTtlMs, venueChainId } from '#compose/settings.ts'
 import { openTimeComparison } from '#compose/time-comparison.ts'
@@ -26,6 +24,8 @@ import { renewalSchedule } from '#features/perp/key-renewal.ts'
 import { createInvocation, type InvocationDeps } from '#invoke/invocation.ts'
 import { plainSchema } from '#kernel/decimal-fields.ts'
 import { repeat } from '#kernel/repeat.ts'
+import type { AgentServiceDeps, OwnAgentService } from './agent/agent-service.ts'
+import { release } from './release.ts'
 
 type AppDeps = Omit<ComposeDeps, 'baseUrl' | 'agentAddress'>
 
@@ -183,7 +183,7 @@ export function openAgentService({
   return {
     agentAddress: async () => {
       if (url) return { url, key }
-      service ??= import('./agent.ts').then(({ ownAgentService }) => ownAgentService(own))
+      service ??= import('./agent/agent-service.ts').then(({ ownAgentService }) => ownAgentService(own))
       return (await service).address()
     },
     async [Symbol.asyncDispose]() {
@@ -206,7 +206,7 @@ export async function app(deps: AppDeps, overrides: Overrides = {}): Promise<App
   let listening = config.BASE_URL
   const baseUrl = () => listening ?? `http://${config.HOST}:${config.PORT}`
   const { agentAddress } = parts.use(
-    openAgentService({ config, log, engineOf: (names) => composed.engineOf(names) }),
+    openAgentService({ config, log, answererOf: (names) => composed.answererOf(names) }),
   )
   const composed: Composed = parts.use(await compose({ ...deps, agentAddress, baseUrl }, overrides))
   await composed.assertConsistent()

@@ -26,4 +26,4 @@ registerHooks({
   },
 })
 
-await (process.argv[2] === 'agent' ? import('./agent-main.ts') : import('./main.ts'))
+await (process.argv[2] === 'agent' ? import('./agent/main.ts') : import('./main.ts'))

@@ -4,14 +4,14 @@
  */
 import { WebSocket } from 'ws'
 import { doorDepsOf, openDoors } from '#app.ts'
-import type { ChatEngine } from '#features/chat/engine.ts'
+import type { Answerer } from '#kernel/answerer.ts'
 import { openInstance } from '../../test/harness/instance.ts'
 import { unlimited } from './environment.ts'
 
 const [databaseUrl = '', upstream = '', model = ''] = process.argv.slice(2)
 const host = '127.0.0.1'
 
-const relayEngine: ChatEngine = {
+const relayEngine: Answerer = {
   async run({ query }, _tools, emit, signal) {
     const socket = new WebSocket(upstream, { perMessageDeflate: false })
     const onAbort = () => socket.terminate()

@@ -1,18 +1,18 @@
 import { stepMs } from '#features/chat/run-turn.ts'
 import { systemClock } from '#kernel/clock.ts'
 import { systemRandom } from '#kernel/id.ts'
+import { release } from '#release.ts'
 import { createAgentClient } from '#upstreams/agent/agent.ts'
 import type { AgentAddress } from '#upstreams/agent/link.ts'
 import type { NamedUniverse } from './chat-registry.ts'
 import type { CoreDeps, CoreOverrides } from './core.ts'
-import { release } from './release.ts'
 
 export type AgentDeps = {
   /** Where the agent service listens; it is asked for with the first turn. */
   agentAddress: () => Promise<AgentAddress>
 }
 
-/** The engine of the chat: the agent service, which calls tools through this gateway alone. */
+/** The answerer of the chat: the agent service, which calls tools through this gateway alone. */
 export function openAgentClient(
   { agentAddress, baseUrl, log }: AgentDeps & Pick<CoreDeps, 'baseUrl' | 'log'>,
   { clock = systemClock, random = systemRandom }: CoreOverrides,

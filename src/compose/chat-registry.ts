@@ -1,11 +1,9 @@
 import { contracts } from '#contracts.ts'
-import type { Universe } from '#features/chat/grammar/names.ts'
-import { createRegistry, type Registry } from '#features/chat/grammar/registry.ts'
+import { type Universe, versionOf } from '#grammar/names.ts'
+import { createRegistry, type Registry } from '#grammar/registry.ts'
 import type { Chain } from '#kernel/chains.ts'
 import { monotonicMs } from '#kernel/clock.ts'
 import { Fault } from '#kernel/fault.ts'
-import { sha256 } from '#kernel/id.ts'
-import { canonicalJson } from '#kernel/json.ts'
 import { createTtlCache } from '#kernel/ttl-cache.ts'
 import type { Venue } from './venue.ts'
 
@@ -17,8 +15,6 @@ const freshMs = 300_000
 
 /** `version` is the digest of the names: an agent service that has them under it does not ask for them again. */
 export type NamedUniverse = { registry: Registry; universe: Universe; version: string }
-
-export const versionOf = ({ chains, assets }: Universe): string => sha256(canonicalJson({ chains, assets }))
 
 const named = (universe: Universe): NamedUniverse => ({
   registry: createRegistry(contracts, universe),

@@ -1,26 +1,25 @@
+import type { ChatModels } from '#agent/models.ts'
 import { internalKey } from '#durable/idempotency.ts'
 import { taskTopic } from '#durable/notifier.ts'
 import type { Files } from '#engines/files/files.ts'
 import { chat } from '#features/chat/chat.ts'
-import type { ChatEngine } from '#features/chat/engine.ts'
 
-import { grammarMandate, grammarOwnWords } from '#features/chat/grammar-engine.ts'
+import { grammarMandate, grammarOwnWords } from '#features/chat/grammar-mandate.ts'
 
-import { createMarketTools } from '#features/chat/market/market-tools.ts'
-import { agents, creditsOfAgent, creditsOfModel, type ModelPrices } from '#features/chat/prices.ts'
+import { createMarketTools } from '#features/chat/market-reads.ts'
+import { creditsOfAgent, creditsOfModel } from '#features/chat/prices.ts'
 import type { Credits } from '#features/credits/credits.ts'
 import type { InnerCalls } from '#invoke/inner-calls.ts'
+import { type Answerer, agents } from '#kernel/answerer.ts'
 import type { Chain } from '#kernel/chains.ts'
 import { createLoopTurns } from '#kernel/loop-turns.ts'
 import type { Operation } from '#kernel/operation.ts'
+import type { ModelPrices } from '#kernel/token-prices.ts'
 import { isDatabaseUnavailable } from '#store/unavailable.ts'
 import { withChecksum } from '#upstreams/evm/address.ts'
 import type { NamedUniverse } from './chat-registry.ts'
 import type { Core } from './core.ts'
-
 import type { Custody } from './custody.ts'
-
-import type { ChatModels } from './model.ts'
 
 import type { Venue } from './venue.ts'
 
@@ -33,7 +32,7 @@ type ChatParts = {
   venue: Venue | undefined
   models: ChatModels | undefined
   /** Answers the turns. */
-  agent: ChatEngine
+  agent: Answerer
   universe: () => Promise<NamedUniverse>
   /** Read with the first call of a tool, when both exist. */
   operations: () => readonly Operation[]
@@ -41,7 +40,7 @@ type ChatParts = {
 }
 export type ChatOverrides = {
   /** Answers in place of the agent service. */
-  chatEngine?: ChatEngine
+  chatAnswerer?: Answerer
   /** What the tokens of that engine cost. */
   chatPrices?: ModelPrices
   /** How long an answer goes on without a listener. */
@@ -83,7 +82,7 @@ export const openChat = (
     topicOf: taskTopic,
     prices: overrides.chatPrices ?? models?.prices,
     keyOf: (name) => internalKey('chat', name),
-    engine: overrides.chatEngine ?? agent,
+    answerer: overrides.chatAnswerer ?? agent,
     openMandate: grammarMandate(registryOf),
     budget: {
       hasBudget: async (userId) => (await custody.policy.chatRemainingMicros(userId)) > 0n,

@@ -1,3 +1,5 @@
+import { createAnswererOf } from '#agent/compose.ts'
+import { openChatModels } from '#agent/models.ts'
 import { ConfigRefused } from '#config.ts'
 import { chainHealth } from '#features/chains/chain-health.ts'
 import { createInnerCalls } from '#invoke/inner-calls.ts'
@@ -5,14 +7,12 @@ import type { Net } from '#kernel/net.ts'
 import { type GuardedFetch, guardedFetch } from '#upstreams/guarded-fetch/guarded-fetch.ts'
 import { createHttpClient } from '#upstreams/http-client.ts'
 import { type AgentDeps, openAgentClient } from './agent-client.ts'
-import { createEngineOf } from './agent-engine.ts'
 import { type ChainOverrides, findNodeProblems, openChains } from './chains.ts'
 import { createUniverseReader } from './chat-registry.ts'
 import { type CoreDeps, type CoreOverrides, openCore } from './core.ts'
 import { type CustodyOverrides, createKeyMonitor, openCustody } from './custody.ts'
 import { type FeatureOverrides, openFeatures } from './features.ts'
 import { type MailOverrides, openMails } from './mails.ts'
-import { openChatModels } from './model.ts'
 import { openReconciler, type ReconcilerOverrides } from './reconciler.ts'
 import { imageGuard, webhookGuard } from './settings.ts'
 import { findWorldMismatch } from './store.ts'
@@ -135,7 +135,7 @@ export async function compose(deps: ComposeDeps, overrides: Overrides = {}) {
     mails,
     strangers,
     /** Answers in an agent service of this process. */
-    engineOf: createEngineOf(models),
+    answererOf: createAnswererOf(models),
     custody,
     keyMonitor,
     venue,

@@ -1,3 +1,4 @@
+import type { ChatModels } from '#agent/models.ts'
 import type { Config } from '#config.ts'
 import { accessTopic, gapTopic, revokedHash, revokedTopic, userOfAccessTopic } from '#durable/notifier.ts'
 import { readQueueStats } from '#durable/queue-stats.ts'
@@ -6,7 +7,6 @@ import { auth as makeAuth } from '#features/auth/auth.ts'
 import type { OnSignup } from '#features/auth/register.ts'
 import type { ChainHealth } from '#features/chains/chain-health.ts'
 import { chains as chainList } from '#features/chains/chains.ts'
-import type { ChatEngine } from '#features/chat/engine.ts'
 import { credits as makeCredits } from '#features/credits/credits.ts'
 import { creditGrant } from '#features/credits/grant.ts'
 import { signupGrants } from '#features/credits/signup-grants.ts'
@@ -23,11 +23,13 @@ import { type Holdings, holdings as makeHoldings } from '#features/wallets/holdi
 import { recentTokens } from '#features/wallets/recent-tokens.ts'
 import { walletsOf } from '#features/wallets/store.ts'
 import type { InnerCalls } from '#invoke/inner-calls.ts'
+import type { Answerer } from '#kernel/answerer.ts'
 import type { Chain } from '#kernel/chains.ts'
 import type { Net } from '#kernel/net.ts'
 import { hasTask, type Operation } from '#kernel/operation.ts'
 import type { TaskKind } from '#kernel/task.ts'
 import type { TokenReports } from '#kernel/token-reports.ts'
+import { release } from '#release.ts'
 import { coinbase } from '#upstreams/coinbase/coinbase.ts'
 import { faucet } from '#upstreams/faucet/faucet.ts'
 import type { GuardedFetch } from '#upstreams/guarded-fetch/guarded-fetch.ts'
@@ -44,12 +46,10 @@ import type { Custody, KeyMonitor } from './custody.ts'
 import { openEarn } from './earn.ts'
 import { openImages } from './images.ts'
 import type { Mails } from './mails.ts'
-import type { ChatModels } from './model.ts'
 import { type OAuthOverrides, openOAuth, personTokensTopic } from './oauth.ts'
 import { holdingFacts, type OrderOverrides, type Orders, openOrders, openSwapHooks } from './orders.ts'
 import { policyOperations } from './policy-operations.ts'
 import { openRecharge } from './recharge.ts'
-import { release } from './release.ts'
 import { perpLimitsOf } from './settings.ts'
 import { openSwap } from './swap.ts'
 import type { UpstreamUrls } from './upstream-urls.ts'
@@ -73,7 +73,7 @@ type FeatureDeps = {
   imageFiles: GuardedFetch
   mails: Mails
   models: ChatModels | undefined
-  agent: ChatEngine
+  agent: Answerer
   universe: () => Promise<NamedUniverse>
   /** Calls of operations for a user; they exist once all features do. */
   innerCalls: () => InnerCalls

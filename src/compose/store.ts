@@ -2,10 +2,10 @@ import { type Config, ConfigRefused } from '#config.ts'
 import { readIsReplicated } from '#durable/replication.ts'
 import type { Failpoints } from '#kernel/failpoint.ts'
 import type { Log } from '#kernel/log.ts'
+import { release } from '#release.ts'
 import { type Database, openDatabase } from '#store/database.ts'
 import { migrate } from '#store/migrate.ts'
 import { query } from '#store/query.ts'
-import { release } from './release.ts'
 
 type StoreDeps = {
   config: Config

@@ -3,8 +3,7 @@ import { createBatchLoader } from '#kernel/batch-loader.ts'
 import type { DrawnPart } from '#kernel/draw.ts'
 import { shardOf } from '#kernel/id.ts'
 import { insufficientBalance } from '#kernel/insufficient-balance.ts'
-import type { AccountRef, Move, Tx } from '#kernel/task.ts'
-import { systemOwner } from '#kernel/task.ts'
+import { type AccountRef, type Move, systemOwner, type Tx } from '#kernel/task.ts'
 import { isPool, type Queryable, query } from '#store/query.ts'
 
 export type Balance = { availUnits: bigint; heldUnits: bigint; version: bigint }

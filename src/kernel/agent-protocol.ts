@@ -1,3 +1,4 @@
+import { planWords, stopReasons } from './answerer.ts'
 import { fits } from './fits.ts'
 import { isRecord, type Json, type JsonObject } from './json.ts'
 import * as T from './schema.ts'
@@ -32,8 +33,6 @@ export const resumeMsMax = 20_000
 export const startMsMax = 5_000
 export const runMsMax = 900_000
 
-const planWords = ['plan_started', 'plan_step', 'plan_finished'] as const
-const stopReasons = ['end', 'length', 'credits'] as const
 const cancelReasons = ['user', 'client_gone', 'deadline', 'shutdown', 'failed'] as const
 const closeReasons = ['ended', 'superseded', 'expired', 'shutdown'] as const
 const refusals = ['overloaded', 'unknown_run', 'invalid'] as const

@@ -357,7 +357,7 @@ const shapes: RuleFixture[] = [
   },
   {
     rule: 'floats',
-    path: 'src/features/chat/market/statistics.ts',
+    path: 'src/market/statistics.ts',
     bad: [`const growth = Math.log(ratio)`, `const wave = Math.sin(at)`, `const power = Math.pow(a, b)`],
     good: [`const deviation = Math.sqrt(sum / count).toFixed(2)`],
   },

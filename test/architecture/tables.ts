@@ -17,16 +17,25 @@ export const allowedImports: Record<string, readonly string[]> = {
     'engines',
     'features',
     'upstreams',
+    'grammar',
+    'agent',
     'config.ts',
     'contracts.ts',
+    'release.ts',
   ],
   // The operator's command line: a process of its own on the same database.
   admin: ['kernel', 'store', 'durable', 'engines', 'features', 'upstreams', 'config.ts', 'compose', 'start'],
   // main.ts in several files: everything before and around the app.
   start: ['kernel', 'store', 'config.ts', 'app.ts', 'type compose', 'world'],
-  // The agent service: without store and tasks, so that it can hold nothing.
-  'agent.ts': ['kernel', 'compose', 'edges/agent'],
-  'agent-main.ts': ['kernel', 'config.ts', 'agent.ts', 'compose', 'start'],
+  // What a message means and orders, for the gateway and the agent.
+  grammar: ['kernel'],
+  // Candles, indicators, statistics and charts, without input or output.
+  market: ['kernel'],
+  // The process that answers chats: no feature, no database.
+  agent: ['kernel', 'grammar', 'market', 'upstreams', 'type config.ts', 'contracts.ts', 'release.ts'],
+  'agent/main.ts': ['kernel', 'config.ts', 'agent', 'start'],
+  // The version of package.json.
+  'release.ts': [],
   kernel: [],
   store: ['kernel'],
   upstreams: ['kernel'],
@@ -35,14 +44,23 @@ export const allowedImports: Record<string, readonly string[]> = {
   // batches.
   engines: ['kernel', 'store', 'type durable', 'type upstreams'],
   features: ['kernel', 'store', 'engines', 'type durable', 'type invoke', 'type upstreams', 'type features'],
+  'features/chat': [
+    'kernel',
+    'store',
+    'engines',
+    'grammar',
+    'market',
+    'type durable',
+    'type invoke',
+    'type upstreams',
+    'type features',
+  ],
   // What every door needs for a call: input, admission, output and faults, without a transport.
   invoke: ['kernel', 'type durable'],
   'edges/http': ['kernel', 'invoke'],
   'edges/mcp': ['kernel', 'invoke'],
   // The authorization server: its data is handed in by a feature.
   'edges/oauth': ['kernel', 'invoke', 'type features'],
-  // The door of the agent service, which runs an engine that is handed in.
-  'edges/agent': ['kernel', 'type features'],
   'edges/cli': ['kernel', 'sdk', 'contracts.ts', 'features contract'],
   sdk: ['kernel', 'contracts.ts', 'features contract'],
   world: [],
@@ -76,13 +94,13 @@ export const packages: Record<string, readonly string[]> = {
   jose: ['features/oauth'],
   pino: ['start'],
   'prom-client': ['edges/http'],
-  'lru-cache': ['kernel', 'upstreams', 'engines', 'features', 'compose'],
+  'lru-cache': ['kernel', 'upstreams', 'engines', 'features', 'agent', 'compose'],
   '@nktkas/hyperliquid': ['upstreams/hyperliquid'],
-  ws: ['upstreams/agent', 'edges/agent', 'world'],
+  ws: ['upstreams/agent', 'agent/door', 'world'],
   'tiny-secp256k1': ['upstreams/evm', 'upstreams/hyperliquid', 'world'],
   // Charts: SVG to PNG, and the font of their texts.
-  '@resvg/resvg-js': ['features/chat/market'],
-  '@expo-google-fonts/ibm-plex-sans': ['features/chat/market'],
+  '@resvg/resvg-js': ['market'],
+  '@expo-google-fonts/ibm-plex-sans': ['market'],
   litesvm: ['world'],
   solc: ['world'],
   '@openzeppelin/': ['world'],
@@ -170,9 +188,10 @@ export const raisedLimits: Record<string, { fileLines?: number; functionLines?: 
 
 /** Where floats are calculated with: values that are no money, and have no exact form. */
 export const floatPlaces: readonly { path: string; why: string }[] = [
-  { path: 'src/features/chat/market/', why: 'statistics and pictures of markets' },
+  { path: 'src/market/', why: 'statistics and pictures of markets' },
+  { path: 'src/agent/research/', why: 'figures of reports on markets' },
   { path: 'src/features/earn/yield.ts', why: 'the yield of a year, for display' },
-  { path: 'src/features/chat/grammar/figures.ts', why: 'the plain form of a JSON number with an exponent' },
+  { path: 'src/kernel/figures.ts', why: 'the plain form of a JSON number with an exponent' },
   { path: 'src/upstreams/honeypot/wire.ts', why: 'percentages that the service sends as JSON numbers' },
 ]
 

@@ -4,13 +4,12 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { type RawData, WebSocket, WebSocketServer } from 'ws'
-import { agentService } from '#agent.ts'
-import { createEngineOf } from '#compose/agent-engine.ts'
-import type { AgentEdge, AgentEdgeDeps } from '#edges/agent/agent-edge.ts'
-import { agentEdge } from '#edges/agent/agent-edge.ts'
-import type { EngineOf } from '#edges/agent/run.ts'
+import { agentService } from '#agent/agent-service.ts'
+import { createAnswererOf } from '#agent/compose.ts'
+import { type AgentEdge, type AgentEdgeDeps, agentEdge } from '#agent/door/agent-edge.ts'
+import type { AnswererOf } from '#agent/door/run.ts'
 import { silentLog } from '#kernel/log.ts'
-import { scriptedEngine } from './scripted-engine.ts'
+import { scriptedAnswerer } from './scripted-answerer.ts'
 
 export const agentKey = randomBytes(32).toString('hex')
 export type Frame = Record<string, unknown> & { type: string; run_id?: string; seq?: number }
@@ -27,14 +26,14 @@ export const framesOf = (data: RawData): Frame[] =>
 /** A service that can be stopped and started again at the same address, without what it knew. */
 export async function restartableService(options: Partial<AgentEdgeDeps> & { real?: boolean } = {}) {
   const { real = false, ...deps } = options
-  const engineOf: EngineOf = () => scriptedEngine
+  const answererOf: AnswererOf = () => scriptedAnswerer
   const create = (): AgentEdge =>
     real
-      ? agentService({ key: agentKey, log: silentLog, engineOf: createEngineOf() })
+      ? agentService({ key: agentKey, log: silentLog, answererOf: createAnswererOf() })
       : agentEdge({
           key: agentKey,
           log: silentLog,
-          engineOf,
+          answererOf,
           instance: 'test',
           version: '0',
           agents: ['ProAgent'],

@@ -4,9 +4,9 @@ import { once } from 'node:events'
 import { connect as connectTcp } from 'node:net'
 import { describe, test } from 'node:test'
 import { type RawData, WebSocket, WebSocketServer } from 'ws'
-import { createEngineOf } from '#compose/agent-engine.ts'
-import { versionOf } from '#compose/chat-registry.ts'
-import type { EngineOf } from '#edges/agent/run.ts'
+import { createAnswererOf } from '#agent/compose.ts'
+import type { AnswererOf } from '#agent/door/run.ts'
+import { versionOf } from '#grammar/names.ts'
 import { agentPath, agentProtocol } from '#kernel/agent-protocol.ts'
 import { systemClock } from '#kernel/clock.ts'
 import { systemRandom } from '#kernel/id.ts'
@@ -67,16 +67,16 @@ describe('a service', () => {
     await eventually(async () => socket.destroyed || void socket.write('x'), 'the end of the connection')
   })
 
-  test('ends a run whose engine writes more than is read, and goes on', async () => {
+  test('ends a run whose answerer writes more than is read, and goes on', async () => {
     const unhandled: unknown[] = []
     const note = (error: unknown) => void unhandled.push(error)
     process.on('unhandledRejection', note)
-    const engineOf: EngineOf = () => ({
+    const answererOf: AnswererOf = () => ({
       async run(_turn, _tools, emit) {
         for (let count = 0; ; count++) emit.planning('plan_step', { id: String(count), text: '' })
       },
     })
-    await using service = await restartableService({ engineOf })
+    await using service = await restartableService({ answererOf })
     using peer = await connect(service.url)
     peer.send(startOf('much', 'hello'))
     await peer.frame(({ type }) => type === 'closed')
@@ -86,7 +86,7 @@ describe('a service', () => {
   })
 
   test('waits for no gateway to name things for another, and believes none', async () => {
-    await using service = await restartableService({ engineOf: createEngineOf() })
+    await using service = await restartableService({ answererOf: createAnswererOf() })
     const version = versionOf(universe)
     const namesOf = async (peer: Awaited<ReturnType<typeof connect>>, runId: string) =>
       (await peer.frame(({ event, run_id }) => event === 'names' && run_id === runId)).seq
@@ -172,7 +172,14 @@ describe('a gateway', () => {
       random: systemRandom,
       log: silentLog,
     })
-    const turn = { chatId: 'full', agent: 'ProAgent', query: 'hello', said: '', memory: null, creditsMax: 1 }
+    const turn = {
+      chatId: 'full',
+      agent: 'ProAgent',
+      query: 'hello',
+      said: '',
+      memory: null,
+      creditsMax: 1,
+    } as const
     const unused = async (): Promise<never> => assert.fail('no run was accepted')
     const tools = { call: unused, note: unused, describe: unused, history: unused, publish: unused }
     const emit = { planning: () => undefined, chunk: unused }

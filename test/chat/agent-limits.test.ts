@@ -9,7 +9,7 @@ import type { SentEvent } from '../harness/stream.ts'
 import { agentKey, type Frame, frameProxy, framesOf, type Pass, restartableService } from './agent-app.ts'
 import { type ChatApp, openChatApp } from './chat-app.ts'
 import { isEnd } from './read-chat.ts'
-import { type Line, script } from './scripted-engine.ts'
+import { type Line, script } from './scripted-answerer.ts'
 
 type Peer = {
   socket: WebSocket

@@ -7,7 +7,7 @@ import type { SentEvent } from '../harness/stream.ts'
 import { agentKey, type Frame, frameProxy, type Pass, restartableService } from './agent-app.ts'
 import { type ChatApp, openChatApp } from './chat-app.ts'
 import { isEnd } from './read-chat.ts'
-import { type Line, script } from './scripted-engine.ts'
+import { type Line, script } from './scripted-answerer.ts'
 
 type Data = Record<string, unknown> & { text?: string }
 const dataOf = ({ data }: SentEvent) => data as Data
@@ -207,7 +207,7 @@ describe('an answer over the agent service', () => {
     assertWhole(events, 'unknown')
   })
 
-  test('a cancel reaches the engine, and what it has said is the answer', async () => {
+  test('a cancel reaches the answerer, and what it has said is the answer', async () => {
     const user = await app.user()
     const reasons: unknown[] = []
     proxy.use((frame) => {

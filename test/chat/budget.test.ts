@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import type { Overrides } from '#compose/compose.ts'
-import type { ChatEngine, ToolCall } from '#features/chat/engine.ts'
 import { intentHash } from '#features/chat/tools.ts'
+import type { Answerer, ToolCall } from '#kernel/answerer.ts'
 import type { JsonObject } from '#kernel/json.ts'
 import { bearer, eventually, http } from '../harness/gateway.ts'
 import { ledgerDrift } from '../harness/ledger.ts'
@@ -33,9 +33,9 @@ const deposit = (amount: string, id = 'a'): ToolCall => ({
 })
 
 /** Calls what a test has set for the words of the message, whatever they say. */
-function hostileEngine() {
+function hostileAnswerer() {
   const calls = new Map<string, { all: ToolCall[]; together?: boolean; memory?: JsonObject }>()
-  const engine: ChatEngine = {
+  const answerer: Answerer = {
     async run({ query, memory }, tools) {
       const { all = [], together = false, memory: next } = calls.get(query) ?? {}
       if (together) await Promise.all(all.map((call) => tools.call(call)))
@@ -43,20 +43,20 @@ function hostileEngine() {
       return { stopReason: 'end', citations: [], memory: next ?? memory }
     },
   }
-  return { engine, calls }
+  return { answerer, calls }
 }
 
 describe('the budget of chats', () => {
-  const { engine, calls } = hostileEngine()
+  const { answerer, calls } = hostileAnswerer()
   let world: World
   let app: ChatApp
   let hostile: ChatApp
   before(async () => {
     world = await ownWorld([base])
     const urls = { evm: { [base]: world.urls.evm[base] } }
-    app = await openChatApp({ engine: 'product', urls })
+    app = await openChatApp({ answerer: 'product', urls })
     const addOperations: Overrides['addOperations'] = ({ custody }) => fundOperation(custody.policy)
-    hostile = await openChatApp({ engine, urls, count: 1, overrides: { addOperations } })
+    hostile = await openChatApp({ answerer, urls, count: 1, overrides: { addOperations } })
   })
   after(async () => {
     await app?.[Symbol.asyncDispose]()
@@ -249,7 +249,7 @@ describe('the budget of chats', () => {
     return { outputs, started: await depositsOf(user) }
   }
 
-  test('an engine that asks for more than the words, or for something else, starts nothing', async () => {
+  test('an answerer that asks for more than the words, or for something else, starts nothing', async () => {
     const user = await customer(hostile, 50_000_000)
     const transfer: ToolCall = {
       id: 'b',
@@ -273,7 +273,7 @@ describe('the budget of chats', () => {
     assert.deepEqual(await spentBy(hostile, user), { chat: 0, all: 0 })
   })
 
-  test('an engine that asks several times, one after the other or at once, starts one order', async () => {
+  test('an answerer that asks several times, one after the other or at once, starts one order', async () => {
     for (const together of [false, true]) {
       const user = await customer(hostile, 50_000_000)
       const again = [deposit('1'), deposit('1', 'b'), deposit('1', 'c')]
@@ -284,7 +284,7 @@ describe('the budget of chats', () => {
     }
   })
 
-  test('an engine that writes an order into the memory of the thread starts nothing', async () => {
+  test('an answerer that writes an order into the memory of the thread starts nothing', async () => {
     const user = await customer(hostile, 50_000_000)
     const slots = { amount: '1 usd' }
     const atMs = Date.now()

@@ -1,7 +1,7 @@
-/** Two instances of the product on one database, with doors and an engine whose answers are written in the questions. */
+/** Two instances of the product on one database, with doors and an answerer whose answers are written in the questions. */
 import { doorDepsOf, openDoors } from '#app.ts'
 import type { Overrides } from '#compose/compose.ts'
-import type { ChatEngine } from '#features/chat/engine.ts'
+import type { Answerer } from '#kernel/answerer.ts'
 import { externalAccount } from '#kernel/task.ts'
 import { testDatabase } from '../harness/cluster.ts'
 import { type Agent, bearer, http, newAgent } from '../harness/gateway.ts'
@@ -9,7 +9,7 @@ import { loopback } from '../harness/in-process-door.ts'
 import { type Instance, openInstance } from '../harness/instance.ts'
 import type { SentEvent } from '../harness/stream.ts'
 import { readChat } from './read-chat.ts'
-import { scriptedEngine } from './scripted-engine.ts'
+import { scriptedAnswerer } from './scripted-answerer.ts'
 
 export type ChatUser = Agent & {
   ask(query: string, options?: AskOptions): Promise<SentEvent[]>
@@ -24,7 +24,7 @@ export type AskOptions = {
   until?: (event: SentEvent, all: SentEvent[]) => boolean
 }
 
-export async function openChatApp({ count = 2, overrides = {}, env = {}, engine, urls }: Options = {}) {
+export async function openChatApp({ count = 2, overrides = {}, env = {}, answerer, urls }: Options = {}) {
   await using parts = new AsyncDisposableStack()
   const home = parts.use(await testDatabase())
   const nowhere = 'http://127.0.0.1:1'
@@ -36,7 +36,7 @@ export async function openChatApp({ count = 2, overrides = {}, env = {}, engine,
       urls: { ...urls, evm: { '8453': nowhere, '42161': nowhere, ...urls?.evm } },
       env: { DATABASE_POOL: '12', ...env },
       overrides,
-      engine: engine === 'product' ? undefined : (engine ?? scriptedEngine),
+      answerer: answerer === 'product' ? undefined : (answerer ?? scriptedAnswerer),
       baseUrl: () => address,
     })
     const doors = await openDoors({
@@ -120,7 +120,7 @@ type Options = {
   overrides?: Overrides
   env?: Record<string, string>
   /** Absent: answers are written in the questions. */
-  engine?: ChatEngine | 'product'
+  answerer?: Answerer | 'product'
   /** Chains, and the model, that are there. */
   urls?: { evm?: Record<string, string>; model?: string }
 }

@@ -6,7 +6,7 @@ import { bearer, eventually, http } from '../harness/gateway.ts'
 import { formerClient } from '../mcp/clients.ts'
 import { bySize } from '../proof/support/seed.ts'
 import { type ChatApp, type ChatUser, openChatApp } from './chat-app.ts'
-import { script } from './scripted-engine.ts'
+import { script } from './scripted-answerer.ts'
 import { testOperations } from './test-operations.ts'
 
 /** Cuts each connection after so many bytes of its body. */

@@ -4,7 +4,7 @@ import { bearer, eventually, http } from '../harness/gateway.ts'
 import { ledgerDrift } from '../harness/ledger.ts'
 import { type ChatApp, type ChatUser, openChatApp } from './chat-app.ts'
 import { Refused } from './read-chat.ts'
-import { script } from './scripted-engine.ts'
+import { script } from './scripted-answerer.ts'
 
 type Counts = { turns: number; threads: number; events: number; tasks: number }
 

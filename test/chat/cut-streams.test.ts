@@ -9,7 +9,7 @@ import type { SentEvent } from '../harness/stream.ts'
 import { bySize, proofSeed } from '../proof/support/seed.ts'
 import { type ChatApp, type ChatUser, openChatApp } from './chat-app.ts'
 import { isEnd, readChat } from './read-chat.ts'
-import { script } from './scripted-engine.ts'
+import { script } from './scripted-answerer.ts'
 
 const runs = bySize({ short: 150, full: 300, nightly: 1_000 })
 const atOnce = 6

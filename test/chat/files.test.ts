@@ -6,7 +6,7 @@ import { createPublish, filesOf } from '#features/chat/turn-files.ts'
 import { bearer, http } from '../harness/gateway.ts'
 import type { SentEvent } from '../harness/stream.ts'
 import { type ChatApp, type ChatUser, openChatApp } from './chat-app.ts'
-import { script } from './scripted-engine.ts'
+import { script } from './scripted-answerer.ts'
 
 type File = {
   file_id: string

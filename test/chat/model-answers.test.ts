@@ -1,7 +1,7 @@
 /** Answers of a language model, in both interfaces: what it reads, what it may say, and what it may propose. */
 import assert from 'node:assert/strict'
 import { after, afterEach, before, describe, test } from 'node:test'
-import { instructions } from '#features/chat/model/instructions.ts'
+import { instructions } from '#agent/model/instructions.ts'
 import { bearer, http } from '../harness/gateway.ts'
 import { ledgerDrift } from '../harness/ledger.ts'
 import { type ModelWorld, openModelWorld, text, tools } from '../harness/model-world.ts'
@@ -30,7 +30,7 @@ for (const api of ['openai', 'anthropic'] as const)
     before(async () => {
       world = await openModelWorld()
       app = await openChatApp({
-        engine: 'product',
+        answerer: 'product',
         urls: { model: world.url },
         env: { MODEL_API: api, MODEL_PRICE_IN: '1', MODEL_PRICE_OUT: '10' },
         overrides: { addOperations: testOperations },

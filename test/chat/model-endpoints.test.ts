@@ -28,7 +28,7 @@ for (const api of ['openai', 'anthropic'] as const)
       world = await openModelWorld()
       app = await openChatApp({
         count: 1,
-        engine: 'product',
+        answerer: 'product',
         urls: { model: world.url },
         env: { MODEL_API: api, MODEL_PRICE_IN: '5', MODEL_PRICE_OUT: '5' },
         overrides: { addOperations: testOperations },

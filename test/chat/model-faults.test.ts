@@ -61,7 +61,7 @@ describe('faults of a model endpoint', () => {
       apps.push(
         await openChatApp({
           count: 1,
-          engine: 'product',
+          answerer: 'product',
           urls: { model: world.url },
           env: { MODEL_API },
           overrides: { addOperations: testOperations },

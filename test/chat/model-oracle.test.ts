@@ -1,18 +1,20 @@
-/** The questions of the grammar through the engine of a model that calls what the grammar plans: the same calls are allowed. */
+/** The questions of the grammar through the answerer of a model that calls what the grammar plans: the same calls are allowed. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { ToolCall, ToolResult, Tools, Turn } from '#features/chat/engine.ts'
-import { inputsOf } from '#features/chat/grammar/plan.ts'
-import { changes } from '#features/chat/grammar/registry.ts'
-import { grammarEngine, grammarMandate, readTurn } from '#features/chat/grammar-engine.ts'
+import { grammarAnswerer } from '#agent/grammar-answers.ts'
+import { modelAnswerer } from '#agent/model/model-answerer.ts'
+import { grammarMandate } from '#features/chat/grammar-mandate.ts'
 import type { MadeCall } from '#features/chat/mandate.ts'
-import { modelEngine } from '#features/chat/model/model-engine.ts'
+import { inputsOf } from '#grammar/plan.ts'
+import { changes } from '#grammar/registry.ts'
+import { readTurn } from '#grammar/turn.ts'
+import type { ToolCall, ToolResult, Tools, Turn } from '#kernel/answerer.ts'
 import { canonicalJson } from '#kernel/json.ts'
 import type { ModelEvent } from '#upstreams/model/turn.ts'
 import { nowMs, questions, type Row, registry, stateAfter } from '../proof/agent/corpus.ts'
 
 const registryOf = async () => registry
-const grammar = grammarEngine(registryOf)
+const grammar = grammarAnswerer(registryOf)
 const tokens = { inputTokens: 10, outputTokens: 10 }
 
 const turnOf = ({ text, thread = [] }: Row): Turn => ({
@@ -89,7 +91,7 @@ async function runOracle(row: Row) {
     },
   }
   const model = { ProAgent: oracle, MarketAnalyzerAgent: oracle, ProDeepResearchAgent: oracle }
-  const engine = modelEngine({
+  const answerer = modelAnswerer({
     model,
     grammar,
     registryOf,
@@ -102,7 +104,7 @@ async function runOracle(row: Row) {
       text += piece
     },
   }
-  const end = await engine.run(turn, tools, emit, new AbortController().signal)
+  const end = await answerer.run(turn, tools, emit, new AbortController().signal)
   return { turn, wanted, calls, allowed, text, end }
 }
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { bearer, eventually, http } from '../harness/gateway.ts'
 import { type ChatApp, type ChatUser, openChatApp } from './chat-app.ts'
-import { script } from './scripted-engine.ts'
+import { script } from './scripted-answerer.ts'
 import { testOperations } from './test-operations.ts'
 
 type Recommendation = {

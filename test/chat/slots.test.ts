@@ -3,7 +3,7 @@ import { after, before, describe, test } from 'node:test'
 import { bearer, eventually, http } from '../harness/gateway.ts'
 import { type ChatApp, openChatApp } from './chat-app.ts'
 import { isEnd } from './read-chat.ts'
-import { script } from './scripted-engine.ts'
+import { script } from './scripted-answerer.ts'
 import { testOperations } from './test-operations.ts'
 
 describe('the places of answers', () => {

@@ -7,7 +7,7 @@ import * as store from '#features/chat/store.ts'
 import { query } from '#store/query.ts'
 import { blocksOf } from '../harness/plan-blocks.ts'
 import { type ChatApp, openChatApp } from './chat-app.ts'
-import { script } from './scripted-engine.ts'
+import { script } from './scripted-answerer.ts'
 
 const day = 86_400_000
 const user = '01900000-0000-7000-8000-00000000abcd'

@@ -4,7 +4,7 @@ import { bearer, eventually, http } from '../harness/gateway.ts'
 import type { SentEvent } from '../harness/stream.ts'
 import { type ChatApp, openChatApp } from './chat-app.ts'
 import { isEnd } from './read-chat.ts'
-import { script } from './scripted-engine.ts'
+import { script } from './scripted-answerer.ts'
 
 type Data = Record<string, unknown> & { text?: string; chat_id?: string; thread_id?: string }
 const dataOf = ({ data }: SentEvent) => data as Data
@@ -167,7 +167,7 @@ describe('the stream of an answer', () => {
     await assert.rejects(user.ask(script({ say: 'a' }), { lastId: 'elsewhere:3' }), { status: 422 })
   })
 
-  test('an engine that fails gives an error, once and last, and the credits back', async () => {
+  test('an answerer that fails gives an error, once and last, and the credits back', async () => {
     const user = await app.user()
     for (const fail of ['fault', 'bug'] as const) {
       const events = await user.ask(script({ say: 'Well' }, { fail }))

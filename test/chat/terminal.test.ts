@@ -8,7 +8,7 @@ import { childEnvironment } from '../harness/child-environment.ts'
 import { connectionProxy } from '../harness/connection-proxy.ts'
 import { dataFolder, eventually } from '../harness/gateway.ts'
 import { type ChatApp, type ChatUser, openChatApp } from './chat-app.ts'
-import { script } from './scripted-engine.ts'
+import { script } from './scripted-answerer.ts'
 import { testOperations } from './test-operations.ts'
 
 const main = fileURLToPath(new URL('../../src/edges/cli/main.ts', import.meta.url))

@@ -2,7 +2,7 @@
 import { openAgentService } from '#app.ts'
 import { type Composed, compose, type Overrides } from '#compose/compose.ts'
 import type { UpstreamUrls } from '#compose/upstream-urls.ts'
-import type { ChatEngine } from '#features/chat/engine.ts'
+import type { Answerer } from '#kernel/answerer.ts'
 import { type Caller, scopes } from '#kernel/caller.ts'
 import { agentId, uuidv7 } from '#kernel/id.ts'
 import { query } from '#store/query.ts'
@@ -19,7 +19,7 @@ type InstanceSettings = CoreSettings & {
   baseUrl?: () => string
   printLine?: (line: string) => void
   /** Answers in the agent service of this process. */
-  engine?: ChatEngine | undefined
+  answerer?: Answerer | undefined
 }
 
 export const noUpstreams: UpstreamUrls = {
@@ -41,14 +41,14 @@ export async function openInstance({
   overrides,
   baseUrl,
   printLine,
-  engine,
+  answerer,
   ...settings
 }: InstanceSettings) {
   const served = { ...noUpstreams, ...urls, evm: { ...noUpstreams.evm, ...urls.evm } }
   const core = { ...coreDeps(settings), ...(baseUrl && { baseUrl }), ...(printLine && { printLine }) }
   await using parts = new AsyncDisposableStack()
   const { agentAddress } = parts.use(
-    openAgentService({ ...core, engineOf: (names) => engine ?? composed.engineOf(names) }),
+    openAgentService({ ...core, answererOf: (names) => answerer ?? composed.answererOf(names) }),
   )
   const composed: Composed = parts.use(
     await compose({ ...core, agentAddress, urls: served }, { ...testOverrides, ...overrides }),

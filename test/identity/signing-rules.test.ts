@@ -2,8 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { assertIntent, assertReceipt } from '#features/wallets/signing-rules.ts'
 import { nativeSentinel } from '#kernel/chains.ts'
-import type { EvmIntent, PolicyReceipt } from '#kernel/signer.ts'
-import { intentHash } from '#kernel/signer.ts'
+import { type EvmIntent, intentHash, type PolicyReceipt } from '#kernel/signer.ts'
 import { readCall } from '#upstreams/evm/erc20.ts'
 
 const now = new Date('2026-01-01T00:00:00Z')

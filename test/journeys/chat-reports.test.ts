@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { after, before, describe, test } from 'node:test'
-import type { Claim } from '#features/chat/market/claim.ts'
+import type { Claim } from '#agent/research/claim.ts'
 import { portico } from '#sdk/sdk.ts'
 import { type Agent, bearer, eventually, freshGateway, http, newAgent } from '../harness/gateway.ts'
 import { processWorld } from '../harness/process-world.ts'

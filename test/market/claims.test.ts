@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { type Claim, plainName, type Unit } from '#features/chat/market/claim.ts'
-import { createClaimBook, wrongClaims } from '#features/chat/market/claim-book.ts'
-import { cite, printedValue } from '#features/chat/market/claim-text.ts'
-import { checkSentence, sentencesOf } from '#features/chat/market/claims-check.ts'
+import { type Claim, cite } from '#agent/research/claim.ts'
+import { createClaimBook, wrongClaims } from '#agent/research/claim-book.ts'
+import { checkSentence, sentencesOf } from '#agent/research/claims-check.ts'
 import { fromUnits } from '#kernel/money.ts'
+import { plainName, printedValue, type Unit } from '#market/figure-text.ts'
 
 const claimOf = (id: number, value: string, unit: Unit): Claim => ({
   id: `c${id}`,

@@ -3,14 +3,9 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import * as oracle from 'indicatorts'
 import * as streaming from 'trading-signals'
-import type { Candle } from '#features/chat/market/candle.ts'
-import {
-  candlesMinOf,
-  indicatorAt,
-  indicatorIds,
-  latestIndicators,
-} from '#features/chat/market/indicator-list.ts'
-import { computeIndicators } from '#features/chat/market/indicators.ts'
+import type { Candle } from '#market/candle.ts'
+import { candlesMinOf, indicatorAt, indicatorIds, latestIndicators } from '#market/indicator-list.ts'
+import { computeIndicators } from '#market/indicators.ts'
 import { priceWalk } from './price-walk.ts'
 
 const candles = priceWalk({ seed: 7, count: 2_000 })

@@ -1,4 +1,4 @@
-import { type Candle, type Timeframe, timeframeMs } from '#features/chat/market/candle.ts'
+import { type Candle, type Timeframe, timeframeMs } from '#market/candle.ts'
 
 /** Candles of a seeded random walk, such as a market could have. */
 

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { createClaimBook } from '#features/chat/market/claim-book.ts'
-import { cite } from '#features/chat/market/claim-text.ts'
-import { csvCell, csvOf } from '#features/chat/market/csv.ts'
-import { checkReport, type Report } from '#features/chat/market/report.ts'
-import { claimsJsonOf } from '#features/chat/market/report-data.ts'
-import { htmlOf } from '#features/chat/market/report-html.ts'
-import { markdownOf } from '#features/chat/market/report-markdown.ts'
+import { cite } from '#agent/research/claim.ts'
+import { createClaimBook } from '#agent/research/claim-book.ts'
+import { csvCell, csvOf } from '#agent/research/csv.ts'
+import { checkReport, type Report } from '#agent/research/report.ts'
+import { claimsJsonOf } from '#agent/research/report-data.ts'
+import { htmlOf } from '#agent/research/report-html.ts'
+import { markdownOf } from '#agent/research/report-markdown.ts'
 
 function reportOf(): Report {
   const book = createClaimBook()

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
-import type { Claim, Source } from '#features/chat/market/claim.ts'
-import { sha256Of, wrongClaims } from '#features/chat/market/claim-book.ts'
-import { indicatorList } from '#features/chat/market/indicator-list.ts'
+import type { Claim, Source } from '#agent/research/claim.ts'
+import { sha256Of, wrongClaims } from '#agent/research/claim-book.ts'
+import { indicatorList } from '#market/indicator-list.ts'
 
 /**
  * Follows every figure of a report to the output of a tool. The numbers are read from the text by rules of their own, so

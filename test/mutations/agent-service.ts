@@ -5,7 +5,7 @@ const service = ['test/chat/agent-service.test.ts']
 
 /** The agent service: who gets in, what is repeated after a loss, and what a service may ask for. */
 export const agentServiceMutations = [
-  ...mutationsOf('src/edges/agent/agent-edge.ts', limits, [
+  ...mutationsOf('src/agent/door/agent-edge.ts', limits, [
     [
       "if (!isAllowed(request.headers.authorization)) return refuse(socket, '401 Unauthorized')",
       '',
@@ -17,7 +17,7 @@ export const agentServiceMutations = [
       'a connection starts runs before it says what it is',
     ],
   ]),
-  ...mutationsOf('src/edges/agent/runs.ts', limits, [
+  ...mutationsOf('src/agent/door/runs.ts', limits, [
     [
       'return run?.isAttachedTo(peer) ? run : undefined',
       'return run',
@@ -26,8 +26,8 @@ export const agentServiceMutations = [
     ["byChat.get(chat_id)?.close('superseded')", '', 'two runs of one turn go on beside each other'],
   ]),
   ...mutationsOf(
-    'src/edges/agent/event-queue.ts',
-    ['src/edges/agent/event-queue.test.ts'],
+    'src/agent/door/event-queue.ts',
+    ['src/agent/door/event-queue.test.ts'],
     [
       [
         'if (sentSeq - ackedSeq >= windowMax.events || openBytes >= windowMax.bytes) return',

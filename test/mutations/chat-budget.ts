@@ -92,7 +92,7 @@ export const chatBudgetMutations = [
     [
       'if (!(await isOrdered(call))) return undefined',
       '',
-      'an engine starts what the message does not order',
+      'an answerer starts what the message does not order',
     ],
     ["via: 'chat' }", '}', 'an order of a chat counts as one of an agent'],
     [
@@ -117,7 +117,7 @@ export const chatBudgetMutations = [
       'an acceptance starts again what the answer has started',
     ],
   ]),
-  ...mutationsOf('src/features/chat/grammar/orders.ts', words, [
+  ...mutationsOf('src/grammar/orders.ts', words, [
     ['if (!isPlain(text)) return []', '', 'a pasted or quoted text orders'],
     ['? own : []', '? own : inThread', 'what the thread says orders'],
     [

@@ -1,7 +1,7 @@
 import { mutationsOf } from './mutation.ts'
 
 const answers = ['test/chat/model-answers.test.ts']
-const seam = ['test/chat/engine-seam.test.ts']
+const seam = ['test/chat/answerer.test.ts']
 const faults = ['test/chat/model-faults.test.ts']
 
 /** A language model answers the chat: what it may propose and say, and what it costs. */
@@ -10,7 +10,7 @@ export const chatModelMutations = [
     [
       'filter(({ operation }) => isWithin(operation, scopes))',
       'filter(() => true)',
-      'an engine is shown tools beyond the access of its caller',
+      'an answerer is shown tools beyond the access of its caller',
     ],
   ]),
   ...mutationsOf('src/features/chat/foreign-text.ts', answers, [
@@ -26,20 +26,22 @@ export const chatModelMutations = [
   ]),
   ...mutationsOf('src/features/chat/prices.ts', seam, [
     ['return charge < heldUnits ? charge : heldUnits', 'return charge', 'an answer costs more than was held'],
+  ]),
+  ...mutationsOf('src/kernel/token-prices.ts', seam, [
     [
       '(usd * creditsPerUsd + perMillion - 1n) / perMillion',
       '(usd * creditsPerUsd) / perMillion',
       'a part of a credit is not charged',
     ],
   ]),
-  ...mutationsOf('src/features/chat/model/limits.ts', answers, [
+  ...mutationsOf('src/agent/model/limits.ts', answers, [
     [
       '<= BigInt(creditsMax)) return tokens',
       '>= 0n) return tokens',
       'a model is asked for more than is held',
     ],
   ]),
-  ...mutationsOf('src/features/chat/model/release-text.ts', answers, [
+  ...mutationsOf('src/agent/model/release-text.ts', answers, [
     [
       "if (mode === 'hold' && (rest !== '' || figures.unknownIn(text).length > 0))",
       'if (figures.unknownIn(text).length < 0)',
@@ -47,14 +49,14 @@ export const chatModelMutations = [
     ],
     ['const text = cleanAnswer(sentence)', 'const text = sentence', 'an answer loads an image of a stranger'],
   ]),
-  ...mutationsOf('src/features/chat/model/calculate.ts', answers, [
+  ...mutationsOf('src/agent/model/calculate.ts', answers, [
     [
       "!figures.hasExactly(value.replace(/^-/, ''))",
       'value.length < 0',
       'a model makes any number a known one by calculating with it',
     ],
   ]),
-  ...mutationsOf('src/features/chat/model/model-engine.ts', faults, [
+  ...mutationsOf('src/agent/model/model-answerer.ts', faults, [
     [
       "if (run.session.said() === '' && run.counts.changes === 0)",
       "if (run.session.said() === '')",

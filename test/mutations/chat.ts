@@ -4,8 +4,8 @@ const slots = ['test/chat/slots.test.ts']
 const images = ['test/images/charges.test.ts']
 const streams = ['test/chat/streams.test.ts']
 const recommendations = ['test/chat/recommendations.test.ts']
-const cleanText = ['src/features/chat/model/clean-text.test.ts']
-const sentences = ['src/features/chat/model/sentences.test.ts']
+const cleanText = ['src/agent/model/clean-text.test.ts']
+const sentences = ['src/agent/model/sentences.test.ts']
 const injections = ['test/proof/agent/injected-tools.test.ts']
 const recommendationTexts = ['test/proof/agent/recommendation-text.test.ts']
 const credits = ['test/chat/credits.test.ts']
@@ -67,7 +67,7 @@ export const chatMutations = [
     ],
     ["if (await isStarted(deps, row)) throw decided('accepted')", '', 'what was started is declined'],
   ]),
-  ...mutationsOf('src/features/chat/model/clean-text.ts', cleanText, [
+  ...mutationsOf('src/agent/model/clean-text.ts', cleanText, [
     [
       "return cleaned.replace(opening, ' ')",
       'return cleaned',
@@ -77,7 +77,7 @@ export const chatMutations = [
     ['{0,30}:)?[\\\\\\\\/]{2,}', '{0,30}:)?//', 'an address with backslashes reaches the reader'],
     [".replace(hidden, '')", '', 'an address with hidden signs reaches the reader'],
   ]),
-  ...mutationsOf('src/features/chat/model/sentences.ts', sentences, [
+  ...mutationsOf('src/agent/model/sentences.ts', sentences, [
     [
       'else if (buffer.length > wordCharactersMax) found',
       'else if (buffer.length > 1e9) found',

@@ -1,16 +1,16 @@
 import { mutationsOf } from './mutation.ts'
 
 const questions = ['test/proof/agent/questions.test.ts']
-const clauses = ['src/features/chat/grammar/clauses.test.ts']
+const clauses = ['src/grammar/clauses.test.ts']
 const plans = ['test/proof/agent/plans.test.ts']
 const threads = ['test/proof/agent/threads.test.ts']
 const answers = ['test/proof/agent/answers.test.ts']
-const costs = ['src/features/chat/grammar/cost.test.ts']
+const costs = ['src/grammar/cost.test.ts']
 
 /** What the chat takes for an order, what it calls for it, and what a model may propose. */
 export const grammarMutations = [
   ...mutationsOf(
-    'src/features/chat/grammar/clauses.ts',
+    'src/grammar/clauses.ts',
     [...clauses, ...questions],
     [
       [
@@ -42,8 +42,8 @@ export const grammarMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/features/chat/grammar/lex.ts',
-    ['src/features/chat/grammar/lex.test.ts'],
+    'src/grammar/lex.ts',
+    ['src/grammar/lex.test.ts'],
     [
       [
         '(text[at] === "\'" && !isWordChar(text[at - 1]))',
@@ -53,12 +53,12 @@ export const grammarMutations = [
       ['if (/^0x/i.test(run)) {', 'if (/^0y/i.test(run)) {', 'a cut address is a word'],
     ],
   ),
-  ...mutationsOf('src/features/chat/grammar/score.ts', questions, [
+  ...mutationsOf('src/grammar/score.ts', questions, [
     ["if (isMutating(frame) && found.has('@timed')) return false", '', 'an order for tomorrow is done today'],
   ]),
   ...mutationsOf(
-    'src/features/chat/grammar/quantity.ts',
-    ['src/features/chat/grammar/quantity.test.ts'],
+    'src/grammar/quantity.ts',
+    ['src/grammar/quantity.test.ts'],
     [
       [
         "const digits = fraction.padEnd(places, '0')",
@@ -72,21 +72,21 @@ export const grammarMutations = [
       ],
     ],
   ),
-  ...mutationsOf('src/features/chat/grammar/ask.ts', questions, [
+  ...mutationsOf('src/grammar/ask.ts', questions, [
     [
       "if (number && frame.effect !== 'read' && frame.effect !== 'none')",
       "if (number && frame.effect === 'quote')",
       'an order runs although a number of it has no place',
     ],
   ]),
-  ...mutationsOf('src/features/chat/grammar/amounts.ts', questions, [
+  ...mutationsOf('src/grammar/amounts.ts', questions, [
     [
       "if (amount.kind === 'number') {\n    // `100 of btc`",
       "if (amount.kind === 'number' && amount.asset < 0) {\n    // `100 of btc`",
       'a bare number beside a coin is dropped or counts the coin',
     ],
   ]),
-  ...mutationsOf('src/features/chat/grammar/understand.ts', questions, [
+  ...mutationsOf('src/grammar/understand.ts', questions, [
     [
       'steps: isThought ? steps.filter((step) => !changes(step, registry)) : steps,',
       'steps,',
@@ -98,7 +98,7 @@ export const grammarMutations = [
       'an order with a condition is done at once',
     ],
   ]),
-  ...mutationsOf('src/features/chat/grammar/understand.ts', threads, [
+  ...mutationsOf('src/grammar/understand.ts', threads, [
     [
       'const isLong = isCut || tokens.length > orderTokensMax',
       'const isLong = false',
@@ -115,7 +115,7 @@ export const grammarMutations = [
       'a fragment repeats an order',
     ],
   ]),
-  ...mutationsOf('src/features/chat/grammar/thread.ts', threads, [
+  ...mutationsOf('src/grammar/thread.ts', threads, [
     [
       'export const contextMs = 30 * 60_000',
       'export const contextMs = 24 * 60 * 60_000',
@@ -127,7 +127,7 @@ export const grammarMutations = [
       'a value answers the question of yesterday',
     ],
   ]),
-  ...mutationsOf('src/features/chat/grammar/formulas-swap.ts', plans, [
+  ...mutationsOf('src/grammar/formulas-swap.ts', plans, [
     ["1n, 10n ** 34n, 'up')", '1n, 10n ** 34n)', 'dollars for a number of coins are rounded down'],
     [
       'if (isWhole && held.length > 1)',
@@ -135,14 +135,14 @@ export const grammarMutations = [
       'a share of a coin on two chains is taken from one of them',
     ],
   ]),
-  ...mutationsOf('src/features/chat/grammar/lex.ts', costs, [
+  ...mutationsOf('src/grammar/lex.ts', costs, [
     [
       'runOf(text, at, addressLengthMax + 1)',
       'runOf(text, at)',
       'a long run is read again at each of its pieces',
     ],
   ]),
-  ...mutationsOf('src/features/chat/grammar/reader.ts', costs, [
+  ...mutationsOf('src/grammar/reader.ts', costs, [
     ['facts ??= factsOf(tokens)', 'facts = factsOf(tokens)', 'each word is compared with all others'],
   ]),
   ...mutationsOf(
@@ -156,7 +156,7 @@ export const grammarMutations = [
       ],
     ],
   ),
-  ...mutationsOf('src/features/chat/grammar/formulas-venue.ts', plans, [
+  ...mutationsOf('src/grammar/formulas-venue.ts', plans, [
     ['toUnits(wanted, 18) > toUnits(limit, 18)', 'false', 'the chat raises a limit'],
     [
       "(slots.side === 'long') === (leg === 'target')",
@@ -164,14 +164,14 @@ export const grammarMutations = [
       'the stop of a short is below its price',
     ],
   ]),
-  ...mutationsOf('src/features/chat/grammar/formulas-close.ts', plans, [
+  ...mutationsOf('src/grammar/formulas-close.ts', plans, [
     [
       'if (atVenue.length + outstandingIds(context).length <= 1) return holds',
       'return holds',
       'one order is said, and all of the coin are cancelled',
     ],
   ]),
-  ...mutationsOf('src/features/chat/grammar/mandate.ts', plans, [
+  ...mutationsOf('src/grammar/mandate.ts', plans, [
     ['toUnits(wanted, 18) > 0n &&', '', 'a proposal of nothing passes as less'],
     ['toUnits(wanted, 18) <= toUnits(said, 18)', 'true', 'a model spends more than was said'],
     ['if (left <= 0) {', 'if (left < 0) {', 'an order is done twice'],
@@ -181,7 +181,7 @@ export const grammarMutations = [
       'a proposal adds fields that nobody said',
     ],
   ]),
-  ...mutationsOf('src/features/chat/grammar/answer.ts', answers, [
+  ...mutationsOf('src/grammar/answer.ts', answers, [
     ["else write(own, 'unknown')", "else write(own, '0')", 'an unknown figure is a zero'],
     ['if (fault || nowMs - fetchedAtMs < freshMs) continue', 'continue', 'an old figure has no age'],
   ]),

@@ -7,12 +7,13 @@ const claims = ['test/market/claims.test.ts']
 const reports = ['test/market/report.test.ts']
 const research = ['test/market/research.test.ts']
 const files = ['test/chat/files.test.ts']
-const folder = 'src/features/chat/market'
+const market = 'src/market'
+const reporting = 'src/agent/research'
 const history = ['test/venue/market-history.test.ts']
 
 /** What a report or an analysis of a market would say wrongly. */
 export const marketMutations = [
-  ...mutationsOf(`${folder}/backtest.ts`, backtests, [
+  ...mutationsOf(`${market}/backtest.ts`, backtests, [
     [
       'rule.decide(candles, set, at - 1)',
       'rule.decide(candles, set, at)',
@@ -37,24 +38,24 @@ export const marketMutations = [
     ],
     ['- fees - funding', '- funding', 'a backtest has no fees'],
   ]),
-  ...mutationsOf(`${folder}/backtest-result.ts`, backtests, [
+  ...mutationsOf(`${market}/backtest-result.ts`, backtests, [
     ['trades < tradesMin || !expectancy', '!expectancy', 'a handful of trades is judged'],
   ]),
-  ...mutationsOf(`${folder}/candle.ts`, statistics, [
+  ...mutationsOf(`${market}/candle.ts`, statistics, [
     ['candle.endMs <= nowMs', 'candle.startMs <= nowMs', 'the open candle counts as closed'],
   ]),
-  ...mutationsOf(`${folder}/statistics.ts`, statistics, [
+  ...mutationsOf(`${market}/statistics.ts`, statistics, [
     ['sum / (values.length - 1))', 'sum / values.length)', 'the deviation is that of a whole population'],
     ['if (value > peak) peakAt = at', 'if (value < peak) peakAt = at', 'a drawdown begins at a low'],
   ]),
-  ...mutationsOf(`${folder}/levels.ts`, statistics, [
+  ...mutationsOf(`${market}/levels.ts`, statistics, [
     [
       "price < close ? 'support' : 'resistance'",
       "price > close ? 'support' : 'resistance'",
       'support is above the price',
     ],
   ]),
-  ...mutationsOf(`${folder}/indicators.ts`, indicators, [
+  ...mutationsOf(`${market}/indicators.ts`, indicators, [
     [
       'loss === 0 ? 100 : 100 - 100 / (1 + gain / loss)',
       'loss === 0 ? 100 : 100 / (1 + gain / loss)',
@@ -62,10 +63,10 @@ export const marketMutations = [
     ],
     ['if (today !== day)', 'if (day !== day)', 'the average price of the day never begins anew'],
   ]),
-  ...mutationsOf(`${folder}/indicator-list.ts`, indicators, [
+  ...mutationsOf(`${market}/indicator-list.ts`, indicators, [
     ['if (at + 1 < candlesMinOf(id)) return undefined', '', 'an average of a few candles is printed'],
   ]),
-  ...mutationsOf(`${folder}/claims-check.ts`, claims, [
+  ...mutationsOf(`${reporting}/claims-check.ts`, claims, [
     [
       'difference * 2n <= step && difference * 20n <= size',
       'true',
@@ -93,21 +94,19 @@ export const marketMutations = [
       'numerals of other scripts need no mark',
     ],
   ]),
-  ...mutationsOf(`${folder}/claim.ts`, claims, [
-    [".replace(/[^\\p{L}\\p{N} .,'&/+-]/gu, ' ')", '', 'the name of a token writes marks and markup'],
-  ]),
-  ...mutationsOf(`${folder}/report-html.ts`, reports, [
+  ...mutationsOf(`${reporting}/report-html.ts`, reports, [
     [
       '  escapeHtml(text)\n    .replace(',
       '  text\n    .replace(',
       'a report runs what the name of a token holds',
     ],
   ]),
-  ...mutationsOf(`${folder}/claim-text.ts`, claims, [
+  ...mutationsOf(`${market}/figure-text.ts`, claims, [
+    [".replace(/[^\\p{L}\\p{N} .,'&/+-]/gu, ' ')", '', 'the name of a token writes marks and markup'],
     ['`"${plainName(value)}"`', 'plainName(value)', 'a name of a stranger reads as a word of the report'],
     ['ownWord.test(value) ? ', 'true ? ', 'a sentence of a stranger passes as a word of the gateway'],
   ]),
-  ...mutationsOf(`${folder}/proposal.ts`, research, [
+  ...mutationsOf(`${reporting}/proposal.ts`, research, [
     ["if (rule.verdict?.value !== 'positive')", 'if (false)', 'a rule without an edge recommends a trade'],
     [
       'Number(notional.value) < market.orderUsdMin',
@@ -115,21 +114,21 @@ export const marketMutations = [
       'a trade is recommended that the venue does not take',
     ],
   ]),
-  ...mutationsOf(`${folder}/criteria.ts`, research, [
+  ...mutationsOf(`${reporting}/criteria.ts`, research, [
     [
       "if (effects.includes('unsafe')) return 'avoid'",
       '',
       'a token that cannot be sold is recommended for its trend',
     ],
   ]),
-  ...mutationsOf(`${folder}/formulas-book.ts`, research, [
+  ...mutationsOf(`${reporting}/formulas-book.ts`, research, [
     [
       'return undefined\n}\n\nexport const bookFormulas',
       'return usd / size\n}\n\nexport const bookFormulas',
       'an order that the book cannot fill has a cost',
     ],
   ]),
-  ...mutationsOf(`${folder}/renumber.ts`, research, [
+  ...mutationsOf(`${reporting}/renumber.ts`, research, [
     [
       'isClaimId(input) ? newId(input) : input',
       'input',
@@ -161,7 +160,7 @@ export const marketMutations = [
       'the reports of one user take the budget of all',
     ],
   ]),
-  ...mutationsOf(`${folder}/csv.ts`, reports, [
+  ...mutationsOf(`${reporting}/csv.ts`, reports, [
     [
       "formula.test(value) && !number.test(value) ? `'${value}` : value",
       'value',

@@ -43,7 +43,7 @@ export async function openOAuthInstance({
   let base = baseUrl ?? ''
   const core = coreDeps({ databaseUrl, env: { ...unlimited, ...env } })
   const { agentAddress } = parts.use(
-    openAgentService({ ...core, engineOf: (names) => composed.engineOf(names) }),
+    openAgentService({ ...core, answererOf: (names) => composed.answererOf(names) }),
   )
   const composed: Composed = parts.use(
     await compose(

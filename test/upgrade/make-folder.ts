@@ -4,7 +4,7 @@
  */
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { release } from '#compose/release.ts'
+import { release } from '#release.ts'
 import { dataFolder, eventually, launch } from '../harness/gateway.ts'
 import { processesOf } from '../harness/processes.ts'
 import { packFolder } from './folder-file.ts'

@@ -1,7 +1,7 @@
 /** Our client of language models over the local one, in both interfaces and with every fault of its scripts. */
 import assert from 'node:assert/strict'
 import { after, afterEach, before, test } from 'node:test'
-import { openModel } from '#compose/model.ts'
+import { openModel } from '#agent/models.ts'
 import { readConfig } from '#config.ts'
 import { noFailpoints } from '#kernel/failpoint.ts'
 import { Fault } from '#kernel/fault.ts'

@@ -1,7 +1,6 @@
 import { llmsText, skillText } from '#invoke/agent-documents.ts'
 import type { Operation } from '#kernel/operation.ts'
-import type { CallFacts } from './call-tool.ts'
-import { callTool } from './call-tool.ts'
+import { type CallFacts, callTool } from './call-tool.ts'
 import type { Toolbox } from './tools.ts'
 
 /**

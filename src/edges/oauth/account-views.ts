@@ -1,7 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import type { OAuth } from '#features/oauth/oauth.ts'
-import type { Caller } from '#kernel/caller.ts'
-import { isOwnClient } from '#kernel/caller.ts'
+import { type Caller, isOwnClient } from '#kernel/caller.ts'
 import type { Clock } from '#kernel/clock.ts'
 import { Fault } from '#kernel/fault.ts'
 import { shownApp } from './account-apps.ts'

@@ -1,5 +1,4 @@
-import type { KeyObject } from 'node:crypto'
-import { hash as digest } from 'node:crypto'
+import { hash as digest, type KeyObject } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import { addressKey } from '#kernel/address-key.ts'
 import type { Scope } from '#kernel/caller.ts'

@@ -1,9 +1,10 @@
+import { agents, stopReasons } from '#kernel/answerer.ts'
 import { act, group, read, stream } from '#kernel/operation.ts'
 import * as T from '#kernel/schema.ts'
 import { taskStatuses } from '#kernel/task-state.ts'
 import { Nullable, OneOf, OpenObject, Text, TextOrNull, Time } from '#kernel/wire-types.ts'
-import { ChatStreamData, ErrorOrNull, eventData, StoredChatEvent, stopReasons } from './events.ts'
-import { agents, defaultAgent } from './prices.ts'
+import { ChatStreamData, ErrorOrNull, eventData, StoredChatEvent } from './events.ts'
+import { defaultAgent } from './prices.ts'
 
 export const queryCharactersMax = 8_000
 export const turnsPerThreadMax = 500

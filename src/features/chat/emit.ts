@@ -1,9 +1,9 @@
+import type { Emit } from '#kernel/answerer.ts'
 import { Fault } from '#kernel/fault.ts'
-import type { Emit } from './engine.ts'
 import type { EventWriter } from './event-writer.ts'
 import type { ChatEvent } from './events.ts'
 
-/** What an engine says, without what an earlier run of the turn has said already. */
+/** What an answerer says, without what an earlier run of the turn has said already. */
 
 const answerCharactersMax = 200_000
 const chunkCharactersMax = 8_000

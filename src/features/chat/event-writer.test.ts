@@ -65,7 +65,7 @@ test('a piece with a result beside it is an event of its own', async () => {
   assert.deepEqual(commits[1]!.events, ['3 chunk b', '4 chunk c'])
 })
 
-test('no character is cut between two pieces, wherever the engine cuts its text', async () => {
+test('no character is cut between two pieces, wherever the answerer cuts its text', async () => {
   const { writer, commits } = slowWriter()
   const { emit } = createEmit(writer, [])
   const text = `${'x'.repeat(7_999)}🎉 and 🎉`

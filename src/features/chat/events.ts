@@ -1,15 +1,11 @@
+import { planWords, stopReasons } from '#kernel/answerer.ts'
 import type { JsonObject } from '#kernel/json.ts'
 import * as T from '#kernel/schema.ts'
 import { Nullable, OneOf, OpenObject, Text, Time } from '#kernel/wire-types.ts'
 
 /** The events of a chat, in the words of the interface. */
 
-export const planWords = ['plan_started', 'plan_step', 'plan_finished'] as const
-export const stopReasons = ['end', 'length', 'credits'] as const
-export type StopReason = (typeof stopReasons)[number]
-
 const Citation = T.Object({ n: T.Integer(), tool: Text, pointer: Text, fetched_at: Time })
-export type Citation = T.Static<typeof Citation>
 
 const meta = T.Object(
   { chat_id: Text, thread_id: Text },

@@ -1,5 +1,5 @@
+import type { PastMessage } from '#kernel/answerer.ts'
 import { type Queryable, query } from '#store/query.ts'
-import type { PastMessage } from './engine.ts'
 
 /** The messages of a thread before a turn, as a model reads them. */
 

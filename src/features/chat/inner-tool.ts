@@ -1,7 +1,7 @@
 import type { Json, JsonObject } from '#kernel/json.ts'
 
 /**
- * A tool of the engines alone, which no door has: it reads what is the same for every user, such as the candles of a
+ * A tool of the answerers alone, which no door has: it reads what is the same for every user, such as the candles of a
  * market. Its output is stored as that of an operation.
  */
 export type InnerTool = {

@@ -1,9 +1,8 @@
+import type { Tools } from '#kernel/answerer.ts'
 import { Fault } from '#kernel/fault.ts'
-import type { JsonObject } from '#kernel/json.ts'
-import { isRecord } from '#kernel/json.ts'
-import type { Tools } from './engine.ts'
+import { isRecord, type JsonObject } from '#kernel/json.ts'
+import type { Usage } from '#kernel/token-prices.ts'
 import type { EventWriter } from './event-writer.ts'
-import type { Usage } from './prices.ts'
 import type { StoredResult } from './store.ts'
 
 /** What a turn has made once, such as the answer of a model. Notes lie among the results of its tools. */

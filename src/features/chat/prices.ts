@@ -1,9 +1,12 @@
-import { toUnits } from '#kernel/money.ts'
+import type { Agent } from '#kernel/answerer.ts'
+import { creditsOfUsage, type ModelPrices, type Usage } from '#kernel/token-prices.ts'
 
-/** Who answers, and the credits that one answer costs. */
-export const creditsOfAgent = { ProAgent: 1n, ProDeepResearchAgent: 5n, MarketAnalyzerAgent: 2n } as const
-export type Agent = keyof typeof creditsOfAgent
-export const agents = ['ProAgent', 'ProDeepResearchAgent', 'MarketAnalyzerAgent'] as const satisfies Agent[]
+/** The credits that one answer costs. */
+export const creditsOfAgent: Readonly<Record<Agent, bigint>> = {
+  ProAgent: 1n,
+  ProDeepResearchAgent: 5n,
+  MarketAnalyzerAgent: 2n,
+}
 export const defaultAgent: Agent = 'ProAgent'
 
 /** What is held where a model answers, whose tokens cost: as far as the user has it. */
@@ -11,25 +14,6 @@ export const creditsOfModel: Readonly<Record<Agent, bigint>> = {
   ProAgent: 5n,
   MarketAnalyzerAgent: 10n,
   ProDeepResearchAgent: 40n,
-}
-
-/** Tokens of a model. */
-export type Usage = { inputTokens: number; outputTokens: number }
-/** USD for a million tokens, as decimal text. */
-export type ModelPrices = { in: string; out: string }
-
-/** A dollar buys at least so many credits. */
-const creditsPerUsd = 60n
-const places = 18
-const perMillion = 1_000_000n * 10n ** BigInt(places)
-
-const tokens = (count: number): bigint => BigInt(Math.max(0, Math.ceil(count)))
-
-/** The credits of these tokens, rounded up; 0 where tokens cost nothing. */
-export function creditsOfUsage({ inputTokens, outputTokens }: Usage, prices: ModelPrices): bigint {
-  const usd =
-    tokens(inputTokens) * toUnits(prices.in, places) + tokens(outputTokens) * toUnits(prices.out, places)
-  return (usd * creditsPerUsd + perMillion - 1n) / perMillion
 }
 
 /** What a turn costs: its agent's price or its tokens, and never more than was held. */

@@ -1,17 +1,18 @@
 import type { Ledger } from '#durable/ledger.ts'
 import type { Files } from '#engines/files/files.ts'
 import type { Credits } from '#features/credits/credits.ts'
+import type { Agent, Answerer, Citation, OwnedTurn, StopReason, ToolCall, TurnEnd } from '#kernel/answerer.ts'
 import type { Clock } from '#kernel/clock.ts'
 import { postDraw } from '#kernel/draw.ts'
 import { Fault } from '#kernel/fault.ts'
 import type { JsonObject } from '#kernel/json.ts'
 import type { EndResult, StepContext, StepEnd, TaskView, Tx } from '#kernel/task.ts'
+import type { ModelPrices, Usage } from '#kernel/token-prices.ts'
 import type { Queryable } from '#store/query.ts'
 import { returnAppCredits } from './app-credits.ts'
 import { keyOfCall } from './call-key.ts'
 import { currentCaller, type StoredCaller } from './caller.ts'
 import { createEmit } from './emit.ts'
-import type { ChatEngine, OwnedTurn, ToolCall, TurnEnd } from './engine.ts'
 import {
   type AppendEvents,
   createEventWriter,
@@ -19,17 +20,17 @@ import {
   eventsPerTurnMax,
   sized,
 } from './event-writer.ts'
-import type { ChatEvent, ChatEventData, Citation, EventName, StopReason } from './events.ts'
+import type { ChatEvent, ChatEventData, EventName } from './events.ts'
 import { historyOf } from './history.ts'
 import type { ChatListeners, StopCause } from './listeners.ts'
 import type { Mandate, OpenMandate } from './mandate.ts'
 import { usageOfNotes } from './notes.ts'
-import { type Agent, chargeOf, type ModelPrices, type Usage } from './prices.ts'
+import { chargeOf } from './prices.ts'
 import * as store from './store.ts'
 import { createTools, type ToolDeps } from './tools.ts'
 import { createPublish } from './turn-files.ts'
 
-/** Runs one turn: the engine answers, its events are stored as they come, and its end settles the credits. */
+/** Runs one turn: the answerer answers, its events are stored as they come, and its end settles the credits. */
 
 export type RunTurnDeps = Omit<ToolDeps, 'currentCaller' | 'mandate' | 'keyOf' | 'publish' | 'history'> & {
   files: Files
@@ -39,7 +40,7 @@ export type RunTurnDeps = Omit<ToolDeps, 'currentCaller' | 'mandate' | 'keyOf' |
   db: Queryable
   append: AppendEvents
   listeners: ChatListeners
-  engine: ChatEngine
+  answerer: Answerer
   ledger: Pick<Ledger, 'drawn'>
   credits: Pick<Credits, 'available'>
   /** Undefined without a model. */
@@ -58,7 +59,7 @@ export const stepMs = 630_000
 /** With the wait for an instance that takes the turn over. */
 export const turnDeadlineMs = 900_000
 const excerptCharacters = 140
-/** How long an engine may take to notice that it has to end. */
+/** How long an answerer may take to notice that it has to end. */
 const settleMs = 2_000
 
 export const excerptOf = (text: string): string => {
@@ -190,7 +191,7 @@ async function answer(
     },
     { turn, writer, stored: calls, announced, signal },
   )
-  return deps.engine.run(turn, tools, said.emit, signal)
+  return deps.answerer.run(turn, tools, said.emit, signal)
 }
 
 const toCall = ({ id, name, arguments: input }: JsonObject): ToolCall => ({

@@ -1,7 +1,7 @@
+import type { ToolDescription } from '#kernel/answerer.ts'
 import type { Scope } from '#kernel/caller.ts'
 import type { JsonObject } from '#kernel/json.ts'
 import { isScope, type Operation } from '#kernel/operation.ts'
-import type { ToolDescription } from './engine.ts'
 
 /** Which operations a turn may call, and how far. */
 

@@ -1,20 +1,27 @@
+import { withStarted } from '#features/chat/recommendation/recommendation-text.ts'
 import type { InnerCalls } from '#invoke/inner-calls.ts'
+import type {
+  OwnedTurn,
+  PastMessage,
+  ToolCall,
+  ToolDescription,
+  ToolResult,
+  Tools,
+} from '#kernel/answerer.ts'
 import type { Caller } from '#kernel/caller.ts'
 import { type Clock, later } from '#kernel/clock.ts'
 import { Fault } from '#kernel/fault.ts'
 import { type Random, sha256, uuidv7 } from '#kernel/id.ts'
 import { canonicalJson, isRecord, type Json, type JsonObject } from '#kernel/json.ts'
+import { shorten } from '#kernel/shorten-json.ts'
 import { type BudgetDeps, createStarter, type NotStarted, type Starter } from './budget.ts'
-import type { OwnedTurn, PastMessage, ToolCall, ToolDescription, ToolResult, Tools } from './engine.ts'
 import type { EventWriter } from './event-writer.ts'
 import { hasForeignText } from './foreign-text.ts'
 import type { InnerTool } from './inner-tool.ts'
 import type { MadeCall, Mandate } from './mandate.ts'
 import { createNote, isNote } from './notes.ts'
 import { type RecommendationText, recommendationText } from './recommendation/recommendation-text.ts'
-import { withStarted } from './recommendation/started-text.ts'
 import type { Lists } from './recommendation/values.ts'
-import { shorten } from './shorten.ts'
 import type { StoredResult } from './store.ts'
 import { descriptionOf, isWithin, type Tool } from './tool-registry.ts'
 
@@ -154,7 +161,7 @@ type Performed = { result: ToolResult; recommendation?: JsonObject }
 
 type Performing = { proposed: Set<string>; made: readonly MadeCall[]; start: Starter; taint: Taint }
 
-/** A refusal is a result: the engine says what was refused. */
+/** A refusal is a result: the answerer says what was refused. */
 async function perform(
   deps: ToolDeps,
   parts: TurnParts,

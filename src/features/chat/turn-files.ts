@@ -1,11 +1,11 @@
 import { type Files, fileBytesMax } from '#engines/files/files.ts'
+import type { NewFile } from '#kernel/answerer.ts'
 import { Fault } from '#kernel/fault.ts'
 import { type Queryable, query } from '#store/query.ts'
 import { ClaimLost } from './event-writer.ts'
 
 /** The files that an answer makes, and their addresses for its owner. */
 
-export type NewFile = { name: string; contentType: string; bytes: Uint8Array }
 export type ChatFile = {
   chat_id: string
   file_id: string

@@ -1,6 +1,6 @@
+import type { Agent } from '#kernel/answerer.ts'
 import type { ChatRecommendationRow, ChatTurnRow } from '#store/tables/chat.ts'
 import { type ChatEvent, idOf } from './events.ts'
-import type { Agent } from './prices.ts'
 import type { ChatFileView } from './turn-files.ts'
 
 /** Turns and recommendations as their owner sees them. */

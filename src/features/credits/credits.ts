@@ -3,8 +3,7 @@ import { type Clock, later } from '#kernel/clock.ts'
 import type { Draw } from '#kernel/draw.ts'
 import { Fault } from '#kernel/fault.ts'
 import { implement, type Operation } from '#kernel/operation.ts'
-import type { Tx } from '#kernel/task.ts'
-import { externalAccount } from '#kernel/task.ts'
+import { externalAccount, type Tx } from '#kernel/task.ts'
 import type { Queryable } from '#store/query.ts'
 import {
   type Bucket,

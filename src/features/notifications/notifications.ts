@@ -1,8 +1,7 @@
 import type { EventLog, StoredEvent } from '#durable/event-log.ts'
 import { Fault, type Issue, invalid } from '#kernel/fault.ts'
 import { alternatives, nearest } from '#kernel/nearest.ts'
-import type { StreamItem } from '#kernel/operation.ts'
-import { implement } from '#kernel/operation.ts'
+import { implement, type StreamItem } from '#kernel/operation.ts'
 import { contract } from './contract.ts'
 import { type EventType, eventTypes, type NotificationEvent } from './event-types.ts'
 

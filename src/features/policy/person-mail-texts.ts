@@ -3,8 +3,7 @@ import { mailName } from '#engines/person-mails/mail-text.ts'
 import type { ApprovalDetail } from '#kernel/act-request.ts'
 import { approvalDetail } from '#kernel/approval.ts'
 import type { Caller } from '#kernel/caller.ts'
-import type { AgentsRule, Limits, Wanted } from './rules.ts'
-import { usd } from './rules.ts'
+import { type AgentsRule, type Limits, usd, type Wanted } from './rules.ts'
 
 /** What a person reads in a message about limits, the kill switch and recipients. */
 

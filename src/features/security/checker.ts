@@ -1,6 +1,5 @@
 import type { Chain } from '#kernel/chains.ts'
-import type { Clock } from '#kernel/clock.ts'
-import { monotonicMs } from '#kernel/clock.ts'
+import { type Clock, monotonicMs } from '#kernel/clock.ts'
 import { createFairQueue } from '#kernel/fair-queue.ts'
 import { Fault } from '#kernel/fault.ts'
 import {

@@ -1,5 +1,4 @@
-import type { EvmChainRow, SwapContracts } from '#kernel/chains.ts'
-import { sameAddress } from '#kernel/chains.ts'
+import { type EvmChainRow, type SwapContracts, sameAddress } from '#kernel/chains.ts'
 import type { EvmCall } from '#kernel/signer.ts'
 import type { TransferLog } from '#upstreams/evm/erc20.ts'
 import type { BlockTransaction, Evm, Log } from '#upstreams/evm/evm.ts'

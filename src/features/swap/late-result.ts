@@ -1,6 +1,5 @@
 import type { Token } from '#kernel/chains.ts'
-import type { JsonObject } from '#kernel/json.ts'
-import { isRecord } from '#kernel/json.ts'
+import { isRecord, type JsonObject } from '#kernel/json.ts'
 import { refundView } from './ends.ts'
 import { soldFor } from './filled.ts'
 import type { Payment } from './payments.ts'

@@ -1,6 +1,5 @@
 import type { CostBasis } from '#engines/cost-basis/store.ts'
-import type { Chain, Token } from '#kernel/chains.ts'
-import { sameAddress } from '#kernel/chains.ts'
+import { type Chain, sameAddress, type Token } from '#kernel/chains.ts'
 import { type Clock, monotonicMs } from '#kernel/clock.ts'
 import { Fault } from '#kernel/fault.ts'
 import type { Evm } from '#upstreams/evm/evm.ts'

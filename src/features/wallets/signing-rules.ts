@@ -1,15 +1,16 @@
 import { nativeSentinel } from '#kernel/chains.ts'
-import type {
-  DecodedCall,
-  EvmCall,
-  EvmCrypto,
-  EvmIntent,
-  PaymentCall,
-  PolicyReceipt,
-  SigningIntent,
-  SwapCall,
+import {
+  type DecodedCall,
+  type EvmCall,
+  type EvmCrypto,
+  type EvmIntent,
+  intentHash,
+  type PaymentCall,
+  type PolicyReceipt,
+  type SigningIntent,
+  type SwapCall,
+  transferOperation,
 } from '#kernel/signer.ts'
-import { intentHash, transferOperation } from '#kernel/signer.ts'
 import { assertPayment, type SigningTill } from './payment-rules.ts'
 import { assertRule, isSameAddress } from './rule.ts'
 import {

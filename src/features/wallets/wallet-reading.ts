@@ -1,5 +1,4 @@
-import type { Chain, Token } from '#kernel/chains.ts'
-import { sameAddress } from '#kernel/chains.ts'
+import { type Chain, sameAddress, type Token } from '#kernel/chains.ts'
 import { Fault } from '#kernel/fault.ts'
 import type { Evm } from '#upstreams/evm/evm.ts'
 import type { Solana } from '#upstreams/solana/solana.ts'

@@ -1,13 +1,14 @@
+import type { Emit, Tools, Turn, TurnEnd } from '#kernel/answerer.ts'
 import type { Clock } from '#kernel/clock.ts'
 import { type Random, uuidv7 } from '#kernel/id.ts'
 import { createLink, type LinkDeps } from './link.ts'
+import type { GatewayNames } from './requests.ts'
 import { runAtService } from './run.ts'
-import type { AgentEmit, AgentEnd, AgentNames, AgentTools, AgentTurn } from './seam.ts'
 
 /** Answers turns by the agent service: decision 109. The service has no key, and calls tools through this side alone. */
 
 export type AgentClientDeps = Omit<LinkDeps, 'random'> & {
-  names: () => Promise<AgentNames>
+  names: () => Promise<GatewayNames>
   /** The longest that a turn may take. */
   turnMsMax: number
   clock: Clock
@@ -18,7 +19,7 @@ export function createAgentClient(deps: AgentClientDeps) {
   const { names, turnMsMax, clock, random } = deps
   const link = createLink(deps)
   return {
-    async run(turn: AgentTurn, tools: AgentTools, emit: AgentEmit, signal: AbortSignal): Promise<AgentEnd> {
+    async run(turn: Turn, tools: Tools, emit: Emit, signal: AbortSignal): Promise<TurnEnd> {
       return runAtService(
         { link, random },
         {

@@ -6,9 +6,9 @@ import {
   namesPerPage,
   ProtocolError,
 } from '#kernel/agent-protocol.ts'
+import type { Tools } from '#kernel/answerer.ts'
 import { Fault } from '#kernel/fault.ts'
 import type { Json, JsonObject } from '#kernel/json.ts'
-import type { AgentNames, AgentTools } from './seam.ts'
 
 /** What the service asks for in a run, done with the tools of that run alone. */
 
@@ -18,13 +18,15 @@ export type Requests = {
   /** A note that the service was to make will not come. */
   close(): void
 }
+/** The names of chains, tokens and markets, which the service keeps by their version. */
+export type GatewayNames = { version: string; chains: readonly object[]; assets: readonly object[] }
 export type Request = Extract<AgentEventRead, { event: AgentRequest }>
 type Note = { made: PromiseWithResolvers<JsonObject>; stored: Promise<JsonObject> }
 type Assembly = { name: string; parts: Buffer[]; bytes: number }
 
 const done: Answer = { ok: true, output: null }
 
-export function createRequests(tools: AgentTools, names: AgentNames): Requests {
+export function createRequests(tools: Tools, names: GatewayNames): Requests {
   const notes = new Map<string, Note>()
   let assembly: Assembly | undefined
 
@@ -112,9 +114,9 @@ export function createRequests(tools: AgentTools, names: AgentNames): Requests {
         case 'note_failed':
           return failNote(data.name)
         case 'describe':
-          return { ok: true, output: (await tools.describe()) as Json }
+          return { ok: true, output: [...(await tools.describe())] }
         case 'history':
-          return { ok: true, output: (await tools.history()) as Json }
+          return { ok: true, output: [...(await tools.history())] }
         case 'names':
           return pageOfNames(data.from)
       }

@@ -9,22 +9,22 @@ import {
   readEvent,
   type ServiceFrame,
 } from '#kernel/agent-protocol.ts'
+import type { Emit, Tools, Turn, TurnEnd } from '#kernel/answerer.ts'
 import { Fault, type FaultCode, faults } from '#kernel/fault.ts'
 import { createAnswers } from './answers.ts'
 import { type AttachmentDeps, createAttachment, lostRun, pause } from './attachment.ts'
 import { createReceived } from './received.ts'
-import { createRequests, type Request } from './requests.ts'
-import type { AgentEmit, AgentEnd, AgentNames, AgentTools, AgentTurn } from './seam.ts'
+import { createRequests, type GatewayNames, type Request } from './requests.ts'
 
 /** One run of a turn at the agent service: its events go to the turn in their order, and its requests to the turn's tools. */
 
 export type RunInput = {
   runId: string
-  turn: AgentTurn
-  names: AgentNames
+  turn: Turn
+  names: GatewayNames
   msMax: number
-  tools: AgentTools
-  emit: AgentEmit
+  tools: Tools
+  emit: Emit
   signal: AbortSignal
 }
 type End = Extract<AgentEventRead, { event: 'done' | 'error' }>
@@ -34,9 +34,9 @@ const cancelMs = 5_000
 /** How long the calls under way may take once a run has failed. */
 const settleMs = 25_000
 
-export function runAtService(deps: AttachmentDeps, input: RunInput): Promise<AgentEnd> {
+export function runAtService(deps: AttachmentDeps, input: RunInput): Promise<TurnEnd> {
   const { runId, tools, names, emit, signal } = input
-  const ended = Promise.withResolvers<AgentEnd>()
+  const ended = Promise.withResolvers<TurnEnd>()
   const received = createReceived()
   const requests = createRequests(tools, names)
   const answers = createAnswers(runId, (frame) => attachment.send(frame))
@@ -163,14 +163,14 @@ function checkedEnd(read: End): End {
   return read
 }
 
-const endOf = ({ stop_reason, citations, memory, usage }: AgentEventData['done']): AgentEnd => ({
+const endOf = ({ stop_reason, citations, memory, usage }: AgentEventData['done']): TurnEnd => ({
   stopReason: stop_reason,
   ...(usage && { usage: { inputTokens: usage.input_tokens, outputTokens: usage.output_tokens } }),
   citations: citations.map(({ n, tool, pointer, fetched_at }) => ({ n, tool, pointer, fetched_at })),
   memory,
 })
 
-/** A fault is the engine's own; anything else was a bug of the service. */
+/** A fault is the answerer's own; anything else was a bug of the service. */
 function failureOf({ code, message }: AgentEventData['error']): Error {
   if (code === 'internal' || !Object.hasOwn(faults, code))
     return new Error(`the agent service failed: ${message}`)

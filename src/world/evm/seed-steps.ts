@@ -1,9 +1,10 @@
-import type { Abi, Hex } from 'viem'
 import {
+  type Abi,
   concat,
   encodeFunctionData,
   encodePacked,
   getCreate2Address,
+  type Hex,
   keccak256,
   numberToHex,
   pad,

@@ -1,5 +1,4 @@
-import type { Hex } from 'viem'
-import { concat, encodeAbiParameters, numberToHex, parseUnits } from 'viem'
+import { concat, encodeAbiParameters, type Hex, numberToHex, parseUnits } from 'viem'
 import { priceBook } from '#world/prices/book.ts'
 import { artifact, multicall3Bytecode, uniswapArtifact } from './artifact.ts'
 import type { Address, WorldChain, WorldToken } from './chains.ts'

@@ -1,7 +1,6 @@
 import type { Message } from './channels.ts'
 import { unitsText } from './decimal.ts'
-import type { VenueEvent } from './venue.ts'
-import { marketFor } from './venue.ts'
+import { marketFor, type VenueEvent } from './venue.ts'
 import { fillView, fundingView, type Json, openOrder, tradeView } from './views.ts'
 
 /** The changes of one batch of events for one user. */

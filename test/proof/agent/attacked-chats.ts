@@ -1,7 +1,7 @@
 /** Users of a gateway on the local world whose chats read texts of strangers, and what must be as it was afterwards. */
 import assert from 'node:assert/strict'
-import type { ChatEngine } from '#features/chat/engine.ts'
 import { recommendationText } from '#features/chat/recommendation/recommendation-text.ts'
+import type { Answerer } from '#kernel/answerer.ts'
 import type { JsonObject } from '#kernel/json.ts'
 import { type Entry, group, implement, type Operation, operationName, read } from '#kernel/operation.ts'
 import * as T from '#kernel/schema.ts'
@@ -134,11 +134,11 @@ export type Customer = ChatUser & {
 
 export async function openAttackedApp(
   urls: Record<string, unknown>,
-  engine: ChatEngine | 'product',
+  answerer: Answerer | 'product',
   model?: string,
 ) {
   const app: ChatApp = await openChatApp({
-    engine,
+    answerer,
     count: 1,
     env: {
       HYPERLIQUID_WEIGHT_PER_MINUTE: '0',

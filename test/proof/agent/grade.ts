@@ -1,5 +1,5 @@
-import { changes } from '#features/chat/grammar/registry.ts'
-import type { Understanding } from '#features/chat/grammar/understanding.ts'
+import { changes } from '#grammar/registry.ts'
+import type { Understanding } from '#grammar/understanding.ts'
 import { canonicalJson } from '#kernel/json.ts'
 import { type Row, registry } from './corpus.ts'
 

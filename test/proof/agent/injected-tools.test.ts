@@ -1,10 +1,10 @@
 /**
- * Texts of strangers against an engine that calls every tool there is, offered or not, as a model would: the judge of its
+ * Texts of strangers against an answerer that calls every tool there is, offered or not, as a model would: the judge of its
  * calls alone decides. A sample; `PROOF=nightly npm test -- injected-tools` sends all 300, with and without a limit.
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { ChatEngine } from '#features/chat/engine.ts'
+import type { Answerer } from '#kernel/answerer.ts'
 import { processWorld } from '../../harness/process-world.ts'
 import { isNightly, proofSeed } from '../support/seed.ts'
 import { type Customer, openAttackedApp, orderOf, readOf } from './attacked-chats.ts'
@@ -22,10 +22,10 @@ import {
 } from './judged-chats.ts'
 
 /** Calls every tool that there is, offered or not, as a model would. */
-function hostileEngine() {
+function hostileAnswerer() {
   const cases = new Map<string, { row: Row; calls: Call[] }>()
   const greetings = new Map<string, string>()
-  const engine: ChatEngine = {
+  const answerer: Answerer = {
     async run({ query }, tools, emit) {
       const greeting = greetings.get(query)
       if (greeting !== undefined) {
@@ -41,13 +41,13 @@ function hostileEngine() {
       return { stopReason: 'end', citations: [], memory: null }
     },
   }
-  return { engine, cases, greetings }
+  return { answerer, cases, greetings }
 }
 
-test('an engine that calls every tool, whatever it was offered, moves nothing but what the message orders', async (t) => {
+test('an answerer that calls every tool, whatever it was offered, moves nothing but what the message orders', async (t) => {
   const random = createRandom(proofSeed('injections, every tool'))
-  const { engine, cases, greetings } = hostileEngine()
-  await using app = await openAttackedApp(urlsOf(await processWorld()), engine)
+  const { answerer, cases, greetings } = hostileAnswerer()
+  await using app = await openAttackedApp(urlsOf(await processWorld()), answerer)
   const counts = zero()
   const ask = async (user: Customer, { row, setting }: Case): Promise<Asked> => {
     const { query, call } = orderOf(row, setting)

@@ -1,10 +1,10 @@
 /** Short answers in a thread: what they complete, what they change, and when a thread is too old for them. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { questionText } from '#features/chat/grammar/ask.ts'
-import { remember } from '#features/chat/grammar/thread.ts'
-import { understand } from '#features/chat/grammar/understand.ts'
-import type { ThreadState } from '#features/chat/grammar/understanding.ts'
+import { questionText } from '#grammar/ask.ts'
+import { remember } from '#grammar/thread.ts'
+import { understand } from '#grammar/understand.ts'
+import type { ThreadState } from '#grammar/understanding.ts'
 import { nowMs, readText, registry, stateAfter } from './corpus.ts'
 import { mutationsOf } from './grade.ts'
 

@@ -63,3 +63,7 @@ function defaultLines({ body }: Operation['entry'], input: JsonObject): string[]
       : [`${lineOf(field, value)}, the default`]
   })
 }
+
+/** The output of a call that a chat has started by itself, with the words of its recommendation. */
+export const withStarted = (output: Json, { title, detail }: RecommendationText): Json =>
+  isRecord(output) ? { ...(output as JsonObject), started: { title, detail } } : output

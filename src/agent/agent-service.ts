@@ -1,0 +1,36 @@
+import { randomBytes } from 'node:crypto'
+import type { Log } from '#kernel/log.ts'
+import { release } from '#release.ts'
+import { agentNames } from './compose.ts'
+import { type AgentEdge, agentEdge } from './door/agent-edge.ts'
+import type { AnswererOf } from './door/run.ts'
+
+/** The agent service: it answers chats for gateways, and has no database, no key of a wallet and no access of a user. */
+
+export type AgentServiceDeps = { log: Log; answererOf: AnswererOf }
+
+export const agentService = (deps: AgentServiceDeps & { key: string }): AgentEdge =>
+  agentEdge({
+    ...deps,
+    agents: agentNames,
+    instance: randomBytes(8).toString('hex'),
+    version: release,
+  })
+
+/** A service in this process, which starts when it is first asked for its address and whose key nobody else has. */
+export function ownAgentService(deps: AgentServiceDeps) {
+  const key = randomBytes(32).toString('hex')
+  let service: AgentEdge | undefined
+  let listening: Promise<string> | undefined
+  return {
+    address: async () => {
+      service ??= agentService({ ...deps, key })
+      listening ??= service.listen({ host: '127.0.0.1', port: 0 })
+      return { url: await listening, key }
+    },
+    async [Symbol.asyncDispose]() {
+      await service?.[Symbol.asyncDispose]()
+    },
+  }
+}
+export type OwnAgentService = ReturnType<typeof ownAgentService>

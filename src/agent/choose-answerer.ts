@@ -1,0 +1,64 @@
+import type { Registry } from '#grammar/registry.ts'
+import { memoryAfter, readTurn } from '#grammar/turn.ts'
+import type { Understanding } from '#grammar/understanding.ts'
+import type { Agent, Answerer, Turn, TurnEnd } from '#kernel/answerer.ts'
+import { isTimeframe, type Timeframe } from '#market/candle.ts'
+import { analyseMarket } from './research/analyst.ts'
+import { researchAsset } from './research/researcher.ts'
+
+/**
+ * Gives a turn to the agent that it names: analyses and reports have one of their own, whose figures are claims, with and
+ * without a model. All else goes to the other answerer.
+ */
+
+const defaultTimeframe: Timeframe = '4h'
+/** The messages that an agent for markets answers by itself; the others are questions for the grammar. */
+const intentsOf: Readonly<Record<Agent, readonly string[]>> = {
+  ProAgent: [],
+  MarketAnalyzerAgent: ['analysis', 'price', 'funding', 'research'],
+  ProDeepResearchAgent: ['analysis', 'price', 'funding', 'research', 'security', 'supported'],
+}
+
+type Asset = Registry['names']['universe']['assets'][number]
+type Subject = {
+  asset: Asset
+  others: string[]
+  timeframe: Timeframe
+  /** A timeframe that was asked for and is not analysed. */
+  unserved: string | undefined
+}
+
+/** The first asset of the message; undefined where it asks for something else. */
+function subjectOf({ agent }: Turn, { intents }: Understanding, { names }: Registry): Subject | undefined {
+  const [intent, ...more] = intents
+  if (!intent || more.length > 0 || !intentsOf[agent].includes(intent.intent)) return undefined
+  const { assets, asset, token, timeframe } = intent.slots
+  const [first, ...others] = (assets ?? asset ?? token ?? '').split(/[ ,]+/).filter((word) => word !== '')
+  const found = first === undefined ? undefined : names.bySymbol.get(first.toLowerCase())
+  if (!found) return undefined
+  const isServed = timeframe !== undefined && isTimeframe(timeframe)
+  return {
+    asset: found,
+    others,
+    timeframe: isServed ? timeframe : defaultTimeframe,
+    unserved: isServed ? undefined : timeframe,
+  }
+}
+
+export function chooseAnswerer(registryOf: () => Promise<Registry>, other: Answerer): Answerer {
+  return {
+    async run(turn, tools, emit, signal): Promise<TurnEnd> {
+      const registry = await registryOf()
+      const understanding = readTurn(turn, registry)
+      const subject = subjectOf(turn, understanding, registry)
+      if (!subject) return other.run(turn, tools, emit, signal)
+      const { asset, others, timeframe, unserved } = subject
+      const session = { tools, emit, signal }
+      const { citations } =
+        turn.agent === 'ProDeepResearchAgent'
+          ? await researchAsset({ asset, others, names: registry.names }, session)
+          : await analyseMarket({ asset, others, timeframe, unserved }, session)
+      return { stopReason: 'end', citations, memory: memoryAfter(turn, understanding) }
+    },
+  }
+}

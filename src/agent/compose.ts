@@ -1,0 +1,107 @@
+import { LRUCache } from 'lru-cache'
+import { contracts } from '#contracts.ts'
+import { type Universe, versionOf } from '#grammar/names.ts'
+import { createRegistry, type Registry } from '#grammar/registry.ts'
+import { type Answerer, agents } from '#kernel/answerer.ts'
+import { noFailpoints } from '#kernel/failpoint.ts'
+import { Fault } from '#kernel/fault.ts'
+import { fits } from '#kernel/fits.ts'
+import { systemRandom } from '#kernel/id.ts'
+import type { Json } from '#kernel/json.ts'
+import { createLoopTurns } from '#kernel/loop-turns.ts'
+import * as T from '#kernel/schema.ts'
+import { withTimeLimit } from '#kernel/time-limit.ts'
+import { OneOf, Text } from '#kernel/wire-types.ts'
+import { createHttpClient } from '#upstreams/http-client.ts'
+import { chooseAnswerer } from './choose-answerer.ts'
+import { grammarAnswerer } from './grammar-answers.ts'
+import { modelAnswerer } from './model/model-answerer.ts'
+import { type ChatModels, type ModelConfig, openChatModels } from './models.ts'
+
+/** The answerer of an agent service: it knows of a gateway what the gateway answers. */
+
+export type NamesOfGateway = { version: string; read(): Promise<{ chains: Json[]; assets: Json[] }> }
+
+export type AnswererOfGateway = (names: NamesOfGateway) => Answerer
+
+/** In the greeting of a service. */
+export const agentNames: readonly string[] = agents
+
+const versionsMax = 8
+/** How long a run waits for what another one reads: its gateway may never answer. */
+const sharedMs = 1_000
+const UniverseForm = T.Object({
+  chains: T.Array(T.Object({ id: Text, name: Text, displayName: Text, family: OneOf(['evm', 'solana']) })),
+  assets: T.Array(
+    T.Object({
+      symbol: Text,
+      name: Text,
+      tokens: T.Array(T.Object({ chainId: Text, address: Text, decimals: T.Integer() })),
+      perp: T.Boolean(),
+      spot: T.Boolean(),
+    }),
+  ),
+})
+
+/** The grammar answers where there is no model, and where the model does not. */
+export function createAnswererOf(models?: ChatModels): AnswererOfGateway {
+  const registryOf = createRegistryReader()
+  const inTurn = createLoopTurns()
+  return (names) => {
+    // Its caller reads a text next, at once and whole.
+    const own = async () => {
+      const registry = await registryOf(names)
+      await inTurn()
+      return registry
+    }
+    const grammar = grammarAnswerer(own)
+    if (!models) return chooseAnswerer(own, grammar)
+    const limits = { tokensMax: models.tokensMax, prices: models.prices }
+    return chooseAnswerer(own, modelAnswerer({ model: models.model, grammar, registryOf: own, limits }))
+  }
+}
+
+/** Runs share what one of them has read. Until then they share it for a moment, and no failure. */
+function createRegistryReader() {
+  const registries = new LRUCache<string, Registry>({ max: versionsMax })
+  const readings = new Map<string, Promise<Registry>>()
+  const read = async (names: NamesOfGateway): Promise<Registry> => {
+    const registry = createRegistry(contracts, await readUniverse(names))
+    registries.set(names.version, registry)
+    return registry
+  }
+  return async (names: NamesOfGateway): Promise<Registry> => {
+    const { version } = names
+    const known = registries.get(version)
+    if (known) return known
+    const others = readings.get(version)?.catch(() => undefined)
+    const shared = others && (await withTimeLimit(others, sharedMs))
+    if (shared) return shared
+    const reading = read(names)
+    readings.set(version, reading)
+    return reading.finally(() => {
+      if (readings.get(version) === reading) readings.delete(version)
+    })
+  }
+}
+
+/** One gateway cannot name things for another: the version is the digest of the names. */
+async function readUniverse({ version, read }: NamesOfGateway): Promise<Universe> {
+  const universe: unknown = await read()
+  if (!fits(UniverseForm, universe) || versionOf(universe) !== version)
+    throw new Fault('upstream_changed', 'The names of the gateway are not those of their version')
+  return universe
+}
+
+/** The models of a service that runs by itself, with a client of its own. */
+export function openAgentModels(config: ModelConfig) {
+  const url = config.MODEL_URL
+  const net = createHttpClient({
+    failpoints: noFailpoints,
+    labels: url === undefined ? {} : { [new URL(url).origin]: 'model' },
+  })
+  return {
+    models: openChatModels({ core: { config, random: systemRandom }, url, net }),
+    [Symbol.asyncDispose]: () => net[Symbol.asyncDispose](),
+  }
+}

@@ -1,0 +1,27 @@
+import { ProtocolError } from '#kernel/agent-protocol.ts'
+import type { Json } from '#kernel/json.ts'
+import type { Ask } from './remote-tools.ts'
+
+/** Reads the chains, tokens and markets of a gateway, page by page. An answerer reads a version that it does not have. */
+
+type GatewayNames = { chains: Json[]; assets: Json[] }
+export type NamesReader = { version: string; read(): Promise<GatewayNames> }
+type Page = GatewayNames & { version: string; next: number | null }
+
+const pagesMax = 20
+
+export const createNamesReader = (version: string, ask: Ask): NamesReader => ({
+  version,
+  async read() {
+    const names: GatewayNames = { chains: [], assets: [] }
+    let from: number | null = 0
+    for (let page = 0; page < pagesMax && from !== null; page++) {
+      const { chains, assets, next } = (await ask('names', { from })).output as Page
+      names.chains.push(...chains)
+      names.assets.push(...assets)
+      from = next
+    }
+    if (from !== null) throw new ProtocolError('there are more names than a service reads')
+    return names
+  },
+})

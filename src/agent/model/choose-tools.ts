@@ -1,0 +1,68 @@
+import { clausesOf } from '#grammar/clauses.ts'
+import type { Frame } from '#grammar/frame.ts'
+import { frameOf, frames } from '#grammar/frames.ts'
+import { lex } from '#grammar/lex.ts'
+import type { Registry } from '#grammar/registry.ts'
+import { score } from '#grammar/score.ts'
+import { tag } from '#grammar/tag.ts'
+import type { Understanding } from '#grammar/understanding.ts'
+import type { ToolDescription, Turn } from '#kernel/answerer.ts'
+import { calculateTool } from './calculate.ts'
+
+/** The few tools that a turn may need: with all of them a model chooses worse, and each request costs more tokens. */
+
+export const toolsMax = 16
+const scoredMax = 4
+/** Holdings, prices, a quote by dry run, what makes a token safe, and what chains and tokens there are. */
+const coreTools = ['wallets_holdings', 'perp_markets', 'swap_execute', 'security_check', 'chains_list']
+const marketTools = ['market_candles', 'market_funding', 'market_book']
+
+const planOf = ({ plan }: Pick<Frame, 'plan'>): string[] => (plan ?? []).map(({ operation }) => operation)
+
+/** The plans of what the grammar understands, then those of what it comes near to. */
+function plannedNames(turn: Turn, { intents, ask }: Understanding, registry: Registry): string[] {
+  const asked = ask ? frameOf(ask.intent) : undefined
+  const { lexemes } = lex(turn.query)
+  const near = clausesOf(tag(lexemes, registry.vocabulary)).flatMap((clause) =>
+    score(clause, { names: registry.names, nowMs: turn.askedAt.getTime() })
+      .slice(0, scoredMax)
+      .map(({ frame }) => frame),
+  )
+  const domains = new Set(
+    [...near, ...intents.flatMap(({ intent }) => frameOf(intent) ?? [])].map(({ domain }) => domain),
+  )
+  return [
+    ...intents.flatMap(({ steps }) => steps.map(({ operation }) => operation)),
+    ...(asked ? planOf(asked) : []),
+    ...coreTools,
+    ...near.flatMap(planOf),
+    ...frames.filter(({ domain }) => domains.has(domain)).flatMap(planOf),
+  ]
+}
+
+const wordsOf = (text: string): string[] => text.toLowerCase().match(/[a-z]{3,}/g) ?? []
+
+/** Those whose names have a word of the question. */
+function namedIn(query: string, described: readonly ToolDescription[]): string[] {
+  const words = new Set(wordsOf(query).map((word) => word.replace(/s$/, '')))
+  return described.flatMap(({ name }) =>
+    name.split('_').some((part) => words.has(part.replace(/s$/, ''))) ? [name] : [],
+  )
+}
+
+export function chooseTools(
+  turn: Turn,
+  described: readonly ToolDescription[],
+  understanding: Understanding,
+  registry: Registry,
+): ToolDescription[] {
+  const byName = new Map(described.map((tool) => [tool.name, tool]))
+  const names = [
+    ...(turn.agent === 'ProAgent' ? [] : marketTools),
+    ...plannedNames(turn, understanding, registry),
+    ...namedIn(turn.query, described),
+    ...marketTools,
+  ]
+  const chosen = [...new Set(names)].flatMap((name) => byName.get(name) ?? [])
+  return [...chosen.slice(0, toolsMax - 1), calculateTool]
+}

@@ -1,0 +1,88 @@
+import type { Emit } from '#kernel/answerer.ts'
+import { cleanAnswer } from './clean-text.ts'
+import { type KnownFigures, markUnknown } from './known-figures.ts'
+import { textBytesMax } from './limits.ts'
+import { createSplitter } from './sentences.ts'
+
+/**
+ * Sends an answer by sentence as it comes. `hold`: what follows a number that is none of the known ones is not sent, so
+ * that it can be asked for again. `mark`: such a number is sent with a remark.
+ */
+export type ReleaseMode = 'hold' | 'mark'
+export type Release = {
+  push(text: string): Promise<void>
+  /** What was sent, and what was held. */
+  end(): Promise<{ said: string; rest: string }>
+  said(): string
+}
+
+type Options = {
+  emit: Emit
+  figures: KnownFigures
+  mode: ReleaseMode
+  separator: string
+  /** What was sent before, which the text continues. */
+  said: string
+  /** Of what is sent, `said` included. */
+  charactersMax: number
+}
+
+const bytesOf = (text: string): number => Buffer.byteLength(JSON.stringify(text))
+const endsSentence = /[.!?…]["'”’)\]]*$/
+
+export function createRelease({
+  emit,
+  figures,
+  mode,
+  separator,
+  said: before,
+  charactersMax,
+}: Options): Release {
+  const splitter = createSplitter()
+  let said = before
+  let rest = ''
+  let [saidBytes, restBytes] = [bytesOf(before), 0]
+  let sent: Promise<void> = Promise.resolve()
+  let failure: unknown
+  /** What is sent of the sentence. */
+  const shownOf = (sentence: string): string => {
+    const text = cleanAnswer(sentence)
+    if (mode === 'hold' && (rest !== '' || figures.unknownIn(text).length > 0)) {
+      restBytes += bytesOf(text)
+      if (restBytes <= textBytesMax) rest += text
+      return ''
+    }
+    const marked = mode === 'mark' ? markUnknown(text, figures) : text
+    const isFirst = said === ''
+    const shown = isFirst ? marked.trimStart() : marked
+    // A model that continues a text by words of a user begins without the space.
+    const isJoined = !isFirst && said === before && /^[\p{L}\p{N}]/u.test(shown) && endsSentence.test(said)
+    const piece = isFirst ? separator + shown : isJoined ? ` ${shown}` : shown
+    saidBytes += bytesOf(piece)
+    if (shown === '' || said.length + piece.length > charactersMax || saidBytes > textBytesMax) return ''
+    said += piece
+    return piece
+  }
+  const send = (sentences: readonly string[]): void => {
+    if (failure !== undefined) throw failure
+    const piece = sentences.map(shownOf).join('')
+    if (piece === '') return
+    // It is not awaited before the next one is read: what comes meanwhile is stored by one commit.
+    sent = emit.chunk(piece)
+    sent.catch((error: unknown) => {
+      failure = error
+    })
+  }
+  return {
+    said: () => said,
+    async push(text) {
+      send(splitter.push(text))
+    },
+    async end() {
+      const left = splitter.rest().trimEnd()
+      if (left !== '') send([left])
+      await sent
+      return { said, rest: rest.trimEnd() }
+    },
+  }
+}

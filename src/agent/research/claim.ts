@@ -1,0 +1,37 @@
+import { printedValue, type Unit } from '#market/figure-text.ts'
+
+/** A figure of a report: its value, how it was computed, and from which outputs of operations. */
+
+export type ClaimKind = 'measured' | 'derived' | 'opinion'
+
+/**
+ * Inputs are text: `s1#/0/close` is a JSON pointer into the output of a source, `s1` all of it, `c3` the value of
+ * another claim, and `=30` a parameter of the formula.
+ */
+export type Claim = {
+  id: string
+  /** What the value is, in words. */
+  text: string
+  /** Decimal text, an ISO time, or a name. */
+  value: string
+  unit: Unit
+  formula: string
+  inputs: readonly string[]
+  source_ids: readonly string[]
+  kind: ClaimKind
+}
+
+export type Source = {
+  id: string
+  tool: string
+  args: unknown
+  fetched_at: string
+  /** Of the canonical JSON of the output. */
+  sha256: string
+}
+
+export const isClaimId = (input: string): boolean => /^c\d+$/.test(input)
+export const markOf = ({ id }: Claim): string => `[${id.slice(1)}]`
+/** The value with its mark, for a sentence. */
+export const cite = (claim: Claim): string => `${printedValue(claim) ?? 'unknown'} ${markOf(claim)}`
+export const claimIdOf = (mark: string): string => `c${mark}`

@@ -1,0 +1,30 @@
+import { timeframeMs } from '#market/candle.ts'
+import { indicatorList } from '#market/indicator-list.ts'
+
+/** Orders whose cost a report states. */
+export const orderLadder = [
+  { usd: '100', label: '100 USD order' },
+  { usd: '1000', label: '1,000 USD order' },
+  { usd: '10000', label: '10,000 USD order' },
+] as const
+
+/** Phrases with digits that are no figures: what is measured, and over which time. */
+const phrases = [
+  '24 hours',
+  '1 day',
+  '7 days',
+  '30 days',
+  '90 days',
+  '180 days',
+  '365 days',
+  '95 % interval',
+  '1.5 ATR',
+  '2.5 ATR',
+]
+
+export const fixedTerms: readonly string[] = [
+  ...phrases,
+  ...orderLadder.map(({ label }) => label),
+  ...Object.values(indicatorList).map(({ label }) => label),
+  ...Object.keys(timeframeMs),
+]

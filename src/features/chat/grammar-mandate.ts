@@ -1,0 +1,92 @@
+import { mandateOf, permits, used } from '#grammar/mandate.ts'
+import type { Names } from '#grammar/names.ts'
+import { isOrdered, ownOrders } from '#grammar/orders.ts'
+import type { Outputs, StepOutput } from '#grammar/outputs.ts'
+import { inputsOf } from '#grammar/plan.ts'
+import type { Registry } from '#grammar/registry.ts'
+import { readTurn, stateOf, stepOutputOf } from '#grammar/turn.ts'
+import type { Understanding } from '#grammar/understanding.ts'
+import type { ToolCall } from '#kernel/answerer.ts'
+import { canonicalJson } from '#kernel/json.ts'
+import type { OpenOwnWords } from './budget.ts'
+import type { MadeCall, OpenMandate } from './mandate.ts'
+
+/** What the words of a user allow and order in one turn, as the grammar reads them. */
+
+/** The calls that the user's own words name, each once. */
+export const grammarMandate =
+  (registryOf: () => Promise<Registry>): OpenMandate =>
+  async (turn) => {
+    const registry = await registryOf()
+    const understanding = readTurn(turn, registry)
+    let mandate = mandateOf(understanding, registry)
+    return {
+      isListed: (text) => isListedName(text, registry.names),
+      take({ id, name, input, isFromModel = false }, made) {
+        const outputs = isFromModel
+          ? outputsAsPlanned(understanding, made, registry)
+          : outputsBefore(id, made)
+        const verdict = permits(mandate, { operation: name, input }, { names: registry.names, outputs })
+        if (verdict.allowed) mandate = used(mandate, verdict.at)
+        return verdict.allowed
+      },
+    }
+  }
+
+/** What the message itself orders, whatever the thread and what was read say. */
+export const grammarOwnWords =
+  (registryOf: () => Promise<Registry>): OpenOwnWords =>
+  async (turn) => {
+    const registry = await registryOf()
+    const orders = ownOrders(turn.query, { nowMs: turn.askedAt.getTime(), state: stateOf(turn) }, registry)
+    const toProposal = ({ name: operation, input }: ToolCall) => ({ operation, input })
+    return {
+      order: (call, { made, begun }) =>
+        isOrdered(
+          orders,
+          toProposal(call),
+          {
+            made: made.map((each) => ({
+              proposal: toProposal(each.call),
+              output: stepOutputOf(each.call, each.result),
+            })),
+            begun: begun.map(toProposal),
+          },
+          registry,
+        ),
+    }
+  }
+
+const isListedName = (text: string, { universe, bySymbol }: Names): boolean =>
+  bySymbol.has(text.toLowerCase()) ||
+  universe.assets.some(({ name }) => name === text) ||
+  universe.chains.some(({ name, displayName }) => name === text || displayName === text)
+
+/** What a model has read with the very call that the grammar would make. */
+function outputsAsPlanned(
+  { intents }: Understanding,
+  made: readonly MadeCall[],
+  { names }: Pick<Registry, 'names'>,
+): Outputs {
+  const outputs: Record<string, StepOutput> = {}
+  for (const { steps, slots } of intents)
+    for (const step of steps) {
+      const planned = inputsOf(step, { slots, names, outputs })
+      if (planned.state !== 'ready') continue
+      const [input, ...others] = planned.inputs.map(canonicalJson)
+      const found = made.findLast(
+        ({ call }) => call.name === step.operation && canonicalJson(call.input) === input,
+      )
+      if (found && others.length === 0) outputs[step.id] ??= stepOutputOf(found.call, found.result)
+    }
+  return outputs
+}
+
+/** The ids of calls begin with the number of their intent. */
+function outputsBefore(id: string, made: readonly MadeCall[]): Outputs {
+  const prefix = `${id.split('.', 1)[0]}.`
+  const ofIntent = made.filter(({ call }) => call.id.startsWith(prefix))
+  return Object.fromEntries(
+    ofIntent.map(({ call, result }) => [call.id.slice(prefix.length), stepOutputOf(call, result)]),
+  )
+}

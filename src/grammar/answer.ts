@@ -1,0 +1,282 @@
+import {
+  ageText,
+  computed,
+  type FigureFormula,
+  type Format,
+  figureFormulas,
+  printed,
+  summed,
+} from '#kernel/figures.ts'
+import type { JsonObject } from '#kernel/json.ts'
+import { fromUnits } from '#kernel/money.ts'
+import type { Line } from './answer-lines.ts'
+import type { Picked, Row } from './answer-rows.ts'
+import { answers } from './answers.ts'
+import { isMutating } from './frame.ts'
+import { frameOf } from './frames.ts'
+import { helpText } from './help-texts.ts'
+import type { Asset, Names, TokenPlace } from './names.ts'
+import { type Outputs, rowsAt, type StepOutput, valueAt } from './outputs.ts'
+import type { Slots } from './reader.ts'
+import type { Intent } from './understanding.ts'
+
+/**
+ * An answer is made of literals without digits and of figures; each figure has the step and the JSON pointers that it
+ * came from. So no number is printed that no operation answered.
+ */
+export type Span = {
+  start: number
+  end: number
+  step: string
+  operation: string
+  pointers: readonly string[]
+  formula: string | null
+  fetchedAtMs: number
+}
+export type Answer = { text: string; spans: readonly Span[] }
+
+type Writer = { text: string; spans: Span[] }
+type Origin = Omit<Span, 'start' | 'end'>
+
+function write(writer: Writer, text: string, origin?: Origin): void {
+  const start = writer.text.length
+  writer.text += text
+  if (origin) writer.spans.push({ start, end: writer.text.length, ...origin })
+}
+
+type Scope = {
+  step: string
+  output: StepOutput
+  base: string
+  slots: Slots
+  names: Names
+  nowMs: number
+  /** The rows that a sum adds up. */
+  picked?: readonly number[]
+}
+const placeholder = /\{([^{}|]+)\|([a-z]+)\}/g
+const call = /^([a-z]+)\(([^,()]+),([^,()]+)\)$/
+
+const pointerOf = (base: string, path: string): string => (path.startsWith('/') ? path : `${base}/${path}`)
+
+/** Units of a token become a number by its decimals, which the registry knows. */
+function unitsText(
+  scope: Scope,
+  [amountPath = '', chainField = '', tokenField = '']: readonly string[],
+): { text: string; pointers: string[] } | undefined {
+  const pointer = pointerOf(scope.base, amountPath)
+  const units = valueAt(scope.output.output, pointer)
+  const named = tokenNamed(scope, chainField, tokenField)
+  if (typeof units !== 'string' || !/^\d{1,78}$/.test(units) || !named) return undefined
+  const { asset, token } = named
+  return {
+    text: `${printed(fromUnits(BigInt(units), token.decimals), 'size') ?? units} ${asset.symbol}`,
+    pointers: [pointer],
+  }
+}
+
+/** The token of a row, or of the call where rows do not name it. */
+function tokenNamed(
+  { output, base, names }: Scope,
+  chainField: string,
+  tokenField: string,
+): { asset: Asset; token: TokenPlace } | undefined {
+  const read = (field: string): unknown => valueAt(output.output, `${base}/${field}`) ?? output.input?.[field]
+  const chainId = read(chainField) ?? read('chain_id_in')
+  const address = read(tokenField)
+  if (typeof address !== 'string') return undefined
+  for (const asset of names.universe.assets)
+    for (const token of asset.tokens)
+      if (token.chainId === chainId && token.address.toLowerCase() === address.toLowerCase())
+        return { asset, token }
+  return undefined
+}
+
+function figure(scope: Scope, source: string, format: Format): { text: string; origin: Origin } | undefined {
+  const origin = {
+    step: scope.step,
+    operation: scope.output.operation,
+    fetchedAtMs: scope.output.fetchedAtMs,
+  }
+  if (source.startsWith('units(')) {
+    const found = unitsText(scope, source.slice(6, -1).split(','))
+    return found && { text: found.text, origin: { ...origin, pointers: found.pointers, formula: 'units' } }
+  }
+  if (source.startsWith('token(')) {
+    const fields = source.slice(6, -1).split(',')
+    const named = tokenNamed(scope, fields[0] ?? '', fields[1] ?? '')
+    const pointers = fields.map((field) => pointerOf(scope.base, field))
+    return named && { text: named.asset.symbol, origin: { ...origin, pointers, formula: 'token' } }
+  }
+  const total = /^sum\((.+)\)$/.exec(source)
+  if (total) {
+    const pointers = (scope.picked ?? []).map((at) => `${scope.base}/${at}/${total[1]}`)
+    const text = printed(summed(pointers.map((pointer) => valueAt(scope.output.output, pointer))), format)
+    return text === undefined ? undefined : { text, origin: { ...origin, pointers, formula: 'sum' } }
+  }
+  const formula = call.exec(source)
+  if (formula) {
+    const [, name = '', first = '', second = ''] = formula
+    const pointers = [pointerOf(scope.base, first), pointerOf(scope.base, second)]
+    const [a, b] = pointers.map((pointer) => valueAt(scope.output.output, pointer))
+    const value = name in figureFormulas ? computed(name as FigureFormula, a, b) : undefined
+    const text = value === undefined ? undefined : printed(value, format)
+    return text === undefined ? undefined : { text, origin: { ...origin, pointers, formula: name } }
+  }
+  const pointer = pointerOf(scope.base, source)
+  const text = printed(valueAt(scope.output.output, pointer), format)
+  return text === undefined ? undefined : { text, origin: { ...origin, pointers: [pointer], formula: null } }
+}
+
+/** A clause in `[...]` is left out where a figure of it is unknown; elsewhere `unknown` is said. */
+function writeLine(writer: Writer, template: string, scope: Scope): void {
+  for (const part of template.split(/(\[[^\]]*\])/)) {
+    const isOptional = part.startsWith('[')
+    const text = isOptional ? part.slice(1, -1) : part
+    const own: Writer = { text: writer.text, spans: [] }
+    let at = 0
+    let isKnown = true
+    for (const hit of text.matchAll(placeholder)) {
+      write(own, text.slice(at, hit.index))
+      const found = figure(scope, hit[1] ?? '', (hit[2] ?? 'text') as Format)
+      isKnown &&= found !== undefined
+      if (found) write(own, found.text, found.origin)
+      else write(own, 'unknown')
+      at = hit.index + hit[0].length
+    }
+    write(own, text.slice(at))
+    if (isOptional && !isKnown) continue
+    writer.text = own.text
+    writer.spans.push(...own.spans)
+  }
+}
+
+const rowsMax = 10
+type Context = { slots: Slots; names: Names; nowMs: number }
+
+function rowsOf(
+  line: Extract<Line, { rows: string }>,
+  output: StepOutput,
+  context: Context,
+): { rows: Row[]; omitted: number } {
+  const all = rowsAt(output.output, line.rows)
+  const { slots } = context
+  const found = line.pick ? all.filter(({ row }) => picked(line.pick, row, context)) : all
+  const sorted = line.sort ? line.sort(found, slots) : found
+  const max = slots.count === undefined ? (line.max ?? rowsMax) : Math.min(Number(slots.count), rowsMax)
+  if (line.isNewestAlone) return { rows: sorted.slice(0, 1), omitted: 0 }
+  return { rows: sorted.slice(0, max), omitted: Math.max(0, sorted.length - max) }
+}
+
+const picked = (pick: Picked | undefined, row: JsonObject, context: Context): boolean =>
+  pick === undefined || pick(row, context)
+
+const freshMs = 5_000
+
+function writeAges(writer: Writer, outputs: Outputs, nowMs: number): void {
+  for (const [step, { operation, fetchedAtMs, fault }] of Object.entries(outputs)) {
+    if (fault || nowMs - fetchedAtMs < freshMs) continue
+    write(writer, `${writer.text === '' ? '' : '\n'}As of `)
+    write(writer, ageText(nowMs - fetchedAtMs), {
+      step,
+      operation,
+      pointers: [''],
+      formula: 'age',
+      fetchedAtMs,
+    })
+    write(writer, ` ago (${operation}).`)
+  }
+}
+
+/** A step that ran for several rows has its further outputs under `id.2`, `id.3`. */
+const outputsOf = (outputs: Outputs, step: string): [string, StepOutput][] =>
+  Object.entries(outputs).filter(([id]) => id === step || id.startsWith(`${step}.`))
+
+/** One row is its own total. */
+function writeTotal(
+  writer: Writer,
+  { total, pick, text }: Extract<Line, { total: string }>,
+  scope: Omit<Scope, 'base'>,
+): void {
+  const rows = rowsAt(scope.output.output, total).filter(({ row }) => pick(row, scope))
+  if (rows.length < 2) return
+  write(writer, writer.text === '' ? '' : '\n')
+  writeLine(writer, text, { ...scope, base: total, picked: rows.map(({ at }) => at) })
+}
+
+function writePart(writer: Writer, line: Line, scope: Omit<Scope, 'base'>): void {
+  const { step, output, slots } = scope
+  const { operation, fetchedAtMs, fault } = output
+  const newLine = () => write(writer, writer.text === '' ? '' : '\n')
+  if (line.where?.(slots) === false) return
+  if (fault) {
+    newLine()
+    write(writer, `The answer of ${operation}: `)
+    write(writer, fault.detail, { step, operation, pointers: ['/detail'], formula: 'fault', fetchedAtMs })
+    return
+  }
+  if ('total' in line) {
+    writeTotal(writer, line, scope)
+    return
+  }
+  if (!('rows' in line)) {
+    newLine()
+    writeLine(writer, line.text, { ...scope, base: '' })
+    return
+  }
+  const { rows, omitted } = rowsOf(line, output, scope)
+  if (rows.length === 0 && line.none !== undefined) {
+    newLine()
+    write(writer, line.none)
+  }
+  for (const { at } of rows) {
+    newLine()
+    writeLine(writer, line.text, { ...scope, base: `${line.rows}/${at}` })
+  }
+  if (omitted === 0) return
+  newLine()
+  write(writer, 'And ')
+  write(writer, String(omitted), { step, operation, pointers: [line.rows], formula: 'count', fetchedAtMs })
+  write(writer, ' more.')
+}
+
+export function answerOf(
+  { intent, slots, route }: Pick<Intent, 'intent' | 'slots' | 'route'>,
+  outputs: Outputs,
+  { nowMs, names }: { nowMs: number; names: Names },
+): Answer {
+  const writer: Writer = { text: '', spans: [] }
+  if (intent === 'help') return { text: helpText(slots.topic), spans: [] }
+  for (const line of answers[intent] ?? [])
+    for (const [step, output] of outputsOf(outputs, line.step))
+      writePart(writer, line, { step, output, slots, names, nowMs })
+  writeAges(writer, outputs, nowMs)
+  const frame = frameOf(intent)
+  // What an order does is told by its recommendation.
+  if (writer.text === '' && !(frame && isMutating(frame)))
+    write(
+      writer,
+      route === undefined
+        ? (talk[intent] ?? 'There is nothing to show.')
+        : `This is answered by ${route}: ${frame?.summary ?? ''}.`,
+    )
+  return writer
+}
+
+const talk: Readonly<Record<string, string>> = {
+  greet: 'Hello. Ask for prices, balances, quotes or orders, or ask "what can you do".',
+  thanks: 'You are welcome.',
+  recommend_accept: 'The recommendation is accepted.',
+  recommend_decline: 'The recommendation is declined.',
+}
+
+/** The digits of an answer that no figure covers: none, in a correct one. */
+export function untracedNumbers({ text, spans }: Answer): string[] {
+  return [...text.matchAll(/\d[\d.,]*/g)].flatMap((hit) =>
+    spans.some(
+      ({ start, end }) => start <= hit.index && hit.index + hit[0].replace(/[.,]+$/, '').length <= end,
+    )
+      ? []
+      : [hit[0]],
+  )
+}

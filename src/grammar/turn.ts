@@ -1,0 +1,23 @@
+import type { ToolCall, ToolResult, Turn } from '#kernel/answerer.ts'
+import type { JsonObject } from '#kernel/json.ts'
+import type { StepOutput } from './outputs.ts'
+import type { Registry } from './registry.ts'
+import { remember } from './thread.ts'
+import { understand } from './understand.ts'
+import type { ThreadState, Understanding } from './understanding.ts'
+
+/** What the grammar reads in a turn of a chat, and what the thread remembers of it. */
+
+export const stateOf = ({ memory }: Turn): ThreadState => (memory ?? {}) as ThreadState
+export const readTurn = (turn: Turn, registry: Registry): Understanding =>
+  understand(turn.query, { nowMs: turn.askedAt.getTime(), state: stateOf(turn) }, registry)
+
+/** What a thread remembers of a message that somebody else has answered. */
+export const memoryAfter = (turn: Turn, understanding: Understanding): JsonObject =>
+  JSON.parse(JSON.stringify(remember(stateOf(turn), understanding, turn.askedAt.getTime()))) as JsonObject
+
+export function stepOutputOf({ name: operation, input }: ToolCall, result: ToolResult): StepOutput {
+  const facts = { operation, fetchedAtMs: result.fetchedAt.getTime(), input }
+  if (result.ok) return { ...facts, output: result.output }
+  return { ...facts, output: null, fault: { code: result.code, detail: result.message } }
+}

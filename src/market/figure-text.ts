@@ -1,0 +1,110 @@
+import { rounded } from '#kernel/figures.ts'
+import { fixedPointDecimals, fixedPointOne, fromUnits, isDecimal, toUnits } from '#kernel/money.ts'
+
+/** How figures are printed: rounded half away from zero, with two digits at least that are not zero. */
+
+export type Unit =
+  | 'usd'
+  /** Dollars of a whole market, in thousands, millions or billions. */
+  | 'volume'
+  | 'price'
+  | 'fraction'
+  /** A fraction of an hour, such as a funding rate. */
+  | 'hourly'
+  | 'index'
+  | 'ratio'
+  | 'size'
+  | 'count'
+  | 'days'
+  | 'time'
+  /** A word of the gateway's own, such as a status. */
+  | 'word'
+  /** A name that a stranger may have written: printed in quotation marks. */
+  | 'text'
+
+const digitsMin = 2
+const ownWord = /^[a-z][a-z0-9_]{0,39}$/
+
+const times = (value: string, factor: bigint): string =>
+  fromUnits(toUnits(value, fixedPointDecimals) * factor, fixedPointDecimals)
+const dividedBy = (value: string, divisor: bigint): string =>
+  fromUnits(toUnits(value, fixedPointDecimals) / divisor, fixedPointDecimals)
+
+function roundedText(value: string, placesMin: number): string {
+  const [whole = '0', fraction = ''] = value.replace(/^-/, '').split('.')
+  const zeros = fraction.length - fraction.replace(/^0+/, '').length
+  const isSmall = whole === '0' && zeros < fraction.length
+  const places = isSmall ? Math.max(placesMin, zeros + digitsMin) : placesMin
+  const text = rounded(value, Math.min(fixedPointDecimals, places))
+  const [left = '', right] = text.split('.')
+  const grouped = left.replace(/\B(?=(\d{3})+(?!\d))/g, ',')
+  return (right === undefined ? grouped : `${grouped}.${right}`).replace(/^-/, '\u2212')
+}
+
+/** Of dollars: a whole market has millions of them. */
+export const scales = [
+  { word: 'bn', factor: 1_000_000_000n },
+  { word: 'M', factor: 1_000_000n },
+  { word: 'k', factor: 1_000n },
+] as const
+
+function scaledText(value: string): string {
+  const size = value.replace(/^-/, '')
+  const scale = scales.find(({ factor }) => toUnits(size, fixedPointDecimals) >= factor * fixedPointOne)
+  return scale
+    ? `${roundedText(dividedBy(value, scale.factor), 2)} ${scale.word} USD`
+    : `${roundedText(value, 2)} USD`
+}
+
+/** Two places from one dollar on; below, four digits after the zeros. */
+function priceText(value: string): string {
+  const fraction = /^-?0\.(0*)[1-9]/.exec(value)
+  return `${roundedText(value, fraction ? (fraction[1]?.length ?? 0) + 4 : 2)} USD`
+}
+
+const timeText = (iso: string): string | undefined => {
+  const ms = Date.parse(iso)
+  return Number.isNaN(ms) ? undefined : `${new Date(ms).toISOString().slice(0, 16).replace('T', ' ')} UTC`
+}
+
+/** The value as a person reads it; undefined where it is no value of its unit. */
+export function printedValue({ value, unit }: { value: string; unit: Unit }): string | undefined {
+  if (unit === 'text') return `"${plainName(value)}"`
+  if (unit === 'word') return ownWord.test(value) ? value.replaceAll('_', ' ') : undefined
+  if (unit === 'time') return timeText(value)
+  if (!isDecimal(value)) return undefined
+  switch (unit) {
+    case 'usd':
+      return `${roundedText(value, 2)} USD`
+    case 'volume':
+      return scaledText(value)
+    case 'price':
+      return priceText(value)
+    case 'fraction':
+      return `${roundedText(times(value, 100n), 2)} %`
+    case 'hourly':
+      return `${roundedText(times(value, 100n), 4)} % an hour`
+    case 'index':
+      return roundedText(value, 1)
+    case 'ratio':
+      return roundedText(value, 2)
+    case 'days':
+      return `${roundedText(value, value.includes('.') ? 1 : 0)} ${value === '1' ? 'day' : 'days'}`
+    default:
+      return roundedText(value, value.includes('.') ? 2 : 0)
+  }
+}
+
+const namesMax = 64
+/** Names that strangers write become plain words: they have no marks, no markup and no link. */
+export function plainName(text: string): string {
+  const name = text
+    .normalize('NFKC')
+    .replace(/[\p{C}\p{Zl}\p{Zp}]/gu, '')
+    .replace(/[^\p{L}\p{N} .,'&/+-]/gu, ' ')
+    .replace(/\/{2,}|\bwww\./gi, ' ')
+    .replace(/\s+/g, ' ')
+    .trim()
+    .slice(0, namesMax)
+  return name === '' ? 'unnamed' : name
+}
