@@ -111,7 +111,7 @@ async function measure(): Promise<void> {
 }
 
 async function startsFrom(target: string): Promise<boolean> {
-  cpSync(join(root, 'src'), join(target, 'src'), { recursive: true })
+  for (const folder of ['src', 'world']) cpSync(join(root, folder), join(target, folder), { recursive: true })
   // Chains that do not answer do not prevent a start.
   const nowhere = 'http://127.0.0.1:9'
   const names = ['ETHEREUM', 'BASE', 'ARBITRUM', 'POLYGON', 'SOLANA'].map((name) => [

@@ -23,8 +23,8 @@ import { root } from './environment.ts'
 
 /** The modules that a process begins with. */
 const entries = [
-  'main.ts',
-  'agent/main.ts',
+  'src/main.ts',
+  'src/agent/main.ts',
   'world/process.ts',
   'world/solver/process.ts',
   'world/lifi/process.ts',
@@ -38,7 +38,7 @@ const ageMsMax = 86_400_000
 const preserveModulePaths: Plugin = {
   name: 'preserve module paths',
   setup({ onLoad }) {
-    onLoad({ filter: /\/src\/.*\.ts$/ }, ({ path }) => {
+    onLoad({ filter: /\/(src|world)\/.*\.ts$/ }, ({ path }) => {
       const text = readFileSync(path, 'utf8')
       if (!text.includes('import.meta.')) return undefined
       return {
@@ -62,8 +62,8 @@ const removeOld = (): void => {
 /** Writes the bundle of the sources where it is missing, and returns the module that makes processes load it. */
 export async function bundleProcesses(): Promise<string> {
   const { outputFiles } = await build({
-    entryPoints: entries.map((entry) => `${root}/src/${entry}`),
-    outbase: `${root}/src`,
+    entryPoints: entries.map((entry) => `${root}/${entry}`),
+    outbase: root,
     outdir: '/bundle',
     bundle: true,
     splitting: true,
@@ -96,7 +96,7 @@ export async function bundleProcesses(): Promise<string> {
     writeFileSync(file, contents)
   }
   const targets = entries.map((entry) => [
-    pathToFileURL(`${root}/src/${entry}`).href,
+    pathToFileURL(`${root}/${entry}`).href,
     pathToFileURL(join(folder, entry.replace(/\.ts$/, '.js'))).href,
   ])
   writeFileSync(

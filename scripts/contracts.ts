@@ -25,9 +25,8 @@ type Output = {
   contracts: Record<string, Record<string, Compiled>>
 }
 
-const source = join(import.meta.dirname, '../src')
-const worldFolder = join(source, 'world/evm')
-const gatewayFolder = join(source, 'upstreams/evm')
+const worldFolder = join(import.meta.dirname, '../world/evm')
+const gatewayFolder = join(import.meta.dirname, '../src/upstreams/evm')
 
 const compile = (folder: string) => {
   const names = readdirSync(join(folder, 'contracts'))

@@ -99,7 +99,7 @@ const bareImport = /(?:\bfrom|\bimport) ?\(?'((?:@[\w-]+\/)?[a-z][\w.-]*)(?:\/[^
 /** The sources of the gateway without their types, in the folders of the repository; returns the packages they import. */
 function copyGateway(): string[] {
   const packages = new Set<string>()
-  for (const path of globSync('{src,scripts/with-node.cjs}/**', { cwd: root })) {
+  for (const path of globSync('{src,world,scripts/with-node.cjs}/**', { cwd: root })) {
     const from = join(root, path)
     if (!statSync(from).isFile() || path.endsWith('.test.ts') || path.endsWith('.sol')) continue
     const to = join(target, 'gateway', path)
@@ -116,7 +116,7 @@ function copyGateway(): string[] {
     writeFileSync(to.replace(/\.ts$/, '.js'), code.replaceAll(/(?<=[\w-])\.ts(?=')/g, '.js'))
   }
   const { name, version } = manifest
-  const own = { name, version, type: 'module', imports: { '#*': './src/*' } }
+  const own = { name, version, type: 'module', imports: { '#world/*': './world/*', '#*': './src/*' } }
   writeFileSync(join(target, 'gateway/package.json'), JSON.stringify(own))
   return [...packages, ...namedPackages]
 }

@@ -360,7 +360,7 @@ export function sizeFindings(files: readonly string[]): string[] {
 }
 
 export const discover = (): string[] =>
-  ['src', 'test']
+  ['src', 'test', 'world']
     .filter((folder) => existsSync(`${root}/${folder}`))
     .flatMap((folder) =>
       readdirSync(`${root}/${folder}`, { recursive: true, encoding: 'utf8' }).map(
@@ -382,7 +382,7 @@ export const choose = (files: readonly string[], { parts, globs, size }: Selecti
 }
 
 /** Tests beside a file of the other two start processes or open a database, and run like journeys. */
-const pure = /^(test\/architecture\.test\.ts$|src\/(?!world\/|store\/))/
+const pure = /^(test\/architecture\.test\.ts$|src\/(?!store\/))/
 export const isPure = (file: string): boolean => pure.test(file)
 
 /** Files that share a process, and with it their imports, their world and some a gateway. */

@@ -1,4 +1,4 @@
-import { type Finding, ownPart, targetOf } from './import-rules.ts'
+import { type Finding, isOurs, ownPart, roomOf, targetOf } from './import-rules.ts'
 import type { Source } from './source.ts'
 
 type Graph = ReadonlyMap<string, ReadonlyMap<string, Origin>>
@@ -9,12 +9,11 @@ type Origin = { path: string; line: number }
 const importGraph = (files: readonly Source[], nodeOf: (path: string) => string): Graph => {
   const graph = new Map<string, Map<string, Origin>>()
   for (const { path, imports } of files) {
-    const from = nodeOf(path.slice('src/'.length))
+    const from = nodeOf(roomOf(path))
     const targets = graph.get(from) ?? new Map<string, Origin>()
     graph.set(from, targets)
     for (const { specifier, line } of imports) {
-      const target =
-        specifier && /^[.#]/.test(specifier) && nodeOf(targetOf(path.slice('src/'.length), specifier))
+      const target = specifier && /^[.#]/.test(specifier) && nodeOf(targetOf(roomOf(path), specifier))
       if (target && target !== from && !targets.has(target)) targets.set(target, { path, line })
     }
   }
@@ -50,7 +49,7 @@ const circlesOf = (graph: Graph): Finding[] => {
 
 /** Neither the files of src nor its parts import each other in a circle, types included. Nothing imports a test. */
 export const circleFindings = (sources: readonly Source[]): Finding[] => {
-  const files = sources.filter(({ path }) => path.startsWith('src/') && !path.endsWith('.test.ts'))
+  const files = sources.filter(({ path }) => isOurs(path) && !path.endsWith('.test.ts'))
   return [
     ...circlesOf(importGraph(files, (path) => path)),
     ...circlesOf(importGraph(files, (path) => ownPart(path) ?? path)),

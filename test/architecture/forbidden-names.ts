@@ -293,7 +293,7 @@ export const forbiddenFiles: Record<string, Record<string, string>> = {
     reading: 'parse',
     weights: 'rate-budget',
   },
-  'src/world': {
+  world: {
     door: 'router',
     faulty: 'fault-injection',
     growth: 'yield',
@@ -301,7 +301,7 @@ export const forbiddenFiles: Record<string, Record<string, string>> = {
     memory: 'state-file',
     saver: 'autosave',
   },
-  'src/world/hyperliquid': {
+  'world/hyperliquid': {
     amending: 'modify',
     gateway: 'api',
     groups: 'brackets',
@@ -347,7 +347,7 @@ export const nameExceptions: { name: string; in: string; why: string }[] = [
   },
   {
     name: 'lanes',
-    in: 'src/world/hyperliquid/keccak.ts',
+    in: 'world/hyperliquid/keccak.ts',
     why: 'the word of Keccak for its 64-bit words',
   },
   { name: 'heard', in: 'src/grammar', why: 'a word that people say, in the lexicon' },

@@ -7,6 +7,11 @@ export type Finding = { rule: string; path: string; line: number; says: string }
 
 export type Manifest = { production: ReadonlySet<string>; development: ReadonlySet<string> }
 
+/** Code that the package has: of the product, or of the local world. */
+export const isOurs = (path: string): boolean => /^(src|world)\//.test(path)
+/** A path as imports begin with `#` name it. */
+export const roomOf = (path: string): string => path.replace(/^src\//, '')
+
 const isTest = (path: string) => path.endsWith('.test.ts')
 
 /** The longest key that is `path` or a folder above it. */
@@ -120,10 +125,10 @@ const checkImport = (path: string, found: Import, manifest: Manifest): string | 
   return isBuiltin(specifier) ? checkBuiltin(path, specifier) : checkPackage(path, found, manifest)
 }
 
-/** Every import of a file in src against the two tables. */
+/** Every import of a file in src or world against the two tables. */
 export const importFindings = (file: Source, manifest: Manifest): Finding[] => {
-  if (!file.path.startsWith('src/')) return []
-  const path = file.path.slice('src/'.length)
+  if (!isOurs(file.path)) return []
+  const path = roomOf(file.path)
   const findings: Finding[] = []
   if (!tables.unrestrictedFiles.includes(path) && !longestPrefix(Object.keys(tables.allowedImports), path))
     findings.push({ rule: 'reach', path: file.path, line: 1, says: 'this path has no row in the table' })

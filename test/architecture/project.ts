@@ -10,7 +10,7 @@ export const has = (path: string) => existsSync(`${root}/${path}`)
 
 /** Every TypeScript file of ours, with paths from the root. */
 export const sources = (): Source[] =>
-  ['src', 'test', 'scripts', 'bench']
+  ['src', 'world', 'test', 'scripts', 'bench']
     .filter(has)
     .flatMap((folder) =>
       readdirSync(`${root}/${folder}`, { recursive: true, encoding: 'utf8' })
@@ -23,7 +23,7 @@ export const sources = (): Source[] =>
 /** The SQL, the contracts and the documents of ours. A decision that was taken is not edited, so its words stay. */
 export const texts = (): { path: string; text: string }[] =>
   [
-    ...['src', 'docs'].flatMap((folder) =>
+    ...['src', 'world', 'docs'].flatMap((folder) =>
       readdirSync(`${root}/${folder}`, { recursive: true, encoding: 'utf8' }).map((name) =>
         posix.join(folder, name.split(sep).join('/')),
       ),

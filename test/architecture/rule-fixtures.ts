@@ -74,7 +74,7 @@ const imports: RuleFixture[] = [
   },
   {
     rule: 'reach',
-    path: 'src/world/evm/evm.ts',
+    path: 'world/evm/evm.ts',
     bad: [`import { Fault } from '#kernel/fault.ts'`, `import type { Money } from '#kernel/money.ts'`],
     good: [`import { book } from '#world/venue-core/book.ts'\nimport { anvil } from '@foundry-rs/anvil'`],
   },

@@ -1,5 +1,5 @@
 import { posix } from 'node:path'
-import type { Finding } from './import-rules.ts'
+import { type Finding, isOurs, roomOf } from './import-rules.ts'
 import { forbiddenNames } from './name-rules.ts'
 import { closingIndex, type Token } from './scan.ts'
 import type { Source } from './source.ts'
@@ -31,7 +31,7 @@ const names: Rule = (file) => {
 }
 
 const size: Rule = (file) => {
-  if (!inSrc(file)) return []
+  if (!isOurs(file.path)) return []
   const raised = tables.raisedLimits[file.path]
   const fileMax = raised?.fileLines ?? tables.limits.fileLines
   const functionMax = raised?.functionLines ?? tables.limits.functionLines
@@ -69,9 +69,9 @@ const noAny: Rule = (file) =>
     .filter((token) => file.running.code[token.index] === ' ')
     .map((token) => ({ line: token.line, says: 'any takes the types away; say unknown and look' }))
 
-/** A double cast accepts any value for any type: only the listed borders use it. The world has its own rules. */
+/** A double cast accepts any value for any type: only the listed borders use it. */
 const noDoubleCast: Rule = (file) => {
-  if (!inSrc(file) || isTest(file) || file.path.startsWith('src/world/')) return []
+  if (!inSrc(file) || isTest(file)) return []
   const expected = tables.castBorders[file.path]?.casts ?? 0
   const found = findMatches(
     file.written.code,
@@ -102,7 +102,7 @@ const typeNotInterface: Rule = (file) => {
 }
 
 const classesOnlyForErrors: Rule = (file) =>
-  inSrc(file)
+  isOurs(file.path)
     ? findMatches(
         file.running.code,
         /(?<![.\w$])class\b(?=\s+\w|\s*\{)(?!\s+\w+\s+extends\s+\w*(Error|Fault)\b)/g,
@@ -111,7 +111,7 @@ const classesOnlyForErrors: Rule = (file) =>
     : []
 
 const environment: Rule = (file) => {
-  if (!inSrc(file) || tables.environmentReaders.includes(file.path)) return []
+  if (!isOurs(file.path) || tables.environmentReaders.includes(file.path)) return []
   const says = 'only config.ts reads the environment'
   return [
     ...findMatches(file.running.code, /\bprocess\s*(\?\.|\.)\s*env\b/g, says),
@@ -171,7 +171,7 @@ const runs: Rule = (file) => (file.fault ? [{ line: 1, says: file.fault }] : [])
 const custodyFile = /^features\/wallets\/(keystore|signer)[a-z0-9-]*(\.test)?\.ts$/
 
 const custody: Rule = (file) => {
-  const path = file.path.replace(/^src\//, '')
+  const path = roomOf(file.path)
   // Tests compose parts as compose does.
   if (path === 'compose/custody.ts' || custodyFile.test(path) || file.path.startsWith('test/')) return []
   return file.imports
@@ -180,7 +180,7 @@ const custody: Rule = (file) => {
       const specifier = found.specifier ?? ''
       const target = specifier.startsWith('#')
         ? specifier.slice(1)
-        : posix.join(posix.dirname(file.path), specifier).replace(/^src\//, '')
+        : roomOf(posix.join(posix.dirname(file.path), specifier))
       return custodyFile.test(target)
     })
     .map((found) => ({
@@ -261,7 +261,7 @@ const shortage: Rule = (file) => {
  * roots are exact to the last bit, other functions are not.
  */
 const floats: Rule = (file) => {
-  if (!inSrc(file) || isTest(file) || file.path.startsWith('src/world/')) return []
+  if (!inSrc(file) || isTest(file)) return []
   const place = tables.floatPlaces.find(({ path }) => file.path.startsWith(path))
   if (place && !place.path.endsWith('/')) return []
   const uneven = findMatches(
@@ -314,7 +314,7 @@ const booleanParameters = ({ written }: Source, open: number, close: number): To
 
 /** `f(a, true, false)` says nothing at the call: a boolean is a named option, and many parameters are one object. */
 const parameters: Rule = (file) => {
-  if (!inSrc(file) || file.path.startsWith('src/world/')) return []
+  if (!inSrc(file)) return []
   const lists = (tokens: Token[]) =>
     callables(tokens)
       .map(({ params }) => params)

@@ -71,7 +71,7 @@ type World = {
 }
 
 const start = async (dataDir: string, ...flags: string[]): Promise<World> => {
-  const args = ['src/world/solana/process.ts', '--data-dir', dataDir, '--port', '0', ...flags]
+  const args = ['world/solana/process.ts', '--data-dir', dataDir, '--port', '0', ...flags]
   const child = spawn(process.execPath, args, { stdio: ['pipe', 'pipe', 'inherit'] })
   const lines = createInterface({ input: child.stdout })
   const [line] = (await once(lines, 'line', { signal: AbortSignal.timeout(10_000) })) as [string]

@@ -557,7 +557,7 @@ export const chainMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/world/evm/reorg.ts',
+    'world/evm/reorg.ts',
     ['test/conformance/world-crash.test.ts'],
     [
       [
@@ -568,7 +568,7 @@ export const chainMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/world/evm/recorder.ts',
+    'world/evm/recorder.ts',
     ['test/conformance/world-crash.test.ts'],
     [
       [

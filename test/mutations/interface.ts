@@ -341,12 +341,12 @@ export const interfaceMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/world/listen.ts',
-    ['src/world/listen.test.ts'],
+    'world/listen.ts',
+    ['world/listen.test.ts'],
     [['Set WORLD_PORT to another one', 'Set PORT to another one', 'the wrong variable is named for a port']],
   ),
   ...mutationsOf(
-    'src/world/hyperliquid/control.ts',
+    'world/hyperliquid/control.ts',
     ['test/conformance/venue-faults.test.ts'],
     [
       [

@@ -81,6 +81,7 @@ export const mutations: readonly Mutation[] = [
 const testMsMax = 300_000
 const copied = [
   'src',
+  'world',
   'test',
   'scripts',
   'package.json',

@@ -6,7 +6,7 @@ import { createInterface } from 'node:readline'
 import { type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts'
 
 const root = join(import.meta.dirname, '..', '..', '..')
-const program = join(root, 'src', 'world', 'hyperliquid', 'process.ts')
+const program = join(root, 'world', 'hyperliquid', 'process.ts')
 
 export type RunningVenue = {
   url: string
