@@ -12,7 +12,7 @@ import { canonicalAction } from '#world/hyperliquid/actions.ts'
 import { l1Digest, toHex } from '#world/hyperliquid/recover.ts'
 import { createBook } from '#world/venue-core/book.ts'
 import { nextInteger, nextRandom } from '#world/venue-core/random.ts'
-import { keyOf, startVenue } from '../test/conformance/venue/venue.ts'
+import { keyOf, startVenue } from '../world/conformance/venue/venue.ts'
 import { load, median, report } from './support/measure.ts'
 
 const runs = 5

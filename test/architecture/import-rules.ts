@@ -7,8 +7,8 @@ export type Finding = { rule: string; path: string; line: number; says: string }
 
 export type Manifest = { production: ReadonlySet<string>; development: ReadonlySet<string> }
 
-/** Code that the package has: of the product, or of the local world. */
-export const isOurs = (path: string): boolean => /^(src|world)\//.test(path)
+/** Code that the package has: of the product, or of the local world without the tests that judge it. */
+export const isOurs = (path: string): boolean => /^(src|world(?!\/conformance))\//.test(path)
 /** A path as imports begin with `#` name it. */
 export const roomOf = (path: string): string => path.replace(/^src\//, '')
 

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { Connection, Keypair, PublicKey } from '@solana/web3.js'
 import type { PrivateKeyAccount } from 'viem'
-import { confirmed, sendStep } from '../conformance/solver/solana-wallet.ts'
+import { confirmed, sendStep } from '../../world/conformance/solver/solana-wallet.ts'
 import {
   pollFor,
   type QuoteReply,
@@ -11,7 +11,7 @@ import {
   solanaChain,
   startSolverWorld,
   usdc,
-} from '../conformance/solver/solver-world.ts'
+} from '../../world/conformance/solver/solver-world.ts'
 import { bySize } from '../proof/support/seed.ts'
 
 let world: SolverWorld

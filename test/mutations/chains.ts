@@ -558,7 +558,7 @@ export const chainMutations = [
   ),
   ...mutationsOf(
     'world/evm/reorg.ts',
-    ['test/conformance/world-crash.test.ts'],
+    ['world/conformance/world-crash.test.ts'],
     [
       [
         "    await rpc.call('evm_setTime', [Math.floor(nowMs() / 1000)])\n",
@@ -569,7 +569,7 @@ export const chainMutations = [
   ),
   ...mutationsOf(
     'world/evm/recorder.ts',
-    ['test/conformance/world-crash.test.ts'],
+    ['world/conformance/world-crash.test.ts'],
     [
       [
         '!unmined.isEmpty() || ',

@@ -347,7 +347,7 @@ export const interfaceMutations = [
   ),
   ...mutationsOf(
     'world/hyperliquid/control.ts',
-    ['test/conformance/venue-faults.test.ts'],
+    ['world/conformance/venue-faults.test.ts'],
     [
       [
         '    if (isForeignOrigin(request)) return void response.writeHead(403).end()\n',

@@ -8,7 +8,7 @@ import { historyOf } from '#market/candle.ts'
 import { createHttpClient } from '#upstreams/http-client.ts'
 import { type Hyperliquid, hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
 import { itemsWeight, rateBudget } from '#upstreams/hyperliquid/rate-budget.ts'
-import { type RunningVenue, startVenue } from '../conformance/venue/venue.ts'
+import { type RunningVenue, startVenue } from '../../world/conformance/venue/venue.ts'
 
 const hourMs = 3_600_000
 const dayMs = 24 * hourMs

@@ -4,8 +4,8 @@ import { systemClock as clock } from '#kernel/clock.ts'
 import { systemRandom as random } from '#kernel/id.ts'
 import { silentLog as log } from '#kernel/log.ts'
 import { type UserEvent, type VenueStreams, venueStreams } from '#upstreams/hyperliquid/stream.ts'
-import { newCloid, type Trader, traderAt } from '../conformance/venue/trader.ts'
-import { eventually, type RunningVenue, startVenue } from '../conformance/venue/venue.ts'
+import { newCloid, type Trader, traderAt } from '../../world/conformance/venue/trader.ts'
+import { eventually, type RunningVenue, startVenue } from '../../world/conformance/venue/venue.ts'
 
 describe("the venue's streams", () => {
   let venue: RunningVenue

@@ -2,7 +2,7 @@
 import type { Overrides } from '#compose/compose.ts'
 import type { TriggerHost } from '#features/spot-venue/deps.ts'
 import type { Net } from '#kernel/net.ts'
-import { startVenue } from '../conformance/venue/venue.ts'
+import { startVenue } from '../../world/conformance/venue/venue.ts'
 import { assertConservedWith, decimalUnits, type Task, testFunding } from '../harness/conservation.ts'
 import {
   addUser as addTestUser,

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { World } from '#world/world.ts'
-import { http } from '../harness/gateway.ts'
-import { ownWorld } from '../harness/own-world.ts'
+import { http } from '../../test/harness/gateway.ts'
+import { ownWorld } from '../../test/harness/own-world.ts'
 import { type PublishedType, typeErrors } from './lifi/published-types.ts'
 import { pollFor } from './solver/solver-world.ts'
 

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict'
 import { after, afterEach, before, test } from 'node:test'
 import Anthropic from '@anthropic-ai/sdk'
-import { http } from '../harness/gateway.ts'
-import { type ModelWorld, openModelWorld, text, tools } from '../harness/model-world.ts'
+import { http } from '../../test/harness/gateway.ts'
+import { type ModelWorld, openModelWorld, text, tools } from '../../test/harness/model-world.ts'
 
 let world: ModelWorld
 let client: Anthropic

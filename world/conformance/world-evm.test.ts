@@ -154,7 +154,7 @@ const headSeconds = async () => (await reader().getBlock()).timestamp
 
 before(async () => {
   dataDir = await mkdtemp(join(tmpdir(), 'portico-world-'))
-  const entry = new URL('../../world/world.ts', import.meta.url).href
+  const entry = new URL('../world.ts', import.meta.url).href
   const script = `const { startWorld } = await import(${JSON.stringify(entry)})
     const world = await startWorld({ dataDir: process.argv[1], port: 0 })
     console.log(JSON.stringify({ urls: world.urls, worldId: world.worldId }))
@@ -305,7 +305,7 @@ test('the vault obeys its settings: no growth, a donation, no liquidity', async 
 test('an attacker who inflates an empty vault loses the money and gains none', async () => {
   const [attacker, victim] = [funded(3), funded(4)]
   const artifact = JSON.parse(
-    readFileSync(new URL('../../world/evm/artifacts/Vault.json', import.meta.url), 'utf8'),
+    readFileSync(new URL('../evm/artifacts/Vault.json', import.meta.url), 'utf8'),
   ) as { abi: Abi; bytecode: Hex }
   const hash = await wallet(attacker).deployContract({ ...artifact, args: [usdc, attacker.address] })
   const fresh = (await waitForReceipt(hash)).contractAddress as Address

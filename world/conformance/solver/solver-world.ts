@@ -12,7 +12,7 @@ import {
 } from 'viem'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import type { World, WorldPart } from '#world/world.ts'
-import { ownWorld } from '../../harness/own-world.ts'
+import { ownWorld } from '../../../test/harness/own-world.ts'
 import type { ItemData } from './relay-client.ts'
 
 export const native = '0x0000000000000000000000000000000000000000'

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { Hex, PrivateKeyAccount } from 'viem'
 import { seededRandom } from '#world/injected-failures.ts'
-import { bySize, proofSeed } from '../proof/support/seed.ts'
+import { bySize, proofSeed } from '../../test/proof/support/seed.ts'
 import { type PublishedType, typeErrors } from './solver/published-types.ts'
 import { relayClient } from './solver/relay-client.ts'
 import {

@@ -1,8 +1,8 @@
 /** The control calls and the bounds of the local model. */
 import assert from 'node:assert/strict'
 import { after, afterEach, before, test } from 'node:test'
-import { http } from '../harness/gateway.ts'
-import { type ModelWorld, openModelWorld, text, tools } from '../harness/model-world.ts'
+import { http } from '../../test/harness/gateway.ts'
+import { type ModelWorld, openModelWorld, text, tools } from '../../test/harness/model-world.ts'
 
 let world: ModelWorld
 let controlUrl: string

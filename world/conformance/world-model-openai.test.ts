@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { after, afterEach, before, test } from 'node:test'
 import OpenAI from 'openai'
 import type { ChatCompletionMessageParam, ChatCompletionTool } from 'openai/resources/chat/completions'
-import { type ModelWorld, openModelWorld, text, tools } from '../harness/model-world.ts'
+import { type ModelWorld, openModelWorld, text, tools } from '../../test/harness/model-world.ts'
 
 let world: ModelWorld
 let client: OpenAI

@@ -3,8 +3,8 @@ import assert from 'node:assert/strict'
 import { after, afterEach, before, test } from 'node:test'
 import { ApiError, createFalClient, type FalClient, ValidationError } from '@fal-ai/client'
 import { readImageHeader } from '#upstreams/images/image-header.ts'
-import { eventually, http } from '../harness/gateway.ts'
-import { ownWorld } from '../harness/own-world.ts'
+import { eventually, http } from '../../test/harness/gateway.ts'
+import { ownWorld } from '../../test/harness/own-world.ts'
 
 type Output = {
   images: { url: string; width: number; height: number; content_type: string }[]

@@ -15,7 +15,7 @@ import {
 } from 'viem'
 import { base } from 'viem/chains'
 import type { World } from '#world/world.ts'
-import { ownWorld } from '../harness/own-world.ts'
+import { ownWorld } from '../../test/harness/own-world.ts'
 
 const router: Address = '0x4752ba5DBc23f44D87826276BF6Fd6b1C372aD24'
 const wrapped: Address = '0x4200000000000000000000000000000000000006'
