@@ -1,6 +1,6 @@
 /** The statements behind `GET /v1/credits` with the same number of clients and connections, without HTTP. */
 
-import { ledger } from '#durable/ledger.ts'
+import { ledger } from '#durable/ledger/ledger.ts'
 import { credits } from '#features/credits/credits.ts'
 import { systemClock } from '#kernel/clock.ts'
 import { openDatabase } from '#store/database.ts'

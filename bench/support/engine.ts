@@ -1,6 +1,6 @@
 /** Instances of the durable engine in this process, with a kind of task that ends when the bench says so. */
 
-import type { Invoke } from '#durable/operation-call.ts'
+import type { Invoke } from '#durable/accept/operation-call.ts'
 import type { Caller } from '#kernel/caller.ts'
 import { systemRandom, uuidv7 } from '#kernel/id.ts'
 import { group, implement, type Operation, task } from '#kernel/operation.ts'

@@ -1,6 +1,6 @@
 import { venueChainId } from '#compose/settings.ts'
-import { appendEvents } from '#durable/append-events.ts'
-import { userTopic } from '#durable/notifier.ts'
+import { appendEvents } from '#durable/events/append-events.ts'
+import { userTopic } from '#durable/events/notifier.ts'
 import { findAccount, markFrozen } from '#engines/venue/records/account-store.ts'
 import * as policy from '#features/policy/store.ts'
 import type { JsonObject } from '#kernel/json.ts'

@@ -1,5 +1,5 @@
-import { appendEvents } from '#durable/append-events.ts'
-import { userTopic } from '#durable/notifier.ts'
+import { appendEvents } from '#durable/events/append-events.ts'
+import { userTopic } from '#durable/events/notifier.ts'
 import { linkCoolsUntil, personOf } from '#engines/agent-links/owners.ts'
 import { linkEvent } from '#features/agents/link-event.ts'
 import { removeLink, setContested } from '#features/agents/store.ts'

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path'
-import { everything, storeHold } from '#durable/money-hold.ts'
-import { readPoint } from '#durable/time-columns.ts'
+import { readPoint } from '#durable/time/columns.ts'
+import { everything, storeHold } from '#durable/time/money-hold.ts'
 import { systemClock } from '#kernel/clock.ts'
 import { lockDataDir } from '#start/lock.ts'
 import { openDatabase } from '#store/database.ts'

@@ -1,5 +1,5 @@
-import { createTaskAcceptance } from '#durable/accept-task.ts'
-import { readyTopic, userTopic } from '#durable/notifier.ts'
+import { createTaskAcceptance } from '#durable/accept/accept-task.ts'
+import { readyTopic, userTopic } from '#durable/events/notifier.ts'
 import { creditGrant, grantAdmission } from '#features/credits/grant.ts'
 import { systemRandom } from '#kernel/id.ts'
 import type { Tx } from '#kernel/task.ts'

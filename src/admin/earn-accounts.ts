@@ -1,5 +1,5 @@
-import { appendEvents } from '#durable/append-events.ts'
-import { userTopic } from '#durable/notifier.ts'
+import { appendEvents } from '#durable/events/append-events.ts'
+import { userTopic } from '#durable/events/notifier.ts'
 import { freezeEarnAccount, unfreezeEarnAccount } from '#features/earn/earn-account.ts'
 import { operatorText } from '#kernel/operator-text.ts'
 import { query } from '#store/query.ts'

@@ -1,5 +1,5 @@
-import { appendEvents } from '#durable/append-events.ts'
-import { accessTopic, revokedTopic, userTopic, webhooksTopic } from '#durable/notifier.ts'
+import { appendEvents } from '#durable/events/append-events.ts'
+import { accessTopic, revokedTopic, userTopic, webhooksTopic } from '#durable/events/notifier.ts'
 import { endWebhooks } from '#features/notifications/webhooks/webhooks-of-apps.ts'
 import type { EndApps } from '#features/oauth/grants.ts'
 import type { NewEvent, Tx } from '#kernel/task.ts'

@@ -1,4 +1,4 @@
-import { sponsorsTopic } from '#durable/notifier.ts'
+import { sponsorsTopic } from '#durable/events/notifier.ts'
 import { solanaId } from '#features/chains/chain-list.ts'
 import { query } from '#store/query.ts'
 import { isAddress } from '#upstreams/solana/base58.ts'

@@ -1,5 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { freshMs } from '#durable/database-time.ts'
+import { userTopic } from '#durable/events/notifier.ts'
+import { readPoint } from '#durable/time/columns.ts'
+import { freshMs } from '#durable/time/database-time.ts'
 import {
   everything,
   type HoldReason,
@@ -7,9 +9,7 @@ import {
   letTasksLookUp,
   raiseGeneration,
   storeHold,
-} from '#durable/money-hold.ts'
-import { userTopic } from '#durable/notifier.ts'
-import { readPoint } from '#durable/time-columns.ts'
+} from '#durable/time/money-hold.ts'
 import { nonceKind } from '#engines/evm-batch/sponsor-load.ts'
 import { later } from '#kernel/clock.ts'
 import { isRecord, type JsonObject } from '#kernel/json.ts'

@@ -1,5 +1,5 @@
 import type { Config } from '#config.ts'
-import type { Approvers } from '#durable/approval-events.ts'
+import type { Approvers } from '#durable/approvals/approval-events.ts'
 import { personOf } from '#engines/agent-links/owners.ts'
 import { approvalsClientId, type Caller, scopes } from '#kernel/caller.ts'
 import { type Queryable, query } from '#store/query.ts'

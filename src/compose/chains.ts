@@ -1,5 +1,5 @@
-import { storeHold } from '#durable/money-hold.ts'
-import { sponsorsTopic } from '#durable/notifier.ts'
+import { sponsorsTopic } from '#durable/events/notifier.ts'
+import { storeHold } from '#durable/time/money-hold.ts'
 import { createBroadcasts } from '#engines/evm-batch/broadcasts.ts'
 import type { EvmPort } from '#engines/evm-batch/evm-port.ts'
 import { createNonceRepair } from '#engines/evm-batch/nonce-repair.ts'

@@ -1,6 +1,6 @@
 import type { ChatModels } from '#agent/models.ts'
-import { internalKey } from '#durable/idempotency.ts'
-import { taskTopic } from '#durable/notifier.ts'
+import { internalKey } from '#durable/accept/idempotency.ts'
+import { taskTopic } from '#durable/events/notifier.ts'
 import type { Files } from '#engines/files/files.ts'
 import { chat } from '#features/chat/chat.ts'
 

@@ -1,8 +1,14 @@
 import type { ChatModels } from '#agent/models.ts'
 import type { Config } from '#config.ts'
-import { accessTopic, gapTopic, revokedHash, revokedTopic, userOfAccessTopic } from '#durable/notifier.ts'
-import { readQueueStats } from '#durable/queue-stats.ts'
-import { toTaskFullView } from '#durable/task-view.ts'
+import {
+  accessTopic,
+  gapTopic,
+  revokedHash,
+  revokedTopic,
+  userOfAccessTopic,
+} from '#durable/events/notifier.ts'
+import { toTaskFullView } from '#durable/task/task-view.ts'
+import { readQueueStats } from '#durable/upkeep/queue-stats.ts'
 import { auth as makeAuth } from '#features/auth/auth.ts'
 import type { OnSignup } from '#features/auth/register.ts'
 import type { ChainHealth } from '#features/chains/chain-health.ts'

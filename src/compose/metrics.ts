@@ -1,6 +1,6 @@
 import type { Config } from '#config.ts'
-import { tableGauges } from '#durable/table-gauges.ts'
-import { readLedgerGauges, readTaskGauges } from '#durable/task-gauges.ts'
+import { tableGauges } from '#durable/upkeep/table-gauges.ts'
+import { readLedgerGauges, readTaskGauges } from '#durable/upkeep/task-gauges.ts'
 import { gauge, type Metric, type MetricSources } from '#kernel/metrics.ts'
 import { release } from '#release.ts'
 import type { Composed } from './compose.ts'

@@ -1,4 +1,4 @@
-import { reserveSpend } from '#durable/reserve-spend.ts'
+import { reserveSpend } from '#durable/accept/reserve-spend.ts'
 import { basesOf } from '#engines/cost-basis/store.ts'
 import type { PublishOrders } from '#engines/trigger-orders/cancel.ts'
 import { createPriceWatch, type PriceWatch } from '#engines/trigger-orders/price-watch.ts'

@@ -1,4 +1,4 @@
-import { waitingMax } from '#durable/approvals.ts'
+import { waitingMax } from '#durable/approvals/approvals.ts'
 import { agents } from '#features/agents/agents.ts'
 import { approvals } from '#features/approvals/approvals.ts'
 import type { Auth } from '#features/auth/auth.ts'

@@ -1,15 +1,15 @@
 import type { Config } from '#config.ts'
-import { mailboxDeletion } from '#durable/mailboxes.ts'
-import type { MaintenanceJob } from '#durable/maintenance.ts'
-import { recentRequestDeletion } from '#durable/recent-request.ts'
+import { recentRequestDeletion } from '#durable/accept/recent-request.ts'
+import { mailboxDeletion } from '#durable/events/mailboxes.ts'
+import type { MaintenanceJob } from '#durable/upkeep/maintenance.ts'
 import {
   dayMs,
   deletionJobs,
   logDeletions,
   marketLeaseDeletion,
   witnessDeletion,
-} from '#durable/retention.ts'
-import { taskRetentionJobs } from '#durable/task-retention.ts'
+} from '#durable/upkeep/retention.ts'
+import { taskRetentionJobs } from '#durable/upkeep/task-retention.ts'
 import { gasDeletions } from '#engines/evm-batch/retention.ts'
 import { fileDeletions } from '#engines/files/retention.ts'
 import { mailDeletion } from '#engines/person-mails/retention.ts'

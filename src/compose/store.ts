@@ -1,5 +1,5 @@
 import { type Config, ConfigRefused } from '#config.ts'
-import { readIsReplicated } from '#durable/replication.ts'
+import { readIsReplicated } from '#durable/time/replication.ts'
 import type { Failpoints } from '#kernel/failpoint.ts'
 import type { Log } from '#kernel/log.ts'
 import { release } from '#release.ts'

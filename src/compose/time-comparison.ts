@@ -1,4 +1,4 @@
-import { everything, type MoneyHold, readGeneration, storeHold } from '#durable/money-hold.ts'
+import { everything, type MoneyHold, readGeneration, storeHold } from '#durable/time/money-hold.ts'
 import type { EvmPort } from '#engines/evm-batch/evm-port.ts'
 import { type EvmProgress, type FoundExecution, findExecutions } from '#engines/evm-batch/found-executions.ts'
 import { findSvmExecutions, type SvmProgress } from '#engines/svm-transaction/found-executions.ts'

@@ -1,4 +1,4 @@
-import { reserveSpend } from '#durable/reserve-spend.ts'
+import { reserveSpend } from '#durable/accept/reserve-spend.ts'
 import type { VenueTrading } from '#engines/venue/orders/venue-trading.ts'
 import { perp as makePerp } from '#features/perp/perp.ts'
 import { spotVenue } from '#features/spot-venue/spot-venue.ts'

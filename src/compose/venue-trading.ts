@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache'
-import { userTopic } from '#durable/notifier.ts'
+import { userTopic } from '#durable/events/notifier.ts'
 import { createSignedActions } from '#engines/venue/orders/signed-action.ts'
 import type { VenueTrading } from '#engines/venue/orders/venue-trading.ts'
 import * as rejections from '#upstreams/hyperliquid/rejections.ts'

@@ -1,11 +1,11 @@
-import type { StoredEvent } from '#durable/event-log.ts'
+import type { StoredEvent } from '#durable/events/event-log.ts'
 import {
   gapTopic,
   userOfAccessTopic,
   userOfTopic,
   userOfWebhooksTopic,
   webhooksTopic,
-} from '#durable/notifier.ts'
+} from '#durable/events/notifier.ts'
 import { endFileLinks } from '#engines/files/files.ts'
 import type { Auth } from '#features/auth/auth.ts'
 import { notifications } from '#features/notifications/notifications.ts'

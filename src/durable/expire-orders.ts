@@ -4,9 +4,9 @@ import type { TriggerOrder } from '#kernel/trigger-order.ts'
 import { isConflict } from '#store/conflict.ts'
 import { query } from '#store/query.ts'
 import { isDatabaseUnavailable } from '#store/unavailable.ts'
-import { appendEvents } from './append-events.ts'
+import { batchLockWaitMs } from './accept/lock-wait.ts'
+import { appendEvents } from './events/append-events.ts'
 import { type FireDeps, fireBatchMax, inOrderSavepoint } from './fire-orders.ts'
-import { batchLockWaitMs } from './lock-wait.ts'
 
 /** Ends orders whose time has passed: all of them in one transaction, or each by itself where one of them cannot end. */
 

@@ -5,7 +5,7 @@ import type { PriceRange, TriggerOrder } from '#kernel/trigger-order.ts'
 import { isConflict } from '#store/conflict.ts'
 import { query } from '#store/query.ts'
 import { isDatabaseUnavailable } from '#store/unavailable.ts'
-import { batchLockWaitMs, isLockTimeout } from './lock-wait.ts'
+import { batchLockWaitMs, isLockTimeout } from './accept/lock-wait.ts'
 import type { OrderTasks } from './order-tasks.ts'
 import type { Transactions } from './transactions.ts'
 

@@ -4,9 +4,9 @@ import { type Random, uuidv7 } from '#kernel/id.ts'
 import type { NewEvent, TaskKind, Tx } from '#kernel/task.ts'
 import type { PriceRange, TriggerOrder } from '#kernel/trigger-order.ts'
 import { query, settleAll } from '#store/query.ts'
-import type { NewTask, TaskAcceptance } from './accept-task.ts'
-import { bodyHash, internalKey } from './idempotency.ts'
-import { newestKind } from './task-kinds.ts'
+import type { NewTask, TaskAcceptance } from './accept/accept-task.ts'
+import { bodyHash, internalKey } from './accept/idempotency.ts'
+import { newestKind } from './task/task-kinds.ts'
 
 /** The tasks and events of orders that fire. */
 

@@ -6,7 +6,8 @@ import type { PriceRange } from '#kernel/trigger-order.ts'
 import { isConflict } from '#store/conflict.ts'
 import { query } from '#store/query.ts'
 import { isDatabaseUnavailable } from '#store/unavailable.ts'
-import type { TaskAcceptance } from './accept-task.ts'
+import type { TaskAcceptance } from './accept/accept-task.ts'
+import { type Notifier, readyTopic } from './events/notifier.ts'
 import { createOrderExpiry } from './expire-orders.ts'
 import {
   type Crossing,
@@ -16,9 +17,8 @@ import {
   fireTogether,
   type MarketLease,
 } from './fire-orders.ts'
-import type { MoneyHolds } from './money-hold.ts'
-import { type Notifier, readyTopic } from './notifier.ts'
 import { createOrderTasks } from './order-tasks.ts'
+import type { MoneyHolds } from './time/money-hold.ts'
 import type { Transactions } from './transactions.ts'
 
 type PriceTriggerDeps = {

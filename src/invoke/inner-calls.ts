@@ -1,4 +1,4 @@
-import type { Invoke } from '#durable/operation-call.ts'
+import type { Invoke } from '#durable/accept/operation-call.ts'
 import type { Caller } from '#kernel/caller.ts'
 import { plainSchema } from '#kernel/decimal-fields.ts'
 import { Fault } from '#kernel/fault.ts'

@@ -1,4 +1,4 @@
-import type { Invoke, InvokeOptions, InvokeRequest } from '#durable/operation-call.ts'
+import type { Invoke, InvokeOptions, InvokeRequest } from '#durable/accept/operation-call.ts'
 import { addressKey } from '#kernel/address-key.ts'
 import { type Caller, isOwnClient } from '#kernel/caller.ts'
 import { type Clock, systemClock } from '#kernel/clock.ts'

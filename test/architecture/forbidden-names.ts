@@ -332,7 +332,7 @@ export const nameExceptions: { name: string; in: string; why: string }[] = [
   { name: 'welcome', in: 'CHANGELOG.md', why: 'a former name, in the list of changes' },
   {
     name: 'done',
-    in: 'src/durable/step-transition.ts',
+    in: 'src/durable/run/step-transition.ts',
     why: 'the state of a completed task in the interface',
   },
   {

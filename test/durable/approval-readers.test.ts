@@ -1,7 +1,7 @@
 /** The person of an agent reads each request and its end, and no agent hides the requests of another one. */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { waitingApprovals } from '#durable/approval-store.ts'
+import { waitingApprovals } from '#durable/approvals/approval-store.ts'
 import { ApprovalRequired, actionTerms } from '#kernel/approval.ts'
 import { eventually } from '../harness/gateway.ts'
 import {

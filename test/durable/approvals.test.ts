@@ -1,7 +1,7 @@
 /** Requests that wait for a person: one decision counts, and an approved request runs once under its own id. */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import type { Approval } from '#durable/approval-store.ts'
+import type { Approval } from '#durable/approvals/approval-store.ts'
 import { ApprovalRequired, actionTerms } from '#kernel/approval.ts'
 import { Fault } from '#kernel/fault.ts'
 import type { Step } from '#kernel/task.ts'

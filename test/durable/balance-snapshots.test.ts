@@ -1,8 +1,8 @@
 /** How the ledger applies balances that were read from a chain, with concurrent holds and settlements. */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { ledger } from '#durable/ledger.ts'
-import { StaleBalance } from '#durable/promise.ts'
+import { StaleBalance } from '#durable/accept/acceptance.ts'
+import { ledger } from '#durable/ledger/ledger.ts'
 import { externalAccount, type Move } from '#kernel/task.ts'
 import { testSpend } from '../harness/spend.ts'
 import { type EngineFixture, newUser, openFixture, writer } from './engine-fixture.ts'

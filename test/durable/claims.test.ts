@@ -1,7 +1,7 @@
 /** Claims of due tasks: by class, by index, and by the instances that have slots. */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { createClaims, startClaims, stopClaims } from '#durable/task-claims.ts'
+import { createClaims, startClaims, stopClaims } from '#durable/run/claims.ts'
 import { systemClock as clock } from '#kernel/clock.ts'
 import { silentLog } from '#kernel/log.ts'
 import type { TaskKind } from '#kernel/task.ts'

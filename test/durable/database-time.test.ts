@@ -1,8 +1,8 @@
 /** A database that lost commits which an instance saw: money waits on every instance until an operator goes on. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createDatabaseTime, type SearchedChain } from '#durable/database-time.ts'
-import { createMoneyHolds, everything, raiseGeneration, storeHold } from '#durable/money-hold.ts'
+import { createDatabaseTime, type SearchedChain } from '#durable/time/database-time.ts'
+import { createMoneyHolds, everything, raiseGeneration, storeHold } from '#durable/time/money-hold.ts'
 import { systemClock } from '#kernel/clock.ts'
 import { systemRandom } from '#kernel/id.ts'
 import { silentLog } from '#kernel/log.ts'

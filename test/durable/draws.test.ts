@@ -1,8 +1,8 @@
 /** Units that the acceptance of a task draws from several accounts of its user, such as credits of several origins. */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { ledger } from '#durable/ledger.ts'
-import type { Task } from '#durable/task-row.ts'
+import { ledger } from '#durable/ledger/ledger.ts'
+import type { Task } from '#durable/task/task-row.ts'
 import { type Draw, postDraw } from '#kernel/draw.ts'
 import { Fault } from '#kernel/fault.ts'
 import { externalAccount, type StepResult } from '#kernel/task.ts'

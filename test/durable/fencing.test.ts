@@ -1,7 +1,7 @@
 /** Commits and cancels that the database accepts: only those of the last claim, each of them once. */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { stepView } from '#durable/task-row.ts'
+import { stepView } from '#durable/task/task-row.ts'
 import { silentLog } from '#kernel/log.ts'
 import { eventually } from '../harness/gateway.ts'
 import { type EngineFixture, executed, newUser, openFixture, signingStep, writer } from './engine-fixture.ts'

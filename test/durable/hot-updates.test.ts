@@ -1,7 +1,7 @@
 /** Commits of steps are HOT updates: they write no index. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Task } from '#durable/task-row.ts'
+import type { Task } from '#durable/task/task-row.ts'
 import type { StepResult } from '#kernel/task.ts'
 import { eventually } from '../harness/gateway.ts'
 import {

@@ -1,9 +1,9 @@
 /** The audit of the ledger: it finds each planted discrepancy within a cycle, and raises no false alarm under load. */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { ledger } from '#durable/ledger.ts'
-import { ledgerAudit, readAuditRecord } from '#durable/ledger-audit.ts'
-import { createMaintenance } from '#durable/maintenance.ts'
+import { ledgerAudit, readAuditRecord } from '#durable/ledger/audit.ts'
+import { ledger } from '#durable/ledger/ledger.ts'
+import { createMaintenance } from '#durable/upkeep/maintenance.ts'
 import { silentLog } from '#kernel/log.ts'
 import { type AccountRef, externalAccount, type Move } from '#kernel/task.ts'
 import { query } from '#store/query.ts'

@@ -1,8 +1,8 @@
 /** Jobs that one instance runs for all of them: claims, batches, take-over; and the retention. */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { createMaintenance, type MaintenanceJob } from '#durable/maintenance.ts'
-import { dayMs, deletionJobs, logDeletions } from '#durable/retention.ts'
+import { createMaintenance, type MaintenanceJob } from '#durable/upkeep/maintenance.ts'
+import { dayMs, deletionJobs, logDeletions } from '#durable/upkeep/retention.ts'
 import { systemClock as clock } from '#kernel/clock.ts'
 import { silentLog } from '#kernel/log.ts'
 import { eventually } from '../harness/gateway.ts'

@@ -1,7 +1,7 @@
 /** Steps that fail, hang or are missing, and cancels, while a sent effect may be live. */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { postgresBus } from '#durable/postgres-notify.ts'
+import { postgresBus } from '#durable/events/postgres-notify.ts'
 import { Fault } from '#kernel/fault.ts'
 import { isLookingUp, nothingFound } from '#kernel/forgotten-execution.ts'
 import { externalAccount, type Step, type StepResult, type TaskKind, type TaskView } from '#kernel/task.ts'

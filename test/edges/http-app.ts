@@ -1,7 +1,7 @@
 /** The HTTP server with operations of its own: tests reach its rules over a real socket, without the product. */
 import { connect, type Socket } from 'node:net'
 import { type DoorDeps, openDoors } from '#app.ts'
-import type { Invoke, InvokeOptions } from '#durable/operation-call.ts'
+import type { Invoke, InvokeOptions } from '#durable/accept/operation-call.ts'
 import type { HttpEdge } from '#edges/http/http.ts'
 import { defaultLimits, type Limits } from '#invoke/limits.ts'
 import type { Caller } from '#kernel/caller.ts'

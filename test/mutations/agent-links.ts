@@ -53,14 +53,14 @@ export const agentLinkMutations = [
     ],
     ['await store.lockLinksOf(tx, personId)', '', 'links at the same time exceed the limit'],
   ]),
-  ...mutationsOf('src/durable/approval-step.ts', links, [
+  ...mutationsOf('src/durable/approvals/approval-step.ts', links, [
     [
       'if (decidedBy !== person.agentId && !isOperatorText(decidedBy))',
       'if (decidedBy === null)',
       'an act runs as a person who has confirmed nothing',
     ],
   ]),
-  ...mutationsOf('src/durable/approvals.ts', links, [
+  ...mutationsOf('src/durable/approvals/approvals.ts', links, [
     ['ofClient >= waitingOfClientMax', 'ofClient > waitingMax', 'one app fills the places of all'],
   ]),
   ...mutationsOf(

@@ -476,7 +476,7 @@ export const chainMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/durable/promise-transaction.ts',
+    'src/durable/accept/accept-in-transaction.ts',
     ['test/chains/sign-on-accept.test.ts'],
     [
       [

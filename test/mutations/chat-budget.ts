@@ -56,14 +56,14 @@ export const chatBudgetMutations = [
       'a task of a chat signs more than the limit of chats',
     ],
   ]),
-  ...mutationsOf('src/durable/first-signature.ts', budget, [
+  ...mutationsOf('src/durable/accept/first-signature.ts', budget, [
     [
       "if (wanted.admission.spend?.action.principal === 'chat') return undefined",
       '',
       'the limit of a chat is asked of a signature that does not know of it',
     ],
   ]),
-  ...mutationsOf('src/durable/promise.ts', budget, [
+  ...mutationsOf('src/durable/accept/acceptance.ts', budget, [
     [
       "spend?.action.principal === 'chat'",
       "spend?.action.operation === 'chat'",
@@ -71,7 +71,7 @@ export const chatBudgetMutations = [
     ],
   ]),
   ...mutationsOf(
-    'src/durable/admit-task.ts',
+    'src/durable/accept/admit-task.ts',
     ['test/durable/approvals.test.ts'],
     [
       [

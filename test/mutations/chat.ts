@@ -12,7 +12,7 @@ const credits = ['test/chat/credits.test.ts']
 
 /** Chats: what is stored before it is sent, what an answer costs, and what it may start. */
 export const chatMutations = [
-  ...mutationsOf('src/durable/runner.ts', images, [
+  ...mutationsOf('src/durable/run/runner.ts', images, [
     ['if (isResumable) lost.abort()', 'lost.abort()', 'an instance that stops has images made twice'],
   ]),
   ...mutationsOf('src/features/chat/chat.ts', slots, [

@@ -3,7 +3,7 @@ import { mutationsOf } from './mutation.ts'
 /** Fencing, ledger, holds, idempotency keys and the event log. */
 export const durableMutations = [
   ...mutationsOf(
-    'src/durable/run-act.ts',
+    'src/durable/accept/act-invoker.ts',
     ['test/durable/duplicates.test.ts'],
     [
       [
@@ -14,7 +14,7 @@ export const durableMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/durable/run-act.ts',
+    'src/durable/accept/act-invoker.ts',
     ['test/durable/blocked-users.test.ts'],
     [
       [
@@ -41,7 +41,7 @@ export const durableMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/durable/ledger.ts',
+    'src/durable/ledger/ledger.ts',
     ['test/durable/history.test.ts'],
     [
       [
@@ -52,7 +52,7 @@ export const durableMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/durable/idempotency.ts',
+    'src/durable/accept/idempotency.ts',
     ['test/durable/engine.test.ts'],
     [
       [
@@ -63,12 +63,12 @@ export const durableMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/durable/event-log.ts',
+    'src/durable/events/event-log.ts',
     ['test/durable/engine.test.ts'],
     [[".where('seq', '>', after)", ".where('seq', '>=', after)", 'a resumed stream repeats an event']],
   ),
   ...mutationsOf(
-    'src/durable/task-run.ts',
+    'src/durable/run/advance-task.ts',
     ['test/durable/step-failures.test.ts'],
     [
       [
@@ -109,7 +109,7 @@ export const durableMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/durable/task-run.ts',
+    'src/durable/run/advance-task.ts',
     ['test/durable/fencing.test.ts'],
     [
       [
@@ -120,7 +120,7 @@ export const durableMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/durable/lease.ts',
+    'src/durable/run/lease.ts',
     ['test/durable/fencing.test.ts'],
     [
       [
@@ -224,7 +224,7 @@ export const durableMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/durable/commit.ts',
+    'src/durable/run/commit.ts',
     ['test/durable/blocked-users.test.ts'],
     [
       [
@@ -300,7 +300,7 @@ export const durableMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/durable/lock-wait.ts',
+    'src/durable/accept/lock-wait.ts',
     ['test/durable/blocked-users.test.ts'],
     [
       ['if (!mayWait) return', 'if (!userId) return', 'a locked row of one user delays every other user'],
@@ -369,7 +369,7 @@ export const durableMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/durable/task-queries.ts',
+    'src/durable/task/task-queries.ts',
     ['test/durable/fencing.test.ts'],
     [
       [
@@ -380,7 +380,7 @@ export const durableMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/durable/runner.ts',
+    'src/durable/run/runner.ts',
     ['test/durable/leases.test.ts'],
     [
       [
@@ -396,7 +396,7 @@ export const durableMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/durable/lease.ts',
+    'src/durable/run/lease.ts',
     ['test/durable/leases.test.ts'],
     [
       [
@@ -422,7 +422,7 @@ export const durableMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/durable/task-claims.ts',
+    'src/durable/run/claims.ts',
     ['test/durable/leases.test.ts'],
     [
       [
@@ -433,8 +433,8 @@ export const durableMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/durable/notifier.ts',
-    ['src/durable/notifier.test.ts'],
+    'src/durable/events/notifier.ts',
+    ['src/durable/events/notifier.test.ts'],
     [
       [
         'if ((await publish(items)) || undelivered.length === 0) continue',
@@ -449,7 +449,7 @@ export const durableMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/durable/task-retention.ts',
+    'src/durable/upkeep/task-retention.ts',
     ['test/durable/retention.test.ts'],
     [
       [
@@ -476,7 +476,7 @@ export const durableMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/durable/ledger-audit.ts',
+    'src/durable/ledger/audit.ts',
     ['test/durable/ledger-audit.test.ts'],
     [
       [

@@ -30,7 +30,7 @@ export const executionMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/durable/run-task.ts',
+    'src/durable/accept/task-invoker.ts',
     ['test/journeys/forgotten-executions.test.ts'],
     [
       [

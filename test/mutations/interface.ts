@@ -66,7 +66,7 @@ export const interfaceMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/durable/mailboxes.ts',
+    'src/durable/events/mailboxes.ts',
     ['test/mcp/product.test.ts'],
     [
       [
@@ -77,7 +77,7 @@ export const interfaceMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/durable/mailboxes.ts',
+    'src/durable/events/mailboxes.ts',
     ['test/durable/mailboxes.test.ts'],
     [
       [
@@ -155,7 +155,7 @@ export const interfaceMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/durable/admit-task.ts',
+    'src/durable/accept/admit-task.ts',
     ['test/durable/engine.test.ts'],
     [
       [
@@ -182,8 +182,8 @@ export const interfaceMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/durable/ledger.ts',
-    ['src/durable/ledger.test.ts'],
+    'src/durable/ledger/ledger.ts',
+    ['src/durable/ledger/ledger.test.ts'],
     [
       [
         "const token = hold?.move === 'hold' ? hold.token :",
@@ -193,7 +193,7 @@ export const interfaceMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/durable/maintenance.ts',
+    'src/durable/upkeep/maintenance.ts',
     ['test/durable/maintenance.test.ts'],
     [
       [

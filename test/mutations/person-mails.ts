@@ -186,21 +186,21 @@ export const personMailMutations = [
       ],
     ],
   ),
-  ...mutationsOf('src/durable/approvals.ts', readers, [
+  ...mutationsOf('src/durable/approvals/approvals.ts', readers, [
     [
       'await (reader === userId ? accept() : deps.events.add(tx, reader, [requested]))',
       'if (reader === userId) await accept()\n    for (const reader of readers) if (reader !== userId) await deps.events.add(tx, reader, [requested])',
       'a request and a decision lock logs in opposite order',
     ],
   ]),
-  ...mutationsOf('src/durable/approval-step.ts', readers, [
+  ...mutationsOf('src/durable/approvals/approval-step.ts', readers, [
     [
       'if (task.cancel_requested) return commitEnd(deps, task, cancel(deps, approvers, approval))',
       "if (task.cancel_requested) return committer.step(task, cancelled('Cancelled on request'))",
       'the person never reads that a request was cancelled',
     ],
   ]),
-  ...mutationsOf('src/durable/approval-store.ts', readers, [
+  ...mutationsOf('src/durable/approvals/approval-store.ts', readers, [
     [
       'partition by a.user_id order by a.requested_at desc, a.task_id desc',
       'order by a.requested_at desc, a.task_id desc',

@@ -153,7 +153,7 @@ export const policyMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/durable/approval-store.ts',
+    'src/durable/approvals/approval-store.ts',
     ['test/durable/approvals.test.ts'],
     [
       [
@@ -169,7 +169,7 @@ export const policyMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/durable/approvals.ts',
+    'src/durable/approvals/approvals.ts',
     ['test/durable/approvals.test.ts'],
     [
       [
@@ -181,7 +181,7 @@ export const policyMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/durable/approval-step.ts',
+    'src/durable/approvals/approval-step.ts',
     ['test/durable/approvals.test.ts'],
     [
       [
@@ -197,7 +197,7 @@ export const policyMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/durable/approval-store.ts',
+    'src/durable/approvals/approval-store.ts',
     ['test/durable/approvals.test.ts'],
     [
       [
@@ -208,7 +208,7 @@ export const policyMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/durable/resume-task.ts',
+    'src/durable/accept/accept-approved.ts',
     ['test/durable/approvals.test.ts'],
     [
       [

@@ -3,8 +3,8 @@ import { mutationsOf } from './mutation.ts'
 /** A database that went back, and what it is without a standby. */
 export const timeMutations = [
   ...mutationsOf(
-    'src/durable/time-judgement.ts',
-    ['src/durable/time-judgement.test.ts'],
+    'src/durable/time/judgement.ts',
+    ['src/durable/time/judgement.test.ts'],
     [
       [' || found.beat < seen.beat', '', 'a dump in the same server goes unnoticed'],
       [' || isLess(found.storedLsn, seen.lsn)', '', 'a standby that lagged goes on'],
@@ -16,8 +16,8 @@ export const timeMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/durable/replication.ts',
-    ['src/durable/replication.test.ts'],
+    'src/durable/time/replication.ts',
+    ['src/durable/time/replication.test.ts'],
     [
       [
         "['on', 'remote_apply'].includes(synchronousCommit)",
@@ -28,7 +28,7 @@ export const timeMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/durable/admit-task.ts',
+    'src/durable/accept/admit-task.ts',
     ['test/durable/database-time.test.ts'],
     [
       [
@@ -39,7 +39,7 @@ export const timeMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/durable/money-hold.ts',
+    'src/durable/time/money-hold.ts',
     ['test/durable/database-time.test.ts'],
     [
       ['($6::text is null or value = $6)', 'true', 'a hold comes back after its resume'],
@@ -51,7 +51,7 @@ export const timeMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/durable/database-time.ts',
+    'src/durable/time/database-time.ts',
     ['test/durable/database-time.test.ts'],
     [
       [
@@ -78,7 +78,7 @@ export const timeMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/durable/runner.ts',
+    'src/durable/run/runner.ts',
     ['test/durable/database-time.test.ts'],
     [
       [

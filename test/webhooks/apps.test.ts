@@ -1,7 +1,7 @@
 /** Webhooks of the apps of a person: whose they are, and that they end with the app, a new password and a time. */
 import assert from 'node:assert/strict'
 import { after, afterEach, before, beforeEach, describe, test } from 'node:test'
-import { deletionJobs } from '#durable/retention.ts'
+import { deletionJobs } from '#durable/upkeep/retention.ts'
 import { oauthDeletions } from '#features/oauth/retention.ts'
 import { eventually } from '../harness/gateway.ts'
 import { createBrowser } from '../oauth/oauth-app.ts'

@@ -1,8 +1,7 @@
 import { isRecord, type Json } from '#kernel/json.ts'
 import { plainName, type Unit } from '#market/figure-text.ts'
 import { historyIn, type ReadHistory } from '#market/market-data.ts'
-import type { Claim } from './claim.ts'
-import { cite } from './claim.ts'
+import { type Claim, cite } from './claim.ts'
 import { type ClaimBook, type Computed, createClaimBook } from './claim-book.ts'
 import type { Collected } from './collect.ts'
 

@@ -1,4 +1,4 @@
-import type { NonceSequences } from '#durable/nonces.ts'
+import type { NonceSequences } from '#durable/run/nonces.ts'
 import type { TrialAsker } from '#kernel/caller.ts'
 import { type Clock, later } from '#kernel/clock.ts'
 import { Fault } from '#kernel/fault.ts'

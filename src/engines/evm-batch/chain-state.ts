@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import type { NonceSequences } from '#durable/nonces.ts'
+import type { NonceSequences } from '#durable/run/nonces.ts'
 import { backoffMs } from '#kernel/backoff.ts'
 import type { EvmChainRow } from '#kernel/chains.ts'
 import { Fault } from '#kernel/fault.ts'

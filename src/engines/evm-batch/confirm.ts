@@ -1,4 +1,4 @@
-import type { NonceSequences } from '#durable/nonces.ts'
+import type { NonceSequences } from '#durable/run/nonces.ts'
 import { sumChanges } from '#kernel/balance-changes.ts'
 import { monotonicMs } from '#kernel/clock.ts'
 import { Fault } from '#kernel/fault.ts'

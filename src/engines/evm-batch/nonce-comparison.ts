@@ -1,4 +1,4 @@
-import type { ChainComparison } from '#durable/database-time.ts'
+import type { ChainComparison } from '#durable/time/database-time.ts'
 import { withTimeLimit } from '#kernel/time-limit.ts'
 import type { EvmPort } from './evm-port.ts'
 import { startAt } from './found-executions.ts'

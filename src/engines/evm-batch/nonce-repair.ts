@@ -1,4 +1,4 @@
-import type { ChainComparison } from '#durable/database-time.ts'
+import type { ChainComparison } from '#durable/time/database-time.ts'
 import type { Transact } from '#durable/transactions.ts'
 import { type Clock, monotonicMs } from '#kernel/clock.ts'
 import type { Log } from '#kernel/log.ts'

@@ -1,4 +1,4 @@
-import type { Deletion } from '#durable/retention.ts'
+import type { Deletion } from '#durable/upkeep/retention.ts'
 
 /** Budgets count one day. Charges stay longer, so that an operator can see who used the gas. */
 

@@ -1,4 +1,4 @@
-import type { NonceSequences } from '#durable/nonces.ts'
+import type { NonceSequences } from '#durable/run/nonces.ts'
 import { monotonicMs } from '#kernel/clock.ts'
 import { createCachedValue } from '#kernel/ttl-cache.ts'
 import type { SponsorOptions } from '#upstreams/evm/sponsor.ts'

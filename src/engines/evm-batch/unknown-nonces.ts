@@ -1,5 +1,5 @@
-import type { ChainComparison } from '#durable/database-time.ts'
-import type { MoneyHolds, storeHold as StoreHold } from '#durable/money-hold.ts'
+import type { ChainComparison } from '#durable/time/database-time.ts'
+import type { MoneyHolds, storeHold as StoreHold } from '#durable/time/money-hold.ts'
 import type { Clock } from '#kernel/clock.ts'
 import type { JsonObject } from '#kernel/json.ts'
 import type { Log } from '#kernel/log.ts'

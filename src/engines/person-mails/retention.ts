@@ -1,4 +1,4 @@
-import type { Deletion } from '#durable/retention.ts'
+import type { Deletion } from '#durable/upkeep/retention.ts'
 
 /** A row without a message remembers when the last one was sent. */
 export const mailDeletion: Deletion = {

@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache'
-import type { NonceSequences } from '#durable/nonces.ts'
+import type { NonceSequences } from '#durable/run/nonces.ts'
 import type { TrialAsker } from '#kernel/caller.ts'
 import { type Clock, later } from '#kernel/clock.ts'
 import { Fault } from '#kernel/fault.ts'

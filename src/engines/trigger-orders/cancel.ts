@@ -1,4 +1,4 @@
-import type { CancelAct, TaskQueries } from '#durable/task-queries.ts'
+import type { CancelAct, TaskQueries } from '#durable/task/task-queries.ts'
 import type { Tx } from '#kernel/task.ts'
 import type { TriggerOrder } from '#kernel/trigger-order.ts'
 import { query } from '#store/query.ts'

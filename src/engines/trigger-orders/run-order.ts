@@ -1,4 +1,4 @@
-import type { ReserveSpend } from '#durable/reserve-spend.ts'
+import type { ReserveSpend } from '#durable/accept/reserve-spend.ts'
 import { exitGrant } from '#kernel/action.ts'
 import { backoffMs } from '#kernel/backoff.ts'
 import { type Clock, later } from '#kernel/clock.ts'

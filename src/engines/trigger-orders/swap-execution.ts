@@ -1,4 +1,4 @@
-import type { ReservedSpend } from '#durable/reserve-spend.ts'
+import type { ReservedSpend } from '#durable/accept/reserve-spend.ts'
 import type { Chain, Token } from '#kernel/chains.ts'
 import type { PlannedAction } from '#kernel/signer.ts'
 import type { JsonObject, Steps } from '#kernel/task.ts'

@@ -1,4 +1,4 @@
-import type { EventLog } from '#durable/event-log.ts'
+import type { EventLog } from '#durable/events/event-log.ts'
 import { linkCoolsUntil, type Owner, personOf, subjectOf } from '#engines/agent-links/owners.ts'
 import type { MailQueue } from '#engines/person-mails/mail-queue.ts'
 import { mailName } from '#engines/person-mails/mail-text.ts'

@@ -1,4 +1,4 @@
-import type { Deletion } from '#durable/retention.ts'
+import type { Deletion } from '#durable/upkeep/retention.ts'
 
 /** The table says when a row ends; an ended row is invisible before it is deleted. */
 export const agentDeletions: readonly Deletion[] = [

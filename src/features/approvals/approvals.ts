@@ -1,5 +1,5 @@
-import type { Approval } from '#durable/approval-store.ts'
-import type { Approvals } from '#durable/approvals.ts'
+import type { Approval } from '#durable/approvals/approval-store.ts'
+import type { Approvals } from '#durable/approvals/approvals.ts'
 import { assertEstablished, assertUncontested, personOf, usersOf } from '#engines/agent-links/owners.ts'
 import type { Caller, RequestFacts } from '#kernel/caller.ts'
 import type { Clock } from '#kernel/clock.ts'

@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache'
-import type { TaskQueries } from '#durable/task-queries.ts'
+import type { TaskQueries } from '#durable/task/task-queries.ts'
 import { Fault, type Issue, notFound } from '#kernel/fault.ts'
 import type { JsonObject } from '#kernel/json.ts'
 import { implement, type Operation, type StreamItem } from '#kernel/operation.ts'

@@ -1,4 +1,4 @@
-import type { Notifier } from '#durable/notifier.ts'
+import type { Notifier } from '#durable/events/notifier.ts'
 import { type Clock, later } from '#kernel/clock.ts'
 import { createLatch } from '#kernel/latch.ts'
 import type { Log } from '#kernel/log.ts'

@@ -1,4 +1,4 @@
-import type { MaintenanceJob } from '#durable/maintenance.ts'
+import type { MaintenanceJob } from '#durable/upkeep/maintenance.ts'
 import { type Clock, later } from '#kernel/clock.ts'
 import { minIdAt } from '#kernel/id.ts'
 import { type Queryable, query } from '#store/query.ts'

@@ -1,4 +1,4 @@
-import type { Ledger } from '#durable/ledger.ts'
+import type { Ledger } from '#durable/ledger/ledger.ts'
 import { type Clock, later } from '#kernel/clock.ts'
 import type { Draw } from '#kernel/draw.ts'
 import { Fault } from '#kernel/fault.ts'

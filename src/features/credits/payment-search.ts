@@ -1,5 +1,5 @@
-import type { NewSchedule } from '#durable/scheduler.ts'
 import type { Transact } from '#durable/transactions.ts'
+import type { NewSchedule } from '#durable/upkeep/scheduler.ts'
 import { nativeSentinel, sameAddress } from '#kernel/chains.ts'
 import type { Clock } from '#kernel/clock.ts'
 import { Fault } from '#kernel/fault.ts'

@@ -1,4 +1,4 @@
-import type { Ledger } from '#durable/ledger.ts'
+import type { Ledger } from '#durable/ledger/ledger.ts'
 import { createAdmission } from '#kernel/admission.ts'
 import { actionTerms, noFurtherCost } from '#kernel/approval.ts'
 import { assetOf, type Chain, sameAddress } from '#kernel/chains.ts'

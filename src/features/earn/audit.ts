@@ -1,6 +1,6 @@
-import type { EventLog } from '#durable/event-log.ts'
-import type { NewSchedule } from '#durable/scheduler.ts'
+import type { EventLog } from '#durable/events/event-log.ts'
 import type { Transact } from '#durable/transactions.ts'
+import type { NewSchedule } from '#durable/upkeep/scheduler.ts'
 import { type Clock, later } from '#kernel/clock.ts'
 import { Fault } from '#kernel/fault.ts'
 import type { Log } from '#kernel/log.ts'

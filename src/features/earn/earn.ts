@@ -1,5 +1,5 @@
-import type { EventLog } from '#durable/event-log.ts'
-import type { Ledger } from '#durable/ledger.ts'
+import type { EventLog } from '#durable/events/event-log.ts'
+import type { Ledger } from '#durable/ledger/ledger.ts'
 import type { Transact } from '#durable/transactions.ts'
 import type { EvmBatches } from '#engines/evm-batch/batch.ts'
 import type { Chain, Token } from '#kernel/chains.ts'

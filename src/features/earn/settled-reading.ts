@@ -1,4 +1,4 @@
-import type { Ledger } from '#durable/ledger.ts'
+import type { Ledger } from '#durable/ledger/ledger.ts'
 import type { Clock } from '#kernel/clock.ts'
 import type { Queryable } from '#store/query.ts'
 import type { Vault } from '#upstreams/vault/vault.ts'

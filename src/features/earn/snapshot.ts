@@ -1,4 +1,4 @@
-import type { NewSchedule } from '#durable/scheduler.ts'
+import type { NewSchedule } from '#durable/upkeep/scheduler.ts'
 import type { TaskKind } from '#kernel/task.ts'
 
 /** Stores the share price once an hour, on one instance; the yield is computed from these rows. */

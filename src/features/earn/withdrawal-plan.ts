@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import type { Ledger } from '#durable/ledger.ts'
+import type { Ledger } from '#durable/ledger/ledger.ts'
 import type { BatchTrial, EvmBatches } from '#engines/evm-batch/batch.ts'
 import type { BatchPlan } from '#engines/evm-batch/batch-rules.ts'
 import type { Token } from '#kernel/chains.ts'

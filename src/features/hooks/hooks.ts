@@ -1,4 +1,4 @@
-import type { EventLog } from '#durable/event-log.ts'
+import type { EventLog } from '#durable/events/event-log.ts'
 import { assertUncontested, personOf } from '#engines/agent-links/owners.ts'
 import { entryPriceOf } from '#engines/cost-basis/store.ts'
 import { expiryOf } from '#engines/trigger-orders/expiry.ts'

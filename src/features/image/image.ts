@@ -1,4 +1,4 @@
-import type { Ledger } from '#durable/ledger.ts'
+import type { Ledger } from '#durable/ledger/ledger.ts'
 import { type Files, fileBytesMax } from '#engines/files/files.ts'
 import type { Credits } from '#features/credits/credits.ts'
 import type { Asker, Caller } from '#kernel/caller.ts'

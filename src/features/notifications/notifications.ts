@@ -1,4 +1,4 @@
-import type { EventLog, StoredEvent } from '#durable/event-log.ts'
+import type { EventLog, StoredEvent } from '#durable/events/event-log.ts'
 import { Fault, type Issue, invalid } from '#kernel/fault.ts'
 import { alternatives, nearest } from '#kernel/nearest.ts'
 import { implement, type StreamItem } from '#kernel/operation.ts'

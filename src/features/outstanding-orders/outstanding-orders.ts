@@ -1,4 +1,4 @@
-import type { EventLog } from '#durable/event-log.ts'
+import type { EventLog } from '#durable/events/event-log.ts'
 import { type CancelTasks, cancelOrders, type PublishOrders } from '#engines/trigger-orders/cancel.ts'
 import { cancelledBy, type OrderRow, openOrdersOf, ordersById } from '#engines/trigger-orders/store.ts'
 import type { RequestFacts } from '#kernel/caller.ts'

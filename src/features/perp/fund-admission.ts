@@ -1,5 +1,5 @@
-import type { Ledger } from '#durable/ledger.ts'
-import type { ReservedSpend, ReserveSpend } from '#durable/reserve-spend.ts'
+import type { ReservedSpend, ReserveSpend } from '#durable/accept/reserve-spend.ts'
+import type { Ledger } from '#durable/ledger/ledger.ts'
 import type { EvmBatches } from '#engines/evm-batch/batch.ts'
 import type { BatchTaskData } from '#engines/evm-batch/batch-rules.ts'
 import { clockSkewMs } from '#engines/venue/orders/trade-admission.ts'

@@ -1,5 +1,5 @@
-import type { NewSchedule } from '#durable/scheduler.ts'
 import type { Transact } from '#durable/transactions.ts'
+import type { NewSchedule } from '#durable/upkeep/scheduler.ts'
 import { venueName } from '#engines/venue/records/store.ts'
 import { type Clock, later } from '#kernel/clock.ts'
 import { Fault } from '#kernel/fault.ts'

@@ -1,4 +1,4 @@
-import type { Ledger } from '#durable/ledger.ts'
+import type { Ledger } from '#durable/ledger/ledger.ts'
 import type { Transact } from '#durable/transactions.ts'
 import type { EvmBatches } from '#engines/evm-batch/batch.ts'
 import { admitCancel, cancelSteps, type Section } from '#engines/venue/orders/cancel.ts'

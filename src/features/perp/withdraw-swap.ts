@@ -1,4 +1,4 @@
-import type { ReserveSpend } from '#durable/reserve-spend.ts'
+import type { ReserveSpend } from '#durable/accept/reserve-spend.ts'
 import type { EvmBatches } from '#engines/evm-batch/batch.ts'
 import { effectKind } from '#engines/evm-batch/batch-rules.ts'
 import type { SwapLegs } from '#features/swap/execution.ts'

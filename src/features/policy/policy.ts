@@ -1,4 +1,4 @@
-import type { EventLog } from '#durable/event-log.ts'
+import type { EventLog } from '#durable/events/event-log.ts'
 import type { MailQueue } from '#engines/person-mails/mail-queue.ts'
 import type { Wallet } from '#features/wallets/store.ts'
 import type { ActRequests } from '#kernel/act-request.ts'

@@ -1,4 +1,4 @@
-import type { Deletion } from '#durable/retention.ts'
+import type { Deletion } from '#durable/upkeep/retention.ts'
 
 /** Limits count the last 24 hours. A reservation stays until its task has ended, however long that takes. */
 

@@ -1,4 +1,4 @@
-import type { ReservedSpend } from '#durable/reserve-spend.ts'
+import type { ReservedSpend } from '#durable/accept/reserve-spend.ts'
 import { recordFill } from '#engines/cost-basis/store.ts'
 import { effectKind as batchKind } from '#engines/evm-batch/batch-rules.ts'
 import { effectKind as transactionKind } from '#engines/svm-transaction/transaction-rules.ts'

@@ -1,4 +1,4 @@
-import type { Deletion } from '#durable/retention.ts'
+import type { Deletion } from '#durable/upkeep/retention.ts'
 
 /**
  * Quotes are of no use soon after they expired. Their executions are remembered for longer than they can be, and

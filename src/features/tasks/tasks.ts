@@ -1,5 +1,5 @@
-import type { TaskQueries } from '#durable/task-queries.ts'
-import type { Task } from '#durable/task-row.ts'
+import type { TaskQueries } from '#durable/task/task-queries.ts'
+import type { Task } from '#durable/task/task-row.ts'
 import { subjectOf } from '#engines/agent-links/owners.ts'
 import { cancelTaskOrders, type PublishOrders } from '#engines/trigger-orders/cancel.ts'
 import type { Clock } from '#kernel/clock.ts'

@@ -1,4 +1,4 @@
-import type { Ledger } from '#durable/ledger.ts'
+import type { Ledger } from '#durable/ledger/ledger.ts'
 import type { EvmBatches } from '#engines/evm-batch/batch.ts'
 import type { BatchPlan, BatchTaskData } from '#engines/evm-batch/batch-rules.ts'
 import type { SvmTransactions } from '#engines/svm-transaction/transaction.ts'

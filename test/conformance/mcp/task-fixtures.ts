@@ -9,7 +9,7 @@ import {
   type ServerContext,
 } from '@modelcontextprotocol/server'
 import type { Core } from '#compose/core.ts'
-import { toTaskFullView } from '#durable/task-view.ts'
+import { toTaskFullView } from '#durable/task/task-view.ts'
 import { declaresTasks, tasksExtension } from '#edges/mcp/protocol-task.ts'
 import { type OwnHandlers, taskParams } from '#edges/mcp/server.ts'
 import { tasks } from '#features/tasks/tasks.ts'

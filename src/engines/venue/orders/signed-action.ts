@@ -1,4 +1,4 @@
-import type { NonceSequences } from '#durable/nonces.ts'
+import type { NonceSequences } from '#durable/run/nonces.ts'
 import { noteOrders, orderRows, venueName } from '#engines/venue/records/store.ts'
 import { later } from '#kernel/clock.ts'
 import type { Fault } from '#kernel/fault.ts'

@@ -1,4 +1,4 @@
-import type { EventLog } from '#durable/event-log.ts'
+import type { EventLog } from '#durable/events/event-log.ts'
 import type { Transact } from '#durable/transactions.ts'
 import * as store from '#engines/venue/records/account-store.ts'
 import { isPosition } from '#engines/venue/records/expected-balances.ts'

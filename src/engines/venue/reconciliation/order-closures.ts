@@ -1,4 +1,4 @@
-import type { EventLog } from '#durable/event-log.ts'
+import type { EventLog } from '#durable/events/event-log.ts'
 import type { Transact } from '#durable/transactions.ts'
 import type { VenueAccount } from '#engines/venue/records/account-store.ts'
 import { phaseOf } from '#engines/venue/records/bracket.ts'

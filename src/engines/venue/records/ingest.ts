@@ -1,4 +1,4 @@
-import type { EventLog } from '#durable/event-log.ts'
+import type { EventLog } from '#durable/events/event-log.ts'
 import type { Transact } from '#durable/transactions.ts'
 import type { NewEvent } from '#kernel/task.ts'
 import type { Queryable } from '#store/query.ts'

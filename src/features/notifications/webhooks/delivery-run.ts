@@ -1,4 +1,4 @@
-import type { EventLog, StoredEvent } from '#durable/event-log.ts'
+import type { EventLog, StoredEvent } from '#durable/events/event-log.ts'
 import type { Transact } from '#durable/transactions.ts'
 import { later } from '#kernel/clock.ts'
 import type { Random } from '#kernel/id.ts'

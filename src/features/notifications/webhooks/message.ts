@@ -1,4 +1,4 @@
-import type { StoredEvent } from '#durable/event-log.ts'
+import type { StoredEvent } from '#durable/events/event-log.ts'
 
 /** What is posted: the event as the stream and the list show it, under an id that stays the same in every attempt. */
 const resetType = 'reset'

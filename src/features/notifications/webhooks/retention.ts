@@ -1,4 +1,4 @@
-import type { Deletion } from '#durable/retention.ts'
+import type { Deletion } from '#durable/upkeep/retention.ts'
 
 /** A former secret that signs no more is of no use to anybody but a thief. */
 export const webhookDeletions: readonly Deletion[] = [

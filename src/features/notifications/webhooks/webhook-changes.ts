@@ -1,4 +1,4 @@
-import type { EventLog } from '#durable/event-log.ts'
+import type { EventLog } from '#durable/events/event-log.ts'
 import { urlLengthMax } from '#features/notifications/webhooks-contract.ts'
 import type { ActScope, Caller } from '#kernel/caller.ts'
 import type { Clock } from '#kernel/clock.ts'

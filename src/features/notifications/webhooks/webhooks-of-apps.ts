@@ -1,4 +1,4 @@
-import type { EventLog } from '#durable/event-log.ts'
+import type { EventLog } from '#durable/events/event-log.ts'
 import type { Tx } from '#kernel/task.ts'
 import type { Queryable } from '#store/query.ts'
 import { deletedEvent, type EndReason, originOf } from './webhook-events.ts'

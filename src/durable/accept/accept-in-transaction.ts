@@ -1,0 +1,79 @@
+import { takeNonces } from '#durable/run/nonces.ts'
+import type { Transactions } from '#durable/transactions.ts'
+import type { Tx } from '#kernel/task.ts'
+import { jsonText, query, settleAll } from '#store/query.ts'
+import { acceptPromises, type StoredSignature, type TaskPromise, type Verdict } from './acceptance.ts'
+import type { LockWait } from './lock-wait.ts'
+
+/** Promises that need a transaction: they sign under a sequence without gaps. */
+
+type PromiseTransactionDeps = { transactions: Transactions; instanceId: string }
+export type Decision = { verdict: Verdict; signature?: StoredSignature }
+type Accepted = { promise: TaskPromise; n: number; signature?: StoredSignature }
+
+/**
+ * Locks in the order of every other transaction: what may refuse the promises, then the nonce sequence, then the numbers
+ * of events. A signature that fails rolls all of it back, so the sequence has no gaps.
+ */
+export const acceptInTransaction = (
+  { transactions, instanceId }: PromiseTransactionDeps,
+  promises: readonly TaskPromise[],
+  lockWait: LockWait,
+): Promise<Decision[]> =>
+  transactions.run(async (tx) => {
+    const verdicts = await acceptPromises(
+      tx,
+      instanceId,
+      promises.map((promise) => ({ ...promise, events: [] })),
+      lockWait,
+    )
+    const accepted = promises
+      .map((promise, n) => ({ promise, n }))
+      .filter(({ n }) => verdicts[n]?.verdict === 'accepted')
+    if (accepted.length === 0) return verdicts.map((verdict) => ({ verdict }))
+    const signed = await signInOrder(tx, accepted)
+    const lasts = await completePromises(tx, signed, lockWait)
+    return verdicts.map((verdict, n) => {
+      const signature = signed.find((each) => each.n === n)?.signature
+      const decided = verdict.verdict === 'accepted' ? { ...verdict, last: lasts.get(n) ?? null } : verdict
+      return { verdict: decided, ...(signature && { signature }) }
+    })
+  })
+
+/** All promises of a batch sign under one sequence, if any. */
+async function signInOrder(tx: Tx, accepted: readonly Accepted[]): Promise<Accepted[]> {
+  const signing = accepted.flatMap(({ promise: { inOrder } }) => inOrder ?? [])
+  const sequence = signing[0]?.sequence
+  if (!sequence) return [...accepted]
+  let minNonce = 0n
+  for (const each of signing) if (each.minNonce > minNonce) minNonce = each.minNonce
+  // All of them need this row: each of them alone would wait for it as long.
+  const [, firstNonce] = await settleAll([
+    query(tx, `select set_config('lock_timeout', '0', true)`),
+    takeNonces(tx, sequence, { minNonce, count: signing.length }),
+  ])
+  const signatures = await settleAll(signing.map(({ sign }, at) => sign(firstNonce + BigInt(at))))
+  return accepted.map((each, at) => ({ ...each, signature: signatures[at] as StoredSignature }))
+}
+
+/** Stores the signatures and appends the events: the last locks of the transaction. Returns the last numbers by promise. */
+async function completePromises(
+  tx: Tx,
+  accepted: readonly Accepted[],
+  { lockWaitMs }: LockWait,
+): Promise<Map<number, bigint>> {
+  const json = accepted.map(({ promise: { task, events }, n, signature }) => ({
+    n,
+    id: task.id,
+    user_id: task.user_id,
+    at: task.updated_at,
+    signed: signature?.json,
+    events,
+  }))
+  const rows = await query<{ n: number; last: bigint | string }>(
+    tx,
+    'select * from task_accept_complete($1::jsonb, $2)',
+    [jsonText(json), lockWaitMs],
+  )
+  return new Map(rows.map(({ n, last }) => [n, BigInt(last)]))
+}

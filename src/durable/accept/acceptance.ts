@@ -1,0 +1,263 @@
+import type pg from 'pg'
+import type { Task } from '#durable/task/task-row.ts'
+import type { PolicyGrant } from '#kernel/action.ts'
+import type { Draw } from '#kernel/draw.ts'
+import type { Fault } from '#kernel/fault.ts'
+import { insufficientBalance } from '#kernel/insufficient-balance.ts'
+import {
+  type Admission,
+  type Effect,
+  type FeatureRows,
+  type JsonObject,
+  type NewEvent,
+  type NonceSequence,
+  spendKey,
+  type TaskKind,
+  type Tx,
+} from '#kernel/task.ts'
+import { jsonText, query } from '#store/query.ts'
+import { accountBusy } from './faults.ts'
+import type { LockWait } from './lock-wait.ts'
+import { possibleDuplicate, type RecentRequest } from './recent-request.ts'
+
+/** The statement that accepts promises: their JSON, and its verdict about each of them. */
+
+export type NewTask = {
+  id?: string
+  userId: string
+  kind: TaskKind
+  input: JsonObject
+  admission: Admission
+  key?: { key: string; operation: string; hash: string }
+  parentId?: string
+  /** Absent: the id of the task. */
+  executionId?: string
+  /** Refused as the duplicate of a recent request. */
+  request?: RecentRequest
+  /** Inserted as a task that this instance runs, which needs no claim then. */
+  leased: boolean
+  runAt?: Date
+  /** `awaiting_approval`: of a task that a person has to approve; absent: accepted. */
+  state?: 'awaiting_approval'
+  /** Events beside that of its creation. */
+  events?: NewEvent[]
+}
+/** A task that is to be accepted, as it begins, and what the statement needs beside it. */
+export type TaskPromise = {
+  task: Task
+  wanted: NewTask
+  events: NewEvent[]
+  grant?: PolicyGrant | undefined
+  /** Asks the policy again, for the fault or for a grant by the present limits. */
+  check?: (() => Promise<PolicyGrant>) | undefined
+  /** Rows of the feature, beside those of the admission. */
+  rows?: FeatureRows[] | undefined
+  /** What the first step has signed. */
+  signature?: StoredSignature
+  /** Signs within the accepting transaction, after everything that may refuse the promise. */
+  inOrder?: SignatureInOrder
+}
+/** An effect, and its JSON for the database. */
+export type StoredSignature = { effect: Effect; json: object }
+export type SignatureInOrder = {
+  sequence: NonceSequence
+  minNonce: bigint
+  sign(nonce: bigint): Promise<StoredSignature>
+}
+
+export type Verdict =
+  | { verdict: 'accepted'; last: bigint | null }
+  | { verdict: 'key_taken' }
+  | { verdict: 'duplicate'; taskId: string }
+  | { verdict: 'policy' }
+  | { verdict: 'stale' }
+  | { verdict: 'orders'; open: number }
+  | { verdict: 'gas'; usedWei: bigint }
+  | { verdict: 'draw'; availableUnits: bigint }
+  | { verdict: 'short'; requiredUnits: bigint; availableUnits: bigint }
+
+type VerdictRow = {
+  n: number
+  verdict: Verdict['verdict']
+  detail: { task_id?: string; open?: number; used?: string; required?: string; available?: string } | null
+  last: bigint | string | null
+}
+
+/** Accepts each promise whole or not at all. `instanceId`: runs the leased ones. */
+export async function acceptPromises(
+  db: pg.Pool | Tx,
+  instanceId: string,
+  promises: readonly TaskPromise[],
+  { lockWaitMs }: LockWait = {},
+): Promise<Verdict[]> {
+  const json = promises.map((promise, n) => promiseJson(promise, n, instanceId))
+  const rows = await query<VerdictRow>(db as pg.Pool, 'select * from task_accept($1::jsonb, $2)', [
+    jsonText(json),
+    lockWaitMs,
+  ])
+  const verdicts = new Map(rows.map((row) => [row.n, toVerdict(row)]))
+  return promises.map((_, n) => {
+    const verdict = verdicts.get(n)
+    if (!verdict) throw new Error('the accepting statement returned no verdict for a promise')
+    return verdict
+  })
+}
+
+function toVerdict({ verdict, detail, last }: VerdictRow): Verdict {
+  if (verdict === 'accepted') return { verdict, last: last === null ? null : BigInt(last) }
+  if (verdict === 'duplicate') return { verdict, taskId: detail?.task_id ?? '' }
+  if (verdict === 'orders') return { verdict, open: detail?.open ?? 0 }
+  if (verdict === 'gas') return { verdict, usedWei: BigInt(detail?.used ?? 0) }
+  if (verdict === 'draw') return { verdict, availableUnits: BigInt(detail?.available ?? 0) }
+  if (verdict !== 'short') return { verdict }
+  const { required = 0, available = 0 } = detail ?? {}
+  return { verdict, requiredUnits: BigInt(required), availableUnits: BigInt(available) }
+}
+
+/** Another request under the same key was accepted first. */
+export class KeyTaken extends Error {}
+/** The account was settled after its balance was read, so the reading may be outdated. */
+export class StaleBalance extends Error {}
+
+/** The error of a refusal that no further attempt of the same statement can change. */
+export function refusalOf(verdict: Exclude<Verdict, { verdict: 'accepted' }>, { admission }: NewTask): Error {
+  const { spend } = admission
+  if (verdict.verdict === 'key_taken') return new KeyTaken('the idempotency key is taken')
+  if (verdict.verdict === 'duplicate') return possibleDuplicate(verdict.taskId)
+  if (verdict.verdict === 'stale') return new StaleBalance('the balance was read before a settlement')
+  if (verdict.verdict === 'policy') return accountBusy()
+  if (verdict.verdict === 'orders') return orderRefusal(verdict.open, admission)
+  if (verdict.verdict === 'gas') return gasRefusal(verdict.usedWei, admission)
+  if (verdict.verdict === 'draw') return drawRefusal(verdict.availableUnits, admission)
+  const symbol = spend?.account?.asset ?? ''
+  // A transfer within the gateway names no token; its units have no decimals.
+  return insufficientBalance(spend?.token ?? { symbol, decimals: 0, address: symbol }, verdict)
+}
+
+function gasRefusal(usedWei: bigint, { spend }: Admission): Fault {
+  if (!spend?.gas) throw new Error('a promise without gas was refused for its gas')
+  return spend.gas.refuse(usedWei)
+}
+
+function drawRefusal(availableUnits: bigint, { draw }: Admission): Fault {
+  if (!draw) throw new Error('a promise without a draw was refused for its draw')
+  return draw.refuse(availableUnits)
+}
+
+function orderRefusal(open: number, { orders }: Admission): Fault {
+  if (!orders) throw new Error('a promise without orders was refused for its orders')
+  return orders.refuse(open)
+}
+
+/** One element of the argument of the database function `task_accept`. */
+function promiseJson(
+  { task, wanted, events, grant, rows = [], signature, inOrder }: TaskPromise,
+  n: number,
+  instanceId: string,
+) {
+  const { kind, key, leased, admission, request, runAt = task.created_at } = wanted
+  return {
+    n,
+    id: task.id,
+    shard: task.shard,
+    user_id: task.user_id,
+    parent_id: task.parent_id,
+    key: key?.key,
+    operation: key?.operation,
+    hash: key?.hash,
+    idempotency_key: task.idempotency_key,
+    execution_id: task.execution_id,
+    request_hash: request?.hash,
+    duplicates_since: request?.since,
+    kind: task.kind,
+    kind_version: task.kind_version,
+    priority: kind.priority,
+    input: task.input,
+    data: task.data,
+    step: task.step,
+    status: task.status,
+    state: task.state,
+    run_at: runAt,
+    deadline: task.deadline,
+    owner: leased ? instanceId : null,
+    created_at: task.created_at,
+    updated_at: task.updated_at,
+    orders: admission.orders?.count,
+    orders_max: admission.orders?.max,
+    signed: signature?.json,
+    rows: rowsByTable([...(admission.rows ?? []), ...rows, ...chatRows(task, admission)]),
+    events,
+    ...grantJson(grant, {
+      hasSigned: signature !== undefined || inOrder !== undefined,
+      isOfChat: isOfChat(admission),
+    }),
+    ...spendJson(task, admission),
+    ...(admission.draw && { draw: drawJson(admission.draw) }),
+  }
+}
+
+const drawJson = ({ asset, subAccounts, minUnits, maxUnits, reason }: Draw) => ({
+  asset,
+  accounts: subAccounts,
+  min: String(minUnits),
+  max: String(maxUnits),
+  reason,
+})
+
+/** Started by a chat itself: what it counts is counted against the limit of chats, too. */
+const isOfChat = ({ spend }: Admission): boolean => spend?.action.principal === 'chat'
+
+const chatRows = (task: Task, admission: Admission): FeatureRows[] =>
+  isOfChat(admission)
+    ? [
+        {
+          table: 'policy_chat_spend',
+          rows: [{ task_id: task.id, user_id: task.user_id, at: task.created_at.toISOString() }],
+        },
+      ]
+    : []
+
+/** A task that has signed has used what it reserved. */
+const grantJson = (
+  grant: PolicyGrant | undefined,
+  { hasSigned, isOfChat }: { hasSigned: boolean; isOfChat: boolean },
+) =>
+  grant && {
+    policy_version: grant.version,
+    counted: String(grant.countedMicros),
+    authorized: hasSigned ? String(grant.countedMicros) : '0',
+    per_day: String(grant.perDayMicros),
+    policy_chain: grant.chainId,
+    is_exit: grant.exit,
+    is_exempt: grant.exempt,
+    ...(isOfChat && { chat_per_day: String(grant.chatPerDayMicros) }),
+  }
+
+function spendJson(task: Task, { spend }: Admission) {
+  if (!spend) return {}
+  const { account, amountUnits = 0n, seen, gas, action } = spend
+  if (account && account.owner !== task.user_id)
+    throw new Error(`${task.kind} spends from an account of another user`)
+  return {
+    gas_chain: gas?.chainId,
+    gas_day: gas && task.created_at.toISOString().slice(0, 10),
+    gas_wei: gas && String(gas.wei),
+    gas_budget: gas?.budgetWei == null ? null : String(gas.budgetWei),
+    ...(account && {
+      asset: account.asset,
+      sub_account: account.subAccount,
+      amount: String(amountUnits),
+      seen_total: seen && String(seen.totalUnits),
+      seen_version: seen && String(seen.version),
+      reason: action.operation,
+      hold_key: spendKey(task.id),
+    }),
+  }
+}
+
+function rowsByTable(all: readonly FeatureRows[]): Record<string, object[]> | null {
+  if (all.length === 0) return null
+  const byTable: Record<string, object[]> = {}
+  for (const { table, rows } of all) byTable[table] = [...(byTable[table] ?? []), ...rows]
+  return byTable
+}

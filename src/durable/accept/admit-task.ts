@@ -1,0 +1,167 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import type { LocalEvents } from '#durable/events/local-events.ts'
+import { type Notifier, readyTopic } from '#durable/events/notifier.ts'
+import type { Runner } from '#durable/run/runner.ts'
+import { kindKey, movesMoney } from '#durable/task/task-kinds.ts'
+import type { Task } from '#durable/task/task-row.ts'
+import type { MoneyHolds } from '#durable/time/money-hold.ts'
+import { ApprovalRequired } from '#kernel/approval.ts'
+import type { Asker } from '#kernel/caller.ts'
+import { Fault } from '#kernel/fault.ts'
+import type { JsonObject } from '#kernel/json.ts'
+import type { Admission, TaskKind } from '#kernel/task.ts'
+import { withTimeLimit } from '#kernel/time-limit.ts'
+import type { TaskAcceptance } from './accept-task.ts'
+import { StaleBalance } from './acceptance.ts'
+import { isInsufficientBalance, throwAdmissionFault } from './faults.ts'
+import type { KeyedRequest } from './idempotency.ts'
+import type { OperationOf } from './operation-call.ts'
+import type { RecentRequest } from './recent-request.ts'
+
+export type TaskAdmitterDeps = {
+  acceptance: TaskAcceptance
+  runner: Runner
+  kinds: ReadonlyMap<string, TaskKind>
+  notifier: Notifier
+  localEvents: LocalEvents
+  holds: Pick<MoneyHolds, 'assertFree'>
+  /** Stores the request as a task that waits for a person. */
+  requestApproval(request: KnownRequest, required: ApprovalRequired): Promise<AcceptedTask>
+}
+export type NewTaskRequest = {
+  operation: OperationOf<'task'>
+  input: JsonObject
+  asker: Asker
+  keyed: KeyedRequest
+  request?: RecentRequest
+  /** By `performance.now`: an admission that takes longer is given up, and accepts nothing. */
+  untilMs?: number | undefined
+}
+/** `run`: where this instance runs the task. */
+export type AcceptedTask = { task: Task; run?: Promise<Task | undefined> }
+export type KnownRequest = NewTaskRequest & { kind: TaskKind }
+
+/** An account may be settled between its reading and the commit; then it is read again, for so long. */
+const staleMsMax = 5_000
+const admissionAttemptsMax = 3
+
+/** Admits and accepts. What a person has to approve becomes a task that waits. */
+export async function admitAndAccept(deps: TaskAdmitterDeps, given: NewTaskRequest): Promise<AcceptedTask> {
+  const request = { ...given, kind: kindOf(deps.kinds, given.operation) }
+  // Nothing is read for what is on hold already; the acceptance refuses what is put on hold meanwhile.
+  if (movesMoney(request.kind)) deps.holds.assertFree()
+  return admitUntilAccepted(given, (admission) => accept(deps, request, admission)).catch(
+    (error: unknown) => {
+      // What a chat would start by itself is recommended instead, and its user asks for the approval.
+      if (error instanceof ApprovalRequired && given.asker.principal !== 'chat')
+        return deps.requestApproval(request, error)
+      throw error
+    },
+  )
+}
+
+/** Admits again where others were accepted in between and took the balance. */
+export async function admitUntilAccepted<Accepted>(
+  { operation, input, asker, untilMs }: Pick<NewTaskRequest, 'operation' | 'input' | 'asker' | 'untilMs'>,
+  acceptOnce: (admission: Admission) => Promise<Accepted>,
+): Promise<Accepted> {
+  const startedMs = performance.now()
+  for (let attempt = 1; ; attempt++) {
+    const admitting = operation.run.admit(input, asker).catch(throwAdmissionFault)
+    const admission = await (untilMs === undefined ? admitting : endsBy(admitting, untilMs))
+    assertCounted(admission, { operation, asker })
+    try {
+      return await acceptRereadingBalances(acceptOnce, admission, startedMs)
+    } catch (error) {
+      // Other tasks were accepted meanwhile: a new admission decides about the rest.
+      if (!isInsufficientBalance(error) || attempt >= admissionAttemptsMax) throw error
+    }
+  }
+}
+
+async function endsBy(admitting: Promise<Admission>, untilMs: number): Promise<Admission> {
+  const admission = await withTimeLimit(admitting, Math.max(0, untilMs - performance.now()))
+  if (admission) return admission
+  throw new Fault('unavailable', 'The request was not accepted within its timeout, and nothing was done', {
+    extras: { retry_after: 1 },
+  })
+}
+
+/** A chat starts nothing by itself that its limit does not count. */
+function assertCounted(
+  { spend }: Admission,
+  { operation, asker }: Pick<NewTaskRequest, 'operation' | 'asker'>,
+): void {
+  if (asker.principal !== 'chat' || spend?.action.principal === 'chat') return
+  throw new Fault('policy_denied', `A chat does not start ${operation.name} by itself`, {
+    extras: { rule: 'chat_per_day_usd', limit: null, remaining: null },
+  })
+}
+
+export function kindOf(
+  kinds: ReadonlyMap<string, TaskKind>,
+  { entry, name, run }: OperationOf<'task'>,
+): TaskKind {
+  const kind = kinds.get(kindKey(entry.taskKind ?? name, run.version ?? 1))
+  if (!kind) throw new Error(`no kind for ${name}`)
+  return kind
+}
+
+/** A commit that has waited for a settlement finds its reading stale; the reading alone is short enough to fit between two. */
+async function acceptRereadingBalances<Accepted>(
+  acceptOnce: (admission: Admission) => Promise<Accepted>,
+  admission: Admission,
+  startedMs: number,
+): Promise<Accepted> {
+  for (let current = admission; ; ) {
+    try {
+      return await acceptOnce(current)
+    } catch (error) {
+      const isRetryable = error instanceof StaleBalance && performance.now() - startedMs < staleMsMax
+      const reread = isRetryable && rereadOf(current)
+      if (!reread) throw error
+      current = await reread().catch(throwAdmissionFault)
+    }
+  }
+}
+
+function rereadOf(admission: Admission): (() => Promise<Admission>) | undefined {
+  const { spend } = admission
+  const seen = spend?.seen
+  if (!seen) return undefined
+  return async () => ({ ...admission, spend: { ...spend, seen: { ...seen, ...(await seen.reread()) } } })
+}
+
+/** Commits the task, leased to this instance where it has a slot, and starts or announces it. */
+async function accept(
+  { acceptance, runner, notifier, localEvents }: TaskAdmitterDeps,
+  { input, asker: { userId, executionId }, keyed, kind, request }: KnownRequest,
+  admission: Admission,
+): Promise<AcceptedTask> {
+  using slot = runner.reserve(kind.priority, userId)
+  const wanted = {
+    userId,
+    kind,
+    input,
+    admission,
+    key: keyed,
+    leased: slot !== undefined,
+    ...(executionId !== undefined && { executionId }),
+    ...(request && { request }),
+  }
+  const { task, committedEvents, signed } = await acceptance.accept(wanted)
+  const run = slot?.take(task, signed)
+  if (slot) await yieldToFirstStep()
+  else notifier.notify([readyTopic])
+  localEvents.publish(task, committedEvents)
+  return { task, ...(run && { run }) }
+}
+
+/**
+ * The first requests of a task leave before anyone is notified of it: a request leaves in the turn after the one it is
+ * made in.
+ */
+async function yieldToFirstStep(): Promise<void> {
+  await nextTurn()
+  await nextTurn()
+}

@@ -1,0 +1,61 @@
+import { movesMoney } from '#durable/task/task-kinds.ts'
+import type { Task } from '#durable/task/task-row.ts'
+import { taskEvent } from '#durable/task/task-view.ts'
+import type { Transactions } from '#durable/transactions.ts'
+import { type Clock, later } from '#kernel/clock.ts'
+import { type Random, shardOf, uuidv7 } from '#kernel/id.ts'
+import { type NewEvent, systemOwner } from '#kernel/task.ts'
+import type { NewTask, TaskPromise } from './acceptance.ts'
+
+export type TaskAcceptanceDeps = {
+  transactions: Transactions
+  clock: Clock
+  random: Random
+  instanceId: string
+  /** False while the standby is away that the installation demands: the task says so from then on. */
+  isReplicated?: () => boolean | null
+}
+type BuildDeps = Pick<TaskAcceptanceDeps, 'clock' | 'random' | 'isReplicated'>
+
+const deadlineMsDefault = 15 * 60_000
+
+export function buildPromise(deps: BuildDeps, wanted: NewTask): TaskPromise {
+  const task = buildTask(deps, wanted)
+  const { spend } = wanted.admission
+  const events = [...creationEvents(task), ...(wanted.events ?? [])]
+  return { task, wanted, events, grant: spend?.grant, check: spend?.check }
+}
+
+function buildTask({ clock, random, isReplicated }: BuildDeps, wanted: NewTask): Task {
+  const { userId, kind, input, admission, key, parentId, executionId, leased } = wanted
+  const at = clock.now()
+  const isMarked = movesMoney(kind) && isReplicated?.() === false
+  return {
+    id: wanted.id ?? admission.taskId ?? uuidv7(at, random),
+    shard: shardOf(userId),
+    user_id: userId,
+    kind: kind.kind,
+    kind_version: kind.version,
+    status: leased ? 'running' : 'pending',
+    state: wanted.state ?? 'accepted',
+    outcome: null,
+    step: admission.first,
+    data: isMarked ? { ...admission.data, not_replicated: true } : admission.data,
+    input,
+    result: null,
+    error: null,
+    attempts: 0,
+    version: 1,
+    cancel_requested: false,
+    deadline: later(at, admission.deadlineMs ?? deadlineMsDefault),
+    parent_id: parentId ?? null,
+    idempotency_key: key?.key ?? null,
+    execution_id: executionId ?? null,
+    created_at: at,
+    updated_at: at,
+    completed_at: null,
+  }
+}
+
+const creationEvents = (task: Task): NewEvent[] =>
+  task.user_id === systemOwner ? [] : [taskEvent('task.created', task)]

@@ -1,0 +1,44 @@
+import { Fault } from '#kernel/fault.ts'
+import { sha256 } from '#kernel/id.ts'
+import { canonicalJson, type JsonObject } from '#kernel/json.ts'
+import { builder, fetchOne, type Queryable } from '#store/query.ts'
+import { KeyTaken } from './acceptance.ts'
+
+export type KeyedRequest = { userId: string; key: string; operation: string; hash: string }
+export type StoredKey = { taskId: string | null; response: JsonObject | null }
+
+export const bodyHash = (operation: string, input: unknown): string =>
+  sha256(`${operation}\n${canonicalJson(input)}`)
+
+/** Client keys are visible ASCII, so a key with a space cannot collide with one. */
+export const internalKey = (source: 'trigger' | 'sched' | 'chat' | 'act', name: string): string =>
+  `${source} ${name}`
+
+/** The stored reply of a key. A key reused for another operation or body is a client bug that must not move money. */
+export async function findKey(
+  db: Queryable,
+  { userId, key, operation, hash }: KeyedRequest,
+): Promise<StoredKey | undefined> {
+  const row = await fetchOne(
+    db,
+    builder.selectFrom('idempotency').selectAll().where('user_id', '=', userId).where('key', '=', key),
+  )
+  if (!row) return undefined
+  if (row.operation !== operation || row.body_hash !== hash) throw conflict(row.task_id)
+  return { taskId: row.task_id, response: row.response as JsonObject | null }
+}
+
+/** An act has no task. */
+const conflict = (taskId: string | null) =>
+  new Fault(
+    'idempotency_conflict',
+    'This idempotency key was used for another request: repeat that request unchanged, or use a new key',
+    { extras: taskId === null ? {} : { task_id: taskId } },
+  )
+
+/** A concurrent request with the same key won; for an act, which inserts the key itself, a unique violation. */
+export const isKeyTaken = (error: unknown): boolean => {
+  if (error instanceof KeyTaken) return true
+  const { code, constraint } = error as { code?: string; constraint?: string }
+  return code === '23505' && constraint === 'idempotency_pkey'
+}

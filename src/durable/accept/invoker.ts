@@ -1,0 +1,55 @@
+import type { Caller } from '#kernel/caller.ts'
+import { Fault } from '#kernel/fault.ts'
+import { createKeyedMutex } from '#kernel/keyed-mutex.ts'
+import { type ActRunnerDeps, runAct } from './act-invoker.ts'
+import { runAnswered } from './answered-task.ts'
+import { throwAsFault } from './faults.ts'
+import { type ShownUnits, throwWhereLagging } from './lagging-balances.ts'
+import { createLockWaiters } from './lock-wait.ts'
+import type { Invoke, InvokeRequest, OperationCall, OperationOf, Reply, UserCall } from './operation-call.ts'
+import { isStreamTask, runStreamTask } from './stream-task.ts'
+import { createTaskInvoker, type TaskInvoker, type TaskInvokerDeps } from './task-invoker.ts'
+
+type InvokerDeps = TaskInvokerDeps & ActRunnerDeps
+
+export function createInvoker(
+  shownUnits: ShownUnits | undefined,
+  given: TaskInvokerDeps & Pick<ActRunnerDeps, 'acknowledgeAct'>,
+): Invoke {
+  const deps: InvokerDeps = { ...given, actTurns: createKeyedMutex(), lockWaiters: createLockWaiters() }
+  const tasks = createTaskInvoker(deps)
+  const { transactions, clock } = given
+  const lagging = { pool: transactions.pool, clock, shownUnits }
+  return (call) =>
+    dispatch(deps, tasks, call)
+      .catch((error: unknown) => throwWhereLagging(lagging, call.caller?.userId, error))
+      .catch(throwAsFault)
+}
+
+async function dispatch(deps: InvokerDeps, tasks: TaskInvoker, call: OperationCall): Promise<Reply> {
+  const { operation, caller } = call
+  const { entry } = operation
+  if (isStreamTask(operation) && caller) return runStreamTask(tasks, call as UserCall<'stream'>)
+  if (entry.kind === 'stream') return openStream(call as OperationCall<OperationOf<'stream'>>)
+  if (entry.kind === 'task' && entry.isAnswered && caller) return runAnswered(tasks, call as UserCall<'task'>)
+  if (entry.kind === 'task' && caller) return tasks.run(call as UserCall<'task'>)
+  // A public act answers with credentials, which no table may keep.
+  if (entry.kind === 'act' && caller && entry.access !== 'public')
+    return runAct(deps, call as UserCall<'act'>)
+  return runPlain(call)
+}
+
+function openStream({ operation, input, caller, request }: OperationCall<OperationOf<'stream'>>): Reply {
+  if (!caller) throw new Fault('unauthorized', 'A stream needs a credential')
+  return { kind: 'stream', items: operation.run(input, caller, request) }
+}
+
+/** A read, or a public act: one function, and no transaction around it. */
+async function runPlain({ operation, input, caller, request }: OperationCall): Promise<Reply> {
+  const run = operation.run as (
+    input: unknown,
+    caller: Caller | null,
+    request: InvokeRequest,
+  ) => Promise<unknown>
+  return { kind: 'answer', body: await run(input, caller, request), replayed: false }
+}

@@ -1,0 +1,73 @@
+import { assetOf, canonicalAddress } from '#kernel/chains.ts'
+import { type Clock, later } from '#kernel/clock.ts'
+import { Fault } from '#kernel/fault.ts'
+import { isRecord } from '#kernel/json.ts'
+import { toUnits } from '#kernel/money.ts'
+import { type Queryable, query } from '#store/query.ts'
+import { isInsufficientBalance } from './faults.ts'
+
+/**
+ * A shortage is no final answer where the node does not show yet what tasks of the user have brought, or what this
+ * instance has just shown to the user. What arrived from outside and no read has shown is not known here.
+ */
+
+/** Nodes lag behind each other by less. */
+const lagMs = 60_000
+const retryAfterSeconds = 1
+const tasksMax = 100
+
+type Place = { chainId: string; token: string }
+/** What this instance has shown of a token to the user within the time. */
+export type ShownUnits = (userId: string, place: Place, maxAgeMs: number) => bigint | undefined
+type LaggingDeps = { pool: Queryable; clock: Clock; shownUnits: ShownUnits | undefined }
+
+export async function throwWhereLagging(
+  deps: LaggingDeps,
+  userId: string | undefined,
+  error: unknown,
+): Promise<never> {
+  if (userId === undefined || !isInsufficientBalance(error) || !(error instanceof Fault)) throw error
+  const { chain_id: chainId, token, required, available, decimals } = error.extras
+  if (typeof chainId !== 'string' || typeof decimals !== 'number') throw error
+  const [requiredUnits, readUnits] = [required, available].map((each) => toUnits(String(each), decimals))
+  const place = { chainId, token: String(token) }
+  const broughtUnits = await recentlyBrought(deps, userId, place)
+  const seenUnits = deps.shownUnits?.(userId, place, lagMs) ?? 0n
+  // What was spent since may be in what was shown already.
+  const knownUnits = max(broughtUnits, broughtUnits < 0n ? seenUnits + broughtUnits : seenUnits)
+  const heldUnits = knownUnits > 0n ? await held(deps, userId, place) : 0n
+  // What open tasks hold is not available, and may be spent already.
+  if (readUnits! + 2n * heldUnits >= knownUnits || requiredUnits! > knownUnits) throw error
+  throw new Fault('unavailable', `${error.message}, and what arrived in the last minute is not shown yet`, {
+    cause: error,
+    extras: { ...error.extras, retry_after: retryAfterSeconds },
+  })
+}
+
+const max = (a: bigint, b: bigint): bigint => (a > b ? a : b)
+
+/** What tasks that have just ended brought of a token, without what they spent. */
+async function recentlyBrought({ pool, clock }: LaggingDeps, userId: string, place: Place): Promise<bigint> {
+  const rows = await query<{ changes: unknown }>(
+    pool,
+    `select coalesce(data -> 'balance_changes', data -> 'credits') as changes from task
+     where user_id = $1 and completed_at > $2 order by completed_at desc limit ${tasksMax}`,
+    [userId, later(clock.now(), -lagMs)],
+  )
+  return rows
+    .flatMap(({ changes }) => (Array.isArray(changes) ? (changes as unknown[]) : []))
+    .filter((each): each is Record<string, unknown> => isRecord(each) && isAt(each, place))
+    .reduce((sum, { amount }) => sum + BigInt(String(amount)), 0n)
+}
+
+async function held({ pool }: LaggingDeps, userId: string, { chainId, token }: Place): Promise<bigint> {
+  const rows = await query<{ held: string }>(
+    pool,
+    'select coalesce(sum(held), 0)::text as held from account where owner = $1 and asset = $2',
+    [userId, assetOf({ id: chainId }, token)],
+  )
+  return BigInt(rows[0]!.held)
+}
+
+const isAt = ({ chain_id, token_address }: Record<string, unknown>, { chainId, token }: Place): boolean =>
+  chain_id === chainId && canonicalAddress(String(token_address)) === canonicalAddress(token)

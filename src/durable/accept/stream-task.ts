@@ -1,0 +1,49 @@
+import { type Operation, streamTaskOf } from '#kernel/operation.ts'
+import type { OperationOf, Reply, UserCall } from './operation-call.ts'
+import type { TaskInvoker } from './task-invoker.ts'
+
+/** A stream that a durable task fills: the task is accepted once per key, and every request reads its events. */
+
+export const isStreamTask = (operation: Operation): operation is OperationOf<'stream'> =>
+  operation.entry.kind === 'stream' && operation.entry.taskKind !== undefined
+
+/** The operation as the engine accepts its task. The admission of a request needs its caller. */
+export function taskOperationOf(
+  operation: OperationOf<'stream'>,
+  admit?: OperationOf<'task'>['run']['admit'],
+): OperationOf<'task'> {
+  const { entry, name, group, key } = operation
+  const { output, taskKind } = entry
+  if (output === undefined || taskKind === undefined) throw new Error(`no task fills the stream ${name}`)
+  const run = streamTaskOf(operation)
+  const unknownCaller = async (): Promise<never> => {
+    throw new Error(`${name} is admitted with its caller`)
+  }
+  return {
+    name,
+    group,
+    key,
+    entry: { ...entry, kind: 'task', taskKind, output, waitSeconds: 0 },
+    run: { ...run, admit: admit ?? unknownCaller },
+  }
+}
+
+/** How an answer is read is no part of the request: a repetition may read it the other way. */
+export async function runStreamTask(tasks: TaskInvoker, call: UserCall<'stream'>): Promise<Reply> {
+  const { operation, caller, options, request } = call
+  const { stream, ...input } = call.input
+  const run = streamTaskOf(operation)
+  const accepted = await tasks.accept({
+    ...call,
+    input,
+    operation: taskOperationOf(operation, () => run.admit(input, caller)),
+    options: { ...options, wait: false },
+  })
+  const { id, idempotency_key: key } = accepted.task
+  const facts = { replayed: accepted.replayed, ...(key !== null && { key }) }
+  if (stream === false) {
+    const answer = await run.collect(id, caller, request)
+    return { kind: 'answer', body: { ...answer, idempotency_key: key }, ...facts }
+  }
+  return { kind: 'stream', items: run.subscribe(id, caller, request), ...facts }
+}

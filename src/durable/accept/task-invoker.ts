@@ -1,0 +1,165 @@
+import type { ChangePoller } from '#durable/events/change-poller.ts'
+import { waitForEnd } from '#durable/events/wait-for-end.ts'
+import { readTask } from '#durable/task/task-queries.ts'
+import { isAdmitted, isEnded, type Task } from '#durable/task/task-row.ts'
+import { toTaskBrief, toTaskFullView } from '#durable/task/task-view.ts'
+import type { Transactions } from '#durable/transactions.ts'
+import type { Clock } from '#kernel/clock.ts'
+import { requestExecutionId } from '#kernel/execution-id.ts'
+import { Fault } from '#kernel/fault.ts'
+import { askerOf } from '#kernel/fresh-person.ts'
+import { type Random, uuidv7 } from '#kernel/id.ts'
+import type { JsonObject } from '#kernel/json.ts'
+import { isDatabaseUnavailable } from '#store/unavailable.ts'
+import { StaleBalance } from './acceptance.ts'
+import {
+  type AcceptedTask,
+  admitAndAccept,
+  type NewTaskRequest,
+  type TaskAdmitterDeps,
+} from './admit-task.ts'
+import { acceptanceUnknown, accountBusy, throwAdmissionFault } from './faults.ts'
+import { bodyHash, findKey, isKeyTaken, type KeyedRequest } from './idempotency.ts'
+import type { Answer, UserCall } from './operation-call.ts'
+import { assertNoDuplicate, recentRequestOf } from './recent-request.ts'
+
+export type TaskInvokerDeps = TaskAdmitterDeps & {
+  transactions: Transactions
+  changePoller: ChangePoller
+  clock: Clock
+  random: Random
+}
+/** `replayed`: an earlier request under the same key has made the task. */
+export type AcceptedCall = AcceptedTask & { replayed: boolean }
+export type TaskInvoker = {
+  run(call: UserCall<'task'>): Promise<Answer>
+  /** Accepts the task and answers nothing. */
+  accept(call: UserCall<'task'>): Promise<AcceptedCall>
+}
+type InvokerState = {
+  deps: TaskInvokerDeps
+  /** The acceptances under way, by user and key. */
+  pending: Map<string, Promise<AcceptedTask>>
+}
+
+/** Accepts tasks, once per key, and waits for their end. */
+export function createTaskInvoker(deps: TaskInvokerDeps): TaskInvoker {
+  const state: InvokerState = { deps, pending: new Map() }
+  return {
+    run: (call) => runTask(state, call),
+    async accept(call) {
+      const accepted = await acceptCall(state, call)
+      if ('body' in accepted) throw new Error(`${call.operation.name} answers without a task`)
+      return accepted
+    },
+  }
+}
+
+async function runTask(state: InvokerState, call: UserCall<'task'>): Promise<Answer> {
+  const untilMs = performance.now() + call.options.timeoutMs
+  const accepted = await acceptCall(state, call, untilMs)
+  if (!('body' in accepted)) return answerTask(state.deps, call, accepted, untilMs)
+  return { kind: 'answer', body: accepted.body, replayed: false }
+}
+
+/** The task of the call, or the answer to a request that makes none. */
+async function acceptCall(
+  state: InvokerState,
+  call: UserCall<'task'>,
+  untilMs?: number,
+): Promise<AcceptedCall | { body: object }> {
+  const { deps, pending } = state
+  const { operation, caller, options } = call
+  const input = call.input as JsonObject
+  const keyed = {
+    userId: caller.userId,
+    // A request whose reply is lost may still be in flight: only the stored key stops its repeat.
+    key: options.key ?? uuidv7(deps.clock.now(), deps.random),
+    operation: operation.name,
+    hash: bodyHash(operation.name, input),
+  }
+  const { duplicates } = options
+  const request = duplicates && recentRequestOf(keyed.hash, duplicates, deps.clock)
+  const pendingKey = `${keyed.userId} ${keyed.key}`
+  // Requests under one key that arrive together wait for the first of them instead of each preparing in vain.
+  while (options.key !== undefined) {
+    await pending.get(pendingKey)?.catch(() => undefined)
+    const earlier = await findTaskByKey(deps, keyed)
+    if (earlier) return { task: earlier, replayed: true }
+    // Several may have waited for a rejected one: again only the first of them continues.
+    if (!pending.has(pendingKey)) break
+  }
+  const answered = await operation.run.answer?.(input, caller).catch(throwAdmissionFault)
+  if (answered) return { body: answered }
+  try {
+    if (request) await assertNoDuplicate(deps.transactions.pool, caller.userId, request)
+    const asker = askerOf(caller)
+    const accepted = await acceptTracked(state, pendingKey, {
+      operation,
+      input,
+      // Without a key of the caller nothing outside of this database would find the request again.
+      asker: options.key === undefined ? asker : { ...asker, executionId: requestExecutionId(keyed) },
+      keyed,
+      ...(request && { request }),
+      // A caller who waits for nothing, or above the share, has no time that the admission could exceed.
+      ...(options.wait && options.timeoutMs > 0 && { untilMs }),
+    })
+    return { ...accepted, replayed: false }
+  } catch (error) {
+    return findTwin(deps, keyed, error)
+  }
+}
+
+async function findTaskByKey(
+  { transactions: { pool } }: TaskInvokerDeps,
+  keyed: KeyedRequest,
+): Promise<Task | undefined> {
+  const stored = await findKey(pool, keyed)
+  return stored?.taskId ? readTask(pool, stored.taskId) : undefined
+}
+
+function acceptTracked(
+  { deps, pending }: InvokerState,
+  pendingKey: string,
+  request: NewTaskRequest,
+): Promise<AcceptedTask> {
+  const work = admitAndAccept(deps, request).finally(() => pending.delete(pendingKey))
+  pending.set(pendingKey, work)
+  return work
+}
+
+/**
+ * A twin under the same key may have been accepted meanwhile, and may have spent what this one was refused for; and the
+ * reply to a commit may have been lost while the commit was not.
+ */
+async function findTwin(deps: TaskInvokerDeps, keyed: KeyedRequest, error: unknown): Promise<AcceptedCall> {
+  const lost = isDatabaseUnavailable(error)
+  const stale = error instanceof StaleBalance
+  if (!lost && !stale && !isKeyTaken(error) && !(error instanceof Fault)) throw error
+  const twin = await findTaskByKey(deps, keyed).catch((cause: unknown) => {
+    throw lost ? acceptanceUnknown(keyed.key, cause) : cause
+  })
+  if (twin) return { task: twin, replayed: !lost }
+  throw stale ? accountBusy() : lost ? acceptanceUnknown(keyed.key, error) : error
+}
+
+/** Short at once; whole after a wait. */
+async function answerTask(
+  deps: TaskInvokerDeps,
+  { operation, options, request }: UserCall<'task'>,
+  { task, run, replayed }: AcceptedCall,
+  untilMs: number,
+): Promise<Answer> {
+  const { pool } = deps.transactions
+  const read = () => readTask(pool, task.id)
+  let shown = replayed ? await read() : task
+  if (options.wait && !isEnded(shown)) {
+    const timeoutMs = Math.max(0, untilMs - performance.now())
+    shown = await waitForEnd(deps, task, read, { timeoutMs, signal: request.signal, run })
+  }
+  // Before its admission the data of a task are not those of its operation.
+  const { answerFields, everyAnswer } = isAdmitted(shown) ? operation.run : {}
+  const view = options.wait ? { ...toTaskFullView(shown), ...answerFields?.(shown.data) } : toTaskBrief(shown)
+  const body = { ...view, ...everyAnswer?.(shown) }
+  return { kind: 'answer', body, replayed, ...(shown.idempotency_key && { key: shown.idempotency_key }) }
+}

@@ -1,0 +1,161 @@
+import type { TaskAcceptance } from '#durable/accept/accept-task.ts'
+import { StaleBalance } from '#durable/accept/acceptance.ts'
+import { admitUntilAccepted, kindOf } from '#durable/accept/admit-task.ts'
+import { accountBusy } from '#durable/accept/faults.ts'
+import type { OperationOf } from '#durable/accept/operation-call.ts'
+import type { EventLog } from '#durable/events/event-log.ts'
+import type { Notifier } from '#durable/events/notifier.ts'
+import type { Committed, Committer } from '#durable/run/commit.ts'
+import { cancelled, deferToNewerVersion, failed } from '#durable/run/step-result.ts'
+import { approvalStep, type Task } from '#durable/task/task-row.ts'
+import type { Transactions } from '#durable/transactions.ts'
+import { type Clock, later } from '#kernel/clock.ts'
+import { Fault } from '#kernel/fault.ts'
+import type { Random } from '#kernel/id.ts'
+import type { JsonObject } from '#kernel/json.ts'
+import type { ApplyAct } from '#kernel/operation.ts'
+import { isOperatorText } from '#kernel/operator-text.ts'
+import type { StepResult, TaskKind, Tx } from '#kernel/task.ts'
+import { type Approvers, addEvent, approvalEvent } from './approval-events.ts'
+import { type Approval, approvalOfTask, type Decision, writeDecision } from './approval-store.ts'
+
+/** The step of a task that waits for a person: what is stored decides. */
+
+export type ApprovalsDeps = {
+  transactions: Transactions
+  acceptance: TaskAcceptance
+  committer: Pick<Committer, 'step'>
+  events: Pick<EventLog, 'add' | 'notify'>
+  notifier: Pick<Notifier, 'notify'>
+  kinds: ReadonlyMap<string, TaskKind>
+  operations: ReadonlyMap<string, OperationOf<'task'>>
+  /** What runs an act once it is confirmed, by the name of its operation. */
+  acts: ReadonlyMap<string, ApplyAct>
+  clock: Clock
+  random: Random
+}
+
+/** How long an approved request tries to be admitted, where a price or a node is away. */
+export const admissionMs = 5 * 60_000
+
+export async function decideWaiting(
+  deps: ApprovalsDeps,
+  approvers: Approvers,
+  task: Task,
+): Promise<Committed | undefined> {
+  const { committer, transactions, clock } = deps
+  const approval = await approvalOfTask(transactions.pool, task.id)
+  if (!approval) throw new Error(`task ${task.id} waits without an approval`)
+  if (task.cancel_requested) return commitEnd(deps, task, cancel(deps, approvers, approval))
+  const now = clock.now()
+  // Prices and plans have moved on where no instance ran for so long.
+  if (approval.decision === 'approved' && now > later(approval.decided_at!, admissionMs))
+    return committer.step(
+      task,
+      failed('expired', 'The deadline passed before the approved request was admitted'),
+    )
+  if (approval.decision === 'approved')
+    return approval.intent.rule === 'confirmation'
+      ? apply(deps, approvers, task, approval)
+      : accept(deps, task, approval)
+  if (approval.decision !== null) return committer.step(task, notApproved(approval.decision))
+  if (now < approval.expires_at) {
+    const afterMs = approval.expires_at.getTime() - now.getTime()
+    return committer.step(task, { park: { afterMs, next: approvalStep }, state: 'awaiting_approval' })
+  }
+  return commitEnd(deps, task, expire(deps, approvers, approval, now))
+}
+
+/** The end of a request, and its event in each log; `writes` returns the users of these logs. */
+type RequestEnd = { result: StepResult; writes: (tx: Tx) => Promise<string[]> }
+
+async function commitEnd(
+  { committer, events }: ApprovalsDeps,
+  task: Task,
+  { result, writes }: RequestEnd,
+): Promise<Committed | undefined> {
+  let readers: string[] = []
+  const committed = await committer.step(task, {
+    ...result,
+    async writes(tx) {
+      readers = await writes(tx)
+    },
+  })
+  if (committed) for (const reader of readers) events.notify(reader)
+  return committed
+}
+
+/** An approval that was stored meanwhile wins: the step is repeated, and finds it. */
+const expire = (deps: ApprovalsDeps, approvers: Approvers, approval: Approval, at: Date): RequestEnd => ({
+  result: notApproved('expired'),
+  async writes(tx) {
+    if (!(await writeDecision(tx, approval.task_id, { decision: 'expired', by: null, at })))
+      throw new Fault('unavailable', 'The request was decided at this moment')
+    const expired = { ...approval, decision: 'expired' as const }
+    return addEvent(deps, approvers, tx, {
+      userId: approval.user_id,
+      event: approvalEvent('approval.expired', expired),
+    })
+  },
+})
+
+/** Also where it was approved, and not accepted yet. */
+const cancel = (deps: ApprovalsDeps, approvers: Approvers, approval: Approval): RequestEnd => ({
+  result: cancelled('Cancelled on request'),
+  writes: (tx) =>
+    addEvent(deps, approvers, tx, {
+      userId: approval.user_id,
+      event: approvalEvent('approval.cancelled', approval),
+    }),
+})
+
+const notApproved = (decision: Exclude<Decision, 'approved'>): StepResult =>
+  decision === 'declined'
+    ? failed('approval_declined', 'A person declined it')
+    : failed('approval_expired', 'No person approved it in time')
+
+/** Runs the act as the person who confirmed it, in the transaction that ends its task. */
+async function apply(
+  { acts, committer, transactions }: ApprovalsDeps,
+  approvers: Approvers,
+  task: Task,
+  { decided_by: decidedBy }: Approval,
+): Promise<Committed | undefined> {
+  const act = acts.get(task.kind)
+  if (!act) return committer.step(task, deferToNewerVersion(task))
+  const person = await approvers.callerFor(transactions.pool, task.user_id)
+  if (decidedBy !== person.agentId && !isOperatorText(decidedBy))
+    return committer.step(task, failed('conflict', 'Who confirmed it decides for this user no more'))
+  const run = await act(task.input, person, task.user_id)
+  let callbacks: (() => void)[] = []
+  const committed = await committer.step(task, {
+    end: 'completed',
+    outcome: 'executed',
+    result: {},
+    async complete(tx) {
+      callbacks = []
+      const result = await run({ tx, afterCommit: (callback) => callbacks.push(callback) })
+      return { result: result as JsonObject }
+    },
+  })
+  if (committed) for (const callback of callbacks) callback()
+  return committed
+}
+
+/** Admits the request again, with the prices, balances and limits of now. Who approved it has asked for it. */
+async function accept(deps: ApprovalsDeps, task: Task, approval: Approval): Promise<Committed | undefined> {
+  const { acceptance, operations, kinds, committer } = deps
+  const operation = operations.get(approval.operation)
+  if (!operation) return committer.step(task, deferToNewerVersion(task))
+  const asker = {
+    userId: task.user_id,
+    agentId: approval.agent_id,
+    principal: 'person' as const,
+    ...(task.execution_id !== null && { executionId: task.execution_id }),
+  }
+  return admitUntilAccepted({ operation, input: task.input, asker }, (admission) =>
+    acceptance.resume(task, { kind: kindOf(kinds, operation), admission }),
+  ).catch((error: unknown) => {
+    throw error instanceof StaleBalance ? accountBusy({ cause: error }) : error
+  })
+}

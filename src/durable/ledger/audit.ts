@@ -1,0 +1,255 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type pg from 'pg'
+import type { Transactions } from '#durable/transactions.ts'
+import type { MaintenanceJob } from '#durable/upkeep/maintenance.ts'
+import type { Log } from '#kernel/log.ts'
+import type { Tx } from '#kernel/task.ts'
+import { query } from '#store/query.ts'
+
+/**
+ * Counts the balances again from the transfers. Each transfer is counted once, in the order of `settled_seq`; what was
+ * counted is kept by account. No statement reads more of the history than one batch of it.
+ */
+
+const name = 'ledger audit'
+
+/** What the audits have found and not found corrected since; null where none has finished. */
+export type AuditRecord = { disagreements: number; endedAt: Date } | null
+
+export async function readAuditRecord({ pool }: Pick<Transactions, 'pool'>): Promise<AuditRecord> {
+  const [row] = await query<{ problems: number; ended_at: Date | null }>(
+    pool,
+    `select (select count(*)::integer from ledger_discrepancy) as problems, ended_at from maintenance_run where name = $1`,
+    [name],
+  )
+  return row?.ended_at ? { disagreements: row.problems, endedAt: row.ended_at } : null
+}
+
+type AuditLimits = {
+  /** Accounts of one statement. */
+  accountsMax: number
+  /** Statements on accounts, and blocks of transfers, that one run compares. The next run goes on behind them. */
+  slicesMax: number
+  blocksMax: number
+  /** How long a run waits for transactions that have taken a number and not ended. */
+  writersMsMax: number
+}
+type AuditDeps = Pick<Transactions, 'pool' | 'run'> & { log: Log; limits: AuditLimits }
+
+const limitsDefault: AuditLimits = { accountsMax: 1_000, slicesMax: 20, blocksMax: 8, writersMsMax: 5_000 }
+/** Transfers of a block, by their numbers; the size of a batch as well. */
+const blockSize = 4_096n
+const seqMax = 9_223_372_036_854_775_807n
+/** Beyond these a run leaves accounts that have changed to the comparison of all. */
+const changedMax = 10_000
+
+type Position = { counted_seq: bigint; compared_account: bigint; read_block: bigint }
+
+/** Holds the position, so that nothing of the audit changes before the commit. */
+const lockPosition = async (tx: Tx): Promise<Position> =>
+  (await query<Position>(tx, 'select * from ledger_audit for update'))[0]!
+
+const writersSql = `select virtualtransaction as id from pg_locks
+  where locktype = 'relation' and relation = 'transfer_settled_seq'::regclass and mode = 'RowExclusiveLock' and granted
+    and database = (select oid from pg_database where datname = current_database())`
+
+/**
+ * A number up to which every transfer is committed or will never be: those that had taken one before it was read have
+ * ended. Undefined where one of them takes long. No clock decides, and what other databases of the server do does not
+ * matter.
+ */
+async function readSettled(pool: pg.Pool, writersMsMax: number): Promise<bigint | undefined> {
+  const [last] = await query<{ seq: bigint }>(
+    pool,
+    'select case when is_called then last_value else 0 end as seq from transfer_settled_seq',
+  )
+  const writers = async () => (await query<{ id: string }>(pool, writersSql)).map(({ id }) => id)
+  const untilMs = performance.now() + writersMsMax
+  for (let left = new Set(await writers()); left.size > 0; ) {
+    if (performance.now() > untilMs) return undefined
+    await delay(20)
+    left = left.intersection(new Set(await writers()))
+  }
+  return last!.seq
+}
+
+const noteSql = `insert into ledger_discrepancy as d (what, subject, recorded, counted, found_at)
+    select what, subject, recorded, counted, clock_timestamp() from found
+    on conflict (what, subject) do update set recorded = excluded.recorded, counted = excluded.counted`
+
+const countSql = `
+with batch as materialized (
+    select t.*, transfer_digest(t) as digest from transfer t where settled_seq > $1 and settled_seq <= $2),
+  change as materialized (select id, sum(units) as units from (
+    select debit as id, -posted as units from batch union all select credit, posted from batch) side group by id),
+  counted as (insert into ledger_checkpoint as c (account_id, units) select id, units from change
+    on conflict (account_id) do update set units = c.units + excluded.units),
+  blocks as (insert into ledger_block as b (number, transfers, digest)
+    select (settled_seq - 1) / ${blockSize}, count(*), sum(digest) from batch group by 1
+    on conflict (number) do update set transfers = b.transfers + excluded.transfers, digest = b.digest + excluded.digest),
+  summed as (insert into ledger_audit_sum as s (asset, units)
+    select a.asset, sum(change.units) from change join account a using (id) where a.id <= $3 group by a.asset
+    on conflict (asset) do update set units = s.units + excluded.units),
+  found as (select 'assets of the transfer' as what, batch.id::text as subject, d.asset as recorded, c.asset as counted
+    from batch join account d on d.id = debit join account c on c.id = credit where d.asset <> c.asset),
+  noted as (${noteSql}),
+  moved as (update ledger_audit set counted_seq = $2)
+select id from change`
+
+/** Counts the next block, or what there is of it. Returns the accounts that it changed; undefined at the goal. */
+const countBlock = ({ run }: AuditDeps, goal: bigint): Promise<bigint[] | undefined> =>
+  run(async (tx) => {
+    const { counted_seq, compared_account } = await lockPosition(tx)
+    if (counted_seq >= goal) return undefined
+    const blockEnd = (counted_seq / blockSize + 1n) * blockSize
+    const to = blockEnd < goal ? blockEnd : goal
+    const changed = await query<{ id: bigint }>(tx, countSql, [counted_seq, to, compared_account])
+    return changed.map(({ id }) => id)
+  })
+
+/** One snapshot: a commit in flight is in none of the sums, or in all of them. */
+const compareSql = (chosen: string, then: string) => `
+with chosen as materialized (select id, asset, avail, held from account where ${chosen}),
+  since as (select id, sum(units) as units from (
+      select debit as id, -posted as units from transfer where settled_seq > $1 and settled_seq <= $2
+      union all select credit, posted from transfer where settled_seq > $1 and settled_seq <= $2) side group by id),
+  pending as (select debit as id, sum(amount) as units from transfer
+    where settled_seq is null and debit = any(array(select id from chosen)) group by debit),
+  counted as materialized (
+    select id, avail + held as total, coalesce(c.units, 0) + coalesce(since.units, 0) as units,
+        held, coalesce(pending.units, 0) as pending
+      from chosen left join ledger_checkpoint c on c.account_id = id left join since using (id) left join pending using (id)),
+  found as (
+    select 'balance' as what, id::text as subject, total::text as recorded, units::text as counted
+      from counted where total <> units
+    union all select 'pending holds', id::text, held::text, pending::text from counted where held <> pending),
+  corrected as (delete from ledger_discrepancy d using counted c
+    where d.subject = c.id::text and d.what in ('balance', 'pending holds')
+      and not exists (select from found where (found.what, found.subject) = (d.what, d.subject))),
+  noted as (${noteSql})
+${then}`
+
+/** Accounts that have changed, and those that disagreed before. */
+const compareChangedSql = compareSql(
+  `id = any($3::bigint[] || array(
+    select subject::bigint from ledger_discrepancy where what in ('balance', 'pending holds') limit 1000))`,
+  'select 1 as compared',
+)
+
+const compareChanged = ({ run }: AuditDeps, accounts: bigint[]): Promise<void> =>
+  run(async (tx) => {
+    const { counted_seq } = await lockPosition(tx)
+    await query(tx, compareChangedSql, [counted_seq, seqMax, accounts])
+  })
+
+const compareSliceSql = compareSql(
+  'id > $3 order by id limit $4',
+  `, summed as (insert into ledger_audit_sum as s (asset, units)
+    select asset, sum(units) from chosen join ledger_checkpoint c on c.account_id = id group by asset
+    on conflict (asset) do update set units = s.units + excluded.units),
+  moved as (update ledger_audit set compared_account = (select max(id) from chosen) where exists (select from chosen))
+select count(*)::integer as compared from chosen`,
+)
+
+/** The sums are those of all accounts, each as counted so far: the count of a block corrects those that it passes. */
+const endCycleSql = `
+with found as (select 'sum of the asset' as what, asset as subject, units::text as recorded, '0' as counted
+    from ledger_audit_sum where units <> 0),
+  corrected as (delete from ledger_discrepancy d where what = 'sum of the asset'
+    and not exists (select from found where found.subject = d.subject)),
+  noted as (${noteSql}),
+  cleared as (delete from ledger_audit_sum)
+update ledger_audit set compared_account = 0`
+
+/** Compares the next accounts by id. False at the end of the cycle, which compares the sums of the assets. */
+const compareSlice = ({ run, limits }: AuditDeps): Promise<boolean> =>
+  run(async (tx) => {
+    const { counted_seq, compared_account } = await lockPosition(tx)
+    const values = [counted_seq, seqMax, compared_account, limits.accountsMax]
+    const [slice] = await query<{ compared: number }>(tx, compareSliceSql, values)
+    if (slice!.compared === limits.accountsMax) return true
+    await query(tx, endCycleSql)
+    return false
+  })
+
+const readBlockSql = `
+with again as (select count(*) as transfers, coalesce(sum(transfer_digest(t)), 0) as digest
+    from transfer t where settled_seq > $1 and settled_seq <= $2),
+  kept as (select coalesce(sum(transfers), 0) as transfers, coalesce(sum(digest), 0) as digest
+    from ledger_block where number = $3),
+  found as (select 'transfers' as what, 'block ' || $3::bigint as subject, kept.transfers || ', digest ' || kept.digest as recorded, again.transfers || ', digest ' || again.digest as counted
+    from again, kept where (again.transfers, again.digest) <> (kept.transfers, kept.digest)),
+  corrected as (delete from ledger_discrepancy where what = 'transfers' and subject = 'block ' || $3::bigint
+    and not exists (select from found)),
+  noted as (${noteSql})
+update ledger_audit set read_block = $4`
+
+/** Reads the next block of counted transfers again. False after the last one. */
+const readBlock = ({ run }: AuditDeps): Promise<boolean> =>
+  run(async (tx) => {
+    const { counted_seq, read_block } = await lockPosition(tx)
+    const from = read_block * blockSize
+    const to = from + blockSize
+    const isLast = to >= counted_seq
+    const until = isLast ? counted_seq : to
+    await query(tx, readBlockSql, [from, until, read_block, isLast ? 0n : read_block + 1n])
+    return !isLast
+  })
+
+async function report({ pool, log }: AuditDeps): Promise<void> {
+  const discrepancies = await query(
+    pool,
+    'select what, subject, recorded, counted, found_at from ledger_discrepancy order by found_at limit 10',
+  )
+  if (discrepancies.length > 0) log.error({ discrepancies }, 'the ledger disagrees with its transfers')
+}
+
+type Progress = { goal: bigint; changed: bigint[]; isCompared: boolean; slices: number; blocks: number }
+
+/** What is left of a run. Where a run ended early, the next one goes on with it: each batch stands alone. */
+async function runBatch(deps: AuditDeps, progress: Progress): Promise<boolean> {
+  const { slicesMax, blocksMax, accountsMax } = deps.limits
+  const changed = await countBlock(deps, progress.goal)
+  if (changed) {
+    progress.changed = [...new Set([...progress.changed, ...changed])].slice(0, changedMax)
+    return true
+  }
+  if (!progress.isCompared) {
+    await compareChanged(deps, progress.changed.splice(0, accountsMax))
+    progress.isCompared = progress.changed.length === 0
+    return true
+  }
+  if (progress.slices < slicesMax) {
+    progress.slices = (await compareSlice(deps)) ? progress.slices + 1 : slicesMax
+    return true
+  }
+  if (progress.blocks < blocksMax) {
+    progress.blocks = (await readBlock(deps)) ? progress.blocks + 1 : blocksMax
+    return true
+  }
+  return false
+}
+
+export function ledgerAudit({
+  limits = limitsDefault,
+  ...rest
+}: Omit<AuditDeps, 'limits'> & { limits?: AuditLimits }): MaintenanceJob {
+  const deps = { ...rest, limits }
+  let progress: Progress | undefined
+  return {
+    name,
+    async runBatch() {
+      progress ??= {
+        goal: (await readSettled(deps.pool, limits.writersMsMax)) ?? 0n,
+        changed: [],
+        isCompared: false,
+        slices: 0,
+        blocks: 0,
+      }
+      if (await runBatch(deps, progress)) return true
+      progress = undefined
+      await report(deps)
+      return false
+    },
+  }
+}

@@ -1,0 +1,263 @@
+import type pg from 'pg'
+import type { LocalEvents } from '#durable/events/local-events.ts'
+import { type Notifier, readyTopic } from '#durable/events/notifier.ts'
+import { conversationPriority, kindKey, movesMoney } from '#durable/task/task-kinds.ts'
+import { isEnded, type Task } from '#durable/task/task-row.ts'
+import type { DatabaseTime } from '#durable/time/database-time.ts'
+import type { MoneyHolds } from '#durable/time/money-hold.ts'
+import { createKeyCounts, type KeyCounts } from '#kernel/key-counts.ts'
+import type { Effect, TaskKind } from '#kernel/task.ts'
+import { advanceTask, type LoadedTask, type RunEnds, type TaskRunDeps } from './advance-task.ts'
+import type { Capacity } from './claims.ts'
+import { createLeases, type Leases } from './lease.ts'
+import { deferToNewerVersion } from './step-result.ts'
+
+export type RunnerOptions = { slots: number; leaseMs: number; pollMs: number }
+type RunnerDeps = TaskRunDeps & {
+  kinds: ReadonlyMap<string, TaskKind>
+  notifier: Notifier
+  localEvents: LocalEvents
+  options: RunnerOptions
+  /** Connections for lease renewals only, so that no load on the pool delays one. */
+  heartbeats: pg.Pool
+  time: DatabaseTime
+  holds: MoneyHolds
+}
+
+export type RunnerCounts = { running: number; slots: number }
+export type Slot = {
+  /**
+   * Runs a task that this instance has just inserted; `signed` is its only effect, where it has one. Resolves with the
+   * task as the run has left it; undefined where the task is another instance's, or the run has failed.
+   */
+  take(task: Task, signed?: Effect): Promise<Task | undefined>
+} & Disposable
+export type Runner = {
+  /**
+   * Reserves a slot for a task that is inserted as one that this instance runs. Undefined where no slot is free, where
+   * the user holds its share of them, or while this instance has no lease.
+   */
+  reserve(priority: number, userId: string): Slot | undefined
+  counts(): RunnerCounts
+  /** See `Leases`. */
+  isOnDuty(): boolean
+  isLeaseHeld(): boolean
+  claimNow(): void
+  start(): void
+} & AsyncDisposable
+
+/** Extra slots for exits (cancel, close, stop), which run even while all other slots are busy. */
+const exitSlots = 8
+/** Background tasks (audits, snapshots) take half of the slots at most, and two that no other task takes. */
+const backgroundShare = 0.5
+const backgroundSlots = 2
+/** Conversations, and images, wait long for a service: in slots of their own, so that they never take one of the other tasks. */
+const conversationSlots = 64
+/** The share of the slots that one user holds at most; of the exit slots it is half. */
+const userShare = 0.75
+
+/** The run of one claim; `lost` ends it when the task is another instance's, `stopping` ends its waits. */
+type RunningTask = {
+  priority: number
+  isResumable: boolean
+  lost: AbortController
+  stopping: AbortController
+  work: Promise<unknown>
+}
+/** The slots that each user holds, and those reserved for tasks that are being inserted. */
+type SlotUse = { counts: KeyCounts; reserved: number }
+type RunnerState = {
+  deps: RunnerDeps
+  leases: Leases
+  running: Map<string, RunningTask>
+  conversations: SlotUse
+  others: SlotUse
+  stopping: boolean
+  /** The hint that tasks are ready is for the others. */
+  isHandingOver: boolean
+}
+
+export function createRunner(deps: RunnerDeps): Runner {
+  const runner: RunnerState = {
+    deps,
+    leases: createRunnerLeases(deps, () => runner),
+    running: new Map(),
+    conversations: { counts: createKeyCounts(), reserved: 0 },
+    others: { counts: createKeyCounts(), reserved: 0 },
+    stopping: false,
+    isHandingOver: false,
+  }
+  const readySubscription = deps.notifier.on(readyTopic, () => {
+    if (!runner.isHandingOver) runner.leases.claimNow()
+  })
+  deps.holds.onFree(() => runner.leases.claimNow())
+  return {
+    reserve: (priority, userId) => reserveSlot(runner, priority, userId),
+    counts: () => ({ running: runningOf(runner, isOther).length, slots: deps.options.slots }),
+    isOnDuty: () => runner.leases.isOnDuty(),
+    isLeaseHeld: () => runner.leases.isHeld(),
+    claimNow: () => runner.leases.claimNow(),
+    start: () => runner.leases.start(),
+    async [Symbol.asyncDispose]() {
+      readySubscription[Symbol.dispose]()
+      await stopRunner(runner)
+    },
+  }
+}
+
+/** `state` is read after the first claim, when the runner exists. */
+const createRunnerLeases = (deps: RunnerDeps, state: () => RunnerState): Leases =>
+  createLeases({
+    pool: deps.transactions.pool,
+    heartbeats: deps.heartbeats,
+    time: deps.time,
+    clock: deps.clock,
+    log: deps.log,
+    instanceId: deps.instanceId,
+    options: deps.options,
+    capacity: () => capacityOf(state()),
+    priorityOf: ({ kind, kind_version }) => deps.kinds.get(kindKey(kind, kind_version))?.priority ?? 1,
+    userShares: (priority) => {
+      const share = userSlotsMax(state(), priority)
+      const { counts } = slotUseOf(state(), priority)
+      return { full: counts.withAtLeast(share), left: share - counts.highestBelow(share) }
+    },
+    kinds: () => [...deps.kinds.keys()],
+    onClaimed: (task) => void track(state(), { task }),
+    runs: () => state().running,
+    onFreed: () => deps.notifier.notify([readyTopic]),
+    onSaturated() {
+      const runner = state()
+      if (deps.holds.find()) return
+      runner.isHandingOver = true
+      deps.notifier.notify([readyTopic])
+      runner.isHandingOver = false
+    },
+  })
+
+const isOther = (priority: number): boolean => priority !== conversationPriority
+const slotUseOf = (runner: RunnerState, priority: number): SlotUse =>
+  isOther(priority) ? runner.others : runner.conversations
+const runningOf = ({ running }: RunnerState, isWanted: (priority: number) => boolean): RunningTask[] =>
+  [...running.values()].filter(({ priority }) => isWanted(priority))
+
+function capacityOf(runner: RunnerState): Capacity {
+  const { options } = runner.deps
+  const conversations =
+    runningOf(runner, (priority) => !isOther(priority)).length + runner.conversations.reserved
+  const conversationsLeft = Math.max(0, conversationSlots - conversations)
+  // While money waits no step of it runs: one may end by a time that passed, though a chain has executed it.
+  if (runner.deps.holds.find())
+    return { exits: 0, ordinary: 0, backgroundMax: 0, backgroundMin: 0, conversations: conversationsLeft }
+  const taken = runningOf(runner, isOther).length + runner.others.reserved
+  const background = runningOf(runner, (priority) => priority === 2).length
+  return {
+    exits: Math.max(0, options.slots + exitSlots - taken),
+    ordinary: Math.max(0, options.slots - taken),
+    backgroundMax: Math.max(0, Math.ceil(options.slots * backgroundShare) - background),
+    backgroundMin: Math.max(0, backgroundSlots - background),
+    conversations: conversationsLeft,
+  }
+}
+
+const userSlotsMax = ({ deps }: RunnerState, priority: number) =>
+  Math.ceil((isOther(priority) ? deps.options.slots : conversationSlots) * userShare) +
+  (priority === 0 ? exitSlots / 2 : 0)
+
+function freeSlotsOf(runner: RunnerState, priority: number): number {
+  const { exits, ordinary, conversations } = capacityOf(runner)
+  if (!isOther(priority)) return conversations
+  return priority === 0 ? exits : ordinary
+}
+
+function reserveSlot(runner: RunnerState, priority: number, userId: string): Slot | undefined {
+  const use = slotUseOf(runner, priority)
+  const isUserFull = use.counts.get(userId) >= userSlotsMax(runner, priority)
+  const isFull = freeSlotsOf(runner, priority) === 0
+  if (runner.stopping || isFull || isUserFull || !runner.leases.isHeld()) return undefined
+  use.reserved += 1
+  use.counts.add(userId)
+  let isReserved = true
+  const release = () => {
+    if (!isReserved) return
+    isReserved = false
+    use.reserved -= 1
+    use.counts.remove(userId)
+  }
+  return {
+    take(task, signed) {
+      release()
+      return track(runner, { task, effects: signed ? [signed] : [], signed })
+    },
+    [Symbol.dispose]() {
+      if (!isReserved) return
+      release()
+      runner.leases.slotFreed()
+    },
+  }
+}
+
+/** Runs a task of this instance in the background; its entry lives as long as the run. */
+function track(runner: RunnerState, loaded: LoadedTask): Promise<Task | undefined> {
+  const { running, deps, leases } = runner
+  const { id, kind, kind_version, user_id: userId } = loaded.task
+  const { priority = 1, isResumable = false } = deps.kinds.get(kindKey(kind, kind_version)) ?? {}
+  const { counts } = slotUseOf(runner, priority)
+  // A second claim of the same task raised its version: the earlier run can commit nothing any more.
+  running.get(id)?.lost.abort()
+  if (!running.has(id)) counts.add(userId)
+  const lost = new AbortController()
+  const stopping = new AbortController()
+  const work = runTask(runner, loaded, { lost: lost.signal, stopping: stopping.signal })
+    // The database is unavailable or refused: heartbeats release the task, and another claim resumes at the last commit.
+    .catch((error: unknown) => {
+      deps.log.warn({ error, task: id }, 'run failed; the task will be claimed again')
+      return undefined
+    })
+    .finally(() => {
+      if (running.get(id) === entry) {
+        running.delete(id)
+        counts.remove(userId)
+      }
+      leases.slotFreed()
+    })
+  const entry: RunningTask = { priority, isResumable, lost, stopping, work }
+  running.set(id, entry)
+  return work
+}
+
+/** Runs step after step until the task ends, parks or is another instance's. */
+async function runTask(runner: RunnerState, first: LoadedTask, ends: RunEnds): Promise<Task | undefined> {
+  const { deps, leases } = runner
+  const kind = deps.kinds.get(kindKey(first.task.kind, first.task.kind_version))
+  if (!kind) {
+    await deps.committer.step(first.task, deferToNewerVersion(first.task))
+    return undefined
+  }
+  let loaded = first
+  // A task that this leaves without a run is released by the heartbeats.
+  const isHeld = () => movesMoney(kind) && deps.holds.find() !== undefined
+  while (!runner.stopping && !ends.lost.aborted && !isHeld()) {
+    const next = await advanceTask(deps, loaded, kind, ends)
+    if (!next) return undefined
+    loaded = next
+    const { task } = loaded
+    deps.localEvents.publish(task, loaded.committedEvents)
+    if (loaded.parkedUntil && !isEnded(task)) leases.claimAt(loaded.parkedUntil)
+    if (loaded.parkedUntil || isEnded(task)) return task
+  }
+  return undefined
+}
+
+async function stopRunner(runner: RunnerState): Promise<void> {
+  runner.stopping = true
+  await runner.leases.stopClaims()
+  // Another instance goes on with them: they would take longer than an instance has for its end.
+  for (const { isResumable, lost, stopping } of runner.running.values()) {
+    stopping.abort()
+    if (isResumable) lost.abort()
+  }
+  await Promise.all([...runner.running.values()].map(({ work }) => work))
+  await runner.leases[Symbol.asyncDispose]()
+  await runner.leases.release()
+}

@@ -1,0 +1,24 @@
+import { type Notifier, readyTopic } from '#durable/events/notifier.ts'
+import type { Transactions } from '#durable/transactions.ts'
+import type { Clock } from '#kernel/clock.ts'
+import { query } from '#store/query.ts'
+
+/** Makes parked tasks due at once, where what they wait for has happened; returns those that were parked. */
+export type WakeTasks = (taskIds: readonly string[]) => Promise<string[]>
+
+type WakeDeps = { transactions: Pick<Transactions, 'pool'>; notifier: Pick<Notifier, 'notify'>; clock: Clock }
+
+export const createWakeTasks =
+  ({ transactions: { pool }, notifier, clock }: WakeDeps): WakeTasks =>
+  async (taskIds) => {
+    // A locked row is that of a task that is being parked or claimed: the caller wakes it later, or it runs.
+    const woken = await query<{ task_id: string }>(
+      pool,
+      `with parked as materialized (select task_id from task_queue
+         where task_id = any($1::uuid[]) and owner is null and run_at > $2 for no key update skip locked)
+       update task_queue set run_at = $2 where task_id = any(array(select task_id from parked)) returning task_id`,
+      [taskIds, clock.now()],
+    )
+    if (woken.length > 0) notifier.notify([readyTopic])
+    return woken.map(({ task_id }) => task_id)
+  }

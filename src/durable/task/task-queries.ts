@@ -1,0 +1,145 @@
+import { type Notifier, readyTopic, taskTopic } from '#durable/events/notifier.ts'
+import type { Transactions } from '#durable/transactions.ts'
+import type { RequestFacts } from '#kernel/caller.ts'
+import { type Clock, monotonicMs } from '#kernel/clock.ts'
+import { Fault, notFound } from '#kernel/fault.ts'
+import { isUuid } from '#kernel/id.ts'
+import type { TaskStatus } from '#kernel/task-state.ts'
+import { createTtlCache } from '#kernel/ttl-cache.ts'
+import { builder, fetchOne, type Queryable, query } from '#store/query.ts'
+import { asTask, isAdmitted, isEnded, type Task } from './task-row.ts'
+
+type TaskQueryDeps = { transactions: Transactions; notifier: Notifier; clock: Clock }
+
+/** Pages end here, and the count stops here: counting a whole history per page is too slow. */
+export const totalMax = 10_100
+/** The newest tasks of a status among which those of one kind are searched: no index has both. */
+export const searchedMax = 20_000
+
+/** Reads and cancels the tasks of one user. */
+export type TaskQueries = {
+  find(userId: string, taskId: string): Promise<Task>
+  list(
+    userId: string,
+    page: { skip: number; limit: number; status?: TaskStatus; kind?: string },
+  ): Promise<{ tasks: Task[]; total: number }>
+  /** Uses the transaction of the act, where there is one: a second connection could deadlock the pool. */
+  cancel(userId: string, taskId: string, act?: CancelAct): Promise<Task>
+  /** Cancels those that have signed nothing, in the transaction of the act, and returns their ids. */
+  cancelNotSent(userId: string, taskIds: readonly string[], act: CancelAct): Promise<string[]>
+}
+export type CancelAct = Pick<RequestFacts, 'tx' | 'afterCommit'>
+
+/** A task that is known to exist. */
+export async function readTask(db: Queryable, taskId: string): Promise<Task> {
+  const row = await fetchOne(db, builder.selectFrom('task').selectAll().where('id', '=', taskId))
+  if (!row) throw new Error(`task ${taskId} is gone`)
+  return asTask(row)
+}
+
+const isOpen = (status: TaskStatus | undefined) => status === 'pending' || status === 'running'
+
+async function countUpToMax(pool: Queryable, matching: string, values: unknown[]): Promise<number> {
+  const text = `select count(*)::integer as n from (${matching} limit ${totalMax}) counted`
+  const [row] = await query<{ n: number }>(pool, text, values)
+  return row?.n ?? 0
+}
+
+type TaskFilter = { status?: TaskStatus; kind?: string }
+
+/** Ids of the tasks of user $1, of kind $2 where one is given, newest first. */
+function matchingSql({ status, kind }: TaskFilter): string {
+  // Range and order fit only the index by kind, which avoids a scan of other kinds.
+  const ofKind = 'and kind >= $2 and kind <= $2 order by kind, id desc'
+  if (status === undefined)
+    return `select id from task where user_id = $1 ${kind === undefined ? 'order by id desc' : ofKind}`
+  // A literal, so that the planner can use the partial index of the status.
+  const ofStatus = `from task where user_id = $1 and status = '${status}' order by id desc`
+  if (kind === undefined) return `select id ${ofStatus}`
+  return `select id from (select id, kind ${ofStatus} limit ${searchedMax}) searched where kind = $2 order by id desc`
+}
+
+export function createTaskQueries({ transactions: { pool }, notifier, clock }: TaskQueryDeps): TaskQueries {
+  const findTask = async (db: Queryable, userId: string, taskId: string): Promise<Task> => {
+    if (!isUuid(taskId)) throw notFound('task', 'tasks_list')
+    const row = await fetchOne(
+      db,
+      builder.selectFrom('task').selectAll().where('id', '=', taskId).where('user_id', '=', userId),
+    )
+    if (!row) throw notFound('task', 'tasks_list')
+    return asTask(row)
+  }
+
+  const notifyOf = (userId: string, taskIds: readonly string[], { afterCommit }: CancelAct): void => {
+    const notify = () => notifier.notify([readyTopic, ...taskIds.map((id) => taskTopic(id, userId))])
+    if (afterCommit) afterCommit(notify)
+    else notify()
+  }
+
+  /** Users and filters whose count has reached the maximum: ended tasks do not become fewer, but by retention. */
+  const fullTotals = createTtlCache<number>({ ttlMs: 3_600_000, entriesMax: 10_000, nowMs: monotonicMs })
+
+  const queries: TaskQueries = {
+    find: (userId, taskId) => findTask(pool, userId, taskId),
+
+    async list(userId, { skip, limit, ...filter }) {
+      const matching = matchingSql(filter)
+      const values = filter.kind === undefined ? [userId] : [userId, filter.kind]
+      const next = values.length + 1
+      const counted = `${userId} ${filter.status ?? ''} ${filter.kind ?? ''}`
+      const [rows, total] = await Promise.all([
+        // An index-only scan finds the page; only its own rows are read.
+        query<Task>(
+          pool,
+          `select * from task where id = any(array(${matching} offset $${next}::bigint limit $${next + 1}::integer)) order by id desc`,
+          [...values, skip, limit],
+        ),
+        fullTotals.peek(counted) ?? countUpToMax(pool, matching, values),
+      ])
+      if (total === totalMax && !isOpen(filter.status)) await fullTotals.get(counted, async () => total)
+      return { tasks: rows.map(asTask), total }
+    },
+
+    /** Refused once an effect is stored, since its bytes may be in flight. */
+    async cancel(userId, taskId, act = {}) {
+      const db = act.tx ?? pool
+      const task = await findTask(db, userId, taskId)
+      if (task.status === 'cancelled') return task
+      const [row] = await query<Task>(db, 'select * from task_cancel($1, $2, $3)', [
+        taskId,
+        userId,
+        clock.now(),
+      ])
+      if (!row) {
+        const now = await findTask(db, userId, taskId)
+        if (now.status === 'cancelled') return now
+        // It was accepted in place of its waiting row meanwhile.
+        if (!isAdmitted(task) && isAdmitted(now) && !isEnded(now)) return queries.cancel(userId, taskId, act)
+        const reason = isEnded(now) ? 'it has ended' : 'it has been sent'
+        throw new Fault(
+          'not_cancellable',
+          `The task cannot be cancelled: ${reason}; \`tasks_get\` has its outcome`,
+          {
+            extras: { task_id: taskId, status: now.status, reason },
+          },
+        )
+      }
+      notifyOf(userId, [taskId], act)
+      return asTask(row)
+    },
+
+    async cancelNotSent(userId, taskIds, act) {
+      if (taskIds.length === 0) return []
+      // Tasks are locked in the order of their ids, as in a commit of steps.
+      const rows = await query<{ id: string }>(
+        act.tx ?? pool,
+        `select c.id from (select id from unnest($1::uuid[]) id order by id) t, lateral task_cancel(t.id, $2, $3) c`,
+        [taskIds, userId, clock.now()],
+      )
+      const cancelled = rows.map(({ id }) => id)
+      if (cancelled.length > 0) notifyOf(userId, cancelled, act)
+      return cancelled
+    },
+  }
+  return queries
+}

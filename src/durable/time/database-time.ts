@@ -1,0 +1,347 @@
+import type pg from 'pg'
+import { witnessAgeMs } from '#durable/upkeep/retention.ts'
+import { type Clock, later, monotonicMs } from '#kernel/clock.ts'
+import { type Random, uuidv7 } from '#kernel/id.ts'
+import type { JsonObject } from '#kernel/json.ts'
+import type { Log } from '#kernel/log.ts'
+import { query } from '#store/query.ts'
+import type { TimeMemory } from '#store/time-file.ts'
+import { type AcknowledgedAct, createAcknowledged } from './acknowledged-commits.ts'
+import { factQueries, type ServerFacts, type TimeRow, timeColumns } from './columns.ts'
+import { type FoundPosition, judgePosition, type Position, rememberPosition } from './judgement.ts'
+import {
+  everything,
+  type HoldReason,
+  letTasksLookUp,
+  type MoneyHold,
+  type MoneyHolds,
+  storeHold,
+} from './money-hold.ts'
+
+/**
+ * Notices that the database went back: a backup that was restored, a failover that lost commits, a node that came back
+ * with an older timeline. Each heartbeat adds one to a row of this instance, and the reply is compared with what this
+ * instance remembers, also over its restarts.
+ */
+
+/** `unknown`: the node of the chain does not answer. */
+export type ChainComparison = { chainId: string; found: 'clean' | 'unknown' } | LostOnChain
+export type LostOnChain = { chainId: string; found: 'lost'; detail: JsonObject }
+/** `point`: the last moment that the database knows. */
+export type CompareChains = (point: Date | null) => Promise<ChainComparison[]>
+
+/**
+ * One that no counter of the database compares, so that what it did since has to be searched. `afterFailover`: also where
+ * the server was replaced, since what an instance sent before can still be executed.
+ */
+export type SearchedChain = { chainId: string; afterFailover: boolean }
+
+type DatabaseTimeDeps = {
+  pool: pg.Pool
+  holds: MoneyHolds
+  clock: Clock
+  random: Random
+  log: Log
+  /** Absent: this process alone remembers. */
+  memory: TimeMemory | undefined
+  leaseMs: number
+}
+
+export type DatabaseTime = {
+  /** The parts of the heartbeat's statement: $4 is the witness, $5 the timeline seen last. */
+  heartbeat(): Promise<{ facts: ServerFacts; values: [string, number | null] }>
+  /** Compares the reply to a heartbeat. */
+  observe(row: TimeRow): Promise<void>
+  /** Judges before anything is accepted: to the end where nothing has to be compared with chains that do not answer. */
+  open(compareChains: CompareChains, searchedChains?: readonly SearchedChain[]): Promise<void>
+  /** A commit that a client or a chain knows of. */
+  acknowledge(task: { id: string; version: number; user_id: string }): void
+  acknowledgeAct(act: AcknowledgedAct): void
+  /** No heartbeat was committed for two leases: the database takes no writes. */
+  isSilent(): boolean
+}
+
+const checkRetryMs = 1_000
+/** No restore is as quick: a database with a later heartbeat has lost nothing that a new gateway could find. */
+export const freshMs = 60_000
+
+/** Reads without a beat, and whether anything was ever signed. */
+const openSql = (facts: ServerFacts) =>
+  `select (select beat from database_witness where id = $1) as beat, ${timeColumns(facts, '$2')},
+    not exists (select from effect) as "isEmpty"`
+
+type TimeState = {
+  deps: DatabaseTimeDeps
+  acknowledged: ReturnType<typeof createAcknowledged>
+  facts?: Promise<ServerFacts>
+  database?: string
+  witness: string
+  seen: Position | undefined
+  /** The last reply; what is remembered once a check has passed. */
+  found: FoundPosition | undefined
+  /** The last moment that the judged database knows. */
+  point: Date | null
+  /** The last moment that the last reply knows, and the one that was remembered. */
+  foundPoint: Date | null
+  seenPoint: Date | null
+  compareChains: CompareChains | undefined
+  searchedChains: readonly SearchedChain[]
+  checking: Promise<void> | undefined
+  beatAtMs: number | undefined
+}
+
+export function createDatabaseTime(deps: DatabaseTimeDeps): DatabaseTime {
+  const state: TimeState = {
+    deps,
+    acknowledged: createAcknowledged(deps.pool),
+    witness: uuidv7(deps.clock.now(), deps.random),
+    seen: undefined,
+    found: undefined,
+    point: null,
+    foundPoint: null,
+    seenPoint: null,
+    compareChains: undefined,
+    searchedChains: [],
+    checking: undefined,
+    beatAtMs: undefined,
+  }
+  return {
+    async heartbeat() {
+      return { facts: await factsOf(state), values: [state.witness, state.seen?.timeline ?? null] }
+    },
+    async observe(row) {
+      // The row shows the beat of this heartbeat itself.
+      const found = { ...positionOf(row), beat: Number(row.beat) - 1, isEmpty: false }
+      state.beatAtMs = monotonicMs()
+      applyRow(state, row)
+      state.found = { ...found, beat: found.beat + 1 }
+      // Without an earlier judgement there is nothing to compare with.
+      if (state.seen || state.compareChains) await judge(state, found)
+      rememberIfKnown(state)
+    },
+    open(compareChains, searchedChains = []) {
+      state.searchedChains = searchedChains
+      return open(state, compareChains)
+    },
+    acknowledge: state.acknowledged.add,
+    acknowledgeAct: state.acknowledged.addAct,
+    isSilent: () => state.beatAtMs !== undefined && monotonicMs() - state.beatAtMs > 2 * deps.leaseMs,
+  }
+}
+
+async function open(state: TimeState, compareChains: CompareChains): Promise<void> {
+  const { pool, memory } = state.deps
+  state.compareChains = compareChains
+  const [binding] = await query<{ value: string }>(
+    pool,
+    `select value from database_binding where key = 'database'`,
+  )
+  state.database = binding!.value
+  const record = memory?.read(state.database)
+  if (record) {
+    const { witness, lsn, point, ...position } = record
+    state.witness = witness
+    state.seen = { ...position, lsn: lsn === null ? null : BigInt(lsn) }
+    state.seenPoint = point ? new Date(point) : null
+  }
+  const facts = await factsOf(state)
+  const [row] = await query<TimeRow & { isEmpty: boolean }>(pool, openSql(facts), [
+    state.witness,
+    state.seen?.timeline ?? null,
+  ])
+  if (!row) throw new Error('the database returned no row about itself')
+  // Its row was deleted by age.
+  if (row.beat === null && isDeleted(state)) state.seen = undefined
+  applyRow(state, row)
+  const found = { ...positionOf(row), isEmpty: row.isEmpty }
+  // The position of now is not stored: after a failover that lost nothing it would be missing.
+  state.found = { ...found, lsn: found.storedLsn }
+  if (memory?.isRestored()) {
+    await hold(state, 'restored', { detail: {}, generation: found.generation })
+    memory.forgetRestored()
+  } else await judge(state, found)
+  await state.checking
+  rememberIfKnown(state)
+}
+
+const isDeleted = ({ seenPoint, deps }: TimeState): boolean =>
+  seenPoint !== null && later(seenPoint, witnessAgeMs) < deps.clock.now()
+
+/** A fact that the role may not read, or that the service does not have, stays unknown. */
+const factsOf = (state: TimeState): Promise<ServerFacts> => {
+  const readable = async (fact: keyof ServerFacts) =>
+    query(state.deps.pool, factQueries[fact]).then(
+      () => true,
+      (error: { code?: unknown; message?: string }) => {
+        // Insufficient privilege, undefined function, unsupported feature.
+        if (['42501', '42883', '0A000'].includes(String(error.code))) return false
+        // Aurora shows no position without logical replication.
+        if (error.code === '55000' && /wal_level/.test(error.message ?? '')) return false
+        throw error
+      },
+    )
+  state.facts ??= (async () => ({
+    system: await readable('system'),
+    timeline: await readable('timeline'),
+    lsn: await readable('lsn'),
+  }))()
+  state.facts.catch(() => delete state.facts)
+  return state.facts
+}
+
+const unitsOf = (text: string | null) => (text === null ? null : BigInt(text))
+
+const positionOf = (row: TimeRow) => ({
+  generation: row.generation,
+  beat: Number(row.beat ?? 0),
+  system: row.system,
+  timeline: row.timeline,
+  lsn: unitsOf(row.lsn),
+  storedLsn: unitsOf(row.storedLsn),
+})
+
+function applyRow(state: TimeState, row: TimeRow): void {
+  const { holds } = state.deps
+  const dateOf = (text: string | null) => (text === null ? null : new Date(text))
+  holds.setStored(
+    row.holds.map(({ compared_at, ...each }) => ({
+      ...each,
+      since: new Date(each.since),
+      point: dateOf(each.point),
+      comparedAt: dateOf(compared_at),
+    })),
+  )
+  state.foundPoint = row.point
+  // While money is held its point stays: later heartbeats are of the database that went back.
+  if (!holds.find()) state.point = pointOf(state, row)
+}
+
+/** Another instance may have had its heartbeat of a database that went back: then the last one there is of now. */
+function pointOf({ seen, seenPoint }: TimeState, { generation, point }: TimeRow): Date | null {
+  if (seen?.generation !== generation || seenPoint === null || point === null) return point
+  return seenPoint < point ? seenPoint : point
+}
+
+async function judge(state: TimeState, found: FoundPosition): Promise<void> {
+  const { log } = state.deps
+  const judgement = judgePosition(state.seen, found)
+  if (judgement.verdict === 'check') return check(state, judgement.reason, found)
+  if (judgement.verdict === 'go') {
+    // An operator has accepted the database as it is.
+    if (state.seen && found.generation > state.seen.generation) state.seen = undefined
+    return
+  }
+  if (!state.deps.holds.find())
+    log.error(
+      { reason: judgement.reason, ...factsText(state.seen, found) },
+      'the database went back: money is on hold',
+    )
+  const detail = factsText(state.seen, found)
+  await hold(state, judgement.reason, { detail, generation: found.generation })
+}
+
+/** For an operator: what was seen before, and what the database shows now. */
+const factsText = (seen: Position | undefined, found: FoundPosition): JsonObject => {
+  const text = (position: Position): JsonObject => ({
+    heartbeats: position.beat,
+    system: position.system,
+    timeline: position.timeline,
+    position: position.lsn === null ? null : String(position.lsn),
+  })
+  return { ...(seen && { seen: text(seen) }), found: text(found) }
+}
+
+type Judged = { scope?: string; detail: JsonObject; generation: number }
+
+/** At once on this instance, and on the others with their next heartbeat. An earlier hold stays as it is. */
+async function hold(
+  { deps, point }: TimeState,
+  reason: HoldReason,
+  { scope = everything, ...judged }: Judged,
+): Promise<void> {
+  const held: MoneyHold = {
+    scope,
+    reason,
+    since: deps.clock.now(),
+    detail: judged.detail,
+    point,
+    comparedAt: null,
+  }
+  const others = deps.holds.list().filter(({ comparedAt }) => comparedAt !== undefined)
+  const isHeld = others.some((each) => each.scope === scope)
+  if (!isHeld) deps.holds.setStored([...others, held])
+  deps.holds.clearLocal(scope)
+  await storeHold(deps.pool, held, judged.generation)
+}
+
+/** Money waits for as long as the comparison takes: seconds, or until the nodes answer. */
+function check(state: TimeState, reason: HoldReason, { generation }: FoundPosition): void {
+  if (state.checking) return
+  const { holds, clock, log } = state.deps
+  holds.setLocal({ scope: everything, reason, since: clock.now(), detail: {} })
+  state.checking = compare(state, reason, generation)
+    .catch((error: unknown) => {
+      log.warn({ error }, 'the database was not compared with the chains: the next heartbeat tries again')
+    })
+    .finally(() => {
+      state.checking = undefined
+    })
+}
+
+async function compare(state: TimeState, reason: HoldReason, generation: number): Promise<void> {
+  const { holds, log } = state.deps
+  const lost = await state.acknowledged.findLost()
+  if (lost) {
+    log.error(lost, 'the database lost acknowledged commits: money is on hold')
+    return hold(state, 'lost_commits', { detail: { acknowledged: lost }, generation })
+  }
+  const compared = (await state.compareChains?.(state.point)) ?? []
+  const onChains = compared.filter((each): each is LostOnChain => each.found === 'lost')
+  if (onChains.length > 0) {
+    const detail = Object.assign({}, ...onChains.map((each) => each.detail))
+    log.error(detail, 'the chains have batches that the database does not know: money is on hold')
+    return hold(state, 'lost_commits', { detail, generation })
+  }
+  const silent = compared.filter(({ found }) => found === 'unknown').map(({ chainId }) => chainId)
+  for (const scope of [...silent, ...searchedFor(state, reason)])
+    await hold(state, 'not_compared', { scope, detail: {}, generation })
+  // The chains were compared by nonces alone, and the venue was not.
+  if (reason === 'new_timeline' || !isFresh(state)) await letTasksLookUp(state.deps.pool)
+  if (state.found) remember(state, state.found)
+  holds.clearLocal(everything)
+}
+
+/** A heartbeat of another instance says nothing of what one that died with the server has sent. */
+function searchedFor(state: TimeState, reason: HoldReason): string[] {
+  const isUnwatched = reason === 'no_memory' && !isFresh(state)
+  return state.searchedChains
+    .filter(({ afterFailover }) => isUnwatched || (reason === 'new_timeline' && afterFailover))
+    .map(({ chainId }) => chainId)
+}
+
+const isFresh = ({ point, deps }: TimeState): boolean =>
+  point !== null && later(point, freshMs) > deps.clock.now()
+
+/** What is held or compared is not known yet: the earlier memory stays. */
+function rememberIfKnown(state: TimeState): void {
+  if (state.found && !state.checking && !state.deps.holds.find()) remember(state, state.found)
+}
+
+function remember(state: TimeState, found: FoundPosition): void {
+  const { memory, log } = state.deps
+  state.seen = rememberPosition(state.seen, found)
+  state.seenPoint = state.foundPoint
+  state.acknowledged.turn()
+  if (!memory || state.database === undefined) return
+  const { lsn, ...position } = state.seen
+  try {
+    memory.write(state.database, {
+      ...position,
+      witness: state.witness,
+      lsn: lsn === null ? null : String(lsn),
+      point: state.seenPoint?.toISOString() ?? null,
+    })
+  } catch (error) {
+    log.warn({ error }, 'what was seen of the database could not be stored in the data folder')
+  }
+}

@@ -1,0 +1,96 @@
+import type pg from 'pg'
+import { createTaskAcceptance, type TaskAcceptance } from '#durable/accept/accept-task.ts'
+import { type Committer, createCommitter } from '#durable/run/commit.ts'
+import type { createTaskCounters } from '#durable/task/task-counters.ts'
+import { movesMoney } from '#durable/task/task-kinds.ts'
+import type { Transactions } from '#durable/transactions.ts'
+import type { Clock } from '#kernel/clock.ts'
+import type { Random } from '#kernel/id.ts'
+import type { Log } from '#kernel/log.ts'
+import type { TimeMemory } from '#store/time-file.ts'
+import { createDatabaseTime, type DatabaseTime } from './database-time.ts'
+import { createMoneyHolds, type MoneyHolds } from './money-hold.ts'
+import { createReplication, type Durability, type Replication } from './replication.ts'
+
+/** The commits of tasks, as the time of the database allows them. */
+
+type HeldCommitsDeps = {
+  transactions: Transactions
+  heartbeats: pg.Pool
+  clock: Clock
+  random: Random
+  log: Log
+  options: { leaseMs: number; replicationGraceMs?: number | undefined }
+  memory?: TimeMemory | undefined
+  durability: Durability
+}
+type Parts = { instanceId: string; counters: ReturnType<typeof createTaskCounters> }
+
+/**
+ * Accepts nothing that moves money while it is on hold, and nothing new without the standby that is demanded; remembers
+ * what was acknowledged.
+ */
+const heldAcceptance = (
+  acceptance: TaskAcceptance,
+  { holds, time, replication }: { holds: MoneyHolds; time: DatabaseTime; replication: Replication },
+): TaskAcceptance => ({
+  ...acceptance,
+  async accept(wanted) {
+    if (movesMoney(wanted.kind)) holds.assertFree()
+    replication.assertFor(wanted.admission)
+    const committed = await acceptance.accept(wanted)
+    time.acknowledge(committed.task)
+    return committed
+  },
+  async resume(waiting, approved) {
+    replication.assertFor(approved.admission)
+    const committed = await acceptance.resume(waiting, approved)
+    if (committed) time.acknowledge(committed.task)
+    return committed
+  },
+})
+const acknowledgedCommits = (committer: Committer, time: DatabaseTime): Committer => ({
+  ...committer,
+  async step(task, result) {
+    const committed = await committer.step(task, result)
+    if (committed) time.acknowledge(committed.task)
+    return committed
+  },
+})
+
+export function createHeldCommits(deps: HeldCommitsDeps, { instanceId, counters }: Parts) {
+  const { transactions, clock, random, log, options } = deps
+  const holds = createMoneyHolds()
+  const replication = createReplication({
+    db: deps.heartbeats,
+    durability: deps.durability,
+    log,
+    graceMs: options.replicationGraceMs,
+  })
+  const time = createDatabaseTime({
+    pool: transactions.pool,
+    holds,
+    clock,
+    random,
+    log,
+    memory: deps.memory,
+    leaseMs: options.leaseMs,
+  })
+  const stepCommitter = acknowledgedCommits(
+    counters.ofCommitter(createCommitter({ transactions, clock, random })),
+    time,
+  )
+  const acceptance = heldAcceptance(
+    counters.ofAcceptance(
+      createTaskAcceptance({
+        transactions,
+        clock,
+        random,
+        instanceId,
+        isReplicated: replication.isReplicated,
+      }),
+    ),
+    { holds, time, replication },
+  )
+  return { holds, time: { ...time, replication }, stepCommitter, acceptance }
+}
