@@ -1,6 +1,6 @@
 import { orderViews } from '#compose/orders.ts'
 import { venueChainId } from '#compose/settings.ts'
-import { createTaskAcceptance } from '#durable/accept/accept-task.ts'
+import { createTaskIntake } from '#durable/accept/task-intake.ts'
 import { appendEvents } from '#durable/events/append-events.ts'
 import { createOrderTasks } from '#durable/order-tasks.ts'
 import { approvalStep, type Task } from '#durable/task/task-row.ts'
@@ -270,7 +270,7 @@ async function fire(tx: Tx, { id, execution_id: own }: TriggerOrder, at: Date): 
 /** Creates the task of the order, which a gateway runs. */
 async function fireOrder(session: Session, tx: Tx, order: TriggerOrder): Promise<string> {
   const deps = { ...session, random: systemRandom }
-  const tasks = createOrderTasks({ ...deps, acceptance: createTaskAcceptance(deps), kinds: firedKinds })
+  const tasks = createOrderTasks({ ...deps, intake: createTaskIntake(deps), kinds: firedKinds })
   const { trigger_price: price } = order
   await tasks.create(tx, await fire(tx, order, session.clock.now()), { low: price, high: price })
   const [fired] = await ordersById(tx, order.user_id, [order.id])

@@ -1,4 +1,4 @@
-import { createTaskAcceptance } from '#durable/accept/accept-task.ts'
+import { createTaskIntake } from '#durable/accept/task-intake.ts'
 import { readyTopic, userTopic } from '#durable/events/notifier.ts'
 import { creditGrant, grantAdmission } from '#features/credits/grant.ts'
 import { systemRandom } from '#kernel/id.ts'
@@ -20,10 +20,10 @@ const grant: AdminCommand['run'] = async (session, args) => {
   if (!/^[1-9]\d{0,6}$/.test(credits) || Number(credits) > grantedMax)
     throw new UsageError(`The credits must be a whole number of 1 to ${grantedMax}.`)
   const payment = args.text('payment')
-  const acceptance = createTaskAcceptance({ transactions, clock, random: systemRandom, instanceId })
+  const intake = createTaskIntake({ transactions, clock, random: systemRandom, instanceId })
   const admission = grantAdmission({ credits, reason: reason ?? '' })
   const id = await database.transaction(async (tx) => {
-    const taskId = await acceptance.enqueue(tx, { userId, kind: creditGrant, input: {}, admission })
+    const taskId = await intake.enqueue(tx, { userId, kind: creditGrant, input: {}, admission })
     if (payment !== undefined) await settlePayment(tx, session, payment)
     const details = { credits, task: taskId, ...(payment !== undefined && { payment }) }
     await session.record(tx, { command: 'credits grant', subject: userId, details })

@@ -1,7 +1,7 @@
 import type { Config } from '#config.ts'
 import type { contracts } from '#contracts.ts'
-import { createTaskAcceptance } from '#durable/accept/accept-task.ts'
-import type { TaskAcceptanceDeps } from '#durable/accept/build-acceptance.ts'
+import type { IntakeDeps } from '#durable/accept/build-acceptance.ts'
+import { createTaskIntake } from '#durable/accept/task-intake.ts'
 import { gasBudget } from '#engines/evm-batch/gas-budget.ts'
 import { endOrder } from '#engines/trigger-orders/order-end.ts'
 import { unquotedEnd } from '#engines/trigger-orders/unquoted-end.ts'
@@ -31,7 +31,7 @@ import { fundingRouteOn } from './bridge.ts'
 import { shareTokenAt } from './earn.ts'
 import { bridgeOf } from './settings.ts'
 
-type Deps = TaskAcceptanceDeps & { config: Config }
+type Deps = IntakeDeps & { config: Config }
 
 type SnakeCase<Text extends string> = Text extends `${infer Letter}${infer Rest}`
   ? `${Letter extends Lowercase<Letter> ? Letter : `_${Lowercase<Letter>}`}${SnakeCase<Rest>}`
@@ -83,7 +83,7 @@ export function operatorEnds({ config, ...deps }: Deps): ReadonlyMap<string, Ope
   const swap = operatorEndOfSwap({
     chains,
     hooks: swapHookWrites,
-    watchLatePayment: createLatePaymentWatch(createTaskAcceptance(deps)),
+    watchLatePayment: createLatePaymentWatch(createTaskIntake(deps)),
   })
   const orderOf =
     (rules: typeof hookRules | typeof limitOrderRules): OperatorEnd =>

@@ -92,11 +92,11 @@ export function createEngine(deps: EngineDeps) {
   const acts = new Map<string, ApplyAct>()
   const events = createEventLog({ transactions, notifier, localEvents, changePoller, clock })
   const counters = createTaskCounters()
-  const { holds, time, stepCommitter, acceptance } = createHeldCommits(deps, { instanceId, counters })
+  const { holds, time, stepCommitter, intake } = createHeldCommits(deps, { instanceId, counters })
   const approvals = createApprovals(
     {
       transactions,
-      acceptance,
+      intake,
       committer: stepCommitter,
       events,
       notifier,
@@ -126,7 +126,7 @@ export function createEngine(deps: EngineDeps) {
   })
   const scheduler = createScheduler({
     transactions,
-    acceptance,
+    intake,
     kinds,
     clock,
     random,
@@ -148,7 +148,7 @@ export function createEngine(deps: EngineDeps) {
     mailboxes: createMailboxes({ transactions, notifier, clock }),
     events,
     approvals,
-    enqueue: acceptance.enqueue,
+    enqueue: intake.enqueue,
     announceQueued: () => notifier.notify([readyTopic]),
     /** True on one live instance: it polls often for what any of them may handle, the others rarely. */
     isOnDuty: taskRunner.isOnDuty,
@@ -158,7 +158,7 @@ export function createEngine(deps: EngineDeps) {
     schedules: scheduler,
     priceTriggers: createPriceTriggers({
       transactions,
-      acceptance,
+      intake,
       kinds,
       notifier,
       clock,
@@ -175,7 +175,7 @@ export function createEngine(deps: EngineDeps) {
       registerKinds(kinds, [...tasks.map(toTaskKind), ...registerActs(acts, operations), ...internal], log)
       const invoke = createInvoker(shownUnits, {
         transactions,
-        acceptance,
+        intake,
         runner: taskRunner,
         kinds,
         notifier,

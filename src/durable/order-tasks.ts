@@ -4,14 +4,14 @@ import { type Random, uuidv7 } from '#kernel/id.ts'
 import type { NewEvent, TaskKind, Tx } from '#kernel/task.ts'
 import type { PriceRange, TriggerOrder } from '#kernel/trigger-order.ts'
 import { query, settleAll } from '#store/query.ts'
-import type { NewTask, TaskAcceptance } from './accept/accept-task.ts'
 import { bodyHash, internalKey } from './accept/idempotency.ts'
+import type { NewTask, TaskIntake } from './accept/task-intake.ts'
 import { newestKind } from './task/task-kinds.ts'
 
 /** The tasks and events of orders that fire. */
 
 export type OrderTaskDeps = {
-  acceptance: Pick<TaskAcceptance, 'enqueueAll'>
+  intake: Pick<TaskIntake, 'enqueueAll'>
   kinds: ReadonlyMap<string, TaskKind>
   clock: Clock
   random: Random
@@ -22,7 +22,7 @@ export type OrderTasks = {
   eventsOf(orders: readonly TriggerOrder[]): NewEvent[]
 }
 
-export function createOrderTasks({ acceptance, kinds, clock, random }: OrderTaskDeps): OrderTasks {
+export function createOrderTasks({ intake, kinds, clock, random }: OrderTaskDeps): OrderTasks {
   const kindOf = ({ kind, id }: TriggerOrder): TaskKind => {
     const found = newestKind(kinds, kind)
     if (!found)
@@ -72,7 +72,7 @@ export function createOrderTasks({ acceptance, kinds, clock, random }: OrderTask
              where t.id = f.id`,
           [fired.map(({ id }) => id), tasks.map(({ id }) => id)],
         ),
-        acceptance.enqueueAll(tx, tasks),
+        intake.enqueueAll(tx, tasks),
       ])
       return fired.length
     },

@@ -6,7 +6,7 @@ import type { PriceRange } from '#kernel/trigger-order.ts'
 import { isConflict } from '#store/conflict.ts'
 import { query } from '#store/query.ts'
 import { isDatabaseUnavailable } from '#store/unavailable.ts'
-import type { TaskAcceptance } from './accept/accept-task.ts'
+import type { TaskIntake } from './accept/task-intake.ts'
 import { type Notifier, readyTopic } from './events/notifier.ts'
 import { createOrderExpiry } from './expire-orders.ts'
 import {
@@ -23,7 +23,7 @@ import type { Transactions } from './transactions.ts'
 
 type PriceTriggerDeps = {
   transactions: Transactions
-  acceptance: TaskAcceptance
+  intake: TaskIntake
   kinds: ReadonlyMap<string, TaskKind>
   notifier: Notifier
   clock: Clock

@@ -171,7 +171,7 @@ export type Intent<Patch = JsonObject, Names extends string = string> = {
   build: (tx: Tx) => Promise<(nonce: bigint) => Promise<SignedEffect>>
   /**
    * For the first step of a task that does not exist yet, under a nonce from a sequence that may have gaps: reads while
-   * the nonce is taken, and signs before the promise is accepted.
+   * the nonce is taken, and signs before the acceptance is inserted.
    */
   signOnAccept?: (() => Promise<SignOnAccept>) | undefined
   /** The same for a sequence without gaps: signs within the accepting transaction. */
@@ -180,7 +180,7 @@ export type Intent<Patch = JsonObject, Names extends string = string> = {
   onRefused?: (fault: Fault) => StepResultOf<Patch, Names>
 }
 export type SignedEffect = { effect: NewEffect; txAttempt: NewTxAttempt }
-/** What the promise of a task that signs at once needs beside its admission. */
+/** What the acceptance of a task that signs at once needs beside its admission. */
 export type SigningGrant = {
   /** Absent where nothing counts against limits. */
   grant?: PolicyGrant

@@ -6,8 +6,8 @@
 /** Whole identifiers, tables and columns, by the folders where they are forbidden; `.` is everywhere. */
 export const forbiddenIdentifiers: Record<string, Record<string, string>> = {
   '.': {
-    acceptor: 'acceptance',
-    Acceptor: 'TaskAcceptance',
+    acceptor: 'intake',
+    acceptPromises: 'insertAcceptances',
     agentLost: 'onAgentRevoked',
     agreed_ms: 'reconciled_through_ms',
     aheadOf: 'clockSkewMs',
@@ -22,7 +22,6 @@ export const forbiddenIdentifiers: Record<string, Record<string, string>> = {
     changeOf: 'transition',
     company: 'peers',
     conclude: 'onFilled',
-    createAcceptor: 'createTaskAcceptance',
     crew: 'gatewayPool',
     deathOf: 'expiry',
     Deed: 'TaskCase',

@@ -1,10 +1,10 @@
 /** Rows of one user that another transaction has locked delay nobody else. */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { createTaskAcceptance } from '#durable/accept/accept-task.ts'
 import { runAct } from '#durable/accept/act-invoker.ts'
 import { createLockWaiters } from '#durable/accept/lock-wait.ts'
 import type { UserCall } from '#durable/accept/operation-call.ts'
+import { createTaskIntake } from '#durable/accept/task-intake.ts'
 import { createCommitter } from '#durable/run/commit.ts'
 import { createNonceSequences } from '#durable/run/nonces.ts'
 import type { Transactions } from '#durable/transactions.ts'
@@ -39,7 +39,7 @@ const signing: TaskKind = {
     }),
   },
 }
-/** Signs before its promise is accepted, under a sequence of the user that may have gaps. */
+/** Signs before its acceptance is inserted, under a sequence of the user that may have gaps. */
 const signingAlone = (signer: string): TaskKind => ({
   ...kind,
   steps: {
@@ -87,16 +87,16 @@ describe('a locked row of one user', () => {
   function instance({ pool, transaction, pipelinedTransaction } = fixture.admin) {
     const transactions = { pool, run: transaction, pipelined: pipelinedTransaction }
     const deps = { transactions, clock, random, instanceId: newUser() }
-    const acceptance = createTaskAcceptance(deps)
+    const intake = createTaskIntake(deps)
     const accept = async (userId: string) => {
       const account = { owner: userId, asset, subAccount: 'wallet' }
       const spend = testSpend({ account, amountUnits: 0n })
       const admission = { data: {}, first: 'first', spend }
-      return (await acceptance.accept({ userId, kind, input: {}, admission, leased: true })).task
+      return (await intake.accept({ userId, kind, input: {}, admission, leased: true })).task
     }
     /** Signs within the accepting transaction. */
     const sign = (userId: string, signs = signing) =>
-      acceptance.accept({
+      intake.accept({
         userId,
         kind: signs,
         input: {},
@@ -128,7 +128,7 @@ describe('a locked row of one user', () => {
     user_event_seq: 'select 1 from user_event_seq where user_id = $1 for update',
   }
   for (const [table, sql] of Object.entries(rowsOfUser)) {
-    test(`a promise that waits for its row of ${table} delays no other, before, beside or after it`, async () => {
+    test(`an acceptance that waits for its row of ${table} delays no other, before, beside or after it`, async () => {
       const { accept } = instance()
       const blocked = newUser()
       await accept(blocked)
@@ -152,7 +152,7 @@ describe('a locked row of one user', () => {
     })
   }
 
-  test('a promise whose rows stay locked is refused as one that can be repeated', async (t) => {
+  test('an acceptance whose rows stay locked is refused as one that can be repeated', async (t) => {
     const [blocked, other] = [newUser(), newUser()]
     await instance().accept(blocked)
     const held = await fixture.lockRows(rowsOfUser.account, blocked)
@@ -235,7 +235,7 @@ describe('a locked row of one user', () => {
     await Promise.all(waiting)
   })
 
-  test('promises that wait for the nonces of their signer leave connections to the others', async () => {
+  test('acceptances that wait for the nonces of their signer leave connections to the others', async () => {
     const { accept, sign } = instance()
     const blocked = newUser()
     await ensureSequence(blocked)
@@ -249,7 +249,7 @@ describe('a locked row of one user', () => {
     await Promise.all(waiting)
   })
 
-  test('a promise that signs in order and waits for a row of its user delays no other signature', async () => {
+  test('an acceptance that signs in order and waits for a row of its user delays no other signature', async () => {
     const { sign } = instance()
     await ensureSequence()
     const blocked = newUser()
@@ -265,7 +265,7 @@ describe('a locked row of one user', () => {
     assert.deepEqual(await gaps(), [])
   })
 
-  test('promises that wait for the sequence that all of them need are signed together once it is free', async () => {
+  test('acceptances that wait for the sequence that all of them need are signed together once it is free', async () => {
     const { sign } = instance()
     await ensureSequence()
     const held = await fixture.lockRows(

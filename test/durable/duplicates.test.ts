@@ -1,11 +1,11 @@
 /** Requests that are repeated without their key: one of them passes, on any instance, until the caller wants it twice. */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { createTaskAcceptance } from '#durable/accept/accept-task.ts'
 import { runAct } from '#durable/accept/act-invoker.ts'
 import { createLockWaiters } from '#durable/accept/lock-wait.ts'
 import type { UserCall } from '#durable/accept/operation-call.ts'
 import { type Duplicates, recentRequestDeletion, recentRequestOf } from '#durable/accept/recent-request.ts'
+import { createTaskIntake } from '#durable/accept/task-intake.ts'
 import { deletionJobs } from '#durable/upkeep/retention.ts'
 import { type Clock, later } from '#kernel/clock.ts'
 import { Fault } from '#kernel/fault.ts'
@@ -48,7 +48,7 @@ describe('requests that are repeated without their key', () => {
     return { pool, run: transaction, pipelined: pipelinedTransaction }
   }
   function instance() {
-    const acceptance = createTaskAcceptance({
+    const intake = createTaskIntake({
       transactions: transactions(),
       clock,
       random,
@@ -57,7 +57,7 @@ describe('requests that are repeated without their key', () => {
     return async (userId: string, duplicates: Duplicates = 'refuse', { hash = 'h', units = 0n } = {}) => {
       const account = { owner: userId, asset: 'test:coin', subAccount: 'wallet' }
       const spend = testSpend({ account, amountUnits: units })
-      const { task } = await acceptance.accept({
+      const { task } = await intake.accept({
         userId,
         kind,
         input: {},

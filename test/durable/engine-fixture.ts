@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Config } from '#config.ts'
-import { createTaskAcceptance } from '#durable/accept/accept-task.ts'
+import { createTaskIntake } from '#durable/accept/task-intake.ts'
 import type { Engine } from '#durable/engine.ts'
 import type { MessageBus } from '#durable/events/notifier.ts'
 import { createCommitter } from '#durable/run/commit.ts'
@@ -230,7 +230,7 @@ export function writer({ admin }: EngineFixture) {
     instanceId: newUser(),
   }
   const commits = createCommitter(deps)
-  const { accept } = createTaskAcceptance(deps)
+  const { accept } = createTaskIntake(deps)
   const kind: TaskKind = { kind: 'test', version: 1, priority: 1, steps: {} }
   return {
     ...commits,

@@ -14,14 +14,14 @@ import { query } from '#store/query.ts'
 import { ledgerDrift } from '../harness/ledger.ts'
 import { type EngineFixture, newUser, openFixture } from './engine-fixture.ts'
 import {
+  acceptanceToModel,
   applyToModel,
   balanceOf,
   emptyModel,
   external,
   type Model,
+  type ModelAcceptance,
   type Movement,
-  type Promised,
-  promiseToModel,
   type Verdict,
 } from './ledger-model.ts'
 
@@ -38,7 +38,7 @@ after(async () => fixture[Symbol.asyncDispose]())
 
 type Operation =
   | { does: 'apply'; movements: Movement[] }
-  | { does: 'promise'; promises: (Omit<Promised, 'version'> & { isStale: boolean })[] }
+  | { does: 'acceptance'; acceptances: (Omit<ModelAcceptance, 'version'> & { isStale: boolean })[] }
 
 const units = (max: bigint) => fc.bigInt({ min: 1n, max })
 const userAccount = fc
@@ -64,7 +64,7 @@ const movement: fc.Arbitrary<Movement> = fc.oneof(
   fc.record({ move: fc.constant('post' as const), key, amountUnits: fc.bigInt({ min: 0n, max: 70n }) }),
   fc.record({ move: fc.constant('void' as const), key }),
 )
-const promised = fc.record({
+const accepted = fc.record({
   account: userAccount,
   key,
   totalUnits: fc.bigInt({ min: 0n, max: 200n }),
@@ -76,10 +76,10 @@ const operation: fc.Arbitrary<Operation> = fc.oneof(
     does: fc.constant('apply' as const),
     movements: fc.array(movement, { minLength: 1, maxLength: 3 }),
   }),
-  // As one statement takes them: one promise per user.
+  // As one statement takes them: one acceptance per user.
   fc.record({
-    does: fc.constant('promise' as const),
-    promises: fc.uniqueArray(promised, {
+    does: fc.constant('acceptance' as const),
+    acceptances: fc.uniqueArray(accepted, {
       minLength: 1,
       maxLength: usersMax,
       selector: (each) => each.account.split(' ')[0],
@@ -125,9 +125,9 @@ function openLedger(run: number) {
     apply: (movements: readonly Movement[]) =>
       verdictOf(query(pool, applySql, [JSON.stringify(movesToJson(movements.map(moveOf))), shard])),
     /** One statement for all of them, as arrivals are batched; the verdict of each. */
-    async promise(promises: readonly Promised[]): Promise<Verdict[]> {
+    async acceptance(acceptances: readonly ModelAcceptance[]): Promise<Verdict[]> {
       const at = new Date()
-      const json = promises.map(({ account: name, key: ownKey, totalUnits, version, amountUnits }, n) => {
+      const json = acceptances.map(({ account: name, key: ownKey, totalUnits, version, amountUnits }, n) => {
         const { owner, subAccount } = refOf(name)
         const task = { id: newUser(), shard, user_id: owner, kind: 'model', kind_version: 1, step: 'only' }
         const times = { run_at: at, deadline: at, created_at: at, updated_at: at }
@@ -146,7 +146,7 @@ function openLedger(run: number) {
         'select * from task_accept($1::jsonb, null)',
         [JSON.stringify(json)],
       )
-      return promises.map((_, n) => rows.find((row) => row.n === n)!.verdict)
+      return acceptances.map((_, n) => rows.find((row) => row.n === n)!.verdict)
     },
     async balances(): Promise<Map<string, { avail: bigint; held: bigint; version: bigint }>> {
       const rows = await fixture.rows<{
@@ -207,23 +207,23 @@ async function runOperation(each: Operation, model: Model, ledger: LedgerUnderTe
   }
   // A key names one task: those of the others are taken.
   const known = new Set(model.transfers.keys())
-  const promises = each.promises
+  const acceptances = each.acceptances
     .filter(({ key: own }) => !known.has(own) && known.add(own))
     .map(({ isStale, ...rest }) => {
       const { version } = balanceOf(model, rest.account)
       return { ...rest, version: isStale ? version + 1n : version }
     })
-  const got = await ledger.promise(promises)
+  const got = await ledger.acceptance(acceptances)
   assert.deepEqual(
     got,
-    promises.map((promise) => promiseToModel(model, promise)),
+    acceptances.map((acceptance) => acceptanceToModel(model, acceptance)),
     'verdicts',
   )
   await compare(model, earlier, ledger)
   return got
 }
 
-test('every sequence of movements, holds, ends and promises leaves the balances of the model', async (t) => {
+test('every sequence of movements, holds, ends and acceptances leaves the balances of the model', async (t) => {
   let sequences = 0
   let operations = 0
   const seen = new Map<Verdict, number>()

@@ -11,7 +11,7 @@ type Beginning = {
 type Ending = { move: 'post'; key: string; amountUnits?: bigint } | { move: 'void'; key: string }
 export type Movement = Beginning | Ending
 /** A balance that a chain showed, and the hold that a task takes of it. */
-export type Promised = {
+export type ModelAcceptance = {
   account: string
   key: string
   totalUnits: bigint
@@ -95,11 +95,11 @@ export const applyToModel = (model: Model, movements: readonly Movement[]): Verd
   })
 
 /** Books what the chain shows, less what is on hold; then holds. */
-export const promiseToModel = (model: Model, promised: Promised): Verdict =>
+export const acceptanceToModel = (model: Model, accepted: ModelAcceptance): Verdict =>
   attempt(model, (copy) => {
-    const { account, key, totalUnits, amountUnits } = promised
+    const { account, key, totalUnits, amountUnits } = accepted
     const { avail, held, version } = balanceOf(copy, account)
-    if (version !== promised.version) throw new Refused('stale')
+    if (version !== accepted.version) throw new Refused('stale')
     // What is on hold stays there.
     const free = totalUnits - held
     const delta = (free < 0n ? 0n : free) - avail

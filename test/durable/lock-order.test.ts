@@ -1,7 +1,7 @@
 /** Every transaction of the engine locks in one order, so that two instances that serve the same users never deadlock. */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { createTaskAcceptance } from '#durable/accept/accept-task.ts'
+import { createTaskIntake } from '#durable/accept/task-intake.ts'
 import { ledger } from '#durable/ledger/ledger.ts'
 import { createCommitter } from '#durable/run/commit.ts'
 import { createNonceSequences } from '#durable/run/nonces.ts'
@@ -59,7 +59,7 @@ describe('two instances that serve the same users from both sides', () => {
     const { pool, transaction, pipelinedTransaction } = fixture.admin
     const transactions = { pool, run: transaction, pipelined: pipelinedTransaction }
     const deps = { transactions, clock, random, instanceId: newUser() }
-    const acceptance = createTaskAcceptance(deps)
+    const intake = createTaskIntake(deps)
     const committer = createCommitter(deps)
     const gas = {
       chainId: '1',
@@ -74,7 +74,7 @@ describe('two instances that serve the same users from both sides', () => {
       const seen = seenUnits === 0n ? undefined : { totalUnits: seenUnits, version }
       const spend = { ...testSpend(held, seen), grant, check: async () => grant, gas }
       const admission = { data: {}, first: 'first', spend, signOnAccept }
-      return acceptance.accept({ userId, kind, input: {}, admission, leased: true })
+      return intake.accept({ userId, kind, input: {}, admission, leased: true })
     }
     /** A request of the user that locks the limits, moves money between two users, and writes an event of both. */
     const act = (one: string, other: string, turn: string) =>

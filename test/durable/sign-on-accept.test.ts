@@ -109,7 +109,7 @@ async function instance(databaseUrl: string, name: string, lookups: Map<string, 
 
 type Instance = Awaited<ReturnType<typeof instance>>
 
-describe('a promise with its first signature', () => {
+describe('an acceptance with its first signature', () => {
   const looks = new Map<string, Lookup[]>()
   let db: TestDatabase
   let proxy: DatabaseProxy

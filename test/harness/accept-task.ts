@@ -1,4 +1,4 @@
-import { createTaskAcceptance } from '#durable/accept/accept-task.ts'
+import { createTaskIntake } from '#durable/accept/task-intake.ts'
 import { createCommitter } from '#durable/run/commit.ts'
 import { failed } from '#durable/run/step-result.ts'
 import type { Transactions } from '#durable/transactions.ts'
@@ -16,7 +16,7 @@ export async function acceptTask(where: Where, userId: string, spend: AdmittedSp
   const admission = { data: {}, first: 'first', spend }
   const wanted = { userId, kind, input: {}, admission, leased: true }
   const deps = { ...where, random, instanceId: uuidv7(where.clock.now(), random) }
-  return (await createTaskAcceptance(deps).accept(wanted)).task.id
+  return (await createTaskIntake(deps).accept(wanted)).task.id
 }
 
 /** Ends it with nothing executed. */

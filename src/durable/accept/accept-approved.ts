@@ -3,8 +3,8 @@ import type { Task } from '#durable/task/task-row.ts'
 import { taskEvent } from '#durable/task/task-view.ts'
 import type { Tx } from '#kernel/task.ts'
 import { query } from '#store/query.ts'
-import { acceptPromises, type NewTask, refusalOf, type TaskPromise, type Verdict } from './acceptance.ts'
-import { buildPromise, type TaskAcceptanceDeps } from './build-acceptance.ts'
+import { type Acceptance, insertAcceptances, type NewTask, refusalOf, type Verdict } from './acceptance.ts'
+import { buildAcceptance, type IntakeDeps } from './build-acceptance.ts'
 
 /** The acceptance of a task that has waited for an approval: under its id, by the limits and balances of now. */
 
@@ -19,43 +19,46 @@ export type ApprovedTask = Pick<NewTask, 'kind' | 'admission'>
  * first step: only the acceptance knows that it is approved.
  */
 export async function resumeTask(
-  deps: TaskAcceptanceDeps,
+  deps: IntakeDeps,
   waiting: Task,
   approved: ApprovedTask,
 ): Promise<Committed | undefined> {
-  const promise = promiseAfter(deps, waiting, approved)
-  let grant = promise.grant ?? (await promise.check?.())
+  const acceptance = acceptanceAfter(deps, waiting, approved)
+  let grant = acceptance.grant ?? (await acceptance.check?.())
   for (let grants = 1; ; grants++) {
     const verdict = await deps.transactions
-      .run((tx) => replace(deps, tx, waiting, { ...promise, grant }))
+      .run((tx) => replace(deps, tx, waiting, { ...acceptance, grant }))
       .catch((error: unknown) => {
         if (error instanceof NotAccepted) return error.verdict
         throw error
       })
     if (verdict === undefined) return undefined
     if (verdict.verdict === 'accepted')
-      return { task: promise.task, committedEvents: { last: verdict.last ?? 0n, events: promise.events } }
-    if (verdict.verdict !== 'policy' || !promise.check || grants === grantsMax)
-      throw refusalOf(verdict, promise.wanted)
+      return {
+        task: acceptance.task,
+        committedEvents: { last: verdict.last ?? 0n, events: acceptance.events },
+      }
+    if (verdict.verdict !== 'policy' || !acceptance.check || grants === grantsMax)
+      throw refusalOf(verdict, acceptance.wanted)
     // The limits, a switch or the sum of the day have changed: this throws the fault, or grants by the present ones.
-    grant = await promise.check()
+    grant = await acceptance.check()
   }
 }
 
-function promiseAfter(deps: TaskAcceptanceDeps, waiting: Task, approved: ApprovedTask): TaskPromise {
+function acceptanceAfter(deps: IntakeDeps, waiting: Task, approved: ApprovedTask): Acceptance {
   const { id, user_id: userId, input, version, idempotency_key, execution_id } = waiting
-  const promise = buildPromise(deps, { ...approved, id, userId, input, leased: true })
+  const acceptance = buildAcceptance(deps, { ...approved, id, userId, input, leased: true })
   // Above every version of the waiting row: a run that has lost its lease commits nothing over the accepted task.
-  const task = { ...promise.task, version: version + 1, idempotency_key, execution_id }
-  return { ...promise, task, events: [taskEvent('task.updated', task)] }
+  const task = { ...acceptance.task, version: version + 1, idempotency_key, execution_id }
+  return { ...acceptance, task, events: [taskEvent('task.updated', task)] }
 }
 
 /** Locks the task first, as every transaction does. */
 async function replace(
-  { instanceId }: TaskAcceptanceDeps,
+  { instanceId }: IntakeDeps,
   tx: Tx,
   waiting: Task,
-  promise: TaskPromise,
+  acceptance: Acceptance,
 ): Promise<Verdict | undefined> {
   const taken = await query(
     tx,
@@ -65,9 +68,9 @@ async function replace(
     [waiting.id, waiting.version],
   )
   if (taken.length === 0) return undefined
-  const [verdict] = await acceptPromises(tx, instanceId, [promise])
+  const [verdict] = await insertAcceptances(tx, instanceId, [acceptance])
   if (verdict?.verdict !== 'accepted') throw new NotAccepted(verdict!)
-  await query(tx, 'update task set version = $2 where id = $1', [waiting.id, promise.task.version])
+  await query(tx, 'update task set version = $2 where id = $1', [waiting.id, acceptance.task.version])
   return verdict
 }
 
@@ -75,7 +78,7 @@ async function replace(
 class NotAccepted extends Error {
   readonly verdict: Exclude<Verdict, { verdict: 'accepted' }>
   constructor(verdict: Verdict) {
-    super('the promise was refused')
+    super('the acceptance was refused')
     this.verdict = verdict as Exclude<Verdict, { verdict: 'accepted' }>
   }
 }

@@ -2,37 +2,37 @@ import { takeNonces } from '#durable/run/nonces.ts'
 import type { Transactions } from '#durable/transactions.ts'
 import type { Tx } from '#kernel/task.ts'
 import { jsonText, query, settleAll } from '#store/query.ts'
-import { acceptPromises, type StoredSignature, type TaskPromise, type Verdict } from './acceptance.ts'
+import { type Acceptance, insertAcceptances, type StoredSignature, type Verdict } from './acceptance.ts'
 import type { LockWait } from './lock-wait.ts'
 
-/** Promises that need a transaction: they sign under a sequence without gaps. */
+/** Acceptances that need a transaction: they sign under a sequence without gaps. */
 
-type PromiseTransactionDeps = { transactions: Transactions; instanceId: string }
+type TransactionDeps = { transactions: Transactions; instanceId: string }
 export type Decision = { verdict: Verdict; signature?: StoredSignature }
-type Accepted = { promise: TaskPromise; n: number; signature?: StoredSignature }
+type Accepted = { acceptance: Acceptance; n: number; signature?: StoredSignature }
 
 /**
- * Locks in the order of every other transaction: what may refuse the promises, then the nonce sequence, then the numbers
+ * Locks in the order of every other transaction: what may refuse the acceptances, then the nonce sequence, then the numbers
  * of events. A signature that fails rolls all of it back, so the sequence has no gaps.
  */
 export const acceptInTransaction = (
-  { transactions, instanceId }: PromiseTransactionDeps,
-  promises: readonly TaskPromise[],
+  { transactions, instanceId }: TransactionDeps,
+  acceptances: readonly Acceptance[],
   lockWait: LockWait,
 ): Promise<Decision[]> =>
   transactions.run(async (tx) => {
-    const verdicts = await acceptPromises(
+    const verdicts = await insertAcceptances(
       tx,
       instanceId,
-      promises.map((promise) => ({ ...promise, events: [] })),
+      acceptances.map((acceptance) => ({ ...acceptance, events: [] })),
       lockWait,
     )
-    const accepted = promises
-      .map((promise, n) => ({ promise, n }))
+    const accepted = acceptances
+      .map((acceptance, n) => ({ acceptance, n }))
       .filter(({ n }) => verdicts[n]?.verdict === 'accepted')
     if (accepted.length === 0) return verdicts.map((verdict) => ({ verdict }))
     const signed = await signInOrder(tx, accepted)
-    const lasts = await completePromises(tx, signed, lockWait)
+    const lasts = await completeAcceptances(tx, signed, lockWait)
     return verdicts.map((verdict, n) => {
       const signature = signed.find((each) => each.n === n)?.signature
       const decided = verdict.verdict === 'accepted' ? { ...verdict, last: lasts.get(n) ?? null } : verdict
@@ -40,9 +40,9 @@ export const acceptInTransaction = (
     })
   })
 
-/** All promises of a batch sign under one sequence, if any. */
+/** All acceptances of a batch sign under one sequence, if any. */
 async function signInOrder(tx: Tx, accepted: readonly Accepted[]): Promise<Accepted[]> {
-  const signing = accepted.flatMap(({ promise: { inOrder } }) => inOrder ?? [])
+  const signing = accepted.flatMap(({ acceptance: { inOrder } }) => inOrder ?? [])
   const sequence = signing[0]?.sequence
   if (!sequence) return [...accepted]
   let minNonce = 0n
@@ -56,13 +56,13 @@ async function signInOrder(tx: Tx, accepted: readonly Accepted[]): Promise<Accep
   return accepted.map((each, at) => ({ ...each, signature: signatures[at] as StoredSignature }))
 }
 
-/** Stores the signatures and appends the events: the last locks of the transaction. Returns the last numbers by promise. */
-async function completePromises(
+/** Stores the signatures and appends the events: the last locks of the transaction. Returns the last numbers by acceptance. */
+async function completeAcceptances(
   tx: Tx,
   accepted: readonly Accepted[],
   { lockWaitMs }: LockWait,
 ): Promise<Map<number, bigint>> {
-  const json = accepted.map(({ promise: { task, events }, n, signature }) => ({
+  const json = accepted.map(({ acceptance: { task, events }, n, signature }) => ({
     n,
     id: task.id,
     user_id: task.user_id,

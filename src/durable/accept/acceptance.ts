@@ -20,7 +20,7 @@ import { accountBusy } from './faults.ts'
 import type { LockWait } from './lock-wait.ts'
 import { possibleDuplicate, type RecentRequest } from './recent-request.ts'
 
-/** The statement that accepts promises: their JSON, and its verdict about each of them. */
+/** The statement that inserts acceptances: their JSON, and its verdict about each of them. */
 
 export type NewTask = {
   id?: string
@@ -43,7 +43,7 @@ export type NewTask = {
   events?: NewEvent[]
 }
 /** A task that is to be accepted, as it begins, and what the statement needs beside it. */
-export type TaskPromise = {
+export type Acceptance = {
   task: Task
   wanted: NewTask
   events: NewEvent[]
@@ -54,7 +54,7 @@ export type TaskPromise = {
   rows?: FeatureRows[] | undefined
   /** What the first step has signed. */
   signature?: StoredSignature
-  /** Signs within the accepting transaction, after everything that may refuse the promise. */
+  /** Signs within the accepting transaction, after everything that may refuse the acceptance. */
   inOrder?: SignatureInOrder
 }
 /** An effect, and its JSON for the database. */
@@ -83,22 +83,22 @@ type VerdictRow = {
   last: bigint | string | null
 }
 
-/** Accepts each promise whole or not at all. `instanceId`: runs the leased ones. */
-export async function acceptPromises(
+/** Inserts each acceptance whole or not at all. `instanceId`: runs the leased ones. */
+export async function insertAcceptances(
   db: pg.Pool | Tx,
   instanceId: string,
-  promises: readonly TaskPromise[],
+  acceptances: readonly Acceptance[],
   { lockWaitMs }: LockWait = {},
 ): Promise<Verdict[]> {
-  const json = promises.map((promise, n) => promiseJson(promise, n, instanceId))
+  const json = acceptances.map((acceptance, n) => acceptanceJson(acceptance, n, instanceId))
   const rows = await query<VerdictRow>(db as pg.Pool, 'select * from task_accept($1::jsonb, $2)', [
     jsonText(json),
     lockWaitMs,
   ])
   const verdicts = new Map(rows.map((row) => [row.n, toVerdict(row)]))
-  return promises.map((_, n) => {
+  return acceptances.map((_, n) => {
     const verdict = verdicts.get(n)
-    if (!verdict) throw new Error('the accepting statement returned no verdict for a promise')
+    if (!verdict) throw new Error('the accepting statement returned no verdict for an acceptance')
     return verdict
   })
 }
@@ -135,23 +135,23 @@ export function refusalOf(verdict: Exclude<Verdict, { verdict: 'accepted' }>, { 
 }
 
 function gasRefusal(usedWei: bigint, { spend }: Admission): Fault {
-  if (!spend?.gas) throw new Error('a promise without gas was refused for its gas')
+  if (!spend?.gas) throw new Error('an acceptance without gas was refused for its gas')
   return spend.gas.refuse(usedWei)
 }
 
 function drawRefusal(availableUnits: bigint, { draw }: Admission): Fault {
-  if (!draw) throw new Error('a promise without a draw was refused for its draw')
+  if (!draw) throw new Error('an acceptance without a draw was refused for its draw')
   return draw.refuse(availableUnits)
 }
 
 function orderRefusal(open: number, { orders }: Admission): Fault {
-  if (!orders) throw new Error('a promise without orders was refused for its orders')
+  if (!orders) throw new Error('an acceptance without orders was refused for its orders')
   return orders.refuse(open)
 }
 
 /** One element of the argument of the database function `task_accept`. */
-function promiseJson(
-  { task, wanted, events, grant, rows = [], signature, inOrder }: TaskPromise,
+function acceptanceJson(
+  { task, wanted, events, grant, rows = [], signature, inOrder }: Acceptance,
   n: number,
   instanceId: string,
 ) {

@@ -11,15 +11,15 @@ import { Fault } from '#kernel/fault.ts'
 import type { JsonObject } from '#kernel/json.ts'
 import type { Admission, TaskKind } from '#kernel/task.ts'
 import { withTimeLimit } from '#kernel/time-limit.ts'
-import type { TaskAcceptance } from './accept-task.ts'
 import { StaleBalance } from './acceptance.ts'
 import { isInsufficientBalance, throwAdmissionFault } from './faults.ts'
 import type { KeyedRequest } from './idempotency.ts'
 import type { OperationOf } from './operation-call.ts'
 import type { RecentRequest } from './recent-request.ts'
+import type { TaskIntake } from './task-intake.ts'
 
 export type TaskAdmitterDeps = {
-  acceptance: TaskAcceptance
+  intake: TaskIntake
   runner: Runner
   kinds: ReadonlyMap<string, TaskKind>
   notifier: Notifier
@@ -134,7 +134,7 @@ function rereadOf(admission: Admission): (() => Promise<Admission>) | undefined 
 
 /** Commits the task, leased to this instance where it has a slot, and starts or announces it. */
 async function accept(
-  { acceptance, runner, notifier, localEvents }: TaskAdmitterDeps,
+  { intake, runner, notifier, localEvents }: TaskAdmitterDeps,
   { input, asker: { userId, executionId }, keyed, kind, request }: KnownRequest,
   admission: Admission,
 ): Promise<AcceptedTask> {
@@ -149,7 +149,7 @@ async function accept(
     ...(executionId !== undefined && { executionId }),
     ...(request && { request }),
   }
-  const { task, committedEvents, signed } = await acceptance.accept(wanted)
+  const { task, committedEvents, signed } = await intake.accept(wanted)
   const run = slot?.take(task, signed)
   if (slot) await yieldToFirstStep()
   else notifier.notify([readyTopic])

@@ -5,9 +5,9 @@ import type { Transactions } from '#durable/transactions.ts'
 import { type Clock, later } from '#kernel/clock.ts'
 import { type Random, shardOf, uuidv7 } from '#kernel/id.ts'
 import { type NewEvent, systemOwner } from '#kernel/task.ts'
-import type { NewTask, TaskPromise } from './acceptance.ts'
+import type { Acceptance, NewTask } from './acceptance.ts'
 
-export type TaskAcceptanceDeps = {
+export type IntakeDeps = {
   transactions: Transactions
   clock: Clock
   random: Random
@@ -15,11 +15,11 @@ export type TaskAcceptanceDeps = {
   /** False while the standby is away that the installation demands: the task says so from then on. */
   isReplicated?: () => boolean | null
 }
-type BuildDeps = Pick<TaskAcceptanceDeps, 'clock' | 'random' | 'isReplicated'>
+type BuildDeps = Pick<IntakeDeps, 'clock' | 'random' | 'isReplicated'>
 
 const deadlineMsDefault = 15 * 60_000
 
-export function buildPromise(deps: BuildDeps, wanted: NewTask): TaskPromise {
+export function buildAcceptance(deps: BuildDeps, wanted: NewTask): Acceptance {
   const task = buildTask(deps, wanted)
   const { spend } = wanted.admission
   const events = [...creationEvents(task), ...(wanted.events ?? [])]

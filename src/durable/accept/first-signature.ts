@@ -9,9 +9,9 @@ import type { Clock } from '#kernel/clock.ts'
 import type { Random } from '#kernel/id.ts'
 import type { KeyedMutex } from '#kernel/keyed-mutex.ts'
 import type { SignedEffect, SignInOrder, SignOnAccept, StepResult } from '#kernel/task.ts'
-import type { StoredSignature, TaskPromise } from './acceptance.ts'
+import type { Acceptance, StoredSignature } from './acceptance.ts'
 
-/** Promises whose first step signs: they are accepted as that step leaves them. */
+/** Acceptances whose first step signs: they are accepted as that step leaves them. */
 
 type FirstSignatureDeps = {
   transactions: Transactions
@@ -27,16 +27,16 @@ const signOnAcceptMsMax = 3_000
 /** Runs the first step before its task exists; undefined where the step does more than sign, or took too long. */
 export const signFirstStep = (
   deps: FirstSignatureDeps,
-  promise: TaskPromise,
-): Promise<TaskPromise | undefined> =>
-  trySigning(deps, promise).catch((error: unknown) => {
+  acceptance: Acceptance,
+): Promise<Acceptance | undefined> =>
+  trySigning(deps, acceptance).catch((error: unknown) => {
     // Whether the task has the approval is decided by the acceptance: a step signs it afterwards.
     if (error instanceof ApprovalRequired) return undefined
     throw error
   })
 
-async function trySigning(deps: FirstSignatureDeps, promise: TaskPromise): Promise<TaskPromise | undefined> {
-  const { task, wanted } = promise
+async function trySigning(deps: FirstSignatureDeps, acceptance: Acceptance): Promise<Acceptance | undefined> {
+  const { task, wanted } = acceptance
   const { signOnAccept: canSign } = wanted.admission
   if (!canSign || !wanted.leased) return undefined
   // The limit of chats is checked for who asked, which no signature knows: a step signs it afterwards.
@@ -47,8 +47,8 @@ async function trySigning(deps: FirstSignatureDeps, promise: TaskPromise): Promi
   if (!result || !onlySigns(result)) return undefined
   const { signOnAccept, signInOrder } = result.sign
   if (signInOrder)
-    return withSignatureInOrder(deps, withResult(deps, promise, result), result, await signInOrder())
-  return signOnAccept && signNow(deps, promise, result, signOnAccept)
+    return withSignatureInOrder(deps, withResult(deps, acceptance, result), result, await signInOrder())
+  return signOnAccept && signNow(deps, acceptance, result, signOnAccept)
 }
 
 function onlySigns(result: StepResult): result is SigningResult {
@@ -58,10 +58,10 @@ function onlySigns(result: StepResult): result is SigningResult {
 /** The nonce and the policy's check are one round trip: no lock is held while the signature is made. */
 async function signNow(
   deps: FirstSignatureDeps,
-  promise: TaskPromise,
+  acceptance: Acceptance,
   result: SigningResult,
   signOnAccept: () => Promise<SignOnAccept>,
-): Promise<TaskPromise | undefined> {
+): Promise<Acceptance | undefined> {
   const { nonceSequence, minNonce } = result.sign
   const takeNonce = () => takeNonceAlone(deps.transactions.pool, nonceSequence, minNonce)
   const [nonce, sign] = await Promise.all([
@@ -69,41 +69,50 @@ async function signNow(
     signOnAccept(),
   ])
   // The result of the step is outdated: the task is accepted without it, and the step runs again.
-  if (deps.clock.now().getTime() - promise.task.created_at.getTime() > signOnAcceptMsMax) return undefined
+  if (deps.clock.now().getTime() - acceptance.task.created_at.getTime() > signOnAcceptMsMax) return undefined
   const { grant, check, rows, ...built } = await sign(nonce)
-  const signature = storedSignature(deps, promise, result, built)
-  return { ...withResult(deps, promise, result), ...grantOf(promise, { grant, check }), rows, signature }
+  const signature = storedSignature(deps, acceptance, result, built)
+  return {
+    ...withResult(deps, acceptance, result),
+    ...grantOf(acceptance, { grant, check }),
+    rows,
+    signature,
+  }
 }
 
 function withSignatureInOrder(
   deps: FirstSignatureDeps,
-  promise: TaskPromise,
+  acceptance: Acceptance,
   result: SigningResult,
   { grant, check, rows, sign }: SignInOrder,
-): TaskPromise {
+): Acceptance {
   const { nonceSequence: sequence, minNonce = 0n } = result.sign
   const inOrder = {
     sequence,
     minNonce,
-    sign: async (nonce: bigint) => storedSignature(deps, promise, result, await sign(nonce)),
+    sign: async (nonce: bigint) => storedSignature(deps, acceptance, result, await sign(nonce)),
   }
-  return { ...promise, ...grantOf(promise, { grant, check }), rows, inOrder }
+  return { ...acceptance, ...grantOf(acceptance, { grant, check }), rows, inOrder }
 }
 
-function withResult({ clock }: FirstSignatureDeps, promise: TaskPromise, result: SigningResult): TaskPromise {
-  const { task } = promise
+function withResult(
+  { clock }: FirstSignatureDeps,
+  acceptance: Acceptance,
+  result: SigningResult,
+): Acceptance {
+  const { task } = acceptance
   const change = transition(task, result)
   const after = { ...taskAfter(task, change, clock.now()), version: task.version }
   return {
-    ...promise,
+    ...acceptance,
     task: after,
-    events: [...promise.events, ...transitionEvents(task, after, change.events)],
+    events: [...acceptance.events, ...transitionEvents(task, after, change.events)],
   }
 }
 
 function storedSignature(
   deps: FirstSignatureDeps,
-  { wanted }: TaskPromise,
+  { wanted }: Acceptance,
   { sign: { nonceSequence } }: SigningResult,
   built: SignedEffect,
 ): StoredSignature {
@@ -113,7 +122,7 @@ function storedSignature(
 }
 
 /** The signature's own evaluation covers more than that of the admission. */
-const grantOf = (promise: TaskPromise, { grant, check }: Pick<TaskPromise, 'grant' | 'check'>) => ({
-  grant: grant ?? promise.grant,
-  check: check ?? promise.check,
+const grantOf = (acceptance: Acceptance, { grant, check }: Pick<Acceptance, 'grant' | 'check'>) => ({
+  grant: grant ?? acceptance.grant,
+  check: check ?? acceptance.check,
 })

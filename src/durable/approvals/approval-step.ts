@@ -1,8 +1,8 @@
-import type { TaskAcceptance } from '#durable/accept/accept-task.ts'
 import { StaleBalance } from '#durable/accept/acceptance.ts'
 import { admitUntilAccepted, kindOf } from '#durable/accept/admit-task.ts'
 import { accountBusy } from '#durable/accept/faults.ts'
 import type { OperationOf } from '#durable/accept/operation-call.ts'
+import type { TaskIntake } from '#durable/accept/task-intake.ts'
 import type { EventLog } from '#durable/events/event-log.ts'
 import type { Notifier } from '#durable/events/notifier.ts'
 import type { Committed, Committer } from '#durable/run/commit.ts'
@@ -23,7 +23,7 @@ import { type Approval, approvalOfTask, type Decision, writeDecision } from './a
 
 export type ApprovalsDeps = {
   transactions: Transactions
-  acceptance: TaskAcceptance
+  intake: TaskIntake
   committer: Pick<Committer, 'step'>
   events: Pick<EventLog, 'add' | 'notify'>
   notifier: Pick<Notifier, 'notify'>
@@ -144,7 +144,7 @@ async function apply(
 
 /** Admits the request again, with the prices, balances and limits of now. Who approved it has asked for it. */
 async function accept(deps: ApprovalsDeps, task: Task, approval: Approval): Promise<Committed | undefined> {
-  const { acceptance, operations, kinds, committer } = deps
+  const { intake, operations, kinds, committer } = deps
   const operation = operations.get(approval.operation)
   if (!operation) return committer.step(task, deferToNewerVersion(task))
   const asker = {
@@ -154,7 +154,7 @@ async function accept(deps: ApprovalsDeps, task: Task, approval: Approval): Prom
     ...(task.execution_id !== null && { executionId: task.execution_id }),
   }
   return admitUntilAccepted({ operation, input: task.input, asker }, (admission) =>
-    acceptance.resume(task, { kind: kindOf(kinds, operation), admission }),
+    intake.resume(task, { kind: kindOf(kinds, operation), admission }),
   ).catch((error: unknown) => {
     throw error instanceof StaleBalance ? accountBusy({ cause: error }) : error
   })

@@ -126,7 +126,7 @@ async function storeRequest(
   tx: Tx,
   { operation, userId, kind, input, intent, key, executionId, request }: WantedRequest,
 ): Promise<{ id: string; readers: string[] }> {
-  const { acceptance, clock, random } = deps
+  const { intake, clock, random } = deps
   const now = clock.now()
   const expiresAt = later(now, waitMs)
   const id = uuidv7(now, random)
@@ -153,7 +153,7 @@ async function storeRequest(
   await assertRoom(tx, userId, { clientId: intent.client_id, now })
   const requested = approvalEvent('approval.requested', approval)
   const accept = () =>
-    acceptance.enqueue(tx, {
+    intake.enqueue(tx, {
       id,
       userId,
       kind,

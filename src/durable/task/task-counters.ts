@@ -1,4 +1,4 @@
-import type { TaskAcceptance } from '#durable/accept/accept-task.ts'
+import type { TaskIntake } from '#durable/accept/task-intake.ts'
 import type { Committer } from '#durable/run/commit.ts'
 import { createCounter, type Metric } from '#kernel/metrics.ts'
 import { isEnded, type Task } from './task-row.ts'
@@ -19,10 +19,10 @@ export function createTaskCounters() {
   }
   return {
     read: (): Metric[] => [accepted.read(), ended.read()],
-    ofAcceptance: (acceptance: TaskAcceptance): TaskAcceptance => ({
-      ...acceptance,
+    ofIntake: (intake: TaskIntake): TaskIntake => ({
+      ...intake,
       async accept(wanted) {
-        const committed = await acceptance.accept(wanted)
+        const committed = await intake.accept(wanted)
         accepted.add({ kind: wanted.kind.kind })
         return committed
       },

@@ -1,5 +1,5 @@
 import type pg from 'pg'
-import { createTaskAcceptance, type TaskAcceptance } from '#durable/accept/accept-task.ts'
+import { createTaskIntake, type TaskIntake } from '#durable/accept/task-intake.ts'
 import { type Committer, createCommitter } from '#durable/run/commit.ts'
 import type { createTaskCounters } from '#durable/task/task-counters.ts'
 import { movesMoney } from '#durable/task/task-kinds.ts'
@@ -31,20 +31,20 @@ type Parts = { instanceId: string; counters: ReturnType<typeof createTaskCounter
  * what was acknowledged.
  */
 const heldAcceptance = (
-  acceptance: TaskAcceptance,
+  intake: TaskIntake,
   { holds, time, replication }: { holds: MoneyHolds; time: DatabaseTime; replication: Replication },
-): TaskAcceptance => ({
-  ...acceptance,
+): TaskIntake => ({
+  ...intake,
   async accept(wanted) {
     if (movesMoney(wanted.kind)) holds.assertFree()
     replication.assertFor(wanted.admission)
-    const committed = await acceptance.accept(wanted)
+    const committed = await intake.accept(wanted)
     time.acknowledge(committed.task)
     return committed
   },
   async resume(waiting, approved) {
     replication.assertFor(approved.admission)
-    const committed = await acceptance.resume(waiting, approved)
+    const committed = await intake.resume(waiting, approved)
     if (committed) time.acknowledge(committed.task)
     return committed
   },
@@ -80,9 +80,9 @@ export function createHeldCommits(deps: HeldCommitsDeps, { instanceId, counters 
     counters.ofCommitter(createCommitter({ transactions, clock, random })),
     time,
   )
-  const acceptance = heldAcceptance(
-    counters.ofAcceptance(
-      createTaskAcceptance({
+  const intake = heldAcceptance(
+    counters.ofIntake(
+      createTaskIntake({
         transactions,
         clock,
         random,
@@ -92,5 +92,5 @@ export function createHeldCommits(deps: HeldCommitsDeps, { instanceId, counters 
     ),
     { holds, time, replication },
   )
-  return { holds, time: { ...time, replication }, stepCommitter, acceptance }
+  return { holds, time: { ...time, replication }, stepCommitter, intake }
 }

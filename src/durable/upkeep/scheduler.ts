@@ -1,5 +1,5 @@
-import type { TaskAcceptance } from '#durable/accept/accept-task.ts'
 import { bodyHash, internalKey } from '#durable/accept/idempotency.ts'
+import type { TaskIntake } from '#durable/accept/task-intake.ts'
 import { newestKind } from '#durable/task/task-kinds.ts'
 import type { Transactions } from '#durable/transactions.ts'
 import { type Clock, later } from '#kernel/clock.ts'
@@ -12,7 +12,7 @@ import { query } from '#store/query.ts'
 
 type SchedulerDeps = {
   transactions: Transactions
-  acceptance: TaskAcceptance
+  intake: TaskIntake
   kinds: ReadonlyMap<string, TaskKind>
   clock: Clock
   random: Random
@@ -64,7 +64,7 @@ export function nextSlot(slot: Date, everySeconds: number, now: Date): Date {
 /** Enqueues one task per slot without a leader: the slot is part of the idempotency key. */
 export function createScheduler({
   transactions,
-  acceptance,
+  intake,
   kinds,
   clock,
   random,
@@ -81,7 +81,7 @@ export function createScheduler({
     await query(tx, 'update schedule set next_at = $2 where id = $1', [due.id, next])
     if (!kind) return next
     const key = internalKey('sched', `${due.id} ${due.next_at.toISOString()}`)
-    await acceptance.enqueue(tx, {
+    await intake.enqueue(tx, {
       userId: due.user_id ?? systemOwner,
       kind,
       input: due.input,

@@ -1,8 +1,8 @@
-/** Promises that are accepted together: each verdict, alone and beside others, and the locks of overlapping batches. */
+/** Acceptances that are inserted together: each verdict, alone and beside others, and the locks of overlapping batches. */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { createTaskAcceptance } from '#durable/accept/accept-task.ts'
 import { KeyTaken, StaleBalance } from '#durable/accept/acceptance.ts'
+import { createTaskIntake } from '#durable/accept/task-intake.ts'
 import { ledger } from '#durable/ledger/ledger.ts'
 import { createCommitter } from '#durable/run/commit.ts'
 import { systemClock as clock } from '#kernel/clock.ts'
@@ -17,7 +17,7 @@ const kind: TaskKind = { kind: 'test', version: 1, priority: 1, steps: {} }
 const walletOf = (owner: string) => ({ owner, asset, subAccount: 'wallet' })
 const codeOf = (error: unknown) => (error instanceof Fault ? error.code : String(error))
 
-describe('promises that are accepted together', () => {
+describe('acceptances that are inserted together', () => {
   let fixture: EngineFixture
   before(async () => {
     fixture = await openFixture()
@@ -32,9 +32,9 @@ describe('promises that are accepted together', () => {
       random,
       instanceId: newUser(),
     }
-    const acceptance = createTaskAcceptance(deps)
+    const intake = createTaskIntake(deps)
     const accept = (userId: string, admission: Partial<Admission> = {}, key?: string) =>
-      acceptance.accept({
+      intake.accept({
         userId,
         kind,
         input: {},
@@ -50,7 +50,7 @@ describe('promises that are accepted together', () => {
   const taskRows = async (userId: string) =>
     (await fixture.rows('select id from task where user_id = $1', userId)).length
 
-  test('two promises of one account that exceed the balance together are one task and one shortage', async () => {
+  test('two acceptances of one account that exceed the balance together are one task and one shortage', async () => {
     const { pay } = instance()
     const user = newUser()
     const seen = { totalUnits: 100n, version: 0n }
@@ -81,7 +81,7 @@ describe('promises that are accepted together', () => {
     assert.equal(await taskRows(user), 2)
   })
 
-  test('a refused promise refuses no other of its batch, and writes nothing', async () => {
+  test('a refused acceptance refuses no other of its batch, and writes nothing', async () => {
     const { accept, pay } = instance()
     const [blocked, stale, short, good] = [newUser(), newUser(), newUser(), newUser()]
     await pay(stale, 0n, { totalUnits: 9n, version: 0n })
@@ -119,7 +119,7 @@ describe('promises that are accepted together', () => {
     assert.deepEqual((await balanceOf(good)).heldUnits, 3n)
   })
 
-  test('an unexpected error in a batch fails its own promise only, and loses no other', async () => {
+  test('an unexpected error in a batch fails its own acceptance only, and loses no other', async () => {
     const { accept } = instance()
     const users = Array.from({ length: 8 }, newUser)
     const ends = await Promise.allSettled(

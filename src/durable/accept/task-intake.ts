@@ -8,15 +8,15 @@ import { isStatementTimeout } from '#store/conflict.ts'
 import { isDatabaseUnavailable } from '#store/unavailable.ts'
 import { type ApprovedTask, resumeTask } from './accept-approved.ts'
 import { acceptInTransaction, type Decision } from './accept-in-transaction.ts'
-import { acceptPromises, type NewTask, refusalOf, type TaskPromise } from './acceptance.ts'
-import { buildPromise, type TaskAcceptanceDeps } from './build-acceptance.ts'
+import { type Acceptance, insertAcceptances, type NewTask, refusalOf } from './acceptance.ts'
+import { buildAcceptance, type IntakeDeps } from './build-acceptance.ts'
 import { accountBusy } from './faults.ts'
 import { signFirstStep } from './first-signature.ts'
 import { isLockTimeout, type LockWait, startLockWait } from './lock-wait.ts'
 
 export type { NewTask } from './acceptance.ts'
 
-export type TaskAcceptance = {
+export type TaskIntake = {
   /** Commits key, task, limits, gas, hold, signature, rows of the feature and events, or throws why it was refused. */
   accept(wanted: NewTask): Promise<Committed>
   /** Accepts a task that has waited, in place of its waiting row; undefined where it waits no more. */
@@ -28,20 +28,20 @@ export type TaskAcceptance = {
 }
 
 const batchSizeMax = 32
-/** A grant is outdated where the limits changed, or other promises of the user were counted, in between. */
+/** A grant is outdated where the limits changed, or other acceptances of the user were counted, in between. */
 const grantsMax = 10
 
 type AcceptanceContext = {
-  deps: TaskAcceptanceDeps
+  deps: IntakeDeps
   /** The batches of each nonce sequence without gaps, and of single statements. */
-  batches: Map<string, (promise: TaskPromise) => Promise<Decision>>
+  batches: Map<string, (acceptance: Acceptance) => Promise<Decision>>
   /** By nonce sequence with gaps. */
   turns: KeyedMutex
   /** By user: approved tasks of one user lock the same rows, and those that wait keep no connection. */
   resumes: KeyedMutex
 }
 
-export function createTaskAcceptance(deps: TaskAcceptanceDeps): TaskAcceptance {
+export function createTaskIntake(deps: IntakeDeps): TaskIntake {
   const context: AcceptanceContext = {
     deps,
     batches: new Map(),
@@ -64,14 +64,14 @@ function throwIfBusy(error: unknown): never {
 
 async function acceptTask(context: AcceptanceContext, wanted: NewTask): Promise<Committed> {
   const { deps, turns } = context
-  const plain = buildPromise(deps, wanted)
-  const promise = (await signFirstStep({ ...deps, turns }, plain)) ?? plain
-  const { check } = promise
-  let grant = promise.grant ?? (await check?.())
+  const plain = buildAcceptance(deps, wanted)
+  const acceptance = (await signFirstStep({ ...deps, turns }, plain)) ?? plain
+  const { check } = acceptance
+  let grant = acceptance.grant ?? (await check?.())
   for (let grants = 1; ; grants++) {
-    const { verdict, signature = promise.signature } = await decide(context, { ...promise, grant })
+    const { verdict, signature = acceptance.signature } = await decide(context, { ...acceptance, grant })
     if (verdict.verdict === 'accepted') {
-      const { task, events } = promise
+      const { task, events } = acceptance
       const committedEvents = verdict.last === null ? undefined : { last: verdict.last, events }
       return {
         task,
@@ -85,21 +85,21 @@ async function acceptTask(context: AcceptanceContext, wanted: NewTask): Promise<
   }
 }
 
-/** Decides together with the promises that arrive while the last batch of its sort is decided. */
-function decide({ deps, batches }: AcceptanceContext, promise: TaskPromise): Promise<Decision> {
-  const { inOrder } = promise
+/** Decides together with the acceptances that arrive while the last batch of its sort is decided. */
+function decide({ deps, batches }: AcceptanceContext, acceptance: Acceptance): Promise<Decision> {
+  const { inOrder } = acceptance
   const name = inOrder ? Object.values(inOrder.sequence).join(' ') : 'statement'
   let batch = batches.get(name)
   if (!batch) {
-    batch = batchByArrival<TaskPromise, Decision>({
-      async run(promises, option) {
-        const lockWait = await startLockWait(deps.transactions.pool, promises[0]?.task.user_id, option)
+    batch = batchByArrival<Acceptance, Decision>({
+      async run(acceptances, option) {
+        const lockWait = await startLockWait(deps.transactions.pool, acceptances[0]?.task.user_id, option)
         return inOrder
-          ? acceptInTransaction(deps, promises, lockWait)
-          : acceptTogether(deps, promises, lockWait)
+          ? acceptInTransaction(deps, acceptances, lockWait)
+          : acceptTogether(deps, acceptances, lockWait)
       },
       sizeMax: batchSizeMax,
-      // Two promises of one user would spend the same balance and the same limits.
+      // Two acceptances of one user would spend the same balance and the same limits.
       keyOf: ({ task }) => task.user_id,
       ownerOf: ({ task }) => task.user_id,
       // The reply may be lost while the commit was not.
@@ -108,49 +108,45 @@ function decide({ deps, batches }: AcceptanceContext, promise: TaskPromise): Pro
     })
     batches.set(name, batch)
   }
-  return batch(promise)
+  return batch(acceptance)
 }
 
 async function acceptTogether(
-  { transactions, instanceId }: TaskAcceptanceDeps,
-  promises: readonly TaskPromise[],
+  { transactions, instanceId }: IntakeDeps,
+  acceptances: readonly Acceptance[],
   lockWait: LockWait,
 ): Promise<Decision[]> {
   const verdicts = await retryOnConflict(() =>
-    acceptPromises(transactions.pool, instanceId, promises, lockWait),
+    insertAcceptances(transactions.pool, instanceId, acceptances, lockWait),
   )
   return verdicts.map((verdict) => ({ verdict }))
 }
 
 type UnleasedTask = Omit<NewTask, 'leased'>
 
-async function enqueueTasks(
-  deps: TaskAcceptanceDeps,
-  tx: Tx,
-  wanted: readonly UnleasedTask[],
-): Promise<string[]> {
-  const promises = await Promise.all(
+async function enqueueTasks(deps: IntakeDeps, tx: Tx, wanted: readonly UnleasedTask[]): Promise<string[]> {
+  const acceptances = await Promise.all(
     wanted.map(async (each) => {
-      const promise = buildPromise(deps, { ...each, leased: false })
-      return { ...promise, grant: promise.grant ?? (await promise.check?.()) }
+      const acceptance = buildAcceptance(deps, { ...each, leased: false })
+      return { ...acceptance, grant: acceptance.grant ?? (await acceptance.check?.()) }
     }),
   )
-  for (const together of withDistinctUsers(promises)) {
-    const verdicts = await acceptPromises(tx, deps.instanceId, together)
+  for (const together of withDistinctUsers(acceptances)) {
+    const verdicts = await insertAcceptances(tx, deps.instanceId, together)
     for (const [n, verdict] of verdicts.entries())
       if (verdict.verdict !== 'accepted') throw refusalOf(verdict, together[n]!.wanted)
   }
-  return promises.map(({ task }) => task.id)
+  return acceptances.map(({ task }) => task.id)
 }
 
-/** Two promises of one user would spend the same balance and the same limits. */
-function withDistinctUsers(promises: readonly TaskPromise[]): TaskPromise[][] {
-  const rounds: Map<string, TaskPromise>[] = []
-  for (const promise of promises) {
-    const userId = promise.task.user_id
+/** Two acceptances of one user would spend the same balance and the same limits. */
+function withDistinctUsers(acceptances: readonly Acceptance[]): Acceptance[][] {
+  const rounds: Map<string, Acceptance>[] = []
+  for (const acceptance of acceptances) {
+    const userId = acceptance.task.user_id
     const free = rounds.find((round) => !round.has(userId))
-    if (free) free.set(userId, promise)
-    else rounds.push(new Map([[userId, promise]]))
+    if (free) free.set(userId, acceptance)
+    else rounds.push(new Map([[userId, acceptance]]))
   }
   return rounds.map((round) => [...round.values()])
 }
