@@ -98,9 +98,9 @@ export const packages: Record<string, readonly string[]> = {
   '@nktkas/hyperliquid': ['upstreams/hyperliquid'],
   ws: ['upstreams/agent', 'agent/door', 'world'],
   'tiny-secp256k1': ['upstreams/evm', 'upstreams/hyperliquid', 'world'],
-  // Charts: SVG to PNG, and the font of their texts.
-  '@resvg/resvg-js': ['market'],
-  '@expo-google-fonts/ibm-plex-sans': ['market'],
+  // Charts and the pictures of the world: SVG to PNG, and the font of their texts.
+  '@resvg/resvg-js': ['market', 'world'],
+  '@expo-google-fonts/ibm-plex-sans': ['market', 'world'],
   litesvm: ['world'],
   solc: ['world'],
   '@openzeppelin/': ['world'],

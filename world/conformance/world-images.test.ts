@@ -87,7 +87,7 @@ test('every named size of the service', async () => {
   }
 })
 
-test('flagged prompts are blurred, unless the check is off', async () => {
+test('flagged prompts are not shown, unless the check is off', async () => {
   const prompt = 'nude portrait'
   const [checked, unchecked] = [await run({ prompt }), await run({ prompt, enable_safety_checker: false })]
   assert.deepEqual([checked.has_nsfw_concepts, unchecked.has_nsfw_concepts], [[true], [false]])
