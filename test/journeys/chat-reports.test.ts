@@ -191,7 +191,6 @@ describe('reports and analyses in a chat', () => {
       files.map(({ name }) => name),
       [
         'report.md',
-        'report.html',
         'claims.json',
         'sources.json',
         'data.csv',
@@ -226,9 +225,6 @@ describe('reports and analyses in a chat', () => {
     }
     for (const [, image] of textOf('report.md').matchAll(/\]\((chart-[\w-]+\.png)\)/g))
       assertIsChart(loaded.get(image!)!)
-    const html = textOf('report.html')
-    assert.equal(html.match(/src="data:image\/png;base64,/g)?.length, 2)
-    assert.doesNotMatch(html, /<script|https?:\/\/|<link|<iframe/i)
     const rows = textOf('data.csv').trim().split('\r\n')
     assert.ok(rows.length > 1_500 && rows[0]!.startsWith('source,asset,timeframe,start_utc,open'))
   })
@@ -238,7 +234,7 @@ describe('reports and analyses in a chat', () => {
     assert.match(answer, /The verdict is /)
     assert.deepEqual(
       files.map(({ name }) => name),
-      ['report.md', 'report.html', 'claims.json', 'sources.json', 'data.csv'],
+      ['report.md', 'claims.json', 'sources.json', 'data.csv'],
     )
     const loaded = await loadAll(files, 'report-usdc')
     const text = loaded.get('report.md')!.toString()

@@ -6,7 +6,6 @@ import { createClaimBook } from '#agent/research/claim-book.ts'
 import { csvCell, csvOf } from '#agent/research/csv.ts'
 import { checkReport, type Report } from '#agent/research/report.ts'
 import { claimsJsonOf } from '#agent/research/report-data.ts'
-import { htmlOf } from '#agent/research/report-html.ts'
 import { markdownOf } from '#agent/research/report-markdown.ts'
 
 function reportOf(): Report {
@@ -41,7 +40,6 @@ function reportOf(): Report {
             type: 'image',
             file: 'chart-candles.png',
             alt: [`Candles, last close ${cite(price)}.`, '5 lines.'],
-            png: Buffer.from('png'),
           },
         ],
       },
@@ -90,18 +88,6 @@ test('the Markdown has the figures with their formulas, and the sources with the
   ])
     assert.ok(text.includes(part), `${part} in\n${text}`)
   assert.ok(!text.includes('never cited') && !text.includes('40 USD'))
-})
-
-test('the HTML runs nothing, requests nothing, and escapes what it prints', () => {
-  const html = htmlOf(checkReport(reportOf()))
-  assert.ok(html.includes("default-src 'none'; img-src data:"))
-  assert.ok(html.includes('<h1>HYPE &amp; &lt;b&gt;more&lt;/b&gt;</h1>'))
-  assert.ok(
-    html.includes('src="data:image/png;base64,cG5n"') &&
-      html.includes('alt="Candles, last close 26.30 USD."'),
-  )
-  assert.ok(html.includes('5.22\u00a0%<sup><a href="#c3">[3]</a></sup>') && html.includes('<tr id="c3">'))
-  assert.doesNotMatch(html, /<script|javascript:|https?:|<link|<iframe|\son\w+=/i)
 })
 
 test('the claims of the report are JSON with what was dropped', () => {

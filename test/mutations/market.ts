@@ -94,13 +94,6 @@ export const marketMutations = [
       'numerals of other scripts need no mark',
     ],
   ]),
-  ...mutationsOf(`${reporting}/report-html.ts`, reports, [
-    [
-      '  escapeHtml(text)\n    .replace(',
-      '  text\n    .replace(',
-      'a report runs what the name of a token holds',
-    ],
-  ]),
   ...mutationsOf(`${market}/figure-text.ts`, claims, [
     [".replace(/[^\\p{L}\\p{N} .,'&/+-]/gu, ' ')", '', 'the name of a token writes marks and markup'],
     ['`"${plainName(value)}"`', 'plainName(value)', 'a name of a stranger reads as a word of the report'],

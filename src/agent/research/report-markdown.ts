@@ -24,14 +24,14 @@ export function blockText(block: Block): string {
 
 const code = (text: string): string => `\`${text.replaceAll('`', "'")}\``
 
-export const figureRow = (claim: Claim): string[] => [
+const figureRow = (claim: Claim): string[] => [
   `[${claim.id.slice(1)}]`,
   claim.text,
   printedValue(claim) ?? claim.value,
   `${claim.formula}(${claim.inputs.join(', ')})`,
 ]
 
-export const sourceRow = ({ id, tool, args, fetched_at, sha256 }: Source): string[] => [
+const sourceRow = ({ id, tool, args, fetched_at, sha256 }: Source): string[] => [
   id,
   tool,
   JSON.stringify(args),

@@ -7,7 +7,7 @@ export type Block =
   | { type: 'text'; sentences: readonly string[] }
   | { type: 'list'; items: readonly string[] }
   | { type: 'table'; head: readonly string[]; rows: readonly (readonly string[])[] }
-  | { type: 'image'; file: string; alt: readonly string[]; png: Uint8Array }
+  | { type: 'image'; file: string; alt: readonly string[] }
 export type Section = { title: string; blocks: readonly Block[] }
 
 export type Report = {

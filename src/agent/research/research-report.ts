@@ -188,8 +188,7 @@ export function researchReport(scope: Scope, facts: Facts, images: ReportImages)
     rule: main && ruleFacts(facts, main),
   }
   const image = (file: string, alt: readonly (string | undefined)[]): Block[] => {
-    const png = images[file]
-    return png ? [{ type: 'image', file, alt: known(alt), png }] : []
+    return images[file] ? [{ type: 'image', file, alt: known(alt) }] : []
   }
   const verdict = verdictBlocks(facts, criteriaOf(parts), confidenceOf(facts, scope.calls.length))
   const { performance, perp, security, cost, rule } = parts

@@ -15,7 +15,6 @@ import { createFacts, type Facts } from './facts.ts'
 import { renumbered } from './renumber.ts'
 import { type CheckedReport, checkReport } from './report.ts'
 import { candleRows, claimsJsonOf, type NamedHistory } from './report-data.ts'
-import { htmlOf } from './report-html.ts'
 import { blockText, markdownOf } from './report-markdown.ts'
 import { type ReportImages, type Research, researchReport } from './research-report.ts'
 import { type ResearchAsset, researchScope, type Scope } from './research-scope.ts'
@@ -90,7 +89,6 @@ async function publishAll(
   const json = 'application/json'
   const files = [
     { name: 'report.md', contentType: text, bytes: Buffer.from(markdownOf(report)) },
-    { name: 'report.html', contentType: 'text/html; charset=utf-8', bytes: Buffer.from(htmlOf(report)) },
     { name: 'claims.json', contentType: json, bytes: Buffer.from(claimsJsonOf(report)) },
     { name: 'sources.json', contentType: json, bytes: Buffer.from(sourcesJson(facts.outputs)) },
     {
