@@ -313,13 +313,17 @@ test('an order that was refunded, and tasks that had not signed, end after a res
   const ids = [exit.task_id, hook.task_id]
   const first = await Promise.all(ids.map((id) => person.ended(id, 60_000)))
   for (const done of first) assert.equal(done.outcome, 'executed', JSON.stringify(done))
-  await world.solver('/force', { failReason: 'SLIPPAGE', count: 1 })
+  await world.solver('/force', { failReason: 'SLIPPAGE', count: 2 })
   await world.price({ symbol: 'POL', price_usd: '0.5' })
+  const refundsOf = async (who: Person) => {
+    const { items } = (await who.call<{ items: Done[] }>('GET /v1/tasks?kind=limit_order_execute')).body
+    return items.filter(({ error }) => error?.code === 'refunded').map(shown)
+  }
   await eventually(
     async () =>
-      (await listedAs('limit_order_execute')).some(({ transactions }) => transactions.length > 0) ||
-      undefined,
-    'the order fires again',
+      (await listedAs('limit_order_execute')).filter(({ transactions }) => transactions.length > 0).length ===
+        2 || undefined,
+    'the order fires again, and once more after its refund',
     60_000,
   )
   await world.price({ symbol: 'POL', price_usd: '2' })
@@ -332,6 +336,8 @@ test('an order that was refunded, and tasks that had not signed, end after a res
     60_000,
   )
   assert.equal(refunded.status, 'active')
+  const refunds = await refundsOf(person)
+  assert.equal(refunds.length, 2)
   const held = await balancesOf(world, person)
 
   await restorable.restore()
@@ -351,6 +357,12 @@ test('an order that was refunded, and tasks that had not signed, end after a res
     90_000,
   )
   assert.deepEqual(await orderOf(restored), refunded)
+  await eventually(
+    async () => (await refundsOf(restored)).length === 2 || undefined,
+    'the task of the earlier attempt has found its refund',
+    60_000,
+  )
+  assert.deepEqual(await refundsOf(restored), refunds)
   assert.deepEqual(await balancesOf(world, restored), held)
 })
 
