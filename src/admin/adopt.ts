@@ -25,11 +25,12 @@ import { raiseCounter } from './raise-counter.ts'
 import type { Session } from './session.ts'
 
 /**
- * Makes tasks of what the chains and the venue executed and the database forgot. An order that a chain executed fires, once
- * for each of its executions: their own tasks look them up, since all but the last one were refunded, and that one may
- * have been. A trigger whose order the venue has ends with an adopted task. Both cancel the others of their group. A
- * request under a key gets a task that shows it: its repeat finds the execution by itself and takes the place of that
- * task, with all that its operation books. What is adopted of the venue is not foreign to the comparison of its account.
+ * Makes tasks of what the chains and the venue executed and the database forgot. An order that a chain executed fires,
+ * once for each of its executions: their own tasks look them up, since all but the last one were refunded, and that
+ * one may have been. A trigger whose order the venue has ends with an adopted task. Both cancel the others of their
+ * group. A request under a key gets a task that shows it: its repeat finds the execution by itself and takes the place
+ * of that task, with all that its operation books. What is adopted of the venue is not foreign to the comparison of
+ * its account.
  */
 
 type Execution = {
@@ -147,7 +148,7 @@ async function firedOrder(
   return order
 }
 
-/** A later execution shows that this attempt was refunded. Its own task, which has not ended yet, arms nothing any more. */
+/** A later execution shows that this attempt was refunded. Its own task, which has not ended, arms nothing any more. */
 const armAgain = (tx: Tx, fired: TriggerOrder, at: Date) =>
   rearmTriggerOrder(tx, {
     orderId: fired.id,

@@ -119,8 +119,8 @@ test('what was executed of a request that waits for a person again is a task of 
 
 type Attempt = { of: 'stop' | 'target'; refunds: number }
 /**
- * A stop and a target, and what is left of them once these attempts were adopted, oldest first: each task by the attempt
- * that it is, and which of them is the last one of its order.
+ * A stop and a target, and what is left of them once these attempts were adopted, oldest first: each task by the
+ * attempt that it is, and which of them is the last one of its order.
  */
 async function adoptedOf(attempts: readonly Attempt[], { isStopFired }: { isStopFired: boolean }) {
   await using fixture = await openFixture()
