@@ -173,9 +173,10 @@ test('orders that fired, and requests, all after the backup, move nothing again 
   await restorable.heldChains(['1'])
   await world.heal()
   await restorable.heldChains([])
-  // Beside the requests under keys: the one that waited, the order, the stop, the payment and the sale; the nonce of the
-  // swap under way was known.
-  assert.equal(found.length, Object.keys(lost).length + 5, JSON.stringify(found))
+  // Beside the requests under keys: the one that waited, the order, the stop and the payment. The nonce of the swap under
+  // way was known; the sale under way is listed too, unless its block has the second of the backup.
+  const listed = Object.keys(lost).length + 4
+  assert.ok(found.length === listed || found.length === listed + 1, JSON.stringify(found))
 
   await eventually(
     async () => (await orderOf(restored)).status === 'executed' || undefined,
