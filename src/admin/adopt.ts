@@ -8,7 +8,7 @@ import { taskEvent } from '#durable/task/task-view.ts'
 import { toRow } from '#engines/trigger-orders/order-end.ts'
 import { orderKindVersion } from '#engines/trigger-orders/order-rules.ts'
 import { spendOf } from '#engines/trigger-orders/run-order.ts'
-import { ordersById } from '#engines/trigger-orders/store.ts'
+import { ordersById, rearmTriggerOrder } from '#engines/trigger-orders/store.ts'
 import { effectKind } from '#engines/venue/orders/action-outcome.ts'
 import type { FoundOrder, FoundWithdrawal } from '#engines/venue/orders/found-executions.ts'
 import { nonceKind } from '#engines/venue/orders/signed-action.ts'
@@ -25,11 +25,12 @@ import { raiseCounter } from './raise-counter.ts'
 import type { Session } from './session.ts'
 
 /**
- * Makes tasks of what the chains and the venue executed and the database forgot. An order that a chain executed fires: its
- * own task looks the execution up, since it may have been refunded; of several the last one fires. A trigger whose order the venue has ends with an
- * adopted task. Both cancel the others of their group. A request under a key gets a task that shows it: its repeat finds
- * the execution by itself and takes the place of that task, with all that its operation books. What is adopted of the
- * venue is not foreign to the comparison of its account.
+ * Makes tasks of what the chains and the venue executed and the database forgot. An order that a chain executed fires,
+ * once for each of its executions: their own tasks look them up, since all but the last one were refunded, and that
+ * one may have been. A trigger whose order the venue has ends with an adopted task. Both cancel the others of their
+ * group. A request under a key gets a task that shows it: its repeat finds the execution by itself and takes the place
+ * of that task, with all that its operation books. What is adopted of the venue is not foreign to the comparison of
+ * its account.
  */
 
 type Execution = {
@@ -114,11 +115,11 @@ const markLookingUp = (tx: Tx, taskId: string) =>
     [taskId, lookUpSteps],
   )
 
-/** One that has not fired; or a trigger at the venue whose attempt the database knows, and not the later one that sold. */
+/** One that has not fired, or of which the database knows an attempt, and not the later one that sold. */
 async function firedOrder(
   { clock }: Session,
   tx: Tx,
-  { user_id: userId, execution_id: executionId, venue, executed_at: at }: Execution,
+  { user_id: userId, execution_id: executionId, venue }: Execution,
 ): Promise<TriggerOrder | undefined> {
   if (venue) {
     const [order] = await query<TriggerOrder>(
@@ -134,47 +135,42 @@ async function firedOrder(
     ])
     return cancelled.length > 0 ? order : undefined
   }
-  const armed = await query<TriggerOrder>(
+  const open = await query<TriggerOrder>(
     tx,
-    `select * from trigger_order where user_id = $1 and status in ('waiting', 'armed') for update`,
+    `with fired as (select id from trigger_order where user_id = $1 and status = 'fired' and task_end is null)
+     select * from trigger_order where user_id = $1 and (status in ('waiting', 'armed') or id in (select id from fired)
+       or (status = 'cancelled' and cancelled_by in (select id from fired))) for update`,
     [userId],
   )
-  const attempts = attemptsOf(armed)
-  const order = attempts.get(executionId)
-  return order && (await wasArmedAgain(tx, { order, executionId, attempts, at })) ? undefined : order
+  const order = attemptsOf(open).get(executionId)
+  const before = open.find(({ id }) => id === (order?.status === 'fired' ? order.id : order?.cancelled_by))
+  if (before) await armAgain(tx, before, clock.now())
+  return order
 }
+
+/** A later execution shows that this attempt was refunded. Its own task, which has not ended, arms nothing any more. */
+const armAgain = (tx: Tx, fired: TriggerOrder, at: Date) =>
+  rearmTriggerOrder(tx, {
+    orderId: fired.id,
+    taskId: fired.task_id!,
+    input: { failures: Number(fired.input.failures ?? 0) + 1 },
+    executionId: rearmedExecutionId(fired),
+    at,
+  })
 
 /** An order that was refunded is armed again under another id, at most so often. */
 const refundsMax = 10
 
 /** By its execution id each attempt that the orders may have had since: the order as it fired. */
-function attemptsOf(armed: readonly TriggerOrder[]): Map<string, TriggerOrder> {
+function attemptsOf(open: readonly TriggerOrder[]): Map<string, TriggerOrder> {
   const attempts = new Map<string, TriggerOrder>()
-  for (let orders = armed, refunds = 0; refunds <= refundsMax; refunds++) {
-    for (const order of orders) attempts.set(firedExecutionId(order, { perAttempt: false }), order)
+  for (let orders = open, refunds = 0; refunds <= refundsMax; refunds++) {
+    for (const order of orders)
+      if (order.status !== 'fired' || refunds > 0)
+        attempts.set(firedExecutionId(order, { perAttempt: false }), order)
     orders = orders.map((order) => ({ ...order, execution_id: rearmedExecutionId(order) }))
   }
   return attempts
-}
-
-type Attempted = {
-  order: TriggerOrder
-  executionId: string
-  attempts: ReadonlyMap<string, TriggerOrder>
-  at: Date
-}
-
-/** A later execution of the order, or of one that its own has ended, shows that this one was refunded. */
-async function wasArmedAgain(tx: Tx, { order, executionId, attempts, at }: Attempted): Promise<boolean> {
-  const isOfGroup = (other: TriggerOrder) =>
-    other.id === order.id || (order.ends_group && !!order.oco_group && other.oco_group === order.oco_group)
-  const ids = [...attempts].flatMap(([id, other]) => (id !== executionId && isOfGroup(other) ? [id] : []))
-  const later = await query(
-    tx,
-    `select from found_execution where user_id = $1 and execution_id = any($2::uuid[]) and executed_at > $3 limit 1`,
-    [order.user_id, ids, at],
-  )
-  return later.length > 0
 }
 
 type Noted = Execution & { taskId: string; venue: FoundOrder | FoundWithdrawal }

@@ -97,6 +97,7 @@ export function operatorEnds({ config, ...deps }: Deps): ReadonlyMap<string, Ope
   const perp = {
     route: fundingRouteOn(config, payoutChain),
     chain: { row: payoutChain },
+    chains,
     payoutChain,
     batches: { releaseGas: (tx: Tx, id: string) => gas.settle(tx, id, 0n) },
     swapEnd: swap,

@@ -5,19 +5,18 @@ import { runAct } from '#durable/accept/act-invoker.ts'
 import { createLockWaiters } from '#durable/accept/lock-wait.ts'
 import type { UserCall } from '#durable/accept/operation-call.ts'
 import { createAcknowledged } from '#durable/time/acknowledged-commits.ts'
-import { insertTriggerOrders } from '#engines/trigger-orders/store.ts'
-import { hookRow } from '#features/hooks/hook-row.ts'
+import { hookKind } from '#features/hooks/view.ts'
 import { ApprovalRequired, actionTerms } from '#kernel/approval.ts'
-import type { Chain } from '#kernel/chains.ts'
 import { systemClock } from '#kernel/clock.ts'
 import { firedExecutionId, rearmedExecutionId } from '#kernel/execution-id.ts'
 import { outsideId } from '#kernel/forgotten-execution.ts'
 import { systemRandom } from '#kernel/id.ts'
 import { createKeyedMutex } from '#kernel/keyed-mutex.ts'
-import type { Step } from '#kernel/task.ts'
+import type { Step, TaskKind } from '#kernel/task.ts'
 import { operatorOf } from '../harness/admin.ts'
 import { dataFolder, eventually } from '../harness/gateway.ts'
 import { type Admit, type EngineFixture, executed, newUser, openFixture } from './engine-fixture.ts'
+import { leaveHookPair } from './hook-pair.ts'
 
 test('acknowledged acts that are gone are found', async () => {
   await using fixture = await openFixture()
@@ -118,66 +117,87 @@ test('what was executed of a request that waits for a person again is a task of 
   )
 })
 
-test('of an order that was refunded, and then executed by the other of its pair, that one fires', async () => {
+type Attempt = { of: 'stop' | 'target'; refunds: number }
+/**
+ * A stop and a target, and what is left of them once these attempts were adopted, oldest first: each task by the
+ * attempt that it is, and which of them is the last one of its order.
+ */
+async function adoptedOf(attempts: readonly Attempt[], { isStopFired }: { isStopFired: boolean }) {
   await using fixture = await openFixture()
   using folder = dataFolder()
+  const wait: Step = async () => ({ park: { afterMs: 600_000, next: 'prepare' }, state: 'waiting' })
+  const hooks: TaskKind = { kind: hookKind, version: 1, priority: 0, steps: { prepare: wait } }
+  await using instance = await fixture.instance(
+    { steps: { only: async () => executed } },
+    { internal: [hooks] },
+  )
   const userId = newUser()
-  const group = newUser()
-  const hookOf = (type: 'stop_loss' | 'take_profit') =>
-    hookRow({
-      id: newUser(),
-      userId,
-      chain: { id: '8453', usdc: '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913' } as Chain,
-      token: { symbol: 'WETH', address: '0xweth' },
-      leg: { type, fraction: '0.1', price: null, sell: '1' },
-      reference: '2000',
-      referenceName: 'entry',
-      mark: '2000',
-      slippageBps: 100,
-      group,
-      expiresAt: null,
-      units: 5_000_000n,
-      isLot: true,
-      at: new Date(),
-    })
-  const [stop, target] = [hookOf('stop_loss'), hookOf('take_profit')]
-  await fixture.admin.transaction((tx) => insertTriggerOrders(tx, [stop, target]))
-  const firedAs = (id: string, refunds: number) => {
-    let order = { id, execution_id: null as string | null, attempts: 0 }
+  const pair = await leaveHookPair(fixture, userId)
+  if (isStopFired) {
+    const { priceTriggers } = instance.taskEngine
+    const [lease] = await priceTriggers.lease([pair.stop.market])
+    assert.equal(await priceTriggers.fireTriggers(lease!, '1', pair.stop.quote_key), 1)
+  }
+  const firedAs = ({ of, refunds }: Attempt) => {
+    let order = { id: pair[of].id, execution_id: null as string | null, attempts: 0 }
     for (let n = 0; n < refunds; n++) order = { ...order, execution_id: rearmedExecutionId(order) }
     return firedExecutionId(order, { perAttempt: false })
   }
-  const executions = [firedAs(stop.id, 0), firedAs(target.id, 0), firedAs(target.id, 1)]
   const operator = await heldOperator(fixture, folder)
-  for (const [at, executionId] of executions.entries())
+  for (const [at, attempt] of attempts.entries())
     await fixture.rows(
       `insert into found_execution (chain, execution_id, sequence, user_id, tx_hash, balance_changes, executed_at)
          values ('8453', $1, 0, $2, $3, '[]', now() - interval '1 minute' + $4 * interval '10 seconds') returning chain`,
-      executionId,
+      firedAs(attempt),
       userId,
       `0x${at}`,
       at,
     )
   await operator.act('as the chain shows', 'time', 'adopt')
-  const orders = await fixture.rows<{ id: string; status: string; execution_id: string }>(
+  const nameOf = new Map(
+    (['stop', 'target'] as const).flatMap((of) =>
+      [0, 1, 2].map((refunds): [string, string] => [firedAs({ of, refunds }), `${of} ${refunds}`]),
+    ),
+  )
+  const tasks = await fixture.rows<{ kind: string; execution_id: string; outcome: string }>(
+    'select kind, execution_id, outcome from task where user_id = $1',
+    userId,
+  )
+  const orders = await fixture.rows<{ id: string; status: string; execution_id: string | null }>(
     `select o.id, o.status, t.execution_id from trigger_order o left join task t on t.id = o.task_id where o.user_id = $1`,
     userId,
   )
-  const shown = orders.map(({ id, status, execution_id: fired }) => [
-    id === stop.id ? 'stop' : 'target',
-    status,
-    fired,
-  ])
-  assert.deepEqual(shown.toSorted(), [
-    ['stop', 'cancelled', null],
-    ['target', 'fired', executions[2]],
-  ])
-  const adopted = await fixture.rows<{ execution_id: string }>(
-    `select execution_id from task where user_id = $1 and kind = 'adopted' order by created_at`,
-    userId,
-  )
-  assert.deepEqual(
-    adopted.map(({ execution_id: id }) => id),
-    executions.slice(0, 2),
-  )
+  return {
+    tasks: tasks.map((task) => `${task.kind} ${nameOf.get(task.execution_id)} ${task.outcome}`).toSorted(),
+    orders: orders
+      .map(({ id, status, execution_id: last }) => {
+        const of = id === pair.stop.id ? 'stop' : 'target'
+        return `${of} ${status} by ${last && nameOf.get(last)}`
+      })
+      .toSorted(),
+  }
+}
+
+test('of an order that was refunded, and then executed by the other of its pair, each attempt is looked up', async () => {
+  const attempts: Attempt[] = [
+    { of: 'stop', refunds: 0 },
+    { of: 'target', refunds: 0 },
+    { of: 'target', refunds: 1 },
+  ]
+  for (const isStopFired of [false, true])
+    assert.deepEqual(await adoptedOf(attempts, { isStopFired }), {
+      tasks: [
+        'hook_execute stop 0 unknown',
+        'hook_execute target 0 unknown',
+        'hook_execute target 1 unknown',
+      ],
+      orders: ['stop cancelled by stop 0', 'target fired by target 1'],
+    })
+})
+
+test('an order whose first attempt the database knows fires by the one that followed its refund', async () => {
+  assert.deepEqual(await adoptedOf([{ of: 'stop', refunds: 1 }], { isStopFired: true }), {
+    tasks: ['hook_execute stop 0 null', 'hook_execute stop 1 unknown'],
+    orders: ['stop fired by stop 1', 'target cancelled by null'],
+  })
 })

@@ -332,6 +332,42 @@ describe("an operator's end of each kind", () => {
     assert.equal((await watchesOf(leg)).length, 1)
   })
 
+  test('a withdrawal whose swap was executed before, and that nobody quotes, ends by what the operator saw', async () => {
+    const soldBefore = () =>
+      addTask(
+        'perp_withdraw',
+        withdrawData({
+          received: { units: '29000000', txHash: hash('6'), at: new Date().toISOString() },
+          balance_changes: [
+            { ...spent[0]!, chain_id: '42161', amount: '29000000', token_address: usdcOf('42161').address },
+          ],
+          destination: { chain: 'base', token: 'USDC' },
+          sought: { chain_id: '42161', kind: 'evm_batch', is_found: true, tx_hash: null },
+        }),
+      )
+    const id = await soldBefore()
+    assert.match(await refusal(id, 'not_executed'), /has executed this before/)
+    assert.match(await refusal(id, 'partial'), /--tx-hash is required/)
+    const found = ['--tx-hash', hash('a')]
+    assert.match(await refusal(id, 'executed', ...found), /--amount-out is required: the USDC that arrived/)
+    assert.match(await refusal(id, 'partial', ...found, '--amount-out', '9'), /--amount-out says nothing/)
+    const ended = await end(id, 'executed', ...found, '--amount-out', '28900000')
+    const { amount, amount_usd, chain_id, token_address, tx_hash } = ended.result!
+    assert.deepEqual(
+      [ended.status, amount, amount_usd, chain_id, token_address, tx_hash],
+      ['completed', '28900000', '29', '8453', usdcOf('8453').address, hash('a')],
+    )
+    assert.deepEqual(amounts(ended), ['8453 28900000'])
+    const unpaid = await soldBefore()
+    const partial = await end(unpaid, 'partial', '--tx-hash', hash('e'))
+    const { remaining } = partial.result as { remaining: JsonObject }
+    assert.deepEqual(
+      [partial.outcome, remaining.place, remaining.chain_id, remaining.amount, remaining.tx_hash],
+      ['partial', 'provider', '42161', '29000000', hash('e')],
+    )
+    assert.deepEqual(amounts(partial), [])
+  })
+
   const recharge = {
     pack_id: '5',
     credits: 300,

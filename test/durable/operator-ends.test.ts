@@ -1,16 +1,14 @@
 /** What an operator's end of a swap or of an order in review leaves: the same as the end by its own step. */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { insertTriggerOrders } from '#engines/trigger-orders/store.ts'
-import { hookRow } from '#features/hooks/hook-row.ts'
 import { hookKind } from '#features/hooks/view.ts'
-import type { Chain } from '#kernel/chains.ts'
 import type { JsonObject } from '#kernel/json.ts'
 import { systemOwner, type TaskKind } from '#kernel/task.ts'
 import type { TriggerOrder } from '#kernel/trigger-order.ts'
 import { type Operator, operatorOf } from '../harness/admin.ts'
 import { dataFolder, eventually } from '../harness/gateway.ts'
 import { type EngineFixture, executed, type Instance, newUser, openFixture } from './engine-fixture.ts'
+import { leaveHookPair } from './hook-pair.ts'
 
 const usdc = '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913'
 const weth = '0x4200000000000000000000000000000000000006'
@@ -160,33 +158,11 @@ describe("an operator's end", () => {
   /** A stop and a target that sell what a swap bought; the stop has fired. */
   const firedStop = async (data: JsonObject) => {
     const user = await addUser()
-    const group = newUser()
-    const address = `0x${newUser().replaceAll('-', '').padStart(40, '0')}`
-    // Ids of one millisecond have no order: here the stop has the greater one.
-    const [targetId, stopId] = [newUser(), newUser()].sort() as [string, string]
-    const hookOf = (id: string, type: 'stop_loss' | 'take_profit') =>
-      hookRow({
-        id,
-        userId: user,
-        chain: { id: '8453', usdc } as Chain,
-        token: { ...tokens.weth, address },
-        leg: { type, fraction: '0.1', price: null, sell: '1' },
-        reference: '2000',
-        referenceName: 'entry',
-        mark: '2000',
-        slippageBps: 100,
-        group,
-        expiresAt: null,
-        units: 5_000_000n,
-        isLot: true,
-        at: new Date(),
-      })
-    const rows = [hookOf(stopId, 'stop_loss'), hookOf(targetId, 'take_profit')]
-    await fixture.admin.transaction((tx) => insertTriggerOrders(tx, rows))
+    const { stop: left } = await leaveHookPair(fixture, user)
     const { priceTriggers } = instance.taskEngine
-    const [lease] = await priceTriggers.lease([rows[0]!.market])
-    assert.equal(await priceTriggers.fireTriggers(lease!, '1', rows[0]!.quote_key), 1)
-    const stop = (await ordersOf(user)).find(({ id }) => id === stopId)
+    const [lease] = await priceTriggers.lease([left.market])
+    assert.equal(await priceTriggers.fireTriggers(lease!, '1', left.quote_key), 1)
+    const stop = (await ordersOf(user)).find(({ id }) => id === left.id)
     assert.ok(stop?.task_id, 'the stop has a task')
     await reviewed(stop.task_id)
     await fixture.rows(

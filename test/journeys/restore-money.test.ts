@@ -173,9 +173,10 @@ test('orders that fired, and requests, all after the backup, move nothing again 
   await restorable.heldChains(['1'])
   await world.heal()
   await restorable.heldChains([])
-  // Beside the requests under keys: the one that waited, the order, the stop, the payment and the sale; the nonce of the
-  // swap under way was known.
-  assert.equal(found.length, Object.keys(lost).length + 5, JSON.stringify(found))
+  // Beside the requests under keys: the one that waited, the order, the stop and the payment. The nonce of the swap under
+  // way was known; the sale under way is listed too, unless its block has the second of the backup.
+  const listed = Object.keys(lost).length + 4
+  assert.ok(found.length === listed || found.length === listed + 1, JSON.stringify(found))
 
   await eventually(
     async () => (await orderOf(restored)).status === 'executed' || undefined,
@@ -313,13 +314,17 @@ test('an order that was refunded, and tasks that had not signed, end after a res
   const ids = [exit.task_id, hook.task_id]
   const first = await Promise.all(ids.map((id) => person.ended(id, 60_000)))
   for (const done of first) assert.equal(done.outcome, 'executed', JSON.stringify(done))
-  await world.solver('/force', { failReason: 'SLIPPAGE', count: 1 })
+  await world.solver('/force', { failReason: 'SLIPPAGE', count: 2 })
   await world.price({ symbol: 'POL', price_usd: '0.5' })
+  const refundsOf = async (who: Person) => {
+    const { items } = (await who.call<{ items: Done[] }>('GET /v1/tasks?kind=limit_order_execute')).body
+    return items.filter(({ error }) => error?.code === 'refunded').map(shown)
+  }
   await eventually(
     async () =>
-      (await listedAs('limit_order_execute')).some(({ transactions }) => transactions.length > 0) ||
-      undefined,
-    'the order fires again',
+      (await listedAs('limit_order_execute')).filter(({ transactions }) => transactions.length > 0).length ===
+        2 || undefined,
+    'the order fires again, and once more after its refund',
     60_000,
   )
   await world.price({ symbol: 'POL', price_usd: '2' })
@@ -332,6 +337,8 @@ test('an order that was refunded, and tasks that had not signed, end after a res
     60_000,
   )
   assert.equal(refunded.status, 'active')
+  const refunds = await refundsOf(person)
+  assert.equal(refunds.length, 2)
   const held = await balancesOf(world, person)
 
   await restorable.restore()
@@ -351,6 +358,12 @@ test('an order that was refunded, and tasks that had not signed, end after a res
     90_000,
   )
   assert.deepEqual(await orderOf(restored), refunded)
+  await eventually(
+    async () => (await refundsOf(restored)).length === 2 || undefined,
+    'the task of the earlier attempt has found its refund',
+    60_000,
+  )
+  assert.deepEqual(await refundsOf(restored), refunds)
   assert.deepEqual(await balancesOf(world, restored), held)
 })
 

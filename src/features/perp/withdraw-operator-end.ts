@@ -1,5 +1,7 @@
 import { claimFound, countedAlready, venuePayouts } from '#engines/chain-arrivals/claims.ts'
 import { claimedTransferKeys, claimTransfer } from '#engines/venue/records/store.ts'
+import type { SwapTaskData } from '#features/swap/task-data.ts'
+import { sumChanges } from '#kernel/balance-changes.ts'
 import type { Chain } from '#kernel/chains.ts'
 import { fromUnits, toUnits, usdcDecimals } from '#kernel/money.ts'
 import { combineWrites } from '#kernel/one-effect.ts'
@@ -14,6 +16,7 @@ import {
 } from '#kernel/operator-end.ts'
 import type { EndResult, JsonObject, TaskView, Tx } from '#kernel/task.ts'
 import { isLive } from '#kernel/task-state.ts'
+import { findChain, tokenByRef } from '#kernel/token-ref.ts'
 import { arrivedView } from './payout.ts'
 import { type Delivered, legEnd, swapTaskOf } from './swap-leg.ts'
 import { afterSwap, type SwapAfterData, swapFailed, type WithdrawEndDeps } from './withdraw-swap.ts'
@@ -23,6 +26,7 @@ import { afterSwap, type SwapAfterData, swapFailed, type WithdrawEndDeps } from 
 export type WithdrawOperatorDeps = WithdrawEndDeps & {
   /** The chain of the payout. */
   payoutChain: Pick<Chain, 'id' | 'family'>
+  chains: readonly Chain[]
   swapEnd: OperatorEnd
 }
 type WithdrawTask = TaskView<SwapAfterData>
@@ -108,11 +112,7 @@ function notPaid(deps: WithdrawOperatorDeps, data: SwapAfterData, ending: EndRes
 }
 
 /** The withdrawal was executed, and its swap was not. */
-function inWallet(deps: WithdrawOperatorDeps, task: WithdrawTask, ending: EndResult): EndResult | Refusal {
-  if (soughtOf(task)?.is_found)
-    return {
-      refusal: 'The account has swapped the payout: the task ends by itself once a provider quotes the swap.',
-    }
+function inWallet(deps: WithdrawOperatorDeps, task: WithdrawTask, ending: EndResult): EndResult {
   const message = 'An operator ended the task before the swap'
   const failed = swapFailed(deps, task, { error: { code: 'ended_by_operator', message } })
   const data = { ...ending.data, received: task.data.received! }
@@ -125,6 +125,8 @@ function endInSwap(
   { ending, finding }: Ended,
 ): EndResult | Refusal {
   const { swap } = task.data
+  if (!swap && soughtOf(task) && finding.txHash !== null)
+    return endUnquoted(deps, task, { ending, finding: { ...finding, txHash: finding.txHash } })
   if (!swap) {
     if (finding.outcome === 'executed')
       return { refusal: 'The swap of the payout has not begun: use --outcome partial.' }
@@ -139,6 +141,55 @@ function endInSwap(
   const result = afterSwap(deps, after, { end: leg, now: finding.at })
   const data = { ...leg.data, operator: ending.data?.operator ?? null }
   return { ...result, data } as EndResult
+}
+
+type Sold = Ended & { finding: { txHash: string } }
+
+/** What was executed before has sold the payout, and nobody quotes it: the operator says what arrived. */
+function endUnquoted(
+  deps: WithdrawOperatorDeps,
+  task: WithdrawTask,
+  { ending, finding }: Sold,
+): EndResult | Refusal {
+  const { outcome, txHash } = finding
+  const unused = unusedOption(finding, outcome === 'executed' ? ['amount-out'] : [])
+  if (unused) return unused
+  const swap = unquotedSwap(deps, task.data, txHash)
+  if (!swap) return { refusal: `Chain ${task.data.destination!.chain} is unknown.` }
+  const sold = { ...task, data: { ...task.data, swap } }
+  if (outcome === 'executed') return endInSwap(deps, sold, { ending, finding })
+  const message = 'An operator determined that nothing came back for what the task has sent'
+  const error = { code: 'ended_by_operator', message }
+  const spent = arrivedView(deps.route, `-${swap.amount_in}`)
+  const balance_changes = sumChanges([...(task.data.balance_changes ?? []), spent])
+  const failed = swapFailed(deps, sold, { outcome: 'partial', error, result: {} })
+  return { ...ending, ...failed, data: { ...ending.data, balance_changes } } as EndResult
+}
+
+/** All that is known of a swap that was never quoted: it sold the payout, whose units are micro-dollars. */
+function unquotedSwap(
+  { route, chains }: WithdrawOperatorDeps,
+  { account, destination, received }: SwapAfterData,
+  txHash: string,
+): SwapTaskData | undefined {
+  const chain = findChain(chains, destination!.chain)
+  if (!chain) return undefined
+  const named = tokenByRef(chain, destination!.token, 'destination_token')
+  const token =
+    'token' in named ? named.token : { symbol: '', name: '', decimals: 0, address: named.unlisted }
+  const usdc = { symbol: route.symbol, name: route.symbol, decimals: usdcDecimals, address: route.token }
+  const { units } = received!
+  const known: Partial<SwapTaskData> = {
+    origin: { chain_id: route.chainId, token: usdc, is_native: false, account },
+    destination: { chain_id: chain.id, token, is_native: 'token' in named && named.isNative, account },
+    amount_in: units,
+    amount_out_min: '1',
+    usd_micros: units,
+    settled_by: 'receipt',
+    deposit_tx: txHash,
+    quote: {},
+  }
+  return known as SwapTaskData
 }
 
 type PaidOut = { task: WithdrawTask; txHash: string; logIndex: number; at: Date }
