@@ -1,6 +1,6 @@
 /** P24: one market with 100,000 armed orders: the time from a price to the committed tasks of what it crossed. */
 import { setTimeout as delay } from 'node:timers/promises'
-import { triggerStatuses } from '#kernel/trigger-order.ts'
+import { triggerStatuses } from '#kernel/task/trigger-order.ts'
 import { query } from '#store/query.ts'
 import { createInstance, newCaller } from './support/engine.ts'
 import { createEnvironment } from './support/environment.ts'

@@ -5,7 +5,7 @@
 import { existsSync, globSync, readFileSync, writeFileSync } from 'node:fs'
 import { pathToFileURL } from 'node:url'
 import { type Documented, openapiOf } from '../src/edges/http/openapi.ts'
-import { type Contract, operationName } from '../src/kernel/operation.ts'
+import { type Contract, operationName } from '../src/kernel/contract/operation.ts'
 import { root } from './environment.ts'
 
 const path = `${root}/docs/openapi.json`

@@ -1,7 +1,7 @@
 /** The published types of the SDK, written from the schemas of the contracts: no package of types has to be installed. */
 import { contracts } from '../src/contracts.ts'
-import { isRecord } from '../src/kernel/json.ts'
-import { type Entry, operationName, type StreamEntry } from '../src/kernel/operation.ts'
+import { type Entry, operationName, type StreamEntry } from '../src/kernel/contract/operation.ts'
+import { isRecord } from '../src/kernel/wire/json.ts'
 import { type OperationRow, operations } from '../src/sdk/operations.ts'
 
 type Schema = Record<string, unknown>

@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto'
+import { publishedBridges } from './kernel/money/venue.ts'
 import {
   isRemote,
   isRemoteDatabase,
   isUnencryptedRemote,
   isUnencryptedRemoteDatabase,
-} from '#kernel/remote.ts'
-import { publishedBridges } from '#kernel/venue.ts'
+} from './kernel/wire/remote.ts'
 
 /** Checks of combinations of settings: those for development must not be used with real money. */
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { faults } from '#kernel/fault.ts'
+import { faults } from '#kernel/contract/fault.ts'
 import { compareMigrations } from '../scripts/migration-checksums.ts'
 import { defaultFiles, discover, sizeFindings } from '../scripts/test-plan.ts'
 import { circleFindings, circleFixtures } from './architecture/circles.ts'
@@ -156,7 +156,9 @@ test('a production install is small and runs no script', () => {
 const unanswered = (codes: string[]) => {
   const answering = files.filter(
     ({ path }) =>
-      /^src\//.test(path) && !/(^|\/)contract\.ts$|\.test\.ts$/.test(path) && path !== 'src/kernel/fault.ts',
+      /^src\//.test(path) &&
+      !/(^|\/)contract\.ts$|\.test\.ts$/.test(path) &&
+      path !== 'src/kernel/contract/fault.ts',
   )
   return codes.filter((code) => !answering.some(({ text }) => text.includes(`'${code}'`)))
 }

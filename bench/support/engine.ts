@@ -1,12 +1,12 @@
 /** Instances of the durable engine in this process, with a kind of task that ends when the bench says so. */
 
 import type { Invoke } from '#durable/accept/operation-call.ts'
-import type { Caller } from '#kernel/caller.ts'
+import type { Caller } from '#kernel/contract/caller.ts'
+import { group, implement, type Operation, task } from '#kernel/contract/operation.ts'
+import * as T from '#kernel/contract/schema.ts'
+import { TaskResponse } from '#kernel/contract/task-response.ts'
 import { systemRandom, uuidv7 } from '#kernel/id.ts'
-import { group, implement, type Operation, task } from '#kernel/operation.ts'
-import * as T from '#kernel/schema.ts'
-import type { TaskKind } from '#kernel/task.ts'
-import { TaskResponse } from '#kernel/task-response.ts'
+import type { TaskKind } from '#kernel/task/task.ts'
 import type { openDatabase } from '#store/database.ts'
 import { openTestCore } from '../../test/harness/core.ts'
 import { testSpend } from '../../test/harness/spend.ts'

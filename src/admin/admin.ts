@@ -1,6 +1,6 @@
 import { userInfo } from 'node:os'
 import { ConfigRefused, readConfig } from '#config.ts'
-import { Fault } from '#kernel/fault.ts'
+import { Fault } from '#kernel/contract/fault.ts'
 import { InUse } from '#start/lock.ts'
 import { toStartupError } from '#start/startup-errors.ts'
 import { StoreRefusal } from '#store/refusal.ts'

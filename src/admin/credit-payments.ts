@@ -1,5 +1,5 @@
-import { operatorText } from '#kernel/operator-text.ts'
-import type { Tx } from '#kernel/task.ts'
+import { operatorText } from '#kernel/task/operator-text.ts'
+import type { Tx } from '#kernel/task/task.ts'
 import { query } from '#store/query.ts'
 import { UsageError } from './arguments.ts'
 import type { AdminCommand } from './command.ts'

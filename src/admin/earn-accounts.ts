@@ -1,7 +1,7 @@
 import { appendEvents } from '#durable/events/append-events.ts'
 import { userTopic } from '#durable/events/notifier.ts'
 import { freezeEarnAccount, unfreezeEarnAccount } from '#features/earn/earn-account.ts'
-import { operatorText } from '#kernel/operator-text.ts'
+import { operatorText } from '#kernel/task/operator-text.ts'
 import { query } from '#store/query.ts'
 import { UsageError } from './arguments.ts'
 import type { AdminCommand } from './command.ts'

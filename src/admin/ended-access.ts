@@ -2,7 +2,7 @@ import { appendEvents } from '#durable/events/append-events.ts'
 import { accessTopic, revokedTopic, userTopic, webhooksTopic } from '#durable/events/notifier.ts'
 import { endWebhooks } from '#features/notifications/webhooks/webhooks-of-apps.ts'
 import type { EndApps } from '#features/oauth/grants.ts'
-import type { NewEvent, Tx } from '#kernel/task.ts'
+import type { NewEvent, Tx } from '#kernel/task/task.ts'
 import type { Session } from './session.ts'
 
 /** What ends with the access of a user, and who is notified of it. */

@@ -1,4 +1,4 @@
-import type { Tx } from '#kernel/task.ts'
+import type { Tx } from '#kernel/task/task.ts'
 import { query } from '#store/query.ts'
 
 type Counter = { kind: string; chain: string; signer: string; next: bigint | string }

@@ -2,7 +2,7 @@ import { decodeBase64, isUsableKey, publicKeyBytes } from '#features/auth/ed2551
 import * as auth from '#features/auth/store.ts'
 import * as policy from '#features/policy/store.ts'
 import { isUuid, sha256 } from '#kernel/id.ts'
-import { operatorText } from '#kernel/operator-text.ts'
+import { operatorText } from '#kernel/task/operator-text.ts'
 import { type Queryable, query } from '#store/query.ts'
 import { oneOf, UsageError } from './arguments.ts'
 import type { AdminCommand } from './command.ts'

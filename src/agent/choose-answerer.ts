@@ -1,7 +1,7 @@
 import type { Registry } from '#grammar/registry.ts'
 import { memoryAfter, readTurn } from '#grammar/turn.ts'
 import type { Understanding } from '#grammar/understanding.ts'
-import type { Agent, Answerer, Turn, TurnEnd } from '#kernel/answerer.ts'
+import type { Agent, Answerer, Turn, TurnEnd } from '#kernel/wire/answerer.ts'
 import { isTimeframe, type Timeframe } from '#market/candle.ts'
 import { analyseMarket } from './research/analyst.ts'
 import { researchAsset } from './research/researcher.ts'

@@ -6,8 +6,8 @@ import { changes, type Registry } from '#grammar/registry.ts'
 import { remember } from '#grammar/thread.ts'
 import { readTurn, stateOf, stepOutputOf } from '#grammar/turn.ts'
 import type { Ask, Intent, Understanding } from '#grammar/understanding.ts'
-import type { Answerer, Citation, Emit, ToolCall, Tools, Turn, TurnEnd } from '#kernel/answerer.ts'
-import { isRecord, type JsonObject } from '#kernel/json.ts'
+import type { Answerer, Citation, Emit, ToolCall, Tools, Turn, TurnEnd } from '#kernel/wire/answerer.ts'
+import { isRecord, type JsonObject } from '#kernel/wire/json.ts'
 import { startedText } from './started-text.ts'
 
 /** Answers by the grammar: what a text means, the calls that follow from it, and an answer made of their results. */

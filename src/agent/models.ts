@@ -1,8 +1,8 @@
 import type { Config } from '#config.ts'
-import type { Agent } from '#kernel/answerer.ts'
 import type { Random } from '#kernel/id.ts'
-import type { StreamingNet } from '#kernel/net.ts'
-import type { ModelPrices } from '#kernel/token-prices.ts'
+import type { ModelPrices } from '#kernel/money/token-prices.ts'
+import type { Agent } from '#kernel/wire/answerer.ts'
+import type { StreamingNet } from '#kernel/wire/net.ts'
 import { type Model, modelEndpoint } from '#upstreams/model/model.ts'
 
 const answerBytesMax = 2 * 1024 * 1024

@@ -1,4 +1,4 @@
-import { isRecord, type Json } from '#kernel/json.ts'
+import { isRecord, type Json } from '#kernel/wire/json.ts'
 
 /** What the gateway says of a call that it has started by itself: the lines to print, nothing where it says nothing. */
 export function startedText(output: Json): string {

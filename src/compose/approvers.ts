@@ -1,7 +1,7 @@
 import type { Config } from '#config.ts'
 import type { Approvers } from '#durable/approvals/approval-events.ts'
 import { personOf } from '#engines/agent-links/owners.ts'
-import { approvalsClientId, type Caller, scopes } from '#kernel/caller.ts'
+import { approvalsClientId, type Caller, scopes } from '#kernel/contract/caller.ts'
 import { type Queryable, query } from '#store/query.ts'
 import { approvalPage } from './own-pages.ts'
 

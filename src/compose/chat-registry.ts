@@ -1,10 +1,10 @@
 import { contracts } from '#contracts.ts'
 import { type Universe, versionOf } from '#grammar/names.ts'
 import { createRegistry, type Registry } from '#grammar/registry.ts'
-import type { Chain } from '#kernel/chains.ts'
+import { createTtlCache } from '#kernel/async/ttl-cache.ts'
 import { monotonicMs } from '#kernel/clock.ts'
-import { Fault } from '#kernel/fault.ts'
-import { createTtlCache } from '#kernel/ttl-cache.ts'
+import { Fault } from '#kernel/contract/fault.ts'
+import type { Chain } from '#kernel/money/chains.ts'
 import type { Venue } from './venue.ts'
 
 type Asset = Universe['assets'][number]

@@ -1,6 +1,6 @@
 import { earn as makeEarn } from '#features/earn/earn.ts'
 import type { Holdings } from '#features/wallets/holdings.ts'
-import type { Token } from '#kernel/chains.ts'
+import type { Token } from '#kernel/money/chains.ts'
 import { vault as makeVault } from '#upstreams/vault/vault.ts'
 import type { Chains } from './chains.ts'
 import type { Core } from './core.ts'

@@ -1,6 +1,6 @@
 import { oauth as makeOAuth, type OAuth } from '#features/oauth/oauth.ts'
 import type { DeriveKey } from '#features/oauth/passwords.ts'
-import type { Net } from '#kernel/net.ts'
+import type { Net } from '#kernel/wire/net.ts'
 import { authorizationServer } from '#upstreams/openid/authorization-server.ts'
 import { openIdProvider } from '#upstreams/openid/openid.ts'
 import type { Core } from './core.ts'

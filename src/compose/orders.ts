@@ -19,8 +19,8 @@ import {
   outstandingOrders,
 } from '#features/outstanding-orders/outstanding-orders.ts'
 import type { SellingOrder } from '#features/wallets/holdings.ts'
-import type { Operation } from '#kernel/operation.ts'
-import type { TaskKind } from '#kernel/task.ts'
+import type { Operation } from '#kernel/contract/operation.ts'
+import type { TaskKind } from '#kernel/task/task.ts'
 import type { Queryable } from '#store/query.ts'
 import type { Prices } from '#upstreams/prices/prices.ts'
 import type { Chains } from './chains.ts'

@@ -1,6 +1,6 @@
 import type { Config } from '#config.ts'
 import type { RecipientAddresses } from '#features/policy/recipients.ts'
-import { type Chain, sameAddress } from '#kernel/chains.ts'
+import { type Chain, sameAddress } from '#kernel/money/chains.ts'
 import { checksummedAddress } from '#upstreams/evm/address.ts'
 import { isAddress } from '#upstreams/solana/base58.ts'
 import * as programs from '#upstreams/solana/program-ids.ts'

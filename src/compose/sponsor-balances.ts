@@ -1,7 +1,7 @@
 import type { Clock } from '#kernel/clock.ts'
 import type { Log } from '#kernel/log.ts'
 import { gauge, type Metric, type ReadMetrics } from '#kernel/metrics.ts'
-import { lamportDecimals, nativeDecimals } from '#kernel/money.ts'
+import { lamportDecimals, nativeDecimals } from '#kernel/money/money.ts'
 import type { Chains } from './chains.ts'
 
 const refreshMs = 60_000

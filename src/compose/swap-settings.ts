@@ -1,5 +1,5 @@
-import type { Chain } from '#kernel/chains.ts'
-import { mulDiv, toMicros } from '#kernel/money.ts'
+import type { Chain } from '#kernel/money/chains.ts'
+import { mulDiv, toMicros } from '#kernel/money/money.ts'
 
 /** What policy and custody allow of swaps, from the chain table. */
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import { budgetSpent } from '#kernel/fault.ts'
+import { budgetSpent } from '#kernel/contract/fault.ts'
 import { venueHealth } from './venue-health.ts'
 
 type Answer = () => Promise<unknown>

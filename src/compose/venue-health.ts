@@ -1,7 +1,7 @@
 import type { UpstreamFacts } from '#features/discovery/health.ts'
+import { repeat } from '#kernel/async/repeat.ts'
 import type { Clock } from '#kernel/clock.ts'
-import { Fault } from '#kernel/fault.ts'
-import { repeat } from '#kernel/repeat.ts'
+import { Fault } from '#kernel/contract/fault.ts'
 
 type VenueHealthDeps = {
   /** A cheap request. */

@@ -1,5 +1,5 @@
 import { counter, gauge, type Metric } from '#kernel/metrics.ts'
-import type { Net } from '#kernel/net.ts'
+import type { Net } from '#kernel/wire/net.ts'
 import { accountViews } from '#upstreams/hyperliquid/account-views.ts'
 import { type Egress, hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
 import { prices } from '#upstreams/hyperliquid/prices.ts'

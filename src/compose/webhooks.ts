@@ -16,7 +16,7 @@ import { createWebhookSecrets } from '#features/notifications/webhooks/webhook-s
 import { webhooks } from '#features/notifications/webhooks/webhooks.ts'
 import { endWebhooks, postedOrigins } from '#features/notifications/webhooks/webhooks-of-apps.ts'
 import type { EndApps } from '#features/oauth/grants.ts'
-import { createSealer } from '#kernel/sealed-secret.ts'
+import { createSealer } from '#kernel/wire/sealed-secret.ts'
 import type { GuardedFetch } from '#upstreams/guarded-fetch/guarded-fetch.ts'
 import type { Core } from './core.ts'
 import type { Custody } from './custody.ts'

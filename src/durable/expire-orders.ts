@@ -1,6 +1,6 @@
 import { monotonicMs } from '#kernel/clock.ts'
-import type { Tx } from '#kernel/task.ts'
-import type { TriggerOrder } from '#kernel/trigger-order.ts'
+import type { Tx } from '#kernel/task/task.ts'
+import type { TriggerOrder } from '#kernel/task/trigger-order.ts'
 import { isConflict } from '#store/conflict.ts'
 import { query } from '#store/query.ts'
 import { isDatabaseUnavailable } from '#store/unavailable.ts'

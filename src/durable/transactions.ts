@@ -1,5 +1,5 @@
 import type pg from 'pg'
-import type { Tx } from '#kernel/task.ts'
+import type { Tx } from '#kernel/task/task.ts'
 import { isConflict } from '#store/conflict.ts'
 
 export type Transact = <T>(run: (tx: Tx) => Promise<T>) => Promise<T>

@@ -1,4 +1,4 @@
-import { fromUnits, isDecimal, mulDiv, toUnits } from '#kernel/money.ts'
+import { fromUnits, isDecimal, mulDiv, toUnits } from '#kernel/money/money.ts'
 
 /** The amount of a slot: `50 usd`, `0.4 ETH`, `1/2`, `15%`, `all`, `rest`. */
 export type AmountText =

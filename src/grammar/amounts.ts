@@ -1,4 +1,4 @@
-import { isDecimal, toUnits } from '#kernel/money.ts'
+import { isDecimal, toUnits } from '#kernel/money/money.ts'
 import { dollarSymbol } from './names.ts'
 import { type Quantity, quantityText } from './quantity.ts'
 import {

@@ -1,5 +1,5 @@
-import type { JsonObject } from '#kernel/json.ts'
-import { isDecimal, toUnits } from '#kernel/money.ts'
+import { isDecimal, toUnits } from '#kernel/money/money.ts'
+import type { JsonObject } from '#kernel/wire/json.ts'
 import type { Names } from './names.ts'
 import type { Slots } from './reader.ts'
 import { rangeOf } from './times.ts'

@@ -6,9 +6,9 @@ import {
   figureFormulas,
   printed,
   summed,
-} from '#kernel/figures.ts'
-import type { JsonObject } from '#kernel/json.ts'
-import { fromUnits } from '#kernel/money.ts'
+} from '#kernel/money/figures.ts'
+import { fromUnits } from '#kernel/money/money.ts'
+import type { JsonObject } from '#kernel/wire/json.ts'
 import type { Line } from './answer-lines.ts'
 import type { Picked, Row } from './answer-rows.ts'
 import { answers } from './answers.ts'

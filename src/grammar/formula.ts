@@ -1,4 +1,4 @@
-import type { JsonObject } from '#kernel/json.ts'
+import type { JsonObject } from '#kernel/wire/json.ts'
 import type { Choice } from './choice.ts'
 import type { Names } from './names.ts'
 import type { Outputs } from './outputs.ts'

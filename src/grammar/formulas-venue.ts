@@ -1,4 +1,4 @@
-import { fromUnits, isDecimal, mulDiv, rescale, toUnits } from '#kernel/money.ts'
+import { fromUnits, isDecimal, mulDiv, rescale, toUnits } from '#kernel/money/money.ts'
 import { fractionText, parseAmount, partOf, partOfDecimal } from './amount-text.ts'
 import { type Formula, type FormulaContext, type Problem, stop } from './formula.ts'
 import { assetNamed, heldOf, priceOf } from './formulas-swap.ts'

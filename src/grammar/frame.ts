@@ -1,4 +1,4 @@
-import type { JsonObject } from '#kernel/json.ts'
+import type { JsonObject } from '#kernel/wire/json.ts'
 import type { FormulaName } from './formulas.ts'
 import type { ConditionName } from './plan-conditions.ts'
 import type { ReaderName } from './slot-readers.ts'

@@ -1,5 +1,5 @@
 import { sha256 } from '#kernel/id.ts'
-import { canonicalJson } from '#kernel/json.ts'
+import { canonicalJson } from '#kernel/wire/json.ts'
 
 /** The chains and assets that the gateway serves now. Nothing here is a list of its own: the registry hands it in. */
 export type TokenPlace = { chainId: string; address: string; decimals: number }

@@ -1,4 +1,4 @@
-import { canonicalJson } from '#kernel/json.ts'
+import { canonicalJson } from '#kernel/wire/json.ts'
 import type { PlanStep } from './frame.ts'
 import { type Proposal, permits } from './mandate.ts'
 import type { Outputs, StepOutput } from './outputs.ts'

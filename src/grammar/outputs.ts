@@ -1,4 +1,4 @@
-import { isRecord, type JsonObject } from '#kernel/json.ts'
+import { isRecord, type JsonObject } from '#kernel/wire/json.ts'
 
 /** What the operations of a plan answered, by the id of their step. */
 export type StepOutput = {

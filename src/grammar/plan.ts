@@ -1,4 +1,4 @@
-import type { JsonObject } from '#kernel/json.ts'
+import type { JsonObject } from '#kernel/wire/json.ts'
 import { type FormulaContext, isProblem, type Problem } from './formula.ts'
 import { formulas } from './formulas.ts'
 import type { Frame, PlanStep, Source } from './frame.ts'

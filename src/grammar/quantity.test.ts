@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { fromUnits } from '#kernel/money.ts'
+import { fromUnits } from '#kernel/money/money.ts'
 import { type Quantity, quantityText, readQuantity, shifted } from './quantity.ts'
 
 const read = (text: string): string => {

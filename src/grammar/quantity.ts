@@ -1,4 +1,4 @@
-import { canonicalDecimal, fromUnits, mulDiv, toUnits } from '#kernel/money.ts'
+import { canonicalDecimal, fromUnits, mulDiv, toUnits } from '#kernel/money/money.ts'
 
 /** Amounts as people write them, as exact decimal text; no value passes through a float. */
 export type QuantityUnit =

@@ -1,5 +1,5 @@
-import type { ToolCall, ToolResult, Turn } from '#kernel/answerer.ts'
-import type { JsonObject } from '#kernel/json.ts'
+import type { ToolCall, ToolResult, Turn } from '#kernel/wire/answerer.ts'
+import type { JsonObject } from '#kernel/wire/json.ts'
 import type { StepOutput } from './outputs.ts'
 import type { Registry } from './registry.ts'
 import { remember } from './thread.ts'

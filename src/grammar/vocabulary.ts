@@ -1,4 +1,4 @@
-import { editDistance } from '#kernel/nearest.ts'
+import { editDistance } from '#kernel/contract/nearest.ts'
 import { commonSymbols, concepts, contractions, plainWords } from './lexicon.ts'
 import type { Named, Names } from './names.ts'
 

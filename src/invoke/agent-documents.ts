@@ -1,5 +1,5 @@
-import { faults } from '#kernel/fault.ts'
-import type { Operation } from '#kernel/operation.ts'
+import { faults } from '#kernel/contract/fault.ts'
+import type { Operation } from '#kernel/contract/operation.ts'
 
 /** `/llms.txt` and `/skill.md`: what a model reads before its first call, made from the contracts and the fault table. */
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type Caller, type Scope, scopes } from '#kernel/caller.ts'
-import { Fault } from '#kernel/fault.ts'
+import { type Caller, type Scope, scopes } from '#kernel/contract/caller.ts'
+import { Fault } from '#kernel/contract/fault.ts'
 import { authorize } from './authenticate.ts'
 
 const callerWith = (granted: readonly Scope[]): Caller => ({

@@ -1,7 +1,7 @@
-import type { Caller } from '#kernel/caller.ts'
-import { Fault } from '#kernel/fault.ts'
-import type { Access } from '#kernel/operation.ts'
-import { assertScope } from '#kernel/scope.ts'
+import type { Caller } from '#kernel/contract/caller.ts'
+import { Fault } from '#kernel/contract/fault.ts'
+import type { Access } from '#kernel/contract/operation.ts'
+import { assertScope } from '#kernel/contract/scope.ts'
 
 export type Authenticate = (authorization: string | undefined) => Promise<Caller>
 /** Takes the key as it was presented. */

@@ -1,4 +1,4 @@
-import type { Fault, FaultCode, InputLocation, Issue } from '#kernel/fault.ts'
+import type { Fault, FaultCode, InputLocation, Issue } from '#kernel/contract/fault.ts'
 
 type LocatedIssue = Issue & { location: InputLocation }
 

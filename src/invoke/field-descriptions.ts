@@ -1,4 +1,4 @@
-import { isRecord } from '#kernel/json.ts'
+import { isRecord } from '#kernel/wire/json.ts'
 import { chatFields, chatFieldsByComponent } from './chat-glossary.ts'
 import * as glossary from './field-glossary.ts'
 

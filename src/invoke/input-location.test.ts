@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Fault, invalid } from '#kernel/fault.ts'
-import * as T from '#kernel/schema.ts'
-import { Nullable } from '#kernel/wire-types.ts'
+import { Fault, invalid } from '#kernel/contract/fault.ts'
+import * as T from '#kernel/contract/schema.ts'
+import { Nullable } from '#kernel/contract/wire-types.ts'
 import { assertDistinctNames, inputLocations, locateIssues } from './input-location.ts'
 
 const params = T.Object({ id: T.String() })

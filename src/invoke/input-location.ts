@@ -1,5 +1,5 @@
-import { Fault, type InputLocation } from '#kernel/fault.ts'
-import { isRecord } from '#kernel/json.ts'
+import { Fault, type InputLocation } from '#kernel/contract/fault.ts'
+import { isRecord } from '#kernel/wire/json.ts'
 
 /** The part of a request that carries a field; an undeclared field is located where most inputs are. */
 export type LocationOf = (field: string) => Exclude<InputLocation, 'header'>

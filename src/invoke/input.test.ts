@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Fault } from '#kernel/fault.ts'
-import { type Entry, read, task } from '#kernel/operation.ts'
-import * as T from '#kernel/schema.ts'
-import { DecIn, OpenObject } from '#kernel/wire-types.ts'
+import { Fault } from '#kernel/contract/fault.ts'
+import { type Entry, read, task } from '#kernel/contract/operation.ts'
+import * as T from '#kernel/contract/schema.ts'
+import { DecIn, OpenObject } from '#kernel/contract/wire-types.ts'
 import { inputReaders } from './input.ts'
 
 const readers = inputReaders(new WeakMap())

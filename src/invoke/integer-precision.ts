@@ -1,7 +1,7 @@
-import { propertySchema, type Schema, selectSchema } from '#kernel/decimal-fields.ts'
-import type { InputLocation, Issue } from '#kernel/fault.ts'
-import { isRecord, type NumberSources } from '#kernel/json.ts'
-import { decimalOfSource } from '#kernel/money.ts'
+import { propertySchema, type Schema, selectSchema } from '#kernel/contract/decimal-fields.ts'
+import type { InputLocation, Issue } from '#kernel/contract/fault.ts'
+import { decimalOfSource } from '#kernel/money/money.ts'
+import { isRecord, type NumberSources } from '#kernel/wire/json.ts'
 import type { IssueList } from './issues.ts'
 
 type NumberInput = {

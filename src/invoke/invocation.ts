@@ -1,11 +1,17 @@
 import type { Invoke, InvokeOptions, InvokeRequest } from '#durable/accept/operation-call.ts'
-import { addressKey } from '#kernel/address-key.ts'
-import { type Caller, isOwnClient } from '#kernel/caller.ts'
 import { type Clock, systemClock } from '#kernel/clock.ts'
-import { plainSchema } from '#kernel/decimal-fields.ts'
-import { Fault, internalFault } from '#kernel/fault.ts'
-import type { NumberSources } from '#kernel/json.ts'
-import { type Entry, type Operation, type RateClass, type StreamItem, versionOf } from '#kernel/operation.ts'
+import { type Caller, isOwnClient } from '#kernel/contract/caller.ts'
+import { plainSchema } from '#kernel/contract/decimal-fields.ts'
+import { Fault, internalFault } from '#kernel/contract/fault.ts'
+import {
+  type Entry,
+  type Operation,
+  type RateClass,
+  type StreamItem,
+  versionOf,
+} from '#kernel/contract/operation.ts'
+import { addressKey } from '#kernel/wire/address-key.ts'
+import type { NumberSources } from '#kernel/wire/json.ts'
 import { type Authenticate, type AuthenticateBackend, authorize, noBackends } from './authenticate.ts'
 import { inputReaders, type ReadFlatInput, type ReadInput } from './input.ts'
 import { inputLocations, locateIssues } from './input-location.ts'

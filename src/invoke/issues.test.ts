@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { issuesMax } from '#kernel/fault.ts'
+import { issuesMax } from '#kernel/contract/fault.ts'
 import { addSchemaErrors, issueList } from './issues.ts'
 
 const long = (name: string) => ({

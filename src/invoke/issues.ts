@@ -1,8 +1,8 @@
 import type { ErrorObject } from 'ajv/dist/2020.js'
-import type { Schema } from '#kernel/decimal-fields.ts'
-import { type InputLocation, type Issue, issuesMax } from '#kernel/fault.ts'
-import { isRecord } from '#kernel/json.ts'
-import { alternatives, nearest } from '#kernel/nearest.ts'
+import type { Schema } from '#kernel/contract/decimal-fields.ts'
+import { type InputLocation, type Issue, issuesMax } from '#kernel/contract/fault.ts'
+import { alternatives, nearest } from '#kernel/contract/nearest.ts'
+import { isRecord } from '#kernel/wire/json.ts'
 
 type Path = Issue['path']
 type IssueText = { type: string; msg: string; below?: string }

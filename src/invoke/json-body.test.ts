@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import fc from 'fast-check'
-import { Fault } from '#kernel/fault.ts'
-import type { NumberSources } from '#kernel/json.ts'
+import { Fault } from '#kernel/contract/fault.ts'
+import type { NumberSources } from '#kernel/wire/json.ts'
 import { depthMax, keysMax, parseJson } from './json-body.ts'
 
 const parse = (text: string, sources: NumberSources = new WeakMap()) => parseJson(Buffer.from(text), sources)

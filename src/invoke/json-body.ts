@@ -1,5 +1,5 @@
-import { Fault } from '#kernel/fault.ts'
-import type { NumberSources } from '#kernel/json.ts'
+import { Fault } from '#kernel/contract/fault.ts'
+import type { NumberSources } from '#kernel/wire/json.ts'
 
 /**
  * JSON.parse silently keeps the last of two equal keys and loses the digits of a number; for a body that moves money

@@ -1,7 +1,7 @@
+import { createWindowCounter, type WindowCounter } from '#kernel/async/window-counter.ts'
 import { monotonicMs } from '#kernel/clock.ts'
-import { type BudgetOwner, budgetSpent, type Fault } from '#kernel/fault.ts'
-import type { RateClass } from '#kernel/operation.ts'
-import { createWindowCounter, type WindowCounter } from '#kernel/window-counter.ts'
+import { type BudgetOwner, budgetSpent, type Fault } from '#kernel/contract/fault.ts'
+import type { RateClass } from '#kernel/contract/operation.ts'
 
 /** `refused` counts failed credentials per address, so that guessing is slow. */
 export type LimitName = RateClass | 'refused'

@@ -1,6 +1,6 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks'
-import { budgetSpent, type Fault } from '#kernel/fault.ts'
-import type { RateClass } from '#kernel/operation.ts'
+import { budgetSpent, type Fault } from '#kernel/contract/fault.ts'
+import type { RateClass } from '#kernel/contract/operation.ts'
 
 /** Samples in a row above the limit before a read, and before an operation that moves money, is rejected. */
 const readSamplesMax = 2

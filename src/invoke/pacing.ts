@@ -1,6 +1,6 @@
 import { performance } from 'node:perf_hooks'
 import { setTimeout as delay } from 'node:timers/promises'
-import type { RateClass } from '#kernel/operation.ts'
+import type { RateClass } from '#kernel/contract/operation.ts'
 
 /** The part of its time for which the event loop may work before it makes everybody wait. */
 const busyMax = 0.75

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Caller } from '#kernel/caller.ts'
-import { Fault } from '#kernel/fault.ts'
-import type { StreamItem } from '#kernel/operation.ts'
+import type { Caller } from '#kernel/contract/caller.ts'
+import { Fault } from '#kernel/contract/fault.ts'
+import type { StreamItem } from '#kernel/contract/operation.ts'
 import { defaultQuotas, userQuotas } from './quotas.ts'
 
 const caller: Caller = { userId: 'u1', agentId: 'agt', scheme: 'keypair', scopes: new Set() }

@@ -1,7 +1,7 @@
-import { budgetSpent, Fault } from '#kernel/fault.ts'
-import { createKeyCounts } from '#kernel/key-counts.ts'
-import type { StreamItem } from '#kernel/operation.ts'
-import { repeat } from '#kernel/repeat.ts'
+import { createKeyCounts } from '#kernel/async/key-counts.ts'
+import { repeat } from '#kernel/async/repeat.ts'
+import { budgetSpent, Fault } from '#kernel/contract/fault.ts'
+import type { StreamItem } from '#kernel/contract/operation.ts'
 import type { Authenticate } from './authenticate.ts'
 
 export type Quotas = {

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import * as T from 'typebox'
-import type { Schema } from '#kernel/decimal-fields.ts'
-import { Nullable, OpenObject, Page } from '#kernel/wire-types.ts'
+import type { Schema } from '#kernel/contract/decimal-fields.ts'
+import { Nullable, OpenObject, Page } from '#kernel/contract/wire-types.ts'
 import { filterBySchema } from './schema-filter.ts'
 
 const shown = (schema: T.TSchema, value: unknown) => filterBySchema(schema as unknown as Schema, value)

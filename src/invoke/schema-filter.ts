@@ -1,5 +1,5 @@
-import { propertySchema, type Schema, selectSchema } from '#kernel/decimal-fields.ts'
-import { isRecord } from '#kernel/json.ts'
+import { propertySchema, type Schema, selectSchema } from '#kernel/contract/decimal-fields.ts'
+import { isRecord } from '#kernel/wire/json.ts'
 
 /**
  * Keeps the fields of a schema and drops the rest: unknown fields of a request have no effect, undeclared fields of an

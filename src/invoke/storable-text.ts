@@ -1,6 +1,6 @@
-import { type Schema, selectSchema } from '#kernel/decimal-fields.ts'
-import type { InputLocation, Issue } from '#kernel/fault.ts'
-import { isRecord } from '#kernel/json.ts'
+import { type Schema, selectSchema } from '#kernel/contract/decimal-fields.ts'
+import type { InputLocation, Issue } from '#kernel/contract/fault.ts'
+import { isRecord } from '#kernel/wire/json.ts'
 import type { IssueList } from './issues.ts'
 import { declaredField, outlineOf } from './schema-filter.ts'
 

@@ -1,7 +1,7 @@
-import { plainSchema, type Schema } from '#kernel/decimal-fields.ts'
-import { isRecord } from '#kernel/json.ts'
-import { linkTarget } from '#kernel/link.ts'
-import { type Entry, hasTask, isGuarded, isKeyed } from '#kernel/operation.ts'
+import { plainSchema, type Schema } from '#kernel/contract/decimal-fields.ts'
+import { linkTarget } from '#kernel/contract/link.ts'
+import { type Entry, hasTask, isGuarded, isKeyed } from '#kernel/contract/operation.ts'
+import { isRecord } from '#kernel/wire/json.ts'
 import { describeFields } from './field-descriptions.ts'
 import { withWait } from './input.ts'
 

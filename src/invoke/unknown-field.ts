@@ -1,4 +1,4 @@
-import { alternatives, nearest } from '#kernel/nearest.ts'
+import { alternatives, nearest } from '#kernel/contract/nearest.ts'
 import { type DeclaredInput, namesIn } from './input-location.ts'
 import type { UnknownField } from './issues.ts'
 

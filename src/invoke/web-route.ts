@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import type { Fault } from '#kernel/fault.ts'
+import type { Fault } from '#kernel/contract/fault.ts'
 
 /** Paths of a door that has no server of its own: the HTTP server receives their requests and sends their answers. */
 

@@ -1,4 +1,4 @@
-import { ageText } from '#kernel/figures.ts'
+import { ageText } from '#kernel/money/figures.ts'
 import type { Series } from './averages.ts'
 import type { Candle, Timeframe } from './candle.ts'
 import {

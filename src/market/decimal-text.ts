@@ -1,4 +1,4 @@
-import { decimalOfSource } from '#kernel/money.ts'
+import { decimalOfSource } from '#kernel/money/money.ts'
 
 const significantDigits = 12
 const placesMax = 18

@@ -1,5 +1,5 @@
-import { rounded } from '#kernel/figures.ts'
-import { fixedPointDecimals, fixedPointOne, fromUnits, isDecimal, toUnits } from '#kernel/money.ts'
+import { rounded } from '#kernel/money/figures.ts'
+import { fixedPointDecimals, fixedPointOne, fromUnits, isDecimal, toUnits } from '#kernel/money/money.ts'
 
 /** How figures are printed: rounded half away from zero, with two digits at least that are not zero. */
 

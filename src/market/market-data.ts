@@ -1,4 +1,4 @@
-import { isRecord, type Json } from '#kernel/json.ts'
+import { isRecord, type Json } from '#kernel/wire/json.ts'
 import type { FundingRate } from './backtest.ts'
 import { type Candle, type CandleRow, type History, historyOf, isTimeframe } from './candle.ts'
 import { computeIndicators, type IndicatorSet } from './indicators.ts'

@@ -1,4 +1,4 @@
-import { rounded } from '#kernel/figures.ts'
+import { rounded } from '#kernel/money/figures.ts'
 import { decimalText } from './decimal-text.ts'
 
 /** The venue takes prices with at most so many significant digits; whole numbers always. */

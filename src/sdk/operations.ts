@@ -1,5 +1,5 @@
 import { contracts } from '#contracts.ts'
-import { type Entry, hasTask, isKeyed, operationName } from '#kernel/operation.ts'
+import { type Entry, hasTask, isKeyed, operationName } from '#kernel/contract/operation.ts'
 
 /** How a list is read further. `items`: the field that holds them; `id`: where they are the answer itself, theirs. */
 export type ListRow = { cursor: 'after' | 'before' | 'skip' } & ({ items: string } | { id: string })

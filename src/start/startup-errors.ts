@@ -1,5 +1,5 @@
 import type { Config } from '#config.ts'
-import { Fault } from '#kernel/fault.ts'
+import { Fault } from '#kernel/contract/fault.ts'
 import { StoreRefusal } from '#store/refusal.ts'
 import { isDatabaseUnavailable } from '#store/unavailable.ts'
 

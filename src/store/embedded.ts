@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
-import { backoffMs } from '#kernel/backoff.ts'
+import { backoffMs } from '#kernel/async/backoff.ts'
 import { type Binaries, findBinaries, packagedNative } from './embedded/binaries.ts'
 import {
   addressOf,

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
-import { cloidExecutionId } from '#kernel/execution-id.ts'
-import { Fault } from '#kernel/fault.ts'
+import { Fault } from '#kernel/contract/fault.ts'
 import { uuidv7 } from '#kernel/id.ts'
-import type { JsonObject } from '#kernel/json.ts'
-import type { NonceSequence, Tx } from '#kernel/task.ts'
+import { cloidExecutionId } from '#kernel/task/execution-id.ts'
+import type { NonceSequence, Tx } from '#kernel/task/task.ts'
+import type { JsonObject } from '#kernel/wire/json.ts'
 import { type Queryable, query } from './query.ts'
 
 /** An effect that was found outside, and that this database did not know: it is recorded as what it is, confirmed. */

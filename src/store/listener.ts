@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
-import { backoffMs } from '#kernel/backoff.ts'
+import { backoffMs } from '#kernel/async/backoff.ts'
 
 export type Listener = {
   readonly connected: boolean

@@ -8,8 +8,8 @@ import {
 } from 'kysely'
 import pg from 'pg'
 import { sha256 } from '#kernel/id.ts'
-import { isRecord } from '#kernel/json.ts'
-import type { Tx } from '#kernel/task.ts'
+import type { Tx } from '#kernel/task/task.ts'
+import { isRecord } from '#kernel/wire/json.ts'
 import type { Tables } from './tables.ts'
 
 /** Builds queries without sending them: the same query can run on the pool or in a transaction. */

@@ -1,8 +1,8 @@
 import { Agent, type Dispatcher } from 'undici'
+import { Fault } from '#kernel/contract/fault.ts'
 import type { Failpoints } from '#kernel/failpoint.ts'
-import { Fault } from '#kernel/fault.ts'
 import { createCounter, createHistogram, type ReadMetrics } from '#kernel/metrics.ts'
-import type { Net, NetReply, NetRequest, NetStream, StreamingNet } from '#kernel/net.ts'
+import type { Net, NetReply, NetRequest, NetStream, StreamingNet } from '#kernel/wire/net.ts'
 
 type Options = {
   failpoints: Failpoints

@@ -39,7 +39,7 @@ const imports: RuleFixture[] = [
       `import left from 'left-pad'`,
     ],
     good: [
-      `import type { Call } from '#durable/accept/invoker.ts'\nimport type { Earn } from '#features/earn/earn.ts'\nexport type { Call } from '#durable/accept/invoker.ts'\nimport { Fault } from '#kernel/fault.ts'\nimport { size } from './sizing.ts'\nimport { database } from '#store/database.ts'`,
+      `import type { Call } from '#durable/accept/invoker.ts'\nimport type { Earn } from '#features/earn/earn.ts'\nexport type { Call } from '#durable/accept/invoker.ts'\nimport { Fault } from '#kernel/contract/fault.ts'\nimport { size } from './sizing.ts'\nimport { database } from '#store/database.ts'`,
       `type Call = typeof import('#durable/accept/invoker.ts').call`,
       `// import { call } from '#durable/accept/invoker.ts'\nconst text = "import x from '#world/x.ts'"\nconst shape = /import '#world'/`,
       `const text = \`import '#world/x.ts' \${\`import '#world/x.ts' \${1}\`} import '#world/x.ts'\``,
@@ -49,7 +49,7 @@ const imports: RuleFixture[] = [
   },
   {
     rule: 'reach',
-    path: 'src/kernel/money.ts',
+    path: 'src/kernel/money/money.ts',
     bad: [
       `import { readFile } from 'node:fs/promises'`,
       `import { a } from '#store/database.ts'`,
@@ -59,7 +59,7 @@ const imports: RuleFixture[] = [
   },
   {
     rule: 'reach',
-    path: 'src/kernel/money.test.ts',
+    path: 'src/kernel/money/money.test.ts',
     bad: [`import { anvil } from '@foundry-rs/anvil'`],
     good: [`import fc from 'fast-check'\nimport { test } from 'node:test'\nimport { a } from './money.ts'`],
   },
@@ -75,7 +75,10 @@ const imports: RuleFixture[] = [
   {
     rule: 'reach',
     path: 'world/evm/evm.ts',
-    bad: [`import { Fault } from '#kernel/fault.ts'`, `import type { Money } from '#kernel/money.ts'`],
+    bad: [
+      `import { Fault } from '#kernel/contract/fault.ts'`,
+      `import type { Money } from '#kernel/money/money.ts'`,
+    ],
     good: [`import { book } from '#world/venue-core/book.ts'\nimport { anvil } from '@foundry-rs/anvil'`],
   },
   {
@@ -302,7 +305,7 @@ const shapes: RuleFixture[] = [
     bad: [
       `const receipt = { id } as unknown as PolicyReceipt`,
       `const isReceipt = (value: unknown): value is PolicyReceipt => true`,
-      `import type { PolicyReceipt as Receipt } from '#kernel/signer.ts'`,
+      `import type { PolicyReceipt as Receipt } from '#kernel/task/signer.ts'`,
       `export declare const receiptBrand: unique symbol`,
     ],
     good: [

@@ -246,10 +246,10 @@ const poolInAct: Rule = (file) => {
   return [...found].map((line) => ({ line, says: 'inside a transaction every query goes through it' }))
 }
 
-/** One form for a shortage of money: kernel/insufficient-balance.ts states symbol, decimals and both figures. */
+/** One form for a shortage of money: kernel/money/insufficient-balance.ts states symbol, decimals and both figures. */
 const shortage: Rule = (file) => {
-  if (!inSrc(file) || file.path === 'src/kernel/insufficient-balance.ts' || isTest(file)) return []
-  const says = 'a shortage is reported by insufficientBalance of kernel/insufficient-balance.ts'
+  if (!inSrc(file) || file.path === 'src/kernel/money/insufficient-balance.ts' || isTest(file)) return []
+  const says = 'a shortage is reported by insufficientBalance of kernel/money/insufficient-balance.ts'
   return [...file.text.matchAll(/\bnew\s+Fault\s*\(\s*['"`]insufficient_balance['"`]/g)].map((hit) => ({
     line: lineAt(file.text, hit.index),
     says,
@@ -275,7 +275,7 @@ const floats: Rule = (file) => {
     ...findMatches(
       file.running.code,
       /\bMath\s*\.\s*sqrt\b|\bparseFloat\b|\.\s*to(Fixed|Precision|Exponential)\b/g,
-      'a float; use decimal text and kernel/money.ts, or list the place in tables.ts',
+      'a float; use decimal text and kernel/money/money.ts, or list the place in tables.ts',
     ),
   ]
 }

@@ -74,7 +74,7 @@ export const slicedParts = ['engines', 'features', 'upstreams']
 
 /** Which part may import which package; a key that ends in `/` is a scope. */
 export const packages: Record<string, readonly string[]> = {
-  // Its types only: `kernel/schema.ts` says why.
+  // Its types only: `kernel/contract/schema.ts` says why.
   typebox: ['type kernel'],
   ajv: ['invoke', 'kernel'],
   'ajv-formats': ['invoke'],
@@ -191,7 +191,7 @@ export const floatPlaces: readonly { path: string; why: string }[] = [
   { path: 'src/market/', why: 'statistics and pictures of markets' },
   { path: 'src/agent/research/', why: 'figures of reports on markets' },
   { path: 'src/features/earn/yield.ts', why: 'the yield of a year, for display' },
-  { path: 'src/kernel/figures.ts', why: 'the plain form of a JSON number with an exponent' },
+  { path: 'src/kernel/money/figures.ts', why: 'the plain form of a JSON number with an exponent' },
   { path: 'src/upstreams/honeypot/wire.ts', why: 'percentages that the service sends as JSON numbers' },
 ]
 
@@ -200,17 +200,17 @@ export const floatPlaces: readonly { path: string; why: string }[] = [
  * each needs it.
  */
 export const castBorders: Record<string, { casts: number; why: string }> = {
-  'src/kernel/task.ts': { casts: 1, why: 'the data of a row, which the steps of its kind wrote' },
-  'src/kernel/forgotten-execution.ts': {
+  'src/kernel/task/task.ts': { casts: 1, why: 'the data of a row, which the steps of its kind wrote' },
+  'src/kernel/task/forgotten-execution.ts': {
     casts: 1,
     why: 'the count of polls and the note in the data of any task',
   },
-  'src/kernel/schema.ts': { casts: 1, why: 'constructors of schemas, with the types of typebox' },
-  'src/kernel/operation.ts': {
+  'src/kernel/contract/schema.ts': { casts: 1, why: 'constructors of schemas, with the types of typebox' },
+  'src/kernel/contract/operation.ts': {
     casts: 2,
     why: 'operations of all contracts in one list, and the functions of a stream that a task fills',
   },
-  'src/kernel/decimal-fields.ts': { casts: 1, why: 'schemas of typebox, read as JSON Schema' },
+  'src/kernel/contract/decimal-fields.ts': { casts: 1, why: 'schemas of typebox, read as JSON Schema' },
   'src/durable/task/task-view.ts': { casts: 1, why: 'the view of a task as JSON of an event' },
   'src/features/notifications/notifications.ts': { casts: 1, why: 'JSON of stored events' },
   'src/store/query.ts': { casts: 1, why: 'the opaque handle of a transaction' },

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { parseTransaction } from 'viem'
-import type { EvmChainRow } from '#kernel/chains.ts'
+import type { EvmChainRow } from '#kernel/money/chains.ts'
 import { query } from '#store/query.ts'
 import { eventually } from '../harness/gateway.ts'
 import { baseId, type ChainsApp, createChainsApp, type User } from './chains-app.ts'

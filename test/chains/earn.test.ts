@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { Fault } from '#kernel/fault.ts'
+import { Fault } from '#kernel/contract/fault.ts'
 import { systemRandom, uuidv7 } from '#kernel/id.ts'
-import { fromUnits } from '#kernel/money.ts'
+import { fromUnits } from '#kernel/money/money.ts'
 import {
   type Answer,
   baseId,

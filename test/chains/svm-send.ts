@@ -1,16 +1,16 @@
 /** An operation of the tests: a user sends tokens or SOL to a listed wallet, and the sponsor pays. */
 import type { Overrides } from '#compose/compose.ts'
 import type { SvmPlan, SvmTaskData } from '#engines/svm-transaction/transaction-rules.ts'
-import { createAdmission } from '#kernel/admission.ts'
-import { assetOf } from '#kernel/chains.ts'
-import { Fault } from '#kernel/fault.ts'
-import { insufficientBalance } from '#kernel/insufficient-balance.ts'
-import { oneEffect } from '#kernel/one-effect.ts'
-import { group, type InputOf, implement, task, taskOf } from '#kernel/operation.ts'
-import * as T from '#kernel/schema.ts'
-import type { SvmInstruction } from '#kernel/signer.ts'
-import type { TaskView } from '#kernel/task.ts'
-import { TaskResponse } from '#kernel/task-response.ts'
+import { Fault } from '#kernel/contract/fault.ts'
+import { group, type InputOf, implement, task, taskOf } from '#kernel/contract/operation.ts'
+import * as T from '#kernel/contract/schema.ts'
+import { TaskResponse } from '#kernel/contract/task-response.ts'
+import { assetOf } from '#kernel/money/chains.ts'
+import { insufficientBalance } from '#kernel/money/insufficient-balance.ts'
+import { createAdmission } from '#kernel/task/admission.ts'
+import { oneEffect } from '#kernel/task/one-effect.ts'
+import type { SvmInstruction } from '#kernel/task/signer.ts'
+import type { TaskView } from '#kernel/task/task.ts'
 import {
   closeTokenAccount,
   createTokenAccount,

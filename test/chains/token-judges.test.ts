@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { after, afterEach, before, test } from 'node:test'
 import type { contract } from '#features/security/contract.ts'
-import type { OutputOf } from '#kernel/operation.ts'
+import type { OutputOf } from '#kernel/contract/operation.ts'
 import { base58 } from '#upstreams/solana/base58.ts'
 import { type ChainsApp, createChainsApp, type User } from './chains-app.ts'
 

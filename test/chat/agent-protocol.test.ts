@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
-import { agentEvents, gatewayFrames, serviceFrames } from '#kernel/agent-protocol.ts'
+import { agentEvents, gatewayFrames, serviceFrames } from '#kernel/wire/agent-protocol.ts'
 
 test('the schemas of the document are those that are checked', () => {
   const document = readFileSync(new URL('../../docs/agent-protocol.md', import.meta.url), 'utf8')

@@ -1,8 +1,8 @@
 /** Two instances of the product on one database, with doors and an answerer whose answers are written in the questions. */
 import { doorDepsOf, openDoors } from '#app.ts'
 import type { Overrides } from '#compose/compose.ts'
-import type { Answerer } from '#kernel/answerer.ts'
-import { externalAccount } from '#kernel/task.ts'
+import { externalAccount } from '#kernel/task/task.ts'
+import type { Answerer } from '#kernel/wire/answerer.ts'
 import { testDatabase } from '../harness/cluster.ts'
 import { type Agent, bearer, http, newAgent } from '../harness/gateway.ts'
 import { loopback } from '../harness/in-process-door.ts'

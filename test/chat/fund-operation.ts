@@ -1,9 +1,9 @@
-import { createAdmission } from '#kernel/admission.ts'
-import { group, implement, type Operation, task, taskOf } from '#kernel/operation.ts'
-import * as T from '#kernel/schema.ts'
-import type { Policy } from '#kernel/signer.ts'
-import { TaskResponse } from '#kernel/task-response.ts'
-import { ChainIdIn, DecIn } from '#kernel/wire-types.ts'
+import { group, implement, type Operation, task, taskOf } from '#kernel/contract/operation.ts'
+import * as T from '#kernel/contract/schema.ts'
+import { TaskResponse } from '#kernel/contract/task-response.ts'
+import { ChainIdIn, DecIn } from '#kernel/contract/wire-types.ts'
+import { createAdmission } from '#kernel/task/admission.ts'
+import type { Policy } from '#kernel/task/signer.ts'
 
 /** An operation that a message can order, that counts against the limits, and that no chat starts by itself. */
 const contract = group('perp', {

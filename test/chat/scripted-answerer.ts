@@ -1,9 +1,9 @@
 /** An answerer whose answer is written in the question. */
 import { setTimeout as delay } from 'node:timers/promises'
-import type { Answerer } from '#kernel/answerer.ts'
-import { Fault } from '#kernel/fault.ts'
-import type { JsonObject } from '#kernel/json.ts'
-import type { Usage } from '#kernel/token-prices.ts'
+import { Fault } from '#kernel/contract/fault.ts'
+import type { Usage } from '#kernel/money/token-prices.ts'
+import type { Answerer } from '#kernel/wire/answerer.ts'
+import type { JsonObject } from '#kernel/wire/json.ts'
 
 export type Line =
   | { plan: string }

@@ -1,8 +1,8 @@
 /** Operations that a chat may propose or call. */
-import { group, implement, type Operation, read, task, taskOf } from '#kernel/operation.ts'
-import * as T from '#kernel/schema.ts'
-import { TaskResponse } from '#kernel/task-response.ts'
-import { Text } from '#kernel/wire-types.ts'
+import { group, implement, type Operation, read, task, taskOf } from '#kernel/contract/operation.ts'
+import * as T from '#kernel/contract/schema.ts'
+import { TaskResponse } from '#kernel/contract/task-response.ts'
+import { Text } from '#kernel/contract/wire-types.ts'
 
 const contract = group('test', {
   move: task('POST /test/move', {

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type Tool, toolsOf } from '#features/chat/tool-registry.ts'
-import { type Operation, operationName } from '#kernel/operation.ts'
+import { type Operation, operationName } from '#kernel/contract/operation.ts'
 import { contracts } from '../../src/contracts.ts'
 
 const operations = contracts.flatMap(({ group, entries }) =>

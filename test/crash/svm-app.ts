@@ -1,7 +1,7 @@
 /** A world with Solana alone, one database, and as many gateways as a test kills. */
 import { fileURLToPath } from 'node:url'
 import pg from 'pg'
-import { createJsonRpc } from '#kernel/json-rpc.ts'
+import { createJsonRpc } from '#kernel/wire/json-rpc.ts'
 import { recipient, solanaId } from '../chains/svm-send.ts'
 import { testDatabase } from '../harness/cluster.ts'
 import {

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { waitingApprovals } from '#durable/approvals/approval-store.ts'
-import { ApprovalRequired, actionTerms } from '#kernel/approval.ts'
+import { ApprovalRequired, actionTerms } from '#kernel/task/approval.ts'
 import { eventually } from '../harness/gateway.ts'
 import {
   type Admit,

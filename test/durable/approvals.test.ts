@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import type { Approval } from '#durable/approvals/approval-store.ts'
-import { ApprovalRequired, actionTerms } from '#kernel/approval.ts'
-import { Fault } from '#kernel/fault.ts'
-import type { Step } from '#kernel/task.ts'
+import { Fault } from '#kernel/contract/fault.ts'
+import { ApprovalRequired, actionTerms } from '#kernel/task/approval.ts'
+import type { Step } from '#kernel/task/task.ts'
 import { eventually } from '../harness/gateway.ts'
 import {
   type Admit,

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { StaleBalance } from '#durable/accept/acceptance.ts'
 import { ledger } from '#durable/ledger/ledger.ts'
-import { externalAccount, type Move } from '#kernel/task.ts'
+import { externalAccount, type Move } from '#kernel/task/task.ts'
 import { testSpend } from '../harness/spend.ts'
 import { type EngineFixture, newUser, openFixture, writer } from './engine-fixture.ts'
 

@@ -4,7 +4,7 @@ import { after, before, describe, test } from 'node:test'
 import { createClaims, startClaims, stopClaims } from '#durable/run/claims.ts'
 import { systemClock as clock } from '#kernel/clock.ts'
 import { silentLog } from '#kernel/log.ts'
-import type { TaskKind } from '#kernel/task.ts'
+import type { TaskKind } from '#kernel/task/task.ts'
 import { eventually } from '../harness/gateway.ts'
 import { type EngineFixture, executed, newUser, openFixture } from './engine-fixture.ts'
 

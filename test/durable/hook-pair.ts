@@ -1,6 +1,6 @@
 import { insertTriggerOrders } from '#engines/trigger-orders/store.ts'
 import { hookRow } from '#features/hooks/hook-row.ts'
-import type { Chain } from '#kernel/chains.ts'
+import type { Chain } from '#kernel/money/chains.ts'
 import { type EngineFixture, newUser } from './engine-fixture.ts'
 
 /** A stop and a target that sell what a swap bought. */

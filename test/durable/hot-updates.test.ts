@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Task } from '#durable/task/task-row.ts'
-import type { StepResult } from '#kernel/task.ts'
+import type { StepResult } from '#kernel/task/task.ts'
 import { eventually } from '../harness/gateway.ts'
 import {
   type Answer,

@@ -4,8 +4,8 @@
  */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import type { JsonObject } from '#kernel/json.ts'
-import { systemOwner, type TaskKind } from '#kernel/task.ts'
+import { systemOwner, type TaskKind } from '#kernel/task/task.ts'
+import type { JsonObject } from '#kernel/wire/json.ts'
 import { type Operator, operatorOf } from '../harness/admin.ts'
 import { dataFolder, eventually } from '../harness/gateway.ts'
 import { type EngineFixture, executed, type Instance, newUser, openFixture } from './engine-fixture.ts'

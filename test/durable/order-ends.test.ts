@@ -6,9 +6,9 @@ import { insertTriggerOrders, type NewTriggerOrder } from '#engines/trigger-orde
 import { hookRules } from '#features/hooks/hook-rules.ts'
 import { type HookInput, hookKind } from '#features/hooks/view.ts'
 import { systemClock as clock } from '#kernel/clock.ts'
-import { Fault } from '#kernel/fault.ts'
-import type { StepResult } from '#kernel/task.ts'
-import type { TriggerOrder } from '#kernel/trigger-order.ts'
+import { Fault } from '#kernel/contract/fault.ts'
+import type { StepResult } from '#kernel/task/task.ts'
+import type { TriggerOrder } from '#kernel/task/trigger-order.ts'
 import { eventually } from '../harness/gateway.ts'
 import { type EngineFixture, executed, newUser, openFixture } from './engine-fixture.ts'
 

@@ -9,8 +9,8 @@ import {
   ordersPerUserMax,
 } from '#engines/trigger-orders/store.ts'
 import { limitOrderKind, statusFilters } from '#features/limit-orders/view.ts'
-import type { JsonObject } from '#kernel/json.ts'
-import type { StepResult } from '#kernel/task.ts'
+import type { StepResult } from '#kernel/task/task.ts'
+import type { JsonObject } from '#kernel/wire/json.ts'
 import { type EngineFixture, executed, newUser, openFixture } from './engine-fixture.ts'
 
 const kind = { steps: { only: async () => executed } }

@@ -2,9 +2,15 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { postgresBus } from '#durable/events/postgres-notify.ts'
-import { Fault } from '#kernel/fault.ts'
-import { isLookingUp, nothingFound } from '#kernel/forgotten-execution.ts'
-import { externalAccount, type Step, type StepResult, type TaskKind, type TaskView } from '#kernel/task.ts'
+import { Fault } from '#kernel/contract/fault.ts'
+import { isLookingUp, nothingFound } from '#kernel/task/forgotten-execution.ts'
+import {
+  externalAccount,
+  type Step,
+  type StepResult,
+  type TaskKind,
+  type TaskView,
+} from '#kernel/task/task.ts'
 import { eventually } from '../harness/gateway.ts'
 import { testSpend } from '../harness/spend.ts'
 import {

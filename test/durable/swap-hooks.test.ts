@@ -8,12 +8,12 @@ import { ordersById } from '#engines/trigger-orders/store.ts'
 import { hookRules } from '#features/hooks/hook-rules.ts'
 import { createSwapHooks, type NewSwapHooks } from '#features/hooks/swap-hooks.ts'
 import { type HookInput, hookKind } from '#features/hooks/view.ts'
-import type { Chain } from '#kernel/chains.ts'
 import { systemClock as clock } from '#kernel/clock.ts'
-import type { JsonObject } from '#kernel/json.ts'
 import { silentLog } from '#kernel/log.ts'
-import type { Policy } from '#kernel/signer.ts'
-import type { TaskView } from '#kernel/task.ts'
+import type { Chain } from '#kernel/money/chains.ts'
+import type { Policy } from '#kernel/task/signer.ts'
+import type { TaskView } from '#kernel/task/task.ts'
+import type { JsonObject } from '#kernel/wire/json.ts'
 import {
   confirmed,
   type EngineFixture,

@@ -9,7 +9,7 @@ import {
   rearmTriggerOrder,
 } from '#engines/trigger-orders/store.ts'
 import { silentLog } from '#kernel/log.ts'
-import type { TriggerOrder } from '#kernel/trigger-order.ts'
+import type { TriggerOrder } from '#kernel/task/trigger-order.ts'
 import { eventually } from '../harness/gateway.ts'
 import { blocksOf } from '../harness/plan-blocks.ts'
 import { type EngineFixture, executed, newUser, openFixture, unblocked } from './engine-fixture.ts'

@@ -1,7 +1,7 @@
 /** Text of a foreign system is stored, with any characters in it. */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import type { StepResult, TaskView } from '#kernel/task.ts'
+import type { StepResult, TaskView } from '#kernel/task/task.ts'
 import { type EngineFixture, newUser, openFixture, signingStep } from './engine-fixture.ts'
 
 const unstorable = 'reverted: \0 \ud800 é'

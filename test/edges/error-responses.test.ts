@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { type FaultCode, faults } from '#kernel/fault.ts'
+import { type FaultCode, faults } from '#kernel/contract/fault.ts'
 import { createHttpApp, type HttpApp, rawExchange, sendRequest, tokens } from './http-app.ts'
 
 let app: HttpApp

@@ -4,7 +4,7 @@ import { connect, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { promisify } from 'node:util'
-import { Fault } from '#kernel/fault.ts'
+import { Fault } from '#kernel/contract/fault.ts'
 import { createHttpApp, noLimits, rawExchange, sendRequest, tokens } from './http-app.ts'
 
 const limit = (points: number) => ({ points, windowSeconds: 60 })

@@ -3,7 +3,7 @@ import { after, before, test } from 'node:test'
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 import formats from 'ajv-formats'
 import fc from 'fast-check'
-import { faults } from '#kernel/fault.ts'
+import { faults } from '#kernel/contract/fault.ts'
 import {
   type Document,
   type OperationCase,

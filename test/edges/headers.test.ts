@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { faults } from '#kernel/fault.ts'
+import { faults } from '#kernel/contract/fault.ts'
 import { gauge } from '#kernel/metrics.ts'
 import { eventually } from '../harness/gateway.ts'
 import { parseMetrics, problemsOf } from '../harness/prometheus.ts'

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { contracts } from '#contracts.ts'
 import { inputReaders } from '#invoke/input.ts'
-import { Fault } from '#kernel/fault.ts'
-import type { Entry } from '#kernel/operation.ts'
+import { Fault } from '#kernel/contract/fault.ts'
+import type { Entry } from '#kernel/contract/operation.ts'
 
 test('every operation takes the identity fields in body and query', () => {
   const readers = inputReaders(new WeakMap())

@@ -3,8 +3,8 @@ import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import formats from 'ajv-formats'
-import { isRecord } from '#kernel/json.ts'
-import { decimalPattern } from '#kernel/money.ts'
+import { decimalPattern } from '#kernel/money/money.ts'
+import { isRecord } from '#kernel/wire/json.ts'
 
 type Json = Record<string, unknown>
 type Method = {

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type Documented, openapiOf } from '#edges/http/openapi.ts'
-import { faults } from '#kernel/fault.ts'
-import { type Entry, read } from '#kernel/operation.ts'
-import * as T from '#kernel/schema.ts'
+import { faults } from '#kernel/contract/fault.ts'
+import { type Entry, read } from '#kernel/contract/operation.ts'
+import * as T from '#kernel/contract/schema.ts'
 import { resolverOf } from '../proof/support/openapi-requests.ts'
 import { operations } from './http-app.ts'
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { defaultLimits } from '#invoke/limits.ts'
-import { group, implement, read, sharedRead } from '#kernel/operation.ts'
-import * as T from '#kernel/schema.ts'
+import { group, implement, read, sharedRead } from '#kernel/contract/operation.ts'
+import * as T from '#kernel/contract/schema.ts'
 import { createHttpApp, noLimits, sendRequest } from './http-app.ts'
 
 const contract = group('probe', {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { seal } from '#edges/mcp/sealed-message.ts'
-import { Fault } from '#kernel/fault.ts'
+import { Fault } from '#kernel/contract/fault.ts'
 import { connectTo, createHttpApp, type HttpApp, sendRequest, tokens } from './http-app.ts'
 
 type Reader = {

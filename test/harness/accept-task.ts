@@ -4,7 +4,7 @@ import { failed } from '#durable/run/step-result.ts'
 import type { Transactions } from '#durable/transactions.ts'
 import type { Clock } from '#kernel/clock.ts'
 import { systemRandom as random, uuidv7 } from '#kernel/id.ts'
-import type { AdmittedSpend, TaskKind } from '#kernel/task.ts'
+import type { AdmittedSpend, TaskKind } from '#kernel/task/task.ts'
 
 /** Tasks of a kind that nobody runs, for tests of what the acceptance counts. */
 

@@ -1,8 +1,8 @@
 /** A door without a transport: an operation by its name, one flat record, a credential. */
 import { type FaultView, faultView } from '#invoke/fault-view.ts'
 import type { Invocation } from '#invoke/invocation.ts'
-import { Fault, internalFault } from '#kernel/fault.ts'
-import type { Operation, StreamItem } from '#kernel/operation.ts'
+import { Fault, internalFault } from '#kernel/contract/fault.ts'
+import type { Operation, StreamItem } from '#kernel/contract/operation.ts'
 
 type Fields = Record<string, unknown>
 export type DoorOptions = {

@@ -1,5 +1,5 @@
-import { exitGrant } from '#kernel/action.ts'
-import type { AccountRef, AdmittedSpend, LedgerToken, ReadBalance } from '#kernel/task.ts'
+import { exitGrant } from '#kernel/task/action.ts'
+import type { AccountRef, AdmittedSpend, LedgerToken, ReadBalance } from '#kernel/task/task.ts'
 
 /** Spends of tasks whose limits are not what a test is about. */
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import type { Caller } from '#kernel/caller.ts'
+import type { Caller } from '#kernel/contract/caller.ts'
 import { query } from '#store/query.ts'
 import { eventually } from '../harness/gateway.ts'
 import { createIdentityApp, faultOf, type IdentityApp, newKey } from './identity-app.ts'

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { assertIntent, assertReceipt } from '#features/wallets/signing-rules.ts'
-import { nativeSentinel } from '#kernel/chains.ts'
-import { type EvmIntent, intentHash, type PolicyReceipt } from '#kernel/signer.ts'
+import { nativeSentinel } from '#kernel/money/chains.ts'
+import { type EvmIntent, intentHash, type PolicyReceipt } from '#kernel/task/signer.ts'
 import { readCall } from '#upstreams/evm/erc20.ts'
 
 const now = new Date('2026-01-01T00:00:00Z')

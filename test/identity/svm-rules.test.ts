@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { assertSvmIntent, type SigningSvmChain } from '#features/wallets/svm-rules.ts'
-import type { SvmInstruction, SvmIntent } from '#kernel/signer.ts'
+import type { SvmInstruction, SvmIntent } from '#kernel/task/signer.ts'
 import { base58 } from '#upstreams/solana/base58.ts'
 import { feePayerViolation } from '#upstreams/solana/fee-payer-rule.ts'
 import {

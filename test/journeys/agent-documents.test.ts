@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { after, before, test } from 'node:test'
 import { promisify } from 'node:util'
-import { faults } from '#kernel/fault.ts'
+import { faults } from '#kernel/contract/fault.ts'
 import { freshGateway } from '../harness/gateway.ts'
 import { operationsOf } from '../proof/support/contracts.ts'
 

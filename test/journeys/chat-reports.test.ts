@@ -189,14 +189,7 @@ describe('reports and analyses in a chat', () => {
       assert.ok(tools.includes(tool), `${tool} in ${tools}`)
     assert.deepEqual(
       files.map(({ name }) => name),
-      [
-        'report.md',
-        'claims.json',
-        'sources.json',
-        'data.csv',
-        'chart-performance.png',
-        'chart-4h.png',
-      ],
+      ['report.md', 'claims.json', 'sources.json', 'data.csv', 'chart-performance.png', 'chart-4h.png'],
     )
     assert.ok(files.reduce((sum, { size }) => sum + size, 0) < 20 * 1_048_576)
     const loaded = await loadAll(files, 'report-eth')

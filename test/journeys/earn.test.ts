@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { after, before, describe, test } from 'node:test'
-import { fromUnits } from '#kernel/money.ts'
+import { fromUnits } from '#kernel/money/money.ts'
 import { decimalUnits } from '../harness/conservation.ts'
 import { eventually, freshGateway, http } from '../harness/gateway.ts'
 import { createFundedPerson, type Person, type Positions, type TaskBody } from './users.ts'

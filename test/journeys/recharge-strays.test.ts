@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { after, before, describe, test } from 'node:test'
 import pg from 'pg'
-import type { SvmInstruction } from '#kernel/signer.ts'
+import type { SvmInstruction } from '#kernel/task/signer.ts'
 import {
   createTokenAccount,
   memo,

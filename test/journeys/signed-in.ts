@@ -1,6 +1,6 @@
 /** A person who signs in at a gateway process with a browser, and acts through an app that may act for them. */
 
-import type { Scope } from '#kernel/caller.ts'
+import type { Scope } from '#kernel/contract/caller.ts'
 import type { Gateway } from '../harness/gateway.ts'
 import { confirming } from '../oauth/confirming.ts'
 import {

@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { type Claim, cite } from '#agent/research/claim.ts'
 import { createClaimBook, wrongClaims } from '#agent/research/claim-book.ts'
 import { checkSentence, sentencesOf } from '#agent/research/claims-check.ts'
-import { fromUnits } from '#kernel/money.ts'
+import { fromUnits } from '#kernel/money/money.ts'
 import { plainName, printedValue, type Unit } from '#market/figure-text.ts'
 
 const claimOf = (id: number, value: string, unit: Unit): Claim => ({

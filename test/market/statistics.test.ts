@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { isDecimal } from '#kernel/money.ts'
+import { isDecimal } from '#kernel/money/money.ts'
 import { historyOf } from '#market/candle.ts'
 import { decimalText } from '#market/decimal-text.ts'
 import { computeIndicators } from '#market/indicators.ts'

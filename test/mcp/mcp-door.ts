@@ -1,7 +1,7 @@
 /** The tools of MCP as a door: an operation by its name, one flat record, a credential. */
 import assert from 'node:assert/strict'
 import type { FaultView } from '#invoke/fault-view.ts'
-import { hasTask, isGuarded, type Operation } from '#kernel/operation.ts'
+import { hasTask, isGuarded, type Operation } from '#kernel/contract/operation.ts'
 import type { Door, DoorReply } from '../harness/in-process-door.ts'
 import type { ToolReply } from './clients.ts'
 

@@ -1,8 +1,8 @@
 /** Apps of a person at the MCP door: what they see and may do follows from what the person has allowed. */
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, test } from 'node:test'
-import { type Scope, scopes } from '#kernel/caller.ts'
-import { isScope } from '#kernel/operation.ts'
+import { type Scope, scopes } from '#kernel/contract/caller.ts'
+import { isScope } from '#kernel/contract/operation.ts'
 import { newAgent } from '../harness/gateway.ts'
 import { createOAuthApp, type OAuthApp } from '../oauth/oauth-app.ts'
 import { connectingPerson, signUpUser } from '../oauth/session.ts'

@@ -150,8 +150,8 @@ export const chainMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/kernel/json-rpc.ts',
-    ['src/kernel/json-rpc.test.ts'],
+    'src/kernel/wire/json-rpc.ts',
+    ['src/kernel/wire/json-rpc.test.ts'],
     [
       ['limit.lower(half)', '', 'each long batch is refused first'],
       [
@@ -162,8 +162,8 @@ export const chainMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/kernel/rate-limited-calls.ts',
-    ['src/kernel/rate-limited-calls.test.ts'],
+    'src/kernel/async/rate-limited-calls.ts',
+    ['src/kernel/async/rate-limited-calls.test.ts'],
     [
       [
         'if (refused.length === 0 || monotonicMs() + waitMs >= endMs) break',

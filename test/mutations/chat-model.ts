@@ -27,7 +27,7 @@ export const chatModelMutations = [
   ...mutationsOf('src/features/chat/prices.ts', seam, [
     ['return charge < heldUnits ? charge : heldUnits', 'return charge', 'an answer costs more than was held'],
   ]),
-  ...mutationsOf('src/kernel/token-prices.ts', seam, [
+  ...mutationsOf('src/kernel/money/token-prices.ts', seam, [
     [
       '(usd * creditsPerUsd + perMillion - 1n) / perMillion',
       '(usd * creditsPerUsd) / perMillion',

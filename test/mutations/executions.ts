@@ -3,8 +3,8 @@ import { mutationsOf } from './mutation.ts'
 /** What chains and venues know an execution by, and the look-ups of what a database has forgotten. */
 export const executionMutations = [
   ...mutationsOf(
-    'src/kernel/execution-id.ts',
-    ['src/kernel/execution-id.test.ts'],
+    'src/kernel/task/execution-id.ts',
+    ['src/kernel/task/execution-id.test.ts'],
     [
       [
         "['request', userId, operation, key]",
@@ -19,8 +19,8 @@ export const executionMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/kernel/forgotten-execution.ts',
-    ['src/kernel/forgotten-execution.test.ts'],
+    'src/kernel/task/forgotten-execution.ts',
+    ['src/kernel/task/forgotten-execution.test.ts'],
     [
       [
         ': pollSilent(polled, steps.sign, age)',

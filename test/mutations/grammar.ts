@@ -146,8 +146,8 @@ export const grammarMutations = [
     ['facts ??= factsOf(tokens)', 'facts = factsOf(tokens)', 'each word is compared with all others'],
   ]),
   ...mutationsOf(
-    'src/kernel/loop-turns.ts',
-    ['src/kernel/loop-turns.test.ts'],
+    'src/kernel/async/loop-turns.ts',
+    ['src/kernel/async/loop-turns.test.ts'],
     [
       [
         'last = last.then(nextTurn)',

@@ -64,7 +64,7 @@ export const identityMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/kernel/scope.ts',
+    'src/kernel/contract/scope.ts',
     ['src/invoke/authenticate.test.ts'],
     [
       [

@@ -144,8 +144,8 @@ export const interfaceMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/kernel/token-ref.ts',
-    ['src/kernel/token-ref.test.ts'],
+    'src/kernel/contract/token-ref.ts',
+    ['src/kernel/contract/token-ref.test.ts'],
     [
       [
         "  (chain.family === 'evm' && address === zeroAddress) ||\n",

@@ -3,8 +3,8 @@ import { mutationsOf } from './mutation.ts'
 /** Decimals, units, rounding, and the ticks and lots of prices and sizes. */
 export const numberMutations = [
   ...mutationsOf(
-    'src/kernel/money.ts',
-    ['src/kernel/money.test.ts'],
+    'src/kernel/money/money.ts',
+    ['src/kernel/money/money.test.ts'],
     [
       [
         "if (rounding === 'down' || product % c === 0n) return quotient",
@@ -40,13 +40,13 @@ export const numberMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/kernel/money.ts',
-    ['src/kernel/decimal-fields.test.ts'],
+    'src/kernel/money/money.ts',
+    ['src/kernel/contract/decimal-fields.test.ts'],
     [['const shift = Number(exponent)', 'const shift = 0', 'the exponent of a JSON number is ignored']],
   ),
   ...mutationsOf(
-    'src/kernel/decimal-fields.ts',
-    ['src/kernel/decimal-fields.test.ts'],
+    'src/kernel/contract/decimal-fields.ts',
+    ['src/kernel/contract/decimal-fields.test.ts'],
     [
       [
         "words: 'greater than', holds: (c: number) => c > 0",

@@ -132,7 +132,7 @@ export const orderMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/kernel/chains.ts',
+    'src/kernel/money/chains.ts',
     ['test/journeys/svm-orders.test.ts'],
     [
       [
@@ -323,7 +323,7 @@ export const orderMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/kernel/operator-end.ts',
+    'src/kernel/task/operator-end.ts',
     ['test/durable/operator-ends-by-kind.test.ts'],
     [
       [
@@ -334,8 +334,8 @@ export const orderMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/kernel/poll-again.ts',
-    ['src/kernel/poll-again.test.ts', 'src/engines/evm-batch/confirm.test.ts'],
+    'src/kernel/task/poll-again.ts',
+    ['src/kernel/task/poll-again.test.ts', 'src/engines/evm-batch/confirm.test.ts'],
     [
       [
         'if (age.ageMs > silentMaxMs)',
@@ -458,8 +458,8 @@ export const orderMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/kernel/quote-budget.ts',
-    ['src/kernel/quote-budget.test.ts'],
+    'src/kernel/money/quote-budget.ts',
+    ['src/kernel/money/quote-budget.test.ts'],
     [
       [
         "scope === 'account' ? Number(seconds)",

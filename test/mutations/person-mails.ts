@@ -176,7 +176,7 @@ export const personMailMutations = [
     ],
   ]),
   ...mutationsOf(
-    'src/kernel/caller.ts',
+    'src/kernel/contract/caller.ts',
     ['test/oauth/account-browser.test.ts'],
     [
       [

@@ -116,8 +116,8 @@ export const policyMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/kernel/fresh-person.ts',
-    ['src/kernel/fresh-person.test.ts'],
+    'src/kernel/task/fresh-person.ts',
+    ['src/kernel/task/fresh-person.test.ts'],
     [
       [
         'if (person?.clientId !== approvalsClientId) return false',

@@ -3,8 +3,8 @@ import { mutationsOf } from './mutation.ts'
 /** What makes a token safe. */
 export const securityMutations = [
   ...mutationsOf(
-    'src/kernel/security.ts',
-    ['src/kernel/security.test.ts'],
+    'src/kernel/money/security.ts',
+    ['src/kernel/money/security.test.ts'],
     [
       ['missing + quotedUnits - 1n', 'missing', 'a tax looks smaller than it is'],
       [
@@ -21,7 +21,7 @@ export const securityMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/kernel/token-reports.ts',
+    'src/kernel/money/token-reports.ts',
     ['src/features/security/checker.test.ts'],
     [
       ['const checksShare = 50', 'const checksShare = 100', 'checks use up the reports that trades need'],
@@ -95,8 +95,8 @@ export const securityMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/kernel/fair-queue.ts',
-    ['src/kernel/fair-queue.test.ts'],
+    'src/kernel/async/fair-queue.ts',
+    ['src/kernel/async/fair-queue.test.ts'],
     [
       [
         'if ((waiting.get(key)?.waiters.length ?? 0) >= waitingOfKeyMax) throw overloaded()',

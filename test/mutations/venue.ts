@@ -138,7 +138,7 @@ export const venueMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/kernel/one-effect.ts',
+    'src/kernel/task/one-effect.ts',
     ['test/venue/refused-signatures.test.ts'],
     [
       [

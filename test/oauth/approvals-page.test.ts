@@ -4,9 +4,9 @@ import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { type IncomingMessage, request } from 'node:http'
 import { after, before, test } from 'node:test'
-import { ApprovalRequired, actionTerms } from '#kernel/approval.ts'
-import { group, implement, task, taskOf } from '#kernel/operation.ts'
-import { TaskResponse } from '#kernel/task-response.ts'
+import { group, implement, task, taskOf } from '#kernel/contract/operation.ts'
+import { TaskResponse } from '#kernel/contract/task-response.ts'
+import { ApprovalRequired, actionTerms } from '#kernel/task/approval.ts'
 import { http } from '../harness/gateway.ts'
 import {
   type Browser,

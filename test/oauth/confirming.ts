@@ -1,5 +1,5 @@
 /** Calls whose loosening part the person confirms on the page that the answer names. */
-import { faults } from '#kernel/fault.ts'
+import { faults } from '#kernel/contract/fault.ts'
 import { type Answer, eventually, http } from '../harness/gateway.ts'
 import type { ConnectingPerson } from './session.ts'
 

@@ -1,7 +1,7 @@
 /** A client of the authorization server of somebody else: its pages ask for a sign-in there before a person confirms. */
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, test } from 'node:test'
-import { ownClientIds } from '#kernel/caller.ts'
+import { ownClientIds } from '#kernel/contract/caller.ts'
 import type { Lie } from '#world/identity/identity.ts'
 import { eventually, http, newAgent, signedAct } from '../harness/gateway.ts'
 import { federatedPerson } from './facade-app.ts'

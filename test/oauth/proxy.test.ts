@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import * as oauth from 'oauth4webapi'
-import { ownClientIds } from '#kernel/caller.ts'
+import { ownClientIds } from '#kernel/contract/caller.ts'
 import type { IdentityProvider } from '#world/identity/identity.ts'
 import { operatorOf } from '../harness/admin.ts'
 import { dataFolder, eventually, http } from '../harness/gateway.ts'

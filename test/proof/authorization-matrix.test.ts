@@ -4,8 +4,8 @@
  */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { scopes } from '#kernel/caller.ts'
-import { hasTask, type Operation } from '#kernel/operation.ts'
+import { scopes } from '#kernel/contract/caller.ts'
+import { hasTask, type Operation } from '#kernel/contract/operation.ts'
 import { http } from '../harness/gateway.ts'
 import { noUpstreams } from '../harness/instance.ts'
 import { processWorld } from '../harness/process-world.ts'

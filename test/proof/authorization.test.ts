@@ -6,9 +6,9 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { after, before, test } from 'node:test'
-import { type Scope, scopes } from '#kernel/caller.ts'
-import { group, isScope, read, task } from '#kernel/operation.ts'
-import { OpenObject } from '#kernel/wire-types.ts'
+import { type Scope, scopes } from '#kernel/contract/caller.ts'
+import { group, isScope, read, task } from '#kernel/contract/operation.ts'
+import { OpenObject } from '#kernel/contract/wire-types.ts'
 import { testFunding } from '../harness/conservation.ts'
 import {
   type Agent,

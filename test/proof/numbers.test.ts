@@ -1,7 +1,7 @@
 /** A number arrives exactly or is rejected, and no body changes the identity of its sender. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { hasTask } from '#kernel/operation.ts'
+import { hasTask } from '#kernel/contract/operation.ts'
 import { addBackend } from '../harness/backend.ts'
 import { type Agent, bearer, eventually, freshGateway, http, newAgent } from '../harness/gateway.ts'
 import { type KnownOperation, operationsOf } from './support/contracts.ts'

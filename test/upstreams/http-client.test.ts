@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { test } from 'node:test'
+import { Fault } from '#kernel/contract/fault.ts'
 import { noFailpoints } from '#kernel/failpoint.ts'
-import { Fault } from '#kernel/fault.ts'
 import { createHttpClient } from '#upstreams/http-client.ts'
 
 async function server(answer: RequestListener) {

@@ -5,7 +5,7 @@ import { cancelAllSteps } from '#engines/venue/orders/cancel-all.ts'
 import { disarm, type SpotCancelTaskData } from '#features/spot-venue/cancel.ts'
 import { cancelAllTriggersSteps } from '#features/spot-venue/cancel-all.ts'
 import { triggerKind } from '#features/spot-venue/triggers.ts'
-import { type Admission, type Step, type TaskView, untypedSteps } from '#kernel/task.ts'
+import { type Admission, type Step, type TaskView, untypedSteps } from '#kernel/task/task.ts'
 import { type EngineFixture, newUser, openFixture, workFor } from '../durable/engine-fixture.ts'
 
 const market = 'hl:spot:HYPE'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { fromUnits, toUnits } from '#kernel/money.ts'
+import { fromUnits, toUnits } from '#kernel/money/money.ts'
 import { createVenueApp, type VenueApp } from './venue-app.ts'
 
 describe('perpetuals at the local venue', () => {

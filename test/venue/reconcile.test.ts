@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { Fault } from '#kernel/fault.ts'
+import { Fault } from '#kernel/contract/fault.ts'
 import { testFunding } from '../harness/conservation.ts'
 import { eventually } from '../harness/gateway.ts'
 import { accountRecords, startReconciler } from './reconcilers.ts'

@@ -13,8 +13,8 @@ import {
   ProtocolError,
   readGatewayFrames,
   runsPerConnectionMax,
-} from '#kernel/agent-protocol.ts'
-import { createLines, lineOf, notSentBytesMax, watchLiveness } from '#kernel/agent-socket.ts'
+} from '#kernel/wire/agent-protocol.ts'
+import { createLines, lineOf, notSentBytesMax, watchLiveness } from '#kernel/wire/agent-socket.ts'
 import type { Peer, RunDeps } from './run.ts'
 import { createRuns, type Runs } from './runs.ts'
 

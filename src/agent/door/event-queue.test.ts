@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { ProtocolError, windowMax } from '#kernel/agent-protocol.ts'
-import type { Line } from '#kernel/agent-socket.ts'
+import { ProtocolError, windowMax } from '#kernel/wire/agent-protocol.ts'
+import type { Line } from '#kernel/wire/agent-socket.ts'
 import { createEventQueue } from './event-queue.ts'
 
 const opened = () => {

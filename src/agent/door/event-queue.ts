@@ -1,5 +1,5 @@
-import { ProtocolError, windowMax } from '#kernel/agent-protocol.ts'
-import { type Line, lineOf } from '#kernel/agent-socket.ts'
+import { ProtocolError, windowMax } from '#kernel/wire/agent-protocol.ts'
+import { type Line, lineOf } from '#kernel/wire/agent-socket.ts'
 
 /** The events of one run on their way to the gateway: numbered, held until acknowledged, and held back by the window. */
 

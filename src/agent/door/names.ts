@@ -1,5 +1,5 @@
-import { ProtocolError } from '#kernel/agent-protocol.ts'
-import type { Json } from '#kernel/json.ts'
+import { ProtocolError } from '#kernel/wire/agent-protocol.ts'
+import type { Json } from '#kernel/wire/json.ts'
 import type { Ask } from './remote-tools.ts'
 
 /** Reads the chains, tokens and markets of a gateway, page by page. An answerer reads a version that it does not have. */

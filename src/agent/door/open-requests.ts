@@ -1,5 +1,5 @@
-import { type AgentRequest, type GatewayFrame, openRequestsMax } from '#kernel/agent-protocol.ts'
-import { Fault, type FaultCode, faults } from '#kernel/fault.ts'
+import { Fault, type FaultCode, faults } from '#kernel/contract/fault.ts'
+import { type AgentRequest, type GatewayFrame, openRequestsMax } from '#kernel/wire/agent-protocol.ts'
 import type { Ask, Response } from './remote-tools.ts'
 
 /** The requests of one run that the gateway has not answered. */

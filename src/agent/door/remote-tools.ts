@@ -1,7 +1,7 @@
-import { type AgentRequest, fileBytesMax, filePartBytes } from '#kernel/agent-protocol.ts'
-import type { PastMessage, ToolDescription, Tools } from '#kernel/answerer.ts'
-import { Fault } from '#kernel/fault.ts'
-import type { Json, JsonObject } from '#kernel/json.ts'
+import { Fault } from '#kernel/contract/fault.ts'
+import { type AgentRequest, fileBytesMax, filePartBytes } from '#kernel/wire/agent-protocol.ts'
+import type { PastMessage, ToolDescription, Tools } from '#kernel/wire/answerer.ts'
+import type { Json, JsonObject } from '#kernel/wire/json.ts'
 
 /** The tools of a turn, which the gateway has: each call is a request to it. */
 

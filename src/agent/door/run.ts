@@ -1,14 +1,14 @@
+import { Fault } from '#kernel/contract/fault.ts'
+import type { Log } from '#kernel/log.ts'
 import {
   type AgentEvent,
   type AgentEventData,
   type GatewayFrame,
   runHeldMs,
   type ServiceFrame,
-} from '#kernel/agent-protocol.ts'
-import { type Line, lineOf } from '#kernel/agent-socket.ts'
-import type { Agent, Answerer, Emit, Turn, TurnEnd } from '#kernel/answerer.ts'
-import { Fault } from '#kernel/fault.ts'
-import type { Log } from '#kernel/log.ts'
+} from '#kernel/wire/agent-protocol.ts'
+import { type Line, lineOf } from '#kernel/wire/agent-socket.ts'
+import type { Agent, Answerer, Emit, Turn, TurnEnd } from '#kernel/wire/answerer.ts'
 import { createEventQueue } from './event-queue.ts'
 import { createNamesReader, type NamesReader } from './names.ts'
 import { createOpenRequests } from './open-requests.ts'

@@ -1,5 +1,5 @@
-import type { GatewayFrame } from '#kernel/agent-protocol.ts'
-import { lineOf } from '#kernel/agent-socket.ts'
+import type { GatewayFrame } from '#kernel/wire/agent-protocol.ts'
+import { lineOf } from '#kernel/wire/agent-socket.ts'
 import { createRun, type Peer, type RunDeps, type ServiceRun } from './run.ts'
 
 /** The runs of a service, whichever connection they came by. */

@@ -1,6 +1,6 @@
-import type { ToolDescription } from '#kernel/answerer.ts'
-import { computed } from '#kernel/figures.ts'
-import type { Json, JsonObject } from '#kernel/json.ts'
+import { computed } from '#kernel/money/figures.ts'
+import type { ToolDescription } from '#kernel/wire/answerer.ts'
+import type { Json, JsonObject } from '#kernel/wire/json.ts'
 import type { KnownFigures } from './known-figures.ts'
 
 /** Exact arithmetic on numbers that were read or said: a model that computes by itself computes wrongly. */

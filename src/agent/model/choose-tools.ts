@@ -6,7 +6,7 @@ import type { Registry } from '#grammar/registry.ts'
 import { score } from '#grammar/score.ts'
 import { tag } from '#grammar/tag.ts'
 import type { Understanding } from '#grammar/understanding.ts'
-import type { ToolDescription, Turn } from '#kernel/answerer.ts'
+import type { ToolDescription, Turn } from '#kernel/wire/answerer.ts'
 import { calculateTool } from './calculate.ts'
 
 /** The few tools that a turn may need: with all of them a model chooses worse, and each request costs more tokens. */

@@ -1,4 +1,4 @@
-import { isRecord, type Json } from '#kernel/json.ts'
+import { isRecord, type Json } from '#kernel/wire/json.ts'
 
 /** Text of strangers on its way to a model, and text of a model on its way to a reader. */
 

@@ -1,5 +1,5 @@
-import type { Citation } from '#kernel/answerer.ts'
-import { isRecord, type Json } from '#kernel/json.ts'
+import type { Citation } from '#kernel/wire/answerer.ts'
+import { isRecord, type Json } from '#kernel/wire/json.ts'
 
 /** The numbers that an answer may have: those of results, of the words of the user, and what was computed from them. */
 

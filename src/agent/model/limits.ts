@@ -1,5 +1,5 @@
-import type { Agent } from '#kernel/answerer.ts'
-import { creditsOfUsage, type ModelPrices, type Usage } from '#kernel/token-prices.ts'
+import { creditsOfUsage, type ModelPrices, type Usage } from '#kernel/money/token-prices.ts'
+import type { Agent } from '#kernel/wire/answerer.ts'
 
 /** How much a model may do in a turn. */
 

@@ -1,5 +1,6 @@
 import type { Registry } from '#grammar/registry.ts'
 import { memoryAfter, readTurn } from '#grammar/turn.ts'
+import type { Usage } from '#kernel/money/token-prices.ts'
 import type {
   Agent,
   Answerer,
@@ -10,9 +11,8 @@ import type {
   Tools,
   Turn,
   TurnEnd,
-} from '#kernel/answerer.ts'
-import type { JsonObject } from '#kernel/json.ts'
-import type { Usage } from '#kernel/token-prices.ts'
+} from '#kernel/wire/answerer.ts'
+import type { JsonObject } from '#kernel/wire/json.ts'
 import type { Model } from '#upstreams/model/model.ts'
 import type { ModelMessage, ModelRequest } from '#upstreams/model/turn.ts'
 import { askModel, charactersOf, type ModelNote, type ModelSession } from './ask-model.ts'

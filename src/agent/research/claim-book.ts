@@ -1,5 +1,5 @@
 import { sha256 } from '#kernel/id.ts'
-import { canonicalJson } from '#kernel/json.ts'
+import { canonicalJson } from '#kernel/wire/json.ts'
 import { printedValue, type Unit } from '#market/figure-text.ts'
 import { type Claim, type ClaimKind, isClaimId, type Source } from './claim.ts'
 import { formulas } from './formulas.ts'

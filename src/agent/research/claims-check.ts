@@ -1,4 +1,4 @@
-import { fixedPointDecimals, isDecimal, toUnits } from '#kernel/money.ts'
+import { fixedPointDecimals, isDecimal, toUnits } from '#kernel/money/money.ts'
 import { printedValue, scales } from '#market/figure-text.ts'
 import { type Claim, claimIdOf } from './claim.ts'
 

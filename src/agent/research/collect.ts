@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
-import type { ToolResult, Tools } from '#kernel/answerer.ts'
-import type { JsonObject } from '#kernel/json.ts'
+import type { ToolResult, Tools } from '#kernel/wire/answerer.ts'
+import type { JsonObject } from '#kernel/wire/json.ts'
 import { historyIn } from '#market/market-data.ts'
 
 /** A call that a report is made from. */

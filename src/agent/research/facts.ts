@@ -1,4 +1,4 @@
-import { isRecord, type Json } from '#kernel/json.ts'
+import { isRecord, type Json } from '#kernel/wire/json.ts'
 import { plainName, type Unit } from '#market/figure-text.ts'
 import { historyIn, type ReadHistory } from '#market/market-data.ts'
 import { type Claim, cite } from './claim.ts'

@@ -1,4 +1,4 @@
-import { isRecord } from '#kernel/json.ts'
+import { isRecord } from '#kernel/wire/json.ts'
 import { decimalText } from '#market/decimal-text.ts'
 import type { Formula } from './formula.ts'
 

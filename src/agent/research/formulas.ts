@@ -1,4 +1,4 @@
-import { isDecimal } from '#kernel/money.ts'
+import { isDecimal } from '#kernel/money/money.ts'
 import { meanOf } from '#market/averages.ts'
 import { type Market, venueCosts } from '#market/backtest.ts'
 import { type BacktestResult, backtest } from '#market/backtest-result.ts'

@@ -1,4 +1,4 @@
-import { isRecord } from '#kernel/json.ts'
+import { isRecord } from '#kernel/wire/json.ts'
 import { plainName } from '#market/figure-text.ts'
 import type { Claim } from './claim.ts'
 import { cellOf, type Facts, known, rowPointer, say } from './facts.ts'

@@ -1,5 +1,5 @@
 import { dollarSymbol, type Names } from '#grammar/names.ts'
-import type { JsonObject } from '#kernel/json.ts'
+import type { JsonObject } from '#kernel/wire/json.ts'
 import type { Wanted } from './collect.ts'
 import { candlesCall, fundingDays } from './market-analysis.ts'
 import { orderLadder } from './terms.ts'

@@ -1,5 +1,5 @@
 import type { Names } from '#grammar/names.ts'
-import type { Json } from '#kernel/json.ts'
+import type { Json } from '#kernel/wire/json.ts'
 import { candleChartSvg } from '#market/candle-chart.ts'
 import { pngOf } from '#market/chart-png.ts'
 import { latestIndicators } from '#market/indicator-list.ts'

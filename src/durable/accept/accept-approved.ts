@@ -1,7 +1,7 @@
 import type { Committed } from '#durable/run/write-tasks.ts'
 import type { Task } from '#durable/task/task-row.ts'
 import { taskEvent } from '#durable/task/task-view.ts'
-import type { Tx } from '#kernel/task.ts'
+import type { Tx } from '#kernel/task/task.ts'
 import { query } from '#store/query.ts'
 import { type Acceptance, insertAcceptances, type NewTask, refusalOf, type Verdict } from './acceptance.ts'
 import { buildAcceptance, type IntakeDeps } from './build-acceptance.ts'

@@ -1,6 +1,6 @@
 import { takeNonces } from '#durable/run/nonces.ts'
 import type { Transactions } from '#durable/transactions.ts'
-import type { Tx } from '#kernel/task.ts'
+import type { Tx } from '#kernel/task/task.ts'
 import { jsonText, query, settleAll } from '#store/query.ts'
 import { type Acceptance, insertAcceptances, type StoredSignature, type Verdict } from './acceptance.ts'
 import type { LockWait } from './lock-wait.ts'

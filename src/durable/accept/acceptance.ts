@@ -1,9 +1,9 @@
 import type pg from 'pg'
 import type { Task } from '#durable/task/task-row.ts'
-import type { PolicyGrant } from '#kernel/action.ts'
-import type { Draw } from '#kernel/draw.ts'
-import type { Fault } from '#kernel/fault.ts'
-import { insufficientBalance } from '#kernel/insufficient-balance.ts'
+import type { Fault } from '#kernel/contract/fault.ts'
+import { insufficientBalance } from '#kernel/money/insufficient-balance.ts'
+import type { PolicyGrant } from '#kernel/task/action.ts'
+import type { Draw } from '#kernel/task/draw.ts'
 import {
   type Admission,
   type Effect,
@@ -14,7 +14,7 @@ import {
   spendKey,
   type TaskKind,
   type Tx,
-} from '#kernel/task.ts'
+} from '#kernel/task/task.ts'
 import { jsonText, query } from '#store/query.ts'
 import { accountBusy } from './faults.ts'
 import type { LockWait } from './lock-wait.ts'

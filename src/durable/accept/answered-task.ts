@@ -1,6 +1,6 @@
-import { Fault } from '#kernel/fault.ts'
-import type { JsonObject } from '#kernel/json.ts'
-import type { TaskFullView } from '#kernel/task-response.ts'
+import { Fault } from '#kernel/contract/fault.ts'
+import type { TaskFullView } from '#kernel/contract/task-response.ts'
+import type { JsonObject } from '#kernel/wire/json.ts'
 import type { Answer, UserCall } from './operation-call.ts'
 import type { TaskInvoker } from './task-invoker.ts'
 

@@ -4,7 +4,7 @@ import { taskEvent } from '#durable/task/task-view.ts'
 import type { Transactions } from '#durable/transactions.ts'
 import { type Clock, later } from '#kernel/clock.ts'
 import { type Random, shardOf, uuidv7 } from '#kernel/id.ts'
-import { type NewEvent, systemOwner } from '#kernel/task.ts'
+import { type NewEvent, systemOwner } from '#kernel/task/task.ts'
 import type { Acceptance, NewTask } from './acceptance.ts'
 
 export type IntakeDeps = {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Fault } from '#kernel/fault.ts'
+import { Fault } from '#kernel/contract/fault.ts'
 import { throwAsFault } from './faults.ts'
 
 const coded = (code: string) => Object.assign(new Error(code), { code })

@@ -1,8 +1,8 @@
-import { assetOf, canonicalAddress } from '#kernel/chains.ts'
 import { type Clock, later } from '#kernel/clock.ts'
-import { Fault } from '#kernel/fault.ts'
-import { isRecord } from '#kernel/json.ts'
-import { toUnits } from '#kernel/money.ts'
+import { Fault } from '#kernel/contract/fault.ts'
+import { assetOf, canonicalAddress } from '#kernel/money/chains.ts'
+import { toUnits } from '#kernel/money/money.ts'
+import { isRecord } from '#kernel/wire/json.ts'
 import { type Queryable, query } from '#store/query.ts'
 import { isInsufficientBalance } from './faults.ts'
 

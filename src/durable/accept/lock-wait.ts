@@ -1,7 +1,7 @@
 import type pg from 'pg'
-import type { WaitOption } from '#kernel/arrival-batches.ts'
-import { createFairQueue } from '#kernel/fair-queue.ts'
-import { createKeyedMutex } from '#kernel/keyed-mutex.ts'
+import type { WaitOption } from '#kernel/async/arrival-batches.ts'
+import { createFairQueue } from '#kernel/async/fair-queue.ts'
+import { createKeyedMutex } from '#kernel/async/keyed-mutex.ts'
 import { query } from '#store/query.ts'
 
 /** How long a statement waits for each row that another transaction has locked; without it, to its own time limit. */

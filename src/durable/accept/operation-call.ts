@@ -1,5 +1,5 @@
-import type { Caller, RequestFacts } from '#kernel/caller.ts'
-import type { Entry, Operation, StreamItem } from '#kernel/operation.ts'
+import type { Caller, RequestFacts } from '#kernel/contract/caller.ts'
+import type { Entry, Operation, StreamItem } from '#kernel/contract/operation.ts'
 import type { Duplicates } from './recent-request.ts'
 
 export type InvokeOptions = {

@@ -1,6 +1,6 @@
 import type { Deletion } from '#durable/upkeep/retention.ts'
 import { type Clock, later } from '#kernel/clock.ts'
-import { Fault } from '#kernel/fault.ts'
+import { Fault } from '#kernel/contract/fault.ts'
 import { builder, fetchOne, type Queryable, query } from '#store/query.ts'
 
 /** The check for callers that repeat a request without its idempotency key. */

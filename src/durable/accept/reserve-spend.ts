@@ -1,7 +1,7 @@
-import { Fault } from '#kernel/fault.ts'
+import { Fault } from '#kernel/contract/fault.ts'
 import { shardOf } from '#kernel/id.ts'
-import { insufficientBalance } from '#kernel/insufficient-balance.ts'
-import { type Spend, spendKey, type Tx } from '#kernel/task.ts'
+import { insufficientBalance } from '#kernel/money/insufficient-balance.ts'
+import { type Spend, spendKey, type Tx } from '#kernel/task/task.ts'
 import { jsonText, query } from '#store/query.ts'
 
 /** Reserves what a task spends that was accepted before its amount was known, such as one of a price trigger. */

@@ -1,4 +1,4 @@
-import { type Operation, streamTaskOf } from '#kernel/operation.ts'
+import { type Operation, streamTaskOf } from '#kernel/contract/operation.ts'
 import type { OperationOf, Reply, UserCall } from './operation-call.ts'
 import type { TaskInvoker } from './task-invoker.ts'
 

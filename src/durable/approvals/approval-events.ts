@@ -1,6 +1,6 @@
 import type { EventLog } from '#durable/events/event-log.ts'
-import type { Caller } from '#kernel/caller.ts'
-import type { NewEvent, Tx } from '#kernel/task.ts'
+import type { Caller } from '#kernel/contract/caller.ts'
+import type { NewEvent, Tx } from '#kernel/task/task.ts'
 import type { Queryable } from '#store/query.ts'
 import type { Approval } from './approval-store.ts'
 

@@ -1,4 +1,4 @@
-import type { NewEvent, Tx } from '#kernel/task.ts'
+import type { NewEvent, Tx } from '#kernel/task/task.ts'
 import { jsonText, query } from '#store/query.ts'
 
 /** Adds events to the log of a user, whose row it locks until the end of the transaction. */

@@ -1,4 +1,4 @@
-import { repeat } from '#kernel/repeat.ts'
+import { repeat } from '#kernel/async/repeat.ts'
 import { type Queryable, query } from '#store/query.ts'
 import { listeners } from './listeners.ts'
 

@@ -1,6 +1,6 @@
 import type { Transactions } from '#durable/transactions.ts'
 import type { Clock } from '#kernel/clock.ts'
-import type { NewEvent, Tx } from '#kernel/task.ts'
+import type { NewEvent, Tx } from '#kernel/task/task.ts'
 import { builder, fetchAll, fetchOne } from '#store/query.ts'
 import { appendEvents } from './append-events.ts'
 import type { ChangePoller } from './change-poller.ts'

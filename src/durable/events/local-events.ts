@@ -1,5 +1,5 @@
 import { isEnded, type Task } from '#durable/task/task-row.ts'
-import type { NewEvent } from '#kernel/task.ts'
+import type { NewEvent } from '#kernel/task/task.ts'
 import { listeners } from './listeners.ts'
 import { type Notifier, taskTopic, userTopic } from './notifier.ts'
 

@@ -1,8 +1,8 @@
 import type { Transactions } from '#durable/transactions.ts'
 import type { Deletion } from '#durable/upkeep/retention.ts'
+import { createLatch } from '#kernel/async/latch.ts'
+import { repeat } from '#kernel/async/repeat.ts'
 import { type Clock, later } from '#kernel/clock.ts'
-import { createLatch } from '#kernel/latch.ts'
-import { repeat } from '#kernel/repeat.ts'
 import { query } from '#store/query.ts'
 import { mailboxTopic, type Notifier } from './notifier.ts'
 

@@ -1,5 +1,5 @@
 import type pg from 'pg'
-import { createLatch } from '#kernel/latch.ts'
+import { createLatch } from '#kernel/async/latch.ts'
 import { query } from '#store/query.ts'
 import type { ChangePoller } from './change-poller.ts'
 import type { LocalEvents, StoredEvent } from './local-events.ts'

@@ -1,5 +1,5 @@
 import { isEnded, type Task } from '#durable/task/task-row.ts'
-import { createLatch } from '#kernel/latch.ts'
+import { createLatch } from '#kernel/async/latch.ts'
 import type { ChangePoller } from './change-poller.ts'
 import type { LocalEvents } from './local-events.ts'
 import { type Notifier, taskTopic } from './notifier.ts'

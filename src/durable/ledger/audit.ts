@@ -3,7 +3,7 @@ import type pg from 'pg'
 import type { Transactions } from '#durable/transactions.ts'
 import type { MaintenanceJob } from '#durable/upkeep/maintenance.ts'
 import type { Log } from '#kernel/log.ts'
-import type { Tx } from '#kernel/task.ts'
+import type { Tx } from '#kernel/task/task.ts'
 import { query } from '#store/query.ts'
 
 /**

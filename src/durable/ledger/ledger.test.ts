@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Fault } from '#kernel/fault.ts'
-import { externalAccount, type Move } from '#kernel/task.ts'
+import type { Fault } from '#kernel/contract/fault.ts'
+import { externalAccount, type Move } from '#kernel/task/task.ts'
 import { movesToJson, toLedgerError } from './ledger.ts'
 
 const asset = '8453:0xabc'

@@ -1,9 +1,9 @@
 import type pg from 'pg'
 import { asTask, type Task } from '#durable/task/task-row.ts'
+import { type PacedJob, startPacedJob } from '#kernel/async/paced-job.ts'
 import type { Clock } from '#kernel/clock.ts'
 import type { Log } from '#kernel/log.ts'
-import { type PacedJob, startPacedJob } from '#kernel/paced-job.ts'
-import type { TaskPriority } from '#kernel/task.ts'
+import type { TaskPriority } from '#kernel/task/task.ts'
 import { query } from '#store/query.ts'
 import type { TaskRow } from '#store/tables/durable.ts'
 

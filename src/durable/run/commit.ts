@@ -1,10 +1,16 @@
 import { isLockTimeout, startLockWait } from '#durable/accept/lock-wait.ts'
 import { asTask, type Task } from '#durable/task/task-row.ts'
 import { retryOnConflict, type Transactions } from '#durable/transactions.ts'
-import { batchByArrival } from '#kernel/arrival-batches.ts'
-import { Fault } from '#kernel/fault.ts'
-import { createKeyedMutex, type KeyedMutex } from '#kernel/keyed-mutex.ts'
-import { type Replacement, type StepAddition, type StepResult, systemOwner, type Tx } from '#kernel/task.ts'
+import { batchByArrival } from '#kernel/async/arrival-batches.ts'
+import { createKeyedMutex, type KeyedMutex } from '#kernel/async/keyed-mutex.ts'
+import { Fault } from '#kernel/contract/fault.ts'
+import {
+  type Replacement,
+  type StepAddition,
+  type StepResult,
+  systemOwner,
+  type Tx,
+} from '#kernel/task/task.ts'
 import { query } from '#store/query.ts'
 import type { TaskRow } from '#store/tables/durable.ts'
 import { isDatabaseUnavailable } from '#store/unavailable.ts'

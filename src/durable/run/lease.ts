@@ -1,7 +1,7 @@
 import type pg from 'pg'
 import { factColumns, type ServerFacts, type TimeRow, timeColumns } from '#durable/time/columns.ts'
 import type { DatabaseTime } from '#durable/time/database-time.ts'
-import { type PacedJob, startPacedJob } from '#kernel/paced-job.ts'
+import { type PacedJob, startPacedJob } from '#kernel/async/paced-job.ts'
 import { query } from '#store/query.ts'
 import {
   type ClaimDeps,

@@ -1,5 +1,5 @@
 import type { Transactions } from '#durable/transactions.ts'
-import type { NonceSequence, Tx } from '#kernel/task.ts'
+import type { NonceSequence, Tx } from '#kernel/task/task.ts'
 import { query } from '#store/query.ts'
 
 /** One nonce counter per signer. A nonce of a sequence without gaps is taken in the transaction that stores its signature. */

@@ -1,6 +1,6 @@
 import type { Clock } from '#kernel/clock.ts'
 import { type Random, uuidv7 } from '#kernel/id.ts'
-import type { Effect, NewTxAttempt, NonceSequence, SignedEffect } from '#kernel/task.ts'
+import type { Effect, NewTxAttempt, NonceSequence, SignedEffect } from '#kernel/task/task.ts'
 
 /** The effect of a signed transaction: as steps see it, and as the database functions read it. */
 

@@ -1,7 +1,7 @@
 import type { Task } from '#durable/task/task-row.ts'
-import type { JsonObject } from '#kernel/json.ts'
-import type { EndResult, StepResult } from '#kernel/task.ts'
-import type { LiveState } from '#kernel/task-state.ts'
+import type { EndResult, StepResult } from '#kernel/task/task.ts'
+import type { LiveState } from '#kernel/task/task-state.ts'
+import type { JsonObject } from '#kernel/wire/json.ts'
 
 /** Results that the runner creates in place of a step. */
 

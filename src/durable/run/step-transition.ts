@@ -1,7 +1,7 @@
 import { isEnded, type Task } from '#durable/task/task-row.ts'
 import { taskEvent } from '#durable/task/task-view.ts'
-import type { JsonObject } from '#kernel/json.ts'
-import type { EffectUpdate, Move, NewEvent, StepResult } from '#kernel/task.ts'
+import type { EffectUpdate, Move, NewEvent, StepResult } from '#kernel/task/task.ts'
+import type { JsonObject } from '#kernel/wire/json.ts'
 
 /** The change of the task row that a step's result implies. */
 export type StepTransition = {

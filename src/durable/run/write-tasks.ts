@@ -5,7 +5,7 @@ import { movesToJson, toLedgerError } from '#durable/ledger/ledger.ts'
 import type { Task } from '#durable/task/task-row.ts'
 import { type Clock, later } from '#kernel/clock.ts'
 import type { Random } from '#kernel/id.ts'
-import { type Effect, type Move, type NewEvent, spendKey, systemOwner, type Tx } from '#kernel/task.ts'
+import { type Effect, type Move, type NewEvent, spendKey, systemOwner, type Tx } from '#kernel/task/task.ts'
 import { jsonText, query } from '#store/query.ts'
 import { type StepTransition, transitionEvents } from './step-transition.ts'
 

@@ -1,4 +1,4 @@
-import type { TaskKind, TaskPriority } from '#kernel/task.ts'
+import type { TaskKind, TaskPriority } from '#kernel/task/task.ts'
 
 export const kindKey = (kind: string, version: number): string => `${kind}@${version}`
 

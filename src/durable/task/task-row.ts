@@ -1,6 +1,6 @@
-import type { JsonObject } from '#kernel/json.ts'
-import type { Effect, EffectStatus, TaskView } from '#kernel/task.ts'
-import type { Outcome, TaskStatus } from '#kernel/task-state.ts'
+import type { Effect, EffectStatus, TaskView } from '#kernel/task/task.ts'
+import type { Outcome, TaskStatus } from '#kernel/task/task-state.ts'
+import type { JsonObject } from '#kernel/wire/json.ts'
 import { builder, fetchAll, type Queryable } from '#store/query.ts'
 import type { TaskRow } from '#store/tables/durable.ts'
 

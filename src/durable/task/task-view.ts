@@ -1,5 +1,5 @@
-import type { JsonObject, NewEvent, TaskProgress } from '#kernel/task.ts'
-import type { TaskBrief, TaskFullView } from '#kernel/task-response.ts'
+import type { TaskBrief, TaskFullView } from '#kernel/contract/task-response.ts'
+import type { JsonObject, NewEvent, TaskProgress } from '#kernel/task/task.ts'
 import { isEnded, type Task } from './task-row.ts'
 
 /** How a task looks to its owner; the same on every route, on the stream and in `wait=true`. */

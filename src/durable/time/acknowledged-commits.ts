@@ -1,5 +1,5 @@
 import type pg from 'pg'
-import type { JsonObject } from '#kernel/json.ts'
+import type { JsonObject } from '#kernel/wire/json.ts'
 import { query } from '#store/query.ts'
 
 /** The commits of this instance since the heartbeat before the last one: a failover may have lost them. */

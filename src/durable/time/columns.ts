@@ -1,4 +1,4 @@
-import type { JsonObject } from '#kernel/json.ts'
+import type { JsonObject } from '#kernel/wire/json.ts'
 import { type Queryable, query } from '#store/query.ts'
 import type { HoldReason } from './money-hold.ts'
 

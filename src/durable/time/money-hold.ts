@@ -1,5 +1,5 @@
-import { Fault } from '#kernel/fault.ts'
-import type { JsonObject } from '#kernel/json.ts'
+import { Fault } from '#kernel/contract/fault.ts'
+import type { JsonObject } from '#kernel/wire/json.ts'
 import { jsonText, type Queryable, query } from '#store/query.ts'
 
 /**

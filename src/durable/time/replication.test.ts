@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { exitGrant } from '#kernel/action.ts'
 import { silentLog } from '#kernel/log.ts'
-import type { Admission } from '#kernel/task.ts'
+import { exitGrant } from '#kernel/task/action.ts'
+import type { Admission } from '#kernel/task/task.ts'
 import { createReplicationState } from './replication.ts'
 
 const standby = { standbys: 1, synchronousCommit: 'on', isHeld: false }

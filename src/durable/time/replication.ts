@@ -1,9 +1,9 @@
 import type pg from 'pg'
+import { type PacedJob, startPacedJob } from '#kernel/async/paced-job.ts'
 import { monotonicMs } from '#kernel/clock.ts'
-import { Fault } from '#kernel/fault.ts'
+import { Fault } from '#kernel/contract/fault.ts'
 import type { Log } from '#kernel/log.ts'
-import { type PacedJob, startPacedJob } from '#kernel/paced-job.ts'
-import type { Admission } from '#kernel/task.ts'
+import type { Admission } from '#kernel/task/task.ts'
 import { type Queryable, query } from '#store/query.ts'
 
 /** Whether each commit is on a second server before it is acknowledged, where the installation demands it. */

@@ -1,6 +1,6 @@
 import type pg from 'pg'
+import { repeat } from '#kernel/async/repeat.ts'
 import type { Log } from '#kernel/log.ts'
-import { repeat } from '#kernel/repeat.ts'
 import { query } from '#store/query.ts'
 
 /** Work that one instance does for all of them. */

@@ -1,7 +1,7 @@
 import type pg from 'pg'
+import { createCachedValue } from '#kernel/async/ttl-cache.ts'
 import { type Clock, monotonicMs } from '#kernel/clock.ts'
 import { counter, gauge, type Metric, type ReadMetrics } from '#kernel/metrics.ts'
-import { createCachedValue } from '#kernel/ttl-cache.ts'
 import { query } from '#store/query.ts'
 
 /** Sizes and upkeep of the tables that grow or change most. All instances report the same: take the maximum. */

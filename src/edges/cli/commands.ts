@@ -1,5 +1,5 @@
 import { contracts } from '#contracts.ts'
-import { type Entry, isKeyed, operationName } from '#kernel/operation.ts'
+import { type Entry, isKeyed, operationName } from '#kernel/contract/operation.ts'
 
 /** What the command line has to know of an operation. A release replaces this file by the commands themselves. */
 export type Command = {

@@ -1,6 +1,6 @@
 import type { RateLimits } from '#invoke/limits.ts'
 import type { WebDoor, WebRequest, WebRoute } from '#invoke/web-route.ts'
-import { addressKey } from '#kernel/address-key.ts'
+import { addressKey } from '#kernel/wire/address-key.ts'
 
 /** Files of users at signed addresses: the signature is the credential, so the address works in a page. */
 

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Schema } from '#kernel/decimal-fields.ts'
-import { Link } from '#kernel/link.ts'
-import { group, implement, read } from '#kernel/operation.ts'
-import * as T from '#kernel/schema.ts'
-import { Nullable, OneOf, Page } from '#kernel/wire-types.ts'
+import type { Schema } from '#kernel/contract/decimal-fields.ts'
+import { Link } from '#kernel/contract/link.ts'
+import { group, implement, read } from '#kernel/contract/operation.ts'
+import * as T from '#kernel/contract/schema.ts'
+import { Nullable, OneOf, Page } from '#kernel/contract/wire-types.ts'
 import { links } from './links.ts'
 
 const Row = T.Object({ row_id: T.String(), url: Link('rows_get') })

@@ -1,8 +1,8 @@
 import { outlineOf } from '#invoke/schema-filter.ts'
-import { type Schema, selectSchema } from '#kernel/decimal-fields.ts'
-import { isRecord } from '#kernel/json.ts'
-import { linkTarget } from '#kernel/link.ts'
-import type { Operation } from '#kernel/operation.ts'
+import { type Schema, selectSchema } from '#kernel/contract/decimal-fields.ts'
+import { linkTarget } from '#kernel/contract/link.ts'
+import type { Operation } from '#kernel/contract/operation.ts'
+import { isRecord } from '#kernel/wire/json.ts'
 
 type Fields = Record<string, unknown>
 /** The path of an operation, filled from fields; undefined where one of them is absent. */

@@ -1,7 +1,7 @@
 import type { Registry } from 'prom-client'
+import { withTimeLimit } from '#kernel/async/time-limit.ts'
+import { createTtlCache } from '#kernel/async/ttl-cache.ts'
 import { gauge, type Metric, type MetricSources, type ReadMetrics, type Sample } from '#kernel/metrics.ts'
-import { withTimeLimit } from '#kernel/time-limit.ts'
-import { createTtlCache } from '#kernel/ttl-cache.ts'
 import { metricsText } from './metrics-text.ts'
 
 const sourceTimeoutMs = 1_000

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type Entry, read } from '#kernel/operation.ts'
-import { OpenObject } from '#kernel/wire-types.ts'
+import { type Entry, read } from '#kernel/contract/operation.ts'
+import { OpenObject } from '#kernel/contract/wire-types.ts'
 import { pathHints } from './nearest-path.ts'
 
 const documented = (route: `${'GET' | 'POST'} /${string}`) => ({

@@ -1,4 +1,4 @@
-import { alternatives, editDistance } from '#kernel/nearest.ts'
+import { alternatives, editDistance } from '#kernel/contract/nearest.ts'
 import type { Documented } from './openapi.ts'
 
 /** Bounds of the search, so that a hostile path costs little more than reading it. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { read } from '#kernel/operation.ts'
-import * as T from '#kernel/schema.ts'
+import { read } from '#kernel/contract/operation.ts'
+import * as T from '#kernel/contract/schema.ts'
 import { nextPageOf } from './next-page.ts'
 
 const list = (query: T.TObject, more = {}) =>

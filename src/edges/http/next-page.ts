@@ -1,6 +1,6 @@
-import { plainSchema } from '#kernel/decimal-fields.ts'
-import { isRecord } from '#kernel/json.ts'
-import type { Entry } from '#kernel/operation.ts'
+import { plainSchema } from '#kernel/contract/decimal-fields.ts'
+import type { Entry } from '#kernel/contract/operation.ts'
+import { isRecord } from '#kernel/wire/json.ts'
 import type { HeaderPairs } from './headers.ts'
 
 /** An answer that is a bare array has no field that could say that there is more: a Link header says it. */

@@ -1,5 +1,5 @@
-import type { Schema } from '#kernel/decimal-fields.ts'
-import { isRecord } from '#kernel/json.ts'
+import type { Schema } from '#kernel/contract/decimal-fields.ts'
+import { isRecord } from '#kernel/wire/json.ts'
 
 type Json = Record<string, unknown>
 

@@ -1,8 +1,7 @@
 import { describeFields, glossaryText } from '#invoke/field-descriptions.ts'
 import { isAllOptional, withWait } from '#invoke/input.ts'
-import { plainSchema, type Schema } from '#kernel/decimal-fields.ts'
-import { type FaultCode, faults } from '#kernel/fault.ts'
-import { isRecord } from '#kernel/json.ts'
+import { plainSchema, type Schema } from '#kernel/contract/decimal-fields.ts'
+import { type FaultCode, faults } from '#kernel/contract/fault.ts'
 import {
   type Access,
   type Entry,
@@ -12,7 +11,8 @@ import {
   type Operation,
   type StreamEntry,
   type StreamTaskEntry,
-} from '#kernel/operation.ts'
+} from '#kernel/contract/operation.ts'
+import { isRecord } from '#kernel/wire/json.ts'
 import { nextPageOf } from './next-page.ts'
 import {
   type Components,

@@ -1,5 +1,5 @@
 import { type FaultView, faultView } from '#invoke/fault-view.ts'
-import { Fault, type FaultCode, faults } from '#kernel/fault.ts'
+import { Fault, type FaultCode, faults } from '#kernel/contract/fault.ts'
 
 /** The only place that prints HTTP errors. Every exception becomes one of the two documented forms. */
 

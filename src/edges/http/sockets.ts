@@ -1,7 +1,7 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { addressKey } from '#kernel/address-key.ts'
 import type { Log } from '#kernel/log.ts'
+import { addressKey } from '#kernel/wire/address-key.ts'
 
 export type ConnectionLimits = {
   max: number

@@ -1,5 +1,5 @@
 import type { FastifyReply } from 'fastify'
-import type { StreamItem } from '#kernel/operation.ts'
+import type { StreamItem } from '#kernel/contract/operation.ts'
 import { openByteStream, type StreamSettings } from './byte-stream.ts'
 
 const reconnectMs = 3_000

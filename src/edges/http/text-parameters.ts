@@ -1,5 +1,5 @@
-import type { Schema } from '#kernel/decimal-fields.ts'
-import { isRecord } from '#kernel/json.ts'
+import type { Schema } from '#kernel/contract/decimal-fields.ts'
+import { isRecord } from '#kernel/wire/json.ts'
 
 /**
  * Query and path carry text only. Each declared parameter is read by its schema; a text that cannot be read stays text,

@@ -1,4 +1,4 @@
-import { Fault } from '#kernel/fault.ts'
+import { Fault } from '#kernel/contract/fault.ts'
 
 /** A page under a name that resolves here would otherwise reach the door with the network rights of its reader. */
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { gzipPart } from '#invoke/gzip.ts'
-import { createKeyCounts } from '#kernel/key-counts.ts'
+import { createKeyCounts } from '#kernel/async/key-counts.ts'
 import { callTool } from './call-tool.ts'
 import type { OperationTool, Toolbox } from './tools.ts'
 

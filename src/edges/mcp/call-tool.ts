@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Admitted, Outcome } from '#invoke/invocation.ts'
-import { Fault, invalid } from '#kernel/fault.ts'
-import { isRecord } from '#kernel/json.ts'
-import { hasTask, type StreamItem } from '#kernel/operation.ts'
+import { Fault, invalid } from '#kernel/contract/fault.ts'
+import { hasTask, type StreamItem } from '#kernel/contract/operation.ts'
+import { isRecord } from '#kernel/wire/json.ts'
 import { type CreatedTask, isLive, type ReadTask, toCreatedTask } from './protocol-task.ts'
 import { answerResult, faultResult, type ToolResult } from './tool-result.ts'
 import {

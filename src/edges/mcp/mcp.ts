@@ -1,7 +1,7 @@
 import type { Invocation } from '#invoke/invocation.ts'
 import type { WebDoor, WebRequest, WebRoute } from '#invoke/web-route.ts'
+import type { Operation } from '#kernel/contract/operation.ts'
 import type { Log } from '#kernel/log.ts'
-import type { Operation } from '#kernel/operation.ts'
 import { createHostGuard } from './allowed-hosts.ts'
 import { createPrompts } from './prompts.ts'
 import { hasLongId, idCharactersMax, readPoints } from './read-points.ts'

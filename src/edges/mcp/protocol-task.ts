@@ -1,4 +1,4 @@
-import { isRecord } from '#kernel/json.ts'
+import { isRecord } from '#kernel/wire/json.ts'
 import type { ToolResult } from './tool-result.ts'
 
 /**

@@ -1,5 +1,5 @@
 import { llmsText, skillText } from '#invoke/agent-documents.ts'
-import type { Operation } from '#kernel/operation.ts'
+import type { Operation } from '#kernel/contract/operation.ts'
 import { type CallFacts, callTool } from './call-tool.ts'
 import type { Toolbox } from './tools.ts'
 

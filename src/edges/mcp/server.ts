@@ -17,9 +17,9 @@ import {
   SUPPORTED_PROTOCOL_VERSIONS,
   type Tool,
 } from '@modelcontextprotocol/server'
-import type { Caller } from '#kernel/caller.ts'
-import { Fault } from '#kernel/fault.ts'
-import { isRecord } from '#kernel/json.ts'
+import type { Caller } from '#kernel/contract/caller.ts'
+import { Fault } from '#kernel/contract/fault.ts'
+import { isRecord } from '#kernel/wire/json.ts'
 import { type CallFacts, callTool } from './call-tool.ts'
 import type { Prompts } from './prompts.ts'
 import { declaresTasks, tasksExtension } from './protocol-task.ts'

@@ -1,8 +1,8 @@
 import type { RateLimits } from '#invoke/limits.ts'
 import type { WebRequest, WebRoute } from '#invoke/web-route.ts'
-import type { Caller } from '#kernel/caller.ts'
-import { budgetSpent, Fault } from '#kernel/fault.ts'
-import { createKeyCounts } from '#kernel/key-counts.ts'
+import { createKeyCounts } from '#kernel/async/key-counts.ts'
+import type { Caller } from '#kernel/contract/caller.ts'
+import { budgetSpent, Fault } from '#kernel/contract/fault.ts'
 import { idOf } from './read-points.ts'
 import { isSecret, mailboxIdOf, newSecret, seal, unseal } from './sealed-message.ts'
 

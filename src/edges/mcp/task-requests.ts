@@ -1,4 +1,4 @@
-import { Fault } from '#kernel/fault.ts'
+import { Fault } from '#kernel/contract/fault.ts'
 import type { CallFacts } from './call-tool.ts'
 import { type ProtocolTask, type ReadTask, toProtocolTask } from './protocol-task.ts'
 import type { Toolbox } from './tools.ts'

@@ -1,5 +1,5 @@
 import { acceptsGzip, type GzipPart, gzipOf, gzipPart } from '#invoke/gzip.ts'
-import { isRecord } from '#kernel/json.ts'
+import { isRecord } from '#kernel/wire/json.ts'
 
 /**
  * The list of tools is by far the longest answer of this door. The protocol library answers with one entry in place of all

@@ -1,6 +1,6 @@
 import { faultView } from '#invoke/fault-view.ts'
-import { type Fault, internalFault } from '#kernel/fault.ts'
-import { isRecord } from '#kernel/json.ts'
+import { type Fault, internalFault } from '#kernel/contract/fault.ts'
+import { isRecord } from '#kernel/wire/json.ts'
 import type { ToolView } from './tools.ts'
 
 export type ToolResult = {

@@ -1,8 +1,8 @@
 import { type GzipPart, gzipPart } from '#invoke/gzip.ts'
 import type { InvocableOperation, Invocation } from '#invoke/invocation.ts'
 import { inputSchemaOf, type ObjectSchema, outputSchemaOf } from '#invoke/tool-schema.ts'
-import type { Caller } from '#kernel/caller.ts'
-import { createKeyCounts, type KeyCounts } from '#kernel/key-counts.ts'
+import { createKeyCounts, type KeyCounts } from '#kernel/async/key-counts.ts'
+import type { Caller } from '#kernel/contract/caller.ts'
 import {
   type Access,
   type Entry,
@@ -11,7 +11,7 @@ import {
   isKeyed,
   isScope,
   type Operation,
-} from '#kernel/operation.ts'
+} from '#kernel/contract/operation.ts'
 
 /** One tool for each operation, built once: a list of schemas costs more than most calls. */
 

@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify'
-import { Fault, type FaultCode } from '#kernel/fault.ts'
+import { Fault, type FaultCode } from '#kernel/contract/fault.ts'
 import type { PageSession } from './page-session.ts'
 import type { Form } from './request-bodies.ts'
 

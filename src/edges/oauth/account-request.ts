@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Person } from '#features/oauth/people.ts'
-import type { Caller } from '#kernel/caller.ts'
+import type { Caller } from '#kernel/contract/caller.ts'
 import type { PageExchange, SignedInSession } from './browser-session.ts'
 import type { Form } from './request-bodies.ts'
 

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { type Caller, isOwnClient } from '#kernel/caller.ts'
 import type { Clock } from '#kernel/clock.ts'
-import { Fault } from '#kernel/fault.ts'
+import { type Caller, isOwnClient } from '#kernel/contract/caller.ts'
+import { Fault } from '#kernel/contract/fault.ts'
 import {
   approvalsErrorPage,
   approvalsPage,

@@ -1,7 +1,7 @@
 import type { Provider, Session } from 'oidc-provider'
 import type { Grants } from '#features/oauth/grants.ts'
 import type { Sessions } from '#features/oauth/sessions.ts'
-import { isOwnClient, ownClientIds } from '#kernel/caller.ts'
+import { isOwnClient, ownClientIds } from '#kernel/contract/caller.ts'
 import type { Exchange } from './exchange.ts'
 
 /** The session of a browser at the authorization server, and for which app its sign-in was made. */

@@ -1,4 +1,4 @@
-import { createWindowCounter } from '#kernel/window-counter.ts'
+import { createWindowCounter } from '#kernel/async/window-counter.ts'
 
 type Fetch = (url: string, init?: object) => Promise<unknown>
 type FetchedDocument = { status: number; headers: { get(name: string): string | null } }

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { Fault } from '#kernel/fault.ts'
+import { Fault } from '#kernel/contract/fault.ts'
 
 /** Cookies of the pages of this gateway: out of reach of scripts, and not sent by forms of other sites. */
 

@@ -1,7 +1,7 @@
 import type { Interaction } from 'oidc-provider'
 import type { OAuth } from '#features/oauth/oauth.ts'
-import { isOwnClient } from '#kernel/caller.ts'
-import { Fault } from '#kernel/fault.ts'
+import { isOwnClient } from '#kernel/contract/caller.ts'
+import { Fault } from '#kernel/contract/fault.ts'
 import { clientOf, type Exchange, refusals, type SignInMethod, send, signedIn } from './exchange.ts'
 import { departurePage, externalSignInPage } from './pages.ts'
 

@@ -1,7 +1,7 @@
 import type { Client, Interaction } from 'oidc-provider'
 import type { OAuth } from '#features/oauth/oauth.ts'
-import { isOwnClient } from '#kernel/caller.ts'
 import type { Clock } from '#kernel/clock.ts'
+import { isOwnClient } from '#kernel/contract/caller.ts'
 import {
   clientOf,
   type Exchange,

@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto'
-import { approvalsClientId, pagesClientId } from '#kernel/caller.ts'
+import { approvalsClientId, pagesClientId } from '#kernel/contract/caller.ts'
 import { oauthPaths } from './paths.ts'
 
 /**

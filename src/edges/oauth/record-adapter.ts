@@ -1,8 +1,8 @@
 import { errors, Provider } from 'oidc-provider'
 import type { OAuth } from '#features/oauth/oauth.ts'
 import type { RecordStore } from '#features/oauth/records.ts'
-import { addressKey } from '#kernel/address-key.ts'
-import { isOwnClient } from '#kernel/caller.ts'
+import { isOwnClient } from '#kernel/contract/caller.ts'
+import { addressKey } from '#kernel/wire/address-key.ts'
 
 /** What the provider stores, by the store of each model. */
 

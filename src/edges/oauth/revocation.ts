@@ -1,6 +1,6 @@
 import type { Context } from 'oidc-provider'
 import type { OAuth } from '#features/oauth/oauth.ts'
-import { Fault } from '#kernel/fault.ts'
+import { Fault } from '#kernel/contract/fault.ts'
 
 type RevocationDeps = Pick<OAuth, 'verify' | 'records'>
 

@@ -1,6 +1,6 @@
-import type { Caller } from '#kernel/caller.ts'
 import { later } from '#kernel/clock.ts'
-import { Fault, notFound } from '#kernel/fault.ts'
+import type { Caller } from '#kernel/contract/caller.ts'
+import { Fault, notFound } from '#kernel/contract/fault.ts'
 import { type Queryable, query } from '#store/query.ts'
 
 /** Who decides for a user: a person for the own account and for the agents that are linked to it. */

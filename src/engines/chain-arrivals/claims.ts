@@ -1,6 +1,6 @@
-import type { Chain } from '#kernel/chains.ts'
-import { Fault } from '#kernel/fault.ts'
-import type { Tx } from '#kernel/task.ts'
+import { Fault } from '#kernel/contract/fault.ts'
+import type { Chain } from '#kernel/money/chains.ts'
+import type { Tx } from '#kernel/task/task.ts'
 import { type Queryable, query } from '#store/query.ts'
 
 /**

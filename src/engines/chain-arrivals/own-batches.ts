@@ -1,5 +1,5 @@
-import { isRecord } from '#kernel/json.ts'
-import type { EvmCall } from '#kernel/signer.ts'
+import type { EvmCall } from '#kernel/task/signer.ts'
+import { isRecord } from '#kernel/wire/json.ts'
 import { type Queryable, query } from '#store/query.ts'
 
 /** The calls that a transaction of the gateway runs on an account; undefined for a transaction of somebody else. */

@@ -1,6 +1,6 @@
-import { canonicalAddress } from '#kernel/chains.ts'
-import { fixedPointDecimals, fixedPointOne, fromUnits, mulDiv } from '#kernel/money.ts'
-import type { Tx } from '#kernel/task.ts'
+import { canonicalAddress } from '#kernel/money/chains.ts'
+import { fixedPointDecimals, fixedPointOne, fromUnits, mulDiv } from '#kernel/money/money.ts'
+import type { Tx } from '#kernel/task/task.ts'
 import { type Queryable, query } from '#store/query.ts'
 
 /** The average cost of the tokens that a user bought with swaps of the gateway. */

@@ -1,8 +1,8 @@
-import type { Principal } from '#kernel/action.ts'
-import type { GasLimits, Token } from '#kernel/chains.ts'
-import type { FoundProof, SoughtExecution } from '#kernel/forgotten-execution.ts'
-import type { EvmCall, TokenSpend } from '#kernel/signer.ts'
-import type { EndResult, JsonObject, StepResultOf, TaskView } from '#kernel/task.ts'
+import type { GasLimits, Token } from '#kernel/money/chains.ts'
+import type { Principal } from '#kernel/task/action.ts'
+import type { FoundProof, SoughtExecution } from '#kernel/task/forgotten-execution.ts'
+import type { EvmCall, TokenSpend } from '#kernel/task/signer.ts'
+import type { EndResult, JsonObject, StepResultOf, TaskView } from '#kernel/task/task.ts'
 import type { Receipt } from '#upstreams/evm/evm.ts'
 
 /** What a section supplies for its sponsored batches: the plan of the calls, and the events that prove them. */

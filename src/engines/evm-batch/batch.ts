@@ -1,17 +1,16 @@
 import type { NonceSequences } from '#durable/run/nonces.ts'
-import type { TrialAsker } from '#kernel/caller.ts'
 import { type Clock, later } from '#kernel/clock.ts'
-import { Fault } from '#kernel/fault.ts'
+import type { TrialAsker } from '#kernel/contract/caller.ts'
+import { Fault } from '#kernel/contract/fault.ts'
 import {
   executedBefore,
   isLookingUp,
   lookUpAgain,
   nothingFound,
   outsideId,
-} from '#kernel/forgotten-execution.ts'
-import { canonicalJson } from '#kernel/json.ts'
-import type { EffectDriver, SignContext } from '#kernel/one-effect.ts'
-import type { EvmBatch, EvmCall, EvmIntent, Policy, PolicyReceipt, Signer } from '#kernel/signer.ts'
+} from '#kernel/task/forgotten-execution.ts'
+import type { EffectDriver, SignContext } from '#kernel/task/one-effect.ts'
+import type { EvmBatch, EvmCall, EvmIntent, Policy, PolicyReceipt, Signer } from '#kernel/task/signer.ts'
 import type {
   GasCharge,
   Intent,
@@ -22,7 +21,8 @@ import type {
   StepResultOf,
   TaskView,
   Tx,
-} from '#kernel/task.ts'
+} from '#kernel/task/task.ts'
+import { canonicalJson } from '#kernel/wire/json.ts'
 import type { ComparedHash } from '#store/found-effect.ts'
 import type { AccountState, Evm, Simulation } from '#upstreams/evm/evm.ts'
 import type { Fees } from '#upstreams/evm/fees.ts'

@@ -1,14 +1,14 @@
-import { sumChanges } from '#kernel/balance-changes.ts'
-import { Fault } from '#kernel/fault.ts'
+import { Fault } from '#kernel/contract/fault.ts'
+import { sumChanges } from '#kernel/money/balance-changes.ts'
 import {
   executedBefore,
   lookUpAgain,
   proofOf,
   settleForgotten,
   wouldEndUnseen,
-} from '#kernel/forgotten-execution.ts'
-import { addToResult, type SignContext } from '#kernel/one-effect.ts'
-import type { JsonObject, StepResultOf, TaskView } from '#kernel/task.ts'
+} from '#kernel/task/forgotten-execution.ts'
+import { addToResult, type SignContext } from '#kernel/task/one-effect.ts'
+import type { JsonObject, StepResultOf, TaskView } from '#kernel/task/task.ts'
 import { type ComparedHash, recordFoundEffect } from '#store/found-effect.ts'
 import type { FoundBatch } from '#upstreams/evm/evm.ts'
 import {

@@ -1,4 +1,4 @@
-import type { NamedExecution } from '#kernel/execution-id.ts'
+import type { NamedExecution } from '#kernel/task/execution-id.ts'
 import { type Queryable, query } from '#store/query.ts'
 import type { ExecutedBatch } from '#upstreams/evm/batch.ts'
 import type {

@@ -1,7 +1,7 @@
 import type { Clock } from '#kernel/clock.ts'
-import { nativeDecimals } from '#kernel/money.ts'
-import { sponsorBudgetUsed } from '#kernel/sponsor-budget.ts'
-import type { GasCharge, Tx } from '#kernel/task.ts'
+import { nativeDecimals } from '#kernel/money/money.ts'
+import { sponsorBudgetUsed } from '#kernel/money/sponsor-budget.ts'
+import type { GasCharge, Tx } from '#kernel/task/task.ts'
 import { type Queryable, query } from '#store/query.ts'
 
 /** Sponsored gas per user and UTC day, so that one user cannot use up the gas that others need to withdraw. */

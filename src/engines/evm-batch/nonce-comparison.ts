@@ -1,5 +1,5 @@
 import type { ChainComparison } from '#durable/time/database-time.ts'
-import { withTimeLimit } from '#kernel/time-limit.ts'
+import { withTimeLimit } from '#kernel/async/time-limit.ts'
 import type { EvmPort } from './evm-port.ts'
 import { startAt } from './found-executions.ts'
 import { counterKey, readCounters } from './nonce-counters.ts'

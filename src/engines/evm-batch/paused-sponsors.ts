@@ -1,5 +1,5 @@
+import { createCachedValue } from '#kernel/async/ttl-cache.ts'
 import { monotonicMs } from '#kernel/clock.ts'
-import { createCachedValue } from '#kernel/ttl-cache.ts'
 import { builder, fetchAll, type Queryable } from '#store/query.ts'
 
 /** Sponsor accounts that an operator has paused: they pay for nothing new. */

@@ -1,6 +1,6 @@
-import type { Chain } from '#kernel/chains.ts'
-import { Fault } from '#kernel/fault.ts'
-import { wouldFail } from '#kernel/one-effect.ts'
+import { Fault } from '#kernel/contract/fault.ts'
+import type { Chain } from '#kernel/money/chains.ts'
+import { wouldFail } from '#kernel/task/one-effect.ts'
 import type { AccountState, Simulation } from '#upstreams/evm/evm.ts'
 import type { BatchPlan } from './batch-rules.ts'
 

@@ -1,6 +1,6 @@
 import type { NonceSequences } from '#durable/run/nonces.ts'
+import { createCachedValue } from '#kernel/async/ttl-cache.ts'
 import { monotonicMs } from '#kernel/clock.ts'
-import { createCachedValue } from '#kernel/ttl-cache.ts'
 import type { SponsorOptions } from '#upstreams/evm/sponsor.ts'
 import type { EvmPort } from './evm-port.ts'
 

@@ -1,9 +1,9 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
+import { createCachedValue } from '#kernel/async/ttl-cache.ts'
 import { type Clock, later } from '#kernel/clock.ts'
-import { keyBytes } from '#kernel/envelope.ts'
 import { isUuid, type Random, uuidv7 } from '#kernel/id.ts'
-import { createSealer, type KeyEncryptionKeys } from '#kernel/sealed-secret.ts'
-import { createCachedValue } from '#kernel/ttl-cache.ts'
+import { keyBytes } from '#kernel/wire/envelope.ts'
+import { createSealer, type KeyEncryptionKeys } from '#kernel/wire/sealed-secret.ts'
 import { builder, fetchAll, type Queryable } from '#store/query.ts'
 
 /** The keys that sign addresses of files: in the database, so that every instance serves what another one signed. */

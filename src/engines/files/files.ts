@@ -1,7 +1,7 @@
 import { type Clock, later } from '#kernel/clock.ts'
-import { Fault } from '#kernel/fault.ts'
+import { Fault } from '#kernel/contract/fault.ts'
 import { isUuid, type Random, sha256, uuidv7 } from '#kernel/id.ts'
-import type { KeyEncryptionKeys } from '#kernel/sealed-secret.ts'
+import type { KeyEncryptionKeys } from '#kernel/wire/sealed-secret.ts'
 import { builder, fetchAll, fetchOne, type Queryable, query } from '#store/query.ts'
 import { createFileKeys } from './file-keys.ts'
 

@@ -1,6 +1,6 @@
 import { type Clock, later } from '#kernel/clock.ts'
 import { sha256 } from '#kernel/id.ts'
-import type { Tx } from '#kernel/task.ts'
+import type { Tx } from '#kernel/task/task.ts'
 import { type Queryable, query } from '#store/query.ts'
 import type { MailItem, MailKind } from './mail-text.ts'
 

@@ -1,4 +1,4 @@
-import type { EmailMessage } from '#kernel/email.ts'
+import type { EmailMessage } from '#kernel/wire/email.ts'
 
 /** Messages about the accounts of people. No message has a secret, or an address that does something when it is opened. */
 

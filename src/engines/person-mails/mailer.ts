@@ -1,9 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { backoffMs } from '#kernel/backoff.ts'
+import { backoffMs } from '#kernel/async/backoff.ts'
+import { repeat } from '#kernel/async/repeat.ts'
 import { type Clock, later } from '#kernel/clock.ts'
-import type { SendEmail } from '#kernel/email.ts'
 import type { Log } from '#kernel/log.ts'
-import { repeat } from '#kernel/repeat.ts'
+import type { SendEmail } from '#kernel/wire/email.ts'
 import type { Queryable } from '#store/query.ts'
 import {
   type ClaimedMail,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Effect, TaskView } from '#kernel/task.ts'
+import type { Effect, TaskView } from '#kernel/task/task.ts'
 import { confirmTransaction } from './confirm.ts'
 import type { SvmPort } from './svm-port.ts'
 import { effectKind, type SvmTaskData } from './transaction-rules.ts'

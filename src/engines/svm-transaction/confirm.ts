@@ -1,8 +1,8 @@
-import { Fault } from '#kernel/fault.ts'
-import { outsideId } from '#kernel/forgotten-execution.ts'
-import { addToResult, type EffectNames, type Settled } from '#kernel/one-effect.ts'
-import { pollAgain, pollReview, pollSilent } from '#kernel/poll-again.ts'
-import type { Policy } from '#kernel/signer.ts'
+import { Fault } from '#kernel/contract/fault.ts'
+import { outsideId } from '#kernel/task/forgotten-execution.ts'
+import { addToResult, type EffectNames, type Settled } from '#kernel/task/one-effect.ts'
+import { pollAgain, pollReview, pollSilent } from '#kernel/task/poll-again.ts'
+import type { Policy } from '#kernel/task/signer.ts'
 import type {
   Effect,
   EffectUpdate,
@@ -12,7 +12,7 @@ import type {
   StepResultOf,
   TaskView,
   Tx,
-} from '#kernel/task.ts'
+} from '#kernel/task/task.ts'
 import type { Landing } from '#upstreams/solana/landing.ts'
 import { type ExpiryFinding, findExpiry } from './expiry.ts'
 import type { LamportBudget } from './lamport-budget.ts'

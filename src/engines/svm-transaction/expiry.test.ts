@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Effect, TaskView } from '#kernel/task.ts'
+import type { Effect, TaskView } from '#kernel/task/task.ts'
 import type { SignatureStatus, Solana } from '#upstreams/solana/solana.ts'
 import { findExpiry } from './expiry.ts'
 import type { SvmPort } from './svm-port.ts'

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import type { Effect, JsonObject, TaskView } from '#kernel/task.ts'
+import type { Effect, JsonObject, TaskView } from '#kernel/task/task.ts'
 import type { SignatureReading } from '#upstreams/solana/signature-watcher.ts'
 import { type HeldUnits, heldUnits } from './held-units.ts'
 import { attemptOf } from './landing.ts'

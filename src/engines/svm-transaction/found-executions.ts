@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import type { NamedExecution } from '#kernel/execution-id.ts'
+import type { NamedExecution } from '#kernel/task/execution-id.ts'
 import type { sentExecutions } from '#upstreams/solana/reference.ts'
 import type { LandedTransaction } from '#upstreams/solana/solana.ts'
 import { marginBlocks } from './expiry.ts'

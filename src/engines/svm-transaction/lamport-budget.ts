@@ -1,7 +1,7 @@
 import type { Clock } from '#kernel/clock.ts'
-import { lamportDecimals } from '#kernel/money.ts'
-import { sponsorBudgetUsed } from '#kernel/sponsor-budget.ts'
-import type { GasCharge, Tx } from '#kernel/task.ts'
+import { lamportDecimals } from '#kernel/money/money.ts'
+import { sponsorBudgetUsed } from '#kernel/money/sponsor-budget.ts'
+import type { GasCharge, Tx } from '#kernel/task/task.ts'
 import { query } from '#store/query.ts'
 
 /**

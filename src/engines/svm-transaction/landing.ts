@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { Fault } from '#kernel/fault.ts'
-import type { Effect, TxAttempt } from '#kernel/task.ts'
+import { Fault } from '#kernel/contract/fault.ts'
+import type { Effect, TxAttempt } from '#kernel/task/task.ts'
 import type { SignatureReading } from '#upstreams/solana/signature-watcher.ts'
 import type { SignatureStatus } from '#upstreams/solana/solana.ts'
 import type { SvmPort } from './svm-port.ts'

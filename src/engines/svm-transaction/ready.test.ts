@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Fault } from '#kernel/fault.ts'
+import { Fault } from '#kernel/contract/fault.ts'
 import { svmTransactions } from './transaction.ts'
 
 test('no transaction is ready on a chain whose money is on hold', async () => {

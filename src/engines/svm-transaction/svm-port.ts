@@ -1,4 +1,4 @@
-import type { NamedExecution } from '#kernel/execution-id.ts'
+import type { NamedExecution } from '#kernel/task/execution-id.ts'
 import type { DraftOrder, DraftResult } from '#upstreams/solana/draft.ts'
 import type { Landing } from '#upstreams/solana/landing.ts'
 import type { WalletChange } from '#upstreams/solana/payments.ts'

@@ -1,8 +1,8 @@
-import type { Principal } from '#kernel/action.ts'
-import type { Token } from '#kernel/chains.ts'
-import type { FoundProof, SoughtExecution } from '#kernel/forgotten-execution.ts'
-import type { SvmInstruction, SvmSpend } from '#kernel/signer.ts'
-import type { EndResult, JsonObject, StepResultOf, TaskView } from '#kernel/task.ts'
+import type { Token } from '#kernel/money/chains.ts'
+import type { Principal } from '#kernel/task/action.ts'
+import type { FoundProof, SoughtExecution } from '#kernel/task/forgotten-execution.ts'
+import type { SvmInstruction, SvmSpend } from '#kernel/task/signer.ts'
+import type { EndResult, JsonObject, StepResultOf, TaskView } from '#kernel/task/task.ts'
 import type { Landing } from '#upstreams/solana/landing.ts'
 
 /** What a section supplies for its sponsored transactions on Solana: the instructions, and the balances that prove them. */

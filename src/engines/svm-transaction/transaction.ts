@@ -1,19 +1,18 @@
 import { LRUCache } from 'lru-cache'
 import type { NonceSequences } from '#durable/run/nonces.ts'
-import type { TrialAsker } from '#kernel/caller.ts'
 import { type Clock, later } from '#kernel/clock.ts'
-import { Fault } from '#kernel/fault.ts'
+import type { TrialAsker } from '#kernel/contract/caller.ts'
+import { Fault } from '#kernel/contract/fault.ts'
+import type { Random } from '#kernel/id.ts'
 import {
   executedBefore,
   isLookingUp,
   lookUpAgain,
   nothingFound,
   outsideId,
-} from '#kernel/forgotten-execution.ts'
-import type { Random } from '#kernel/id.ts'
-import { canonicalJson } from '#kernel/json.ts'
-import { type EffectDriver, type SignContext, wouldFail } from '#kernel/one-effect.ts'
-import type { Policy, PolicyReceipt, SvmIntent, SvmSigner } from '#kernel/signer.ts'
+} from '#kernel/task/forgotten-execution.ts'
+import { type EffectDriver, type SignContext, wouldFail } from '#kernel/task/one-effect.ts'
+import type { Policy, PolicyReceipt, SvmIntent, SvmSigner } from '#kernel/task/signer.ts'
 import type {
   GasCharge,
   Intent,
@@ -23,7 +22,8 @@ import type {
   SignFirst,
   StepResultOf,
   TaskView,
-} from '#kernel/task.ts'
+} from '#kernel/task/task.ts'
+import { canonicalJson } from '#kernel/wire/json.ts'
 import type { Draft } from '#upstreams/solana/draft.ts'
 import type { Landing } from '#upstreams/solana/landing.ts'
 import { type ConfirmDeps, confirmTransaction, endOfDropped } from './confirm.ts'

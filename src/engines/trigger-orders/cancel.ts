@@ -1,6 +1,6 @@
 import type { CancelAct, TaskQueries } from '#durable/task/task-queries.ts'
-import type { Tx } from '#kernel/task.ts'
-import type { TriggerOrder } from '#kernel/trigger-order.ts'
+import type { Tx } from '#kernel/task/task.ts'
+import type { TriggerOrder } from '#kernel/task/trigger-order.ts'
 import { query } from '#store/query.ts'
 
 /** Cancels of orders, in the transaction of the caller. */

@@ -1,4 +1,4 @@
-import { invalid } from '#kernel/fault.ts'
+import { invalid } from '#kernel/contract/fault.ts'
 
 /** When the order of a request expires; null where it does not. */
 export function expiryOf({ expires_at: at }: { expires_at?: string | null }, now: Date): Date | null {

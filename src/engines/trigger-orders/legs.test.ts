@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import type { Fault } from '#kernel/fault.ts'
+import type { Fault } from '#kernel/contract/fault.ts'
 import { assertSide, type CheckedLeg, checkLeg, trailingLeg, triggerOf, type WantedLeg } from './legs.ts'
 
 const wanted = (type: WantedLeg['type'], leg: WantedLeg['leg']): WantedLeg => ({ leg, field: 'leg', type })

@@ -1,8 +1,8 @@
-import { compareDecimals } from '#kernel/decimal-fields.ts'
-import { exactlyOneOf, invalid } from '#kernel/fault.ts'
-import * as T from '#kernel/schema.ts'
-import type { TriggerDirection } from '#kernel/trigger-order.ts'
-import { DecIn } from '#kernel/wire-types.ts'
+import { compareDecimals } from '#kernel/contract/decimal-fields.ts'
+import { exactlyOneOf, invalid } from '#kernel/contract/fault.ts'
+import * as T from '#kernel/contract/schema.ts'
+import { DecIn } from '#kernel/contract/wire-types.ts'
+import type { TriggerDirection } from '#kernel/task/trigger-order.ts'
 import { profitPrice, stopPrice } from './trigger-price.ts'
 
 /** Stops and profits of a request, checked, as triggers around a reference price. */

@@ -1,4 +1,4 @@
-import type { JsonObject, NewEvent, StepResultOf, TaskView, Tx } from '#kernel/task.ts'
+import type { JsonObject, NewEvent, StepResultOf, TaskView, Tx } from '#kernel/task/task.ts'
 import type { Queryable } from '#store/query.ts'
 import type { QuotedTrade } from './quote-key.ts'
 import type { OrderRow } from './store.ts'

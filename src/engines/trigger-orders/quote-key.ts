@@ -1,4 +1,4 @@
-import { assetOf, type Chain } from '#kernel/chains.ts'
+import { assetOf, type Chain } from '#kernel/money/chains.ts'
 import { sizeClass } from './trigger-price.ts'
 
 /**

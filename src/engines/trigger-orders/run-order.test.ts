@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { rearmedExecutionId } from '#kernel/execution-id.ts'
-import { Fault, invalid } from '#kernel/fault.ts'
-import type { StepContext, TaskView } from '#kernel/task.ts'
+import { Fault, invalid } from '#kernel/contract/fault.ts'
+import { rearmedExecutionId } from '#kernel/task/execution-id.ts'
+import type { StepContext, TaskView } from '#kernel/task/task.ts'
 import type { OrderRules } from './order-rules.ts'
 import { orderKind, type RunOrderDeps } from './run-order.ts'
 

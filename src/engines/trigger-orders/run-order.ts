@@ -1,17 +1,17 @@
 import type { ReserveSpend } from '#durable/accept/reserve-spend.ts'
-import { exitGrant } from '#kernel/action.ts'
-import { backoffMs } from '#kernel/backoff.ts'
+import { backoffMs } from '#kernel/async/backoff.ts'
 import { type Clock, later } from '#kernel/clock.ts'
-import { compareDecimals } from '#kernel/decimal-fields.ts'
-import { Fault } from '#kernel/fault.ts'
+import { compareDecimals } from '#kernel/contract/decimal-fields.ts'
+import { Fault } from '#kernel/contract/fault.ts'
+import { exitGrant } from '#kernel/task/action.ts'
 import {
   isLookingUp,
   lookUpAgain,
   nothingFound,
   outsideId,
   wouldEndUnseen,
-} from '#kernel/forgotten-execution.ts'
-import type { Policy } from '#kernel/signer.ts'
+} from '#kernel/task/forgotten-execution.ts'
+import type { Policy } from '#kernel/task/signer.ts'
 import {
   type AdmittedSpend,
   defineTaskKind,
@@ -20,8 +20,8 @@ import {
   type StepContext,
   type TaskKind,
   type TaskView,
-} from '#kernel/task.ts'
-import type { TriggerOrder } from '#kernel/trigger-order.ts'
+} from '#kernel/task/task.ts'
+import type { TriggerOrder } from '#kernel/task/trigger-order.ts'
 import type { Queryable } from '#store/query.ts'
 import { endOrder, moneyHeld, movedBack, type OrderEnd, toRow } from './order-end.ts'
 import {

@@ -1,6 +1,6 @@
-import { Fault } from '#kernel/fault.ts'
-import type { JsonObject, Tx } from '#kernel/task.ts'
-import type { OrderRoom, TriggerOrder, TriggerStatus } from '#kernel/trigger-order.ts'
+import { Fault } from '#kernel/contract/fault.ts'
+import type { JsonObject, Tx } from '#kernel/task/task.ts'
+import type { OrderRoom, TriggerOrder, TriggerStatus } from '#kernel/task/trigger-order.ts'
 import { type Queryable, query, settleAll } from '#store/query.ts'
 
 /** The rows of orders that wait for a price, of every kind. */

@@ -1,7 +1,7 @@
 import type { ReservedSpend } from '#durable/accept/reserve-spend.ts'
-import type { Chain, Token } from '#kernel/chains.ts'
-import type { PlannedAction } from '#kernel/signer.ts'
-import type { JsonObject, Steps } from '#kernel/task.ts'
+import type { Chain, Token } from '#kernel/money/chains.ts'
+import type { PlannedAction } from '#kernel/task/signer.ts'
+import type { JsonObject, Steps } from '#kernel/task/task.ts'
 
 /** Swaps as orders need them: their quotes, their admission and their steps. */
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import fc from 'fast-check'
-import { compareDecimals } from '#kernel/decimal-fields.ts'
-import { decimalPlaces, fixedPointOne, fromFixedPoint, fromUnits, toFixedPoint } from '#kernel/money.ts'
+import { compareDecimals } from '#kernel/contract/decimal-fields.ts'
+import { decimalPlaces, fixedPointOne, fromFixedPoint, fromUnits, toFixedPoint } from '#kernel/money/money.ts'
 import {
   bandAround,
   fractionOf,

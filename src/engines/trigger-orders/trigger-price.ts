@@ -6,7 +6,7 @@ import {
   fullBps,
   mulDiv,
   toFixedPoint,
-} from '#kernel/money.ts'
+} from '#kernel/money/money.ts'
 
 /** Arithmetic of trigger prices, on decimal text and whole numbers only. */
 

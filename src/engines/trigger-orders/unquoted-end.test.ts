@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { OperatorFinding } from '#kernel/operator-end.ts'
-import type { EndResult, TaskView } from '#kernel/task.ts'
+import type { OperatorFinding } from '#kernel/task/operator-end.ts'
+import type { EndResult, TaskView } from '#kernel/task/task.ts'
 import { unquotedEnd } from './unquoted-end.ts'
 
 const error = { code: 'ended_by_operator', message: 'A part was executed', retryable: false }

@@ -1,4 +1,4 @@
-import { type OperatorEnd, unusedOption } from '#kernel/operator-end.ts'
+import { type OperatorEnd, unusedOption } from '#kernel/task/operator-end.ts'
 
 /**
  * How an operator ends the task of an order whose sale of before was found and never quoted: the task knows no amount of

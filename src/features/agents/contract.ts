@@ -1,7 +1,7 @@
-import { act, group, type InputOf, read } from '#kernel/operation.ts'
-import * as T from '#kernel/schema.ts'
-import { orRequested, TaskResponse } from '#kernel/task-response.ts'
-import { Nullable, TextOrNull, Time, TimeOrNull } from '#kernel/wire-types.ts'
+import { act, group, type InputOf, read } from '#kernel/contract/operation.ts'
+import * as T from '#kernel/contract/schema.ts'
+import { orRequested, TaskResponse } from '#kernel/contract/task-response.ts'
+import { Nullable, TextOrNull, Time, TimeOrNull } from '#kernel/contract/wire-types.ts'
 
 /** How many a person has at most. */
 export const agentsMax = 20

@@ -1,5 +1,5 @@
 import type { Owner } from '#engines/agent-links/owners.ts'
-import type { NewEvent } from '#kernel/task.ts'
+import type { NewEvent } from '#kernel/task/task.ts'
 
 export type LinkedPair = { agentId: string; person: Pick<Owner, 'agentId'> }
 

@@ -1,6 +1,6 @@
-import { act, group, read } from '#kernel/operation.ts'
-import * as T from '#kernel/schema.ts'
-import { DecOrNull, OneOf, TextOrNull, Time, TimeOrNull } from '#kernel/wire-types.ts'
+import { act, group, read } from '#kernel/contract/operation.ts'
+import * as T from '#kernel/contract/schema.ts'
+import { DecOrNull, OneOf, TextOrNull, Time, TimeOrNull } from '#kernel/contract/wire-types.ts'
 
 const Intent = T.Object(
   {

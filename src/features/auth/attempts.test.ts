@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type BudgetOwner, Fault } from '#kernel/fault.ts'
+import { type BudgetOwner, Fault } from '#kernel/contract/fault.ts'
 import { attempts } from './attempts.ts'
 
 const at = { ms: 0 }

@@ -1,6 +1,6 @@
+import { createWindowCounter } from '#kernel/async/window-counter.ts'
 import type { Clock } from '#kernel/clock.ts'
-import { type BudgetOwner, budgetSpent } from '#kernel/fault.ts'
-import { createWindowCounter } from '#kernel/window-counter.ts'
+import { type BudgetOwner, budgetSpent } from '#kernel/contract/fault.ts'
 
 type AttemptsDeps = { clock: Clock; windowMs?: number; entriesMax?: number }
 /** A counter key and how many failures it allows per window. */

@@ -1,6 +1,6 @@
-import { act, group, type InputOf } from '#kernel/operation.ts'
-import * as T from '#kernel/schema.ts'
-import { Time } from '#kernel/wire-types.ts'
+import { act, group, type InputOf } from '#kernel/contract/operation.ts'
+import * as T from '#kernel/contract/schema.ts'
+import { Time } from '#kernel/contract/wire-types.ts'
 
 export const contract = group('auth', {
   register: act('POST /v1/auth/register', {

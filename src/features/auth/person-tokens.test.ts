@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { AccessClaims } from '#features/oauth/access-tokens.ts'
-import { Fault } from '#kernel/fault.ts'
+import { Fault } from '#kernel/contract/fault.ts'
 import type { Queryable } from '#store/query.ts'
 import { personTokens } from './person-tokens.ts'
 

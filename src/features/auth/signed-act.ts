@@ -1,5 +1,5 @@
-import type { Caller, RequestFacts } from '#kernel/caller.ts'
 import type { Clock } from '#kernel/clock.ts'
+import type { Caller, RequestFacts } from '#kernel/contract/caller.ts'
 import type { Queryable } from '#store/query.ts'
 import { actMessage } from './challenge.ts'
 import { type KeyCheck, replayed } from './keypair.ts'

@@ -1,4 +1,4 @@
-import type { Caller, Scope } from '#kernel/caller.ts'
+import type { Caller, Scope } from '#kernel/contract/caller.ts'
 import { builder, fetchAll, fetchOne, jsonText, type Queryable, query } from '#store/query.ts'
 import type { ChallengeRow, UserRow } from '#store/tables/identity.ts'
 

@@ -1,5 +1,5 @@
-import type { ChainStatus } from '#kernel/chains.ts'
-import { repeat } from '#kernel/repeat.ts'
+import { repeat } from '#kernel/async/repeat.ts'
+import type { ChainStatus } from '#kernel/money/chains.ts'
 
 /** Probes the height of every chain in the background, so that no request waits for a node. */
 

@@ -7,8 +7,8 @@ import {
   type SolanaChainRow,
   type SwapContracts,
   type Token,
-} from '#kernel/chains.ts'
-import { nativeDecimals, usdcDecimals } from '#kernel/money.ts'
+} from '#kernel/money/chains.ts'
+import { nativeDecimals, usdcDecimals } from '#kernel/money/money.ts'
 
 /** All chains. A chain without an RPC URL is not served. */
 

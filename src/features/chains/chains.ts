@@ -1,5 +1,5 @@
-import type { Chain, ChainStatus } from '#kernel/chains.ts'
-import { implement, sharedRead } from '#kernel/operation.ts'
+import { implement, sharedRead } from '#kernel/contract/operation.ts'
+import type { Chain, ChainStatus } from '#kernel/money/chains.ts'
 import { contract } from './contract.ts'
 
 type ChainsDeps = { chainRows: readonly Chain[]; status: (chainId: string) => ChainStatus }

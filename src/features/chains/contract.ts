@@ -1,6 +1,6 @@
-import { ChainInfo } from '#kernel/chain-info.ts'
-import { group, read } from '#kernel/operation.ts'
-import * as T from '#kernel/schema.ts'
+import { ChainInfo } from '#kernel/contract/chain-info.ts'
+import { group, read } from '#kernel/contract/operation.ts'
+import * as T from '#kernel/contract/schema.ts'
 
 export const contract = group('chains', {
   list: read('GET /v1/chains', {

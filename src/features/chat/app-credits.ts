@@ -1,5 +1,5 @@
-import { appOf, type Caller } from '#kernel/caller.ts'
-import { Fault } from '#kernel/fault.ts'
+import { appOf, type Caller } from '#kernel/contract/caller.ts'
+import { Fault } from '#kernel/contract/fault.ts'
 import { type Queryable, query } from '#store/query.ts'
 import type { ChatTurnRow } from '#store/tables/chat.ts'
 import { storedCallerOf } from './caller.ts'

@@ -1,8 +1,8 @@
 import type { InnerCalls } from '#invoke/inner-calls.ts'
-import type { OwnedTurn, ToolCall, Turn } from '#kernel/answerer.ts'
-import type { Caller } from '#kernel/caller.ts'
-import { Fault } from '#kernel/fault.ts'
-import type { Json } from '#kernel/json.ts'
+import type { Caller } from '#kernel/contract/caller.ts'
+import { Fault } from '#kernel/contract/fault.ts'
+import type { OwnedTurn, ToolCall, Turn } from '#kernel/wire/answerer.ts'
+import type { Json } from '#kernel/wire/json.ts'
 import type { MadeCall } from './mandate.ts'
 import type { Tool } from './tool-registry.ts'
 

@@ -1,6 +1,6 @@
-import type { Caller, Scope } from '#kernel/caller.ts'
-import { Fault } from '#kernel/fault.ts'
-import type { JsonObject } from '#kernel/json.ts'
+import type { Caller, Scope } from '#kernel/contract/caller.ts'
+import { Fault } from '#kernel/contract/fault.ts'
+import type { JsonObject } from '#kernel/wire/json.ts'
 import { type Queryable, query } from '#store/query.ts'
 import type { ChatTurnRow } from '#store/tables/chat.ts'
 

@@ -1,8 +1,8 @@
-import { agents, stopReasons } from '#kernel/answerer.ts'
-import { act, group, read, stream } from '#kernel/operation.ts'
-import * as T from '#kernel/schema.ts'
-import { taskStatuses } from '#kernel/task-state.ts'
-import { Nullable, OneOf, OpenObject, Text, TextOrNull, Time } from '#kernel/wire-types.ts'
+import { act, group, read, stream } from '#kernel/contract/operation.ts'
+import * as T from '#kernel/contract/schema.ts'
+import { Nullable, OneOf, OpenObject, Text, TextOrNull, Time } from '#kernel/contract/wire-types.ts'
+import { taskStatuses } from '#kernel/task/task-state.ts'
+import { agents, stopReasons } from '#kernel/wire/answerer.ts'
 import { ChatStreamData, ErrorOrNull, eventData, StoredChatEvent } from './events.ts'
 import { defaultAgent } from './prices.ts'
 

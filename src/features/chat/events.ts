@@ -1,7 +1,7 @@
-import { planWords, stopReasons } from '#kernel/answerer.ts'
-import type { JsonObject } from '#kernel/json.ts'
-import * as T from '#kernel/schema.ts'
-import { Nullable, OneOf, OpenObject, Text, Time } from '#kernel/wire-types.ts'
+import * as T from '#kernel/contract/schema.ts'
+import { Nullable, OneOf, OpenObject, Text, Time } from '#kernel/contract/wire-types.ts'
+import { planWords, stopReasons } from '#kernel/wire/answerer.ts'
+import type { JsonObject } from '#kernel/wire/json.ts'
 
 /** The events of a chat, in the words of the interface. */
 

@@ -1,4 +1,4 @@
-import { isRecord, type Json } from '#kernel/json.ts'
+import { isRecord, type Json } from '#kernel/wire/json.ts'
 
 /**
  * Whether somebody else may have worded a part of a value: then a model that reads it may follow it. Numbers, ids, times

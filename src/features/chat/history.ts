@@ -1,4 +1,4 @@
-import type { PastMessage } from '#kernel/answerer.ts'
+import type { PastMessage } from '#kernel/wire/answerer.ts'
 import { type Queryable, query } from '#store/query.ts'
 
 /** The messages of a thread before a turn, as a model reads them. */

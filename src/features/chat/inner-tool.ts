@@ -1,4 +1,4 @@
-import type { Json, JsonObject } from '#kernel/json.ts'
+import type { Json, JsonObject } from '#kernel/wire/json.ts'
 
 /**
  * A tool of the answerers alone, which no door has: it reads what is the same for every user, such as the candles of a

@@ -1,4 +1,4 @@
-import type { ToolCall, ToolResult, Turn } from '#kernel/answerer.ts'
+import type { ToolCall, ToolResult, Turn } from '#kernel/wire/answerer.ts'
 
 /** A call of the turn with its result. */
 export type MadeCall = { call: ToolCall; result: ToolResult }

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { Fault } from '#kernel/fault.ts'
-import type { Json, JsonObject } from '#kernel/json.ts'
+import { Fault } from '#kernel/contract/fault.ts'
+import type { Json, JsonObject } from '#kernel/wire/json.ts'
 import { dayMs, isTimeframe, timeframeMs } from '#market/candle.ts'
 import type { MarketHistory } from '#upstreams/hyperliquid/market-history.ts'
 import type { InnerTool } from './inner-tool.ts'

@@ -1,7 +1,7 @@
-import type { Tools } from '#kernel/answerer.ts'
-import { Fault } from '#kernel/fault.ts'
-import { isRecord, type JsonObject } from '#kernel/json.ts'
-import type { Usage } from '#kernel/token-prices.ts'
+import { Fault } from '#kernel/contract/fault.ts'
+import type { Usage } from '#kernel/money/token-prices.ts'
+import type { Tools } from '#kernel/wire/answerer.ts'
+import { isRecord, type JsonObject } from '#kernel/wire/json.ts'
 import type { EventWriter } from './event-writer.ts'
 import type { StoredResult } from './store.ts'
 

@@ -1,13 +1,21 @@
 import type { Ledger } from '#durable/ledger/ledger.ts'
 import type { Files } from '#engines/files/files.ts'
 import type { Credits } from '#features/credits/credits.ts'
-import type { Agent, Answerer, Citation, OwnedTurn, StopReason, ToolCall, TurnEnd } from '#kernel/answerer.ts'
 import type { Clock } from '#kernel/clock.ts'
-import { postDraw } from '#kernel/draw.ts'
-import { Fault } from '#kernel/fault.ts'
-import type { JsonObject } from '#kernel/json.ts'
-import type { EndResult, StepContext, StepEnd, TaskView, Tx } from '#kernel/task.ts'
-import type { ModelPrices, Usage } from '#kernel/token-prices.ts'
+import { Fault } from '#kernel/contract/fault.ts'
+import type { ModelPrices, Usage } from '#kernel/money/token-prices.ts'
+import { postDraw } from '#kernel/task/draw.ts'
+import type { EndResult, StepContext, StepEnd, TaskView, Tx } from '#kernel/task/task.ts'
+import type {
+  Agent,
+  Answerer,
+  Citation,
+  OwnedTurn,
+  StopReason,
+  ToolCall,
+  TurnEnd,
+} from '#kernel/wire/answerer.ts'
+import type { JsonObject } from '#kernel/wire/json.ts'
 import type { Queryable } from '#store/query.ts'
 import { returnAppCredits } from './app-credits.ts'
 import { keyOfCall } from './call-key.ts'

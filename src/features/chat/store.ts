@@ -1,5 +1,5 @@
-import type { JsonObject } from '#kernel/json.ts'
-import type { Tx } from '#kernel/task.ts'
+import type { Tx } from '#kernel/task/task.ts'
+import type { JsonObject } from '#kernel/wire/json.ts'
 import { builder, fetchOne, jsonText, type Queryable, query } from '#store/query.ts'
 import type { ChatThreadRow, ChatTurnRow } from '#store/tables/chat.ts'
 import type { ChatEvent, EventName } from './events.ts'

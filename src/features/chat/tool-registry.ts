@@ -1,7 +1,7 @@
-import type { ToolDescription } from '#kernel/answerer.ts'
-import type { Scope } from '#kernel/caller.ts'
-import type { JsonObject } from '#kernel/json.ts'
-import { isScope, type Operation } from '#kernel/operation.ts'
+import type { Scope } from '#kernel/contract/caller.ts'
+import { isScope, type Operation } from '#kernel/contract/operation.ts'
+import type { ToolDescription } from '#kernel/wire/answerer.ts'
+import type { JsonObject } from '#kernel/wire/json.ts'
 
 /** Which operations a turn may call, and how far. */
 

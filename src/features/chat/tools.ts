@@ -1,5 +1,9 @@
 import { withStarted } from '#features/chat/recommendation/recommendation-text.ts'
 import type { InnerCalls } from '#invoke/inner-calls.ts'
+import { type Clock, later } from '#kernel/clock.ts'
+import type { Caller } from '#kernel/contract/caller.ts'
+import { Fault } from '#kernel/contract/fault.ts'
+import { type Random, sha256, uuidv7 } from '#kernel/id.ts'
 import type {
   OwnedTurn,
   PastMessage,
@@ -7,13 +11,9 @@ import type {
   ToolDescription,
   ToolResult,
   Tools,
-} from '#kernel/answerer.ts'
-import type { Caller } from '#kernel/caller.ts'
-import { type Clock, later } from '#kernel/clock.ts'
-import { Fault } from '#kernel/fault.ts'
-import { type Random, sha256, uuidv7 } from '#kernel/id.ts'
-import { canonicalJson, isRecord, type Json, type JsonObject } from '#kernel/json.ts'
-import { shorten } from '#kernel/shorten-json.ts'
+} from '#kernel/wire/answerer.ts'
+import { canonicalJson, isRecord, type Json, type JsonObject } from '#kernel/wire/json.ts'
+import { shorten } from '#kernel/wire/shorten-json.ts'
 import { type BudgetDeps, createStarter, type NotStarted, type Starter } from './budget.ts'
 import type { EventWriter } from './event-writer.ts'
 import { hasForeignText } from './foreign-text.ts'

@@ -1,4 +1,4 @@
-import { externalAccount, type Move } from '#kernel/task.ts'
+import { externalAccount, type Move } from '#kernel/task/task.ts'
 
 /** Credits by origin, in the order of spending: what expires first is spent first. */
 export const bucketKinds = ['signup', 'referral', 'purchased'] as const

@@ -1,7 +1,7 @@
-import { ChainInfo } from '#kernel/chain-info.ts'
-import { group, read, task } from '#kernel/operation.ts'
-import * as T from '#kernel/schema.ts'
-import { linkedTaskFields, taskDetails } from '#kernel/task-response.ts'
+import { ChainInfo } from '#kernel/contract/chain-info.ts'
+import { group, read, task } from '#kernel/contract/operation.ts'
+import * as T from '#kernel/contract/schema.ts'
+import { linkedTaskFields, taskDetails } from '#kernel/contract/task-response.ts'
 import {
   Address,
   ChainId,
@@ -15,7 +15,7 @@ import {
   Time,
   TimeOrNull,
   Units,
-} from '#kernel/wire-types.ts'
+} from '#kernel/contract/wire-types.ts'
 import { bucketKinds } from './buckets.ts'
 
 export const contract = group('credits', {

@@ -1,9 +1,9 @@
 import type { Ledger } from '#durable/ledger/ledger.ts'
 import { type Clock, later } from '#kernel/clock.ts'
-import type { Draw } from '#kernel/draw.ts'
-import { Fault } from '#kernel/fault.ts'
-import { implement, type Operation } from '#kernel/operation.ts'
-import { externalAccount, type Tx } from '#kernel/task.ts'
+import { Fault } from '#kernel/contract/fault.ts'
+import { implement, type Operation } from '#kernel/contract/operation.ts'
+import type { Draw } from '#kernel/task/draw.ts'
+import { externalAccount, type Tx } from '#kernel/task/task.ts'
 import type { Queryable } from '#store/query.ts'
 import {
   type Bucket,

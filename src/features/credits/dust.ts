@@ -1,4 +1,4 @@
-import type { Token } from '#kernel/chains.ts'
+import type { Token } from '#kernel/money/chains.ts'
 
 /** Anybody can send any number of tiny payments, so those below this many units are not kept. */
 export function dustUnits(

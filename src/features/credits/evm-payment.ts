@@ -1,7 +1,7 @@
 import type { EvmBatches } from '#engines/evm-batch/batch.ts'
 import type { BatchPlan } from '#engines/evm-batch/batch-rules.ts'
-import { balanceChange } from '#kernel/balance-changes.ts'
-import { Fault } from '#kernel/fault.ts'
+import { Fault } from '#kernel/contract/fault.ts'
+import { balanceChange } from '#kernel/money/balance-changes.ts'
 import type { Receipt } from '#upstreams/evm/evm.ts'
 import type { Payment } from '#upstreams/evm/till.ts'
 import {

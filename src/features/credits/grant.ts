@@ -1,4 +1,4 @@
-import { defineTaskKind, type TaskKind } from '#kernel/task.ts'
+import { defineTaskKind, type TaskKind } from '#kernel/task/task.ts'
 import { purchasedCredits } from './buckets.ts'
 
 /** Credits that an operator gives, as a task of the user: booked once, reported by its events, and listed with the others. */

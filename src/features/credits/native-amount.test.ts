@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { fromFixedPoint, toFixedPoint } from '#kernel/money.ts'
+import { fromFixedPoint, toFixedPoint } from '#kernel/money/money.ts'
 import { agreedPrice, unitsWorth } from './native-amount.ts'
 
 test('two prices agree within one percent of the lower one, and the higher one counts', () => {

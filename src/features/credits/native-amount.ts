@@ -1,4 +1,4 @@
-import { mulDiv, toFixedPoint } from '#kernel/money.ts'
+import { mulDiv, toFixedPoint } from '#kernel/money/money.ts'
 
 /** What a pack costs in a native coin. */
 

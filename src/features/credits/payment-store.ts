@@ -1,5 +1,5 @@
-import { Fault } from '#kernel/fault.ts'
-import type { Tx } from '#kernel/task.ts'
+import { Fault } from '#kernel/contract/fault.ts'
+import type { Tx } from '#kernel/task/task.ts'
 import { builder, fetchAll, fetchOne, type Queryable, query } from '#store/query.ts'
 import type { CreditPaymentRow } from '#store/tables/credits.ts'
 import type { StrayReason } from './payment-verdict.ts'

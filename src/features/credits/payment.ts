@@ -1,7 +1,7 @@
 import type { BatchTaskData } from '#engines/evm-batch/batch-rules.ts'
 import type { SvmTaskData } from '#engines/svm-transaction/transaction-rules.ts'
-import type { PlannedAction } from '#kernel/signer.ts'
-import type { GasCharge, TaskView } from '#kernel/task.ts'
+import type { PlannedAction } from '#kernel/task/signer.ts'
+import type { GasCharge, TaskView } from '#kernel/task/task.ts'
 import { rechargeKind, type Till } from './till.ts'
 
 /** One payment for credits, as the chains of each family make it. */

@@ -1,7 +1,7 @@
 import type { SvmTransactions } from '#engines/svm-transaction/transaction.ts'
 import type { SvmPlan } from '#engines/svm-transaction/transaction-rules.ts'
-import { Fault } from '#kernel/fault.ts'
-import type { SvmInstruction } from '#kernel/signer.ts'
+import { Fault } from '#kernel/contract/fault.ts'
+import type { SvmInstruction } from '#kernel/task/signer.ts'
 import {
   actionOf,
   type PaymentProof,

@@ -1,6 +1,6 @@
-import { group, read } from '#kernel/operation.ts'
-import * as T from '#kernel/schema.ts'
-import { Nullable, OneOf, OpenObject, Text, Time, TimeOrNull } from '#kernel/wire-types.ts'
+import { group, read } from '#kernel/contract/operation.ts'
+import * as T from '#kernel/contract/schema.ts'
+import { Nullable, OneOf, OpenObject, Text, Time, TimeOrNull } from '#kernel/contract/wire-types.ts'
 
 export const healthStates = ['ok', 'degraded', 'down'] as const
 const Health = OneOf(healthStates)

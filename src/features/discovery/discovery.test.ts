@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Operation } from '#kernel/operation.ts'
+import type { Operation } from '#kernel/contract/operation.ts'
 import { discovery } from './discovery.ts'
 
 type Body = Record<string, { endpoints: string[] }>

@@ -1,4 +1,4 @@
-import { implement, type Operation, sharedRead } from '#kernel/operation.ts'
+import { implement, type Operation, sharedRead } from '#kernel/contract/operation.ts'
 import { contract } from './contract.ts'
 import type { HealthReport } from './health.ts'
 

@@ -1,7 +1,7 @@
+import { withTimeLimit } from '#kernel/async/time-limit.ts'
+import { createCachedValue } from '#kernel/async/ttl-cache.ts'
 import { type Clock, monotonicMs } from '#kernel/clock.ts'
-import type * as T from '#kernel/schema.ts'
-import { withTimeLimit } from '#kernel/time-limit.ts'
-import { createCachedValue } from '#kernel/ttl-cache.ts'
+import type * as T from '#kernel/contract/schema.ts'
 import type { contract, healthStates } from './contract.ts'
 
 export type Health = (typeof healthStates)[number]

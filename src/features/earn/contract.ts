@@ -1,6 +1,6 @@
-import { group, type InputOf, read, task } from '#kernel/operation.ts'
-import * as T from '#kernel/schema.ts'
-import { TaskResponse } from '#kernel/task-response.ts'
+import { group, type InputOf, read, task } from '#kernel/contract/operation.ts'
+import * as T from '#kernel/contract/schema.ts'
+import { TaskResponse } from '#kernel/contract/task-response.ts'
 import {
   Address,
   ChainId,
@@ -17,7 +17,7 @@ import {
   TextOrNull,
   Time,
   Units,
-} from '#kernel/wire-types.ts'
+} from '#kernel/contract/wire-types.ts'
 
 const waitSeconds = 60
 const usdc = { places: 6, exclusiveMinimum: 0, example: 25.5 }

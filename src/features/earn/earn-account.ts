@@ -1,4 +1,4 @@
-import type { AccountRef, Tx } from '#kernel/task.ts'
+import type { AccountRef, Tx } from '#kernel/task/task.ts'
 import { type Queryable, query } from '#store/query.ts'
 import type { EarnAccountRow } from '#store/tables/earn.ts'
 import type { Vault } from '#upstreams/vault/vault.ts'

@@ -1,4 +1,4 @@
-import type { AccountRef } from '#kernel/task.ts'
+import type { AccountRef } from '#kernel/task/task.ts'
 import type { Vault } from '#upstreams/vault/vault.ts'
 
 /** The ledger accounts of cash and vault shares. */

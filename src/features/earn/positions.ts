@@ -1,5 +1,5 @@
-import { Fault } from '#kernel/fault.ts'
-import { fromUnits, mulDiv, usdcDecimals } from '#kernel/money.ts'
+import { Fault } from '#kernel/contract/fault.ts'
+import { fromUnits, mulDiv, usdcDecimals } from '#kernel/money/money.ts'
 import type { Queryable } from '#store/query.ts'
 import type { Vault } from '#upstreams/vault/vault.ts'
 import type { EarnInput } from './contract.ts'

@@ -1,5 +1,5 @@
 import type { NewSchedule } from '#durable/upkeep/scheduler.ts'
-import type { TaskKind } from '#kernel/task.ts'
+import type { TaskKind } from '#kernel/task/task.ts'
 
 /** Stores the share price once an hour, on one instance; the yield is computed from these rows. */
 

@@ -1,4 +1,4 @@
-import type { JsonObject } from '#kernel/task.ts'
+import type { JsonObject } from '#kernel/task/task.ts'
 import { builder, fetchAll, fetchOne, type Queryable, query } from '#store/query.ts'
 import { positionPrefix } from './ledger-accounts.ts'
 

@@ -1,6 +1,6 @@
-import type { Asker } from '#kernel/caller.ts'
 import type { Clock } from '#kernel/clock.ts'
-import { Fault } from '#kernel/fault.ts'
+import type { Asker } from '#kernel/contract/caller.ts'
+import { Fault } from '#kernel/contract/fault.ts'
 import {
   type Admission,
   externalAccount,
@@ -8,7 +8,7 @@ import {
   type StepResult,
   type TaskView,
   type Tx,
-} from '#kernel/task.ts'
+} from '#kernel/task/task.ts'
 import type { Queryable } from '#store/query.ts'
 import type { Vault } from '#upstreams/vault/vault.ts'
 import { addChange, earnAccountOf, raiseVersion, vaultRefOf } from './earn-account.ts'

@@ -1,10 +1,10 @@
 import type { Ledger } from '#durable/ledger/ledger.ts'
 import type { EvmBatches } from '#engines/evm-batch/batch.ts'
 import type { BatchOptions, BatchTaskData } from '#engines/evm-batch/batch-rules.ts'
-import type { Token } from '#kernel/chains.ts'
 import type { Clock } from '#kernel/clock.ts'
-import { invalid, notFound } from '#kernel/fault.ts'
+import { invalid, notFound } from '#kernel/contract/fault.ts'
 import { isUuid, type Random } from '#kernel/id.ts'
+import type { Token } from '#kernel/money/chains.ts'
 import {
   fixedPointDecimals,
   fromFixedPoint,
@@ -12,9 +12,9 @@ import {
   mulDiv,
   toUnits,
   usdcDecimals,
-} from '#kernel/money.ts'
-import type { Policy } from '#kernel/signer.ts'
-import type { TaskView, Tx } from '#kernel/task.ts'
+} from '#kernel/money/money.ts'
+import type { Policy } from '#kernel/task/signer.ts'
+import type { TaskView, Tx } from '#kernel/task/task.ts'
 import type { Queryable } from '#store/query.ts'
 import type { Receipt } from '#upstreams/evm/evm.ts'
 import type { Flow, Vault } from '#upstreams/vault/vault.ts'

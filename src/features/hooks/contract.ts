@@ -1,7 +1,7 @@
 import { Leg, legsMax, legTypes } from '#engines/trigger-orders/legs.ts'
-import { act, group, type InputOf } from '#kernel/operation.ts'
-import * as T from '#kernel/schema.ts'
-import { orRequested } from '#kernel/task-response.ts'
+import { act, group, type InputOf } from '#kernel/contract/operation.ts'
+import * as T from '#kernel/contract/schema.ts'
+import { orRequested } from '#kernel/contract/task-response.ts'
 import {
   Address,
   ChainId,
@@ -18,7 +18,7 @@ import {
   TimeOrNull,
   TokenRefIn,
   Units,
-} from '#kernel/wire-types.ts'
+} from '#kernel/contract/wire-types.ts'
 
 const HooksRequest = T.Object(
   {

@@ -2,7 +2,7 @@ import { type CheckedLeg, type Trigger, triggerOf } from '#engines/trigger-order
 import { marketOf, quoteKeyOf } from '#engines/trigger-orders/quote-key.ts'
 import type { NewTriggerOrder } from '#engines/trigger-orders/store.ts'
 import { fractionOf } from '#engines/trigger-orders/trigger-price.ts'
-import { assetOf, type Chain, type Token } from '#kernel/chains.ts'
+import { assetOf, type Chain, type Token } from '#kernel/money/chains.ts'
 import { type HookInput, hookKind } from './view.ts'
 
 export type NewHook = {

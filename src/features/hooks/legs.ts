@@ -5,7 +5,7 @@ import {
   singleLeg,
   trailingLeg,
 } from '#engines/trigger-orders/legs.ts'
-import { invalid } from '#kernel/fault.ts'
+import { invalid } from '#kernel/contract/fault.ts'
 import type { HooksInput } from './contract.ts'
 
 /** The legs of a request, checked: lists and single ones. */

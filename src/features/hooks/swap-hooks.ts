@@ -9,12 +9,12 @@ import {
   openOrdersOn,
   ordersById,
 } from '#engines/trigger-orders/store.ts'
-import { type Chain, sameAddress, sellsTokens, type Token } from '#kernel/chains.ts'
-import { armedExecutionId } from '#kernel/execution-id.ts'
-import { Fault, invalid } from '#kernel/fault.ts'
-import type { JsonObject } from '#kernel/json.ts'
-import type { Policy } from '#kernel/signer.ts'
-import type { NewEvent, Tx } from '#kernel/task.ts'
+import { Fault, invalid } from '#kernel/contract/fault.ts'
+import { type Chain, sameAddress, sellsTokens, type Token } from '#kernel/money/chains.ts'
+import { armedExecutionId } from '#kernel/task/execution-id.ts'
+import type { Policy } from '#kernel/task/signer.ts'
+import type { NewEvent, Tx } from '#kernel/task/task.ts'
+import type { JsonObject } from '#kernel/wire/json.ts'
 import type { Queryable } from '#store/query.ts'
 import { hookRow } from './hook-row.ts'
 import { type HookInput, hookEvent, hookKind } from './view.ts'

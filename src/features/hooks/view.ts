@@ -1,8 +1,8 @@
 import type { Attempts } from '#engines/trigger-orders/order-rules.ts'
 import { isPriceStale, type OrderRow } from '#engines/trigger-orders/store.ts'
-import type { JsonObject } from '#kernel/json.ts'
-import { canonicalDecimal } from '#kernel/money.ts'
-import type { NewEvent } from '#kernel/task.ts'
+import { canonicalDecimal } from '#kernel/money/money.ts'
+import type { NewEvent } from '#kernel/task/task.ts'
+import type { JsonObject } from '#kernel/wire/json.ts'
 import type { HookView } from './contract.ts'
 
 export const hookKind = 'hook_execute'

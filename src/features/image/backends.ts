@@ -1,6 +1,6 @@
-import type { Caller } from '#kernel/caller.ts'
 import type { Clock } from '#kernel/clock.ts'
-import { Fault } from '#kernel/fault.ts'
+import type { Caller } from '#kernel/contract/caller.ts'
+import { Fault } from '#kernel/contract/fault.ts'
 import type { Queryable } from '#store/query.ts'
 import { hashOf, idOfKey, isHashOf } from './backend-key.ts'
 import * as store from './store.ts'

@@ -1,6 +1,6 @@
-import { group, task } from '#kernel/operation.ts'
-import * as T from '#kernel/schema.ts'
-import { Nullable } from '#kernel/wire-types.ts'
+import { group, task } from '#kernel/contract/operation.ts'
+import * as T from '#kernel/contract/schema.ts'
+import { Nullable } from '#kernel/contract/wire-types.ts'
 import { customPattern, sideMax, sideMin, sizeNames } from './sizes.ts'
 
 const safeInteger = Number.MAX_SAFE_INTEGER

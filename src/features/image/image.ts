@@ -1,12 +1,9 @@
 import type { Ledger } from '#durable/ledger/ledger.ts'
 import { type Files, fileBytesMax } from '#engines/files/files.ts'
 import type { Credits } from '#features/credits/credits.ts'
-import type { Asker, Caller } from '#kernel/caller.ts'
 import type { Clock } from '#kernel/clock.ts'
-import { postDraw } from '#kernel/draw.ts'
-import { Fault, type FaultCode, faults, invalid } from '#kernel/fault.ts'
-import { type Random, sha256 } from '#kernel/id.ts'
-import type { JsonObject } from '#kernel/json.ts'
+import type { Asker, Caller } from '#kernel/contract/caller.ts'
+import { Fault, type FaultCode, faults, invalid } from '#kernel/contract/fault.ts'
 import {
   type EndedTask,
   type InputOf,
@@ -14,8 +11,11 @@ import {
   type Operation,
   type Payer,
   taskOf,
-} from '#kernel/operation.ts'
-import type { StepResult, TaskView } from '#kernel/task.ts'
+} from '#kernel/contract/operation.ts'
+import { type Random, sha256 } from '#kernel/id.ts'
+import { postDraw } from '#kernel/task/draw.ts'
+import type { StepResult, TaskView } from '#kernel/task/task.ts'
+import type { JsonObject } from '#kernel/wire/json.ts'
 import type { Queryable } from '#store/query.ts'
 import type { Images, LoadedImage } from '#upstreams/images/images.ts'
 import { contract } from './contract.ts'

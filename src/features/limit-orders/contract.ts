@@ -1,6 +1,6 @@
-import { act, group, type InputOf, read, task } from '#kernel/operation.ts'
-import * as T from '#kernel/schema.ts'
-import { TaskResponse } from '#kernel/task-response.ts'
+import { act, group, type InputOf, read, task } from '#kernel/contract/operation.ts'
+import * as T from '#kernel/contract/schema.ts'
+import { TaskResponse } from '#kernel/contract/task-response.ts'
 import {
   Address,
   ChainId,
@@ -17,7 +17,7 @@ import {
   TokenRefIn,
   Units,
   UnitsIn,
-} from '#kernel/wire-types.ts'
+} from '#kernel/contract/wire-types.ts'
 
 const LimitOrderRequest = T.Object(
   {

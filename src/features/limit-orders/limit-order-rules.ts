@@ -1,6 +1,6 @@
 import type { OrderRules } from '#engines/trigger-orders/order-rules.ts'
-import { assetOf } from '#kernel/chains.ts'
-import type { JsonObject } from '#kernel/json.ts'
+import { assetOf } from '#kernel/money/chains.ts'
+import type { JsonObject } from '#kernel/wire/json.ts'
 import { type LimitOrderData, limitOrderEvent, limitOrderKind } from './view.ts'
 
 /** How a limit order that fired swaps: its amount, or what is left of it. */

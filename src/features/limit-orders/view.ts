@@ -1,9 +1,9 @@
 import type { Attempts } from '#engines/trigger-orders/order-rules.ts'
 import { isPriceStale, type OrderRow, type StatusFilter } from '#engines/trigger-orders/store.ts'
 import { unitPrice } from '#engines/trigger-orders/trigger-price.ts'
-import type { JsonObject } from '#kernel/json.ts'
-import { toUnits, usdDecimals } from '#kernel/money.ts'
-import type { NewEvent } from '#kernel/task.ts'
+import { toUnits, usdDecimals } from '#kernel/money/money.ts'
+import type { NewEvent } from '#kernel/task/task.ts'
+import type { JsonObject } from '#kernel/wire/json.ts'
 import type { LimitOrderView } from './contract.ts'
 
 export const limitOrderKind = 'limit_order_execute'

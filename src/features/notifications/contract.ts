@@ -1,6 +1,6 @@
-import { group, read, stream } from '#kernel/operation.ts'
-import * as T from '#kernel/schema.ts'
-import { Text } from '#kernel/wire-types.ts'
+import { group, read, stream } from '#kernel/contract/operation.ts'
+import * as T from '#kernel/contract/schema.ts'
+import { Text } from '#kernel/contract/wire-types.ts'
 import { eventTypes, NotificationEvent } from './event-types.ts'
 import { webhookEntries } from './webhooks-contract.ts'
 

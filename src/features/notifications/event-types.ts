@@ -1,5 +1,5 @@
-import * as T from '#kernel/schema.ts'
-import { TaskStatusResponse } from '#kernel/task-response.ts'
+import * as T from '#kernel/contract/schema.ts'
+import { TaskStatusResponse } from '#kernel/contract/task-response.ts'
 import {
   Address,
   ChainId,
@@ -11,7 +11,7 @@ import {
   TextOrNull,
   Time,
   Units,
-} from '#kernel/wire-types.ts'
+} from '#kernel/contract/wire-types.ts'
 
 /** The event types of a user and the data of each. Compatibility: fields may be added, never removed. */
 

@@ -1,6 +1,6 @@
-import { act, type InputOf, read } from '#kernel/operation.ts'
-import * as T from '#kernel/schema.ts'
-import { Nullable, OneOf, TextOrNull, Time, TimeOrNull } from '#kernel/wire-types.ts'
+import { act, type InputOf, read } from '#kernel/contract/operation.ts'
+import * as T from '#kernel/contract/schema.ts'
+import { Nullable, OneOf, TextOrNull, Time, TimeOrNull } from '#kernel/contract/wire-types.ts'
 import { eventTypes } from './event-types.ts'
 
 export const webhooksMax = 10

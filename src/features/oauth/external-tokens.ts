@@ -1,6 +1,6 @@
-import { type ActScope, isOwnClient } from '#kernel/caller.ts'
 import { type Clock, later } from '#kernel/clock.ts'
-import { Fault } from '#kernel/fault.ts'
+import { type ActScope, isOwnClient } from '#kernel/contract/caller.ts'
+import { Fault } from '#kernel/contract/fault.ts'
 import { sha256 } from '#kernel/id.ts'
 import { type Queryable, query } from '#store/query.ts'
 import type { AuthorizationServer } from '#upstreams/openid/authorization-server.ts'

@@ -1,7 +1,7 @@
 import type { Transact } from '#durable/transactions.ts'
-import type { ActScope } from '#kernel/caller.ts'
 import type { Clock } from '#kernel/clock.ts'
-import type { Tx } from '#kernel/task.ts'
+import type { ActScope } from '#kernel/contract/caller.ts'
+import type { Tx } from '#kernel/task/task.ts'
 import { type Queryable, query } from '#store/query.ts'
 import { contestedClients, contestGrant, isContested } from './contested-grants.ts'
 

@@ -1,7 +1,7 @@
 import type { Transact } from '#durable/transactions.ts'
 import type { Clock } from '#kernel/clock.ts'
 import { type Random, uuidv7 } from '#kernel/id.ts'
-import type { Tx } from '#kernel/task.ts'
+import type { Tx } from '#kernel/task/task.ts'
 import { query } from '#store/query.ts'
 import { readEmail } from './email-address.ts'
 import type { Outcome, Person } from './people.ts'

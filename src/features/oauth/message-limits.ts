@@ -1,4 +1,4 @@
-import { addressKey } from '#kernel/address-key.ts'
+import { addressKey } from '#kernel/wire/address-key.ts'
 import type { Budget, SignInLimits } from './sign-in-limits.ts'
 
 /** How many messages with codes a mailbox gets, from all who ask for them. */

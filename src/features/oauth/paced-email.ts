@@ -1,5 +1,5 @@
 import { setTimeout } from 'node:timers/promises'
-import type { SendEmail } from '#kernel/email.ts'
+import type { SendEmail } from '#kernel/wire/email.ts'
 
 type PacedEmail = {
   send: SendEmail

@@ -1,9 +1,9 @@
 import type { Transact } from '#durable/transactions.ts'
 import type { MailQueue } from '#engines/person-mails/mail-queue.ts'
-import { addressKey } from '#kernel/address-key.ts'
 import type { Clock } from '#kernel/clock.ts'
 import { isUuid, type Random, uuidv7 } from '#kernel/id.ts'
 import type { Log } from '#kernel/log.ts'
+import { addressKey } from '#kernel/wire/address-key.ts'
 import type { Queryable } from '#store/query.ts'
 import { createPasskeyChallenges } from './passkey-challenges.ts'
 import {

@@ -1,5 +1,5 @@
 import { randomBytes, scrypt, timingSafeEqual } from 'node:crypto'
-import { createFairQueue } from '#kernel/fair-queue.ts'
+import { createFairQueue } from '#kernel/async/fair-queue.ts'
 
 type Cost = { N: number; r: number; p: number }
 export type DeriveKey = (password: string, salt: Uint8Array, cost: Cost) => Promise<Buffer>

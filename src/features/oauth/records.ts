@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
-import type { ActScope } from '#kernel/caller.ts'
 import { type Clock, later } from '#kernel/clock.ts'
+import type { ActScope } from '#kernel/contract/caller.ts'
 import { builder, fetchOne, type Queryable, query } from '#store/query.ts'
 import type { OAuthRecordRow } from '#store/tables/oauth.ts'
 import type { Grants } from './grants.ts'

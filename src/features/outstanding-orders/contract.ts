@@ -1,6 +1,6 @@
-import { act, group, type InputOf, read } from '#kernel/operation.ts'
-import * as T from '#kernel/schema.ts'
-import { Id, OneOf, Text } from '#kernel/wire-types.ts'
+import { act, group, type InputOf, read } from '#kernel/contract/operation.ts'
+import * as T from '#kernel/contract/schema.ts'
+import { Id, OneOf, Text } from '#kernel/contract/wire-types.ts'
 
 const idsMax = 200
 

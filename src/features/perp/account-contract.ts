@@ -1,8 +1,8 @@
 import { positive, readFaults } from '#engines/venue/records/schemas.ts'
 import { openResult } from '#engines/venue/records/task-results.ts'
-import { read, task } from '#kernel/operation.ts'
-import * as T from '#kernel/schema.ts'
-import { TaskResponse } from '#kernel/task-response.ts'
+import { read, task } from '#kernel/contract/operation.ts'
+import * as T from '#kernel/contract/schema.ts'
+import { TaskResponse } from '#kernel/contract/task-response.ts'
 import {
   Address,
   ChainId,
@@ -17,7 +17,7 @@ import {
   TimeOrNull,
   TokenRefIn,
   Units,
-} from '#kernel/wire-types.ts'
+} from '#kernel/contract/wire-types.ts'
 
 /** Set-up, funding and withdrawal of the account at the perpetual venue. */
 

@@ -1,7 +1,7 @@
 import { admitCancelAll, type CancelAllData, type CancelAllDeps } from '#engines/venue/orders/cancel-all.ts'
 import { requireKnownMarket } from '#engines/venue/records/markets.ts'
-import type { Asker } from '#kernel/caller.ts'
-import type { Admission } from '#kernel/task.ts'
+import type { Asker } from '#kernel/contract/caller.ts'
+import type { Admission } from '#kernel/task/task.ts'
 import type { Hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
 import type { PerpInput } from './contract.ts'
 

@@ -9,10 +9,10 @@ import {
   withAgent,
 } from '#engines/venue/orders/trade-admission.ts'
 import { assetKey, requireKnownMarket } from '#engines/venue/records/markets.ts'
-import { createAdmission } from '#kernel/admission.ts'
-import { compareDecimals } from '#kernel/decimal-fields.ts'
-import { Fault } from '#kernel/fault.ts'
-import type { PlannedAction } from '#kernel/signer.ts'
+import { compareDecimals } from '#kernel/contract/decimal-fields.ts'
+import { Fault } from '#kernel/contract/fault.ts'
+import { createAdmission } from '#kernel/task/admission.ts'
+import type { PlannedAction } from '#kernel/task/signer.ts'
 import type { PerpInput } from './contract.ts'
 import type { TradeDeps } from './open.ts'
 

@@ -1,7 +1,7 @@
 import { readFaults } from '#engines/venue/records/schemas.ts'
-import { group, type InputOf, read } from '#kernel/operation.ts'
-import * as T from '#kernel/schema.ts'
-import { ChainId, Dec, DecOrNull, Text, TextOrNull, Time } from '#kernel/wire-types.ts'
+import { group, type InputOf, read } from '#kernel/contract/operation.ts'
+import * as T from '#kernel/contract/schema.ts'
+import { ChainId, Dec, DecOrNull, Text, TextOrNull, Time } from '#kernel/contract/wire-types.ts'
 import { accountEntries } from './account-contract.ts'
 import { ordersEntries } from './orders-contract.ts'
 

@@ -1,15 +1,15 @@
 import type { isWholeFill } from '#features/swap/operator-end.ts'
-import { balanceChange, sumChanges } from '#kernel/balance-changes.ts'
-import { usdcDecimals } from '#kernel/money.ts'
-import { combineWrites } from '#kernel/one-effect.ts'
+import { balanceChange, sumChanges } from '#kernel/money/balance-changes.ts'
+import { usdcDecimals } from '#kernel/money/money.ts'
+import { combineWrites } from '#kernel/task/one-effect.ts'
 import {
   isOwnTransaction,
   type OperatorEnd,
   type OperatorFinding,
   type Refusal,
   unusedOption,
-} from '#kernel/operator-end.ts'
-import type { EndResult, FailedResult } from '#kernel/task.ts'
+} from '#kernel/task/operator-end.ts'
+import type { EndResult, FailedResult } from '#kernel/task/task.ts'
 import { creditedEnd } from './fund.ts'
 import type { FundTaskData } from './fund-admission.ts'
 import {

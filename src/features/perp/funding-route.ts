@@ -1,9 +1,9 @@
-import { type Chain, sameAddress } from '#kernel/chains.ts'
-import { type Fault, invalid } from '#kernel/fault.ts'
-import { insufficientBalance } from '#kernel/insufficient-balance.ts'
-import { usdcDecimals } from '#kernel/money.ts'
-import type { LedgerToken } from '#kernel/task.ts'
-import { chainByRef, tokenByRef } from '#kernel/token-ref.ts'
+import { type Fault, invalid } from '#kernel/contract/fault.ts'
+import { chainByRef, tokenByRef } from '#kernel/contract/token-ref.ts'
+import { type Chain, sameAddress } from '#kernel/money/chains.ts'
+import { insufficientBalance } from '#kernel/money/insufficient-balance.ts'
+import { usdcDecimals } from '#kernel/money/money.ts'
+import type { LedgerToken } from '#kernel/task/task.ts'
 import type { FundingRoute } from './limits.ts'
 
 type Fields = { chain: string; token: string }

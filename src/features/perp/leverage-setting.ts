@@ -1,6 +1,6 @@
 import type { OrderTaskData } from '#engines/venue/orders/order-task.ts'
 import { venueName } from '#engines/venue/records/store.ts'
-import type { TaskView, Tx } from '#kernel/task.ts'
+import type { TaskView, Tx } from '#kernel/task/task.ts'
 import { type Queryable, query } from '#store/query.ts'
 
 /** The leverage of a market that was last set through the gateway. */

@@ -1,7 +1,7 @@
 import { collateralFor, transferFor } from '#engines/venue/orders/collateral.ts'
 import type { Spendings } from '#engines/venue/orders/spending.ts'
-import type { BalanceAttempt } from '#kernel/admission.ts'
-import { fromUnits, mulDiv, toMicros, usdDecimals } from '#kernel/money.ts'
+import { fromUnits, mulDiv, toMicros, usdDecimals } from '#kernel/money/money.ts'
+import type { BalanceAttempt } from '#kernel/task/admission.ts'
 import type { Account, Hyperliquid, Position } from '#upstreams/hyperliquid/hyperliquid.ts'
 
 /** The margin of an order, the free margin, and the transfer from the spot side. */

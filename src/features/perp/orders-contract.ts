@@ -18,10 +18,10 @@ import {
   PerpOrderResult,
   protectiveOrderIds,
 } from '#engines/venue/records/task-results.ts'
-import { read, task } from '#kernel/operation.ts'
-import * as T from '#kernel/schema.ts'
-import { TaskResponse } from '#kernel/task-response.ts'
-import { Dec, DecIn, DecOrNull, OneOf, Text, Time } from '#kernel/wire-types.ts'
+import { read, task } from '#kernel/contract/operation.ts'
+import * as T from '#kernel/contract/schema.ts'
+import { TaskResponse } from '#kernel/contract/task-response.ts'
+import { Dec, DecIn, DecOrNull, OneOf, Text, Time } from '#kernel/contract/wire-types.ts'
 
 /** Orders and positions of the perpetual venue. */
 

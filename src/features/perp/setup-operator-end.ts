@@ -1,6 +1,6 @@
-import { actionTypeOf, type OperatorEnd, reportedEnd } from '#kernel/operator-end.ts'
-import type { TaskView, Tx } from '#kernel/task.ts'
-import { isLive } from '#kernel/task-state.ts'
+import { actionTypeOf, type OperatorEnd, reportedEnd } from '#kernel/task/operator-end.ts'
+import type { TaskView, Tx } from '#kernel/task/task.ts'
+import { isLive } from '#kernel/task/task-state.ts'
 import type { ApprovalTaskData } from './setup.ts'
 
 /** An operator's end of an approval of a trading key. */

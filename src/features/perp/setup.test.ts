@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { StepContext, TaskView } from '#kernel/task.ts'
-import type { Agent } from '#kernel/venue.ts'
+import type { Agent } from '#kernel/money/venue.ts'
+import type { StepContext, TaskView } from '#kernel/task/task.ts'
 import { type SetupDeps, type SetupTaskData, setupSteps } from './setup.ts'
 
 const now = new Date(1_700_000_000_000)

@@ -2,9 +2,9 @@ import { effectKind } from '#engines/evm-batch/batch-rules.ts'
 import type { SwapLegs } from '#features/swap/execution.ts'
 import type { SwapFields } from '#features/swap/request.ts'
 import type { SwapTaskData } from '#features/swap/task-data.ts'
-import { Fault } from '#kernel/fault.ts'
-import { executedBefore, outsideId } from '#kernel/forgotten-execution.ts'
-import { soldPart } from '#kernel/sold-part.ts'
+import { Fault } from '#kernel/contract/fault.ts'
+import { soldPart } from '#kernel/money/sold-part.ts'
+import { executedBefore, outsideId } from '#kernel/task/forgotten-execution.ts'
 import type {
   EndResult,
   FailedResult,
@@ -12,7 +12,7 @@ import type {
   StepContext,
   StepResultOf,
   TaskView,
-} from '#kernel/task.ts'
+} from '#kernel/task/task.ts'
 import type { Evm } from '#upstreams/evm/evm.ts'
 
 /** A swap as one leg of a funding or withdrawal: its steps, and how the result of the task shows it. */

@@ -1,5 +1,5 @@
 import { assetKey, closedReason } from '#engines/venue/records/markets.ts'
-import { fromFixedPoint, fromUnits, toFixedPoint } from '#kernel/money.ts'
+import { fromFixedPoint, fromUnits, toFixedPoint } from '#kernel/money/money.ts'
 import type {
   Account,
   OpenOrder,

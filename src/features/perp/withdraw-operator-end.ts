@@ -1,10 +1,11 @@
 import { claimFound, countedAlready, venuePayouts } from '#engines/chain-arrivals/claims.ts'
 import { claimedTransferKeys, claimTransfer } from '#engines/venue/records/store.ts'
 import type { SwapTaskData } from '#features/swap/task-data.ts'
-import { sumChanges } from '#kernel/balance-changes.ts'
-import type { Chain } from '#kernel/chains.ts'
-import { fromUnits, toUnits, usdcDecimals } from '#kernel/money.ts'
-import { combineWrites } from '#kernel/one-effect.ts'
+import { findChain, tokenByRef } from '#kernel/contract/token-ref.ts'
+import { sumChanges } from '#kernel/money/balance-changes.ts'
+import type { Chain } from '#kernel/money/chains.ts'
+import { fromUnits, toUnits, usdcDecimals } from '#kernel/money/money.ts'
+import { combineWrites } from '#kernel/task/one-effect.ts'
 import {
   executedEffects,
   isOwnTransaction,
@@ -13,10 +14,9 @@ import {
   type Refusal,
   soughtOf,
   unusedOption,
-} from '#kernel/operator-end.ts'
-import type { EndResult, JsonObject, TaskView, Tx } from '#kernel/task.ts'
-import { isLive } from '#kernel/task-state.ts'
-import { findChain, tokenByRef } from '#kernel/token-ref.ts'
+} from '#kernel/task/operator-end.ts'
+import type { EndResult, JsonObject, TaskView, Tx } from '#kernel/task/task.ts'
+import { isLive } from '#kernel/task/task-state.ts'
 import { arrivedView } from './payout.ts'
 import { type Delivered, legEnd, swapTaskOf } from './swap-leg.ts'
 import { afterSwap, type SwapAfterData, swapFailed, type WithdrawEndDeps } from './withdraw-swap.ts'

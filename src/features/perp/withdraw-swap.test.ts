@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { SwapTaskData } from '#features/swap/task-data.ts'
-import { Fault } from '#kernel/fault.ts'
-import type { StepResult, TaskView, Tx } from '#kernel/task.ts'
+import { Fault } from '#kernel/contract/fault.ts'
+import type { StepResult, TaskView, Tx } from '#kernel/task/task.ts'
 import { secondLegMs } from './swap-leg.ts'
 import { type SwapAfterData, type SwapAfterDeps, swapAfterWithdrawal } from './withdraw-swap.ts'
 

@@ -3,11 +3,11 @@ import type { EvmBatches } from '#engines/evm-batch/batch.ts'
 import { effectKind } from '#engines/evm-batch/batch-rules.ts'
 import type { SwapLegs } from '#features/swap/execution.ts'
 import type { PreparedSwap } from '#features/swap/prepare.ts'
-import { Fault } from '#kernel/fault.ts'
-import { lookUpAgain } from '#kernel/forgotten-execution.ts'
-import { fromUnits, mulDiv, toMicros, toUnits, usdcDecimals, usdDecimals } from '#kernel/money.ts'
-import { combineWrites } from '#kernel/one-effect.ts'
-import { pollAgain } from '#kernel/poll-again.ts'
+import { Fault } from '#kernel/contract/fault.ts'
+import { fromUnits, mulDiv, toMicros, toUnits, usdcDecimals, usdDecimals } from '#kernel/money/money.ts'
+import { lookUpAgain } from '#kernel/task/forgotten-execution.ts'
+import { combineWrites } from '#kernel/task/one-effect.ts'
+import { pollAgain } from '#kernel/task/poll-again.ts'
 import type {
   EndResult,
   FailedResult,
@@ -16,7 +16,7 @@ import type {
   StepResultOf,
   TaskProgress,
   TaskView,
-} from '#kernel/task.ts'
+} from '#kernel/task/task.ts'
 import type { Evm } from '#upstreams/evm/evm.ts'
 import type { FundingRoute } from './limits.ts'
 import {

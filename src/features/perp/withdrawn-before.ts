@@ -1,5 +1,5 @@
 import { signatureOf, unfrozenMs } from '#engines/venue/records/record-store.ts'
-import { toUnits, usdDecimals } from '#kernel/money.ts'
+import { toUnits, usdDecimals } from '#kernel/money/money.ts'
 import { type Queryable, query } from '#store/query.ts'
 import type { Hyperliquid, LedgerUpdate } from '#upstreams/hyperliquid/hyperliquid.ts'
 

@@ -1,5 +1,5 @@
-import { transferOperation } from '#kernel/action.ts'
-import type { ApprovalRule } from '#kernel/approval.ts'
+import { transferOperation } from '#kernel/task/action.ts'
+import type { ApprovalRule } from '#kernel/task/approval.ts'
 import {
   countedMicros,
   type Limits,

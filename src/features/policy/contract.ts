@@ -1,6 +1,6 @@
-import { act, group, read } from '#kernel/operation.ts'
-import * as T from '#kernel/schema.ts'
-import { approvalFields, orRequested } from '#kernel/task-response.ts'
+import { act, group, read } from '#kernel/contract/operation.ts'
+import * as T from '#kernel/contract/schema.ts'
+import { approvalFields, orRequested } from '#kernel/contract/task-response.ts'
 import {
   Address,
   ChainId,
@@ -14,7 +14,7 @@ import {
   OneOf,
   Time,
   TimeOrNull,
-} from '#kernel/wire-types.ts'
+} from '#kernel/contract/wire-types.ts'
 import { recipientEntries } from './recipients-contract.ts'
 
 const chainAddressesMax = 100

@@ -1,8 +1,8 @@
 import type { Subject } from '#engines/agent-links/owners.ts'
 import { mailName } from '#engines/person-mails/mail-text.ts'
-import type { ApprovalDetail } from '#kernel/act-request.ts'
-import { approvalDetail } from '#kernel/approval.ts'
-import type { Caller } from '#kernel/caller.ts'
+import type { Caller } from '#kernel/contract/caller.ts'
+import type { ApprovalDetail } from '#kernel/task/act-request.ts'
+import { approvalDetail } from '#kernel/task/approval.ts'
 import { type AgentsRule, type Limits, usd, type Wanted } from './rules.ts'
 
 /** What a person reads in a message about limits, the kill switch and recipients. */

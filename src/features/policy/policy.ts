@@ -1,12 +1,12 @@
 import type { EventLog } from '#durable/events/event-log.ts'
 import type { MailQueue } from '#engines/person-mails/mail-queue.ts'
 import type { Wallet } from '#features/wallets/store.ts'
-import type { ActRequests } from '#kernel/act-request.ts'
-import { ApprovalRequired } from '#kernel/approval.ts'
 import { type Clock, later } from '#kernel/clock.ts'
-import { Fault } from '#kernel/fault.ts'
+import { Fault } from '#kernel/contract/fault.ts'
+import type { Operation } from '#kernel/contract/operation.ts'
 import { type Random, uuidv7 } from '#kernel/id.ts'
-import type { Operation } from '#kernel/operation.ts'
+import type { ActRequests } from '#kernel/task/act-request.ts'
+import { ApprovalRequired } from '#kernel/task/approval.ts'
 import {
   intentHash,
   type PlannedAction,
@@ -15,8 +15,8 @@ import {
   type PolicyReceipt,
   type SigningIntent,
   transferOperation,
-} from '#kernel/signer.ts'
-import type { Tx } from '#kernel/task.ts'
+} from '#kernel/task/signer.ts'
+import type { Tx } from '#kernel/task/task.ts'
 import { type Queryable, settleAll } from '#store/query.ts'
 import { approvalNeeded, evaluateSignature } from './approval-rules.ts'
 import { dropPending, type EndedLink, endLink } from './end-link.ts'

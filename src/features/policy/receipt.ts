@@ -1,4 +1,4 @@
-import type { PolicyReceipt } from '#kernel/signer.ts'
+import type { PolicyReceipt } from '#kernel/task/signer.ts'
 
 export type Receipts = {
   make(facts: Pick<PolicyReceipt, 'id' | 'userId' | 'taskId' | 'intentHash' | 'expiresAt'>): PolicyReceipt

@@ -1,7 +1,15 @@
-import { act, type InputOf, read } from '#kernel/operation.ts'
-import * as T from '#kernel/schema.ts'
-import { orRequested } from '#kernel/task-response.ts'
-import { Address, ChainId, ChainRefIn, ForAgent, ForAgentQuery, OneOf, Time } from '#kernel/wire-types.ts'
+import { act, type InputOf, read } from '#kernel/contract/operation.ts'
+import * as T from '#kernel/contract/schema.ts'
+import { orRequested } from '#kernel/contract/task-response.ts'
+import {
+  Address,
+  ChainId,
+  ChainRefIn,
+  ForAgent,
+  ForAgentQuery,
+  OneOf,
+  Time,
+} from '#kernel/contract/wire-types.ts'
 
 export const recipientsMax = 50
 const agents = ['denied', 'approval', 'allowed'] as const

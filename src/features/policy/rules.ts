@@ -1,6 +1,6 @@
-import { type Principal, transferOperation } from '#kernel/action.ts'
-import { assetOf, canonicalAddress } from '#kernel/chains.ts'
-import { fromUnits, usdDecimals } from '#kernel/money.ts'
+import { assetOf, canonicalAddress } from '#kernel/money/chains.ts'
+import { fromUnits, usdDecimals } from '#kernel/money/money.ts'
+import { type Principal, transferOperation } from '#kernel/task/action.ts'
 
 /** Limits of one user, or of the platform. Tokens and recipients are `<chain id>:<address>`. */
 export type Limits = {

@@ -4,7 +4,7 @@ import {
   type RiskLevel,
   type SecurityReason,
   taxBps,
-} from '#kernel/security.ts'
+} from '#kernel/money/security.ts'
 import type { ProbeTrade, TokenProbe } from '#upstreams/evm/probe.ts'
 
 /** Judges a simulated trade on an EVM chain. */

@@ -1,7 +1,10 @@
-import type { Chain } from '#kernel/chains.ts'
+import { createFairQueue } from '#kernel/async/fair-queue.ts'
+import { withTimeLimit } from '#kernel/async/time-limit.ts'
+import { createTtlCache } from '#kernel/async/ttl-cache.ts'
 import { type Clock, monotonicMs } from '#kernel/clock.ts'
-import { createFairQueue } from '#kernel/fair-queue.ts'
-import { Fault } from '#kernel/fault.ts'
+import { Fault } from '#kernel/contract/fault.ts'
+import { findChain } from '#kernel/contract/token-ref.ts'
+import type { Chain } from '#kernel/money/chains.ts'
 import {
   type Assessment,
   assessmentOf,
@@ -10,11 +13,8 @@ import {
   type TokenRef,
   type TokenVerdict,
   worstOf,
-} from '#kernel/security.ts'
-import { withTimeLimit } from '#kernel/time-limit.ts'
-import { findChain } from '#kernel/token-ref.ts'
-import { isShareUsedUp, type ReportTurn, type TokenReports } from '#kernel/token-reports.ts'
-import { createTtlCache } from '#kernel/ttl-cache.ts'
+} from '#kernel/money/security.ts'
+import { isShareUsedUp, type ReportTurn, type TokenReports } from '#kernel/money/token-reports.ts'
 import type { Evm } from '#upstreams/evm/evm.ts'
 import type { Solana } from '#upstreams/solana/solana.ts'
 import { assessMint } from './assess-mint.ts'

@@ -1,7 +1,7 @@
-import { group, read } from '#kernel/operation.ts'
-import * as T from '#kernel/schema.ts'
-import { riskLevels, securityStatuses, securityVerdicts } from '#kernel/security.ts'
-import { ChainId, ChainRefIn, Nullable, OneOf, RatioOrNull, Text, Time } from '#kernel/wire-types.ts'
+import { group, read } from '#kernel/contract/operation.ts'
+import * as T from '#kernel/contract/schema.ts'
+import { ChainId, ChainRefIn, Nullable, OneOf, RatioOrNull, Text, Time } from '#kernel/contract/wire-types.ts'
+import { riskLevels, securityStatuses, securityVerdicts } from '#kernel/money/security.ts'
 
 export const tokensMax = 50
 

@@ -1,5 +1,5 @@
-import { assetOf, type Chain } from '#kernel/chains.ts'
-import { isNativeCoin } from '#kernel/token-ref.ts'
+import { isNativeCoin } from '#kernel/contract/token-ref.ts'
+import { assetOf, type Chain } from '#kernel/money/chains.ts'
 
 /** Which token is meant by a chain and an address, in the spellings that are accepted. */
 

@@ -5,9 +5,9 @@ import {
   type Cancelled,
 } from '#engines/venue/orders/cancel-all.ts'
 import { requireKnownMarket } from '#engines/venue/records/markets.ts'
-import type { Asker } from '#kernel/caller.ts'
-import { addToResult } from '#kernel/one-effect.ts'
-import type { Admission, Step } from '#kernel/task.ts'
+import type { Asker } from '#kernel/contract/caller.ts'
+import { addToResult } from '#kernel/task/one-effect.ts'
+import type { Admission, Step } from '#kernel/task/task.ts'
 import type { SpotInput } from './contract.ts'
 import type { SpotDeps } from './deps.ts'
 import { usdcMarkets } from './market.ts'

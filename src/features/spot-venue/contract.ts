@@ -17,10 +17,10 @@ import {
   protectiveOrderIds,
   SpotOrderResult,
 } from '#engines/venue/records/task-results.ts'
-import { group, type InputOf, read, task } from '#kernel/operation.ts'
-import * as T from '#kernel/schema.ts'
-import { TaskResponse } from '#kernel/task-response.ts'
-import { Dec, DecIn, OneOf, Text, TextOrNull, Time } from '#kernel/wire-types.ts'
+import { group, type InputOf, read, task } from '#kernel/contract/operation.ts'
+import * as T from '#kernel/contract/schema.ts'
+import { TaskResponse } from '#kernel/contract/task-response.ts'
+import { Dec, DecIn, OneOf, Text, TextOrNull, Time } from '#kernel/contract/wire-types.ts'
 
 const waitSeconds = 90
 const Asset = T.String({

@@ -4,8 +4,8 @@ import type { OrderEnd, OrderStep, PlaceOrderDeps } from '#engines/venue/orders/
 import { cloidOf, readLagMs } from '#engines/venue/orders/signed-action.ts'
 import { type ExitLeg, sumFills } from '#engines/venue/records/bracket.ts'
 import { later } from '#kernel/clock.ts'
-import { fromFixedPoint, toFixedPoint } from '#kernel/money.ts'
-import type { JsonObject, TaskView } from '#kernel/task.ts'
+import { fromFixedPoint, toFixedPoint } from '#kernel/money/money.ts'
+import type { JsonObject, TaskView } from '#kernel/task/task.ts'
 import type { SpotDeps } from './deps.ts'
 import { requireKnownSpotMarket } from './market.ts'
 import {

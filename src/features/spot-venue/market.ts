@@ -1,8 +1,8 @@
 import { requireKnownMarket, requireMarket } from '#engines/venue/records/markets.ts'
-import { compareDecimals } from '#kernel/decimal-fields.ts'
-import { Fault } from '#kernel/fault.ts'
-import { insufficientBalance } from '#kernel/insufficient-balance.ts'
-import { decimalPlaces, fromFixedPoint, toFixedPoint } from '#kernel/money.ts'
+import { compareDecimals } from '#kernel/contract/decimal-fields.ts'
+import { Fault } from '#kernel/contract/fault.ts'
+import { insufficientBalance } from '#kernel/money/insufficient-balance.ts'
+import { decimalPlaces, fromFixedPoint, toFixedPoint } from '#kernel/money/money.ts'
 import type { Hyperliquid, SpotMarket } from '#upstreams/hyperliquid/hyperliquid.ts'
 
 /** USDC spot markets, and balances of their tokens. */

@@ -1,6 +1,6 @@
 import { createOrderLookup } from '#engines/venue/orders/order-lookup.ts'
-import { compareDecimals } from '#kernel/decimal-fields.ts'
-import { Fault } from '#kernel/fault.ts'
+import { compareDecimals } from '#kernel/contract/decimal-fields.ts'
+import { Fault } from '#kernel/contract/fault.ts'
 import type { Queryable } from '#store/query.ts'
 import type { Hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
 import { createPollScheduler, type PriceOf } from './poll-scheduler.ts'

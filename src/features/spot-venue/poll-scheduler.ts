@@ -1,4 +1,4 @@
-import { compareDecimals } from '#kernel/decimal-fields.ts'
+import { compareDecimals } from '#kernel/contract/decimal-fields.ts'
 import type { PendingEntry } from './triggers.ts'
 
 /** Chooses the pending entries to poll: every request costs rate budget. */

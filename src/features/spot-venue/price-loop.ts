@@ -1,6 +1,6 @@
 import type { PriceTriggers } from '#durable/price-triggers.ts'
-import { backoffMs } from '#kernel/backoff.ts'
-import { Fault } from '#kernel/fault.ts'
+import { backoffMs } from '#kernel/async/backoff.ts'
+import { Fault } from '#kernel/contract/fault.ts'
 import type { Log } from '#kernel/log.ts'
 import type { Queryable } from '#store/query.ts'
 import type { Hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'

@@ -5,13 +5,13 @@ import { cloidOf, readLagMs } from '#engines/venue/orders/signed-action.ts'
 import { recentSpendings } from '#engines/venue/orders/spending.ts'
 import { requireAgent } from '#engines/venue/orders/trade-admission.ts'
 import { exitSlippagePercent } from '#engines/venue/orders/venue-orders.ts'
-import { exitGrant } from '#kernel/action.ts'
 import { later } from '#kernel/clock.ts'
-import { compareDecimals } from '#kernel/decimal-fields.ts'
-import { Fault } from '#kernel/fault.ts'
-import { outsideId } from '#kernel/forgotten-execution.ts'
-import { toFixedPoint } from '#kernel/money.ts'
-import { addToResult } from '#kernel/one-effect.ts'
+import { compareDecimals } from '#kernel/contract/decimal-fields.ts'
+import { Fault } from '#kernel/contract/fault.ts'
+import { toFixedPoint } from '#kernel/money/money.ts'
+import { exitGrant } from '#kernel/task/action.ts'
+import { outsideId } from '#kernel/task/forgotten-execution.ts'
+import { addToResult } from '#kernel/task/one-effect.ts'
 import type {
   AdmittedSpend,
   FailedResult,
@@ -21,7 +21,7 @@ import type {
   StepResultOf,
   Steps,
   TaskView,
-} from '#kernel/task.ts'
+} from '#kernel/task/task.ts'
 import type { SpotBalance, SpotMarket } from '#upstreams/hyperliquid/hyperliquid.ts'
 import type { SpotDeps } from './deps.ts'
 import type { SpotOrderStep, SpotOrderTaskData } from './gateway-triggers.ts'

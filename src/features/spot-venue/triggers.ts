@@ -1,10 +1,10 @@
 import { insertTriggerOrders, marketsWithOrders } from '#engines/trigger-orders/store.ts'
 import type { ExitLeg } from '#engines/venue/records/bracket.ts'
 import { assetKey } from '#engines/venue/records/markets.ts'
-import { armedExecutionId } from '#kernel/execution-id.ts'
-import { Fault } from '#kernel/fault.ts'
+import { Fault } from '#kernel/contract/fault.ts'
 import { sha256 } from '#kernel/id.ts'
-import type { JsonObject, Tx } from '#kernel/task.ts'
+import { armedExecutionId } from '#kernel/task/execution-id.ts'
+import type { JsonObject, Tx } from '#kernel/task/task.ts'
 import { builder, fetchAll, fetchOne, type Queryable, query } from '#store/query.ts'
 
 /** Triggers held by the gateway where the venue supports none: rows that the price loop fires once. */

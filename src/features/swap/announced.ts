@@ -1,5 +1,5 @@
-import type { Chain } from '#kernel/chains.ts'
-import type { ProviderStatus, ProviderTx } from '#kernel/swap-provider.ts'
+import type { Chain } from '#kernel/money/chains.ts'
+import type { ProviderStatus, ProviderTx } from '#kernel/money/swap-provider.ts'
 import type { SwapTaskData } from './task-data.ts'
 
 /** The transactions that a provider has named as its payments: what it takes back may have paid all the same. */

@@ -1,7 +1,7 @@
-import type { ActionTerms } from '#kernel/action.ts'
-import { actionTerms } from '#kernel/approval.ts'
-import { sameAddress } from '#kernel/chains.ts'
-import { fromUnits } from '#kernel/money.ts'
+import { sameAddress } from '#kernel/money/chains.ts'
+import { fromUnits } from '#kernel/money/money.ts'
+import type { ActionTerms } from '#kernel/task/action.ts'
+import { actionTerms } from '#kernel/task/approval.ts'
 import { swapLimits } from './limits.ts'
 import type { SwapTerms, SwapToken } from './terms.ts'
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setImmediate as immediate } from 'node:timers/promises'
-import { Fault, type FaultCode, invalid } from '#kernel/fault.ts'
-import type { ProposedRoute, RouteRequest, SwapProvider } from '#kernel/swap-provider.ts'
+import { Fault, type FaultCode, invalid } from '#kernel/contract/fault.ts'
+import type { ProposedRoute, RouteRequest, SwapProvider } from '#kernel/money/swap-provider.ts'
 import { bestRoute } from './best-route.ts'
 
 const request = {} as RouteRequest

@@ -1,6 +1,6 @@
-import { Fault } from '#kernel/fault.ts'
-import { fullBps, mulDiv } from '#kernel/money.ts'
-import type { ProposedRoute, RouteRequest, SwapProvider } from '#kernel/swap-provider.ts'
+import { Fault } from '#kernel/contract/fault.ts'
+import { fullBps, mulDiv } from '#kernel/money/money.ts'
+import type { ProposedRoute, RouteRequest, SwapProvider } from '#kernel/money/swap-provider.ts'
 
 /** Asks every provider, and takes the best output of those that answer in time. */
 

@@ -1,5 +1,5 @@
-import type { EvmChainRow } from '#kernel/chains.ts'
-import type { EvmCall } from '#kernel/signer.ts'
+import type { EvmChainRow } from '#kernel/money/chains.ts'
+import type { EvmCall } from '#kernel/task/signer.ts'
 import type { TransferLog } from '#upstreams/evm/erc20.ts'
 import type { WrapLog } from '#upstreams/evm/swap-calls.ts'
 

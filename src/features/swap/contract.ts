@@ -1,10 +1,8 @@
 import { Leg as HookLeg, legsMax } from '#engines/trigger-orders/legs.ts'
-import { Link } from '#kernel/link.ts'
-import { group, type InputOf, task } from '#kernel/operation.ts'
-import * as T from '#kernel/schema.ts'
-import { securityStatuses, securityVerdicts } from '#kernel/security.ts'
-import { routeFeeTypes } from '#kernel/swap-provider.ts'
-import { linkedTaskFields, taskDetails } from '#kernel/task-response.ts'
+import { Link } from '#kernel/contract/link.ts'
+import { group, type InputOf, task } from '#kernel/contract/operation.ts'
+import * as T from '#kernel/contract/schema.ts'
+import { linkedTaskFields, taskDetails } from '#kernel/contract/task-response.ts'
 import {
   Address,
   ChainId,
@@ -20,7 +18,9 @@ import {
   TokenRefIn,
   Units,
   UnitsIn,
-} from '#kernel/wire-types.ts'
+} from '#kernel/contract/wire-types.ts'
+import { securityStatuses, securityVerdicts } from '#kernel/money/security.ts'
+import { routeFeeTypes } from '#kernel/money/swap-provider.ts'
 import { swapLimits } from './limits.ts'
 
 const waitSeconds = 60

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { EvmChainRow } from '#kernel/chains.ts'
-import { Fault } from '#kernel/fault.ts'
-import type { DecodedCall, EvmCall } from '#kernel/signer.ts'
-import type { ProposedRoute, SwapProvider } from '#kernel/swap-provider.ts'
+import { Fault } from '#kernel/contract/fault.ts'
+import type { EvmChainRow } from '#kernel/money/chains.ts'
+import type { ProposedRoute, SwapProvider } from '#kernel/money/swap-provider.ts'
+import type { DecodedCall, EvmCall } from '#kernel/task/signer.ts'
 import type { SwapDeps } from './deps.ts'
 import { swapExecution } from './execution.ts'
 

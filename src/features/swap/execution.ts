@@ -8,10 +8,10 @@ import type {
   PreparedOrder,
   SwapExecution,
 } from '#engines/trigger-orders/swap-execution.ts'
-import { assetOf, sameAddress } from '#kernel/chains.ts'
-import { Fault } from '#kernel/fault.ts'
-import { combineWrites } from '#kernel/one-effect.ts'
-import { type EndResult, type Tx, untypedSteps } from '#kernel/task.ts'
+import { Fault } from '#kernel/contract/fault.ts'
+import { assetOf, sameAddress } from '#kernel/money/chains.ts'
+import { combineWrites } from '#kernel/task/one-effect.ts'
+import { type EndResult, type Tx, untypedSteps } from '#kernel/task/task.ts'
 import { fundSwap, soldData } from './admission.ts'
 import { completeAttached, type FillDeps } from './attached-hooks.ts'
 import { changesOf } from './changes.ts'

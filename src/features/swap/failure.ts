@@ -1,5 +1,5 @@
-import type { JsonObject } from '#kernel/json.ts'
-import type { ProviderStatus } from '#kernel/swap-provider.ts'
+import type { ProviderStatus } from '#kernel/money/swap-provider.ts'
+import type { JsonObject } from '#kernel/wire/json.ts'
 
 /** Why a swap did not deliver, in the words of the interface. */
 

@@ -1,7 +1,7 @@
 import { type SwapFill, swapValue } from '#engines/cost-basis/store.ts'
-import { sameAddress } from '#kernel/chains.ts'
-import { mulDiv } from '#kernel/money.ts'
-import { soldPart } from '#kernel/sold-part.ts'
+import { sameAddress } from '#kernel/money/chains.ts'
+import { mulDiv } from '#kernel/money/money.ts'
+import { soldPart } from '#kernel/money/sold-part.ts'
 import type { SwapDeps } from './deps.ts'
 import type { SwapTask, SwapTaskData } from './task-data.ts'
 

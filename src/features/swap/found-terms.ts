@@ -1,4 +1,4 @@
-import { mulDiv } from '#kernel/money.ts'
+import { mulDiv } from '#kernel/money/money.ts'
 import { refundFloorUnits } from './loss.ts'
 import type { SwapTaskData } from './task-data.ts'
 

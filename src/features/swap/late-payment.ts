@@ -2,9 +2,8 @@ import type { Engine } from '#durable/engine.ts'
 import { recordFill } from '#engines/cost-basis/store.ts'
 import { takeFromLot } from '#engines/trigger-orders/store.ts'
 import type { Clock } from '#kernel/clock.ts'
-import { Fault } from '#kernel/fault.ts'
-import type { Json, JsonObject } from '#kernel/json.ts'
-import { pollAgain } from '#kernel/poll-again.ts'
+import { Fault } from '#kernel/contract/fault.ts'
+import { pollAgain } from '#kernel/task/poll-again.ts'
 import {
   defineTaskKind,
   type NewEvent,
@@ -13,7 +12,8 @@ import {
   type TaskKind,
   type TaskView,
   type Tx,
-} from '#kernel/task.ts'
+} from '#kernel/task/task.ts'
+import type { Json, JsonObject } from '#kernel/wire/json.ts'
 import { jsonText, query } from '#store/query.ts'
 import { announcedOf } from './announced.ts'
 import type { SwapDeps } from './deps.ts'

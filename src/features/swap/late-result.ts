@@ -1,5 +1,5 @@
-import type { Token } from '#kernel/chains.ts'
-import { isRecord, type JsonObject } from '#kernel/json.ts'
+import type { Token } from '#kernel/money/chains.ts'
+import { isRecord, type JsonObject } from '#kernel/wire/json.ts'
 import { refundView } from './ends.ts'
 import { soldFor } from './filled.ts'
 import type { Payment } from './payments.ts'

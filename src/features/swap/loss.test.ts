@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Fault } from '#kernel/fault.ts'
+import { Fault } from '#kernel/contract/fault.ts'
 import { assertLossBounded, isLossAccepted, type Received, refundFloorUnits } from './loss.ts'
 import type { SwapTerms } from './terms.ts'
 

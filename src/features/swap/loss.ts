@@ -1,5 +1,5 @@
-import { Fault } from '#kernel/fault.ts'
-import { fullBps, mulDiv } from '#kernel/money.ts'
+import { Fault } from '#kernel/contract/fault.ts'
+import { fullBps, mulDiv } from '#kernel/money/money.ts'
 import { exemptLossMicros, remainingBpsMin, swapLimits } from './limits.ts'
 import type { SwapTaskData } from './task-data.ts'
 import type { SwapTerms } from './terms.ts'

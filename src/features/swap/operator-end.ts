@@ -1,7 +1,7 @@
 import { claimFound } from '#engines/chain-arrivals/claims.ts'
 import type { SwapHooks } from '#features/hooks/swap-hooks.ts'
-import { balanceChange, sumChanges } from '#kernel/balance-changes.ts'
-import { combineWrites } from '#kernel/one-effect.ts'
+import { balanceChange, sumChanges } from '#kernel/money/balance-changes.ts'
+import { combineWrites } from '#kernel/task/one-effect.ts'
 import {
   type FoundPayment,
   isOwnTransaction,
@@ -9,8 +9,8 @@ import {
   type OperatorFinding,
   type Refusal,
   unusedOption,
-} from '#kernel/operator-end.ts'
-import type { EndResult, JsonObject, Tx } from '#kernel/task.ts'
+} from '#kernel/task/operator-end.ts'
+import type { EndResult, JsonObject, Tx } from '#kernel/task/task.ts'
 import type { SwapDeps } from './deps.ts'
 import { withFill } from './execution.ts'
 import { foundTerms } from './found-terms.ts'

@@ -1,5 +1,5 @@
-import { fromUnits, usdDecimals } from '#kernel/money.ts'
-import type { ProposedRoute } from '#kernel/swap-provider.ts'
+import { fromUnits, usdDecimals } from '#kernel/money/money.ts'
+import type { ProposedRoute } from '#kernel/money/swap-provider.ts'
 import type { FeeView, QuoteView } from './contract.ts'
 
 /** A quote as its owner sees it. Its fees are whole units, and their values add up to `fees_usd` exactly. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { invalid, renameFields } from '#kernel/fault.ts'
+import { invalid, renameFields } from '#kernel/contract/fault.ts'
 import { providerFields } from './request.ts'
 
 test('a fault of a provider names the field that the request has', () => {

@@ -1,5 +1,5 @@
-import type { JsonObject } from '#kernel/json.ts'
-import { fromUnits, usdDecimals } from '#kernel/money.ts'
+import { fromUnits, usdDecimals } from '#kernel/money/money.ts'
+import type { JsonObject } from '#kernel/wire/json.ts'
 import type { SwapTaskData } from './task-data.ts'
 
 /** Parts of the result of a swap. */

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Chain, EvmChainRow } from '#kernel/chains.ts'
-import { Fault } from '#kernel/fault.ts'
-import type { DecodedCall, EvmCall } from '#kernel/signer.ts'
-import type { ProposedRoute, RouteCall } from '#kernel/swap-provider.ts'
+import { Fault } from '#kernel/contract/fault.ts'
+import type { Chain, EvmChainRow } from '#kernel/money/chains.ts'
+import type { ProposedRoute, RouteCall } from '#kernel/money/swap-provider.ts'
+import type { DecodedCall, EvmCall } from '#kernel/task/signer.ts'
 import { safeRoute } from './route-checks.ts'
 import type { SwapTerms } from './terms.ts'
 

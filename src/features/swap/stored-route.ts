@@ -1,6 +1,6 @@
-import type { JsonObject } from '#kernel/json.ts'
-import type { EvmCall } from '#kernel/signer.ts'
-import type { ProposedRoute } from '#kernel/swap-provider.ts'
+import type { ProposedRoute } from '#kernel/money/swap-provider.ts'
+import type { EvmCall } from '#kernel/task/signer.ts'
+import type { JsonObject } from '#kernel/wire/json.ts'
 
 /** Routes and calls as rows hold them. */
 

@@ -1,7 +1,13 @@
-import type { SolanaDepository } from '#kernel/chains.ts'
-import { Fault } from '#kernel/fault.ts'
-import type { DecodedInstruction, SvmDecoder, SvmDeposit, SvmInstruction, SvmSpend } from '#kernel/signer.ts'
-import type { ProposedRoute, SolanaInstruction } from '#kernel/swap-provider.ts'
+import { Fault } from '#kernel/contract/fault.ts'
+import type { SolanaDepository } from '#kernel/money/chains.ts'
+import type { ProposedRoute, SolanaInstruction } from '#kernel/money/swap-provider.ts'
+import type {
+  DecodedInstruction,
+  SvmDecoder,
+  SvmDeposit,
+  SvmInstruction,
+  SvmSpend,
+} from '#kernel/task/signer.ts'
 import type { SwapTerms } from './terms.ts'
 
 /**

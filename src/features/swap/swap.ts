@@ -1,4 +1,4 @@
-import { implement, type Operation, taskOf } from '#kernel/operation.ts'
+import { implement, type Operation, taskOf } from '#kernel/contract/operation.ts'
 import { admitSwap, answerFields, dryRun } from './admission.ts'
 import { contract, type SwapInput } from './contract.ts'
 import type { SwapDeps } from './deps.ts'

@@ -1,4 +1,4 @@
-import type { Chain, Token } from '#kernel/chains.ts'
+import type { Chain, Token } from '#kernel/money/chains.ts'
 
 /** A request in our names. */
 

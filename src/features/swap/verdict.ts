@@ -1,5 +1,5 @@
-import { sameAddress } from '#kernel/chains.ts'
-import { mulDiv } from '#kernel/money.ts'
+import { sameAddress } from '#kernel/money/chains.ts'
+import { mulDiv } from '#kernel/money/money.ts'
 import type { SwapDeps } from './deps.ts'
 import { isLossAccepted } from './loss.ts'
 import { allOf, type Paid, type Payment, quotedOut } from './payments.ts'

@@ -1,8 +1,8 @@
-import { act, group, read } from '#kernel/operation.ts'
-import * as T from '#kernel/schema.ts'
-import { TaskStatusResponse } from '#kernel/task-response.ts'
-import { taskStatuses } from '#kernel/task-state.ts'
-import { ForAgent, ForAgentQuery, OneOf, Page, Text } from '#kernel/wire-types.ts'
+import { act, group, read } from '#kernel/contract/operation.ts'
+import * as T from '#kernel/contract/schema.ts'
+import { TaskStatusResponse } from '#kernel/contract/task-response.ts'
+import { ForAgent, ForAgentQuery, OneOf, Page, Text } from '#kernel/contract/wire-types.ts'
+import { taskStatuses } from '#kernel/task/task-state.ts'
 
 const params = T.Object({ task_id: T.String({ minLength: 1, maxLength: 64, description: 'Task id' }) })
 

@@ -1,7 +1,7 @@
-import { scopes } from '#kernel/caller.ts'
-import { group, read } from '#kernel/operation.ts'
-import * as T from '#kernel/schema.ts'
-import { Address, Dec, Nullable, OneOf, TextOrNull, Time, TimeOrNull } from '#kernel/wire-types.ts'
+import { scopes } from '#kernel/contract/caller.ts'
+import { group, read } from '#kernel/contract/operation.ts'
+import * as T from '#kernel/contract/schema.ts'
+import { Address, Dec, Nullable, OneOf, TextOrNull, Time, TimeOrNull } from '#kernel/contract/wire-types.ts'
 
 export const contract = group('user', {
   show: read('GET /v1/user', {

@@ -1,9 +1,9 @@
 import type { Credits } from '#features/credits/credits.ts'
 import type { PolicySummary } from '#features/policy/policy.ts'
 import type { Wallet } from '#features/wallets/store.ts'
-import { scopes } from '#kernel/caller.ts'
-import { notFound } from '#kernel/fault.ts'
-import { implement, type Operation } from '#kernel/operation.ts'
+import { scopes } from '#kernel/contract/caller.ts'
+import { notFound } from '#kernel/contract/fault.ts'
+import { implement, type Operation } from '#kernel/contract/operation.ts'
 import { builder, fetchOne, type Queryable } from '#store/query.ts'
 import { contract } from './contract.ts'
 

@@ -1,5 +1,5 @@
-import type { Tx } from '#kernel/task.ts'
-import type { Agent } from '#kernel/venue.ts'
+import type { Agent } from '#kernel/money/venue.ts'
+import type { Tx } from '#kernel/task/task.ts'
 import { builder, fetchAll, type Queryable, query } from '#store/query.ts'
 import type { AgentWalletRow } from '#store/tables/venue.ts'
 

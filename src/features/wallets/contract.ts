@@ -1,6 +1,6 @@
-import { group, read, task } from '#kernel/operation.ts'
-import * as T from '#kernel/schema.ts'
-import { TaskResponse } from '#kernel/task-response.ts'
+import { group, read, task } from '#kernel/contract/operation.ts'
+import * as T from '#kernel/contract/schema.ts'
+import { TaskResponse } from '#kernel/contract/task-response.ts'
 import {
   Address,
   ChainId,
@@ -18,7 +18,7 @@ import {
   TokenRefIn,
   Units,
   UnitsIn,
-} from '#kernel/wire-types.ts'
+} from '#kernel/contract/wire-types.ts'
 
 const WalletInfo = T.Object(
   {

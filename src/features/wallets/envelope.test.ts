@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { BrokenEnvelope, decrypt, encrypt } from '#kernel/envelope.ts'
 import { systemRandom } from '#kernel/id.ts'
+import { BrokenEnvelope, decrypt, encrypt } from '#kernel/wire/envelope.ts'
 import { envKek, keyEncryptionKeys } from './key-encryption-keys.ts'
 
 const bytes = (length: number) => fc.uint8Array({ minLength: length, maxLength: length })

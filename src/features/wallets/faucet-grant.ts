@@ -1,6 +1,6 @@
-import type { Chain } from '#kernel/chains.ts'
-import { Fault } from '#kernel/fault.ts'
-import type { Admission, Step, TaskKind } from '#kernel/task.ts'
+import { Fault } from '#kernel/contract/fault.ts'
+import type { Chain } from '#kernel/money/chains.ts'
+import type { Admission, Step, TaskKind } from '#kernel/task/task.ts'
 import type { Faucet } from '#upstreams/faucet/faucet.ts'
 import type { Wallet } from './store.ts'
 

@@ -1,4 +1,4 @@
-import { createTtlCache } from '#kernel/ttl-cache.ts'
+import { createTtlCache } from '#kernel/async/ttl-cache.ts'
 import type { WalletReading } from './wallet-reading.ts'
 
 /** The last reading of each wallet per chain: fresh for a moment, and a fallback where the chain does not answer. */

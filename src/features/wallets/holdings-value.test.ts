@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import type { SolanaChainRow } from '#kernel/chains.ts'
-import { isDecimal } from '#kernel/money.ts'
+import type { SolanaChainRow } from '#kernel/money/chains.ts'
+import { isDecimal } from '#kernel/money/money.ts'
 import { holdingOf, priceKeyOf, totalUsd } from './holdings-value.ts'
 import type { HeldToken } from './wallet-reading.ts'
 

@@ -1,5 +1,5 @@
 import { type CostBasis, fillPrice } from '#engines/cost-basis/store.ts'
-import type { Chain } from '#kernel/chains.ts'
+import type { Chain } from '#kernel/money/chains.ts'
 import {
   fixedPointDecimals,
   fromFixedPoint,
@@ -10,7 +10,7 @@ import {
   toUnits,
   usdDecimals,
   valueMicros,
-} from '#kernel/money.ts'
+} from '#kernel/money/money.ts'
 import type { Price } from '#upstreams/prices/prices.ts'
 import type { HoldingView } from './contract.ts'
 import type { HeldToken } from './wallet-reading.ts'

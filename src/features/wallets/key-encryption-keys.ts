@@ -1,6 +1,6 @@
-import { decrypt, encrypt, keyBytes } from '#kernel/envelope.ts'
 import type { Random } from '#kernel/id.ts'
-import type { Kek, KeyEncryptionKeys } from '#kernel/sealed-secret.ts'
+import { decrypt, encrypt, keyBytes } from '#kernel/wire/envelope.ts'
+import type { Kek, KeyEncryptionKeys } from '#kernel/wire/sealed-secret.ts'
 
 export function keyEncryptionKeys(current: Kek, ...former: Kek[]): KeyEncryptionKeys {
   const byId = new Map([current, ...former].map((each) => [each.id, each]))

@@ -1,4 +1,4 @@
-import type { EvmIntent, PaymentCall } from '#kernel/signer.ts'
+import type { EvmIntent, PaymentCall } from '#kernel/task/signer.ts'
 import { assertRule, isSameAddress } from './rule.ts'
 
 /** Custody's rules of payments for credits: the contract and the most of one payment come from configuration. */

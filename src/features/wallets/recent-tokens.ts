@@ -1,4 +1,4 @@
-import { nativeSentinel, type Token } from '#kernel/chains.ts'
+import { nativeSentinel, type Token } from '#kernel/money/chains.ts'
 import { type Queryable, query } from '#store/query.ts'
 
 const tokensMax = 50

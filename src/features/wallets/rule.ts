@@ -1,4 +1,4 @@
-import { Fault } from '#kernel/fault.ts'
+import { Fault } from '#kernel/contract/fault.ts'
 
 /** A rule of custody: where it does not hold, nothing is signed. */
 

@@ -1,5 +1,6 @@
 import type { Clock } from '#kernel/clock.ts'
-import { notFound } from '#kernel/fault.ts'
+import { notFound } from '#kernel/contract/fault.ts'
+import { isAgentAction } from '#kernel/money/venue.ts'
 import type {
   EvmCrypto,
   PolicyReceipt,
@@ -9,8 +10,7 @@ import type {
   SvmSigner,
   VenueCrypto,
   VenueSigner,
-} from '#kernel/signer.ts'
-import { isAgentAction } from '#kernel/venue.ts'
+} from '#kernel/task/signer.ts'
 import type { Queryable } from '#store/query.ts'
 import { type AgentCache, agentCacheMs } from './agent-cache.ts'
 import { activeAgents } from './agents.ts'

@@ -1,4 +1,4 @@
-import { nativeSentinel } from '#kernel/chains.ts'
+import { nativeSentinel } from '#kernel/money/chains.ts'
 import {
   type DecodedCall,
   type EvmCall,
@@ -10,7 +10,7 @@ import {
   type SigningIntent,
   type SwapCall,
   transferOperation,
-} from '#kernel/signer.ts'
+} from '#kernel/task/signer.ts'
 import { assertPayment, type SigningTill } from './payment-rules.ts'
 import { assertRule, isSameAddress } from './rule.ts'
 import {

@@ -1,11 +1,11 @@
-import type { SolanaDepository } from '#kernel/chains.ts'
+import type { SolanaDepository } from '#kernel/money/chains.ts'
 import {
   type DecodedInstruction,
   type SvmDecoder,
   type SvmIntent,
   type SvmMessageAccount,
   transferOperation,
-} from '#kernel/signer.ts'
+} from '#kernel/task/signer.ts'
 import { assertRule } from './rule.ts'
 
 /** Custody's own facts of Solana, from configuration and never from a quote. */

@@ -1,5 +1,5 @@
-import type { SwapContracts } from '#kernel/chains.ts'
-import type { DecodedCall, EvmCall, EvmIntent, SwapCall } from '#kernel/signer.ts'
+import type { SwapContracts } from '#kernel/money/chains.ts'
+import type { DecodedCall, EvmCall, EvmIntent, SwapCall } from '#kernel/task/signer.ts'
 import { assertRule, isSameAddress } from './rule.ts'
 
 /** Custody's rules of swaps: the contracts come from configuration, and the output goes to the user's own account. */

@@ -1,6 +1,6 @@
 import type { Clock } from '#kernel/clock.ts'
-import type { Tx } from '#kernel/task.ts'
-import type { Agent } from '#kernel/venue.ts'
+import type { Agent } from '#kernel/money/venue.ts'
+import type { Tx } from '#kernel/task/task.ts'
 import type { Queryable } from '#store/query.ts'
 import type { AgentCache } from './agent-cache.ts'
 import { addAgent, approveAgent, retireAgent, rolesOf, type SealedAgent } from './agents.ts'

@@ -1,6 +1,6 @@
-import { balanceChange } from '#kernel/balance-changes.ts'
-import type { Chain } from '#kernel/chains.ts'
-import { type OperatorEnd, unusedOption, wholeOrNothing } from '#kernel/operator-end.ts'
+import { balanceChange } from '#kernel/money/balance-changes.ts'
+import type { Chain } from '#kernel/money/chains.ts'
+import { type OperatorEnd, unusedOption, wholeOrNothing } from '#kernel/task/operator-end.ts'
 import { type TransferTask, transferResult } from './transfer.ts'
 
 /** An operator's end of a transfer to a recipient. */

@@ -1,7 +1,7 @@
-import { compareDecimals } from '#kernel/decimal-fields.ts'
-import { canonicalDecimal, decimalPlaces, mulDiv, toUnits, usdDecimals } from '#kernel/money.ts'
-import type { VenueIntent } from '#kernel/signer.ts'
-import { isAgentAction, isSpotAsset, type VenueOrder } from '#kernel/venue.ts'
+import { compareDecimals } from '#kernel/contract/decimal-fields.ts'
+import { canonicalDecimal, decimalPlaces, mulDiv, toUnits, usdDecimals } from '#kernel/money/money.ts'
+import { isAgentAction, isSpotAsset, type VenueOrder } from '#kernel/money/venue.ts'
+import type { VenueIntent } from '#kernel/task/signer.ts'
 import { assertRule, isSameAddress } from './rule.ts'
 
 /** Custody's own facts of a venue, from configuration and never from the venue's replies. */

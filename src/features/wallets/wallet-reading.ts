@@ -1,5 +1,5 @@
-import { type Chain, sameAddress, type Token } from '#kernel/chains.ts'
-import { Fault } from '#kernel/fault.ts'
+import { Fault } from '#kernel/contract/fault.ts'
+import { type Chain, sameAddress, type Token } from '#kernel/money/chains.ts'
 import type { Evm } from '#upstreams/evm/evm.ts'
 import type { Solana } from '#upstreams/solana/solana.ts'
 

@@ -1,6 +1,6 @@
 import { subjectOf } from '#engines/agent-links/owners.ts'
-import type { Chain } from '#kernel/chains.ts'
-import { implement } from '#kernel/operation.ts'
+import { implement } from '#kernel/contract/operation.ts'
+import type { Chain } from '#kernel/money/chains.ts'
 import type { Queryable } from '#store/query.ts'
 import { contract } from './contract.ts'
 import type { Holdings } from './holdings.ts'

@@ -1,5 +1,5 @@
 import type { Generated } from 'kysely'
-import type { TriggerOrder } from '#kernel/trigger-order.ts'
+import type { TriggerOrder } from '#kernel/task/trigger-order.ts'
 
 type Jsonb = object
 type Amount = string

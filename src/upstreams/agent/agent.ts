@@ -1,6 +1,6 @@
-import type { Emit, Tools, Turn, TurnEnd } from '#kernel/answerer.ts'
 import type { Clock } from '#kernel/clock.ts'
 import { type Random, uuidv7 } from '#kernel/id.ts'
+import type { Emit, Tools, Turn, TurnEnd } from '#kernel/wire/answerer.ts'
 import { createLink, type LinkDeps } from './link.ts'
 import type { GatewayNames } from './requests.ts'
 import { runAtService } from './run.ts'

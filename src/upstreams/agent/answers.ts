@@ -1,4 +1,4 @@
-import { type GatewayFrame, openRequestsMax, ProtocolError } from '#kernel/agent-protocol.ts'
+import { type GatewayFrame, openRequestsMax, ProtocolError } from '#kernel/wire/agent-protocol.ts'
 import type { Answer } from './requests.ts'
 
 /** The answers to the requests of a run: each is kept until the service acknowledges it. */

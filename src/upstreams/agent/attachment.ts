@@ -1,13 +1,13 @@
+import { withJitter } from '#kernel/async/backoff.ts'
+import { Fault } from '#kernel/contract/fault.ts'
+import type { Random } from '#kernel/id.ts'
 import {
   type GatewayFrame,
   type ReadFrame,
   resumeMsMax,
   type ServiceFrame,
   startMsMax,
-} from '#kernel/agent-protocol.ts'
-import { withJitter } from '#kernel/backoff.ts'
-import { Fault } from '#kernel/fault.ts'
-import type { Random } from '#kernel/id.ts'
+} from '#kernel/wire/agent-protocol.ts'
 import { type Attached, type Link, ServiceRefused } from './link.ts'
 
 /** Connects one run to the service, and again after each loss of the connection. */

@@ -1,4 +1,8 @@
 import type { RawData, WebSocket } from 'ws'
+import { backoffMs, withJitter } from '#kernel/async/backoff.ts'
+import { Fault } from '#kernel/contract/fault.ts'
+import type { Random } from '#kernel/id.ts'
+import type { Log } from '#kernel/log.ts'
 import {
   agentPath,
   agentProtocol,
@@ -9,12 +13,8 @@ import {
   type ReadFrame,
   readServiceFrames,
   type ServiceFrame,
-} from '#kernel/agent-protocol.ts'
-import { createLines, lineOf, notSentBytesMax, watchLiveness } from '#kernel/agent-socket.ts'
-import { backoffMs, withJitter } from '#kernel/backoff.ts'
-import { Fault } from '#kernel/fault.ts'
-import type { Random } from '#kernel/id.ts'
-import type { Log } from '#kernel/log.ts'
+} from '#kernel/wire/agent-protocol.ts'
+import { createLines, lineOf, notSentBytesMax, watchLiveness } from '#kernel/wire/agent-socket.ts'
 
 /** The connection to the agent service, which all runs of this instance share. It is opened by the first run. */
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { ProtocolError, windowMax } from '#kernel/agent-protocol.ts'
+import { ProtocolError, windowMax } from '#kernel/wire/agent-protocol.ts'
 import { createReceived } from './received.ts'
 
 test('an event counts once, and one that is missing is noticed', () => {

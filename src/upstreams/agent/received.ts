@@ -1,4 +1,4 @@
-import { ProtocolError, windowMax } from '#kernel/agent-protocol.ts'
+import { ProtocolError, windowMax } from '#kernel/wire/agent-protocol.ts'
 
 /** The events of a run in their order: which has come, and up to which one all are done with. */
 

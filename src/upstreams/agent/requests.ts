@@ -1,3 +1,4 @@
+import { Fault } from '#kernel/contract/fault.ts'
 import {
   type AgentEventData,
   type AgentEventRead,
@@ -5,10 +6,9 @@ import {
   fileBytesMax,
   namesPerPage,
   ProtocolError,
-} from '#kernel/agent-protocol.ts'
-import type { Tools } from '#kernel/answerer.ts'
-import { Fault } from '#kernel/fault.ts'
-import type { Json, JsonObject } from '#kernel/json.ts'
+} from '#kernel/wire/agent-protocol.ts'
+import type { Tools } from '#kernel/wire/answerer.ts'
+import type { Json, JsonObject } from '#kernel/wire/json.ts'
 
 /** What the service asks for in a run, done with the tools of that run alone. */
 

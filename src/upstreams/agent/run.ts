@@ -1,3 +1,4 @@
+import { Fault, type FaultCode, faults } from '#kernel/contract/fault.ts'
 import {
   type AgentEventData,
   type AgentEventRead,
@@ -8,9 +9,8 @@ import {
   type ReadFrame,
   readEvent,
   type ServiceFrame,
-} from '#kernel/agent-protocol.ts'
-import type { Emit, Tools, Turn, TurnEnd } from '#kernel/answerer.ts'
-import { Fault, type FaultCode, faults } from '#kernel/fault.ts'
+} from '#kernel/wire/agent-protocol.ts'
+import type { Emit, Tools, Turn, TurnEnd } from '#kernel/wire/answerer.ts'
 import { createAnswers } from './answers.ts'
 import { type AttachmentDeps, createAttachment, lostRun, pause } from './attachment.ts'
 import { createReceived } from './received.ts'

@@ -1,7 +1,7 @@
+import { createTtlCache } from '#kernel/async/ttl-cache.ts'
 import { monotonicMs } from '#kernel/clock.ts'
-import { Fault } from '#kernel/fault.ts'
-import type { Net } from '#kernel/net.ts'
-import { createTtlCache } from '#kernel/ttl-cache.ts'
+import { Fault } from '#kernel/contract/fault.ts'
+import type { Net } from '#kernel/wire/net.ts'
 import { spotPriceOf } from './wire.ts'
 
 /** Public spot prices of an exchange: a second opinion where money depends on a price. */

@@ -1,5 +1,5 @@
-import { isRecord } from '#kernel/json.ts'
-import { canonicalDecimal } from '#kernel/money.ts'
+import { canonicalDecimal } from '#kernel/money/money.ts'
+import { isRecord } from '#kernel/wire/json.ts'
 
 /** Coinbase's `data` of a spot price: `amount` in `currency` for one unit of `base`. */
 

@@ -1,8 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import type { EmailMessage } from '#kernel/email.ts'
-import { Fault } from '#kernel/fault.ts'
+import { Fault } from '#kernel/contract/fault.ts'
 import type { Log } from '#kernel/log.ts'
-import type { Net } from '#kernel/net.ts'
+import type { EmailMessage } from '#kernel/wire/email.ts'
+import type { Net } from '#kernel/wire/net.ts'
 
 /** A service that delivers messages: `POST {to, subject, text}`. */
 

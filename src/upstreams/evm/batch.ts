@@ -9,10 +9,10 @@ import {
   parseAbiParameters,
   toFunctionSelector,
 } from 'viem/utils'
-import type { NamedExecution } from '#kernel/execution-id.ts'
-import { Fault } from '#kernel/fault.ts'
+import { Fault } from '#kernel/contract/fault.ts'
 import { uuidOf } from '#kernel/id.ts'
-import type { EvmBatch, EvmCall } from '#kernel/signer.ts'
+import type { NamedExecution } from '#kernel/task/execution-id.ts'
+import type { EvmBatch, EvmCall } from '#kernel/task/signer.ts'
 import type { Hex } from './wire.ts'
 
 /** Calibur's signed batches and Multicall3's views, as bytes. */

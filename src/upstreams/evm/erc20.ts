@@ -5,7 +5,7 @@ import {
   encodeFunctionData,
   parseAbi,
 } from 'viem/utils'
-import type { DecodedCall, EvmCall } from '#kernel/signer.ts'
+import type { DecodedCall, EvmCall } from '#kernel/task/signer.ts'
 import { taskOfWord } from './till.ts'
 import type { Hex, Log } from './wire.ts'
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { EvmChainRow } from '#kernel/chains.ts'
-import type { JsonRpc } from '#kernel/json-rpc.ts'
+import type { EvmChainRow } from '#kernel/money/chains.ts'
+import type { JsonRpc } from '#kernel/wire/json-rpc.ts'
 import { createIncomingTransferSearch } from './incoming-transfers.ts'
 import { createLogSearch } from './log-search.ts'
 

@@ -1,5 +1,5 @@
 import { decodeEventLog, decodeFunctionData, encodeFunctionData, getAddress, parseAbi } from 'viem/utils'
-import type { DecodedCall, EvmCall } from '#kernel/signer.ts'
+import type { DecodedCall, EvmCall } from '#kernel/task/signer.ts'
 import type { Hex, Log } from './wire.ts'
 
 /** The calls of LI.FI's contract that custody reads: swaps, and the start of a bridge in the forms of Across. */

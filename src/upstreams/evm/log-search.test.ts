@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { EvmChainRow } from '#kernel/chains.ts'
+import type { EvmChainRow } from '#kernel/money/chains.ts'
 import { createLogSearch } from './log-search.ts'
 
 const row = { id: '8453', displayName: 'Base' } as EvmChainRow

@@ -1,8 +1,8 @@
-import type { EvmChainRow } from '#kernel/chains.ts'
+import { createLearnedLimit } from '#kernel/async/learned-limit.ts'
 import { monotonicMs } from '#kernel/clock.ts'
-import { Fault } from '#kernel/fault.ts'
-import type { JsonRpc } from '#kernel/json-rpc.ts'
-import { createLearnedLimit } from '#kernel/learned-limit.ts'
+import { Fault } from '#kernel/contract/fault.ts'
+import type { EvmChainRow } from '#kernel/money/chains.ts'
+import type { JsonRpc } from '#kernel/wire/json-rpc.ts'
 import { resultOf } from './simulation.ts'
 import { type FoundLog, foundLogsOf, headOf, hexQuantity } from './wire.ts'
 

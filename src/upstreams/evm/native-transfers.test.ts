@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { EvmChainRow } from '#kernel/chains.ts'
-import type { RpcAnswer } from '#kernel/json-rpc.ts'
-import { createCachedValue } from '#kernel/ttl-cache.ts'
+import { createCachedValue } from '#kernel/async/ttl-cache.ts'
+import type { EvmChainRow } from '#kernel/money/chains.ts'
+import type { RpcAnswer } from '#kernel/wire/json-rpc.ts'
 import { nativeGainsOf, readBlockTransactions, readNativeGains } from './native-transfers.ts'
 import type { EvmNode } from './rpc.ts'
 

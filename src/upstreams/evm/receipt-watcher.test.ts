@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { Fault } from '#kernel/fault.ts'
+import { Fault } from '#kernel/contract/fault.ts'
 import { silentLog } from '#kernel/log.ts'
 import type { Evm } from './evm.ts'
 import { createReceiptWatcher } from './receipt-watcher.ts'

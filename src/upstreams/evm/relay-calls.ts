@@ -1,5 +1,5 @@
 import { decodeEventLog, decodeFunctionData, encodeFunctionData, parseAbi } from 'viem/utils'
-import type { DecodedCall, EvmCall } from '#kernel/signer.ts'
+import type { DecodedCall, EvmCall } from '#kernel/task/signer.ts'
 import type { Hex, Log } from './wire.ts'
 
 /**

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { EvmChainRow } from '#kernel/chains.ts'
-import type { Fault } from '#kernel/fault.ts'
-import { createBatchLimit, type RpcCall } from '#kernel/json-rpc.ts'
+import type { Fault } from '#kernel/contract/fault.ts'
+import type { EvmChainRow } from '#kernel/money/chains.ts'
+import { createBatchLimit, type RpcCall } from '#kernel/wire/json-rpc.ts'
 import { coalesceCalls, createNode as createChainNode } from './rpc.ts'
 
 const callsOf = (...methods: string[]): RpcCall[] => methods.map((method) => ({ method, params: [] }))

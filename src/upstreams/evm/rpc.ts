@@ -1,17 +1,17 @@
-import type { EvmChainRow } from '#kernel/chains.ts'
+import type { LearnedLimit } from '#kernel/async/learned-limit.ts'
+import { repeatRateLimited } from '#kernel/async/rate-limited-calls.ts'
+import { type CachedValue, createCachedValue } from '#kernel/async/ttl-cache.ts'
 import { monotonicMs } from '#kernel/clock.ts'
-import { Fault } from '#kernel/fault.ts'
+import { Fault } from '#kernel/contract/fault.ts'
+import type { EvmChainRow } from '#kernel/money/chains.ts'
 import {
   createBatchLimit,
   createJsonRpc,
   type JsonRpc,
   type RpcAnswer,
   type RpcCall,
-} from '#kernel/json-rpc.ts'
-import type { LearnedLimit } from '#kernel/learned-limit.ts'
-import type { Net } from '#kernel/net.ts'
-import { repeatRateLimited } from '#kernel/rate-limited-calls.ts'
-import { type CachedValue, createCachedValue } from '#kernel/ttl-cache.ts'
+} from '#kernel/wire/json-rpc.ts'
+import type { Net } from '#kernel/wire/net.ts'
 import { resultOf } from './simulation.ts'
 import { type Hex, hexOf, hexQuantity } from './wire.ts'
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { Fault } from '#kernel/fault.ts'
+import { Fault } from '#kernel/contract/fault.ts'
 import { findSent, nonceAt, sentMax } from './sent-transactions.ts'
 
 const signer = '0xAa00000000000000000000000000000000000001'

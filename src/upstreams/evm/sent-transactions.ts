@@ -1,4 +1,4 @@
-import { Fault } from '#kernel/fault.ts'
+import { Fault } from '#kernel/contract/fault.ts'
 import { findUnreached, firstReached } from './block-search.ts'
 import type { Evm } from './evm.ts'
 

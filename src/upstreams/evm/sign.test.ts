@@ -15,7 +15,7 @@ import {
   stringToHex,
   toRlp,
 } from 'viem/utils'
-import type { EvmBatch } from '#kernel/signer.ts'
+import type { EvmBatch } from '#kernel/task/signer.ts'
 import { batchHash, executeData, executedBatchIn, executionOf, nonceKeyOf, nonceOf } from './batch.ts'
 import { approveData, readCall, transferData } from './erc20.ts'
 import { addressOfKey, signDigest } from './secp256k1.ts'

@@ -1,5 +1,5 @@
 import { concat, hashAuthorization } from 'viem/utils'
-import type { EvmCrypto } from '#kernel/signer.ts'
+import type { EvmCrypto } from '#kernel/task/signer.ts'
 import { batchHash } from './batch.ts'
 import { readCall } from './erc20.ts'
 import { readLifiCall } from './lifi-calls.ts'

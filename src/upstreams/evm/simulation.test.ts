@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { encodeFunctionResult, parseAbi } from 'viem/utils'
-import type { EvmChainRow } from '#kernel/chains.ts'
-import type { RpcAnswer } from '#kernel/json-rpc.ts'
+import type { EvmChainRow } from '#kernel/money/chains.ts'
+import type { RpcAnswer } from '#kernel/wire/json-rpc.ts'
 import { callsData, resultsOf } from './batch.ts'
 import { resultOf, simulationOf } from './simulation.ts'
 

@@ -1,7 +1,7 @@
+import { type CachedValue, createCachedValue } from '#kernel/async/ttl-cache.ts'
 import { type Clock, monotonicMs } from '#kernel/clock.ts'
-import { Fault } from '#kernel/fault.ts'
-import { intentHash } from '#kernel/signer.ts'
-import { type CachedValue, createCachedValue } from '#kernel/ttl-cache.ts'
+import { Fault } from '#kernel/contract/fault.ts'
+import { intentHash } from '#kernel/task/signer.ts'
 import type { Evm } from './evm.ts'
 import {
   type Fees,

@@ -1,6 +1,6 @@
 import { decodeEventLog, decodeFunctionData, encodeFunctionData, parseAbi } from 'viem/utils'
-import type { SwapContracts } from '#kernel/chains.ts'
-import type { DecodedCall, EvmCall } from '#kernel/signer.ts'
+import type { SwapContracts } from '#kernel/money/chains.ts'
+import type { DecodedCall, EvmCall } from '#kernel/task/signer.ts'
 import { lifiDepositOf } from './lifi-calls.ts'
 import { routerPaymentOf } from './relay-calls.ts'
 import type { Hex, Log } from './wire.ts'

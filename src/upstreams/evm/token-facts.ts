@@ -1,5 +1,5 @@
 import { decodeFunctionResult, encodeFunctionData, getAddress, hexToString, parseAbi } from 'viem/utils'
-import type { Token } from '#kernel/chains.ts'
+import type { Token } from '#kernel/money/chains.ts'
 import type { ViewResult } from './batch.ts'
 import type { EvmNode } from './rpc.ts'
 import { wordOf } from './simulation.ts'

@@ -1,5 +1,5 @@
-import { Fault } from '#kernel/fault.ts'
-import type { RpcCall } from '#kernel/json-rpc.ts'
+import { Fault } from '#kernel/contract/fault.ts'
+import type { RpcCall } from '#kernel/wire/json-rpc.ts'
 import {
   blockNumberData,
   blockTimeData,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Fault } from '#kernel/fault.ts'
+import { Fault } from '#kernel/contract/fault.ts'
 import { quantityOf, receiptOf, sendVerdictOf } from './wire.ts'
 
 const refusal = (message: string) => sendVerdictOf({ error: { code: -32000, message } }).verdict

@@ -1,6 +1,6 @@
-import { Fault } from '#kernel/fault.ts'
-import { isRecord } from '#kernel/json.ts'
-import type { RpcAnswer } from '#kernel/json-rpc.ts'
+import { Fault } from '#kernel/contract/fault.ts'
+import { isRecord } from '#kernel/wire/json.ts'
+import type { RpcAnswer } from '#kernel/wire/json-rpc.ts'
 
 /** What nodes answer, read with suspicion. */
 

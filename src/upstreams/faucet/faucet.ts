@@ -1,6 +1,6 @@
-import { Fault } from '#kernel/fault.ts'
-import { isRecord } from '#kernel/json.ts'
-import type { Net } from '#kernel/net.ts'
+import { Fault } from '#kernel/contract/fault.ts'
+import { isRecord } from '#kernel/wire/json.ts'
+import type { Net } from '#kernel/wire/net.ts'
 
 /** What it says that it paid; a faucet need not say it. */
 export type FaucetCredit = { token: string; amountUnits: bigint }

@@ -1,13 +1,13 @@
-import { Fault } from '#kernel/fault.ts'
-import { isRecord } from '#kernel/json.ts'
+import { Fault } from '#kernel/contract/fault.ts'
 import {
   type Assessment,
   assessmentOf,
   type RiskLevel,
   riskLevels,
   type SecurityReason,
-} from '#kernel/security.ts'
-import { foreignText } from '#kernel/token-reports.ts'
+} from '#kernel/money/security.ts'
+import { foreignText } from '#kernel/money/token-reports.ts'
+import { isRecord } from '#kernel/wire/json.ts'
 
 /** What honeypot.is answers to `GET /v2/IsHoneypot`. An absent field is unknown, never false. */
 

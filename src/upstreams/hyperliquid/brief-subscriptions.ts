@@ -1,5 +1,5 @@
 import type { WebSocketTransport } from '@nktkas/hyperliquid'
-import { createKeyCounts } from '#kernel/key-counts.ts'
+import { createKeyCounts } from '#kernel/async/key-counts.ts'
 import type { Channel, ChannelMessage } from './wire.ts'
 
 /**

@@ -1,4 +1,4 @@
-import type { VenueCrypto } from '#kernel/signer.ts'
+import type { VenueCrypto } from '#kernel/task/signer.ts'
 import type { VenueNetwork } from './sign.ts'
 
 /** Encoding and signing take 81 modules of the venue's library, which no start needs. */

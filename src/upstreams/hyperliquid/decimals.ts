@@ -1,4 +1,4 @@
-import { canonicalDecimal, fromUnits } from '#kernel/money.ts'
+import { canonicalDecimal, fromUnits } from '#kernel/money/money.ts'
 
 /** The venue computes with integers and prints floats: `2703997.4500000002`, `1e-7`, and `.0` after whole numbers. */
 

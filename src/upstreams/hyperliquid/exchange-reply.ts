@@ -1,5 +1,5 @@
-import { fits } from '#kernel/fits.ts'
-import * as T from '#kernel/schema.ts'
+import { fits } from '#kernel/contract/fits.ts'
+import * as T from '#kernel/contract/schema.ts'
 import { decimalPattern, plain } from './decimals.ts'
 import { parseJson } from './records.ts'
 import { rejectionMessage } from './rejections.ts'

@@ -1,6 +1,6 @@
+import { createTtlCache } from '#kernel/async/ttl-cache.ts'
 import type { Clock } from '#kernel/clock.ts'
-import { Fault } from '#kernel/fault.ts'
-import { createTtlCache } from '#kernel/ttl-cache.ts'
+import { Fault } from '#kernel/contract/fault.ts'
 import { plain } from './decimals.ts'
 import { createMarketHistory, type MarketHistory } from './market-history.ts'
 import { createMarketsCache, type MarketList } from './markets-cache.ts'

@@ -1,6 +1,6 @@
-import { type Backoff, backoffMs } from '#kernel/backoff.ts'
-import { Fault } from '#kernel/fault.ts'
-import { createCachedValue } from '#kernel/ttl-cache.ts'
+import { type Backoff, backoffMs } from '#kernel/async/backoff.ts'
+import { createCachedValue } from '#kernel/async/ttl-cache.ts'
+import { Fault } from '#kernel/contract/fault.ts'
 
 /** The venue's markets of one kind, and what is known of those that its last reply does not show readably. */
 

@@ -1,5 +1,5 @@
-import { Fault } from '#kernel/fault.ts'
-import type { Net } from '#kernel/net.ts'
+import { Fault } from '#kernel/contract/fault.ts'
+import type { Net } from '#kernel/wire/net.ts'
 import { type InfoAnswer, type InfoType, type OnSkipped, parseInfo } from './wire.ts'
 
 /** The info server of an operator's own node, which has no rate limit; what it cannot answer, the venue answers. */

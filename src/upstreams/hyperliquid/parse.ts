@@ -1,4 +1,10 @@
-import { addDecimals, fromFixedPoint, subtractDecimals, toFixedPoint, usdDecimals } from '#kernel/money.ts'
+import {
+  addDecimals,
+  fromFixedPoint,
+  subtractDecimals,
+  toFixedPoint,
+  usdDecimals,
+} from '#kernel/money/money.ts'
 import { amountOf, decimalPattern, plain, plainOrNull, roundedTo, usdOf } from './decimals.ts'
 import { type Grid, priceDecimalsOf } from './rounding.ts'
 import type { InfoAnswer } from './wire.ts'

@@ -1,5 +1,5 @@
-import { Fault } from '#kernel/fault.ts'
-import { isSpotAsset } from '#kernel/venue.ts'
+import { Fault } from '#kernel/contract/fault.ts'
+import { isSpotAsset } from '#kernel/money/venue.ts'
 import type { Urgency } from './urgency.ts'
 import { weightWindow } from './weight-window.ts'
 

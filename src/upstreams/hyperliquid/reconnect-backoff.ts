@@ -1,4 +1,4 @@
-import { backoffMs, withJitter } from '#kernel/backoff.ts'
+import { backoffMs, withJitter } from '#kernel/async/backoff.ts'
 import type { Random } from '#kernel/id.ts'
 
 const backoff = { firstMs: 500, maxMs: 30_000 }

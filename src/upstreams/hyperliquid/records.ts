@@ -1,5 +1,5 @@
-import { fits } from '#kernel/fits.ts'
-import type * as T from '#kernel/schema.ts'
+import { fits } from '#kernel/contract/fits.ts'
+import type * as T from '#kernel/contract/schema.ts'
 
 /** Validates each record of a list separately: an invalid record is skipped and reported. */
 

@@ -7,7 +7,7 @@ import {
   rescale,
   toFixedPoint,
   usdDecimals,
-} from '#kernel/money.ts'
+} from '#kernel/money/money.ts'
 
 /** The venue's ticks and lots, computed on decimal text without floats. */
 

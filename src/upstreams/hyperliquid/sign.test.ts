@@ -3,8 +3,8 @@ import { describe, test } from 'node:test'
 import { createL1ActionHash } from '@nktkas/hyperliquid/signing'
 import { privateKeyToAddress } from 'viem/accounts'
 import { recoverTypedDataAddress } from 'viem/utils'
-import type { VenueIntent } from '#kernel/signer.ts'
-import type { VenueOrder } from '#kernel/venue.ts'
+import type { VenueOrder } from '#kernel/money/venue.ts'
+import type { VenueIntent } from '#kernel/task/signer.ts'
 import { signIntent, type VenueNetwork, wireAction } from './sign.ts'
 
 const key = `0x${'0123456789'.repeat(7).slice(0, 64)}` as const

@@ -20,8 +20,8 @@ import {
   numberToHex,
   stringToHex,
 } from 'viem/utils'
-import type { VenueIntent } from '#kernel/signer.ts'
-import type { VenueAction, VenueOrder } from '#kernel/venue.ts'
+import type { VenueAction, VenueOrder } from '#kernel/money/venue.ts'
+import type { VenueIntent } from '#kernel/task/signer.ts'
 
 /** Builds and signs the venue's actions from the intent alone, with the key order and decimals of the venue's schema. */
 

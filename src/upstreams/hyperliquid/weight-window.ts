@@ -1,4 +1,4 @@
-import { createRateWindow } from '#kernel/rate-window.ts'
+import { createRateWindow } from '#kernel/async/rate-window.ts'
 import type { Urgency } from './urgency.ts'
 
 /** Percent of the budget up to which each class may spend; the rest is reserved for more urgent classes. */

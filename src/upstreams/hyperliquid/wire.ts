@@ -1,6 +1,6 @@
-import { Fault } from '#kernel/fault.ts'
-import { fits } from '#kernel/fits.ts'
-import * as T from '#kernel/schema.ts'
+import { Fault } from '#kernel/contract/fault.ts'
+import { fits } from '#kernel/contract/fits.ts'
+import * as T from '#kernel/contract/schema.ts'
 import { decimalPattern } from './decimals.ts'
 import {
   blankInvalid,

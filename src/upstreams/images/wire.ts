@@ -1,5 +1,5 @@
-import { Fault } from '#kernel/fault.ts'
-import { isRecord } from '#kernel/json.ts'
+import { Fault } from '#kernel/contract/fault.ts'
+import { isRecord } from '#kernel/wire/json.ts'
 
 /** The protocol of fal for text to image, in its synchronous form. */
 

@@ -1,7 +1,7 @@
-import { Fault } from '#kernel/fault.ts'
-import { fits } from '#kernel/fits.ts'
-import type { Net } from '#kernel/net.ts'
-import type * as T from '#kernel/schema.ts'
+import { Fault } from '#kernel/contract/fault.ts'
+import { fits } from '#kernel/contract/fits.ts'
+import type * as T from '#kernel/contract/schema.ts'
+import type { Net } from '#kernel/wire/net.ts'
 import { Decrypted, Encrypted, ErrorReply } from './wire.ts'
 
 export type VaultTransit = {

@@ -1,4 +1,4 @@
-import * as T from '#kernel/schema.ts'
+import * as T from '#kernel/contract/schema.ts'
 
 /** Vault's transit engine, as its HTTP API documents it. */
 export const Encrypted = T.Object({

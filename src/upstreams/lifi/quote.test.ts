@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Fault } from '#kernel/fault.ts'
-import type { RouteRequest } from '#kernel/swap-provider.ts'
+import { Fault } from '#kernel/contract/fault.ts'
+import type { RouteRequest } from '#kernel/money/swap-provider.ts'
 import { routeOf } from './quote.ts'
 import { statusOf } from './status.ts'
 

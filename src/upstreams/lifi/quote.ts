@@ -1,8 +1,8 @@
-import type { Chain } from '#kernel/chains.ts'
 import { later } from '#kernel/clock.ts'
-import { Fault } from '#kernel/fault.ts'
-import { fullBps } from '#kernel/money.ts'
-import type { ProposedRoute, RouteFee, RouteRequest } from '#kernel/swap-provider.ts'
+import { Fault } from '#kernel/contract/fault.ts'
+import type { Chain } from '#kernel/money/chains.ts'
+import { fullBps } from '#kernel/money/money.ts'
+import type { ProposedRoute, RouteFee, RouteRequest } from '#kernel/money/swap-provider.ts'
 import {
   addressOf,
   bytesOf,

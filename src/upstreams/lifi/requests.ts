@@ -1,8 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { monotonicMs } from '#kernel/clock.ts'
-import { Fault } from '#kernel/fault.ts'
-import { isRecord } from '#kernel/json.ts'
-import type { Net } from '#kernel/net.ts'
+import { Fault } from '#kernel/contract/fault.ts'
+import { isRecord } from '#kernel/wire/json.ts'
+import type { Net } from '#kernel/wire/net.ts'
 import { providerName, textOf } from './wire.ts'
 
 /** Requests to LI.FI. Its limit of quotes is counted over two hours, so that a rejected one is not repeated for a while. */

@@ -1,6 +1,6 @@
-import type { Chain } from '#kernel/chains.ts'
-import { isRecord } from '#kernel/json.ts'
-import type { ProviderState, ProviderStatus, ProviderTx, StatusRequest } from '#kernel/swap-provider.ts'
+import type { Chain } from '#kernel/money/chains.ts'
+import type { ProviderState, ProviderStatus, ProviderTx, StatusRequest } from '#kernel/money/swap-provider.ts'
+import { isRecord } from '#kernel/wire/json.ts'
 import { nativeName } from './quote.ts'
 import { changed, fieldsOf, textOf } from './wire.ts'
 

@@ -1,5 +1,5 @@
-import { Fault } from '#kernel/fault.ts'
-import { isRecord } from '#kernel/json.ts'
+import { Fault } from '#kernel/contract/fault.ts'
+import { isRecord } from '#kernel/wire/json.ts'
 
 /** Fields of a hostile answer, each read with its bounds. */
 

@@ -1,4 +1,4 @@
-import { isRecord } from '#kernel/json.ts'
+import { isRecord } from '#kernel/wire/json.ts'
 import { brokenOff, eventFault, eventFields, unreadable } from './faults.ts'
 import { createCallCollector } from './tool-calls.ts'
 import {

@@ -1,4 +1,4 @@
-import { Fault } from '#kernel/fault.ts'
+import { Fault } from '#kernel/contract/fault.ts'
 
 /** Reads server-sent events as their standard says, from text that is cut anywhere. */
 

@@ -1,6 +1,6 @@
-import { Fault } from '#kernel/fault.ts'
-import { isRecord } from '#kernel/json.ts'
-import { foreignText } from '#kernel/token-reports.ts'
+import { Fault } from '#kernel/contract/fault.ts'
+import { foreignText } from '#kernel/money/token-reports.ts'
+import { isRecord } from '#kernel/wire/json.ts'
 
 /** What the failures of a model endpoint are for the caller of a turn. No fault has the key in its texts. */
 

@@ -1,4 +1,4 @@
-import { isRecord, type JsonObject } from '#kernel/json.ts'
+import { isRecord, type JsonObject } from '#kernel/wire/json.ts'
 import { brokenOff, eventFault, eventFields } from './faults.ts'
 import { createThoughtFilter } from './thoughts.ts'
 import { createCallCollector } from './tool-calls.ts'

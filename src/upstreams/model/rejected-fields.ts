@@ -1,4 +1,4 @@
-import { isRecord } from '#kernel/json.ts'
+import { isRecord } from '#kernel/wire/json.ts'
 
 /** Optional parts that some models refuse. Each refusal is learned once, and the request is sent again without it. */
 

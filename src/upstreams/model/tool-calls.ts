@@ -1,5 +1,5 @@
-import { Fault } from '#kernel/fault.ts'
-import { isRecord, type JsonObject } from '#kernel/json.ts'
+import { Fault } from '#kernel/contract/fault.ts'
+import { isRecord, type JsonObject } from '#kernel/wire/json.ts'
 import type { ModelEvent, ReaderOptions, ToolArguments } from './turn.ts'
 
 /** Assembles calls from pieces that come in any order. */

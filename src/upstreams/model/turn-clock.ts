@@ -1,5 +1,5 @@
 import { monotonicMs } from '#kernel/clock.ts'
-import { Fault } from '#kernel/fault.ts'
+import { Fault } from '#kernel/contract/fault.ts'
 
 /** The three time limits of a turn. When one expires, or the caller gives up, `signal` aborts what is under way. */
 export type TurnClock = {

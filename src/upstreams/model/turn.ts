@@ -1,4 +1,4 @@
-import type { JsonObject } from '#kernel/json.ts'
+import type { JsonObject } from '#kernel/wire/json.ts'
 
 /** One turn of a model, in words of our own. */
 

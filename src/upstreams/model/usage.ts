@@ -1,4 +1,4 @@
-import { isRecord } from '#kernel/json.ts'
+import { isRecord } from '#kernel/wire/json.ts'
 import type { ModelEvent } from './turn.ts'
 
 type Usage = Extract<ModelEvent, { type: 'usage' }>

@@ -1,7 +1,7 @@
+import { createCachedValue } from '#kernel/async/ttl-cache.ts'
 import type { Clock } from '#kernel/clock.ts'
-import { Fault } from '#kernel/fault.ts'
-import type { Net } from '#kernel/net.ts'
-import { createCachedValue } from '#kernel/ttl-cache.ts'
+import { Fault } from '#kernel/contract/fault.ts'
+import type { Net } from '#kernel/wire/net.ts'
 
 /** An authorization server of somebody else, whose tokens this gateway accepts. */
 

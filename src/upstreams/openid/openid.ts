@@ -1,9 +1,9 @@
 import type { Configuration, IDToken } from 'openid-client'
+import { createCachedValue } from '#kernel/async/ttl-cache.ts'
 import type { Clock } from '#kernel/clock.ts'
-import { Fault } from '#kernel/fault.ts'
+import { Fault } from '#kernel/contract/fault.ts'
 import type { Log } from '#kernel/log.ts'
-import type { Net } from '#kernel/net.ts'
-import { createCachedValue } from '#kernel/ttl-cache.ts'
+import type { Net } from '#kernel/wire/net.ts'
 
 /** Sign-in at an external OpenID provider: authorization code with PKCE, state and nonce. */
 

@@ -1,5 +1,5 @@
-import { isRecord } from '#kernel/json.ts'
-import { decimalOfSource } from '#kernel/money.ts'
+import { decimalOfSource } from '#kernel/money/money.ts'
+import { isRecord } from '#kernel/wire/json.ts'
 
 /** DefiLlama's `coins`; prices are read from the source text of their numbers. */
 

@@ -1,5 +1,5 @@
-import { Fault, invalid } from '#kernel/fault.ts'
-import { isRecord } from '#kernel/json.ts'
+import { Fault, invalid } from '#kernel/contract/fault.ts'
+import { isRecord } from '#kernel/wire/json.ts'
 
 /** What Relay's error codes are for the caller of a swap. */
 

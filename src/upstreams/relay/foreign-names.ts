@@ -1,5 +1,5 @@
-import { type Chain, sameAddress } from '#kernel/chains.ts'
-import type { TokenOnChain } from '#kernel/swap-provider.ts'
+import { type Chain, sameAddress } from '#kernel/money/chains.ts'
+import type { TokenOnChain } from '#kernel/money/swap-provider.ts'
 
 /** Relay's own names of chains and native coins. */
 

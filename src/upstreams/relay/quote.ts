@@ -1,8 +1,7 @@
-import { sameAddress } from '#kernel/chains.ts'
 import { later } from '#kernel/clock.ts'
-import { Fault } from '#kernel/fault.ts'
-import { isRecord } from '#kernel/json.ts'
-import { fullBps } from '#kernel/money.ts'
+import { Fault } from '#kernel/contract/fault.ts'
+import { sameAddress } from '#kernel/money/chains.ts'
+import { fullBps } from '#kernel/money/money.ts'
 import type {
   ProposedRoute,
   RouteCall,
@@ -11,7 +10,8 @@ import type {
   RouteSteps,
   SolanaInstruction,
   TokenOnChain,
-} from '#kernel/swap-provider.ts'
+} from '#kernel/money/swap-provider.ts'
+import { isRecord } from '#kernel/wire/json.ts'
 import type { ForeignNames } from './foreign-names.ts'
 import {
   addressOf,

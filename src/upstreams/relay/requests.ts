@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { backoffMs } from '#kernel/backoff.ts'
-import { Fault } from '#kernel/fault.ts'
-import type { Net } from '#kernel/net.ts'
+import { backoffMs } from '#kernel/async/backoff.ts'
+import { Fault } from '#kernel/contract/fault.ts'
+import type { Net } from '#kernel/wire/net.ts'
 import { errorOf, faultOf, isRetried } from './errors.ts'
 
 /** Requests to Relay: answers that are no answer are asked for again, a few times. */

@@ -1,5 +1,5 @@
-import { isRecord } from '#kernel/json.ts'
-import type { ProviderState, ProviderStatus, ProviderTx, StatusRequest } from '#kernel/swap-provider.ts'
+import type { ProviderState, ProviderStatus, ProviderTx, StatusRequest } from '#kernel/money/swap-provider.ts'
+import { isRecord } from '#kernel/wire/json.ts'
 import type { ForeignNames } from './foreign-names.ts'
 import { changed, fieldsOf, textOf } from './wire.ts'
 

@@ -1,5 +1,5 @@
-import type { Net } from '#kernel/net.ts'
-import { createTokenReports, type TokenReports } from '#kernel/token-reports.ts'
+import { createTokenReports, type TokenReports } from '#kernel/money/token-reports.ts'
+import type { Net } from '#kernel/wire/net.ts'
 import { assessReply, source } from './wire.ts'
 
 /** RugCheck: reports about mints of Solana. */

@@ -1,7 +1,7 @@
-import { Fault } from '#kernel/fault.ts'
-import { isRecord } from '#kernel/json.ts'
-import { type Assessment, assessmentOf, type SecurityReason } from '#kernel/security.ts'
-import { foreignText } from '#kernel/token-reports.ts'
+import { Fault } from '#kernel/contract/fault.ts'
+import { type Assessment, assessmentOf, type SecurityReason } from '#kernel/money/security.ts'
+import { foreignText } from '#kernel/money/token-reports.ts'
+import { isRecord } from '#kernel/wire/json.ts'
 
 /** What RugCheck answers to `GET /v1/tokens/{mint}/report`. An absent field is unknown, never false. */
 

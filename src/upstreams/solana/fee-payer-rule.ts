@@ -1,4 +1,4 @@
-import type { DecodedMessage } from '#kernel/signer.ts'
+import type { DecodedMessage } from '#kernel/task/signer.ts'
 import { svmDecoder } from './instructions.ts'
 
 /**

@@ -1,4 +1,4 @@
-import { Fault } from '#kernel/fault.ts'
+import { Fault } from '#kernel/contract/fault.ts'
 import type { HistoryEntry, HistoryOptions, Solana } from './solana.ts'
 
 /** The history of an address, page by page, newest first. */

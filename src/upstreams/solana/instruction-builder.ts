@@ -1,4 +1,4 @@
-import type { SvmDeposit, SvmInstruction } from '#kernel/signer.ts'
+import type { SvmDeposit, SvmInstruction } from '#kernel/task/signer.ts'
 import { tokenAccountOf } from './program-address.ts'
 import {
   associatedTokenProgram,

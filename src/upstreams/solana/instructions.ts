@@ -1,4 +1,4 @@
-import type { DecodedInstruction, DecodedMessage, SvmDecoder } from '#kernel/signer.ts'
+import type { DecodedInstruction, DecodedMessage, SvmDecoder } from '#kernel/task/signer.ts'
 import { decodeMessage, InvalidMessageError } from './message.ts'
 import { tokenAccountOf } from './program-address.ts'
 import {

@@ -1,4 +1,4 @@
-import { Fault } from '#kernel/fault.ts'
+import { Fault } from '#kernel/contract/fault.ts'
 import { accountKeysOf, decodeMessage, splitTransaction } from './message.ts'
 import type { LandedTransaction } from './solana.ts'
 

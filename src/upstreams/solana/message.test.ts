@@ -17,7 +17,7 @@ import {
 } from '@solana/kit'
 import { findAssociatedTokenPda } from '@solana-program/token'
 import fc from 'fast-check'
-import type { SvmInstruction } from '#kernel/signer.ts'
+import type { SvmInstruction } from '#kernel/task/signer.ts'
 import { base58, fromBase58 } from './base58.ts'
 import {
   computeLimit,

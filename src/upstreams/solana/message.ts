@@ -1,5 +1,5 @@
-import { Fault } from '#kernel/fault.ts'
-import type { DecodedMessage, SvmInstruction, SvmMessageAccount } from '#kernel/signer.ts'
+import { Fault } from '#kernel/contract/fault.ts'
+import type { DecodedMessage, SvmInstruction, SvmMessageAccount } from '#kernel/task/signer.ts'
 import { addressBytes, base58, bytesOfAddress, signatureBytes } from './base58.ts'
 
 /** Messages of version 0 and their signed form, as bytes. */

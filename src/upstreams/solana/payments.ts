@@ -1,4 +1,4 @@
-import { Fault } from '#kernel/fault.ts'
+import { Fault } from '#kernel/contract/fault.ts'
 import { svmDecoder } from './instructions.ts'
 import { readArrival } from './landing.ts'
 import { accountKeysOf, InvalidMessageError, splitTransaction } from './message.ts'

@@ -1,5 +1,5 @@
 import { createPrivateKey, createPublicKey, sign, verify } from 'node:crypto'
-import type { SvmCrypto } from '#kernel/signer.ts'
+import type { SvmCrypto } from '#kernel/task/signer.ts'
 import { base58, bytesOfAddress } from './base58.ts'
 
 /** The RFC 8410 prefixes of the 32 bytes of an Ed25519 key. */

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { backoffMs } from '#kernel/backoff.ts'
+import { backoffMs } from '#kernel/async/backoff.ts'
+import { createLatch } from '#kernel/async/latch.ts'
 import { monotonicMs } from '#kernel/clock.ts'
-import { createLatch } from '#kernel/latch.ts'
 import type { Log } from '#kernel/log.ts'
 import { type SignatureStatus, type Solana, statusesMax } from './solana.ts'
 

@@ -1,4 +1,4 @@
-import type { SvmSpend } from '#kernel/signer.ts'
+import type { SvmSpend } from '#kernel/task/signer.ts'
 import { tokenAccountIn } from './account-layout.ts'
 import type { Account, Trial } from './solana.ts'
 

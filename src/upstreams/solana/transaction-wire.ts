@@ -1,5 +1,5 @@
-import { isRecord } from '#kernel/json.ts'
-import type { RpcAnswer } from '#kernel/json-rpc.ts'
+import { isRecord } from '#kernel/wire/json.ts'
+import type { RpcAnswer } from '#kernel/wire/json-rpc.ts'
 import { type Account, accountOf, addressOf, broken, contextOf, integerOf, listOf, unitsOf } from './wire.ts'
 
 /** What Solana nodes answer about transactions. */

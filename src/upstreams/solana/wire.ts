@@ -1,6 +1,6 @@
-import { Fault } from '#kernel/fault.ts'
-import { isRecord } from '#kernel/json.ts'
-import type { RpcAnswer } from '#kernel/json-rpc.ts'
+import { Fault } from '#kernel/contract/fault.ts'
+import { isRecord } from '#kernel/wire/json.ts'
+import type { RpcAnswer } from '#kernel/wire/json-rpc.ts'
 import { isAddress } from './base58.ts'
 
 /** What Solana nodes answer. Amounts of lamports can exceed a float's range: unsafe numbers are read as text. */

@@ -1,7 +1,7 @@
+import { createCachedValue } from '#kernel/async/ttl-cache.ts'
 import { monotonicMs } from '#kernel/clock.ts'
-import { Fault } from '#kernel/fault.ts'
-import type { EvmCall } from '#kernel/signer.ts'
-import { createCachedValue } from '#kernel/ttl-cache.ts'
+import { Fault } from '#kernel/contract/fault.ts'
+import type { EvmCall } from '#kernel/task/signer.ts'
 import { addressOf, callData, type Flow, flowOf, type Log, type Method, numberOf } from './wire.ts'
 
 export type { Flow } from './wire.ts'

@@ -13,9 +13,9 @@ import { toTaskFullView } from '#durable/task/task-view.ts'
 import { declaresTasks, tasksExtension } from '#edges/mcp/protocol-task.ts'
 import { type OwnHandlers, taskParams } from '#edges/mcp/server.ts'
 import { tasks } from '#features/tasks/tasks.ts'
-import { group, implement, type Operation, task, taskOf } from '#kernel/operation.ts'
-import * as T from '#kernel/schema.ts'
-import { TaskResponse } from '#kernel/task-response.ts'
+import { group, implement, type Operation, task, taskOf } from '#kernel/contract/operation.ts'
+import * as T from '#kernel/contract/schema.ts'
+import { TaskResponse } from '#kernel/contract/task-response.ts'
 
 type Json = Record<string, unknown>
 

@@ -1,11 +1,18 @@
 /** Users of a gateway on the local world whose chats read texts of strangers, and what must be as it was afterwards. */
 import assert from 'node:assert/strict'
 import { recommendationText } from '#features/chat/recommendation/recommendation-text.ts'
-import type { Answerer } from '#kernel/answerer.ts'
-import type { JsonObject } from '#kernel/json.ts'
-import { type Entry, group, implement, type Operation, operationName, read } from '#kernel/operation.ts'
-import * as T from '#kernel/schema.ts'
-import { OpenObject } from '#kernel/wire-types.ts'
+import {
+  type Entry,
+  group,
+  implement,
+  type Operation,
+  operationName,
+  read,
+} from '#kernel/contract/operation.ts'
+import * as T from '#kernel/contract/schema.ts'
+import { OpenObject } from '#kernel/contract/wire-types.ts'
+import type { Answerer } from '#kernel/wire/answerer.ts'
+import type { JsonObject } from '#kernel/wire/json.ts'
 import { contracts } from '../../../src/contracts.ts'
 import { type ChatApp, type ChatUser, openChatApp } from '../../chat/chat-app.ts'
 import { bearer, eventually, http } from '../../harness/gateway.ts'

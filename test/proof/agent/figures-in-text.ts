@@ -1,5 +1,5 @@
 /** Compares the numbers that a text prints, line by line, with what they should be. */
-import { fromUnits, rescale, toUnits } from '#kernel/money.ts'
+import { fromUnits, rescale, toUnits } from '#kernel/money/money.ts'
 
 export type Decimal = string
 /** A line with these words has these numbers, in this order; `null` is any number. */

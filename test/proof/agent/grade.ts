@@ -1,6 +1,6 @@
 import { changes } from '#grammar/registry.ts'
 import type { Understanding } from '#grammar/understanding.ts'
-import { canonicalJson } from '#kernel/json.ts'
+import { canonicalJson } from '#kernel/wire/json.ts'
 import { type Row, registry } from './corpus.ts'
 
 /** How an understanding compares with what a row expects. */

@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { isOrdered, isPlain, ownOrders } from '#grammar/orders.ts'
 import type { ThreadState } from '#grammar/understanding.ts'
-import type { JsonObject } from '#kernel/json.ts'
+import type { JsonObject } from '#kernel/wire/json.ts'
 import { nowMs, registry, stateAfter } from './corpus.ts'
 import { harmlessTexts } from './harmless-texts.ts'
 

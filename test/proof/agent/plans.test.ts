@@ -5,7 +5,7 @@ import { mandateOf, permits, used } from '#grammar/mandate.ts'
 import type { Outputs } from '#grammar/outputs.ts'
 import { inputsOf, type StepInputs } from '#grammar/plan.ts'
 import { operationsOf, planMistakes } from '#grammar/registry.ts'
-import type { JsonObject } from '#kernel/json.ts'
+import type { JsonObject } from '#kernel/wire/json.ts'
 import { contracts } from '../../../src/contracts.ts'
 import { nowMs, readText, registry } from './corpus.ts'
 

@@ -2,8 +2,8 @@
  * What each credential may do, written by hand: the matrix compares every door of the product with these tables, and
  * nothing here is read from the code under test.
  */
-import type { Scope } from '#kernel/caller.ts'
-import type { Access, Entry } from '#kernel/operation.ts'
+import type { Scope } from '#kernel/contract/caller.ts'
+import type { Access, Entry } from '#kernel/contract/operation.ts'
 
 export type Verdict =
   | 'admitted'

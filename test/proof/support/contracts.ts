@@ -1,7 +1,7 @@
 /** Every operation, read from the contracts themselves: a new one joins each suite without being listed. */
 import { globSync } from 'node:fs'
 import { fileURLToPath, pathToFileURL } from 'node:url'
-import { type Contract, type Entry, operationName } from '#kernel/operation.ts'
+import { type Contract, type Entry, operationName } from '#kernel/contract/operation.ts'
 
 export type KnownOperation = { name: string; entry: Entry }
 

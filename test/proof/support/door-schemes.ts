@@ -1,7 +1,7 @@
 /** The schemes of the interface, each with the users and the credentials with which the doors are compared. */
-import { type Scope, scopes } from '#kernel/caller.ts'
-import type { FaultCode } from '#kernel/fault.ts'
-import { type Access, isScope } from '#kernel/operation.ts'
+import { type Scope, scopes } from '#kernel/contract/caller.ts'
+import type { FaultCode } from '#kernel/contract/fault.ts'
+import { type Access, isScope } from '#kernel/contract/operation.ts'
 import { freshToken, newAgent } from '../../harness/gateway.ts'
 import { codeIn } from '../../journeys/signed-in.ts'
 import { connectingPerson, register, signUpUser, type Tokens, tokenRequest } from '../../oauth/session.ts'

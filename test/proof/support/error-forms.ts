@@ -1,6 +1,6 @@
 /** The two documented forms of an error; an answer in a third one fails here. */
 import assert from 'node:assert/strict'
-import { type FaultCode, faults } from '#kernel/fault.ts'
+import { type FaultCode, faults } from '#kernel/contract/fault.ts'
 import type { HttpReply } from './http-client.ts'
 
 type Json = Record<string, unknown>

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict'
 import { withWait } from '#invoke/input.ts'
 import { inputLocations } from '#invoke/input-location.ts'
-import type { FaultCode, InputLocation } from '#kernel/fault.ts'
-import { type Entry, isKeyed, type Operation } from '#kernel/operation.ts'
+import type { FaultCode, InputLocation } from '#kernel/contract/fault.ts'
+import { type Entry, isKeyed, type Operation } from '#kernel/contract/operation.ts'
 import type { Door, DoorOptions, DoorReply } from '../../harness/in-process-door.ts'
 import { eventsOf } from '../../harness/stream.ts'
 

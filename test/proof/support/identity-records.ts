@@ -1,7 +1,7 @@
 /** Tokens that no operation issues: rows in the test's own database, as later states of issued tokens. */
 import { createHash, randomBytes } from 'node:crypto'
 import pg from 'pg'
-import { type Scope, scopes } from '#kernel/caller.ts'
+import { type Scope, scopes } from '#kernel/contract/caller.ts'
 
 export type IdentityRecords = {
   db: pg.Pool

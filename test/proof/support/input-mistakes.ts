@@ -1,9 +1,9 @@
 /** Wrong inputs of an operation, made from its schemas: each good but for one field. */
 
 import { withWait } from '#invoke/input.ts'
-import type { Schema } from '#kernel/decimal-fields.ts'
-import { isRecord } from '#kernel/json.ts'
-import type { Entry } from '#kernel/operation.ts'
+import type { Schema } from '#kernel/contract/decimal-fields.ts'
+import type { Entry } from '#kernel/contract/operation.ts'
+import { isRecord } from '#kernel/wire/json.ts'
 import { minimalRequest } from './minimal-request.ts'
 
 type Fields = Record<string, unknown>

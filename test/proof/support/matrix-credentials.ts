@@ -1,5 +1,5 @@
 /** Every kind of credential of both schemes, as the product issues them or as an attacker makes them. */
-import { type Scope, scopes } from '#kernel/caller.ts'
+import { type Scope, scopes } from '#kernel/contract/caller.ts'
 import { query } from '#store/query.ts'
 import { bearer, http, newAgent, signedAct } from '../../harness/gateway.ts'
 import { confirming } from '../../oauth/confirming.ts'

@@ -1,5 +1,5 @@
 /** The smallest request of an operation, derived from its schema alone: no optional field, every flag off. */
-import { type Entry, hasTask } from '#kernel/operation.ts'
+import { type Entry, hasTask } from '#kernel/contract/operation.ts'
 
 type Schema = { readonly [keyword: string]: unknown }
 type Json = Record<string, unknown>

@@ -2,7 +2,7 @@
 import { doorDepsOf, openDoors } from '#app.ts'
 import type { Invocation } from '#invoke/invocation.ts'
 import { defaultLimits, type Limits } from '#invoke/limits.ts'
-import type { Operation } from '#kernel/operation.ts'
+import type { Operation } from '#kernel/contract/operation.ts'
 import { testDatabase } from '../../harness/cluster.ts'
 import { eventually, http } from '../../harness/gateway.ts'
 import { type Door, type DoorReply, loopback } from '../../harness/in-process-door.ts'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Effect, TaskView } from '#kernel/task.ts'
+import type { Effect, TaskView } from '#kernel/task/task.ts'
 import { type ActionOutcome, cloidOf, effectIdOf, effectKind, retryThrottled } from './action-outcome.ts'
 
 const now = new Date(1_700_000_000_000)

@@ -1,7 +1,7 @@
 import { later } from '#kernel/clock.ts'
-import type { Fault } from '#kernel/fault.ts'
+import type { Fault } from '#kernel/contract/fault.ts'
 import { sha256 } from '#kernel/id.ts'
-import type { Effect, EffectUpdate, StepResultOf, TaskProgress, TaskView } from '#kernel/task.ts'
+import type { Effect, EffectUpdate, StepResultOf, TaskProgress, TaskView } from '#kernel/task/task.ts'
 
 /** The effect of a signed action, its outcome, and the retry of a rate-limited one. */
 

@@ -2,18 +2,18 @@ import { knownUnified } from '#engines/venue/records/account-mode.ts'
 import { type CashSource, reconciledTransfers } from '#engines/venue/records/cash-reconciliation.ts'
 import { spotBalanceKey } from '#engines/venue/records/expected-balances.ts'
 import { claimedTransferKeys, claimTransfer } from '#engines/venue/records/store.ts'
-import { compareDecimals } from '#kernel/decimal-fields.ts'
-import { Fault } from '#kernel/fault.ts'
+import { compareDecimals } from '#kernel/contract/decimal-fields.ts'
+import { Fault } from '#kernel/contract/fault.ts'
 import { sha256 } from '#kernel/id.ts'
-import { fromUnits, toMicros, toUnits, usdDecimals } from '#kernel/money.ts'
+import { fromUnits, toMicros, toUnits, usdDecimals } from '#kernel/money/money.ts'
 import {
   addToResult,
   createEffect,
   type EffectNames,
   type EffectStep,
   type EffectSteps,
-} from '#kernel/one-effect.ts'
-import type { TaskView } from '#kernel/task.ts'
+} from '#kernel/task/one-effect.ts'
+import type { TaskView } from '#kernel/task/task.ts'
 import type { Queryable } from '#store/query.ts'
 import type { Hyperliquid, LedgerUpdate } from '#upstreams/hyperliquid/hyperliquid.ts'
 import type { TransferTaskData } from './order-task.ts'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Effect, TaskView } from '#kernel/task.ts'
+import type { Effect, TaskView } from '#kernel/task/task.ts'
 import type { SendResult } from '#upstreams/hyperliquid/hyperliquid.ts'
 import { type ActionTaskData, cloidOf, effectKind } from './action-outcome.ts'
 import { confirmAction, readLagMs } from './confirm-action.ts'

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { Fault } from '#kernel/fault.ts'
-import { pollsOf } from '#kernel/poll-again.ts'
-import type { Effect, JsonObject, TaskView } from '#kernel/task.ts'
+import { Fault } from '#kernel/contract/fault.ts'
+import { pollsOf } from '#kernel/task/poll-again.ts'
+import type { Effect, JsonObject, TaskView } from '#kernel/task/task.ts'
 import type { Hyperliquid, LegStatus, SendResult } from '#upstreams/hyperliquid/hyperliquid.ts'
 import { type Absence, type ActionOutcome, type ActionTaskData, effectOf } from './action-outcome.ts'
 

@@ -1,6 +1,6 @@
 import { type Entry, sumFills } from '#engines/venue/records/bracket.ts'
-import { compareDecimals } from '#kernel/decimal-fields.ts'
-import { subtractDecimals } from '#kernel/money.ts'
+import { compareDecimals } from '#kernel/contract/decimal-fields.ts'
+import { subtractDecimals } from '#kernel/money/money.ts'
 import type { Fill } from '#upstreams/hyperliquid/hyperliquid.ts'
 import type { OrderUpdate } from '#upstreams/hyperliquid/order-updates.ts'
 import { clockToleranceMs } from './order-lookup.ts'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { TaskView } from '#kernel/task.ts'
+import type { TaskView } from '#kernel/task/task.ts'
 import { effectKind } from './action-outcome.ts'
 import { exitsOfReply, landedMs, resolveExits } from './entry-outcome.ts'
 import type { OrderTaskData } from './order-task.ts'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { Fault } from '#kernel/fault.ts'
+import { Fault } from '#kernel/contract/fault.ts'
 import { assertExit, assertTick, limitPriceOf, orderSize, type Sizing } from './order-checks.ts'
 
 /** Rounding rules of a market with whole-dollar ticks and lots of a hundredth of a coin. */

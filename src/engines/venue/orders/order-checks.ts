@@ -1,6 +1,6 @@
-import { compareDecimals } from '#kernel/decimal-fields.ts'
-import { exactlyOneOf, invalid } from '#kernel/fault.ts'
-import { fromUnits, toUnits, usdDecimals } from '#kernel/money.ts'
+import { compareDecimals } from '#kernel/contract/decimal-fields.ts'
+import { exactlyOneOf, invalid } from '#kernel/contract/fault.ts'
+import { fromUnits, toUnits, usdDecimals } from '#kernel/money/money.ts'
 import type { Direction, Grid } from '#upstreams/hyperliquid/rounding.ts'
 
 /** Validation of sizes and prices in a request. */

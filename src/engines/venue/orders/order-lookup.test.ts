@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Fault } from '#kernel/fault.ts'
+import type { Fault } from '#kernel/contract/fault.ts'
 import type { Account, Fill, Position } from '#upstreams/hyperliquid/hyperliquid.ts'
 import { findPosition, placedBefore } from './order-lookup.ts'
 

@@ -1,8 +1,8 @@
 import { type Phase, requirePhase, sumFills } from '#engines/venue/records/bracket.ts'
 import { isAnyAdopted } from '#engines/venue/records/store.ts'
-import { compareDecimals } from '#kernel/decimal-fields.ts'
-import { Fault } from '#kernel/fault.ts'
-import { subtractDecimals, toFixedPoint } from '#kernel/money.ts'
+import { compareDecimals } from '#kernel/contract/decimal-fields.ts'
+import { Fault } from '#kernel/contract/fault.ts'
+import { subtractDecimals, toFixedPoint } from '#kernel/money/money.ts'
 import type { Queryable } from '#store/query.ts'
 import type {
   Account,

@@ -1,6 +1,6 @@
 import type { Exit, ExitLeg } from '#engines/venue/records/bracket.ts'
-import type { TaskView } from '#kernel/task.ts'
-import type { VenueGrouping } from '#kernel/venue.ts'
+import type { VenueGrouping } from '#kernel/money/venue.ts'
+import type { TaskView } from '#kernel/task/task.ts'
 import { cloidOf } from './action-outcome.ts'
 import { completeExits, exitsOfReply, landedMs, lookUpExits } from './entry-outcome.ts'
 import { type OrderLookupSource, placedBefore } from './order-lookup.ts'

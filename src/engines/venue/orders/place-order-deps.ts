@@ -1,5 +1,5 @@
 import type { CashSource } from '#engines/venue/records/cash-reconciliation.ts'
-import type { EndResult, StepContext, StepResultOf, TaskView, Tx } from '#kernel/task.ts'
+import type { EndResult, StepContext, StepResultOf, TaskView, Tx } from '#kernel/task/task.ts'
 import type { Queryable } from '#store/query.ts'
 import type { Hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
 import type { VenueStreams } from '#upstreams/hyperliquid/stream.ts'

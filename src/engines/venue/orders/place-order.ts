@@ -1,6 +1,6 @@
 import { evaluateBracket, sumFills } from '#engines/venue/records/bracket.ts'
-import { addToResult, createEffect, type EffectStep, type EffectSteps } from '#kernel/one-effect.ts'
-import type { StepContext, StepResultOf, TaskView } from '#kernel/task.ts'
+import { addToResult, createEffect, type EffectStep, type EffectSteps } from '#kernel/task/one-effect.ts'
+import type { StepContext, StepResultOf, TaskView } from '#kernel/task/task.ts'
 import { cloidOf } from './action-outcome.ts'
 import { transferEffect } from './collateral-transfer.ts'
 import { completeOutcome, entryOfReply, lookUpEntry } from './entry-outcome.ts'

@@ -1,4 +1,4 @@
-import { fromFixedPoint } from '#kernel/money.ts'
+import { fromFixedPoint } from '#kernel/money/money.ts'
 import type { Fill } from '#upstreams/hyperliquid/hyperliquid.ts'
 import { sizeAfter } from './order-lookup.ts'
 

@@ -1,13 +1,20 @@
 import type { NonceSequences } from '#durable/run/nonces.ts'
 import { noteOrders, orderRows, venueName } from '#engines/venue/records/store.ts'
 import { later } from '#kernel/clock.ts'
-import type { Fault } from '#kernel/fault.ts'
+import type { Fault } from '#kernel/contract/fault.ts'
 import { sha256 } from '#kernel/id.ts'
-import { canonicalJson } from '#kernel/json.ts'
-import { pollAgain, pollsOf } from '#kernel/poll-again.ts'
-import type { Action, Policy, PolicyReceipt, VenueIntent, VenueKeys, VenueSigner } from '#kernel/signer.ts'
-import type { Intent, JsonObject, StepResultOf, TaskView } from '#kernel/task.ts'
-import { isAgentAction, type VenueAction } from '#kernel/venue.ts'
+import { isAgentAction, type VenueAction } from '#kernel/money/venue.ts'
+import { pollAgain, pollsOf } from '#kernel/task/poll-again.ts'
+import type {
+  Action,
+  Policy,
+  PolicyReceipt,
+  VenueIntent,
+  VenueKeys,
+  VenueSigner,
+} from '#kernel/task/signer.ts'
+import type { Intent, JsonObject, StepResultOf, TaskView } from '#kernel/task/task.ts'
+import { canonicalJson } from '#kernel/wire/json.ts'
 import { settleAll } from '#store/query.ts'
 import {
   type ActionOutcome,

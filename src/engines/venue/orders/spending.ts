@@ -7,7 +7,7 @@ import {
 } from '#engines/venue/records/expected-balances.ts'
 import { recentTasks } from '#engines/venue/records/recent-tasks.ts'
 import type { Clock } from '#kernel/clock.ts'
-import { Fault } from '#kernel/fault.ts'
+import { Fault } from '#kernel/contract/fault.ts'
 import {
   fixedPointDecimals,
   fixedPointOne,
@@ -17,8 +17,8 @@ import {
   subtractDecimals,
   toFixedPoint,
   usdDecimals,
-} from '#kernel/money.ts'
-import type { TaskView } from '#kernel/task.ts'
+} from '#kernel/money/money.ts'
+import type { TaskView } from '#kernel/task/task.ts'
 import { type Queryable, query } from '#store/query.ts'
 import type { Account, Fill, SpotBalance } from '#upstreams/hyperliquid/hyperliquid.ts'
 import { readLagMs } from './confirm-action.ts'

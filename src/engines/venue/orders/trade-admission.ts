@@ -1,7 +1,7 @@
 import { findAccount } from '#engines/venue/records/account-store.ts'
 import type { Clock } from '#kernel/clock.ts'
-import { Fault } from '#kernel/fault.ts'
-import type { Agent } from '#kernel/venue.ts'
+import { Fault } from '#kernel/contract/fault.ts'
+import type { Agent } from '#kernel/money/venue.ts'
 import { type Queryable, query } from '#store/query.ts'
 import type { Hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
 

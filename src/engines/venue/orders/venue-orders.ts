@@ -1,5 +1,5 @@
 import type { ExitLeg } from '#engines/venue/records/bracket.ts'
-import type { VenueOrder } from '#kernel/venue.ts'
+import type { VenueOrder } from '#kernel/money/venue.ts'
 import { gridOf, type OrderTaskData, roleOf, type WantedExit, wantedExits } from './order-task.ts'
 import { type ActionPlan, cloidOf } from './signed-action.ts'
 

@@ -1,5 +1,5 @@
 import type { Clock } from '#kernel/clock.ts'
-import type { Policy } from '#kernel/signer.ts'
+import type { Policy } from '#kernel/task/signer.ts'
 import type { Queryable } from '#store/query.ts'
 import type { AccountViews } from '#upstreams/hyperliquid/account-views.ts'
 import type { Hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'

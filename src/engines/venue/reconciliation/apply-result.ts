@@ -5,7 +5,7 @@ import { isPosition } from '#engines/venue/records/expected-balances.ts'
 import * as record from '#engines/venue/records/record-store.ts'
 import { type Clock, later } from '#kernel/clock.ts'
 import type { Log } from '#kernel/log.ts'
-import type { Tx } from '#kernel/task.ts'
+import type { Tx } from '#kernel/task/task.ts'
 import type { Queryable } from '#store/query.ts'
 import type { ComparisonResult, Mismatch } from './compare-account.ts'
 

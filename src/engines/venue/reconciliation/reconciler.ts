@@ -1,10 +1,10 @@
 import { LRUCache } from 'lru-cache'
 import * as store from '#engines/venue/records/account-store.ts'
 import { createIngest } from '#engines/venue/records/ingest.ts'
-import { createBatcher } from '#kernel/batcher.ts'
+import { createBatcher } from '#kernel/async/batcher.ts'
+import { repeat } from '#kernel/async/repeat.ts'
 import { later } from '#kernel/clock.ts'
 import type { Random } from '#kernel/id.ts'
-import { repeat } from '#kernel/repeat.ts'
 import type { Fill, Hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
 import type { OrderEvent, UserEvent, VenueStreams } from '#upstreams/hyperliquid/stream.ts'
 import {

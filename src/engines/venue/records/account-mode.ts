@@ -1,4 +1,4 @@
-import { Fault } from '#kernel/fault.ts'
+import { Fault } from '#kernel/contract/fault.ts'
 
 /** Whether a venue account has one USDC balance or two, by the venue's account mode. */
 

@@ -1,4 +1,4 @@
-import type { Tx } from '#kernel/task.ts'
+import type { Tx } from '#kernel/task/task.ts'
 import { type Queryable, query } from '#store/query.ts'
 import type { VenueAccountRow } from '#store/tables/venue.ts'
 import { venueName } from './store.ts'

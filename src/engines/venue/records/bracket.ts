@@ -1,6 +1,6 @@
-import { compareDecimals } from '#kernel/decimal-fields.ts'
-import { Fault } from '#kernel/fault.ts'
-import { fromFixedPoint, mulDiv, toFixedPoint } from '#kernel/money.ts'
+import { compareDecimals } from '#kernel/contract/decimal-fields.ts'
+import { Fault } from '#kernel/contract/fault.ts'
+import { fromFixedPoint, mulDiv, toFixedPoint } from '#kernel/money/money.ts'
 import type { Fill } from '#upstreams/hyperliquid/hyperliquid.ts'
 
 /** State of an entry and its exits, and the action that follows from it. */

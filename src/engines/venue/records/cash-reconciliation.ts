@@ -1,5 +1,5 @@
-import { Fault } from '#kernel/fault.ts'
-import { fixedPointOne, fromFixedPoint, toFixedPoint } from '#kernel/money.ts'
+import { Fault } from '#kernel/contract/fault.ts'
+import { fixedPointOne, fromFixedPoint, toFixedPoint } from '#kernel/money/money.ts'
 import type { Hyperliquid, LedgerUpdate } from '#upstreams/hyperliquid/hyperliquid.ts'
 import {
   cashBalanceKey,

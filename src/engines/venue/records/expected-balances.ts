@@ -1,4 +1,4 @@
-import { subtractDecimals, toFixedPoint } from '#kernel/money.ts'
+import { subtractDecimals, toFixedPoint } from '#kernel/money/money.ts'
 import type {
   Account,
   Fill,

@@ -1,6 +1,6 @@
 import type { EventLog } from '#durable/events/event-log.ts'
 import type { Transact } from '#durable/transactions.ts'
-import type { NewEvent } from '#kernel/task.ts'
+import type { NewEvent } from '#kernel/task/task.ts'
 import type { Queryable } from '#store/query.ts'
 import type { Fill, Funding, Hyperliquid, LedgerUpdate } from '#upstreams/hyperliquid/hyperliquid.ts'
 import { findAccount, type VenueAccount } from './account-store.ts'

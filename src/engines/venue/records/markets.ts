@@ -1,5 +1,5 @@
-import { Fault, invalid } from '#kernel/fault.ts'
-import { alternatives, nearest } from '#kernel/nearest.ts'
+import { Fault, invalid } from '#kernel/contract/fault.ts'
+import { alternatives, nearest } from '#kernel/contract/nearest.ts'
 
 /**
  * `BTC`, `hl:perp:BTC`, `BTC-PERP`, `BTC-USD`, `BTC/USDC` and `BTC/USDC:USDC` name the same perp market. A spot market

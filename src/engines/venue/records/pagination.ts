@@ -1,4 +1,4 @@
-import { Fault } from '#kernel/fault.ts'
+import { Fault } from '#kernel/contract/fault.ts'
 
 const pagesMax = 20
 /** The largest page of the venue. */

@@ -1,4 +1,4 @@
-import { fromFixedPoint, toFixedPoint } from '#kernel/money.ts'
+import { fromFixedPoint, toFixedPoint } from '#kernel/money/money.ts'
 import type { Fill } from '#upstreams/hyperliquid/hyperliquid.ts'
 
 /** The venue reports the profit of a fill before fees, and the fee separately. */

@@ -1,4 +1,4 @@
-import type { Tx } from '#kernel/task.ts'
+import type { Tx } from '#kernel/task/task.ts'
 import { foundReceipt } from '#store/found-effect.ts'
 import { type Queryable, query } from '#store/query.ts'
 import type { VenueAccount } from './account-store.ts'

@@ -1,4 +1,4 @@
-import * as T from '#kernel/schema.ts'
+import * as T from '#kernel/contract/schema.ts'
 import {
   Dec,
   DecIn,
@@ -9,7 +9,7 @@ import {
   TextOrNull,
   Time,
   TimeOrNull,
-} from '#kernel/wire-types.ts'
+} from '#kernel/contract/wire-types.ts'
 
 /** Schemas that both sections of the venue share. */
 

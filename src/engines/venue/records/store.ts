@@ -1,5 +1,5 @@
-import type { JsonObject, Tx } from '#kernel/task.ts'
-import { isSpotAsset, type VenueOrder } from '#kernel/venue.ts'
+import { isSpotAsset, type VenueOrder } from '#kernel/money/venue.ts'
+import type { JsonObject, Tx } from '#kernel/task/task.ts'
 import { adoptedKind } from '#store/found-effect.ts'
 import { builder, fetchAll, fetchOne, jsonText, type Queryable, query } from '#store/query.ts'
 import { recentTasks } from './recent-tasks.ts'

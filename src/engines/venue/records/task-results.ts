@@ -1,5 +1,5 @@
-import * as T from '#kernel/schema.ts'
-import { Dec, DecOrNull, Nullable, OneOf, Text, TextOrNull } from '#kernel/wire-types.ts'
+import * as T from '#kernel/contract/schema.ts'
+import { Dec, DecOrNull, Nullable, OneOf, Text, TextOrNull } from '#kernel/contract/wire-types.ts'
 
 /** The `result` of the tasks of both sections. Results may gain fields, so every object is open. */
 

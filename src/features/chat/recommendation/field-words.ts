@@ -1,4 +1,4 @@
-import type { Json } from '#kernel/json.ts'
+import type { Json } from '#kernel/wire/json.ts'
 import { bpsText, fractionText, legLines, numberText, spelled, usdText } from './values.ts'
 
 export const yesOrNo = (value: Json): string =>

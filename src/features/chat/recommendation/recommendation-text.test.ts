@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { JsonObject } from '#kernel/json.ts'
-import type { Operation } from '#kernel/operation.ts'
+import type { Operation } from '#kernel/contract/operation.ts'
+import type { JsonObject } from '#kernel/wire/json.ts'
 import { recommendationText } from './recommendation-text.ts'
 import type { Lists } from './values.ts'
 

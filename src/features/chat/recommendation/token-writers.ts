@@ -1,4 +1,4 @@
-import type { Json } from '#kernel/json.ts'
+import type { Json } from '#kernel/wire/json.ts'
 import { yesOrNo } from './field-words.ts'
 import {
   amountText,

@@ -1,8 +1,8 @@
-import type { Chain, Token } from '#kernel/chains.ts'
-import { Fault } from '#kernel/fault.ts'
-import { isRecord, type Json, type JsonObject } from '#kernel/json.ts'
-import { canonicalDecimal, decimalOfSource, fromUnits, toUnits } from '#kernel/money.ts'
-import { findChain, tokenByRef } from '#kernel/token-ref.ts'
+import { Fault } from '#kernel/contract/fault.ts'
+import { findChain, tokenByRef } from '#kernel/contract/token-ref.ts'
+import type { Chain, Token } from '#kernel/money/chains.ts'
+import { canonicalDecimal, decimalOfSource, fromUnits, toUnits } from '#kernel/money/money.ts'
+import { isRecord, type Json, type JsonObject } from '#kernel/wire/json.ts'
 
 /** Arguments of a call as a person reads them. Everything is exact: nothing is rounded, shortened or left out. */
 

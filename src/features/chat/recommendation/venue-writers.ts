@@ -1,4 +1,4 @@
-import type { Json } from '#kernel/json.ts'
+import type { Json } from '#kernel/wire/json.ts'
 import { amountText, chainWords, numberText, spelled, tokenWords, usdText } from './values.ts'
 import { type Given, joined, type Line, type Writer } from './writer.ts'
 

@@ -1,4 +1,4 @@
-import type { Json } from '#kernel/json.ts'
+import type { Json } from '#kernel/wire/json.ts'
 import type { Lists } from './values.ts'
 
 /** Writes the title of one operation, and the lines that need more than one field. */

@@ -1,4 +1,4 @@
-import { createWindowCounter } from '#kernel/window-counter.ts'
+import { createWindowCounter } from '#kernel/async/window-counter.ts'
 
 /** How long the deliveries of each user take: after the budget of a minute, other users come first. */
 export type DeliveryTime = {

@@ -1,4 +1,4 @@
-import { withJitter } from '#kernel/backoff.ts'
+import { withJitter } from '#kernel/async/backoff.ts'
 import type { Random } from '#kernel/id.ts'
 
 const secondMs = 1_000

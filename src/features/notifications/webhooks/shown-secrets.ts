@@ -1,6 +1,6 @@
 import { type CreateInput, webhooksMax } from '#features/notifications/webhooks-contract.ts'
-import { type ActScope, actOf, appOf, type Caller, type RequestFacts } from '#kernel/caller.ts'
-import { Fault } from '#kernel/fault.ts'
+import { type ActScope, actOf, appOf, type Caller, type RequestFacts } from '#kernel/contract/caller.ts'
+import { Fault } from '#kernel/contract/fault.ts'
 import { uuidv7 } from '#kernel/id.ts'
 import { secretText } from './signature.ts'
 import { find, isOwn, lock, noWebhook } from './webhook-access.ts'

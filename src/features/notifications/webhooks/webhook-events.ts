@@ -1,4 +1,4 @@
-import type { NewEvent } from '#kernel/task.ts'
+import type { NewEvent } from '#kernel/task/task.ts'
 import type { WebhookRow } from '#store/tables/webhooks.ts'
 
 /** What the log of a user says about webhooks. The path of an address may be a secret: apps read the log, too. */

@@ -1,4 +1,4 @@
-import type { SealedSecret } from '#kernel/sealed-secret.ts'
+import type { SealedSecret } from '#kernel/wire/sealed-secret.ts'
 import { builder, fetchAll, fetchOne, type Queryable, query } from '#store/query.ts'
 import type {
   WebhookCursorRow,

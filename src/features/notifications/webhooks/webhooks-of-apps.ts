@@ -1,5 +1,5 @@
 import type { EventLog } from '#durable/events/event-log.ts'
-import type { Tx } from '#kernel/task.ts'
+import type { Tx } from '#kernel/task/task.ts'
 import type { Queryable } from '#store/query.ts'
 import { deletedEvent, type EndReason, originOf } from './webhook-events.ts'
 import * as store from './webhook-store.ts'

@@ -1,0 +1,36 @@
+import { monotonicMs } from '#kernel/clock.ts'
+
+export type LearnedLimit = {
+  value(): number
+  /** The upstream refused more than this. */
+  lower(to: number): void
+}
+
+type LearnedLimitOptions = {
+  max: number
+  growAfterMs: number
+  nowMs?: () => number
+}
+
+/** A limit of an upstream that only its refusals show. It is doubled after each pause: a refusal may have been temporary. */
+export function createLearnedLimit({
+  max,
+  growAfterMs,
+  nowMs = monotonicMs,
+}: LearnedLimitOptions): LearnedLimit {
+  let limit = max
+  let changedMs = 0
+  return {
+    value() {
+      if (limit < max && nowMs() - changedMs >= growAfterMs) {
+        limit = Math.min(max, limit * 2)
+        changedMs = nowMs()
+      }
+      return limit
+    },
+    lower(to) {
+      limit = Math.max(1, Math.min(limit, to))
+      changedMs = nowMs()
+    },
+  }
+}

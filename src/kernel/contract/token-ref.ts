@@ -1,0 +1,106 @@
+import { type Chain, nativeSentinel, sameAddress, type Token } from '#kernel/money/chains.ts'
+import { type Fault, invalid } from './fault.ts'
+
+/** Chains and tokens as requests name them. */
+
+/** What Relay calls Solana, which some clients send. */
+const solanaAlias = '792703809'
+const evmAddress = /^0x[0-9a-fA-F]{40}$/
+const solanaAddress = /^[1-9A-HJ-NP-Za-km-z]{32,44}$/
+/** Some clients and providers name the native coin of an EVM chain so. */
+const zeroAddress = '0x0000000000000000000000000000000000000000'
+
+type ChainNames = Pick<Chain, 'id' | 'name' | 'family' | 'displayName'>
+
+/** By id or name. */
+export function findChain<Row extends ChainNames>(
+  chains: readonly Row[],
+  ref: string | number,
+): Row | undefined {
+  const text = String(ref).trim().toLowerCase()
+  return chains.find(
+    ({ id, name, displayName, family }) =>
+      id === text ||
+      name === text ||
+      displayName.toLowerCase() === text ||
+      (family === 'solana' && text === solanaAlias),
+  )
+}
+
+/** By id or name; throws 422 on `field` where the chain is not served. */
+export function chainByRef<Row extends ChainNames>(
+  chains: readonly Row[],
+  ref: string | number,
+  field: string,
+): Row {
+  const found = findChain(chains, ref)
+  if (found) return found
+  throw unservedChain(chains, field)
+}
+
+export const unservedChain = (chains: readonly ChainNames[], field: string): Fault =>
+  invalid(field, 'unsupported_chain', 'Input should be the id or name of a chain that is served', {
+    possible: chains.map(({ id }) => id),
+  })
+
+export type FoundToken = { token: Token; isNative: boolean } | { unlisted: string }
+
+/** The address of the native coin, the one that stands for it on any chain, or the zero address of an EVM chain. */
+export const isNativeCoin = (chain: Pick<Chain, 'family' | 'native'>, address: string): boolean =>
+  address.toLowerCase() === nativeSentinel.toLowerCase() ||
+  (chain.family === 'evm' && address === zeroAddress) ||
+  sameAddress(chain, address, chain.native.address)
+
+/** A listed token by symbol or address, the native coin, or the address of a token that is on no list. */
+export function tokenByRef(
+  chain: Pick<Chain, 'family' | 'native' | 'tokens' | 'displayName'>,
+  ref: string,
+  field: string,
+): FoundToken {
+  const text = ref.trim()
+  if (isNativeCoin(chain, text)) return { token: chain.native, isNative: true }
+  const isAddress = (chain.family === 'evm' ? evmAddress : solanaAddress).test(text)
+  if (isAddress) {
+    const listed = chain.tokens.find(({ address }) => sameAddress(chain, address, text))
+    return listed ? { token: listed, isNative: false } : { unlisted: text }
+  }
+  const symbol = text.toLowerCase()
+  const named = [chain.native, ...chain.tokens].filter((each) => each.symbol.toLowerCase() === symbol)
+  const [only, ...others] = named
+  if (others.length > 0)
+    throw invalid(
+      field,
+      'ambiguous_symbol',
+      'Several tokens have this symbol: name the token by its address',
+      {
+        possible: named.map(({ address }) => address),
+      },
+    )
+  if (only) return { token: only, isNative: only === chain.native }
+  throw invalid(
+    field,
+    'unsupported_asset',
+    `Input should be the address of a token on ${chain.displayName}, or the symbol of a listed one`,
+  )
+}
+
+/** What the contract of a token says of itself; undefined where the address is no such contract. */
+export type TokenFacts = (chainId: string, address: string) => Promise<Token | undefined>
+
+/** The token of a request, which may also be on no list where its own contract describes it. */
+export async function namedToken(
+  chain: Pick<Chain, 'id' | 'family' | 'native' | 'tokens' | 'displayName'>,
+  { ref, field }: { ref: string; field: string },
+  tokenFacts: TokenFacts,
+): Promise<{ token: Token; isNative: boolean }> {
+  const found = tokenByRef(chain, ref, field)
+  if ('token' in found) return found
+  const token = await tokenFacts(chain.id, found.unlisted)
+  if (token) return { token, isNative: false }
+  if (chain.family === 'evm')
+    throw invalid(field, 'unsupported_asset', `Input should be a token on ${chain.displayName}`)
+  const possible = [chain.native, ...chain.tokens].map(({ symbol }) => symbol)
+  throw invalid(field, 'unsupported_asset', `Input should be a listed token of ${chain.displayName}`, {
+    possible,
+  })
+}

@@ -1,0 +1,115 @@
+import { createTtlCache } from '#kernel/async/ttl-cache.ts'
+import { createWindowCounter } from '#kernel/async/window-counter.ts'
+import { monotonicMs } from '#kernel/clock.ts'
+import { Fault } from '#kernel/contract/fault.ts'
+import type { Net } from '#kernel/wire/net.ts'
+import type { Chain } from './chains.ts'
+import type { Assessment } from './security.ts'
+
+/** `isTrade`: money follows at once. */
+export type ReportTurn = { user: string; isTrade: boolean }
+/** A service that judges tokens. It throws a fault where it gives no answer. */
+export type TokenReports = {
+  source: string
+  covers(chain: Pick<Chain, 'id' | 'family'>): boolean
+  report(chain: Pick<Chain, 'id' | 'family'>, address: string, turn: ReportTurn): Promise<Assessment>
+}
+
+type Service = {
+  source: string
+  covers: TokenReports['covers']
+  urlOf(chain: Pick<Chain, 'id' | 'family'>, address: string): string
+  /** Reads a reply with suspicion; `status` is that of HTTP. */
+  assess(reply: { status: number; body: unknown }, address: string): Assessment
+}
+type Options = {
+  net: Net
+  requestsPerMinute?: number
+  timeoutMs?: number
+  freshMs?: number
+  nowMs?: () => number
+}
+
+const maxBytes = 1024 * 1024
+const entriesMax = 5_000
+const pauseMsMax = 60_000
+const pauseMsDefault = 5_000
+const minuteMs = 60_000
+const usersMax = 10_000
+/** Percent of the requests of a minute: of all checks that no trade needs, and of the trades of one user. */
+const checksShare = 50
+const traderShare = 25
+
+/** Asks one service over HTTP: bounded in time, size and number, and paused where it asks for that. */
+export function createTokenReports(service: Service, options: Options): TokenReports {
+  const { net, requestsPerMinute = 60, timeoutMs = 2_500, freshMs = 30_000, nowMs = monotonicMs } = options
+  const { source, covers, urlOf, assess } = service
+  const cache = createTtlCache<Assessment>({ ttlMs: freshMs, entriesMax, nowMs })
+  const requests = createWindowCounter({ keysMax: usersMax, nowMs })
+  let pausedUntilMs = 0
+
+  /** Many checks, and many trades of one user, leave requests for the trades of others: a report can only refuse a token. */
+  const take = ({ user, isTrade }: ReportTurn): void => {
+    const [part, share] = isTrade ? [`user ${user}`, traderShare] : ['checks', checksShare]
+    const partMax = Math.max(1, Math.floor((requestsPerMinute * share) / 100))
+    const isPartUsedUp = requests.count(part) >= partMax
+    if (requests.count('all') >= requestsPerMinute || isPartUsedUp)
+      throw new Fault('unavailable', `The requests to ${source} of this minute are used up`, {
+        extras: { budget: 'reports', budget_of: isTrade && isPartUsedUp ? 'account' : 'gateway' },
+      })
+    for (const each of ['all', part]) requests.add(each, minuteMs)
+  }
+
+  const ask = async (chain: Pick<Chain, 'id' | 'family'>, address: string): Promise<Assessment> => {
+    const { status, body, retryAfterMs } = await net.fetch({
+      url: urlOf(chain, address),
+      method: 'GET',
+      headers: { accept: 'application/json' },
+      timeoutMs,
+      maxBytes,
+    })
+    if (status === 429 || status === 503)
+      pausedUntilMs = nowMs() + Math.min(retryAfterMs ?? pauseMsDefault, pauseMsMax)
+    if (status === 429 || status >= 500)
+      throw new Fault('unavailable', `${source} answered with status ${status}`)
+    return assess({ status, body: parsed(source, body) }, address)
+  }
+
+  return {
+    source,
+    covers,
+    /** What refuses one user stands outside of the load, which others share. */
+    async report(chain, address, turn) {
+      const key = `${chain.id}:${address}`
+      const shared = cache.peek(key) ?? cache.loading(key)
+      if (shared) return shared
+      if (pausedUntilMs > nowMs()) throw new Fault('unavailable', `${source} asked for a pause`)
+      take(turn)
+      return cache.get(key, () => ask(chain, address))
+    },
+  }
+}
+
+/** Another user may still have a report of the same token. */
+export const isShareUsedUp = (error: unknown): boolean =>
+  error instanceof Fault && error.extras.budget === 'reports' && error.extras.budget_of === 'account'
+
+function parsed(source: string, body: string): unknown {
+  try {
+    return JSON.parse(body)
+  } catch {
+    throw new Fault('unavailable', `${source} answered with something that is not JSON`)
+  }
+}
+
+const textMax = 120
+
+/** Foreign text for people: one line, bounded, without characters that direct how it is displayed. */
+export const foreignText = (value: unknown): string =>
+  typeof value === 'string'
+    ? value
+        .slice(0, textMax * 2)
+        .normalize('NFKC')
+        .replace(/[\p{C}\p{Zl}\p{Zp}]/gu, '')
+        .slice(0, textMax)
+    : ''

@@ -1,0 +1,90 @@
+import type { Asker } from '#kernel/contract/caller.ts'
+import { ApprovalRequired } from './approval.ts'
+import type { PlannedAction, Policy, PolicyGrant } from './signer.ts'
+import type { Admission, Spend } from './task.ts'
+
+/**
+ * The admission of every operation that moves money, in one order: input and readiness, policy, balance, and what the
+ * acceptance reserves. An operation fills in the parts; `createAdmission` calls them.
+ */
+
+/** `isLast`: no further read follows, so spends that a read may not show yet count as spent. */
+export type BalanceAttempt = { isLast: boolean }
+export type Attempt = BalanceAttempt & Pick<Asker, 'userId' | 'principal' | 'executionId'>
+
+export type AdmissionParts<Input, Request extends { action: PlannedAction }, Funds, Start> = {
+  policy: Pick<Policy, 'check'>
+  /** 1. Checks the input, reads what the operation needs, and refuses an account that is not set up. */
+  check(input: Input, attempt: Attempt): Promise<Request>
+  /**
+   * 2. `first`: the policy is checked before the balance is read. `on_shortage`: only where `fund` rejects, so that a
+   * denial wins over a shortage; otherwise it is checked right before the acceptance. Default `on_shortage`.
+   */
+  asksPolicy?: 'first' | 'on_shortage'
+  /** 3. Finds the funds, and throws where they do not suffice. */
+  fund?(request: Request, attempt: Attempt): Promise<Funds>
+  /** Repeats parts 1 to 3 where an older read may be the cause of a shortage; without it they run once. */
+  reread?: <Result>(userId: string, admit: (attempt: BalanceAttempt) => Promise<Result>) => Promise<Result>
+  /** 4. The task, and what its acceptance reserves beside the policy's cap. */
+  start(request: Request, funds: Funds, attempt: Attempt): Start
+}
+
+export type TaskStart<Data, First extends string> = Pick<
+  Admission<Data, First>,
+  'data' | 'first' | 'deadlineMs' | 'signOnAccept' | 'rows' | 'orders'
+> & {
+  /** What the acceptance holds and charges, beside the action that it counts. */
+  spend?: Omit<Spend, 'action'>
+}
+
+export const createAdmission =
+  <Input, Request extends { action: PlannedAction }, Funds, Data, First extends string>({
+    policy,
+    check,
+    asksPolicy = 'on_shortage',
+    fund,
+    reread,
+    start,
+  }: AdmissionParts<Input, Request, Funds, TaskStart<Data, First>>) =>
+  (
+    input: Input,
+    { userId, principal, executionId }: Pick<Asker, 'userId' | 'principal' | 'executionId'>,
+  ): Promise<Admission<Data, First>> => {
+    const admit = async ({ isLast }: BalanceAttempt): Promise<Admission<Data, First>> => {
+      const attempt = { userId, principal, isLast, ...(executionId !== undefined && { executionId }) }
+      const checked = await check(input, attempt)
+      const action: PlannedAction = { ...checked.action, principal }
+      const request = { ...checked, action }
+      const asked = asksPolicy === 'first' ? await askPolicy(policy, action) : undefined
+      const funds = await fund?.(request, attempt).catch(async (refusal: unknown) => {
+        if (asksPolicy === 'on_shortage') await askPolicy(policy, action)
+        throw refusal
+      })
+      if (asked instanceof ApprovalRequired) throw asked
+      return toAdmission(policy, start(request, funds as Funds, attempt), { action, grant: asked })
+    }
+    return reread ? reread(userId, admit) : admit({ isLast: true })
+  }
+
+/** What nobody could carry out is refused at once: a person is asked only where the funds suffice. */
+const askPolicy = (policy: Pick<Policy, 'check'>, action: PlannedAction) =>
+  policy.check(action).catch((error: unknown) => {
+    if (error instanceof ApprovalRequired) return error
+    throw error
+  })
+
+function toAdmission<Data, First extends string>(
+  policy: Pick<Policy, 'check'>,
+  { spend, ...task }: TaskStart<Data, First>,
+  { action, grant }: { action: PlannedAction; grant: PolicyGrant | undefined },
+): Admission<Data, First> {
+  return {
+    ...task,
+    spend: {
+      ...spend,
+      ...(grant && { grant }),
+      action,
+      check: () => policy.check(action),
+    },
+  }
+}

@@ -1,0 +1,35 @@
+import type { Fault } from '#kernel/contract/fault.ts'
+
+/**
+ * Units that the acceptance of a task holds from several accounts of its user, in their order: at least `minUnits`, or the
+ * task is refused, and at most `maxUnits`. What is not posted until the task ends goes back.
+ */
+export type Draw = {
+  asset: string
+  subAccounts: readonly string[]
+  minUnits: bigint
+  maxUnits: bigint
+  reason: string
+  /** The fault where the accounts have less than `minUnits`. */
+  refuse(availableUnits: bigint): Fault
+}
+
+/** A part of a draw that is still held: its transfer posts or voids it. */
+export type DrawnPart = { key: string; amountUnits: bigint }
+
+type PostedPart = DrawnPart & { move: 'post' }
+
+const min = (a: bigint, b: bigint): bigint => (a < b ? a : b)
+
+/** The movements that post `units` of what was drawn, in the order of the accounts. The rest goes back when the task ends. */
+export function postDraw(parts: readonly DrawnPart[], units: bigint): PostedPart[] {
+  let left = units
+  const moves: PostedPart[] = []
+  for (const { key, amountUnits } of parts) {
+    const posted = min(left, amountUnits)
+    if (posted > 0n) moves.push({ move: 'post', key, amountUnits: posted })
+    left -= posted
+  }
+  if (left > 0n) throw new Error('a task has spent more than it has drawn')
+  return moves
+}

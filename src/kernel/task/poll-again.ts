@@ -1,0 +1,47 @@
+import { type Backoff, backoffMs } from '#kernel/async/backoff.ts'
+
+/**
+ * A parked step that polls: the number of its polls is in the data of the task, so that the backoff survives a crash.
+ */
+
+type PolledTask = { data: { polls?: number } }
+
+/** The polls since the task last set `polls` to 0. */
+export const pollsOf = ({ data }: PolledTask): number => data.polls ?? 0
+
+/** Parks the task with exponential backoff; spread it into the result of the step. */
+export function pollAgain<Name extends string>(task: PolledTask, next: Name, backoff: Backoff) {
+  const polls = pollsOf(task)
+  return { park: { afterMs: backoffMs(backoff, polls), next }, data: { polls: polls + 1 } }
+}
+
+const reviewPollMaxMs = 3_600_000
+/** What has waited for an hour can wait for another minute. */
+const reviewPollShare = 60
+
+/** The pause between two looks at an unknown outcome that waits for an operator: they cost less the older it is. */
+export const reviewPollMs = (ageMs: number, leastMs: number): number =>
+  Math.min(reviewPollMaxMs, Math.max(leastMs, Math.floor(ageMs / reviewPollShare)))
+
+/** Parks a task whose outcome waits for an operator; `ageMs`: since when. */
+export function pollReview<Name extends string>(
+  task: PolledTask,
+  next: Name,
+  { ageMs, backoff }: { ageMs: number; backoff: Backoff },
+) {
+  const { park, data } = pollAgain(task, next, backoff)
+  return { park: { ...park, afterMs: reviewPollMs(ageMs, park.afterMs) }, data, state: 'review' as const }
+}
+
+/** A node that is silent for longer may be silent for good. */
+const silentMaxMs = 3_600_000
+
+/** Parks a task whose look-up got no answer; an operator looks into one that gets none for long. */
+export function pollSilent<Name extends string>(
+  task: PolledTask,
+  next: Name,
+  age: { ageMs: number; backoff: Backoff },
+) {
+  if (age.ageMs > silentMaxMs) return pollReview(task, next, age)
+  return { ...pollAgain(task, next, age.backoff), state: 'reconciling' as const }
+}

@@ -1,0 +1,278 @@
+import { sha256 } from '#kernel/id.ts'
+import type { VenueAction } from '#kernel/money/venue.ts'
+import { canonicalJson, type JsonObject } from '#kernel/wire/json.ts'
+import { type Action, type PlannedAction, type PolicyGrant, transferOperation } from './action.ts'
+import type { Tx } from './task.ts'
+
+export type { Action, PlannedAction, PolicyGrant }
+export { transferOperation }
+
+/** The types shared by custody, policy and chains. A key never leaves custody; nothing is signed without a receipt. */
+
+export type EvmCall = { to: string; value: bigint; data: string }
+/** A batch that the user's own account executes once; the nonce is the delegate's (192-bit key, 64-bit sequence). */
+export type EvmBatch = {
+  chainId: string
+  account: string
+  delegate: string
+  calls: EvmCall[]
+  nonce: bigint
+  deadlineSeconds: number
+  /** The only sender that may submit the batch: once it spends the nonce otherwise, the batch is dead. Absent: any sender. */
+  executor?: string
+}
+/** Absent where the account is delegated already. `nonce` is the account's transaction count. */
+export type Delegation = { chainId: string; delegate: string; nonce: number }
+export type SignedDelegation = {
+  chainId: number
+  address: string
+  nonce: number
+  r: string
+  s: string
+  yParity: number
+}
+
+/** An amount that leaves the user's wallet, and the contract that may take it. */
+export type TokenSpend = { token: string; amountUnits: bigint; spender: string }
+
+export type EvmIntent = Action & {
+  type: 'evm_batch'
+  spends: TokenSpend[]
+  batch: EvmBatch
+  delegation: Delegation | null
+}
+
+export type VenueIntent = Action & {
+  type: 'venue_action'
+  venue: string
+  /** The user's own wallet, which is the account at the venue. */
+  account: string
+  /** The signing address: an agent of the account, or the account itself. */
+  signer: string
+  action: VenueAction
+  nonce: bigint
+  /** The venue rejects the action after this time, so it can never happen then; null where the action has no expiry. */
+  expiresAtMs: number | null
+}
+
+/** One instruction of a Solana transaction; `data` is hexadecimal text. */
+export type SvmInstruction = {
+  programId: string
+  accounts: { address: string; isSigner: boolean; isWritable: boolean }[]
+  data: string
+}
+
+/** A deposit at Relay's program; its accounts are named in full, so that each can be checked. */
+export type SvmDeposit = {
+  program: string
+  state: string
+  /** Pays and signs. */
+  sender: string
+  /** Whom the deposit counts for: a refund goes there. */
+  depositor: string
+  vault: string
+  /** Null: SOL. */
+  token: { mint: string; tokenProgram: string; source: string; vaultAccount: string } | null
+  amountUnits: bigint
+  /** 32 bytes, as 0x and hexadecimal text. */
+  depositId: string
+}
+
+/** An amount that leaves the user's wallet on Solana; `to` is the wallet, or the token account, that receives it. */
+export type SvmSpend = { token: string; amountUnits: bigint; to: string }
+
+export type SvmIntent = Action & {
+  type: 'svm_transaction'
+  /** The user's own wallet. */
+  account: string
+  /** Pays the fee and the rent of new token accounts. */
+  feePayer: string
+  spends: SvmSpend[]
+  /** The whole message that is signed, in base64. */
+  message: string
+  /** The message can land in no block above this height. */
+  lastValidBlockHeight: bigint
+}
+
+/** Everything that custody can sign. */
+export type SigningIntent = EvmIntent | SvmIntent | VenueIntent
+
+export const intentHash = (intent: SigningIntent): string => sha256(canonicalJson(intent))
+
+declare const receiptBrand: unique symbol
+/** Proof that the policy allowed exactly this intent. Only the policy can make one. */
+export type PolicyReceipt = {
+  readonly [receiptBrand]: true
+  readonly id: string
+  readonly userId: string
+  readonly taskId: string
+  readonly intentHash: string
+  readonly expiresAt: Date
+}
+
+export type Policy = {
+  /** Reads only; throws a Fault before a task exists. The grant is what the accepting statement compares and counts. */
+  check(action: PlannedAction): Promise<PolicyGrant>
+  /** For tasks that sign before or while they are accepted: reads what `check` reads, and takes no lock. */
+  authorizeOnAccept(userId: string, chainId: string): Promise<AuthorizeOnAccept>
+  /** In the signing transaction: checks everything again and issues the receipt. */
+  authorize(tx: Tx, intent: SigningIntent): Promise<PolicyReceipt>
+  /**
+   * The task may sign as much again: in the transaction that drops a signature which can never be used, or before the task
+   * moves on what the signature has delivered.
+   */
+  release(tx: Tx, released: ReleasedSignature): Promise<void>
+}
+/** `intent`: as it was stored. */
+export type ReleasedSignature = { userId: string; taskId: string; intent: JsonObject }
+
+/** The accepting statement counts the grant; `check` evaluates the same intent by the present limits. */
+export type AuthorizeOnAccept = (intent: SigningIntent) => {
+  receipt: PolicyReceipt
+  grant: PolicyGrant
+  check(): Promise<PolicyGrant>
+}
+
+export type SignedBatch = { signature: string; delegation: SignedDelegation | null }
+export type Signer = { signBatch(intent: EvmIntent, receipt: PolicyReceipt): Promise<SignedBatch> }
+
+export type SvmSigner = {
+  /** The signature of the user's wallet over the message of the intent. */
+  signMessage(intent: SvmIntent, receipt: PolicyReceipt): Promise<Uint8Array>
+}
+
+export type VenueSigner = {
+  /** Starts reading the sealed keys, in parallel with other work; nothing is decrypted before `sign`. */
+  venueKeys(whose: { userId: string; venue: string; byAgent: boolean }): VenueKeys
+}
+export type VenueKeys = { sign(intent: VenueIntent, receipt: PolicyReceipt): Promise<string> }
+
+/** A call that custody can decode; unknown selectors are refused. */
+export type DecodedCall =
+  | { name: 'approve'; token: string; spender: string; amountUnits: bigint }
+  | { name: 'transfer'; token: string; to: string; amountUnits: bigint }
+  | { name: 'deposit'; vault: string; assetsUnits: bigint; receiver: string }
+  | { name: 'withdraw'; vault: string; assetsUnits: bigint; receiver: string; owner: string }
+  | { name: 'redeem'; vault: string; sharesUnits: bigint; receiver: string; owner: string }
+  | SwapCall
+  | PaymentCall
+  /** Native coins without data. */
+  | { name: 'send'; to: string; amountUnits: bigint }
+
+/** Calls of a swap. A token that is null is the native coin, whose amount in is the value of the call. */
+export type SwapCall =
+  | {
+      name: 'swap'
+      router: string
+      tokenIn: string | null
+      tokenOut: string | null
+      path: readonly string[]
+      amountInUnits: bigint
+      amountOutMinUnits: bigint
+      recipient: string
+    }
+  | { name: 'wrap' | 'unwrap'; wrapped: string; amountUnits: bigint }
+  | {
+      name: 'bridge'
+      depository: string
+      depositor: string
+      token: string | null
+      amountUnits: bigint
+      requestId: string
+      /** Where the call itself says what is paid on the other chain. */
+      arrival?: { chainId: string; token: string; recipient: string; amountMinUnits: bigint }
+    }
+  /** A swap whose path its contract chooses; the contract guarantees the minimum to the recipient. */
+  | {
+      name: 'aggregate'
+      contract: string
+      tokenIn: string | null
+      tokenOut: string | null
+      amountInUnits: bigint
+      amountOutMinUnits: bigint
+      recipient: string
+      requestId: string
+    }
+  /** A swap by calls that nothing reads; the router pays the minimum to the recipient, or reverts. */
+  | {
+      name: 'multicall'
+      /** The router itself for the native coin, and for a token the contract that takes it. */
+      contract: string
+      router: string
+      tokenIn: string | null
+      tokenOut: string | null
+      amountInUnits: bigint
+      amountOutMinUnits: bigint
+      recipient: string
+      /** Receives native coins that are left. */
+      refundTo: string
+    }
+
+/** A payment in the native coin for the task that it names; `valueUnits` is the value of the call. */
+export type PaymentCall = { name: 'pay'; till: string; taskId: string; valueUnits: bigint }
+
+/** The cryptography of a foreign chain. Implemented by the chain's adapter and injected into custody. */
+export type EvmCrypto = {
+  addressOf(secret: Uint8Array): string
+  signBatch(secret: Uint8Array, batch: EvmBatch): Promise<string>
+  signDelegation(secret: Uint8Array, delegation: Delegation): Promise<SignedDelegation>
+  decodeCall(call: EvmCall): DecodedCall | undefined
+}
+/** Injected into custody: builds the wire format from the intent alone, and signs exactly that. */
+export type VenueCrypto = {
+  /** Loads its code, so that the first signature does not wait for it. */
+  load(): Promise<void>
+  /** The complete body as it is stored and sent. */
+  sign(secret: Uint8Array, intent: VenueIntent): Promise<string>
+}
+/** Null: the account comes from a lookup table, whose content the message does not have. */
+export type SvmMessageAccount = { address: string | null; isSigner: boolean; isWritable: boolean }
+export type DecodedMessage = {
+  feePayer: string
+  /** In the order of their signatures; the fee payer is the first. */
+  signers: string[]
+  staticAddresses: string[]
+  blockhash: string
+  lookups: { table: string; writable: number[]; readonly: number[] }[]
+  instructions: { programId: string; accounts: SvmMessageAccount[]; data: Uint8Array }[]
+}
+
+/** An instruction that custody can decode; every account that it is checked by stands in the message itself. */
+export type DecodedInstruction =
+  | { name: 'transfer_lamports'; from: string; to: string; lamports: bigint }
+  | {
+      name: 'transfer_tokens'
+      tokenProgram: string
+      source: string
+      mint: string
+      to: string
+      authority: string
+      amountUnits: bigint
+    }
+  | {
+      name: 'create_token_account'
+      payer: string
+      account: string
+      owner: string
+      mint: string
+      tokenProgram: string
+    }
+  | { name: 'close_token_account'; account: string; to: string; owner: string }
+  /** `reference`: an account that the program takes no notice of, by which the transaction is found. */
+  | { name: 'compute_limit'; units: bigint; reference?: string }
+  | { name: 'compute_price'; microLamports: bigint }
+  | { name: 'memo'; signers: string[]; text: string }
+  | ({ name: 'bridge' } & SvmDeposit)
+
+export type SvmCrypto = {
+  addressOf(secret: Uint8Array): Promise<string>
+  signBytes(secret: Uint8Array, message: Uint8Array): Promise<Uint8Array>
+}
+/** Lent to custody: reads what a key signs. */
+export type SvmDecoder = {
+  /** Undefined where the bytes are not a message of the one form that the gateway makes. */
+  decodeMessage(message: Uint8Array): DecodedMessage | undefined
+  /** Undefined where the instruction is none that custody knows. */
+  decodeInstruction(instruction: DecodedMessage['instructions'][number]): DecodedInstruction | undefined
+  tokenAccountOf(owner: string, mint: string, tokenProgram: string): string
+}
