@@ -29,7 +29,7 @@ const internal = [
 await using instance = await createInstance(await environment.newDatabase('triggers'), 16, async () => {}, {
   internal,
 })
-const { pool, taskEngine } = instance
+const { pool, priceTriggers } = instance
 const userIds = Array.from({ length: users }, () => newCaller().userId)
 
 /** One order per price step on either side of the middle, of which a third are pairs that cancel each other. */
@@ -55,8 +55,8 @@ async function tick(crossed: number): Promise<number> {
   // A price comes each second: the tasks of the last one have ended.
   while ((await query(pool, 'select 1 from task_queue limit 1')).length > 0) await delay(1)
   const startedMs = performance.now()
-  const [lease] = await taskEngine.priceTriggers.lease([market])
-  await taskEngine.priceTriggers.fireTriggers(lease!, String(price))
+  const [lease] = await priceTriggers.lease([market])
+  await priceTriggers.fireTriggers(lease!, String(price))
   return performance.now() - startedMs
 }
 async function sample(count: number, crossed: number): Promise<number[]> {

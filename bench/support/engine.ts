@@ -32,6 +32,7 @@ export type EngineInstance = {
   call: Invoke
   pool: ReturnType<typeof openDatabase>['pool']
   taskEngine: Awaited<ReturnType<typeof openTestCore>>['taskEngine']
+  priceTriggers: Awaited<ReturnType<typeof openTestCore>>['priceTriggers']
   transact: Awaited<ReturnType<typeof openTestCore>>['transactions']['run']
   operation: Operation
   accept(caller: Caller, n: number, key?: string): Promise<string>
@@ -92,6 +93,7 @@ export async function createInstance(
     call: invoke,
     pool: db,
     taskEngine,
+    priceTriggers: core.priceTriggers,
     transact: core.transactions.run,
     operation,
     async accept(caller, n, key) {

@@ -2,11 +2,11 @@ import { orderViews } from '#compose/orders.ts'
 import { venueChainId } from '#compose/settings.ts'
 import { createTaskIntake } from '#durable/accept/task-intake.ts'
 import { appendEvents } from '#durable/events/append-events.ts'
-import { createOrderTasks } from '#durable/order-tasks.ts'
 import { approvalStep, type Task } from '#durable/task/task-row.ts'
 import { taskEvent } from '#durable/task/task-view.ts'
 import { toRow } from '#engines/trigger-orders/order-end.ts'
 import { orderKindVersion } from '#engines/trigger-orders/order-rules.ts'
+import { createOrderTasks } from '#engines/trigger-orders/order-tasks.ts'
 import { spendOf } from '#engines/trigger-orders/run-order.ts'
 import { ordersById, rearmTriggerOrder } from '#engines/trigger-orders/store.ts'
 import { effectKind } from '#engines/venue/orders/action-outcome.ts'
@@ -266,7 +266,8 @@ async function fire(tx: Tx, { id, execution_id: own }: TriggerOrder, at: Date): 
 /** Creates the task of the order, which a gateway runs. */
 async function fireOrder(session: Session, tx: Tx, order: TriggerOrder): Promise<string> {
   const deps = { ...session, random: systemRandom }
-  const tasks = createOrderTasks({ ...deps, intake: createTaskIntake(deps), kinds: firedKinds })
+  const { enqueueAll } = createTaskIntake(deps)
+  const tasks = createOrderTasks({ ...deps, enqueueAll, kindOf: (name) => firedKinds.get(name) })
   const { trigger_price: price } = order
   await tasks.create(tx, await fire(tx, order, session.clock.now()), { low: price, high: price })
   const [fired] = await ordersById(tx, order.user_id, [order.id])

@@ -2,6 +2,7 @@ import type { Config } from '#config.ts'
 import { createEngine } from '#durable/engine.ts'
 import type { MessageBus } from '#durable/events/notifier.ts'
 import { postgresBus } from '#durable/events/postgres-notify.ts'
+import { createPriceTriggers } from '#engines/trigger-orders/price-triggers.ts'
 import { type Clock, systemClock } from '#kernel/clock.ts'
 import type { Failpoints } from '#kernel/failpoint.ts'
 import { type Random, systemRandom } from '#kernel/id.ts'
@@ -74,6 +75,14 @@ export async function openCore(deps: CoreDeps, overrides: CoreOverrides = {}) {
       durability: config.DATABASE_DURABILITY ?? 'single',
     }),
   )
+  const priceTriggers = createPriceTriggers({
+    transactions,
+    taskEngine,
+    clock,
+    random,
+    log,
+    leaseMs: config.LEASE_MS,
+  })
   const owned = parts.move()
   return {
     config,
@@ -86,6 +95,7 @@ export async function openCore(deps: CoreDeps, overrides: CoreOverrides = {}) {
     db: database.pool,
     transactions,
     taskEngine,
+    priceTriggers,
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   }
 }

@@ -79,7 +79,7 @@ export function openOrders(
   { core, chains, custody, prices, swaps }: OrderParts,
   { orderCheckMs }: OrderOverrides = {},
 ): Orders {
-  const { config, db, log, clock, random, taskEngine } = core
+  const { config, db, log, clock, random, taskEngine, priceTriggers } = core
   const tokenFacts = async (chainId: string, address: string) =>
     chains.ports.get(chainId)?.chain.tokenFacts(address)
   const pricer = createPricer({
@@ -117,7 +117,7 @@ export function openOrders(
       db,
       clock,
       log,
-      priceTriggers: taskEngine.priceTriggers,
+      priceTriggers,
       displayPrices: pricer.displayPrices,
       quotePrice: pricer.quotePrice,
       quotesPerMinute: config.ORDER_QUOTES_PER_MINUTE,

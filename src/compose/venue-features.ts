@@ -27,7 +27,7 @@ export function openVenueFeatures(
   { core, bridge, trading, custody: { batches, tradingKeys }, swaps, changed }: VenueFeatureDeps,
   { priceCheckMs }: VenueFeatureOverrides = {},
 ) {
-  const { config, log, taskEngine } = core
+  const { config, log, taskEngine, priceTriggers } = core
   const limits = perpLimitsOf(config)
   const perp = makePerp({
     ...trading,
@@ -50,7 +50,7 @@ export function openVenueFeatures(
     triggerHost: config.HYPERLIQUID_SPOT_TRIGGERS,
     limits,
     log,
-    priceTriggers: taskEngine.priceTriggers,
+    priceTriggers,
     isOnDuty: taskEngine.isOnDuty,
     priceCheckMs,
   })

@@ -11,18 +11,18 @@ import type { OperationOf } from './accept/operation-call.ts'
 import { isStreamTask, taskOperationOf } from './accept/stream-task.ts'
 import type { Approvers } from './approvals/approval-events.ts'
 import { createApprovals } from './approvals/approvals.ts'
+import { appendEvents } from './events/append-events.ts'
 import { createChangePoller } from './events/change-poller.ts'
 import { createEventLog } from './events/event-log.ts'
 import { createLocalEvents } from './events/local-events.ts'
 import { createMailboxes } from './events/mailboxes.ts'
 import { createNotifier, type MessageBus, readyTopic } from './events/notifier.ts'
 import { ledger } from './ledger/ledger.ts'
-import { createPriceTriggers } from './price-triggers.ts'
 import { createNonceSequences } from './run/nonces.ts'
 import { createRunner, type RunnerOptions } from './run/runner.ts'
 import { createWakeTasks } from './run/wake-tasks.ts'
 import { createTaskCounters } from './task/task-counters.ts'
-import { kindKey } from './task/task-kinds.ts'
+import { kindKey, newestKind } from './task/task-kinds.ts'
 import { createTaskQueries } from './task/task-queries.ts'
 import { createHeldCommits } from './time/held-commits.ts'
 import type { Durability } from './time/replication.ts'
@@ -149,6 +149,10 @@ export function createEngine(deps: EngineDeps) {
     events,
     approvals,
     enqueue: intake.enqueue,
+    enqueueAll: intake.enqueueAll,
+    appendEvents,
+    /** The newest version of a kind; undefined where this instance does not know it. */
+    kindOf: (name: string) => newestKind(kinds, name),
     announceQueued: () => notifier.notify([readyTopic]),
     /** True on one live instance: it polls often for what any of them may handle, the others rarely. */
     isOnDuty: taskRunner.isOnDuty,
@@ -156,18 +160,6 @@ export function createEngine(deps: EngineDeps) {
     isLeaseHeld: taskRunner.isLeaseHeld,
     wakeTasks: createWakeTasks({ transactions, notifier, clock }),
     schedules: scheduler,
-    priceTriggers: createPriceTriggers({
-      transactions,
-      intake,
-      kinds,
-      notifier,
-      clock,
-      random,
-      log,
-      instanceId,
-      leaseMs: options.leaseMs,
-      holds,
-    }),
     /** Registers all kinds and builds the invoker; `internal` kinds have no route. Tasks run after `start`. */
     createRuntime(operations: readonly Operation[], internal: readonly TaskKind[], shownUnits?: ShownUnits) {
       const tasks = selectTasks(operations)

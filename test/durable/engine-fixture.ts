@@ -6,6 +6,7 @@ import { createTaskIntake } from '#durable/accept/task-intake.ts'
 import type { Engine } from '#durable/engine.ts'
 import type { MessageBus } from '#durable/events/notifier.ts'
 import { createCommitter } from '#durable/run/commit.ts'
+import type { PriceTriggers } from '#engines/trigger-orders/price-triggers.ts'
 import { systemClock as clock } from '#kernel/clock.ts'
 import type { Asker } from '#kernel/contract/caller.ts'
 import { group, implement, type Operation, task } from '#kernel/contract/operation.ts'
@@ -103,6 +104,7 @@ export async function workFor(ms: number): Promise<void> {
 
 export type Instance = {
   taskEngine: Engine
+  priceTriggers: PriceTriggers
   database: Database
   heartbeats: Database
   run(userId: string, options?: { timeoutMs?: number; key?: string; via?: 'chat' }): Promise<Answer>
@@ -177,7 +179,7 @@ export async function openFixture(given?: Pick<TestDatabase, 'url' | 'drop'>) {
         ...(log && { log }),
         ...(timeMemory && { timeMemory }),
       })
-      const { taskEngine, stores } = core
+      const { taskEngine, priceTriggers, stores } = core
       await taskEngine.nonces.ensure(nonceSequence, 1n)
       const first = Object.keys(kind.steps)[0]!
       const admit = instanceOptions.admit ?? (async () => ({ data: {} as JsonObject, first }))
@@ -186,6 +188,7 @@ export async function openFixture(given?: Pick<TestDatabase, 'url' | 'drop'>) {
       runtime.start()
       const instance: Instance = {
         taskEngine,
+        priceTriggers,
         database: stores.database,
         heartbeats: stores.heartbeats,
         async run(userId, { timeoutMs = 15_000, key, via } = {}) {

@@ -134,7 +134,7 @@ async function adoptedOf(attempts: readonly Attempt[], { isStopFired }: { isStop
   const userId = newUser()
   const pair = await leaveHookPair(fixture, userId)
   if (isStopFired) {
-    const { priceTriggers } = instance.taskEngine
+    const { priceTriggers } = instance
     const [lease] = await priceTriggers.lease([pair.stop.market])
     assert.equal(await priceTriggers.fireTriggers(lease!, '1', pair.stop.quote_key), 1)
   }

@@ -159,7 +159,7 @@ describe("an operator's end", () => {
   const firedStop = async (data: JsonObject) => {
     const user = await addUser()
     const { stop: left } = await leaveHookPair(fixture, user)
-    const { priceTriggers } = instance.taskEngine
+    const { priceTriggers } = instance
     const [lease] = await priceTriggers.lease([left.market])
     assert.equal(await priceTriggers.fireTriggers(lease!, '1', left.quote_key), 1)
     const stop = (await ordersOf(user)).find(({ id }) => id === left.id)

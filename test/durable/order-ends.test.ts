@@ -60,7 +60,7 @@ describe('ends of orders', () => {
     const ids = await Promise.all(
       users.flatMap((user_id) => ['sold', 'unsold'].map((each) => insert({ user_id, kind: each }))),
     )
-    const { priceTriggers } = a.taskEngine
+    const { priceTriggers } = a
     const [lease] = await priceTriggers.lease(['ENDS'])
     assert.equal(await priceTriggers.fireTriggers(lease!, '9'), ids.length)
     const ends = await Promise.all(ids.map(endOf))
@@ -100,7 +100,7 @@ describe('ends of orders', () => {
     const group = { user_id: user, kind: hookKind, market, oco_group: newUser() }
     const stop = await insert(group)
     const target = await insert({ ...group, direction: 'gte', trigger_price: '20' })
-    const { priceTriggers } = instance.taskEngine
+    const { priceTriggers } = instance
     const [lease] = await priceTriggers.lease([market])
     assert.equal(await priceTriggers.fireTriggers(lease!, '9'), 1)
     const taskId = (await rowOf(stop)).task_id!

@@ -47,7 +47,7 @@ describe('lists of orders', () => {
     const user = newUser()
     const [oldest, ...others] = rowsOf(user, 1_001).sort((one, other) => (one.id < other.id ? -1 : 1))
     await insert([oldest!])
-    const { priceTriggers } = a.taskEngine
+    const { priceTriggers } = a
     const [lease] = await priceTriggers.lease(['LISTED'])
     assert.equal(await priceTriggers.fireTriggers(lease!, '9', 'small'), 1)
     const [{ task_id } = { task_id: '' }] = await fixture.rows<{ task_id: string }>(

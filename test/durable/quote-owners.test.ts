@@ -42,7 +42,7 @@ describe('orders that share a quote', () => {
   /** The price is below all triggers. */
   const roundOf = (
     market: string,
-    { taskEngine }: Awaited<ReturnType<EngineFixture['instance']>>,
+    { priceTriggers }: Awaited<ReturnType<EngineFixture['instance']>>,
     {
       quotePrice,
       quotesPerMinute = 6_000,
@@ -52,7 +52,7 @@ describe('orders that share a quote', () => {
       db: fixture.admin.pool,
       clock,
       log: silentLog,
-      priceTriggers: taskEngine.priceTriggers,
+      priceTriggers,
       displayPrices: async (markets) =>
         new Map(
           markets.filter((each) => each === market).map((each) => [each, { price: '9', at: new Date() }]),

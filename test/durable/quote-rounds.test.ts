@@ -52,7 +52,7 @@ describe('orders with a quote each that a price reaches together', () => {
         db: fixture.admin.pool,
         clock,
         log: silentLog,
-        priceTriggers: a.taskEngine.priceTriggers,
+        priceTriggers: a.priceTriggers,
         displayPrices: async (markets) =>
           new Map(
             markets.filter((each) => each === market).map((each) => [each, { price: '9', at: new Date() }]),

@@ -376,8 +376,8 @@ describe('failing steps', () => {
       newUser(),
       user,
     )
-    const [lease] = await a.taskEngine.priceTriggers.lease(['T'])
-    assert.equal(await a.taskEngine.priceTriggers.fireTriggers(lease!, '9'), 1)
+    const [lease] = await a.priceTriggers.lease(['T'])
+    assert.equal(await a.priceTriggers.fireTriggers(lease!, '9'), 1)
     const made = await eventually(async () => {
       const tasks = await fixture.rows<{ kind_version: number; step: string }>(
         `select kind_version, step from task where kind = 'scheduled'`,

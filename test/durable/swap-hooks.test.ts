@@ -106,7 +106,7 @@ describe('hooks of a swap', () => {
     const [stop, near] = legs('1', '0.25')
     const hooks = newHooks(user, [stop!, near!])
     await arm(hooks)
-    const { priceTriggers } = a.taskEngine
+    const { priceTriggers } = a
     const [lease] = await priceTriggers.lease([marketOf(hooks)])
     assert.equal(await priceTriggers.fireTriggers(lease!, '11.5', quoteKey(hooks, 250n)), 1)
     assert.equal(await leftOf(user, near!.id), 1_000n)
@@ -142,7 +142,7 @@ describe('hooks of a swap', () => {
     const elsewhere = newHooks(user, legs('1'))
     const foreign = newHooks(other, legs('1'), hooks.token)
     for (const each of [hooks, fired, elsewhere, foreign]) await arm(each)
-    const { priceTriggers } = a.taskEngine
+    const { priceTriggers } = a
     const [lease] = await priceTriggers.lease([marketOf(hooks)])
     assert.equal(await priceTriggers.fireTriggers(lease!, '8', quoteKey(fired, 100n)), 1)
     const found = await fixture.admin.transaction((tx) =>
@@ -167,7 +167,10 @@ describe('hooks of a swap', () => {
     const [stop, profit] = legs('1', '0.5')
     const hooks = newHooks(user, [stop!, profit!])
     await arm(hooks)
-    const { priceTriggers, tasks } = a.taskEngine
+    const {
+      priceTriggers,
+      taskEngine: { tasks },
+    } = a
     const [lease] = await priceTriggers.lease([marketOf(hooks)])
     const fire = () => priceTriggers.fireTriggers(lease!, '8', quoteKey(hooks, 1_000n))
     const cancel = (...ids: string[]) =>
@@ -216,7 +219,7 @@ describe('hooks of a swap', () => {
     await using a = await fixture.instance(kind, { internal: [sells] })
     await using b = await fixture.instance(kind, { internal: [sells] })
     const user = newUser()
-    const { priceTriggers } = a.taskEngine
+    const { priceTriggers } = a
     const cancel = (id: string, n: number) =>
       fixture.admin.transaction(async (tx) => {
         const { tasks } = (n % 4 < 2 ? a : b).taskEngine
@@ -259,7 +262,7 @@ describe('hooks of a swap', () => {
         db: fixture.admin.pool,
         clock,
         log: silentLog,
-        priceTriggers: a.taskEngine.priceTriggers,
+        priceTriggers: a.priceTriggers,
         displayPrices: async (markets) =>
           new Map(
             markets
@@ -297,7 +300,7 @@ describe('hooks of a swap', () => {
       db: fixture.admin.pool,
       clock,
       log: { ...silentLog, error: (facts) => errors.push(facts) },
-      priceTriggers: { ...a.taskEngine.priceTriggers, expire },
+      priceTriggers: { ...a.priceTriggers, expire },
       displayPrices: async (markets) =>
         new Map(
           markets
@@ -341,7 +344,7 @@ describe('hooks of a swap', () => {
       db: fixture.admin.pool,
       clock,
       log: silentLog,
-      priceTriggers: a.taskEngine.priceTriggers,
+      priceTriggers: a.priceTriggers,
       displayPrices: async (markets) =>
         new Map(markets.filter((each) => each === marketOf(hooks)).map((each) => [each, shown])),
       quotePrice: async () => '8',

@@ -91,7 +91,7 @@ describe('trailing orders', () => {
       db: failing as unknown as Queryable,
       clock,
       log: silentLog,
-      priceTriggers: a.taskEngine.priceTriggers,
+      priceTriggers: a.priceTriggers,
       displayPrices: async (leased) =>
         new Map(
           leased.filter((each) => each === market).map((each) => [each, { price: '9', at: new Date() }]),

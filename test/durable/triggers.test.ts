@@ -54,8 +54,8 @@ describe('price triggers', () => {
     const own = await arm('KEYS', user)
     const foreign = await arm('KEYS', other)
     await a.run(user, { key: `trigger:${own}` })
-    const [lease] = await a.taskEngine.priceTriggers.lease(['KEYS'])
-    assert.equal(await a.taskEngine.priceTriggers.fireTriggers(lease!, '9'), 2)
+    const [lease] = await a.priceTriggers.lease(['KEYS'])
+    assert.equal(await a.priceTriggers.fireTriggers(lease!, '9'), 2)
     assert.deepEqual([await statusOf(own), await statusOf(foreign)], ['fired', 'fired'])
   })
 
@@ -75,12 +75,12 @@ describe('price triggers', () => {
     await fixture.rows(
       `create trigger refuse_task before insert on task for each row when (new.user_id = '${user}') execute function refuse_task()`,
     )
-    const [lease] = await a.taskEngine.priceTriggers.lease(['BROKEN'])
-    assert.equal(await a.taskEngine.priceTriggers.fireTriggers(lease!, '9'), 1)
+    const [lease] = await a.priceTriggers.lease(['BROKEN'])
+    assert.equal(await a.priceTriggers.fireTriggers(lease!, '9'), 1)
     assert.deepEqual([await statusOf(broken), await statusOf(sound)], ['armed', 'fired'])
     assert.equal(errors.length, 1)
     await fixture.rows('drop trigger refuse_task on task')
-    assert.equal(await a.taskEngine.priceTriggers.fireTriggers(lease!, '9'), 1)
+    assert.equal(await a.priceTriggers.fireTriggers(lease!, '9'), 1)
     assert.equal(await statusOf(broken), 'fired')
   })
 
@@ -90,10 +90,10 @@ describe('price triggers', () => {
     await a.run(user)
     const late = [await arm('LOCKED', user), await arm('LOCKED', user)]
     const prompt = await Promise.all(others.map((other) => arm('LOCKED', other)))
-    const [lease] = await a.taskEngine.priceTriggers.lease(['LOCKED'])
+    const [lease] = await a.priceTriggers.lease(['LOCKED'])
     const held = await fixture.lockRows('select 1 from user_event_seq where user_id = $1 for update', user)
     try {
-      const fire = () => unblocked(a.taskEngine.priceTriggers.fireTriggers(lease!, '9'))
+      const fire = () => unblocked(a.priceTriggers.fireTriggers(lease!, '9'))
       assert.equal(await fire(), others.length)
       assert.equal(await fire(), 0)
       for (const id of prompt) assert.equal(await statusOf(id), 'fired')
@@ -119,7 +119,7 @@ describe('price triggers', () => {
     const above = await arm('SIDES', user, { trigger_price: '12', direction: 'gte' })
     const quoted = await arm('SIDES', user, { quote_key: 'small' })
     const other = await arm('SIDES', user, { quote_key: 'large' })
-    const { priceTriggers } = a.taskEngine
+    const { priceTriggers } = a
     const [lease] = await priceTriggers.lease(['SIDES'])
     const statuses = () => Promise.all([below, lower, above, quoted, other].map(statusOf))
     assert.equal(await priceTriggers.fireTriggers(lease!, '11'), 0)
@@ -136,9 +136,9 @@ describe('price triggers', () => {
     const oco_group = newUser()
     const stop = await arm('GAP', user, { oco_group })
     const target = await arm('GAP', user, { oco_group, direction: 'gte', trigger_price: '5' })
-    const [lease] = await a.taskEngine.priceTriggers.lease(['GAP'])
-    assert.equal(await a.taskEngine.priceTriggers.fireTriggers(lease!, '7'), 1)
-    assert.equal(await a.taskEngine.priceTriggers.fireTriggers(lease!, '7'), 0)
+    const [lease] = await a.priceTriggers.lease(['GAP'])
+    assert.equal(await a.priceTriggers.fireTriggers(lease!, '7'), 1)
+    assert.equal(await a.priceTriggers.fireTriggers(lease!, '7'), 0)
     assert.deepEqual([await statusOf(stop), await statusOf(target)], ['fired', 'cancelled'])
     assert.equal((await rowOf(target)).cancelled_by, stop)
   })
@@ -149,7 +149,7 @@ describe('price triggers', () => {
     const oco_group = newUser()
     const stop = await arm('AGAIN', user, { oco_group })
     const target = await arm('AGAIN', user, { oco_group, direction: 'gte', trigger_price: '20' })
-    const { priceTriggers } = a.taskEngine
+    const { priceTriggers } = a
     const [lease] = await priceTriggers.lease(['AGAIN'])
     assert.equal(await priceTriggers.fireTriggers(lease!, '9'), 1)
     const first = await rowOf(stop)
@@ -169,7 +169,7 @@ describe('price triggers', () => {
     await using a = await fixture.instance(kind, { internal: [fired] })
     const late = await arm('LATE', newUser(), { expires_at: new Date(Date.now() - 1) })
     const open = await arm('LATE', newUser(), { expires_at: new Date(Date.now() + 60_000) })
-    const { priceTriggers } = a.taskEngine
+    const { priceTriggers } = a
     const [lease] = await priceTriggers.lease(['LATE'])
     assert.equal(await priceTriggers.fireTriggers(lease!, '9'), 1)
     assert.equal(await priceTriggers.expire(), 1)
@@ -184,7 +184,7 @@ describe('price triggers', () => {
     const past = { expires_at: new Date(Date.now() - 1_000) }
     const late = await arm('EXPIRED', user, past)
     const prompt = await arm('EXPIRED', other, past)
-    const { priceTriggers } = a.taskEngine
+    const { priceTriggers } = a
     const held = await fixture.lockRows('select 1 from user_event_seq where user_id = $1 for update', user)
     try {
       assert.equal(await priceTriggers.expire(), 1)
@@ -210,7 +210,7 @@ describe('price triggers', () => {
       internal: [published(broken)],
       log: { ...silentLog, error: (facts) => errors.push(facts) },
     })
-    assert.equal(await a.taskEngine.priceTriggers.expire(), 1)
+    assert.equal(await a.priceTriggers.expire(), 1)
     assert.deepEqual([await statusOf(broken), await statusOf(sound)], ['armed', 'expired'])
     assert.equal(errors.length, 1)
     await fixture.rows('delete from trigger_order where id = $1 returning id', broken)
@@ -221,7 +221,7 @@ describe('price triggers', () => {
     await using b = await fixture.instance(kind, { internal: [fired] })
     const users = Array.from({ length: 40 }, newUser)
     const ids = await Promise.all(users.flatMap((user) => [arm('RACE', user), arm('RACE', user)]))
-    const fireOn = async ({ taskEngine: { priceTriggers } }: typeof a) => {
+    const fireOn = async ({ priceTriggers }: typeof a) => {
       const [lease] = await priceTriggers.lease(['RACE'])
       return lease ? priceTriggers.fireTriggers(lease, '9') : 0
     }

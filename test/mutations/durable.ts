@@ -235,7 +235,7 @@ export const durableMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/durable/fire-orders.ts',
+    'src/engines/trigger-orders/fire-orders.ts',
     ['test/durable/triggers.test.ts'],
     [
       [

@@ -7,13 +7,6 @@ import { KeyTaken } from './acceptance.ts'
 export type KeyedRequest = { userId: string; key: string; operation: string; hash: string }
 export type StoredKey = { taskId: string | null; response: JsonObject | null }
 
-export const bodyHash = (operation: string, input: unknown): string =>
-  sha256(`${operation}\n${canonicalJson(input)}`)
-
-/** Client keys are visible ASCII, so a key with a space cannot collide with one. */
-export const internalKey = (source: 'trigger' | 'sched' | 'chat' | 'act', name: string): string =>
-  `${source} ${name}`
-
 /** The stored reply of a key. A key reused for another operation or body is a client bug that must not move money. */
 export async function findKey(
   db: Queryable,

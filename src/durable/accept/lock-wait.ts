@@ -2,13 +2,11 @@ import type pg from 'pg'
 import type { WaitOption } from '#kernel/async/arrival-batches.ts'
 import { createFairQueue } from '#kernel/async/fair-queue.ts'
 import { createKeyedMutex } from '#kernel/async/keyed-mutex.ts'
+import { batchLockWaitMs } from '#store/lock-timeout.ts'
 import { query } from '#store/query.ts'
 
 /** How long a statement waits for each row that another transaction has locked; without it, to its own time limit. */
 export type LockWait = { lockWaitMs?: number | undefined }
-
-/** Of a batch: beyond this its members run singly, so that the row of one user delays the others no longer. */
-export const batchLockWaitMs = 200
 
 /**
  * What may wait is about one user. The number of the user's events is locked last, after rows that many users
@@ -23,10 +21,6 @@ export async function startLockWait(
   await query(pool, 'select 1 from user_event_seq where user_id = $1 for no key update', [userId])
   return {}
 }
-
-/** PostgreSQL gave up on a lock, and rolled the statement back. */
-export const isLockTimeout = (error: unknown): boolean =>
-  (error as { code?: string } | null)?.code === '55P03'
 
 /** Each transaction that waits for locked rows keeps a connection: one of a user, and a few of all users together. */
 export type LockWaiters = { run<T>(userId: string, work: () => Promise<T>): Promise<T> }

@@ -5,6 +5,7 @@ import { batchByArrival } from '#kernel/async/arrival-batches.ts'
 import { createKeyedMutex, type KeyedMutex } from '#kernel/async/keyed-mutex.ts'
 import type { Tx } from '#kernel/task/task.ts'
 import { isStatementTimeout } from '#store/conflict.ts'
+import { isLockTimeout } from '#store/lock-timeout.ts'
 import { isDatabaseUnavailable } from '#store/unavailable.ts'
 import { type ApprovedTask, resumeTask } from './accept-approved.ts'
 import { acceptInTransaction, type Decision } from './accept-in-transaction.ts'
@@ -12,7 +13,7 @@ import { type Acceptance, insertAcceptances, type NewTask, refusalOf } from './a
 import { buildAcceptance, type IntakeDeps } from './build-acceptance.ts'
 import { accountBusy } from './faults.ts'
 import { signFirstStep } from './first-signature.ts'
-import { isLockTimeout, type LockWait, startLockWait } from './lock-wait.ts'
+import { type LockWait, startLockWait } from './lock-wait.ts'
 
 export type { NewTask } from './acceptance.ts'
 

@@ -9,6 +9,7 @@ import { Fault } from '#kernel/contract/fault.ts'
 import { type Random, uuidv7 } from '#kernel/id.ts'
 import { requestExecutionId } from '#kernel/task/execution-id.ts'
 import { askerOf } from '#kernel/task/fresh-person.ts'
+import { bodyHash } from '#kernel/task/idempotency-key.ts'
 import type { JsonObject } from '#kernel/wire/json.ts'
 import { isDatabaseUnavailable } from '#store/unavailable.ts'
 import { StaleBalance } from './acceptance.ts'
@@ -19,7 +20,7 @@ import {
   type TaskAdmitterDeps,
 } from './admit-task.ts'
 import { acceptanceUnknown, accountBusy, throwAdmissionFault } from './faults.ts'
-import { bodyHash, findKey, isKeyTaken, type KeyedRequest } from './idempotency.ts'
+import { findKey, isKeyTaken, type KeyedRequest } from './idempotency.ts'
 import type { Answer, UserCall } from './operation-call.ts'
 import { assertNoDuplicate, recentRequestOf } from './recent-request.ts'
 

@@ -1,4 +1,4 @@
-import { isLockTimeout, startLockWait } from '#durable/accept/lock-wait.ts'
+import { startLockWait } from '#durable/accept/lock-wait.ts'
 import { asTask, type Task } from '#durable/task/task-row.ts'
 import { retryOnConflict, type Transactions } from '#durable/transactions.ts'
 import { batchByArrival } from '#kernel/async/arrival-batches.ts'
@@ -11,6 +11,7 @@ import {
   systemOwner,
   type Tx,
 } from '#kernel/task/task.ts'
+import { isLockTimeout } from '#store/lock-timeout.ts'
 import { query } from '#store/query.ts'
 import type { TaskRow } from '#store/tables/durable.ts'
 import { isDatabaseUnavailable } from '#store/unavailable.ts'

@@ -1,4 +1,4 @@
-import type { PriceTriggers } from '#durable/price-triggers.ts'
+import type { PriceTriggers } from '#engines/trigger-orders/price-triggers.ts'
 import type { OnAgentRevoked } from '#engines/venue/orders/order-failures.ts'
 import type { AgentDeps } from '#engines/venue/orders/trade-admission.ts'
 import type { VenueTrading } from '#engines/venue/orders/venue-trading.ts'

@@ -1,4 +1,4 @@
-import type { PriceTriggers } from '#durable/price-triggers.ts'
+import type { PriceTriggers } from '#engines/trigger-orders/price-triggers.ts'
 import { backoffMs } from '#kernel/async/backoff.ts'
 import { Fault } from '#kernel/contract/fault.ts'
 import type { Log } from '#kernel/log.ts'

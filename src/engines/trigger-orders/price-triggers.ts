@@ -1,13 +1,12 @@
+import type { Engine } from '#durable/engine.ts'
+import type { Transactions } from '#durable/transactions.ts'
 import type { Clock } from '#kernel/clock.ts'
 import type { Random } from '#kernel/id.ts'
 import type { Log } from '#kernel/log.ts'
-import type { TaskKind } from '#kernel/task/task.ts'
 import type { PriceRange } from '#kernel/task/trigger-order.ts'
 import { isConflict } from '#store/conflict.ts'
 import { query } from '#store/query.ts'
 import { isDatabaseUnavailable } from '#store/unavailable.ts'
-import type { TaskIntake } from './accept/task-intake.ts'
-import { type Notifier, readyTopic } from './events/notifier.ts'
 import { createOrderExpiry } from './expire-orders.ts'
 import {
   type Crossing,
@@ -18,20 +17,17 @@ import {
   type MarketLease,
 } from './fire-orders.ts'
 import { createOrderTasks } from './order-tasks.ts'
-import type { MoneyHolds } from './time/money-hold.ts'
-import type { Transactions } from './transactions.ts'
 
 type PriceTriggerDeps = {
   transactions: Transactions
-  intake: TaskIntake
-  kinds: ReadonlyMap<string, TaskKind>
-  notifier: Notifier
+  taskEngine: Pick<
+    Engine,
+    'kindOf' | 'enqueueAll' | 'appendEvents' | 'announceQueued' | 'instanceId' | 'holds'
+  >
   clock: Clock
   random: Random
   log: Log
-  instanceId: string
   leaseMs: number
-  holds: Pick<MoneyHolds, 'find'>
 }
 
 export type { MarketLease } from './fire-orders.ts'
@@ -51,7 +47,7 @@ const blockedUsersMax = 4
 const isCrossedSql = (quoteCondition: string): string => {
   const armed = `from trigger_order where market = $1 and status = 'armed' and ${quoteCondition}`
   return `select coalesce((select max(trigger_price) ${armed} and direction = 'lte') >= $2::numeric, false)
-    or coalesce((select min(trigger_price) ${armed} and direction = 'gte') <= $3::numeric, false) as crossed`
+    or coalesce((select min(trigger_price) ${armed} and direction = 'gte') <= $3::numeric, false) as hit`
 }
 const isCrossedByPrice = isCrossedSql('quote_key is null')
 const isCrossedByQuote = isCrossedSql('quote_key = $4')
@@ -61,15 +57,16 @@ const isCrossedByQuote = isCrossedSql('quote_key = $4')
  * of a user that is locked elsewhere delays the orders of that user only.
  */
 export function createPriceTriggers(deps: PriceTriggerDeps): PriceTriggers {
-  const { transactions, notifier, clock, log, instanceId, leaseMs, holds } = deps
-  const tasks = createOrderTasks(deps)
+  const { transactions, taskEngine, clock, random, log, leaseMs } = deps
+  const { instanceId, holds, announceQueued, appendEvents } = taskEngine
+  const tasks = createOrderTasks({ ...taskEngine, clock, random })
   const fireDeps = { transactions, tasks, clock, log, instanceId }
-  const expire = createOrderExpiry(fireDeps)
+  const expire = createOrderExpiry({ ...fireDeps, appendEvents })
 
   /** Users whose orders wait for locks, beside the others of their markets. */
   const waiting = new Set<string>()
   const notifyOf = (count: number) => {
-    if (count > 0) notifier.notify([readyTopic])
+    if (count > 0) announceQueued()
   }
   const fireBlocked = (crossing: Crossing, userId: string): void => {
     waiting.add(userId)
@@ -113,12 +110,12 @@ export function createPriceTriggers(deps: PriceTriggerDeps): PriceTriggers {
       if (holds.find()) return 0
       const price = typeof given === 'string' ? { low: given, high: given } : given
       const ofQuote = quoteKey === null ? [] : [quoteKey]
-      const [probe] = await query<{ crossed: boolean }>(
+      const [probe] = await query<{ hit: boolean }>(
         transactions.pool,
         quoteKey === null ? isCrossedByPrice : isCrossedByQuote,
         [market, price.high, price.low, ...ofQuote],
       )
-      if (!probe?.crossed) return 0
+      if (!probe?.hit) return 0
       const crossing = { market, price, quoteKey }
       const { count, blocked } = await fire(crossing, lease)
       for (const userId of blocked) if (waiting.size < blockedUsersMax) fireBlocked(crossing, userId)

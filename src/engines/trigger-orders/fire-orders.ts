@@ -1,13 +1,13 @@
+import type { Transactions } from '#durable/transactions.ts'
 import type { Clock } from '#kernel/clock.ts'
 import type { Log } from '#kernel/log.ts'
 import type { Tx } from '#kernel/task/task.ts'
 import type { PriceRange, TriggerOrder } from '#kernel/task/trigger-order.ts'
 import { isConflict } from '#store/conflict.ts'
+import { batchLockWaitMs, isLockTimeout } from '#store/lock-timeout.ts'
 import { query } from '#store/query.ts'
 import { isDatabaseUnavailable } from '#store/unavailable.ts'
-import { batchLockWaitMs, isLockTimeout } from './accept/lock-wait.ts'
 import type { OrderTasks } from './order-tasks.ts'
-import type { Transactions } from './transactions.ts'
 
 /** Fires what a price crossed: all of it in one transaction, or each order by itself where one of them cannot fire. */
 
@@ -80,7 +80,7 @@ async function fireSingly(
   { market, price, quoteKey }: Crossing,
   { only, except }: Users,
 ): Promise<Fired> {
-  const crossed = await query<CrossedOrder>(
+  const hits = await query<CrossedOrder>(
     tx,
     'select * from trigger_crossed($1, $2, $3, $4, $5, $6, $7, $8)',
     [market, quoteKey, price.high, price.low, deps.clock.now(), only, except, fireBatchMax],
@@ -88,8 +88,8 @@ async function fireSingly(
   const blocked = new Set<string>()
   let count = 0
   // Transactions lock the event logs of users in one order, which prevents deadlocks.
-  crossed.sort((one, other) => one.user_id.localeCompare(other.user_id))
-  for (const order of crossed) {
+  hits.sort((one, other) => one.user_id.localeCompare(other.user_id))
+  for (const order of hits) {
     if (blocked.has(order.user_id)) continue
     const fired = await fireInSavepoint(deps, tx, order, price)
     if (fired === 'blocked') blocked.add(order.user_id)

@@ -1,16 +1,16 @@
+import type { Engine } from '#durable/engine.ts'
 import { monotonicMs } from '#kernel/clock.ts'
 import type { Tx } from '#kernel/task/task.ts'
 import type { TriggerOrder } from '#kernel/task/trigger-order.ts'
 import { isConflict } from '#store/conflict.ts'
+import { batchLockWaitMs } from '#store/lock-timeout.ts'
 import { query } from '#store/query.ts'
 import { isDatabaseUnavailable } from '#store/unavailable.ts'
-import { batchLockWaitMs } from './accept/lock-wait.ts'
-import { appendEvents } from './events/append-events.ts'
 import { type FireDeps, fireBatchMax, inOrderSavepoint } from './fire-orders.ts'
 
 /** Ends orders whose time has passed: all of them in one transaction, or each by itself where one of them cannot end. */
 
-type ExpiryDeps = Pick<FireDeps, 'transactions' | 'tasks' | 'clock' | 'log'>
+type ExpiryDeps = Pick<FireDeps, 'transactions' | 'tasks' | 'clock' | 'log'> & Pick<Engine, 'appendEvents'>
 type Left = { users: string[]; orders: string[] }
 type DueOrder = Pick<TriggerOrder, 'id' | 'user_id'>
 
@@ -73,7 +73,7 @@ export function createOrderExpiry(deps: ExpiryDeps): () => Promise<number> {
 }
 
 async function expireOf(
-  { tasks, clock }: ExpiryDeps,
+  { tasks, clock, appendEvents }: ExpiryDeps,
   tx: Tx,
   userId: string,
   due: readonly DueOrder[],

@@ -1,18 +1,16 @@
+import type { NewTask } from '#durable/accept/task-intake.ts'
+import type { Engine } from '#durable/engine.ts'
 import type { Clock } from '#kernel/clock.ts'
 import { type Random, uuidv7 } from '#kernel/id.ts'
 import { firedExecutionId } from '#kernel/task/execution-id.ts'
+import { bodyHash, internalKey } from '#kernel/task/idempotency-key.ts'
 import type { NewEvent, TaskKind, Tx } from '#kernel/task/task.ts'
 import type { PriceRange, TriggerOrder } from '#kernel/task/trigger-order.ts'
 import { query, settleAll } from '#store/query.ts'
-import { bodyHash, internalKey } from './accept/idempotency.ts'
-import type { NewTask, TaskIntake } from './accept/task-intake.ts'
-import { newestKind } from './task/task-kinds.ts'
 
 /** The tasks and events of orders that fire. */
 
-export type OrderTaskDeps = {
-  intake: Pick<TaskIntake, 'enqueueAll'>
-  kinds: ReadonlyMap<string, TaskKind>
+export type OrderTaskDeps = Pick<Engine, 'kindOf' | 'enqueueAll'> & {
   clock: Clock
   random: Random
 }
@@ -22,19 +20,19 @@ export type OrderTasks = {
   eventsOf(orders: readonly TriggerOrder[]): NewEvent[]
 }
 
-export function createOrderTasks({ intake, kinds, clock, random }: OrderTaskDeps): OrderTasks {
-  const kindOf = ({ kind, id }: TriggerOrder): TaskKind => {
-    const found = newestKind(kinds, kind)
+export function createOrderTasks({ kindOf, enqueueAll, clock, random }: OrderTaskDeps): OrderTasks {
+  const kindOfOrder = ({ kind, id }: TriggerOrder): TaskKind => {
+    const found = kindOf(kind)
     if (!found)
       throw new Error(`order ${id} creates tasks of the kind ${kind}, which this instance does not know`)
     return found
   }
   const eventsOf = (orders: readonly TriggerOrder[]): NewEvent[] =>
-    orders.flatMap((order) => newestKind(kinds, order.kind)?.orderEvent?.(order) ?? [])
+    orders.flatMap((order) => kindOf(order.kind)?.orderEvent?.(order) ?? [])
 
   const taskOf = (order: TriggerOrder, cancelled: readonly TriggerOrder[], price: PriceRange) => {
     const { id, user_id: userId, input, attempts, direction } = order
-    const kind = kindOf(order)
+    const kind = kindOfOrder(order)
     const taskId = uuidv7(clock.now(), random)
     const siblings = cancelled.filter((each) => each.cancelled_by === id)
     return {
@@ -72,7 +70,7 @@ export function createOrderTasks({ intake, kinds, clock, random }: OrderTaskDeps
              where t.id = f.id`,
           [fired.map(({ id }) => id), tasks.map(({ id }) => id)],
         ),
-        intake.enqueueAll(tx, tasks),
+        enqueueAll(tx, tasks),
       ])
       return fired.length
     },
