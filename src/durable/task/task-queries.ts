@@ -115,7 +115,7 @@ export function createTaskQueries({ transactions: { pool }, notifier, clock }: T
         if (now.status === 'cancelled') return now
         // It was accepted in place of its waiting row meanwhile.
         if (!isAdmitted(task) && isAdmitted(now) && !isEnded(now)) return queries.cancel(userId, taskId, act)
-        const reason = isEnded(now) ? 'it has ended' : 'it has been sent'
+        const reason = isEnded(now) ? 'it has ended' : 'it has been sent, or may have been'
         throw new Fault(
           'not_cancellable',
           `The task cannot be cancelled: ${reason}; \`tasks_get\` has its outcome`,
