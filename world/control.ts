@@ -143,6 +143,17 @@ const chainRoutes = ({ nodes, solana, venue, solver, lifi }: ControlDeps): Route
     },
     {
       method: 'POST',
+      path: /^\/chains\/([^/]+)\/history$/,
+      run: ({ fields }, [id]) => {
+        const node = find(id)
+        if (!('storeSlots' in node))
+          throw new HttpError(400, 'Only Solana can be made to forget its history.')
+        rejectUnknownFields(fields, ['stored_slots'])
+        return node.storeSlots(numberField(fields, 'stored_slots', 0, Number.MAX_SAFE_INTEGER))
+      },
+    },
+    {
+      method: 'POST',
       path: /^\/chains\/([^/]+)\/reorg$/,
       run: async ({ fields }, [id]) => {
         const node = find(id)

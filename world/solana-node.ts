@@ -15,6 +15,8 @@ export type SolanaNode = {
   syncTime: () => Promise<void>
   tokens: () => Promise<SolanaToken[]>
   mint: (body: Record<string, string>) => Promise<{ signature: string }>
+  /** Stores so many of the newest slots, until the node starts again. */
+  storeSlots: (count: number) => Promise<unknown>
   /** One call of its JSON-RPC, past the proxies. */
   call: (method: string, params: readonly unknown[]) => Promise<unknown>
   port: () => number | undefined
@@ -113,6 +115,7 @@ export const solanaNode = ({ dir, clock, log }: Options): SolanaNode => {
       await waitUntilConfirmed(port(), minted.signature)
       return minted
     },
+    storeSlots: (count) => request(port(), 'POST', '/history', { stored_slots: count }),
     call: async (method, params) => {
       const reply = await request(port(), 'POST', '/', { jsonrpc: '2.0', id: 1, method, params })
       const { result, error } = reply as { result?: unknown; error?: { message: string } }

@@ -25,6 +25,9 @@ export function uuidv7(at: Date, random: Random): string {
   return uuidOf(Buffer.from(bytes).toString('hex'))
 }
 
+/** When a UUIDv7 was made. */
+export const timeOfId = (id: string): Date => new Date(Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16))
+
 /** The smallest id of that time: ids are compared with it to find those made before or after. */
 export function minIdAt(at: Date): string {
   const hex = at.getTime().toString(16).padStart(12, '0')

@@ -104,6 +104,7 @@ describe('a database that has forgotten what was executed', () => {
 
     await start(databases[1]!)
     await goOnUnseen(databases[1]!)
+    await waitsWhilePruned(await personOf(gateway.url, person), requests)
     const again = await sendAll(await personOf(gateway.url, person), requests)
     // A fill that no task made freezes the account at the venue, until an operator has compared; before, it is found.
     const { body } = await (await personOf(gateway.url, person)).call<TaskBody>(`${order.route}?wait=true`, {
@@ -132,6 +133,25 @@ describe('a database that has forgotten what was executed', () => {
     const operator = operatorOf({ ...env, DATABASE_URL: url })
     await operator.act('the repeats find what was executed', 'time', 'resume', '--unseen')
     await eventually(async () => (await holds()).length === 0 || undefined, 'money goes on')
+  }
+
+  /** A node that has thrown away its history lists nothing, which proves nothing. */
+  const waitsWhilePruned = async (person: Person, requests: Record<string, Request>) => {
+    const name = 'bridge-from-solana'
+    const { route, body } = requests[name]!
+    const storeSlots = (stored_slots: number) =>
+      http(`${control}/chains/solana/history`, { method: 'POST', body: { stored_slots } })
+    await storeSlots(1)
+    try {
+      const { body: accepted } = await person.call<TaskBody>(route, { body, key: `key-of-${name}` })
+      await eventually(async () => {
+        const { body: task } = await person.call<TaskBody>(`GET /v1/tasks/${accepted.task_id}`)
+        assert.ok(task.status !== 'completed', JSON.stringify(task))
+        return task.outcome === 'unknown' || undefined
+      }, 'its outcome is unknown')
+    } finally {
+      await storeSlots(Number.MAX_SAFE_INTEGER)
+    }
   }
 
   const ordersOf = async ({ evm }: Person) => {

@@ -45,8 +45,8 @@ export const executionMutations = [
     ['test/journeys/forgotten-executions.test.ts'],
     [
       [
-        'find(plan, outsideId(task) && reference),',
-        'own.length !== 0 ? find(plan, outsideId(task) && reference) : undefined,',
+        'find(task.userId, plan, outsideId(task) && reference),',
+        'own.length !== 0 ? find(task.userId, plan, outsideId(task) && reference) : undefined,',
         'a deposit on Solana that the database has forgotten is made again',
       ],
     ],
@@ -56,8 +56,8 @@ export const executionMutations = [
     ['src/engines/svm-transaction/transaction.test.ts'],
     [
       [
-        'find(plan, outsideId(task) && reference),',
-        'own.length === 0 ? find(plan, outsideId(task) && reference) : undefined,',
+        'find(task.userId, plan, outsideId(task) && reference),',
+        'own.length === 0 ? find(task.userId, plan, outsideId(task) && reference) : undefined,',
         'a second signature that the database has forgotten is followed by a third one',
       ],
     ],
@@ -92,6 +92,27 @@ export const executionMutations = [
         'if (seen && !signersOf(seen).includes(account))',
         'if (seen && signersOf(seen).length === 0)',
         'a transaction of a stranger counts as that of the wallet',
+      ],
+      [
+        'Number(at) <= Number(since) - blockTimeErrorMs',
+        'at <= since',
+        'what was sent in the second of the last moment of a database is not found',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/upstreams/solana/address-history.ts',
+    ['src/upstreams/solana/address-history.test.ts'],
+    [
+      [
+        'Number(storedFrom) <= Number(since) - blockTimeErrorMs',
+        'storedFrom',
+        'what a node has thrown away was never executed',
+      ],
+      [
+        'if (timed?.slot === slot)',
+        'if (timed)',
+        'a node that has thrown more away since is taken to keep it',
       ],
     ],
   ),

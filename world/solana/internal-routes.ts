@@ -1,7 +1,7 @@
 import type { Chain } from './chain.ts'
 import { type FaucetGrant, findToken, grantOnce } from './faucet.ts'
 import { readJson } from './json.ts'
-import { addressOf, recordOf, u64Of } from './params.ts'
+import { addressOf, countOf, recordOf, u64Of } from './params.ts'
 import { invalidParams, RpcError } from './rpc-error.ts'
 import { worldTokens } from './tokens.ts'
 
@@ -57,6 +57,14 @@ export const internalRoutes = (chain: Chain): ReadonlyMap<string, Route> =>
       withErrors((text) => {
         chain.advance(Math.round(secondsOf(text) * 1000))
         return { status: 200, body: { now_ms: chain.time.nowMs(), slot: chain.time.current() } }
+      }),
+    ],
+    [
+      'POST /history',
+      withErrors((text) => {
+        const { stored_slots: count } = recordOf(readJson(text))
+        chain.time.storeSlots(countOf(count, 'stored_slots', Number.MAX_SAFE_INTEGER))
+        return { status: 200, body: { first_block: chain.time.firstBlock() } }
       }),
     ],
     [

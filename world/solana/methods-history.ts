@@ -19,17 +19,18 @@ export const historyMethods = (chain: Chain) => {
   const slotAt = (params: Params): number => {
     const slot = countOf(params[0], 'slot', Number.MAX_SAFE_INTEGER)
     if (slot > chain.slotAt('confirmed')) throw new RpcError(-32004, `Block not available for slot ${slot}`)
-    if (slot < chain.time.genesisSlot)
+    const first = chain.time.firstBlock()
+    if (slot < first)
       throw new RpcError(
         -32001,
-        `Block ${slot} cleaned up, does not exist on node. First available block: ${chain.time.genesisSlot}`,
+        `Block ${slot} cleaned up, does not exist on node. First available block: ${first}`,
       )
     return slot
   }
 
   const range = (from: number, to: number): number[] => {
     if (to - from > blocksMax) throw new RpcError(-32602, `Slot range too large; max ${blocksMax}`)
-    const first = Math.max(from, chain.time.genesisSlot)
+    const first = Math.max(from, chain.time.firstBlock())
     return Array.from({ length: Math.max(0, to - first + 1) }, (_, index) => first + index)
   }
 
@@ -68,14 +69,15 @@ export const historyMethods = (chain: Chain) => {
       return range(from, to)
     },
     getBlocksWithLimit: (params: Params) => {
-      const from = countOf(params[0], 'start slot', Number.MAX_SAFE_INTEGER)
+      const start = countOf(params[0], 'start slot', Number.MAX_SAFE_INTEGER)
+      const from = Math.max(start, chain.time.firstBlock())
       const limit = countOf(params[1], 'limit', blocksMax)
       return range(from, Math.min(newest(params, 2), from + limit - 1))
     },
     getBlockTime: (params: Params) => Math.floor(chain.time.msOf(slotAt(params)) / 1000),
     getBlockCommitment: () => ({ commitment: null, totalStake: 0 }),
-    getFirstAvailableBlock: () => chain.time.genesisSlot,
-    minimumLedgerSlot: () => chain.time.genesisSlot,
+    getFirstAvailableBlock: () => chain.time.firstBlock(),
+    minimumLedgerSlot: () => chain.time.firstBlock(),
     getTransactionCount: (params: Params) => {
       commitmentOf(configAt(params, 0))
       return chain.ledger.count()
@@ -100,7 +102,7 @@ export const historyMethods = (chain: Chain) => {
     getRecentPerformanceSamples: (params: Params) => {
       const limit = params[0] === undefined ? samplesMax : countOf(params[0], 'limit', samplesMax)
       const last = chain.slotAt('processed')
-      const count = Math.min(limit, Math.floor((last - chain.time.genesisSlot) / sampleSlots))
+      const count = Math.min(limit, Math.floor((last - chain.time.firstBlock()) / sampleSlots))
       return Array.from({ length: count }, (_, index) => ({
         numNonVoteTransactions: 0,
         numSlots: sampleSlots,

@@ -162,10 +162,10 @@ export const transactionMethods = (chain: Chain) => ({
   getSignatureStatuses: (params: Params) => {
     const search = flagOf(configAt(params, 1), 'searchTransactionHistory')
     const newest = chain.slotAt('processed')
-    const oldest = newest - blockhashSlots
+    const oldest = search ? chain.time.firstBlock() : newest - blockhashSlots
     const statuses = listAt(params, 0, statusesMax).map((item) => {
       const row = chain.ledger.find(signatureOf(item))
-      const isSeen = row !== undefined && row.slot <= newest && (search || row.slot >= oldest)
+      const isSeen = row !== undefined && row.slot <= newest && row.slot >= oldest
       return isSeen ? statusView(chain, row) : null
     })
     return withContext(newest, statuses)
@@ -175,6 +175,7 @@ export const transactionMethods = (chain: Chain) => ({
     const encoding = encodingOf(config, transactionEncodings, 'json')
     const row = chain.ledger.findBody(signatureAt(params, 0))
     if (row === undefined || row.slot > chain.slotAt(historyCommitment(config))) return null
+    if (row.slot < chain.time.firstBlock()) return null
     const versionMax = config.maxSupportedTransactionVersion ?? undefined
     return transactionView(
       row,
@@ -190,13 +191,17 @@ export const transactionMethods = (chain: Chain) => ({
     const before = sequenceOf(chain, config.before, Number.MAX_SAFE_INTEGER)
     const after = sequenceOf(chain, config.until, 0)
     if (limit === 0) throw invalidParams(`Invalid limit; max ${historyMax}`)
-    return chain.ledger.history(address, before, after, slotMax, limit).map((row) => ({
-      blockTime: row.time,
-      confirmationStatus: confirmationOf(chain, row),
-      err: errorOf(row.err),
-      memo: row.memo,
-      signature: row.signature,
-      slot: row.slot,
-    }))
+    const slotMin = chain.time.firstBlock()
+    const listed = chain.ledger.history(address, before, after, slotMax, limit)
+    return listed
+      .filter(({ slot }) => slot >= slotMin)
+      .map((row) => ({
+        blockTime: row.time,
+        confirmationStatus: confirmationOf(chain, row),
+        err: errorOf(row.err),
+        memo: row.memo,
+        signature: row.signature,
+        slot: row.slot,
+      }))
   },
 })

@@ -4,6 +4,8 @@ import { sha256 } from './keys.ts'
 export const slotMs = 400
 /** LiteSVM's programs count as deployed at this slot, so a world that began below it could not run them. */
 const firstSlot = 447_552_000
+/** The chain has a year of empty blocks before that, as public chains are older than what is done on them. */
+const emptySlots = 78_840_000
 /** Some slots have no block, so that clients that confuse slot and height fail here. */
 const skippedSlots = 22_360_000
 export const slotsPerEpoch = 432_000
@@ -20,6 +22,7 @@ export const slots = (state: ClockState) => {
   let newest = Number.NEGATIVE_INFINITY
 
   let fixedMs: number | undefined
+  let storedSlots = Number.POSITIVE_INFINITY
 
   const nowMs = (): number => {
     if (fixedMs !== undefined) state.lastMs = Math.max(state.lastMs, fixedMs)
@@ -57,8 +60,12 @@ export const slots = (state: ClockState) => {
       current()
       return window
     },
-    /** The first slot of this chain. */
-    genesisSlot: firstSlot,
+    /** The first block that the node has. */
+    firstBlock: (): number => Math.max(firstSlot - emptySlots, current() - storedSlots),
+    /** Throws away older blocks, as a node without long-term storage does; a larger number brings them back. */
+    storeSlots: (count: number): void => {
+      storedSlots = count
+    },
     msOf: (slot: number): number => state.genesisMs + (slot - firstSlot) * slotMs,
     isBlockhashValid: (blockhash: string): boolean => {
       current()

@@ -2,7 +2,7 @@ import type { NamedExecution } from '#kernel/task/execution-id.ts'
 import type { DraftOrder, DraftResult } from '#upstreams/solana/draft.ts'
 import type { Landing } from '#upstreams/solana/landing.ts'
 import type { WalletChange } from '#upstreams/solana/payments.ts'
-import type { FoundTransaction } from '#upstreams/solana/reference.ts'
+import type { FoundTransaction, Search } from '#upstreams/solana/reference.ts'
 import type { SignatureWatcher } from '#upstreams/solana/signature-watcher.ts'
 import type { LandedTransaction, Solana } from '#upstreams/solana/solana.ts'
 import type { SvmSponsor } from '#upstreams/solana/sponsor.ts'
@@ -15,8 +15,11 @@ export type SvmPort = {
   draft(order: DraftOrder): Promise<DraftResult>
   /** The address by which the transaction of an execution is found. */
   referenceOf(execution: NamedExecution): string
-  /** The transaction of the account that names the reference and did not fail; throws while it is not final. */
-  findReferenced(search: { reference: string; account: string }): Promise<FoundTransaction | undefined>
+  /**
+   * The transaction of the account that names the reference and did not fail; throws while it is not final, and where
+   * the node keeps too little history to know that there is none.
+   */
+  findReferenced(search: Search): Promise<FoundTransaction | undefined>
   /** The final transactions since the slot that moved the wallet; undefined where they are too many. */
   changesSince(wallet: {
     wallet: string

@@ -3,7 +3,6 @@ import type { NonceSequences } from '#durable/run/nonces.ts'
 import { type Clock, later } from '#kernel/clock.ts'
 import type { TrialAsker } from '#kernel/contract/caller.ts'
 import { Fault } from '#kernel/contract/fault.ts'
-import type { Random } from '#kernel/id.ts'
 import {
   executedBefore,
   isLookingUp,
@@ -11,6 +10,10 @@ import {
   nothingFound,
   outsideId,
 } from '#kernel/task/forgotten-execution.ts'
+
+} from '#kernel/task/forgotten-execution.ts'
+
+import { type Random, timeOfId } from '#kernel/id.ts'
 import { type EffectDriver, type SignContext, wouldFail } from '#kernel/task/one-effect.ts'
 import type { Policy, PolicyReceipt, SvmIntent, SvmSigner } from '#kernel/task/signer.ts'
 import type {
@@ -47,12 +50,13 @@ export type SvmTransactions = {
   /** Composes and simulates the transaction of an admission, and says what it charges the user's budget. */
   trial(asker: TrialAsker, plan: SvmPlan): Promise<SvmTrial>
   /** What the first transaction under this id changed; undefined where the account has signed none. */
-  executed(order: { chainId: string; account: string; executionId: string }): Promise<Landing | undefined>
+  executed(order: ExecutedOrder): Promise<Landing | undefined>
   /** The driver of an effect; its steps may have any names. */
   driver<Data extends SvmTaskData, Proof, Names extends string = 'sign' | 'confirm'>(
     options: SvmOptions<Data, Proof>,
   ): EffectDriver<Data, SvmPlan, Proof, Names>
 }
+type ExecutedOrder = { chainId: string; userId: string; account: string; executionId: string }
 export type SvmTrial =
   | {
       ok: true
@@ -89,6 +93,7 @@ export function svmTransactions(deps: SvmTransactionsDeps): SvmTransactions {
   const { budget, policy } = deps
   const portOf = portsOf(deps)
   const openSequence = openedSequences(deps)
+  const find = referenceFinder(portOf)
   const confirmDeps: ConfirmDeps = { portOf, budget, policy }
 
   /** Two equal orders have to differ, or they were one transaction: no two have the same `id`. */
@@ -103,10 +108,6 @@ export function svmTransactions(deps: SvmTransactionsDeps): SvmTransactions {
     return { port, feePayer, result, held }
   }
 
-  /** What names the reference and is not in this database, or was taken for dead. */
-  const find = async ({ chainId, account }: SvmPlan, reference: string | undefined) =>
-    reference === undefined ? undefined : portOf(chainId).findReferenced({ reference, account })
-
   const sign = async <Data extends SvmTaskData, Proof, Names extends string>(
     options: SvmOptions<Data, Proof>,
     task: TaskView<Data>,
@@ -119,7 +120,7 @@ export function svmTransactions(deps: SvmTransactionsDeps): SvmTransactions {
     if (live) throw new Error(`task ${task.id} signs again while effect ${live.id} may land`)
     const reference = referenceOf(portOf(plan.chainId), task, plan)
     const [found, composed] = await Promise.allSettled([
-      find(plan, outsideId(task) && reference),
+      find(task.userId, plan, outsideId(task) && reference),
       compose(plan, { id: `${task.id} ${steps.sign} ${own.length}`, reference }),
     ])
     if (found.status === 'rejected') {
@@ -155,7 +156,7 @@ export function svmTransactions(deps: SvmTransactionsDeps): SvmTransactions {
     const [{ port, feePayer, result, held }, authorize, mayBeFound] = await Promise.all([
       compose(plan, { id, reference }),
       policy.authorizeOnAccept(userId, plan.chainId),
-      isNamed(portOf(plan.chainId), reference),
+      isNamed(portOf(plan.chainId), { reference, since: timeOfId(userId) }),
     ])
     if (!result.ok) return { ok: false, reason: result.reason }
     const { draft } = result
@@ -214,19 +215,30 @@ const portsOf =
     throw new Fault('unavailable', `Sponsored transactions are not available on chain ${chainId}`)
   }
 
+/** Finds what names the reference and is not in this database, or was taken for dead. */
+const referenceFinder =
+  (portOf: (chainId: string) => SvmPort) =>
+  async (userId: string, { chainId, account }: SvmPlan, reference: string | undefined) =>
+    reference === undefined
+      ? undefined
+      : portOf(chainId).findReferenced({ reference, account, since: timeOfId(userId) })
+
 async function executedTransaction(
   port: SvmPort,
-  { account, executionId }: Parameters<SvmTransactions['executed']>[0],
+  { userId, account, executionId }: ExecutedOrder,
 ): ReturnType<SvmTransactions['executed']> {
   const reference = port.referenceOf({ executionId, sequence: 0 })
-  const found = await port.findReferenced({ reference, account })
+  const found = await port.findReferenced({ reference, account, since: timeOfId(userId) })
   return found && port.readLanding(found.landed, { raw: found.landed.raw, account })
 }
 
 /** Whether anything names it, where that is known: its step finds out what, and the trial of a request stays cheap. */
-const isNamed = async ({ chain }: SvmPort, reference: string | undefined): Promise<boolean> => {
+const isNamed = async (
+  { chain }: SvmPort,
+  { reference, since }: { reference: string | undefined; since: Date },
+): Promise<boolean> => {
   if (reference === undefined) return false
-  const newest = chain.history(reference, { commitment: 'confirmed', limit: 1 })
+  const newest = chain.history(reference, { commitment: 'confirmed', limit: 1, since })
   return newest.then(
     ({ length }) => length > 0,
     () => true,

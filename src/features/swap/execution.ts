@@ -70,7 +70,7 @@ async function soldBefore(
   const chain = row ?? deps.solana?.row
   if (chain?.id !== chainId) throw new Fault('unavailable', `Chain ${chainId} is not served`)
   const account = accountOn(chain, await deps.walletsOf(userId))
-  const order = { chainId, account, executionId }
+  const order = { chainId, userId, account, executionId }
   if (!row) {
     const landing = await deps.svm.executed(order)
     return landing && -(landing.deltas.find(({ token }) => token === address)?.amountUnits ?? 0n)

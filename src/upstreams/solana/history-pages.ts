@@ -1,11 +1,11 @@
 import { Fault } from '#kernel/contract/fault.ts'
 import type { HistoryEntry, HistoryOptions, Solana } from './solana.ts'
 
-/** The history of an address, page by page, newest first. */
+/** The history of an address, page by page, newest first. It ends where the node keeps everything since a moment. */
 
 export const pageMax = 1_000
 
-type HistoryRange = Pick<HistoryOptions, 'commitment' | 'before'>
+type HistoryRange = Pick<HistoryOptions, 'commitment'> & { since: Date }
 
 /**
  * A node that does not know the signature from which it should go on answers as if nothing came before it. So each page

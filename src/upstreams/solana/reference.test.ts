@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { Fault } from '#kernel/contract/fault.ts'
 import { base58 } from './base58.ts'
 import { computeLimit, transferLamports } from './instruction-builder.ts'
 import { svmDecoder } from './instructions.ts'
 import { compileMessage, decodeMessage, joinTransaction } from './message.ts'
 import { executionOfReference, referenceOf, referenceSearch, sentExecutions } from './reference.ts'
-import type { HistoryEntry, LandedTransaction } from './solana.ts'
+import type { HistoryEntry, HistoryOptions, LandedTransaction } from './solana.ts'
 
 const addressOf = (byte: number) => base58(new Uint8Array(32).fill(byte))
 const [sponsor, wallet, stranger] = [addressOf(1), addressOf(2), addressOf(3)]
@@ -49,12 +50,12 @@ function chainOf(...signatures: string[]) {
   return {
     reads,
     row: { finality: 'finalized' } as never,
-    async history(_address: string, { before, limit }: { before?: string | undefined; limit: number }) {
+    async history(_address: string, { before, limit }: HistoryOptions) {
       const from = before === undefined ? 0 : signatures.indexOf(before) + 1
       const entryOf = (signature: string): HistoryEntry => ({
         signature,
         slot: 1n,
-        failed: signature === 'failed',
+        failed: signature.startsWith('failed'),
       })
       return signatures.slice(from, from + limit).map(entryOf)
     },
@@ -65,7 +66,9 @@ function chainOf(...signatures: string[]) {
     },
   }
 }
-const search = { reference, account: wallet! }
+const since = new Date('2030-01-01T00:00:00Z')
+const search = { reference, account: wallet!, since }
+const { signal } = new AbortController()
 
 test('a search finds the transaction of the wallet, and no failed or foreign one that names its reference', async () => {
   assert.equal((await referenceSearch(chainOf('failed', 'foreign', 'own'))(search))?.signature, 'own')
@@ -94,22 +97,49 @@ test('a node that does not know the page before proves no end of a history', asy
   const chain = chainOf(...signatures)
   const forgetful = {
     ...chain,
-    history: async (address: string, page: { before?: string | undefined; limit: number }) =>
+    history: async (address: string, page: HistoryOptions) =>
       page.before === undefined ? chain.history(address, page) : [],
   }
   const find = referenceSearch(forgetful)
   for (let round = 0; round < 9; round++) await assert.rejects(find(search), /still read/)
   await assert.rejects(find(search), /does not know the page before/)
-  const since = { since: new Date(0), signal: new AbortController().signal }
-  await assert.rejects(sentExecutions(withTimes(forgetful), sponsor!, since), /does not know the page before/)
-  await sentExecutions(withTimes(chain), sponsor!, since)
+  const sent = { since: new Date(0), signal }
+  await assert.rejects(sentExecutions(withTimes(forgetful), sponsor!, sent), /does not know the page before/)
+  await sentExecutions(withTimes(chain), sponsor!, sent)
   assert.equal(new Set(chain.reads).size, 1_500)
 })
 
-const withTimes = <Chain extends ReturnType<typeof chainOf>>(chain: Chain) => ({
+test('nothing was executed only where the node keeps all since then', async () => {
+  const pruned = <Chain extends ReturnType<typeof chainOf>>(chain: Chain) => ({
+    ...chain,
+    async history(address: string, page: HistoryOptions) {
+      const listed = await chain.history(address, page)
+      if (page.since === since && listed.length < page.limit) throw new Fault('unavailable', 'too little')
+      return listed
+    },
+  })
+  for (const listed of [[], Array.from({ length: 1_050 }, (_, index) => `failed ${index}`)]) {
+    await assert.rejects(referenceSearch(pruned(chainOf(...listed)))(search), /too little/)
+    const sent = sentExecutions(withTimes(pruned(chainOf(...listed)), 60), sponsor!, { since, signal })
+    await assert.rejects(sent, /too little/)
+  }
+})
+
+test('what was sent up to a minute before a moment is found, since blocks have the time of other clocks', async () => {
+  const chain = chainOf('own 5', 'own 0', 'own -59', 'own -60', 'own -90')
+  const found = await sentExecutions(withTimes(chain), sponsor!, { since, signal })
+  assert.deepEqual(
+    found.map(({ signature }) => signature),
+    ['own 5', 'own 0', 'own -59'],
+  )
+  assert.ok(!chain.reads.includes('own -90'), 'nothing older is read')
+})
+
+/** The last word of a signature is the time of its block, in seconds after the moment. */
+const withTimes = <Chain extends ReturnType<typeof chainOf>>(chain: Chain, seconds?: number) => ({
   ...chain,
   transaction: async (...given: Parameters<Chain['transaction']>) => ({
     ...(await chain.transaction(given[0] as string, given[1] as string))!,
-    blockSeconds: 1,
+    blockSeconds: since.getTime() / 1_000 + (seconds ?? Number((given[0] as string).split(' ').at(-1))),
   }),
 })

@@ -2,6 +2,7 @@ import { LRUCache } from 'lru-cache'
 import { Fault } from '#kernel/contract/fault.ts'
 import { uuidOf } from '#kernel/id.ts'
 import type { NamedExecution } from '#kernel/task/execution-id.ts'
+import { blockTimeErrorMs } from './address-history.ts'
 import { addressBytes, base58, fromBase58 } from './base58.ts'
 import { historyPages, pageMax } from './history-pages.ts'
 import { accountKeysOf, decodeMessage, InvalidMessageError, splitTransaction } from './message.ts'
@@ -30,7 +31,8 @@ export function executionOfReference(address: string): NamedExecution | undefine
 }
 
 export type FoundTransaction = { signature: string; landed: LandedTransaction }
-type Search = { reference: string; account: string }
+/** `since`: the account executed nothing before. Nothing is found only where the node keeps all that followed. */
+export type Search = { reference: string; account: string; since: Date }
 type SearchedChain = Pick<Solana, 'row' | 'history' | 'transaction'>
 
 export type ReferenceSearch = (search: Search) => Promise<FoundTransaction | undefined>
@@ -58,10 +60,10 @@ export function referenceSearch(chain: SearchedChain): ReferenceSearch {
     return landed
   }
 
-  return async ({ reference, account }) => {
+  return async ({ reference, account, since }) => {
     let reads = 0
     let pages = 0
-    for await (const named of historyPages(chain, reference, { commitment: 'confirmed' })) {
+    for await (const named of historyPages(chain, reference, { commitment: 'confirmed', since })) {
       if (pages++ === namedPagesMax)
         throw new Fault('unavailable', `${reference} is named by too many transactions`)
       for (const { signature, failed } of named) {
@@ -90,9 +92,6 @@ export type SentExecution = NamedExecution & { signature: string; account: strin
 
 const pagesMax = 20
 
-/** The time of a block is in whole seconds, of clocks that are not ours. */
-const blockTimeErrorMs = 60_000
-
 /** What a payer of fees sent for executions since a time and a while before, in the final part of its history. */
 export async function sentExecutions(
   chain: SearchedChain,
@@ -102,7 +101,7 @@ export async function sentExecutions(
   const found: SentExecution[] = []
   const { finality } = chain.row
   let pages = 0
-  for await (const page of historyPages(chain, feePayer, { commitment: finality })) {
+  for await (const page of historyPages(chain, feePayer, { commitment: finality, since })) {
     if (pages++ === pagesMax)
       throw new Error(
         `${feePayer} has sent more than ${pagesMax * pageMax} transactions since ${since.toISOString()}`,

@@ -3,14 +3,13 @@ import type { SolanaChainRow } from '#kernel/money/chains.ts'
 import { createJsonRpc, type JsonRpc, type RpcAnswer, type RpcCall } from '#kernel/wire/json-rpc.ts'
 import type { Net } from '#kernel/wire/net.ts'
 import { lookupTableOf, tokenAccountIn } from './account-layout.ts'
+import { addressHistory, type ReadHistory } from './address-history.ts'
 import type { LookupTable } from './message.ts'
 import { type InspectedMint, inspectMint } from './mint.ts'
 import { tokenAccountOf } from './program-address.ts'
 import { tokenPrograms } from './program-ids.ts'
 import {
   type Commitment,
-  type HistoryEntry,
-  historyOf,
   type LandedTransaction,
   landedOf,
   recentPricesOf,
@@ -40,6 +39,7 @@ import {
   unitsOf,
 } from './wire.ts'
 
+export type { HistoryOptions } from './address-history.ts'
 export type { InspectedMint, MintExtensions, MintFacts } from './mint.ts'
 export type {
   Commitment,
@@ -95,7 +95,7 @@ export type Solana = {
     commitment: Exclude<Commitment, 'processed'>,
   ): Promise<LandedTransaction | undefined>
   /** Transactions that name the address, newest first: those before a signature, or the newest ones. */
-  history(address: string, options: HistoryOptions): Promise<HistoryEntry[]>
+  history: ReadHistory
   /** What an account with so many bytes of data has to hold. */
   rentLamports(bytes: number): Promise<bigint>
   /** Micro-lamports per compute unit that recent blocks took for these accounts. */
@@ -106,12 +106,6 @@ export type Solana = {
 
 /** A node that has not reached the slot answers with a failure. */
 export type StateAt = { commitment: Commitment; minSlot: bigint }
-
-export type HistoryOptions = {
-  commitment: Exclude<Commitment, 'processed'>
-  before?: string | undefined
-  limit: number
-}
 
 type Options = { row: SolanaChainRow; net: Net; timeoutMs?: number }
 type Node = {
@@ -155,7 +149,7 @@ export function solana({ row, net, timeoutMs = 5_000 }: Options): Solana {
     send: (raw) => sendTransaction(node, raw),
     statuses: (signatures, options) => readStatuses(node, signatures, options),
     transaction: (signature, commitment) => readTransaction(node, signature, commitment),
-    history: (address, options) => readHistory(node, address, options),
+    history: addressHistory(rpc),
     rentLamports: async (bytes) =>
       unitsOf(await call({ method: 'getMinimumBalanceForRentExemption', params: [bytes] })),
     recentPrices: async (accounts) => {
@@ -300,15 +294,6 @@ async function readStatuses(
   assertCount(signatures.length, statusesMax)
   const params = [signatures, { searchTransactionHistory: searchHistory }]
   return statusesOf(await call({ method: 'getSignatureStatuses', params }), signatures.length)
-}
-
-async function readHistory(
-  { call }: Node,
-  address: string,
-  { commitment, before, limit }: HistoryOptions,
-): Promise<HistoryEntry[]> {
-  const config = { commitment, limit, ...(before !== undefined && { before }) }
-  return historyOf(await call({ method: 'getSignaturesForAddress', params: [address, config] }), limit)
 }
 
 async function readTransaction(

@@ -74,6 +74,11 @@ export const valueAt = (value: unknown, path: readonly string[]): unknown =>
 
 export const slotOf = (result: unknown): bigint => unitsOf(result)
 
+export function slotsOf(result: unknown, limit: number): bigint[] {
+  if (Array.isArray(result) && result.length <= limit) return result.map(unitsOf)
+  throw broken('no list of blocks')
+}
+
 export type Account = { lamports: bigint; owner: string; data: Uint8Array }
 
 const base64Max = 16 * 1024

@@ -1,0 +1,60 @@
+import { Fault } from '#kernel/contract/fault.ts'
+import type { JsonRpc } from '#kernel/wire/json-rpc.ts'
+import { type HistoryEntry, historyOf } from './transaction-wire.ts'
+import { broken, integerOf, resultOf, slotsOf } from './wire.ts'
+
+/** The transactions that name an address. A node without long-term storage lists none that it has thrown away. */
+
+export type HistoryOptions = {
+  commitment: 'confirmed' | 'finalized'
+  before?: string | undefined
+  limit: number
+  /** A list that ends fails where the node keeps no blocks from before this moment. */
+  since?: Date | undefined
+}
+export type ReadHistory = (address: string, options: HistoryOptions) => Promise<HistoryEntry[]>
+
+/** The time of a block is in whole seconds, of clocks that are not ours. */
+export const blockTimeErrorMs = 60_000
+/** Blocks of the first months of a chain have no time, but for the first of all; so may others. */
+const firstBlocksMax = 5
+
+/**
+ * The blocks themselves are listed: the slot that a node calls its first available one is 0 also where it has no block
+ * yet, and slot 0 has a time on every node.
+ */
+const firstBlocks = { method: 'getBlocksWithLimit', params: [0, firstBlocksMax, { commitment: 'confirmed' }] }
+
+export function addressHistory(rpc: JsonRpc): ReadHistory {
+  /** The time of a block never changes. Which block is the first one does, so that is asked with every list. */
+  let timed: { slot: bigint; seconds: bigint } | undefined
+
+  const readTime = async (slots: readonly bigint[]): Promise<bigint> => {
+    const [slot] = slots
+    if (slot === undefined) throw broken('no blocks')
+    if (timed?.slot === slot) return timed.seconds
+    const answers = await rpc(slots.map((each) => ({ method: 'getBlockTime', params: [Number(each)] })))
+    // A later block has a later time, which proves no more than the node keeps.
+    const [seconds] = answers.flatMap((answer) =>
+      'result' in answer ? (integerOf(answer.result) ?? []) : [],
+    )
+    if (seconds === undefined) throw broken('no time of its first blocks')
+    timed = { slot, seconds }
+    return seconds
+  }
+
+  return async (address, { commitment, before, limit, since }) => {
+    const config = { commitment, limit, ...(before !== undefined && { before }) }
+    const list = { method: 'getSignaturesForAddress', params: [address, config] }
+    // One request, so that one node answers both.
+    const [listed, blocks] = await rpc(since === undefined ? [list] : [list, firstBlocks])
+    const entries = historyOf(resultOf(listed!), limit)
+    if (since === undefined || entries.length === limit) return entries
+    const storedFrom = new Date(Number(await readTime(slotsOf(resultOf(blocks!), firstBlocksMax))) * 1_000)
+    if (Number(storedFrom) <= Number(since) - blockTimeErrorMs) return entries
+    throw new Fault(
+      'unavailable',
+      `The Solana node keeps no history from before ${storedFrom.toISOString()}; ${since.toISOString()} is needed`,
+    )
+  }
+}
