@@ -9,9 +9,9 @@ import type {
   SwapExecution,
 } from '#engines/trigger-orders/swap-execution.ts'
 import { assetOf, sameAddress } from '#kernel/chains.ts'
-import { Fault } from '#kernel/fault.ts'
 import { combineWrites } from '#kernel/one-effect.ts'
 import { type EndResult, type Tx, untypedSteps } from '#kernel/task.ts'
+import { chainNotServed } from '#kernel/token-ref.ts'
 import { fundSwap, soldData } from './admission.ts'
 import { completeAttached, type FillDeps } from './attached-hooks.ts'
 import { changesOf } from './changes.ts'
@@ -38,7 +38,7 @@ export function swapExecution(deps: SwapDeps): SwapExecution {
   return {
     async available(userId, { chainId, address }) {
       const chain = deps.chains.find(({ id }) => id === chainId)
-      if (!chain) throw new Fault('unavailable', `Chain ${chainId} is not served`)
+      if (!chain) throw chainNotServed(chainId)
       const wallet = { owner: userId, asset: assetOf(chain, address), subAccount: 'wallet' }
       const account = accountOn(chain, await deps.walletsOf(userId))
       const { heldUnits } = await deps.ledger.balance(deps.db, wallet)
@@ -68,7 +68,7 @@ async function soldBefore(
 ): Promise<bigint | undefined> {
   const { row, transfers } = deps.evmOf(chainId) ?? {}
   const chain = row ?? deps.solana?.row
-  if (chain?.id !== chainId) throw new Fault('unavailable', `Chain ${chainId} is not served`)
+  if (chain?.id !== chainId) throw chainNotServed(chainId)
   const account = accountOn(chain, await deps.walletsOf(userId))
   const order = { chainId, account, executionId }
   if (!row) {

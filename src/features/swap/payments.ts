@@ -1,11 +1,11 @@
 import { claimArrival, unclaimed } from '#engines/chain-arrivals/claims.ts'
 import { balanceChange, sumChanges } from '#kernel/balance-changes.ts'
 import { type Chain, sameAddress, type Token } from '#kernel/chains.ts'
-import { Fault } from '#kernel/fault.ts'
 import type { JsonObject } from '#kernel/json.ts'
 import { fullBps, mulDiv } from '#kernel/money.ts'
 import type { ProviderStatus, ProviderTx } from '#kernel/swap-provider.ts'
 import type { Tx } from '#kernel/task.ts'
+import { chainNotServed } from '#kernel/token-ref.ts'
 import { announcedOn } from './announced.ts'
 import { type Arrival, type Gain, isEarlier, paymentsOf, type Range } from './arrivals.ts'
 import type { SwapDeps } from './deps.ts'
@@ -272,7 +272,7 @@ const tokenAt = (chain: Chain, token: Token, address: string): Token =>
 
 export const chainOf = ({ chains }: Pick<SwapDeps, 'chains'>, chainId: string) => {
   const chain = chains.find(({ id }) => id === chainId)
-  if (!chain) throw new Fault('unavailable', `Chain ${chainId} is not served`)
+  if (!chain) throw chainNotServed(chainId)
   return chain
 }
 

@@ -8,6 +8,7 @@ import type { FoundProof } from '#kernel/forgotten-execution.ts'
 import type { JsonObject } from '#kernel/json.ts'
 import { createEffect } from '#kernel/one-effect.ts'
 import type { EndResult, StepContext, StepResultOf } from '#kernel/task.ts'
+import { chainNotServed } from '#kernel/token-ref.ts'
 import type { Receipt } from '#upstreams/evm/evm.ts'
 import { changesOf } from './changes.ts'
 import type { SwapDeps } from './deps.ts'
@@ -132,7 +133,7 @@ const notSigned = (reason: NotSigned): EndResult<never> => ({
 
 const rowOf = ({ evmOf }: SwapDeps, chainId: string): EvmChainRow => {
   const chain = evmOf(chainId)
-  if (!chain) throw new Fault('unavailable', `Chain ${chainId} is not served`)
+  if (!chain) throw chainNotServed(chainId)
   return chain.row
 }
 
