@@ -28,6 +28,7 @@ const generators = [
   ['settings', 'scripts/env-example.ts'],
   ['mistakes', 'scripts/mistakes.ts'],
   ['chat grammar', 'scripts/chat-grammar.ts'],
+  ['decisions', 'scripts/decisions.ts'],
 ] as const
 
 const steps: Step[] = [
