@@ -29,6 +29,7 @@ const generators = [
   ['mistakes', 'scripts/mistakes.ts'],
   ['chat grammar', 'scripts/chat-grammar.ts'],
   ['decisions', 'scripts/decisions.ts'],
+  ['additions', 'scripts/additions.ts'],
 ] as const
 
 const steps: Step[] = [
