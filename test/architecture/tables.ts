@@ -93,7 +93,6 @@ export const packages: Record<string, readonly string[]> = {
   '@simplewebauthn/server': ['features/oauth'],
   jose: ['features/oauth'],
   pino: ['start'],
-  'prom-client': ['edges/http'],
   'lru-cache': ['kernel', 'upstreams', 'engines', 'features', 'agent', 'compose'],
   '@nktkas/hyperliquid': ['upstreams/hyperliquid'],
   ws: ['upstreams/agent', 'agent/door', 'world'],
