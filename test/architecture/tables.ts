@@ -90,6 +90,7 @@ export const packages: Record<string, readonly string[]> = {
   // The world's is the identity provider of somebody else.
   'oidc-provider': ['edges/oauth', 'world'],
   'openid-client': ['upstreams/openid'],
+  'eventsource-parser': ['upstreams/model'],
   '@simplewebauthn/server': ['features/oauth'],
   jose: ['features/oauth'],
   pino: ['start'],
