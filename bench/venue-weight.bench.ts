@@ -20,7 +20,7 @@ process.stdout.write(
   `${JSON.stringify({
     section: 'Weight of each venue operation',
     about:
-      'The venue documents 1,200 of request weight a minute and address, and streams of 10 users. Counted by a proxy before the local venue, which keeps to both (`npm run bench -- venue-weight`). What more addresses buy is in [operations.md](operations.md).',
+      'The venue documents 1,200 of request weight a minute and address, and streams of 10 users. Counted by a proxy before the local venue, which keeps to both (`npm run bench -- venue-weight`). What more addresses buy is in [operations.md](../operations.md).',
   })}\n`,
 )
 

@@ -1,6 +1,6 @@
 /**
  * `npm run bench [-- part-of-a-name ...]`: every bench/*.bench.ts, one after another so that none disturbs the next. The
- * growth of the database, which takes half an hour, runs only by its name. Writes the results to bench/results.json and, when all ran, to docs/benchmarks.md. A bench prints one JSON line per
+ * growth of the database, which takes half an hour, runs only by its name. Writes the results to bench/results.json and, when all ran, to docs/generated/benchmarks.md. A bench prints one JSON line per
  * goal and may print other lines. One that prints a section has a section of its own in the document, which is replaced
  * whenever that bench runs.
  */
@@ -236,7 +236,7 @@ export const markdown = (all: Run[], at: Date, earlier = ''): string => {
 const isWanted = (name: string, part: string, all: readonly string[]) =>
   all.includes(`${part}.bench.ts`) ? name === `${part}.bench.ts` : name.includes(part)
 
-const documentPath = `${root}/docs/benchmarks.md`
+const documentPath = `${root}/docs/generated/benchmarks.md`
 
 if (import.meta.main) {
   const wanted = process.argv.slice(2)

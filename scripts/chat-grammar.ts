@@ -1,17 +1,14 @@
 /**
- * Writes docs/chat-grammar.md from the frames of the grammar and from what it makes of the utterances in
+ * Writes docs/generated/chat-grammar.md from the frames of the grammar and from what it makes of the utterances in
  * test/proof/agent; with --check it only reports whether the page is current.
  */
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { type Frame, isMutating } from '../src/grammar/frame.ts'
 import { frames } from '../src/grammar/frames.ts'
 import { explainedTopics } from '../src/grammar/help-texts.ts'
 import { heldOut, questions, type Row, readText } from '../test/proof/agent/corpus.ts'
 import { type Grade, grade, mutationsOf, share } from '../test/proof/agent/grade.ts'
 import { harmlessOf, paraphrasesOf } from '../test/proof/agent/paraphrases.ts'
-import { root } from './environment.ts'
-
-const path = `${root}/docs/chat-grammar.md`
+import { writeGenerated } from './generated-file.ts'
 
 const cell = (text: string): string => text.replaceAll('|', '\\|').replaceAll('\n', ' ')
 const code = (text: string): string => `\`${text}\``
@@ -97,7 +94,6 @@ const orders = frames.filter(isMutating).map(({ intent }) => code(intent))
 
 const text = [
   '# What the chat understands',
-  'No route serves the chat yet: this page is the grammar that it will use.',
   '',
   `The chat reads English by a grammar of data: ${frames.length} intents with their slots, and a plan of operations for each (\`src/grammar\`). It needs no model, and it judges what a model proposes. This page is written by \`scripts/chat-grammar.ts\`; \`test/proof/agent\` has the utterances.`,
   '',
@@ -131,11 +127,4 @@ const text = [
   '',
 ].join('\n')
 
-if (existsSync(path) && readFileSync(path, 'utf8') === text) console.log('docs/chat-grammar.md is current.')
-else if (process.argv.includes('--check')) {
-  console.error('docs/chat-grammar.md differs from the grammar. Run node scripts/chat-grammar.ts.')
-  process.exitCode = 1
-} else {
-  writeFileSync(path, text)
-  console.log('Wrote docs/chat-grammar.md.')
-}
+writeGenerated({ file: 'docs/generated/chat-grammar.md', text, source: 'the grammar' })

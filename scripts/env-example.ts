@@ -1,16 +1,7 @@
 /** Writes .env.example from the variables of config.ts; with --check it only reports whether it is current. */
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { envExample } from '../src/config.ts'
-import { root } from './environment.ts'
+import { writeGenerated } from './generated-file.ts'
 
-const path = `${root}/.env.example`
 const text = envExample()
 
-if (existsSync(path) && readFileSync(path, 'utf8') === text) console.log('.env.example is current.')
-else if (process.argv.includes('--check')) {
-  console.error('.env.example differs from config.ts. Run node scripts/env-example.ts.')
-  process.exitCode = 1
-} else {
-  writeFileSync(path, text)
-  console.log('Wrote .env.example.')
-}
+writeGenerated({ file: '.env.example', text, source: 'src/config.ts' })

@@ -1,13 +1,10 @@
 /**
- * Writes docs/mistakes.md from the table that test/proof/mistakes.test.ts proves; with --check it only reports whether
- * it is current.
+ * Writes docs/generated/mistakes.md from the table that test/proof/mistakes.test.ts proves; with --check it only reports
+ * whether it is current.
  */
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import type { Mistake } from '../test/proof/support/mistakes/mistake.ts'
 import { mistakeSections } from '../test/proof/support/mistakes/sections.ts'
-import { root } from './environment.ts'
-
-const path = `${root}/docs/mistakes.md`
+import { writeGenerated } from './generated-file.ts'
 
 const cell = (text: string): string => text.replaceAll('|', '\\|').replaceAll('\n', '\\n')
 const code = (text: string): string => (text.includes('`') ? `\`\` ${text} \`\`` : `\`${text}\``)
@@ -46,11 +43,8 @@ const text = [
   '',
 ].join('\n')
 
-if (existsSync(path) && readFileSync(path, 'utf8') === text) console.log('docs/mistakes.md is current.')
-else if (process.argv.includes('--check')) {
-  console.error('docs/mistakes.md differs from the table. Run node scripts/mistakes.ts.')
-  process.exitCode = 1
-} else {
-  writeFileSync(path, text)
-  console.log('Wrote docs/mistakes.md.')
-}
+writeGenerated({
+  file: 'docs/generated/mistakes.md',
+  text,
+  source: 'the table of test/proof/support/mistakes',
+})

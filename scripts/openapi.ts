@@ -2,13 +2,12 @@
  * Writes docs/openapi.json from the contracts, without database or world; with --check it only reports whether it is
  * current.
  */
-import { existsSync, globSync, readFileSync, writeFileSync } from 'node:fs'
+import { globSync, readFileSync } from 'node:fs'
 import { pathToFileURL } from 'node:url'
 import { type Documented, openapiOf } from '../src/edges/http/openapi.ts'
 import { type Contract, operationName } from '../src/kernel/contract/operation.ts'
 import { root } from './environment.ts'
-
-const path = `${root}/docs/openapi.json`
+import { writeGenerated } from './generated-file.ts'
 
 const isContract = (value: unknown): value is Contract =>
   typeof value === 'object' && value !== null && 'group' in value && 'entries' in value
@@ -31,11 +30,4 @@ const documented = ({ group, entries }: Contract): Documented[] =>
   Object.entries(entries).map(([key, entry]) => ({ name: operationName(group, key), group, entry }))
 
 const text = `${JSON.stringify(openapiOf((await contracts()).flatMap(documented)), null, 2)}\n`
-if (existsSync(path) && readFileSync(path, 'utf8') === text) console.log('docs/openapi.json is current.')
-else if (process.argv.includes('--check')) {
-  console.error('docs/openapi.json differs from the contracts. Run node scripts/openapi.ts.')
-  process.exitCode = 1
-} else {
-  writeFileSync(path, text)
-  console.log('Wrote docs/openapi.json.')
-}
+writeGenerated({ file: 'docs/openapi.json', text, source: 'the contracts' })

@@ -79,8 +79,14 @@ function parametersOf(entry: Entry, options: string, named: Named): string {
   const parts = [entry.params, entry.query, entry.body].filter((part) => part !== undefined) as unknown[]
   if (entry.kind === 'task') parts.push(waitFields)
   const schemas = parts as Schema[]
-  const isOptional = schemas.every(({ required }) => !Array.isArray(required) || required.length === 0)
-  const input = schemas.map((schema) => typeOf(schema, named)).join(' & ') || 'Record<string, never>'
+  // The client adds what its key signs.
+  const added = entry.kind === 'act' && entry.isSigned ? ['timestamp', 'signature'] : []
+  const isOptional = schemas.every(
+    ({ required }) => !Array.isArray(required) || required.every((name) => added.includes(name)),
+  )
+  const whole = schemas.map((schema) => typeOf(schema, named)).join(' & ') || 'Record<string, never>'
+  const addedText = added.map((name) => `'${name}'`).join(' | ')
+  const input = addedText ? `Omit<${whole}, ${addedText}> & Partial<Pick<${whole}, ${addedText}>>` : whole
   return `input${isOptional ? '?' : ''}: ${input}, options?: ${options}`
 }
 

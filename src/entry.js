@@ -18,10 +18,11 @@ function isSafe() {
 if (isSafe()) enableCompileCache(cache)
 
 const folder = new URL('.', import.meta.url).href
-// What `imports` of package.json says, without consulting that file for each of a thousand imports.
+// What `imports` of package.json says of `src`, without consulting that file for each of a thousand imports.
 registerHooks({
   resolve(specifier, context, next) {
-    if (!specifier.startsWith('#') || !context.parentURL?.startsWith(folder)) return next(specifier, context)
+    const isOurs = specifier.startsWith('#') && !specifier.startsWith('#world/')
+    if (!isOurs || !context.parentURL?.startsWith(folder)) return next(specifier, context)
     return { url: folder + specifier.slice(1), format: 'module-typescript', shortCircuit: true }
   },
 })

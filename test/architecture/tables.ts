@@ -90,10 +90,10 @@ export const packages: Record<string, readonly string[]> = {
   // The world's is the identity provider of somebody else.
   'oidc-provider': ['edges/oauth', 'world'],
   'openid-client': ['upstreams/openid'],
+  'eventsource-parser': ['upstreams/model'],
   '@simplewebauthn/server': ['features/oauth'],
   jose: ['features/oauth'],
   pino: ['start'],
-  'prom-client': ['edges/http'],
   'lru-cache': ['kernel', 'upstreams', 'engines', 'features', 'agent', 'compose'],
   '@nktkas/hyperliquid': ['upstreams/hyperliquid'],
   ws: ['upstreams/agent', 'agent/door', 'world'],

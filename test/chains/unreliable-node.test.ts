@@ -124,6 +124,18 @@ describe('a node that lags, loses transactions and answers with HTML pages', () 
     assert.equal(await app.flows(user), 1)
   })
 
+  test('a node that does not show the cash in time is a temporary failure that says when to retry', async () => {
+    const user = await app.fundedUser('10')
+    node.set({ lag: { chance: 1, blocks: 60, splits: true, onlySimulations: true } })
+    await assert.rejects(app.call('earn_deposit', { amount_usdc: '10' }, user), {
+      code: 'unavailable',
+      message: /does not show the latest balance of your account yet; retry in a second/,
+      extras: { retry_after: 1 },
+    })
+    node.set({})
+    assert.equal(await app.flows(user), 0)
+  })
+
   test('what a lagging sibling hides is no final shortage, where holdings have just shown it', async () => {
     const user = await app.fundedUser('10')
     await app.fund(baseId, user.evm, 'USDC', '30')

@@ -180,6 +180,29 @@ test('the first metrics contain no delay that was not measured', async () => {
   for (const line of lags) assert.ok(Number(line.split(' ')[1]) < 1_000, line)
 })
 
+test('metrics of the process have the names that Prometheus clients for Node have in common', async () => {
+  const { families, value } = await eventually(async () => {
+    const scrape = parseMetrics((await sendRequest(app.url, 'GET /metrics')).text)
+    return scrape.families.has('nodejs_eventloop_lag_p99_seconds') ? scrape : undefined
+  }, 'the delay of the event loop was measured')
+  const lags = ['', 'min_', 'max_', 'mean_', 'stddev_', 'p50_', 'p90_', 'p99_']
+  const names = lags.map((part) => `nodejs_eventloop_lag_${part}seconds`)
+  for (const part of ['user_', 'system_', '']) names.push(`process_cpu_${part}seconds_total`)
+  for (const part of ['total', 'used', 'available']) names.push(`nodejs_heap_space_size_${part}_bytes`)
+  for (const part of ['heap_size_total', 'heap_size_used', 'external_memory'])
+    names.push(`nodejs_${part}_bytes`)
+  for (const part of ['gc_duration_seconds', 'active_resources', 'version_info']) names.push(`nodejs_${part}`)
+  for (const part of ['resident_memory_bytes', 'start_time_seconds']) names.push(`process_${part}`)
+  if (process.platform === 'linux')
+    for (const part of ['virtual_memory_bytes', 'heap_bytes', 'open_fds', 'max_fds'])
+      names.push(`process_${part}`)
+  const found = [...families.keys()].filter((name) => /^(?:process|nodejs)_/.test(name))
+  assert.deepEqual(found.sort(), names.sort())
+  const startMs = (value('process_start_time_seconds') ?? 0) * 1_000
+  assert.ok(startMs > Date.now() - 3_600_000 && startMs <= Date.now())
+  assert.ok((value('process_cpu_seconds_total') ?? 0) > 0.1)
+})
+
 test('metrics name operations and not their arguments, and are for direct loopback callers only', async () => {
   await sendRequest(app.url, 'GET /v1/probe/some-secret-id')
   await sendRequest(app.url, 'GET /wp-admin/some-secret-path')

@@ -7,14 +7,8 @@ const overWorld = ['test/upstreams/model.test.ts']
 /** What a language model answers, and how long it may take. */
 export const modelMutations = [
   ...mutationsOf(`${folder}/event-stream.ts`, beside('event-stream'), [
-    ["isAfterCr && text.startsWith('\\n') ? 1 : 0", '0', 'a CRLF that is cut in two ends an event twice'],
-    ['characters -= ended.length', '', 'comments make an event too large'],
-    [
-      'if (characters > charactersMax)',
-      'if (line.length > charactersMax)',
-      'an event of many lines has no bound',
-    ],
-    ["data.join('\\n')", "data.join('')", 'the lines of an event run together'],
+    ['maxBufferSize: charactersMax,', '', 'an event has no bound'],
+    ['events = []', '', 'events are read twice'],
   ]),
   ...mutationsOf(`${folder}/tool-calls.ts`, beside('tool-calls'), [
     ["id === '' || ids.has(id)", "id === ''", 'two calls have one id, so a result goes to the wrong one'],

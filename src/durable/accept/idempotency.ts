@@ -1,6 +1,5 @@
 import { Fault } from '#kernel/contract/fault.ts'
-import { sha256 } from '#kernel/id.ts'
-import { canonicalJson, type JsonObject } from '#kernel/wire/json.ts'
+import type { JsonObject } from '#kernel/wire/json.ts'
 import { builder, fetchOne, type Queryable } from '#store/query.ts'
 import { KeyTaken } from './acceptance.ts'
 

@@ -3,6 +3,7 @@ import type { NonceSequences } from '#durable/run/nonces.ts'
 import { type Clock, later } from '#kernel/clock.ts'
 import type { TrialAsker } from '#kernel/contract/caller.ts'
 import { Fault } from '#kernel/contract/fault.ts'
+import { type Random, timeOfId } from '#kernel/id.ts'
 import {
   executedBefore,
   isLookingUp,
@@ -10,10 +11,6 @@ import {
   nothingFound,
   outsideId,
 } from '#kernel/task/forgotten-execution.ts'
-
-} from '#kernel/task/forgotten-execution.ts'
-
-import { type Random, timeOfId } from '#kernel/id.ts'
 import { type EffectDriver, type SignContext, wouldFail } from '#kernel/task/one-effect.ts'
 import type { Policy, PolicyReceipt, SvmIntent, SvmSigner } from '#kernel/task/signer.ts'
 import type {

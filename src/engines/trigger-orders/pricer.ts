@@ -1,7 +1,7 @@
 import { createTtlCache } from '#kernel/async/ttl-cache.ts'
 import { monotonicMs } from '#kernel/clock.ts'
 import { Fault } from '#kernel/contract/fault.ts'
-import type { TokenFacts } from '#kernel/contract/token-ref.ts'
+import { chainNotServed, type TokenFacts } from '#kernel/contract/token-ref.ts'
 import { assetOf, type Chain, type Token } from '#kernel/money/chains.ts'
 import type { Prices } from '#upstreams/prices/prices.ts'
 import type { DisplayPrice } from './price-watch.ts'
@@ -35,7 +35,7 @@ export function createPricer(deps: PricerDeps): Pricer {
   const { chains, prices, quoteOut } = deps
   const chainOf = (chainId: string): Chain => {
     const chain = chains.find(({ id }) => id === chainId)
-    if (!chain) throw new Fault('unavailable', `Chain ${chainId} is not served`)
+    if (!chain) throw chainNotServed(chainId)
     return chain
   }
   const facts = createTtlCache<Token | undefined>({

@@ -25,9 +25,9 @@ const signedExample = {
 }
 const signatureFaults = ['invalid_signature', 'stale_timestamp', 'signature_replayed'] as const
 
-/** Additions to the published interface. */
 export const contract = group('agents', {
   list: read('GET /v1/agents', {
+    isAddition: true,
     summary: 'The agents that are linked to you, and the person that you are linked to',
     description:
       'Use it to see which agents a person decides for; an agent sees in `linked_to` its person, or null. Next: `policy_show`, `policy_tighten`, `policy_kill` and the operations of recipients take one of `agents` as `for_agent`.',
@@ -55,6 +55,7 @@ export const contract = group('agents', {
     ),
   }),
   linkCode: act('POST /v1/agents/link-codes', {
+    isAddition: true,
     summary: 'Get a code by which a person links this agent to an account',
     description:
       'Use it as an agent with a key pair, when a person should decide for it: raise limits, name recipients, lift the kill switch. The key signs the UTF-8 bytes of `portico-agents_link_code:v1:<agent_id>:<timestamp>`: a token alone links nothing. Show `code` to the person; it is entered once, until `expires_at`, and replaces an earlier one, also one that was entered and whose link waits for its person. Next: the person calls `agents_link` with it; `agents_list` shows the link.',
@@ -83,6 +84,7 @@ export const contract = group('agents', {
     ),
   }),
   link: act('POST /v1/agents', {
+    isAddition: true,
     summary: 'Ask the person to link an agent by its code',
     description:
       'Use it as an app of a person, with the code that an agent shows. It spends the code and answers with a task that waits until the person has confirmed the agent at its `confirm_url`. From then on you decide for the agent, and your kill switch stops it, too. It keeps its wallets and its key. Link no agent whose code you did not ask for. Next: `agents_list`; `policy_tighten` with `for_agent`.',
@@ -113,6 +115,7 @@ export const contract = group('agents', {
     output: TaskResponse,
   }),
   unlink: act('DELETE /v1/agents/{agent_id}', {
+    isAddition: true,
     summary: 'End the link of an agent; only the person can, after its first hours',
     description:
       'Use it when you should not decide for the agent any more: it answers with a task that waits until the person has confirmed it at its `confirm_url`. Raised limits and recipients that wait are dropped; the agent keeps everything else, and stays stopped where you have stopped it. The agent itself may end a new link until `unlink_until`, and an end within that time lifts what the link has set; where the agent ends it, only after it has contested the link. Next: `agents_list`.',
@@ -134,6 +137,7 @@ export const contract = group('agents', {
     ),
   }),
   contest: act('POST /v1/agents/contest', {
+    isAddition: true,
     summary: 'Contest the link of this agent, as the holder of its key',
     description:
       'Use it as an agent with a key pair that was linked against your will, at any time. While it is contested nothing is loosened through the link: no approval, no raise, no recipient, and no switch is lifted; raises and recipients that wait are dropped. The person may unlink the agent. `on: false` withdraws. The key signs the UTF-8 bytes of `portico-agents_contest:v1:<agent_id>:<timestamp>:<on>`, `<on>` as in the request, `true` or `false`. Next: the operator can end the link as well; `agents_list` shows it.',

@@ -80,9 +80,9 @@ const params = T.Object({
   approval_id: T.String({ format: 'uuid', description: 'Id out of `approvals_list`' }),
 })
 
-/** Additions to the published interface. */
 export const contract = group('approvals', {
   list: read('GET /v1/approvals', {
+    isAddition: true,
     summary: 'Requests that wait for a person',
     description:
       'Use it to see what waits for a decision, newest first: requests of this account and of linked agents above `approval_above_usd`, transfers to recipients with `agents: approval`, and acts that allow more than before, such as raised limits. Next: the person decides on the page that `confirm_url` of the task names; everybody with `manage` declines by `approvals_decline`.',
@@ -90,6 +90,7 @@ export const contract = group('approvals', {
     output: ApprovalList,
   }),
   approve: act('POST /v1/approvals/{approval_id}/approve', {
+    isAddition: true,
     summary: 'Approve a request that waits; only the page of the gateway can',
     description:
       'Use it to learn where a person decides: only the page of the gateway approves, for a person who has just signed in there, and every other caller gets `step_up_required` with the `confirm_url` to open. The request is admitted again with the prices, balances and limits of now, and runs once under its task id; what no longer fits ends the task as failed. Next: poll `tasks_get` with `task_id`.',
@@ -118,6 +119,7 @@ export const contract = group('approvals', {
     output: DecidedApproval,
   }),
   decline: act('POST /v1/approvals/{approval_id}/decline', {
+    isAddition: true,
     summary: 'Decline a request that waits',
     description:
       'Use it to refuse a request; every caller of the account with `manage` may. Its task ends as failed with `approval_declined`, and nothing is moved. Next: `tasks_get` shows the end.',

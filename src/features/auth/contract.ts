@@ -128,6 +128,7 @@ export const contract = group('auth', {
   }),
 
   revoke: act('DELETE /v1/auth/token', {
+    isAddition: true,
     summary: 'Revoke the token of this request, or every token of the agent',
     description:
       'Use it when a token may have leaked. It takes effect at once on every instance, and streams opened with the token end; `all` also deletes all webhooks, since a token that leaked may have added some. Next: the key pair stays valid, so sign again with `auth_token`.',

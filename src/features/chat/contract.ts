@@ -177,6 +177,7 @@ export const contract = group('chat', {
     faults: ['insufficient_scope', 'not_found', 'conflict', 'quote_expired'],
   }),
   cancel: act('POST /v1/chat/{chat_id}/cancel', {
+    isAddition: true,
     summary: 'Stop an answer',
     description:
       'Use it while the answer of a chat is being written. What it has said stays in the thread, and tasks that were started from it go on. `not_cancellable` means that it has ended. Next: its stream ends with `done` and `status: cancelled`; `chat_thread` has what it said.',

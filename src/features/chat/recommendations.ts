@@ -71,7 +71,7 @@ async function prepare(deps: Deps, input: DecideInput, caller: Caller): Promise<
     'select * from chat_recommendation where recommendation_id = $1 and chat_id = $2 and user_id = $3',
     [recommendation_id, chat_id, caller.userId],
   )
-  if (!row) throw notFound('recommendation of this chat', 'chat_thread')
+  if (!row) throw notFound('recommendation in this chat', 'chat_thread')
   // Both decisions are final, so each takes what the operation itself would take.
   const access = deps.tools().get(row.operation)?.operation.entry.access
   if (access !== undefined && isScope(access)) assertScope(caller, access)

@@ -36,6 +36,7 @@ export const contract = group('credits', {
     ),
   }),
   history: read('GET /v1/credits/history', {
+    isAddition: true,
     summary: 'What took and brought credits, newest first',
     description:
       'Use it to see which chats, images and packs changed the credits. Amounts are whole credits: negative ones were taken. A page may have fewer entries than `limit`, because not every task moves credits. Next: `before=next_before` reads the next page; `tasks_get` has the task of an entry.',

@@ -208,6 +208,7 @@ export const contract = group('earn', {
     ],
   }),
   sync: task('POST /v1/earn/sync', {
+    isAddition: true,
     repeatable: true,
     summary: 'Bring positions in line with the shares on the chain',
     description:

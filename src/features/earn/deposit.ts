@@ -120,6 +120,13 @@ async function fundDeposit(deps: VaultTaskDeps, request: DepositAttempt) {
   return { account, apy, gas, seen: { ...cash, reread: readCash }, signOnAccept }
 }
 
+const nodeIsBehind = () =>
+  new Fault(
+    'unavailable',
+    'The node of the chain does not show the latest balance of your account yet; retry in a second',
+    { extras: { retry_after: 1 } },
+  )
+
 /** A node that lags behind the one that showed the cash simulates the deposit without it: only its success counts. */
 async function trialOfBlock(
   block: bigint,
@@ -130,8 +137,7 @@ async function trialOfBlock(
   const isOld = ({ simulation }: BatchTrial) => simulation.block !== undefined && simulation.block < block
   let trial = first
   while (!trial.simulation.ok && isOld(trial)) {
-    if (performance.now() > until)
-      throw new Fault('unavailable', 'The chain node lags behind its siblings. Try again')
+    if (performance.now() > until) throw nodeIsBehind()
     await pause(settlePollMs)
     trial = await tryBatch()
   }
@@ -174,8 +180,7 @@ async function awaitFreeCash(
     assertNotFrozen(earnAccount)
     if (!isOpen) assertPositionLimit(openPositions)
     if (block < minBlockFor(earnAccount, clock.now())) {
-      if (performance.now() > until)
-        throw new Fault('unavailable', 'The chain node lags behind the last settlement. Try again')
+      if (performance.now() > until) throw nodeIsBehind()
       await pause(settlePollMs)
       continue
     }

@@ -27,6 +27,7 @@ export const contract = group('notifications', {
     event: NotificationEvent,
   }),
   list: read('GET /v1/notifications', {
+    isAddition: true,
     summary: 'Read the same events page by page',
     description:
       'Use it where a stream cannot be kept open. With `types` or `task_id` a request searches 20,000 events after `after`, and `total_count` counts the matches among those. Next: go on with `after=next_after` until it is the newest number, also after an empty page.',
@@ -58,5 +59,4 @@ export const contract = group('notifications', {
   }),
 })
 
-/** An addition to the published interface. */
 export const webhooksContract = group('webhooks', webhookEntries)

@@ -91,6 +91,7 @@ const Delivery = T.Object(
 
 export const webhookEntries = {
   list: read('GET /v1/webhooks', {
+    isAddition: true,
     summary: 'The addresses to which your events are posted',
     description:
       'Use it to see your webhooks, oldest first, how far each has got and why one was disabled. An app of a person sees those that it has added, here and in the operations below. Next: `webhooks_deliveries` shows the last messages of one.',
@@ -98,6 +99,7 @@ export const webhookEntries = {
     output: WebhookList,
   }),
   create: act('POST /v1/webhooks', {
+    isAddition: true,
     summary: 'Post your events to an address of yours, signed',
     description: `Use it where a server should learn of events without a connection of its own. Every event after this call is posted, in order and at least once, with the headers of Standard Webhooks; answer 2xx within 10 seconds. The answer has the \`secret\` that verifies the signatures, which no other answer shows. A user has at most ${webhooksMax}; a caller names each \`url\` once. What an app has added is deleted when the person disconnects the app. Next: \`webhooks_test\` sends a message at once.`,
     access: 'manage',
@@ -115,6 +117,7 @@ export const webhookEntries = {
     output: T.Object({ ...webhookFields, secret }, { $id: 'WebhookCreated' }),
   }),
   update: act('PATCH /v1/webhooks/{webhook_id}', {
+    isAddition: true,
     summary: 'Change a webhook, or enable it again',
     description:
       'Use it to send to another `url`, to send other `types`, or with `enabled` to stop a webhook and to start it again; fields that are left out stay as they are. A webhook that is enabled again continues with the event that failed. Next: `webhooks_replay` goes back, or forward over an event that your server cannot take.',
@@ -137,6 +140,7 @@ export const webhookEntries = {
     output: Webhook,
   }),
   delete: act('DELETE /v1/webhooks/{webhook_id}', {
+    isAddition: true,
     summary: 'Remove a webhook with its secrets',
     description:
       'Use it when nothing should be sent any more. At most the request under way arrives afterwards. Next: `webhooks_list`.',
@@ -154,6 +158,7 @@ export const webhookEntries = {
     ),
   }),
   rotate: act('POST /v1/webhooks/{webhook_id}/rotate', {
+    isAddition: true,
     summary: 'Replace the secret of a webhook',
     description:
       'Use it regularly, and when a secret may be known to others. Messages are signed with the new `secret` and for 24 hours with the former one too, so that a server can change over without losing one. Next: store the `secret`, which no other answer shows.',
@@ -173,6 +178,7 @@ export const webhookEntries = {
     ),
   }),
   test: act('POST /v1/webhooks/{webhook_id}/test', {
+    isAddition: true,
     summary: 'Send a test message now, and see what became of it',
     description: `Use it after a change, also of a webhook that is disabled. One message of type \`webhook.test\` is sent once, and the answer says how the address replied; the answer of the address is not shown. It changes nothing and counts as ${testPoints} calls. Next: \`webhooks_update\` with \`enabled\` starts a webhook that was disabled.`,
     access: 'manage',
@@ -194,6 +200,7 @@ export const webhookEntries = {
     ),
   }),
   deliveries: read('GET /v1/webhooks/{webhook_id}/deliveries', {
+    isAddition: true,
     summary: 'The last messages of a webhook and how they were answered',
     description: `Use it to find out why events do not arrive. The last ${deliveriesMax} messages are kept, newest first. Next: \`webhooks_replay\` sends earlier events again.`,
     access: 'read',
@@ -215,6 +222,7 @@ export const webhookEntries = {
     ),
   }),
   replay: act('POST /v1/webhooks/{webhook_id}/replay', {
+    isAddition: true,
     summary: 'Send the events after a number again, or pass over some',
     description:
       'Use it when your server lost messages: delivery continues with the event after `after`, in order, under the same `webhook-id` as before. With the id of an event that is not delivered yet, the events up to it are passed over. Next: `webhooks_deliveries`.',

@@ -2,9 +2,8 @@ import { venueDriver } from '#engines/venue/orders/venue-effect.ts'
 import { registerFunded } from '#engines/venue/records/account-store.ts'
 import { ledgerUpdateRows } from '#engines/venue/records/expected-balances.ts'
 import { addLedgerEntries } from '#engines/venue/records/record-store.ts'
-import { claimedTransferKeys, claimTransfer } from '#engines/venue/records/store.ts'
+import { claimedByAnother, claimedTransferKeys, claimTransfer } from '#engines/venue/records/store.ts'
 import { compareDecimals } from '#kernel/contract/decimal-fields.ts'
-import { Fault } from '#kernel/contract/fault.ts'
 import { sameAddress } from '#kernel/money/chains.ts'
 import { fromUnits, usdcDecimals, usdDecimals } from '#kernel/money/money.ts'
 import { addToResult, createEffect } from '#kernel/task/one-effect.ts'
@@ -126,8 +125,7 @@ async function creditOf({ db, venue }: FundDeps, task: FundTask): Promise<FoundC
 }
 
 async function claimCredit(tx: Tx, { id, userId, data }: FundTask, { key, update }: FoundCredit, now: Date) {
-  if (!(await claimTransfer(tx, { key, userId, taskId: id, at: now })))
-    throw new Fault('unavailable', 'The credit was claimed by another task')
+  if (!(await claimTransfer(tx, { key, userId, taskId: id, at: now }))) throw claimedByAnother('credit')
   if (!data.is_first) return
   // Register in this commit, so that the record contains every fill from the first one on.
   await registerFunded(tx, { userId, account: data.account, now })

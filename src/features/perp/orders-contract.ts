@@ -219,6 +219,7 @@ export const ordersEntries = {
     ],
   }),
   tpSl: task('POST /v1/perp/tp-sl', {
+    isAddition: true,
     summary: 'Set or replace the take-profit and stop-loss of an open position',
     description:
       'Use it to protect an open position. The triggers are reduce-only. New triggers are placed before earlier ones of the same leg are cancelled; a leg that is not given stays as it is. Without `size` (in the asset) they follow the whole position. It is accepted under a kill switch. Next: poll `tasks_get`; `result.tp_oids` and `result.sl_oids` are the new order ids.',
@@ -258,6 +259,7 @@ export const ordersEntries = {
     ],
   }),
   cancelAll: task('POST /v1/perp/orders/cancel-all', {
+    isAddition: true,
     repeatable: true,
     summary: 'Cancel every open order and trigger, or those of one market',
     description:
@@ -276,6 +278,7 @@ export const ordersEntries = {
     faults: ['policy_denied', 'setup_incomplete', 'market_closed', 'unavailable', 'upstream_changed'],
   }),
   fills: read('GET /v1/perp/fills', {
+    isAddition: true,
     summary: 'Fills with fees and realised profit, newest first',
     description:
       "Use it for fees and realised profit in USD by fill. It reads the gateway's own record, which begins with the first funding. Next: `before=next_before` reads the next page.",
@@ -285,6 +288,7 @@ export const ordersEntries = {
     faults: readFaults,
   }),
   orderHistory: read('GET /v1/perp/orders/history', {
+    isAddition: true,
     summary: 'Orders placed through the gateway, with what became of them, newest first',
     description:
       'Use it to learn how an order of the gateway ended. Sizes are in the asset, prices in USD. Next: `before=next_before` reads the next page; `tasks_get` has the task of an order.',

@@ -15,10 +15,10 @@ import {
   recordsDisagree,
 } from '#engines/venue/records/cash-reconciliation.ts'
 import { cashBalanceKey } from '#engines/venue/records/expected-balances.ts'
-import { claimTransfer } from '#engines/venue/records/store.ts'
+import { claimedByAnother, claimTransfer } from '#engines/venue/records/store.ts'
 import type { Clock } from '#kernel/clock.ts'
 import { compareDecimals } from '#kernel/contract/decimal-fields.ts'
-import { Fault, invalid } from '#kernel/contract/fault.ts'
+import { invalid } from '#kernel/contract/fault.ts'
 import { fromUnits, toUnits, usdcDecimals, usdDecimals } from '#kernel/money/money.ts'
 import { type BalanceAttempt, createAdmission } from '#kernel/task/admission.ts'
 import { createEffect } from '#kernel/task/one-effect.ts'
@@ -279,7 +279,7 @@ export function withdrawSteps(deps: WithdrawDeps): Steps<WithdrawTaskData, Withd
       const balance_changes = [arrivedView(route, String(paid))]
       const writes = async (tx: Tx) => {
         const mine = await claimTransfer(tx, { key, userId: task.userId, taskId: task.id, at: now })
-        if (!mine) throw new Fault('unavailable', 'The payout was claimed by another task')
+        if (!mine) throw claimedByAnother('payout')
         const { txHash, index } = arrival
         const paidTo = { chain: chain.row, txHash, part: String(index), account: task.data.account }
         await claimArrival(tx, paidTo, { claimant: venuePayouts, at: now })

@@ -115,9 +115,9 @@ const PolicyChanged = T.Object(
 
 const capIn = (description: string) => T.Optional(DecIn({ places: 6, minimum: 0, description }))
 
-/** Additions to the published interface. */
 export const contract = group('policy', {
   show: read('GET /v1/policy', {
+    isAddition: true,
     summary: 'The limits that every money operation of the caller stays within',
     description:
       'Use it before a large order: the limits, in USD, that every money operation stays within. `tokens: null` allows any token; `recipients` are contracts, and own wallets are always allowed. What an agent asks for above `approval_above_usd` waits until a person approves it. `chat_per_day_usd` is what chats may start by themselves. `pending_changes` are not in effect yet. Next: `policy_tighten` changes a limit.',
@@ -127,6 +127,7 @@ export const contract = group('policy', {
     output: PolicyResponse,
   }),
   tighten: act('PUT /v1/policy', {
+    isAddition: true,
     summary: 'Lower the limits, or ask the person to raise them; fields that are left out stay as they are',
     description:
       'Use it to lower limits, in USD, at once; fields that are left out stay as they are. A higher one takes the scope `propose`, and nothing is raised before the person has confirmed it at the `confirm_url` of `confirmation`; then it waits in `pending_changes` until `effective_at`. A field that is named again replaces its pending change. Next: `policy_cancel_change` drops a pending change.',
@@ -163,6 +164,7 @@ export const contract = group('policy', {
     output: PolicyChanged,
   }),
   cancelChange: act('DELETE /v1/policy/changes/{change_id}', {
+    isAddition: true,
     summary: 'Drop a raised limit before it takes effect',
     description:
       'Use it when a limit in `pending_changes` should not be raised. Every caller of the account with `manage` may. Afterwards the change is never applied; one that is in effect is `not_found`, and the limit is lowered instead. Next: `policy_show` has the limits in force.',
@@ -176,6 +178,7 @@ export const contract = group('policy', {
     output: PolicyResponse,
   }),
   kill: act('POST /v1/kill', {
+    isAddition: true,
     summary: 'Stop everything that opens a position or spends; cancels, closes and reads go on',
     description:
       'Use it in an emergency. It takes effect at once on every instance; cancels, closes, withdrawals and reads go on. The switch of a person stops the linked agents, too. Switching it off takes the scope `propose` and answers with a task: the person confirms it at its `confirm_url`. Next: `perp_cancel_all` and `perp_close` reduce what is open.',
@@ -193,5 +196,4 @@ export const contract = group('policy', {
   }),
 })
 
-/** Additions to the published interface. */
 export const recipientsContract = group('recipients', recipientEntries)

@@ -39,6 +39,7 @@ const RecipientList = T.Object(
 
 export const recipientEntries = {
   list: read('GET /v1/recipients', {
+    isAddition: true,
     summary: 'The addresses of others that you may send to',
     description:
       'Use it before sending to others: the addresses that a person of this account has added, oldest first. Nothing is sent to one that is `pending`. Next: a person adds one by `recipients_add`.',
@@ -48,6 +49,7 @@ export const recipientEntries = {
     output: RecipientList,
   }),
   add: act('POST /v1/recipients', {
+    isAddition: true,
     summary: 'Ask the person to allow an address to receive, after a cooling-off time',
     description:
       'Use it where money should go to somebody else. It answers with a task that waits until the person has confirmed the address at its `confirm_url`; from `effective_at` of its result on the address can receive, and every caller of the account may remove it before. Own wallets, tokens and contracts that take no payment are refused. Next: `recipients_list` shows when it is effective.',
@@ -87,6 +89,7 @@ export const recipientEntries = {
     output: orRequested(Recipient),
   }),
   remove: act('DELETE /v1/recipients/{recipient_id}', {
+    isAddition: true,
     summary: 'Remove an address, at once',
     description:
       'Use it when an address should not receive any more; every caller of the account may. Tasks that have not signed yet are refused. Next: `recipients_list`.',

@@ -201,6 +201,7 @@ export const contract = group('spot_venue', {
     ],
   }),
   cancelAll: task('POST /v1/spot_venue/orders/cancel-all', {
+    isAddition: true,
     repeatable: true,
     summary: 'Cancel every open spot order and trigger, or those of one market',
     description:
@@ -220,6 +221,7 @@ export const contract = group('spot_venue', {
     faults: ['policy_denied', 'setup_incomplete', 'market_closed', 'unavailable', 'upstream_changed'],
   }),
   fills: read('GET /v1/spot_venue/fills', {
+    isAddition: true,
     summary: 'Spot fills with fees and realised profit, newest first',
     description:
       "Use it for fees and realised profit in USD by fill. It reads the gateway's own record, which begins with the first funding. Next: `before=next_before` reads the next page.",
@@ -229,6 +231,7 @@ export const contract = group('spot_venue', {
     faults: readFaults,
   }),
   orderHistory: read('GET /v1/spot_venue/orders/history', {
+    isAddition: true,
     summary: 'Spot orders placed through the gateway, with what became of them, newest first',
     description:
       'Use it to learn how an order of the gateway ended. Triggers that the gateway holds are not listed; the sale that one of them makes is an order of its own. Next: `before=next_before` reads the next page.',

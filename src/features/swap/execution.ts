@@ -8,7 +8,7 @@ import type {
   PreparedOrder,
   SwapExecution,
 } from '#engines/trigger-orders/swap-execution.ts'
-import { Fault } from '#kernel/contract/fault.ts'
+import { chainNotServed } from '#kernel/contract/token-ref.ts'
 import { assetOf, sameAddress } from '#kernel/money/chains.ts'
 import { combineWrites } from '#kernel/task/one-effect.ts'
 import { type EndResult, type Tx, untypedSteps } from '#kernel/task/task.ts'
@@ -38,7 +38,7 @@ export function swapExecution(deps: SwapDeps): SwapExecution {
   return {
     async available(userId, { chainId, address }) {
       const chain = deps.chains.find(({ id }) => id === chainId)
-      if (!chain) throw new Fault('unavailable', `Chain ${chainId} is not served`)
+      if (!chain) throw chainNotServed(chainId)
       const wallet = { owner: userId, asset: assetOf(chain, address), subAccount: 'wallet' }
       const account = accountOn(chain, await deps.walletsOf(userId))
       const { heldUnits } = await deps.ledger.balance(deps.db, wallet)
@@ -68,7 +68,7 @@ async function soldBefore(
 ): Promise<bigint | undefined> {
   const { row, transfers } = deps.evmOf(chainId) ?? {}
   const chain = row ?? deps.solana?.row
-  if (chain?.id !== chainId) throw new Fault('unavailable', `Chain ${chainId} is not served`)
+  if (chain?.id !== chainId) throw chainNotServed(chainId)
   const account = accountOn(chain, await deps.walletsOf(userId))
   const order = { chainId, userId, account, executionId }
   if (!row) {

@@ -1,5 +1,5 @@
 import { claimArrival, unclaimed } from '#engines/chain-arrivals/claims.ts'
-import { Fault } from '#kernel/contract/fault.ts'
+import { chainNotServed } from '#kernel/contract/token-ref.ts'
 import { balanceChange, sumChanges } from '#kernel/money/balance-changes.ts'
 import { type Chain, sameAddress, type Token } from '#kernel/money/chains.ts'
 import { fullBps, mulDiv } from '#kernel/money/money.ts'
@@ -272,7 +272,7 @@ const tokenAt = (chain: Chain, token: Token, address: string): Token =>
 
 export const chainOf = ({ chains }: Pick<SwapDeps, 'chains'>, chainId: string) => {
   const chain = chains.find(({ id }) => id === chainId)
-  if (!chain) throw new Fault('unavailable', `Chain ${chainId} is not served`)
+  if (!chain) throw chainNotServed(chainId)
   return chain
 }
 

@@ -2,6 +2,7 @@ import type { ExecutedBatch } from '#engines/evm-batch/batch-rules.ts'
 import type { ProvenLanding } from '#engines/svm-transaction/transaction-rules.ts'
 import { later } from '#kernel/clock.ts'
 import { Fault } from '#kernel/contract/fault.ts'
+import { chainNotServed } from '#kernel/contract/token-ref.ts'
 import { balanceChange } from '#kernel/money/balance-changes.ts'
 import { type EvmChainRow, sameAddress, type Token } from '#kernel/money/chains.ts'
 import type { FoundProof } from '#kernel/task/forgotten-execution.ts'
@@ -132,7 +133,7 @@ const notSigned = (reason: NotSigned): EndResult<never> => ({
 
 const rowOf = ({ evmOf }: SwapDeps, chainId: string): EvmChainRow => {
   const chain = evmOf(chainId)
-  if (!chain) throw new Fault('unavailable', `Chain ${chainId} is not served`)
+  if (!chain) throw chainNotServed(chainId)
   return chain.row
 }
 

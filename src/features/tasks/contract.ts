@@ -18,6 +18,7 @@ export const contract = group('tasks', {
     faults: ['not_found'],
   }),
   list: read('GET /v1/tasks', {
+    isAddition: true,
     summary: 'List your tasks, newest first',
     description:
       'Use it to find a task whose answer was lost; newest first. `kind` is the `kind` of a task, such as `earn_deposit`. Next: `tasks_get` with a `task_id`; `skip` reads further pages.',
@@ -33,6 +34,7 @@ export const contract = group('tasks', {
     output: Page(TaskStatusResponse, { $id: 'TaskPage' }),
   }),
   cancel: act('POST /v1/tasks/{task_id}/cancel', {
+    isAddition: true,
     summary: 'Cancel a task of which nothing has been sent yet',
     description:
       'Use it while `cancellable` is true: nothing has been signed or sent yet. `not_cancellable` means that the task has ended or its bytes may have been sent. Next: poll `tasks_get` until `status` is cancelled; orders are cancelled by `perp_cancel`.',

@@ -155,8 +155,8 @@ export const contract = group('wallets', {
       { $id: 'HoldingsResponse' },
     ),
   }),
-  /** An addition to the published interface. */
   transfer: task('POST /v1/wallets/transfer', {
+    isAddition: true,
     summary: 'Send a coin or token to an address that a person has allowed',
     description:
       'Use it to send to an effective recipient; gas is paid for. It is sent at once where the recipient has `agents: allowed`; with `agents: approval`, and for an app of the person with `denied`, it waits until the person approves it. The limits of the policy hold. Next: `tasks_get` until it has ended, or `recipients_list` where the recipient is refused.',

@@ -160,6 +160,6 @@ export const exactlyOneOf = (first: string, second: string, { hasBoth }: { hasBo
 
 /** The same words for an absent object and for one of another user. `listedBy` names the operation that lists the caller's own. */
 export const notFound = (what: string, listedBy?: string): Fault => {
-  const lists = listedBy === undefined ? '' : `; \`${listedBy}\` lists yours`
-  return new Fault('not_found', `There is no such ${what} of this user${lists}`)
+  const lists = listedBy === undefined ? '' : `; \`${listedBy}\` lists those that exist`
+  return new Fault('not_found', `There is no such ${what}${lists}`)
 }

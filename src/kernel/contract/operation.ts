@@ -31,6 +31,8 @@ export type RateClass = 'auth' | 'read' | 'money' | 'exit' | 'stream' | 'image'
 type Shape = {
   summary: string
   description?: string
+  /** The specification of the interface does not have this operation. */
+  isAddition?: true
   access: Access
   params?: T.TObject
   query?: T.TObject

@@ -1,5 +1,5 @@
 import { type Chain, nativeSentinel, sameAddress, type Token } from '#kernel/money/chains.ts'
-import { type Fault, invalid } from './fault.ts'
+import { Fault, invalid } from './fault.ts'
 
 /** Chains and tokens as requests name them. */
 
@@ -42,6 +42,13 @@ export const unservedChain = (chains: readonly ChainNames[], field: string): Fau
   invalid(field, 'unsupported_chain', 'Input should be the id or name of a chain that is served', {
     possible: chains.map(({ id }) => id),
   })
+
+/** Of a task or an order whose chain the operator has removed from the settings since. */
+export const chainNotServed = (chainId: string): Fault =>
+  new Fault(
+    'unavailable',
+    `Chain ${chainId} is not served now: retry once the operator serves it again. \`chains_list\` shows the chains that are served`,
+  )
 
 export type FoundToken = { token: Token; isNative: boolean } | { unlisted: string }
 

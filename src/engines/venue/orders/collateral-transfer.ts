@@ -1,9 +1,8 @@
 import { knownUnified } from '#engines/venue/records/account-mode.ts'
 import { type CashSource, reconciledTransfers } from '#engines/venue/records/cash-reconciliation.ts'
 import { spotBalanceKey } from '#engines/venue/records/expected-balances.ts'
-import { claimedTransferKeys, claimTransfer } from '#engines/venue/records/store.ts'
+import { claimedByAnother, claimedTransferKeys, claimTransfer } from '#engines/venue/records/store.ts'
 import { compareDecimals } from '#kernel/contract/decimal-fields.ts'
-import { Fault } from '#kernel/contract/fault.ts'
 import { sha256 } from '#kernel/id.ts'
 import { fromUnits, toMicros, toUnits, usdDecimals } from '#kernel/money/money.ts'
 import {
@@ -143,8 +142,7 @@ export const transferEffect = <Data extends TransferTaskData & { agent?: string 
         data: notePaid(task, paid) as Partial<Data>,
         async writes(tx) {
           const claim = { key, userId: task.userId, taskId: task.id, at: context.now }
-          if (!(await claimTransfer(tx, claim)))
-            throw new Fault('unavailable', 'The transfer was claimed by another task')
+          if (!(await claimTransfer(tx, claim))) throw claimedByAnother('transfer')
         },
       })
     },

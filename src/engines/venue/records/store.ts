@@ -1,3 +1,4 @@
+import { Fault } from '#kernel/contract/fault.ts'
 import { isSpotAsset, type VenueOrder } from '#kernel/money/venue.ts'
 import type { JsonObject, Tx } from '#kernel/task/task.ts'
 import { adoptedKind } from '#store/found-effect.ts'
@@ -153,6 +154,10 @@ export async function claimTransfer(
   )
   return rows[0]?.task_id === taskId
 }
+
+/** The step that throws it is repeated, and looks among the transfers that no task has claimed. */
+export const claimedByAnother = (what: string): Fault =>
+  new Fault('unavailable', `The ${what} that was found belongs to another task; the search is repeated`)
 
 /** A range instead of an equality, so that the planner uses the index by kind even with many tasks of other kinds. */
 export const lastTaskOf = (db: Queryable, userId: string, kind: string) =>

@@ -122,7 +122,7 @@ export const addresses: MistakeSection = {
       answer: {
         status: 404,
         code: 'not_found',
-        says: 'There is no such task of this user; `tasks_list` lists yours',
+        says: 'There is no such task; `tasks_list` lists those that exist',
       },
     },
     {

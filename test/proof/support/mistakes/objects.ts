@@ -9,7 +9,7 @@ export const objects: MistakeSection = {
       answer: {
         status: 404,
         code: 'not_found',
-        says: 'There is no such task of this user; `tasks_list` lists yours',
+        says: 'There is no such task; `tasks_list` lists those that exist',
       },
     },
     {
@@ -18,7 +18,7 @@ export const objects: MistakeSection = {
       answer: {
         status: 404,
         code: 'not_found',
-        says: 'There is no such task of this user; `tasks_list` lists yours',
+        says: 'There is no such task; `tasks_list` lists those that exist',
       },
     },
     {
@@ -27,7 +27,7 @@ export const objects: MistakeSection = {
       answer: {
         status: 404,
         code: 'not_found',
-        says: 'There is no such task of this user; `tasks_list` lists yours',
+        says: 'There is no such task; `tasks_list` lists those that exist',
       },
     },
     {
@@ -46,7 +46,7 @@ export const objects: MistakeSection = {
       answer: {
         status: 404,
         code: 'not_found',
-        says: 'There is no such position of this user; `earn_positions` lists yours',
+        says: 'There is no such position; `earn_positions` lists those that exist',
       },
     },
     {
@@ -56,7 +56,7 @@ export const objects: MistakeSection = {
       answer: {
         status: 404,
         code: 'not_found',
-        says: 'There is no such position of this user; `earn_positions` lists yours',
+        says: 'There is no such position; `earn_positions` lists those that exist',
       },
     },
     {
@@ -66,7 +66,7 @@ export const objects: MistakeSection = {
       answer: {
         status: 404,
         code: 'not_found',
-        says: 'There is no such position of this user; `earn_positions` lists yours',
+        says: 'There is no such position; `earn_positions` lists those that exist',
       },
     },
     {
@@ -87,7 +87,7 @@ export const objects: MistakeSection = {
       answer: {
         status: 404,
         code: 'not_found',
-        says: 'There is no such order of this user; `perp_orders` lists yours',
+        says: 'There is no such order; `perp_orders` lists those that exist',
       },
     },
     {

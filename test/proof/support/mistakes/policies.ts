@@ -85,7 +85,7 @@ export const policies: MistakeSection = {
       answer: {
         status: 404,
         code: 'not_found',
-        says: 'There is no such pending change of this user; `policy_show` lists yours',
+        says: 'There is no such pending change; `policy_show` lists those that exist',
       },
     },
     {

@@ -46,7 +46,7 @@ export const webhooks: MistakeSection = {
       answer: {
         status: 404,
         code: 'not_found',
-        says: 'There is no such webhook of this user; `webhooks_list` lists yours',
+        says: 'There is no such webhook; `webhooks_list` lists those that exist',
       },
     },
   ],
