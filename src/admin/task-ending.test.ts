@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { namedChains } from '#compose/operator-ends.ts'
-import { operatorEndOfSwap } from '#features/swap/operator-end.ts'
+import { operatorEndOfSwap } from '#features/swap/settle/operator-end.ts'
 import type { SoughtExecution } from '#kernel/task/forgotten-execution.ts'
 import type { TaskView } from '#kernel/task/task.ts'
 import { endingOf, type Resolution, soughtEffect, withSought } from './task-ending.ts'

@@ -14,8 +14,8 @@ export const chainMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/features/swap/arrivals.ts',
-    ['src/features/swap/arrivals.test.ts'],
+    'src/features/swap/settle/arrivals.ts',
+    ['src/features/swap/settle/arrivals.test.ts'],
     [
       ['- before! - explained', '- before!', 'a gift of the same block counts as a refund'],
       [
@@ -35,8 +35,8 @@ export const chainMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/features/swap/payments.ts',
-    ['src/features/swap/payments.test.ts'],
+    'src/features/swap/settle/payments.ts',
+    ['src/features/swap/settle/payments.test.ts'],
     [
       [
         'isNative ? betterFillMax(data)',
@@ -92,8 +92,8 @@ export const chainMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/features/swap/route-checks.ts',
-    ['src/features/swap/route-checks.test.ts'],
+    'src/features/swap/route/route-checks.ts',
+    ['src/features/swap/route/route-checks.test.ts'],
     [
       [
         'assert(sameAddress(destination.chain, route.recipient, terms.recipient),',
@@ -235,8 +235,8 @@ export const chainMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/features/swap/route-checks.ts',
-    ['src/features/swap/route-checks.test.ts'],
+    'src/features/swap/route/route-checks.ts',
+    ['src/features/swap/route/route-checks.test.ts'],
     [
       [
         'gas === null || gas <= chain.gas.callsMax',

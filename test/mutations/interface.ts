@@ -55,8 +55,8 @@ export const interfaceMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/edges/oauth/client-documents.ts',
-    ['src/edges/oauth/client-documents.test.ts', 'test/proof/web-writes.test.ts'],
+    'src/edges/oauth/provider/client-documents.ts',
+    ['src/edges/oauth/provider/client-documents.test.ts', 'test/proof/web-writes.test.ts'],
     [
       [
         'if (!isDocument(response as FetchedDocument)) failed()',

@@ -286,7 +286,7 @@ export const orderMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/features/swap/operator-end.ts',
+    'src/features/swap/settle/operator-end.ts',
     ['test/durable/operator-ends.test.ts'],
     [
       [
@@ -345,7 +345,7 @@ export const orderMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/features/swap/found-payment.ts',
+    'src/features/swap/settle/found-payment.ts',
     ['test/durable/operator-ends-by-kind.test.ts'],
     [["claimant: ''", 'claimant: id', 'an operator adds a payment twice']],
   ),

@@ -107,7 +107,7 @@ export const personMailMutations = [
       'a new password leaves every session as it is',
     ],
   ]),
-  ...mutationsOf('src/edges/oauth/record-adapter.ts', mails, [
+  ...mutationsOf('src/edges/oauth/provider/record-adapter.ts', mails, [
     [
       'isOwnClient(String(grant.clientId))',
       'grant.clientId === null',
@@ -131,7 +131,7 @@ export const personMailMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/edges/oauth/provider.ts',
+    'src/edges/oauth/provider/provider.ts',
     ['test/oauth/attacks.test.ts'],
     [
       [
@@ -146,7 +146,7 @@ export const personMailMutations = [
       ],
     ],
   ),
-  ...mutationsOf('src/edges/oauth/account-edge.ts', accountPage, [
+  ...mutationsOf('src/edges/oauth/account/account-edge.ts', accountPage, [
     [
       'if (isRefusedOrigin(request.raw, baseUrl()))',
       'if (isRefusedOrigin(request.raw, request.headers.origin ?? baseUrl()))',
@@ -168,7 +168,7 @@ export const personMailMutations = [
       'the tokens of the own pages outlive the session',
     ],
   ]),
-  ...mutationsOf('src/edges/oauth/account-acts.ts', accountPage, [
+  ...mutationsOf('src/edges/oauth/account/account-acts.ts', accountPage, [
     [
       "(agentId === '' ? {} : { for_agent: agentId })",
       '({})',

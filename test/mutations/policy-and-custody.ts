@@ -236,7 +236,7 @@ export const policyMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/edges/oauth/page-session.ts',
+    'src/edges/oauth/sign-in/page-session.ts',
     ['test/oauth/approvals-page.test.ts'],
     [
       [

@@ -17,7 +17,7 @@ export const providerMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/features/swap/prepare.ts',
+    'src/features/swap/route/prepare.ts',
     ['test/journeys/swap-providers.test.ts'],
     [
       [
@@ -33,8 +33,8 @@ export const providerMutations = [
     [['beforeAttempt: () => quotes.take(request),', '', 'the quotes of the second provider are not counted']],
   ),
   ...mutationsOf(
-    'src/features/swap/loss.ts',
-    ['src/features/swap/loss.test.ts'],
+    'src/features/swap/route/loss.ts',
+    ['src/features/swap/route/loss.test.ts'],
     [
       [
         'poolMicros === null ? null :',
@@ -180,7 +180,7 @@ export const providerMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/features/swap/route-checks.ts',
+    'src/features/swap/route/route-checks.ts',
     ['test/identity/relay-rules.test.ts'],
     [
       [
@@ -206,8 +206,8 @@ export const providerMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/features/swap/changes.ts',
-    ['src/features/swap/changes.test.ts'],
+    'src/features/swap/settle/changes.ts',
+    ['src/features/swap/settle/changes.test.ts'],
     [
       [
         'const routers = isRelayed ? [] : ',
@@ -230,8 +230,8 @@ export const providerMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/features/swap/best-route.ts',
-    ['src/features/swap/best-route.test.ts'],
+    'src/features/swap/route/best-route.ts',
+    ['src/features/swap/route/best-route.test.ts'],
     [
       [
         'const served = known.filter((fault) => !isOfChain(fault))',
@@ -259,8 +259,8 @@ export const providerMutations = [
     [['account = $3 and claimant <> $4', 'account = $3 and claimant = $4', 'one payment ends two swaps']],
   ),
   ...mutationsOf(
-    'src/features/swap/arrivals.ts',
-    ['src/features/swap/arrivals.test.ts'],
+    'src/features/swap/settle/arrivals.ts',
+    ['src/features/swap/settle/arrivals.test.ts'],
     [
       ['!isSum && amountUnits < minUnits', '!isSum', 'the rest of a payment of two swaps ends one of them'],
       [
@@ -272,8 +272,8 @@ export const providerMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/features/swap/request.ts',
-    ['src/features/swap/request.test.ts'],
+    'src/features/swap/route/request.ts',
+    ['src/features/swap/route/request.test.ts'],
     [
       [
         'amount: amount === undefined ? fields.amount_usd : fields.amount',
@@ -283,8 +283,8 @@ export const providerMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/features/swap/track.ts',
-    ['src/features/swap/track.test.ts'],
+    'src/features/swap/settle/track.ts',
+    ['src/features/swap/settle/track.test.ts'],
     [
       ['const isLate = isUnproven || ', 'const isLate = ', 'an unproven payment keeps a swap settling'],
       [
@@ -295,18 +295,18 @@ export const providerMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/features/swap/track.ts',
-    ['src/features/swap/ends.test.ts'],
+    'src/features/swap/settle/track.ts',
+    ['src/features/swap/settle/ends.test.ts'],
     [['ageOf(said.short.since, now) >= shortLastsMs', 'true', 'one unit from a stranger ends a swap']],
   ),
   ...mutationsOf(
-    'src/features/swap/filled.ts',
-    ['src/features/swap/filled.test.ts'],
+    'src/features/swap/settle/filled.ts',
+    ['src/features/swap/settle/filled.test.ts'],
     [["settled_by === 'receipt'", 'settled_by !== undefined', 'one unit has the cost of the whole purchase']],
   ),
   ...mutationsOf(
-    'src/features/swap/ends.ts',
-    ['src/features/swap/ends.test.ts'],
+    'src/features/swap/settle/ends.ts',
+    ['src/features/swap/settle/ends.test.ts'],
     [
       [
         'if (!isOver) await deps.watchLatePayment',
@@ -318,16 +318,16 @@ export const providerMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/features/swap/verdict.ts',
-    ['src/features/swap/ends.test.ts'],
+    'src/features/swap/settle/verdict.ts',
+    ['src/features/swap/settle/ends.test.ts'],
     [
       ['isReturned && isLossAccepted', 'isReturned || isLossAccepted', 'a refund by dust ends a swap'],
       ['if (fillUnits >= minUnits) return', 'if (fillUnits > 0n) return', 'less than the minimum is a fill'],
     ],
   ),
   ...mutationsOf(
-    'src/features/swap/announced.ts',
-    ['src/features/swap/ends.test.ts'],
+    'src/features/swap/settle/announced.ts',
+    ['src/features/swap/settle/ends.test.ts'],
     [
       [
         'const all = [...known, ...destinationTxs]',
@@ -337,8 +337,8 @@ export const providerMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/features/swap/loss.ts',
-    ['src/features/swap/loss.test.ts'],
+    'src/features/swap/route/loss.ts',
+    ['src/features/swap/route/loss.test.ts'],
     [
       [
         'smaller(exemptLossMicros, valueMicros / 2n)',
@@ -360,8 +360,8 @@ export const providerMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/features/swap/late-payment.ts',
-    ['src/features/swap/ends.test.ts'],
+    'src/features/swap/settle/late-payment.ts',
+    ['src/features/swap/settle/ends.test.ts'],
     [
       [
         'row ? await claimPayments(tx, payments, at) : []',
@@ -371,7 +371,7 @@ export const providerMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/features/swap/payments.ts',
+    'src/features/swap/settle/payments.ts',
     ['test/journeys/swap-lies.test.ts'],
     [
       [
@@ -393,7 +393,7 @@ export const providerMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/features/swap/prepare.ts',
+    'src/features/swap/route/prepare.ts',
     ['test/journeys/order-attacks.test.ts'],
     [
       [

@@ -84,7 +84,7 @@ export const securityMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/features/swap/prepare.ts',
+    'src/features/swap/route/prepare.ts',
     ['test/journeys/swap.test.ts'],
     [
       [

@@ -24,7 +24,7 @@ export const signInMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/edges/oauth/exchange.ts',
+    'src/edges/oauth/provider/exchange.ts',
     ['test/oauth/sessions.test.ts'],
     [
       [
@@ -35,7 +35,7 @@ export const signInMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/edges/oauth/approvals-edge.ts',
+    'src/edges/oauth/approvals/approvals-edge.ts',
     ['test/oauth/approvals-page.test.ts'],
     [
       [
@@ -46,7 +46,7 @@ export const signInMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/edges/oauth/record-adapter.ts',
+    'src/edges/oauth/provider/record-adapter.ts',
     ['test/oauth/contested.test.ts'],
     [
       [
@@ -79,7 +79,7 @@ export const signInMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/edges/oauth/interaction.ts',
+    'src/edges/oauth/sign-in/interaction.ts',
     ['test/oauth/contested.test.ts'],
     [
       [
@@ -90,7 +90,7 @@ export const signInMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/edges/oauth/browser-session.ts',
+    'src/edges/oauth/sign-in/browser-session.ts',
     ['test/oauth/contested.test.ts'],
     [
       [
@@ -144,7 +144,7 @@ export const signInMutations = [
     [['  if (!caller.person) throw forPeople()\n', '', 'an agent links another one to itself']],
   ),
   ...mutationsOf(
-    'src/edges/oauth/provider.ts',
+    'src/edges/oauth/provider/provider.ts',
     ['test/oauth/policy-changes.test.ts'],
     [
       [
@@ -155,7 +155,7 @@ export const signInMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/edges/oauth/exchange.ts',
+    'src/edges/oauth/provider/exchange.ts',
     ['test/oauth/facade.test.ts'],
     [
       [
@@ -166,15 +166,15 @@ export const signInMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/edges/oauth/exchange.ts',
-    ['src/edges/oauth/exchange.test.ts'],
+    'src/edges/oauth/provider/exchange.ts',
+    ['src/edges/oauth/provider/exchange.test.ts'],
     [
       ['|| !saysWhoPressed ||', '||', 'nobody with Safari approves anything'],
       ["headers['sec-fetch-user'] === '?1'", 'true', 'a script presses the button of an approval'],
     ],
   ),
   ...mutationsOf(
-    'src/edges/oauth/interaction.ts',
+    'src/edges/oauth/sign-in/interaction.ts',
     ['test/oauth/consent.test.ts'],
     [
       [
@@ -251,7 +251,7 @@ export const signInMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/edges/oauth/external-sign-in.ts',
+    'src/edges/oauth/sign-in/external-sign-in.ts',
     ['test/oauth/proxy-pages.test.ts'],
     [
       [
@@ -262,7 +262,7 @@ export const signInMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/edges/oauth/proxy-edge.ts',
+    'src/edges/oauth/provider/proxy-edge.ts',
     ['test/oauth/proxy-pages.test.ts'],
     [
       [
@@ -328,7 +328,7 @@ export const signInMutations = [
     [['const openedMax = 20', 'const openedMax = 20_000', 'strangers fill the database with sign-ins']],
   ),
   ...mutationsOf(
-    'src/edges/oauth/revocation.ts',
+    'src/edges/oauth/provider/revocation.ts',
     ['test/oauth/consent.test.ts'],
     [
       [
@@ -438,7 +438,7 @@ export const signInMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/edges/oauth/account-passkeys.ts',
+    'src/edges/oauth/account/account-passkeys.ts',
     ['test/oauth/passkeys.test.ts'],
     [
       [

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
-import { passkeyScriptElement, passkeyScriptHash } from './passkey-script.ts'
 import { type ActingScope, actingScopes, oauthPaths } from './paths.ts'
+import { passkeyScriptElement, passkeyScriptHash } from './sign-in/passkey-script.ts'
 import { styles } from './styles.ts'
 
 /** Pages of the sign-in: HTML, and a script where a passkey can be used. Every value of a client or a person is escaped here. */

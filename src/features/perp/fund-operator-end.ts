@@ -1,4 +1,4 @@
-import type { isWholeFill } from '#features/swap/operator-end.ts'
+import type { isWholeFill } from '#features/swap/settle/operator-end.ts'
 import { balanceChange, sumChanges } from '#kernel/money/balance-changes.ts'
 import { usdcDecimals } from '#kernel/money/money.ts'
 import { combineWrites } from '#kernel/task/one-effect.ts'

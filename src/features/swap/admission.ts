@@ -10,12 +10,12 @@ import type { JsonObject } from '#kernel/wire/json.ts'
 import { attachedData, checkAttached, requestedLegs } from './attached-hooks.ts'
 import type { SwapInput, SwapView } from './contract.ts'
 import type { SwapDeps } from './deps.ts'
-import { quoteMs } from './limits.ts'
-import { cashCovering, type PreparedSwap, prepareSwap, simulateSwap } from './prepare.ts'
-import { type QuotedFee, quoteView } from './quote-view.ts'
-import { saveQuote } from './quotes.ts'
+import { quoteMs } from './route/limits.ts'
+import { cashCovering, type PreparedSwap, prepareSwap, simulateSwap } from './route/prepare.ts'
+import { type QuotedFee, quoteView } from './route/quote-view.ts'
+import { saveQuote } from './route/quotes.ts'
+import type { SwapTerms } from './route/terms.ts'
 import { batchPlan, type SwapTaskData, storedSteps, svmPlan } from './task-data.ts'
-import type { SwapTerms } from './terms.ts'
 
 /** Admission of a swap, and the dry run: the same checks, without a task. */
 

@@ -13,9 +13,9 @@ import { sameAddress } from '#kernel/money/chains.ts'
 import type { StepAddition, Tx } from '#kernel/task/task.ts'
 import type { SwapHookView, SwapInput } from './contract.ts'
 import type { SwapDeps } from './deps.ts'
-import type { PreparedSwap } from './prepare.ts'
+import type { PreparedSwap } from './route/prepare.ts'
+import type { SwapTerms } from './route/terms.ts'
 import type { AttachedLegs, SwapTask, SwapTaskData } from './task-data.ts'
-import type { SwapTerms } from './terms.ts'
 
 /** Stops and profits that a swap leaves on the token that it buys, and the hooks on the token that it sells. */
 

@@ -21,7 +21,7 @@ import {
 } from '#kernel/contract/wire-types.ts'
 import { securityStatuses, securityVerdicts } from '#kernel/money/security.ts'
 import { routeFeeTypes } from '#kernel/money/swap-provider.ts'
-import { swapLimits } from './limits.ts'
+import { swapLimits } from './route/limits.ts'
 
 const waitSeconds = 60
 

@@ -16,8 +16,8 @@ import type { MinimumOut } from '#upstreams/evm/relay-calls.ts'
 import type { BridgeDepositLog, WrapLog } from '#upstreams/evm/swap-calls.ts'
 import type { Prices } from '#upstreams/prices/prices.ts'
 import type { Solana } from '#upstreams/solana/solana.ts'
-import type { Arrivals } from './arrivals.ts'
-import type { SvmRouteRules } from './svm-route.ts'
+import type { SvmRouteRules } from './route/svm-route.ts'
+import type { Arrivals } from './settle/arrivals.ts'
 
 /** What the parts of swapping need. */
 

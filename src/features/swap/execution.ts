@@ -14,11 +14,9 @@ import { combineWrites } from '#kernel/task/one-effect.ts'
 import { type EndResult, type Tx, untypedSteps } from '#kernel/task/task.ts'
 import { fundSwap, soldData } from './admission.ts'
 import { completeAttached, type FillDeps } from './attached-hooks.ts'
-import { changesOf } from './changes.ts'
 import type { SwapInput } from './contract.ts'
 import type { SwapDeps } from './deps.ts'
-import { filledOf } from './filled.ts'
-import { swapLimits } from './limits.ts'
+import { swapLimits } from './route/limits.ts'
 import {
   type PreparedSwap,
   type PrepareOptions,
@@ -26,11 +24,13 @@ import {
   routeOf,
   urgencyOf,
   walletUnits,
-} from './prepare.ts'
-import { accountOn, valueAtPrice } from './request.ts'
+} from './route/prepare.ts'
+import { accountOn, valueAtPrice } from './route/request.ts'
+import type { SwapToken } from './route/terms.ts'
+import { changesOf } from './settle/changes.ts'
+import { filledOf } from './settle/filled.ts'
 import { type NamedSwapSteps, swapSteps } from './steps.ts'
 import { ownNames, type SwapStep, type SwapStepNames, type SwapTask, type SwapTaskData } from './task-data.ts'
-import type { SwapToken } from './terms.ts'
 
 /** Swaps as orders execute them, and what every swap leaves behind: the cost of what was bought. */
 

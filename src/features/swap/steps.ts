@@ -10,14 +10,15 @@ import { createEffect } from '#kernel/task/one-effect.ts'
 import type { EndResult, StepContext, StepResultOf } from '#kernel/task/task.ts'
 import type { JsonObject } from '#kernel/wire/json.ts'
 import type { Receipt } from '#upstreams/evm/evm.ts'
-import { changesOf } from './changes.ts'
 import type { SwapDeps } from './deps.ts'
-import { errorOf } from './failure.ts'
-import { foundTerms } from './found-terms.ts'
-import { signatureMsMin } from './limits.ts'
-import { isFirstClaim, quoteUsed } from './quotes.ts'
-import { resultOf } from './result.ts'
-import { storedCalls } from './stored-route.ts'
+import { signatureMsMin } from './route/limits.ts'
+import { isFirstClaim, quoteUsed } from './route/quotes.ts'
+import { storedCalls } from './route/stored-route.ts'
+import { changesOf } from './settle/changes.ts'
+import { errorOf } from './settle/failure.ts'
+import { foundTerms } from './settle/found-terms.ts'
+import { resultOf } from './settle/result.ts'
+import { trackSwap } from './settle/track.ts'
 import {
   arrivalAction,
   batchPlan,
@@ -28,7 +29,6 @@ import {
   type SwapTaskData,
   svmPlan,
 } from './task-data.ts'
-import { trackSwap } from './track.ts'
 
 /** The batch of the origin chain, and the wait for what the provider settles on another one. */
 

@@ -5,8 +5,8 @@ import type { EvmCall, PlannedAction, SvmInstruction } from '#kernel/task/signer
 import type { TaskView } from '#kernel/task/task.ts'
 import type { JsonObject } from '#kernel/wire/json.ts'
 import type { SwapHookView } from './contract.ts'
-import type { SafeRoute } from './route-checks.ts'
-import { type StoredCall, storedCalls, toCalls } from './stored-route.ts'
+import type { SafeRoute } from './route/route-checks.ts'
+import { type StoredCall, storedCalls, toCalls } from './route/stored-route.ts'
 
 /** What a swap remembers: the route that was checked, and what became of it. */
 

@@ -1,0 +1,34 @@
+import { shownName } from '#edges/oauth/pages.ts'
+import { actingScopes } from '#edges/oauth/paths.ts'
+import type { Connection } from '#features/oauth/connections.ts'
+import type { ShownApp } from './account-pages.ts'
+
+const mayTexts: Record<(typeof actingScopes)[number], string> = {
+  trade: 'trades',
+  earn: 'uses the vault',
+  chat: 'chats',
+  manage: 'lowers limits, stops trading and manages webhooks',
+  propose: 'asks you to raise limits, to add recipients and to link agents',
+}
+
+/** A connected app as the page of the account shows it. */
+export const shownApp = ({
+  clientId,
+  clientName,
+  scopes,
+  creditsPerDay,
+  postsTo,
+  connectedAt,
+}: Connection): ShownApp => ({
+  clientId,
+  // Another server does not say how it calls the app.
+  name: shownName(clientName ?? '') || URL.parse(clientId)?.host || shownName(clientId),
+  publisher: clientName === null ? URL.parse(clientId)?.host : undefined,
+  may: [
+    'Reads',
+    ...actingScopes.filter((scope) => scopes.includes(scope)).map((scope) => mayTexts[scope]),
+    ...(scopes.includes('chat') ? [`spends up to ${creditsPerDay} credits a day`] : []),
+  ],
+  postsTo: postsTo.map((origin) => URL.parse(origin)?.host ?? origin),
+  connectedAt,
+})

@@ -1,0 +1,341 @@
+import type { IncomingMessage } from 'node:http'
+import { type Client, errors, interactionPolicy, Provider, type Session } from 'oidc-provider'
+import { errorPage, pageHeaders } from '#edges/oauth/pages.ts'
+import { actingScopes, oauthPaths, oauthScopes } from '#edges/oauth/paths.ts'
+import { grantLoader, isSignInOf } from '#edges/oauth/sign-in/browser-session.ts'
+import type { ServerKeys } from '#features/oauth/keys.ts'
+import type { OAuth } from '#features/oauth/oauth.ts'
+import { type Clock, later } from '#kernel/clock.ts'
+import { isOwnClient } from '#kernel/contract/caller.ts'
+import type { Log } from '#kernel/log.ts'
+import { unknownSignInSeconds } from './exchange.ts'
+import { ownClients } from './page-clients.ts'
+import { recordAdapter } from './record-adapter.ts'
+import { completeRevocation, noteRefusal } from './revocation.ts'
+
+export type ProviderDeps = {
+  oauth: OAuth
+  baseUrl: () => string
+  /** Fetches what clients name: their metadata documents. */
+  fetch: (url: string, init?: object) => Promise<unknown>
+  clock: Clock
+  log: Log
+  /** Whether the request is one of this process itself, which redeems the codes of its own pages. */
+  isOwnRequest: (request: IncomingMessage) => boolean
+}
+
+const accessTokenSeconds = 600
+const daySeconds = 86_400
+const seconds = {
+  AccessToken: accessTokenSeconds,
+  AuthorizationCode: 60,
+  Grant: 180 * daySeconds,
+  IdToken: 3_600,
+  Interaction: 1_800,
+  RefreshToken: 30 * daySeconds,
+  Session: 14 * daySeconds,
+}
+const scope = [...oauthScopes, ...actingScopes].join(' ')
+
+const loopbackHosts = new Set(['localhost', '127.0.0.1', '[::1]'])
+const isLoopback = ({ protocol, hostname }: URL): boolean =>
+  protocol === 'http:' && loopbackHosts.has(hostname)
+
+const redirectsMax = 10
+const redirectLengthMax = 1_024
+
+const stateLengthMax = 2_048
+/** Characters of all fields of a request to sign in, which is stored until the sign-in has ended. */
+const requestLengthMax = 8_192
+function checkRequestSize({ oidc: { params } }: { oidc: { params: object } }, state?: string): void {
+  const isTooLong = (state?.length ?? 0) > stateLengthMax || JSON.stringify(params).length > requestLengthMax
+  if (isTooLong)
+    // Not led back to the app, whose address would carry the state.
+    throw Object.assign(
+      new errors.InvalidRequest(
+        `state is longer than ${stateLengthMax} characters, or the request than ${requestLengthMax}`,
+      ),
+      {
+        allow_redirect: false,
+      },
+    )
+}
+
+/**
+ * Clients that refresh in parallel send one refresh token twice. Within this time the second use is refused, and the grant
+ * ends when the person connects the app the next time; later the second use ends it at once, since then somebody else may
+ * have the token.
+ */
+const refreshGraceMs = 10_000
+async function refuseParallelRefresh(
+  { kind, consumed, grantId, clientId }: TokenSource,
+  { oauth, clock, log }: Pick<ProviderDeps, 'oauth' | 'clock' | 'log'>,
+): Promise<void> {
+  if (kind !== 'RefreshToken' || consumed === undefined || grantId === undefined) return
+  if (clock.now() > later(new Date(consumed * 1_000), refreshGraceMs)) return
+  await oauth.grants.contest(grantId)
+  log.warn({ clientId }, 'a refresh token was used twice within the grace')
+  throw new errors.InvalidGrant('the refresh token was used a moment ago')
+}
+
+/** What an access token is issued for. */
+type TokenContext = {
+  req: IncomingMessage
+  oidc: { entities: Partial<Record<'AuthorizationCode' | 'RefreshToken', TokenSource>> }
+}
+type TokenSource = {
+  kind?: string
+  authTime?: number
+  sessionUid?: string
+  clientId: string
+  grantId?: string
+  /** When it was used, in seconds. */
+  consumed?: number
+}
+type Metadata = {
+  client_id?: string
+  client_secret?: string
+  client_secret_expires_at?: number
+  redirect_uris?: unknown
+  response_types?: unknown
+  scope?: string
+  token_endpoint_auth_method?: string
+  application_type?: string
+}
+
+/**
+ * Redirects go to https, to the loopback interface or to an app of the device. A client with any of the latter two is one
+ * of the device, whatever type it names, so that any port of loopback serves, as RFC 8252 demands.
+ */
+function checkClient(metadata: Metadata): void {
+  const { client_id, redirect_uris, response_types } = metadata
+  // Ids of others are random, or addresses.
+  if (client_id !== undefined && isOwnClient(client_id)) return
+  if (response_types !== undefined && String(response_types) !== 'code')
+    throw new errors.InvalidClientMetadata('response_types must be code')
+  const refuse = (why: string): never => {
+    throw new errors.InvalidClientMetadata(`redirect_uris ${why}`)
+  }
+  const uris: unknown[] = Array.isArray(redirect_uris) ? redirect_uris : []
+  if (uris.length === 0) refuse('must name at least one')
+  if (uris.length > redirectsMax) refuse(`must name at most ${redirectsMax}`)
+  const urls = uris.map((uri) => {
+    const url = typeof uri === 'string' && uri.length <= redirectLengthMax ? URL.parse(uri) : null
+    return url ?? refuse('must only contain valid uris')
+  })
+  for (const url of urls) {
+    if (url.username !== '' || url.password !== '') refuse('must not carry credentials')
+    if (url.protocol === 'http:' && !isLoopback(url)) refuse('may use http for loopback addresses only')
+  }
+  if (urls.some(({ protocol }) => protocol !== 'https:')) metadata.application_type = 'native'
+  // The consent page decides: a scope of another server would end the registration, and ours would limit later requests.
+  delete metadata.scope
+  if (metadata.token_endpoint_auth_method === 'none') {
+    delete metadata.client_secret
+    delete metadata.client_secret_expires_at
+  }
+}
+
+function featuresAt(base: string): Record<string, object> {
+  const audiences = new Map([
+    [base, base],
+    // Clients that normalise URLs append the slash.
+    [`${base}/`, base],
+    [`${base}/mcp`, `${base}/mcp`],
+    [`${base}/mcp/`, `${base}/mcp`],
+  ])
+  return {
+    devInteractions: { enabled: false },
+    dPoP: { enabled: false },
+    pushedAuthorizationRequests: { enabled: false },
+    rpInitiatedLogout: { enabled: false },
+    // Served by the gateway: access tokens are for its interface, and the endpoint is part of it.
+    userinfo: { enabled: false },
+    registration: { enabled: true, initialAccessToken: false, issueRegistrationAccessToken: false },
+    revocation: { enabled: true, allowedPolicy: ownTokensOnly },
+    introspection: { enabled: true, allowedPolicy: ownTokensOnly },
+    clientIdMetadataDocument: {
+      enabled: true,
+      ack: 'draft-02',
+      cacheDuration: { min: 60, max: 3_600 },
+      allowFetch: async () => true,
+      allowClient: async () => true,
+    },
+    // A document may name methods that are not served, and `none` beside them.
+    rpMetadataChoices: { enabled: true },
+    resourceIndicators: {
+      enabled: true,
+      defaultResource: async (_context: unknown, _client: Client, oneOf?: string | string[]) => oneOf ?? base,
+      useGrantedResource: async () => true,
+      async getResourceServerInfo(_context: unknown, indicator: string) {
+        const audience = audiences.get(indicator)
+        if (audience === undefined) throw new errors.InvalidTarget()
+        return {
+          audience,
+          scope,
+          accessTokenFormat: 'jwt',
+          accessTokenTTL: accessTokenSeconds,
+          jwt: { sign: { alg: 'ES256' } },
+        }
+      },
+    },
+  }
+}
+
+type CheckContext = {
+  oidc: {
+    params: { max_age?: number }
+    session: Session & { past(seconds: number): boolean }
+    client: Client
+    result?: { login?: object }
+  }
+}
+
+/** `max_age` asks for a sign-in for this app: one for another app does not count. */
+function signInPolicy(): object {
+  const policy = interactionPolicy.base()
+  const { checks } = policy.get('login')
+  checks.remove('max_age')
+  checks.add(
+    new interactionPolicy.Check(
+      'max_age',
+      'End-User authentication could not be obtained',
+      'login_required',
+      ({ oidc: { params, session, client, result } }: CheckContext) =>
+        params.max_age !== undefined &&
+        !result?.login &&
+        (session.accountId === undefined ||
+          session.past(params.max_age) ||
+          !isSignInOf(session, client.clientId)),
+    ),
+  )
+  return policy
+}
+
+/** The authorization server for one set of keys. */
+export function createProvider(
+  { oauth, baseUrl, fetch, clock, log, isOwnRequest }: ProviderDeps,
+  keys: ServerKeys,
+): Provider {
+  const base = baseUrl()
+  const provider = new Provider(base, {
+    adapter: (model: string) => recordAdapter(model, oauth),
+    jwks: { keys: keys.signing },
+    cookies: {
+      keys: keys.cookies,
+      names: { session: 'portico_session', interaction: 'portico_interaction', resume: 'portico_resume' },
+      long: { httpOnly: true, sameSite: 'lax', signed: true },
+      short: { httpOnly: true, sameSite: 'lax', signed: true },
+    },
+    clientAuthMethods: ['none', 'client_secret_basic', 'client_secret_post'],
+    clientDefaults: {
+      grant_types: ['authorization_code', 'refresh_token'],
+      response_types: ['code'],
+      token_endpoint_auth_method: 'none',
+      id_token_signed_response_alg: 'ES256',
+    },
+    enabledJWA: { idTokenSigningAlgValues: ['ES256'] },
+    responseTypes: ['code'],
+    clients: ownClients(base),
+    loadExistingGrant: grantLoader(oauth),
+    pkce: { required: () => true },
+    scopes: [...oauthScopes],
+    claims: { openid: ['sub', 'auth_time', 'amr'], email: ['email', 'email_verified'], profile: ['name'] },
+    async findAccount(_context: unknown, id: string, source?: TokenSource) {
+      if (source) await refuseParallelRefresh(source, { oauth, clock, log })
+      const person = await oauth.people.find(id)
+      if (!person) return undefined
+      const { email, name } = person
+      const claims = async () => ({
+        sub: id,
+        email,
+        email_verified: true,
+        ...(name !== undefined && { name }),
+      })
+      return { accountId: id, claims }
+    },
+    interactions: {
+      url: (_context: unknown, { uid }: { uid: string }) => `${base}${oauthPaths.interaction}/${uid}`,
+      policy: signInPolicy(),
+    },
+    features: featuresAt(base),
+    formats: {
+      customizers: {
+        // Verification asks whether the grant is in force, and when the person signed in for a page of the gateway.
+        async jwt(
+          { req, oidc: { entities } }: TokenContext,
+          token: { grantId?: string },
+          jwt: { payload: Record<string, unknown> },
+        ) {
+          jwt.payload.grant_id = token.grantId
+          const { AuthorizationCode, RefreshToken } = entities
+          const clientId = (AuthorizationCode ?? RefreshToken)?.clientId
+          // A token of an app says nothing of a sign-in: what takes one is confirmed on the pages.
+          if (clientId === undefined || !isOwnClient(clientId)) return jwt
+          // A script that found such a code redeems it nowhere.
+          if (!isOwnRequest(req))
+            throw new errors.InvalidGrant('the pages of this gateway redeem their codes')
+          const { authTime = unknownSignInSeconds, sessionUid } = AuthorizationCode ?? {}
+          if (sessionUid === undefined || authTime <= unknownSignInSeconds) return jwt
+          const session = await provider.Session.findByUid(sessionUid)
+          if (session?.loginTs === authTime && isSignInOf(session, clientId)) jwt.payload.auth_time = authTime
+          return jwt
+        },
+      },
+    },
+    extraClientMetadata: {
+      // Any name: the function is called once for each client.
+      properties: ['portico_redirects'],
+      validator: (_context: unknown, _key: string, _value: unknown, metadata: Metadata) =>
+        checkClient(metadata),
+    },
+    extraParams: { state: checkRequestSize },
+    allowOmittingSingleRegisteredRedirectUri: false,
+    rotateRefreshToken: true,
+    issueRefreshToken: async (
+      _context: unknown,
+      client: { grantTypeAllowed(type: string): boolean },
+      source: { scopes: Set<string> },
+    ) => client.grantTypeAllowed('refresh_token') && source.scopes.has('offline_access'),
+    expiresWithSession: async () => false,
+    fetch,
+    fetchResponseBodyLimits: { jwks_uri: 32_768, sector_identifier_uri: 32_768 },
+    ttl: Object.fromEntries(Object.entries(seconds).map(([model, life]) => [model, () => life])),
+    clientBasedCORS: (_context: unknown, origin: string, client: { redirectUris?: string[] }) =>
+      client.redirectUris?.some((uri) => URL.parse(uri)?.origin === origin) ?? false,
+    renderError(
+      context: { type: string; body: unknown; set(name: string, value: string): void },
+      out: { error: string; error_description?: string },
+    ) {
+      for (const [name, value] of Object.entries(pageHeaders())) context.set(name, value)
+      context.type = 'html'
+      context.body = errorPage(out.error_description ?? out.error, out.error)
+    },
+    routes: {
+      authorization: oauthPaths.authorize,
+      token: oauthPaths.token,
+      registration: oauthPaths.register,
+      jwks: oauthPaths.jwks,
+      revocation: oauthPaths.revoke,
+      introspection: oauthPaths.introspect,
+    },
+  })
+  // The headers that name host and protocol are set by the gateway itself before each call.
+  provider.proxy = true
+  provider.silent = true
+  provider.use(completeRevocation(oauth))
+  provider.on('revocation.error', noteRefusal as never)
+  const report = (...given: unknown[]) => log.error({ error: given.at(-1) }, 'authorization server failed')
+  provider.on('server_error', report as never)
+  provider.on('error', report as never)
+  return provider
+}
+
+/** A client asks about its own tokens only. */
+async function ownTokensOnly(
+  _context: unknown,
+  client: Client,
+  token: { clientId: string },
+): Promise<boolean> {
+  return token.clientId === client.clientId
+}

@@ -1,0 +1,63 @@
+import type { Provider, Session } from 'oidc-provider'
+import type { Exchange } from '#edges/oauth/provider/exchange.ts'
+import type { Grants } from '#features/oauth/grants.ts'
+import type { Sessions } from '#features/oauth/sessions.ts'
+import { isOwnClient, ownClientIds } from '#kernel/contract/caller.ts'
+
+/** The session of a browser at the authorization server, and for which app its sign-in was made. */
+
+type GrantContext = {
+  oidc: {
+    provider: Provider
+    client: { clientId: string }
+    session: Pick<Session, 'accountId' | 'loginTs' | 'authorizations'> & {
+      grantIdFor(clientId: string): string | undefined
+      authorizationFor(clientId: string, make: true): { signedInTs?: number }
+    }
+    result?: { login?: { enteredAtMs?: number }; consent?: { grantId?: string } }
+  }
+}
+
+type LoaderDeps = { grants: Pick<Grants, 'isContested'>; sessions: Pick<Sessions, 'enter'> }
+/** A contested grant is not used again: the person decides anew, and the new grant replaces it. */
+export const grantLoader =
+  ({ grants, sessions }: LoaderDeps) =>
+  async ({ oidc }: GrantContext) => {
+    const { provider, client, session, result } = oidc
+    sessions.enter(session, result?.login?.enteredAtMs)
+    // A sign-in is fresh for the app that asked for it, and for no other one of this browser. Our own pages are one app.
+    if (result?.login && session.loginTs !== undefined)
+      for (const id of isOwnClient(client.clientId) ? ownClientIds : [client.clientId])
+        session.authorizationFor(id, true).signedInTs = session.loginTs
+    const given = result?.consent?.grantId
+    if (given) return provider.Grant.find(given)
+    const known = session.grantIdFor(client.clientId)
+    return known && !(await grants.isContested(known)) ? provider.Grant.find(known) : undefined
+  }
+
+/** Whether the last sign-in of the session was made in a request of this client. */
+export const isSignInOf = (
+  { loginTs, authorizations }: Pick<Session, 'loginTs' | 'authorizations'>,
+  clientId: string,
+): boolean => loginTs !== undefined && authorizations?.[clientId]?.signedInTs === loginTs
+
+export type SignedInSession = {
+  /** Public name of the session, which stays while its cookie changes. */
+  uid: string
+  personId: string
+  signedInAtMs: number
+  end(): Promise<void>
+}
+export type PageExchange = Pick<Exchange, 'request' | 'response' | 'provider' | 'address' | 'sessions'>
+
+export async function findSession({
+  provider,
+  request,
+  response,
+  sessions,
+}: PageExchange): Promise<SignedInSession | undefined> {
+  const session: Session = await provider.Session.get(provider.createContext(request, response))
+  const { uid, accountId, loginTs = 0 } = session
+  if (accountId === undefined) return undefined
+  return { uid, personId: accountId, signedInAtMs: loginTs * 1_000, end: () => sessions.end(uid) }
+}

@@ -1,0 +1,98 @@
+import type { SwapInput } from '#features/swap/contract.ts'
+import type { SwapDeps } from '#features/swap/deps.ts'
+import { later } from '#kernel/clock.ts'
+import { Fault, invalid, notFound } from '#kernel/contract/fault.ts'
+import { isUuid, uuidv7 } from '#kernel/id.ts'
+import type { ProposedRoute } from '#kernel/money/swap-provider.ts'
+import { canonicalJson, type JsonObject } from '#kernel/wire/json.ts'
+import { type Queryable, query } from '#store/query.ts'
+import { quoteMs, quotesPerUserMax } from './limits.ts'
+import { storedRoute, toRoute } from './stored-route.ts'
+import type { SwapTerms } from './terms.ts'
+
+/** Bound quotes: stored by a dry run, and executed once at most. */
+
+type StoredRoute = { route: ProposedRoute; expiresAt: Date }
+type Row = { request: JsonObject; route: JsonObject; expires_at: Date; claim: string | null }
+
+/** What a request that executes a quote has to repeat. The amount is as given: its units of a dollar change with the price. */
+const boundFields = (
+  { origin, destination, recipient, ...terms }: SwapTerms,
+  { amount, amount_usd: amountUsd }: SwapInput,
+): JsonObject => ({
+  chain_id_in: origin.chain.id,
+  chain_id_out: destination.chain.id,
+  token_in: origin.token.address,
+  token_out: destination.token.address,
+  ...(amount === undefined ? { amount_usd: String(amountUsd) } : { amount: String(amount) }),
+  recipient,
+  slippage_bps: terms.slippageBps,
+  deadline_seconds: terms.deadlineSeconds,
+})
+
+/** Stores a quote, and deletes the oldest ones of the user beyond the limit. */
+export async function saveQuote(
+  { db, clock, random }: Pick<SwapDeps, 'db' | 'clock' | 'random'>,
+  terms: SwapTerms,
+  input: SwapInput,
+  route: ProposedRoute,
+): Promise<{ quoteId: string; expiresAt: Date }> {
+  const now = clock.now()
+  const quoteId = uuidv7(now, random)
+  const expiresAt = later(now, quoteMs)
+  const values = [
+    quoteId,
+    terms.userId,
+    now,
+    expiresAt,
+    boundFields(terms, input),
+    storedRoute(route),
+    quotesPerUserMax,
+  ]
+  await query(
+    db,
+    `with excess as (
+       delete from swap_quote where id = any(array(
+         select id from swap_quote where user_id = $2 order by created_at desc offset $7 - 1)))
+     insert into swap_quote (id, user_id, created_at, expires_at, request, route) values ($1, $2, $3, $4, $5, $6)`,
+    values,
+  )
+  return { quoteId, expiresAt }
+}
+
+/** Throws where there is no such quote of this user, where it expired or was executed, or where the request differs. */
+export async function storedQuote(
+  { db, clock }: Pick<SwapDeps, 'db' | 'clock'>,
+  terms: SwapTerms,
+  input: SwapInput & { quote_id: string },
+): Promise<StoredRoute> {
+  const quoteId = input.quote_id
+  const [row] = isUuid(quoteId)
+    ? await query<Row>(
+        db,
+        `select q.request, q.route, q.expires_at, u.claim from swap_quote q
+         left join swap_quote_use u on u.quote_id = q.id where q.id = $1 and q.user_id = $2`,
+        [quoteId, terms.userId],
+      )
+    : []
+  if (!row) throw notFound('quote')
+  if (row.claim !== null) throw quoteUsed()
+  if (row.expires_at <= clock.now())
+    throw new Fault('quote_expired', 'The quote has expired; ask for another one with `dryrun`', {
+      extras: { quote_id: quoteId, expired_at: row.expires_at.toISOString() },
+    })
+  if (canonicalJson(row.request) !== canonicalJson(boundFields(terms, input)))
+    throw invalid('quote_id', 'value_error', 'Input should be the quote of this very request')
+  return { route: toRoute(row.route), expiresAt: row.expires_at }
+}
+
+export const quoteUsed = () =>
+  new Fault('conflict', 'The quote was executed by another request', { extras: { reason: 'quote_used' } })
+
+/** Whether the task that was accepted with this claim is the first one of the quote. */
+export async function isFirstClaim(db: Queryable, quoteId: string, claim: string): Promise<boolean> {
+  const [row] = await query<{ claim: string }>(db, 'select claim from swap_quote_use where quote_id = $1', [
+    quoteId,
+  ])
+  return row?.claim === claim
+}

@@ -1,0 +1,34 @@
+import type { SwapTaskData } from '#features/swap/task-data.ts'
+import type { Chain } from '#kernel/money/chains.ts'
+import type { ProviderStatus, ProviderTx } from '#kernel/money/swap-provider.ts'
+
+/** The transactions that a provider has named as its payments: what it takes back may have paid all the same. */
+
+/** A provider pays in one or two. Of those that a task remembers, the ones that paid come first. */
+const rememberedMax = 32
+
+/** All that were named, the earliest first. */
+export function announcedOf(
+  { announced = [] }: Pick<SwapTaskData, 'announced'>,
+  { destinationTxs }: Pick<ProviderStatus, 'destinationTxs'>,
+): ProviderTx[] {
+  const known = announced.map(({ chain_id, tx_hash }) => ({ chainId: chain_id, txHash: tx_hash }))
+  const all = [...known, ...destinationTxs]
+  return all.filter((tx, at) => all.findIndex((each) => isSame(each, tx)) === at)
+}
+
+const isSame = (one: ProviderTx, other: ProviderTx): boolean =>
+  one.chainId === other.chainId && one.txHash === other.txHash
+
+export function remembered(
+  announced: readonly ProviderTx[],
+  hasPaid: (tx: ProviderTx) => boolean,
+): NonNullable<SwapTaskData['announced']> {
+  return [...announced.filter(hasPaid), ...announced.filter((tx) => !hasPaid(tx))]
+    .slice(0, rememberedMax)
+    .map(({ chainId, txHash }) => ({ chain_id: chainId, tx_hash: txHash }))
+}
+
+/** The newest first. */
+export const announcedOn = ({ id }: Pick<Chain, 'id'>, announced: readonly ProviderTx[]): ProviderTx[] =>
+  announced.filter(({ chainId }) => chainId === id).toReversed()

@@ -1,0 +1,20 @@
+import { refundFloorUnits } from '#features/swap/route/loss.ts'
+import type { SwapTaskData } from '#features/swap/task-data.ts'
+import { mulDiv } from '#kernel/money/money.ts'
+
+type Terms = Pick<SwapTaskData, 'amount_in' | 'amount_out_min' | 'usd_micros' | 'quote'>
+
+/**
+ * The terms by which an execution of before its task is judged. Its own quote is forgotten, and the price has moved since
+ * then: what arrived is whole where it is worth as much of the amount that was sold as any swap has to leave.
+ */
+export function foundTerms(data: Omit<SwapTaskData, 'steps'>, inUnits: bigint): Terms {
+  const part = (units: string): bigint => mulDiv(BigInt(units), inUnits, BigInt(data.amount_in)) || 1n
+  const usd_micros = String(part(data.usd_micros))
+  const minUnits = part(data.amount_out_min)
+  const outUnits = part(String(data.quote.amount_out ?? data.amount_out_min))
+  const worthUnits = refundFloorUnits({ amount_in: String(outUnits), usd_micros })
+  const amount_out_min = String((worthUnits < minUnits ? worthUnits : minUnits) || 1n)
+  const quote = { ...data.quote, amount_in: String(inUnits), amount_out: String(outUnits), amount_out_min }
+  return { amount_in: String(inUnits), amount_out_min, usd_micros, quote }
+}

@@ -1,0 +1,72 @@
+import type { SwapDeps } from '#features/swap/deps.ts'
+import { isLossAccepted } from '#features/swap/route/loss.ts'
+import { valueAtPrice } from '#features/swap/route/request.ts'
+import type { SwapTaskData } from '#features/swap/task-data.ts'
+import { sameAddress } from '#kernel/money/chains.ts'
+import { mulDiv } from '#kernel/money/money.ts'
+import { allOf, type Paid, type Payment, quotedOut } from './payments.ts'
+
+/**
+ * What the payments of a swap amount to. `filled`: at least the minimum arrived. `returned`: what arrived is worth the
+ * deposit, less what a refund may cost. `short`: anything else; a dust payment of somebody else looks the same.
+ */
+export type Verdict = 'filled' | 'returned' | 'short' | 'none'
+
+type Sums = {
+  fillUnits: bigint
+  minUnits: bigint
+  /** The value of all that arrived, and of the deposit. */
+  remainingMicros: bigint
+  valueMicros: bigint
+  /** Something came back. */
+  isReturned: boolean
+}
+
+export function verdictOn({ fillUnits, minUnits, remainingMicros, valueMicros, isReturned }: Sums): Verdict {
+  if (fillUnits >= minUnits) return 'filled'
+  if (isReturned && isLossAccepted(remainingMicros, valueMicros)) return 'returned'
+  return fillUnits > 0n || isReturned ? 'short' : 'none'
+}
+
+type Judged = { data: SwapTaskData; paid: Paid }
+
+export async function verdictOf(deps: SwapDeps, { data, paid }: Judged): Promise<Verdict> {
+  const all = allOf(paid)
+  const values = await Promise.all(all.map((each) => worthMicros(deps, data, each)))
+  return verdictOn({
+    fillUnits: paid.fill?.units ?? 0n,
+    minUnits: BigInt(data.amount_out_min),
+    remainingMicros: values.reduce((sum, micros) => sum + micros, 0n),
+    valueMicros: BigInt(data.usd_micros),
+    isReturned: paid.returns.length > 0,
+  })
+}
+
+/** Values a payment by the terms of the swap, and another token by its trusted price, or as nothing without one. */
+export async function worthMicros(
+  deps: SwapDeps,
+  data: SwapTaskData,
+  { place, units }: Payment,
+): Promise<bigint> {
+  if (isBought(data, { place })) return worthOfUnits(data, 'fill', units)
+  if (isDeposited(data, { place })) return worthOfUnits(data, 'back', units)
+  const { chain, token } = place
+  const isNative = sameAddress(chain, token.address, chain.native.address)
+  return (await valueAtPrice(deps, { chain, token, isNative }, units)) ?? 0n
+}
+
+/** The value of units of the token that was asked for, or of the deposit. */
+export const worthOfUnits = (data: SwapTaskData, of: 'fill' | 'back', units: bigint): bigint =>
+  mulDiv(BigInt(data.usd_micros), units, of === 'fill' ? quotedOut(data) : BigInt(data.amount_in))
+
+/** Whether a payment is in the token of the deposit, on its chain. */
+export const isDeposited = (
+  { origin }: SwapTaskData,
+  { place: { chain, token } }: Pick<Payment, 'place'>,
+): boolean => chain.id === origin.chain_id && sameAddress(chain, token.address, origin.token.address)
+
+const isBought = (
+  { destination }: SwapTaskData,
+  { place: { chain, token } }: Pick<Payment, 'place'>,
+): boolean =>
+  chain.id === destination.chain_id && sameAddress(chain, token.address, destination.token.address)
